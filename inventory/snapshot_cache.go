@@ -56,8 +56,10 @@ type SnapshotCacheOptions struct {
 	// host off before it does. Nil adds nothing.
 	Powers PowerSettings
 	Rules  TrustRules
-	Now    func() span.Instant
-	Log    *slog.Logger // gets a message when trust ends and when it returns
+	// Published is called with each snapshot after the first; nil is not called.
+	Published func(*Snapshot)
+	Now       func() span.Instant
+	Log       *slog.Logger // gets a message when trust ends and when it returns
 }
 
 // SnapshotCache holds the current snapshot: the hosts of a Source with the settings of operators. It is
@@ -70,7 +72,6 @@ type SnapshotCacheOptions struct {
 type SnapshotCache struct {
 	source  Source
 	options SnapshotCacheOptions
-	follow  func(*Snapshot)
 
 	current atomic.Pointer[Snapshot]
 	trust   atomic.Pointer[trust]
@@ -86,17 +87,13 @@ type SnapshotCache struct {
 // OpenSnapshotCache reads hosts and settings. It returns an error if the hosts cannot be read or
 // contradict each other, or if there are none.
 func OpenSnapshotCache(ctx context.Context, source Source, o SnapshotCacheOptions) (*SnapshotCache, error) {
-	k := &SnapshotCache{source: source, options: o, follow: func(*Snapshot) {}}
+	k := &SnapshotCache{source: source, options: o}
 	k.trust.Store(&trust{rules: o.Rules})
 	if err := k.Refresh(ctx); err != nil {
 		return nil, err
 	}
 	return k, nil
 }
-
-// Follow calls fn with each snapshot from the next on. Call it once, before the SnapshotCache is
-// shared.
-func (k *SnapshotCache) Follow(fn func(*Snapshot)) { k.follow = fn }
 
 // Snapshot returns the current snapshot.
 func (k *SnapshotCache) Snapshot() *Snapshot {
@@ -296,9 +293,12 @@ func (k *SnapshotCache) SetHidden(ctx context.Context, name string, hidden bool)
 
 func (k *SnapshotCache) publish(next *Snapshot, hosts []Host, overrides map[string]Override, hidden map[string]bool) {
 	k.hosts, k.overrides, k.hidden = hosts, overrides, hidden
-	if before := k.current.Load(); len(next.left) > 0 && (before == nil || !slices.Equal(next.left, before.left)) {
+	before := k.current.Load()
+	if len(next.left) > 0 && (before == nil || !slices.Equal(next.left, before.left)) {
 		k.options.Log.Warn("leaving out properties whose type differs from the type an operator has set", "properties", some(next.left))
 	}
 	k.current.Store(next)
-	k.follow(next)
+	if before != nil && k.options.Published != nil {
+		k.options.Published(next)
+	}
 }

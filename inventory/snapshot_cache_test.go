@@ -70,14 +70,23 @@ func settings(c *cloud) inventory.SnapshotCacheOptions {
 
 func keep(t *testing.T, c *cloud) *inventory.SnapshotCache {
 	t.Helper()
+	k, _ := counted(t, c)
+	return k
+}
+
+// counted returns a cache and the number of snapshots that it has published.
+func counted(t *testing.T, c *cloud) (k *inventory.SnapshotCache, published *int) {
+	t.Helper()
 	if c.overrides == nil {
 		c.overrides, c.hidden = make(map[string]inventory.Override), make(map[string]bool)
 	}
-	k, err := inventory.OpenSnapshotCache(t.Context(), c, settings(c))
+	o, published := settings(c), new(int)
+	o.Published = func(*inventory.Snapshot) { *published++ }
+	k, err := inventory.OpenSnapshotCache(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k
+	return k, published
 }
 
 func rack(t *testing.T, k *inventory.SnapshotCache, host string) any {
@@ -91,9 +100,7 @@ func rack(t *testing.T, k *inventory.SnapshotCache, host string) any {
 
 func TestTheLastGoodHostsStay(t *testing.T) {
 	c := &cloud{hosts: racked("a", "b")}
-	k := keep(t, c)
-	published := 0
-	k.Follow(func(*inventory.Snapshot) { published++ })
+	k, published := counted(t, c)
 
 	c.err = errors.New("unreadable")
 	if err := k.Refresh(t.Context()); err == nil {
@@ -103,8 +110,8 @@ func TestTheLastGoodHostsStay(t *testing.T) {
 	if err := k.Refresh(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a source without hosts: %v", err)
 	}
-	if k.Snapshot().Len() != 2 || published != 0 {
-		t.Errorf("%d hosts, %d snapshots published; want the two earlier hosts and no snapshot", k.Snapshot().Len(), published)
+	if k.Snapshot().Len() != 2 || *published != 0 {
+		t.Errorf("%d hosts, %d snapshots published; want the two earlier hosts and no snapshot", k.Snapshot().Len(), *published)
 	}
 	c.hosts = racked("a", "b", "c")
 	for range 2 { // the second refresh finds no change
@@ -112,8 +119,8 @@ func TestTheLastGoodHostsStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if k.Snapshot().Len() != 3 || published != 1 {
-		t.Errorf("%d hosts, %d snapshots published; want 3 and 1", k.Snapshot().Len(), published)
+	if k.Snapshot().Len() != 3 || *published != 1 {
+		t.Errorf("%d hosts, %d snapshots published; want 3 and 1", k.Snapshot().Len(), *published)
 	}
 }
 
@@ -176,9 +183,8 @@ func settle(t *testing.T, k *inventory.SnapshotCache, published *int) int {
 
 func TestWhatOneReplicaSetsTheOthersHaveAfterARefresh(t *testing.T) {
 	c := &cloud{hosts: racked("a", "b")}
-	one, two := keep(t, c), keep(t, c)
-	published := 0
-	two.Follow(func(*inventory.Snapshot) { published++ })
+	one := keep(t, c)
+	two, published := counted(t, c)
 	rackTwo, closed, list := inventory.NumberValue(2), false, inventory.ListValue(nil)
 	for name, set := range map[string]func() error{
 		"a property": func() error {
@@ -196,10 +202,10 @@ func TestWhatOneReplicaSetsTheOthersHaveAfterARefresh(t *testing.T) {
 		if err := set(); err != nil {
 			t.Fatal(err)
 		}
-		if got := settle(t, two, &published); got != 1 {
+		if got := settle(t, two, published); got != 1 {
 			t.Errorf("%s: the other replica published %d snapshots, want 1", name, got)
 		}
-		if got := settle(t, two, &published); got != 0 {
+		if got := settle(t, two, published); got != 0 {
 			t.Errorf("%s: without a change, it published %d snapshots", name, got)
 		}
 	}
@@ -211,9 +217,7 @@ func TestWhatOneReplicaSetsTheOthersHaveAfterARefresh(t *testing.T) {
 
 func TestWhatAReplicaSetsItselfIsNoNewsAtItsNextRefresh(t *testing.T) {
 	c := &cloud{hosts: racked("a", "b")}
-	k := keep(t, c)
-	published := 0
-	k.Follow(func(*inventory.Snapshot) { published++ })
+	k, published := counted(t, c)
 	closed := false
 	for name, set := range map[string]func() error{
 		"nothing":  func() error { return k.SetHost(t.Context(), "a", inventory.Override{}) },
@@ -228,7 +232,7 @@ func TestWhatAReplicaSetsItselfIsNoNewsAtItsNextRefresh(t *testing.T) {
 		if err := set(); err != nil {
 			t.Fatal(err)
 		}
-		if got := settle(t, k, &published); got != 0 {
+		if got := settle(t, k, published); got != 0 {
 			t.Errorf("%s: published %d snapshots", name, got)
 		}
 	}

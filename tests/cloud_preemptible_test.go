@@ -20,7 +20,7 @@ const third = diskOfHost / 3
 // Preemptible servers fill every host, also that of a running reservation, before other servers
 // arrive.
 func TestNormalServersMakeRoomInACloudFullOfPreemptibleOnes(t *testing.T) {
-	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_INVENTORY__REFRESH_INTERVAL=10", "OS_PREEMPTIBLE__COST=priority")...)
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_INVENTORY__REFRESH_INTERVAL=10", "OS_PREEMPTIBLE__VICTIM_COST=priority")...)
 	takeTopic(t)
 	b.unleaked()
 	watched := b.watchCapacity()
@@ -214,7 +214,7 @@ func TestVictimsAreShelvedOrMovedAsConfigured(t *testing.T) {
 	labtest.Long(t)
 	for action, status := range map[string]string{"shelve": "SHELVED_OFFLOADED", "migrate": "ACTIVE"} {
 		t.Run(action, func(t *testing.T) {
-			b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__MAKE_ROOM="+action, "OS_PREEMPTIBLE__NOTICE=3")...)
+			b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__PREEMPT_ACTION="+action, "OS_PREEMPTIBLE__EVICTION_NOTICE=3")...)
 			takeTopic(t)
 			host := b.cloud.Hosts(t)[2:3]
 			normal, cheap := b.sized("normal", third, nil), b.sized("cheap", diskOfHost, map[string]string{"almanac:preemptible": "true"})
@@ -243,7 +243,7 @@ func TestVictimsAreShelvedOrMovedAsConfigured(t *testing.T) {
 // The victim keeps its resources all the time.
 func TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo(t *testing.T) {
 	labtest.Long(t)
-	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__NOTICE=10")...)
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__EVICTION_NOTICE=10")...)
 	takeTopic(t)
 	host := b.cloud.Hosts(t)[2:3]
 	normal, cheap := b.sized("normal", third, nil), b.sized("cheap", diskOfHost, map[string]string{"almanac:preemptible": "true"})
@@ -267,7 +267,7 @@ func TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo(t *testing.T) {
 // The rule holds even if almanacd is killed and restarts.
 func TestANoticeDoesNotOutliveTheAlmanacdThatGaveIt(t *testing.T) {
 	labtest.Long(t)
-	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__NOTICE=15m")...)
+	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__EVICTION_NOTICE=15m")...)
 	takeTopic(t)
 	host := b.cloud.Hosts(t)[2:3]
 	normal, cheap := b.sized("normal", third, nil), b.sized("cheap", diskOfHost, map[string]string{"almanac:preemptible": "true"})

@@ -6,14 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
-
-// unpolished lists the packages whose comments and strings do not follow the rules of
-// docs/glossary.md yet.
-var unpolished = []string{"pkg/app"}
 
 // unclear lists forms that are hard to read, each with the form to write instead.
 var unclear = []struct {
@@ -34,9 +29,6 @@ var unclear = []struct {
 
 func TestCommentsAndMessagesArePlain(t *testing.T) {
 	for _, p := range packages(t) {
-		if !isPlain(p.name()) {
-			continue
-		}
 		set, files := parsed(t, p)
 		for _, file := range files {
 			for _, group := range file.Comments {
@@ -55,9 +47,6 @@ func TestCommentsAndMessagesArePlain(t *testing.T) {
 func TestNoAliasStandsForTwoPackages(t *testing.T) {
 	of := map[string]string{}
 	for _, p := range packages(t) {
-		if !isPlain(p.name()) {
-			continue
-		}
 		_, files := parsed(t, p)
 		for _, file := range files {
 			for _, imported := range file.Imports {
@@ -145,5 +134,3 @@ func complain(t *testing.T, where, text string) {
 		}
 	}
 }
-
-func isPlain(name string) bool { return !slices.Contains(unpolished, name) }

@@ -30,14 +30,14 @@ var floors = [][]string{
 	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "pkg/eviction"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
-		"reservation/upkeep", "pkg/store", "pkg/config", "pkg/api/v1", "pkg/dispatch/cloudtest",
+		"reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
 		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/nova/object", "pkg/workload",
 	},
 	7: {
 		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/memory", "pkg/oslo/oslotest", "inventory/remote", "reservation/notice", "pkg/client", "pkg/whatif",
 		"pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/power", "pkg/sim",
 	},
-	8: {"pkg/api", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",
+	8: {"pkg/api", "pkg/config", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",
 		"pkg/energy/openstack", "pkg/power/simulated", "pkg/power/command", "pkg/power/ipmi", "pkg/power/redfish", "pkg/power/ironic", "pkg/sim/site"},
 	9:  {"pkg/sim/deadline", "pkg/sim/energy", "pkg/sim/preemption", "pkg/sim/replay", "pkg/sim/staging", "pkg/sim/packing"},
 	10: {"pkg/app"},

@@ -35,13 +35,13 @@ func TestMetricsTellWhatAnOperatorMustKnow(t *testing.T) {
 	s.stop(t)
 	s = start(t, folder, settings...)
 	for _, want := range []string{
-		`almanac_notifications_waiting [1-9]`,
+		`almanac_notification_outbox_size [1-9]`,
 		`almanac_job_failing{name="follow"} 0`,
 		`almanac_job_last_success_timestamp_seconds{name="follow"} [0-9.]+e\+09`,
 		`almanac_replicas [1-9]`,
 		`almanac_database_up 1`,
 		`almanac_database_retries_total{reason="in_doubt"} 0`,
-		`almanac_bookings_stale_total 0`,
+		`almanac_booking_conflicts_total 0`,
 		`almanac_build_info{go_version="go[^"]+",version="development"} 1`,
 		`almanac_messaging_connected{transport="notifications"} 0`,
 	} {

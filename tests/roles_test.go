@@ -42,7 +42,7 @@ func TestTheInventoryAloneTellsHowItIs(t *testing.T) {
 	if err := os.WriteFile(hosts, []byte("hosts: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tells("the hosts cannot be read, or nobody can be told of them", 1)
+	tells("could not read the hosts, or announce them to the other processes", 1)
 	if err := os.WriteFile(hosts, []byte(tenHosts), 0o600); err != nil {
 		t.Fatal(err)
 	}

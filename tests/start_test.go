@@ -44,7 +44,7 @@ func TestAWrongStartSaysWhatIsWrong(t *testing.T) {
 		},
 		"a database server that does not answer, without its password": {
 			settings: []string{"OS_DATABASE__CONNECTION=mysql+pymysql://u:secret@127.0.0.1:1/almanac", "OS_DATABASE__MAX_RETRIES=1", "OS_DATABASE__RETRY_INTERVAL=1"},
-			want:     []string{"u@127.0.0.1:1/almanac", "does not answer", "trying again"},
+			want:     []string{"u@127.0.0.1:1/almanac", "does not answer", "retrying"},
 		},
 		"an unknown role, with the nearest name": {
 			config: "[DEFAULT]\nroles = api, inventry\n", want: []string{"roles", "inventry", "inventory"},

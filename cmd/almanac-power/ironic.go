@@ -9,13 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/ironic"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
-	"github.com/almanac-cloud/almanac/pkg/openstack"
 	"github.com/almanac-cloud/almanac/pkg/power"
 	ironicpower "github.com/almanac-cloud/almanac/pkg/power/ironic"
 )
@@ -24,14 +22,11 @@ import (
 type owner struct{ client *ironic.Client }
 
 func openIronic(cfg config.PowerAgent) (*owner, error) {
-	session, err := keystone.NewSession(app.KeystoneConnection(cfg.Keystone), time.Now, slog.New(slog.DiscardHandler))
+	session, err := keystone.NewSession(cfg.Keystone.Connection, time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, fmt.Errorf("[keystone_authtoken]: %w", err)
 	}
-	c := cfg.Ironic.Client
-	client, err := ironic.New(session, openstack.Options{
-		Region: c.RegionName, Interfaces: c.ValidInterfaces, Override: c.EndpointOverride, CAFile: c.CAFile, Insecure: c.Insecure, Timeout: c.Timeout,
-	})
+	client, err := ironic.New(session, cfg.Ironic.Options)
 	if err != nil {
 		return nil, fmt.Errorf("[ironic]: %w", err)
 	}

@@ -42,13 +42,9 @@ func openBus(cfg config.PowerAgent, log *slog.Logger) (*bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("[DEFAULT] transport_url: %w", err)
 	}
-	r := cfg.Rabbit
-	transport, err := amqp.Open(at, amqp.Options{
-		Name: "almanac-power " + cfg.Agent.Name, Heartbeat: r.HeartbeatThreshold,
-		RetryInterval: r.RetryInterval, RetryBackoff: r.RetryBackoff, IntervalMax: r.IntervalMax,
-		TLS:   amqp.TLS{Enabled: r.SSL, CAFile: r.SSLCAFile, CertFile: r.SSLCertFile, KeyFile: r.SSLKeyFile},
-		NewID: uuid.NewString, Now: time.Now, Log: log.With("component", "messaging"),
-	})
+	o := cfg.Rabbit
+	o.Name, o.NewID, o.Now, o.Log = "almanac-power "+cfg.Agent.Name, uuid.NewString, time.Now, log.With("component", "messaging")
+	transport, err := amqp.Open(at, o)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (p *process) preemptibleListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List preemptible instances, the cheapest first",
 		Long: `List preemptible instances: those that can be evicted, the cheapest first, then the
-others with the reason why they stay. [preemptible] cost of the service sets how the
+others with the reason why they stay. [preemptible] victim_cost of the service sets how the
 cost is computed; by default it is the time that the instance has run since its last
 full hour.
 

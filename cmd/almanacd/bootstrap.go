@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
@@ -45,7 +44,7 @@ func newBootstrapCommand(load func() (config.Config, error), environment map[str
 				}
 			}
 			r.URLs = map[string]string{"public": public, "internal": cmp.Or(internal, public), "admin": cmp.Or(admin, internal, public)}
-			return register(c, app.KeystoneConnection(cfg.Keystone), environment, r)
+			return register(c, cfg.Keystone.Connection, environment, r)
 		},
 	}
 	flags := register.Flags()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
@@ -14,7 +15,7 @@ func TestBootstrapDryRunSaysWhatItWouldDo(t *testing.T) {
 	identity := labtest.Keystone(t)
 	user := "b-" + strings.ToLower(rand.Text())
 	command := newBootstrapCommand(func() (config.Config, error) {
-		return config.Config{API: config.API{Port: 5678}, Keystone: config.Keystone{Username: user, Password: "a-password"}}, nil
+		return config.Config{API: config.API{Port: 5678}, Keystone: config.Keystone{Options: keystone.Options{Connection: keystone.Connection{Username: user, Password: "a-password"}}}}, nil
 	}, config.Environment(identity.Environment(labtest.Admin)))
 	var said strings.Builder
 	command.SetErr(&said)

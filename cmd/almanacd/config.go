@@ -46,7 +46,7 @@ func (s *service) validate(c *cobra.Command, _ []string) error {
 	if err := app.Check(cfg); err != nil {
 		return err
 	}
-	if cfg.Inventory.Source == "openstack" {
+	if cfg.Inventory.Source == config.SourceOpenStack {
 		_, err := fmt.Fprintln(c.ErrOrStderr(), "the configuration is valid")
 		return err
 	}

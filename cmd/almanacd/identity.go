@@ -27,7 +27,7 @@ func (s *service) identify(ctx context.Context, token string) (policy.Credential
 		return policy.Credentials{}, err
 	}
 	tokens, err := keystone.New(keystone.Options{
-		Connection: app.KeystoneConnection(cfg.Keystone), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Connection: cfg.Keystone.Connection, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return policy.Credentials{}, err

@@ -57,7 +57,7 @@ func newCommand(s *service) *cobra.Command {
 	root.PersistentFlags().StringArrayVar(&s.files, "config-file", nil,
 		"configuration file (repeatable: later files override earlier ones; default "+usualConfig+" if it exists)")
 	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
-	root.Flags().StringSliceVar(&s.roles, "role", nil, "roles of this process, instead of [DEFAULT] roles: api, inventory, energy")
+	root.Flags().StringSliceVar(&s.roles, "role", nil, "roles of this process, instead of [DEFAULT] roles: "+strings.Join(config.Roles, ", "))
 	root.AddCommand(s.configCommand(), s.databaseCommand(), s.removal(newBootstrapCommand(s.load, s.environment)), newPolicyCommand(s.rules, s.identify), newNovaCommand(s.lookAtNova))
 	return root
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
@@ -60,7 +61,7 @@ func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
 		}
 		fmt.Fprintln(c.ErrOrStderr(), what)
 	}
-	if cfg.Inventory.Source == "openstack" {
+	if cfg.Inventory.Source == config.SourceOpenStack {
 		if left, err = app.RemoveFromCloud(c.Context(), cfg, r); err != nil {
 			return fmt.Errorf("remove Almanac from the cloud: %w", err)
 		}

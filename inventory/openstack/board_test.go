@@ -223,9 +223,8 @@ func (s *scene) yields(host string) map[string]int64 {
 }
 
 func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
-	s := newScene(t, setting{rule: inventory.PreemptibleRule{Protect: "almanac:protected"}})
 	book := &guestbook{}
-	s.Remember(book)
+	s := newScene(t, setting{rule: inventory.PreemptibleRule{Protect: "almanac:protected"}, records: book})
 	var asked atomic.Int64 // calls for the allocations of a provider
 	s.place.answer(func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/allocations") {

@@ -125,6 +125,7 @@ type setting struct {
 	maxMicroversion string
 	rule            inventory.PreemptibleRule
 	fullEvery       int64
+	records         inventory.InstanceRecords
 }
 
 func newScene(t testing.TB, s setting) *scene {
@@ -163,7 +164,7 @@ func newScene(t testing.TB, s setting) *scene {
 	}
 	sc.fresh = func() {
 		sc.Source = source.NewSource(compute, sc.client, source.Options{
-			Preemptible: s.rule, FullEvery: s.fullEvery, LiveState: sc.board, Now: sc.clock.now, Log: slog.New(slog.NewTextHandler(sc.log, nil)),
+			Preemptible: s.rule, Records: s.records, FullEvery: s.fullEvery, LiveState: sc.board, Now: sc.clock.now, Log: slog.New(slog.NewTextHandler(sc.log, nil)),
 		})
 	}
 	sc.fresh()

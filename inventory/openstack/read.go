@@ -61,10 +61,10 @@ func (s *Source) readLists(ctx context.Context, next, last *cloud, full bool, no
 // since instances are stored before they are on a host. After an error the previous entries
 // stay: an instance without an entry is not evicted.
 func (s *Source) readRecords(ctx context.Context, next, last *cloud) {
-	if s.records == nil {
+	if s.options.Records == nil {
 		return
 	}
-	guests, err := s.records.InstanceRecords(ctx)
+	guests, err := s.options.Records.InstanceRecords(ctx)
 	if err != nil {
 		guests, next.notes = last.records, append(next.notes, fmt.Sprintf("keeping the previous entries about instances: %v", err))
 	}

@@ -25,10 +25,14 @@ type Options struct {
 	// Cells; without Cells, no cell is known.
 	LiveState *inventory.LiveState
 	Cells     Cells
+	// Shown is called with LiveState after each reading; nil is not called.
+	Shown func(*inventory.States)
 	// Builds contains the failed builds, for LiveState; nil has none.
 	Builds *Builds
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Records mark preemptible instances, besides those that Preemptible marks; nil adds nothing.
+	Records inventory.InstanceRecords
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Cells returns the cell of each host: its UUID by the name of the nova-compute. The empty name
@@ -53,8 +57,6 @@ type Source struct {
 	compute   *nova.Client
 	placement *placement.Client
 	options   Options
-	records   inventory.InstanceRecords // nil adds nothing
-	shown     func(*inventory.States)
 
 	turn   chan struct{} // holds one while someone uses the fields below
 	last   *cloud        // the last reading
@@ -68,14 +70,6 @@ func NewSource(compute *nova.Client, place *placement.Client, o Options) *Source
 	o.FullEvery = cmp.Or(o.FullEvery, DefaultFullEvery)
 	return &Source{compute: compute, placement: place, options: o, turn: make(chan struct{}, 1), last: &cloud{}}
 }
-
-// Remember makes each reading use records to find preemptible instances, besides those that the
-// rule marks. Call it once, before the first reading.
-func (s *Source) Remember(guests inventory.InstanceRecords) { s.records = guests }
-
-// Shown makes the source call f with the live states after each reading. Call it once,
-// before the first reading.
-func (s *Source) Shown(f func(*inventory.States)) { s.shown = f }
 
 // Calls returns the number of requests that the two clients have sent so far.
 func (s *Source) Calls() int64 { return s.compute.Calls() + s.placement.Calls() }

@@ -31,8 +31,8 @@ func (s *Source) show(ctx context.Context, mark inventory.ReadVersion, c *cloud,
 		return append(notes, fmt.Sprintf("keeping the previous states of the hosts: %v", err))
 	}
 	s.options.LiveState.Replace(mark, states, c.underWay)
-	if s.shown != nil {
-		s.shown(s.options.LiveState.Load())
+	if s.options.Shown != nil {
+		s.options.Shown(s.options.LiveState.Load())
 	}
 	return notes
 }

@@ -95,6 +95,7 @@ func start(t *testing.T, s setup) *cloud {
 	}
 	keeper, err := inventory.OpenSnapshotCache(t.Context(), hostList(s.hosts), inventory.SnapshotCacheOptions{
 		Hosts: c.store, Properties: c.store, Now: c.now, Log: slog.New(slog.DiscardHandler),
+		Published: func(s *inventory.Snapshot) { c.desk.Observe(s) },
 	})
 	must(t, err)
 	c.desk, err = booking.Open(t.Context(), booking.Options{
@@ -103,7 +104,6 @@ func start(t *testing.T, s setup) *cloud {
 		LeadTime: 900, Now: c.now, NewID: uuid.NewString,
 	}, keeper.Snapshot())
 	must(t, err)
-	keeper.Follow(c.desk.Observe)
 	if s.fence == "" {
 		s.fence = filters.FenceAlways
 	}

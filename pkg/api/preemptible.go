@@ -47,7 +47,7 @@ func (p Placing) evictor() *preemption.Evictor {
 // The reasons why evictions are off.
 const (
 	noPlacing = "Almanac places no instances here, so it evicts none: evictions require [scheduler] mode = replace"
-	noRoom    = "preemptible instances are never evicted here ([preemptible] make_room = no)"
+	noRoom    = "preemptible instances are never evicted here ([preemptible] preempt_action = no)"
 )
 
 // stay returns why no preemptible instance is ever evicted; empty if evictions are on.

@@ -192,7 +192,7 @@ func TestWhereNobodyMakesRoomAHostHasRoomOrNot(t *testing.T) {
 	if diff := cmp.Diff([]string{"a: room", "d: room"}, costs(t, c.admin, "vcpus=1&limit=2")); diff != "" {
 		t.Error(diff)
 	}
-	if got := listed(t, c.admin, "?limit=1"); got[0].Cost != nil || got[0].Evictable || !strings.Contains(got[0].Reason, "make_room") {
+	if got := listed(t, c.admin, "?limit=1"); got[0].Cost != nil || got[0].Evictable || !strings.Contains(got[0].Reason, "preempt_action") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -13,73 +13,45 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
-	"github.com/almanac-cloud/almanac/pkg/eviction"
-	"github.com/almanac-cloud/almanac/pkg/job"
-	"github.com/almanac-cloud/almanac/pkg/preemption"
-	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/reservation/booking"
-	staging "github.com/almanac-cloud/almanac/reservation/staging/controller"
-	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// The roles that a process can have.
-const (
-	roleAPI       = "api"
-	roleInventory = "inventory"
-	roleEnergy    = "energy"
-)
-
-// App is a prepared Almanac process.
+// App is a prepared Almanac process: the list of its features.
 type App struct {
+	process
+	features []feature
+	jobs     []*watchedJob // of the features
+	face     face
+	listener net.Listener
+	rules    *rules           // nil without the role api
+	desk     *booking.Service // nil without the role api
+}
+
+// process is what every feature knows of the process.
+type process struct {
 	config  config.Config
 	log     *slog.Logger
 	version string
 	machine string
 	replica string // unique among all replicas and runs
-	clock   clock
-	rules   rules
-
-	listener  net.Listener
-	cloud     *cloud // nil if the hosts come from a file
-	face      face
-	desk      *booking.Service    // nil without the role api
-	doctor    *upkeep.Doctor      // nil without the role api
-	replicas  atomic.Int64        // live ones, at the last look
-	waiting   *waiting            // nil without notifications
-	recorder  *recorder           // nil without the role api
-	answers   answers             // to Nova; empty without the role api
-	evictor   *preemption.Evictor // nil if evictions are off
-	powers    *powers             // nil without the role api
-	switching *switching          // nil without the role api
-	packing   *packing            // nil if no instances can be moved
-	queue     *queue              // of best-effort requests; nil without the role api or a cloud
-	images    *staging.Controller // nil if no images are staged
-	pipeline  *scheduler.Pipeline // nil if another scheduler chooses hosts
-	evictions *eviction.Evictor   // nil if another scheduler chooses hosts
-
-	watched  []*watchedJob
-	services []service
-	closers  []func() error // called last to first
+	clock   *clock
 }
+
+func (p process) has(role string) bool { return has(p.config, role) }
+
+func (p process) logOf(component string) *slog.Logger { return p.log.With("component", component) }
 
 // face is the HTTP interface of this process.
 type face interface {
 	http.Handler
 	// Drain makes clients leave.
 	Drain()
-}
-
-// service is a task that runs until its context ends.
-type service struct {
-	name string
-	run  func(ctx context.Context) error
 }
 
 // Open prepares the roles of this process and begins to listen. It fails if anything is wrong with
@@ -90,7 +62,9 @@ func Open(ctx context.Context, cfg config.Config, version string, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	a := &App{config: cfg, log: log, version: version, machine: name, replica: name + "." + uuid.NewString()[:8]}
+	a := &App{process: process{
+		config: cfg, log: log, version: version, machine: name, replica: name + "." + uuid.NewString()[:8], clock: &clock{},
+	}}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -104,42 +78,26 @@ func machine(c config.Default) (string, error) {
 	}
 	name, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("find the name of this machine; set [DEFAULT] host: %w", err)
+		return "", fmt.Errorf("determine the name of this machine; set [DEFAULT] host: %w", err)
 	}
 	return name, nil
 }
 
-func (a *App) open(ctx context.Context) error {
-	if err := Check(a.config); err != nil {
-		return err
-	}
-	bus, err := a.openBus()
-	if err != nil {
-		return err
-	}
-	if a.cloud, err = a.openCloud(); err != nil {
-		return err
-	}
-	hosts, err := a.source(bus)
-	if err != nil {
-		return err
-	}
-	if a.has(roleAPI) {
-		if err := a.openAPI(ctx, bus, hosts); err != nil {
-			return err
-		}
-	} else {
-		a.face = a.newInventoryFace(bus)
-	}
-	address := net.JoinHostPort(a.config.API.Host, strconv.Itoa(a.config.API.Port))
-	if a.listener, err = net.Listen("tcp", address); err != nil {
-		return fmt.Errorf("listen on [api] host and port: %w", err)
-	}
-	a.closers = append(a.closers, func() error { return ignoreClosed(a.listener.Close()) })
-	return nil
+// add adds a feature, and returns the error with which it was opened.
+func (a *App) add(f feature, err error) error {
+	a.features = append(a.features, f)
+	return err
 }
 
-func (a *App) has(role string) bool { return has(a.config, role) }
+// listen begins to listen.
+func (a *App) listen() (f feature, err error) {
+	address := net.JoinHostPort(a.config.API.Host, strconv.Itoa(a.config.API.Port))
+	if a.listener, err = net.Listen("tcp", address); err != nil {
+		return f, fmt.Errorf("listen on [api] host and port: %w", err)
+	}
+	f.closers = append(f.closers, func() error { return ignoreClosed(a.listener.Close()) })
+	return f, nil
+}
 
 // URL is the address of this process's HTTP interface.
 func (a *App) URL() string { return "http://" + a.listener.Addr().String() }
@@ -150,11 +108,15 @@ func (a *App) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup
-	for _, w := range a.watched {
-		running.Go(func() { w.run(work, a.log.With("component", "upkeep")) })
+	for _, w := range a.jobs {
+		running.Go(func() { w.run(work, a.logOf("upkeep")) })
 	}
-	ended := make(chan error, 1+len(a.services))
-	for _, s := range a.services {
+	var services []service
+	for _, f := range a.features {
+		services = append(services, f.services...)
+	}
+	ended := make(chan error, 1+len(services))
+	for _, s := range services {
 		running.Go(func() {
 			if err := s.run(work); err != nil && work.Err() == nil {
 				ended <- fmt.Errorf("%s: %w", s.name, err)
@@ -169,11 +131,11 @@ func (a *App) Run(ctx context.Context) error {
 	var err error
 	select {
 	case err = <-ended:
-		a.log.Error("almanac stops, since a part of it cannot go on", "error", err)
+		a.log.Error("almanac stops because a part of it has failed", "error", err)
 	case <-ctx.Done():
-		a.log.Info("almanac stops; what is under way is finished", "drain_delay", a.config.API.DrainDelay.String())
+		a.log.Info("almanac stops and finishes the work in progress", "drain_delay", a.config.API.DrainDelay.String())
 	}
-	a.tellSystemd(daemon.SdNotifyStopping, "STATUS=finishing what is under way")
+	a.tellSystemd(daemon.SdNotifyStopping, "STATUS=finishing the work in progress")
 	err = errors.Join(err, a.drain(server))
 	stop()
 	running.Wait() // the jobs may still start work of the desk
@@ -202,7 +164,7 @@ func (a *App) serve(ended chan<- error) *http.Server {
 // tellSystemd notifies the service manager. An error is only logged.
 func (a *App) tellSystemd(states ...string) {
 	if err := notify(states...); err != nil {
-		a.log.Warn("the service manager was not told", "error", err)
+		a.log.Warn("could not notify the service manager", "error", err)
 	}
 }
 
@@ -218,18 +180,11 @@ func (a *App) drain(server *http.Server) error {
 // Close releases what Open acquired.
 func (a *App) Close() error {
 	var errs []error
-	for _, closer := range slices.Backward(a.closers) {
-		errs = append(errs, closer())
+	for _, f := range slices.Backward(a.features) {
+		errs = append(errs, f.close())
 	}
-	a.closers = nil
+	a.features = nil
 	return errors.Join(errs...)
-}
-
-// add registers jobs for Run, watched.
-func (a *App) add(jobs ...job.Job) {
-	for _, j := range jobs {
-		a.watched = append(a.watched, watch(j))
-	}
 }
 
 func ignoreClosed(err error) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 	"github.com/almanac-cloud/almanac/pkg/store"
-	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 func has(c config.Config, role string) bool { return slices.Contains(c.Default.Roles, role) }
@@ -19,15 +19,15 @@ func has(c config.Config, role string) bool { return slices.Contains(c.Default.R
 // Check refuses wrong or inconsistent settings. It makes no connections.
 func Check(c config.Config) error {
 	for _, role := range c.Default.Roles {
-		if all := []string{roleAPI, roleInventory, roleEnergy}; !slices.Contains(all, role) {
-			return fault.Field("[DEFAULT] roles", "%s", fault.Unknown("role", role, all))
+		if !slices.Contains(config.Roles, role) {
+			return fault.Field("[DEFAULT] roles", "%s", fault.Unknown("role", role, config.Roles))
 		}
 	}
 	if len(c.Default.Roles) == 0 {
-		return fault.Field("[DEFAULT] roles", "name at least one of %s, %s and %s", roleAPI, roleInventory, roleEnergy)
+		return fault.Field("[DEFAULT] roles", "name at least one of %s", strings.Join(config.Roles, ", "))
 	}
-	if c.Default.TransportURL == "" && !(has(c, roleAPI) && has(c, roleInventory)) {
-		return fault.Field("[DEFAULT] transport_url", "is needed where the roles api and inventory run apart")
+	if c.Default.TransportURL == "" && !(has(c, config.RoleAPI) && has(c, config.RoleInventory)) {
+		return fault.Field("[DEFAULT] transport_url", "is required if the roles api and inventory run in different processes")
 	}
 	for section, url := range map[string]string{
 		"DEFAULT": c.Default.TransportURL, "nova": c.Nova.TransportURL, "oslo_messaging_notifications": c.Notifications.TransportURL,
@@ -49,9 +49,9 @@ func Check(c config.Config) error {
 		}
 	}
 	if c.Nova.Notifications && c.Nova.TransportURL == "" && c.Default.TransportURL == "" {
-		return fault.Field("[nova] transport_url", "is needed to listen to Nova's notifications, here or in [DEFAULT]")
+		return fault.Field("[nova] transport_url", "is required to receive Nova's notifications, here or in [DEFAULT]")
 	}
-	if err := checkOnEnd(c.Reservation); err != nil {
+	if err := checkOnEnd(c.Reservation.Defaults); err != nil {
 		return err
 	}
 	if err := checkScheduler(c); err != nil {
@@ -66,7 +66,7 @@ func Check(c config.Config) error {
 	if err := checkBestEffort(c); err != nil {
 		return err
 	}
-	if !has(c, roleAPI) {
+	if !has(c, config.RoleAPI) {
 		return nil
 	}
 	if err := store.Check(c.Database.Connection); err != nil {
@@ -79,17 +79,16 @@ func Check(c config.Config) error {
 	return err
 }
 
-// checkOnEnd refuses unknown choices, and a default that is not among them.
-func checkOnEnd(r config.Reservation) error {
-	for _, choice := range r.OnEndChoices {
-		if !slices.Contains(reservation.OnEnds, reservation.OnEnd(choice)) {
-			return fault.Field("[reservation] on_end_choices", "must be some of delete, stop, shelve and leave, not %q", choice)
-		}
+// checkOnEnd refuses a default that is not among the choices.
+func checkOnEnd(d booking.Defaults) error {
+	if slices.Contains(d.OnEndChoices, d.OnEnd) {
+		return nil
 	}
-	if !slices.Contains(r.OnEndChoices, r.OnEnd) {
-		return fault.Field("[reservation] on_end", "is %q, which is not among on_end_choices: %s", r.OnEnd, strings.Join(r.OnEndChoices, ", "))
+	var choices []string
+	for _, choice := range d.OnEndChoices {
+		choices = append(choices, string(choice))
 	}
-	return nil
+	return fault.Field("[reservation] on_end", "is %q, which is not among on_end_choices: %s", d.OnEnd, strings.Join(choices, ", "))
 }
 
 // checkCallers refuses to serve the network without authentication, and incomplete settings for
@@ -102,7 +101,7 @@ func checkCallers(c config.Config) error {
 		return nil
 	}
 	return fault.New(fault.Invalid,
-		"[api] host is %q: with auth_strategy = noauth everybody who reaches the API is its admin, so it must be a loopback address such as 127.0.0.1", c.API.Host)
+		"[api] host is %q: with auth_strategy = noauth every caller is an admin, so it must be a loopback address such as 127.0.0.1", c.API.Host)
 }
 
 // checkAccount refuses settings with which the service user cannot log in.
@@ -110,7 +109,7 @@ func checkAccount(c config.Config) error {
 	k := c.Keystone
 	if (k.AuthType == "v3applicationcredential") != (k.ApplicationCredentialSecret != "") {
 		return fault.Field("[keystone_authtoken] auth_type",
-			"must be v3applicationcredential where application_credential_secret is given, and only there")
+			"must be v3applicationcredential if application_credential_secret is set, and only then")
 	}
-	return KeystoneConnection(k).Check()
+	return k.Connection.Check()
 }

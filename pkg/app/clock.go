@@ -2,13 +2,38 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
+
+// openClock sets the clock of the process by the database's, and opens the job that keeps it so.
+func openClock(ctx context.Context, p process, db databaseClock) (f feature, err error) {
+	set := func(ctx context.Context) error { return p.clock.set(ctx, db, p.log) }
+	f.jobs = append(f.jobs, job.Job{Name: "clock", Every: clockEvery, Step: set})
+	f.probe("clock offset", func() error {
+		if ahead := p.clock.ahead(); ahead.Abs() > worthSaying {
+			return fmt.Errorf("the database's clock is %v ahead of this machine's", ahead.Round(time.Millisecond))
+		}
+		return nil
+	})
+	f.probe("clock doubt", func() error {
+		if doubt := p.clock.doubt(); doubt != "" {
+			return errors.New(doubt)
+		}
+		return nil
+	})
+	f.metrics.gauge("almanac_database_clock_offset_seconds", "How far the database's clock is ahead of this machine's.", nil,
+		func() float64 { return p.clock.ahead().Seconds() })
+	f.metrics.gauge("almanac_database_clock_doubt", "1 if the database's clock is not trusted, so that nothing begins that depends on it.", nil,
+		func() float64 { return oneIf(p.clock.doubt() != "") })
+	return f, set(ctx)
+}
 
 // databaseClock reads the time of a database.
 type databaseClock interface {
@@ -119,7 +144,7 @@ func (c *clock) set(ctx context.Context, db databaseClock, log *slog.Logger) err
 	c.show()
 	if ahead := c.ahead(); (ahead - c.said).Abs() > worthSaying {
 		c.said = ahead
-		log.Warn("this machine's clock and the database's differ; the database's counts", "database_ahead", ahead.Round(time.Millisecond))
+		log.Warn("this machine's clock differs from the database's; following the database's", "database_ahead", ahead.Round(time.Millisecond))
 	}
 	return nil
 }
@@ -130,7 +155,7 @@ func (c *clock) judge(a answer, log *slog.Logger) {
 	switch {
 	case far.Abs() <= clockStep:
 		if c.suspect != nil {
-			log.Warn("the database's clock is again where it was; what it said in between was not believed", "answers", c.looks)
+			log.Warn("the database's clock is back at its previous time; ignored its answers in between", "answers", c.looks)
 			c.returns = min(c.returns+1, clockDoublings)
 		}
 		if a.answered.Sub(c.doubted) > clockCalm {
@@ -138,13 +163,13 @@ func (c *clock) judge(a answer, log *slog.Logger) {
 		}
 		c.believe(a.corrects(*c.believed))
 	case c.suspect == nil || a.against(*c.suspect).Abs() > clockAgrees:
-		log.Warn("the database's clock is not where it must be; nothing is started, ended or taken away until its answers agree",
+		log.Warn("the database's clock has jumped; starting, ending and removing nothing until its answers agree",
 			"off", far.Round(time.Millisecond), "answers", c.enough())
 		c.suspect, c.looks, c.doubted = &reading{at: a.answered, there: a.there}, 1, a.answered
 	default:
 		c.suspect, c.looks, c.doubted = a.corrects(*c.suspect), c.looks+1, a.answered
 		if c.looks >= c.enough() {
-			log.Warn("the database's clock has another time now, which counts from here on", "off", far.Round(time.Millisecond), "answers", c.looks)
+			log.Warn("following the new time of the database's clock", "off", far.Round(time.Millisecond), "answers", c.looks)
 			c.returns = 0
 			c.believe(c.suspect)
 		}
@@ -164,7 +189,7 @@ func (c *clock) show() {
 		if !c.confirmed {
 			s.reading = *c.suspect
 		}
-		s.doubt = fmt.Sprintf("the database's clock is %v off; nothing is started, ended or taken away until %d more of its answers agree",
+		s.doubt = fmt.Sprintf("the database's clock is %v off; Almanac starts, ends and removes nothing until %d more of its answers agree",
 			c.suspect.there.Sub(c.believed.time(c.suspect.at)).Round(time.Second), c.enough()-c.looks)
 	}
 	c.shown.Store(s)

@@ -9,36 +9,40 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
-// database opens the store. It locks and migrates a SQLite database for this process; a database
+// openDatabase opens the store. It locks and migrates a SQLite database for this process; a database
 // server is shared by all replicas, and its operator migrates it.
-func (a *App) database(ctx context.Context) (*store.Store, error) {
-	release, err := store.Own(a.config.Database.Connection)
+func openDatabase(ctx context.Context, p process) (db *store.Store, f feature, err error) {
+	release, err := store.Own(p.config.Database.Connection)
 	if err != nil {
-		return nil, err
+		return nil, f, err
 	}
-	a.closers = append(a.closers, release)
-	db, err := a.connect(ctx)
-	if err != nil {
-		return nil, err
+	f.closers = append(f.closers, release)
+	if db, err = connect(ctx, p); err != nil {
+		return nil, f, err
 	}
-	a.closers = append(a.closers, db.Close)
+	f.closers = append(f.closers, db.Close)
+	for reason := range db.Retries() {
+		f.metrics.counter("almanac_database_retries_total", "Repeated transactions, by reason.",
+			prometheus.Labels{"reason": reason}, func() float64 { return float64(db.Retries()[reason]) })
+	}
 	if db.Shared() {
-		return db, upToDate(ctx, db)
+		return db, f, upToDate(ctx, db)
 	}
 	applied, err := db.Migrate(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("migrate the database: %w", err)
+		return nil, f, fmt.Errorf("migrate the database: %w", err)
 	}
 	for _, id := range applied {
-		a.log.Info("database migrated", "migration", id)
+		p.log.Info("migrated the database", "migration", id)
 	}
-	return db, nil
+	return db, f, nil
 }
 
 // upToDate refuses a schema with pending migrations.
@@ -48,22 +52,22 @@ func upToDate(ctx context.Context, db *store.Store) error {
 		return err
 	}
 	if len(missing) > 0 {
-		return fault.New(fault.Unavailable, "the database misses %s; run almanacd db sync", strings.Join(missing, ", "))
+		return fault.New(fault.Unavailable, "the database lacks the migrations %s; run almanacd db sync", strings.Join(missing, ", "))
 	}
 	return nil
 }
 
 // connect opens the database, and tries again while it does not answer.
-func (a *App) connect(ctx context.Context) (*store.Store, error) {
-	c, said := a.config.Database, ""
+func connect(ctx context.Context, p process) (*store.Store, error) {
+	c, said := p.config.Database, ""
 	for n := 0; ; n++ {
-		db, err := OpenStore(ctx, a.config, a.replica, a.log)
+		db, err := OpenStore(ctx, p.config, p.replica, p.log)
 		if err == nil || !fault.Is(err, fault.Unavailable) || n == c.MaxRetries {
 			return db, err
 		}
 		if err.Error() != said { // each error once
 			said = err.Error()
-			a.log.Error("the database cannot be used; trying again", "every", c.RetryInterval, "error", err)
+			p.log.Error("could not open the database; retrying", "every", c.RetryInterval, "error", err)
 		}
 		select {
 		case <-ctx.Done():

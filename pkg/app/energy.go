@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
-	ground "github.com/almanac-cloud/almanac/pkg/energy/openstack"
+	novapower "github.com/almanac-cloud/almanac/pkg/energy/openstack"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/power"
@@ -25,32 +25,14 @@ import (
 
 // checkEnergy refuses inconsistent settings of [energy].
 func checkEnergy(c config.Config) error {
-	if has(c, roleEnergy) && !has(c, roleAPI) {
-		return fault.Field("[DEFAULT] roles", "energy takes the role api in the same process, which knows the reservations")
-	}
-	if _, err := c.Energy.PlanRules(); err != nil {
-		return err
-	}
-	if _, err := forecaster(c.Energy); err != nil {
-		return err
+	if has(c, config.RoleEnergy) && !has(c, config.RoleAPI) {
+		return fault.Field("[DEFAULT] roles", "energy requires the role api in the same process")
 	}
 	if _, err := newWattmeter(c.Energy); err != nil {
 		return err
 	}
 	_, err := efficiencies(c)
 	return err
-}
-
-func forecaster(c config.Energy) (energy.Forecaster, error) {
-	name := c.Forecaster
-	if name == "" {
-		name = energy.DefaultForecaster
-	}
-	f, err := energy.NewForecaster(name, energy.Window(seconds(c.ForecastWindow)))
-	if err != nil {
-		return nil, fmt.Errorf("[energy]: %w", err)
-	}
-	return f, nil
 }
 
 // efficiencies reads the table of [energy] efficiency_file; empty without a file.
@@ -70,11 +52,6 @@ func efficiencies(c config.Config) (energy.Table, error) {
 	return table, nil
 }
 
-// admitted returns the rule for the hosts that may be switched off.
-func admitted(c config.Energy) energy.Admission {
-	return energy.Admission{Aggregates: c.Aggregates, Traits: c.Traits, Property: c.Property}
-}
-
 // powers reports the power states of hosts and their efficiency to the inventory.
 type powers struct {
 	records interface {
@@ -85,6 +62,12 @@ type powers struct {
 	// boot; in seconds.
 	boot, margin int64
 	now          func() span.Instant
+}
+
+func newPowers(p process, db *store.Store) (*powers, error) {
+	table, err := efficiencies(p.config)
+	e := p.config.Energy
+	return &powers{records: db, table: table, boot: e.BootTime, margin: e.Rules.BootMargin, now: p.clock.now}, err
 }
 
 // PowerSettings implements inventory.PowerSettings.
@@ -103,68 +86,47 @@ func (p *powers) PowerSettings(ctx context.Context, hosts []string) (map[string]
 	return all, nil
 }
 
-// switching has the energy console of this process, and the last status.
-type switching struct {
-	console *controller.Admin
-	seen    seen
-}
-
-// openEnergy prepares the operators' view of the energy controller, and with the role energy the
+// openEnergy opens the operators' view of the energy controller, and with the role energy the
 // controller itself.
-func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.SnapshotCache) (*switching, error) {
-	c := a.config.Energy
-	rules, err := c.PlanRules()
-	if err != nil {
-		return nil, err
+func openEnergy(s shared) (*controller.Admin, feature, error) {
+	c, f := s.config.Energy, feature{}
+	var wake func() // nil without the controller
+	if s.has(config.RoleEnergy) {
+		o, err := f.energyOptions(s)
+		if err != nil {
+			return nil, f, err
+		}
+		works := controller.New(o)
+		wake = works.Wake
+		f.jobs = append(f.jobs, works.Job(), s.purge("old audit", c.AuditTime, s.db.PurgeAudit))
 	}
-	s := &switching{console: &controller.Admin{
-		Records: db, Settings: db, History: db, Reports: db, Inventory: hosts, Promises: a.desk,
-		Admission: admitted(c), Rules: rules, Configured: energy.Mode(c.Mode),
-		StaleAfter: max(3*seconds(c.MeasureInterval), 60), Now: a.clock.now,
-	}}
-	a.add(s.seen.job(s.console))
-	if !a.has(roleEnergy) {
-		return s, nil
+	console := &controller.Admin{
+		Records: s.db, Settings: s.db, History: s.db, Reports: s.db, Inventory: s.hosts, Promises: s.desk, Ordered: wake,
+		Admission: c.Admission, Rules: c.PlanRules(), Configured: c.Mode, StaleAfter: max(3*c.MeasureEvery, 60), Now: s.clock.now,
 	}
-	o, err := a.energyOptions(db, bus, hosts, rules)
-	if err != nil {
-		return nil, err
+	if s.has(config.RoleEnergy) && s.bus.own != nil {
+		f.serveOn(s.process, s.bus, power.TrialsTopic, power.TrialsEndpoint(trials{console}))
 	}
-	if bus.notifier != nil {
-		o.Notices = switchNotices{bus.notifier, a.clock.now}
-	}
-	works := controller.New(o)
-	s.console.Ordered = works.Wake
-	a.add(works.Job(), a.oldAudit(db))
-	if bus.own != nil {
-		a.serveOn(bus.own, power.TrialsTopic, power.TrialsEndpoint(trials{s.console}))
-	}
-	return s, nil
+	last := &seen{}
+	f.jobs = append(f.jobs, last.job(console))
+	last.measure(&f.metrics)
+	return console, f, nil
 }
 
-// oldAudit deletes audit entries older than [energy] audit_time.
-func (a *App) oldAudit(db *store.Store) job.Job {
-	keep := seconds(a.config.Energy.AuditTime)
-	return job.Job{Name: "old audit", Every: forgetEvery, Step: job.Leased(a.leases(db), "old audit", forgetTTL, func(ctx context.Context, held *job.Held) error {
-		_, err := db.PurgeAudit(ctx, held.Lease, a.clock.now().Add(-keep))
-		return err
-	})}
-}
-
-func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.SnapshotCache, rules energy.Rules) (controller.Options, error) {
-	c, log := a.config.Energy, a.log.With("component", "energy")
-	o := controller.Options{
-		Records: db, Settings: db, History: db, Reports: db, Promises: a.desk, Hosts: hosts, Leases: a.leases(db),
-		Rules: rules, Switching: c.Switching(), Mode: energy.Mode(c.Mode), WakeTest: c.WakeTest && c.Rules != "paper",
-		Admission:  admitted(c),
-		MostFailed: c.MaxFailedBoots, BootTime: seconds(c.BootTime), Efficiency: a.powers.table.Of,
-		Forecaster: func() (energy.Forecaster, error) { return forecaster(c) }, Keep: seconds(c.HistoryTime),
-		Stopped: func() string { return stopFile(a.config.Beside(c.StopFile), c.StopFile) },
-		// Other processes see the change when they read the hosts again.
-		Changed: bus.pokeHosts,
-
-		StepEvery: c.StepInterval, MeasureEvery: seconds(c.MeasureInterval), PlanEvery: seconds(c.PlanInterval),
-		Replica: a.replica, Now: a.clock.now, NewID: uuid.NewString, Log: log,
+func (f *feature) energyOptions(s shared) (controller.Options, error) {
+	c := s.config.Energy
+	o := c.Options
+	o.Records, o.Settings, o.History, o.Reports, o.Promises, o.Hosts, o.Leases = s.db, s.db, s.db, s.db, s.desk, s.hosts, s.leases()
+	o.Rules, o.WakeTest = c.PlanRules(), c.WakeTest && !c.Paper
+	o.Efficiency = s.powers.table.Of
+	o.Forecaster = func() (energy.Forecaster, error) {
+		return energy.NewForecaster(c.ForecasterName, energy.Window(c.ForecastWindow))
+	}
+	o.Stopped = func() string { return stopFile(s.config.Beside(c.StopFile), c.StopFile) }
+	o.Changed = s.source.changed.poke // other processes see the change when they read the hosts again
+	o.Replica, o.Now, o.NewID, o.Log = s.replica, s.clock.now, uuid.NewString, s.logOf("energy")
+	if s.bus.notifier != nil {
+		o.Notices = switchNotices{s.bus.notifier, s.clock.now}
 	}
 	meter, err := newWattmeter(c)
 	if err != nil {
@@ -173,11 +135,12 @@ func (a *App) energyOptions(db *store.Store, bus *bus, hosts *inventory.Snapshot
 	if meter != nil {
 		o.Watts = meter.read
 	}
-	if a.cloud != nil {
-		cloud := ground.New(a.cloud.compute, a.cloud.placement)
+	if s.cloud != nil {
+		cloud := novapower.New(s.cloud.compute, s.cloud.placement)
 		o.Cloud, o.Vacancy = cloud, cloud
 	}
-	return o, a.reachMachines(&o, bus, hosts)
+	o.Agents, err = f.openAgents(s)
+	return o, err
 }
 
 // stopFile returns why switching off is stopped: the file exists, or its existence cannot be
@@ -188,41 +151,39 @@ func stopFile(path, given string) string {
 	}
 	switch _, err := os.Stat(path); {
 	case err == nil:
-		return "the file of [energy] stop_file is there"
+		return "the file of [energy] stop_file exists"
 	case errors.Is(err, fs.ErrNotExist):
 		return ""
 	default:
-		return "it cannot be told whether the file of [energy] stop_file is there"
+		return "could not determine whether the file of [energy] stop_file exists"
 	}
 }
 
-// reachMachines sets the agents that switch the machines: those on the message broker or, without
+// openAgents opens the agents that switch the machines: those on the message broker or, without
 // one, simulated machines for hosts that come from a file.
-func (a *App) reachMachines(o *controller.Options, bus *bus, hosts *inventory.SnapshotCache) error {
-	if bus.own != nil {
+func (f *feature) openAgents(s shared) (controller.Agents, error) {
+	if s.bus.own != nil {
 		fleet := power.NewFleet(power.FleetOptions{
-			Client: a.newClient(bus.own), Exchange: exchange, LostAfter: a.config.Energy.AgentTimeout, Now: time.Now,
+			Client: f.newOwnClient(s.process, s.bus), Exchange: exchange, LostAfter: s.config.Energy.AgentTimeout, Now: time.Now,
 		})
-		a.serveOn(bus.own, power.AgentsTopic, fleet.Endpoint())
-		a.add(job.Job{Name: "power agents", Every: time.Hour, Step: fleet.Discover})
-		o.Agents = fleet
-		return nil
+		f.serveOn(s.process, s.bus, power.AgentsTopic, fleet.Endpoint())
+		f.jobs = append(f.jobs, job.Job{Name: "power agents", Every: time.Hour, Step: fleet.Discover})
+		return fleet, nil
 	}
 	machines := map[string]power.Driven{}
-	if a.cloud == nil {
-		for _, h := range hosts.Snapshot().Hosts() {
+	if s.cloud == nil {
+		for _, h := range s.hosts.Snapshot().Hosts() {
 			boot := time.Duration(h.BootSeconds) * time.Second
 			machines[h.Name] = power.Driven{Driver: "simulated", Machine: simulated.New(simulated.Options{Shutdown: boot / 4, Boot: boot})}
 		}
 	}
 	agent, err := power.NewAgent(power.AgentOptions{
-		Name: "simulated", Machines: machines, NewID: uuid.NewString, Now: time.Now, Log: o.Log,
+		Name: "simulated", Machines: machines, NewID: uuid.NewString, Now: time.Now, Log: s.logOf("energy"),
 	})
 	if err != nil {
-		return fmt.Errorf("simulate the machines: %w", err)
+		return nil, fmt.Errorf("simulate the machines: %w", err)
 	}
-	a.closers = append(a.closers, agent.Close)
-	a.services = append(a.services, service{"simulated machines", func(ctx context.Context) error { agent.Run(ctx); return nil }})
-	o.Agents = agent
-	return nil
+	f.closers = append(f.closers, agent.Close)
+	f.services = append(f.services, service{"simulated machines", func(ctx context.Context) error { agent.Run(ctx); return nil }})
+	return agent, nil
 }

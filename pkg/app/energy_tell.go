@@ -82,26 +82,20 @@ func (s *seen) get() controller.Status {
 	return s.status
 }
 
-// alarmKinds are all kinds of alarms, so that each has its metric before its first alarm.
-var alarmKinds = []energy.AlarmKind{
-	energy.AlarmReservedAsleep, energy.AlarmWakeFailed, energy.AlarmQuarantined, energy.AlarmStuck, energy.AlarmFoundOn, energy.AlarmFoundOff,
-	energy.AlarmContradiction, energy.AlarmAgentLost, energy.AlarmTwoAgents, energy.AlarmBreaker, energy.AlarmHeldOff, energy.AlarmHalted,
-}
-
-// measureEnergy registers the metrics of the energy controller.
-func (s *seen) measureEnergy(m metrics) {
+// measure adds the metrics of the energy controller.
+func (s *seen) measure(m *metrics) {
 	phases := map[string]energy.Phase{
 		"awake": energy.Awake, "draining": energy.Draining, "stopping": energy.Stopping, "asleep": energy.Asleep, "waking": energy.Waking, "failed": energy.Failed,
 	}
 	for _, name := range slices.Sorted(maps.Keys(phases)) {
-		m.gauge("almanac_energy_hosts", "Hosts by where they stand between on and off.", prometheus.Labels{"phase": name}, func() (n float64) {
+		m.gauge("almanac_energy_hosts", "Hosts by phase of power management.", prometheus.Labels{"phase": name}, func() (n float64) {
 			for _, h := range s.get().Report.Hosts {
 				n += oneIf(h.Machine.Phase == phases[name])
 			}
 			return n
 		})
 	}
-	for _, kind := range alarmKinds {
+	for _, kind := range energy.AlarmKinds {
 		m.gauge("almanac_energy_alarms", "Alarms of the energy controller, by kind.", prometheus.Labels{"kind": string(kind)}, func() (n float64) {
 			for _, a := range s.get().Report.Alarms {
 				n += oneIf(a.Kind == kind)
@@ -109,18 +103,19 @@ func (s *seen) measureEnergy(m metrics) {
 			return n
 		})
 	}
-	m.gauge("almanac_energy_late", "1 where no process measures the hosts' idleness, or it is behind.", nil, func() float64 { return oneIf(s.get().Stale != "") })
-	m.gauge("almanac_energy_halted", "1 where nothing is switched off now.", nil, func() float64 { return oneIf(s.get().Report.Halt != "") })
+	m.gauge("almanac_energy_report_stale", "1 if no process measures which hosts are idle, or if the one that does is behind.", nil,
+		func() float64 { return oneIf(s.get().Stale != "") })
+	m.gauge("almanac_energy_halted", "1 if Almanac switches no host off at present.", nil, func() float64 { return oneIf(s.get().Report.Halt != "") })
 	savings := func(read func(s energy.Savings) float64) func() float64 {
 		return func() float64 { return read(s.get().Settings.Savings) }
 	}
-	m.counter("almanac_energy_host_seconds_off_total", "Time for which hosts were off or in standby.", nil,
+	m.counter("almanac_energy_host_seconds_off_total", "Total time that hosts were off or in standby.", nil,
 		savings(func(s energy.Savings) float64 { return float64(s.HostSeconds) }))
-	m.counter("almanac_energy_core_seconds_off_total", "The same times their cores.", nil,
+	m.counter("almanac_energy_core_seconds_off_total", "The same time multiplied by the number of cores.", nil,
 		savings(func(s energy.Savings) float64 { return float64(s.CoreSeconds) }))
-	m.counter("almanac_energy_core_seconds_idle_total", "Time for which cores of hosts without any work were on.", nil,
+	m.counter("almanac_energy_core_seconds_idle_total", "Core time of hosts that were on and idle.", nil,
 		savings(func(s energy.Savings) float64 { return float64(s.IdleCoreSeconds) }))
-	m.gauge("almanac_energy_saved_joules", "Energy saved against hosts that idle instead, boots subtracted, where the power is known.", nil,
+	m.gauge("almanac_energy_saved_joules", "Energy saved compared with idle hosts that stay on, minus the energy of boots, for hosts with known power.", nil,
 		savings(func(s energy.Savings) float64 { return s.Joules }))
-	m.counter("almanac_energy_boots_total", "Hosts that were switched on.", nil, savings(func(s energy.Savings) float64 { return float64(s.Boots) }))
+	m.counter("almanac_energy_boots_total", "Boots of hosts that Almanac has switched on.", nil, savings(func(s energy.Savings) float64 { return float64(s.Boots) }))
 }

@@ -25,9 +25,6 @@ func TestSettingsOfEnergyThatCannotWorkAreRefused(t *testing.T) {
 	}
 	for field, change := range map[string]func(c *config.Config){
 		"roles":           func(c *config.Config) { c.Default.Roles = []string{"energy", "inventory"} },
-		"spare_capacity":  func(c *config.Config) { c.Energy.SpareCapacity = []string{"VCPU"} },
-		"CUSTOM_*":        func(c *config.Config) { c.Energy.SpareCapacity = []string{"GPU:2"} },
-		"forecaster":      func(c *config.Config) { c.Energy.Forecaster = "oracle" },
 		"efficiency_file": func(c *config.Config) { c.Energy.EfficiencyFile = "not-there.csv" },
 		"line 2":          func(c *config.Config) { c.Energy.EfficiencyFile = table },
 		"watts_query":     func(c *config.Config) { c.Energy.WattsURL = "http://prometheus" },
@@ -76,28 +73,28 @@ func TestAProcessWithoutTheInventoryReadsTheHostsWhenTheyChangeHereOrThere(t *te
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Default.Roles = []string{roleAPI, roleEnergy}
+	c.Default.Roles = []string{config.RoleAPI, config.RoleEnergy}
 	synctest.Test(t, func(t *testing.T) {
-		a, b := &App{config: c, log: slog.New(slog.DiscardHandler)}, &bus{}
-		if _, err := a.source(b); err != nil {
+		source, _, err := openSource(process{config: c, log: slog.New(slog.DiscardHandler)}, &bus{}, nil, nil, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
 		changed := func() bool {
 			synctest.Wait()
 			select {
-			case <-b.hostsChanged:
+			case <-source.changed[0]:
 				return true
 			default:
 				return false
 			}
 		}
-		if b.pokeHosts(); !changed() {
+		if source.changed.poke(); !changed() {
 			t.Error("what this process has switched is not read")
 		}
 		there := make(chan struct{}, 1)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go func() { _ = b.news(there).run(ctx) }()
+		go func() { _ = relay("changes", there, source.changed.poke).run(ctx) }()
 		if changed() {
 			t.Error("nothing has changed, and the hosts are read")
 		}

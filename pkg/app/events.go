@@ -2,48 +2,48 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/openstack"
+	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/job"
-	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/reservation/staging/controller"
+	novaimages "github.com/almanac-cloud/almanac/reservation/staging/openstack"
 )
 
-// listenToNova makes Nova's notifications trigger readings of the hosts and end the transfers of
-// images that they report.
-func (a *App) listenToNova(b *bus) error {
-	if a.cloud == nil || !a.config.Nova.Notifications {
-		return nil
+// openEvents opens the service that receives Nova's notifications: they trigger readings of the
+// hosts, and end the transfers of images that they report. images is nil if none are staged.
+func openEvents(p process, cloud *cloud, source *hostSource, images *controller.Controller) (f feature, err error) {
+	reads := p.has(config.RoleInventory)
+	if cloud == nil || !p.config.Nova.Notifications || !reads && images == nil {
+		return f, nil
 	}
-	url, option := a.config.Nova.TransportURL, "[nova] transport_url"
-	if url == "" {
-		url, option = a.config.Default.TransportURL, "[DEFAULT] transport_url"
-	}
-	transport, at, err := a.openTransport(b, "nova", url)
+	option, url := novaTransport(p.config)
+	transport, queues, err := f.openPeer(p, "nova", option, url)
 	if err != nil {
-		return fmt.Errorf("%s: %w", option, err)
-	}
-	queues, err := othersQueues(at, a.config.Rabbit)
-	if err != nil {
-		return fmt.Errorf("%s: %w", option, err)
+		return f, err
 	}
 	events := openstack.NewEvents(transport, openstack.EventOptions{
-		Queues: queues, Queue: "almanac." + a.replica, Builds: a.cloud.builds, Also: a.hearImages, Idle: images.Own, Log: a.log.With("component", "messaging"),
+		Queues: queues, Queue: "almanac." + p.replica, Builds: source.builds, Also: func(n oslo.Notification) {
+			if word, told := novaimages.Said(n); told && images != nil {
+				images.Hear(word)
+			}
+		}, Idle: novaimages.Own, Log: p.logOf("messaging"),
 	})
-	log := a.log.With("component", "inventory")
-	a.services = append(a.services, service{"nova's notifications", func(ctx context.Context) error {
+	f.services = append(f.services, service{"Nova's notifications", func(ctx context.Context) error {
 		// Notifications only speed up readings, so a failure of theirs stops nothing else.
 		if err := events.Serve(ctx); err != nil && ctx.Err() == nil {
-			log.Error("Nova's notifications are not heard any more; changes are seen at the next reading, and transfers of images end when their time is over", "error", err)
+			p.logOf("inventory").Error("no longer receiving Nova's notifications; changes take effect at the next reading of the hosts, "+
+				"and transfers of images end after their estimated time", "error", err)
 		}
 		return nil
 	}})
-	if a.has(roleInventory) {
-		a.services = append(a.services, b.news(events.Changed()))
+	if reads {
+		f.services = append(f.services, relay("changes of the hosts", events.Changed(), source.changed.poke))
 	}
-	return nil
+	return f, nil
 }
 
 // sharedSource serves several readers that react to the same change with one reading. A reading

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -20,12 +23,27 @@ const evictedAt = "almanac:evicted_at"
 // noticeLinger is how long after the end of an eviction its notice may remain visible.
 const noticeLinger = 5 * time.Minute
 
+// newEvictions returns the evictions of preemptible instances for others.
+func newEvictions(s shared) *eviction.Evictor {
+	action, o := s.config.Preemptible.Action, s.config.Preemptible.Eviction
+	o.Board, o.Placement, o.Looker = s.source.board, s.cloud.placement, s.source.cloud
+	o.Servers = servers{fenceBackend(s.config, s.cloud, s.hosts, s.db), s.cloud.compute, s.bus.notifier, action, time.Now}
+	o.Records, o.NewID, o.EvictFirst, o.Now, o.Log = s.db, uuid.NewString, action == upkeep.OrderMigrate, time.Now, s.logOf("scheduler")
+	return eviction.New(o)
+}
+
+func (m *metrics) evictions(evicted func() (gone, stayed int64)) {
+	const name, help = "almanac_evictions_total", "Preemptible instances that this process chose as victims, by outcome."
+	m.counter(name, help, prometheus.Labels{"outcome": "gone"}, func() float64 { gone, _ := evicted(); return float64(gone) })
+	m.counter(name, help, prometheus.Labels{"outcome": "stayed"}, func() float64 { _, stayed := evicted(); return float64(stayed) })
+}
+
 // servers are Nova's servers that are evicted.
 type servers struct {
 	*novafence.Cloud
 	compute  *nova.Client
 	notifier *notice.Notifier // nil without notifications
-	action   string           // the value of [preemptible] make_room
+	action   upkeep.Order     // the value of [preemptible] preempt_action
 	now      func() time.Time
 }
 
@@ -39,7 +57,7 @@ func (s servers) Warn(ctx context.Context, w eviction.Warning) error {
 	if s.notifier != nil {
 		untold = s.notifier.Evict(ctx, notice.Eviction{
 			Instance: i.ID, Name: i.Name, ProjectID: i.ProjectID, UserID: i.UserID, Host: i.Host,
-			At: w.At, Told: s.now(), Action: s.action, RequestID: w.Request,
+			At: w.At, Told: s.now(), Action: string(s.action), RequestID: w.Request,
 		})
 	}
 	return errors.Join(untold, s.compute.SetServerMetadata(ctx, i.ID, map[string]string{evictedAt: noticeTime(w.At)}))
@@ -79,7 +97,7 @@ func (s servers) stays(ctx context.Context, id string, was time.Time) error {
 
 // Leave implements eviction.Servers.
 func (s servers) Leave(ctx context.Context, i inventory.Instance) error {
-	return s.Order(ctx, i, orders[s.action])
+	return s.Order(ctx, i, s.action)
 }
 
 // departures notifies the owners of instances that an ended reservation left behind and that are

@@ -1,13 +1,13 @@
 package app
 
 import (
-	"context"
 	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
@@ -56,34 +56,34 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// KeystoneConnection returns Keystone's address and Almanac's account there.
-func KeystoneConnection(k config.Keystone) keystone.Connection {
-	return keystone.Connection{
-		AuthURL: k.AuthURL, Username: k.Username, UserID: k.UserID, Password: k.Password,
-		UserDomainID: k.UserDomainID, UserDomainName: k.UserDomainName,
-		ProjectID: k.ProjectID, ProjectName: k.ProjectName,
-		ProjectDomainID: k.ProjectDomainID, ProjectDomainName: k.ProjectDomainName,
-		ApplicationCredentialID: k.ApplicationCredentialID, ApplicationCredentialName: k.ApplicationCredentialName,
-		ApplicationCredentialSecret: k.ApplicationCredentialSecret,
-		Region:                      k.RegionName, Interface: k.Interface, CAFile: k.CAFile, Insecure: k.Insecure, Timeout: k.HTTPTimeout,
-	}
+// identity is who callers are, and what they may do.
+type identity struct {
+	api.Authenticator
+	rules *rules
 }
 
-// authenticator returns the configured authenticator. check, if not nil, reports whether it works.
-func (a *App) authenticator() (callers api.Authenticator, check func(ctx context.Context) error, err error) {
-	if c := a.config.NoAuth; a.config.API.AuthStrategy == "noauth" {
-		return api.Fixed{ProjectID: c.ProjectID, UserID: c.UserID, Roles: c.Roles}, nil, nil
+// keystoneEvery is how often the job keystone checks whether Keystone answers.
+const keystoneEvery = 30 * time.Second
+
+// openIdentity opens the configured authenticator and the policy.
+func openIdentity(p process) (who identity, f feature, err error) {
+	who.rules = &rules{}
+	if err := who.rules.load(p.config); err != nil {
+		return who, f, err
 	}
-	k := a.config.Keystone
-	tokens, err := keystone.New(keystone.Options{
-		Connection: KeystoneConnection(k), TokenCacheTime: k.TokenCacheTime, CacheSize: k.TokenCacheSize,
-		ServiceTokenRoles: k.ServiceTokenRoles, ServiceTokenRolesRequired: k.ServiceTokenRolesRequired,
-		ServiceType: serviceType, Now: time.Now, Log: a.log.With("component", "keystone"),
-	})
+	if c := p.config.NoAuth; p.config.API.AuthStrategy == "noauth" {
+		who.Authenticator = api.Fixed{ProjectID: c.ProjectID, UserID: c.UserID, Roles: c.Roles}
+		return who, f, nil
+	}
+	o := p.config.Keystone.Options
+	o.ServiceType, o.Now, o.Log = serviceType, time.Now, p.logOf("keystone")
+	tokens, err := keystone.New(o)
 	if err != nil {
-		return nil, nil, err
+		return who, f, err
 	}
-	return api.Keystone{Tokens: tokens}, tokens.Check, nil
+	who.Authenticator = api.Keystone{Tokens: tokens}
+	f.jobs = append(f.jobs, job.Job{Name: "keystone", Every: keystoneEvery, Step: tokens.Check})
+	return who, f, nil
 }
 
 // serviceType is Almanac's type in Keystone's catalog.

@@ -26,7 +26,7 @@ type Log struct {
 func OpenLog(c config.Default, program string, fallback io.Writer) (*Log, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("find this host's name for the log: %w", err)
+		return nil, fmt.Errorf("determine this machine's name for the log: %w", err)
 	}
 	l, out := &Log{}, fallback
 	if path := logPath(c, program); path != "" {

@@ -30,125 +30,70 @@ var ownQueues = oslo.QueueOptions{Quorum: true}
 
 // notifies reports whether changes are sent as notifications.
 func notifies(c config.Config) bool {
-	return c.Notifications.Driver == "messagingv2" && (c.Default.TransportURL != "" || c.Notifications.TransportURL != "")
+	return c.Notifications.Enabled && (c.Default.TransportURL != "" || c.Notifications.TransportURL != "")
 }
 
-// bus has this process's connections to message brokers; empty without a broker.
+// bus is the message broker; its fields are nil without one.
 type bus struct {
-	transports   []namedTransport
-	own          oslo.Transport // for Almanac's own topics
-	replicas     *announcements
-	notifier     *notice.Notifier
-	hostsChanged <-chan struct{} // a signal: the hosts have changed, here or in another process
-	readers      []chan struct{} // one for each reader of the hosts in this process
+	own      oslo.Transport // for Almanac's own topics
+	replicas *announcements
+	notifier *notice.Notifier
 }
 
-// reader returns a new channel that signals changes of the hosts.
-func (b *bus) reader() <-chan struct{} {
-	told := make(chan struct{}, 1)
-	b.readers = append(b.readers, told)
-	return told
-}
-
-// pokeHosts signals a change to all readers of the hosts.
-func (b *bus) pokeHosts() {
-	for _, told := range b.readers {
-		job.Poke(told)
-	}
-}
-
-// news returns a service that signals each value of changed to the readers.
-func (b *bus) news(changed <-chan struct{}) service {
-	return service{"news of the hosts", func(ctx context.Context) error {
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-changed:
-				b.pokeHosts()
-			}
-		}
-	}}
-}
-
-type namedTransport struct {
-	name      string
-	transport *amqp.Transport
-}
-
-// openBus prepares the configured transports. They connect later, in the background.
-func (a *App) openBus() (*bus, error) {
-	b := &bus{}
-	if url := a.config.Default.TransportURL; url != "" {
-		transport, _, err := a.openTransport(b, "messaging", url)
+// openMessaging opens the configured transports, and what only other processes of Almanac and
+// readers of notifications need.
+func openMessaging(p process) (b *bus, f feature, err error) {
+	b = &bus{}
+	if url := p.config.Default.TransportURL; url != "" {
+		transport, _, err := f.openTransport(p, "messaging", url)
 		if err != nil {
-			return nil, fmt.Errorf("[DEFAULT] transport_url: %w", err)
+			return nil, f, fmt.Errorf("[DEFAULT] transport_url: %w", err)
 		}
 		b.own = transport
-		if a.has(roleAPI) {
-			b.replicas = a.announce(transport)
+		if p.has(config.RoleAPI) {
+			b.replicas = f.announce(p, b, transport)
 		}
 	}
-	if !notifies(a.config) || !a.has(roleAPI) {
-		return b, nil
+	if notifies(p.config) && p.has(config.RoleAPI) {
+		b.notifier, err = f.openNotifier(p)
 	}
-	var err error
-	b.notifier, err = a.openNotifier(b)
-	return b, err
+	return b, f, err
 }
 
-// openTransport returns a transport to the broker at url.
-func (a *App) openTransport(b *bus, name, url string) (*amqp.Transport, oslo.URL, error) {
-	at, err := oslo.ParseURL(url)
-	if err != nil {
-		return nil, at, err
-	}
-	r := a.config.Rabbit
-	transport, err := amqp.Open(at, amqp.Options{
-		Name: "almanac " + name + " " + a.replica, Heartbeat: r.HeartbeatThreshold,
-		RetryInterval: r.RetryInterval, RetryBackoff: r.RetryBackoff, IntervalMax: r.IntervalMax,
-		TLS:   amqp.TLS{Enabled: r.SSL, CAFile: r.SSLCAFile, CertFile: r.SSLCertFile, KeyFile: r.SSLKeyFile},
-		NewID: uuid.NewString, Now: time.Now, Log: a.log.With("component", "messaging"),
-	})
-	if err != nil {
-		return nil, at, err
-	}
-	a.closers = append(a.closers, transport.Close)
-	b.transports = append(b.transports, namedTransport{name, transport})
-	return transport, at, nil
+// newOwnClient returns a client of Almanac's own topics.
+func (f *feature) newOwnClient(p process, b *bus) *oslo.Client {
+	return f.newClient(b.own, oslo.ClientOptions{Queues: ownQueues, Timeout: p.config.Default.RPCResponseTimeout})
 }
 
-// othersQueues returns the options for queues of other services at a transport_url, which must
-// equal those of the services.
-func othersQueues(at oslo.URL, r config.Rabbit) (oslo.QueueOptions, error) {
-	return at.Queues(oslo.QueueOptions{
-		Durable: r.DurableQueues, Quorum: r.QuorumQueue, DeliveryLimit: r.DeliveryLimit, TransientTTL: r.TransientTTL,
-		TransientQuorum: r.TransientQuorum, MaxMemoryLength: r.MaxMemoryLength, MaxMemoryBytes: r.MaxMemoryBytes,
+// serveOn makes this process answer on one of Almanac's own topics. Its own queue there is named
+// after the machine, so that the next run uses it again: the queue is durable, and one per run
+// would remain forever.
+func (f *feature) serveOn(p process, b *bus, topic string, endpoint oslo.Endpoint) {
+	server := oslo.NewServer(b.own, oslo.ServerOptions{
+		Exchange: exchange, Topic: topic, Name: p.machine, Queues: ownQueues, Endpoints: []oslo.Endpoint{endpoint},
+		NewID: uuid.NewString, Log: p.logOf("messaging"),
 	})
+	f.services = append(f.services, service{"topic " + topic, server.Serve})
 }
 
 // openNotifier returns the notifier, on the broker of [DEFAULT] or on one of its own. Its queues
 // have the same options as those of their readers.
-func (a *App) openNotifier(b *bus) (*notice.Notifier, error) {
-	c, option := a.config, "[oslo_messaging_notifications] transport_url"
-	url := c.Notifications.TransportURL
+func (f *feature) openNotifier(p process) (*notice.Notifier, error) {
+	c := p.config
+	option, url := "[oslo_messaging_notifications] transport_url", c.Notifications.TransportURL
 	if url == "" {
-		url, option = c.Default.TransportURL, "[DEFAULT] transport_url"
+		option, url = "[DEFAULT] transport_url", c.Default.TransportURL
 	}
-	transport, at, err := a.openTransport(b, "notifications", url)
+	transport, queues, err := f.openPeer(p, "notifications", option, url)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", option, err)
+		return nil, err
 	}
-	if !c.Rabbit.DurableQueues && !c.Rabbit.QuorumQueue {
-		a.log.Warn("notifications that nobody has read are lost when the message broker restarts; set amqp_durable_queues or " +
-			"rabbit_quorum_queue in [oslo_messaging_rabbit], here and where they are read")
-	}
-	queues, err := othersQueues(at, c.Rabbit)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", option, err)
+	if !c.Rabbit.Queues.Durable && !c.Rabbit.Queues.Quorum {
+		p.log.Warn("a restart of the message broker loses unread notifications; set amqp_durable_queues or rabbit_quorum_queue in " +
+			"[oslo_messaging_rabbit], here and in the services that read the notifications")
 	}
 	return notice.New(notice.Options{
-		Host: a.machine, Formats: c.Notifications.Formats,
+		Host: p.machine, Formats: c.Notifications.Formats,
 		Sender: oslo.NewNotifier(transport, oslo.NotifierOptions{
 			Exchange: c.Default.ControlExchange, Topics: c.Notifications.Topics, Queues: queues,
 			NewID: uuid.NewString, Now: time.Now,
@@ -175,12 +120,12 @@ type announcements struct {
 	changed chan struct{} // signals a change stored elsewhere
 }
 
-func (a *App) announce(transport *amqp.Transport) *announcements {
+func (f *feature) announce(p process, b *bus, transport *amqp.Transport) *announcements {
 	n := &announcements{
-		broker: transport, client: a.newClient(transport),
+		broker: transport, client: f.newOwnClient(p, b),
 		stored: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 	}
-	a.serveOn(transport, changesTopic, oslo.Endpoint{Version: "1.0", Methods: map[string]oslo.Handler{
+	f.serveOn(p, b, changesTopic, oslo.Endpoint{Version: "1.0", Methods: map[string]oslo.Handler{
 		"changed": func(context.Context, *oslo.Request) (any, error) {
 			job.Poke(n.changed)
 			return nil, nil
@@ -198,7 +143,7 @@ func (n *announcements) cast(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, castTimeout)
 	defer cancel()
 	if err := n.client.Fanout(ctx, oslo.Target{Exchange: exchange, Topic: changesTopic}, "changed", struct{}{}); err != nil {
-		return fmt.Errorf("tell the other replicas that something has changed: %w", err)
+		return fmt.Errorf("announce a change to the other replicas: %w", err)
 	}
 	return nil
 }

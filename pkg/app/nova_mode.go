@@ -18,7 +18,7 @@ import (
 type NovaMode struct {
 	Mode string `json:"mode"` // as configured: off, interpose or replace
 	Nova Topic  `json:"nova"`
-	// Behind is the topic that requests are passed on to; nil if none is configured.
+	// Behind is the topic to which requests are forwarded; nil if none is configured.
 	Behind *Topic `json:"behind"`
 	// Replicas has each machine with a live replica of Almanac, and this machine.
 	Replicas []Reader  `json:"replicas"`
@@ -68,9 +68,11 @@ func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	look := &App{config: c, log: slog.New(slog.DiscardHandler), replica: novaCommand}
-	defer look.Close()
-	transport, at, err := look.openTransport(&bus{}, "nova mode", novaTransport(c))
+	p := process{config: c, log: slog.New(slog.DiscardHandler), replica: novaCommand}
+	var f feature
+	defer f.close()
+	_, url := novaTransport(c)
+	transport, at, err := f.openTransport(p, "nova mode", url)
 	if err != nil {
 		return m, fmt.Errorf("[nova] transport_url: %w", err)
 	}
@@ -86,7 +88,7 @@ func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 		m.Nova.Almanac += own.Consumers
 	}
 	if url := c.Scheduler.ForwardTransportURL; url != "" {
-		transport, at, err := look.openTransport(&bus{}, "nova mode", url)
+		transport, at, err := f.openTransport(p, "nova mode", url)
 		if err != nil {
 			return m, fmt.Errorf("[scheduler] forward_transport_url: %w", err)
 		}
@@ -97,12 +99,12 @@ func LookAtNova(ctx context.Context, c config.Config) (NovaMode, error) {
 		m.Behind = &behind
 	}
 	m.Findings = append([]Finding{m.judgeNova()}, m.judgeBehind()...)
-	if m.Mode == modeInterpose && c.Preemptible.MakeRoom != stayPut {
-		m.Findings = append(m.Findings, well("Preemptible instances make no room for others, though make_room is %s: that takes mode = replace.",
-			c.Preemptible.MakeRoom))
+	if m.Mode == config.ModeInterpose && c.Preemptible.Action != config.NeverPreempt {
+		m.Findings = append(m.Findings, well("Almanac preempts no instances although preempt_action is %s: that requires mode = replace.",
+			c.Preemptible.Action))
 	}
-	if floor := c.Packing.YieldFloor; m.Mode != modeReplace && floor > 0 {
-		m.Findings = append(m.Findings, well("Instances are not refused for the yields of hosts, though [packing] min_yield_floor is %g: that takes mode = replace.", floor))
+	if floor := c.Packing.Yield.Floor; m.Mode != config.ModeReplace && floor > 0 {
+		m.Findings = append(m.Findings, well("The YieldFilter does not run although [packing] min_yield_floor is %g: it requires mode = replace.", floor))
 	}
 	return m, nil
 }
@@ -117,8 +119,8 @@ func lookAtTopic(ctx context.Context, transport *amqp.Transport, virtualHost str
 
 // liveMachines returns the machines of live replicas, and this one.
 func liveMachines(ctx context.Context, c config.Config) (machines []string, err error) {
-	if novaTransport(c) == "" {
-		return nil, fault.Field("[nova] transport_url", "is needed to look at Nova's topic, here or in [DEFAULT]")
+	if _, url := novaTransport(c); url == "" {
+		return nil, fault.Field("[nova] transport_url", "is required to look at Nova's topic, here or in [DEFAULT]")
 	}
 	own, err := machine(c.Default)
 	if err != nil {
@@ -145,24 +147,24 @@ func liveMachines(ctx context.Context, c config.Config) (machines []string, err 
 
 // judgeNova returns a finding about the consumers on Nova's virtual host.
 func (m NovaMode) judgeNova() Finding {
-	off, almanac := m.Mode == modeOff, m.Nova.Almanac
+	off, almanac := m.Mode == config.ModeOff, m.Nova.Almanac
 	others := max(m.Nova.Consumers-almanac, 0) // the queues are not read at the same time
 	on := "virtual host " + m.Nova.VirtualHost
 	switch {
 	case !m.Nova.Exists:
-		return wrong("Nobody has served Nova's topic on %s, which has no queue %s: see whether [nova] transport_url is Nova's.", on, topic.Topic)
+		return wrong("No process has served Nova's topic on %s, which has no queue %s: check that [nova] transport_url is Nova's.", on, topic.Topic)
 	case almanac == 0 && others == 0:
 		starting := "almanacd"
 		if off {
 			starting = "nova-scheduler"
 		}
-		return wrong("Nobody answers Nova on %s: start %s. Requests wait there, %d now, each for Nova's [DEFAULT] rpc_response_timeout, "+
-			"60 s by default; then its instances are in ERROR.", on, starting, m.Nova.Waiting)
+		return wrong("No process answers Nova on %s: start %s. The queue has %d requests. Each waits for Nova's [DEFAULT] rpc_response_timeout, "+
+			"60 s by default; then its instances go to ERROR.", on, starting, m.Nova.Waiting)
 	case almanac > 0 && others > 0 && off:
 		return wrong("Almanac and nova-scheduler answer in turn on %s, %d and %d consumers, and mode is off: restart almanacd.", on, almanac, others)
 	case almanac > 0 && others > 0:
-		return wrong("Almanac and nova-scheduler answer in turn on %s, %d and %d consumers: stop nova-scheduler there, or the requests "+
-			"that it takes by-pass reservations.", on, almanac, others)
+		return wrong("Almanac and nova-scheduler answer in turn on %s, %d and %d consumers: stop nova-scheduler there, "+
+			"because it ignores reservations.", on, almanac, others)
 	case almanac > 0 && off:
 		return wrong("Almanac answers Nova, and mode is off: start nova-scheduler on %s, then restart almanacd.", on)
 	case almanac > 0:
@@ -175,25 +177,25 @@ func (m NovaMode) judgeNova() Finding {
 	}
 }
 
-// judgeBehind returns findings about the nova-scheduler that requests are passed on to.
+// judgeBehind returns findings about the nova-scheduler to which requests are forwarded.
 func (m NovaMode) judgeBehind() []Finding {
-	b, replaces := m.Behind, m.Mode == modeReplace
-	if m.Mode == modeOff {
+	b, replaces := m.Behind, m.Mode == config.ModeReplace
+	if m.Mode == config.ModeOff {
 		return nil
 	}
 	if b == nil {
-		return []Finding{well("What Almanac cannot judge finds no host: there is no [scheduler] forward_transport_url.")}
+		return []Finding{well("Requests that Almanac cannot judge find no host: [scheduler] forward_transport_url is not set.")}
 	}
 	who := number(b.Consumers, "consumer", "consumers")
 	switch {
 	case b.Consumers > 0 && replaces:
-		return []Finding{well("What Almanac cannot judge, nova-scheduler decides on virtual host %s (%s).", b.VirtualHost, who)}
+		return []Finding{well("nova-scheduler decides the requests that Almanac cannot judge, on virtual host %s (%s).", b.VirtualHost, who)}
 	case b.Consumers > 0:
 		return []Finding{well("nova-scheduler decides, on virtual host %s (%s).", b.VirtualHost, who)}
 	case replaces:
-		return []Finding{wrong("Nobody decides what Almanac cannot judge: start a nova-scheduler on virtual host %s.", b.VirtualHost)}
+		return []Finding{wrong("No process decides the requests that Almanac cannot judge: start a nova-scheduler on virtual host %s.", b.VirtualHost)}
 	default:
-		return []Finding{wrong("Nobody decides, and every request fails: start a nova-scheduler on virtual host %s.", b.VirtualHost)}
+		return []Finding{wrong("No process decides, so every request fails: start a nova-scheduler on virtual host %s.", b.VirtualHost)}
 	}
 }
 

@@ -92,20 +92,20 @@ func TestNovaModeSaysWhoAnswersAndWhatToDo(t *testing.T) {
 		behind []string // those of the nova-scheduler behind; nil means that none is configured
 		want   []string // a part of each finding, after whether all is well
 	}{
-		"nobody but nova-scheduler":   {modeOff, []string{stock}, nil, []string{"well nova-scheduler answers Nova (1 consumer)"}},
-		"interposed":                  {modeInterpose, []string{own}, []string{stock, "two"}, []string{"well Almanac answers Nova (1 consumer)", "well nova-scheduler decides", "(2 consumers)", "well Preemptible instances make no room"}},
-		"two replicas":                {modeInterpose, []string{own, other}, []string{stock}, []string{"well Almanac answers Nova (2 consumers)", "well nova-scheduler decides"}},
-		"two processes of a machine":  {modeInterpose, []string{own, own}, []string{stock}, []string{"well Almanac answers Nova (2 consumers)", "well nova-scheduler decides"}},
-		"in turn":                     {modeInterpose, []string{own, other, stock}, []string{stock}, []string{"wrong Almanac and nova-scheduler answer in turn", "2 and 1 consumers: stop nova-scheduler there", "well"}},
-		"a stranger in turn":          {modeReplace, []string{own, topicName("ctl-9")}, nil, []string{"wrong Almanac and nova-scheduler answer in turn", "1 and 1 consumers", "well"}},
-		"in turn, though off":         {modeOff, []string{own, stock}, nil, []string{"wrong Almanac and nova-scheduler answer in turn", "restart almanacd"}},
-		"only Almanac, though off":    {modeOff, []string{own}, nil, []string{"wrong Almanac answers Nova, and mode is off: start nova-scheduler"}},
-		"not started yet":             {modeInterpose, []string{stock}, []string{stock}, []string{"wrong nova-scheduler answers Nova (1 consumer), and Almanac does not", "well"}},
-		"nobody behind":               {modeInterpose, []string{own}, []string{}, []string{"well", "wrong Nobody decides, and every request fails"}},
-		"replaced":                    {modeReplace, []string{own}, []string{stock}, []string{"well Almanac answers Nova", "well What Almanac cannot judge, nova-scheduler decides"}},
-		"replaced, and nobody behind": {modeReplace, []string{own}, []string{}, []string{"well", "wrong Nobody decides what Almanac cannot judge"}},
-		"replaced, and none behind":   {modeReplace, []string{own}, nil, []string{"well", "well What Almanac cannot judge finds no host"}},
-		"a queue that nobody has":     {modeOff, nil, nil, []string{"wrong Nobody has served Nova's topic", "[nova] transport_url"}},
+		"nobody but nova-scheduler":   {config.ModeOff, []string{stock}, nil, []string{"well nova-scheduler answers Nova (1 consumer)"}},
+		"interposed":                  {config.ModeInterpose, []string{own}, []string{stock, "two"}, []string{"well Almanac answers Nova (1 consumer)", "well nova-scheduler decides", "(2 consumers)", "well Almanac preempts no instances"}},
+		"two replicas":                {config.ModeInterpose, []string{own, other}, []string{stock}, []string{"well Almanac answers Nova (2 consumers)", "well nova-scheduler decides"}},
+		"two processes of a machine":  {config.ModeInterpose, []string{own, own}, []string{stock}, []string{"well Almanac answers Nova (2 consumers)", "well nova-scheduler decides"}},
+		"in turn":                     {config.ModeInterpose, []string{own, other, stock}, []string{stock}, []string{"wrong Almanac and nova-scheduler answer in turn", "2 and 1 consumers: stop nova-scheduler there", "well"}},
+		"a stranger in turn":          {config.ModeReplace, []string{own, topicName("ctl-9")}, nil, []string{"wrong Almanac and nova-scheduler answer in turn", "1 and 1 consumers", "well"}},
+		"in turn, though off":         {config.ModeOff, []string{own, stock}, nil, []string{"wrong Almanac and nova-scheduler answer in turn", "restart almanacd"}},
+		"only Almanac, though off":    {config.ModeOff, []string{own}, nil, []string{"wrong Almanac answers Nova, and mode is off: start nova-scheduler"}},
+		"not started yet":             {config.ModeInterpose, []string{stock}, []string{stock}, []string{"wrong nova-scheduler answers Nova (1 consumer), and Almanac does not", "well"}},
+		"nobody behind":               {config.ModeInterpose, []string{own}, []string{}, []string{"well", "wrong No process decides, so every request fails"}},
+		"replaced":                    {config.ModeReplace, []string{own}, []string{stock}, []string{"well Almanac answers Nova", "well nova-scheduler decides the requests that Almanac cannot judge"}},
+		"replaced, and nobody behind": {config.ModeReplace, []string{own}, []string{}, []string{"well", "wrong No process decides the requests that Almanac cannot judge"}},
+		"replaced, and none behind":   {config.ModeReplace, []string{own}, nil, []string{"well", "well Requests that Almanac cannot judge find no host"}},
+		"a queue that nobody has":     {config.ModeOff, nil, nil, []string{"wrong No process has served Nova's topic", "[nova] transport_url"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nova, behind := labtest.RabbitMQ(t), ""
@@ -152,7 +152,7 @@ func checkFindings(t *testing.T, m NovaMode, want []string) {
 }
 
 func TestNovaModeCountsTheRequestsThatNobodyTakes(t *testing.T) {
-	for mode, starting := range map[string]string{modeOff: "start nova-scheduler.", modeInterpose: "start almanacd."} {
+	for mode, starting := range map[string]string{config.ModeOff: "start nova-scheduler.", config.ModeInterpose: "start almanacd."} {
 		nova, behind := labtest.RabbitMQ(t), labtest.RabbitMQ(t)
 		transport := brokerOf(t, nova)
 		serveTopic(t, transport, "controller")()
@@ -165,7 +165,7 @@ func TestNovaModeCountsTheRequestsThatNobodyTakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkFindings(t, m, []string{"wrong Nobody answers Nova", starting, "3 now"})
+		checkFindings(t, m, []string{"wrong No process answers Nova", starting, "3 requests"})
 		if m.Nova.Waiting != 3 {
 			t.Errorf("%+v", m.Nova)
 		}
@@ -175,12 +175,12 @@ func TestNovaModeCountsTheRequestsThatNobodyTakes(t *testing.T) {
 func TestNovaModeTellsWhatKeepsItFromLooking(t *testing.T) {
 	nova := labtest.RabbitMQ(t)
 	for name, c := range map[string]struct{ nova, behind, want string }{
-		"no broker":       {"", "", "[nova] transport_url: is needed"},
+		"no broker":       {"", "", "[nova] transport_url: is required"},
 		"the same broker": {nova, nova, "go in a circle"},
 		"no such host":    {nova, nova + "-not-there", "has no virtual host"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := LookAtNova(t.Context(), besideNova(t, modeInterpose, c.nova, c.behind))
+			_, err := LookAtNova(t.Context(), besideNova(t, config.ModeInterpose, c.nova, c.behind))
 			if err == nil || fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "almanac:almanac@") {
 				t.Errorf("got %v, want %q", err, c.want)
 			}

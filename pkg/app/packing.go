@@ -15,13 +15,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
-	ground "github.com/almanac-cloud/almanac/pkg/rebalance/openstack"
-	"github.com/almanac-cloud/almanac/pkg/store"
+	novapacking "github.com/almanac-cloud/almanac/pkg/rebalance/openstack"
 )
 
 // checkPacking refuses inconsistent settings of [packing].
 func checkPacking(c config.Config) error {
-	if c.Packing.CPUShare <= 0 {
+	if c.Packing.Yield.Share <= 0 {
 		return fault.Field("[packing] cpu_share", "must be more than 0")
 	}
 	_, err := packingFilters(c, nil)
@@ -34,7 +33,7 @@ func checkPacking(c config.Config) error {
 func packingFilters(c config.Config, promises filters.Promises) ([]filters.Filter, error) {
 	names, o := filters.Enabled, filterOptions(c, promises)
 	o.Reservation.Fill = false
-	if o.Evicts = false; c.Scheduler.Mode == modeReplace {
+	if o.Evicts = false; c.Scheduler.Mode == config.ModeReplace {
 		names = c.Filters.EnabledFilters
 	} else {
 		o.Yield.Floor, o.Available = 0, nil
@@ -46,80 +45,49 @@ func packingFilters(c config.Config, promises filters.Promises) ([]filters.Filte
 	return list, nil
 }
 
-// packing moves instances; nil in processes that do not read the hosts of a cloud.
-type packing struct {
-	console *rebalance.Admin
-	carrier *rebalance.Executor
-}
-
-// openPacking prepares planning and moving.
-func (a *App) openPacking(db *store.Store, hosts *inventory.SnapshotCache) (*packing, error) {
-	c := a.config.Packing
-	if c.YieldFloor > 0 && a.config.Scheduler.Mode != modeReplace {
-		a.doctor.Idle = map[string]string{"[packing] min_yield_floor": fmt.Sprintf(
-			"instances are not refused for the yields of hosts, though min_yield_floor is %g: that takes [scheduler] mode = replace, and it is %s",
-			c.YieldFloor, a.config.Scheduler.Mode)}
+// openPacking opens planning and moving of instances, in processes that read the hosts of a cloud.
+func openPacking(s shared, console *controller.Admin) (served api.Packing, f feature, err error) {
+	c := s.config.Packing
+	made := func(rebalance.State) int64 { return 0 }
+	defer func() { f.metrics.packing(made) }()
+	if s.source.cloud == nil {
+		return served, f, nil
 	}
-	if a.cloud == nil || a.cloud.source == nil {
-		return nil, nil
-	}
-	list, err := packingFilters(a.config, a.desk)
+	list, err := packingFilters(s.config, s.desk)
 	if err != nil {
-		return nil, err
+		return served, f, err
 	}
-	cloud := ground.Cloud{Compute: a.cloud.compute}
-	w := &world{cloud: a.cloud, groups: cloud, hosts: hosts, db: db, energy: a.switching.console, clock: &a.clock, filters: list, share: c.CPUShare}
+	cloud := novapacking.Cloud{Compute: s.cloud.compute}
+	w := &world{shared: s, groups: cloud, energy: console, filters: list}
 	if c.CPUNeed == rebalance.OfDiagnostics {
-		w.meter = &ground.Meter{Compute: a.cloud.compute, Now: a.clock.now}
+		w.meter = &novapacking.Meter{Compute: s.cloud.compute, Now: s.clock.now}
 	}
-	carrier := rebalance.NewExecutor(rebalance.ExecutorOptions{
-		Records: db, Archive: db, Leases: a.leases(db), Cloud: cloud, Situation: w.situation, Untrusted: a.doubt(hosts),
-		Timeout: seconds(c.MoveTimeout), MostFailed: c.MaxFailures, Every: c.PollInterval,
-		Now: a.clock.now, Log: a.log.With("component", "packing"),
-	})
-	a.add(carrier.Job())
-	return &packing{carrier: carrier, console: &rebalance.Admin{
-		Records: db, Archive: db, Situation: w.situation, Untrusted: a.doubt(hosts), Ordered: carrier.Wake, Now: a.clock.now, NewID: uuid.NewString,
-	}}, nil
+	o := c.Carrier
+	o.Records, o.Archive, o.Leases, o.Cloud, o.Situation, o.Untrusted = s.db, s.db, s.leases(), cloud, w.situation, s.doubt
+	o.Now, o.Log = s.clock.now, s.logOf("packing")
+	carrier := rebalance.NewExecutor(o)
+	made = carrier.Made
+	f.jobs = append(f.jobs, carrier.Job())
+	return api.Packing{CPUNeed: c.CPUNeed, Preset: c.Preset, Admin: &rebalance.Admin{
+		Records: s.db, Archive: s.db, Situation: w.situation, Untrusted: s.doubt, Ordered: carrier.Wake, Now: s.clock.now, NewID: uuid.NewString,
+	}}, f, nil
 }
 
-// shown returns the settings and the console for the API.
-func (p *packing) shown(c config.Packing) api.Packing {
-	if p == nil {
-		return api.Packing{}
-	}
-	return api.Packing{
-		Admin: p.console, CPUNeed: c.CPUNeed,
-		Preset: rebalance.Options{Migrations: c.Migrations, MemoryMB: int64(c.MemoryMB), Gain: c.MinGain},
-	}
-}
-
-// measure registers how many moves ended in each state in this process.
-func (p *packing) measure(m metrics) {
+// packing adds how many moves ended in each state in this process.
+func (m *metrics) packing(made func(rebalance.State) int64) {
 	for _, state := range []rebalance.State{rebalance.MoveDone, rebalance.MoveSkipped, rebalance.MoveFailed} {
-		m.counter("almanac_packing_moves_total", "Live migrations of plans that this process has carried out, by what became of them.",
-			prometheus.Labels{"outcome": string(state)}, func() float64 { return float64(p.made(state)) })
+		m.counter("almanac_packing_moves_total", "Live migrations of plans that this process has carried out, by outcome.",
+			prometheus.Labels{"outcome": string(state)}, func() float64 { return float64(made(state)) })
 	}
-}
-
-func (p *packing) made(state rebalance.State) int64 {
-	if p == nil {
-		return 0
-	}
-	return p.carrier.Made(state)
 }
 
 // world reads the input of a packing plan.
 type world struct {
-	cloud   *cloud
-	groups  ground.Cloud
-	hosts   *inventory.SnapshotCache
-	db      *store.Store
+	shared
+	groups  novapacking.Cloud
 	energy  *controller.Admin
-	meter   *ground.Meter // nil if needs come from flavors
-	clock   *clock
+	meter   *novapacking.Meter // nil if needs come from flavors
 	filters []filters.Filter
-	share   float64
 }
 
 func (w *world) situation(ctx context.Context) (rebalance.Situation, error) {
@@ -128,7 +96,7 @@ func (w *world) situation(ctx context.Context) (rebalance.Situation, error) {
 	if err != nil {
 		return none, err
 	}
-	if _, err := w.cloud.source.Hosts(ctx); err != nil {
+	if _, err := w.source.cloud.Hosts(ctx); err != nil {
 		return none, err
 	}
 	groups, err := w.groups.Groups(ctx)
@@ -145,15 +113,15 @@ func (w *world) situation(ctx context.Context) (rebalance.Situation, error) {
 	}
 	kept := map[string]string{}
 	for _, id := range queued {
-		kept[id] = "it is best-effort work, which is planned on its host"
+		kept[id] = "it is best-effort work, which stays on its planned host"
 	}
-	states := w.cloud.board.Load()
+	states := w.source.board.Load()
 	if states == nil {
 		return none, errNotRead
 	}
 	s := rebalance.Situation{
 		Now: w.clock.now(), States: states, Hosts: w.hosts.Snapshot(), Filters: w.filters, Groups: groups, Closed: closed,
-		Use: use, Kept: kept, Share: w.share, Told: evictedAt,
+		Use: use, Kept: kept, Share: w.config.Packing.Yield.Share, Told: evictedAt,
 	}
 	return s, nil
 }
@@ -164,12 +132,12 @@ func (w *world) measured(ctx context.Context) (map[string]float64, error) {
 	if w.meter == nil {
 		return nil, nil
 	}
-	states := w.cloud.board.Load()
+	states := w.source.board.Load()
 	if states == nil {
-		if _, err := w.cloud.source.Hosts(ctx); err != nil {
+		if _, err := w.source.cloud.Hosts(ctx); err != nil {
 			return nil, err
 		}
-		if states = w.cloud.board.Load(); states == nil {
+		if states = w.source.board.Load(); states == nil {
 			return nil, errNotRead
 		}
 	}
@@ -198,7 +166,7 @@ func (w *world) leaving(ctx context.Context) (map[string]string, error) {
 	}
 	for host, r := range records {
 		if r.Target != "" && r.Target != energy.On {
-			closed[host] = "the energy controller switches it off, or has"
+			closed[host] = "the energy controller switches it off or has done so"
 		}
 	}
 	return closed, nil

@@ -16,7 +16,7 @@ func TestInstancesAreNotMovedOntoReservedHostsToFillThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Scheduler.Mode, c.Preemptible.FillReserved = modeReplace, true
+	c.Scheduler.Mode, c.Preemptible.FillReserved = config.ModeReplace, true
 	if !reservationFilter(c, nil).Fill {
 		t.Fatal("new instances fill nothing either")
 	}

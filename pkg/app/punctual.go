@@ -52,6 +52,3 @@ func (l punctualLeases) Take(ctx context.Context, name string, ttl time.Duration
 	}
 	return l.Leases.Take(ctx, name, ttl)
 }
-
-// leases returns leases for jobs that depend on the time.
-func (a *App) leases(of job.Leases) job.Leases { return punctualLeases{of, &a.clock} }

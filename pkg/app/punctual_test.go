@@ -25,11 +25,11 @@ func (a *App) looks(t *testing.T, number int, db server) {
 // works does one step of a job and waits until what it began is done.
 func (a *App) works(t *testing.T, name string) {
 	t.Helper()
-	i := slices.IndexFunc(a.watched, func(w *watchedJob) bool { return w.Name == name })
+	i := slices.IndexFunc(a.jobs, func(w *watchedJob) bool { return w.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no job %q", name)
 	}
-	if err := a.watched[i].Step(t.Context()); err != nil {
+	if err := a.jobs[i].Step(t.Context()); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	a.desk.Wait()

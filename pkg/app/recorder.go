@@ -11,7 +11,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
-	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
 const (
@@ -28,18 +27,15 @@ type decisionKeeper interface {
 	KeepDecisions(ctx context.Context, list []placing.Decision) error
 }
 
-// addRecorder adds the jobs that store decisions and delete old ones.
-func (a *App) addRecorder(db *store.Store) {
-	a.recorder = newRecorder(db, a.log.With("component", "scheduler"))
-	a.closers = append(a.closers, a.recorder.close)
-	retention := seconds(a.config.Scheduler.DecisionRetention)
-	a.add(a.recorder.job(), job.Job{
-		Name: "old decisions", Every: forgetEvery,
-		Step: job.Leased(a.leases(db), "old decisions", forgetTTL, func(ctx context.Context, held *job.Held) error {
-			_, err := db.PurgeDecisions(ctx, held.Lease, a.clock.now().Add(-retention))
-			return err
-		}),
-	})
+// openRecorder opens the jobs that store decisions and delete old ones.
+func openRecorder(s shared) (*recorder, feature) {
+	r := newRecorder(s.db, s.logOf("scheduler"))
+	f := feature{
+		jobs:    []job.Job{r.job(), s.purge("old decisions", s.config.Scheduler.DecisionRetention, s.db.PurgeDecisions)},
+		closers: []func() error{r.close},
+	}
+	f.metrics.counter("almanac_decisions_lost_total", "Placement decisions that were not stored.", nil, func() float64 { return float64(r.lostSoFar()) })
+	return r, f
 }
 
 // recorder buffers decisions for the database, so that a placement need not wait for it.
@@ -85,7 +81,7 @@ func (r *recorder) shorten() {
 	clear(r.waiting[:more])
 	r.waiting = r.waiting[more:]
 	if r.losing == 0 {
-		r.log.Warn("decisions wait for the database; the oldest are lost from now on", "waiting", recordWaiting)
+		r.log.Warn("the database is slow or away; the oldest placement decisions are lost from now on", "waiting", recordWaiting)
 	}
 	r.losing += int64(more)
 	r.lost += int64(more)
@@ -134,7 +130,7 @@ func (r *recorder) stored() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.losing > 0 {
-		r.log.Info("decisions are stored again", "lost", r.losing)
+		r.log.Info("storing placement decisions again", "lost", r.losing)
 		r.losing = 0
 	}
 }
@@ -153,7 +149,7 @@ func (r *recorder) close() error {
 	if err := r.write(ctx); err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.log.Warn("decisions were not stored before the stop", "lost", len(r.waiting), "error", err)
+		r.log.Warn("could not store placement decisions before the stop", "lost", len(r.waiting), "error", err)
 	}
 	return nil
 }

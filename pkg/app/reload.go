@@ -12,7 +12,7 @@ import (
 // policy files. After an error all remain as they were.
 func (a *App) Reload(c config.Config) error {
 	if err := notifyReloading(); err != nil {
-		a.log.Warn("the service manager was not told", "error", err)
+		a.log.Warn("could not notify the service manager", "error", err)
 	}
 	defer a.tellSystemd(daemon.SdNotifyReady)
 	if a.desk == nil {
@@ -21,6 +21,6 @@ func (a *App) Reload(c config.Config) error {
 	if err := a.rules.load(c); err != nil {
 		return fmt.Errorf("read the policy: %w", err)
 	}
-	a.desk.Configure(limits(c), defaults(c))
+	a.desk.Configure(c.Limits, c.Reservation.Defaults)
 	return nil
 }

@@ -122,8 +122,7 @@ func (r *removing) refuse(refusal error) error {
 // observe returns Almanac's resources in the cloud, and the steps that remove those for
 // reservations. It refuses if instances still wait for the end of their reservation.
 func (r *removing) observe(ctx context.Context) (*novafence.Cloud, []fence.Step, error) {
-	source := openstack.NewSource(r.cloud.compute, r.cloud.placement, openstack.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	source.Remember(r.db)
+	source := openstack.NewSource(r.cloud.compute, r.cloud.placement, openstack.Options{Records: r.db, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	hosts, err := source.Hosts(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the hosts: %w", err)
@@ -233,7 +232,7 @@ func unused(ctx context.Context, db *store.Store, self string, force bool) error
 		return err
 	}
 	if running := slices.DeleteFunc(replicas, func(replica string) bool { return replica == self }); len(running) > 0 {
-		return fault.New(fault.Conflict, "almanacd runs (%s) and would put everything back; stop it first", running[0])
+		return fault.New(fault.Conflict, "almanacd runs (%s) and would restore everything; stop it first", running[0])
 	}
 	live, err := db.List(ctx, reservation.Query{
 		Statuses: []reservation.Status{reservation.Pending, reservation.Starting, reservation.Active, reservation.Ending}, Limit: 1,
@@ -242,7 +241,7 @@ func unused(ctx context.Context, db *store.Store, self string, force bool) error
 		return err
 	}
 	if len(live) > 0 && !force {
-		return fault.New(fault.Conflict, "reservation %s of project %s is %s; delete what lives, or use --force and leave its instances where they are",
+		return fault.New(fault.Conflict, "reservation %s of project %s is %s; delete all live reservations, or use --force and leave their instances where they are",
 			live[0].ID, live[0].ProjectID, live[0].Status)
 	}
 	return nil

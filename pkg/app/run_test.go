@@ -75,10 +75,10 @@ func TestAProcessOfWhichAPartCannotGoOnSendsItsClientsAwayFirst(t *testing.T) {
 	drained := &told{face: a.face, url: a.URL()}
 	a.face = drained
 	refused, fail := errors.New("the broker refuses the queue"), make(chan struct{})
-	a.services = append(a.services, service{"topic test", func(context.Context) error {
+	a.features = append(a.features, feature{services: []service{{"topic test", func(context.Context) error {
 		<-fail
 		return refused
-	}})
+	}}}})
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(t.Context()) }()
 	if got := asked(a.URL() + "/healthcheck"); got != "OK\n" {

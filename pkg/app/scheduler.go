@@ -8,31 +8,24 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
-	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/nova/topic"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/store"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
+	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/reservation"
-)
-
-// The modes of serving Nova's topic scheduler.
-const (
-	modeOff       = "off"
-	modeInterpose = "interpose"
-	modeReplace   = "replace"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
 // sweepEvery is how often claims that no instance uses are released.
 const sweepEvery = 5 * time.Second
 
 // schedules reports whether Almanac answers Nova's requests for hosts.
-func schedules(c config.Config) bool { return c.Scheduler.Mode != modeOff }
+func schedules(c config.Config) bool { return c.Scheduler.Mode != config.ModeOff }
 
 // checkScheduler refuses inconsistent settings of the scheduler.
 func checkScheduler(c config.Config) error {
@@ -40,32 +33,32 @@ func checkScheduler(c config.Config) error {
 		return nil
 	}
 	if !onOpenStack(c) {
-		return fault.Field("[scheduler] mode", "is %s, which takes [inventory] source = openstack", c.Scheduler.Mode)
+		return fault.Field("[scheduler] mode", "is %s, which requires [inventory] source = openstack", c.Scheduler.Mode)
 	}
-	if !has(c, roleAPI) || !has(c, roleInventory) {
-		return fault.Field("[scheduler] mode", "is %s, which takes the roles api and inventory in the same process", c.Scheduler.Mode)
+	if !has(c, config.RoleAPI) || !has(c, config.RoleInventory) {
+		return fault.Field("[scheduler] mode", "is %s, which requires the roles api and inventory in the same process", c.Scheduler.Mode)
 	}
-	if novaTransport(c) == "" {
-		return fault.Field("[nova] transport_url", "is needed with [scheduler] mode = %s, here or in [DEFAULT]", c.Scheduler.Mode)
+	if _, url := novaTransport(c); url == "" {
+		return fault.Field("[nova] transport_url", "is required with [scheduler] mode = %s, here or in [DEFAULT]", c.Scheduler.Mode)
 	}
-	if c.Scheduler.Mode == modeInterpose && c.Scheduler.ForwardTransportURL == "" {
-		return fault.Field("[scheduler] forward_transport_url", "is needed with mode = interpose: who decides there is a nova-scheduler")
+	if c.Scheduler.Mode == config.ModeInterpose && c.Scheduler.ForwardTransportURL == "" {
+		return fault.Field("[scheduler] forward_transport_url", "is required with mode = interpose, in which a nova-scheduler decides")
 	}
 	if err := checkForward(c); err != nil {
 		return err
 	}
-	if c.Scheduler.Mode != modeReplace {
+	if c.Scheduler.Mode != config.ModeReplace {
 		return nil
 	}
 	if c.Cells == (config.Cells{}) {
-		return fault.Field("[api_database] connection", "is needed with [scheduler] mode = replace, or [nova] cells_file or cell: "+
-			"Nova has to be told the cell of each host")
+		return fault.Field("[api_database] connection", "is required with [scheduler] mode = replace, or [nova] cells_file or cell: "+
+			"Nova must receive the cell of each host")
 	}
-	if c.Preemptible.MakeRoom == "migrate" && c.Scheduler.Workers < 2 {
-		return fault.Field("[scheduler] workers", "is 1, which waits for the instances that make room; with [preemptible] make_room = migrate "+
-			"it takes another, of which Nova asks where to move them")
+	if c.Preemptible.Action == upkeep.OrderMigrate && c.Scheduler.Workers < 2 {
+		return fault.Field("[scheduler] workers", "must be at least 2 with [preemptible] preempt_action = migrate: "+
+			"while one worker waits for victims to leave, Nova asks another one for their new hosts")
 	}
-	evictor, err := evictor(c)
+	evictor, err := newEvictor(c)
 	if err != nil {
 		return err
 	}
@@ -73,12 +66,13 @@ func checkScheduler(c config.Config) error {
 	return err
 }
 
-// checkForward refuses to pass requests on to the topic that they come from.
+// checkForward refuses to forward requests to the topic that they come from.
 func checkForward(c config.Config) error {
 	if c.Scheduler.ForwardTransportURL == "" {
 		return nil
 	}
-	from, err := oslo.ParseURL(novaTransport(c))
+	_, url := novaTransport(c)
+	from, err := oslo.ParseURL(url)
 	if err != nil {
 		return fmt.Errorf("[nova]: %w", err)
 	}
@@ -87,80 +81,72 @@ func checkForward(c config.Config) error {
 		return fmt.Errorf("[scheduler]: forward_transport_url: %w", err)
 	}
 	if from.VirtualHost == to.VirtualHost && len(from.Hosts) > 0 && len(to.Hosts) > 0 && from.Hosts[0].Address() == to.Hosts[0].Address() {
-		return fault.Field("[scheduler] forward_transport_url", "is the virtual host on which Nova asks Almanac; "+
-			"the nova-scheduler that decides needs another one, or requests would go in a circle")
+		return fault.Field("[scheduler] forward_transport_url", "is the virtual host on which Nova sends its requests to Almanac; "+
+			"the nova-scheduler needs another one, or requests would go in a circle")
 	}
 	return nil
 }
 
-// novaTransport returns the URL of Nova's message broker.
-func novaTransport(c config.Config) string {
+// novaTransport returns the URL of Nova's message broker, and the option that has it.
+func novaTransport(c config.Config) (option, url string) {
 	if c.Nova.TransportURL != "" {
-		return c.Nova.TransportURL
+		return "[nova] transport_url", c.Nova.TransportURL
 	}
-	return c.Default.TransportURL
+	return "[DEFAULT] transport_url", c.Default.TransportURL
 }
 
-// serveNova makes this process answer on Nova's topic scheduler.
-func (a *App) serveNova(bus *bus, hosts *inventory.SnapshotCache, db *store.Store) error {
-	if !schedules(a.config) {
-		return nil
+// openScheduler opens the server on Nova's topic scheduler, if Almanac serves it, and returns the
+// pipeline that chooses hosts; nil if another scheduler does.
+func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (choice *scheduler.Pipeline, f feature, err error) {
+	took := newAnswers()
+	f.metrics = append(f.metrics, took.took)
+	evicted := func() (gone, stayed int64) { return 0, 0 }
+	defer func() { f.metrics.evictions(evicted) }()
+	if !schedules(s.config) {
+		return nil, f, nil
 	}
-	transport, at, err := a.openTransport(bus, "nova scheduler", novaTransport(a.config))
+	option, url := novaTransport(s.config)
+	transport, queues, err := f.openPeer(s.process, "nova scheduler", option, url)
 	if err != nil {
-		return fmt.Errorf("[nova] transport_url: %w", err)
-	}
-	queues, err := othersQueues(at, a.config.Rabbit)
-	if err != nil {
-		return fmt.Errorf("[nova] transport_url: %w", err)
+		return nil, f, err
 	}
 	queues.Leave = true // the other services of Nova keep casting to all
-	log := a.log.With("component", "scheduler")
 	o := topic.Options{
-		Promises: a.reservationFilter(), Records: db, Over: over(db), Pins: pins{db}, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
-		Prefilters: prefilters(a.config), Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Freed: a.cloud.board.InstanceLeft, Started: a.cloud.builds.Forget, Now: a.clock.now, Elapsed: stopwatch(),
-		Answered: a.answers.given, Waits: a.cloud.waits, Log: log,
+		Promises: reservationFilter(s.config, s.desk), Records: s.db, Over: over(s.db), Pins: pins{s.db}, States: s.source.board.Load,
+		Rule: preemptibleRule(s.config), Decisions: decisions, Prefilters: prefilters(s.config), Alternates: s.config.Scheduler.MaxAttempts - 1,
+		Changed: f.castsReceived(s.source.changed), Freed: s.source.board.InstanceLeft, Started: s.source.builds.Forget,
+		Now: s.clock.now, Elapsed: stopwatch(), Answered: took.given, Waits: s.cloud.waits, Log: s.logOf("scheduler"),
 	}
-	if behind, err := a.openBehind(bus); err != nil {
-		return err
-	} else if behind != nil {
-		o.Behind = behind
+	if o.Behind, err = f.openBehind(s.process); err != nil {
+		return nil, f, err
 	}
-	if a.config.Scheduler.Mode == modeReplace {
-		choice, err := pipeline(a.config, a.evictor, a.desk, hosts)
-		if err != nil {
-			return err
+	if s.config.Scheduler.Mode == config.ModeReplace {
+		if choice, err = pipeline(s.config, evictor, s.desk, s.hosts); err != nil {
+			return nil, f, err
 		}
-		a.pipeline = choice
 		o.Reread = func(ctx context.Context) error {
-			_, err := a.cloud.source.Hosts(ctx)
+			_, err := s.source.cloud.Hosts(ctx)
 			return err
 		}
-		room := a.config.Preemptible
-		migrates := room.MakeRoom == "migrate"
-		a.evictions = eviction.New(eviction.Options{
-			Board: a.cloud.board, Placement: a.cloud.placement, Looker: a.cloud.source,
-			Servers: servers{a.cloud.ground(a.config, hosts, db), a.cloud.compute, bus.notifier, room.MakeRoom, time.Now},
-			Records: db, NewID: uuid.NewString, Notice: room.Notice, Timeout: room.EvictionTimeout, EvictFirst: migrates,
-			Now: time.Now, Log: log,
-		})
-		a.add(job.Job{Name: "unheard claims", Every: sweepEvery, Step: a.evictions.Ledger.Sweep})
+		evictions := newEvictions(s)
+		evicted = evictions.Evicted
+		f.jobs = append(f.jobs, job.Job{Name: "unheard claims", Every: sweepEvery, Step: evictions.Ledger.Sweep})
 		d := dispatch.Options{
-			Board: a.cloud.board, Planner: choice, Placement: a.cloud.placement, Looker: a.cloud.source, Reread: o.Reread, Decisions: a.recorder,
-			Evictor: a.evictions, Ledger: a.evictions.Ledger, Now: time.Now, Draw: rand.IntN, Log: log,
+			Board: s.source.board, Planner: choice, Placement: s.cloud.placement, Looker: s.source.cloud, Reread: o.Reread, Decisions: decisions,
+			Evictor: evictions, Ledger: evictions.Ledger, Now: time.Now, Draw: rand.IntN, Log: o.Log,
 		}
-		if migrates {
-			d.MaxWaiting = a.config.Scheduler.Workers / 2
+		if s.config.Preemptible.Action == upkeep.OrderMigrate {
+			d.MaxWaiting = s.config.Scheduler.Workers / 2
 		}
 		o.Placer, o.Filters, o.Weighers = dispatch.New(d), choice.Filters, choice.Weighers
 	}
 	answers := &topic.Service{Options: o}
 	server := oslo.NewServer(transport, oslo.ServerOptions{
-		Exchange: topic.Exchange, Topic: topic.Topic, Name: topicName(a.machine), Queues: queues, Endpoints: answers.Endpoints(),
-		Workers: a.config.Scheduler.Workers, Grace: a.config.Default.GracefulShutdownTimeout, NewID: uuid.NewString, Log: log,
+		Exchange: topic.Exchange, Topic: topic.Topic, Name: topicName(s.machine), Queues: queues, Endpoints: answers.Endpoints(),
+		Workers: s.config.Scheduler.Workers, Grace: s.config.Default.GracefulShutdownTimeout, NewID: uuid.NewString, Log: o.Log,
 	})
-	a.services = append(a.services, service{"Nova's topic " + topic.Topic, server.Serve})
-	return nil
+	f.services = append(f.services, service{"Nova's topic " + topic.Topic, server.Serve})
+	return choice, f, nil
 }
 
 // over returns a function that reports whether a reservation is over. One that the records do not
@@ -189,50 +175,37 @@ func (c *cloud) waits(ctx context.Context, instance string) (bool, error) {
 // nova-scheduler on the same machine.
 func topicName(machine string) string { return "almanac." + machine }
 
-// openBehind returns a client of the nova-scheduler that requests are passed on to; nil if there
-// is none.
-func (a *App) openBehind(bus *bus) (*oslo.Client, error) {
-	url := a.config.Scheduler.ForwardTransportURL
+// openBehind returns a client of the nova-scheduler to which requests are forwarded; nil if there is
+// none.
+func (f *feature) openBehind(p process) (topic.Scheduler, error) {
+	url := p.config.Scheduler.ForwardTransportURL
 	if url == "" {
 		return nil, nil
 	}
-	transport, at, err := a.openTransport(bus, "nova-scheduler behind", url)
+	transport, queues, err := f.openPeer(p, "nova-scheduler behind", "[scheduler] forward_transport_url", url)
 	if err != nil {
-		return nil, fmt.Errorf("[scheduler] forward_transport_url: %w", err)
+		return nil, err
 	}
-	queues, err := othersQueues(at, a.config.Rabbit)
-	if err != nil {
-		return nil, fmt.Errorf("[scheduler] forward_transport_url: %w", err)
-	}
-	client := oslo.NewClient(transport, oslo.ClientOptions{
-		Queues: queues, Timeout: a.config.Default.RPCResponseTimeout, Monitor: a.config.Default.RPCResponseTimeout,
-		NewID: uuid.NewString, Now: time.Now,
-	})
-	a.closers = append(a.closers, func() error {
-		client.Close()
-		return nil
-	})
-	return client, nil
+	timeout := p.config.Default.RPCResponseTimeout
+	return f.newClient(transport, oslo.ClientOptions{Queues: queues, Timeout: timeout, Monitor: timeout}), nil
 }
 
-// castsHeard returns a function that triggers a reading of the hosts soon after a cast of Nova's.
+// castsReceived returns a function that triggers a reading of the hosts soon after a cast of Nova's.
 // The delay lets Placement follow and collects the casts of one burst.
-func (a *App) castsHeard(bus *bus) func() {
-	heard := make(chan struct{}, 1)
-	a.services = append(a.services, service{"casts of Nova", func(ctx context.Context) error {
+func (f *feature) castsReceived(changed signal) func() {
+	casts := newSignal(1)
+	f.services = append(f.services, service{"casts of Nova", func(ctx context.Context) error {
 		for {
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-heard:
+			case <-casts[0]:
 			}
-			select {
-			case <-ctx.Done():
+			if job.Pause(ctx, openstack.DefaultGather) != nil {
 				return nil
-			case <-time.After(openstack.DefaultGather):
-				bus.pokeHosts()
 			}
+			changed.poke()
 		}
 	}})
-	return func() { job.Poke(heard) }
+	return casts.poke
 }

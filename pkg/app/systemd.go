@@ -30,7 +30,7 @@ func notifyReloading() error {
 func watchdog(ctx context.Context, log *slog.Logger) {
 	limit, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		log.Warn("the watchdog of systemd stays off", "error", err)
+		log.Warn("not using systemd's watchdog", "error", err)
 	}
 	if limit == 0 {
 		return
@@ -39,7 +39,7 @@ func watchdog(ctx context.Context, log *slog.Logger) {
 	defer tick.Stop()
 	for {
 		if err := notify(daemon.SdNotifyWatchdog); err != nil {
-			log.Warn("systemd does not hear that the service lives", "error", err)
+			log.Warn("could not notify systemd's watchdog", "error", err)
 		}
 		select {
 		case <-ctx.Done():

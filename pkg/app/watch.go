@@ -58,7 +58,7 @@ func (w *watchedJob) trouble() error {
 		well = w.succeeded
 	}
 	if since := time.Since(well); !well.IsZero() && since > w.Every+late {
-		return fmt.Errorf("has not come to an end for %v", since.Round(time.Second))
+		return fmt.Errorf("has not finished for %v", since.Round(time.Second))
 	}
 	return nil
 }

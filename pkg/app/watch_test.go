@@ -30,7 +30,7 @@ func TestAJobThatNeverCameToAnEndIsInTroubleWhenItIsLate(t *testing.T) {
 			t.Errorf("when its time has just come: %v", err)
 		}
 		time.Sleep(time.Second)
-		if err := w.trouble(); err == nil || err.Error() != "has not come to an end for 41s" {
+		if err := w.trouble(); err == nil || err.Error() != "has not finished for 41s" {
 			t.Errorf("a second later: %v", err)
 		}
 		if !w.lastSuccess().IsZero() {

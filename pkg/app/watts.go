@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	prometheus "github.com/prometheus/client_golang/api"
-	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	promapi "github.com/prometheus/client_golang/api"
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 	"golang.org/x/sync/errgroup"
 
@@ -25,7 +25,7 @@ const (
 
 // wattmeter queries a Prometheus for the power of hosts.
 type wattmeter struct {
-	api   v1.API
+	api   promv1.API
 	query string // with {host} for the host's name
 	now   func() time.Time
 }
@@ -36,13 +36,13 @@ func newWattmeter(c config.Energy) (*wattmeter, error) {
 		return nil, nil
 	}
 	if !strings.Contains(c.WattsQuery, "{host}") {
-		return nil, fault.Field("[energy] watts_query", "must have {host} where the name of the host belongs, as in node_power_watts{instance=~\"{host}(:.*)?\"}")
+		return nil, fault.Field("[energy] watts_query", "must contain {host} in place of the name of the host, as in node_power_watts{instance=~\"{host}(:.*)?\"}")
 	}
-	client, err := prometheus.NewClient(prometheus.Config{Address: c.WattsURL})
+	client, err := promapi.NewClient(promapi.Config{Address: c.WattsURL})
 	if err != nil {
 		return nil, fault.Field("[energy] prometheus_url", "%v", err)
 	}
-	return &wattmeter{v1.NewAPI(client), c.WattsQuery, time.Now}, nil
+	return &wattmeter{promv1.NewAPI(client), c.WattsQuery, time.Now}, nil
 }
 
 // read returns the power of hosts in watts, for controller.Options.Watts.
@@ -57,7 +57,7 @@ func (w *wattmeter) read(ctx context.Context, hosts []string) (map[string]float6
 		asking.Go(func() error {
 			n, err := w.of(ctx, host)
 			if err != nil {
-				return fmt.Errorf("ask Prometheus for the power of host %s: %w", host, err)
+				return fmt.Errorf("read the power of host %s from Prometheus: %w", host, err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -84,7 +84,7 @@ func (w *wattmeter) of(ctx context.Context, host string) (sum float64, err error
 	case *model.Scalar:
 		sum = float64(v.Value)
 	default:
-		return 0, fault.New(fault.Invalid, "the query gives %s, and not an instant vector", answer.Type())
+		return 0, fault.New(fault.Invalid, "the query returns a %s instead of an instant vector", answer.Type())
 	}
 	if math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return 0, nil

@@ -1,23 +1,23 @@
 package config
 
 import (
-	"cmp"
 	"io"
-	"path/filepath"
-	"slices"
 	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 )
 
 // PowerAgent is the configuration of almanac-power. It uses only the logging fields, Host
 // and TransportURL of Default.
 type PowerAgent struct {
 	Default  Default
-	Rabbit   Rabbit
+	Rabbit   amqp.Options
 	Agent    Agent
 	Ironic   Ironic
 	Keystone Keystone
 
-	Folder string // of the first file read; empty without a file
+	Origin
 }
 
 // Agent is section [agent].
@@ -30,7 +30,7 @@ type Agent struct {
 
 // Ironic is section [ironic].
 type Ironic struct {
-	Client
+	openstack.Options
 	Enabled bool
 }
 
@@ -38,19 +38,12 @@ type Ironic struct {
 // of Load.
 func LoadPowerAgent(paths, dirs []string, environment map[string]string) (PowerAgent, error) {
 	var cfg PowerAgent
-	if err := load(agentTable(&cfg), paths, dirs, environment); err != nil {
+	origin, err := load(agentTable(&cfg), paths, dirs, environment)
+	if err != nil {
 		return PowerAgent{}, err
 	}
-	cfg.Folder = cmp.Or(slices.Concat(folders(paths), dirs)...)
+	cfg.Origin = origin
 	return cfg, nil
-}
-
-// Beside returns where a file named in the configuration lies, as Config.Beside does.
-func (c PowerAgent) Beside(path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(c.Folder, path)
 }
 
 // SamplePowerAgent writes the sample configuration file of almanac-power, in the layout of Sample.
@@ -85,7 +78,7 @@ func agentTable(c *PowerAgent) []section {
 			boolean(&c.Ironic.Enabled, "enabled", false,
 				"Use Ironic: the driver ironic switches machines through Ironic's API as the user of [keystone_authtoken], "+
 					"and other drivers leave alone the hosts that are Ironic nodes."),
-		}, clientOptions(&c.Ironic.Client, "Ironic")...)},
+		}, clientOptions(&c.Ironic.Options, "Ironic")...)},
 		{"keystone_authtoken", keystoneOptions(&c.Keystone)},
 	}
 }

@@ -1,67 +1,68 @@
 package config
 
-import "time"
+import (
+	"math"
+	"time"
+
+	"github.com/almanac-cloud/almanac/reservation/besteffort"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
+)
 
 // BestEffort is section [besteffort]: work without a start time. Names are those of
 // Haizea's section [scheduling] where Haizea has the same option.
 type BestEffort struct {
-	Enabled        bool
-	WakeupInterval time.Duration
+	Enabled          bool
+	WakeupInterval   time.Duration
+	Rules            besteffort.Rules
+	Limits           state.Limits // Doubt follows from [nova] timeout
+	MaxVMsPerProject int
+	Retention        int64 // seconds
+}
 
-	Backfilling             string // "off", "aggressive", "intermediate" or "conservative"
-	BackfillingReservations int
-	Suspension              string // "all" or "none"
-	Migration               string // "no"
-	Threshold               float64
-
-	SuspendRate, ResumeRate               int // MB per second
-	BootTime, ShutdownTime, OperationTime time.Duration
-
-	BuildTimeout, OrderTimeout time.Duration
-	Retries                    int
-	RetryInterval              time.Duration
-	MaxVMsPerProject           int
-	Retention                  time.Duration
+// backfillings are Haizea's words for the kinds of backfilling.
+var backfillings = []word[besteffort.Backfilling]{
+	{"off", besteffort.None}, {"aggressive", besteffort.Aggressive}, {"intermediate", besteffort.Intermediate}, {"conservative", besteffort.Conservative},
 }
 
 func bestEffortOptions(b *BestEffort) []option {
+	r, times, l := &b.Rules, &b.Rules.Overheads, &b.Limits
 	return []option{
 		boolean(&b.Enabled, "enabled", false,
 			"Accept requests for best-effort work. Requires [inventory] source = openstack and a service user with a password. "+
 				"Requests accepted earlier are served even if this is false."),
 		duration(&b.WakeupInterval, "wakeup_interval", 5*time.Second, time.Second, time.Minute,
 			"How often Almanac checks the queue. While an operation is in progress it checks every second."),
-		choice(&b.Backfilling, "backfilling", "aggressive", []string{"off", "aggressive", "intermediate", "conservative"},
+		named(&r.Backfilling, "backfilling", besteffort.Aggressive, backfillings,
 			"Which queued requests may start before earlier ones. off: none. aggressive: those that do not delay the first queued "+
 				"request. intermediate: those that delay none of the first backfilling_reservations requests. conservative: those that "+
 				"delay no earlier request."),
-		integer(&b.BackfillingReservations, "backfilling_reservations", 4, 1, 100_000,
+		integer(&r.Promises, "backfilling_reservations", 4, 1, 100_000,
 			"With backfilling = intermediate: number of queued requests whose planned start no later request may delay."),
-		choice(&b.Suspension, "suspension", "all", []string{"all", "none"},
+		named(&r.Suspend, "suspension", true, []word[bool]{{"all", true}, {"none", false}},
 			"all: work runs until a reservation needs its host, is suspended and resumes afterwards. none: work starts only if it "+
 				"ends before the next reservation; a reservation booked later still suspends it."),
-		choice(&b.Migration, "migration", "no", []string{"no"},
+		named(&r.Migrate, "migration", false, []word[bool]{{"no", false}},
 			"Whether suspended work may resume on another host. Nova cannot migrate a suspended server."),
-		float(&b.Threshold, "scheduling_threshold_factor", 1,
+		number(in(&r.Worthwhile), "scheduling_threshold_factor", 1, 0, math.MaxFloat64,
 			"Work starts before a reservation only if it can run at least this many times as long as its suspension and "+
-				"resumption take. Must not be negative."),
-		integer(&b.SuspendRate, "suspend_rate", 50, 1, 1_000_000,
+				"resumption take."),
+		integer(&times.SuspendRate, "suspend_rate", 50, 1, 1_000_000,
 			"MB of memory that a host writes per second when it suspends a server. If this is too high, suspensions end late, "+
 				"and a late server is deleted and its work restarted."),
-		integer(&b.ResumeRate, "resume_rate", 50, 1, 1_000_000, "MB of memory that a host reads per second when it resumes a server."),
-		duration(&b.BootTime, "boot_time", 30*time.Second, 0, time.Hour,
+		integer(&times.ResumeRate, "resume_rate", 50, 1, 1_000_000, "MB of memory that a host reads per second when it resumes a server."),
+		duration(&times.Boot, "boot_time", 30*time.Second, 0, time.Hour,
 			"Planned time from the request for a server until it is ACTIVE."),
-		duration(&b.ShutdownTime, "shutdown_time", 10*time.Second, 0, time.Hour, "Planned time for deleting a server."),
-		duration(&b.OperationTime, "operation_time", 10*time.Second, 0, 10*time.Minute,
+		duration(&times.Shutdown, "shutdown_time", 10*time.Second, 0, time.Hour, "Planned time for deleting a server."),
+		duration(&times.Operation, "operation_time", 10*time.Second, 0, 10*time.Minute,
 			"Planned overhead of Nova and Almanac per operation, in addition to the time for memory, for each server of a request "+
 				"that is suspended or resumed at the same time."),
-		duration(&b.BuildTimeout, "build_timeout", 10*time.Minute, time.Second, day,
+		duration(&l.Build, "build_timeout", 10*time.Minute, time.Second, day,
 			"A server that is not ACTIVE this long after its request counts as failed."),
-		duration(&b.OrderTimeout, "order_timeout", 2*time.Minute, time.Second, day,
+		duration(&l.Order, "order_timeout", 2*time.Minute, time.Second, day,
 			"How much longer than planned a suspension or resumption may take. A suspension for a reservation may take at most half "+
 				"of [reservation] eviction_time longer."),
-		integer(&b.Retries, "retries", 3, 0, 1000, "How often a failed server is restarted."),
-		duration(&b.RetryInterval, "retry_interval", 30*time.Second, time.Second, time.Hour,
+		integer(&l.Retries, "retries", 3, 0, 1000, "How often a failed server is restarted."),
+		duration(&l.Backoff, "retry_interval", 30*time.Second, time.Second, time.Hour,
 			"Wait before the first restart of a failed server; doubles each time, up to one hour."),
 		integer(&b.MaxVMsPerProject, "max_vms_per_project", 100, 0, 1_000_000,
 			"Maximum number of queued and running best-effort servers per project. 0 means no limit."),

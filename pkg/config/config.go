@@ -7,13 +7,22 @@
 // OS_<GROUP>__<OPTION> wins over all files. Unlike oslo.config, an unknown name
 // is an error.
 //
-// The values that an option allows come from the package that uses them, such as
-// calendar.Policies; pkg/app passes the values on.
+// Each option is named once: a row of the table binds it to a field of the Options
+// of the package that uses it. The ports in these Options are empty; pkg/app
+// fills them. The values that an option allows come from that package too, such
+// as calendar.Policies.
 package config
 
 import (
 	"path/filepath"
 	"time"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/nova/object"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
 // Config holds the value of every option, one struct per section.
@@ -28,34 +37,49 @@ type Config struct {
 	Notifications Notifications
 	Inventory     Inventory
 	Reservation   Reservation
-	Limits        Limits
+	Limits        booking.Limits
 	Lifecycle     Lifecycle
 	Healing       Healing
 	Nova          Nova
-	Placement     Client
+	Placement     openstack.Options
 	Preemptible   Preemptible
 	Scheduler     Scheduler
 	Filters       FilterScheduler
 	Weighers      Weighers
-	Prefilters    Prefilters
+	Prefilters    object.Prefilters // of Nova's [scheduler]; its release decides about the other fields
 	Cells         Cells
 	Energy        Energy
 	Packing       Packing
 	BestEffort    BestEffort
-	Glance        Client
+	Glance        openstack.Options
 	Staging       Staging
 
+	Origin
+}
+
+// Origin is where a configuration was read from.
+type Origin struct {
 	Folder string // of the first file read; empty without a file
 }
 
 // Beside returns where a file named in the configuration lies: a relative path
 // starts at the folder of the first configuration file.
-func (c Config) Beside(path string) string {
+func (o Origin) Beside(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(c.Folder, path)
+	return filepath.Join(o.Folder, path)
 }
+
+// The roles that a process can have.
+const (
+	RoleAPI       = "api"
+	RoleInventory = "inventory"
+	RoleEnergy    = "energy"
+)
+
+// Roles are all roles.
+var Roles = []string{RoleAPI, RoleInventory, RoleEnergy}
 
 // Default is section [DEFAULT]: logging, roles and the message broker.
 type Default struct {
@@ -110,42 +134,30 @@ type Database struct {
 
 // Inventory is section [inventory]: the source of the hosts.
 type Inventory struct {
-	Source           string // "file" or "openstack"
+	Source           string // SourceFile or SourceOpenStack
 	HostsFile        string
 	RefreshInterval  time.Duration
-	FullPollInterval time.Duration // openstack only
-	MaxChangePercent int
-	SettleTime       time.Duration
+	FullPollInterval int64                // seconds; openstack only
+	Trust            inventory.TrustRules // StaleAfter follows from RefreshInterval
 }
+
+// The sources of the hosts.
+const (
+	SourceFile      = "file"
+	SourceOpenStack = "openstack"
+)
 
 // Reservation is section [reservation]: the defaults of requests and the treatment of
 // instances before, during and after a reservation.
 type Reservation struct {
-	DefaultPolicy     string
-	Fence             string // "always" or "lead_time"
-	LeadTime          time.Duration
-	BeforeEnd         time.Duration
-	OnEnd             string   // "delete", "stop", "shelve" or "leave"
-	OnEndChoices      []string // OnEnd is among them
+	Defaults          booking.Defaults
+	Fence             filters.Fence
+	BeforeEnd         int64 // seconds
 	IdempotencyKeyTTL time.Duration
-
-	// Only with an OpenStack cloud:
-	RunningInstances     string // "wait" or "migrate"
-	EndedInstances       string // "migrate", "shelve", "delete" or "wait"
-	PreemptibleInstances string // "delete", "shelve", "migrate" or "wait"
-	EvictionTime         time.Duration
-	EndGrace             time.Duration
-	RootDisk             int // GB; 0: the whole disk of the host
-	Flavors              []string
-}
-
-// Limits is section [limits]. In every field zero means no limit.
-type Limits struct {
-	MaxDuration            time.Duration
-	MaxStartAhead          time.Duration
-	MaxHostsPerProject     int
-	MaxHostHoursPerProject int
-	ExtensionWindow        time.Duration
+	// Rules has LeadTime for all parts; only the other fields require an OpenStack cloud. Fill
+	// and most of Rules.Fence follow from other options.
+	Rules   upkeep.Rules
+	Flavors []string // of Rules.Fence.Flavors
 }
 
 // Lifecycle is section [lifecycle].

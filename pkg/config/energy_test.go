@@ -4,7 +4,12 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/resource"
 )
+
+const day = 24 * 3600 // seconds
 
 // energyText sets every option of [energy] to a value other than its default.
 const energyText = `[energy]
@@ -37,7 +42,7 @@ max_switches_per_day = 16
 max_booting = 17
 wake_test_required = false
 max_failed_boots = 18
-settle_time = 19
+drain_time = 19
 soft_off_timeout = 20
 hard_off = true
 boot_time = 21
@@ -50,27 +55,31 @@ agent_timeout = 27
 `
 
 var energySet = config.Energy{
-	Mode: "recommend", Rules: "paper", StopFile: "stop",
-	Aggregates: []string{"a", "b"}, Traits: []string{"CUSTOM_X"}, Property: "managed", EfficiencyFile: "watts.csv",
-	WattsURL: "http://prometheus:9090", WattsQuery: `watts{host="{host}"}`,
-	MeasureInterval: 2 * time.Minute, PlanInterval: 3 * time.Minute, StepInterval: 4 * time.Second,
-	Horizon: 5 * time.Minute, IdleIntervals: 6, Forecaster: "last_value", ForecastWindow: 7 * time.Minute, HistoryTime: 8 * 24 * time.Hour, AuditTime: 28 * 24 * time.Hour,
-	SpareHosts: 9, SparePercent: 11, SpareCapacity: []string{"VCPU:12"}, KeepLast: []string{"zone"},
-	MinOnTime: 13 * time.Minute, MinOffTime: 14 * time.Minute, MaxOffPerCycle: 15, MaxSwitchesPerDay: 16, MaxBooting: 17,
-	WakeTest: false, MaxFailedBoots: 18,
-	SettleTime: 19 * time.Second, SoftOffTimeout: 20 * time.Second, HardOff: true,
-	BootTime: 21 * time.Second, BootMargin: 22 * time.Second, BootTimeout: 23 * time.Second, BootRetries: 24,
-	BootBackoff: 25 * time.Second, ProbeInterval: 26 * time.Minute, AgentTimeout: 27 * time.Second,
+	Paper: true, StopFile: "stop", EfficiencyFile: "watts.csv", WattsURL: "http://prometheus:9090", WattsQuery: `watts{host="{host}"}`,
+	ForecasterName: "last_value", ForecastWindow: 7 * 60, AuditTime: 28 * day, AgentTimeout: 27 * time.Second,
+	Options: controller.Options{
+		Mode: energy.ModeRecommend, MeasureEvery: 2 * 60, PlanEvery: 3 * 60, StepEvery: 4 * time.Second,
+		Keep: 8 * day, MostFailed: 18, BootTime: 21,
+		Admission: energy.Admission{Aggregates: []string{"a", "b"}, Traits: []string{"CUSTOM_X"}, Property: "managed"},
+		Rules: energy.Rules{
+			Horizon: 5 * 60, IdleNeeded: 6, BootMargin: 22, SpareHosts: 9, SparePercent: 11, SpareCapacity: resource.Vector{VCPUs: 12},
+			KeepLast: []energy.Group{energy.Zones}, MinOn: 13 * 60, MinOff: 14 * 60, MostOff: 15, MostSwitches: 16, MostBooting: 17,
+		},
+		Switching: energy.Switching{Settle: 19, OffPatience: 20, Hard: true, BootTimeout: 23, Retries: 24, Backoff: 25, Probe: 26 * 60},
+	},
 }
 
 var energyDefaults = config.Energy{
-	Mode: "off", Rules: "safe", Property: "energy_managed",
-	MeasureInterval: time.Minute, PlanInterval: 5 * time.Minute, StepInterval: 5 * time.Second,
-	Horizon: 15 * time.Minute, IdleIntervals: 30, ForecastWindow: time.Hour, HistoryTime: 35 * 24 * time.Hour, AuditTime: 365 * 24 * time.Hour,
-	SpareHosts: 1, SparePercent: 10, KeepLast: []string{"zone", "aggregate", "trait"},
-	MinOnTime: 30 * time.Minute, MinOffTime: 15 * time.Minute, MaxOffPerCycle: 1, MaxSwitchesPerDay: 6, MaxBooting: 5,
-	WakeTest: true, MaxFailedBoots: 3,
-	SettleTime: time.Minute, SoftOffTimeout: 5 * time.Minute,
-	BootTime: 10 * time.Minute, BootMargin: 2 * time.Minute, BootTimeout: 20 * time.Minute, BootRetries: 2,
-	BootBackoff: 30 * time.Second, ProbeInterval: time.Hour, AgentTimeout: 30 * time.Second,
+	ForecasterName: "moving_maximum", ForecastWindow: 3600, AuditTime: 365 * day, AgentTimeout: 30 * time.Second,
+	Options: controller.Options{
+		Mode: energy.ModeOff, MeasureEvery: 60, PlanEvery: 5 * 60, StepEvery: 5 * time.Second,
+		Keep: 35 * day, MostFailed: 3, BootTime: 10 * 60, WakeTest: true,
+		Admission: energy.Admission{Property: "energy_managed"},
+		Rules: energy.Rules{
+			Horizon: 15 * 60, IdleNeeded: 30, BootMargin: 2 * 60, SpareHosts: 1, SparePercent: 10,
+			KeepLast: []energy.Group{energy.Zones, energy.Aggregates, energy.Traits}, MinOn: 30 * 60, MinOff: 15 * 60,
+			MostOff: 1, MostSwitches: 6, MostBooting: 5,
+		},
+		Switching: energy.Switching{Settle: 60, OffPatience: 5 * 60, BootTimeout: 20 * 60, Retries: 2, Backoff: 30, Probe: 3600},
+	},
 }

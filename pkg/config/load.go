@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,10 +21,11 @@ import (
 // kind Invalid, prefixed with its file and line or its environment variable.
 func Load(paths, dirs []string, environment map[string]string) (Config, error) {
 	var cfg Config
-	if err := load(table(&cfg), paths, dirs, environment); err != nil {
+	origin, err := load(table(&cfg), paths, dirs, environment)
+	if err != nil {
 		return Config{}, err
 	}
-	cfg.Folder = cmp.Or(slices.Concat(folders(paths), dirs)...)
+	cfg.Origin = origin
 	return cfg, nil
 }
 
@@ -37,7 +37,7 @@ func Defaults() Config {
 }
 
 // load sets the fields of the sections; see Load.
-func load(sections []section, paths, dirs []string, environment map[string]string) error {
+func load(sections []section, paths, dirs []string, environment map[string]string) (Origin, error) {
 	l := loader{sections: sections, variables: environment}
 	restore(l.sections)
 	for _, path := range paths {
@@ -48,15 +48,14 @@ func load(sections []section, paths, dirs []string, environment map[string]strin
 	}
 	l.environment()
 	l.unknownVariables()
-	return errors.Join(l.errs...)
-}
-
-func folders(paths []string) []string {
-	list := make([]string, len(paths))
-	for i, path := range paths {
-		list[i] = filepath.Dir(path)
+	var o Origin
+	switch {
+	case len(paths) > 0:
+		o.Folder = filepath.Dir(paths[0])
+	case len(dirs) > 0:
+		o.Folder = dirs[0]
 	}
-	return list
+	return o, errors.Join(l.errs...)
 }
 
 // loader sets the fields that its sections are bound to.

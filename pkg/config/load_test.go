@@ -3,14 +3,37 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/eviction"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
+	"github.com/almanac-cloud/almanac/pkg/rebalance"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/besteffort"
+	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/staging"
+	"github.com/almanac-cloud/almanac/reservation/staging/controller"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+	"github.com/almanac-cloud/almanac/weighers"
 )
+
+// unexported compares the unexported fields of other packages' Options too.
+var unexported = cmp.Exporter(func(reflect.Type) bool { return true })
 
 // write writes text to a file called name in a new directory.
 func write(t *testing.T, name, text string) (path string) {
@@ -139,7 +162,7 @@ hosts_file = hosts.yaml
 refresh_interval = 1h
 full_poll_interval = 26m
 max_change_percent = 27
-settle_time = 28m
+trust_after = 28m
 [nova]
 region_name = NR
 valid_interfaces = admin
@@ -184,8 +207,8 @@ retention = 2h
 [packing]
 cpu_need = diagnostics
 cpu_share = 0.5
-migrations = 1
-memory_mb = 2
+max_migrations = 1
+max_migrated_memory_mb = 2
 min_gain = 0.25
 min_yield_floor = 0.75
 move_timeout = 3
@@ -209,11 +232,11 @@ extra_spec = spot
 hint = cheap
 projects = p1, p2
 protect_metadata = keep
-make_room = shelve
-notice = 41
+preempt_action = shelve
+eviction_notice = 41
 eviction_timeout = 42
 fill_reserved = false
-cost = price
+victim_cost = price
 cost_period = 43
 price_extra_spec = cents
 priority_extra_spec = rank
@@ -303,23 +326,31 @@ poll_interval = 60
 			RPCResponseTimeout: 5 * time.Second, GracefulShutdownTimeout: 6 * time.Second,
 		},
 		Rabbit: config.Rabbit{
-			SSL: true, SSLCAFile: "ca", SSLCertFile: "cert", SSLKeyFile: "key", HeartbeatThreshold: 7 * time.Second,
-			RetryInterval: 8 * time.Second, RetryBackoff: 9 * time.Second, IntervalMax: 10 * time.Second,
-			DurableQueues: true, QuorumQueue: true, DeliveryLimit: 11, TransientTTL: 12 * time.Second,
-			TransientQuorum: true, StreamFanout: true, MaxMemoryLength: 13, MaxMemoryBytes: 14,
+			Options: amqp.Options{
+				TLS:       amqp.TLS{Enabled: true, CAFile: "ca", CertFile: "cert", KeyFile: "key"},
+				Heartbeat: 7 * time.Second, RetryInterval: 8 * time.Second, RetryBackoff: 9 * time.Second, IntervalMax: 10 * time.Second,
+			},
+			Queues: oslo.QueueOptions{
+				Durable: true, Quorum: true, DeliveryLimit: 11, TransientTTL: 12 * time.Second, TransientQuorum: true, MaxMemoryLength: 13, MaxMemoryBytes: 14,
+			},
+			StreamFanout: true,
 		},
 		Notifications: config.Notifications{
-			Driver: "messagingv2", Topics: []string{"a", "b"}, TransportURL: "rabbit://n:p@mq//", Formats: []string{"blazar"},
+			Enabled: true, Topics: []string{"a", "b"}, TransportURL: "rabbit://n:p@mq//", Formats: []string{"blazar"},
 		},
 		Policy: config.Policy{File: "rules.yaml", Dirs: []string{"rules.d"}},
 		Keystone: config.Keystone{
-			AuthURL: "http://keystone", WWWAuthenticateURI: "http://public", AuthType: "v3password",
-			Username: "name", UserID: "uid", Password: "pw", UserDomainID: "udid", UserDomainName: "udn",
-			ProjectName: "pn", ProjectID: "pid", ProjectDomainID: "pdid", ProjectDomainName: "pdn",
-			ApplicationCredentialID: "acid", ApplicationCredentialName: "acn", ApplicationCredentialSecret: "acs",
-			RegionName: "R", Interface: "internal", CAFile: "ca", Insecure: true,
-			HTTPTimeout: 13 * time.Second, TokenCacheTime: 14 * time.Second, TokenCacheSize: 15,
-			ServiceTokenRoles: []string{"x", "y"}, ServiceTokenRolesRequired: false,
+			WWWAuthenticateURI: "http://public", AuthType: "v3password",
+			Options: keystone.Options{
+				Connection: keystone.Connection{
+					AuthURL:  "http://keystone",
+					Username: "name", UserID: "uid", Password: "pw", UserDomainID: "udid", UserDomainName: "udn",
+					ProjectName: "pn", ProjectID: "pid", ProjectDomainID: "pdid", ProjectDomainName: "pdn",
+					ApplicationCredentialID: "acid", ApplicationCredentialName: "acn", ApplicationCredentialSecret: "acs",
+					Region: "R", Interface: "internal", CAFile: "ca", Insecure: true, Timeout: 13 * time.Second,
+				},
+				TokenCacheTime: 14 * time.Second, CacheSize: 15, ServiceTokenRoles: []string{"x", "y"}, ServiceTokenRolesRequired: false,
+			},
 		},
 		API: config.API{
 			Host: "::1", Port: 0, AuthStrategy: "keystone", MaxBodyBytes: 2048, RequestTimeout: 16 * time.Second,
@@ -333,73 +364,84 @@ poll_interval = 60
 		},
 		Inventory: config.Inventory{
 			Source: "openstack", HostsFile: "hosts.yaml", RefreshInterval: time.Hour,
-			FullPollInterval: 26 * time.Minute, MaxChangePercent: 27, SettleTime: 28 * time.Minute,
+			FullPollInterval: 26 * 60, Trust: inventory.TrustRules{MaxChangePercent: 27, SettleTime: 28 * 60},
 		},
 		Nova: config.Nova{
-			Client: config.Client{
-				RegionName: "NR", ValidInterfaces: []string{"admin"}, EndpointOverride: "http://nova", CAFile: "nca",
-				Insecure: true, Timeout: 29 * time.Second,
+			Options: openstack.Options{
+				Region: "NR", Interfaces: []string{"admin"}, Override: "http://nova", CAFile: "nca",
+				Insecure: true, Timeout: 29 * time.Second, MaxMicroversion: "2.87",
 			},
-			MaxMicroversion: "2.87", Notifications: true, TransportURL: "rabbit://nova",
+			Notifications: true, TransportURL: "rabbit://nova",
 		},
-		Placement: config.Client{
-			RegionName: "PR", ValidInterfaces: []string{"public", "internal"}, EndpointOverride: "http://placement",
+		Placement: openstack.Options{
+			Region: "PR", Interfaces: []string{"public", "internal"}, Override: "http://placement",
 			CAFile: "pca", Insecure: true, Timeout: 31 * time.Second,
 		},
 		Preemptible: config.Preemptible{
-			ExtraSpec: "spot", Hint: "cheap", Projects: []string{"p1", "p2"}, Protect: "keep", MakeRoom: "shelve", Notice: 41 * time.Second,
-			EvictionTimeout: 42 * time.Second, Cost: "price", CostPeriod: 43 * time.Second, PriceSpec: "cents", PrioritySpec: "rank",
+			Rule:   inventory.PreemptibleRule{ExtraSpec: "spot", Hint: "cheap", Projects: []string{"p1", "p2"}, Protect: "keep"},
+			Action: upkeep.OrderShelve, Eviction: eviction.Options{Notice: 41 * time.Second, Timeout: 42 * time.Second},
+			Cost: "price", CostOptions: preemption.CostOptions{Period: 43, PriceSpec: "cents", PrioritySpec: "rank"},
 		},
 		Scheduler: config.Scheduler{
-			Mode: "replace", ForwardTransportURL: "rabbit://n:p@mq/behind", Workers: 36, MaxAttempts: 4, DecisionRetention: 37 * 24 * time.Hour,
-			LimitTenants: true, TenantAggregateRequired: true, IsolateAggregates: true, DefaultZone: "zone1",
+			Mode: "replace", ForwardTransportURL: "rabbit://n:p@mq/behind", Workers: 36, MaxAttempts: 4, DecisionRetention: 37 * day,
 		},
 		Filters: config.FilterScheduler{
-			EnabledFilters: []string{"ComputeFilter"}, AvailableFilters: []string{"nova.scheduler.filters.compute_filter.ComputeFilter"},
-			HostSubsetSize: 5, ShuffleBest: true, DefaultArchitecture: "aarch64", MaxIOOps: 6, MaxInstances: 7,
-			IsolatedImages: []string{"i1", "i2"}, IsolatedHosts: []string{"h1", "h2"}, ImagePropsNamespace: "os", ImagePropsSeparator: "_",
+			EnabledFilters: []string{"ComputeFilter"}, HostSubsetSize: 5, ShuffleBest: true,
+			Options: filters.Options{
+				LimitTenantsToPlacementAggregate: true, PlacementAggregateRequiredForTenants: true, EnableIsolatedAggregateFiltering: true,
+				DefaultAvailabilityZone: "zone1", Available: []string{"nova.scheduler.filters.compute_filter.ComputeFilter"},
+				ImagePropertiesDefaultArchitecture: "aarch64", MaxIOOpsPerHost: 6, MaxInstancesPerHost: 7,
+				IsolatedImages: []string{"i1", "i2"}, IsolatedHosts: []string{"h1", "h2"},
+				AggregateImagePropertiesIsolationNamespace: "os", AggregateImagePropertiesIsolationSeparator: "_",
+			},
 		},
 		Weighers: config.Weighers{
-			Classes: []string{"RAMWeigher", "CPUWeigher"},
-			CPU:     0.5, RAM: -2, Disk: 3, IOOps: 4, BuildFailure: 1000, FreeTime: 6, KWRanking: 7, Release: "epoxy",
-			Overcommit: 14, PreemptionCost: 15, Period: 16, PreemptibleCount: 17,
-			PCI: 8, SoftAffinity: 9, SoftAntiAffinity: 10, CrossCell: -11, HypervisorVersion: 12, NumInstances: -13, ImageProps: 14,
-			ImagePropsSetting: []string{"os_distro=1", "hw_machine_type=-2"}, MetricsSetting: []string{"cpu.percent=-1"}, Metrics: 15,
+			Classes: []string{"RAMWeigher", "CPUWeigher"}, Release: "epoxy",
+			Multipliers: map[string]float64{
+				"cpu_weight_multiplier": 0.5, "ram_weight_multiplier": -2, "disk_weight_multiplier": 3, "io_ops_weight_multiplier": 4,
+				"build_failure_weight_multiplier": 1000, "pci_weight_multiplier": 8, "soft_affinity_weight_multiplier": 9,
+				"soft_anti_affinity_weight_multiplier": 10, "cross_cell_move_weight_multiplier": -11, "metrics_weight_multiplier": 15,
+				"hypervisor_version_weight_multiplier": 12, "num_instances_weight_multiplier": -13, "image_props_weight_multiplier": 14,
+				"free_time_weight_multiplier": 6, "kw_ranking_weight_multiplier": 7, "overcommit_weight_multiplier": 14,
+				"preemption_cost_weight_multiplier": 15, "period_weight_multiplier": 16, "preemptible_count_weight_multiplier": 17,
+			},
+			Nova: weighers.Nova{ImageProperties: []string{"os_distro=1", "hw_machine_type=-2"}, Metrics: []string{"cpu.percent=-1"}},
 		},
 		Cells: config.Cells{APIDatabase: "mysql+pymysql://n:p@db/nova_api", File: "cells.txt", UUID: "c1"},
 		Reservation: config.Reservation{
-			DefaultPolicy: "pe-worst-fit", Fence: "lead_time", LeadTime: 30 * 24 * time.Hour,
-			BeforeEnd: 90 * time.Second, OnEnd: "shelve", OnEndChoices: []string{"shelve", "stop"}, IdempotencyKeyTTL: 150 * time.Minute,
-			RunningInstances: "migrate", EndedInstances: "wait", PreemptibleInstances: "shelve", EvictionTime: 32 * time.Second,
-			EndGrace: 33 * time.Second, RootDisk: 34, Flavors: []string{"m1.small", "m1.large"},
+			Defaults: booking.Defaults{
+				Policy: calendar.PolicyPEWorstFit, OnEnd: reservation.OnEndShelve, OnEndChoices: []reservation.OnEnd{reservation.OnEndShelve, reservation.OnEndStop},
+			},
+			Fence: filters.FenceLeadTime, BeforeEnd: 90, IdempotencyKeyTTL: 150 * time.Minute, Flavors: []string{"m1.small", "m1.large"},
+			Rules: upkeep.Rules{
+				LeadTime: 30 * day, Normal: upkeep.OrderMigrate, Left: upkeep.OrderWait, Preemptible: upkeep.OrderShelve, Eviction: 32,
+				EndGrace: 33, Fence: fence.Rules{RootDisk: 34},
+			},
 		},
-		Limits: config.Limits{
-			MaxDuration: 0, MaxStartAhead: 240 * time.Hour, MaxHostsPerProject: 12,
-			MaxHostHoursPerProject: 1000, ExtensionWindow: 36 * time.Hour,
-		},
+		Limits:    booking.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, ExtensionWindow: 36 * 3600},
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
-		Healing:   config.Healing{Enabled: false, Grace: 34 * time.Second, Window: 35 * time.Minute},
+		Healing:   config.Healing{Rules: upkeep.HealingRules{Grace: 34, Window: 35 * 60}},
 		Energy:    energySet,
 		BestEffort: config.BestEffort{
-			Enabled: true, WakeupInterval: 2 * time.Second, Backfilling: "intermediate", BackfillingReservations: 3, Suspension: "none",
-			Migration: "no", Threshold: 2.5, SuspendRate: 4, ResumeRate: 5, BootTime: 6 * time.Second, ShutdownTime: 7 * time.Second,
-			OperationTime: 8 * time.Second, BuildTimeout: 9 * time.Second, OrderTimeout: 10 * time.Second, Retries: 11,
-			RetryInterval: 12 * time.Second, MaxVMsPerProject: 13, Retention: 2 * time.Hour,
+			Enabled: true, WakeupInterval: 2 * time.Second, MaxVMsPerProject: 13, Retention: 2 * 3600,
+			Rules: besteffort.Rules{
+				Backfilling: besteffort.Intermediate, Promises: 3, Worthwhile: 2.5,
+				Overheads: besteffort.Overheads{SuspendRate: 4, ResumeRate: 5, Boot: 6, Shutdown: 7, Operation: 8},
+			},
+			Limits: state.Limits{Build: 9, Order: 10, Retries: 11, Backoff: 12},
 		},
 		Packing: config.Packing{
-			CPUNeed: "diagnostics", CPUShare: 0.5, Migrations: 1, MemoryMB: 2, MinGain: 0.25, YieldFloor: 0.75,
-			MoveTimeout: 3 * time.Second, MaxFailures: 4, PollInterval: 5 * time.Second,
+			CPUNeed: "diagnostics", Yield: filters.Yield{Share: 0.5, Floor: 0.75}, Preset: rebalance.Options{Migrations: 1, MemoryMB: 2, Gain: 0.25},
+			Carrier: rebalance.ExecutorOptions{Timeout: 3, MostFailed: 4, Every: 5 * time.Second},
 		},
-		Glance: config.Client{
-			RegionName: "GR", ValidInterfaces: []string{"internal", "public"}, Timeout: 32 * time.Second,
-		},
-		Staging: config.Staging{
-			Strategy: "jit", RepositoryRate: 1, LinkRate: 2, PoolLimit: 3, Margin: 4 * time.Second, PollInterval: 5 * time.Second,
-			TimeoutFactor: 6, Retries: 7, RetryDelay: 8 * time.Second, UnusedMinimumAge: 90,
-		},
+		Glance: openstack.Options{Region: "GR", Interfaces: []string{"internal", "public"}, Timeout: 32 * time.Second},
+		Staging: config.Staging{Rules: controller.Rules{
+			Strategy: staging.JIT, Rate: 1e6, Link: 2e6, Limit: 3 << 30, Margin: 4, Poll: 5 * time.Second,
+			Factor: 6, Retries: 7, RetryDelay: 8, Lifetime: 90,
+		}},
 	}
 	got.Folder = ""
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, unexported); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 }
@@ -416,8 +458,11 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		NoAuth: config.NoAuth{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}},
 		Keystone: config.Keystone{
-			AuthType: "password", HTTPTimeout: 10 * time.Second, TokenCacheTime: 5 * time.Minute, TokenCacheSize: 10_000,
-			ServiceTokenRoles: []string{"service"}, ServiceTokenRolesRequired: true,
+			AuthType: "password",
+			Options: keystone.Options{
+				Connection: keystone.Connection{Timeout: 10 * time.Second}, TokenCacheTime: 5 * time.Minute, CacheSize: 10_000,
+				ServiceTokenRoles: []string{"service"}, ServiceTokenRolesRequired: true,
+			},
 		},
 		Policy: config.Policy{File: "policy.yaml", Dirs: []string{"policy.d"}},
 		Database: config.Database{
@@ -426,64 +471,86 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 			DBMaxRetries: 20, DBMaxRetryInterval: 10 * time.Second, TransactionTimeout: 15 * time.Second,
 		},
 		Rabbit: config.Rabbit{
-			HeartbeatThreshold: time.Minute, RetryInterval: time.Second, RetryBackoff: 2 * time.Second,
-			IntervalMax: 30 * time.Second, TransientTTL: 30 * time.Minute,
+			Options: amqp.Options{Heartbeat: time.Minute, RetryInterval: time.Second, RetryBackoff: 2 * time.Second, IntervalMax: 30 * time.Second},
+			Queues:  oslo.QueueOptions{TransientTTL: 30 * time.Minute},
 		},
 		Notifications: config.Notifications{
-			Driver: "noop", Topics: []string{"notifications"}, Formats: []string{"almanac", "blazar"},
+			Topics: []string{"notifications"}, Formats: []string{"almanac", "blazar"},
 		},
 		Inventory: config.Inventory{
 			Source: "file", HostsFile: "etc/almanac/hosts.yaml", RefreshInterval: 10 * time.Second,
-			FullPollInterval: 10 * time.Minute, MaxChangePercent: 20, SettleTime: 10 * time.Minute,
+			FullPollInterval: 10 * 60, Trust: inventory.TrustRules{MaxChangePercent: 20, SettleTime: 10 * 60},
 		},
 		Nova: config.Nova{
-			Client:          config.Client{ValidInterfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
-			MaxMicroversion: "2.100",
+			Options: openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second, MaxMicroversion: "2.100"},
 		},
-		Placement: config.Client{ValidInterfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
+		Placement: openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
 		Preemptible: config.Preemptible{
-			ExtraSpec: "almanac:preemptible", Hint: "preemptible", Protect: "almanac:protected", MakeRoom: "delete", EvictionTimeout: time.Minute,
-			FillReserved: true, Cost: "partial_hour", CostPeriod: time.Hour, PriceSpec: "almanac:price", PrioritySpec: "almanac:priority",
+			Rule:   inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible", Hint: "preemptible", Protect: "almanac:protected"},
+			Action: upkeep.OrderDelete, Eviction: eviction.Options{Timeout: time.Minute}, FillReserved: true,
+			Cost: "partial_hour", CostOptions: preemption.CostOptions{Period: 3600, PriceSpec: "almanac:price", PrioritySpec: "almanac:priority"},
 		},
 		Reservation: config.Reservation{
-			DefaultPolicy: "first-fit", Fence: "always", LeadTime: 15 * time.Minute, BeforeEnd: time.Hour,
-			OnEnd: "delete", OnEndChoices: []string{"delete", "shelve"}, IdempotencyKeyTTL: 24 * time.Hour, RunningInstances: "wait", EndedInstances: "migrate", PreemptibleInstances: "delete",
-			EvictionTime: 2 * time.Minute, EndGrace: time.Minute, RootDisk: 20,
+			Defaults: booking.Defaults{
+				Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, OnEndChoices: []reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve},
+			},
+			Fence: filters.FenceAlways, BeforeEnd: 3600, IdempotencyKeyTTL: 24 * time.Hour,
+			Rules: upkeep.Rules{
+				LeadTime: 15 * 60, Normal: upkeep.OrderWait, Left: upkeep.OrderMigrate, Preemptible: upkeep.OrderDelete, Eviction: 2 * 60,
+				EndGrace: 60, Fence: fence.Rules{RootDisk: 20},
+			},
 		},
-		Limits:    config.Limits{MaxDuration: 30 * 24 * time.Hour, MaxStartAhead: 365 * 24 * time.Hour},
+		Limits:    booking.Limits{Duration: 30 * day, StartAhead: 365 * day},
 		Lifecycle: config.Lifecycle{PollInterval: time.Second},
-		Scheduler: config.Scheduler{Mode: "off", DefaultZone: "nova", Workers: 64, MaxAttempts: 3, DecisionRetention: 7 * 24 * time.Hour},
+		Scheduler: config.Scheduler{Mode: "off", Workers: 64, MaxAttempts: 3, DecisionRetention: 7 * day},
 		Filters: config.FilterScheduler{
 			EnabledFilters: []string{
 				"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
 			},
-			AvailableFilters: []string{"nova.scheduler.filters.all_filters"},
-			HostSubsetSize:   1, MaxIOOps: 8, MaxInstances: 50, RestrictIsolatedHosts: true, ImagePropsSeparator: ".",
+			HostSubsetSize: 1,
+			Options: filters.Options{
+				DefaultAvailabilityZone: "nova", Available: []string{"nova.scheduler.filters.all_filters"}, MaxIOOpsPerHost: 8, MaxInstancesPerHost: 50,
+				RestrictIsolatedHostsToIsolatedImages: true, AggregateImagePropertiesIsolationSeparator: ".",
+			},
 		},
 		Weighers: config.Weighers{
-			Classes: []string{"nova.scheduler.weights.all_weighers"},
-			CPU:     1, RAM: 1, Disk: 1, IOOps: -1, BuildFailure: 1e6, FreeTime: 10, KWRanking: 1, PreemptionCost: 1e5, Release: "zed",
-			PCI: 1, SoftAffinity: 1, SoftAntiAffinity: 1, CrossCell: 1e6, HypervisorVersion: 1, Metrics: 1,
+			Classes: []string{"nova.scheduler.weights.all_weighers"}, Release: "zed",
+			Multipliers: map[string]float64{
+				"cpu_weight_multiplier": 1, "ram_weight_multiplier": 1, "disk_weight_multiplier": 1, "io_ops_weight_multiplier": -1,
+				"build_failure_weight_multiplier": 1e6, "pci_weight_multiplier": 1, "soft_affinity_weight_multiplier": 1,
+				"soft_anti_affinity_weight_multiplier": 1, "cross_cell_move_weight_multiplier": 1e6, "metrics_weight_multiplier": 1,
+				"hypervisor_version_weight_multiplier": 1, "num_instances_weight_multiplier": 0, "image_props_weight_multiplier": 0,
+				"free_time_weight_multiplier": 10, "kw_ranking_weight_multiplier": 1, "overcommit_weight_multiplier": 0,
+				"preemption_cost_weight_multiplier": 1e5, "period_weight_multiplier": 0, "preemptible_count_weight_multiplier": 0,
+			},
 		},
-		Healing: config.Healing{Enabled: true, Grace: time.Minute, Window: time.Hour},
+		Healing: config.Healing{Enabled: true, Rules: upkeep.HealingRules{Grace: 60, Window: 3600}},
 		Energy:  energyDefaults,
 		BestEffort: config.BestEffort{
-			WakeupInterval: 5 * time.Second, Backfilling: "aggressive", BackfillingReservations: 4, Suspension: "all", Migration: "no",
-			Threshold: 1, SuspendRate: 50, ResumeRate: 50, BootTime: 30 * time.Second, ShutdownTime: 10 * time.Second,
-			OperationTime: 10 * time.Second, BuildTimeout: 10 * time.Minute, OrderTimeout: 2 * time.Minute, Retries: 3,
-			RetryInterval: 30 * time.Second, MaxVMsPerProject: 100, Retention: 30 * 24 * time.Hour,
+			WakeupInterval: 5 * time.Second, MaxVMsPerProject: 100, Retention: 30 * day,
+			Rules: besteffort.Rules{
+				Suspend: true, Backfilling: besteffort.Aggressive, Promises: 4, Worthwhile: 1,
+				Overheads: besteffort.Overheads{SuspendRate: 50, ResumeRate: 50, Boot: 30, Shutdown: 10, Operation: 10},
+			},
+			Limits: state.Limits{Build: 10 * 60, Order: 2 * 60, Retries: 3, Backoff: 30},
 		},
 		Packing: config.Packing{
-			CPUNeed: "flavor", CPUShare: 1, Migrations: 10, MinGain: 0.01, MoveTimeout: 10 * time.Minute, MaxFailures: 3, PollInterval: 2 * time.Second,
+			CPUNeed: "flavor", Yield: filters.Yield{Share: 1}, Preset: rebalance.Options{Migrations: 10, Gain: 0.01},
+			Carrier: rebalance.ExecutorOptions{Timeout: 10 * 60, MostFailed: 3, Every: 2 * time.Second},
 		},
-		Glance: config.Client{ValidInterfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
-		Staging: config.Staging{
-			Enabled: true, Strategy: "edf", RepositoryRate: 100, Margin: time.Minute, PollInterval: 5 * time.Second,
-			TimeoutFactor: 3, Retries: 3, RetryDelay: 30 * time.Second, RemoveUnused: true, UnusedMinimumAge: 86400,
-		},
+		Glance: openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
+		Staging: config.Staging{Enabled: true, RemoveUnused: true, Rules: controller.Rules{
+			Strategy: staging.EDF, Rate: 1e8, Margin: 60, Poll: 5 * time.Second, Factor: 3, Retries: 3, RetryDelay: 30, Lifetime: day,
+		}},
 	}
-	if diff := cmp.Diff(want, defaults(t)); diff != "" {
+	if diff := cmp.Diff(want, defaults(t), unexported); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryWeigherHasItsMultiplier(t *testing.T) {
+	if diff := cmp.Diff(weighers.Multipliers(), defaults(t).Weighers.Multipliers); diff != "" {
+		t.Errorf("multipliers (-weighers +configuration):\n%s", diff)
 	}
 }
 
@@ -510,7 +577,7 @@ func TestLaterWinsOverEarlier(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := cfg.Reservation.Fence; got != tc.want {
+			if got := string(cfg.Reservation.Fence); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

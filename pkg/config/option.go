@@ -59,25 +59,47 @@ func boolean(field *bool, name string, preset bool, help string) option {
 	}
 }
 
-func integer(field *int, name string, preset, least, most int, help string) option {
-	o := ranged(field, preset, least, most, "a whole number", strconv.Itoa, strconv.Atoi)
-	o.name, o.help, o.kind = name, help, "integer value"
-	return o
+// place is where an option keeps its value, in the form that files have.
+type place[T any] struct {
+	get func() T
+	set func(T)
 }
 
-func float(field *float64, name string, preset float64, help string) option {
-	o := ranged(field, preset, -math.MaxFloat64, math.MaxFloat64, "a number",
-		func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
+func in[T any](field *T) place[T] {
+	return place[T]{func() T { return *field }, func(v T) { *field = v }}
+}
+
+func integer[T int | int64 | float64](field *T, name string, preset, least, most int, help string) option {
+	return scaled(field, 1, name, preset, least, most, help)
+}
+
+// scaled returns an option for a whole number of units.
+func scaled[T int | int64 | float64](field *T, unit int, name string, preset, least, most int, help string) option {
+	at := place[int]{func() int { return int(*field / T(unit)) }, func(v int) { *field = T(v) * T(unit) }}
+	o := option{name: name, help: help, kind: "integer value"}
+	return ranged(o, at, preset, least, most, "a whole number", strconv.Itoa, strconv.Atoi)
+}
+
+// number returns an option for a number from least to most.
+func number(at place[float64], name string, preset, least, most float64, help string) option {
+	format := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	o := ranged(option{name: name, help: help, kind: "floating point value"}, at, preset, least, most, "a number", format,
 		func(raw string) (float64, error) { return strconv.ParseFloat(raw, 64) })
-	o.name, o.help, o.kind, o.limits = name, help, "floating point value", nil
+	// The limits of the type are none.
+	o.limits = slices.DeleteFunc(o.limits, func(limit string) bool { return strings.HasSuffix(limit, format(math.MaxFloat64)) })
 	return o
 }
 
-// duration returns an option for a time in whole seconds, as span.ParseDuration reads it.
-func duration(field *time.Duration, name string, preset, least, most time.Duration, help string) option {
-	o := ranged(field, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, parseDuration)
-	o.name, o.help, o.kind = name, help, "duration"
-	return o
+// duration returns an option for a time in whole seconds, as span.ParseDuration reads it. An int64
+// field holds seconds.
+func duration[T time.Duration | int64](field *T, name string, preset, least, most time.Duration, help string) option {
+	unit := time.Nanosecond
+	if _, seconds := any(*field).(int64); seconds {
+		unit = time.Second
+	}
+	at := place[time.Duration]{func() time.Duration { return time.Duration(*field) * unit }, func(d time.Duration) { *field = T(d / unit) }}
+	o := option{name: name, help: help, kind: "duration"}
+	return ranged(o, at, preset, least, most, "a duration in whole seconds such as 90, 2h30m or 30d", formatDuration, parseDuration)
 }
 
 func parseDuration(raw string) (time.Duration, error) {
@@ -95,24 +117,23 @@ func formatDuration(d time.Duration) string {
 	return span.FormatDuration(int64(d / time.Second))
 }
 
-// ranged returns an option whose value lies between least and most, inclusive.
-// noun describes the value in errors.
+// ranged completes an option whose value lies between least and most, inclusive. noun describes the
+// value in errors.
 func ranged[T cmp.Ordered](
-	field *T, preset, least, most T, noun string, format func(T) string, parse func(string) (T, error),
+	o option, at place[T], preset, least, most T, noun string, format func(T) string, parse func(string) (T, error),
 ) option {
-	return option{
-		limits:  []string{"Minimum value: " + format(least), "Maximum value: " + format(most)},
-		restore: func() { *field = preset },
-		texts:   func() []string { return []string{format(*field)} },
-		set: func(raw string) error {
-			v, err := parse(raw)
-			if err != nil || !(least <= v && v <= most) {
-				return fmt.Errorf("must be %s, from %s to %s, not %q", noun, format(least), format(most), raw)
-			}
-			*field = v
-			return nil
-		},
+	o.limits = []string{"Minimum value: " + format(least), "Maximum value: " + format(most)}
+	o.restore = func() { at.set(preset) }
+	o.texts = func() []string { return []string{format(at.get())} }
+	o.set = func(raw string) error {
+		v, err := parse(raw)
+		if err != nil || !(least <= v && v <= most) {
+			return fmt.Errorf("must be %s, from %s to %s, not %q", noun, format(least), format(most), raw)
+		}
+		at.set(v)
+		return nil
 	}
+	return o
 }
 
 // text returns an option for a line of text. Its value may be empty only if its
@@ -132,36 +153,67 @@ func text(field *string, name, preset, help string) option {
 	}
 }
 
-func choice(field *string, name, preset string, choices []string, help string) option {
-	allowed := strings.Join(choices, ", ")
+func choice[T ~string](field *T, name string, preset T, choices []T, help string) option {
+	words := make([]word[T], len(choices))
+	for i, c := range choices {
+		words[i] = word[T]{string(c), c}
+	}
+	return named(field, name, preset, words, help)
+}
+
+// word is a word in files with the value that it stands for.
+type word[T any] struct {
+	text  string
+	value T
+}
+
+// named returns an option whose values have names.
+func named[T comparable](field *T, name string, preset T, words []word[T], help string) option {
+	names := make([]string, len(words))
+	for i, w := range words {
+		names[i] = w.text
+	}
+	allowed := strings.Join(names, ", ")
 	return option{
 		name: name, help: help, kind: "string value", limits: []string{"Allowed values: " + allowed},
 		restore: func() { *field = preset },
-		texts:   func() []string { return []string{*field} },
+		texts: func() []string {
+			i := slices.IndexFunc(words, func(w word[T]) bool { return w.value == *field })
+			return []string{names[i]}
+		},
 		set: func(raw string) error {
-			if !slices.Contains(choices, raw) {
+			i := slices.Index(names, raw)
+			if i < 0 {
 				return fmt.Errorf("must be one of %s, not %q", allowed, raw)
 			}
-			*field = raw
+			*field = words[i].value
 			return nil
 		},
 	}
 }
 
 // list returns an option for comma-separated texts. It ignores empty items.
-func list(field *[]string, name string, preset []string, help string) option {
+func list[T ~string](field *[]T, name string, preset []T, help string) option {
+	return subset(field, name, preset, nil, help)
+}
+
+// subset returns a list whose items are among allowed, unless that is nil.
+func subset[T ~string](field *[]T, name string, preset, allowed []T, help string) option {
 	return option{
 		name: name, help: help, kind: "list value",
 		restore: func() { *field = preset },
-		texts:   func() []string { return []string{strings.Join(*field, ",")} },
+		texts:   func() []string { return []string{strings.Join(texts(*field), ",")} },
 		set: func(raw string) error {
-			var items []string
+			var items []T
 			for item := range strings.SplitSeq(raw, ",") {
-				item = strings.TrimSpace(item)
-				if err := oneLine(item); err != nil {
+				item := T(strings.TrimSpace(item))
+				switch err := oneLine(string(item)); {
+				case err != nil:
 					return err
-				}
-				if item != "" {
+				case item == "":
+				case allowed != nil && !slices.Contains(allowed, item):
+					return fmt.Errorf("must be some of %s, not %q", strings.Join(texts(allowed), ", "), item)
+				default:
 					items = append(items, item)
 				}
 			}
@@ -169,6 +221,15 @@ func list(field *[]string, name string, preset []string, help string) option {
 			return nil
 		},
 	}
+}
+
+// texts returns the values of a list as text.
+func texts[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
 }
 
 // oneLine refuses a text of several lines: the second line is usually an option

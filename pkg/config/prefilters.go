@@ -1,14 +1,10 @@
 package config
 
-// Prefilters are the options of section [scheduler] for Nova's request filters that
-// require traits of a host or ask Neutron.
-type Prefilters struct {
-	ImageTypes     bool // query_placement_for_image_type_support
-	ImageMetadata  bool // image_metadata_prefilter
-	RoutedNetworks bool // query_placement_for_routed_network_aggregates
-}
+import "github.com/almanac-cloud/almanac/pkg/nova/object"
 
-func prefilterOptions(p *Prefilters) []option {
+// prefilterOptions returns the options of section [scheduler] for Nova's request filters that
+// require traits of a host or ask Neutron.
+func prefilterOptions(p *object.Prefilters) []option {
 	return []option{
 		boolean(&p.ImageTypes, "query_placement_for_image_type_support", false,
 			"Use only hosts with the trait COMPUTE_IMAGE_TYPE_* for the disk format of the image. As in Nova."),

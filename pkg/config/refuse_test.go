@@ -47,6 +47,26 @@ func TestAWrongValueIsRefusedWithFileLineOptionAndWhatIsAllowed(t *testing.T) {
 			"[reservation]\nfence = never",
 			`almanac.conf:2: [reservation] fence: must be one of always, lead_time, not "never"`,
 		},
+		"an item of a list": {
+			"[reservation]\non_end_choices = delete, burn",
+			`almanac.conf:2: [reservation] on_end_choices: must be some of delete, stop, shelve, leave, not "burn"`,
+		},
+		"groups of hosts": {
+			"[energy]\nkeep_last = zone, rack",
+			`almanac.conf:2: [energy] keep_last: must be some of zone, aggregate, trait, not "rack"`,
+		},
+		"forecaster": {
+			"[energy]\nforecaster = oracle",
+			`almanac.conf:2: [energy] forecaster: must be one of last_value, moving_maximum, time_of_week, holt_winters, not "oracle"`,
+		},
+		"formats of notifications": {
+			"[oslo_messaging_notifications]\nformats = blazer",
+			`almanac.conf:2: [oslo_messaging_notifications] formats: must be some of almanac, blazar, not "blazer"`,
+		},
+		"number below 0": {
+			"[besteffort]\nscheduling_threshold_factor = -1",
+			`almanac.conf:2: [besteffort] scheduling_threshold_factor: must be a number, from 0 to 1.7976931348623157e+308, not "-1"`,
+		},
 		"text, empty": {
 			"[database]\nconnection =",
 			`almanac.conf:2: [database] connection: must not be empty`,
@@ -114,7 +134,7 @@ func TestAllErrorsAreReportedTogetherInTheOrderOfReading(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if diff := cmp.Diff(config.Config{}, cfg); diff != "" {
+	if diff := cmp.Diff(config.Config{}, cfg, unexported); diff != "" {
 		t.Errorf("a wrong configuration must not be used:\n%s", diff)
 	}
 	lines := strings.Split(err.Error(), "\n")

@@ -2,11 +2,13 @@ package config_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
 func TestAReloadTakesWhatMayChangeAndNamesWhatNeedsARestart(t *testing.T) {
@@ -30,12 +32,10 @@ func TestAReloadTakesWhatMayChangeAndNamesWhatNeedsARestart(t *testing.T) {
 				"[DEFAULT]\ndebug = true\n",
 			change: func(c *config.Config) {
 				c.Default.Debug = true
-				c.Reservation.DefaultPolicy, c.Reservation.OnEnd = "pe-worst-fit", "stop"
-				c.Reservation.OnEndChoices = []string{"stop", "leave"}
-				c.Limits = config.Limits{
-					MaxDuration: 72 * time.Hour, MaxStartAhead: 96 * time.Hour, MaxHostsPerProject: 5,
-					MaxHostHoursPerProject: 6, ExtensionWindow: 7 * time.Second,
+				c.Reservation.Defaults = booking.Defaults{
+					Policy: calendar.PolicyPEWorstFit, OnEnd: reservation.OnEndStop, OnEndChoices: []reservation.OnEnd{reservation.OnEndStop, reservation.OnEndLeave},
 				}
+				c.Limits = booking.Limits{Duration: 3 * day, StartAhead: 4 * day, Hosts: 5, HostSeconds: 6 * 3600, ExtensionWindow: 7}
 			},
 			changed: []string{
 				"[DEFAULT] debug",
@@ -52,7 +52,7 @@ func TestAReloadTakesWhatMayChangeAndNamesWhatNeedsARestart(t *testing.T) {
 		"what needs a restart stays, beside what changes": {
 			text: "[DEFAULT]\nlog_dir = /var/log/almanac\n[api]\nport = 99\n[noauth]\nroles = member\n" +
 				"[database]\nconnection = mysql://u:aaaaa@db/almanac\n[limits]\nmax_duration = 1d\nextension_window = 1h\n",
-			change:  func(c *config.Config) { c.Limits.MaxDuration = 24 * time.Hour },
+			change:  func(c *config.Config) { c.Limits.Duration = day },
 			changed: []string{"[limits] max_duration"},
 			ignored: []string{"[DEFAULT] log_dir", "[api] port", "[noauth] roles", "[database] connection"},
 		},
@@ -73,7 +73,7 @@ func TestAReloadTakesWhatMayChangeAndNamesWhatNeedsARestart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, after, cmp.AllowUnexported(want)); diff != "" {
+			if diff := cmp.Diff(want, after, unexported); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.changed, changed); diff != "" {
@@ -93,7 +93,7 @@ func TestAWrongConfigurationChangesNothing(t *testing.T) {
 	if err == nil || changed != nil || ignored != nil {
 		t.Errorf("changed %v, ignored %v, error %v; want an error alone", changed, ignored, err)
 	}
-	if diff := cmp.Diff(before, after, cmp.AllowUnexported(before)); diff != "" {
+	if diff := cmp.Diff(before, after, unexported); diff != "" {
 		t.Errorf("configuration (-before +after):\n%s", diff)
 	}
 }

@@ -5,16 +5,21 @@ import "time"
 // Scheduler is section [scheduler]: whether Almanac answers Nova's requests for hosts.
 // Options that Nova has too keep their names.
 type Scheduler struct {
-	Mode                string // "off", "interpose" or "replace"
+	Mode                string // one of modes
 	ForwardTransportURL string // broker of the nova-scheduler; may hold a password; empty: none
 	Workers             int
 	MaxAttempts         int
-	DecisionRetention   time.Duration
-
-	LimitTenants, TenantAggregateRequired bool
-	IsolateAggregates                     bool
-	DefaultZone                           string // [DEFAULT] default_availability_zone
+	DecisionRetention   int64 // seconds
 }
+
+// The modes of serving Nova's topic scheduler.
+const (
+	ModeOff       = "off"
+	ModeInterpose = "interpose"
+	ModeReplace   = "replace"
+)
+
+var modes = []string{ModeOff, ModeInterpose, ModeReplace}
 
 // Cells locates the cell of each host, which Nova's API does not report.
 type Cells struct {
@@ -25,7 +30,7 @@ type Cells struct {
 
 func schedulerOptions(s *Scheduler) []option {
 	return []option{
-		choice(&s.Mode, "mode", "off", []string{"off", "interpose", "replace"},
+		choice(&s.Mode, "mode", ModeOff, modes,
 			"Whether Almanac serves Nova's RPC topic scheduler on the message broker of [nova] transport_url. interpose: it "+
 				"restricts each request to the hosts that reservations allow and forwards it to the nova-scheduler at "+
 				"forward_transport_url. replace: it chooses the hosts and forwards only requests that it cannot decide."),
@@ -36,19 +41,6 @@ func schedulerOptions(s *Scheduler) []option {
 			"Number of hosts on which Nova tries to build an instance: the selected host and its alternates. As in Nova."),
 		duration(&s.DecisionRetention, "decision_retention", 7*day, time.Hour, 365*day,
 			"How long placement decisions and their reasons are kept."),
-		boolean(&s.LimitTenants, "limit_tenants_to_placement_aggregate", false,
-			"Restrict a project that is named in the filter_tenant_id metadata of aggregates to their hosts. As in Nova."),
-		boolean(&s.TenantAggregateRequired, "placement_aggregate_required_for_tenants", false,
-			"In addition, projects that no aggregate names may use no host. As in Nova."),
-		boolean(&s.IsolateAggregates, "enable_isolated_aggregate_filtering", false,
-			"Hosts of aggregates with trait:X=required in their metadata accept only instances that require trait X. As in Nova; "+
-				"hosts of reservations are closed to other instances in any case."),
-	}
-}
-
-func zoneOptions(s *Scheduler) []option {
-	return []option{
-		text(&s.DefaultZone, "default_availability_zone", "nova", "Availability zone of hosts without a zone. As in Nova."),
 	}
 }
 

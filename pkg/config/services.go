@@ -3,31 +3,25 @@ package config
 import (
 	"math"
 	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
+	"github.com/almanac-cloud/almanac/reservation/notice"
 )
 
 // Rabbit is section [oslo_messaging_rabbit]: connections to RabbitMQ and the kinds of queues.
 type Rabbit struct {
-	SSL                bool
-	SSLCAFile          string
-	SSLCertFile        string
-	SSLKeyFile         string
-	HeartbeatThreshold time.Duration
-	RetryInterval      time.Duration
-	RetryBackoff       time.Duration
-	IntervalMax        time.Duration
-	DurableQueues      bool // for notifications and the topics of other services
-	QuorumQueue        bool // for the same queues; Almanac's own topics always use quorum queues
-	TransientQuorum    bool // for reply and fanout queues
-	StreamFanout       bool
-	DeliveryLimit      int
-	MaxMemoryLength    int
-	MaxMemoryBytes     int
-	TransientTTL       time.Duration
+	amqp.Options
+	// Queues are for notifications and the topics of other services. Almanac's own topics always
+	// use quorum queues.
+	Queues       oslo.QueueOptions
+	StreamFanout bool
 }
 
 // Notifications is section [oslo_messaging_notifications].
 type Notifications struct {
-	Driver       string // "noop" or "messagingv2"
+	Enabled      bool
 	Topics       []string
 	TransportURL string // may hold a password; empty: [DEFAULT] transport_url
 	Formats      []string
@@ -35,23 +29,9 @@ type Notifications struct {
 
 // Keystone is section [keystone_authtoken]: how Almanac authenticates and validates tokens.
 type Keystone struct {
-	AuthURL, WWWAuthenticateURI  string
-	Username, UserID, Password   string
-	UserDomainID, UserDomainName string
-	ProjectName, ProjectID       string
-	ProjectDomainID              string
-	ProjectDomainName            string
-	ApplicationCredentialID      string
-	ApplicationCredentialName    string
-	ApplicationCredentialSecret  string
-	RegionName, Interface        string
-	CAFile                       string
-	Insecure                     bool
-	TokenCacheTime, HTTPTimeout  time.Duration
-	TokenCacheSize               int
-	ServiceTokenRoles            []string
-	ServiceTokenRolesRequired    bool
-	AuthType                     string
+	keystone.Options
+	WWWAuthenticateURI string
+	AuthType           string
 }
 
 // Policy is section [oslo_policy].
@@ -62,7 +42,7 @@ type Policy struct {
 
 func transportOptions(d *Default) []option {
 	return []option{
-		list(&d.Roles, "roles", []string{"api", "inventory", "energy"},
+		list(&d.Roles, "roles", Roles,
 			"Roles of this process. api: serve REST and carry out the events of reservations. inventory: read the hosts. energy: "+
 				"switch hosts off and on according to [energy]; requires api, and only one process is active at a time. A process without "+
 				"the role inventory requests the hosts on the topic almanac.inventory, which requires transport_url."),
@@ -81,58 +61,59 @@ func transportOptions(d *Default) []option {
 }
 
 func rabbitOptions(r *Rabbit) []option {
-	return append(connectionOptions(r), rabbitQueueOptions(r)...)
+	return append(connectionOptions(&r.Options), rabbitQueueOptions(r)...)
 }
 
-func connectionOptions(r *Rabbit) []option {
+func connectionOptions(o *amqp.Options) []option {
 	return []option{
-		boolean(&r.SSL, "ssl", false, "Connect with TLS."),
-		text(&r.SSLCAFile, "ssl_ca_file", "", "PEM file with the CA certificates that may sign the broker's certificate. Empty means the CAs of the system."),
-		text(&r.SSLCertFile, "ssl_cert_file", "", "Client certificate for the broker."),
-		text(&r.SSLKeyFile, "ssl_key_file", "", "Private key of the client certificate."),
-		duration(&r.HeartbeatThreshold, "heartbeat_timeout_threshold", time.Minute, time.Second, time.Hour,
+		boolean(&o.TLS.Enabled, "ssl", false, "Connect with TLS."),
+		text(&o.TLS.CAFile, "ssl_ca_file", "", "PEM file with the CA certificates that may sign the broker's certificate. Empty means the CAs of the system."),
+		text(&o.TLS.CertFile, "ssl_cert_file", "", "Client certificate for the broker."),
+		text(&o.TLS.KeyFile, "ssl_key_file", "", "Private key of the client certificate."),
+		duration(&o.Heartbeat, "heartbeat_timeout_threshold", time.Minute, time.Second, time.Hour,
 			"Time without heartbeats after which a connection counts as lost."),
-		duration(&r.RetryInterval, "rabbit_retry_interval", time.Second, time.Second, time.Hour,
+		duration(&o.RetryInterval, "rabbit_retry_interval", time.Second, time.Second, time.Hour,
 			"Wait before the first attempt to reconnect."),
-		duration(&r.RetryBackoff, "rabbit_retry_backoff", 2*time.Second, time.Second, time.Hour,
+		duration(&o.RetryBackoff, "rabbit_retry_backoff", 2*time.Second, time.Second, time.Hour,
 			"Increase of this wait with each attempt."),
-		duration(&r.IntervalMax, "rabbit_interval_max", 30*time.Second, time.Second, time.Hour,
+		duration(&o.IntervalMax, "rabbit_interval_max", 30*time.Second, time.Second, time.Hour,
 			"Maximum wait between two attempts to reconnect."),
 	}
 }
 
 func rabbitQueueOptions(r *Rabbit) []option {
+	q := &r.Queues
 	return []option{
-		boolean(&r.DurableQueues, "amqp_durable_queues", false,
+		boolean(&q.Durable, "amqp_durable_queues", false,
 			"Make notification queues durable. It must be the same as for the services that consume them."),
-		boolean(&r.QuorumQueue, "rabbit_quorum_queue", false,
+		boolean(&q.Quorum, "rabbit_quorum_queue", false,
 			"Make notification queues quorum queues. It must be the same as for the services that consume them. Almanac's own queues "+
 				"always are quorum queues."),
-		integer(&r.DeliveryLimit, "rabbit_quorum_delivery_limit", 0, 0, 1_000_000,
+		integer(&q.DeliveryLimit, "rabbit_quorum_delivery_limit", 0, 0, 1_000_000,
 			"Maximum number of redeliveries before a quorum queue drops a message. 0 means no limit."),
-		integer(&r.MaxMemoryLength, "rabbit_quorum_max_memory_length", 0, 0, math.MaxInt32,
+		integer(&q.MaxMemoryLength, "rabbit_quorum_max_memory_length", 0, 0, math.MaxInt32,
 			"Maximum number of messages that a quorum queue keeps in memory. 0 means no limit."),
-		integer(&r.MaxMemoryBytes, "rabbit_quorum_max_memory_bytes", 0, 0, math.MaxInt32,
+		integer(&q.MaxMemoryBytes, "rabbit_quorum_max_memory_bytes", 0, 0, math.MaxInt32,
 			"Maximum number of bytes of messages that a quorum queue keeps in memory. 0 means no limit."),
-		boolean(&r.TransientQuorum, "rabbit_transient_quorum_queue", false,
+		boolean(&q.TransientQuorum, "rabbit_transient_quorum_queue", false,
 			"Make reply and fanout queues quorum queues. It must be the same as for Nova, because with [scheduler] mode Almanac "+
 				"receives Nova's fanout casts."),
 		boolean(&r.StreamFanout, "rabbit_stream_fanout", false,
 			"Use streams for fanout casts. Almanac does not support streams and refuses true."),
-		duration(&r.TransientTTL, "rabbit_transient_queues_ttl", 30*time.Minute, time.Second, 24*day,
+		duration(&q.TransientTTL, "rabbit_transient_queues_ttl", 30*time.Minute, time.Second, 24*day,
 			"Time after which the broker deletes an unused reply or fanout queue."),
 	}
 }
 
 func notificationOptions(n *Notifications) []option {
 	return []option{
-		choice(&n.Driver, "driver", "noop", []string{"noop", "messagingv2"},
+		named(&n.Enabled, "driver", false, []word[bool]{{"noop", false}, {"messagingv2", true}},
 			"messagingv2: send a notification for each change of a reservation. noop: send none. The broker stores notifications "+
 				"until a service consumes them."),
 		list(&n.Topics, "topics", []string{"notifications"}, "Topics for notifications."),
 		text(&n.TransportURL, "transport_url", "",
 			"URL of the message broker for notifications. Empty means [DEFAULT] transport_url.").asSecret(),
-		list(&n.Formats, "formats", []string{"almanac", "blazar"},
+		subset(&n.Formats, "formats", notice.Formats, notice.Formats,
 			"Formats of the notifications. almanac: events reservation.*. blazar: events lease.* in Blazar's format."),
 	}
 }
@@ -156,16 +137,16 @@ func keystoneOptions(k *Keystone) []option {
 		text(&k.ApplicationCredentialID, "application_credential_id", "", "ID of the application credential, instead of a password."),
 		text(&k.ApplicationCredentialName, "application_credential_name", "", "Name of the application credential, together with username, instead of its ID."),
 		text(&k.ApplicationCredentialSecret, "application_credential_secret", "", "Secret of the application credential.").asSecret(),
-		text(&k.RegionName, "region_name", "", "Region of the Keystone endpoint if interface is set."),
+		text(&k.Region, "region_name", "", "Region of the Keystone endpoint if interface is set."),
 		text(&k.Interface, "interface", "",
 			"Interface of the Keystone endpoint in the catalog: internal, public or admin. Empty means auth_url."),
 		text(&k.CAFile, "cafile", "", "PEM file with the CA certificates that may sign Keystone's certificate. Empty means the CAs of the system."),
 		boolean(&k.Insecure, "insecure", false, "Do not verify Keystone's certificate."),
-		duration(&k.HTTPTimeout, "http_request_timeout", 10*time.Second, time.Second, 5*time.Minute,
+		duration(&k.Timeout, "http_request_timeout", 10*time.Second, time.Second, 5*time.Minute,
 			"Time limit for a request to Keystone."),
 		duration(&k.TokenCacheTime, "token_cache_time", 5*time.Minute, 0, day,
 			"How long the validation of a token is cached."),
-		integer(&k.TokenCacheSize, "token_cache_size", 10_000, 1, 10_000_000, "Maximum number of cached token validations; one user's share is a hundredth. The same number of rejected tokens is cached in addition."),
+		integer(&k.CacheSize, "token_cache_size", 10_000, 1, 10_000_000, "Maximum number of cached token validations; one user's share is a hundredth. The same number of rejected tokens is cached in addition."),
 		list(&k.ServiceTokenRoles, "service_token_roles", []string{"service"},
 			"A service token must have one of these roles."),
 		boolean(&k.ServiceTokenRolesRequired, "service_token_roles_required", true,

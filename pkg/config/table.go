@@ -7,7 +7,9 @@ import (
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
 const (
@@ -27,7 +29,7 @@ type section struct {
 // It does not change c.
 func table(c *Config) []section {
 	return []section{
-		{"DEFAULT", slices.Concat(logOptions(&c.Default), transportOptions(&c.Default), zoneOptions(&c.Scheduler))},
+		{"DEFAULT", slices.Concat(logOptions(&c.Default), transportOptions(&c.Default), zoneOptions(&c.Filters))},
 		{"api", apiOptions(&c.API)},
 		{"oslo_middleware", []option{
 			boolean(&c.API.ParseProxyHeaders, "enable_proxy_headers_parsing", false,
@@ -57,7 +59,7 @@ func table(c *Config) []section {
 		{"api_database", apiDatabaseOptions(&c.Cells)},
 		{"placement", clientOptions(&c.Placement, "Placement")},
 		{"preemptible", preemptibleOptions(&c.Preemptible)},
-		{"scheduler", slices.Concat(schedulerOptions(&c.Scheduler), prefilterOptions(&c.Prefilters))},
+		{"scheduler", slices.Concat(schedulerOptions(&c.Scheduler), tenantOptions(&c.Filters), prefilterOptions(&c.Prefilters))},
 		{"filter_scheduler", slices.Concat(filterSchedulerOptions(&c.Filters), weigherOptions(&c.Weighers))},
 		{"metrics", metricsOptions(&c.Weighers)},
 		{"reservation", slices.Concat(reservationOptions(&c.Reservation), instanceOptions(&c.Reservation))},
@@ -89,21 +91,22 @@ func logOptions(d *Default) []option {
 }
 
 func reservationOptions(r *Reservation) []option {
+	d := &r.Defaults
 	return []option{
-		choice(&r.DefaultPolicy, "default_policy", string(calendar.PolicyFirstFit), words(calendar.Policies),
+		choice(&d.Policy, "default_policy", calendar.PolicyFirstFit, calendar.Policies,
 			"Policy that chooses among the feasible starts if the request names none.").asMutable(),
-		choice(&r.Fence, "fence", string(filters.FenceAlways), words(filters.Fences),
+		choice(&r.Fence, "fence", filters.FenceAlways, filters.Fences,
 			"When a host of a reservation is closed to other instances. always: from the booking. lead_time: from lead_time before "+
 				"the start. Preemptible instances may use it until the start in both cases."),
-		duration(&r.LeadTime, "lead_time", 15*time.Minute, 0, 30*day,
+		duration(&r.Rules.LeadTime, "lead_time", 15*time.Minute, 0, 30*day,
 			"How long before the start of a reservation Almanac prepares its hosts."),
 		duration(&r.BeforeEnd, "before_end", time.Hour, 0, 30*day,
 			"How long before the end of a reservation Almanac warns its owner, unless the request sets it. A reservation "+
 				"shorter than twice this time has its warning at half of its duration."),
-		choice(&r.OnEnd, "on_end", string(reservation.OnEndDelete), words(reservation.OnEnds),
+		choice(&d.OnEnd, "on_end", reservation.OnEndDelete, reservation.OnEnds,
 			"Action on the instances of a reservation at its end, unless the request sets it. It must be one of on_end_choices.").asMutable(),
-		list(&r.OnEndChoices, "on_end_choices", words([]reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve}),
-			"Actions that a request may choose: "+strings.Join(words(reservation.OnEnds), ", ")+". With stop and leave, instances stay on "+
+		subset(&d.OnEndChoices, "on_end_choices", []reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve}, reservation.OnEnds,
+			"Actions that a request may choose: "+strings.Join(texts(reservation.OnEnds), ", ")+". With stop and leave, instances stay on "+
 				"a host that the next reservation may need. Existing reservations keep their action.").asMutable(),
 		duration(&r.IdempotencyKeyTTL, "idempotency_key_ttl", day, time.Minute, 30*day,
 			"How long an Idempotency-Key and its response are stored."),
@@ -112,21 +115,22 @@ func reservationOptions(r *Reservation) []option {
 
 // instanceOptions returns the options for the instances on the hosts of a cloud.
 func instanceOptions(r *Reservation) []option {
+	rules := &r.Rules
 	return []option{
-		choice(&r.RunningInstances, "running_instances", "wait", []string{"wait", "migrate"},
+		choice(&rules.Normal, "running_instances", upkeep.OrderWait, upkeep.NormalOrders,
 			"Action on other instances on the hosts of a reservation, from lead_time before the start. wait: none, until their "+
 				"owners remove them. migrate: move them. The reservation starts late if one is still there."),
-		choice(&r.EndedInstances, "ended_instances", "migrate", []string{"migrate", "shelve", "delete", "wait"},
+		choice(&rules.Left, "ended_instances", upkeep.OrderMigrate, upkeep.LeftOrders,
 			"Action on instances that an ended reservation left on the hosts (on_end stop or leave), from lead_time before the "+
 				"start. With migrate, instances that are still there at eviction_time before the start are shelved."),
-		choice(&r.PreemptibleInstances, "preemptible_instances", "delete", []string{"delete", "shelve", "migrate", "wait"},
+		choice(&rules.Preemptible, "preemptible_instances", upkeep.OrderDelete, upkeep.PreemptibleOrders,
 			"Action on preemptible instances, from eviction_time before the start."),
-		duration(&r.EvictionTime, "eviction_time", 2*time.Minute, 0, day,
+		duration(&rules.Eviction, "eviction_time", 2*time.Minute, 0, day,
 			"How long before the start Almanac evicts preemptible instances."),
-		duration(&r.EndGrace, "end_grace", time.Minute, 0, time.Hour,
+		duration(&rules.EndGrace, "end_grace", time.Minute, 0, time.Hour,
 			"Time that instances have to shut down before they are deleted at the end. It is skipped if the next reservation of "+
 				"the host would start late."),
-		integer(&r.RootDisk, "root_disk", 20, 0, 1_000_000,
+		integer(&rules.Fence.RootDisk, "root_disk", 20, 0, 1_000_000,
 			"Root disk in GB of the flavor that occupies a whole host. In Placement the flavor still consumes the whole disk of the "+
 				"host. Nova cannot resize a server to a flavor with a smaller root disk. 0 means the whole disk of the host."),
 		list(&r.Flavors, "flavors", nil,
@@ -137,7 +141,7 @@ func instanceOptions(r *Reservation) []option {
 
 func inventoryOptions(i *Inventory) []option {
 	return []option{
-		choice(&i.Source, "source", "file", []string{"file", "openstack"},
+		choice(&i.Source, "source", SourceFile, []string{SourceFile, SourceOpenStack},
 			"Source of the hosts. file: hosts_file. openstack: Nova and Placement. The processes with the role inventory read it; "+
 				"those with the role api must have the same value."),
 		text(&i.HostsFile, "hosts_file", "etc/almanac/hosts.yaml",
@@ -146,24 +150,24 @@ func inventoryOptions(i *Inventory) []option {
 			"How often the hosts are read."),
 		duration(&i.FullPollInterval, "full_poll_interval", 10*time.Minute, time.Minute, day,
 			"How often everything is read from Nova and Placement. In between, only changes are read."),
-		integer(&i.MaxChangePercent, "max_change_percent", 20, 0, 100,
-			"Percentage of hosts, but at least one host, that may disappear or fail within settle_time. If more do, Almanac does "+
+		integer(&i.Trust.MaxChangePercent, "max_change_percent", 20, 0, 100,
+			"Percentage of hosts, but at least one host, that may disappear or fail within trust_after. If more do, Almanac does "+
 				"not trust the inventory: it heals and cleans up nothing until the inventory settles."),
-		duration(&i.SettleTime, "settle_time", 10*time.Minute, 0, day,
+		duration(&i.Trust.SettleTime, "trust_after", 10*time.Minute, 0, day,
 			"How long an untrusted inventory must stay unchanged before Almanac trusts it."),
 	}
 }
 
-func limitOptions(l *Limits) []option {
+func limitOptions(l *booking.Limits) []option {
 	return []option{
-		duration(&l.MaxDuration, "max_duration", 30*day, 0, longest,
+		duration(&l.Duration, "max_duration", 30*day, 0, longest,
 			"Maximum duration of a reservation. 0 means no limit.").asMutable(),
-		duration(&l.MaxStartAhead, "max_start_ahead", 365*day, 0, longest,
+		duration(&l.StartAhead, "max_start_ahead", 365*day, 0, longest,
 			"How far in the future a reservation may start. 0 means no limit.").asMutable(),
-		integer(&l.MaxHostsPerProject, "max_hosts_per_project", 0, 0, 1_000_000,
+		integer(&l.Hosts, "max_hosts_per_project", 0, 0, 1_000_000,
 			"Maximum number of hosts that a project may hold at the same time; a reserved instance counts as one host. 0 means no "+
 				"limit.").asMutable(),
-		integer(&l.MaxHostHoursPerProject, "max_host_hours_per_project", 0, 0, 1_000_000_000,
+		scaled(&l.HostSeconds, 3600, "max_host_hours_per_project", 0, 0, 1_000_000_000,
 			"Maximum host-hours of all reservations of a project that have not ended. 0 means no limit.").asMutable(),
 		duration(&l.ExtensionWindow, "extension_window", 0, 0, longest,
 			"A reservation may be extended only this long before its end or later. 0 means at any time.").asMutable(),
@@ -177,13 +181,4 @@ func restore(sections []section) {
 			o.restore()
 		}
 	}
-}
-
-// words returns the values of a domain's list as text.
-func words[T ~string](values []T) []string {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = string(v)
-	}
-	return texts
 }

@@ -51,7 +51,7 @@ func TestTheSampleUncommentedIsTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	got.Folder = ""
-	if diff := cmp.Diff(defaults(t), got); diff != "" {
+	if diff := cmp.Diff(defaults(t), got, unexported); diff != "" {
 		t.Errorf("configuration (-defaults +sample):\n%s", diff)
 	}
 }
@@ -147,7 +147,7 @@ func TestWhatIsShownIsReadAsItself(t *testing.T) {
 			t.Fatalf("%v in\n%s", err, shown.String())
 		}
 		want.Folder = dir // the folder of the second file
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, unexported); diff != "" {
 			t.Fatalf("configuration (-before +after):\n%s", diff)
 		}
 	})

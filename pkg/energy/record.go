@@ -162,6 +162,12 @@ const (
 	AlarmHalted         AlarmKind = "halted"        // nothing is switched off
 )
 
+// AlarmKinds are all kinds of alarms.
+var AlarmKinds = []AlarmKind{
+	AlarmReservedAsleep, AlarmWakeFailed, AlarmQuarantined, AlarmStuck, AlarmFoundOn, AlarmFoundOff, AlarmContradiction, AlarmAgentLost, AlarmTwoAgents,
+	AlarmBreaker, AlarmHeldOff, AlarmHalted,
+}
+
 // Savings are the savings and the costs of switching off since Since. The baseline is that
 // each host would have stayed on idle while it was off.
 type Savings struct {

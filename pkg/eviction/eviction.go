@@ -158,7 +158,7 @@ type Request struct {
 type Victim struct {
 	Instance inventory.Instance
 	On       *inventory.HostState
-	Cost     int64         // of its loss, for the log; in the unit of [preemptible] cost
+	Cost     int64         // of its loss, for the log; in the unit of [preemptible] victim_cost
 	claim    placing.Claim // what it has Before, and what it keeps until it is gone
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Cost is the cost of terminating an instance.
 type Cost interface {
-	// Name returns the value of [preemptible] cost.
+	// Name returns the value of [preemptible] victim_cost.
 	Name() string
 	// Unit returns the unit of the cost, such as "s".
 	Unit() string

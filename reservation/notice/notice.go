@@ -52,16 +52,18 @@ type Notifier struct {
 	formats []string
 }
 
+// Formats are all formats.
+var Formats = []string{Almanac, Blazar}
+
 // New returns a notifier, or an Invalid fault on field formats if a format is unknown.
 func New(o Options) (*Notifier, error) {
-	known := []string{Almanac, Blazar}
 	for _, format := range o.Formats {
-		if !slices.Contains(known, format) {
-			return nil, fault.Field("formats", "%s", fault.Unknown("format", format, known))
+		if !slices.Contains(Formats, format) {
+			return nil, fault.Field("formats", "%s", fault.Unknown("format", format, Formats))
 		}
 	}
 	if len(o.Formats) == 0 {
-		o.Formats = known
+		o.Formats = Formats
 	}
 	return &Notifier{o.Sender, o.Host, o.Formats}, nil
 }

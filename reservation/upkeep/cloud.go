@@ -44,3 +44,10 @@ const (
 	OrderMigrate Order = "migrate" // live if it runs, cold if it is stopped
 	OrderWait    Order = "wait"
 )
+
+// The orders that Rules.Normal, Rules.Left and Rules.Preemptible may have.
+var (
+	NormalOrders      = []Order{OrderWait, OrderMigrate}
+	LeftOrders        = []Order{OrderMigrate, OrderShelve, OrderDelete, OrderWait}
+	PreemptibleOrders = []Order{OrderDelete, OrderShelve, OrderMigrate, OrderWait}
+)

@@ -32,16 +32,16 @@ type Records interface {
 type Rules struct {
 	Fence fence.Rules
 	// Normal is the order for others' instances that are not preemptible, from LeadTime
-	// before the start on: OrderWait or OrderMigrate.
+	// before the start on.
 	Normal   Order
 	LeadTime int64
 	// Preemptible is the order for preemptible instances, from Eviction before the start
-	// on: OrderDelete, OrderShelve, OrderMigrate or OrderWait.
+	// on.
 	Preemptible Order
 	Eviction    int64
 	// Left is the order for instances that ended reservations have left, from LeadTime
-	// before the start on: OrderMigrate, OrderShelve, OrderDelete or OrderWait. An instance
-	// that has not migrated by Eviction before the start is shelved.
+	// before the start on. An instance that has not migrated by Eviction before the start is
+	// shelved.
 	Left Order
 	// Fill allows preemptible instances on the hosts of an active reservation until its
 	// owner's instances need the room.

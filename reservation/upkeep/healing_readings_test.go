@@ -38,12 +38,11 @@ func (r *readings) begin(t *testing.T) (pass func(seconds int)) {
 	t.Helper()
 	k, err := inventory.OpenSnapshotCache(t.Context(), r, inventory.SnapshotCacheOptions{
 		Hosts: r, Properties: r, Now: func() span.Instant { return r.now }, Log: slog.New(slog.DiscardHandler),
-		Rules: inventory.TrustRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 120},
+		Rules: inventory.TrustRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 120}, Published: r.desk.Observe,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.Follow(r.desk.Observe)
 	r.desk.Observe(k.Snapshot())
 	job := upkeep.Healing(upkeep.HealingOptions{
 		Booking: r.desk, Leases: &r.others, Untrusted: func() string { return k.Untrusted(r.now) }, Read: k.ReadAt,

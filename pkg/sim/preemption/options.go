@@ -36,7 +36,7 @@ type Options struct {
 	// an empty list omits the figure.
 	Share  float64
 	Shares []float64
-	// Costs are the compared ways to choose victims: values of [preemptible] cost. Period is the
+	// Costs are the compared ways to choose victims: values of [preemptible] victim_cost. Period is the
 	// interval that is charged as a whole, in seconds.
 	Costs  []string
 	Period int64

@@ -171,10 +171,10 @@ func (r report) settingsText() {
 	r.Text("The settings, by how the service is configured:")
 	r.List(
 		"`without`: preemptible instances are not offered, and there are no requests for them.",
-		"`no`: `[preemptible] make_room = no`; they are offered, and stay.",
-		"`equal`: `[preemptible] cost = priority` where no flavor has a priority: all cost the same, so that the fewest leave, and of these those with the "+
+		"`no`: `[preemptible] preempt_action = no`; they are offered, and stay.",
+		"`equal`: `[preemptible] victim_cost = priority` where no flavor has a priority: all cost the same, so that the fewest leave, and of these those with the "+
 			"smallest ids, which are random. The service has no choice that is nearer to a random one.",
-		"the others: `[preemptible] cost` by its name. The period is "+fmt.Sprintf("%g", float64(r.o.Period)/60)+" minutes.",
+		"the others: `[preemptible] victim_cost` by its name. The period is "+fmt.Sprintf("%g", float64(r.o.Period)/60)+" minutes.",
 	)
 	r.Text("Made up too: each preemptible instance has a flavor with a price of one unit for each VCPU, and one of three priorities, 1, 10 and 100, drawn " +
 		"alike. An instance runs as soon as it is placed, a victim is gone as soon as it is chosen, and comes back no more; all that it had run " +

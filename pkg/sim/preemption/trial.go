@@ -19,7 +19,7 @@ import (
 type setting struct {
 	name  string
 	share float64
-	cost  string // [preemptible] cost; empty: no victims
+	cost  string // [preemptible] victim_cost; empty: no victims
 	blind bool   // no flavor states the cost of its instances
 	// without reports whether the cloud offers no preemptible instances.
 	without bool
@@ -28,7 +28,7 @@ type setting struct {
 // The settings beside the costs.
 const (
 	without = "without" // no preemptible instances
-	stay    = "no"      // [preemptible] make_room = no
+	stay    = "no"      // [preemptible] preempt_action = no
 	equal   = "equal"   // a cost that is equal for all instances
 )
 

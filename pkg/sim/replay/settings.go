@@ -1,13 +1,11 @@
 package replay
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -54,16 +52,12 @@ func (e *Energy) on() bool { return e.Mode == energy.ModeAuto }
 // limits, and all hosts on. If a setting turns switching on, the service's own defaults apply.
 func DefaultSetting() Setting {
 	service := config.Defaults().Energy
-	rules, err := service.PlanRules()
-	if err != nil {
-		panic(err) // the service's own defaults are invalid
-	}
 	return Setting{
 		Policy: calendar.PolicyFirstFit, Patience: 7 * 24 * 3600,
 		Energy: Energy{
-			Mode: energy.ModeOff, Rules: rules, BootTime: 152, ShutdownTime: 6,
-			MeasureInterval: int64(service.MeasureInterval / time.Second), PlanInterval: int64(service.PlanInterval / time.Second),
-			Forecaster: cmp.Or(service.Forecaster, energy.DefaultForecaster), Window: int64(service.ForecastWindow / time.Second),
+			Mode: energy.ModeOff, Rules: service.PlanRules(), BootTime: 152, ShutdownTime: 6,
+			MeasureInterval: service.MeasureEvery, PlanInterval: service.PlanEvery,
+			Forecaster: service.ForecasterName, Window: service.ForecastWindow,
 		},
 	}
 }

@@ -27,24 +27,22 @@ type Options struct {
 	// Demands returns what live reservations need of images, in the order in which they were made:
 	// the order in which they were decided on.
 	Demands func(f *staging.Facts, live []reservation.Reservation) []staging.Demand
-	Hosts   Hosts
-	Leases  job.Leases
-	Rules   Rules
-	Now     func() span.Instant
-	NewID   func() string // a random UUID
-	Log     *slog.Logger
+	// Known shows decisions what the controller knows; nil is one of its own.
+	Known  *Known
+	Hosts  Hosts
+	Leases job.Leases
+	Rules  Rules
+	Now    func() span.Instant
+	NewID  func() string // a random UUID
+	Log    *slog.Logger
 }
 
 // Controller puts images on hosts in the replica that holds the lease, and knows the stored records
 // in every replica. It is safe for concurrent use.
 type Controller struct {
 	Options
-	wake  chan struct{}
-	facts atomic.Pointer[staging.Facts]
-	done  counts
-	// glanceless is when Glance was last found missing.
-	glanceless atomic.Int64
-	promised   atomic.Pointer[Promises]
+	wake chan struct{}
+	done counts
 
 	// Steps set these, one step at a time: the epoch of the lease in which the cloud was cleared,
 	// when old transfers were last deleted, and the image that Glance last failed to answer for.
@@ -89,28 +87,32 @@ const (
 // New returns a controller. It works when its Job runs.
 func New(o Options) *Controller {
 	c := &Controller{Options: o, wake: make(chan struct{}, 1)}
-	c.facts.Store(o.Rules.facts(&Stored{}, nil, o.Now()))
-	if o.Promises != nil {
-		c.Attach(o.Promises)
+	if c.Known == nil {
+		c.Known = &Known{}
 	}
+	c.Known.facts.Store(o.Rules.facts(&Stored{}, nil, o.Now()))
 	return c
 }
 
-// Attach connects the controller to the reservations, when they are opened after it.
-func (c *Controller) Attach(p Promises) { c.promised.Store(&p) }
+// Known is what a controller knows of images, for decisions on the reservations that the controller
+// itself depends on. It is empty before its controller is made.
+type Known struct {
+	facts      atomic.Pointer[staging.Facts]
+	glanceless atomic.Int64 // when Glance was last found missing
+}
 
 // Facts returns what this replica knows of images, which is nothing before the first look. They are
 // nil while there is no Glance: then no decision considers images.
-func (c *Controller) Facts() *staging.Facts {
-	if c.withoutGlance(c.Now()) {
+func (k *Known) Facts(now span.Instant) *staging.Facts {
+	if k.withoutGlance(now) {
 		return nil
 	}
-	return c.facts.Load()
+	return k.facts.Load()
 }
 
 // withoutGlance reports whether Glance was found missing a short while ago.
-func (c *Controller) withoutGlance(now span.Instant) bool {
-	at := c.glanceless.Load()
+func (k *Known) withoutGlance(now span.Instant) bool {
+	at := k.glanceless.Load()
 	return at != 0 && span.Instant(at).Add(lookEvery) > now
 }
 
@@ -172,7 +174,7 @@ func (c *Controller) publish(s Stored) (generation int64) {
 	s.Apply(newer)
 	c.stored, c.read = s, true
 	c.generation++
-	c.facts.Store(c.Rules.facts(&s, hosts, now))
+	c.Known.facts.Store(c.Rules.facts(&s, hosts, now))
 	return c.generation
 }
 

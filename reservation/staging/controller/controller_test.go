@@ -180,7 +180,7 @@ func TestWhatWasMeasuredIsExpected(t *testing.T) {
 	s.speed = 50 * mega
 	s.reserve("one", "deb", 3600, "a")
 	s.run(300)
-	if rate := s.replicas[0].Facts().Site.Repositories[0].Rate; rate < 45*mega || rate > 55*mega {
+	if rate := s.replicas[0].Known.Facts(s.now).Site.Repositories[0].Rate; rate < 45*mega || rate > 55*mega {
 		t.Errorf("after a transfer at 50 MB/s, the expected rate is %v", rate)
 	}
 }
@@ -361,7 +361,7 @@ func TestAStepForgetsNothingThatWasLearnedBesideIt(t *testing.T) {
 	if err := c.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, known := c.Facts().Image("deb"); !known {
+	if _, known := c.Known.Facts(s.now).Image("deb"); !known {
 		t.Error("the step has lost what was learned meanwhile")
 	}
 }
@@ -487,17 +487,17 @@ func TestAnImageThatIsLargerThanThePoolIsRefused(t *testing.T) {
 func TestAnImageIsKnownToTheFactsOnceItWasAskedFor(t *testing.T) {
 	s := newScene(t)
 	s.images["deb"] = large
-	if _, known := s.replicas[0].Facts().Image("deb"); known {
+	if _, known := s.replicas[0].Known.Facts(s.now).Image("deb"); known {
 		t.Error("the image is known before the first request")
 	}
 	if id, err := s.replicas[0].Resolve(context.Background(), "deb", "p"); id != "deb" || err != nil {
 		t.Fatalf("%q: %v", id, err)
 	}
-	if i, known := s.replicas[0].Facts().Image("deb"); !known || i.Size != large {
+	if i, known := s.replicas[0].Known.Facts(s.now).Image("deb"); !known || i.Size != large {
 		t.Errorf("the image is %+v", i)
 	}
 	s.step(1)
-	if _, known := s.replicas[1].Facts().Image("deb"); !known {
+	if _, known := s.replicas[1].Known.Facts(s.now).Image("deb"); !known {
 		t.Error("another replica does not know the image")
 	}
 	s.run(2 * 86_400)

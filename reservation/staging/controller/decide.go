@@ -249,6 +249,6 @@ func (r *Rules) begin(batch []staging.Transfer, p *plan, call string, newID func
 
 // decide plans the transfers that the live reservations need.
 func (c *Controller) decide(s *Stored, live []reservation.Reservation, now span.Instant) *plan {
-	f := c.facts.Load()
+	f := c.Known.facts.Load()
 	return c.Rules.newPlan(s, f, live, c.Demands(f, live), c.unready(), now)
 }

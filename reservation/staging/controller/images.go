@@ -20,7 +20,7 @@ func (c *Controller) Resolve(ctx context.Context, text, project string) (id stri
 	}
 	i, err := c.Glance.Find(ctx, text, project)
 	if errors.Is(err, ErrNoGlance) {
-		if now := c.Now(); span.Instant(c.glanceless.Swap(int64(now))).Add(2*lookEvery) < now {
+		if now := c.Now(); span.Instant(c.Known.glanceless.Swap(int64(now))).Add(2*lookEvery) < now {
 			c.Log.WarnContext(ctx, "putting no images of reservations on hosts: there is no Glance in the catalog")
 		}
 		return text, nil
@@ -54,7 +54,7 @@ func (c *Controller) learn(change Change) {
 	defer c.mu.Unlock()
 	c.stored.Apply(change)
 	c.generation++
-	c.facts.Store(c.Rules.facts(&c.stored, c.hostNames(), c.Now()))
+	c.Known.facts.Store(c.Rules.facts(&c.stored, c.hostNames(), c.Now()))
 }
 
 // Overview describes one image on one host.

@@ -15,7 +15,7 @@ import (
 // Glance does not answer: earlier facts stay valid, and the next step begins with another image.
 // news reports whether an image has changed.
 func (c *Controller) observe(ctx context.Context, s *Stored, live []reservation.Reservation, now span.Instant) (change Change, news bool, err error) {
-	if c.withoutGlance(now) {
+	if c.Known.withoutGlance(now) {
 		return change, false, nil
 	}
 	ctx, done := context.WithTimeout(ctx, lookTimeout)
@@ -24,7 +24,7 @@ func (c *Controller) observe(ctx context.Context, s *Stored, live []reservation.
 	for _, id := range c.stale(known, live, now) {
 		found, gone, err := c.Glance.Look(ctx, id)
 		if errors.Is(err, ErrNoGlance) {
-			c.glanceless.Store(int64(now))
+			c.Known.glanceless.Store(int64(now))
 			return change, news, nil
 		}
 		if err != nil {
@@ -68,11 +68,7 @@ func (c *Controller) stale(known map[string]Image, live []reservation.Reservatio
 
 // live returns the live reservations with an image that Glance can find.
 func (c *Controller) live() []reservation.Reservation {
-	p := c.promised.Load()
-	if p == nil {
-		return nil
-	}
-	all := (*p).Live(span.Span{Start: c.Now(), End: span.Forever})
+	all := c.Promises.Live(span.Span{Start: c.Now(), End: span.Forever})
 	live := make([]reservation.Reservation, 0, len(all))
 	for _, r := range all {
 		if r.Image != "" && c.Glance.IsID(r.Image) {

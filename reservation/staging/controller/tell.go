@@ -158,7 +158,6 @@ const fine = "the image will be there in time on all hosts"
 
 // remark informs reservations that have not begun of problems with their images, and of its end.
 func (c *Controller) remark(ctx context.Context, p *plan) error {
-	promises := c.promised.Load()
 	var errs []error
 	for _, r := range p.waiting {
 		hosts := p.of(&r)
@@ -169,7 +168,7 @@ func (c *Controller) remark(ctx context.Context, p *plan) error {
 		if sentence == last || sentence == "" {
 			continue
 		}
-		changed, err := (*promises).Remark(ctx, r.ID, sentence)
+		changed, err := c.Promises.Remark(ctx, r.ID, sentence)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("store an event about the image of reservation %s: %w", r.ID, err))
 		}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +8,6 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
 func TestEachHostOfThePoolIsInOneState(t *testing.T) {
@@ -53,24 +51,5 @@ func TestAStartIsLateUntilItIsCarriedOut(t *testing.T) {
 	}, 100)
 	if count != 2 || seconds != 30 {
 		t.Errorf("%d are late, the first for %d s; want 2, 30 s", count, seconds)
-	}
-}
-
-func TestWhatTheDoctorMendedIsNoFinding(t *testing.T) {
-	d := &countedDoctor{now: func() span.Instant { return 100 }}
-	finding := func(kind upkeep.FindingKind, outcome upkeep.Outcome) upkeep.Finding {
-		return upkeep.Finding{Kind: kind, Outcome: outcome}
-	}
-	seen := upkeep.Examination{Findings: []upkeep.Finding{
-		finding(upkeep.Stranger, ""), finding(upkeep.Stranger, upkeep.FixFailed), finding(upkeep.Missing, upkeep.FixDone),
-	}}
-	if _, err := d.counted(seen, nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.counted(upkeep.Examination{}, errors.New("Nova is away")); err == nil {
-		t.Error("the error is lost")
-	}
-	if diff := cmp.Diff(map[upkeep.FindingKind]int{upkeep.Stranger: 2}, d.found); diff != "" || d.at != 100 {
-		t.Errorf("at %d (-want +got):\n%s", d.at, diff)
 	}
 }

@@ -1,0 +1,107 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/store"
+	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
+	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
+)
+
+// enforcement prepares and enforces reservations on the cloud.
+type enforcement struct {
+	*upkeep.Enforcer
+	backend *novafence.Cloud
+	rules   upkeep.Rules
+	notices *upkeep.Notices
+	prepare signal // wakes the job that prepares hosts
+}
+
+// openEnforcement opens the jobs that prepare hosts for reservations, replace failed ones, and clean
+// up after instances and evictions.
+func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, err error) {
+	rules, err := enforcementRules(ctx, s.config, s.cloud)
+	if err != nil {
+		return nil, f, err
+	}
+	backend := fenceBackend(s.config, s.cloud, s.hosts, s.db)
+	o := upkeep.EnforcerOptions{
+		Fence: backend, Instances: backend, Promises: s.desk, Records: s.db, Snapshot: s.hosts.Snapshot, Untrusted: s.doubt,
+		Departing: s.db.Departing, Rules: rules, Now: s.clock.now, Elapsed: stopwatch(), Log: s.logOf("upkeep"),
+	}
+	if s.config.Healing.Enabled {
+		o.Rehome = s.desk.Rehome
+	}
+	if s.bus.notifier != nil {
+		o.TellLeft = departures{s.bus.notifier}.tell
+	}
+	e = &enforcement{
+		Enforcer: upkeep.NewEnforcer(o), backend: backend, rules: rules, prepare: newSignal(1),
+		notices: &upkeep.Notices{
+			Key: evictedAt, Lasts: seconds(s.config.Preemptible.Eviction.Timeout + noticeLinger), Withdraw: servers{compute: s.cloud.compute}.withdraw,
+		},
+	}
+	f.jobs = append(f.jobs,
+		e.Preparation(s.leases(), e.prepare[0]),
+		upkeep.Forgetting(upkeep.ForgettingOptions{
+			Records: s.db, Leases: s.leases(), Snapshot: s.hosts.Snapshot, Untrusted: s.doubt, Exists: backend.Exists, Now: s.clock.now,
+		}),
+		e.notices.Job(s.db, s.hosts.Snapshot, s.clock.now),
+	)
+	if s.config.Healing.Enabled {
+		healing := s.config.Healing.Rules
+		healing.Settle = s.config.Inventory.Trust.SettleTime
+		f.jobs = append(f.jobs, upkeep.Healing(upkeep.HealingOptions{
+			Booking: s.desk, Leases: s.leases(), Untrusted: s.doubt, Read: s.hosts.ReadAt, Rules: healing, Now: s.clock.now, Log: s.logOf("upkeep"),
+		}))
+	}
+	return e, f, nil
+}
+
+// fenceBackend returns the adapter for fences on the cloud, with the hosts of the inventory.
+func fenceBackend(c config.Config, cloud *cloud, hosts *inventory.SnapshotCache, db *store.Store) *novafence.Cloud {
+	return novafence.New(novafence.Options{
+		Compute: cloud.compute, Placement: cloud.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(c), Records: db, Resting: db,
+	})
+}
+
+// enforcementRules returns the operator's settings for starts and ends.
+func enforcementRules(ctx context.Context, c config.Config, cloud *cloud) (upkeep.Rules, error) {
+	flavors, err := flavorsNamed(ctx, cloud, c.Reservation.Flavors)
+	if err != nil {
+		return upkeep.Rules{}, err
+	}
+	rules := c.Reservation.Rules
+	rules.Fill = fills(c)
+	rules.Fence.Ahead, rules.Fence.Prepare, rules.Fence.Flavors = fence.Forever, rules.LeadTime, flavors
+	if c.Reservation.Fence == filters.FenceLeadTime {
+		rules.Fence.Ahead = rules.LeadTime
+	}
+	return rules, nil
+}
+
+// flavorsNamed returns the flavors of [reservation] flavors.
+func flavorsNamed(ctx context.Context, cloud *cloud, names []string) (found []inventory.Flavor, err error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	all, err := cloud.compute.Flavors(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up the flavors of [reservation] flavors: %w", err)
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(f inventory.Flavor) bool { return f.Name == name })
+		if i < 0 {
+			return nil, fault.Field("[reservation] flavors", "Nova has no flavor %s", name)
+		}
+		found = append(found, all[i])
+	}
+	return found, nil
+}
