@@ -2,6 +2,8 @@ package inventory
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -81,6 +83,36 @@ func (v Value) Any() any {
 	default:
 		return nil
 	}
+}
+
+// MarshalJSON returns the number, string, bool or list of strings; null for the zero Value.
+func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.Any()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (v *Value) UnmarshalJSON(raw []byte) error {
+	var plain any
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		return err
+	}
+	switch plain := plain.(type) {
+	case nil:
+		*v = Value{}
+	case float64:
+		*v = NumberValue(plain)
+	case string:
+		*v = StringValue(plain)
+	case bool:
+		*v = BoolValue(plain)
+	case []any:
+		var list []string
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return err
+		}
+		*v = ListValue(list)
+	default:
+		return fmt.Errorf("%s is not a value of a property", raw)
+	}
+	return nil
 }
 
 // Compare orders values: by kind, then numbers and strings by size, false before true, and
