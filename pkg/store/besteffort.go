@@ -272,7 +272,7 @@ func (s *Store) Departing(ctx context.Context, servers ...string) (map[string]sp
 }
 
 // PurgeBestEffort deletes the requests that were over before an instant, one batch in each
-// transaction, and returns how many. It fails with ErrLeaseLost where the lease has moved
+// transaction, and returns how many. It fails with job.ErrLost where the lease has moved
 // on.
 func (s *Store) PurgeBestEffort(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	for {

@@ -66,7 +66,7 @@ func about(db *gorm.DB, subject string) *gorm.DB {
 }
 
 // PurgeDecisions deletes the decisions before an instant, one batch in each transaction,
-// and returns how many. It fails with ErrLeaseLost where the lease has moved on.
+// and returns how many. It fails with job.ErrLost where the lease has moved on.
 func (s *Store) PurgeDecisions(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	for {
 		var old []int64

@@ -56,7 +56,7 @@ func (s *Store) EnergyReport(ctx context.Context) (report energy.Report, err err
 	return report, nil
 }
 
-// SaveEnergyReport replaces the stored report. It fails with ErrLeaseLost where the lease
+// SaveEnergyReport replaces the stored report. It fails with job.ErrLost where the lease
 // has moved on.
 func (s *Store) SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.Report) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error { return saveEnergy(tx, reportOfEnergy, r) })

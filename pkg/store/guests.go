@@ -67,7 +67,7 @@ func (s *Store) OldGuests(ctx context.Context, before span.Instant) (instances [
 }
 
 // ForgetGuests deletes what is stored of instances, except those that were requested again
-// at an instant or later. It fails with ErrLeaseLost where the lease has moved on.
+// at an instant or later. It fails with job.ErrLost where the lease has moved on.
 func (s *Store) ForgetGuests(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 		for part := range slices.Chunk(instances, batch) {

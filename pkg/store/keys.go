@@ -27,7 +27,7 @@ func (s *Store) Key(ctx context.Context, projectID, key string) (use reservation
 }
 
 // PurgeKeys deletes the keys that were used before an instant, one batch in each
-// transaction, and returns how many. It fails with ErrLeaseLost where the lease has moved
+// transaction, and returns how many. It fails with job.ErrLost where the lease has moved
 // on.
 func (s *Store) PurgeKeys(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	for {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,10 +9,6 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
-
-// ErrLeaseLost is the error of a write that was not carried out because another process has
-// acquired the lease.
-var ErrLeaseLost = errors.New("the lease was lost to another process")
 
 // Take implements job.Leases. Options.Holder holds the lease for ttl of the database's time,
 // and prolongs it by another Take before that. The epoch grows with each change of holder.
@@ -83,7 +78,7 @@ func (s *Store) writeUnder(ctx context.Context, lease job.Lease, act func(tx *go
 	})
 }
 
-// guard fails with ErrLeaseLost where the lease has moved on. It changes the row of the
+// guard fails with job.ErrLost where the lease has moved on. It changes the row of the
 // lease: otherwise Galera does not notice that a change of holder on another node conflicts
 // with the transaction. The zero lease guards nothing: it is for an operator's manual
 // changes.
@@ -93,7 +88,7 @@ func guard(tx *gorm.DB, lease job.Lease) error {
 	}
 	done := tx.Exec("UPDATE `leases` SET `writes` = `writes` + 1 WHERE `name` = ? AND `epoch` = ?", lease.Name, lease.Epoch)
 	if done.Error == nil && done.RowsAffected == 0 {
-		return ErrLeaseLost
+		return job.ErrLost
 	}
 	return done.Error
 }

@@ -62,7 +62,7 @@ func entries(db *gorm.DB, host string, before int64, limit int) *gorm.DB {
 }
 
 // PurgeAudit deletes the entries of the audit before an instant, one batch in each
-// transaction, and returns how many. It fails with ErrLeaseLost where the lease has moved
+// transaction, and returns how many. It fails with job.ErrLost where the lease has moved
 // on.
 func (s *Store) PurgeAudit(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	for {

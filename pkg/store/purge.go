@@ -14,7 +14,7 @@ import (
 // Purge deletes the reservations that were over before an instant, with their claims,
 // events, keys and changes, one batch in each transaction, and returns how many. It keeps a
 // reservation with a change that is not yet sent. A dry run only counts. Purge calls
-// progress with the sum after each batch; it may be nil. It fails with ErrLeaseLost where
+// progress with the sum after each batch; it may be nil. It fails with job.ErrLost where
 // the lease has moved on.
 func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (n int, err error) {
 	if dryRun {

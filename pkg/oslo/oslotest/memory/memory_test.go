@@ -3,8 +3,8 @@ package memory_test
 import (
 	"testing"
 
-	"github.com/almanac-cloud/almanac/pkg/oslo/memory"
 	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
 )
 
 func TestMemory(t *testing.T) {
