@@ -70,7 +70,6 @@ type Reservation struct {
 	kept *keptPromises // nil reads Promises for each request; New sets it
 }
 
-// Name returns the filter's name.
 func (Reservation) Name() string { return "ReservationFilter" }
 
 // For prepares the filter. For a reservation of instances, r must contain all instances that

@@ -7,7 +7,6 @@ import "github.com/almanac-cloud/almanac/inventory"
 // is chosen last.
 type BuildFailureWeigher struct{ fixed[failedBuilds] }
 
-// Name returns the weigher's name.
 func (*BuildFailureWeigher) Name() string { return "BuildFailureWeigher" }
 
 type failedBuilds struct{}

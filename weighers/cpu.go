@@ -10,7 +10,6 @@ import (
 // host allows (nova/scheduler/weights/cpu.py).
 type CPUWeigher struct{}
 
-// Name returns the weigher's name.
 func (CPUWeigher) Name() string { return "CPUWeigher" }
 
 // Weigh sets the free virtual CPUs as nova-scheduler counts them: it subtracts reserved ones

@@ -10,7 +10,6 @@ import (
 // (nova/scheduler/weights/disk.py).
 type DiskWeigher struct{ missing fixed[missingDisk] }
 
-// Name returns the weigher's name.
 func (*DiskWeigher) Name() string { return "DiskWeigher" }
 
 // Weigh sets the free disk in MiB, less what is missing on the host itself; it is negative on

@@ -7,7 +7,6 @@ import "github.com/almanac-cloud/almanac/inventory"
 // number, 1002003 for 1.2.3; 0 is unknown.
 type HypervisorVersionWeigher struct{ fixed[hypervisorVersion] }
 
-// Name returns the weigher's name.
 func (*HypervisorVersionWeigher) Name() string { return "HypervisorVersionWeigher" }
 
 type hypervisorVersion struct{}

@@ -11,7 +11,6 @@ import (
 // prefers less busy hosts.
 type IoOpsWeigher struct{}
 
-// Name returns the weigher's name.
 func (IoOpsWeigher) Name() string { return "IoOpsWeigher" }
 
 // Weigh sets the number of heavy operations.

@@ -10,7 +10,6 @@ import (
 // A positive multiplier packs instances, a negative one spreads them; the default does nothing.
 type NumInstancesWeigher struct{}
 
-// Name returns the weigher's name.
 func (NumInstancesWeigher) Name() string { return "NumInstancesWeigher" }
 
 // Weigh sets the number of instances on the host and on their way to it.

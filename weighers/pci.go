@@ -10,7 +10,6 @@ type PCIWeigher struct{ fixed[pciDevices] }
 // mostDevices is the number of devices beyond which more make no difference.
 const mostDevices = 99
 
-// Name returns the weigher's name.
 func (*PCIWeigher) Name() string { return "PCIWeigher" }
 
 type pciDevices struct{}

@@ -11,7 +11,6 @@ import (
 // instances and reserved_host_memory_mb).
 type RAMWeigher struct{}
 
-// Name returns the weigher's name.
 func (RAMWeigher) Name() string { return "RAMWeigher" }
 
 // Weigh sets the free memory in MiB; it is negative on an overcommitted host.

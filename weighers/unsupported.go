@@ -63,7 +63,6 @@ type MetricsWeigher struct {
 	Ratios []Ratio // the factor of each metric
 }
 
-// Name returns the weigher's name.
 func (MetricsWeigher) Name() string { return "MetricsWeigher" }
 
 // Unsupported names a metric that counts.
@@ -82,7 +81,6 @@ type ImagePropertiesWeigher struct {
 	Ratios []Ratio // the factor of each property; if empty, all count
 }
 
-// Name returns the weigher's name.
 func (ImagePropertiesWeigher) Name() string { return "ImagePropertiesWeigher" }
 
 // Unsupported names a property of the image that counts.

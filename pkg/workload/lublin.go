@@ -30,26 +30,6 @@ func Typeless() Lublin {
 	}
 }
 
-// Batch returns the constants for batch jobs.
-func Batch() Lublin {
-	return Lublin{
-		Name:     "batch",
-		Arrivals: LublinArrivals{Shape: 6.0415, Scale: 0.8531, DayShape: 6.1271, DayScale: 5.2740, RushToAll: 1.0519},
-		Sizes:    LublinSizes{Serial: 0.2927, PowerOfTwo: 0.6686, Low: 1.2, Medium: 5, High: 7, LowShare: 0.875},
-		Runtimes: LublinRuntimes{Shape1: 6.57, Scale1: 0.823, Shape2: 639.1, Scale2: 0.0156, PerNode: -0.003, Share: 0.6986},
-	}
-}
-
-// Interactive returns the constants for interactive jobs.
-func Interactive() Lublin {
-	return Lublin{
-		Name:     "interactive",
-		Arrivals: LublinArrivals{Shape: 6.5510, Scale: 0.6621, DayShape: 8.9186, DayScale: 3.6680, RushToAll: 0.9797},
-		Sizes:    LublinSizes{Serial: 0.1541, PowerOfTwo: 0.625, Low: 1, Medium: 3, High: 5.5, LowShare: 0.705},
-		Runtimes: LublinRuntimes{Shape1: 3.8351, Scale1: 0.6605, Shape2: 7.073, Scale2: 0.6856, PerNode: -0.0118, Share: 0.9156},
-	}
-}
-
 // Check returns an Invalid fault, with the name of the constant, for impossible constants.
 func (l Lublin) Check() error {
 	for _, check := range []func() error{l.Arrivals.check, l.Sizes.check, l.Runtimes.check} {
@@ -92,8 +72,8 @@ type lublinKind struct {
 }
 
 // NewLublin returns a stream of jobs, at most as many as jobs, that starts at midnight. Each of
-// several kinds, such as Batch and Interactive, has its own arrivals; the next job is the one
-// that arrives first.
+// several kinds, such as batch and interactive jobs, has its own arrivals; the next job is the
+// one that arrives first.
 func NewLublin(chance *rand.Rand, jobs int, kinds ...Lublin) (*LublinJobs, error) {
 	if len(kinds) == 0 {
 		return nil, fault.Field("kinds", "there is no kind of jobs")
