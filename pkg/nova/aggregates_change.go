@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/gophercloud/gophercloud/v2"
-
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // CreateAggregate creates an aggregate without an availability zone, or returns the one that
@@ -20,10 +19,8 @@ func (c *Client) CreateAggregate(ctx context.Context, name string, metadata map[
 	var body struct {
 		Aggregate aggregate `json:"aggregate"`
 	}
-	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		wanted := map[string]any{"aggregate": map[string]string{"name": name}}
-		return discard(g.Post(ctx, g.ServiceURL("os-aggregates"), wanted, &body, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
-	})
+	wanted := map[string]any{"aggregate": map[string]string{"name": name}}
+	err := c.service.Send(ctx, doing, http.MethodPost, "os-aggregates", wanted, &body, http.StatusOK)
 	var made inventory.Aggregate
 	if err == nil {
 		if made, err = body.Aggregate.known(); err != nil {
@@ -121,34 +118,18 @@ func (c *Client) hasHost(ctx context.Context, doing string, a inventory.Aggregat
 // Conflict fault.
 func (c *Client) DeleteAggregate(ctx context.Context, a inventory.Aggregate) error {
 	doing := "delete " + called(a)
-	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Delete(ctx, g.ServiceURL(aggregatePath(a)), &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK, http.StatusNoContent}}))
-	})
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return nil
-	case fault.Is(err, fault.Invalid): // nova/compute/api.py delete_aggregate
+	err := c.service.Send(ctx, doing, http.MethodDelete, aggregatePath(a), nil, nil, http.StatusOK, http.StatusNoContent)
+	if fault.Is(err, fault.Invalid) { // nova/compute/api.py delete_aggregate
 		return fmt.Errorf("%s: %w", doing, &fault.Error{Kind: fault.Conflict, Message: "it still has hosts", Err: err})
 	}
-	return err
+	return openstack.UnlessMissing(err)
 }
 
 func (c *Client) aggregateAction(ctx context.Context, doing string, a inventory.Aggregate, action string, what any) error {
-	return c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Post(ctx, g.ServiceURL(aggregatePath(a), "action"), map[string]any{action: what}, nil,
-			&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
-	})
+	return c.service.Send(ctx, doing, http.MethodPost, aggregatePath(a)+"/action", map[string]any{action: what}, nil, http.StatusOK)
 }
 
 func aggregatePath(a inventory.Aggregate) string { return "os-aggregates/" + strconv.Itoa(a.ID) }
 
 // called returns the aggregate's name for messages.
 func called(a inventory.Aggregate) string { return fmt.Sprintf("aggregate %s (%d)", a.Name, a.ID) }
-
-// discard closes a response whose body is not needed.
-func discard(answer *http.Response, err error) error {
-	if err == nil {
-		answer.Body.Close()
-	}
-	return err
-}

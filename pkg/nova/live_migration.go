@@ -3,12 +3,10 @@ package nova
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 
-	"github.com/gophercloud/gophercloud/v2"
-
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // LiveMigrateServerTo moves a running server to a host, which Nova's scheduler must accept
@@ -17,10 +15,7 @@ import (
 // NotFound fault; other errors are those of the orders in servers_order.go.
 func (c *Client) LiveMigrateServerTo(ctx context.Context, id, host string) error {
 	action := map[string]any{"os-migrateLive": map[string]any{"host": host, "block_migration": "auto"}}
-	return c.service.Change(ctx, "live-migrate server "+id+" to "+host, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Post(ctx, g.ServiceURL("servers", url.PathEscape(id), "action"), action, nil,
-			&gophercloud.RequestOpts{OkCodes: []int{http.StatusAccepted}}))
-	})
+	return c.service.Send(ctx, "live-migrate server "+id+" to "+host, http.MethodPost, serverPath(id)+"/action", action, nil, http.StatusAccepted)
 }
 
 // AbortLiveMigration aborts the live migrations of a server that are in progress and can be
@@ -28,16 +23,13 @@ func (c *Client) LiveMigrateServerTo(ctx context.Context, id, host string) error
 func (c *Client) AbortLiveMigration(ctx context.Context, id string) error {
 	doing := "abort the live migration of server " + id
 	var body struct{ Migrations []struct{ ID int64 } }
-	path := "servers/" + url.PathEscape(id) + "/migrations"
+	path := serverPath(id) + "/migrations"
 	if err := c.service.Get(ctx, doing, path, &body); err != nil {
 		return err
 	}
 	for _, m := range body.Migrations {
-		err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-			return discard(g.Delete(ctx, g.ServiceURL("servers", url.PathEscape(id), "migrations", strconv.FormatInt(m.ID, 10)),
-				&gophercloud.RequestOpts{OkCodes: []int{http.StatusAccepted}}))
-		})
-		if err != nil && !fault.Is(err, fault.NotFound) {
+		err := c.service.Send(ctx, doing, http.MethodDelete, path+"/"+strconv.FormatInt(m.ID, 10), nil, nil, http.StatusAccepted)
+		if err := openstack.UnlessMissing(err); err != nil {
 			return err
 		}
 	}
@@ -62,7 +54,7 @@ func (c *Client) CPUTime(ctx context.Context, id string) (CPUTime, error) {
 			Time *float64 // ns
 		} `json:"cpu_details"`
 	}
-	if err := c.service.Get(ctx, doing, "servers/"+url.PathEscape(id)+"/diagnostics", &body); err != nil {
+	if err := c.service.Get(ctx, doing, serverPath(id)+"/diagnostics", &body); err != nil {
 		return CPUTime{}, err
 	}
 	var t CPUTime

@@ -1,9 +1,6 @@
 package nova
 
-import (
-	"context"
-	"net/url"
-)
+import "context"
 
 // Action is an action on a server, and on whose behalf it was done.
 type Action struct {
@@ -24,7 +21,7 @@ func (c *Client) ActionsOf(ctx context.Context, id string) ([]Action, error) {
 			ProjectID string `json:"project_id"`
 		} `json:"instanceActions"`
 	}
-	if err := c.service.Get(ctx, doing, "servers/"+url.PathEscape(id)+"/os-instance-actions", &body); err != nil {
+	if err := c.service.Get(ctx, doing, serverPath(id)+"/os-instance-actions", &body); err != nil {
 		return nil, err
 	}
 	if body.Acts == nil {

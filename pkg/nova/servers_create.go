@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gophercloud/gophercloud/v2"
-
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
@@ -44,9 +42,7 @@ func (c *Client) CreateServer(ctx context.Context, r ServerRequest) (id string, 
 			ID string `json:"id"`
 		} `json:"server"`
 	}
-	err = c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Post(ctx, g.ServiceURL("servers"), body, &made, &gophercloud.RequestOpts{OkCodes: []int{http.StatusAccepted}}))
-	})
+	err = c.service.Send(ctx, doing, http.MethodPost, "servers", body, &made, http.StatusAccepted)
 	if err == nil && made.Server.ID == "" {
 		err = c.service.Malformed(doing, "it contains no server id")
 	}

@@ -5,9 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/gophercloud/gophercloud/v2"
-
-	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // The methods below order an action on a server and do not wait for it. A missing server is no
@@ -57,12 +55,8 @@ func (c *Client) ConfirmMigration(ctx context.Context, id string) error {
 }
 
 func (c *Client) order(ctx context.Context, doing, id string, action map[string]any) error {
-	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Post(ctx, g.ServiceURL("servers", url.PathEscape(id), "action"), action, nil,
-			&gophercloud.RequestOpts{OkCodes: []int{http.StatusAccepted, http.StatusNoContent}}))
-	})
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
+	return openstack.UnlessMissing(c.service.Send(ctx, doing, http.MethodPost, serverPath(id)+"/action", action, nil,
+		http.StatusAccepted, http.StatusNoContent))
 }
+
+func serverPath(id string) string { return "servers/" + url.PathEscape(id) }

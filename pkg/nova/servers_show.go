@@ -1,9 +1,6 @@
 package nova
 
-import (
-	"context"
-	"net/url"
-)
+import "context"
 
 // Server returns the server with the id. A missing server is a NotFound fault, a cell that does
 // not answer an Unavailable one.
@@ -12,7 +9,7 @@ func (c *Client) Server(ctx context.Context, id string) (Server, error) {
 	var body struct {
 		Server *server `json:"server"`
 	}
-	if err := c.service.Get(ctx, doing, "servers/"+url.PathEscape(id), &body); err != nil {
+	if err := c.service.Get(ctx, doing, serverPath(id), &body); err != nil {
 		return Server{}, err
 	}
 	if body.Server == nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/gophercloud/gophercloud/v2"
-
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
@@ -60,10 +58,8 @@ func wanted(units map[string]int64) bool {
 func (c *Client) createChild(ctx context.Context, parent, name string) (string, error) {
 	doing := "create provider " + name
 	var made struct{ UUID string }
-	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		body := map[string]string{"name": name, "parent_provider_uuid": parent}
-		return discard(g.Post(ctx, g.ServiceURL("resource_providers"), body, &made, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
-	})
+	body := map[string]string{"name": name, "parent_provider_uuid": parent}
+	err := c.service.Send(ctx, doing, http.MethodPost, "resource_providers", body, &made, http.StatusOK)
 	if code(err) == "placement.duplicate_name" {
 		return c.ProviderNamed(ctx, name)
 	}

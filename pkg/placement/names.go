@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gophercloud/gophercloud/v2"
-
-	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // EnsureTrait creates a custom trait unless it exists.
@@ -73,27 +71,9 @@ func (c *Client) ClassNames(ctx context.Context, prefix string) ([]string, error
 // ensure creates the object at path; Placement answers 201, or 204 if it exists
 // (placement/handlers/trait.py put_trait, resource_class.py update_resource_class).
 func (c *Client) ensure(ctx context.Context, doing, path string) error {
-	return c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Put(ctx, g.ServiceURL(path), nil, nil, &gophercloud.RequestOpts{
-			OkCodes: []int{http.StatusCreated, http.StatusNoContent},
-		}))
-	})
+	return c.service.Send(ctx, doing, http.MethodPut, path, nil, nil, http.StatusCreated, http.StatusNoContent)
 }
 
 func (c *Client) delete(ctx context.Context, doing, path string) error {
-	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Delete(ctx, g.ServiceURL(path), nil))
-	})
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
-}
-
-// discard closes a response whose body is not needed.
-func discard(answer *http.Response, err error) error {
-	if err == nil {
-		answer.Body.Close()
-	}
-	return err
+	return openstack.UnlessMissing(c.service.Send(ctx, doing, http.MethodDelete, path, nil, nil))
 }
