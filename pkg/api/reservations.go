@@ -135,12 +135,12 @@ func (s *server) listReservations(c *gin.Context) (any, error) {
 	}
 	for _, status := range q.list("status") {
 		if !slices.Contains(reservation.Statuses, reservation.Status(status)) {
-			q.fail("status", "%s", fault.Unknown("status", status, texts(reservation.Statuses)))
+			q.fail("status", "%s", fault.Unknown("status", status, reservation.Statuses))
 		}
 		selection.Statuses = append(selection.Statuses, reservation.Status(status))
 	}
 	if q.values.Has("kind") && !slices.Contains(reservation.Kinds, selection.Kind) {
-		q.fail("kind", "%s", fault.Unknown("kind", q.text("kind"), texts(reservation.Kinds)))
+		q.fail("kind", "%s", fault.Unknown("kind", q.text("kind"), reservation.Kinds))
 	}
 	rule := "reservations:list"
 	if all, project := q.truth("all_projects"), q.text("project_id"); all || project != "" {
