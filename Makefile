@@ -31,8 +31,8 @@ check: ## format, vet, staticcheck, layout and the quick tests, in under two min
 	@CGO_ENABLED=0 $(GO) tool staticcheck -tests=false ./...
 	@CGO_ENABLED=0 $(GO) test -short -shuffle=on ./... | { grep -v -e 'no test files' || true; }
 
-# The tests of the cloud use it one after the other and wait most of the time; the other
-# packages run beside them, three at once. The three minutes in which replicas are killed are
+# The tests of the cloud use it one after the other and wait most of the time. The other packages
+# run beside them, three at once, on the CPU time that the cloud and its tests leave. The three minutes in which replicas are killed are
 # one minute here, and three in test-galera. TIMEOUT ends a test binary that hangs; it leaves
 # time for a machine that is five times slower.
 TIMEOUT = 180m
@@ -56,13 +56,13 @@ test-in-cloud:
 	@$(GO) test $(RACE) -shuffle=on -p 1 -timeout $(TIMEOUT) $(CLOUDED)
 
 test-beside-cloud:
-	@nice -n 5 $(GO) test $(RACE) -shuffle=on -p 3 -timeout $(TIMEOUT) -skip '$(IN_CLOUD)' ./tests $(RACED) | { grep -v -e 'no test files' || true; }
+	@nice -n 15 $(GO) test $(RACE) -shuffle=on -p 3 -timeout $(TIMEOUT) -skip '$(IN_CLOUD)' ./tests $(RACED) | { grep -v -e 'no test files' || true; }
 
 test-simulations:
-	@CGO_ENABLED=0 nice -n 10 $(GO) test -shuffle=on -timeout $(TIMEOUT) $(SIMULATIONS)
+	@CGO_ENABLED=0 nice -n 15 $(GO) test -shuffle=on -timeout $(TIMEOUT) $(SIMULATIONS)
 
 test-vet:
-	@nice -n 10 $(GO) vet $(RACE) ./...
+	@nice -n 15 $(GO) vet $(RACE) ./...
 
 test-galera: build ## promises on MariaDB and on a Galera cluster of three; ALMANAC_CHAOS=10m makes it longer
 	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v -run 'Galera|PromisesSurvive' ./tests ./pkg/store ./tests/labtest

@@ -3,8 +3,9 @@
 #
 #   plugin.sh MODE [PHASE]
 #
-# with stack pre-install, install, post-config, extra and test-config; unstack;
-# clean. The settings are in the file `settings`, and README.md explains them.
+# in mode stack with the phases pre-install, install, post-config, extra and
+# test-config, and in the modes unstack and clean. The settings are in the file
+# `settings`; README.md explains them.
 
 _XTRACE_ALMANAC=$(set +o | grep xtrace)
 set +o xtrace
@@ -12,39 +13,40 @@ set +o xtrace
 ALMANAC_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 ALMANAC_INVENTORY_CONF=$ALMANAC_CONF_DIR/inventory.conf
 ALMANAC_BEHIND_CONF=$ALMANAC_CONF_DIR/nova-behind.conf
-# stack.sh names it, and makes it where there is TLS; unstack.sh does not name it
+# stack.sh sets SSL_BUNDLE_FILE, and creates the file if TLS is in use; unstack.sh
+# does not set it
 ALMANAC_CA_FILE=${SSL_BUNDLE_FILE:-$DATA_DIR/ca-bundle.pem}
 ALMANAC_PROTECTIONS=$GLANCE_CONF_DIR/almanac-property-protections.conf
 
-# is_service_enabled asks this for `almanac`
+# is_service_enabled calls this for `almanac`
 function is_almanac_enabled {
     [[ ,${ENABLED_SERVICES}, =~ ,almanac-(api|inventory), ]]
 }
 
-# Almanac answers Nova's requests for hosts, and a nova-scheduler stands behind
+# True if Almanac answers Nova's requests for hosts, with a nova-scheduler behind it
 function is_almanac_before_nova {
     [[ "$ALMANAC_NOVA_MODE" =~ ^(interpose|replace)$ ]]
 }
 
-# What cannot work is refused before anything is installed
+# Refuses settings that cannot work before anything is installed
 function check_almanac {
     if [[ ! "$ALMANAC_NOVA_MODE" =~ ^(off|plugin|interpose|replace)$ ]]; then
-        die $LINENO "ALMANAC_NOVA_MODE is off, plugin, interpose or replace, not $ALMANAC_NOVA_MODE"
+        die $LINENO "ALMANAC_NOVA_MODE must be off, plugin, interpose or replace, not $ALMANAC_NOVA_MODE"
     fi
     if is_service_enabled blazar blazar-a blazar-m; then
-        die $LINENO "Almanac and Blazar are both of service type reservation: enable one of them"
+        die $LINENO "Almanac and Blazar both have the service type reservation: enable one of them"
     fi
     if [[ -n "$ALMANAC_GO" && ! -x "$ALMANAC_GO" ]]; then
         die $LINENO "ALMANAC_GO is $ALMANAC_GO, which is no command"
     fi
     if [[ -n "$ALMANAC_BINARIES" && ! ( -x "$ALMANAC_BINARIES/almanacd" && -x "$ALMANAC_BINARIES/almanac" ) ]]; then
-        die $LINENO "ALMANAC_BINARIES is $ALMANAC_BINARIES, where almanacd and almanac are not both"
+        die $LINENO "ALMANAC_BINARIES is $ALMANAC_BINARIES, which does not contain both almanacd and almanac"
     fi
     if ! is_service_enabled mysql || ! is_service_enabled rabbit; then
         die $LINENO "Almanac needs the services mysql and rabbit on this machine"
     fi
     if is_almanac_before_nova && [[ "$ALMANAC_ROLES_APART" == "True" ]]; then
-        die $LINENO "ALMANAC_ROLES_APART goes with ALMANAC_NOVA_MODE=off or plugin: to answer Nova takes one process"
+        die $LINENO "ALMANAC_ROLES_APART requires ALMANAC_NOVA_MODE=off or plugin: answering Nova requires one process"
     fi
     if [[ "$ALMANAC_NOVA_MODE" != "off" ]] && ! is_service_enabled n-sch; then
         die $LINENO "ALMANAC_NOVA_MODE=$ALMANAC_NOVA_MODE needs nova-scheduler (n-sch) on this machine"
@@ -55,7 +57,7 @@ function check_almanac {
 # Installation
 # ------------
 
-# The command go, or nothing
+# Prints the command go, or nothing
 function _almanac_go {
     local go
     for go in "$ALMANAC_GO" "$(type -P go)" /usr/local/go/bin/go; do
@@ -72,8 +74,8 @@ function install_almanac_go {
     fi
 }
 
-# Go from 1.21 on fetches the version that go.mod asks for; some distributions
-# have switched that off, hence GOTOOLCHAIN.
+# Go 1.21 and later fetch the version that go.mod names. GOTOOLCHAIN enables this
+# again where a distribution has disabled it.
 function build_almanac {
     local into=$1
     local go have need version
@@ -116,13 +118,13 @@ function _almanac_set {
     iniset "$ALMANAC_CONF_FILE" "$@"
 }
 
-# The URL of a database without what only Python understands: the plugin by
-# which DevStack counts queries
+# Prints the URL of a database without the plugin with which DevStack counts
+# queries: only Python understands it
 function _almanac_database_url {
     database_connection_url "$1" | sed -e 's/\([?&]\)plugin=[^&]*&\?/\1/' -e 's/[?&]$//'
 }
 
-# _almanac_as_nova SECTION OPTION...: what nova.conf sets of these, almanac.conf sets too
+# _almanac_as_nova SECTION OPTION... copies those options that nova.conf sets to almanac.conf
 function _almanac_as_nova {
     local section=$1
     local option
@@ -134,7 +136,7 @@ function _almanac_as_nova {
     done
 }
 
-# The options of a section that almanac.conf may have
+# Prints the options that almanac.conf may have in a section
 function _almanac_options {
     "$ALMANAC_BIN_DIR/almanacd" config sample | sed -n "/^\[$1\]/,/^\[/s/^#\([a-z_]*\) =.*/\1/p"
 }
@@ -159,9 +161,9 @@ function configure_almanac {
 
     configure_keystone_authtoken_middleware "$ALMANAC_CONF_FILE" "$ALMANAC_USER_NAME"
     _almanac_set keystone_authtoken region_name "$REGION_NAME"
-    # Almanac remembers tokens by itself
+    # Almanac has a token cache of its own
     inidelete "$ALMANAC_CONF_FILE" keystone_authtoken memcached_servers
-    # DevStack names it here also where it has made none
+    # DevStack sets cafile here even if it has not created the file
     if [[ ! -e "$ALMANAC_CA_FILE" ]]; then
         inidelete "$ALMANAC_CONF_FILE" keystone_authtoken cafile
     fi
@@ -184,17 +186,17 @@ function configure_almanac {
     "$ALMANAC_BIN_DIR/almanacd" --config-file "$ALMANAC_CONF_FILE" config validate
 }
 
-# Laid over almanac.conf by the process with the role inventory, which tells of
-# its health on a port of its own
+# The process with the role inventory reads this file after almanac.conf. It
+# reports its health on a port of its own
 function configure_almanac_inventory {
     iniset "$ALMANAC_INVENTORY_CONF" api host 127.0.0.1
     iniset "$ALMANAC_INVENTORY_CONF" api port "$ALMANAC_INVENTORY_PORT"
 }
 
-# What almanac.conf has to repeat of nova.conf, and who decides
+# Sets the mode, and the options of nova.conf that almanac.conf must repeat
 function configure_almanac_mode {
     _almanac_as_nova DEFAULT default_availability_zone
-    # queues are declared as Nova declares them
+    # Almanac must declare queues like Nova
     _almanac_as_nova oslo_messaging_rabbit amqp_durable_queues rabbit_quorum_queue rabbit_quorum_delivery_limit \
         rabbit_transient_quorum_queue rabbit_transient_queues_ttl
     if is_almanac_before_nova; then
@@ -204,7 +206,7 @@ function configure_almanac_mode {
     if [[ "$ALMANAC_NOVA_MODE" == "replace" ]]; then
         _almanac_set api_database connection "$(_almanac_database_url "$NOVA_API_DB")"
         _almanac_set filter_scheduler nova_release "$ALMANAC_NOVA_RELEASE"
-        # available_filters has several lines, and workers another meaning
+        # available_filters has several lines, and workers a different meaning
         local section
         for section in filter_scheduler metrics scheduler; do
             # shellcheck disable=SC2046 # names of options
@@ -213,7 +215,7 @@ function configure_almanac_mode {
     fi
 }
 
-# Nova, Placement and Glance have their files already, and start later
+# Nova, Placement and Glance already have their files, and start later
 function configure_almanac_neighbours {
     if [[ "$ALMANAC_NOVA_MODE" == "plugin" ]]; then
         configure_almanac_nova_plugin
@@ -229,7 +231,7 @@ function configure_almanac_neighbours {
         if is_service_enabled placement-api; then
             iniset "$PLACEMENT_CONF" placement allocation_conflict_retry_count 1
         fi
-        # laid over nova.conf, by the nova-scheduler behind alone
+        # only the nova-scheduler behind Almanac reads this file, after nova.conf
         rm -f "$ALMANAC_BEHIND_CONF"
         install -m 600 /dev/null "$ALMANAC_BEHIND_CONF"
         iniset "$ALMANAC_BEHIND_CONF" DEFAULT host "$ALMANAC_BEHIND_HOST"
@@ -237,7 +239,7 @@ function configure_almanac_neighbours {
     fi
 }
 
-# stack.sh makes nova.conf and placement.conf anew, and goes on with Glance's
+# stack.sh writes nova.conf and placement.conf again, but keeps Glance's file
 function unconfigure_almanac_glance {
     if [[ -e "$ALMANAC_PROTECTIONS" ]]; then
         inidelete "$GLANCE_API_CONF" DEFAULT property_protection_file
@@ -246,8 +248,8 @@ function unconfigure_almanac_glance {
     fi
 }
 
-# The service, its endpoints, and Almanac's user with the roles admin and
-# service. What registers them also takes them away again.
+# Registers the service, its endpoints, and Almanac's user with the roles admin
+# and service. bootstrap --remove removes them again.
 function create_almanac_accounts {
     _almanac_as_admin "$ALMANAC_BIN_DIR/almanacd" --config-file "$ALMANAC_CONF_FILE" bootstrap keystone \
         --region "$REGION_NAME" --reset-password \
@@ -267,7 +269,7 @@ function init_almanac {
 # Running
 # -------
 
-# A command of Almanac as the admin of the cloud
+# Runs a command of Almanac as the admin of the cloud
 function _almanac_as_admin {
     local ca=
     if [[ -e "$ALMANAC_CA_FILE" ]]; then
@@ -279,7 +281,8 @@ function _almanac_as_admin {
         OS_USER_DOMAIN_ID=default OS_PROJECT_DOMAIN_ID=default "$@"
 }
 
-# _almanac_await COMMAND...: until it succeeds; then, or when the time is over, what it said
+# _almanac_await COMMAND... repeats the command until it succeeds or the time is
+# over, and prints its last output
 function _almanac_await {
     local end=$((SECONDS + ALMANAC_TIMEOUT))
     local said
@@ -308,8 +311,8 @@ function start_almanac {
         die $LINENO "Almanac is not ready: see journalctl --unit devstack@almanac-api"
 }
 
-# The nova-scheduler that DevStack has started gives its place to Almanac, and
-# another one begins behind. Requests wait in the queue where nobody serves it.
+# Almanac replaces the nova-scheduler that DevStack has started, and another one
+# starts behind it. Requests wait in the queue while no service reads it.
 function put_almanac_before_nova {
     local nova_scheduler="$NOVA_BIN_DIR/nova-scheduler --config-file $NOVA_CONF --config-file $ALMANAC_BEHIND_CONF"
     run_process almanac-n-sch "$nova_scheduler"
@@ -319,21 +322,21 @@ function put_almanac_before_nova {
 
 function check_almanac_before_nova {
     _almanac_await "$ALMANAC_BIN_DIR/almanacd" --config-file "$ALMANAC_CONF_FILE" nova mode ||
-        die $LINENO "Nova's requests for hosts are not answered as ALMANAC_NOVA_MODE=$ALMANAC_NOVA_MODE says"
+        die $LINENO "Nova's requests for hosts are not answered according to ALMANAC_NOVA_MODE=$ALMANAC_NOVA_MODE"
 }
 
-# Nova learns of hosts after the phase extra
+# Nova discovers hosts after the phase extra
 function admit_almanac_hosts {
     local hosts
     if [[ -n "$ALMANAC_RESERVABLE_HOSTS" ]]; then
-        # patterns are for Almanac
+        # Almanac expands the patterns, not the shell
         read -r -a hosts <<<"$ALMANAC_RESERVABLE_HOSTS"
         _almanac_await _almanac_as_admin "$ALMANAC_BIN_DIR/almanac" host set --reservable "${hosts[@]}" ||
-            die $LINENO "ALMANAC_RESERVABLE_HOSTS: $ALMANAC_RESERVABLE_HOSTS cannot be admitted"
+            die $LINENO "ALMANAC_RESERVABLE_HOSTS: $ALMANAC_RESERVABLE_HOSTS cannot be made reservable"
     fi
 }
 
-# Tempest runs the tests of the filters that are in effect
+# Tells Tempest which filters are enabled, so that it runs their tests
 function configure_almanac_tempest {
     local filters
     if is_service_enabled tempest && [[ "$ALMANAC_NOVA_MODE" == "replace" ]]; then
@@ -351,8 +354,8 @@ function install_almanac_nova_plugin {
     pip_install "$ALMANAC_DIR/plugin"
 }
 
-# The filter and the weigher beside those that are enabled already. Promised hosts
-# are to reach them, whatever else there is.
+# Adds the filter and the weigher to the enabled ones. Promised hosts must reach
+# them, whatever else is configured.
 function configure_almanac_nova_plugin {
     iniset "$NOVA_CONF" scheduler enable_isolated_aggregate_filtering False
     iniset "$NOVA_CONF" scheduler max_placement_results 10000
@@ -377,7 +380,7 @@ function configure_almanac_nova_plugin {
 # Removal
 # -------
 
-# All that may run, whatever local.conf says now
+# Stops every process that may run, even if local.conf has changed
 function stop_almanac {
     local ENABLED_SERVICES=$ENABLED_SERVICES,almanac-n-sch,almanac-inventory
     local service
@@ -386,8 +389,8 @@ function stop_almanac {
     done
 }
 
-# Keystone, Nova, Placement, RabbitMQ and the database still run. Where one does
-# not, the rest goes on.
+# Keystone, Nova, Placement, RabbitMQ and the database still run. If one of them
+# does not, the removal continues with the others.
 function remove_almanac {
     local vhost
     if [[ ! -e "$ALMANAC_CONF_FILE" ]]; then
@@ -398,14 +401,14 @@ function remove_almanac {
         warn $LINENO "Almanac could not be removed from the cloud"
     for vhost in "$ALMANAC_RABBIT_VHOST" "$ALMANAC_BEHIND_VHOST"; do
         if sudo rabbitmqctl -q list_vhosts | grep -qxF "$vhost"; then
-            sudo rabbitmqctl delete_vhost "$vhost" || warn $LINENO "virtual host $vhost is still there"
+            sudo rabbitmqctl delete_vhost "$vhost" || warn $LINENO "virtual host $vhost still exists"
         fi
     done
     mysql -u"${DATABASE_USER:-${MYSQL_USER:-root}}" -p"$DATABASE_PASSWORD" -h"$MYSQL_HOST" \
-        -e "DROP DATABASE IF EXISTS $ALMANAC_DATABASE;" || warn $LINENO "database $ALMANAC_DATABASE is still there"
+        -e "DROP DATABASE IF EXISTS $ALMANAC_DATABASE;" || warn $LINENO "database $ALMANAC_DATABASE still exists"
 }
 
-# Everything has stopped, but for systemd
+# Everything has stopped except systemd
 function cleanup_almanac {
     sudo rm -f "$ALMANAC_BIN_DIR/almanacd" "$ALMANAC_BIN_DIR/almanac"
     sudo rm -f "$ALMANAC_CONF_FILE" "$ALMANAC_INVENTORY_CONF" "$ALMANAC_BEHIND_CONF"
@@ -420,7 +423,7 @@ function cleanup_almanac {
 if is_service_enabled almanac; then
     case "$1 ${2:-}" in
         "stack pre-install")
-            echo_summary "Checking what Almanac needs"
+            echo_summary "Checking the requirements of Almanac"
             check_almanac
             install_almanac_go
             ;;
@@ -448,7 +451,7 @@ if is_service_enabled almanac; then
             check_almanac_before_nova
             ;;
         "stack test-config")
-            echo_summary "Preparing tests of Almanac"
+            echo_summary "Preparing tests with Almanac"
             admit_almanac_hosts
             configure_almanac_tempest
             ;;

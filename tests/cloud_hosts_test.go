@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
@@ -39,7 +41,7 @@ func TestTwoProjectsReserveHostsOfARealCloud(t *testing.T) {
 	b.runOn(free, b.settled(normal...)...)
 
 	b.as(labtest.Demo, "reservation", "change", "render", "--quantity", "3")
-	b.as(labtest.Demo2, "reservation", "change", "training", "--start", "+3s")
+	b.as(labtest.Demo2, "reservation", "change", "training", "--start", b.fromNow(3*time.Second))
 	grown := b.grown(render)
 	training = b.becomes(training.ID, "active")
 	b.told(training.ID, "reservation.start")
@@ -62,7 +64,7 @@ func TestTwoProjectsReserveHostsOfARealCloud(t *testing.T) {
 	b.runOn([]string{grown}, own[len(own)-1])
 	b.healthy()
 
-	b.as(labtest.Demo, "reservation", "change", "render", "--end", "+10s")
+	b.as(labtest.Demo, "reservation", "change", "render", "--end", b.fromNow(10*time.Second))
 	b.foretold(training.ID, theirs)
 	b.as(labtest.Demo2, "reservation", "delete", "training", "--yes")
 	b.becomes(render.ID, "ended")
@@ -80,6 +82,15 @@ func TestTwoProjectsReserveHostsOfARealCloud(t *testing.T) {
 	if fenced := left["almanac-fence"]; len(fenced) > 0 || len(left) > 1 {
 		t.Errorf("aggregates are left: %v", left)
 	}
+}
+
+// fromNow returns a time for the command line that is at least this far ahead, and further if one
+// command takes long on this machine.
+func (b *beside) fromNow(least time.Duration) string {
+	b.t.Helper()
+	begun := time.Now()
+	b.as(labtest.Demo, "reservation", "list")
+	return "+" + span.FormatDuration(int64((least+5*time.Since(begun)+time.Second-1)/time.Second))
 }
 
 // prepared waits until a reservation that has not begun has its aggregate, and gives

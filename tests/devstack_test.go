@@ -106,9 +106,9 @@ func TestDevStackRefusesWhatCannotWork(t *testing.T) {
 		{"ENABLED_SERVICES+=,blazar-m", "Almanac and Blazar"},
 		{"ENABLED_SERVICES=key,mysql,n-sch", "mysql and rabbit"},
 		{"ENABLED_SERVICES=key,mysql,rabbit; ALMANAC_NOVA_MODE=interpose", "needs nova-scheduler"},
-		{"ALMANAC_ROLES_APART=True; ALMANAC_NOVA_MODE=replace", "takes one process"},
+		{"ALMANAC_ROLES_APART=True; ALMANAC_NOVA_MODE=replace", "requires one process"},
 		{"ALMANAC_GO=/nowhere/go", "/nowhere/go, which is no command"},
-		{"ALMANAC_BINARIES=/nowhere", "not both"},
+		{"ALMANAC_BINARIES=/nowhere", "not contain both"},
 		{"ALMANAC_GO=" + old, "is 1.19.8, which cannot fetch it"},
 	} {
 		t.Run(bad.localrc, func(t *testing.T) {

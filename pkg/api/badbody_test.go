@@ -11,16 +11,16 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// mistake is a request that is wrong.
+// mistake is a wrong request.
 type mistake struct {
 	body string
-	// wantField is what the answer names, wantSays a part of its message.
+	// wantField is the field that the answer must name, wantSays a part of its message.
 	wantField, wantSays string
-	// meaning says that the body has the right form, so that the document allows it.
+	// meaning marks a body of the right form, which the document allows.
 	meaning bool
 }
 
-// hold sends the mistake and checks that it is told and nothing stored.
+// hold sends the mistake and checks that the answer names it and that nothing is stored.
 func (m mistake) hold(t *testing.T, c *cloud, method, path string) {
 	t.Helper()
 	before := c.everything()
@@ -37,7 +37,7 @@ func (m mistake) hold(t *testing.T, c *cloud, method, path string) {
 	}
 }
 
-// everything is all that requests can change.
+// everything returns all that requests can change.
 func (c *cloud) everything() []any {
 	c.t.Helper()
 	overrides, err := c.store.Overrides(c.t.Context())

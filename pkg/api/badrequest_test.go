@@ -35,7 +35,7 @@ func TestAWrongChangeIsToldItsField(t *testing.T) {
 	}
 }
 
-// bodies are the calls that take a body, each with one that is right.
+// bodies lists the calls with a body, each with a correct one.
 var bodies = map[string]struct{ method, path, right string }{
 	"create": {"POST", "/v1/reservations", `{"name": "r", "duration": 60}`},
 	"change": {"PATCH", "/v1/reservations/ID", `{"name": "x"}`},

@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// anything is a cloud that has every flavor and image, and trusts everybody.
+// anything is a cloud that has every flavor and image and trusts every user.
 type anything struct{}
 
 func (anything) Flavor(_ context.Context, _ requests.Caller, named string) (state.Named, resource.Vector, error) {
@@ -33,7 +33,7 @@ func (anything) Image(_ context.Context, _ requests.Caller, named string) (state
 func (anything) Make(context.Context, requests.Caller) (string, error) { return "trust", nil }
 func (anything) End(context.Context, string) error                     { return nil }
 
-// bestEffort is a queue of which nobody works anything off.
+// bestEffort returns the API of a queue whose requests nothing starts.
 func bestEffort(c *cloud, hosts *inventory.SnapshotCache) *requests.API {
 	return &requests.API{
 		Store: c.store, Catalogue: anything{}, Trusts: anything{}, Changed: func() {}, Now: c.now, NewID: uuid.NewString,
@@ -44,7 +44,7 @@ func bestEffort(c *cloud, hosts *inventory.SnapshotCache) *requests.API {
 	}
 }
 
-// submitted stores a request of project demo with that id.
+// submitted stores a request of project demo with this id.
 func submitted(c *cloud, id string) {
 	c.t.Helper()
 	_, err := c.store.AddBestEffort(c.t.Context(), state.Request{
@@ -76,7 +76,7 @@ func TestWorkIsQueuedShownAndCancelled(t *testing.T) {
 	var shown v1.BestEffort
 	must(t, json.Unmarshal(c.demo.send("GET", "/v1/besteffort/"+first.ID, "").body, &shown))
 	if shown.Status != "cancelled" {
-		t.Errorf("it is %s", shown.Status)
+		t.Errorf("the status is %s", shown.Status)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// party is the instances of every reservation; it counts how often it is asked.
+// party is the instances of every reservation; it counts the calls.
 type party struct {
 	guests []inventory.Instance
 	err    error
@@ -41,7 +41,7 @@ func TestADryRunOfADeletionSaysWhatBecomesOfTheServers(t *testing.T) {
 			t.Errorf("on_end %s (-want +got):\n%s", onEnd, diff)
 		}
 		if now := want[v1.Reservation](t, c.demo.get(path), http.StatusOK); now.Status != "active" {
-			t.Errorf("after the dry run it is %s", now.Status)
+			t.Errorf("after the dry run the status is %s", now.Status)
 		}
 		wantStatus(t, c.demo.delete(path), http.StatusNoContent)
 		wantStatus(t, c.demo.delete(path+"?dry_run=true"), http.StatusConflict)

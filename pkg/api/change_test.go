@@ -69,7 +69,7 @@ func TestAChangeChangesWhatItNames(t *testing.T) {
 				t.Errorf("offered %+v, done %+v", offer, got)
 			}
 			if last := lastDone(got.Events); last.Type != "changed" || last.Detail != test.wantDetail {
-				t.Errorf("the log says %+v, want %q", last, test.wantDetail)
+				t.Errorf("the log has %+v, want %q", last, test.wantDetail)
 			}
 			if diff := cmp.Diff(got, want[v1.Reservation](t, c.admin.get(path), http.StatusOK)); diff != "" {
 				t.Errorf("shown otherwise than answered (-answered +shown):\n%s", diff)
@@ -139,7 +139,7 @@ func TestWhatIsOverCannotBeChanged(t *testing.T) {
 	}
 	wantError(t, c.demo.delete(path), http.StatusConflict)
 	if got := want[v1.Reservation](t, c.demo.get(path), http.StatusOK); got.Status != "ended" {
-		t.Errorf("it is %s, want ended", got.Status)
+		t.Errorf("the status is %s, want ended", got.Status)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestADeletedReservationIsOverAndStaysReadable(t *testing.T) {
 	}
 	got := want[v1.Reservation](t, c.demo.get(path), http.StatusOK)
 	if last := got.Events[len(got.Events)-1]; got.Status != "cancelled" || last.Type != "cancelled" || last.State != "done" {
-		t.Errorf("it is shown as %+v", got)
+		t.Errorf("GET shows %+v", got)
 	}
 	wantError(t, c.other.get(path), http.StatusNotFound)
 	for name, a := range map[string]answer{
@@ -165,7 +165,7 @@ func TestADeletedReservationIsOverAndStaysReadable(t *testing.T) {
 		}
 	}
 	if listed := want[v1.Reservations](t, c.demo.get("/v1/reservations"), http.StatusOK).Reservations; len(listed) != 0 {
-		t.Errorf("listed without being asked for: %+v", listed)
+		t.Errorf("listed without a request for them: %+v", listed)
 	}
 	c.other.book(body)
 }
@@ -186,7 +186,7 @@ func TestDeletingAnActiveReservationFreesTheRest(t *testing.T) {
 	}
 }
 
-// lastDone is the last thing that happened.
+// lastDone returns the last event of the log that is done.
 func lastDone(log []v1.Event) v1.Event {
 	done := v1.Event{}
 	for _, e := range log {

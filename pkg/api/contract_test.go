@@ -18,7 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
-// contract is openapi.yaml, which every request and answer is held against.
+// contract is openapi.yaml, against which the tests check every request and answer.
 type contract struct {
 	document *openapi3.T
 	router   routers.Router
@@ -39,8 +39,8 @@ var readContract = sync.OnceValues(func() (*contract, error) {
 	return &contract{document, router}, err
 })
 
-// closeObjects lets the objects of answers have no fields but those that the document
-// lists. It tells clients nothing of the kind: a later version may add some.
+// closeObjects forbids the objects of answers all fields that the document does not list. Clients
+// get no such rule: a later version may add fields.
 func closeObjects(document *openapi3.T) {
 	for _, schema := range document.Components.Schemas {
 		closed := func(_ string, s *openapi3.SchemaRef) error {
@@ -64,7 +64,7 @@ func openContract(t *testing.T) *contract {
 	return c
 }
 
-// kinds has the kind of error that goes with each status.
+// kinds lists the kinds of error of each status.
 var kinds = map[int][]string{
 	http.StatusBadRequest:            {"invalid"},
 	http.StatusUnauthorized:          {"unauthorized"},
@@ -79,9 +79,8 @@ var kinds = map[int][]string{
 	http.StatusServiceUnavailable:    {"unavailable"},
 }
 
-// hold holds an exchange against the document and says whether the document
-// allows the request. What the server accepts, the document must allow; what the
-// server answers, it must list.
+// hold checks an exchange against the document and reports whether the document allows the
+// request. The document must allow what the server accepts and must list what the server answers.
 func (c *contract) hold(t reporter, request *http.Request, body string, a answer) (allowed bool) {
 	t.Helper()
 	request = request.Clone(t.Context())
@@ -111,7 +110,7 @@ func (c *contract) hold(t reporter, request *http.Request, body string, a answer
 	return refused == nil
 }
 
-// hasToken says whether the request has what the security scheme asks for.
+// hasToken returns an error unless the request has what the security scheme requires.
 func hasToken(_ context.Context, input *openapi3filter.AuthenticationInput) error {
 	if name := input.SecurityScheme.Name; input.RequestValidationInput.Request.Header.Get(name) == "" {
 		return fmt.Errorf("there is no %s", name)
@@ -119,7 +118,7 @@ func hasToken(_ context.Context, input *openapi3filter.AuthenticationInput) erro
 	return nil
 }
 
-// holdOutside holds the answer to a request for nothing that the document lists.
+// holdOutside checks the answer to a request that is not in the document.
 func (c *contract) holdOutside(t reporter, request *http.Request, a answer) {
 	t.Helper()
 	if a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed {
@@ -136,7 +135,7 @@ func (c *contract) holdOutside(t reporter, request *http.Request, a answer) {
 	}
 }
 
-// routes lists the calls of the document, "METHOD /path".
+// routes lists the calls of the document as "METHOD /path".
 func (c *contract) routes() []string {
 	var list []string
 	for path, item := range c.document.Paths.Map() {

@@ -74,7 +74,7 @@ func TestNullIsAsGoodAsAbsent(t *testing.T) {
 func TestTheConfiguredWarningComesNoEarlierThanHalfOfTheReservation(t *testing.T) {
 	for body, want := range map[string]v1.Duration{
 		`{"name": "r", "duration": "10m"}`:                     300,
-		`{"name": "r", "duration": "10m", "before_end": "9m"}`: 540, // asked for
+		`{"name": "r", "duration": "10m", "before_end": "9m"}`: 540, // as requested
 		`{"name": "r", "duration": "10m", "before_end": "0s"}`: 0,
 		`{"name": "r", "duration": "2h"}`:                      3600,
 		`{"name": "r", "duration": "3h"}`:                      3600, // as configured
@@ -125,7 +125,8 @@ func TestADryRunIsRefusedAsTheBookingIs(t *testing.T) {
 	}
 }
 
-// Check A004-7 of paper 004: B is reserved [100,150); two hosts for 60 within [100,200).
+// Check A004-7 of paper 004: B is reserved in [100,150); the request is for two hosts for 60 in
+// [100,200).
 func TestARequestGetsTheHostsThatAreFreeInItsWindow(t *testing.T) {
 	c := start(t, setup{})
 	c.other.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q, "host_properties": ["=", "$name", "B"]}`, at(100), at(150)))

@@ -19,8 +19,8 @@ const (
 	requestID = "req-6f1f0f1c-58a2-4a5b-93b9-0b0ce0f3a1d2"
 )
 
-// placed is a decision about two instances of project demo, and refused one that was
-// made a minute later about the first of them.
+// placed is a decision about two instances of project demo. refused is one about the first of
+// them, a minute later.
 func placed() placing.Decision {
 	return placing.Decision{
 		RequestID: requestID, ProjectID: "demo", Instances: []string{placedID, twinID}, Reservation: "r1", HandledBy: placing.Replaced, At: noon, Took: 1845,
@@ -40,7 +40,7 @@ func refused() placing.Decision {
 	}
 }
 
-// decide starts an Almanac that knows these decisions.
+// decide starts an Almanac with these decisions.
 func decide(t *testing.T, list ...placing.Decision) *cloud {
 	t.Helper()
 	c := start(t, setup{})
@@ -99,7 +99,7 @@ func TestAnUnknownDecisionAndThatOfAnotherProjectAreTheSame(t *testing.T) {
 	c := decide(t, placed())
 	for _, a := range []answer{c.other.get("/v1/decisions/" + twinID), c.admin.get("/v1/decisions/nothing")} {
 		if e := wantError(t, a, http.StatusNotFound); !strings.Contains(e.Message, "give the id of an instance, or of a request") {
-			t.Errorf("it says %q", e.Message)
+			t.Errorf("the message is %q", e.Message)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestTheOperatorsPolicyDecidesOnDecisions(t *testing.T) {
 	const path = "/v1/decisions/" + placedID
 	for policy, test := range map[string]struct {
 		token string
-		ask   func(p caller) bool // whether it is as the policy says
+		ask   func(p caller) bool // whether the answer follows the policy
 	}{
 		`"decisions:get": "role:auditor"`:                                        {"demo/auditor", func(p caller) bool { return p.get(path).status == 200 }},
 		`"decisions:get_all_projects": "role:auditor"`:                           {"other/auditor,reader", func(p caller) bool { return p.get(path).status == 200 }},
@@ -121,7 +121,7 @@ func TestTheOperatorsPolicyDecidesOnDecisions(t *testing.T) {
 			c := start(t, setup{adjust: func(o *api.Options) { o.Policy = rules(t, rule) }})
 			must(t, c.store.KeepDecisions(t.Context(), []placing.Decision{placed()}))
 			if got := test.ask(caller{c, test.token}); got != want {
-				t.Errorf("with the policy {%s} it is so: %v", rule, got)
+				t.Errorf("with the policy {%s} the answer follows it: %v", rule, got)
 			}
 		}
 	}

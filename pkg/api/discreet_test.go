@@ -9,8 +9,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// TestTheOwnerDoesNotReadWhyAnAdminDisabledTheHost, neither in the reservation nor in
-// its calendar.
+// Neither the reservation nor its calendar shows the reason.
 func TestTheOwnerDoesNotReadWhyAnAdminDisabledTheHost(t *testing.T) {
 	hosts := []inventory.Host{machine("host-1")}
 	c := start(t, setup{hosts: hosts})

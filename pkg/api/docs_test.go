@@ -22,7 +22,8 @@ import (
 )
 
 var (
-	// example is a command of docs/api.md, the status and, where it has one, the body of the answer.
+	// example matches a command of docs/api.md, the status and, if there is one, the body of the
+	// answer.
 	example = regexp.MustCompile("(?s)```console\n\\$ (curl .*?)\n```\n`(\\d{3}) [^`]*`[^\n]*\n(?:```json\n(.*?)\n```)?")
 	word    = regexp.MustCompile(`(?s)'[^']*'|[^\s'\\]+`)
 	uuids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
@@ -45,7 +46,7 @@ var documented = placing.Decision{
 	},
 }
 
-// occupied are the hosts of the examples about preemptible instances.
+// occupied returns the hosts of the examples about preemptible instances.
 func occupied(t *testing.T) *inventory.States {
 	t.Helper()
 	host := func(name string, used int64, instances ...inventory.Instance) inventory.HostState {
@@ -68,7 +69,7 @@ func occupied(t *testing.T) *inventory.States {
 	return states
 }
 
-// switched stores what the examples about power show: node-03 is idle, and node-04 sleeps.
+// switched stores what the examples about power show: node-03 is idle and node-04 sleeps.
 func switched(c *cloud) {
 	c.t.Helper()
 	both := []energy.State{energy.On, energy.Off}
@@ -115,7 +116,7 @@ func switched(c *cloud) {
 // made is when the examples were made: 2026-11-21T02:35:02Z.
 const made = 1795228502
 
-// The examples are run in their order on the hosts of `make run`; only ids may differ.
+// The examples run in their order on the hosts of `make run`; only ids may differ.
 func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 	reference, err := os.ReadFile("../../docs/api.md")
 	must(t, err)
@@ -157,7 +158,7 @@ func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 	}
 }
 
-// run sends what a curl command would.
+// run sends the request of a curl command.
 func (p caller) run(command string) answer {
 	p.cloud.t.Helper()
 	var method, path, body string

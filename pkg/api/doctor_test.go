@@ -15,8 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// practice is a doctor whose patient is always the same, and who notes what it was
-// asked for.
+// practice is a doctor that always returns the same finding and records the calls.
 type practice struct {
 	asked []string
 	by    booking.Caller

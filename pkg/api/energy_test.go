@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// planned stores a plan as the controller does.
+// planned stores a plan, as the controller does.
 func planned(c *cloud, id string, p energy.Plan) {
 	c.t.Helper()
 	must(c.t, c.store.ChangeEnergySettings(c.t.Context(), job.Lease{}, func(s *energy.Settings) ([]energy.Entry, error) {
@@ -26,7 +26,7 @@ func planned(c *cloud, id string, p energy.Plan) {
 	}))
 }
 
-// remembered stores a record as the controller does, and entries about it.
+// remembered stores a record and entries about it, as the controller does.
 func remembered(c *cloud, r energy.Record, entries ...energy.Entry) {
 	c.t.Helper()
 	must(c.t, c.store.ChangePower(c.t.Context(), job.Lease{}, []string{r.Host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
@@ -35,7 +35,7 @@ func remembered(c *cloud, r energy.Record, entries ...energy.Entry) {
 	}))
 }
 
-// measured stores what the controller saw: A has guests, B sleeps, and nobody can switch C.
+// measured stores what the controller saw: A has instances, B sleeps, and nothing can switch C.
 func measured(c *cloud) {
 	c.t.Helper()
 	must(c.t, c.store.SaveEnergyReport(c.t.Context(), job.Lease{}, energy.Report{
@@ -77,7 +77,7 @@ func TestTheControllerIsShownAsItIsStored(t *testing.T) {
 	}))
 	got := want[v1.Energy](t, c.admin.get("/v1/energy"), http.StatusOK)
 	if got.Savings.Baseline == "" {
-		t.Error("nobody is told what the savings are counted against")
+		t.Error("the savings have no baseline")
 	}
 	got.Savings.Baseline = ""
 	expected := v1.Energy{
@@ -97,7 +97,7 @@ func TestTheControllerIsShownAsItIsStored(t *testing.T) {
 	}
 	c.seconds.Add(181)
 	if got := want[v1.Energy](t, c.admin.get("/v1/energy"), http.StatusOK); !strings.Contains(got.Late, "3m1s ago") {
-		t.Errorf("three minutes later it is late because %q", got.Late)
+		t.Errorf("three minutes later late is %q", got.Late)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestAChangeOfTheControllerIsStoredAndAudited(t *testing.T) {
 		}
 	}
 	if len(audit) != 9 {
-		t.Errorf("the audit tells of %d changes, want 9: %+v", len(audit), audit)
+		t.Errorf("the audit has %d changes, want 9: %+v", len(audit), audit)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestAManualOrderHoldsUntilItsEnd(t *testing.T) {
 		}
 	}
 	if h := want[v1.EnergyHost](t, c.admin.post("/v1/energy/hosts/B", `{"action": "release"}`), http.StatusAccepted); h.Hold != nil || h.Quarantine != "" {
-		t.Errorf("released, it is held by %+v, and in quarantine because %q", h.Hold, h.Quarantine)
+		t.Errorf("after the release the hold is %+v and the quarantine %q", h.Hold, h.Quarantine)
 	}
 	wantError(t, c.admin.post("/v1/energy/hosts/A", `{"action": "off"}`), http.StatusConflict)
 	wantError(t, c.admin.post("/v1/energy/hosts/A?dry_run=true", `{"action": "off"}`), http.StatusConflict)

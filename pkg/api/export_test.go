@@ -6,7 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Remembered returns how many of so many callers limits remember.
+// Remembered returns how many of this number of callers the limits remember.
 func Remembered(callers int) int {
 	l := newLimits(1, 1)
 	for i := range callers {
@@ -15,7 +15,7 @@ func Remembered(callers int) int {
 	return l.callers.Len()
 }
 
-// Routes lists what the engine serves, "METHOD /path/:parameter".
+// Routes lists the routes of the engine as "METHOD /path/:parameter".
 func Routes(o Options) []string {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()

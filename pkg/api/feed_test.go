@@ -25,7 +25,7 @@ import (
 // event is an event of a calendar: its properties by name, and its alarm's trigger.
 type event map[ics.ComponentProperty]string
 
-// readCalendar reads an answer and checks the form that RFC 5545 wants of its lines.
+// readCalendar reads an answer and checks that its lines have the form of RFC 5545.
 func readCalendar(t reporter, a answer) (events []event) {
 	t.Helper()
 	if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/calendar; charset=utf-8" {
@@ -84,7 +84,7 @@ func TestTheFeedHasTheProjectsReservationsAsEvents(t *testing.T) {
 	}
 	again := c.reader.get("/v1/reservations.ics")
 	if first := c.reader.get("/v1/reservations.ics"); string(first.body) != string(again.body) {
-		t.Error("the same reservations give another text")
+		t.Error("the same reservations make another text")
 	}
 }
 
@@ -109,7 +109,7 @@ func TestAnyNameIsReadBackFromTheFeed(t *testing.T) {
 		name := rapid.StringN(1, 200, 255).Draw(rt, "name")
 		a := c.demo.post("/v1/reservations", encode(rt, map[string]any{"name": name, "duration": 60}))
 		if a.status == http.StatusBadRequest {
-			return // a name that nobody may have
+			return // not a valid name
 		}
 		r := want[v1.Reservation](rt, a, http.StatusCreated)
 		events := readCalendar(rt, c.demo.get("/v1/reservations.ics"))
@@ -123,7 +123,7 @@ func TestAnyNameIsReadBackFromTheFeed(t *testing.T) {
 	})
 }
 
-// printable is a text without the characters that iCalendar has no place for.
+// printable removes the characters from a text that iCalendar cannot contain.
 func printable(text string) string {
 	var out strings.Builder
 	for i, r := range text {
@@ -207,7 +207,7 @@ func TestALongFeedIsCutToTheEarliest(t *testing.T) {
 
 func memberOf(project string) booking.Caller { return booking.Caller{ProjectID: project} }
 
-// oneMinute asks for one host from start on.
+// oneMinute is a request for one host for a minute from start.
 func oneMinute(start span.Instant) reservation.Request {
 	return reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: start, Duration: 60}
 }

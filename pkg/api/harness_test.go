@@ -39,19 +39,18 @@ import (
 // noon is when every test begins.
 var noon = span.At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 
-// setup says how a test's cloud differs from three equal hosts A, B and C without
-// limits.
+// setup is how a test's cloud differs from three equal hosts A, B and C without limits.
 type setup struct {
 	hosts  []inventory.Host
 	limits booking.Limits
 	fence  filters.Fence
-	// busy is how long a write waits for another; 0 is two minutes.
+	// busy is how long a write waits for another; 0 means two minutes.
 	busy time.Duration
-	// adjust changes what the API is made of.
+	// adjust changes the options of the API.
 	adjust func(*api.Options)
 }
 
-// reporter is what a test needs of *testing.T, or of *rapid.T.
+// reporter is the part of *testing.T and *rapid.T that the harness uses.
 type reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -60,8 +59,8 @@ type reporter interface {
 	Context() context.Context
 }
 
-// cloud is an Almanac in a test: the API over a database file, on a clock that
-// moves only when told.
+// cloud is an Almanac in a test: the API over a database file, with a clock that only the test
+// moves.
 type cloud struct {
 	t        reporter
 	handler  *api.Server
@@ -73,8 +72,8 @@ type cloud struct {
 	log      *lockedBuffer
 	seconds  atomic.Int64
 
-	// Who asks: an admin, a member and a reader of project demo, a member of project
-	// other, and someone who does not say who they are.
+	// The callers: an admin, a member and a reader of project demo, a member of project other,
+	// and one without a token.
 	admin, demo, reader, other, nobody caller
 }
 
@@ -140,10 +139,10 @@ func start(t *testing.T, s setup) *cloud {
 
 func (c *cloud) now() span.Instant { return span.Instant(c.seconds.Load()) }
 
-// elapsed is the time since noon.
+// elapsed returns the time since noon.
 func (c *cloud) elapsed() time.Duration { return time.Duration(c.now()-noon) * time.Second }
 
-// wait lets time go by and carries out what falls due.
+// wait advances the clock and carries out what is due.
 func (c *cloud) wait(seconds int64) {
 	c.t.Helper()
 	c.seconds.Add(seconds)
@@ -152,10 +151,10 @@ func (c *cloud) wait(seconds int64) {
 	}
 }
 
-// at writes the time that lies seconds after noon.
+// at formats the time that is seconds after noon.
 func at(seconds int64) string { return noon.Add(seconds).String() }
 
-// stored gives all that the database has of reservations, the cancelled included.
+// stored returns all reservations of the database, including the canceled.
 func (c *cloud) stored() []reservation.Reservation {
 	c.t.Helper()
 	list, err := c.store.List(c.t.Context(), reservation.Query{Statuses: reservation.Statuses})
@@ -170,14 +169,14 @@ func machine(name string) inventory.Host {
 	return h
 }
 
-// caller sends requests with a token, where it has one.
+// caller sends requests, with a token unless it is empty.
 type caller struct {
 	cloud *cloud
 	token string
 }
 
-// answer is what came back. allowed says whether the document allows the request,
-// closed that the server closed the connection.
+// answer is an answer of the server. allowed reports whether the document allows the request,
+// closed whether the server closed the connection.
 type answer struct {
 	status          int
 	header          http.Header
@@ -187,8 +186,8 @@ type answer struct {
 
 func (a answer) String() string { return fmt.Sprintf("%d %s", a.status, a.body) }
 
-// send sends a request and holds it and its answer against the document. header
-// has names and values in turn.
+// send sends a request and checks it and its answer against the document. header alternates
+// names and values.
 func (p caller) send(method, path, body string, header ...string) answer {
 	t := p.cloud.t
 	t.Helper()
@@ -216,7 +215,7 @@ func (p caller) send(method, path, body string, header ...string) answer {
 	return a
 }
 
-// holdError checks what is true of every error.
+// holdError checks what holds for every error.
 func holdError(t reporter, a answer) {
 	t.Helper()
 	e := decode[v1.ErrorAnswer](t, a)
@@ -245,7 +244,7 @@ func (p caller) book(body string) v1.Reservation {
 	return want[v1.Reservation](p.cloud.t, p.post("/v1/reservations", body), http.StatusCreated)
 }
 
-// want gives the body of an answer with that status.
+// want returns the body of an answer that must have this status.
 func want[T any](t reporter, a answer, status int) T {
 	t.Helper()
 	if a.status != status {
@@ -269,7 +268,7 @@ func encode(t reporter, value any) string {
 	return string(raw)
 }
 
-// wantError gives the error of an answer with that status.
+// wantError returns the error of an answer that must have this status.
 func wantError(t reporter, a answer, status int) v1.Error {
 	t.Helper()
 	return want[v1.ErrorAnswer](t, a, status).Error

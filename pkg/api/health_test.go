@@ -42,7 +42,7 @@ func TestTheHealthCheckSpeaksEachForm(t *testing.T) {
 	c.wait(1)
 	hold("the database does not answer\n", `{"detailed":false,"reasons":["the database does not answer"]}`+"\n", 503, 503)
 	if log := c.log.String(); strings.Count(log, "a part is not well") != 1 || !strings.Contains(log, "closed") {
-		t.Errorf("the log does not say once why:\n%s", log)
+		t.Errorf("the log does not contain the reason once:\n%s", log)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestTheHealthCheckAsksTheDatabaseOnceASecond(t *testing.T) {
 		c.wait(1)
 	}
 	if got := asked.Load(); got != 3 {
-		t.Errorf("it was asked %d times in three seconds", got)
+		t.Errorf("the part was checked %d times in three seconds", got)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestAPartThatOnlyBeginsIsNotReadyAndNoWarning(t *testing.T) {
 		}
 		log := c.log.String()
 		if bad, again := strings.Count(log, "a part is not well"), strings.Count(log, "a part is well again"); bad != step.bad || again != step.again {
-			t.Errorf("%v: the log says %d times that it is not well and %d times that it is again, want %d and %d", step.err, bad, again, step.bad, step.again)
+			t.Errorf("%v: the log reports %d failures and %d recoveries, want %d and %d", step.err, bad, again, step.bad, step.again)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestReadinessTellsOfEachPart(t *testing.T) {
 			t.Errorf("readiness (-want +got):\n%s", diff)
 		}
 		if a := c.nobody.get("/healthcheck"); a.status != http.StatusOK || strings.Contains(string(a.body), "messaging") {
-			t.Errorf("the health check says %v", a)
+			t.Errorf("the health check answers %v", a)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func TestLinksAreAsTheProxySaysWhereItIsBelieved(t *testing.T) {
 	for name, test := range map[string]struct {
 		believed bool
 		header   []string
-		want     string // HOST is the host that the request was sent to
+		want     string // HOST stands for the host of the request
 	}{
 		"not believed": {false, []string{"X-Forwarded-Proto", "https", "X-Forwarded-Host", "cloud.example"}, "http://HOST/v1"},
 		"no proxy":     {true, nil, "http://HOST/v1"},

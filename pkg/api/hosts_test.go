@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// three hosts: A has everything, B little, C works.
+// threeHosts returns A, which has everything, B, which has little, and C, which is in use.
 func threeHosts() []inventory.Host {
 	a, b, c := machine("A"), machine("B"), machine("C")
 	a.Capacity.Custom = map[string]int64{"CUSTOM_GPU_A100": 4}
@@ -156,7 +156,7 @@ func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
 		},
 		{ID: "i-2", Name: "db", ProjectID: "other", Status: "BUILD"},
 	}
-	hosts[1].Power, hosts[2].InstanceCount = inventory.PowerFailed, 3 // which its source only counts
+	hosts[1].Power, hosts[2].InstanceCount = inventory.PowerFailed, 3 // its source reports only the number
 	instances := map[string][]v1.Instance{
 		"A": {
 			{ID: "i-1", Name: "web", ProjectID: "demo", Status: "ACTIVE", LaunchedAt: new(noon.Time()), Preemptible: true, Flavor: "m1.tiny", ReservationID: "r-1"},

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// retry sends a request for a reservation with a key.
+// retry sends a request for a reservation with an idempotency key.
 func (p caller) retry(key, body string) answer {
 	p.cloud.t.Helper()
 	return p.send("POST", "/v1/reservations", body, "Idempotency-Key", key)
@@ -85,7 +85,7 @@ func TestADryRunDoesNotUseItsKeyUp(t *testing.T) {
 func TestAKeyHasABound(t *testing.T) {
 	c := start(t, setup{})
 	if e := wantError(t, c.demo.retry(strings.Repeat("k", 256), `{"name": "r", "duration": 600}`), http.StatusBadRequest); e.Field != "Idempotency-Key" {
-		t.Errorf("it is wrong in %q", e.Field)
+		t.Errorf("the error is about %q", e.Field)
 	}
 	want[v1.Reservation](t, c.demo.retry(strings.Repeat("k", 255), `{"name": "r", "duration": 600}`), http.StatusCreated)
 }
@@ -104,7 +104,7 @@ func TestRequestsAtOnceWithOneKeyMakeOneReservation(t *testing.T) {
 	}
 	for _, a := range answers {
 		if got := want[v1.Reservation](t, a, http.StatusCreated).ID; got != stored[0].ID {
-			t.Errorf("one was told of %s, stored is %s", got, stored[0].ID)
+			t.Errorf("an answer has %s, the database %s", got, stored[0].ID)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// pictures know one image, which is on its way to one host of each reservation.
+// pictures knows one image, which is on its way to one host of each reservation.
 type pictures struct{}
 
 func (pictures) Resolve(_ context.Context, text, project string) (string, error) {
@@ -65,12 +65,12 @@ func TestAnImageIsResolvedBeforeTheReservationIsDecided(t *testing.T) {
 		"image=d-1": 1, "image=debian&host=A&state=failed,there": 1, "image=d": 0, "host=B": 0, "state=late": 0,
 	} {
 		if list := decode[v1.Images](t, c.nobody.get("/v1/images?"+query)); len(list.Images) != want {
-			t.Errorf("%s gives %+v", query, list)
+			t.Errorf("%s: got %+v", query, list)
 		}
 	}
 	for _, query := range []string{"state=here", "node=A"} {
 		if a := c.nobody.get("/v1/images?" + query); a.status != http.StatusBadRequest {
-			t.Errorf("%s gives %v", query, a)
+			t.Errorf("%s: got %v", query, a)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestWhoDoesNotSeeTheHostsSeesNothingOfThemInTheImages(t *testing.T) {
 		`{"name": "r", "image": "debian", "duration": 60, "quantity": 2, "start_time": "2099-01-01T00:00:00Z"}`))
 	shown := decode[v1.Reservation](t, c.nobody.get("/v1/reservations/"+made.ID))
 	if len(shown.Images) != 2 {
-		t.Fatalf("it is %+v", shown)
+		t.Fatalf("GET shows %+v", shown)
 	}
 	for _, h := range shown.Images {
 		if h.Host != "" || h.Detail != "" || h.State != "failed" {

@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// legible is a validator whose tokens say what they are for, PROJECT/ROLE,ROLE. The
-// project "system" is the system, and "" is none.
+// legible is a validator whose tokens state their scope and roles: PROJECT/ROLE,ROLE. Project
+// "system" is the system; "" is no project.
 type legible struct{}
 
 func (legible) Authenticate(r *http.Request) (keystone.Token, error) {
@@ -29,7 +29,7 @@ func (legible) Authenticate(r *http.Request) (keystone.Token, error) {
 	return t, nil
 }
 
-// rules are the default policy with those of a YAML file over them.
+// rules returns the default policy, overridden by the rules of a YAML file.
 func rules(t *testing.T, yaml string) *policy.Enforcer {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
@@ -39,8 +39,8 @@ func rules(t *testing.T, yaml string) *policy.Enforcer {
 	return rules
 }
 
-// Knows says yes to the tokens of an admin, as if they had been asked for before, and to
-// none.
+// Knows reports true for the tokens of an admin, as if they had been validated before, and false
+// for all others.
 func (l legible) Knows(r *http.Request) bool {
 	if r.Header.Get("X-Auth-Token") == "" {
 		return true

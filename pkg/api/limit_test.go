@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
-// limited lets a project send three requests at once, and one every ten seconds, and an
-// address as many wrong tokens.
+// limited allows a project three requests at once and one more every ten seconds, and an address
+// as many wrong tokens.
 func limited(o *api.Options) {
 	o.RequestsPerSecond, o.Burst = 0.1, 3
 	o.FailuresPerSecond, o.FailureBurst = 0.1, 3
@@ -30,7 +30,7 @@ func TestAProjectMaySendSoManyRequests(t *testing.T) {
 	if e := wantError(t, a, http.StatusTooManyRequests); a.header.Get("Retry-After") != "10" {
 		t.Errorf("Retry-After is %q: %+v", a.header.Get("Retry-After"), e)
 	}
-	wantError(t, c.reader.get("/v1/hosts"), http.StatusTooManyRequests) // of the same project
+	wantError(t, c.reader.get("/v1/hosts"), http.StatusTooManyRequests) // the same project
 	for name, free := range map[string]answer{
 		"another project": c.other.get("/v1/hosts"), "an admin": c.admin.get("/v1/hosts"), "the health check": c.nobody.get("/healthcheck"),
 		"a scheduler": caller{c, "demo/service"}.post("/v1/scheduler/filter", `{"hosts": []}`),
@@ -72,11 +72,11 @@ func TestWithoutALimitThereIsNone(t *testing.T) {
 	}
 }
 
-// counting counts what is asked of a validator.
+// counting counts the calls of a validator.
 type counting struct {
 	api.Validator
 	asked atomic.Int64
-	// before is done before it answers; nil is nothing.
+	// before, unless nil, runs before each answer.
 	before func()
 }
 
@@ -93,21 +93,21 @@ func TestAnAddressWithWrongTokensIsHeldOff(t *testing.T) {
 	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.Authenticator = api.Keystone{Tokens: validator} }})
 	wrong := caller{c, "expired"}
 	for range 3 {
-		c.admin.names("/v1/reservations?") // a right one costs nothing
+		c.admin.names("/v1/reservations?") // a right token costs nothing
 		wantError(t, wrong.get("/v1/hosts"), http.StatusUnauthorized)
 	}
 	before := validator.asked.Load()
-	for _, who := range []caller{wrong, c.demo} { // whose token nobody has asked about
+	for _, who := range []caller{wrong, c.demo} { // demo's token is not validated yet
 		a := who.get("/v1/hosts")
 		if wantError(t, a, http.StatusTooManyRequests); a.header.Get("Retry-After") != "10" || validator.asked.Load() != before {
-			t.Errorf("Retry-After is %q; the validator was asked %d times more", a.header.Get("Retry-After"), validator.asked.Load()-before)
+			t.Errorf("Retry-After is %q; the validator was called %d more times", a.header.Get("Retry-After"), validator.asked.Load()-before)
 		}
 	}
-	c.admin.names("/v1/reservations?")                               // its token is known: that costs nobody anything
-	wantError(t, c.nobody.get("/v1/hosts"), http.StatusUnauthorized) // neither does none
+	c.admin.names("/v1/reservations?")                               // its token is known, which costs nothing
+	wantError(t, c.nobody.get("/v1/hosts"), http.StatusUnauthorized) // a missing token costs nothing either
 	c.wait(10)
 	wantError(t, wrong.get("/v1/hosts"), http.StatusUnauthorized)
-	if metrics := string(c.nobody.get("/metrics").body); !strings.Contains(metrics, `almanac_auth_failures_total{kind="unauthorized"} 5`) { // the one without a token too
+	if metrics := string(c.nobody.get("/metrics").body); !strings.Contains(metrics, `almanac_auth_failures_total{kind="unauthorized"} 5`) { // including the one without a token
 		t.Errorf("the metrics are\n%s", metrics)
 	}
 }
@@ -115,14 +115,14 @@ func TestAnAddressWithWrongTokensIsHeldOff(t *testing.T) {
 func TestTokensThatAreNotWrongCountForNoAddress(t *testing.T) {
 	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.RequestsPerSecond = 0 }})
 	for range 10 {
-		c.demo.names("/v1/reservations?")                                // which has to be asked about each time
-		wantError(t, c.nobody.get("/v1/hosts"), http.StatusUnauthorized) // of which nobody is asked
+		c.demo.names("/v1/reservations?")                                // this token is validated each time
+		wantError(t, c.nobody.get("/v1/hosts"), http.StatusUnauthorized) // this needs no validation
 	}
 }
 
 func TestManyWrongTokensAtOnceCostNoMoreQuestionsThanInARow(t *testing.T) {
 	const many = 20
-	var decided, group sync.WaitGroup // none is answered before each is asked about or refused
+	var decided, group sync.WaitGroup // no request is answered before each is validated or refused
 	decided.Add(many)
 	validator := &counting{Validator: legible{}, before: func() { decided.Done(); decided.Wait() }}
 	c := start(t, setup{adjust: func(o *api.Options) { limited(o); o.Authenticator = api.Keystone{Tokens: validator} }})
@@ -135,11 +135,11 @@ func TestManyWrongTokensAtOnceCostNoMoreQuestionsThanInARow(t *testing.T) {
 	}
 	group.Wait()
 	if asked := validator.asked.Load(); asked != 3 {
-		t.Errorf("of 20 at once %d were asked about, want 3", asked)
+		t.Errorf("of 20 at once %d were validated, want 3", asked)
 	}
 }
 
-// from sends a wrong token as if it had come through a proxy.
+// from sends a wrong token as if through a proxy.
 func (c *cloud) from(addresses string) answer {
 	return caller{c, "expired"}.send("GET", "/v1/hosts", "", "X-Forwarded-For", addresses)
 }
@@ -164,7 +164,7 @@ func TestAnAddressOfIPv6CountsByItsNetwork(t *testing.T) {
 	wantError(t, c.from("2001:db8:0:2::1"), http.StatusUnauthorized)
 }
 
-// Where no proxy is believed, the header may be a proxy's or made up.
+// If Almanac trusts no proxy, the header may come from a proxy or from the client.
 func TestAHeaderThatNobodyVouchesForHoldsOffOneClientOfAProxyAndIsNoWayAroundTheLimit(t *testing.T) {
 	c := start(t, setup{adjust: limited})
 	for range 3 {
@@ -178,7 +178,7 @@ func TestAHeaderThatNobodyVouchesForHoldsOffOneClientOfAProxyAndIsNoWayAroundThe
 		}
 	}
 	if answered != 30 {
-		t.Errorf("with other addresses each time %d wrong tokens are asked about, want ten times as many as of one address: 30", answered)
+		t.Errorf("with a new address each time, %d wrong tokens are validated, want ten times as many as for one address: 30", answered)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// holding is a reader whose lists take until the test lets them go.
+// holding is a reader whose lists wait until the test releases them.
 type holding struct {
 	reservation.Reader
 	inside  atomic.Int64
@@ -30,8 +30,8 @@ func (h *holding) List(ctx context.Context, _ reservation.Query) ([]reservation.
 	}
 }
 
-// TestSoManyRequestsOfAProjectAreServedAtOnce serves two; the others of the project wait, up to
-// 256 of them, and no other project does.
+// Almanac serves two requests of the project; its others wait, up to 256 of them. Other projects
+// do not wait.
 func TestSoManyRequestsOfAProjectAreServedAtOnce(t *testing.T) {
 	reader := &holding{}
 	c := start(t, setup{adjust: func(o *api.Options) { o.Reader, o.RequestsAtOnce = reader, 2 }})
@@ -67,7 +67,7 @@ func TestSoManyRequestsOfAProjectAreServedAtOnce(t *testing.T) {
 	})
 }
 
-// TestWhoHangsUpLeavesTheLine has one request served and one that waits.
+// A client that hangs up while it waits for another request is not served.
 func TestWhoHangsUpLeavesTheLine(t *testing.T) {
 	reader := &holding{}
 	c := start(t, setup{adjust: func(o *api.Options) { o.Reader, o.RequestsAtOnce = reader, 1 }})
@@ -79,7 +79,7 @@ func TestWhoHangsUpLeavesTheLine(t *testing.T) {
 		client, hangUp := context.WithCancel(t.Context())
 		all.Go(func() {
 			if a := c.demo.serve(client, http.MethodGet, "/v1/reservations", ""); a.status != http.StatusServiceUnavailable {
-				t.Errorf("who has gone is answered %v", a)
+				t.Errorf("the client that hung up is answered %v", a)
 			}
 		})
 		synctest.Wait()

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// names lists what a call gives, page by page, following next.
+// names returns the names in a list, page by page, following next.
 func (p caller) names(path string) (pages [][]string) {
 	p.cloud.t.Helper()
 	for next := path; next != ""; {
@@ -28,7 +28,7 @@ func (p caller) names(path string) (pages [][]string) {
 	return pages
 }
 
-// bookAt makes a reservation of one host, for a minute.
+// bookAt books one host for a minute.
 func (p caller) bookAt(name string, seconds int64) v1.Reservation {
 	p.cloud.t.Helper()
 	return p.book(fmt.Sprintf(`{"name": %q, "start_time": %q, "duration": 60}`, name, at(seconds)))

@@ -17,8 +17,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// packing moves the instances of two hosts with 4 cores: on A are four of 4 vCPUs, of which
-// one is locked, and nobody is on B.
+// packing moves the instances of two hosts with 4 cores: A has four of 4 vCPUs, one of them
+// locked, and B is empty.
 func packing(c *cloud) api.Packing {
 	stocks := func(guests int64) map[string]inventory.Stock {
 		return map[string]inventory.Stock{"VCPU": {Total: 4, Ratio: 16, Used: 4 * guests}, "MEMORY_MB": {Total: 8192, Ratio: 1, Used: 1024 * guests}}
@@ -90,13 +90,13 @@ func TestARunIsBegunWatchedAndStopped(t *testing.T) {
 	run := want[v1.PackingRun](t, a, http.StatusCreated)
 	path := "/v1/packing/runs/" + run.ID
 	if run.Status != "running" || run.Left != 2 || run.By != "demo-user" || run.MinYield != nil || run.Ended != nil || run.Plan.Moves[0].State != "waiting" || a.header.Get("Location") != path {
-		t.Errorf("it is begun as %+v at %s", run, a.header.Get("Location"))
+		t.Errorf("the new run is %+v at %s", run, a.header.Get("Location"))
 	}
 	if a := c.admin.post("/v1/packing/runs", `{}`); a.status != http.StatusConflict {
-		t.Errorf("beside it: %v", a)
+		t.Errorf("while it runs: %v", a)
 	}
 	if got := want[v1.PackingRun](t, c.admin.delete(path), http.StatusOK); got.Status != "stopping" {
-		t.Errorf("stopped it is %s", got.Status)
+		t.Errorf("after the order to stop the status is %s", got.Status)
 	}
 	_, err := c.store.ChangePackingRun(t.Context(), job.Lease{}, run.ID, func(r *rebalance.Run) error {
 		r.Status, r.Ended, r.Yield = rebalance.Stopped, noon, 0.375
@@ -106,7 +106,7 @@ func TestARunIsBegunWatchedAndStopped(t *testing.T) {
 	must(t, err)
 	got := want[v1.PackingRun](t, c.admin.get(path), http.StatusOK)
 	if got.Status != "stopped" || got.Moved != 1 || got.Left != 1 || got.MinYield == nil || *got.MinYield != 0.375 || got.Plan.Moves[0].Ended == nil {
-		t.Errorf("over it is %+v", got)
+		t.Errorf("at its end the run is %+v", got)
 	}
 	if list := want[v1.PackingRuns](t, c.admin.get("/v1/packing/runs?limit=1"), http.StatusOK); len(list.Runs) != 1 || list.Runs[0].ID != run.ID {
 		t.Errorf("listed are %+v", list)

@@ -20,14 +20,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// call is a call that needs a token. ID stands for a reservation of project demo, which
-// is also the id of an instance of that project.
+// call is a call that requires a token. ID stands for a reservation of project demo, which is
+// also the id of an instance of that project.
 type call struct {
 	route, path, body string
-	// The statuses that a reader and a member of demo, an admin of demo, a member of
-	// project other, a reader of the system and a service get.
+	// The statuses for a reader and a member of demo, an admin of demo, a member of project
+	// other, a reader of the system and a service.
 	reader, member, admin, other, system, service int
-	rule                                          string // who is denied is told
+	rule                                          string // the rule that a denied caller is shown
 }
 
 var calls = []call{
@@ -133,7 +133,7 @@ func TestEveryCallThatNeedsATokenIsTried(t *testing.T) {
 	}
 }
 
-// watched notes the rules that are asked for, and what they are answered.
+// watched records the rules that are checked, and the errors other than denials.
 type watched struct {
 	rules api.Enforcer
 
@@ -161,7 +161,7 @@ func TestTheRulesAreThoseOfThePolicy(t *testing.T) {
 		k.by("other/admin", c)
 		k.by("demo/member", c)
 	}
-	known := map[string]bool{"context_is_admin": true} // who has no rate limit
+	known := map[string]bool{"context_is_admin": true} // exempts from the rate limit
 	for _, r := range policy.Defaults() {
 		if len(r.Operations) > 0 {
 			known[r.Name] = true
@@ -176,7 +176,7 @@ func TestTheOperatorsPolicyDecides(t *testing.T) {
 	ahead := fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 60}`, at(600))
 	for name, test := range map[string]struct {
 		policy, token string
-		ask           func(p caller, id string) bool // whether it is as the policy says
+		ask           func(p caller, id string) bool // whether the answer follows the policy
 	}{
 		"list all": {`"reservations:list_all": "role:auditor"`, "other/auditor", func(p caller, _ string) bool {
 			return p.get("/v1/reservations?all_projects=true").status == 200
@@ -235,7 +235,7 @@ func TestTheOperatorsPolicyDecides(t *testing.T) {
 				c := start(t, setup{hosts: []inventory.Host{machine("A"), occupied, machine("C")}, adjust: func(o *api.Options) { o.Policy = rules(t, policy) }})
 				r := c.demo.book(ahead)
 				if got := test.ask(caller{c, test.token}, r.ID); got != want {
-					t.Errorf("with the policy {%s} it is so: %v", policy, got)
+					t.Errorf("with the policy {%s} the answer follows it: %v", policy, got)
 				}
 			}
 		})

@@ -20,7 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// spot is a preemptible instance that has run for some seconds at noon.
+// spot is a preemptible instance that has run for this many seconds at noon.
 func spot(id string, vcpus, seconds int64) inventory.Instance {
 	return inventory.Instance{
 		ID: id, Name: "name of " + id, ProjectID: "science", Status: "ACTIVE", Launched: noon.Add(-seconds), Preemptible: true,
@@ -28,7 +28,7 @@ func spot(id string, vcpus, seconds int64) inventory.Instance {
 	}
 }
 
-// populated are four hosts of 4 VCPUs: a has 1 free, b and c none, and d is switched off.
+// populated returns four hosts of 4 VCPUs: a has 1 free, b and c none, and d is off.
 func populated(t *testing.T) *inventory.States {
 	t.Helper()
 	host := func(name string, used int64, instances ...inventory.Instance) inventory.HostState {
@@ -49,7 +49,7 @@ func populated(t *testing.T) *inventory.States {
 	return states
 }
 
-// choosing lets the API place on the states as the service does.
+// choosing places instances on these states, as the service does.
 func choosing(t *testing.T, states *inventory.States) api.Placing {
 	t.Helper()
 	cost, err := preemption.NewCost("partial_hour", preemption.CostOptions{Period: 3600})
@@ -131,7 +131,7 @@ func TestWithoutPlacingTheInventoryTellsWhatIsPreemptible(t *testing.T) {
 	}
 }
 
-// costs gives the answer in words: "host: room", "host: victims cost", "host: reason".
+// costs returns the answer in words: "host: room", "host: victims cost", "host: reason".
 func costs(t *testing.T, who caller, query string) (hosts []string) {
 	t.Helper()
 	for _, h := range want[v1.PreemptionCosts](t, who.get("/v1/preemptible/cost?"+query), http.StatusOK).Hosts {
@@ -226,8 +226,8 @@ func TestOnlyAdminsAndReadersOfTheSystemSeePreemptibleInstances(t *testing.T) {
 	}
 }
 
-// evicting is a decision about instances of project demo, for which two instances of science
-// and one of demo left.
+// evicting is a decision about instances of project demo that evicted two instances of science
+// and one of demo.
 func evicting() placing.Decision {
 	d := placed()
 	d.Placements[0].Victims = []placing.Victim{

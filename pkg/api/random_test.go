@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// odd are values of every kind, among them some that are right for some field.
+// odd holds values of every kind, some of them right for some field.
 var odd = []any{
 	nil, true, 0, 1, 2, -1, 1.5, 3600, 1 << 40, -1 << 63, 1e30, "", "x", "2h30m", "first-fit", "pe-worst-fit", "host", "instance", "same",
 	"none", "delete", "\x00", "🂡", at(-1), at(0), at(60), at(3600), at(7200), "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z",
@@ -17,14 +17,14 @@ var odd = []any{
 	map[string]any{}, map[string]any{"vcpus": 1}, map[string]any{"vcpus": 1 << 62, "memory_mb": 1}, map[string]any{"custom": map[string]any{"X": 1}},
 }
 
-// objects draws an object with fields of these names.
+// objects draws objects with these field names.
 func objects(names ...string) *rapid.Generator[map[string]any] {
 	return rapid.MapOfN(rapid.SampledFrom(names), rapid.SampledFrom(odd), 0, 6)
 }
 
-// What a body holds, it is answered as the document says: with what was asked for,
-// or with the user's mistake or a refusal, and then nothing is done. That the
-// document allows what the server accepts is checked with every request.
+// The server answers every body as the document states: with what the body asks for, or with the
+// user's mistake or a refusal, and then changes nothing. Each request also checks that the
+// document allows what the server accepts.
 func TestNoBodyBreaksTheServer(t *testing.T) {
 	c := start(t, setup{})
 	r := c.admin.book(`{"name": "r", "duration": 7200}`)

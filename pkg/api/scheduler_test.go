@@ -11,12 +11,12 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// admitted asks which of A, B and C a request may use.
+// admitted returns which of A, B and C a request may use.
 func (c *cloud) admitted(request string) []string {
 	c.t.Helper()
 	got := want[v1.FilterAnswer](c.t, c.admin.post("/v1/scheduler/filter", fmt.Sprintf(`{"hosts": ["A", "B", "C"], "request": %s}`, request)), http.StatusOK)
 	if len(got.Hosts)+len(got.Refused) != 3 {
-		c.t.Errorf("%s: %v and %v are not all that was asked for", request, got.Hosts, got.Refused)
+		c.t.Errorf("%s: %v and %v are not all hosts of the request", request, got.Hosts, got.Refused)
 	}
 	for host, reason := range got.Refused {
 		if reason == "" {
@@ -60,7 +60,7 @@ func TestAnInstanceGoesWhereItsReservationIs(t *testing.T) {
 		t.Errorf("deleted, the hosts are not free (-want +got):\n%s", diff)
 	}
 	if got := c.admitted(fmt.Sprintf(`{"project_id": "demo", "hints": {"reservation": %q}}`, r.ID)); len(got) > 0 {
-		t.Errorf("deleted, it still lets in on %v", got)
+		t.Errorf("deleted, the reservation still admits to %v", got)
 	}
 	wantError(t, c.demo.delete(path), http.StatusConflict)
 }
@@ -108,7 +108,7 @@ func TestTheFilterKeepsTheOrderAsked(t *testing.T) {
 	}
 	got = want[v1.FilterAnswer](t, c.admin.post("/v1/scheduler/filter", `{"hosts": []}`), http.StatusOK)
 	if len(got.Hosts) != 0 {
-		t.Errorf("none asked, got %v", got.Hosts)
+		t.Errorf("a request without hosts: got %v", got.Hosts)
 	}
 }
 

@@ -104,7 +104,7 @@ func TestTheIDOfTheCallerIsLoggedWhereItIsOne(t *testing.T) {
 	given := "req-" + uuid.NewString()
 	own := c.demo.send("GET", "/v1/hosts", "", "X-Openstack-Request-Id", given).header.Get("X-Openstack-Request-Id")
 	if own == given {
-		t.Error("the caller's id is given back as Almanac's own")
+		t.Error("the caller's id is returned as Almanac's own")
 	}
 	if line := "request_id=" + own; !strings.Contains(c.log.String(), line) || !strings.Contains(c.log.String(), "global_request_id="+given) {
 		t.Errorf("the log does not have both ids:\n%s", c.log)

@@ -26,11 +26,11 @@ func TestAnotherProjectsReservationIsNotFound(t *testing.T) {
 		foreign := wantError(t, a, http.StatusNotFound)
 		unknown := wantError(t, c.other.get("/v1/reservations/nothing"), http.StatusNotFound)
 		if want := "there is no reservation " + r.ID; foreign.Message != want || unknown.Message != "there is no reservation nothing" {
-			t.Errorf("%s: %q tells it from one that is not there", name, foreign.Message)
+			t.Errorf("%s: %q differs from the message for a reservation that does not exist", name, foreign.Message)
 		}
 	}
 	if diff := cmp.Diff(before, c.stored()); diff != "" {
-		t.Errorf("it changed all the same:\n%s", diff)
+		t.Errorf("the stored reservations changed:\n%s", diff)
 	}
 	if got := c.other.names("/v1/reservations?"); !cmp.Equal(got, [][]string{{}}) {
 		t.Errorf("the other project lists %v", got)
@@ -187,11 +187,11 @@ func TestAHiddenPropertyIsForAdmins(t *testing.T) {
 
 	want[v1.Property](t, c.admin.patch("/v1/properties/owner", `{"hidden": false}`), http.StatusOK)
 	if !slices.Contains(properties(c.demo), "owner") {
-		t.Error("it is not shown again")
+		t.Error("the property is not shown again")
 	}
 }
 
-// properties lists the names of the catalogue.
+// properties lists the names of the catalog.
 func properties(p caller) (names []string) {
 	p.cloud.t.Helper()
 	for _, property := range want[v1.Properties](p.cloud.t, p.get("/v1/properties"), http.StatusOK).Properties {

@@ -21,7 +21,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// hanging are records and a reader that do not answer.
+// hanging are records and a reader that never answer.
 type hanging struct{ *booking.Memory }
 
 func (hanging) Get(ctx context.Context, _ string) (reservation.Reservation, error) {
@@ -39,7 +39,7 @@ func (hanging) Commit(ctx context.Context, _ booking.Commit) error {
 	return ctx.Err()
 }
 
-// with lets the API use records of its own.
+// with replaces the records of the API.
 func with(t *testing.T, records booking.Records) func(*api.Options) {
 	return func(o *api.Options) {
 		desk, err := booking.Open(t.Context(), booking.Options{
@@ -51,8 +51,8 @@ func with(t *testing.T, records booking.Records) func(*api.Options) {
 	}
 }
 
-// serve lets the handler answer without a connection, as the bubble of synctest
-// needs it, and holds the answer against the document.
+// serve calls the handler without a connection, as the bubble of synctest requires, and checks
+// the answer against the document.
 func (p caller) serve(ctx context.Context, method, path, body string) answer {
 	t := p.cloud.t
 	t.Helper()
@@ -76,13 +76,13 @@ func TestEveryRequestIsAnsweredInItsTime(t *testing.T) {
 		}})
 		synctest.Test(t, func(t *testing.T) {
 			gone, hangUp := context.WithCancel(t.Context())
-			hangUp() // who hangs up does not end what has begun
+			hangUp() // what has begun continues when the client hangs up
 			for _, call := range [][3]string{
 				{"GET", "/v1/reservations"}, {"GET", "/v1/reservations/x"}, {"DELETE", "/v1/reservations/x"},
 				{"PATCH", "/v1/reservations/x", `{"name": "y"}`}, {"POST", "/v1/reservations", `{"name": "r", "duration": 60}`}, {"GET", "/v1/reservations.ics"},
 			} {
 				begun, client := time.Now(), gone
-				if call[0] == "POST" { // nothing would begin
+				if call[0] == "POST" { // a POST without its client would not begin
 					client = t.Context()
 				}
 				a := c.demo.serve(client, call[0], call[1], call[2])
@@ -95,7 +95,7 @@ func TestEveryRequestIsAnsweredInItsTime(t *testing.T) {
 	}
 }
 
-// losing are records that do not say whether they have stored, once lost is set.
+// losing are records that do not report whether they have stored, once lost is set.
 type losing struct {
 	*booking.Memory
 	lost *atomic.Bool
@@ -139,7 +139,7 @@ func TestWhoseRequestIsInDoubtIsToldHowToFindOut(t *testing.T) {
 	}
 }
 
-// noting is a reader that notes the ids of the request.
+// noting is a reader that records the ids of the request.
 type noting struct{ got *api.RequestIDs }
 
 func (n noting) Get(ctx context.Context, _ string) (reservation.Reservation, error) {
@@ -158,7 +158,7 @@ func TestWhatIsDoneForARequestKnowsItsIDs(t *testing.T) {
 	for given, passed := range map[string]string{global: global, "": "", "req-1": "", strings.ToUpper(global): ""} {
 		a := c.demo.send("GET", "/v1/reservations/x", "", "X-Openstack-Request-Id", given)
 		if want := (api.RequestIDs{Own: a.header.Get("X-Openstack-Request-Id"), Global: passed}); got != want {
-			t.Errorf("given %q: got %+v, want %+v", given, got, want)
+			t.Errorf("with the id %q: got %+v, want %+v", given, got, want)
 		}
 	}
 	if _, ok := api.RequestIDsOf(t.Context()); ok {

@@ -74,6 +74,6 @@ func TestWithoutTimesOnlySleepingHostsMayDelayTheStart(t *testing.T) {
 	}
 	given := fmt.Sprintf(`{"name": "r", "quantity": 3, "start_time": %q, "duration": 60}`, at(0))
 	if refused := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", given), http.StatusConflict).Refusal; !refused.EarliestStart.Equal(noon.Add(360).Time()) {
-		t.Errorf("whoever gives a start gets that start or none; the earliest is %v", refused.EarliestStart)
+		t.Errorf("a request with a start can only get that start; the earliest is %v", refused.EarliestStart)
 	}
 }

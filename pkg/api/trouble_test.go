@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// trouble is a Reader that never gives anything.
+// trouble is a Reader that always fails.
 type trouble func() error
 
 func (f trouble) Get(context.Context, string) (reservation.Reservation, error) {
@@ -47,7 +47,7 @@ func TestWhatGoesWrongInsideStaysInside(t *testing.T) {
 					t.Errorf("the operator does not find it:\n%s", log)
 				}
 			}
-			c.demo.book(`{"name": "r", "duration": 60}`) // it serves on
+			c.demo.book(`{"name": "r", "duration": 60}`) // the server still serves
 		})
 	}
 }
@@ -67,9 +67,9 @@ func TestNothingBeginsWhenTheClientHasHungUp(t *testing.T) {
 		t.Errorf("something was stored:\n%s", diff)
 	}
 	if strings.Contains(c.log.String(), "ERROR") {
-		t.Errorf("the operator is told of an error:\n%s", c.log)
+		t.Errorf("the log has an error:\n%s", c.log)
 	}
-	if a := c.demo.delete(path); a.status != http.StatusNoContent { // and nothing is in the way
+	if a := c.demo.delete(path); a.status != http.StatusNoContent { // and nothing blocks the deletion
 		t.Errorf("afterwards: %v", a)
 	}
 }
@@ -114,7 +114,7 @@ func TestADatabaseThatIsHeldByAnotherIsToldAndTriedAgain(t *testing.T) {
 		}
 	}
 	if got := want[v1.Reservation](t, c.demo.get(path), http.StatusOK); got.Quantity != 1 {
-		t.Errorf("meanwhile it shows %+v", got)
+		t.Errorf("meanwhile GET shows %+v", got)
 	}
 	release()
 	if diff := cmp.Diff(before, c.everything()); diff != "" {
@@ -122,7 +122,7 @@ func TestADatabaseThatIsHeldByAnotherIsToldAndTriedAgain(t *testing.T) {
 	}
 	for _, host := range want[v1.Calendar](t, c.admin.get("/v1/calendar?host=B,C"), http.StatusOK).Hosts {
 		if len(host.Claims) > 0 {
-			t.Errorf("%s is still held for what failed: %v", host.Host, host.Claims)
+			t.Errorf("%s is still held for the failed booking: %v", host.Host, host.Claims)
 		}
 	}
 	want[v1.Reservation](t, c.demo.retry("one", `{"name": "r", "quantity": 2, "duration": 3600}`), http.StatusCreated)
@@ -131,7 +131,7 @@ func TestADatabaseThatIsHeldByAnotherIsToldAndTriedAgain(t *testing.T) {
 	}
 }
 
-// holdDatabase writes to the database from outside, and keeps at it until release.
+// holdDatabase locks the database from outside until release.
 func (c *cloud) holdDatabase() (release func()) {
 	c.t.Helper()
 	db, err := sql.Open("sqlite", c.file)

@@ -63,7 +63,7 @@ func TestHostsAreWeighedByTheTimeUntilTheyArePromisedAndByTheirEfficiency(t *tes
 	}
 }
 
-// What the filter says of a request the weigher says too, of whatever has a word for both.
+// The filter and the weigher admit and refuse the same hosts.
 func TestFilterAndWeigherSayTheSame(t *testing.T) {
 	c := start(t, setup{})
 	r := c.demo.book(`{"name": "r", "quantity": 2, "duration": 3600, "host_properties": ["in", "$name", "A", "C"]}`)
@@ -110,10 +110,10 @@ func TestTheTenantIsToldWhyHisReservationHasNoHost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := c.weighs(test.hosts, test.request)
 			if !strings.Contains(got.Refusal, test.want) || (got.Refusal == "") != (test.want == "") {
-				t.Errorf("the tenant is told %q, want %q; %v", got.Refusal, test.want, got)
+				t.Errorf("the refusal is %q, want %q; %v", got.Refusal, test.want, got)
 			}
 			if test.want != "" && len(got.Hosts) > 0 {
-				t.Errorf("it may use %v all the same", got.Hosts)
+				t.Errorf("the instance may still use %v", got.Hosts)
 			}
 		})
 	}
@@ -151,10 +151,10 @@ func TestItIsRememberedWhoseGuestsInstancesBecome(t *testing.T) {
 	}
 	moved := fmt.Sprintf(`{"project_id": "demo", "hints": {"reservation": %q}, "instances": [%%q]}`, r.ID)
 	if got := c.weighs(abc, fmt.Sprintf(moved, "i1")); len(got.Hosts) != 3 || got.Refusal != "" {
-		t.Errorf("who has outlived his reservation may use %v: %s", got.Hosts, got.Refusal)
+		t.Errorf("an instance that has outlived its reservation may use %v: %s", got.Hosts, got.Refusal)
 	}
 	if got := c.weighs(abc, fmt.Sprintf(moved, "new")); len(got.Hosts) != 0 || got.Refusal == "" {
-		t.Errorf("who comes after the end may use %v", got.Hosts)
+		t.Errorf("an instance that comes after the end may use %v", got.Hosts)
 	}
 	if got := guests(); got["i1"] != (inventory.InstanceRecord{}) || got["i2"] != own {
 		t.Errorf("remembered are %v", got)

@@ -12,7 +12,7 @@ func TestTheDefaultEndIsAmongTheChoices(t *testing.T) {
 	for name, tc := range map[string]struct {
 		onEnd   string
 		choices []string
-		wrong   string // in the error; empty is none
+		wrong   string // a part of the error; empty means none
 	}{
 		"it is":                      {"shelve", []string{"delete", "shelve"}, ""},
 		"it is not":                  {"leave", []string{"delete", "shelve"}, "[reservation] on_end: is \"leave\", which is not among on_end_choices: delete, shelve"},

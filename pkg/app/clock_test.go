@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// server is a database whose clock is ahead and that takes its time before and after
-// it looks at the clock.
+// server is a database whose clock is ahead and that waits before and after it reads the clock.
 type server struct{ ahead, before, after time.Duration }
 
 func (s server) Now(context.Context) (time.Time, error) {
@@ -22,7 +21,7 @@ func (s server) Now(context.Context) (time.Time, error) {
 // ahead is a database that answers at once.
 func ahead(by time.Duration) server { return server{ahead: by} }
 
-// asks has the clock look at each of the databases, as often as it does.
+// asks lets the clock look at each of the databases, at its usual interval.
 func (c *clock) asks(t *testing.T, all ...server) {
 	t.Helper()
 	for _, db := range all {
@@ -33,7 +32,7 @@ func (c *clock) asks(t *testing.T, all ...server) {
 	}
 }
 
-// repeated are so many answers of one database.
+// repeated returns this number of answers of one database.
 func repeated(number int, db server) (all []server) {
 	for range number {
 		all = append(all, db)
@@ -41,7 +40,7 @@ func repeated(number int, db server) (all []server) {
 	return all
 }
 
-// tells compares what the clock tells.
+// tells fails unless the clock is this far ahead, and in doubt or not.
 func (c *clock) tells(t *testing.T, when string, ahead time.Duration, doubt bool) {
 	t.Helper()
 	if c.ahead() != ahead || (c.doubt() != "") != doubt {
@@ -87,7 +86,7 @@ func TestOneWrongAnswerDoesNotMoveTheClock(t *testing.T) {
 		c.asks(t, ahead(24*time.Hour))
 		c.tells(t, "after one answer that is a day ahead", 0, true)
 		if doubt := c.doubt(); !strings.Contains(doubt, "24h0m0s off") || !strings.Contains(doubt, "11 more") {
-			t.Errorf("the doubt says %q", doubt)
+			t.Errorf("the doubt is %q", doubt)
 		}
 		c.asks(t, ahead(0))
 		c.tells(t, "after the next, which is right", 0, false)
@@ -131,8 +130,8 @@ func TestWrongAnswersThatDoNotAgreeAreNeverTaken(t *testing.T) {
 	}
 }
 
-// Behind one address may be nodes that go by different clocks: the more often the time
-// before comes back, the longer must another one last.
+// One address may lead to nodes with different clocks: the more often the earlier time returns,
+// the longer a new one must last.
 func TestEachReturnToTheTimeBeforeTakesTwiceAsManyAnswersUntilAnHourWasCalm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c clock

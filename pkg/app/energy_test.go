@@ -119,6 +119,6 @@ func TestAStopFileThatNobodyCanLookAtStopsToo(t *testing.T) {
 		t.Error("the file is there, and nothing stops")
 	}
 	if got := stopFile(filepath.Join(here, "below"), "stop/below"); got == "" {
-		t.Error("nobody can tell whether it is there, and nothing stops")
+		t.Error("the file cannot be checked, and nothing stops")
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// brokerOf gives a transport to a broker.
+// brokerOf returns a transport to a broker.
 func brokerOf(t *testing.T, url string) *amqp.Transport {
 	t.Helper()
 	at, err := oslo.ParseURL(url)
@@ -57,7 +57,7 @@ func serveTopic(t *testing.T, transport *amqp.Transport, name string) (stop func
 	return stop
 }
 
-// besideNova is a configuration on machine ctl-1, with a replica on ctl-2 that lives.
+// besideNova is a configuration on machine ctl-1, with a live replica on ctl-2.
 func besideNova(t *testing.T, mode, nova, behind string) config.Config {
 	t.Helper()
 	c, err := config.Load(nil, nil, map[string]string{
@@ -88,9 +88,9 @@ func TestNovaModeSaysWhoAnswersAndWhatToDo(t *testing.T) {
 	own, other, stock := topicName("ctl-1"), topicName("ctl-2.example.org"), "controller"
 	for name, c := range map[string]struct {
 		mode   string
-		nova   []string // who serves Nova's topic
-		behind []string // and the one behind; nil where none is configured
-		want   []string // what each finding says, after whether all is well
+		nova   []string // the consumers of Nova's topic
+		behind []string // those of the nova-scheduler behind; nil means that none is configured
+		want   []string // a part of each finding, after whether all is well
 	}{
 		"nobody but nova-scheduler":   {modeOff, []string{stock}, nil, []string{"well nova-scheduler answers Nova (1 consumer)"}},
 		"interposed":                  {modeInterpose, []string{own}, []string{stock, "two"}, []string{"well Almanac answers Nova (1 consumer)", "well nova-scheduler decides", "(2 consumers)", "well Preemptible instances make no room"}},
@@ -127,7 +127,7 @@ func TestNovaModeSaysWhoAnswersAndWhatToDo(t *testing.T) {
 	}
 }
 
-// checkFindings looks for each of want, in order, in the findings.
+// checkFindings checks that the findings contain each of want, in this order.
 func checkFindings(t *testing.T, m NovaMode, want []string) {
 	t.Helper()
 	text, well := "", true

@@ -18,7 +18,7 @@ func TestInstancesAreNotMovedOntoReservedHostsToFillThem(t *testing.T) {
 	}
 	c.Scheduler.Mode, c.Preemptible.FillReserved = modeReplace, true
 	if !reservationFilter(c, nil).Fill {
-		t.Fatal("those who come fill nothing either")
+		t.Fatal("new instances fill nothing either")
 	}
 	list, err := packingFilters(c, nil)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// looks has the clock look at a database so many times.
+// looks lets the clock look at a database this number of times.
 func (a *App) looks(t *testing.T, number int, db server) {
 	t.Helper()
 	for range number {
@@ -22,7 +22,7 @@ func (a *App) looks(t *testing.T, number int, db server) {
 	}
 }
 
-// works does a step of one of the jobs, and waits until what it has begun is done.
+// works does one step of a job and waits until what it began is done.
 func (a *App) works(t *testing.T, name string) {
 	t.Helper()
 	i := slices.IndexFunc(a.watched, func(w *watchedJob) bool { return w.Name == name })
@@ -69,8 +69,7 @@ func TestAJumpOfTheDatabasesClockEndsNoReservationBeforeItIsBelieved(t *testing.
 	}
 }
 
-// taking are leases that nobody else has, and an event desk; they count what is asked of
-// them.
+// taking are leases that nobody else has, and an event desk; they count the calls.
 type taking struct {
 	eventDesk
 	leases, events, takeovers int

@@ -42,7 +42,7 @@ func (s *shelf) KeepDecisions(ctx context.Context, list []placing.Decision) erro
 	return nil
 }
 
-// numbers gives the texts of from until to, which is not among them.
+// numbers returns the numbers in [from, to) as text.
 func numbers(from, to int) (list []string) {
 	for i := from; i < to; i++ {
 		list = append(list, fmt.Sprint(i))

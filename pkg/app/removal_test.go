@@ -12,8 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep has a row for each phase in which
-// almanacd can have been stopped.
+// Each row is a phase in which almanacd can have been stopped.
 func TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep(t *testing.T) {
 	ours := controller.ReasonPrefix + "1: it is switched off while nobody needs it"
 	for _, row := range []struct {
@@ -38,7 +37,7 @@ func TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep(t *testing.T)
 			got := switchedBy(map[string]controller.Service{"cmp-006": row.service},
 				map[string]energy.Record{"cmp-006": {Phase: row.phase}, "gone": {Phase: energy.Asleep}})
 			if slices.Contains(got.closed, "cmp-006") != row.closed || slices.Contains(got.asleep, "cmp-006") != row.asleep {
-				t.Errorf("it takes %v for closed and %v for asleep", got.closed, got.asleep)
+				t.Errorf("the closed hosts are %v, the sleeping ones %v", got.closed, got.asleep)
 			}
 			err := got.refusal()
 			if fault.Is(err, fault.Conflict) != row.asleep {

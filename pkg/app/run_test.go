@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 )
 
-// opened gives an App on SQLite and one host, on any port.
+// opened returns an App on SQLite with one host, on any port.
 func opened(t *testing.T, settings map[string]string) *App {
 	t.Helper()
 	folder := t.TempDir()
@@ -44,7 +44,7 @@ func opened(t *testing.T, settings map[string]string) *App {
 	return a
 }
 
-// asked gives the answer to GET.
+// asked returns the answer to a GET.
 func asked(url string) string {
 	answer, err := http.Get(url)
 	if err != nil {
@@ -58,7 +58,7 @@ func asked(url string) string {
 	return string(body)
 }
 
-// told is a face that asks for its own health as soon as it sends clients away.
+// told is a face that asks for its own health as soon as it drains.
 type told struct {
 	face
 	url, health string
@@ -89,6 +89,6 @@ func TestAProcessOfWhichAPartCannotGoOnSendsItsClientsAwayFirst(t *testing.T) {
 		t.Errorf("it ended with %v, want what failed", err)
 	}
 	if drained.health != "draining\n" || time.Since(drained.at) < time.Second {
-		t.Errorf("%v before it ended the health check said %q", time.Since(drained.at), drained.health)
+		t.Errorf("%v before the end the health check answered %q", time.Since(drained.at), drained.health)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 )
 
-// Nova asks on the same topic where to move the instances that make room.
+// Nova uses the same topic to ask where to move the instances that make room.
 func TestOneWorkerDoesNotDoWhereInstancesMoveToMakeRoom(t *testing.T) {
 	for _, c := range []struct {
 		makeRoom, workers string

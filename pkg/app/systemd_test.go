@@ -17,7 +17,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// manager listens where systemd would, at address, and gives what arrives.
+// manager listens at address in the place of systemd. next returns the next message.
 func manager(t *testing.T, address string) (next func() string) {
 	t.Helper()
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
@@ -102,7 +102,7 @@ func TestTheWatchdogStaysOffWhereSystemdDoesNotAskForIt(t *testing.T) {
 		var log bytes.Buffer
 		watchdog(t.Context(), slog.New(slog.NewTextHandler(&log, nil))) // returns at once
 		if got := log.String(); !strings.Contains(got, want) || want == "" && got != "" {
-			t.Errorf("%q: the log says %q", variable, got)
+			t.Errorf("%q: the log is %q", variable, got)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func TestAJobIsInTroubleFromAFailureToTheNextSuccess(t *testing.T) {
 	})
 }
 
-// changes wait since an instant; away is what asking for them fails with.
+// changes are changes that have waited since an instant; away is the error of asking for them.
 type changes struct {
 	count int
 	first span.Instant

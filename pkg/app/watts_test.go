@@ -36,7 +36,7 @@ func TestPrometheusTellsTheWattsOfHostsByTheOperatorsQuery(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := meter.read(t.Context(), []string{"n1"}); err == nil || !strings.Contains(err.Error(), "host n1") {
-		t.Errorf("a query that cannot be parsed gives %v", err)
+		t.Errorf("a query that cannot be parsed: got %v", err)
 	}
 }
 

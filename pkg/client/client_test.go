@@ -19,14 +19,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// fake answers every request as answer says and keeps what it got.
+// fake answers every request as answer does and keeps the requests.
 type fake struct {
 	*httptest.Server
 	mu  sync.Mutex
 	got []got
 }
 
-// requests gives what came so far.
+// requests returns the requests so far.
 func (f *fake) requests() []got {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func say(status int, body any) http.HandlerFunc {
 	}
 }
 
-// dial gives a client of f that does not wait; waits gets how long it would have.
+// dial returns a client of f that never sleeps; waits receives how long it would have slept.
 func dial(t *testing.T, f *fake, waits *[]time.Duration) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{
@@ -303,7 +303,7 @@ func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
 	}
 }
 
-// first gives the error of the first element.
+// first returns the error of the first element.
 func first[T any](list func(func(T, error) bool)) error {
 	for _, err := range list {
 		return err
@@ -372,7 +372,7 @@ func TestPropertiesThatNoHostHasAreTold(t *testing.T) {
 		t.Error("got a host")
 	}
 	if diff := cmp.Diff([]string{"gpuu"}, told); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("unknown properties (-want +got):\n%s", diff)
 	}
 }
 

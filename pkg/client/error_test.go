@@ -72,7 +72,7 @@ func TestAnswersOfSomethingElseAreToldFromAlmanacs(t *testing.T) {
 				t.Errorf("got kind %s, status %d", failed.Kind, failed.Status)
 			}
 			if !strings.Contains(err.Error(), f.URL) {
-				t.Errorf("%q does not say where", err)
+				t.Errorf("%q does not contain the address", err)
 			}
 		})
 	}
@@ -122,7 +122,7 @@ func TestNoServerIsSaidInASentence(t *testing.T) {
 
 func TestATimeoutIsToldAndNotRepeated(t *testing.T) {
 	f := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	// A busy machine may need longer than that to send the request.
+	// A busy machine may need longer to send the request.
 	for limit := 20 * time.Millisecond; len(f.requests()) == 0 && limit < time.Minute; limit *= 4 {
 		c, err := client.New(client.Options{URL: f.URL, HTTPClient: &http.Client{Timeout: limit}})
 		if err != nil {

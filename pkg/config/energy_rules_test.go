@@ -20,7 +20,7 @@ func TestSpareCapacityIsReadByResourceClass(t *testing.T) {
 	}
 	_, err = config.Energy{SpareCapacity: []string{"CPUS:4"}, Rules: "paper"}.PlanRules()
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "spare_capacity") {
-		t.Errorf("an unknown class gives %v", err)
+		t.Errorf("an unknown class: got %v", err)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 )
 
-// energyText sets every option of [energy] to another value than its default.
+// energyText sets every option of [energy] to a value other than its default.
 const energyText = `[energy]
 mode = recommend
 rules = paper

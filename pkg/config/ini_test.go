@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// readAll gives what text says, and the errors, each behind its line.
+// readAll returns the statements of text, and its errors by line.
 func readAll(text string) (got []statement, wrong map[int]string) {
 	wrong = map[int]string{}
 	for s, err := range statements(text) {
@@ -130,7 +130,7 @@ func TestTheReaderNamesTheLineAndGoesOn(t *testing.T) {
 			}
 			for line, part := range tc.want {
 				if !strings.Contains(wrong[line], part) {
-					t.Errorf("line %d: got %q, want it to say %q", line, wrong[line], part)
+					t.Errorf("line %d: got %q, want %q in it", line, wrong[line], part)
 				}
 			}
 			if diff := cmp.Diff(tc.rest, rest, cmp.AllowUnexported(statement{})); diff != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 )
 
-// write puts text into a file called name of a new directory.
+// write writes text to a file called name in a new directory.
 func write(t *testing.T, name, text string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
@@ -22,7 +22,7 @@ func write(t *testing.T, name, text string) (path string) {
 	return path
 }
 
-// load reads one file, almanac.conf in the working directory, and no environment.
+// load reads one file, almanac.conf in the working directory, without environment.
 func load(t *testing.T, text string) (config.Config, error) {
 	t.Helper()
 	t.Chdir(filepath.Dir(write(t, "almanac.conf", text)))

@@ -73,7 +73,7 @@ func TestShowHasTheLinesOfTheSample(t *testing.T) {
 	}
 }
 
-// A list of names as a default is on one line, however long.
+// A list of names as a default is on one line, however long it is.
 func TestTheSampleFitsATerminal(t *testing.T) {
 	for line := range strings.Lines(sample(t)) {
 		if len(line) > 80 && !strings.HasPrefix(line, "#enabled_filters") {
@@ -82,7 +82,7 @@ func TestTheSampleFitsATerminal(t *testing.T) {
 	}
 }
 
-// connectionShown gives the connection as Show writes it.
+// connectionShown returns the connection as Show writes it.
 func connectionShown(t *testing.T, connection string) string {
 	t.Helper()
 	cfg := defaults(t)
@@ -106,7 +106,7 @@ func TestShowHidesPasswordsAndNothingElseWhereItCan(t *testing.T) {
 		"postgresql://almanac@[::1]:5432/almanac":                         "postgresql://almanac@[::1]:5432/almanac",
 		"rabbit://u:hunter2@h1:5672,v:hunter2@h2:5672//vhost?ssl=1":       "rabbit://u:***@h1:5672,v:***@h2:5672//vhost?ssl=1",
 		"mysql://u:p:hunter2@db/almanac":                                  "mysql://u:***@db/almanac",
-		// Not encoded as a URL asks, or none at all: all is hidden.
+		// Not a URL, or not encoded as one: Show hides everything.
 		"mysql://u:hun@ter2@db/almanac":           "***",
 		"mysql://u:hun/ter2@db/almanac":           "***",
 		"mysql://u:hun,ter2@db/almanac":           "***",
@@ -146,7 +146,7 @@ func TestWhatIsShownIsReadAsItself(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, shown.String())
 		}
-		want.Folder = dir // where the second one was read
+		want.Folder = dir // the folder of the second file
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("configuration (-before +after):\n%s", diff)
 		}

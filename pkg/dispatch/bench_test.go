@@ -22,8 +22,8 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// BenchmarkPlace1000Hosts compares one caller of Place with 64 at once, where Placement
-// grants each claim at once. A round is 256 placements of each, from the same states.
+// BenchmarkPlace1000Hosts compares one caller of Place with 64 at once while Placement grants
+// each claim immediately. A round is 256 placements of each, from the same states.
 func BenchmarkPlace1000Hosts(b *testing.B) {
 	const placements, callers = 256, 64
 	r := newRound(b, 1000)
@@ -40,7 +40,7 @@ func BenchmarkPlace1000Hosts(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// round is a Dispatcher with the filters and weighers of the default.
+// round is a Dispatcher with the default filters and weighers.
 type round struct {
 	*dispatch.Dispatcher
 	board  *inventory.LiveState
@@ -78,7 +78,7 @@ func withEvictor(o dispatch.Options) dispatch.Options {
 	return o
 }
 
-// halfFull gives hosts of which about half is used.
+// halfFull returns hosts that are about half used.
 func halfFull(tb testing.TB, hosts int) *inventory.States {
 	r := rand.New(rand.NewPCG(1, 1))
 	rows := make([]inventory.HostState, hosts)
@@ -101,8 +101,8 @@ func halfFull(tb testing.TB, hosts int) *inventory.States {
 
 func (r *round) reset() { r.board.Replace(r.board.BeginRead(), r.states, nil) }
 
-// run has so many callers place so many instances each, one after the other, and says how
-// long each placement took, how long all took, and how many plans were made.
+// run lets each of the callers place this number of instances, one after the other, and returns
+// how long each placement took, how long all took, and how many plans were made.
 func (r *round) run(callers, each int) (took []time.Duration, all time.Duration, plans int64) {
 	took = make([]time.Duration, callers*each)
 	planned, begun := r.plans.Load(), time.Now()
@@ -131,7 +131,7 @@ func (r *round) place() {
 	}
 }
 
-// times are those of some rounds.
+// times holds the times of some rounds.
 type times struct {
 	took  []time.Duration
 	all   time.Duration
@@ -168,7 +168,7 @@ func (c counted) Plan(s *inventory.States, r *placing.Request, now span.Instant,
 	return c.Planner.Plan(s, r, now, draw)
 }
 
-// granting is a Placement that grants everything at once.
+// granting is a Placement that grants everything immediately.
 type granting struct{}
 
 func (granting) Claim(context.Context, []placing.Claim) error { return nil }

@@ -20,10 +20,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// gate holds back plans of a Planner.
+// gate holds back the plans of a Planner.
 type gate struct {
 	dispatch.Planner
-	// after is called with how many plans of the request were made before.
+	// after is called with the number of earlier plans of the request.
 	after func(request string, before int)
 
 	mu    sync.Mutex
@@ -40,8 +40,7 @@ func (g *gate) Plan(s *inventory.States, r *placing.Request, now span.Instant, d
 	return plan
 }
 
-// sideBySide gives a gate that lets no plan of so many requests end before each of them was
-// planned once.
+// sideBySide returns a gate that holds every plan until this number of requests has planned once.
 func sideBySide(planner dispatch.Planner, requests int) *gate {
 	var all sync.WaitGroup
 	all.Add(requests)
@@ -88,12 +87,12 @@ func TestRequestsOfAnAntiAffinityGroupAtTheSameTimeShareNoHost(t *testing.T) {
 	}
 	all.Wait()
 	if slices.Sort(got); !slices.Equal(got, []string{cloudtest.Host(0), cloudtest.Host(1), cloudtest.Host(2)}) {
-		t.Errorf("they are on %v", got)
+		t.Errorf("the instances are on %v", got)
 	}
 }
 
-// A request waits while instances leave for another. It is not to wait for those of a plan
-// that was never carried out.
+// A request waits while instances leave for another one, but not for the victims of a plan that
+// was never carried out.
 func TestNobodyWaitsForVictimsOfAPlanThatWasNotCarriedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cloudtest.NewCloud(4)

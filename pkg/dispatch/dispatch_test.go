@@ -45,8 +45,8 @@ func TestInstancesAreClaimedAtOnceAndGetAlternates(t *testing.T) {
 	}
 }
 
-// A reservation of instances has its class in a child provider; an instance that boots
-// from a volume takes no disk.
+// A reservation of instances has its class in a child provider. An instance that boots from a
+// volume uses no disk.
 func TestAllocationsAreOfTheProviderThatHasTheClass(t *testing.T) {
 	const class, child = "CUSTOM_ALMANAC_RESERVATION_X", "00000000-0000-4000-8000-00000000c41d"
 	b := cloudtest.Calm(t, 4)
@@ -126,8 +126,7 @@ func TestAHostThatAnotherHasFilledIsReadAnewAndAnotherTaken(t *testing.T) {
 	}
 }
 
-// A reading that was under way while an instance was placed may have it or not, so that
-// it counts twice.
+// A reading that overlaps a placement may or may not contain it, so the instance may count twice.
 func TestWhereRoomMayCountTwiceTheHostIsReadAnew(t *testing.T) {
 	b := cloudtest.Calm(t, 4)
 	reading := b.Board.BeginRead()
@@ -145,7 +144,7 @@ func TestWhereRoomMayCountTwiceTheHostIsReadAnew(t *testing.T) {
 	}
 }
 
-// Nova does not tell of everything that leaves a host.
+// Nova does not report everything that leaves a host.
 func TestBeforeThereIsNoPlaceAllHostsAreReadAnewOnce(t *testing.T) {
 	c := cloudtest.NewCloud(4, 4)
 	for i, stranger := range []string{"a", "b"} {
@@ -203,12 +202,12 @@ func TestAReadingServesAllWhoHaveWaitedForIt(t *testing.T) {
 		close(more)
 		refused.Wait()
 		if n := readings.Load(); n != 2 {
-			t.Errorf("for one who came first and four who came later the hosts were read %d times, want 2", n)
+			t.Errorf("for one early and four later requests the hosts were read %d times, want 2", n)
 		}
 	})
 }
 
-// lockedDecisions are for several at once.
+// lockedDecisions keeps decisions of several goroutines.
 type lockedDecisions struct {
 	mu sync.Mutex
 	cloudtest.Kept
@@ -241,7 +240,7 @@ func TestAPanicHoldsNoRoom(t *testing.T) {
 	}
 }
 
-// Placement may refuse for a reason that cannot be seen.
+// Placement may refuse for a reason that Almanac cannot see.
 func TestAHostThatIsRefusedThoughThereIsRoomIsLeftOut(t *testing.T) {
 	b := cloudtest.Calm(t, 4, 4)
 	b.Seen = func(int) int64 { return 4 }
@@ -295,7 +294,7 @@ func TestALostAnswerIsLookedUp(t *testing.T) {
 	}
 }
 
-// The claim that was lost is carried out when another host has been chosen already.
+// Placement carries out the lost claim after another host has been chosen.
 func TestALostClaimThatIsGrantedLateIsReplaced(t *testing.T) {
 	b := cloudtest.Calm(t, 4, 4)
 	var claims int
@@ -307,7 +306,7 @@ func TestALostClaimThatIsGrantedLateIsReplaced(t *testing.T) {
 		case 1:
 			return cloudtest.Later
 		case 2:
-			b.Limit[cloudtest.Provider(0)] = 1 // so that this claim is refused
+			b.Limit[cloudtest.Provider(0)] = 1 // Placement refuses this claim
 		case 3:
 			b.Limit[cloudtest.Provider(0)] = 4
 			b.CarryOut()
@@ -375,7 +374,7 @@ func TestAClaimThatMayComeYetIsLookedForForSomeTime(t *testing.T) {
 	}
 }
 
-// Placement keeps a consumer whose first claim it has broken off.
+// Placement keeps a consumer after it has broken off its first claim.
 func TestAConsumerThatWasBrokenOffIsClaimedForAfterAWhile(t *testing.T) {
 	b := cloudtest.Calm(t, 4)
 	b.Strays["a"] = true

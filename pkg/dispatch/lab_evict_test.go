@@ -20,13 +20,13 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// guests are preemptible instances of 2 VCPU each on the hosts of a land, of which the
-// stubborn do not leave.
+// guests are preemptible instances of 2 VCPU each on the hosts of a land. The stubborn ones do
+// not leave.
 type guests struct {
 	land *land
 
 	mu       sync.Mutex
-	on       map[string]int // hosts by id
+	on       map[string]int // host by id
 	stubborn map[string]bool
 }
 
@@ -47,7 +47,7 @@ func (l *land) fillWithGuests() *guests {
 	return g
 }
 
-// instancesOn gives the guests of host i.
+// instancesOn returns the guests of host i.
 func (g *guests) instancesOn(i int) (all []inventory.Instance) {
 	if g == nil {
 		return nil
@@ -73,7 +73,7 @@ func (g *guests) Server(_ context.Context, id string) (inventory.Instance, error
 
 func (*guests) Warn(context.Context, eviction.Warning) error { return nil }
 
-// Leave has a guest go at once, with what it has in Placement then.
+// Leave removes a guest at once, with its allocation in Placement.
 func (g *guests) Leave(_ context.Context, i inventory.Instance) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -81,11 +81,11 @@ func (g *guests) Leave(_ context.Context, i inventory.Instance) error {
 		return nil
 	}
 	delete(g.on, i.ID)
-	g.land.rest.Do(http.MethodDelete, "placement", "/allocations/"+i.ID, nil, nil) // it has mostly nothing
+	g.land.rest.Do(http.MethodDelete, "placement", "/allocations/"+i.ID, nil, nil) // usually the claim has removed it already
 	return nil
 }
 
-// evicts lets a replica place instances of 2 VCPU until nobody makes room any more.
+// evicts lets a replica place instances of 2 VCPU until no more victims make room.
 func (s *scout) evicts(t *testing.T, told func(instances ...string)) {
 	for size := 2; size > 0; {
 		instances := make([]string, size)
@@ -105,8 +105,8 @@ func (s *scout) evicts(t *testing.T, told func(instances ...string)) {
 	}
 }
 
-// waits is a clock on which waiting alone takes time: what a slow machine takes to ask does
-// not count.
+// waits is a clock on which only waiting takes time: the time that a slow machine needs for
+// requests does not count.
 type waits struct {
 	mu sync.Mutex
 	at time.Time
@@ -125,8 +125,8 @@ func (w *waits) wait(ctx context.Context, d time.Duration) error {
 	return job.Pause(ctx, d)
 }
 
-// Three replicas choose among the same victims; answers are lost on their way to one of
-// them, and questions to another. Placement has the last word, and is never overfull.
+// Three replicas choose among the same victims. One of them loses answers, and another one
+// requests. Placement decides, and never grants more than there is.
 func TestReplicasThatRaceForVictimsTakeEachOnceAndGiveBackWhoStays(t *testing.T) {
 	l := newLand(t, 3)
 	g := l.fillWithGuests()
@@ -167,7 +167,7 @@ func TestReplicasThatRaceForVictimsTakeEachOnceAndGiveBackWhoStays(t *testing.T)
 	}
 	for id := range g.on {
 		if !g.stubborn[id] {
-			t.Error("an instance that would have left has not")
+			t.Error("an instance that is not stubborn has stayed")
 		}
 		want[id] = 2
 	}

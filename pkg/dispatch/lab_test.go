@@ -31,7 +31,7 @@ type land struct {
 	t         *testing.T
 	rest      *labtest.REST
 	providers []string
-	guests    *guests // nil are none
+	guests    *guests // nil means none
 }
 
 func newLand(t *testing.T, hosts int) *land {
@@ -58,7 +58,7 @@ func newLand(t *testing.T, hosts int) *land {
 	return l
 }
 
-// taken gives the VCPU that each consumer has of a provider.
+// taken returns the VCPU that each consumer has of a provider.
 func (l *land) taken(provider string) map[string]int64 {
 	var body struct {
 		Allocations map[string]struct{ Resources map[string]int64 }
@@ -71,7 +71,7 @@ func (l *land) taken(provider string) map[string]int64 {
 	return taken
 }
 
-// scout is a Looker, a Board and a Dispatcher of one replica.
+// scout is a replica: a Looker, a Board and a Dispatcher.
 type scout struct {
 	*dispatch.Dispatcher
 	*eviction.Evictor
@@ -85,7 +85,7 @@ type unkept struct{}
 
 func (unkept) Keep(placing.Decision) {}
 
-// newScout gives a replica that reaches Placement at address; "" is as the catalog says.
+// newScout returns a replica that reaches Placement at address; "" means the catalog's.
 func (l *land) newScout(address string) *scout {
 	l.t.Helper()
 	u := labtest.Almanac
@@ -141,8 +141,8 @@ func (s *scout) Look(ctx context.Context, hosts []string) error {
 	return nil
 }
 
-// fill places requests of one to three instances until there is no room for one, and
-// gives what it was told.
+// fill places requests of one to three instances until there is no room for one, and returns the
+// allocations that it was told.
 func (s *scout) fill(t *testing.T) map[string]placing.Allocations {
 	told := map[string]placing.Allocations{}
 	for size := 3; size > 0; {
@@ -166,8 +166,8 @@ func (s *scout) fill(t *testing.T) map[string]placing.Allocations {
 	return told
 }
 
-// fillAll lets several fill the hosts at the same time, and checks that Placement has
-// what they were told; it gives how many VCPU are taken, by provider.
+// fillAll lets several replicas fill the hosts at the same time and checks that Placement has
+// what they were told. It returns how many VCPU are taken, by provider.
 func (l *land) fillAll(scouts ...*scout) map[string]int {
 	l.t.Helper()
 	var mu sync.Mutex
@@ -193,7 +193,7 @@ func (l *land) fillAll(scouts ...*scout) map[string]int {
 		}
 	}
 	if diff := cmp.Diff(want, has); diff != "" {
-		l.t.Errorf("what Placement has is not what was told (-told +has):\n%s", diff)
+		l.t.Errorf("Placement does not have what callers were told (-told +has):\n%s", diff)
 	}
 	return taken
 }
@@ -208,8 +208,7 @@ func TestAReplicaFillsTheHostsAndNoneTooFull(t *testing.T) {
 	}
 }
 
-// Some answers are lost on their way to one of the replicas, and some questions to
-// another.
+// One of the replicas loses some answers, and another one some requests.
 func TestReplicasFillTheHostsTogetherAndNothingIsLost(t *testing.T) {
 	l := newLand(t, 8)
 	lossy, deaf := labtest.Interpose(t, l.rest.Endpoint("placement")), labtest.Interpose(t, l.rest.Endpoint("placement"))
@@ -225,7 +224,7 @@ func TestReplicasFillTheHostsTogetherAndNothingIsLost(t *testing.T) {
 	}
 }
 
-// It is chosen first, and Placement does not know it.
+// The planner chooses the provider first, and Placement does not know it.
 func TestAProviderThatIsGoneIsLeftOut(t *testing.T) {
 	l := newLand(t, 1)
 	l.providers = append([]string{uuid.NewString()}, l.providers...)

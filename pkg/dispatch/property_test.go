@@ -13,9 +13,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// Placement fails at any step, before or after it has done what it was asked, or does
-// it when nobody waits any more; callers give up at any wait. In the end every instance
-// has exactly what its callers were told.
+// Placement fails at any step, before or after it has done its work, or does it when nobody waits
+// any more. Callers stop waiting at any time. In the end every instance has exactly what its
+// callers were told.
 func TestWhatNobodyWasToldOfIsReleasedAndAllElseStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := cloudtest.NewCloud(rapid.SliceOfN(rapid.Int64Range(0, 6), 1, 4).Draw(t, "limits")...)
@@ -37,7 +37,7 @@ func TestWhatNobodyWasToldOfIsReleasedAndAllElseStays(t *testing.T) {
 			"place": func(t *rapid.T) {
 				instances := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 1, 3, rapid.ID[string]).Draw(t, "instances")
 				r := cloudtest.Request(rapid.Int64Range(1, 3).Draw(t, "VCPU"), instances...)
-				for _, instance := range instances { // nobody evacuates an instance to where it is
+				for _, instance := range instances { // Nova never evacuates an instance to its own host
 					r.IgnoreHosts = slices.AppendSeq(r.IgnoreHosts, maps.Keys(b.On(instance)))
 				}
 				placed, err := b.Place(context.Background(), r)
@@ -49,11 +49,11 @@ func TestWhatNobodyWasToldOfIsReleasedAndAllElseStays(t *testing.T) {
 				}
 			},
 			"carry out what was late": func(*rapid.T) { b.CarryOut() },
-			"sweep":                   func(*rapid.T) { _ = b.Sweep(context.Background()) }, // in vain, where Placement is away
+			"sweep":                   func(*rapid.T) { _ = b.Sweep(context.Background()) }, // fails while Placement is away
 			"": func(t *rapid.T) {
 				for instance, allocations := range told {
 					if has := c.Consumers[instance].Allocations; !has.Equal(has.WithSource(allocations)) {
-						t.Fatalf("%s has %v, its callers were told of %v", instance, has, allocations)
+						t.Fatalf("%s has %v, its callers were told %v", instance, has, allocations)
 					}
 				}
 			},
@@ -68,12 +68,12 @@ func TestWhatNobodyWasToldOfIsReleasedAndAllElseStays(t *testing.T) {
 		}
 		for consumer, claim := range c.Consumers {
 			if !claim.Allocations.Equal(told[consumer]) {
-				t.Errorf("%s has %v, its callers were told of %v", consumer, claim.Allocations, told[consumer])
+				t.Errorf("%s has %v, its callers were told %v", consumer, claim.Allocations, told[consumer])
 			}
 		}
 		calls := len(c.Calls)
 		if err := b.Sweep(context.Background()); err != nil || len(c.Calls) > calls {
-			t.Errorf("something is still to be swept: %v, error %v", c.Calls[calls:], err)
+			t.Errorf("the sweep is not complete: %v, error %v", c.Calls[calls:], err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// every gives demand that is measured each half hour from noon on.
+// every returns a demand that is measured each half hour from noon on.
 func every(inUse ...int) (series []energy.Demand) {
 	for i, n := range inUse {
 		series = append(series, energy.Demand{At: noon.Add(int64(i) * hour / 2), InUse: n})
@@ -28,9 +28,9 @@ func TestABacktestCountsWhatIsMissedAndWhatIsIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []energy.Trial{
-		// From 12:30 on are on: 2 6 6 1, where 6 6 1 1 are in use.
+		// From 12:30 on, 2 6 6 1 hosts are on and 6 6 1 1 are in use.
 		{Forecaster: "last_value", MAE: (4 + 0 + 0 + 0 + 0 + 0) / 6.0, Missed: 2, Surplus: 2.5, Worst: 4, WorstAt: noon + hour/2, Score: 22.5, Required: []int{2, 6, 6, 1, 1, 1}},
-		// 2 6 6 6, and 6 once more as the window is an hour.
+		// 2 6 6 6, and 6 once more because the window is an hour.
 		{Forecaster: "moving_maximum", MAE: (4 + 0 + 0 + 5 + 5 + 0) / 6.0, Missed: 2, Surplus: 5, Worst: 4, WorstAt: noon + hour/2, Score: 25, Required: []int{2, 6, 6, 6, 6, 1}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
@@ -77,7 +77,7 @@ func TestMissedAndSurplusAreWhatTheHostsOnAndThoseInUseDifferBy(t *testing.T) {
 		for i, trial := range trials {
 			missed, surplus := 0.0, 0.0
 			for n := range series[:len(series)-1] {
-				on := -1 // the last plan that is old enough, looked for from the end
+				on := -1 // the last plan that is old enough, searched from the end
 				for m := n; m >= 0 && on < 0; m-- {
 					if series[m].At <= series[n].At.Add(-b.Ahead) {
 						on = trial.Required[m]

@@ -107,7 +107,7 @@ func TestTheMovingMaximumIsThatOfItsWindow(t *testing.T) {
 // monday is the first instant of a week.
 const monday = span.Instant(1_798_416_000)
 
-// observed tells f of what is in use every five minutes of a time.
+// observed tells f how many hosts are in use, every five minutes in [from, until).
 func observed(f energy.Forecaster, from, until span.Instant, inUse func(span.Instant) int) {
 	for at := from; at < until; at = at.Add(5 * minute) {
 		f.Observe(at, inUse(at))

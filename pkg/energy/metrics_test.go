@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// A004-1.
+// Check A004-1.
 func TestCoreSecondsOfThePaper(t *testing.T) {
 	total := []energy.Level{{From: 0, Cores: 10}}
 	used := []energy.Level{{From: 0, Cores: 4}, {From: 10, Cores: 9}, {From: 20, Cores: 0}}
@@ -25,7 +25,7 @@ func TestCoreSecondsOfThePaper(t *testing.T) {
 	}
 }
 
-// A004-2.
+// Check A004-2.
 func TestDelayOfThePaper(t *testing.T) {
 	got := energy.DelayReq([]energy.Delayed{{Cores: 8, Boot: 120, Duration: 3600}, {Cores: 4, Boot: 300, Duration: 600}, {Cores: 100, Duration: 60}, {Cores: 1, Boot: 5}})
 	if math.Abs(got-2.266667) > 1e-6 {

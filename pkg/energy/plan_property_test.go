@@ -59,7 +59,8 @@ func drawRules(t *rapid.T) energy.Rules {
 	}
 }
 
-// near says that a machine has to be on for its claim, without what the plan uses for it.
+// near reports whether a machine must be on for its claim, computed independently of the plan's
+// code.
 func near(r energy.Rules, m energy.Machine) bool {
 	if m.Claimed == span.Forever {
 		return false
@@ -68,12 +69,12 @@ func near(r energy.Rules, m energy.Machine) bool {
 	return left <= r.Horizon || left <= m.BootSeconds+r.BootMargin
 }
 
-// useful says that a machine is on or soon will be, and works or may be given work.
+// useful reports whether a machine is on or soon will be, and works or may receive work.
 func useful(m energy.Machine) bool {
 	return m.Phase == energy.Waking || m.Phase == energy.Awake && (m.Busy || !m.Closed)
 }
 
-// applied gives the machines after a plan, and those that it switches by name.
+// applied returns the machines after a plan, and the plan's switches by name.
 func applied(s energy.Situation, p energy.Plan) (after []energy.Machine, switches map[string]energy.Switch) {
 	switches = map[string]energy.Switch{}
 	for _, w := range p.Switches {
@@ -174,12 +175,12 @@ func TestWhatIsRequiredIsMetWhereMachinesExist(t *testing.T) {
 			t.Fatalf("%d on of %d, and %d more could be", on, p.Required, could)
 		}
 		if (on < p.Required) && p.Short == "" {
-			t.Fatal("the plan does not say that it falls short")
+			t.Fatal("the plan falls short without a reason")
 		}
 	})
 }
 
-// standing is what the spare and the last of each group are counted from.
+// standing are the machines that count for the spare hosts and for the last of each group.
 type standing struct {
 	on, free, manual int
 	capacity         resource.Vector
@@ -215,7 +216,7 @@ func TestNoPlanUsesUpTheSpareOrTheLastOfAGroup(t *testing.T) {
 		r, s := drawRules(t), drawSituation(t)
 		for i := range s.Machines {
 			if h := s.Machines[i].Hold; h != nil && h.Action != energy.HoldOn {
-				s.Machines[i].Hold = nil // manual orders to be off pass over these rules
+				s.Machines[i].Hold = nil // these rules do not apply to manual orders to be off
 			}
 		}
 		p := r.Plan(s)

@@ -19,7 +19,7 @@ const noon = span.Instant(1_800_000_000)
 // bothWays is what every driver can do.
 var bothWays = []energy.State{energy.On, energy.Off}
 
-// idle is a host without any work, for so many measurements.
+// idle returns a host that was idle for this number of measurements.
 func idle(name string, measurements int) energy.Machine {
 	return energy.Machine{Name: name, Idle: measurements, Claimed: span.Forever, States: bothWays, Capacity: resource.Vector{VCPUs: 1}}
 }
@@ -36,7 +36,7 @@ func asleep(name string, efficiency float64) energy.Machine {
 	return m
 }
 
-// with gives the machine after some changes.
+// with returns the machine after some changes.
 func with(m energy.Machine, changes ...func(*energy.Machine)) energy.Machine {
 	for _, change := range changes {
 		change(&m)
@@ -64,7 +64,7 @@ func held(action energy.ManualAction) func(*energy.Machine) {
 
 func in(zone string) func(*energy.Machine) { return func(m *energy.Machine) { m.Zone = zone } }
 
-// switched gives the hosts that a plan switches, as "name state", in its order.
+// switched returns the hosts that a plan switches, as "name state", in the plan's order.
 func switched(list []energy.Switch) []string {
 	words := []string{}
 	for _, w := range list {
@@ -100,7 +100,7 @@ func TestPlanOfThePaper(t *testing.T) {
 	}
 }
 
-// A004-6: four nodes of one core for an hour, of which n3 is reserved.
+// Check A004-6: four nodes of one core for an hour; n3 is reserved.
 func TestAnHourOfThePaper(t *testing.T) {
 	const start, end, boot, hour = 22, 32, 2, 60
 	reservation := span.Span{Start: noon.Add(start * 60), End: noon.Add(end * 60)}
@@ -264,7 +264,7 @@ func TestManualOrders(t *testing.T) {
 				}
 			}
 			if said := len(got.Kept) + len(got.Short); len(tc.want) == 0 && tc.machine.Idle == 9 && tc.machine.Phase == energy.Awake && said == 0 {
-				t.Error("the plan does not say why")
+				t.Error("the plan has no reason")
 			}
 		})
 	}
@@ -353,7 +353,7 @@ func TestDue(t *testing.T) {
 }
 
 func TestHowDeepAHostSleeps(t *testing.T) {
-	// 100 W idle, 10 W off and 90 kJ for a boot: worth it after 1000 s.
+	// 100 W idle, 10 W off and 90 kJ for a boot: switching off pays after 1000 s.
 	known := energy.Draw{Idle: 100, Standby: 30, Off: 10, BootJoules: 90_000}
 	three := []energy.State{energy.On, energy.Standby, energy.Off}
 	for name, tc := range map[string]struct {
@@ -387,7 +387,7 @@ func TestHowDeepAHostSleeps(t *testing.T) {
 	}
 }
 
-// A004-5.
+// Check A004-5.
 func TestCountBeginsAgainAfterWork(t *testing.T) {
 	var got []int
 	counts := map[string]int{}

@@ -7,7 +7,7 @@ func TestTheBootTimeIsThe95thPercentileOfAnyNumberOfBoots(t *testing.T) {
 	if got := r.BootSeconds(7); got != 7 {
 		t.Errorf("%d without a boot, want 7", got)
 	}
-	for n := 1; n <= 100; n++ { // more than are remembered, as another version may have
+	for n := 1; n <= 100; n++ { // more than a record remembers, as another version may have stored
 		r.Boots = append(r.Boots, int64(101-n))
 	}
 	if got := r.BootSeconds(7); got != 95 || r.Boots[0] != 100 {

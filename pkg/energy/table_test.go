@@ -46,8 +46,8 @@ func TestFindingAHostInATableTakesNoLongerWhereItIsLong(t *testing.T) {
 	}
 }
 
-// finding returns how long it takes to find hosts in a table of so many 10,000 times, at best
-// of some: other work on the machine takes from all.
+// finding returns how long 10,000 searches in a table of this many hosts take: the best of some
+// runs, because other work on the machine slows each of them.
 func finding(t *testing.T, hosts int) (best time.Duration) {
 	t.Helper()
 	var text strings.Builder

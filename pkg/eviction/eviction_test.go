@@ -31,7 +31,7 @@ func TestVictimsMakeRoomInOneTransactionAndTheAnswerWaitsUntilTheyAreGone(t *tes
 		t.Errorf("calls are %v", calls)
 	}
 	if hosts := placed.Selections[0]; len(hosts) != 1 || hosts[0].Host.Name != cloudtest.Host(0) {
-		t.Errorf("it is on %v", hosts)
+		t.Errorf("the instance is on %v", hosts)
 	}
 	if used := b.Board.Load().Column("VCPU").Used; !slices.Equal(used, []int64{3}) {
 		t.Errorf("the board counts %v as used, want [3]", used)
@@ -65,12 +65,12 @@ func TestAnOwnerIsToldBeforeTheInstanceHasToGo(t *testing.T) {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	if waited := b.At.Sub(begun); waited < 31*time.Second {
-		t.Errorf("it took %v, want the notice and what it takes to leave", waited)
+		t.Errorf("placing took %v, want the notice period and the time to leave", waited)
 	}
 	b.Untouched(t, "v1")
 }
 
-// That an owner cannot be told keeps nobody.
+// An instance leaves even if its owner cannot be warned.
 func TestAWarningThatFailsKeepsNobody(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	b.Troubles("warn", cloudtest.Before)
@@ -99,7 +99,7 @@ func TestAVictimThatCannotGoAnyMoreIsLeftAloneAndAnotherGoes(t *testing.T) {
 			had := b.On("v0")
 			b.MustPlace(t, r)
 			if v.Told > 0 || len(v.Warned) > 0 {
-				t.Error("v0 was told to go")
+				t.Error("v0 was told to leave")
 			}
 			b.Has(t, "v0", had)
 			b.Untouched(t, "v2", "v3")
@@ -148,7 +148,7 @@ func TestAVictimThatStillRunsWhenTheTimeIsUpGetsBackWhatItHadAndTheNextBestGoes(
 	b.Gone(t, "v1")
 	b.Untouched(t, "v2", "v3")
 	if waited := b.At.Sub(begun); waited < time.Minute || waited > time.Minute+10*time.Second {
-		t.Errorf("it took %v, want a minute and what the other takes", waited)
+		t.Errorf("placing took %v, want a minute and the time of the other victim", waited)
 	}
 	if b.MustPlace(t, cloudtest.Request(2, "b")); b.At.Sub(begun) > 2*time.Minute {
 		t.Error("the next request has waited for the same instance")
@@ -167,7 +167,7 @@ func TestWhereNoVictimGoesThereIsNoPlaceAndAllIsAsBefore(t *testing.T) {
 	_, err := b.Place(t.Context(), cloudtest.Request(2, "a"))
 	want := "There is no room for all of them. Instances that were to make room have not done so in time."
 	if !fault.Is(err, fault.Conflict) || err.Error() != want {
-		t.Errorf("got %v, want a conflict that says %q", err, want)
+		t.Errorf("got %v, want the conflict %q", err, want)
 	}
 	if got := b.Decided[0]; got.Reason != want || got.Placements != nil {
 		t.Errorf("the decision is %+v", got)
@@ -176,7 +176,7 @@ func TestWhereNoVictimGoesThereIsNoPlaceAndAllIsAsBefore(t *testing.T) {
 	b.Unharmed(t, "v0", "v1")
 }
 
-// One is gone when the other stays: it cannot be had back, and its room is free.
+// A victim that has left cannot be restored when another one stays; its room is free.
 func TestAVictimThatIsGoneStaysGoneWhereAnotherStays(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	b.Servers["v1"].Takes = time.Hour
@@ -195,7 +195,7 @@ func TestAVictimThatIsGoneStaysGoneWhereAnotherStays(t *testing.T) {
 
 func TestTwoRequestsThatRaceForAVictimTakeOneEach(t *testing.T) {
 	b := cloudtest.Full(t, 2)
-	other := cloudtest.New(t, b.Cloud, cloudtest.Never) // another replica, which has read the same
+	other := cloudtest.New(t, b.Cloud, cloudtest.Never) // another replica with the same states
 	b.MustPlace(t, cloudtest.Request(2, "a"))
 	r := cloudtest.Request(2, "b")
 	r.ID = "req-2"
@@ -206,8 +206,8 @@ func TestTwoRequestsThatRaceForAVictimTakeOneEach(t *testing.T) {
 	b.Has(t, "b", map[string]int64{cloudtest.Host(0): 2})
 }
 
-// Another has changed it between the look and the claim: Placement refuses the
-// generation, and nobody has been told anything.
+// Another client changes the victim between the look and the claim: Placement refuses the
+// generation before any instance is told to leave.
 func TestAVictimWhoseGenerationHasChangedIsNotTouched(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	claims := 0
@@ -226,13 +226,13 @@ func TestAVictimWhoseGenerationHasChangedIsNotTouched(t *testing.T) {
 	b.MustPlace(t, cloudtest.Request(2, "a"))
 	b.Has(t, "v0", map[string]int64{cloudtest.Host(0): 1})
 	if v := b.Servers["v0"]; v.Told > 0 || v.Withdrawn != 1 {
-		t.Errorf("it was told to leave %d times, and %d times that it has not to", v.Told, v.Withdrawn)
+		t.Errorf("v0 was told %d times to leave and %d times that it stays", v.Told, v.Withdrawn)
 	}
 	b.Gone(t, "v1")
 }
 
-// surplus has one preemptible instance of all 4 VCPU of a host, and lets others try to get
-// some of that, here and at another replica, as soon as time passes.
+// surplus has one preemptible instance with all 4 VCPU of a host. Whenever time passes, other
+// requests try to get some of them, here and at another replica.
 func surplus(t *testing.T) (b *cloudtest.Bench, tried *int) {
 	t.Helper()
 	c := cloudtest.NewCloud(4)
@@ -306,7 +306,7 @@ func TestWhoFindsNoRoomWaitsForWhatAVictimLeavesOver(t *testing.T) {
 	})
 }
 
-// Placement grants no fewer than 3: what is left of a victim would be 2.
+// Placement grants no fewer than 3, and the victim would keep 2.
 func TestAVictimIsLeftNothingThatPlacementWouldRefuseIt(t *testing.T) {
 	for takes, want := range map[time.Duration]map[string]int64{time.Second: {}, time.Hour: {cloudtest.Host(0): 6}} {
 		c := cloudtest.NewCloud(6)
@@ -321,7 +321,7 @@ func TestAVictimIsLeftNothingThatPlacementWouldRefuseIt(t *testing.T) {
 	}
 }
 
-// A host on which more is used than there is grants nothing to anybody.
+// Placement grants nothing on a host that is used beyond its capacity.
 func TestVictimsMakeRoomOnAnOverfullHost(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	b.Limit[cloudtest.Provider(0)] = 3
@@ -334,8 +334,8 @@ func TestVictimsMakeRoomOnAnOverfullHost(t *testing.T) {
 	b.Has(t, "a", map[string]int64{cloudtest.Host(0): 1})
 }
 
-// Who asked has gone away, or the notice has been in vain: Placement was not asked for
-// anything.
+// The caller stops waiting, or the notice ends without room: Almanac has not claimed anything
+// yet.
 func TestDuringTheNoticeNothingHappensThatWouldHaveToBeUndone(t *testing.T) {
 	for _, wait := range []error{nil, context.DeadlineExceeded} {
 		c := cloudtest.NewCloud(4)
@@ -354,7 +354,7 @@ func TestDuringTheNoticeNothingHappensThatWouldHaveToBeUndone(t *testing.T) {
 			t.Errorf("there were %d claims", n)
 		}
 		if v := c.Servers["v0"]; v.Told > 0 || v.Withdrawn != 1 {
-			t.Errorf("it was told to leave %d times, and %d times that it has not to", v.Told, v.Withdrawn)
+			t.Errorf("v0 was told %d times to leave and %d times that it stays", v.Told, v.Withdrawn)
 		}
 		if used := b.Board.Load().Column("VCPU").Used[0]; used != 4 {
 			t.Errorf("%d VCPU count as used, want 4", used)
@@ -362,7 +362,8 @@ func TestDuringTheNoticeNothingHappensThatWouldHaveToBeUndone(t *testing.T) {
 	}
 }
 
-// Nova has not heard the order, or its answer was lost; it would delete a locked one.
+// Nova has not received the order, or its answer was lost. A second order would delete a locked
+// instance.
 func TestALockedInstanceIsNotToldAgain(t *testing.T) {
 	for _, lost := range []cloudtest.Fate{cloudtest.Before, cloudtest.After} {
 		b := cloudtest.Full(t, 1)
@@ -405,7 +406,7 @@ func TestWhoMovesIsWaitedForBeforeItsPlaceIsClaimed(t *testing.T) {
 	b.Has(t, "a", map[string]int64{})
 }
 
-// Who moves the victim of one request asks for a host as well.
+// The move of one request's victim requests a host too.
 func TestNoMoreThanSomeRequestsWaitForVictimsToMove(t *testing.T) {
 	c := cloudtest.NewCloud(2, 2, 2)
 	for i := range 2 {
@@ -432,7 +433,7 @@ func TestNoMoreThanSomeRequestsWaitForVictimsToMove(t *testing.T) {
 	b.Gone(t, "v0", "v1")
 }
 
-// A migration frees its place some moments after the instance has moved.
+// A migration releases the old host some moments after the instance has moved.
 func TestAPlaceThatIsNotFreeYetIsWaitedFor(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	b.EvictFirst = true

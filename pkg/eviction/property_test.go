@@ -13,15 +13,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// Placement and Nova fail at any step, instances do not leave, leave late or are locked,
-// and callers give up at any wait. In the end all that run have what they had, those that
-// have gone were told to, and every caller has what he was told of.
+// Placement and Nova fail at any step, instances stay, leave late or are locked, and callers stop
+// waiting at any time. In the end all running instances have what they had, all that left were
+// told to, and every caller has what it was told.
 func TestWhoDoesNotMakeRoomKeepsWhatItHad(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := rapid.IntRange(1, 3).Draw(t, "hosts")
 		c := cloudtest.NewCloud(slices.Repeat([]int64{4}, hosts)...)
 		had := map[string]placing.Allocations{}
-		var bound []string // who must not go
+		var bound []string // preemptible instances that must not leave
 		for n := range 2 * hosts {
 			id := cloudtest.Preemptible(n)
 			s := c.Preemptible(id, n/2, 2)
@@ -44,7 +44,7 @@ func TestWhoDoesNotMakeRoomKeepsWhatItHad(t *testing.T) {
 			}
 			return nil
 		})
-		var since time.Duration // that anything has been late
+		var since time.Duration // since anything was late
 		c.Passes = func(d time.Duration) {
 			if since += d; since > 30*time.Second {
 				c.CarryOut()
@@ -87,11 +87,11 @@ func TestWhoDoesNotMakeRoomKeepsWhatItHad(t *testing.T) {
 			},
 			"carry out what was late": func(*rapid.T) { b.CarryOut() },
 			"pass":                    func(t *rapid.T) { c.Passes(time.Duration(rapid.IntRange(1, 100).Draw(t, "seconds")) * time.Second) },
-			"sweep":                   func(*rapid.T) { _ = b.Sweep(context.Background()) }, // in vain, where a service is away
+			"sweep":                   func(*rapid.T) { _ = b.Sweep(context.Background()) }, // fails while a service is away
 			"": func(t *rapid.T) {
 				for instance, allocations := range told {
 					if has := c.Consumers[instance].Allocations; !has.Equal(allocations) {
-						t.Fatalf("%s has %v, its caller was told of %v", instance, has, allocations)
+						t.Fatalf("%s has %v, its caller was told %v", instance, has, allocations)
 					}
 				}
 				for id := range had {
@@ -105,7 +105,7 @@ func TestWhoDoesNotMakeRoomKeepsWhatItHad(t *testing.T) {
 		b.CarryOut()
 		c.Fate = func(string) cloudtest.Fate { return cloudtest.Fine }
 		var err error
-		for range 3 { // where a victim may belong to several it takes a second look
+		for range 3 { // a victim of several evictions needs a second look
 			err = b.Sweep(context.Background())
 			c.Pass(time.Hour)
 		}
@@ -122,7 +122,7 @@ func TestWhoDoesNotMakeRoomKeepsWhatItHad(t *testing.T) {
 		}
 		for consumer := range c.Consumers {
 			if had[consumer] == nil && told[consumer] == nil {
-				t.Errorf("%s has something of which nobody was told", consumer)
+				t.Errorf("%s has an allocation that no caller was told", consumer)
 			}
 		}
 	})

@@ -24,7 +24,7 @@ func TestALostAnswerToAnEvictionIsLookedUp(t *testing.T) {
 	}
 }
 
-// The transaction of which nobody has heard is carried out when all have given up.
+// Placement carries out the lost transaction after all callers have stopped waiting.
 func TestAVictimOfAClaimThatCameLateGetsBackWhatItHad(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	b.Fate = func(call string) cloudtest.Fate {
@@ -46,7 +46,7 @@ func TestAVictimOfAClaimThatCameLateGetsBackWhatItHad(t *testing.T) {
 	b.Has(t, "a", map[string]int64{})
 }
 
-// Who asked has gone away while a victim was leaving.
+// The caller stops waiting while a victim is leaving.
 func TestWhenTheTimeOfTheRequestIsUpAVictimThatStillRunsGetsBackWhatItHad(t *testing.T) {
 	for _, placement := range []cloudtest.Fate{cloudtest.Fine, cloudtest.Before} {
 		waits := 0
@@ -76,7 +76,7 @@ func TestWhenTheTimeOfTheRequestIsUpAVictimThatStillRunsGetsBackWhatItHad(t *tes
 	}
 }
 
-// An operator has reserved some of the host meanwhile.
+// Meanwhile an operator reserves some of the host.
 func TestWhatCannotBeGivenBackIsTriedUntilThereIsRoom(t *testing.T) {
 	c := cloudtest.NewCloud(4)
 	c.Preemptible("v0", 0, 4).Takes = time.Hour
@@ -115,7 +115,7 @@ func TestAVictimThatStaysHasAllItHadWhateverOthersTake(t *testing.T) {
 	b.Has(t, "a", map[string]int64{})
 }
 
-// The answer to the first claim was lost, and Placement then away.
+// The answer to the first claim is lost, and then Placement is away.
 func TestAVictimThatIsToGetBackWhatItHadMakesNoRoomBefore(t *testing.T) {
 	c := cloudtest.NewCloud(4)
 	c.Preemptible("v0", 0, 4).Takes = time.Hour
@@ -145,11 +145,11 @@ func TestAVictimThatIsToGetBackWhatItHadMakesNoRoomBefore(t *testing.T) {
 	b.MustSweep(t)
 	b.Has(t, "v0", map[string]int64{cloudtest.Host(0): 4})
 	if n := c.Servers["v0"].Told; n > 0 {
-		t.Errorf("it was told to leave %d times", n)
+		t.Errorf("v0 was told to leave %d times", n)
 	}
 }
 
-// It goes in the moment in which it gets back what it had.
+// The victim leaves at the moment that it gets back what it had.
 func TestWhatAVictimGotBackInVainIsTakenAway(t *testing.T) {
 	b := cloudtest.Full(t, 1)
 	b.Servers["v0"].Takes = time.Hour

@@ -15,10 +15,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// records are what is kept of evictions, by replica.
+// records holds the records of evictions, by replica.
 type records map[string]map[string]eviction.Record
 
-// of gives those of a replica.
+// of returns the replica of that name, without records.
 func (r records) of(name string) *replica {
 	r[name] = map[string]eviction.Record{}
 	return &replica{records: r, name: name}
@@ -50,7 +50,7 @@ func (r *replica) EndEviction(_ context.Context, id string) error {
 	return nil
 }
 
-// TakeEvictions takes over those of "gone".
+// TakeEvictions takes over the evictions of "gone".
 func (r *replica) TakeEvictions(context.Context) (list []eviction.Record, _ error) {
 	if r.name == "gone" {
 		return nil, nil
@@ -63,7 +63,7 @@ func (r *replica) TakeEvictions(context.Context) (list []eviction.Record, _ erro
 	return list, nil
 }
 
-// record has b store its evictions as the replica.
+// record lets b store its evictions as the replica.
 func record(b *cloudtest.Bench, r *replica) {
 	n := 0
 	b.Records = r
@@ -73,7 +73,7 @@ func record(b *cloudtest.Bench, r *replica) {
 	}
 }
 
-// dies has a replica place r, which is killed as soon as it waits. other is another.
+// dies lets a replica place r and kills it as soon as it waits. other is another replica.
 func dies(t *testing.T, c *cloudtest.Cloud, r *placing.Request, as ...func(gone *cloudtest.Bench)) (all records, other *cloudtest.Bench) {
 	t.Helper()
 	all = records{}
@@ -96,7 +96,8 @@ func dies(t *testing.T, c *cloudtest.Cloud, r *placing.Request, as ...func(gone 
 	return all, other
 }
 
-// killed is a replica that is killed while it waits for v0 to go, and another.
+// killed returns the records of a replica that was killed while it waited for v0 to leave, and
+// another replica.
 func killed(t *testing.T) (records, *cloudtest.Bench) {
 	t.Helper()
 	c := cloudtest.NewCloud(4)
@@ -115,10 +116,10 @@ func TestWhatAReplicaLeavesUndoneThatIsKilledAnotherUndoes(t *testing.T) {
 	b.Gone(t, "v1")
 	b.Has(t, "a", map[string]int64{})
 	if n := b.Servers["v0"].Withdrawn; n != 1 {
-		t.Errorf("v0 was told %d times that it has not to go any more, want once", n)
+		t.Errorf("v0 was told %d times that it stays, want once", n)
 	}
 	if len(all["other"]) > 0 || len(all["gone"]) > 0 {
-		t.Errorf("there are records still: %v", all)
+		t.Errorf("there are still records: %v", all)
 	}
 }
 
@@ -131,15 +132,15 @@ func TestANoticeOfAReplicaThatIsKilledMeanwhileIsTakenBackByAnother(t *testing.T
 	}
 	b.Troubles("warn", cloudtest.Before)
 	if err := b.Sweep(t.Context()); err == nil {
-		t.Error("nobody hears that Nova was away")
+		t.Error("the sweep reports no error although Nova was away")
 	}
 	b.MustSweep(t)
 	b.Unharmed(t, "v0")
 	if n := b.Servers["v0"].Withdrawn; n != 1 {
-		t.Errorf("v0 was told %d times that it has not to go any more, want once", n)
+		t.Errorf("v0 was told %d times that it stays, want once", n)
 	}
 	if len(all["other"]) > 0 || len(all["gone"]) > 0 {
-		t.Errorf("there are records still: %v", all)
+		t.Errorf("there are still records: %v", all)
 	}
 }
 
@@ -155,17 +156,17 @@ func TestANoticeThatCannotBeTakenBackAtOnceIsLater(t *testing.T) {
 		b.Passes = pass
 		pass(d)
 	}
-	b.MustPlace(t, cloudtest.Request(2, "a")) // in the room of another
+	b.MustPlace(t, cloudtest.Request(2, "a")) // in the room of v1
 	if v.Withdrawn != 0 || len(all["one"]) == 0 {
-		t.Fatalf("v0 was told %d times that it stays, and %v is remembered", v.Withdrawn, all)
+		t.Fatalf("v0 was told %d times that it stays, and the records are %v", v.Withdrawn, all)
 	}
 	b.MustSweep(t)
 	if v.Withdrawn != 1 || len(all["one"]) > 0 {
-		t.Errorf("v0 was told %d times that it stays, and %v is remembered", v.Withdrawn, all)
+		t.Errorf("v0 was told %d times that it stays, and the records are %v", v.Withdrawn, all)
 	}
 }
 
-// It was killed after it has told of it, and before that was forgotten.
+// The replica is killed after it has answered and before it has deleted the record.
 func TestAnEvictionOfWhichSomebodyWasToldStays(t *testing.T) {
 	all, b := killed(t)
 	b.Vanish("v0")
@@ -173,7 +174,7 @@ func TestAnEvictionOfWhichSomebodyWasToldStays(t *testing.T) {
 	b.MustSweep(t)
 	b.Has(t, "a", map[string]int64{cloudtest.Host(0): 4})
 	if len(all["other"]) > 0 {
-		t.Errorf("there are records still: %v", all)
+		t.Errorf("there are still records: %v", all)
 	}
 }
 
@@ -185,11 +186,11 @@ func TestWhatHasEndedIsForgotten(t *testing.T) {
 	b.MustPlace(t, cloudtest.Request(2, "a"))
 	b.MustSweep(t)
 	if len(all["one"]) > 0 {
-		t.Errorf("there are records still: %v", all)
+		t.Errorf("there are still records: %v", all)
 	}
 }
 
-// Its database shows it as gone, and another has undone what it was about to do.
+// The database shows the replica as gone, and another one has undone its eviction.
 func TestWhoWasTakenForDeadTellsNobodyOfAPlace(t *testing.T) {
 	all := records{}
 	b := cloudtest.Full(t, 1)
@@ -224,8 +225,7 @@ func TestNobodyIsEvictedWithoutARecord(t *testing.T) {
 	}
 }
 
-// Its instance keeps on its old host what it has, so that it is another claim that is
-// granted.
+// The instance keeps its allocation on the old host, so Placement grants another claim.
 func TestTheEvictionForAnEvacuatedInstanceIsUndoneAfterAKill(t *testing.T) {
 	c := cloudtest.NewCloud(4, 4)
 	c.Preemptible("v0", 0, 4).Takes = time.Hour
@@ -239,8 +239,8 @@ func TestTheEvictionForAnEvacuatedInstanceIsUndoneAfterAKill(t *testing.T) {
 	other.Has(t, "v0", map[string]int64{cloudtest.Host(0): 4})
 }
 
-// The first attempt was refused, the second granted, and the replica died before it has
-// swept.
+// Placement refuses the first attempt and grants the second, and the replica dies before it
+// sweeps.
 func TestAnEvictionThatWasRefusedIsForgottenBeforeTheNext(t *testing.T) {
 	all := records{}
 	b := cloudtest.Full(t, 1)
@@ -250,7 +250,7 @@ func TestAnEvictionThatWasRefusedIsForgottenBeforeTheNext(t *testing.T) {
 	b.Fate = func(call string) cloudtest.Fate {
 		if call == "claim" {
 			if claims++; claims == 1 {
-				if err := b.Grant([]placing.Claim{b.Consumers["v0"]}); err != nil { // another has changed it
+				if err := b.Grant([]placing.Claim{b.Consumers["v0"]}); err != nil { // as if another client had changed it
 					t.Fatal(err)
 				}
 			}
@@ -259,6 +259,6 @@ func TestAnEvictionThatWasRefusedIsForgottenBeforeTheNext(t *testing.T) {
 	}
 	b.MustPlace(t, cloudtest.Request(2, "a"))
 	if claims != 2 || len(r.records["gone"]) > 0 {
-		t.Errorf("there were %d claims, and %v is still remembered", claims, r.records["gone"])
+		t.Errorf("there were %d claims, and the records are still %v", claims, r.records["gone"])
 	}
 }

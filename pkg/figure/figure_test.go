@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// both is a figure of a panel with steps and one with bars.
+// both returns a figure of a panel with steps and one with bars.
 func both() *Figure {
 	steps := func(name string, values ...float64) Line {
 		l := Line{Name: name, Step: true}
@@ -132,7 +132,7 @@ func TestALegendBesideLeavesTheChartItsHeight(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), ">in use<"); n != 6 {
-		t.Errorf("the legend beside has %d of 6 series of a name", n)
+		t.Errorf("the legend beside the chart has %d of 6 series", n)
 	}
 }
 
@@ -157,7 +157,8 @@ func TestSharesAreDrawnFromZeroToOne(t *testing.T) {
 	}
 }
 
-// groups is how wide the names of groups are in a row, in points, by what room a group has.
+// groups returns the names of the groups, the width of the widest and the room of a group, in
+// points.
 func groups(t *testing.T, p Panel, width vg.Length) (names []string, widest, room vg.Length) {
 	t.Helper()
 	drawn, err := p.plot(width, 300)
@@ -276,8 +277,8 @@ func TestAxesOfNumbersHaveFourToElevenRoundMarks(t *testing.T) {
 	}
 }
 
-// TestTextsKeepTheirPlacesWithoutTheFont: a viewer that has another font, of which the
-// letters are wider, draws each text as wide as the figure was laid out for.
+// A viewer with another font, whose letters are wider, draws each text as wide as in the layout
+// of the figure.
 func TestTextsKeepTheirPlacesWithoutTheFont(t *testing.T) {
 	var svg bytes.Buffer
 	if err := both().SVG(&svg); err != nil {

@@ -41,7 +41,7 @@ func TestAnImageIsFoundByItsNameAndItsID(t *testing.T) {
 	}
 	found, err := c.Image(t.Context(), named[0].ID)
 	if err != nil || found.Name != "tiny" || found.Owner == "" {
-		t.Errorf("it is %+v: %v", found, err)
+		t.Errorf("got %+v: %v", found, err)
 	}
 	if _, err := c.Image(t.Context(), "00000000-0000-4000-8000-000000000000"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("an image that is not there: %v", err)
@@ -83,11 +83,11 @@ func TestMembersOfASharedImage(t *testing.T) {
 		}
 	}
 	if found, err := c.Image(t.Context(), made.ID); err != nil || found.Size != nil || found.Status != "queued" {
-		t.Errorf("without data it is %+v: %v", found, err)
+		t.Errorf("without data: got %+v: %v", found, err)
 	}
 }
 
-// anyone needs no login.
+// anyone requires no login.
 type anyone struct{}
 
 func (anyone) Token(context.Context, string) (string, error) { return "token", nil }
@@ -95,7 +95,7 @@ func (anyone) Endpoint(context.Context, string, string, []string) (string, error
 	return "", fault.New(fault.Unavailable, "there is no catalog")
 }
 
-// answering gives a client of a Glance that answers by f.
+// answering returns a client of a Glance that answers by f.
 func answering(t *testing.T, f http.HandlerFunc) *glance.Client {
 	t.Helper()
 	server := httptest.NewServer(f)

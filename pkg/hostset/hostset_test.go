@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 )
 
-// model is a set of hosts as a list of who is in it.
+// model is a set of hosts as a list of booleans.
 type model []bool
 
 func (m model) set() hostset.Set {
@@ -22,7 +22,7 @@ func (m model) set() hostset.Set {
 	return s
 }
 
-// agrees fails where s has other hosts than m.
+// agrees fails if s has other hosts than m.
 func (m model) agrees(t *rapid.T, what string, s hostset.Set) {
 	var want []int
 	for host, in := range m {

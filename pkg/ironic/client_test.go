@@ -20,7 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// newClient gives a client of the lab's Ironic that does not wait.
+// newClient returns a client of the lab's Ironic that calls wait instead of sleeping.
 func newClient(t *testing.T, wait func()) *ironic.Client {
 	t.Helper()
 	u := labtest.Almanac
@@ -105,7 +105,7 @@ func TestAnOrderBringsANodeToAPowerState(t *testing.T) {
 		}
 		n.Await("target_power_state", nil)
 		if got, err := c.Node(t.Context(), n.ID); err != nil || got.Power != tc.want {
-			t.Errorf("after %q it is %+v, %v; want %q", tc.order, got, err, tc.want)
+			t.Errorf("after %q: got %+v, %v; want %q", tc.order, got, err, tc.want)
 		}
 	}
 	if err := c.SetPower(t.Context(), "no-such-node", ironic.PowerOn, 0); !fault.Is(err, fault.NotFound) {
@@ -126,7 +126,7 @@ func TestALockedNodeIsOrderedAgainUntilTheLockIsGone(t *testing.T) {
 	})
 	n.Store(map[string]any{"reservation": "another-conductor"})
 	if got, err := c.Node(t.Context(), n.ID); err != nil || got.Lock != "another-conductor" {
-		t.Errorf("it is %+v, %v", got, err)
+		t.Errorf("got %+v, %v", got, err)
 	}
 	if err := c.SetPower(t.Context(), n.ID, ironic.PowerOff, 0); err != nil || waits != 1 {
 		t.Fatalf("%v after %d waits, want one", err, waits)
@@ -134,7 +134,7 @@ func TestALockedNodeIsOrderedAgainUntilTheLockIsGone(t *testing.T) {
 	n.Await("power_state", "power off")
 }
 
-// anyone needs no login.
+// anyone requires no login.
 type anyone struct{}
 
 func (anyone) Token(context.Context, string) (string, error) { return "token", nil }
@@ -142,7 +142,8 @@ func (anyone) Endpoint(context.Context, string, string, []string) (string, error
 	return "", fault.New(fault.Unavailable, "there is no catalog")
 }
 
-// stand gives a client of an Ironic that speaks up to a microversion, and answers so.
+// stand returns a client of an Ironic that supports microversions up to most and answers by
+// answer.
 func stand(t *testing.T, most string, answer http.HandlerFunc) *ironic.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

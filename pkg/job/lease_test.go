@@ -21,11 +21,11 @@ type table struct {
 	until  time.Time
 }
 
-// process is one that shares the table.
+// process is one of several that share the table.
 type process struct {
 	*table
 	name string
-	// meet, unless it is nil, is called before a lease is taken; its error is the call's.
+	// meet, unless nil, runs before each attempt to take a lease; its error fails the attempt.
 	meet func() error
 }
 
@@ -71,10 +71,10 @@ func TestOnlyTheHolderOfALeaseDoesTheStep(t *testing.T) {
 		}
 		held, err := job.Hold(t.Context(), process{table: shared, name: "a"}, "work", ttl, step)
 		if !held || err == nil || err.Error() != "the step fails" {
-			t.Errorf("a holds it: %v, %v", held, err)
+			t.Errorf("a holds the lease: %v, %v", held, err)
 		}
 		if held, err := job.Hold(t.Context(), process{table: shared, name: "b"}, "work", ttl, step); held || err != nil {
-			t.Errorf("b holds it as well: %v, %v", held, err)
+			t.Errorf("b holds the lease too: %v, %v", held, err)
 		}
 		away := process{shared, "a", func() error { return errAway }}
 		if err := job.Leased(away, "work", ttl, step)(t.Context()); !errors.Is(err, errAway) {
@@ -201,9 +201,9 @@ func TestAStepWithoutItsLeaseActsNoMore(t *testing.T) {
 					}
 					lost = true
 					first := held.Ensure(ctx)
-					lost, shared.holder, shared.epoch = false, "a", 1 // as if it came back
+					lost, shared.holder, shared.epoch = false, "a", 1 // as if the lease returned
 					if second := held.Ensure(ctx); first == nil || second == nil || ctx.Err() == nil {
-						t.Errorf("the step goes on: %v, %v, %v", first, second, ctx.Err())
+						t.Errorf("the step continues: %v, %v, %v", first, second, ctx.Err())
 					}
 					return first
 				})
@@ -277,7 +277,7 @@ func TestTwoProcessesNeverActAtTheSameTime(t *testing.T) {
 				})
 				all.Go(func() {
 					for job.Pause(ctx, time.Duration(draw(int64(2*ttl)))) == nil {
-						_ = j(ctx) // what fails is tried again
+						_ = j(ctx) // a failed step is tried again
 					}
 				})
 			}

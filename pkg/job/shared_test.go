@@ -46,11 +46,11 @@ func TestOneReadServesAllWhoAskedBeforeItBegan(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 30 {
 			all.Go(func() {
-				time.Sleep(time.Duration(i) * 100 * time.Millisecond) // the first alone, ten in each second
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond) // the first alone, then ten each second
 				asked := int(time.Since(begun) / time.Second)
 				number, err := s.Get(t.Context())
 				if want := asked + 2; i > 0 && i%10 > 0 && number != want || i == 0 && number != 1 || err != nil {
-					t.Errorf("who asked after %d00 ms got read %d, %v", i, number, err)
+					t.Errorf("the caller after %d00 ms got read %d, %v", i, number, err)
 				}
 			})
 		}
@@ -79,7 +79,7 @@ func TestACallerThatLeavesTakesTheReadFromNobody(t *testing.T) {
 			}
 		})
 		all.Wait()
-		time.Sleep(2 * time.Second) // a read that nobody waits for ends as well
+		time.Sleep(2 * time.Second) // the read ends although nobody waits for it
 	})
 }
 

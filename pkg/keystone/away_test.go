@@ -44,7 +44,7 @@ func TestWhateverFailsInKeystoneATokenIsNotCalledInvalid(t *testing.T) {
 		if f := fault.Of(err); f.Kind != fault.Unavailable || f.RetryAfter <= 0 {
 			t.Errorf("%d: got %v, retry after %v", status, err, f.RetryAfter)
 		}
-		s.clock.advance(10 * time.Minute) // past the pause that follows a refused login
+		s.clock.advance(10 * time.Minute) // after the pause that follows a refused login
 	}
 	s.front.set(func(f *front) { f.instead = 0 })
 	s.mustBe(token, "", 1)
@@ -72,7 +72,7 @@ func TestASlowKeystoneIsWaitedForOnlySoLong(t *testing.T) {
 		return time.Since(begun)
 	}
 	waited := wait()
-	for range 4 { // a pause of the machine makes one wait longer, and not all
+	for range 4 { // a pause of the machine prolongs one wait, but not all
 		if waited > keystone.DefaultTimeout/2 {
 			waited = min(waited, wait())
 		}
@@ -97,7 +97,7 @@ func TestWhoHangsUpDoesNotSpoilItForTheOthers(t *testing.T) {
 	s.front.await(2)
 	hangUp()
 	if err := <-gone; !fault.Is(err, fault.Unavailable) {
-		t.Errorf("who hung up: %v", err)
+		t.Errorf("the caller that hung up: %v", err)
 	}
 	close(hold)
 	if _, err := s.validate(token); err != nil {
@@ -159,7 +159,7 @@ func TestAWrongServicePasswordIsReportedOnceAndNotTriedOnAndOn(t *testing.T) {
 
 	s.call(s.cloud.admin, http.MethodPatch, "/users/"+s.service.id, object{"user": object{"password": "not-the-password"}}, http.StatusOK)
 	s.clock.advance(time.Minute)
-	// Keystone holds a token of the very second of a password change for revoked.
+	// Keystone considers a token revoked if it is from the same second as a password change.
 	for give := time.Now().Add(patience); ; {
 		if _, err := s.validate(token); err == nil {
 			break

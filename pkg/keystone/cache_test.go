@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
-// mustBe validates a token and says whether the verdict is as wanted, where kind
-// "" is "valid", and how often Keystone was asked.
+// mustBe validates a token and checks the verdict, where "" means valid, and how often Keystone
+// is asked.
 func (s *scene) mustBe(token string, want fault.Kind, wantAsked int) {
 	s.t.Helper()
 	before := s.front.validations()

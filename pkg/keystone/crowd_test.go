@@ -12,13 +12,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
-// crowd is a Keystone that finds each token valid whose name is USER-NUMBER, and a
-// validator that asks it.
+// crowd is a validator with a Keystone in which every token USER-NUMBER is valid.
 type crowd struct {
 	*keystone.Validator
 	t  *testing.T
 	mu sync.Mutex
-	// asked counts the questions about each token.
+	// asked counts the requests about each token.
 	asked map[string]int
 }
 
@@ -63,7 +62,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"roles": [{"name": "service"}], "expires_at": %q}}`, user, time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z"))
 }
 
-// sends has tokens validated, one after the other.
+// sends validates tokens, one after the other.
 func (c *crowd) sends(tokens ...string) {
 	c.t.Helper()
 	for _, token := range tokens {
@@ -74,7 +73,7 @@ func (c *crowd) sends(tokens ...string) {
 	}
 }
 
-// wasAsked compares how often Keystone was asked about a token.
+// wasAsked checks how often Keystone was asked about a token.
 func (c *crowd) wasAsked(token string, want int) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -93,7 +92,7 @@ func TestRejectedTokensPushNoValidOneOutOfTheCache(t *testing.T) {
 	c.sends("ann-1", "garbage99", "garbage0")
 	c.wasAsked("ann-1", 1)
 	c.wasAsked("garbage99", 1)
-	c.wasAsked("garbage0", 2) // their own room has an end
+	c.wasAsked("garbage0", 2) // their share of the cache is full
 }
 
 func TestTheTokensOfOneUserPushNoOthersOutOfTheCache(t *testing.T) {
@@ -145,6 +144,6 @@ func TestOfWhichRequestsKeystoneNeedNotBeAsked(t *testing.T) {
 	r.Header.Set("X-Auth-Token", "ann-1")
 	r.Header.Set("X-Service-Token", "nova-1")
 	if _, err := c.Authenticate(r); err != nil || !c.Knows(r) {
-		t.Errorf("after it was asked: known %t, %v", c.Knows(r), err)
+		t.Errorf("after a validation: known %t, %v", c.Knows(r), err)
 	}
 }

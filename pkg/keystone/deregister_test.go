@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
-// deregister takes all out again and gives what was reported.
+// deregister removes the registration and returns the reported steps.
 func (o *office) deregister() []keystone.Step {
 	o.t.Helper()
 	o.steps = nil
@@ -28,7 +28,7 @@ func TestWhatWasRegisteredIsRemovedWithoutATrace(t *testing.T) {
 	o.mustHave(o.want())
 	o.DryRun = false
 	if diff := cmp.Diff(announced, o.deregister()); diff != "" {
-		t.Errorf("the dry run said otherwise (-dry +done):\n%s", diff)
+		t.Errorf("the dry run reported other steps (-dry +done):\n%s", diff)
 	}
 	o.mustHave(nil)
 	if outcomes(announced, keystone.Removed) != 5 || len(o.list("users", "name="+o.User))+len(o.services()) != 0 {
@@ -69,6 +69,6 @@ func TestAUserWhoWasThereBeforeStays(t *testing.T) {
 		t.Errorf("got %v", steps)
 	}
 	if len(o.list("users", "name="+o.User)) != 1 {
-		t.Error("a user whom bootstrap did not make was removed")
+		t.Error("a user that bootstrap did not create was removed")
 	}
 }

@@ -24,7 +24,7 @@ func TestTheEndpointIsThatOfTheRegionAndTheInterface(t *testing.T) {
 	kind := "t-" + strings.ToLower(rand.Text())
 	service := s.create("service", object{"type": kind, "name": kind})
 	t.Cleanup(func() {
-		s.context = context.Background() // the test's has ended by then
+		s.context = context.Background() // the context of the test has ended
 		s.call(s.admin, http.MethodDelete, "/services/"+service, nil, http.StatusNoContent)
 	})
 	add := func(region, face, address string) {
@@ -71,7 +71,7 @@ func TestKeystoneIsBelievedOnlyWithACertificateOfTheNamedAuthorities(t *testing.
 		t.Fatal(err)
 	}
 	secure := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(target))
-	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake that fails on purpose
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake that must fail
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	file := filepath.Join(t.TempDir(), "ca.pem")

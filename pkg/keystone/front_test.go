@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// front is a proxy before the real Keystone that counts, delays and refuses.
+// front is a proxy in front of the real Keystone that counts, delays and refuses requests.
 type front struct {
 	*httptest.Server
 	mu      sync.Mutex
 	counts  map[string]int // "GET /v3/auth/tokens"
 	last    http.Header    // of the last validation
-	instead int            // answer with this status; 0: pass on
-	hold    chan struct{}  // while it is open, requests wait; nil: they do not
+	instead int            // answer with this status; 0 passes the request on
+	hold    chan struct{}  // requests wait while it is open; nil means no wait
 }
 
 func newFront(c *cloud) *front { return newFrontAt(c, "127.0.0.1:0") }
@@ -76,11 +76,11 @@ func (f *front) count(what string) int {
 	return f.counts[what]
 }
 
-// patience bounds every wait for a condition, and every question to Keystone.
+// patience bounds every wait for a condition and every request to Keystone.
 const patience = 2 * time.Minute
 
-// await waits until Keystone has been asked about tokens so many times, awaitLogins
-// until it has been asked for so many.
+// await waits until Keystone has received this number of validations, awaitLogins until it has
+// received this number of logins.
 func (f *front) await(validations int)  { awaitCount(f.validations, validations) }
 func (f *front) awaitLogins(logins int) { awaitCount(f.logins, logins) }
 

@@ -27,7 +27,7 @@ func TestATokenIsHeldUntilAMinuteBeforeItsEndOrItsRefusal(t *testing.T) {
 		passes  time.Duration
 		failure error
 		stale   string
-		want    string // token; empty: an error
+		want    string // token; empty means an error
 		logins  int
 	}{
 		{"the first use", 0, nil, "", "1", 1},

@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
-// cloud is the lab's Keystone, asked without any of our own code.
+// cloud calls the lab's Keystone without Almanac's code.
 type cloud struct {
 	t     testing.TB
 	url   string // ends in /v3
@@ -35,8 +35,8 @@ func newCloud(t testing.TB) *cloud {
 
 type object = map[string]any
 
-// call sends a request and gives the answer's body and headers; the status must
-// be one of want.
+// call sends a request and returns the body and headers of the answer; its status must be one of
+// want.
 func (c *cloud) call(token, method, path string, body any, want ...int) (object, http.Header) {
 	c.t.Helper()
 	var text []byte
@@ -83,7 +83,7 @@ func inProject(name string) object {
 	return object{"project": object{"name": name, "domain": object{"id": "default"}}}
 }
 
-// login gives a token; scope may be nil.
+// login returns a token; scope may be nil.
 func (c *cloud) login(identity, scope object) string {
 	c.t.Helper()
 	token, _ := c.loginUntil(identity, scope)
@@ -130,7 +130,7 @@ type account struct {
 
 func (a account) identity() object { return byPassword(a.name, a.password) }
 
-// account makes a user with roles in a new project.
+// account creates a user with roles in a new project.
 func (c *cloud) account(roles ...string) account {
 	c.t.Helper()
 	name := "t-" + strings.ToLower(rand.Text())
@@ -158,13 +158,13 @@ func (c *cloud) role(name string) string {
 	return c.create("role", object{"name": name})
 }
 
-// token gives a token of the account for its project.
+// token returns a token of the account for its project.
 func (c *cloud) token(a account) string {
 	c.t.Helper()
 	return c.login(a.identity(), inProject(a.projectName))
 }
 
-// applicationCredential gives a token by way of a new application credential.
+// applicationCredential creates an application credential and returns a token of it.
 func (c *cloud) applicationCredential(a account, attributes object) string {
 	c.t.Helper()
 	attributes["name"] = rand.Text()
@@ -175,7 +175,7 @@ func (c *cloud) applicationCredential(a account, attributes object) string {
 		"id": made["id"], "secret": made["secret"]}}, nil)
 }
 
-// clock is a time that a test moves.
+// clock is a clock that the test moves.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -193,7 +193,7 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// logbook is a log that a test reads.
+// logbook is a log that the test reads.
 type logbook struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -245,7 +245,7 @@ func newScene(t *testing.T, change func(o *keystone.Options)) *scene {
 	return s
 }
 
-// validate asks about a token that comes without a service token.
+// validate validates a token without a service token.
 func (s *scene) validate(token string) (keystone.Token, error) {
 	return s.Validate(s.t.Context(), token, "")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// lab gives the address of Keystone and its admin.
+// lab returns the address of Keystone and its admin.
 func lab(t testing.TB) (address, user, password string) {
 	t.Helper()
 	return labtest.Keystone(t).AuthURL, labtest.Admin.Name, labtest.Admin.Password

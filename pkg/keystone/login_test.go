@@ -20,7 +20,7 @@ import (
 
 type variables map[string]string
 
-// with gives the variables and more; an empty value takes one away.
+// with returns the variables, overridden by more; an empty value means unset.
 func (v variables) with(more variables) variables {
 	all := maps.Clone(v)
 	maps.Copy(all, more)
@@ -29,14 +29,14 @@ func (v variables) with(more variables) variables {
 
 func (v variables) get(name string) string { return v[name] }
 
-// openrc gives what an openrc file of the account sets.
+// openrc returns the variables of an openrc file of the account.
 func (s *scene) openrc(a account) variables {
 	return variables{
 		"OS_AUTH_URL": s.front.URL + "/v3", "OS_USERNAME": a.name, "OS_PASSWORD": a.password, "OS_PROJECT_NAME": a.projectName,
 	}
 }
 
-// stay gives the login of the user that the variables name.
+// stay returns a login of the user that the variables name.
 func (s *scene) stay(v variables) *keystone.Login {
 	s.t.Helper()
 	user, found, err := keystone.FindUser(v.get, keystone.Choice{})
@@ -69,7 +69,7 @@ func (s *scene) scopeOf(l *keystone.Login) scope {
 	return scope{t.UserID, t.ProjectID, t.DomainID, t.System}
 }
 
-// credential makes an application credential and gives its id and its secret.
+// credential creates an application credential and returns its id and secret.
 func (s *scene) credential(a account, name string) (id, secret string) {
 	body, _ := s.call(s.token(a), http.MethodPost, "/users/"+a.id+"/application_credentials",
 		object{"application_credential": object{"name": name}}, http.StatusCreated)
@@ -165,11 +165,11 @@ func TestARefusedUserIsToldWhereAndWhoWithoutTheSecret(t *testing.T) {
 		}
 		for _, want := range []string{s.front.URL, tc.wantWho, "the OS_* variables"} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: the message does not say %q: %v", name, want, err)
+				t.Errorf("%s: the message does not contain %q: %v", name, want, err)
 			}
 		}
 		if strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), a.password) {
-			t.Errorf("%s: the message tells a secret: %v", name, err)
+			t.Errorf("%s: the message reveals a secret: %v", name, err)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestATokenIsUsedUntilShortlyBeforeItsEnd(t *testing.T) {
 	if again := take(); again != first || s.front.logins() != 1 {
 		t.Errorf("%d logins; the same token: %v", s.front.logins(), again == first)
 	}
-	s.clock.advance(24*time.Hour - 30*time.Second) // the lab's tokens are good for a day
+	s.clock.advance(24*time.Hour - 30*time.Second) // the lab's tokens are valid for a day
 	if take(); s.front.logins() != 2 {
 		t.Errorf("%d logins after the end", s.front.logins())
 	}

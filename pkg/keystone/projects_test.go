@@ -49,7 +49,7 @@ func TestWhoMayNotAskForAProjectDoesNotTakeItForGone(t *testing.T) {
 		t.Errorf("it exists: %v, %v; want a failure", is, err)
 	}
 	if is, err := projects.Exists(t.Context(), "0123456789abcdef0123456789abcdef"); err == nil {
-		t.Errorf("one that there is not exists: %v, %v; want a failure, since nobody can tell", is, err)
+		t.Errorf("a project that does not exist: %v, %v; want a failure, because Keystone cannot tell", is, err)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// office registers a service of the test's own and keeps what is reported.
+// office registers a service of the test's own and keeps the reported steps.
 type office struct {
 	*cloud
 	admin keystone.Connection
@@ -42,7 +42,7 @@ func newOffice(t *testing.T) *office {
 		},
 	}
 	t.Cleanup(func() {
-		// A test's context has ended by the time of its clean-up.
+		// The context of the test has ended.
 		c.context = context.Background()
 		for _, s := range o.services() {
 			c.call(c.admin, http.MethodDelete, "/services/"+s, nil, http.StatusNoContent)
@@ -51,7 +51,7 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-// register registers and gives what was reported, without warnings of others' services.
+// register registers and returns the reported steps, without warnings about other services.
 func (o *office) register() []keystone.Step {
 	o.t.Helper()
 	o.steps = nil
@@ -79,7 +79,8 @@ func (o *office) services() []string {
 	return ids
 }
 
-// state is what Keystone has: the endpoints of each of our services, and the roles of our user.
+// state returns what Keystone has: the endpoints of each of our services, and the roles of our
+// user.
 func (o *office) state() []string {
 	o.t.Helper()
 	var lines []string
@@ -188,7 +189,7 @@ func TestADryRunSaysWhatItWouldDoAndDoesNothing(t *testing.T) {
 	}
 	o.DryRun = false
 	if diff := cmp.Diff(before, o.register()); diff != "" {
-		t.Errorf("the dry run said otherwise (-dry +done):\n%s", diff)
+		t.Errorf("the dry run reported other steps (-dry +done):\n%s", diff)
 	}
 	o.DryRun, o.URLs["admin"] = true, "http://new/v1"
 	if steps := o.register(); outcomes(steps, keystone.Changed) != 1 {

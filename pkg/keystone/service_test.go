@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// newSession gives a session of the scene's service user, behind the front.
+// newSession returns a session of the scene's service user, through the front.
 func (s *scene) newSession() *keystone.Session {
 	s.t.Helper()
 	session, err := keystone.NewSession(s.options.Connection, s.clock.now, slog.New(slog.NewTextHandler(s.log, nil)))
@@ -96,11 +96,11 @@ func TestAServiceIsFoundByRegionAndByTheBestInterface(t *testing.T) {
 		return session.Endpoint(t.Context(), kind, region, interfaces)
 	}
 	if _, err := ask("", "internal"); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "there is no service "+kind) {
-		t.Errorf("before it is registered: %v", err)
+		t.Errorf("before the service is registered: %v", err)
 	}
 	service := s.create("service", object{"type": kind, "name": kind})
 	t.Cleanup(func() {
-		s.context = context.Background() // the test's has ended by then
+		s.context = context.Background() // the context of the test has ended
 		s.call(s.admin, http.MethodDelete, "/services/"+service, nil, http.StatusNoContent)
 	})
 	add := func(region, face, address string) {
@@ -108,7 +108,7 @@ func TestAServiceIsFoundByRegionAndByTheBestInterface(t *testing.T) {
 	}
 	add("RegionOne", "public", "http://one/")
 	if got, err := ask("", "internal", "public"); err != nil || got != "http://one/" {
-		t.Errorf("as soon as it is registered: %q, %v", got, err)
+		t.Errorf("as soon as the service is registered: %q, %v", got, err)
 	}
 	if _, err := ask("RegionOne", "internal", "admin"); err == nil || !strings.Contains(err.Error(), "with interface internal or admin; there is public in RegionOne") {
 		t.Errorf("another interface: %v", err)

@@ -13,8 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 )
 
-// TestTheTrustOfAnOwnerWhoIsDisabledIsRefusedAndCanBeEnded at a server that answers as
-// Keystone does: the lab's owners are needed by others.
+// The test uses a server that answers like Keystone: other tests need the lab's owners.
 func TestTheTrustOfAnOwnerWhoIsDisabledIsRefusedAndCanBeEnded(t *testing.T) {
 	ended := ""
 	var server *httptest.Server

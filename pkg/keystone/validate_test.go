@@ -104,7 +104,7 @@ func TestAServiceTokenMustComeFromAService(t *testing.T) {
 	for name, c := range map[string]struct {
 		by      *keystone.Validator
 		service string
-		want    []string // the service's roles; nil: refused
+		want    []string // the roles of the service; nil means refused
 	}{
 		"a service":                 {s.Validator, service, []string{"service"}},
 		"a member":                  {s.Validator, member, nil},
@@ -116,7 +116,7 @@ func TestAServiceTokenMustComeFromAService(t *testing.T) {
 			got, err := c.by.Validate(t.Context(), user, c.service)
 			if c.want == nil {
 				if !fault.Is(err, fault.Unauthorized) || !strings.Contains(err.Error(), "X-Service-Token") {
-					t.Errorf("got %v, want to be told that the service token is at fault", err)
+					t.Errorf("got %v, want an error about the service token", err)
 				}
 				return
 			}

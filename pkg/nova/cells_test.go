@@ -10,11 +10,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova"
 )
 
-// cell answers as a Nova with one cell, whose database is away or not with each list
-// that is asked for, and stays as it is with the last one. While it is away, Nova knows
-// the names of its hosts, and tells its servers as unknown to who asks for nothing but
-// all_tenants; for others they are left out
-// (nova/api/openstack/compute/servers.py, _is_cell_down_supported).
+// cell answers as a Nova with one cell. For each list request, away states whether the database
+// of the cell is away; the last state stays. While the database is away, Nova knows
+// the names of the cell's hosts. It shows the servers with status UNKNOWN if the query has no
+// parameter except all_tenants, and omits them otherwise (nova/api/openstack/compute/servers.py,
+// _is_cell_down_supported).
 func cell(away ...bool) func(r *http.Request) string {
 	return func(r *http.Request) string {
 		gone := away[0]

@@ -21,7 +21,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// changer changes the lab's Nova as Almanac, and looks and acts behind its back.
+// changer changes the lab's Nova as Almanac, and checks and acts without Almanac's code.
 type changer struct {
 	t      *testing.T
 	client *nova.Client
@@ -82,7 +82,7 @@ func TestAnAggregateIsChangedOnceAndForAll(t *testing.T) {
 	a := c.aggregate(map[string]string{"one": "1", "theirs": "x"})
 	again, err := c.client.CreateAggregate(ctx, a.Name, map[string]string{"one": "1"})
 	if err != nil || again.ID != a.ID {
-		t.Errorf("created again it is %d (%v), want %d", again.ID, err, a.ID)
+		t.Errorf("created again: got id %d (%v), want %d", again.ID, err, a.ID)
 	}
 	for range 2 {
 		c.must(c.client.SetMetadata(ctx, a, map[string]string{"two": "2"}, []string{"one"}))
@@ -91,7 +91,7 @@ func TestAnAggregateIsChangedOnceAndForAll(t *testing.T) {
 	is, err := c.client.AggregateNamed(ctx, a.Name)
 	c.must(err)
 	if len(is.Metadata) != 2 || is.Metadata["two"] != "2" || is.Metadata["theirs"] != "x" || is.Zone != "" || !slices.Equal(is.Hosts, []string{c.host}) {
-		t.Errorf("it is %+v", is)
+		t.Errorf("the aggregate is %+v", is)
 	}
 	if err := c.client.DeleteAggregate(ctx, a); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "still has hosts") {
 		t.Errorf("deleted with a host in it: %v", err)
@@ -172,7 +172,7 @@ func TestAFlavorIsChangedOnceAndForAll(t *testing.T) {
 	}
 	c.rest.Must("GET", "compute", "/flavors/"+f.ID, nil, &is)
 	if got := is.Flavor; got.VCPUs != 1 || got.RAM != 64 || got.Disk != 1 || got.Public || len(got.ExtraSpecs) != 3 || got.ExtraSpecs[inventory.ReservationMark] != f.ID {
-		t.Errorf("it is %+v", got)
+		t.Errorf("the flavor is %+v", got)
 	}
 	sees := func() bool { return demo.Do("GET", "compute", "/flavors/"+f.ID, nil, nil) == http.StatusOK }
 	if sees() {

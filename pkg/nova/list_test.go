@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// anyone needs no login.
+// anyone requires no login.
 type anyone struct{}
 
 func (anyone) Token(context.Context, string) (string, error) { return "token", nil }
@@ -27,8 +27,8 @@ func (anyone) Endpoint(context.Context, string, string, []string) (string, error
 	return "", fault.New(fault.Unavailable, "there is no catalog")
 }
 
-// reader gives a client of a Nova that answers as answer does, and what it is asked:
-// microversion and path with the query.
+// reader returns a client of a Nova that answers by answer, and the requests so far: microversion
+// and path with the query.
 func reader(t *testing.T, answer func(r *http.Request) string) (*nova.Client, *[]string) {
 	t.Helper()
 	asked := &[]string{}
@@ -54,7 +54,7 @@ func always(text string) func(*http.Request) string {
 	return func(*http.Request) string { return text }
 }
 
-// inCells is always for lists of servers, of a Nova whose cells all answer.
+// inCells always answers lists of servers with text, for a Nova whose cells are all up.
 func inCells(text string) func(*http.Request) string {
 	return func(r *http.Request) string {
 		if strings.HasSuffix(r.URL.Path, "/os-services") {
@@ -180,7 +180,7 @@ func TestAnInstanceTakesWhatItsFlavorAsksPlacementFor(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if got[0].Hints != nil {
-				t.Errorf("hints %v, of which nothing is known", got[0].Hints)
+				t.Errorf("hints %v, want none, because none are known", got[0].Hints)
 			}
 		})
 	}

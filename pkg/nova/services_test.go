@@ -14,20 +14,20 @@ func TestAHostIsClosedForAReasonAndOpenedAgain(t *testing.T) {
 	before, err := c.client.ServiceOf(ctx, c.host)
 	c.must(err)
 	if before.Host != c.host || before.Disabled || !before.Up {
-		t.Fatalf("it is %+v", before)
+		t.Fatalf("the service is %+v", before)
 	}
 	t.Cleanup(func() { c.must(c.client.EnableService(context.Background(), before.ID)) })
 	for _, reason := range []string{"one", "another"} {
 		c.must(c.client.DisableService(ctx, before.ID, reason))
 		if is, err := c.client.ServiceOf(ctx, c.host); err != nil || !is.Disabled || is.Reason != reason {
-			t.Errorf("disabled for %q it is %+v, %v", reason, is, err)
+			t.Errorf("disabled for %q: got %+v, %v", reason, is, err)
 		}
 	}
 	c.must(c.client.EnableService(ctx, before.ID))
 	is, err := c.client.ServiceOf(ctx, c.host)
 	before.Reported = is.Reported
 	if err != nil || is != before {
-		t.Errorf("enabled it is %+v, %v; want %+v", is, err, before)
+		t.Errorf("enabled: got %+v, %v; want %+v", is, err, before)
 	}
 }
 

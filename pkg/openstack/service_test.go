@@ -158,7 +158,7 @@ func TestWhatFailsIsAFaultThatNamesTheService(t *testing.T) {
 				t.Errorf("got %.300v", err)
 			}
 			if strings.Contains(err.Error(), "secret") || len(err.Error()) > 1000 {
-				t.Errorf("it tells too much: %.1500v", err)
+				t.Errorf("the error reveals too much: %.1500v", err)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestAServiceThatHangsIsWaitedForOnlySoLong(t *testing.T) {
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	var s *stand
 	var err error
-	// A busy machine may need longer than that to ask.
+	// A busy machine may need longer to send the request.
 	for limit := 100 * time.Millisecond; (s == nil || s.asked.Load() == 0) && limit < time.Minute; limit *= 4 {
 		s = newStand(t, func(o *openstack.Options) { o.Timeout = limit }, hang)
 		err = s.get(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
-// session gives the tokens secret-1, secret-2, …, each until it is stale.
+// session returns the tokens secret-1, secret-2, …, each until it is stale.
 type session struct {
 	mu     sync.Mutex
 	logins int
@@ -38,11 +38,11 @@ func (s *session) Endpoint(context.Context, string, string, []string) (string, e
 	return "", fault.New(fault.Unavailable, "there is no service compute in the catalog")
 }
 
-// stand is a server in the place of a service, whose answers a test writes.
+// stand is a server in the place of a service; the test writes its answers.
 type stand struct {
 	*openstack.Service
 	session *session
-	asked   atomic.Int64 // other than for the versions
+	asked   atomic.Int64 // except for the versions
 	waits   []time.Duration
 	document,
 	path string

@@ -11,11 +11,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// recorder is a Transport that keeps what is published and subscribed, and
-// delivers what a test wants.
+// recorder is a Transport that keeps what is published and subscribed, and delivers what the test
+// sends.
 type recorder struct {
 	published []oslo.Message
-	sent      func() // after each message; nil: nothing
+	sent      func() // unless nil, runs after each message
 	queues    []oslo.Queue
 	deliver   func(oslo.Delivery)
 	done      chan struct{}
@@ -46,7 +46,7 @@ func fixedID() string { return "01234567-89ab-cdef-0123-456789abcdef" }
 
 const hexID = "0123456789abcdef0123456789abcdef"
 
-// inner gives the message inside a body's envelope.
+// inner returns the message inside the envelope of a body.
 func inner(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var outer map[string]string
@@ -63,7 +63,7 @@ func inner(t *testing.T, body []byte) map[string]any {
 	return message
 }
 
-// The names and arguments are those that Nova's services declare.
+// The names and arguments are those of Nova's services.
 func TestQueuesAreDeclaredAsOsloDeclaresThem(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options oslo.QueueOptions
@@ -116,7 +116,7 @@ func TestQueuesAreDeclaredAsOsloDeclaresThem(t *testing.T) {
 	}
 }
 
-// TestTheQueuesOfAListenerThatHasDiedAreBounded: the publishers go on to fill them.
+// Publishers continue to fill the queues of a dead listener.
 func TestTheQueuesOfAListenerThatHasDiedAreBounded(t *testing.T) {
 	for name, row := range map[string]struct {
 		options oslo.QueueOptions
@@ -168,7 +168,7 @@ func quorumQueue(name string) oslo.Queue {
 	}
 }
 
-// The caller has given up by then, and what is done for it nobody hears of.
+// The caller has stopped waiting by then, and nothing would read the result.
 func TestARequestThatNobodyTakesDoesNotOutliveItsCaller(t *testing.T) {
 	r := &recorder{}
 	client := oslo.NewClient(r, oslo.ClientOptions{Monitor: time.Millisecond, NewID: fixedID, Now: time.Now})
@@ -178,7 +178,7 @@ func TestARequestThatNobodyTakesDoesNotOutliveItsCaller(t *testing.T) {
 		t.Error("it was answered")
 	}
 	if got := r.published[0].Expiration; got > time.Millisecond {
-		t.Errorf("given up after 1 ms, and the message lives for %v", got)
+		t.Errorf("the caller waits 1 ms, and the message lives for %v", got)
 	}
 }
 

@@ -23,7 +23,7 @@ func options(json bool) oslolog.Options {
 	return oslolog.Options{Name: "almanac", Level: slog.LevelDebug, PID: 26898, Host: "control1", JSON: json}
 }
 
-// written gives what one record, made at no known place, leaves behind.
+// written returns the output for one record without a source position.
 func written(t *testing.T, o oslolog.Options, level slog.Level, with func(slog.Handler) slog.Handler, message string, args ...any) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -161,7 +161,7 @@ func TestTheLevelMayChangeAtAnyTime(t *testing.T) {
 func TestJSONHasTheFieldsOfOslosFormatter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []any
-		want map[string]any // beside the fields that every line has
+		want map[string]any // in addition to the fields of every line
 	}{
 		"outside of a request": {nil, map[string]any{"name": "almanac", "context": map[string]any{}, "extra": map[string]any{}}},
 		"within a request": {
@@ -192,7 +192,7 @@ func TestJSONHasTheFieldsOfOslosFormatter(t *testing.T) {
 	}
 }
 
-// flat gives an object of the log as slogtest knows it.
+// flat returns an object of the log in the form of slogtest.
 func flat(t *testing.T, line []byte) map[string]any {
 	t.Helper()
 	var object map[string]any

@@ -11,7 +11,7 @@ import (
 
 func TestSecretsAreHiddenByTheTextAroundThem(t *testing.T) {
 	for text, want := range map[string]string{
-		// What oslo.utils' mask_password hides.
+		// oslo.utils' mask_password hides these.
 		`'adminPass' : 'aaaaa'`:               `'adminPass' : '***'`,
 		`"password" : "aaaaa"`:                `"password" : "***"`,
 		`'original_password' : 'aaaaa'`:       `'original_password' : '***'`,
@@ -31,7 +31,7 @@ func TestSecretsAreHiddenByTheTextAroundThem(t *testing.T) {
 		"password=\"aaaaa\\":               `password="***`,
 		`password=aa"aaa`:                  `password=***`,
 		`db?user=me&password=aaaaa&ssl=on`: `db?user=me&password=***`,
-		// As Go prints structs, maps and headers.
+		// Structs, maps and headers as Go prints them.
 		`{Username:me Password:aaaaa Domain:d}`:                 `{Username:me Password:*** Domain:d}`,
 		`map[X-Auth-Token:[aaaaa] Host:[h]]`:                    `map[X-Auth-Token:*** Host:[h]]`,
 		`X-Auth-Token: aaaaa`:                                   `X-Auth-Token: ***`,

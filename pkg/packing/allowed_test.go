@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/packing"
 )
 
-// best is the largest smallest yield within the budget, found by trying everything; -1
-// where nothing is possible.
+// best returns the largest smallest yield within the budget, by exhaustive search; -1 if there is
+// no placement.
 func best(p *packing.Problem) float64 {
 	at := make(packing.Placement, len(p.Jobs))
 	found := -1.0

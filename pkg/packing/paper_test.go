@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sequential gives jobs of one task each.
+// sequential returns jobs of one task each.
 func sequential(hosts int, cpu, memory []float64) *Problem {
 	p := &Problem{Hosts: Identical(hosts)}
 	for i := range cpu {
@@ -22,7 +22,7 @@ func sequential(hosts int, cpu, memory []float64) *Problem {
 
 func all(value float64, n int) []float64 { return slices.Repeat([]float64{value}, n) }
 
-// hosts gives the host of each job's only task.
+// hosts returns the host of each job's only task.
 func (at Placement) hosts() []int { return flat(at) }
 
 func near(t *testing.T, what string, got, want float64) {
@@ -51,12 +51,12 @@ func place(t *testing.T, p *Problem, name string) Placement {
 	return at
 }
 
-// deterministic are the algorithms without chance.
+// deterministic returns the algorithms that use no random numbers.
 func deterministic() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool { return name == "rrnd" || name == "rrnz" })
 }
 
-func TestThreeTasksOnTwoHosts(t *testing.T) { // A002-1
+func TestThreeTasksOnTwoHosts(t *testing.T) { // check A002-1
 	p := sequential(2, all(.6, 3), all(.1, 3))
 	near(t, "the bound", p.Bound(), 1)
 	for _, name := range []string{"exact", "mcb8", "gr", "adapt"} {
@@ -76,7 +76,7 @@ func TestThreeTasksOnTwoHosts(t *testing.T) { // A002-1
 	near(t, "the second", sorted[1], .8333333)
 }
 
-func TestTheSecondPhaseServesTheSmallestNeedsFirst(t *testing.T) { // A002-2
+func TestTheSecondPhaseServesTheSmallestNeedsFirst(t *testing.T) { // check A002-2
 	p := sequential(1, []float64{.2, .4, .9}, all(0, 3))
 	got := p.Raise(Placement{{0}, {0}, {0}}, .5)
 	for i, want := range []float64{1, .875, .5} {
@@ -84,7 +84,7 @@ func TestTheSecondPhaseServesTheSmallestNeedsFirst(t *testing.T) { // A002-2
 	}
 }
 
-func TestSixJobsOnThreeHosts(t *testing.T) { // A002-3
+func TestSixJobsOnThreeHosts(t *testing.T) { // check A002-3
 	p := sequential(3, []float64{.8, .7, .6, .5, .4, .3}, []float64{.5, .2, .6, .3, .7, .4})
 	near(t, "the bound", p.Bound(), .9090909)
 	near(t, "exact", p.MinYield(place(t, p, "exact")), .9090909)
@@ -106,7 +106,7 @@ func TestSixJobsOnThreeHosts(t *testing.T) { // A002-3
 	}
 	for _, m := range []MCB{MCBs[0], MCBs[3]} {
 		if _, err := m.Place(t.Context(), p); !isInfeasible(err) {
-			t.Errorf("%s gives %v, want that it finds nothing", m.Name, err)
+			t.Errorf("%s: got %v, want no placement", m.Name, err)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func isInfeasible(err error) bool {
 	return is
 }
 
-func TestMemoryThatFitsInSumOnlyIsNoPlacement(t *testing.T) { // A002-4
+func TestMemoryThatFitsInSumOnlyIsNoPlacement(t *testing.T) { // check A002-4
 	for _, memory := range [][]float64{{.6, .6, .6, .1}, {.9, .9, .9}} {
 		p := sequential(2, all(.5, len(memory)), memory)
 		near(t, "the bound", p.Bound(), 1)
@@ -126,13 +126,13 @@ func TestMemoryThatFitsInSumOnlyIsNoPlacement(t *testing.T) { // A002-4
 				t.Fatal(err)
 			}
 			if at, err := algorithm(t.Context(), p); !isInfeasible(err) {
-				t.Errorf("%s gives %v, %v for memory %v", name, at, err, memory)
+				t.Errorf("%s: got %v, %v for memory %v", name, at, err, memory)
 			}
 		}
 	}
 }
 
-func TestTwoLargeAndTwoSmallJobs(t *testing.T) { // A002-5
+func TestTwoLargeAndTwoSmallJobs(t *testing.T) { // check A002-5
 	p := sequential(2, []float64{1, 1, .5, .5}, all(.5, 4))
 	near(t, "the bound", p.Bound(), .6666667)
 	for _, name := range deterministic() {
@@ -143,20 +143,20 @@ func TestTwoLargeAndTwoSmallJobs(t *testing.T) { // A002-5
 	}
 }
 
-func TestThreePartition(t *testing.T) { // A002-6
+func TestThreePartition(t *testing.T) { // check A002-6
 	p := sequential(3, []float64{.26, .27, .47, .30, .31, .39, .33, .33, .34}, all(0, 9))
 	near(t, "exact", p.MinYield(place(t, p, "exact")), 1)
 	for _, name := range deterministic() {
 		if got := p.MinYield(place(t, p, name)); got > 1 {
-			t.Errorf("%s gives %v", name, got)
+			t.Errorf("%s: got %v", name, got)
 		}
 	}
 	if got := p.MinYield(place(t, p, "mcb8")); got < .89 || got > .9 {
-		t.Errorf("mcb8 gives %v, want about 0.893", got)
+		t.Errorf("mcb8: got %v, want about 0.893", got)
 	}
 }
 
-func TestAMoveTakesItsBudget(t *testing.T) { // A002-7
+func TestAMoveTakesItsBudget(t *testing.T) { // check A002-7
 	p := sequential(2, []float64{.9, .9}, []float64{.4, .3})
 	p.Current = Placement{{0}, {0}}
 	for _, name := range []string{"exact", "adapt"} {
@@ -176,7 +176,7 @@ func TestAMoveTakesItsBudget(t *testing.T) { // A002-7
 	}
 }
 
-func TestTheTasksOfAJobGetTheSame(t *testing.T) { // A002-8
+func TestTheTasksOfAJobGetTheSame(t *testing.T) { // check A002-8
 	p := &Problem{Hosts: Identical(3), Jobs: []Job{
 		{ID: "A", CPU: .6, Tasks: 2}, {ID: "B", CPU: .7, Tasks: 1}, {ID: "C", CPU: .7, Tasks: 1}, {ID: "D", CPU: 1, Tasks: 1}, {ID: "E", CPU: 1, Tasks: 1},
 	}}

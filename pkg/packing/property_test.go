@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawProblem draws at most 3 hosts and 6 tasks. Needs have two digits, so that some are
-// equal, hosts are filled to the last, and sums of them are not exact.
+// drawProblem draws at most 3 hosts and 6 tasks. Needs have two digits, so that some are equal,
+// some hosts are completely full, and sums are not exact.
 func drawProblem(t *rapid.T) *Problem {
 	p := &Problem{}
 	alike := rapid.Bool().Draw(t, "identical hosts")
@@ -36,7 +36,7 @@ func drawProblem(t *rapid.T) *Problem {
 	return p
 }
 
-// drawChange draws where the tasks are now, and what may be done about it.
+// drawChange draws the current hosts of the tasks and the allowed changes.
 func drawChange(t *rapid.T, p *Problem) {
 	host := rapid.IntRange(0, len(p.Hosts)-1)
 	p.Current = make(Placement, len(p.Jobs))
@@ -55,7 +55,7 @@ func drawChange(t *rapid.T, p *Problem) {
 	}
 }
 
-// violation says which bound a placement does not keep, by itself.
+// violation returns the bound that a placement violates, computed independently.
 func violation(p *Problem, at Placement) string {
 	memory, moved := make([]float64, len(p.Hosts)), 0.0
 	for i, hosts := range at {
@@ -92,7 +92,7 @@ func violation(p *Problem, at Placement) string {
 	return ""
 }
 
-// oracle is the largest smallest yield of a placement, by the formula.
+// oracle returns the largest smallest yield of a placement, by the formula.
 func oracle(p *Problem, at Placement) float64 {
 	yield := 1.0
 	for h, host := range p.Hosts {
@@ -111,7 +111,7 @@ func oracle(p *Problem, at Placement) float64 {
 	return yield
 }
 
-// best is the largest smallest yield of all placements; -1 is that there is none.
+// best returns the largest smallest yield of all placements; -1 if there is none.
 func best(p *Problem) float64 {
 	at := make(Placement, len(p.Jobs))
 	for i, j := range p.Jobs {
@@ -184,11 +184,11 @@ func TestNoHeuristicIsBetterThanExactOrBreaksABound(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if broken := violation(p, at); broken != "" || !p.Fits(at) {
-				t.Fatalf("%s gives %v: %s", name, at, broken)
+				t.Fatalf("%s: got %v: %s", name, at, broken)
 			}
 			got := p.MinYield(at)
 			if !close(got, oracle(p, at)) || got > largest+1e-6 || got > p.Bound()+1e-9 {
-				t.Fatalf("%s gives %v with %v; the oracle says %v, the best is %v, the bound %v", name, at, got, oracle(p, at), largest, p.Bound())
+				t.Fatalf("%s: got %v with %v; the oracle has %v, the best is %v, the bound %v", name, at, got, oracle(p, at), largest, p.Bound())
 			}
 		}
 	})
@@ -222,7 +222,7 @@ func TestSharesAreWithinTheHostsAndNobodyHasLessThanTheSmallestYield(t *testing.
 				}
 			}
 			if given > host.CPU+1e-8 {
-				t.Fatalf("host %d gives %v", h, given)
+				t.Fatalf("host %d provides %v", h, given)
 			}
 		}
 		for i, y := range o.Yields {
@@ -282,7 +282,7 @@ func TestHostsTwiceAsLargeHoldWhatIsTwiceAsLarge(t *testing.T) {
 	})
 }
 
-// crowd is 4 hosts for 14 tasks, too many to be spread evenly.
+// crowd returns a problem of 4 hosts and 14 tasks, too many for an even spread.
 func crowd() *Problem {
 	var cpu, memory []float64
 	for i := range 14 {
@@ -311,11 +311,11 @@ func TestASearchThatIsEndedGivesTheBestSoFarAndSaysSo(t *testing.T) {
 	tight.Hosts = tight.Hosts[:5]
 	_, err = Exact{Work: 10}.Place(t.Context(), tight)
 	if infeasible, is := errors.AsType[*Infeasible](err); is && infeasible.Proven {
-		t.Errorf("after 10 hosts it is sure: %v", err)
+		t.Errorf("after 10 hosts the result is proven: %v", err)
 	}
 }
 
-// large is a problem that no search comes to the end of.
+// large returns a problem that no search completes.
 func large() *Problem {
 	p := sequential(64, all(0, 500), all(0, 500))
 	for i := range p.Jobs {
@@ -339,7 +339,7 @@ func TestTheWorkOfASearchIsTheHostsThatItLooksAt(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if looks -= seed; looks < most/2 || looks > most+len(p.Hosts) {
-		t.Errorf("it looked at %d hosts; want %d", looks, most)
+		t.Errorf("the search looked at %d hosts; want %d", looks, most)
 	}
 }
 
@@ -362,7 +362,7 @@ func TestMCBSolvesWhatHasLessYieldThanItsSearchTries(t *testing.T) {
 	}
 }
 
-func TestHostsAreFilledToTheLast(t *testing.T) { // E002-10: ten times 0.1 is not 1
+func TestHostsAreFilledToTheLast(t *testing.T) { // check E002-10: ten times 0.1 is not 1
 	p := sequential(3, all(.1, 30), all(.1, 30))
 	for _, name := range deterministic() {
 		near(t, name, p.MinYield(place(t, p, name)), 1)
@@ -378,7 +378,7 @@ func TestThousandsOnAHostHaveALittleEach(t *testing.T) {
 	}
 }
 
-func TestAJobThatNeedsNoCPUHasAllThatItNeeds(t *testing.T) { // E002-8
+func TestAJobThatNeedsNoCPUHasAllThatItNeeds(t *testing.T) { // check E002-8
 	p := sequential(1, []float64{0, 1, 1}, []float64{.1, 0, 0})
 	for _, name := range deterministic() {
 		at := place(t, p, name)

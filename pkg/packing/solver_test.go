@@ -16,12 +16,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/packing/glpk"
 )
 
-// solver gives GLPK, or skips the test where it is not installed.
+// solver returns GLPK, or skips the test if it is not installed.
 func solver(t *testing.T) packing.Solver {
 	t.Helper()
 	s := glpk.Solver{Limit: 20 * time.Second}
 	if err := s.Find(); err != nil {
-		if os.Getenv("ALMANAC_LAB") != "" { // whose packages have it
+		if os.Getenv("ALMANAC_LAB") != "" { // the lab installs it
 			t.Fatal(err)
 		}
 		t.Skip(err)
@@ -29,7 +29,7 @@ func solver(t *testing.T) packing.Solver {
 	return s
 }
 
-// instance makes up a problem; the memory leaves a third free in the mean.
+// instance draws a problem; on average a third of the memory is free.
 func instance(chance *rand.Rand, hosts, tasks, together int) *packing.Problem {
 	p := &packing.Problem{Hosts: packing.Identical(hosts)}
 	for left := tasks; left > 0; {
@@ -55,7 +55,7 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-func TestTheLargestAverageOfParallelJobsIsALinearProgram(t *testing.T) { // A002-8
+func TestTheLargestAverageOfParallelJobsIsALinearProgram(t *testing.T) { // check A002-8
 	p := &packing.Problem{Hosts: packing.Identical(3), Jobs: []packing.Job{
 		{ID: "A", CPU: .6, Tasks: 2}, {ID: "B", CPU: .7, Tasks: 1}, {ID: "C", CPU: .7, Tasks: 1}, {ID: "D", CPU: 1, Tasks: 1}, {ID: "E", CPU: 1, Tasks: 1},
 	}}
@@ -99,7 +99,7 @@ func TestRaisingIsAsGoodAsTheLinearProgramForJobsOfOneTask(t *testing.T) {
 	}
 }
 
-func TestTheRelaxedProblemReachesTheBound(t *testing.T) { // A002-10
+func TestTheRelaxedProblemReachesTheBound(t *testing.T) { // check A002-10
 	s := solver(t)
 	for seed := range uint64(30) {
 		chance := rand.New(rand.NewPCG(seed, 1))
@@ -115,7 +115,7 @@ func TestTheRelaxedProblemReachesTheBound(t *testing.T) { // A002-10
 	}
 }
 
-func TestRoundingPlacesWithinTheMemoryAndMoreOftenWithNoZeroes(t *testing.T) { // A002-10
+func TestRoundingPlacesWithinTheMemoryAndMoreOftenWithNoZeroes(t *testing.T) { // check A002-10
 	s := solver(t)
 	const instances = 200
 	solved := map[string]int{}
@@ -142,7 +142,7 @@ func TestRoundingPlacesWithinTheMemoryAndMoreOftenWithNoZeroes(t *testing.T) { /
 	}
 }
 
-func TestRoundingWithTheSameSeedIsTheSame(t *testing.T) { // A002-10
+func TestRoundingWithTheSameSeedIsTheSame(t *testing.T) { // check A002-10
 	s := solver(t)
 	p := instance(rand.New(rand.NewPCG(7, 0)), 4, 6, 1)
 	for k := range packing.Roundings(s, nil) {

@@ -40,8 +40,8 @@ func newGround(t *testing.T) *ground {
 	return g
 }
 
-// newClient gives a client with a session of its own; address, where it is not empty,
-// is asked instead of Placement.
+// newClient returns a client with a session of its own, to address, or to Placement if that is
+// empty.
 func newClient(t *testing.T, address string) *placement.Client {
 	t.Helper()
 	u := labtest.Almanac
@@ -60,8 +60,7 @@ func newClient(t *testing.T, address string) *placement.Client {
 	return client
 }
 
-// name gives the name of a trait or class that nobody else has, and that is deleted at
-// the end.
+// name returns a unique name of a trait or class; the test deletes it at its end.
 func (g *ground) name(kind string) string {
 	name := "CUSTOM_TEST_" + strings.ToUpper(strings.ReplaceAll(uuid.NewString(), "-", "_"))
 	g.made = append(g.made, "/"+kind+"/"+name)
@@ -149,7 +148,7 @@ func TestTraitsOfOthersStayOnAProvider(t *testing.T) {
 	before := g.client.Calls()
 	g.must(g.client.ChangeTraits(ctx, g.provider, []string{second}, []string{first}))
 	if calls := g.client.Calls() - before; calls != 1 {
-		t.Errorf("%d calls where nothing is to be done, want 1", calls)
+		t.Errorf("%d calls although nothing changes, want 1", calls)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// units gives what the child has, or nothing where there is none.
+// units returns the child's inventory, or nil if there is no child.
 func (g *ground) units(child string) map[string]int64 {
 	g.t.Helper()
 	id, err := g.client.ProviderNamed(g.t.Context(), child)
@@ -102,7 +102,7 @@ func TestUnitsThatAnInstanceHoldsAreNotTakenAway(t *testing.T) {
 	g.dropChild(child)
 }
 
-// dropChild deletes the child, twice, and sees that it is gone.
+// dropChild deletes the child, twice, and checks that it is gone.
 func (g *ground) dropChild(child string) {
 	g.t.Helper()
 	ctx := g.t.Context()
@@ -112,7 +112,7 @@ func (g *ground) dropChild(child string) {
 		g.must(g.client.DeleteProvider(ctx, id))
 	}
 	if left, err := g.client.ProviderNamed(ctx, child); err != nil || left != "" {
-		g.t.Errorf("the child is there still: %q, %v", left, err)
+		g.t.Errorf("the child still exists: %q, %v", left, err)
 	}
 }
 

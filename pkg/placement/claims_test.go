@@ -19,7 +19,7 @@ import (
 
 const post = "POST /allocations"
 
-// newRoom gives a ground whose provider has so many VCPU.
+// newRoom returns a ground whose provider has this many VCPU.
 func newRoom(t *testing.T, vcpus int) *ground {
 	t.Helper()
 	g := newGround(t)
@@ -34,7 +34,7 @@ func (g *ground) stock(provider string, vcpus int) {
 	}, nil)
 }
 
-// claim is of a new consumer for so many VCPU of the ground's provider.
+// claim returns a claim of a new consumer for this many VCPU of the ground's provider.
 func (g *ground) claim(vcpus int64) placing.Claim {
 	return g.claimOf(uuid.NewString(), nil, g.on(g.provider, vcpus))
 }
@@ -43,13 +43,13 @@ func (g *ground) on(provider string, vcpus int64) placing.Allocations {
 	return placing.Allocations{provider: {"VCPU": vcpus}}
 }
 
-// claimOf is a claim whose consumer has nothing after the test.
+// claimOf returns a claim whose allocation the test deletes at its end.
 func (g *ground) claimOf(consumer string, generation *int64, a placing.Allocations) placing.Claim {
 	g.t.Cleanup(func() { g.rest.Do("DELETE", "placement", "/allocations/"+consumer, nil, nil) })
 	return placing.Claim{Consumer: consumer, ProjectID: "test-project", UserID: "test-user", Generation: generation, Allocations: a}
 }
 
-// has reads what a consumer has.
+// has returns what a consumer has.
 func (g *ground) has(consumer string) placing.Claim {
 	g.t.Helper()
 	has, err := g.client.AllocationsOf(g.t.Context(), consumer)
@@ -88,7 +88,7 @@ func TestClaimsAreAllGrantedOrNone(t *testing.T) {
 	}
 }
 
-// Nova's consumers have no type, which its own claims at 1.36 leave alone.
+// Nova's consumers have no type, and Nova's own claims at 1.36 do not change it.
 func TestClaimsAreWrittenInNovasMicroversion(t *testing.T) {
 	g := newRoom(t, 4)
 	claim := g.claim(1)
@@ -129,7 +129,7 @@ func TestWhyAClaimIsRefusedIsTold(t *testing.T) {
 		switch {
 		case c.want == "taken":
 			if !errors.Is(err, placing.ErrConsumerChanged) || !fault.Is(err, fault.Conflict) {
-				t.Errorf("%s: got %v, want that it is taken", c.name, err)
+				t.Errorf("%s: got %v, want a changed consumer", c.name, err)
 			}
 		case c.want == "invalid":
 			if errors.As(err, &full) || !fault.Is(err, fault.Invalid) {
@@ -173,7 +173,7 @@ func TestAClaimThatOthersOvertakeIsMadeAnewSomeTimes(t *testing.T) {
 	}
 	m.Meddle(post, overtaken)
 	if err := client.Claim(t.Context(), []placing.Claim{g.claim(1)}); !errors.Is(err, placing.ErrConcurrentUpdate) || m.Count(post) != 13 {
-		t.Errorf("got %v after %d attempts, want that it is overtaken after 10 more", err, m.Count(post))
+		t.Errorf("got %v after %d attempts, want a concurrent update after 10 more", err, m.Count(post))
 	}
 }
 
@@ -225,8 +225,7 @@ func TestAReleaseTakesOnlyWhatIsStillTheClaims(t *testing.T) {
 	}
 }
 
-// What was released is free for its consumer again, as when an instance is unshelved
-// once more.
+// A released consumer can claim again, as when an instance is unshelved again.
 func TestAReleasedConsumerIsNewAgain(t *testing.T) {
 	g, ctx := newRoom(t, 4), t.Context()
 	claim := g.claim(1)
@@ -263,7 +262,7 @@ func TestAllocationsThatMakeNoSenseAreNotTaken(t *testing.T) {
 	} {
 		_, err := reader(t, document).AllocationsOf(t.Context(), uuid.NewString())
 		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "is invalid") {
-			t.Errorf("%s: got %v, want that it is invalid", document, err)
+			t.Errorf("%s: got %v, want an error about an invalid answer", document, err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// anyone needs no login.
+// anyone requires no login.
 type anyone struct{}
 
 func (anyone) Token(context.Context, string) (string, error) { return "token", nil }
@@ -24,7 +24,7 @@ func (anyone) Endpoint(context.Context, string, string, []string) (string, error
 	return "", fault.New(fault.Unavailable, "there is no catalog")
 }
 
-// reader gives a client of a Placement that answers everything with text.
+// reader returns a client of a Placement that answers everything with text.
 func reader(t *testing.T, text string) *placement.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,14 +16,14 @@ const (
 	writeTraits = "PUT /resource_providers/{id}/traits"
 )
 
-// behind gives a client and what stands between it and Placement.
+// behind returns a client and the proxy between it and Placement.
 func behind(t *testing.T) (*placement.Client, *labtest.Meddler) {
 	t.Helper()
 	m := labtest.Interpose(t, labtest.Keystone(t).REST(t, labtest.Almanac).Endpoint("placement"))
 	return newClient(t, m.URL), m
 }
 
-// refusal is an answer of Placement's own making.
+// refusal is an answer from Placement itself.
 func refusal(status int, body string) labtest.Wrong {
 	return func(_ *labtest.Meddler, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -71,7 +71,7 @@ func TestAWriteThatPlacementCannotDoNowIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// The traits of others would be lost where what was read were taken for none.
+// If the client read such an answer as no traits, it would remove the traits of others.
 func TestNothingIsWrittenAfterAnAnswerThatMakesNoSense(t *testing.T) {
 	g := newGround(t)
 	g.must(g.client.ChangeTraits(t.Context(), g.provider, []string{"COMPUTE_NODE"}, nil))

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// written gives the path of a file with text.
+// written returns the path of a file with text.
 func written(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -60,7 +60,7 @@ func TestWhatIsWrongWithAPolicyIsSaidAsItIsLoaded(t *testing.T) {
 			path := written(t, "policy.yaml", c.text)
 			_, err := policy.Load(policy.Options{File: path})
 			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
-				t.Errorf("got %v\nwant a fault that names the file and says: %s", err, c.want)
+				t.Errorf("got %v\nwant a fault that contains the file and: %s", err, c.want)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestTheSampleChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := policy.Load(policy.Options{File: written(t, "policy.yaml", sample.String())}); err != nil {
-		t.Errorf("as it is: %v", err)
+		t.Errorf("the unchanged sample: %v", err)
 	}
 	active := strings.ReplaceAll(sample.String(), "\n#\"", "\n\"")
 	e, err := policy.Load(policy.Options{File: written(t, "policy.yaml", active)})
@@ -131,7 +131,7 @@ func TestTheSampleChangesNothing(t *testing.T) {
 	for _, r := range policy.Defaults() {
 		step := e.Explain(r.Name, policy.Credentials{}, nil)[0]
 		if step.Check != r.Check || step.Source == "" {
-			t.Errorf("%s: the sample says %q, the default is %q", r.Name, step.Check, r.Check)
+			t.Errorf("%s: the sample has %q, the default is %q", r.Name, step.Check, r.Check)
 		}
 	}
 }

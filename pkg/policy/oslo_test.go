@@ -15,17 +15,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// question is what both are asked.
+// question is a question to both implementations.
 type question struct {
 	Rule   string            `json:"rule"`
 	Target map[string]string `json:"target"`
 	Creds  map[string]any    `json:"creds"`
 }
 
-// debianPython is the interpreter that python3-oslo.policy installs for.
+// debianPython is the interpreter that python3-oslo.policy is installed for.
 const debianPython = "/usr/bin/python3"
 
-// oslo gives the answers of the real oslo.policy.
+// oslo returns the answers of the real oslo.policy.
 func oslo(t *testing.T, rules map[string]string, questions []question) []bool {
 	t.Helper()
 	if testing.Short() {
@@ -53,7 +53,7 @@ func oslo(t *testing.T, rules map[string]string, questions []question) []bool {
 	return answers
 }
 
-// checkString draws one in oslo.policy's language; depth bounds how it nests.
+// checkString draws a check string of oslo.policy; depth bounds its nesting.
 func checkString(depth int) *rapid.Generator[string] {
 	single := rapid.SampledFrom([]string{
 		"@", "!", "role:admin", "role:Member", "role:reader", "role:compute:admin", "user_id:u1", "project_id:%(project_id)s",
@@ -73,7 +73,7 @@ func checkString(depth int) *rapid.Generator[string] {
 	}))
 }
 
-// flat draws checks joined without parentheses, where precedence decides.
+// flat draws checks that are joined without parentheses, where precedence decides.
 var flat = rapid.Custom(func(t *rapid.T) string {
 	words := []string{checkString(0).Draw(t, "first")}
 	for range rapid.IntRange(0, 4).Draw(t, "joints") {
@@ -96,7 +96,7 @@ func TestDecisionsAreThoseOfOsloPolicy(t *testing.T) {
 		callers = append(callers, by)
 		questions = append(questions, question{Rule: name, Target: map[string]string{"project_id": fmt.Sprint("p", i%3)}, Creds: creds})
 	}
-	// Names of one's own need a rule that asks for them.
+	// An operator's own rule has an effect only if a rule of Almanac refers to it.
 	file := maps.Clone(rules)
 	file["feed:get"] = "rule:" + strings.Join(names, " or rule:")
 	e := loaded(t, file)
@@ -104,19 +104,19 @@ func TestDecisionsAreThoseOfOsloPolicy(t *testing.T) {
 	for i, want := range oslo(t, rules, questions) {
 		got := e.Check(names[i], callers[i], questions[i].Target) == nil
 		if got != want {
-			t.Errorf("%q for %+v, target %v: got %v, oslo.policy says %v", rules[names[i]], callers[i], questions[i].Target, got, want)
+			t.Errorf("%q for %+v, target %v: got %v, oslo.policy answers %v", rules[names[i]], callers[i], questions[i].Target, got, want)
 		}
 		if want {
 			allowed++
 		}
 	}
 	if allowed < many/10 || allowed > many*9/10 {
-		t.Errorf("%d of %d questions are answered yes; the draw says little", allowed, many)
+		t.Errorf("%d of %d questions are answered yes; the draw shows little", allowed, many)
 	}
 }
 
-// drawnCaller gives the same caller in both spellings. The roles are closed under
-// implication: oslo.policy leaves that to Keystone.
+// drawnCaller returns the same caller in both forms. Its roles include the implied ones:
+// oslo.policy leaves implication to Keystone.
 func drawnCaller(i int) (policy.Credentials, map[string]any) {
 	roles := [][]string{{"ADMIN", "member", "reader"}, {"member", "reader"}, {"reader"}, {"service"}, {"compute:admin"}, nil}[i%6]
 	by := policy.Credentials{UserID: fmt.Sprint("u", i%2), Roles: slices.Clone(roles), IsAdminProject: i%5 != 0}

@@ -28,7 +28,7 @@ func ofSystem(roles ...string) policy.Credentials {
 	return policy.Credentials{UserID: "u", System: true, Roles: roles, IsAdminProject: true}
 }
 
-// The rows are the rules that act on the caller's own project, by what they do.
+// The rules that act on the caller's own project, by their effect.
 var (
 	reading = []string{
 		"reservations:list", "reservations:get", "availability:get", "hosts:list", "hosts:get", "properties:list", "calendar:get", "decisions:get",

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// becomes fails unless an outcome has the progress, and a reason with the words.
+// becomes fails unless an outcome has this progress and a reason with these words.
 func becomes(t *testing.T, got energy.Outcome, want energy.Progress, words string) {
 	t.Helper()
 	if got.Progress != want || !strings.Contains(got.Reason, words) {
@@ -30,7 +30,7 @@ func TestAnOrderThatIsSentTwiceIsCarriedOutOnce(t *testing.T) {
 		becomes(t, give(t, a, o), energy.OrderAccepted, "")
 		synctest.Wait()
 		becomes(t, give(t, a, o), energy.OrderDone, "")
-		m.state = energy.On // somebody has pressed the button
+		m.state = energy.On // as if by its power button
 		becomes(t, give(t, a, o), energy.OrderDone, "")
 		synctest.Wait()
 		if got := m.switched(); got != "[off]" {
@@ -157,7 +157,7 @@ func TestOutcomesOfADriver(t *testing.T) {
 
 func TestAnAgentThatIsStartedAgainKnowsWhatItHasTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
-		before func(m *machine) // the agent is started again
+		before func(m *machine) // before the agent starts again
 		later  time.Duration    // after the agent ended
 		want   energy.Progress
 		reason string
@@ -265,7 +265,7 @@ func TestAMachineThatIsSilentHoldsUpNoOther(t *testing.T) {
 			"silent": {Machine: silent}, "wrong": {Machine: wrong}, "good": {Machine: &machine{state: energy.On}},
 		}})
 		began := time.Now()
-		for range 2 { // the second time it is still being read
+		for range 2 { // the first read of the silent host is still under way
 			got := a.Read(t.Context(), []string{"silent", "wrong", "good", "unknown"})
 			if r := got["good"]; r.State != energy.On || r.Watts != 100 || r.Problem != "" || r.At == 0 {
 				t.Errorf("good: %+v", r)

@@ -14,13 +14,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// buttons is a machine that obeys some presses, after a while.
+// controls is a machine that obeys some commands, after a while.
 type controls struct {
 	state energy.State
-	obeys map[power.Command]time.Duration // others are not heeded
+	obeys map[power.Command]time.Duration // it ignores others
 	fails map[power.Command]error
-	read  func(n int, state energy.State) (power.Reading, error) // the nth answer; nil: the truth
-	next  energy.State                                           // that it obeys to, from at on
+	read  func(n int, state energy.State) (power.Reading, error) // the nth answer; nil means the true state
+	next  energy.State                                           // the state that it reaches at the time at
 	at    time.Time
 	reads int
 	sent  []power.Command
@@ -71,8 +71,8 @@ func TestBringingAMachineToAState(t *testing.T) {
 		to      energy.State
 		how     power.PowerOffMode
 		machine controls
-		sent    string // first and last of several that are the same
-		err     string // empty: it has the state
+		sent    string // with … between the first and the last of equal ones
+		err     string // empty: the machine has the state
 		kind    fault.Kind
 	}{
 		"on, and it is off":                 {energy.Off, energy.On, soft, controls{obeys: all}, "[start]", "", ""},
@@ -109,7 +109,7 @@ func TestBringingAMachineToAState(t *testing.T) {
 				defer cancel()
 				err := power.Drive(ctx, &b, tc.to, tc.how, power.PollInterval{})
 				if tc.err == "" && (err != nil || b.state != tc.to) {
-					t.Errorf("it is %s: %v", b.state, err)
+					t.Errorf("the state is %s: %v", b.state, err)
 				}
 				if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err) || fault.Of(err).Kind != tc.kind) {
 					t.Errorf("got %v, want %s with %q", err, tc.kind, tc.err)
@@ -122,7 +122,7 @@ func TestBringingAMachineToAState(t *testing.T) {
 	}
 }
 
-// watched is a machine that says how often it was pressed.
+// watched is a machine that reports how many commands it has received.
 type watched struct {
 	*controls
 	pressed func(times int)

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// bubble runs a test on a broker in memory, in a clock of its own.
+// bubble runs a test with a broker in memory and a clock of its own.
 func bubble(t *testing.T, test func(t *testing.T, broker oslo.Transport)) {
 	synctest.Test(t, func(t *testing.T) {
 		broker := memory.New()
@@ -30,14 +30,14 @@ func bubble(t *testing.T, test func(t *testing.T, broker oslo.Transport)) {
 	})
 }
 
-// listen gives a fleet that hears announcements.
+// listen returns a fleet that receives announcements.
 func listen(t *testing.T, broker oslo.Transport, name string) *power.Fleet {
 	f := power.NewFleet(power.FleetOptions{Client: client(t, broker), Exchange: "almanac", Now: time.Now})
 	serve(t, broker, power.AgentsTopic, name, f.Endpoint())
 	return f
 }
 
-// remote runs an agent that is served on the broker and announces itself now.
+// remote runs an agent that serves on the broker, and announces it now.
 func remote(t *testing.T, broker oslo.Transport, name, file string, machines map[string]power.Machine) (a *power.Agent, stop func()) {
 	t.Helper()
 	driven := map[string]power.Driven{}

@@ -16,16 +16,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// machine is a machine whose every change a test sees, and holds up where it likes.
+// machine is a machine whose changes the test sees and can delay.
 type machine struct {
 	mu       sync.Mutex
 	state    energy.State
-	done     []energy.State // what Switch has brought it to, in order
+	done     []energy.State // the states that Switch has reached, in order
 	under    int            // Switches under way
-	gate     chan struct{}  // nil: Switch does not wait; else for one value
+	gate     chan struct{}  // nil: Switch does not wait; otherwise it waits for one value
 	err      error          // of Switch
 	readErr  error
-	hangs    bool // Read does not heed its ctx until the gate is closed
+	hangs    bool // Read ignores its context until the gate is closed
 	onlyHard bool
 }
 
@@ -74,16 +74,15 @@ func (m *machine) switched() string {
 	return fmt.Sprint(m.done)
 }
 
-// at gives an instant so many seconds from now.
+// at returns the instant that is this many seconds from now.
 func at(seconds int64) span.Instant { return span.At(time.Now()).Add(seconds) }
 
-// numbered gives an order that may begin within a minute.
+// numbered returns an order that may begin within a minute.
 func numbered(number int64, host string, to energy.State) energy.Order {
 	return energy.Order{ID: fmt.Sprintf("order-%d-%s", number, host), Epoch: 1, Number: number, Host: host, State: to, Deadline: at(60)}
 }
 
-// agentFor gives a running agent for a machine h1, which stop stops as the end of its
-// process does.
+// agentFor returns a running agent for a machine h1; stop ends it like the end of its process.
 func agentFor(t testing.TB, file string, m power.Machine) (a *power.Agent, stop func()) {
 	t.Helper()
 	return agentOf(t, power.AgentOptions{Name: "a1", StateFile: file, Machines: map[string]power.Driven{"h1": {Driver: "test", Machine: m}}})
@@ -112,7 +111,7 @@ func agentOf(t testing.TB, o power.AgentOptions) (a *power.Agent, stop func()) {
 
 func stateFile(t testing.TB) string { return filepath.Join(t.TempDir(), "agent.json") }
 
-// give gives an order.
+// give sends an order until the agent answers.
 func give(t testing.TB, a interface {
 	Order(context.Context, energy.Order) (energy.Outcome, error)
 }, o energy.Order) energy.Outcome {
@@ -128,7 +127,7 @@ func give(t testing.TB, a interface {
 	}
 }
 
-// client gives one of the transport's.
+// client returns a client of the transport.
 func client(t testing.TB, transport oslo.Transport) *oslo.Client {
 	c := oslo.NewClient(transport, oslo.ClientOptions{NewID: oslotest.NewID, Now: time.Now, Queues: oslo.QueueOptions{Quorum: true}})
 	t.Cleanup(c.Close)

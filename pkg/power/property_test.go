@@ -17,11 +17,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// TestWhateverComesNoOrderIsCarriedOutTwiceNorAfterANewerOne sends orders of two
-// controllers at random, again and again and late, to an agent that is killed now and
-// then, on a machine that is fast or slow. The oracle is a list: what the machine did must be
-// orders that were accepted, each at most once in the life of an agent, and in the order of
-// (epoch, number).
+// The test sends orders of two controllers at random, repeatedly and late, to an agent that is
+// killed now and then, on a machine that is fast or slow. The oracle is a list: what the machine
+// did must be accepted orders, each at most once in the life of an agent, in the order of (epoch,
+// number).
 func TestWhateverComesNoOrderIsCarriedOutTwiceNorAfterANewerOne(t *testing.T) {
 	folder := t.TempDir()
 	round := 0
@@ -69,7 +68,7 @@ func TestWhateverComesNoOrderIsCarriedOutTwiceNorAfterANewerOne(t *testing.T) {
 	})
 }
 
-// recorder is a machine that notes which order each Switch is for: its patience.
+// recorder is a machine that records the order of each Switch, by its patience.
 type recorder struct {
 	machine
 	takes time.Duration
@@ -93,7 +92,7 @@ func (m *recorder) Switch(ctx context.Context, to energy.State, how power.PowerO
 	return m.machine.Switch(ctx, to, how)
 }
 
-// world is an agent and who gives it orders.
+// world is an agent and its controllers.
 type world struct {
 	t             *testing.T
 	file          string
@@ -102,9 +101,9 @@ type world struct {
 	stop          func()
 	epoch, number int64
 	sent          []energy.Order
-	said          map[string]energy.Outcome // the last of each order
+	said          map[string]energy.Outcome // the last outcome of each order
 	accepted      map[string]bool
-	begunBefore   int // what the machine had begun before the agent was started
+	begunBefore   int // how many Switches the machine had begun before the agent started
 }
 
 func (w *world) start() {
@@ -114,7 +113,7 @@ func (w *world) start() {
 	synctest.Wait()
 }
 
-// send sends an order, and holds what is said of it against what was said before.
+// send sends an order and checks the outcome against the earlier one.
 func (w *world) send(o energy.Order) {
 	w.t.Helper()
 	got := give(w.t, w.agent, o)
@@ -132,7 +131,7 @@ func (w *world) send(o energy.Order) {
 	w.accepted[o.ID] = w.accepted[o.ID] || got.Progress == energy.OrderAccepted
 }
 
-// checkLife checks that the last agent has begun with no order twice.
+// checkLife checks that the last agent has begun each order at most once.
 func (w *world) checkLife() {
 	begun := map[int64]bool{}
 	for _, which := range w.machine.began[w.begunBefore:] {

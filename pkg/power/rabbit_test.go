@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// rabbit gives a transport to RabbitMQ that tries again quickly.
+// rabbit returns a transport to RabbitMQ with short retry intervals.
 func rabbit(t *testing.T, url string) *amqp.Transport {
 	t.Helper()
 	at, err := oslo.ParseURL(url)
@@ -39,18 +39,18 @@ func rabbit(t *testing.T, url string) *amqp.Transport {
 // patience bounds every wait for a condition.
 const patience = 5 * time.Minute
 
-// within fails unless something is so soon.
+// within waits until a condition holds.
 func within(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("waited too long for: %s", what)
 		}
 	}
 }
 
-// listenForLong returns a fleet to which no agent is lost during a test, however slow the machine
-// is: the agents of these tests announce themselves only at the beginning.
+// listenForLong returns a fleet that considers no agent lost during a test, however slow the
+// machine is: the agents of these tests announce themselves only at the beginning.
 func listenForLong(t *testing.T, transport oslo.Transport, name string, orderTimeout time.Duration) *power.Fleet {
 	f := power.NewFleet(power.FleetOptions{
 		Client: client(t, transport), Exchange: "almanac", OrderTimeout: orderTimeout, LostAfter: time.Hour, Now: time.Now,

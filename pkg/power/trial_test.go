@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// trials are those of one host.
+// trials are the wake tests of one host.
 type trials struct {
 	asked  string
 	record energy.Record
@@ -41,7 +41,7 @@ func TestAWakeTestIsAskedForOverMessages(t *testing.T) {
 		serve(t, broker, power.TrialsTopic, "almanacd", power.TrialsEndpoint(served))
 		remote := power.NewTrials(client(t, broker), "almanac")
 		if err := remote.Test(t.Context(), "h1", "root"); err != nil || served.asked != "h1 for root" {
-			t.Errorf("asked %q, %v", served.asked, err)
+			t.Errorf("the test was requested as %q, %v", served.asked, err)
 		}
 		if err := remote.Test(t.Context(), "h2", "root"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("got %v", err)
@@ -60,7 +60,7 @@ func TestAWakeTestIsAskedForOverMessages(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := power.NewTrials(client(t, broker), "elsewhere").HostRecord(ctx, "h1"); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("nobody there: %v", err)
+			t.Errorf("without a controller: %v", err)
 		}
 	})
 }

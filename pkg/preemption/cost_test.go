@@ -63,7 +63,7 @@ func TestWhatInstancesCost(t *testing.T) {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 			if cost.Name() != tc.cost {
-				t.Errorf("it is named %q", cost.Name())
+				t.Errorf("the name is %q", cost.Name())
 			}
 		})
 	}

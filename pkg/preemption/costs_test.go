@@ -25,11 +25,11 @@ func costNamed(tb interface{ Fatal(args ...any) }, name string) preemption.Cost 
 	return cost
 }
 
-// custom is a cost of which nobody knows an order.
+// custom is a cost whose order the Evictor does not know.
 type custom struct{ preemption.Cost }
 
-// drawHosts draws hosts with much that is equal, times around now, and instances of which
-// not all can be evicted.
+// drawHosts draws hosts with many equal values, times around now, and instances that cannot all
+// be evicted.
 func drawHosts(t *rapid.T, now span.Instant) []inventory.HostState {
 	number := func(least, most int64, label string) int64 { return rapid.Int64Range(least, most).Draw(t, label) }
 	rows := make([]inventory.HostState, number(1, 12, "hosts"))
@@ -81,7 +81,7 @@ func drawResources(t *rapid.T) map[string]int64 {
 	return resources
 }
 
-// upToTheBar gives what Costs should, by the Victims of each of hosts.
+// upToTheBar returns what Costs should return, computed from the Victims of each host.
 func upToTheBar(e *preemption.Evictor, s *inventory.States, hosts []int, resources map[string]int64, now span.Instant, most int) []int64 {
 	costs := make([]int64, len(hosts))
 	var known []int64
@@ -104,7 +104,7 @@ func upToTheBar(e *preemption.Evictor, s *inventory.States, hosts []int, resourc
 	return costs
 }
 
-// checkCosts holds Costs of some hosts against Victims of each.
+// checkCosts checks Costs of some hosts against Victims of each.
 func checkCosts(t *rapid.T, e *preemption.Evictor, s *inventory.States, now span.Instant) {
 	t.Helper()
 	resources := drawResources(t)
@@ -142,7 +142,7 @@ func TestCostsAreThoseOfTheVictimsUpToTheBar(t *testing.T) {
 			checkCosts(t, e, s, now)
 			i := rapid.IntRange(0, s.Len()-1).Draw(t, "host")
 			switch rapid.IntRange(0, 4).Draw(t, "what") {
-			case 0: // somebody makes room
+			case 0: // a placement makes room
 				resources := drawResources(t)
 				v, ok := e.Victims(s, i, resources, now)
 				if !ok {
@@ -202,7 +202,7 @@ func TestCostsOfManyFullHosts(t *testing.T) {
 	}
 }
 
-// Where the clock is set back, what was launched since lies ahead.
+// If the clock is set back, launches since then are in the future.
 func TestCostsAfterTheClockWasSetBack(t *testing.T) {
 	s := statesOf(t,
 		paperHost("A", large("a", 10), normal(large("n", 0))), paperHost("B", large("b", 20), normal(large("o", 0))), paperHost("C", large("c", 90), normal(large("p", 0))))
@@ -223,7 +223,7 @@ func TestCostsAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// fullHosts is a cloud of hosts without room, each with ten preemptible instances of four
+// fullHosts returns a cloud of hosts without room, each with ten preemptible instances of four
 // flavors.
 func fullHosts(tb testing.TB, hosts int) *inventory.States {
 	r := rand.New(rand.NewPCG(1, 1))

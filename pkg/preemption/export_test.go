@@ -1,6 +1,6 @@
 package preemption
 
-// Cheapest asks a search: costs and amounts are by candidate.
+// Cheapest runs a search; costs and amounts are by candidate.
 func Cheapest(lacks, costs []int64, amounts [][]int64) (places []int, ok bool) {
 	s := searches.Get().(*search)
 	defer searches.Put(s)
@@ -8,7 +8,7 @@ func Cheapest(lacks, costs []int64, amounts [][]int64) (places []int, ok bool) {
 	return s.cheapest()
 }
 
-// CheapestWithin asks a search that looks at so many nodes only.
+// CheapestWithin runs a search that visits at most this many nodes.
 func CheapestWithin(effort int, lacks, costs []int64, amounts [][]int64) []int {
 	s := new(search)
 	s.fill(lacks, costs, amounts)
@@ -17,7 +17,7 @@ func CheapestWithin(effort int, lacks, costs []int64, amounts [][]int64) []int {
 	return places
 }
 
-// CheapestCost asks a search for a cost below limit.
+// CheapestCost runs a search for a cost below limit.
 func CheapestCost(lacks, costs []int64, amounts [][]int64, limit int64) int64 {
 	s := searches.Get().(*search)
 	defer searches.Put(s)
@@ -25,8 +25,8 @@ func CheapestCost(lacks, costs []int64, amounts [][]int64, limit int64) int64 {
 	return s.cost(limit)
 }
 
-// Nodes is how many nodes the descents for the best and for the first of its equals look
-// at, and whether it was too many.
+// Nodes returns how many nodes the descents for the best set and for the first of its equals
+// visit, and whether that is too many.
 func Nodes(lacks, costs []int64, amounts [][]int64) (best, first int, tooMany bool) {
 	s := new(search)
 	s.fill(lacks, costs, amounts)

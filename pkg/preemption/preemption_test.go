@@ -17,7 +17,7 @@ import (
 
 const now = span.Instant(1_700_000_000)
 
-// guest is a preemptible instance that has run for so many minutes.
+// guest returns a preemptible instance that has run for this many minutes.
 func guest(id string, minutes, vcpus, memory, disk int64) inventory.Instance {
 	return inventory.Instance{
 		ID: id, Status: "ACTIVE", Preemptible: true, Launched: now - span.Instant(60*minutes),
@@ -35,7 +35,7 @@ func normal(one inventory.Instance) inventory.Instance {
 	return one
 }
 
-// paperHost is a host of paper 001: 8 VCPU, 16000 MB, 160 GB.
+// paperHost returns a host of paper 001: 8 VCPU, 16000 MB, 160 GB.
 func paperHost(name string, instances ...inventory.Instance) inventory.HostState {
 	used := map[string]int64{}
 	for _, one := range instances {
@@ -70,7 +70,7 @@ func TestTheVictimsOfThePapersTables(t *testing.T) {
 	for name, tc := range map[string]struct {
 		resources map[string]int64
 		hosts     []inventory.HostState
-		want      []string // by host: victims and minutes
+		want      []string // by host: its victims, and the cost in minutes
 	}{
 		"table 3": {mediumRequest, []inventory.HostState{
 			paperHost("A", medium("AP1", 96), medium("AP2", 27), normal(large("A1", 0))),
@@ -197,8 +197,8 @@ func TestVictimsSayWhatEachCosts(t *testing.T) {
 	}
 }
 
-// On any host, the request fits after its victims have left, and not while one of them is
-// still there.
+// On any host, the request fits after its victims have left, and does not fit while one of them
+// is still there.
 func TestVictimsAreEnoughAndNoneIsNeedless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, err := inventory.NewStates(drawHosts(t, now), nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 )
 
-// question is what a search is asked.
+// question is the input of a search.
 type question struct {
 	lacks, costs []int64
 	amounts      [][]int64 // by candidate and dimension
@@ -37,7 +37,8 @@ func (q question) cost(set []int) (cost int64) {
 	return cost
 }
 
-// brute tries all subsets: the least cost, the fewest, the lowest places.
+// brute tries all subsets and returns the one with the least cost, then the fewest instances,
+// then the lowest places.
 func (q question) brute() (best []int, ok bool) {
 	for bits := range 1 << len(q.costs) {
 		var set []int
@@ -66,8 +67,8 @@ func (q question) before(a, b []int) bool {
 	return slices.Compare(a, b) < 0
 }
 
-// drawQuestion draws one with many ties, instances that cost nothing and instances that
-// give nothing.
+// drawQuestion draws a question with many ties, with instances that cost nothing and instances
+// that free nothing.
 func drawQuestion(t *rapid.T) question {
 	q := question{lacks: make([]int64, rapid.IntRange(1, 4).Draw(t, "dimensions"))}
 	most := rapid.SampledFrom([]int64{2, 6, 40, 1000}).Draw(t, "most")
@@ -104,7 +105,7 @@ func TestTheCheapestSetIsThatOfAllSubsets(t *testing.T) {
 	})
 }
 
-// table solves a question with small lacks by dynamic programming over what is lacking.
+// table solves a question with small lacks by dynamic programming over what is still lacking.
 func (q question) table() (set []int, ok bool) {
 	type price struct{ cost, count int64 }
 	const never = 1 << 60
@@ -112,7 +113,7 @@ func (q question) table() (set []int, ok bool) {
 	for _, lack := range q.lacks {
 		states *= lack + 1
 	}
-	// after gives the state that i leaves of another.
+	// after returns the state that follows another one when i leaves.
 	after := func(state int64, i int) (next int64) {
 		unit := int64(1)
 		for d, lack := range q.lacks {
@@ -124,7 +125,7 @@ func (q question) table() (set []int, ok bool) {
 	}
 	cheaper := func(a, b price) bool { return a.cost < b.cost || a.cost == b.cost && a.count < b.count }
 	n := len(q.costs)
-	least := make([][]price, n+1) // by the first candidate that may be taken, and state
+	least := make([][]price, n+1) // by the first candidate that may leave, and state
 	for k := n; k >= 0; k-- {
 		least[k] = make([]price, states)
 		for state := range states {
@@ -177,7 +178,7 @@ func TestTheCheapestSetOfManyIsThatOfTheTable(t *testing.T) {
 	})
 }
 
-// Where the search gives up, the set is enough all the same, and nothing in it is needless.
+// If the search ends early, its set is still sufficient and contains no needless instance.
 func TestASetThatMayNotBeTheCheapestHasNothingNeedless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -194,8 +195,8 @@ func TestASetThatMayNotBeTheCheapestHasNothingNeedless(t *testing.T) {
 	})
 }
 
-// The search does not give up on 64 instances on a host with three resources. It does where
-// all cost what their amounts are worth, and the request is for several of them.
+// The search finishes with 64 instances on a host with three resources, unless every cost is
+// proportional to the amounts and the request needs several of the instances.
 func TestTheSearchFinishesWith64Instances(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, kind := range []string{"uncorrelated", "equal costs", "flavors", "prices of flavors"} {
@@ -211,19 +212,19 @@ func TestTheSearchFinishesWith64Instances(t *testing.T) {
 	}
 }
 
-// kinds are the shapes of questions that a search is measured with.
+// kinds are the shapes of questions for tests and benchmarks.
 var kinds = []string{"uncorrelated", "correlated", "equal costs", "flavors", "prices of flavors"}
 
-// flavors are sizes of general, lean and fat ones, with disks and without.
+// flavors are sizes of general, lean and fat flavors, with and without disks.
 var flavors = [][]int64{
 	{1, 1024, 10}, {1, 2048, 20}, {2, 2048, 20}, {2, 4096, 40}, {2, 16384, 0}, {4, 4096, 0}, {4, 8192, 80}, {4, 32768, 80}, {8, 8192, 40}, {8, 16384, 160}, {8, 65536, 0}, {16, 32768, 320},
 }
 
-// withDisk are those that have something of all resources.
+// withDisk are the flavors that have some of all resources.
 var withDisk = slices.DeleteFunc(slices.Clone(flavors), func(amounts []int64) bool { return slices.Contains(amounts, 0) })
 
-// randomQuestion is one of 64 instances on a host with three resources. The request is for
-// that part of what they have.
+// randomQuestion returns a question with n instances on a host with three resources. The request
+// is for this part of what they have.
 func randomQuestion(r *rand.Rand, kind string, n int, part float64) question {
 	q := question{lacks: make([]int64, 3)}
 	sums := make([]int64, 3)

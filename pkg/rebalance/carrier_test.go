@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// crowded is a model with eight guests on one of three hosts.
+// crowded returns a model with eight instances on one of three hosts.
 func crowded(t *testing.T) *model {
 	return newModel(t, box{name: "h1", memory: 16384, guests: crowd("i", 8)}, box{name: "h2", memory: 16384}, box{name: "h3", memory: 16384})
 }
@@ -43,7 +43,7 @@ func TestARunMakesItsMovesOneAtATimeAndKeepsItsPromise(t *testing.T) {
 	m.work(100)
 	m.wantEnd(rebalance.Done, "all moves were made", moved, moved, moved)
 	if m.most != 1 || !near(m.run.Yield, r.Plan.After) || !near(minYield(m.boxes), r.Plan.After) {
-		t.Errorf("%d at once; %v is told, %v is, %v was promised", m.most, m.run.Yield, minYield(m.boxes), r.Plan.After)
+		t.Errorf("%d at once; the run reports a yield of %v, the yield is %v, the plan promised %v", m.most, m.run.Yield, minYield(m.boxes), r.Plan.After)
 	}
 }
 
@@ -114,10 +114,10 @@ func TestAnInstanceThatHasVanishedOrChangedIsLeftOut(t *testing.T) {
 		m.work(100)
 		m.wantEnd(rebalance.Done, "", skipped, moved)
 		if m.run.Progress[0].Reason == "" {
-			t.Errorf("%s: it is not said why", name)
+			t.Errorf("%s: there is no reason", name)
 		}
 	}
-	m := crowded(t) // vanishes while it is moved
+	m := crowded(t) // it vanishes during its move
 	m.apply(rebalance.Options{Migrations: 2})
 	m.after = func(string) error {
 		m.after = nil
@@ -140,9 +140,9 @@ func TestNothingIsMovedOntoAHostThatIsClosedMeanwhile(t *testing.T) {
 		m.apply(rebalance.Options{Migrations: 3})
 		m.after = func(string) error { m.after = nil; shut(m.box("h2")); return nil }
 		m.work(100)
-		m.wantEnd(rebalance.Done, "", moved, skipped, skipped) // the move under way has its place
+		m.wantEnd(rebalance.Done, "", moved, skipped, skipped) // the move under way has its room
 		if why := m.run.Progress[1].Reason; why == "" || name == "full" && !strings.Contains(why, "memory") {
-			t.Errorf("%s: it is left out since %q", name, why)
+			t.Errorf("%s: the reason for skipping the move is %q", name, why)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestARunThatIsStoppedEndsAfterTheMoveUnderWay(t *testing.T) {
 	m.after = func(string) error {
 		if m.number == 2 {
 			if r, err := m.console().Stop(context.Background(), "bob", "run"); err != nil || r.Status != rebalance.Stopping {
-				t.Errorf("stopped it is %s, %v", r.Status, err)
+				t.Errorf("after Stop: got %s, %v", r.Status, err)
 			}
 		}
 		return nil
@@ -238,7 +238,7 @@ func TestNovaIsToldToGiveUpUntilItHasHeardIt(t *testing.T) {
 	m.work(300)
 	m.wantEnd(rebalance.Done, "1 failed", undone)
 	if p := m.run.Progress[0]; m.aborts != 3 || p.Begun != now || p.Aborted != now+60 {
-		t.Errorf("it was told %d times, the move is %+v", m.aborts, p)
+		t.Errorf("Nova was told %d times to abort, and the move is %+v", m.aborts, p)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestARunEndsWhereNovaNeverTellsWhatHasBecomeOfAMove(t *testing.T) {
 	m.work(300)
 	m.wantEnd(rebalance.Failed, "not known", undone, waiting)
 	if took := m.now - now; took < 60 || took > 130 || m.aborts == 0 {
-		t.Errorf("it took %d s, and Nova was told to give up %d times", took, m.aborts)
+		t.Errorf("the run took %d s, and Nova was told %d times to abort", took, m.aborts)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestARunIsBegunOnlyWhereItMakesSense(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := apply(rebalance.Options{Migrations: 2}, ""); !fault.Is(err, fault.Conflict) {
-		t.Errorf("beside another: %v", err)
+		t.Errorf("while another run exists: %v", err)
 	}
 	m.work(100)
 	if err := apply(rebalance.Options{Migrations: 2, Gain: 1}, ""); !fault.Is(err, fault.Conflict) {
@@ -331,8 +331,8 @@ func TestARunIsBegunOnlyWhereItMakesSense(t *testing.T) {
 	}
 }
 
-// Each call that fails as in death is the last one of its process; the next process goes
-// on, and no instance is lost, moved twice for one move, or left behind half moved.
+// Each call that fails with errDied is the last one of its process, and the next process
+// continues. No instance is lost, moved twice for one move, or left half moved.
 func TestAnotherProcessGoesOnWhereverOneDies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, box{name: "h1", memory: 16384, guests: crowd("i", 8)}, box{name: "h2", memory: 4096}, box{name: "h3", memory: 16384})

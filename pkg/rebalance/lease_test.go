@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// leases are those of several processes, each by its name.
+// leases is the lease of several processes, which take it by their names.
 type leases struct {
 	mu     sync.Mutex
 	now    func() span.Instant
@@ -43,7 +43,7 @@ func (l leasesOf) Take(_ context.Context, name string, ttl time.Duration) (job.L
 	return job.Lease{Name: name, Epoch: l.epoch}, true, nil
 }
 
-// guarded are the records of a model under such leases.
+// guarded are the records of a model under this lease.
 type guarded struct {
 	*model
 	leases *leases
@@ -56,7 +56,7 @@ func (g guarded) ChangePackingRun(ctx context.Context, lease job.Lease, id strin
 	return g.model.ChangePackingRun(ctx, lease, id, change)
 }
 
-// carrierOf is that of one of several processes.
+// carrierOf returns the carrier of one of several processes.
 func (m *model) carrierOf(l *leases, name string) *rebalance.Carrier {
 	c := m.carrier()
 	c.Leases, c.Records = leasesOf{l, name}, guarded{m, l}
@@ -117,7 +117,7 @@ func TestAReadingOfTheCloudDoesNotTakeForEver(t *testing.T) {
 	})
 }
 
-// Its process is paused between the lines, for longer than its lease.
+// The process pauses at any line, for longer than its lease.
 func TestWhoWakesUpAfterItsLeaseMovesNothing(t *testing.T) {
 	for _, moment := range []string{"read", "look", "store", "move"} {
 		m := crowded(t)
@@ -145,8 +145,8 @@ func TestWhoWakesUpAfterItsLeaseMovesNothing(t *testing.T) {
 	}
 }
 
-// Between any two calls of a process others may do theirs, some of them while it is paused for
-// longer than its lease.
+// Between any two calls of a process other processes may make theirs, sometimes while it pauses
+// for longer than its lease.
 func TestProcessesThatTakeTurnsMoveOneAtATimeAndNothingAfterTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, box{name: "h1", memory: 16384, guests: crowd("i", 8)}, box{name: "h2", memory: 4096}, box{name: "h3", memory: 16384})
@@ -161,7 +161,7 @@ func TestProcessesThatTakeTurnsMoveOneAtATimeAndNothingAfterTheEnd(t *testing.T)
 		l := &leases{now: func() span.Instant { return m.now }}
 		processes := []*rebalance.Carrier{m.carrierOf(l, "a"), m.carrierOf(l, "b")}
 		pauses, paused := rapid.IntRange(0, 5).Draw(t, "pauses"), false
-		begun := -1 // moves by the end
+		begun := -1 // the number of moves at the end of the run
 		step := func(c *rebalance.Carrier) {
 			_ = c.Step(context.Background())
 			m.now++

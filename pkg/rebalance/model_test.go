@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// model is a cloud with its records: what Nova does here takes a look each.
+// model is a cloud with its records: a migration of Nova advances with each look.
 type model struct {
 	t      tester
 	boxes  []box
@@ -28,17 +28,16 @@ type model struct {
 	epoch   int64 // of the lease
 	migrant map[string]*migration
 	number  int
-	most    int // migrations that were ever under way at once
+	most    int // the most migrations that were under way at once
 	writes  int
 
-	// What goes wrong: meddle is called before each call, with what it is, and may change the
-	// model; an error is the call's. after is called once a move was told.
+	// Faults: meddle runs before each call, with its name; it may change the model, and
+	// its error fails the call. after runs after each accepted move.
 	meddle func(call string) error
 	after  func(call string) error
-	// fate is what becomes of a migration to a host: how many looks it takes, and whether it
-	// fails then.
+	// fate decides how many looks a migration takes and whether it fails then.
 	fate func(instance string) (looks int, fails bool)
-	// deaf: Nova does not give up what takes long. aborts is how often it was told to.
+	// If deaf, Nova refuses to abort migrations. aborts counts the requests.
 	deaf   bool
 	aborts int
 }
@@ -62,7 +61,7 @@ func (m *model) meddled(call string) error {
 	return nil
 }
 
-// find gives the box and the place in it of an instance.
+// find returns the box of an instance and its place there.
 func (m *model) find(instance string) (*box, int) {
 	for b := range m.boxes {
 		if n := slices.IndexFunc(m.boxes[b].guests, func(i inventory.Instance) bool { return i.ID == instance }); n >= 0 {
@@ -92,7 +91,7 @@ func (m *model) Look(_ context.Context, instance string) (rebalance.Sight, error
 	return s, nil
 }
 
-// proceed lets a migration go on.
+// proceed advances a migration.
 func (m *model) proceed(instance string) {
 	g := m.migrant[instance]
 	b, n := m.find(instance)
@@ -114,7 +113,7 @@ func (m *model) proceed(instance string) {
 	to.guests = append(to.guests, one)
 }
 
-// Move is told nothing once its time is over, by the time of the model.
+// Move fails if its time is over by the clock of the model.
 func (m *model) Move(ctx context.Context, instance, host string) error {
 	left := time.Duration(1 << 62)
 	if end, bounded := ctx.Deadline(); bounded {
@@ -224,7 +223,7 @@ func (m *model) situation(context.Context) (rebalance.Situation, error) {
 	return *situation(m.t, m.boxes, m.groups...), nil
 }
 
-// carrier is that of a process.
+// carrier returns the carrier of a process.
 func (m *model) carrier() *rebalance.Carrier {
 	return rebalance.NewCarrier(rebalance.CarrierOptions{
 		Records: m, Archive: m, Leases: m, Cloud: m, Situation: m.situation, Doubt: func() string { return m.doubt },
@@ -239,7 +238,7 @@ func (m *model) console() *rebalance.Console {
 	}
 }
 
-// apply begins a run.
+// apply starts a run.
 func (m *model) apply(o rebalance.Options) rebalance.Run {
 	m.t.Helper()
 	r, err := m.console().Apply(context.Background(), "ann", o, "")
@@ -249,8 +248,8 @@ func (m *model) apply(o rebalance.Options) rebalance.Run {
 	return r
 }
 
-// work lets a process work for at most so many seconds, until the run is over; where a
-// call fails as in death another process goes on.
+// work runs a process for at most this many seconds, until the run is over. If a call fails with
+// errDied, another process continues.
 func (m *model) work(seconds int) {
 	m.t.Helper()
 	c := m.carrier()
@@ -266,7 +265,7 @@ func (m *model) work(seconds int) {
 	}
 }
 
-// states of the moves.
+// progress returns the states of the moves.
 func (m *model) progress() (list []rebalance.State) {
 	for _, p := range m.run.Progress {
 		list = append(list, p.State)
@@ -274,7 +273,7 @@ func (m *model) progress() (list []rebalance.State) {
 	return list
 }
 
-// whole fails where an instance is not on one host, or a host holds more than it has.
+// whole fails unless every instance is on one host and no host holds more than it has.
 func (m *model) whole(ids []string) {
 	m.t.Helper()
 	on := map[string]int{}

@@ -18,7 +18,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
-// crowd is so many guests of 4 vCPUs and 1 GiB.
+// crowd returns n instances of 4 vCPUs and 1 GiB.
 func crowd(prefix string, n int) (list []inventory.Instance) {
 	for i := range n {
 		list = append(list, server(prefix+string(rune('a'+i)), 4, 1024))
@@ -47,7 +47,7 @@ func TestAPlanRaisesTheSmallestYieldWithinItsBudget(t *testing.T) {
 			t.Errorf("%s: %d moves, %v after %v under %v; want %d moves, %v", tc.name, len(p.Moves), p.After, p.Before, p.Bound, tc.moves, tc.after)
 		}
 		if got := minYield(carried(boxes, p.Moves)); !near(got, p.After) {
-			t.Errorf("%s: it promises %v and gives %v", tc.name, p.After, got)
+			t.Errorf("%s: the plan promises %v and reaches %v", tc.name, p.After, got)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestThereIsNoPlanWhereNothingHelps(t *testing.T) {
 	}
 	boxes := []box{{name: "h1", memory: 16384, guests: crowd("i", 8)}, {name: "h2", memory: 16384}}
 	if p := plan(t, situation(t, boxes), rebalance.Options{Migrations: 1, Gain: 0.1}); len(p.Moves) != 0 {
-		t.Errorf("for less than the gain that is asked for: %v", moves(p))
+		t.Errorf("for less than the requested gain: %v", moves(p))
 	}
 }
 
@@ -116,7 +116,7 @@ func TestNothingIsMovedOntoAHostThatIsClosed(t *testing.T) {
 	}
 }
 
-// filled are promises of boxes that may be filled, all of them.
+// filled are the promises of boxes; preemptible instances may fill h2.
 type filled struct{ promises }
 
 func (f filled) Fillable(span.Instant, int64) map[string]bool { return map[string]bool{"h2": true} }
@@ -228,7 +228,8 @@ func TestServerGroupsAreKept(t *testing.T) {
 	}
 }
 
-// Two hosts are full, and each has what the other needs: one has to wait elsewhere.
+// Two hosts are full, and each has the room that the other needs: one instance must first move
+// elsewhere.
 func TestWhoeverIsInTheWayStepsAside(t *testing.T) {
 	boxes := []box{
 		{name: "h1", memory: 2048, guests: []inventory.Instance{server("big", 8, 1024), server("bigger", 8, 1024)}},
@@ -237,18 +238,17 @@ func TestWhoeverIsInTheWayStepsAside(t *testing.T) {
 	}
 	p := plan(t, situation(t, boxes), rebalance.Options{Migrations: 3, Algorithm: "exact"})
 	if got := minYield(carried(boxes, p.Moves)); !near(got, p.After) || !near(p.After, 1) && !near(p.After, 8.0/9) {
-		t.Errorf("%v: it promises %v and gives %v", moves(p), p.After, got)
+		t.Errorf("%v: the plan promises %v and reaches %v", moves(p), p.After, got)
 	}
 	boxes[2].guests = []inventory.Instance{server("third", 8, 512)}
 	boxes[2].memory = 1536
 	p = plan(t, situation(t, boxes), rebalance.Options{})
 	if got := minYield(carried(boxes, p.Moves)); !near(got, p.After) || p.After <= p.Before {
-		t.Errorf("%v: it promises %v and gives %v, before %v", moves(p), p.After, got, p.Before)
+		t.Errorf("%v: the plan promises %v and reaches %v, before %v", moves(p), p.After, got, p.Before)
 	}
 }
 
-// The smallest yield is that of a host that nothing can change: others are helped all the
-// same.
+// The smallest yield is on a host that no move can change: the plan still helps the others.
 func TestAHostThatCannotBeHelpedIsLeftOut(t *testing.T) {
 	pinned := crowd("p", 8)
 	for n := range pinned {
@@ -281,7 +281,7 @@ func TestTheLeastEfficientHostsAreEmptiedFirst(t *testing.T) {
 	boxes := []box{
 		{name: "good", memory: 8192, flops: 9, guests: crowd("a", 1)},
 		{name: "bad", memory: 8192, flops: 1, guests: crowd("b", 1)},
-		{name: "worse", memory: 8192, guests: crowd("c", 1)}, // not known
+		{name: "worse", memory: 8192, guests: crowd("c", 1)}, // unknown efficiency
 		{name: "empty", memory: 8192, flops: 5},
 	}
 	p := plan(t, situation(t, boxes), rebalance.Options{Consolidate: 1})

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// drawBoxes draws hosts of all sorts with their guests, and server groups of these.
+// drawBoxes draws hosts of all kinds with their instances, and server groups of these.
 func drawBoxes(t *rapid.T) (boxes []box, groups []placing.Group) {
 	var ids []string
 	for i := range rapid.IntRange(1, 6).Draw(t, "hosts") {
@@ -54,7 +54,7 @@ func drawBoxes(t *rapid.T) (boxes []box, groups []placing.Group) {
 	return boxes, groups
 }
 
-// follow makes the moves one after the other and fails where one is against a rule.
+// follow makes the moves one after the other and fails if one violates a rule.
 func follow(t *rapid.T, boxes []box, groups []placing.Group, list []rebalance.Move) []box {
 	for n, m := range list {
 		next := carried(boxes, list[n:n+1])
@@ -88,7 +88,7 @@ func follow(t *rapid.T, boxes []box, groups []placing.Group, list []rebalance.Mo
 	return boxes
 }
 
-// apart fails where a move to a host, as it was before, is against a server group.
+// apart fails if a move to a host, as it was before, violates a server group.
 func apart(t *rapid.T, g placing.Group, m rebalance.Move, to box) {
 	if !slices.Contains(g.Members, m.Instance) {
 		return
@@ -124,10 +124,10 @@ func TestEveryStepOfAPlanIsPossibleAndItKeepsWhatItPromises(t *testing.T) {
 		after := follow(t, boxes, groups, p.Moves)
 		again := situation(t, after, groups...)
 		if got := yieldOf(t, again, p); p.After > p.Bound+1e-9 || len(p.Moves) > 0 && (p.After <= p.Before || !near(got, p.After)) {
-			t.Fatalf("%v promises %v, before %v, bound %v, and gives %v", moves(p), p.After, p.Before, p.Bound, got)
+			t.Fatalf("%v promises %v, before %v, bound %v, and reaches %v", moves(p), p.After, p.Before, p.Bound, got)
 		}
 		if n := len(p.Moves); n > 0 && !near(p.Moves[n-1].Yield, p.After) {
-			t.Fatalf("the last move tells %v, the plan %v", p.Moves[n-1].Yield, p.After)
+			t.Fatalf("the last move reports %v, the plan %v", p.Moves[n-1].Yield, p.After)
 		}
 		if len(p.Moves) == 0 && (p.After != p.Before || len(p.Reasons) == 0) {
 			t.Fatalf("nothing is moved, and the yield goes from %v to %v for %q", p.Before, p.After, p.Reasons)
@@ -144,7 +144,8 @@ func TestEveryStepOfAPlanIsPossibleAndItKeepsWhatItPromises(t *testing.T) {
 	})
 }
 
-// yieldOf is the smallest yield by its definition, without the hosts that a plan leaves out.
+// yieldOf returns the smallest yield by its definition, without the hosts that the plan leaves
+// out.
 func yieldOf(t *rapid.T, s *rebalance.Situation, p rebalance.Plan) float64 {
 	least := 1.0
 	for i := range s.States.Len() {
@@ -183,12 +184,12 @@ func TestHostsAreEmptiedWithoutHarm(t *testing.T) {
 			floor = p.Before
 		}
 		if got := yieldOf(t, situation(t, after, groups...), p); !near(got, p.After) || len(p.Moves) > 0 && p.After < floor-1e-9 {
-			t.Fatalf("%v promises %v over %v, and gives %v", moves(p), p.After, floor, got)
+			t.Fatalf("%v promises %v over %v, and reaches %v", moves(p), p.After, floor, got)
 		}
 		for i, b := range after {
 			emptied := slices.Contains(p.Emptied, b.name)
 			if emptied != (len(boxes[i].guests) > 0 && len(b.guests) == 0) || len(boxes[i].guests) == 0 && len(b.guests) > 0 {
-				t.Fatalf("%v is said to become empty by %v: %s had %d and has %d guests", p.Emptied, moves(p), b.name, len(boxes[i].guests), len(b.guests))
+				t.Fatalf("the plan empties %v by %v: %s had %d and has %d guests", p.Emptied, moves(p), b.name, len(boxes[i].guests), len(b.guests))
 			}
 		}
 	})
@@ -210,8 +211,8 @@ func TestTheExactPlanIsNoWorse(t *testing.T) {
 			}
 			after[algorithm] = p.After
 		}
-		// What cannot be brought into an order is planned anew, so that by chance the other
-		// way round is possible; not by much.
+		// The exact algorithm plans again if its moves have no possible order, so the other one
+		// is sometimes slightly better.
 		if after["exact"] < after["adapt"]-0.15 {
 			t.Fatalf("exactly %v, adapted %v", after["exact"], after["adapt"])
 		}

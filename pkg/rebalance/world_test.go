@@ -16,8 +16,7 @@ import (
 
 const now = span.Instant(1_800_000_000)
 
-// box is a host of a test with 8 cores, of which Nova sells 16 times as many, and its
-// guests.
+// box is a host with its instances. It has 8 cores, and Nova sells each of them 16 times.
 type box struct {
 	name     string
 	memory   int64
@@ -33,7 +32,7 @@ type box struct {
 
 const boxCores = 8
 
-// server is a guest that runs.
+// server returns a running instance.
 func server(id string, vcpus, memory int64) inventory.Instance {
 	return inventory.Instance{
 		ID: id, Name: id, ProjectID: "p", Status: "ACTIVE",
@@ -41,7 +40,7 @@ func server(id string, vcpus, memory int64) inventory.Instance {
 	}
 }
 
-// promises are those of boxes.
+// promises are the promises of boxes.
 type promises []box
 
 func (promises) Reservation(string) (reservation.Reservation, bool) {
@@ -62,7 +61,7 @@ type tester interface {
 	Fatal(args ...any)
 }
 
-// states of boxes.
+// statesOf returns the states of boxes.
 func statesOf(t tester, boxes []box) *inventory.States {
 	t.Helper()
 	rows := make([]inventory.HostState, len(boxes))
@@ -98,7 +97,7 @@ func statesOf(t tester, boxes []box) *inventory.States {
 	return s
 }
 
-// situation of boxes with server groups.
+// situation returns the situation of boxes with server groups.
 func situation(t tester, boxes []box, groups ...placing.Group) *rebalance.Situation {
 	t.Helper()
 	list, err := filters.New(filters.Enabled, filters.Options{
@@ -136,7 +135,7 @@ func plan(t *testing.T, s *rebalance.Situation, o rebalance.Options) rebalance.P
 	return p
 }
 
-// moves writes a plan's, as "a: h1 > h2".
+// moves formats the moves of a plan as "a: h1 > h2".
 func moves(p rebalance.Plan) (list []string) {
 	for _, m := range p.Moves {
 		list = append(list, fmt.Sprintf("%s: %s > %s", m.Instance, m.From, m.To))
@@ -144,7 +143,7 @@ func moves(p rebalance.Plan) (list []string) {
 	return list
 }
 
-// carried gives the boxes once the moves have been made.
+// carried returns the boxes after the moves.
 func carried(boxes []box, list []rebalance.Move) []box {
 	next := make([]box, len(boxes))
 	for i, b := range boxes {
@@ -163,7 +162,8 @@ func carried(boxes []box, list []rebalance.Move) []box {
 	return next
 }
 
-// minYield by its definition (paper 002), over hosts that are up and enabled.
+// minYield returns the smallest yield by its definition (paper 002), over the hosts that are up
+// and enabled.
 func minYield(boxes []box) float64 {
 	least := 1.0
 	for _, b := range boxes {

@@ -51,7 +51,7 @@ func TestSubtractingWhatWasAddedRestores(t *testing.T) {
 func TestAMissingCustomClassCountsZero(t *testing.T) {
 	fpga := resource.Vector{Custom: map[string]int64{"CUSTOM_FPGA": 1}}
 	if fpga.Fits(resource.Vector{VCPUs: 8}) {
-		t.Error("a host without FPGA holds one")
+		t.Error("a host without FPGA fits one")
 	}
 	if got := (resource.Vector{VCPUs: 8}).Times(fpga); got != 0 {
 		t.Errorf("a host without FPGA holds it %d times", got)

@@ -18,8 +18,8 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// manyHosts is a cloud of that many hosts in three zones, half full, one in a hundred
-// down, one in twenty promised.
+// manyHosts returns a cloud of hosts in three zones, half full, one in a hundred down, one in
+// twenty promised.
 func manyHosts(tb testing.TB, hosts int) (*inventory.States, promises) {
 	r := rand.New(rand.NewPCG(1, 1))
 	rows := make([]inventory.HostState, hosts)
@@ -64,7 +64,7 @@ func (promises) Reservation(string) (reservation.Reservation, bool) {
 	return reservation.Reservation{}, false
 }
 
-// efficiencies is a snapshot of hosts of which one in two is twice as efficient.
+// efficiencies is a snapshot of hosts in which every other one is twice as efficient.
 type efficiencies struct{ snapshot *inventory.Snapshot }
 
 func (e efficiencies) Snapshot() *inventory.Snapshot { return e.snapshot }
@@ -89,9 +89,8 @@ func allWeighers(tb testing.TB, p weighers.Ports) []weighers.Weighted {
 	return all
 }
 
-// BenchmarkPlan10000Hosts is row 4 of docs/performance.md: the whole plan for one instance
-// with the filters and weighers of the default, its explanation included, and in turn with
-// it the bare loop.
+// BenchmarkPlan10000Hosts is row 4 of docs/performance.md: the whole plan for one instance with
+// the default filters and weighers, including its explanation, alternating with the bare loop.
 func BenchmarkPlan10000Hosts(b *testing.B) {
 	s, claims := manyHosts(b, 10_000)
 	list, err := filters.New(filters.Enabled, filters.Options{
@@ -132,8 +131,8 @@ func BenchmarkPlan10000Hosts(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// bareLoop is the least that placing one instance takes: one pass over the same columns,
-// which knows the greatest weights beforehand, and neither explains nor draws.
+// bareLoop is the least work that places one instance: one pass over the same columns. It knows
+// the greatest weights beforehand, and neither explains nor draws.
 type bareLoop struct {
 	states                           *inventory.States
 	vcpu, memory, disk               *inventory.Column

@@ -20,14 +20,14 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// written is the cost that an instance has written in its Created.
+// written is the cost that is stored in an instance's Created.
 type written struct{}
 
 func (written) Name() string                                   { return "written" }
 func (written) Unit() string                                   { return "s" }
 func (written) Of(i *inventory.Instance, _ span.Instant) int64 { return int64(i.Created) }
 
-// evicting is a pipeline in which only room, and what it costs to make some, count.
+// evicting returns a pipeline in which only room counts, and the cost of making it.
 func evicting(names ...string) scheduler.Pipeline {
 	evictor := &preemption.Evictor{Cost: written{}}
 	weigh, err := weighers.Choose(names, nil, weighers.Ports{Evictor: evictor, Period: written{}})
@@ -37,14 +37,15 @@ func evicting(names ...string) scheduler.Pipeline {
 	return scheduler.Pipeline{Filters: []filters.Filter{filters.Capacity{Evicts: true}}, Weighers: weigh, SubsetSize: 1, Evictor: evictor, Spares: true}
 }
 
-// filler is a preemptible instance that runs and holds something of its host.
+// filler returns a preemptible instance that runs and holds part of its host.
 func filler(id string, cost, vcpus, memory int64) inventory.Instance {
 	return inventory.Instance{
 		ID: id, Status: "ACTIVE", Preemptible: true, Created: span.Instant(cost), Holds: map[string]int64{"VCPU": vcpus, "MEMORY_MB": memory},
 	}
 }
 
-// filled gives hosts of that size with their instances; normal ones use some VCPU.
+// filled returns hosts of this size with their instances; normal is the VCPU that other instances
+// use.
 func filled(t interface{ Fatal(...any) }, vcpus, memory int64, hosts map[string][]inventory.Instance, normal map[string]int64) *inventory.States {
 	var rows []inventory.HostState
 	for name, instances := range hosts {
@@ -69,7 +70,7 @@ func wants(vcpus, memory int64, instances ...string) *placing.Request {
 	return &placing.Request{Instances: instances, Resources: map[string]int64{"VCPU": vcpus, "MEMORY_MB": memory}}
 }
 
-// placedAs says where instances go and who leaves, as "host: victims".
+// placedAs returns where instances go and which ones leave, as "host: victims".
 func placedAs(p scheduler.Plan) (list []string) {
 	for _, one := range p.Decision.Placements {
 		text := one.Host
@@ -172,7 +173,7 @@ func TestThePartsOfAWeightAreItsSumAlsoWhereCostsAreNotExact(t *testing.T) {
 		hosts[name] = []inventory.Instance{filler(name, int64(1000-i), 4, 4)}
 	}
 	p := evicting("PreemptionCostWeigher")
-	p.Weighers[0].Multiplier = -1 // the dearest first, which are not exact
+	p.Weighers[0].Multiplier = -1 // the most expensive first, whose costs are not exact
 	for _, one := range p.Plan(filled(t, 6, 4, hosts, nil), wants(1, 4, "new"), 0, nil).Decision.Ranked {
 		sum := 0.0
 		for _, part := range one.Parts {
@@ -218,14 +219,14 @@ func drawFilled(t *rapid.T) (map[string][]inventory.Instance, map[string]int64) 
 	return hosts, normal
 }
 
-// choice is a host and who leaves it.
+// choice is a host and its victims.
 type choice struct {
 	cost    int64
 	host    string
 	victims []string
 }
 
-// cheapest looks at all subsets of all hosts, with VCPU of 8 and memory of 18 each.
+// cheapest searches all subsets of the instances of all hosts, with 8 VCPU and 18 of memory each.
 func cheapest(hosts map[string][]inventory.Instance, normal map[string]int64, vcpus, memory int64) (best *choice) {
 	for name, instances := range hosts {
 		for set := range 1 << len(instances) {
@@ -243,7 +244,7 @@ func cheapest(hosts map[string][]inventory.Instance, normal map[string]int64, vc
 			}
 			slices.Sort(c.victims)
 			if best == nil || cmp.Or(
-				// Who has room goes before all others.
+				// A host with room precedes all others.
 				cmp.Compare(min(len(c.victims), 1), min(len(best.victims), 1)), cmp.Compare(c.cost, best.cost), cmp.Compare(c.host, best.host),
 				cmp.Compare(len(c.victims), len(best.victims)), slices.Compare(c.victims, best.victims),
 			) < 0 {
@@ -275,7 +276,7 @@ func TestVictimsAreTheCheapestOfAllHostsAndSubsets(t *testing.T) {
 			s = s.WithTaken([]inventory.Take{plan.Picks[0].Take})
 			hosts[want.host] = slices.DeleteFunc(slices.Clone(hosts[want.host]), func(i inventory.Instance) bool { return slices.Contains(want.victims, i.ID) })
 			one := filler("new", 0, vcpus, memory)
-			one.Locked = true // it stays
+			one.Locked = true // a locked instance stays
 			hosts[want.host] = append(hosts[want.host], one)
 		}
 	})
@@ -315,8 +316,8 @@ func TestNobodyLeavesWhomAllInstancesOfARequestCouldDoWithout(t *testing.T) {
 	})
 }
 
-// retry is the retry scheduler of paper 001: the full state first, and only when that
-// fails the normal one, with victims.
+// retry is the retry scheduler of paper 001: first the full state, and only if that fails the
+// normal one, with victims.
 func retry(p scheduler.Pipeline, s *inventory.States, r *placing.Request, draw func(int) int) scheduler.Plan {
 	plain := p
 	plain.Evictor, plain.Filters = nil, []filters.Filter{filters.Capacity{}}

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// figureInstances is how many are scheduled for each bar, as in the paper.
+	// figureInstances is how many instances each bar schedules, as in the paper.
 	figureInstances = 130
 	figureNow       = span.Instant(1_800_000_000)
 )
@@ -29,7 +29,7 @@ const (
 // medium is the size of all instances of the figure.
 var medium = map[string]int64{"VCPU": 2, "MEMORY_MB": 4000, "DISK_GB": 40}
 
-// filledHosts are hosts for 36 medium instances, with so many preemptible ones on each.
+// filledHosts returns hosts for 36 medium instances, each with this many preemptible ones.
 func filledHosts(tb testing.TB, hosts, fillers int) *inventory.States {
 	rows := make([]inventory.HostState, hosts)
 	for i := range rows {
@@ -40,7 +40,7 @@ func filledHosts(tb testing.TB, hosts, fillers int) *inventory.States {
 		for n := range fillers {
 			row.Instances = append(row.Instances, inventory.Instance{
 				ID: fmt.Sprintf("%s-%02d", row.Name, n), Status: "ACTIVE", Preemptible: true, Holds: medium,
-				// Minutes between 10 and 300 (paper 001 section 4), apart by a second here and there.
+				// Between 10 and 300 minutes (paper 001, section 4), most of them different.
 				Launched: figureNow - span.Instant(600+(i*7919+n*104729)%17400),
 			})
 		}
@@ -59,8 +59,8 @@ type contender struct {
 	plan func(s *inventory.States, r *placing.Request) scheduler.Plan
 }
 
-// contenders are the paper's: the plain scheduler, the preemptible-aware one, and the one
-// that tries again.
+// contenders returns the paper's schedulers: the default one, the preemptible-aware one, and the
+// retrying one.
 func contenders(tb testing.TB) []contender {
 	cost, err := preemption.NewCost("partial_hour", preemption.CostOptions{Period: 3600})
 	if err != nil {
@@ -103,13 +103,13 @@ type bar struct {
 	mean, deviation float64 // in microseconds
 }
 
-// schedule has a contender place the instances one after the other. The first plan is not
-// counted: it gathers what is kept from one to the next.
+// schedule lets a contender place the instances one after the other. The first plan does not
+// count: it collects what later plans reuse.
 func (c contender) schedule(b *testing.B, s *inventory.States, evicts bool) bar {
 	var took []float64
 	request := &placing.Request{Resources: medium, Instances: []string{"before"}}
 	c.plan(s, request)
-	runtime.GC() // what is left of making the hosts is not the contender's
+	runtime.GC() // the garbage from making the hosts does not count
 	for n := range figureInstances {
 		request.Instances = []string{fmt.Sprint("new-", n)}
 		start := time.Now()
@@ -117,7 +117,7 @@ func (c contender) schedule(b *testing.B, s *inventory.States, evicts bool) bar 
 		took = append(took, float64(time.Since(start).Nanoseconds())/1000)
 		if len(plan.Picks) == 0 {
 			if evicts && c.name == "plain" {
-				continue // it finds no host, and that is its time
+				continue // the contender finds no host, which takes time too
 			}
 			b.Fatal(plan.Decision.Reason)
 		}
@@ -137,8 +137,8 @@ func (c contender) schedule(b *testing.B, s *inventory.States, evicts bool) bar 
 	return one
 }
 
-// BenchmarkFigure2OfPaper001 prints what the figure shows, the time to schedule an
-// instance, and draws it into the folder that ALMANAC_FIGURES names.
+// BenchmarkFigure2OfPaper001 prints the numbers of the figure, the time to schedule an instance,
+// and draws it into the folder that ALMANAC_FIGURES names.
 func BenchmarkFigure2OfPaper001(b *testing.B) {
 	sizes := []int{8, 100, 10_000}
 	bars := map[int][]bar{}
@@ -195,12 +195,12 @@ func drawFigure(path string, sizes []int, bars map[int][]bar) error {
 	return drawing.WriteFiles(path)
 }
 
-// BenchmarkPlan10000HostsWithEviction is row 5 of docs/performance.md: the plan for one
-// instance where a host has room, and in turn with it where on the same hosts preemptible
-// instances have taken all of it.
+// BenchmarkPlan10000HostsWithEviction is row 5 of docs/performance.md: the plan for one instance
+// if a host has room, alternating with the plan if preemptible instances have taken all room of
+// the same hosts.
 func BenchmarkPlan10000HostsWithEviction(b *testing.B) {
 	free, full := filledHosts(b, 10_000, 9), filledHosts(b, 10_000, 36)
-	roomy, ours := contenders(b)[1], contenders(b)[1] // what each gathers of its hosts is kept
+	roomy, ours := contenders(b)[1], contenders(b)[1] // two contenders, because each keeps what it collects about its hosts
 	request := &placing.Request{Instances: []string{"one"}, Resources: medium, Alternates: 2}
 	roomy.plan(free, request)
 	ours.plan(full, request)

@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// naive places instances one host and one number at a time, with Nova's default filters
-// and CPU, memory, disk, operations, build failures and soft server groups as weighers;
+// naive places instances one host and one number at a time, with Nova's default filters. Its
+// weighers are CPU, memory, disk, operations, build failures and soft server groups; it orders
 // equal hosts by name.
 type naive struct {
 	hosts []*naiveHost // by name
@@ -68,7 +68,7 @@ func (h *naiveHost) holds(r *placing.Request, groupHosts []string) bool {
 	return true
 }
 
-// sorted gives those of hosts that hold an instance, the best first.
+// sorted returns the hosts that can hold an instance, the best first.
 func (n *naive) sorted(hosts []*naiveHost, r *placing.Request, groupHosts []string) []*naiveHost {
 	var left []*naiveHost
 	for _, h := range hosts {
@@ -121,7 +121,8 @@ func (n *naive) sorted(hosts []*naiveHost, r *placing.Request, groupHosts []stri
 	return left
 }
 
-// soft is 1 where members of the request's group are wanted on a host, and -1 where not.
+// soft returns 1 if the request's group wants its members on the same host, and -1 if it does
+// not.
 func soft(r *placing.Request) float64 {
 	switch {
 	case r.Group != nil && r.Group.Policy == "soft-affinity":
@@ -132,8 +133,8 @@ func soft(r *placing.Request) float64 {
 	return 0
 }
 
-// plan gives the host of each instance and its alternates, by name; nil where not all
-// have one.
+// plan returns the host of each instance and its alternates, by name; nil if an instance has no
+// host.
 func (n *naive) plan(r *placing.Request) (placements []placing.Placement) {
 	var groupHosts []string
 	if r.Group != nil {
@@ -157,7 +158,7 @@ func (n *naive) plan(r *placing.Request) (placements []placing.Placement) {
 		groupHosts = append(groupHosts, best.Name)
 		chosen = append(chosen, best)
 	}
-	if len(chosen) > 1 { // looked for in the name of the last instance
+	if len(chosen) > 1 { // for the last instance
 		chosen[len(chosen)-1].last = true
 		hosts = n.sorted(hosts, r, groupHosts)
 	}

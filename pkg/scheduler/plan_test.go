@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// equalHosts are that many hosts with room for four vCPUs each.
+// equalHosts returns this many hosts with room for four vCPUs each.
 func equalHosts(hosts int) []inventory.HostState {
 	rows := make([]inventory.HostState, hosts)
 	for i := range rows {
@@ -33,11 +33,11 @@ func requestFor(vcpus int64, instances ...string) *placing.Request {
 	return &placing.Request{Instances: instances, Resources: map[string]int64{"VCPU": vcpus}}
 }
 
-// refuse refuses the hosts it has, with its reason for each.
+// refuse is a filter that refuses its hosts, with a reason for each.
 type refuse struct {
 	name    string
 	reasons map[int]string
-	asked   *int // how often it was asked why
+	asked   *int // counts the requests for reasons
 }
 
 func (f refuse) Name() string { return f.name }
@@ -163,14 +163,14 @@ func TestWhatIsRecordedIsBounded(t *testing.T) {
 		t.Errorf("%d refused hosts are recorded, want half of 100 of the one filter, and the one of the other", len(d.Refused))
 	}
 	if *most.asked != 50 || *few.asked != 1 {
-		t.Errorf("the filters were asked why %d and %d times", *most.asked, *few.asked)
+		t.Errorf("the filters were asked for reasons %d and %d times", *most.asked, *few.asked)
 	}
 	if len(d.Ranked) != 20 {
 		t.Errorf("%d ranked hosts are recorded, want 20", len(d.Ranked))
 	}
 }
 
-// back puts hosts back in.
+// back is a filter that wrongly adds hosts.
 type back struct{ refuse }
 
 func (b back) For(*inventory.States, *placing.Request, span.Instant) filters.Test { return b }
@@ -199,7 +199,7 @@ func TestOneIsDrawnAmongEqualHosts(t *testing.T) {
 				chosen[pick.Take.Host]++
 				next[pick.Alternates[0]]++
 			}
-			// 200 are expected of each; 14 is the standard deviation.
+			// 200 are expected on each host; the standard deviation is 14.
 			if slices.Min(chosen) < 130 || slices.Max(chosen) > 270 {
 				t.Errorf("hosts are chosen %v times", chosen)
 			}
@@ -231,7 +231,7 @@ func TestOneIsDrawnAmongTheBest(t *testing.T) {
 		pick := p.Plan(s, r, 0, draw).Picks[0]
 		seen[fmt.Sprint(pick.Take.Host, pick.Alternates)] = true
 	}
-	// The others keep their order.
+	// The other hosts keep their order.
 	want := map[string]bool{"5 [4 3 2 1 0]": true, "4 [5 3 2 1 0]": true, "3 [5 4 2 1 0]": true}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Error(diff)

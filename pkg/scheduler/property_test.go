@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// pipelineOf is Nova's default, with Nova's weighers.
+// pipelineOf returns Nova's default pipeline, with Nova's weighers.
 func pipelineOf(tb testing.TB) scheduler.Pipeline {
 	list, err := filters.New(filters.Enabled, filters.Options{Reservation: filters.Reservation{Promises: promises{}}})
 	if err != nil {
@@ -32,7 +32,7 @@ func pipelineOf(tb testing.TB) scheduler.Pipeline {
 	return scheduler.Pipeline{Filters: list, Weighers: weigh, SubsetSize: 1}
 }
 
-// drawRows draws a small cloud in which much does not fit.
+// drawRows draws a small cloud in which many instances do not fit.
 func drawRows(t *rapid.T) []inventory.HostState {
 	number := func(most int, label string) int64 { return int64(rapid.IntRange(0, most).Draw(t, label)) }
 	rows := make([]inventory.HostState, rapid.IntRange(0, 8).Draw(t, "hosts"))
@@ -117,7 +117,7 @@ func TestPlansByChanceKeepEveryRule(t *testing.T) {
 		before := cmp.Diff(rows, nil)
 		plan := p.Plan(s, r, 0, rand.New(rand.NewPCG(seed, 0)).IntN)
 		if cmp.Diff(rows, nil) != before {
-			t.Fatal("planning has changed the states it was given")
+			t.Fatal("planning has changed its input states")
 		}
 		if len(plan.Picks) != 0 && len(plan.Picks) != len(r.Instances) {
 			t.Fatalf("%d of %d instances are placed", len(plan.Picks), len(r.Instances))
@@ -138,7 +138,7 @@ func TestPlansByChanceKeepEveryRule(t *testing.T) {
 				h.Stocks[class] = stock
 			}
 			h.members++
-			if len(r.Instances) > 1 { // an alternate takes the place of an only instance, not one beside it
+			if len(r.Instances) > 1 { // the alternate of a single instance replaces it, and is not beside it
 				groupHosts = append(groupHosts, h.Name)
 			}
 		}
@@ -155,17 +155,17 @@ func TestPlansByChanceKeepEveryRule(t *testing.T) {
 				}
 			}
 		}
-		// The same seed gives the same plan, in whatever order the hosts are told.
+		// The same seed returns the same plan, whatever the order of the hosts.
 		other := slices.Clone(rows)
 		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
 		again := p.Plan(statesOf(t, other), r, 0, rand.New(rand.NewPCG(seed, 0)).IntN)
 		if diff := cmp.Diff(plan, again); diff != "" {
-			t.Fatalf("the same seed gives another plan: %s", diff)
+			t.Fatalf("the same seed makes another plan: %s", diff)
 		}
 	})
 }
 
-// statesOf freezes copies of rows.
+// statesOf returns states of copies of rows.
 func statesOf(t interface{ Fatal(...any) }, rows []inventory.HostState, aggregates ...inventory.Aggregate) *inventory.States {
 	s, err := inventory.NewStates(rows, aggregates)
 	if err != nil {

@@ -88,8 +88,8 @@ These did not hold throughout, with what may be the reason:
 	}
 }
 
-// The checked-in reports say what Findings prints: the verdicts, and a reason for each claim
-// below its table.
+// The checked-in reports contain what Findings prints: the verdicts, and below its table a reason
+// for each claim.
 func TestTheReportsHaveTheVerdictsOfFindings(t *testing.T) {
 	verdict := regexp.MustCompile(`^(held( \((\d+) of (\d+)\))?|\*\*held in \d+ of \d+\*\*|\*\*held in part\*\*|undecided|\*\*not held\*\*( \(0 of \d+\))?|not checked)$`)
 	paths, err := filepath.Glob("../../docs/reproduction/*/report.md")

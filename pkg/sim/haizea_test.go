@@ -29,8 +29,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// haizeaReference is what Haizea made of its own traces. Each configuration changes the
-// configuration of its tests, base.
+// haizeaReference is what Haizea made of its own traces. Each configuration changes base, the
+// configuration of Haizea's tests.
 type haizeaReference struct {
 	Configurations []string                            `json:"configurations"`
 	Results        map[string]map[string]haizeaOutcome `json:"results"`
@@ -38,10 +38,10 @@ type haizeaReference struct {
 
 type haizeaOutcome struct {
 	Final  map[string]struct{ State, Start, End string } `json:"final"`
-	Events [][2]string                                   `json:"events"` // the hour, and what happened
+	Events [][2]string                                   `json:"events"` // the hour and the event
 }
 
-// haizeaFolder gives the folder of the real logs, and the reference beside it.
+// haizeaFolder returns the folder of the real logs, and the reference beside it.
 func haizeaFolder(t *testing.T) (data string, reference haizeaReference) {
 	t.Helper()
 	data = os.Getenv("ALMANAC_DATA")
@@ -50,7 +50,7 @@ func haizeaFolder(t *testing.T) (data string, reference haizeaReference) {
 	}
 	text, err := os.ReadFile(filepath.Join(data, "..", "reference", "haizea-reference.json"))
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("the outcomes of Haizea are not beside the folder that ALMANAC_DATA names")
+		t.Skip("Haizea's outcomes are not next to the folder that ALMANAC_DATA names")
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &reference)
@@ -61,7 +61,7 @@ func haizeaFolder(t *testing.T) (data string, reference haizeaReference) {
 	return data, reference
 }
 
-// haizeaTraces gives the members of the archive whose names begin with prefix, by name.
+// haizeaTraces returns the members of the archive whose names begin with prefix, by name.
 func haizeaTraces(t *testing.T, data, prefix string) map[string][]byte {
 	t.Helper()
 	from, err := os.Open(filepath.Join(data, "haizea", "haizea-lwf-traces.tar.gz"))
@@ -90,9 +90,9 @@ func haizeaTraces(t *testing.T, data, prefix string) map[string][]byte {
 	}
 }
 
-// haizeaRules are the rules of a configuration: tests/base_config_simulator.conf of Haizea,
-// where operations take 2 s each, suspensions nothing beside, resumptions memory at 32 MB/s,
-// and migrations memory at 100 Mb/s.
+// haizeaRules returns the rules of a configuration, from Haizea's
+// tests/base_config_simulator.conf: each operation takes 2 s; suspending takes no more, resuming
+// adds the memory at 32 MB/s, migrating the memory at 100 Mb/s.
 func haizeaRules(t *testing.T, configuration string) besteffort.Rules {
 	t.Helper()
 	rules := besteffort.Rules{
@@ -115,15 +115,15 @@ func haizeaRules(t *testing.T, configuration string) besteffort.Rules {
 	return rules
 }
 
-// leased is what became of a lease, in seconds since the beginning.
+// leased is the outcome of a lease, in seconds since the beginning.
 type leased struct {
 	id         string
 	rejected   bool
 	start, end int64
-	nodes      string // from 1 on, for each time that it is started or goes on
+	nodes      string // from 1 on, for each start and each continuation
 }
 
-// haizeaRun gives what becomes of the leases of a trace.
+// haizeaRun returns the outcomes of the leases of a trace.
 func haizeaRun(t *testing.T, trace []byte, rules besteffort.Rules) []leased {
 	t.Helper()
 	file := haizeaRead(t, trace)
@@ -143,8 +143,8 @@ func haizeaRead(t *testing.T, trace []byte) *workload.File {
 	return file
 }
 
-// haizeaCloud gives a cloud of nodes of one CPU and 1,024 MB, with the leases of files to
-// come: reservations are made at the service's desk, all else is worked off by the Queue.
+// haizeaCloud returns a cloud of nodes with one CPU and 1,024 MB, in which the leases of files
+// will arrive. The service's desk books reservations; the Queue handles all others.
 func haizeaCloud(t *testing.T, size int, rules besteffort.Rules, files ...*workload.File) (*sim.Queue, *[]leased) {
 	t.Helper()
 	hosts := sim.Hosts(size)
@@ -190,7 +190,7 @@ func haizeaCloud(t *testing.T, size int, rules besteffort.Rules, files ...*workl
 	return queue, reserved
 }
 
-// haizeaShape is a node of all these workloads; whoever does not say what it needs gets one.
+// haizeaShape is a node of all these workloads, and the default shape of a lease.
 var haizeaShape = resource.Vector{VCPUs: 1, MemoryMB: 1024}
 
 func haizeaWork(job workload.Job) sim.Work {
@@ -204,8 +204,8 @@ func haizeaWork(job workload.Job) sim.Work {
 	return w
 }
 
-// haizeaReserve books a lease with an exact start; one that ends early gives its nodes back
-// then.
+// haizeaReserve books a lease with an exact start. A lease that ends early releases its nodes at
+// its end.
 func haizeaReserve(t *testing.T, desk *sim.Desk, queue *sim.Queue, job workload.Job) (leased, error) {
 	l := leased{id: job.ID, start: job.Start, end: job.Start + min(job.Estimate, job.Runtime)}
 	r, err := desk.Book(t.Context(), booking.Caller{ProjectID: "p"}, reservation.Request{
@@ -260,7 +260,7 @@ func haizeaOutcomes(t *testing.T, queue *sim.Queue) []leased {
 	return slices.Collect(maps.Values(all))
 }
 
-// numbers writes the nodes of names as Haizea numbers them, in their order.
+// numbers formats the nodes of names with Haizea's numbers, sorted.
 func numbers(names []string) string {
 	var all []int
 	for _, name := range names {
@@ -271,7 +271,7 @@ func numbers(names []string) string {
 	return fmt.Sprint(all)
 }
 
-// started gives the nodes on which a lease was started, and went on.
+// started returns the nodes on which a lease started and continued.
 func (o haizeaOutcome) started(id string) (nodes string) {
 	for _, e := range o.Events {
 		names, ok := strings.CutPrefix(e[1], "Started VMs for lease "+id+" on nodes ")
@@ -289,7 +289,7 @@ func (o haizeaOutcome) started(id string) (nodes string) {
 	return nodes
 }
 
-// final gives the leases as Haizea had them.
+// leases returns the outcomes of Haizea's leases.
 func (o haizeaOutcome) leases(t *testing.T) []leased {
 	t.Helper()
 	second := func(text string) int64 {
@@ -310,13 +310,13 @@ func (o haizeaOutcome) leases(t *testing.T) []leased {
 	return all
 }
 
-// clock writes a second of the traces as Haizea's clock has it.
+// clock formats a second of the traces in Haizea's time.
 func clock(second int64) string {
 	return time.Date(2006, 11, 25, 13, 0, int(second), 0, time.UTC).Format("15:04:05")
 }
 
-// ordered gives the ids of the leases in the order of their starts or ends, those at one
-// instant together.
+// ordered returns the ids of the leases in the order of their starts or ends, with = between
+// those at one instant.
 func ordered(all []leased, at func(leased) int64) string {
 	slices.SortFunc(all, func(a, b leased) int { return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a.id, b.id)) })
 	var text strings.Builder
@@ -334,7 +334,7 @@ func ordered(all []leased, at func(leased) int64) string {
 	return text.String()
 }
 
-// The reasons for which outcomes differ, one for each difference there is.
+// The reason for each difference between the outcomes.
 var haizeaDifferences = map[string]string{
 	"migrate/backfill-off":                            "(b)",
 	"preemption/backfill-off":                         "(a)",
@@ -345,13 +345,13 @@ var haizeaDifferences = map[string]string{
 	"preemption_prematureend2/base":                   "(a)",
 }
 
-// haizeaReport is where the table of the outcomes stands.
+// haizeaReport is the page with the table of the outcomes.
 const haizeaReport = "../../docs/reproduction/haizea.md"
 
 var update = flag.Bool("update", false, "write the tables of the reports instead of comparing them")
 
-// Nine workloads under five configurations: the reservations are booked at the service's own
-// desk, the rest is planned by the service's own planner.
+// Nine workloads under five configurations: the service's own desk books the reservations, and
+// its own planner plans all others.
 func TestHaizeasOutcomesComeOutOfItsTraces(t *testing.T) {
 	data, reference := haizeaFolder(t)
 	traces := haizeaTraces(t, data, "tests/")
@@ -379,8 +379,8 @@ func TestHaizeasOutcomesComeOutOfItsTraces(t *testing.T) {
 	checkTable(t, haizeaReport, "outcomes", table)
 }
 
-// sameOrder fails where leases start or end in another order than they shall, or where others
-// are rejected, and gives the orders.
+// sameOrder fails if leases start or end in the wrong order, or if the wrong ones are rejected.
+// It returns the orders.
 func sameOrder(t *testing.T, name string, ours, theirs []leased) (starts, ends string) {
 	t.Helper()
 	order := func(all []leased, at func(leased) int64) string { return ordered(slices.Clone(all), at) }
@@ -394,7 +394,7 @@ func sameOrder(t *testing.T, name string, ours, theirs []leased) (starts, ends s
 	return order(ours, start), order(ours, end)
 }
 
-// differences names the leases that have other times, with them.
+// differences lists the leases with other times or nodes.
 func differences(ours, theirs []leased) string {
 	byID := func(a, b leased) int { return cmp.Compare(a.id, b.id) }
 	slices.SortFunc(ours, byID)
@@ -419,8 +419,8 @@ func lastEnd(all []leased) (last int64) {
 	return last
 }
 
-// checkTable compares a table of a report, which stands between two comments that name it,
-// with what it shall be, or writes it.
+// checkTable compares a table of a report with table, or writes it. Two comments with its name
+// enclose it.
 func checkTable(t *testing.T, path, name string, table []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

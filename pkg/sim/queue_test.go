@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// newQueue gives a queue on one node for one virtual machine, which backfills.
+// newQueue returns a queue on one node for one virtual machine. It backfills by default.
 func newQueue(t *testing.T, o sim.QueueOptions) *sim.Queue {
 	t.Helper()
 	if o.Rules.Backfilling == "" {
@@ -26,7 +26,7 @@ func newQueue(t *testing.T, o sim.QueueOptions) *sim.Queue {
 	return q
 }
 
-// one is a request of one virtual machine, which bears its name.
+// one returns a request for one virtual machine with the request's name.
 func one(id string, duration, real int64, image string) sim.Work {
 	return sim.Work{Real: real, Request: besteffort.Request{
 		ID: id, Duration: duration, Shape: resource.Vector{VCPUs: 1}, Image: staging.Image{ID: image, Size: 480}, VMs: []besteffort.VM{{ID: id}},

@@ -29,7 +29,7 @@ func TestATimelineGoesByTimeThenOrderThenEntry(t *testing.T) {
 	line.At(120, sim.Ending, note("end"))
 	line.At(120, sim.Arriving, note("third"))
 	line.At(110, sim.Looking, func() error {
-		line.At(50, sim.Ending, note("late")) // is over: now
+		line.At(50, sim.Ending, note("late")) // is in the past and happens now
 		line.After(5, sim.Ending, note("soon"))
 		return nil
 	})
@@ -39,7 +39,7 @@ func TestATimelineGoesByTimeThenOrderThenEntry(t *testing.T) {
 	}
 	want := []string{"late@110", "soon@115", "end@120", "second@120", "third@120", "look@120"}
 	if !slices.Equal(seen, want) || line.Now() != 130 {
-		t.Errorf("it went %v and stands at %d\nwant %v and 130", seen, line.Now(), want)
+		t.Errorf("the order is %v and the time %d\nwant %v and 130", seen, line.Now(), want)
 	}
 }
 
@@ -48,14 +48,14 @@ func TestATimelineStopsAtTheFirstErrorAndWhereItShallEnd(t *testing.T) {
 	broken := errors.New("broken")
 	line.At(7, sim.Arriving, func() error { return broken })
 	if err := line.Run(t.Context(), span.Forever); !errors.Is(err, broken) || line.Now() != 7 {
-		t.Errorf("it stands at %d with %v", line.Now(), err)
+		t.Errorf("the time is %d, the error %v", line.Now(), err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var again func() error
 	again = func() error { stop(); line.After(1, sim.Arriving, again); return nil }
 	line.After(1, sim.Arriving, again)
 	if err := line.Run(ctx, span.Forever); !errors.Is(err, context.Canceled) {
-		t.Errorf("a run without end gave %v after its context has ended", err)
+		t.Errorf("an endless run returned %v after the end of its context", err)
 	}
 }
 
@@ -69,11 +69,11 @@ func TestRunsGiveTheirResultsInOrderHoweverLongEachTakes(t *testing.T) {
 		return float64(i) + 0*sum, nil
 	})
 	if err != nil || told.Load() != 50*50 {
-		t.Fatalf("%v, told %d", err, told.Load())
+		t.Fatalf("%v, reported %d", err, told.Load())
 	}
 	for i, v := range got {
 		if v != float64(i) {
-			t.Errorf("run %d gave %v", i, v)
+			t.Errorf("run %d returned %v", i, v)
 		}
 	}
 }
@@ -101,13 +101,13 @@ func TestChanceFollowsFromTheSeedAndTheWordsAlone(t *testing.T) {
 	seen := map[uint64]bool{}
 	for _, v := range []uint64{draw(1, "sizes", 2), draw(2, "sizes", 2), draw(1, "sizes", 3), draw(1, "times", 2), draw(1, "size", "s", 2)} {
 		if seen[v] {
-			t.Error("different words give the same numbers")
+			t.Error("different words make the same numbers")
 		}
 		seen[v] = true
 	}
 }
 
-// The mean of 1 to 5 is 3; its deviation is the root of 2.5, and Student's t for 4 degrees of
+// The mean of 1 to 5 is 3. The deviation is the root of 2.5, and Student's t for 4 degrees of
 // freedom is 2.776.
 func TestAnEstimateHasTheIntervalOfStudent(t *testing.T) {
 	e := sim.Mean([]float64{1, 2, 3, 4, 5})
@@ -115,7 +115,7 @@ func TestAnEstimateHasTheIntervalOfStudent(t *testing.T) {
 		t.Errorf("%v, want 3 ± %.5f", e.Format(5), want)
 	}
 	if one := sim.Mean([]float64{7}); one.Half != 0 || one.String() != "7.000" {
-		t.Errorf("one run gives %v", one)
+		t.Errorf("one run: got %v", one)
 	}
 }
 

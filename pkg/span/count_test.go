@@ -20,7 +20,7 @@ func drawSpan(t *rapid.T, label string) span.Span {
 	}
 }
 
-// TestACountKnowsEverySecond holds a count against a tally of single seconds.
+// The oracle is a tally of single seconds.
 func TestACountKnowsEverySecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c span.Count
@@ -102,8 +102,7 @@ func checkAtMost(t *rapid.T, c span.Count, s span.Span, n int, tally []int) {
 	}
 }
 
-// TestACountForgetsHowItCameAbout: the same spans in another order, and spans that were
-// taken back, leave the same count, which can be compared.
+// The same spans in another order, and spans that were added and removed, leave an equal count.
 func TestACountForgetsHowItCameAbout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type addition struct {
@@ -136,7 +135,7 @@ func TestACountForgetsHowItCameAbout(t *testing.T) {
 	})
 }
 
-// TestACountReachesToTheEndsOfTime: the ends of time are instants as any other.
+// The ends of time are instants like any other.
 func TestACountReachesToTheEndsOfTime(t *testing.T) {
 	all := span.Span{Start: -span.Forever, End: span.Forever}
 	c := span.Count{}.Add(all, 1).Add(span.New(100, 10), 2)
@@ -149,7 +148,7 @@ func TestACountReachesToTheEndsOfTime(t *testing.T) {
 	}
 }
 
-// BenchmarkCount adds a reservation to those of a large project and takes it back.
+// BenchmarkCount adds a reservation to those of a large project and removes it.
 func BenchmarkCount(b *testing.B) {
 	var c span.Count
 	for i := range span.Instant(100_000) {

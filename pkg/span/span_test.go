@@ -22,7 +22,7 @@ func TestTouchingSpansDoNotOverlap(t *testing.T) {
 				t.Errorf("%v overlaps %v: got %v, want %v", tc.a, tc.b, got, tc.want)
 			}
 			if got := tc.b.Overlaps(tc.a); got != tc.want {
-				t.Errorf("the relation is symmetric, but the other way round it is %v", got)
+				t.Errorf("the relation is symmetric, but in the other order it is %v", got)
 			}
 		})
 	}

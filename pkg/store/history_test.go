@@ -48,8 +48,8 @@ func (m *meter) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// cost is what changes have cost: rows written by the replica that made them, rows read
-// by one that follows, and what the database has more than before.
+// cost is the cost of changes: the rows that the replica with the changes has written, the rows
+// that a following replica has read, and the growth of the database.
 type cost struct{ written, read, rows, bytes int64 }
 
 func (c cost) minus(before cost) cost {
@@ -100,8 +100,8 @@ func newHistory(t *testing.T, connection string) *history {
 	return h
 }
 
-// change renames and extends the reservation n times, and each time the owner is warned
-// of the new end. Half of the names are the worst to quote.
+// change renames and extends the reservation n times, and lets the owner be warned of each new
+// end. Half of the names are those that need the most escapes.
 func (h *history) change(n int) cost {
 	h.t.Helper()
 	before := h.cost()
@@ -138,7 +138,7 @@ func (h *history) cost() cost {
 		h.t.Fatal(err)
 	}
 	c.rows, c.bytes = stored.Rows, stored.Bytes
-	h.meters[1].read = c.read // this look is not the follower's
+	h.meters[1].read = c.read // this query is not the follower's
 	return c
 }
 
@@ -146,7 +146,7 @@ func TestTheHundredthChangeCostsWhatTheFiftiethDid(t *testing.T) {
 	for name, start := range databases {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory(t, start(t)())
-			h.change(30) // from here on the log of events is as long as it gets
+			h.change(30) // the log of events has reached its greatest length
 			once, twice := h.change(30), h.change(60)
 			for _, part := range []struct {
 				what        string
@@ -181,7 +181,7 @@ func TestALogKeepsTheLastTwentyChangesAndWarnings(t *testing.T) {
 			t.Errorf("the log has %+v after %+v", e, stored.Events[i-1])
 		}
 	}
-	// The last warning came after the last change.
+	// The last warning follows the last change.
 	want := map[reservation.EventType]int{"created": 1, "start": 1, "changed": 20, "before_end": 20 + 1, "end": 1}
 	if d := cmp.Diff(want, count); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)
@@ -192,7 +192,7 @@ func TestALogKeepsTheLastTwentyChangesAndWarnings(t *testing.T) {
 	}
 }
 
-// The version before kept the events of all changes.
+// An earlier version kept the events of all changes.
 func TestALogThatHasGrownWithoutBoundIsCutAtTheNextChange(t *testing.T) {
 	for name, start := range databases {
 		t.Run(name, func(t *testing.T) {
@@ -226,8 +226,8 @@ func TestALogThatHasGrownWithoutBoundIsCutAtTheNextChange(t *testing.T) {
 	}
 }
 
-// A server takes no statement larger than max_allowed_packet, so nothing that is
-// written at each change may grow from change to change.
+// A server accepts no statement larger than max_allowed_packet, so nothing that each change
+// writes may grow from change to change.
 func TestNoNumberOfChangesOutgrowsAPacket(t *testing.T) {
 	server := labtest.StartMariaDB(t)
 	admin, err := sql.Open("mysql", server.DSN("almanac"))
@@ -247,8 +247,8 @@ func TestNoNumberOfChangesOutgrowsAPacket(t *testing.T) {
 	}
 }
 
-// What the rows say after the changes is what was wanted, in order, and what stays keeps
-// its row.
+// After the changes the rows contain the wanted events, in order, and unchanged events keep their
+// rows.
 func TestOfEventsOnlyWhatDiffersIsWritten(t *testing.T) {
 	event := func(name string) eventRow { return eventRow{ReservationID: "r", Type: name} }
 	log := func(names ...string) (rows []eventRow) {

@@ -26,7 +26,7 @@ func TestStoreOnMariaDB(t *testing.T) {
 	storetest.RunShared(t, func(t *testing.T) func(t *testing.T) storetest.Subject { return openAt(labtest.Database(t)) })
 }
 
-// The stores of one database stand on different nodes.
+// The stores of one database use different nodes.
 func TestStoresOnGalera(t *testing.T) {
 	cluster := labtest.StartGalera(t, 2)
 	databases := 0
@@ -40,7 +40,7 @@ func TestStoresOnGalera(t *testing.T) {
 	})
 }
 
-// booked is the commit of a new reservation of one host, known in a version.
+// booked returns the commit of a new reservation of one host, known in a version.
 func booked(id, host string, version int64) booking.Commit {
 	return booking.Commit{
 		Reservation: reservation.Reservation{
@@ -53,7 +53,7 @@ func booked(id, host string, version int64) booking.Commit {
 	}
 }
 
-// through gives the connection that leads through a new proxy.
+// through returns a connection through a new proxy.
 func through(t *testing.T, connection string) (*mysqlproxy.Proxy, string) {
 	t.Helper()
 	u, err := url.Parse(connection)
@@ -65,8 +65,8 @@ func through(t *testing.T, connection string) (*mysqlproxy.Proxy, string) {
 	return proxy, u.String()
 }
 
-// Each commit that the proxy spoils must be there once, whether the server carried
-// it out before the connection was lost or not.
+// The proxy spoils commits, and each must be in the database once, whether the server carried it
+// out before the connection was lost or not.
 func TestACommitInDoubtIsCarriedOutOnce(t *testing.T) {
 	for name, kind := range map[string]mysqlproxy.Kind{
 		"deadlock": mysqlproxy.Deadlock, "answer lost": mysqlproxy.LostAnswer, "commit lost": mysqlproxy.LostCommit,
@@ -99,7 +99,7 @@ func TestACommitInDoubtIsCarriedOutOnce(t *testing.T) {
 			if err != nil || len(got.Log) != 2*commits || len(got.Reservations) != commits || got.Hosts[0].Version != commits {
 				t.Errorf("there are %d entries, %d reservations, hosts %v (%v)", len(got.Log), len(got.Reservations), got.Hosts, err)
 			}
-			// The usage row has counted each once.
+			// The usage row must have counted each commit once.
 			fits := booked("rest", "other", 0)
 			fits.Usage = booking.Usage{HostSeconds: 1, MostHostSeconds: 10*commits + 1, Raises: true, Known: new(int64(commits))}
 			over := booked("over", "third", 0)
@@ -140,8 +140,8 @@ func TestACommitInDoubtThatAnotherOvertookIsStale(t *testing.T) {
 	}
 }
 
-// A replica that is frozen before its COMMIT has locked the host and what its project
-// holds. The server must end its transaction before others give up.
+// A replica that freezes before its COMMIT has locked the host and the usage of its project. The
+// server must end its transaction before other replicas stop waiting.
 func TestAFrozenReplicaHoldsOthersUpForSecondsOnly(t *testing.T) {
 	connection := labtest.Database(t)
 	testFrozen(t, connection, connection)
@@ -157,7 +157,7 @@ func TestAFrozenReplicaHoldsOthersUpForSecondsOnlyOnGalera(t *testing.T) {
 func testFrozen(t *testing.T, frozenAt, otherAt string) {
 	proxy, connection := through(t, frozenAt)
 	frozen := open(t, store.Options{Connection: connection})
-	other := open(t, store.Options{Connection: otherAt, Patience: 15 * time.Second}) // as in service
+	other := open(t, store.Options{Connection: otherAt, Patience: 15 * time.Second}) // as in production
 	if err := other.Commit(t.Context(), booked("first", "a", 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -171,27 +171,27 @@ func testFrozen(t *testing.T, frozenAt, otherAt string) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	// One shares the project with it, the other the host.
+	// One of the bookings shares the project with the frozen one, the other the host.
 	for id, host := range map[string]string{"same project": "c", "same host": "b"} {
 		if err := other.Commit(t.Context(), booked(id, host, 0)); err != nil {
 			t.Errorf("a booking of the %s: %v", id, err)
 		}
 	}
-	// Each wait for a lock that is in vain takes five seconds.
+	// Each wait for a lock that fails takes five seconds.
 	if again := other.Retries()["lock_wait"]; again > 1 {
-		t.Errorf("the others waited %d times in vain", again)
+		t.Errorf("the others waited %d times without a lock", again)
 	}
 	proxy.FailCommits(mysqlproxy.Frozen, 0)
 	proxy.Thaw()
 	if err := <-done; !errors.Is(err, reservation.ErrStale) {
-		t.Errorf("the frozen one, when it goes on: %v, want ErrStale", err)
+		t.Errorf("the frozen one, after the thaw: %v, want ErrStale", err)
 	}
 	if _, err := other.Get(t.Context(), "frozen"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("what was given to another is stored too: %v", err)
+		t.Errorf("the frozen booking is stored although its host is taken: %v", err)
 	}
 }
 
-// Each change is there once, and so is what the audit tells of it.
+// Each change is stored once, and so is its entry in the audit.
 func TestAChangeOfPowerInDoubtIsToldOnce(t *testing.T) {
 	for name, kind := range map[string]mysqlproxy.Kind{
 		"deadlock": mysqlproxy.Deadlock, "answer lost": mysqlproxy.LostAnswer, "commit lost": mysqlproxy.LostCommit,
@@ -219,7 +219,7 @@ func TestAChangeOfPowerInDoubtIsToldOnce(t *testing.T) {
 			records, err := s.PowerRecords(t.Context())
 			audit, auditErr := s.Audit(t.Context(), "a", 0, 0)
 			if records["a"].Number != changes || len(audit) != changes || audit[0].At != changes || err != nil || auditErr != nil {
-				t.Errorf("%d changes count %d, and the audit tells of %d: %v, %v", changes, records["a"].Number, len(audit), err, auditErr)
+				t.Errorf("%d changes count %d, and the audit has %d: %v, %v", changes, records["a"].Number, len(audit), err, auditErr)
 			}
 		})
 	}
@@ -248,7 +248,7 @@ func TestPatienceEnds(t *testing.T) {
 	}
 }
 
-// The server counts what it is sent, so nothing can hide.
+// The server counts the statements, so none can hide.
 func TestABookingIsAtMostTenStatements(t *testing.T) {
 	server := labtest.StartMariaDB(t)
 	s := open(t, store.Options{Connection: server.URL("almanac"), PoolSize: 5, Overflow: 50})
@@ -269,7 +269,7 @@ func TestABookingIsAtMostTenStatements(t *testing.T) {
 		work(n + 1)
 	}
 	if each := float64(server.Questions(t)-before) / rounds; each > 10 {
-		t.Errorf("a booking with a key takes %.1f statements", each)
+		t.Errorf("a booking with a key needs %.1f statements", each)
 	}
 	before = server.Questions(t)
 	for range rounds {
@@ -278,6 +278,6 @@ func TestABookingIsAtMostTenStatements(t *testing.T) {
 		}
 	}
 	if each := float64(server.Questions(t)-before) / rounds; each != 1 {
-		t.Errorf("looking into the log takes %.1f statements", each)
+		t.Errorf("reading the log needs %.1f statements", each)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// databases gives connections to new databases.
+// databases returns connections to new databases.
 var databases = map[string]func(t *testing.T) (connection func() string){
 	"SQLite": func(t *testing.T) func() string {
 		return func() string { return "sqlite:///" + filepath.Join(t.TempDir(), "almanac.db") }
@@ -46,7 +46,7 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 	}
 }
 
-// A checkout from before the first release had other migrations and rows.
+// A checkout from before the first release has other migrations and rows.
 func TestADatabaseFromBeforeTheFirstReleaseIsRefusedAndLeftAlone(t *testing.T) {
 	for name, start := range databases {
 		t.Run(name, func(t *testing.T) {

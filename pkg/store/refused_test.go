@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// A Galera node that loses its majority refuses ROLLBACK too. The transaction stays
-// open, and BEGIN on the same connection would commit what there is of it.
+// A Galera node that loses its majority refuses ROLLBACK too. The transaction stays open, and a
+// BEGIN on the same connection would commit its statements so far.
 func TestATransactionThatCannotBeRolledBackIsNotCommittedByTheNext(t *testing.T) {
 	server := labtest.StartMariaDB(t)
 	proxy, connection := through(t, server.URL("almanac"))

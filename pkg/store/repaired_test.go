@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// TestTermsOfAnEarlierVersionAreRepairedAsTheyAreRead stores what no request may ask for any more.
+// The test stores terms that requests may no longer contain.
 func TestTermsOfAnEarlierVersionAreRepairedAsTheyAreRead(t *testing.T) {
 	s := open(t, store.Options{Connection: newFile(t), BusyTimeout: 30 * time.Second, Outbox: true})
 	for id, filter := range map[string]string{"r1": "[]", "r2": `"[]"`, "r3": "[ ]"} {

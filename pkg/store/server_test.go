@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// endpoint is what a connection says of a server.
+// endpoint is what a connection states about a server.
 type endpoint struct {
 	User, Passwd, Net, Addr, DBName string
 	Timeout, Read, Write            time.Duration
@@ -112,7 +112,7 @@ func TestAnEncryptedConnectionVerifiesTheServer(t *testing.T) {
 	}
 }
 
-// newCertificate gives the files of a certificate, signed by itself, and its key.
+// newCertificate returns the files of a self-signed certificate and its key.
 func newCertificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// Two transactions that lock two hosts in turn, one of them from outside and in
-// the wrong order, cannot both go on.
+// Two transactions lock two hosts in turn, one of them from outside and in the wrong order, so
+// one of them must fail.
 func TestADeadlockIsRunAgain(t *testing.T) {
 	server := labtest.StartMariaDB(t)
 	s := open(t, store.Options{Connection: server.URL("almanac")})
@@ -31,7 +31,8 @@ func TestADeadlockIsRunAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustExec(t, tx, "UPDATE `host_versions` SET `version` = `version` WHERE `host` = 'b'")
-	// The one from outside has written more, so that the store's is the victim.
+	// The transaction from outside has written more, so the server chooses the store's as the
+	// victim.
 	mustExec(t, tx, "CREATE TEMPORARY TABLE `heavy` AS SELECT `seq` FROM `seq_1_to_1000`")
 	for range 3 {
 		mustExec(t, tx, "INSERT INTO `hidden_properties` SELECT UUID() FROM `heavy`")
@@ -75,8 +76,8 @@ func mustExec(t *testing.T, tx *sql.Tx, statement string) {
 	}
 }
 
-// awaitLockWait returns when a transaction waits for a lock. The table that says so
-// is renewed for those who have not looked for a tenth of a second.
+// awaitLockWait returns when a transaction waits for a lock. The table that shows this is
+// refreshed only after a tenth of a second without a query.
 func awaitLockWait(t *testing.T, db *sql.DB) {
 	t.Helper()
 	for timeout := time.After(patience); ; {
@@ -89,7 +90,7 @@ func awaitLockWait(t *testing.T, db *sql.DB) {
 		}
 		select {
 		case <-timeout:
-			t.Fatal("nobody waits for a lock")
+			t.Fatal("no transaction waits for a lock")
 		case <-time.After(150 * time.Millisecond):
 		}
 	}
@@ -117,7 +118,7 @@ func TestARestartOfTheServerIsSurvived(t *testing.T) {
 		}
 	})
 	if err := s.Ping(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("ping while it is away: %v, want an unavailable fault", err)
+		t.Errorf("ping while the server is away: %v, want an unavailable fault", err)
 	}
 	server.Start()
 	wg.Wait()
@@ -155,7 +156,7 @@ func TestAConnectionThatIsRefusedSaysWhy(t *testing.T) {
 				t.Fatal("it opens")
 			}
 			if f := fault.Of(err); f.Kind != fault.Unavailable || f.RetryAfter == 0 || !strings.Contains(f.Message, c.want) {
-				t.Errorf("got %+v, want an unavailable fault that says %q", f, c.want)
+				t.Errorf("got %+v, want an unavailable fault with %q", f, c.want)
 			}
 			if text := err.Error(); strings.Contains(text, "s3cret") || !strings.Contains(text, at.User.Username()+"@"+at.Host+at.Path) {
 				t.Errorf("%q must name the database and not the password", text)

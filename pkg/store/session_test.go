@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// No session waits for ever, and each sees what it is for.
+// No session waits forever, and each has the isolation for its use.
 func TestSessionsAreSetUp(t *testing.T) {
 	s := openFor(t, labtest.Database(t), nil)
 	for name, pool := range map[string]struct {
@@ -26,7 +26,7 @@ func TestSessionsAreSetUp(t *testing.T) {
 				t.Errorf("the %s has %s = %s, want %s (%v)", name, variable, got, want, err)
 			}
 		}
-		// What is for MySQL alone, MariaDB passes over.
+		// MariaDB ignores settings that are for MySQL only.
 		var idle, global int
 		if err := pool.db.Raw("SELECT @@SESSION.wait_timeout").Scan(&idle).Error; err != nil {
 			t.Fatal(err)
@@ -41,7 +41,7 @@ func TestSessionsAreSetUp(t *testing.T) {
 	}
 }
 
-// The state in the log outlives this version: a field of it keeps its name.
+// The state in the log outlives this version, so its fields keep their names.
 func TestTheFormOfAStoredChangeStays(t *testing.T) {
 	row, err := rowOf(reservation.Reservation{
 		ID: "r", ProjectID: "demo", Version: 1,

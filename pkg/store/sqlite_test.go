@@ -50,7 +50,7 @@ func openMigrated(t *testing.T, log *slog.Logger) *Store {
 	return s
 }
 
-// sized gives a reservation of n hosts with its events.
+// sized returns a reservation of n hosts with its events.
 func sized(id string, n int) reservation.Reservation {
 	r := reservation.Reservation{ID: id, ProjectID: "demo", Status: reservation.Pending, Span: span.New(1000, 100), Version: 1}
 	for i := range n {
@@ -62,7 +62,7 @@ func sized(id string, n int) reservation.Reservation {
 	return r
 }
 
-// booked is the commit of a new reservation.
+// booked returns the commit of a new reservation.
 func booked(r reservation.Reservation) booking.Commit {
 	c := booking.Commit{Reservation: r, Usage: booking.Usage{Hosts: len(r.Claims), Raises: len(r.Claims) > 0}}
 	for _, host := range r.HostNames() {
@@ -91,8 +91,8 @@ func TestConnectionsAreSetUpForDurability(t *testing.T) {
 	}
 }
 
-// Without _txlock=immediate most of these fail: a transaction that has read cannot
-// write any more when another has written since.
+// Without _txlock=immediate most of these fail: a transaction that has read cannot write after
+// another one has written.
 func TestTransactionsThatReadThenWriteAllSucceed(t *testing.T) {
 	const workers, rounds = 8, 25
 	path := filepath.Join(t.TempDir(), "almanac.db")

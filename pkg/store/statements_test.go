@@ -20,7 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// statements gathers verb and table of the statements that a store logs.
+// statements collects verb and table of the statements that a store logs.
 type statements struct {
 	slog.Handler
 	seen []string
@@ -39,19 +39,19 @@ func (s *statements) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// in gives the call that commits c.
+// in returns the call that commits c.
 func in(s *Store, c booking.Commit) func(ctx context.Context) error {
 	return func(ctx context.Context) error { return s.Commit(ctx, c) }
 }
 
-// call is one of a Store, with the statements that it takes.
+// call is a call of a Store, with the statements that it should send.
 type call struct {
 	name string
 	act  func(ctx context.Context) error
 	want []string
 }
 
-// commits are calls in this order, on node-0 to node-3 in version 1.
+// commits returns calls in this order, on node-0 to node-3 in version 1.
 func commits(s *Store) []call {
 	again := booked(sized("r", 4))
 	again.Key = &reservation.Key{ProjectID: "demo", Key: "k"}
@@ -77,7 +77,7 @@ func commits(s *Store) []call {
 	}
 }
 
-// questions are calls after commits, with which the log has six places.
+// questions returns the calls after commits, which leave six entries in the log.
 func questions(s *Store) []call {
 	const last = 6
 	return []call{

@@ -18,11 +18,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// patience bounds every wait for a condition, and the tries of a transaction.
+// patience bounds every wait for a condition, and the attempts of a transaction.
 const patience = 2 * time.Minute
 
-// open gives a migrated store, closed when the test ends. What o leaves out is as
-// in service, with more patience.
+// open returns a migrated store, closed when the test ends. Defaults are as in production, with
+// more patience.
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
 	o.Holder, o.NewToken = cmp.Or(o.Holder, rand.Text()), rand.Text
@@ -45,7 +45,7 @@ func create(t *testing.T, s *store.Store, id string) error {
 	return s.Commit(t.Context(), booking.Commit{Reservation: reservation.Reservation{ID: id, Version: 1}})
 }
 
-// newFile gives the connection of a database that is not there yet.
+// newFile returns the connection of a database that does not exist yet.
 func newFile(t *testing.T) string { return "sqlite:///" + filepath.Join(t.TempDir(), "almanac.db") }
 
 func openAt(connection string) func(t *testing.T) storetest.Subject {

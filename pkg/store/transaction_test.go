@@ -39,7 +39,7 @@ func TestNoTransactionBeginsForACallerWhoHasLeft(t *testing.T) {
 				t.Error("the transaction has begun")
 				return nil
 			}
-			// One waits while another has the only connection.
+			// One transaction waits while another one has the only connection.
 			done := make(chan error, 1)
 			err := s.write(t.Context(), func(*gorm.DB) error {
 				go func() { done <- s.write(ctx, never) }()
@@ -47,7 +47,7 @@ func TestNoTransactionBeginsForACallerWhoHasLeft(t *testing.T) {
 				return nil
 			})
 			if waited := <-done; err != nil || !errors.Is(waited, context.Canceled) {
-				t.Errorf("who waited got %v, want context.Canceled; the one before %v", waited, err)
+				t.Errorf("the waiting caller got %v, want context.Canceled; the one before %v", waited, err)
 			}
 			if err := s.write(ctx, never); !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v, want context.Canceled", err)

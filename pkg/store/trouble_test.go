@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// hold takes the write lock of the database from outside until release is called.
+// hold takes the write lock of the database from outside until release.
 func hold(t *testing.T, connection string) (release func()) {
 	t.Helper()
 	other, err := sql.Open("sqlite", strings.TrimPrefix(connection, "sqlite:///"))
@@ -55,7 +55,7 @@ func TestALockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
 		wg.Wait()
 		return time.Since(begin)
 	}
-	// One after the other they would take 2.4 s. A busy machine may make one try as long.
+	// One after the other they would take 2.4 s. On a busy machine one attempt may take as long.
 	waited := giveUp()
 	for try := 1; waited > 1500*time.Millisecond && try < 10; try++ {
 		waited = min(waited, giveUp())
@@ -64,7 +64,7 @@ func TestALockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
 		t.Errorf("eight writes gave up after %v, want at most twice the busy timeout of 300 ms", waited)
 	}
 	if _, err := s.List(t.Context(), reservation.Query{}); err != nil {
-		t.Errorf("reading beside the lock: %v", err)
+		t.Errorf("reading during the lock: %v", err)
 	}
 	release()
 	if err := create(t, s, "r"); err != nil {

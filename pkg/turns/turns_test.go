@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/turns"
 )
 
-// queueUp starts somebody of project who waits for the gate, notes in order when they are
-// in, and leaves at once.
+// queueUp starts a member of project that waits for the gate, appends its project to order when
+// it enters, and leaves immediately.
 func queueUp(ctx context.Context, g *turns.Gate, project string, order *[]string) {
 	go func() {
 		if g.Enter(ctx, project) == nil {
@@ -79,10 +79,10 @@ func TestWhoeverGivesUpWaitingTakesNoSlot(t *testing.T) {
 		g.Leave("p")
 		synctest.Wait()
 		if !slices.Equal(order, []string{"q"}) {
-			t.Errorf("%v came in, want only the one that went on waiting", order)
+			t.Errorf("%v entered, want only the one that kept waiting", order)
 		}
 		if err := g.Enter(ctx, "p"); !errors.Is(err, context.Canceled) {
-			t.Errorf("somebody who is gone was let in: %v", err)
+			t.Errorf("a caller that has gone entered: %v", err)
 		}
 		if err := g.Enter(t.Context(), "p"); err != nil {
 			t.Errorf("the slot is lost: %v", err)

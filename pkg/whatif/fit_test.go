@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-// question is Figure 1 of paper 003 with the request's parts to be replaced.
+// question returns Figure 1 of paper 003, changed by edit.
 func question(t *testing.T, edit func(q map[string]any)) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../docs/examples/whatif/fit.json")

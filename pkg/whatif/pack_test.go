@@ -21,7 +21,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-// pack asks without a solver.
+// pack answers without a solver.
 func pack(t *testing.T, question string) whatif.PackAnswer {
 	t.Helper()
 	answer, err := packWith(t, packing.Tools{}, question)
@@ -38,7 +38,7 @@ func packWith(t *testing.T, tools packing.Tools, question string) (whatif.PackAn
 	})
 }
 
-// packQuestion writes a question about jobs j0, j1 … of one task; more is what follows.
+// packQuestion writes a question about jobs j0, j1 … of one task; more is appended to it.
 func packQuestion(hosts int, cpu, memory []float64, algorithm, more string) string {
 	var jobs []string
 	for i := range cpu {
@@ -49,7 +49,7 @@ func packQuestion(hosts int, cpu, memory []float64, algorithm, more string) stri
 
 func all(value float64, n int) []float64 { return slices.Repeat([]float64{value}, n) }
 
-// alone are the algorithms that need neither chance nor a solver.
+// alone are the algorithms that need neither random numbers nor a solver.
 var alone = slices.DeleteFunc(packing.Names(), func(name string) bool { return name == "rrnd" || name == "rrnz" })
 
 func TestPackAnswersThePapersQuestions(t *testing.T) {
@@ -66,7 +66,7 @@ func TestPackAnswersThePapersQuestions(t *testing.T) {
 		more           string
 		yield, average float64
 		bound          float64
-		hosts          []int // by job; nil is any
+		hosts          []int // by job; nil means any
 	}{
 		"A002-1":                {three, "exact mcb8 adapt", "", .83333, .88889, 1, nil},
 		"A002-1 greedy":         {three, "gr", "", .83333, .88889, 1, []int{0, 1, 0}},
@@ -114,7 +114,7 @@ func TestPackAnswersThePapersQuestions(t *testing.T) {
 	}
 }
 
-func TestPackSaysNoWhereTheMemoryDoesNotFit(t *testing.T) { // A002-4, A002-3
+func TestPackSaysNoWhereTheMemoryDoesNotFit(t *testing.T) { // checks A002-4 and A002-3
 	for name, tc := range map[string]struct {
 		question   string
 		algorithms []string

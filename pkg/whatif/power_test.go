@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-// sixOnFourOff is the question of check A004-3, with a forecast to be put in.
+// sixOnFourOff is the question of check A004-3, with a placeholder for the forecast.
 const sixOnFourOff = `{"now": 0, "horizon": 900, "idle_needed": 5, "hosts": [
 	{"name": "r1", "on": true}, {"name": "r2", "on": true}, {"name": "r3", "on": true}, {"name": "r4", "on": true}, {"name": "r5", "on": true}, {"name": "r6", "on": true},
 	{"name": "s1", "flops_per_watt": 1.5}, {"name": "s2", "flops_per_watt": 4}, {"name": "s3"}, {"name": "s4", "flops_per_watt": 4}],

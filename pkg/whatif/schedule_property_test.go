@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-// drawSize draws little of each resource, often nothing.
+// drawSize draws a small amount of each resource, often none.
 func drawSize(t *rapid.T, least int64, label string) v1.Resources {
 	amount := rapid.Int64Range(0, 3)
 	return v1.Resources{
@@ -63,21 +63,21 @@ func sum(list ...v1.Resources) v1.Resources {
 	return total
 }
 
-// holds says that a host of this capacity has room for all of these.
+// holds reports whether a host of this capacity has room for all of these.
 func holds(capacity v1.Resources, list ...v1.Resources) bool {
 	t := sum(list...)
 	return t.VCPUs <= capacity.VCPUs && t.MemoryMB <= capacity.MemoryMB && t.DiskGB <= capacity.DiskGB &&
 		t.Custom["CUSTOM_GPU"] <= capacity.Custom["CUSTOM_GPU"]
 }
 
-// victims is one choice of who leaves a host.
+// victims is one choice of the instances that leave a host.
 type victims struct {
 	cost int64
 	ids  []string
 	stay []whatif.ScheduleInstance
 }
 
-// cheapest tries every subset of the preemptible instances of h (paper 001, Algorithm 5).
+// cheapest searches all subsets of the preemptible instances of h (paper 001, Algorithm 5).
 func cheapest(h whatif.ScheduleHost, size v1.Resources, period int64) (best victims, ok bool) {
 	for subset := range 1 << len(h.Instances) {
 		v, allowed := victims{}, true
@@ -101,10 +101,10 @@ func (v victims) before(o victims) bool {
 	return cmp.Or(cmp.Compare(v.cost, o.cost), cmp.Compare(len(v.ids), len(o.ids)), slices.Compare(v.ids, o.ids)) < 0
 }
 
-// choice is the place of a host, and who leaves it; better ones come first.
+// choice chooses a host, and the victims there.
 type choice func(hosts []whatif.ScheduleHost, size v1.Resources, period int64) (host int, v victims, ok bool)
 
-// leastCost compares all subsets of all hosts.
+// leastCost compares all subsets of the instances of all hosts.
 func leastCost(hosts []whatif.ScheduleHost, size v1.Resources, period int64) (host int, best victims, ok bool) {
 	for i, h := range hosts {
 		if v, can := cheapest(h, size, period); can && (!ok || v.cost < best.cost) {
@@ -114,8 +114,8 @@ func leastCost(hosts []whatif.ScheduleHost, size v1.Resources, period int64) (ho
 	return host, best, ok
 }
 
-// retried is the retry scheduler of the paper: pass 1 with the full states, and where it
-// fails pass 2 with the normal ones and a selection.
+// retried is the retry scheduler of the paper: pass 1 with the full states and, if that fails,
+// pass 2 with the normal ones and a selection.
 func retried(hosts []whatif.ScheduleHost, size v1.Resources, period int64) (host int, v victims, ok bool) {
 	for i, h := range hosts {
 		if holds(*h.Capacity, append(sizes(h.Instances), size)...) {
@@ -125,7 +125,7 @@ func retried(hosts []whatif.ScheduleHost, size v1.Resources, period int64) (host
 	return leastCost(hosts, size, period)
 }
 
-// place places the instances of q one after the other, or none.
+// place places the instances of q one after the other; if one fails, it places none.
 func place(q whatif.ScheduleQuestion, choose choice) []whatif.SchedulePlacement {
 	hosts, placed := slices.Clone(q.Hosts), []whatif.SchedulePlacement{}
 	for n := range *q.Request.Count {

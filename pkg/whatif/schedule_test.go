@@ -16,13 +16,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-// The sizes of paper 001, Table 2, and one that fills a host.
+// The sizes of paper 001, Table 2, and a size that fills a host.
 var (
 	medium = v1.Resources{VCPUs: 2, MemoryMB: 4000, DiskGB: 40}
 	whole  = v1.Resources{VCPUs: 8, MemoryMB: 16000, DiskGB: 160}
 )
 
-// snapshot is a table of paper 001 from the examples: T3 is schedule, T4 schedule-age, T5
+// snapshot returns a table of paper 001 from the examples: T3 is schedule, T4 schedule-age, T5
 // schedule-sizes and T6 schedule-free.
 func snapshot(t testing.TB, name string) (q whatif.ScheduleQuestion) {
 	t.Helper()
@@ -60,7 +60,7 @@ func placement(host string, minutes int64, victims ...string) whatif.SchedulePla
 	return whatif.SchedulePlacement{Host: host, Victims: append([]string{}, victims...), CostMinutes: minutes}
 }
 
-// wantPlaced fails the test unless the instances go there.
+// wantPlaced fails the test unless the placements are these.
 func wantPlaced(t *testing.T, a whatif.ScheduleAnswer, want ...whatif.SchedulePlacement) {
 	t.Helper()
 	if diff := cmp.Diff(want, a.Placements); diff != "" || a.Reason != "" {
@@ -79,7 +79,7 @@ func wantNowhere(t *testing.T, a whatif.ScheduleAnswer) {
 func TestA001_1_to_4_TheSnapshotsHaveTheVictimsOfThePaper(t *testing.T) {
 	for name, want := range map[string]struct {
 		placed whatif.SchedulePlacement
-		costs  map[string]float64 // of making room, by host; none where it is refused
+		costs  map[string]float64 // of making room, by host; absent if the host is refused
 	}{
 		"schedule":       {placement("host-B", 11, "BP1"), map[string]float64{"host-A": 27, "host-B": 11, "host-C": 30, "host-D": 19}},
 		"schedule-age":   {placement("host-C", 1, "CP1"), map[string]float64{"host-A": 7, "host-B": 44, "host-C": 1, "host-D": 24}},
@@ -209,7 +209,7 @@ func TestSeveralInstancesArePlacedOneAfterTheOther(t *testing.T) {
 
 func TestSeveralInstancesArePlacedAllOrNone(t *testing.T) {
 	q := snapshot(t, "schedule")
-	q.Request.Count = new(9) // as many as may leave
+	q.Request.Count = new(9) // as many as the preemptible instances
 	a := schedule(t, q)
 	left, minutes := map[string]int{}, int64(0)
 	for _, p := range a.Placements {
@@ -236,7 +236,7 @@ func TestEqualHostsAreDrawnWithTheSeed(t *testing.T) {
 		a := schedule(t, q)
 		drawn[a.Placements[0].Host] = true
 		if diff := cmp.Diff(a, schedule(t, q)); diff != "" {
-			t.Fatalf("seed %d gives two answers:\n%s", seed, diff)
+			t.Fatalf("seed %d makes two answers:\n%s", seed, diff)
 		}
 	}
 	if len(drawn) != 3 {
@@ -367,7 +367,7 @@ func TestABadScheduleQuestionNamesTheField(t *testing.T) {
 		}
 		_, err := whatif.Schedule(strings.NewReader(text), seeded)
 		if f := fault.Of(err); err == nil || f.Kind != fault.Invalid || f.Field != tc.field || !strings.Contains(f.Message, tc.says) {
-			t.Errorf("%s: %v, want one about %s that says %q", tc.with, err, tc.field, tc.says)
+			t.Errorf("%s: %v, want an error about %s with %q", tc.with, err, tc.field, tc.says)
 		}
 	}
 	for _, text := range []string{`{}`, `{"hosts": []}`, `{"hosts": null}`} {

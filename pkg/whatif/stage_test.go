@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-// exampleWith gives an example with parts of it replaced, old and new in turn.
+// exampleWith returns an example with parts of it replaced; old and new parts alternate.
 func exampleWith(t testing.TB, name string, parts ...string) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../docs/examples/whatif/" + name + ".json")
@@ -39,7 +39,7 @@ func stage(t testing.TB, question string) whatif.StageAnswer {
 	return answer
 }
 
-// told writes an answer in short: the reason or the VMs, the transfers, and what is pooled.
+// told formats an answer briefly: the reason or the VMs, the transfers, and the pools.
 func told(a whatif.StageAnswer) []string {
 	list := []string{a.Reason}
 	if a.Accepted != (a.Reason == "") {
@@ -59,7 +59,8 @@ func told(a whatif.StageAnswer) []string {
 	return list
 }
 
-// due is a question of pending transfers of 48 each, id and deadline in turn, with no request.
+// due returns a question with pending transfers of 48 each and no request; ids and deadlines
+// alternate.
 func due(strategy string, now int, pending ...any) string {
 	var list []string
 	for i := 0; i < len(pending); i += 2 {
@@ -222,7 +223,7 @@ func TestTheCostOfAnAnswerGrowsAtMostWithTheSquareOfThePendingTransfers(t *testi
 				return time.Since(start)
 			}
 			few, many := cost(250), cost(1000)
-			for range 3 { // other work on the machine takes from both
+			for range 3 { // other work on the machine slows both
 				few, many = min(few, cost(250)), min(many, cost(1000))
 			}
 			if t.Logf("%s, %s: %v, and %v for four times as many", strategy, pool, few, many); many > 40*few {
@@ -232,7 +233,7 @@ func TestTheCostOfAnAnswerGrowsAtMostWithTheSquareOfThePendingTransfers(t *testi
 	}
 }
 
-// FuzzStage holds that every input is answered, or refused as making no sense.
+// FuzzStage checks that every input is answered, or refused as invalid.
 func FuzzStage(f *testing.F) {
 	for _, name := range []string{"stage", "stage-pool", "stage-resources", "stage-transfer"} {
 		f.Add(exampleWith(f, name))

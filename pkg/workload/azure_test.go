@@ -26,7 +26,7 @@ var (
 
 func azureChance() *rand.Rand { return rand.New(rand.NewPCG(1, 1)) }
 
-// azure reads two files.
+// azure reads a file of flavors and one of lifetimes.
 func azure(t *testing.T, flavors, lifetimes string, keep, preemptible float64) *workload.Azure {
 	t.Helper()
 	a, err := workload.NewAzure(strings.NewReader(flavors), strings.NewReader(lifetimes), azureChance(),
@@ -37,7 +37,7 @@ func azure(t *testing.T, flavors, lifetimes string, keep, preemptible float64) *
 	return a
 }
 
-// machines gives all of a stream, and what it gave in the end.
+// machines returns all jobs of a stream, and the error at its end.
 func machines(s workload.Stream) (all []workload.Job, end error) {
 	for {
 		j, err := s.Next()
@@ -137,7 +137,7 @@ func TestFilesOfWhichNoLineCanBeUsedAreRefused(t *testing.T) {
 	}
 }
 
-// manyLines are lines of three batches of two.
+// manyLines returns lines with three batches of two.
 func manyLines(n int) (flavors, lifetimes string) {
 	var f, l strings.Builder
 	for i := range n {
@@ -192,7 +192,8 @@ func TestASmallerShareKeepsBatchesOfALargerOne(t *testing.T) {
 	}
 }
 
-// Of those that were seen to bin 0 as many end in each later bin as of those that reached it.
+// Of the lifetimes that are cut off in bin 0, the same share ends in each later bin as of the
+// others that reached it.
 func TestALifetimeThatWasCutOffGoesOnAsThoseThatWereNot(t *testing.T) {
 	var f, l strings.Builder
 	f.WriteString("300 " + strings.Repeat("a,", 3000) + "\n600 " + strings.Repeat("a,", 10_000) + "\n")
@@ -234,8 +235,8 @@ func TestTheMapsOfAzureAreRead(t *testing.T) {
 	}
 }
 
-// azureFolder writes a folder as of the traces; what is in files replaces, or with "" leaves
-// out.
+// azureFolder writes a folder in the form of the traces. files replaces files, or omits them with
+// "".
 func azureFolder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()

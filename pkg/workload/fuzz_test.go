@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// reads holds what is true of any text: no reader fails but by an Invalid fault, all jobs
-// make sense and come in order, and what was left out is counted.
+// reads checks what holds for any text: a reader fails only with an Invalid fault, all jobs are
+// valid and in order, and skipped lines are counted.
 func reads(t *testing.T, format string, text []byte) {
 	f, err := workload.Read(bytes.NewReader(text), "", workload.OpenOptions{Format: format, MostSize: 1000, ProcsPerHost: 4, MakeUp: true, Ahead: 3})
 	if err != nil {
@@ -48,7 +48,7 @@ func reads(t *testing.T, format string, text []byte) {
 		}
 	}
 	if counted != a.Lines || a.Jobs != jobs {
-		t.Fatalf("%d jobs were given: %+v", jobs, a)
+		t.Fatalf("the reader returned %d jobs: %+v", jobs, a)
 	}
 }
 
@@ -71,5 +71,5 @@ func FuzzCSV(f *testing.F) {
 	fuzz(f, "csv", "submit,start,end,size,preemptible,user\n1,2,3,1,yes,\"a\"\"b\"\n", "start,runtime,deadline\n2026-01-02,1h,2026-01-03\n")
 }
 
-// FuzzAny has the format told from the text.
+// FuzzAny detects the format from the text.
 func FuzzAny(f *testing.F) { fuzz(f, "", swfText, lwfText, oarText, "submit,runtime\n1,2\n") }

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// logs gives the folder of the real logs, which are not in this repository.
+// logs returns the folder of the real logs, which are not in this repository.
 func logs(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv("ALMANAC_DATA")
@@ -28,7 +28,7 @@ func TestRealLogsHaveAsManyJobsAsIsKnownOfThem(t *testing.T) {
 	const negative = "has a run time that is not positive"
 	for _, c := range []struct {
 		file    string
-		hosts   int // processors of one
+		hosts   int // processors per host
 		lines   int64
 		skipped map[string]int64
 	}{
@@ -40,7 +40,7 @@ func TestRealLogsHaveAsManyJobsAsIsKnownOfThem(t *testing.T) {
 		{"haizea/blue-60days.swf.gz", 8, 10280, map[string]int64{"never ran": 816, negative: 11}},
 		{"synthetic/lublin_256.swf.gz", 1, 10000, nil},
 		{"grid5000/grid5000_reservation_jobs.log.gz", 1, 69189 + 4, map[string]int64{
-			// All that is stray is among these.
+			// All stray lines are among these.
 			"is blank": 4, "was canceled before its start": 20118, "ends before it starts, or as it starts": 859,
 		}},
 	} {

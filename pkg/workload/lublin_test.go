@@ -18,7 +18,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// level is how likely each of these tests would fail for other seeds though all is right.
+// level is the probability that one of these tests fails with other seeds although the code is
+// right.
 const level = 0.001
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
@@ -43,9 +44,9 @@ func interactive() workload.Lublin {
 	}
 }
 
-// sound fails where a sample is farther from a distribution than chance would have it
-// (Kolmogorov and Smirnov). cdf gives how likely a value is at most x; of values with ties
-// it is compared at the values only.
+// sound fails if a sample is farther from a distribution than chance allows (Kolmogorov and
+// Smirnov). cdf returns the probability of at most x; values with ties are compared only at the
+// values.
 func sound(t *testing.T, what string, sample []float64, cdf func(x float64) float64) {
 	t.Helper()
 	slices.Sort(sample)
@@ -60,7 +61,7 @@ func sound(t *testing.T, what string, sample []float64, cdf func(x float64) floa
 	}
 }
 
-// alike fails where two samples are farther apart than chance would have it.
+// alike fails if two samples are farther apart than chance allows.
 func alike(t *testing.T, what string, a, b []float64) {
 	t.Helper()
 	slices.Sort(a)
@@ -72,8 +73,7 @@ func alike(t *testing.T, what string, a, b []float64) {
 	}
 }
 
-// asOften fails where counts differ from what is expected more than chance would have it
-// (chi-square).
+// asOften fails if counts differ from the expected ones by more than chance allows (chi-square).
 func asOften(t *testing.T, what string, counts, expected []float64) {
 	t.Helper()
 	if most := (distuv.ChiSquared{K: float64(len(counts) - 1)}).Quantile(1 - level); stat.ChiSquare(counts, expected) > most {
@@ -81,18 +81,18 @@ func asOften(t *testing.T, what string, counts, expected []float64) {
 	}
 }
 
-// gammaDensity is written out here so that the tests do not rest on the library that draws.
+// gammaDensity is written out so that the tests do not depend on the library that draws.
 func gammaDensity(x, shape, scale float64) float64 {
 	g, _ := math.Lgamma(shape)
 	return math.Exp((shape-1)*math.Log(x) - x/scale - shape*math.Log(scale) - g)
 }
 
-// gammaCDF adds up the density.
+// gammaCDF integrates the density.
 func gammaCDF(x, shape, scale float64) float64 {
 	return cumulated(x, func(x float64) float64 { return gammaDensity(x, shape, scale) })(x)
 }
 
-// cumulated gives the sum of a density up to a point, which may be as large as most.
+// cumulated returns the integral of a density up to a point, which is at most most.
 func cumulated(most float64, density func(x float64) float64) func(x float64) float64 {
 	const steps = 20_000
 	sums := make([]float64, steps+1)
@@ -108,7 +108,7 @@ func cumulated(most float64, density func(x float64) float64) func(x float64) fl
 
 func TestTheModelsSizesAreSerialOrPowersOfTwoAsOftenAsItSays(t *testing.T) {
 	s := workload.Typeless().Sizes
-	// The two stages of the power, each uniform.
+	// The power has two stages, each uniform.
 	powers := func(from, to float64) float64 {
 		within := func(low, high float64) float64 { return max(0, min(to, high)-max(from, low)) / (high - low) }
 		return 0.86*within(0.8, 4.5) + 0.14*within(4.5, 7)
@@ -117,7 +117,8 @@ func TestTheModelsSizesAreSerialOrPowersOfTwoAsOftenAsItSays(t *testing.T) {
 	expected := make([]float64, sizes)
 	for i := range expected {
 		size := float64(i + 1)
-		// The one fifth that is neither serial nor made a power of two is rounded to a whole number.
+		// A fifth of the sizes is neither serial nor a power of two, and is rounded to a whole
+		// number.
 		expected[i] = jobs * (1 - 0.244 - 0.576) * powers(math.Log2(size-0.5), math.Log2(size+0.5))
 		if power := math.Log2(size); power == math.Trunc(power) {
 			expected[i] += jobs * 0.576 * powers(power-0.5, power+0.5)
@@ -151,7 +152,7 @@ func TestTheModelsRunTimesAreHyperGammaByTheirSize(t *testing.T) {
 	for i, c := range []struct {
 		model workload.LublinRuntimes
 		size  int
-		first float64 // how likely the first gamma is
+		first float64 // the probability of the first gamma
 	}{
 		{workload.Typeless().Runtimes, 1, 0.78 - 0.0054},
 		{workload.Typeless().Runtimes, 64, 0.78 - 0.0054*64},
@@ -160,7 +161,7 @@ func TestTheModelsRunTimesAreHyperGammaByTheirSize(t *testing.T) {
 		{interactive().Runtimes, 4, 0.9156 - 0.0118*4},
 	} {
 		m := c.model
-		mixed := cumulated(12, func(x float64) float64 { // longer ones are drawn anew
+		mixed := cumulated(12, func(x float64) float64 { // longer ones are drawn again
 			return c.first*gammaDensity(x, m.Shape1, m.Scale1) + (1-c.first)*gammaDensity(x, m.Shape2, m.Scale2)
 		})
 		cdf := func(seconds float64) float64 { return mixed(math.Log(seconds)) / mixed(12) }
@@ -168,7 +169,7 @@ func TestTheModelsRunTimesAreHyperGammaByTheirSize(t *testing.T) {
 		for i := range sample {
 			sample[i] = float64(m.Draw(chance, c.size))
 		}
-		// They are cut to whole seconds.
+		// The model cuts them to whole seconds.
 		sound(t, fmt.Sprintf("run times of size %d", c.size), sample, func(seconds float64) float64 { return cdf(seconds + 1) })
 		for _, seconds := range []float64{1.5, 60, 900, 10_000, 100_000} {
 			if got, want := m.CDF(seconds, float64(c.size)), cdf(seconds); math.Abs(got-want) > 1e-4 {
@@ -192,7 +193,7 @@ func TestGapsAtAMeanHourAreExponentialsOfGamma(t *testing.T) {
 	}
 }
 
-// meanGaps undoes the daily cycle and gives the logarithms of the gaps.
+// meanGaps removes the daily cycle and returns the logarithms of the gaps.
 func meanGaps(a workload.LublinArrivals, arrivals []float64) []float64 {
 	profile := a.Profile()
 	before := make([]float64, len(profile)+1) // the sum of the weights before each half hour
@@ -210,7 +211,8 @@ func meanGaps(a workload.LublinArrivals, arrivals []float64) []float64 {
 	return gaps
 }
 
-// gapCDF is how likely the logarithm of a gap is at most x; longer ones than 13 are drawn anew.
+// gapCDF returns the probability that the logarithm of a gap is at most x; those above 13 are
+// drawn again.
 func gapCDF(a workload.LublinArrivals) func(x float64) float64 {
 	sum := cumulated(13, func(x float64) float64 { return gammaDensity(x, a.Shape*a.RushToAll, a.Scale) })
 	return func(x float64) float64 { return sum(x) / sum(13) }
@@ -222,7 +224,7 @@ func TestMoreJobsComeInBusyHalfHours(t *testing.T) {
 	sum := 0.0
 	for i, w := range profile {
 		sum += w
-		// Half hours are counted from 1, and those before five o'clock belong to the day before.
+		// Half hours count from 1, and those before five o'clock belong to the previous day.
 		n := float64(i + 1)
 		if n < 11 {
 			n += 48
@@ -257,11 +259,11 @@ func TestMoreJobsComeInBusyHalfHours(t *testing.T) {
 		all = append(all, total)
 	}
 	for i, w := range profile {
-		excess := make([]float64, days) // of a day: what it has more than the half hour's share
+		excess := make([]float64, days) // of each day: the jobs above the half hour's share
 		for d, day := range counts {
 			excess[d] = day[i] - all[d]*w/48
 		}
-		// Of 48 half hours none should be outside at this level.
+		// At this level, none of the 48 half hours should be outside.
 		mean, deviation := stat.MeanStdDev(excess, nil)
 		if z := math.Abs(mean) / (deviation / math.Sqrt(days)); z > distuv.UnitNormal.Quantile(1-level/2/48) {
 			t.Errorf("in half hour %d there are %+.3f jobs a day more than its share", i, mean)
@@ -284,7 +286,7 @@ func TestMoreJobsComeInBusyHalfHours(t *testing.T) {
 	}
 }
 
-// What is drawn anew for a gap of any length is a bounded number of half hours.
+// A draw for a gap of any length spans a bounded number of half hours.
 func TestArrivalsGoOnWhateverTheirPaceIs(t *testing.T) {
 	for _, pace := range []float64{1e-300, 1e9, 1e300, math.Inf(1), math.NaN(), -1} {
 		a := workload.Typeless().Arrivals
@@ -310,7 +312,7 @@ func TestPoissonArrivalsHaveExponentialGaps(t *testing.T) {
 	sound(t, "gaps", gaps, func(x float64) float64 { return 1 - math.Exp(-x/40) })
 }
 
-// lublin gives all jobs of a model.
+// lublin returns all jobs of a model.
 func lublin(t *testing.T, seed uint64, jobs int, kinds ...workload.Lublin) []workload.Job {
 	t.Helper()
 	s, err := workload.NewLublin(seeded(seed), jobs, kinds...)
@@ -343,10 +345,10 @@ func TestJobsOfTheModelComeInOrderAndFollowFromTheSeed(t *testing.T) {
 		t.Errorf("%v; want %.1f interactive jobs for one of batch", count, want)
 	}
 	if !reflect.DeepEqual(jobs, lublin(t, 1, 3000, batch(), interactive())) {
-		t.Error("the same seed gives other jobs")
+		t.Error("the same seed makes other jobs")
 	}
 	if reflect.DeepEqual(jobs, lublin(t, 2, 3000, batch(), interactive())) {
-		t.Error("another seed gives the same jobs")
+		t.Error("another seed makes the same jobs")
 	}
 }
 
@@ -379,7 +381,7 @@ func TestAModelThatMakesNoJobsIsRefused(t *testing.T) {
 	}
 }
 
-// The file is what the program of the model's authors made for 256 processors, without types.
+// The authors of the model made the file with their program, for 256 processors, without types.
 func TestTheModelMakesWhatItsAuthorsProgramMakes(t *testing.T) {
 	f, err := workload.Open(filepath.Join(logs(t), "synthetic", "lublin_256.swf.gz"), workload.OpenOptions{})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// made is a Stream of jobs that are made one by one.
+// made is a Stream that makes its jobs one by one.
 type made struct {
 	n, of  int64
 	submit func(n int64) int64
@@ -27,7 +27,7 @@ func (m *made) Next() (workload.Job, error) {
 	return workload.Job{Line: m.n, Submit: m.submit(m.n), Runtime: 1, Size: 1}, nil
 }
 
-// listed is a Stream of what is in a list.
+// listed is a Stream of the jobs in a list.
 type listed []workload.Job
 
 func (l *listed) Next() (workload.Job, error) {
@@ -66,7 +66,7 @@ func TestJobsComeInOrderAndEqualsAsTheyStood(t *testing.T) {
 			late += int(s.Lines)
 		}
 		if len(got)+late != len(submits) {
-			t.Fatalf("%d given and %d late of %d", len(got), late, len(submits))
+			t.Fatalf("%d returned and %d late of %d", len(got), late, len(submits))
 		}
 		if ahead >= len(submits) && fmt.Sprint(got) != fmt.Sprint([]workload.Job(sorted)) {
 			t.Fatalf("got %v, want %v", got, sorted)
@@ -88,7 +88,7 @@ func TestWhatIsTooFarOutOfOrderIsCounted(t *testing.T) {
 	same(t, "late", o.Late().Skipped, []workload.Skipped{{Reason: workload.TooLate, Lines: 1, First: []int64{4}}})
 }
 
-// swfLines is the text of a log that is made while it is read.
+// swfLines is the text of a log, made while the reader reads it.
 type swfLines struct {
 	made
 	rest []byte
@@ -107,8 +107,7 @@ func (s *swfLines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What is held does not grow with the length of a log: after ten times as many lines it is
-// the same.
+// A reader needs no more memory after ten times as many lines.
 func TestALogOfAnyLengthIsReadInBoundedMemory(t *testing.T) {
 	total, ahead := int64(500_000), 2_000
 	if testing.Short() {
@@ -136,11 +135,11 @@ func TestALogOfAnyLengthIsReadInBoundedMemory(t *testing.T) {
 		}
 	}
 	if a := f.Account(); n != total || a.Jobs != total || a.Lines != total || len(a.Skipped) != 0 {
-		t.Errorf("%d jobs of %d were given: %+v", n, total, a)
+		t.Errorf("%d jobs of %d were returned: %+v", n, total, a)
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns how many bytes are in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -180,6 +179,6 @@ func TestAMergeGivesWhatComesBeforeAMistakeAndThenTheMistake(t *testing.T) {
 		}
 	}
 	if _, err := s.Next(); !errors.Is(err, errBroken) {
-		t.Errorf("at its end the merge says %v", err)
+		t.Errorf("at its end the merge returns %v", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// all gives the jobs of a text and its account.
+// all returns the jobs of a text and its account.
 func all(t *testing.T, text, name string, o workload.OpenOptions) ([]workload.Job, workload.Account) {
 	t.Helper()
 	f, err := workload.Read(strings.NewReader(text), name, o)
@@ -42,7 +42,7 @@ func rest(t *testing.T, s workload.Stream) (jobs []workload.Job) {
 	}
 }
 
-// skipped gives the reasons of an account with the lines of each.
+// skipped returns the reasons of an account with the lines of each.
 func skipped(a workload.Account) map[string][]int64 {
 	lines := make(map[string][]int64)
 	for _, s := range a.Skipped {
@@ -51,7 +51,7 @@ func skipped(a workload.Account) map[string][]int64 {
 	return lines
 }
 
-// same compares what can be printed.
+// same compares values by their printed forms.
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
@@ -85,8 +85,8 @@ func TestSWFTakesWhatWasAllocatedAndElseWhatWasRequested(t *testing.T) {
 	same(t, "format", f.Format(), "swf")
 }
 
-// The rows of SDSC Blue Horizon as Haizea has them count nodes of 8 in column 8, and a
-// request that was cancelled in the queue has -1 in column 5.
+// In Haizea's rows of SDSC Blue Horizon, column 8 counts nodes of 8 processors, and a request
+// that was canceled in the queue has -1 in column 5.
 func TestSWFOfBlueHorizonCountsProcessorsAndSkipsWhatNeverRan(t *testing.T) {
 	const text = `13 0 22 43 32 0.03 -1 4 64800 -1 1 96 -1 -1 3 -1 -1 -1
 14 9 20 -1 -1 -1 -1 4 64800 -1 5 96 -1 -1 3 -1 -1 -1
@@ -240,7 +240,7 @@ func TestCSVRefusesAWrongHeader(t *testing.T) {
 			_, err = workload.Read(strings.NewReader("\n\n"), "", workload.OpenOptions{Format: "csv"})
 		}
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || fault.Of(err).Field != "trace" {
-			t.Errorf("header %q: %v; want an Invalid fault that says %q", header, err, want)
+			t.Errorf("header %q: %v; want an Invalid fault with %q", header, err, want)
 		}
 	}
 }
@@ -287,11 +287,11 @@ func TestTheFormatIsToldFromTheContentAndElseFromTheName(t *testing.T) {
 	}
 	_, err := workload.Read(strings.NewReader("what is this?\n"), "notes.txt", workload.OpenOptions{})
 	if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace_format" {
-		t.Errorf("an unknown format gives %v; want an Invalid fault on trace_format", err)
+		t.Errorf("an unknown format: got %v; want an Invalid fault on trace_format", err)
 	}
 	_, err = workload.Read(strings.NewReader("\n \n"), "notes.txt", workload.OpenOptions{})
 	if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace" {
-		t.Errorf("an empty text gives %v; want an Invalid fault on trace", err)
+		t.Errorf("an empty text: got %v; want an Invalid fault on trace", err)
 	}
 }
 
@@ -342,12 +342,12 @@ func TestAFileThatBreaksOffGivesWhatItHasAndThenSaysSo(t *testing.T) {
 		_, err = f.Next()
 	}
 	if !fault.Is(err, fault.Invalid) || jobs != 3 {
-		t.Errorf("XML that breaks off gives %v after %d jobs; want an Invalid fault after 2", err, jobs-1)
+		t.Errorf("XML that breaks off: got %v after %d jobs; want an Invalid fault after 2", err, jobs-1)
 	}
 }
 
-// The header says how large the machine is: one that is cut must not pass for one that says
-// nothing.
+// The header states the size of the machine: a header that breaks off must not pass for one
+// without a size.
 func TestAFileThatBreaksOffInItsHeaderIsRefusedAtOnceAndSaysSoOnce(t *testing.T) {
 	header := zip(t, strings.Repeat("; Note: nothing\n", 3)+"; MaxProcs: 64\n")
 	for name, text := range map[string][]byte{
@@ -357,7 +357,7 @@ func TestAFileThatBreaksOffInItsHeaderIsRefusedAtOnceAndSaysSoOnce(t *testing.T)
 		_, err := workload.Open(file(t, name, text), workload.OpenOptions{})
 		if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace" || strings.Count(err.Error(), "EOF") != 1 ||
 			name != "e.lwf" && !strings.Contains(err.Error(), "breaks off") {
-			t.Errorf("%s: %v; want an Invalid fault on trace that says once that the file breaks off", name, err)
+			t.Errorf("%s: %v; want an Invalid fault on trace that states once that the file breaks off", name, err)
 		}
 	}
 }
@@ -380,7 +380,7 @@ func TestOnlyARegularFileIsOpened(t *testing.T) {
 	for path, want := range map[string]string{pipe: "is read several times and has to be a file", "/dev/null": "has to be a file", folder: "is a directory"} {
 		_, err := workload.Open(path, workload.OpenOptions{})
 		if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "trace" || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want an Invalid fault on trace that says %q", path, err, want)
+			t.Errorf("%s: %v; want an Invalid fault on trace with %q", path, err, want)
 		}
 	}
 }
@@ -402,12 +402,12 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"trace_format": {Format: "swff"}, "procs_per_host": {ProcsPerHost: -1}, "hosts": {MostSize: -1}, "ahead": {Ahead: -1},
 	} {
 		if err := o.Check(); fault.Of(err) == nil || fault.Of(err).Field != field || !fault.Is(err, fault.Invalid) {
-			t.Errorf("%+v gives %v; want an Invalid fault on %s", o, err, field)
+			t.Errorf("%+v: got %v; want an Invalid fault on %s", o, err, field)
 		}
 	}
 	_, err := workload.Open("there/is/no.swf", workload.OpenOptions{})
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "there/is/no.swf") {
-		t.Errorf("a file that is not there gives %v", err)
+		t.Errorf("a missing file: got %v", err)
 	}
 	if !slices.Contains(workload.Formats, "oar") {
 		t.Error("oar is no format")

@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// every gives n jobs, one each gap seconds.
+// every is a Stream of n jobs, one each gap seconds.
 type every struct{ n, gap, at int64 }
 
 func (e *every) Next() (workload.Job, error) {
@@ -55,7 +55,7 @@ func TestAShareOfTheJobsIsAskedForAheadAndBeginsAsBefore(t *testing.T) {
 		}
 		ahead++
 		if lead := job.Start - job.Submit; job.Start != job.Line || lead > 7200 || lead < 3600 && job.Submit != 0 {
-			t.Fatalf("a reservation of %d is asked for at %d for %d", job.Line, job.Submit, job.Start)
+			t.Fatalf("a reservation of %d is requested at %d for %d", job.Line, job.Submit, job.Start)
 		}
 	}
 	if len(ids) != n || ahead < n/4-150 || ahead > n/4+150 {

@@ -25,7 +25,7 @@ func vms(t *testing.T, m workload.VMModel, n int) []workload.Job {
 	return list
 }
 
-// near fails the test where got is not within a share of want.
+// near fails the test unless got is within a share of want.
 func near(t *testing.T, what string, got, want, within float64) {
 	t.Helper()
 	if math.Abs(got-want) > within*want {

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""What the lab makes and awaits in its cloud; harmless when it is there.
+"""Creates and awaits resources of the lab's cloud; those that exist stay as they are.
 
 cloud.py URL PASSWORD image          the image `tiny`
 cloud.py URL PASSWORD flavors        m1.tiny to m1.large
 cloud.py URL PASSWORD computes N     waits until N hosts can take servers
-cloud.py URL PASSWORD nodes N        nodes of N hosts, but 16 at most, in Ironic: available and on
+cloud.py URL PASSWORD nodes N        nodes of N hosts, at most 16, in Ironic: available and on
 """
 import sys
 import time
@@ -18,7 +18,7 @@ FLAVORS = {  # name: id, VCPUs, MiB, GB
     'm1.large': ('4', 4, 8192, 80),
 }
 MICROVERSIONS = {'OpenStack-API-Version': 'compute 2.53, placement 1.39', 'X-OpenStack-Ironic-API-Version': '1.46'}
-MOST_NODES = 16  # where tests have more hosts they are about other things
+MOST_NODES = 16  # tests with more hosts need no more nodes
 
 
 class Cloud(Session):
@@ -47,13 +47,13 @@ class Cloud(Session):
         while self.ready_hosts() < number:
             if time.monotonic() > end:
                 raise SystemExit('%d of %d computes are up' % (self.ready_hosts(), number))
-            time.sleep(max(0.5, number / 50))  # the more there are, the more work it is to count them
+            time.sleep(max(0.5, number / 50))  # counting more hosts is more work
 
     def ready_hosts(self):
-        """How many hosts are up, belong to the cell and have their inventory in Placement."""
+        """Returns how many hosts are up, belong to the cell and have their inventory in Placement."""
         hypervisors = self.get('compute', '/os-hypervisors/detail?limit=1000')['hypervisors']
         up = {one['hypervisor_hostname'] for one in hypervisors if one['state'] == 'up'}
-        # generation 0 is a provider without inventory
+        # a provider of generation 0 has no inventory
         providers = self.get('placement', '/resource_providers')['resource_providers']
         return len(up & {one['name'] for one in providers if one['generation'] > 0})
 

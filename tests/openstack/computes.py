@@ -3,8 +3,8 @@
 
 computes.py FIRST LAST [ARGUMENT...]    hosts cmp-FIRST to cmp-LAST; the rest is for Nova
 
-It starts as nova.cmd.compute does, with a service for each host on one hub, as Nova's functional tests do. Only
-CONF.host is the first host's for all of them: it is in notifications as the publisher, and in faults.
+It starts like nova.cmd.compute, with a service for each host on one hub, like Nova's functional tests. Only CONF.host
+is the first host's for all of them: it appears as the publisher of notifications, and in faults.
 """
 import shlex
 import sys
@@ -28,11 +28,11 @@ from oslo_service import threadgroup
 
 
 class LabDriver(fake.MediumFakeDriver):
-    """10 VCPU, 8 GiB and 1028 GB whose guests outlive the process, as a hypervisor's do, and can be live-migrated.
+    """10 VCPU, 8 GiB and 1028 GB. Guests outlive the process, as on a hypervisor, and can be live-migrated.
 
-    The property fails_on of a guest names hosts, apart by spaces, on which it cannot be built. An image with the
-    property lab_cached is fetched from Glance to be cached, though it is not kept; others are refused, as by Nova's
-    own fake driver.
+    The metadata fails_on of a guest names hosts, separated by spaces, on which it cannot be built. The driver caches
+    an image with the property lab_cached: it fetches the image from Glance but does not keep it. It refuses other
+    images, like Nova's own fake driver.
     """
 
     def __init__(self, virtapi, read_only=False):
@@ -52,11 +52,11 @@ class LabDriver(fake.MediumFakeDriver):
 
     def spawn(self, context, instance, *args, **kwargs):
         if instance.host in instance.metadata.get('fails_on', '').split():
-            raise RuntimeError('%s is not to be built here' % instance.uuid)
+            raise RuntimeError('%s must not be built here' % instance.uuid)
         super().spawn(context, instance, *args, **kwargs)
 
     def plug_vifs(self, instance, network_info):
-        # called for each instance of the host when nova-compute starts
+        # Nova calls this for each instance of the host when nova-compute starts
         if instance.uuid not in self.instances:
             self.spawn(None, instance, None, None, None, None,
                        power_on=instance.power_state != power_state.SHUTDOWN)
@@ -65,12 +65,12 @@ class LabDriver(fake.MediumFakeDriver):
         return 'up'
 
     def post_live_migration(self, context, instance, block_device_info, migrate_data=None):
-        # on the host it has left
+        # runs on the host that the instance has left
         self.destroy(context, instance, None, block_device_info)
 
 
 def main(first, last):
-    fake.LabDriver = LabDriver  # Nova looks for drivers in nova.virt alone
+    fake.LabDriver = LabDriver  # Nova finds drivers only in nova.virt
     config.parse_args(sys.argv)
     log.setup(nova.conf.CONF, 'nova')
     priv_context.init(root_helper=shlex.split(utils.get_root_helper()))
@@ -80,7 +80,7 @@ def main(first, last):
     base.NovaObject.indirection_api = conductor.ConductorAPI()
     objects.Service.enable_min_version_cache()
     launcher = services.ServiceLauncher(nova.conf.CONF, restart_method='mutate')
-    # each service holds a thread of this pool for as long as it runs; there are 10 by default
+    # each service uses a thread of this pool while it runs; the default is 10
     launcher.services.tg = threadgroup.ThreadGroup(thread_pool_size=1000)
     for number in range(first, last + 1):
         launcher.launch_service(service.Service.create(

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Makes the lab's projects, roles, users and catalog in Keystone; harmless when they are there.
+"""Creates the lab's projects, roles, users and catalog in Keystone; those that exist stay.
 
-identity.py URL PASSWORD TYPE=URL...    with an endpoint for each service type
+identity.py URL PASSWORD TYPE=URL...    one endpoint for each service type
 """
 import sys
 
@@ -35,7 +35,7 @@ class Keystone(Session):
         return self.request(method, '%s/%s' % (self.url, path), body)
 
     def ensure(self, kind, name, **attributes):
-        """The id of the project, role, user or service of that name."""
+        """Returns the id of the project, role, user or service of that name; creates it if it is missing."""
         found = self.keystone('GET', '%ss?name=%s' % (kind, name)).json()[kind + 's']
         if found:
             return found[0]['id']
@@ -43,7 +43,7 @@ class Keystone(Session):
         return self.keystone('POST', kind + 's', body).json()[kind]['id']
 
     def lead(self, service, url):
-        """Leads all interfaces of a service to the URL."""
+        """Sets the URL of all interfaces of a service."""
         found = self.keystone('GET', 'endpoints?service_id=' + service).json()['endpoints']
         there = {endpoint['interface']: endpoint for endpoint in found}
         for interface in ('public', 'internal', 'admin'):

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""A Neutron without networks: what Nova asks for servers that are created with `--nic none`.
+"""A Neutron without networks: it answers what Nova asks about servers created with `--nic none`.
 
 neutron.py PORT
 
-Nova asks for ports when it shows and when it deletes a server. Every list is empty; nothing can be made.
+Nova asks for ports when it shows or deletes a server. Every list is empty, and nothing can be created.
 """
 import json
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes Nova's tables and cells by nova-manage, which is loaded once for all steps.
+"""Creates Nova's tables and cells with nova-manage, which it loads once for all steps.
 
 nova_schema.py OPTION...    for nova-manage
 """
@@ -8,7 +8,7 @@ import sys
 
 from nova.cmd import manage
 
-# The cells take host, port and password from the configuration: the lab may come back on other ports.
+# The cells read host, port and password from the configuration: the lab may start again on other ports.
 SERVER = '{scheme}://{username}:{password}@{hostname}:{port}'
 
 
@@ -18,7 +18,7 @@ def nova_manage(*command):
         sys.argv += command
         os._exit(manage.main() or 0)
     if os.waitpid(child, 0)[1]:
-        raise SystemExit('nova-manage %s has failed' % ' '.join(command))
+        raise SystemExit('nova-manage %s failed' % ' '.join(command))
 
 
 nova_manage('api_db', 'sync')

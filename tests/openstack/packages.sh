@@ -1,12 +1,12 @@
 # Debian packages, installed when they are missing.
 
-# install_packages NAME...: what is not there yet, so that no service of the
-# machine is started by it
+# install_packages NAME... installs the missing packages without starting their
+# services on the machine.
 install_packages() {
   local missing policy=/usr/sbin/policy-rc.d made=
   missing=$(missing_packages "$@")
   [ "$missing" ] || return 0
-  command -v apt-get >/dev/null || die "needs the Debian 12 packages of:" $missing
+  command -v apt-get >/dev/null || die "these Debian 12 packages are missing:" $missing
   [ "$(id -u)" = 0 ] || die "missing packages; as root: apt-get install --no-install-recommends" $missing
   echo "lab: installing" $missing >&2
   if [ ! -e $policy ]; then

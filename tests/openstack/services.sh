@@ -1,13 +1,15 @@
-# Processes of the lab: started in sessions of their own, named by pid files.
+# Processes of the lab. Each has a session of its own and a pid file.
 
-# written FILE: what comes in is the file, all at once: a service that starts meanwhile,
-# and `up` starts all that is missing side by side, reads the old one or the new one.
+# written FILE replaces the file with its input at once: a service that starts
+# meanwhile, because `up` starts services side by side, reads either the old file
+# or the new one.
 written() {
   cat >"$1.new"
   mv "$1.new" "$1"
 }
 
-# options VARIABLE: what it holds, SECTION.OPTION=VALUE..., as a configuration file has it
+# options VARIABLE prints its SECTION.OPTION=VALUE... in the form of a
+# configuration file.
 options() {
   local one
   for one in ${!1:-}; do
@@ -16,8 +18,8 @@ options() {
   done
 }
 
-# Whatever runs for a lab, and whatever that starts, has the lab's folder in
-# its environment under a name that no test has.
+# All processes of a lab have its folder in their environment, under a name that
+# no test uses.
 mark() { export ALMANAC_LAB_SERVICE=$LAB; }
 
 # alive NAME
@@ -25,7 +27,8 @@ alive() {
   [ -s "$LAB/run/$1.pid" ] && marked "$(<"$LAB/run/$1.pid")"
 }
 
-# marked PID: it is the lab's, and no stranger that was given the number later
+# marked PID: true if the process is the lab's, and not a later one with the same
+# number
 marked() { grep -qzxF "ALMANAC_LAB_SERVICE=$LAB" "/proc/$1/environ" 2>/dev/null; }
 
 any_alive() {
@@ -38,7 +41,7 @@ any_alive() {
 
 away() { [ -e "$LAB/run/$1.away" ]; }
 
-# start NAME COMMAND...: unless it runs, or is to stay away
+# start NAME COMMAND... starts the service unless it runs or is away.
 start() {
   local name=$1
   shift
@@ -47,8 +50,8 @@ start() {
   echo $! >"$LAB/run/$name.pid"
 }
 
-# wait_for NAME SECONDS COMMAND...: until the command succeeds; gives up early
-# when the service NAME has ended
+# wait_for NAME SECONDS COMMAND... waits until the command succeeds. It fails
+# early if the service NAME has ended.
 wait_for() {
   local name=$1 end=$((SECONDS + $2))
   shift 2
@@ -59,22 +62,22 @@ wait_for() {
   done
 }
 
-# start_wsgi NAME PORT SCRIPT VARIABLE=VALUE...: a WSGI application, unless it
-# runs. http-socket closes every connection; clients are told, or they would use
-# dead ones again.
+# start_wsgi NAME PORT PROCESSES SCRIPT VARIABLE=VALUE... starts a WSGI application
+# unless it runs. http-socket closes every connection; the header keeps clients from
+# using a closed one again.
 start_wsgi() {
-  local name=$1 port=$2 script=$3
-  shift 3
+  local name=$1 port=$2 processes=$3 script=$4
+  shift 4
   start "$name" env "$@" uwsgi --plugins python3 --master --lazy-apps --need-app --die-on-term --enable-threads \
     --single-interpreter --buffer-size 65535 --disable-logging --add-header "Connection: close" \
-    --http-socket "127.0.0.1:$port" --processes 2 --wsgi-file "$script"
+    --http-socket "127.0.0.1:$port" --processes "$processes" --wsgi-file "$script"
 }
 
-# answers PORT: HTTP
+# answers PORT: true if HTTP is answered there
 answers() { listens "$1" && curl -sf --max-time 10 "http://127.0.0.1:$1/"; }
 
-# stop NAME SECONDS: SIGTERM, and when the time is over SIGKILL to it and to
-# what it started
+# stop NAME SECONDS sends SIGTERM, and after that time SIGKILL to the service and
+# its children.
 stop() {
   local pid end=$((SECONDS + $2))
   alive "$1" || return 0
@@ -85,13 +88,13 @@ stop() {
   while alive "$1"; do sleep 0.1; done
 }
 
-# stop_all SECONDS: SIGTERM to the services, and when the time is over SIGKILL
-# to all that is left of the lab
+# stop_all SECONDS sends SIGTERM to the services, and after that time SIGKILL to
+# everything that is left of the lab.
 stop_all() {
   local file name end=$((SECONDS + $1)) rounds
   for file in "$LAB"/run/*.pid; do
     name=$(basename "$file" .pid)
-    # the broker says farewell to epmd
+    # the broker still deregisters from epmd
     if [ "$name" != epmd ] && alive "$name"; then kill -TERM "$(<"$file")"; fi
   done
   for file in "$LAB"/run/*.pid; do
@@ -105,7 +108,7 @@ stop_all() {
   rm -f "$LAB"/run/*.pid "$LAB"/run/*.away
 }
 
-# kill_marked: false when there was nothing to kill
+# kill_marked kills all processes of the lab; false if there are none.
 kill_marked() {
   local environment left
   left=$(grep -lzxF "ALMANAC_LAB_SERVICE=$LAB" /proc/[0-9]*/environ 2>/dev/null) || true
@@ -116,8 +119,8 @@ kill_marked() {
   done
 }
 
-# quietly NAME COMMAND...: its output goes to a log, whose end is shown when
-# the command fails
+# quietly NAME COMMAND... writes the output of a command to a log and shows the
+# end of the log if the command fails.
 quietly() {
   local log=$LAB/log/$1.log
   shift

@@ -1,9 +1,9 @@
-"""HTTP as the lab's admin."""
+"""HTTP requests as the lab's admin."""
 import requests
 
 
 class Session:
-    """endpoints has a URL for each service type of the catalog."""
+    """A session of the admin. endpoints maps each service type of the catalog to its URL."""
 
     def __init__(self, url, password):
         self.url = url

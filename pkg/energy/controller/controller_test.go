@@ -61,9 +61,9 @@ func TestAReservedHostIsAwakeAndOpenBeforeItsReservationStarts(t *testing.T) {
 			t.Errorf("the host is awake, closed with %q, and its operating system is up: %v", s.closed("n1"), s.servers["n1"].machine.Up())
 		}
 		if got := s.record("n1"); len(got.Boots) != 1 || got.Boots[0] < bootTime || got.Boots[0] > bootTime+20 || !got.LastWakeTest.Woke {
-			t.Errorf("of a boot that takes %d s is known: %v, %+v", bootTime, got.Boots, got.LastWakeTest)
+			t.Errorf("the record of a boot of %d s is %v, %+v", bootTime, got.Boots, got.LastWakeTest)
 		}
-		s.run(2*900 + 600) // through the reservation, and until it is idle again
+		s.run(2*900 + 600) // through the reservation, until the host is idle again
 		if got := s.phase("n1"); got != energy.Asleep {
 			t.Errorf("after the reservation the host is %q\n%s", got, s.story("n1"))
 		}
@@ -100,7 +100,7 @@ func TestAHostThatSomethingComesToWhileItIsWatchedStaysOnAndIsOpenedAgain(t *tes
 				s.set(func() { s.novaAway = false })
 				s.run(60)
 				if got := s.closed("n1"); got != "" && got != "memory is replaced" {
-					t.Errorf("it is awake and stays closed: %q\n%s", got, s.story("n1"))
+					t.Errorf("the host is awake and stays closed: %q\n%s", got, s.story("n1"))
 				}
 				if what == "an operator who closes it for his work" && s.closed("n1") == "" {
 					t.Error("what an operator has closed was opened")
@@ -136,7 +136,7 @@ func TestInEachModeOnlyWhatItAllowsIsDone(t *testing.T) {
 				if got := s.phase("n1") == energy.Asleep; got != off {
 					t.Errorf("in mode %s an idle host sleeps: %v", mode, got)
 				}
-				// What sleeps is woken for its reservation in every mode.
+				// A sleeping host wakes for its reservation in every mode.
 				if off {
 					change(s, controller.Change{Mode: new(energy.ModeOff)})
 					s.reserve(now().Add(600), 600, "n1")
@@ -153,7 +153,7 @@ func TestWhereTheModeIsOffNothingIsMeasuredOrAsked(t *testing.T) {
 		s.run(600)
 		status, err := s.console.Status(t.Context())
 		if err != nil || len(s.ledger.demand) > 0 || status.Late != "" {
-			t.Errorf("%d measurements were stored, and it is late: %q, %v", len(s.ledger.demand), status.Late, err)
+			t.Errorf("%d measurements were stored; late is %q, %v", len(s.ledger.demand), status.Late, err)
 		}
 		change(s, controller.Change{Hosts: map[string]energy.Mode{"n1": energy.ModeAuto}})
 		s.until(900, "the host with a mode of its own sleeps", func() bool { return s.phase("n1") == energy.Asleep })
@@ -197,7 +197,7 @@ func TestManualOrdersWinUntilTheyAreReleased(t *testing.T) {
 		s.until(120, "n1 sleeps at once", func() bool { return s.phase("n1") == energy.Asleep })
 		s.fill("n2", 1)
 		if _, err := s.console.Order(t.Context(), "op", "n2", energy.Hold{Action: energy.HoldOff}); err == nil {
-			s.run(65) // once it is known that it has instances it is refused
+			s.run(65) // once the controller knows that the host has instances, it refuses
 			_, err = s.console.Order(t.Context(), "op", "n2", energy.Hold{Action: energy.HoldOff})
 			if !fault.Is(err, fault.Conflict) {
 				t.Errorf("a host with instances may be ordered off: %v", err)
@@ -229,7 +229,7 @@ func TestAWakeTestSwitchesAHostOffAndOnAndAdmitsIt(t *testing.T) {
 		})
 		r := s.record("n1")
 		if !r.LastWakeTest.Woke || r.LastWakeTest.Seconds < bootTime || s.closed("n1") != "" {
-			t.Errorf("the test gave %+v, and the host is closed with %q", r.LastWakeTest, s.closed("n1"))
+			t.Errorf("the test resulted in %+v, and the host is closed with %q", r.LastWakeTest, s.closed("n1"))
 		}
 		s.until(1200, "it sleeps now that it was tested", func() bool { return s.phase("n1") == energy.Asleep })
 	})
@@ -250,7 +250,7 @@ func TestAHostThatDoesNotBootIsTriedAgainThenGivenUpAndTriedNowAndThen(t *testin
 		})
 		r := s.record("n1")
 		if got := r.Shown(now(), 0, 0); got.Power != "failed" {
-			t.Errorf("the inventory shows it as %+v, so that no other host takes its place", got)
+			t.Errorf("the inventory shows the host as %+v, so no other host replaces it", got)
 		}
 		s.servers["n1"].machine.Trouble(simulated.Trouble{})
 		s.servers["n1"].machine.PressButton(energy.Off)
@@ -322,14 +322,14 @@ func TestAHostThatSomebodySwitchesOnIsOpenedAndLeftAloneForAWhile(t *testing.T) 
 		s.servers["n1"].machine.PressButton(energy.On)
 		s.until(300, "it is awake", func() bool { return s.phase("n1") == energy.Awake })
 		if s.closed("n1") != "" {
-			t.Errorf("it is closed with %q", s.closed("n1"))
+			t.Errorf("the host is closed with %q", s.closed("n1"))
 		}
 		if !strings.Contains(s.story("n1"), "not switched on by Almanac") {
-			t.Errorf("the audit does not tell:\n%s", s.story("n1"))
+			t.Errorf("the audit has no entry:\n%s", s.story("n1"))
 		}
 		s.run(3000)
 		if got := s.phase("n1"); got != energy.Awake {
-			t.Errorf("within an hour of that it is %q", got)
+			t.Errorf("within the next hour the host is %q", got)
 		}
 	})
 }
@@ -354,7 +354,7 @@ func TestAnAgentThatIsLostBetweenOrderAndAnswerLosesNoHost(t *testing.T) {
 		s.set(func() { s.agentLost = true })
 		s.run(200)
 		if got := s.phase("n1"); got != energy.Stopping {
-			t.Errorf("while nobody knows, the host is %q", got)
+			t.Errorf("while its state is unknown, the host is %q", got)
 		}
 		if !slices.Contains(s.alarms(), "agent_lost n1") || !slices.Contains(s.alarms(), "agent_lost") {
 			t.Errorf("alarms: %v", s.alarms())

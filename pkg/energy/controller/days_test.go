@@ -15,20 +15,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// days is a scene in which things happen by chance.
+// days is a scene in which things happen at random.
 type days struct {
 	*scene
 	rand *rand.Rand
-	// ill is until when a host may be late, since something was wrong with it or with all.
+	// ill is until when a host may be late because something was wrong with it or with all hosts.
 	ill     map[string]span.Instant
 	sick    map[string]bool // hosts that have trouble now
-	away    bool            // something that all need is away
+	away    bool            // something that all hosts need is away
 	watched int             // reservations whose start was seen
 	news    []string
 }
 
-// recovery is how many seconds after a fault hosts may still suffer from it: what was in
-// its way may have ended in retries or in a host given up, and be tried again an hour later.
+// recovery is how many seconds after a fault a host may still be late: the fault may have led to
+// retries, or to a failed host that is tried again an hour later.
 const recovery = 3 * 3600
 
 func (d *days) note(format string, args ...any) {
@@ -45,7 +45,7 @@ func (d *days) names() []string { return slices.Sorted(maps.Keys(d.servers)) }
 
 func (d *days) any() string { all := d.names(); return all[d.rand.IntN(len(all))] }
 
-// happen lets one thing happen.
+// happen lets one event happen.
 func (d *days) happen() {
 	host := d.any()
 	one := d.servers[host]
@@ -103,7 +103,7 @@ func (d *days) happen() {
 	}
 }
 
-// free says that no claim is on a host between two times.
+// free reports whether a host has no claim between two times.
 func (d *days) free(host string, from, to span.Instant) bool {
 	for _, r := range d.live {
 		for _, c := range r.Claims {
@@ -115,12 +115,13 @@ func (d *days) free(host string, from, to span.Instant) bool {
 	return true
 }
 
-// open says that strangers may come to a host: no reservation is near.
+// open reports whether other instances may come to a host: no reservation is near.
 func (d *days) open(host string) bool {
 	return d.free(host, now(), now().Add(3600))
 }
 
-// look holds the starts that have come to what was promised.
+// look checks the starts since then: each host is ready, or a fault excuses it and an alarm
+// reports it.
 func (d *days) look(since span.Instant) {
 	d.t.Helper()
 	for _, r := range d.live {
@@ -144,7 +145,7 @@ func (d *days) look(since span.Instant) {
 	}
 }
 
-// explained says that the audit has every phase that a host went through.
+// explained checks that the audit has every phase of each host.
 func (d *days) explained() {
 	d.t.Helper()
 	next := map[string][]string{

@@ -26,8 +26,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// ledger is the store of the tests: everything in memory, guarded by the epoch as the
-// database does it.
+// ledger is the store of the tests, in memory. The epoch guards it, as in the database.
 type ledger struct {
 	mu       sync.Mutex
 	epoch    int64
@@ -37,7 +36,7 @@ type ledger struct {
 	audit    []energy.Entry
 	demand   []energy.Demand
 	report   energy.Report
-	err      error // whatever is asked next fails
+	err      error // the next call fails with it
 }
 
 var errLeaseLost = errors.New("the lease was lost")
@@ -148,7 +147,7 @@ func (l lessee) Take(_ context.Context, name string, _ time.Duration) (job.Lease
 	return job.Lease{Name: name, Epoch: l.epoch}, l.holder == l.name, nil
 }
 
-// server is a host of the scene, with its machine and what Nova knows of it.
+// server is a host of the scene, with its machine and what Nova knows about it.
 type server struct {
 	host     inventory.Host
 	machine  *simulated.Machine
@@ -158,7 +157,7 @@ type server struct {
 	heard    span.Instant
 }
 
-// scene is a small cloud on a virtual clock: it needs a bubble of synctest.
+// scene is a small cloud on a virtual clock. It requires a bubble of synctest.
 type scene struct {
 	t       *testing.T
 	ledger  *ledger
@@ -174,10 +173,10 @@ type scene struct {
 	novaAway  bool
 	agentLost bool
 	unheard   bool // orders do not arrive
-	unsaid    bool // their answers do not
-	novaStuck bool // Nova cannot be told to open a host
+	unsaid    bool // answers do not arrive
+	novaStuck bool // Nova cannot open a host
 	ids       int
-	breaches  []string // of what must never happen
+	breaches  []string // of rules that must always hold
 }
 
 const (
@@ -185,10 +184,10 @@ const (
 	stopTime = 30
 )
 
-// newScene gives hosts n1, n2 … of which the first is the least efficient.
+// newScene returns hosts n1, n2 …; n1 is the least efficient.
 func newScene(t *testing.T, n int, change func(*controller.Options)) *scene {
 	s := &scene{t: t, ledger: &ledger{records: map[string]energy.Record{}}, servers: map[string]*server{}}
-	t.Cleanup(func() { time.Sleep(time.Hour) }) // machines that boot do so to the end
+	t.Cleanup(func() { time.Sleep(time.Hour) }) // booting machines finish
 	machines := map[string]power.Driven{}
 	for i := range n {
 		name := fmt.Sprintf("n%d", i+1)
@@ -244,7 +243,7 @@ func (s *scene) id() string {
 	return fmt.Sprintf("id-%d", s.ids)
 }
 
-// run lets time pass, and stops at the first breach.
+// run lets time pass and stops at the first breach.
 func (s *scene) run(seconds int) {
 	s.t.Helper()
 	time.Sleep(time.Duration(seconds) * time.Second)
@@ -256,14 +255,14 @@ func (s *scene) run(seconds int) {
 	}
 }
 
-// start lets a controller work to the end of the test.
+// start runs a controller until the end of the test.
 func (s *scene) start(c *controller.Controller) {
 	ctx, stop := context.WithCancel(s.t.Context())
 	s.t.Cleanup(stop)
 	go c.Job().Run(ctx, slog.New(slog.DiscardHandler))
 }
 
-// until runs for at most so many seconds until ok.
+// until runs until ok, for at most this many seconds.
 func (s *scene) until(seconds int, what string, ok func() bool) {
 	s.t.Helper()
 	for range seconds / 5 {
@@ -273,7 +272,7 @@ func (s *scene) until(seconds int, what string, ok func() bool) {
 		s.run(5)
 	}
 	if !ok() {
-		s.t.Fatalf("after %d s it is not so that %s\n%s", seconds, what, s.story(""))
+		s.t.Fatalf("after %d s still not true: %s\n%s", seconds, what, s.story(""))
 	}
 }
 
@@ -295,7 +294,7 @@ func (s *scene) phases() string {
 	return strings.Join(all, ", ")
 }
 
-// story is the audit as text.
+// story returns the audit as text.
 func (s *scene) story(host string) string {
 	entries, _ := s.ledger.Audit(s.t.Context(), host, 0, 1<<20)
 	var b strings.Builder
@@ -320,7 +319,7 @@ func (s *scene) set(act func()) {
 	act()
 }
 
-// closed is why a host is disabled; empty where it is not.
+// closed returns why a host is disabled; "" if it is not.
 func (s *scene) closed(host string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -330,7 +329,7 @@ func (s *scene) closed(host string) string {
 // fill puts guests on a host.
 func (s *scene) fill(host string, guests int) { s.set(func() { s.servers[host].guests = guests }) }
 
-// reserve books hosts whole from start on.
+// reserve books whole hosts from start on.
 func (s *scene) reserve(start span.Instant, duration int64, hosts ...string) {
 	r := reservation.Reservation{ID: fmt.Sprintf("r%d", start), Status: reservation.Pending, Span: span.Span{Start: start, End: start.Add(duration)}}
 	for _, host := range hosts {
@@ -339,7 +338,7 @@ func (s *scene) reserve(start span.Instant, duration int64, hosts ...string) {
 	s.set(func() { s.live = append(s.live, r) })
 }
 
-// operatingSystem is told when that of a host has come up or gone down.
+// operatingSystem hears when the operating system of a host comes up or goes down.
 func (s *scene) operatingSystem(host string, up bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -353,7 +352,7 @@ func (s *scene) operatingSystem(host string, up bool) {
 	}
 	for _, r := range s.live {
 		for _, c := range r.Claims {
-			// One that does not come up may be taken the power while it is tried again.
+			// A host that does not come up may lose its power while the controller tries again.
 			if c.Host == host && c.Span.Contains(now()) && s.ledger.records[host].Phase != energy.Waking {
 				s.breaches = append(s.breaches, host+" went off while it was reserved")
 			}
@@ -361,7 +360,7 @@ func (s *scene) operatingSystem(host string, up bool) {
 	}
 }
 
-// beat lets the services of hosts that run report every ten seconds, as nova-compute does.
+// beat lets the services of running hosts report every ten seconds, as nova-compute does.
 func (s *scene) beat(ctx context.Context) {
 	for job.Pause(ctx, 10*time.Second) == nil {
 		s.set(func() {
@@ -374,7 +373,7 @@ func (s *scene) beat(ctx context.Context) {
 	}
 }
 
-// guard notes orders that must never be given.
+// guard records orders that must never be sent.
 func (s *scene) guard(host string, m power.Machine) power.Machine { return guarded{m, s, host} }
 
 type guarded struct {
@@ -446,7 +445,7 @@ func (r *reach) Read(ctx context.Context, hosts []string) map[string]energy.Read
 // nova is the scene as the cloud.
 type nova scene
 
-// downAfter is for how long Nova takes a service for up that does not report.
+// downAfter is how many seconds Nova considers a silent service up.
 const downAfter = 60
 
 func (n *nova) Services(context.Context) (map[string]controller.Service, error) {
@@ -538,7 +537,7 @@ func (r *rack) Untrusted(span.Instant) string {
 	return r.doubt
 }
 
-// lastWords are the end of the audit, where the scene is locked.
+// lastWords returns the end of the audit while the scene is locked.
 func (s *scene) lastWords() string {
 	entries := s.ledger.audit
 	var b strings.Builder

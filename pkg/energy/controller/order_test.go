@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// refused wants an order to be refused, foreseen or given, with words in the sentence.
+// refused checks that the console refuses an order, in a dry run and for real, with these words.
 func refused(s *scene, host string, o energy.Hold, words ...string) {
 	s.t.Helper()
 	_, err := s.console.Order(s.t.Context(), "op", host, o)
@@ -77,7 +77,7 @@ func TestATestOfAHostThatIsBeingSwitchedOffWakesItOnce(t *testing.T) {
 				asked := now()
 				s.until(600, "it was tested", func() bool { r := s.record("n1"); return r.Phase == energy.Awake && r.Hold == nil })
 				if p := s.record("n1").LastWakeTest; p == nil || p.At < asked || !p.Woke {
-					t.Errorf("the test gave %+v\n%s", p, s.story("n1"))
+					t.Errorf("the test resulted in %+v\n%s", p, s.story("n1"))
 				}
 				if got := strings.Count(s.story("n1"), "phase: waking"); got != 1 {
 					t.Errorf("it woke %d times\n%s", got, s.story("n1"))
@@ -104,7 +104,7 @@ func TestToReleaseAHostThatLeftTheInventoryIsToForgetIt(t *testing.T) {
 			t.Errorf("the records are %v: %v", records, err)
 		}
 		if story := s.story("gone"); !strings.Contains(story, "forgotten") {
-			t.Errorf("the audit says %s", story)
+			t.Errorf("the audit is %s", story)
 		}
 		_, err = s.console.Order(t.Context(), "op", "gone", release)
 		_, _, foreseen := s.console.Foresee(t.Context(), "gone", release)

@@ -36,7 +36,7 @@ func TestAnOrderToSwitchOffThatDidNotArriveIsNotGivenAgainWithoutAnotherLook(t *
 				meanwhile(s)
 				s.run(7)
 				s.set(func() { s.unheard = false })
-				s.run(120) // a guest, a reservation or an open host would be a breach
+				s.run(120) // an instance, a reservation or an open host would be a breach
 				asleep := s.phase("n1") == energy.Asleep
 				if want := what == "another controller takes over"; asleep != want {
 					t.Errorf("it sleeps: %v\n%s", asleep, s.story("n1"))
@@ -63,7 +63,7 @@ func TestAnOrderWhoseAnswerWasLostIsKnownOnceItsAgentAnswers(t *testing.T) {
 
 func TestAHostThatStopsAfterItsAgentHasGivenUpIsAsleepAndNotOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScene(t, 1, func(o *controller.Options) { o.Switching.OffPatience = 20 }) // it takes 30 s
+		s := newScene(t, 1, func(o *controller.Options) { o.Switching.OffPatience = 20 }) // stopping takes 30 s
 		s.servers["n1"].machine.Trouble(simulated.Trouble{NeverStops: true})
 		s.until(900, "it is ordered off", func() bool { return s.phase("n1") == energy.Stopping })
 		s.run(45)
@@ -101,7 +101,7 @@ func TestWhileAnOperatorHoldsABrokenHostOffItIsNotTried(t *testing.T) {
 				orders := strings.Count(s.story("n1"), "ordered on (order")
 				s.run(3 * 3600)
 				if got := strings.Count(s.story("n1"), "ordered on (order"); got != orders || s.servers["n1"].machine.State() != energy.Off {
-					t.Errorf("somebody has his hands inside, and it was ordered on %d times\n%s", got-orders, s.story("n1"))
+					t.Errorf("the host was ordered on %d times during its repair\n%s", got-orders, s.story("n1"))
 				}
 				s.servers["n1"].machine.Trouble(simulated.Trouble{})
 				order(s, "n1", energy.Release)
@@ -124,7 +124,7 @@ func TestWhatIsOrderedByHandDuringAWakeTestStays(t *testing.T) {
 					s.run(900)
 					want := map[energy.ManualAction]energy.Phase{energy.HoldOn: energy.Awake, energy.HoldOff: energy.Asleep}[action]
 					if r := s.record("n1"); r.Hold == nil || r.Hold.Action != action || r.Phase != want || r.Testing {
-						t.Errorf("it is %q with the hold %+v\n%s", r.Phase, r.Hold, s.story("n1"))
+						t.Errorf("the host is %q with the hold %+v\n%s", r.Phase, r.Hold, s.story("n1"))
 					}
 				})
 			})
@@ -140,7 +140,7 @@ func TestAWakeTestOfAHostThatSleepsWakesItOnce(t *testing.T) {
 		s.until(240, "it is awake", func() bool { return s.phase("n1") == energy.Awake })
 		s.run(900)
 		if r := s.record("n1"); r.Hold != nil || r.Phase != energy.Awake || !r.LastWakeTest.Woke {
-			t.Errorf("after the test it is %+v\n%s", r, s.story("n1"))
+			t.Errorf("after the test the record is %+v\n%s", r, s.story("n1"))
 		}
 	})
 }
@@ -197,7 +197,7 @@ func TestABrokenHostIsOneFailureAndIsPromisedToNobodyWhileItIsTried(t *testing.T
 			s.run(60)
 			r := s.record("n1")
 			if got := r.Shown(now(), 0, 0).Power; got != "failed" {
-				t.Fatalf("while it is %q after a failure the inventory shows it as %q", r.Phase, got)
+				t.Fatalf("while the host is %q after a failure, the inventory shows it as %q", r.Phase, got)
 			}
 		}
 		settings, err := s.ledger.EnergySettings(t.Context())
@@ -215,7 +215,7 @@ func TestAPlanThatIsApprovedJustBeforeTheNextIsCarriedOut(t *testing.T) {
 		if err != nil || status.Settings.Plan == nil {
 			t.Fatalf("%+v, %v", status.Settings, err)
 		}
-		// Straight into the store: nobody wakes the controller before the next plan is due.
+		// The test writes to the store: nothing wakes the controller before its next plan is due.
 		err = s.ledger.ChangeEnergySettings(t.Context(), job.Lease{}, func(e *energy.Settings) ([]energy.Entry, error) {
 			e.Approved = &energy.Approval{Plan: e.PlanID, By: "op", At: now()}
 			return nil, nil

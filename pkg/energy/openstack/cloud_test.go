@@ -31,7 +31,7 @@ type lab struct {
 	nova  *nova.Client
 	admin *labtest.REST
 	host  string
-	// provider is the host's in Placement; between stands before Placement.
+	// provider is the host's in Placement; between is a proxy in front of Placement.
 	provider string
 	between  *labtest.Meddler
 }
@@ -62,7 +62,7 @@ func (l *lab) must(err error) {
 	}
 }
 
-// empty gives the last host that is up, open and empty.
+// empty returns the last host that is up, open and empty.
 func (l *lab) empty() (host, provider string) {
 	l.t.Helper()
 	services, err := l.Services(l.t.Context())
@@ -93,7 +93,7 @@ func (l *lab) occupied(host string) string {
 // patience bounds every wait for a condition.
 const patience = 2 * time.Minute
 
-// await waits until something is so.
+// await waits until a condition holds.
 func (l *lab) await(what string, is func() bool) {
 	l.t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(100 * time.Millisecond) {
@@ -103,7 +103,7 @@ func (l *lab) await(what string, is func() bool) {
 	}
 }
 
-// ask has Nova build a server on the host, which is gone after the test, and gives its id.
+// ask lets Nova build a server on the host and returns its id. The server is gone after the test.
 func (l *lab) ask() string {
 	l.t.Helper()
 	var images struct{ Images []struct{ ID string } }
@@ -160,8 +160,8 @@ func TestAHostIsOccupiedByAServerInEveryState(t *testing.T) {
 	l.await("the host is empty", func() bool { return l.occupied(l.host) == "" })
 }
 
-// Once a look has found a server that Nova was asked for, no look misses it until it runs:
-// it is in Placement before it has a host in Nova.
+// Once Almanac has seen a server that Nova was asked for, it sees it until the server runs: the
+// server is in Placement before it has a host in Nova.
 func TestAHostIsOccupiedAllTheWhileAServerIsBuilt(t *testing.T) {
 	l := newLab(t)
 	id := l.ask()
@@ -251,7 +251,7 @@ func TestOnlyWhatIsOursIsClosedAndOpened(t *testing.T) {
 		l.must(err)
 		got := all[l.host]
 		if want := (controller.Service{Up: true, Disabled: disabled, Reason: reason, Reported: got.Reported}); got != want {
-			t.Errorf("it is %+v, want %+v", got, want)
+			t.Errorf("the service is %+v, want %+v", got, want)
 		}
 	}
 	one, two := controller.ReasonPrefix+"1: idle", controller.ReasonPrefix+"2: idle"
@@ -269,7 +269,7 @@ func TestOnlyWhatIsOursIsClosedAndOpened(t *testing.T) {
 		l.must(l.nova.DisableService(ctx, s.ID, theirs))
 		for what, err := range map[string]error{"Enable": l.Enable(ctx, l.host, ""), "Disable": l.Disable(ctx, l.host, one)} {
 			if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), theirs) {
-				t.Errorf("%s of a host that somebody has closed: %v", what, err)
+				t.Errorf("%s of a host that an operator has disabled: %v", what, err)
 			}
 		}
 		is(true, theirs)
@@ -278,7 +278,7 @@ func TestOnlyWhatIsOursIsClosedAndOpened(t *testing.T) {
 	l.admin.Must("PUT", "compute", "/os-services/"+s.ID, map[string]any{"status": "disabled"}, nil)
 	for what, err := range map[string]error{"Enable": l.Enable(ctx, l.host, ""), "Disable": l.Disable(ctx, l.host, one)} {
 		if !fault.Is(err, fault.Conflict) {
-			t.Errorf("%s of a host that somebody has closed without a word: %v", what, err)
+			t.Errorf("%s of a host that an operator has disabled without a reason: %v", what, err)
 		}
 	}
 	if err := l.Disable(ctx, l.host, "a new disk"); !fault.Is(err, fault.Invalid) {
@@ -300,7 +300,7 @@ func TestAServiceThatRunsIsHeardOfAgainAndAgain(t *testing.T) {
 	}
 	first := heard()
 	if first == 0 || first.Time().Before(time.Now().Add(-patience)) {
-		t.Errorf("it was heard of at %v, and now it is %v", first, span.At(time.Now()))
+		t.Errorf("the last report is from %v, and now it is %v", first, span.At(time.Now()))
 	}
 	l.await("it reports again", func() bool { return heard() > first })
 }
@@ -317,9 +317,9 @@ func TestAHostThatIsForcedDownIsNotUp(t *testing.T) {
 	all, err := l.Services(t.Context())
 	l.must(err)
 	if got := all[l.host]; got != (controller.Service{Reported: got.Reported}) {
-		t.Errorf("it is %+v", got)
+		t.Errorf("the service is %+v", got)
 	}
 	if by := l.occupied(l.host); by != "" {
-		t.Errorf("it is occupied: %s", by)
+		t.Errorf("the host is occupied: %s", by)
 	}
 }

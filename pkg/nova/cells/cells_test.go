@@ -35,7 +35,7 @@ func written(t *testing.T, text string) cells.File {
 	return cells.NewFile(path)
 }
 
-// tabled is the table with these rows, from its fourth line on.
+// tabled returns the table with these rows, from its fourth line on.
 func tabled(rows ...string) string {
 	const border = "+-----------+--------------------------------------+----------+"
 	lines := append([]string{border, "| Cell Name |              Cell UUID               | Hostname |", border}, rows...)
@@ -46,7 +46,7 @@ func row(name, cell, host string) string {
 	return fmt.Sprintf("|   %s   | %s | %s  |", name, cell, host)
 }
 
-// The database and nova-manage of one cloud say the same.
+// The database and nova-manage of one cloud return the same.
 func TestTheDatabaseAndTheFileOfNovaManageNameEveryHost(t *testing.T) {
 	cloud := labtest.OpenStack(t)
 	db, err := cells.OpenDatabase(cloud.APIDatabase(t), quiet)
@@ -60,7 +60,7 @@ func TestTheDatabaseAndTheFileOfNovaManageNameEveryHost(t *testing.T) {
 	}
 	for _, host := range cloud.Hosts(t) {
 		if told[host] == "" {
-			t.Errorf("the cell of %s is not told", host)
+			t.Errorf("the cell of %s is missing", host)
 		}
 	}
 	read, err := written(t, cloud.NovaManage(t, "cell_v2", "list_hosts")).Cells(t.Context())
@@ -72,8 +72,8 @@ func TestTheDatabaseAndTheFileOfNovaManageNameEveryHost(t *testing.T) {
 	}
 }
 
-// foreign is a database with Nova's two tables, and a user who may read as little of
-// them as is needed; it gives the user's connection and a connection for all else.
+// foreign returns a database with Nova's two tables: a connection of a user with only the rights
+// that Almanac needs, and one with all rights.
 func foreign(t *testing.T) (restricted string, db *sql.DB) {
 	t.Helper()
 	m := labtest.StartMariaDB(t)

@@ -18,7 +18,7 @@ type message struct {
 	Result json.RawMessage
 }
 
-// capture gives a message of testdata, by the name of its file.
+// capture returns a message of testdata, by the name of its file.
 func capture(t testing.TB, name string) message {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", name+".json"))
@@ -32,7 +32,7 @@ func capture(t testing.TB, name string) message {
 	return m
 }
 
-// captured gives the names of the messages of testdata whose names match.
+// captured returns the names of the messages of testdata that match.
 func captured(t testing.TB, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", pattern+".json"))
@@ -45,7 +45,7 @@ func captured(t testing.TB, pattern string) []string {
 	return files
 }
 
-// specOf gives the spec_obj of a captured request: that of select_destinations-NAME-request.
+// specOf returns the spec_obj of a captured request, select_destinations-NAME-request.
 func specOf(t testing.TB, name string) json.RawMessage {
 	t.Helper()
 	var args struct {
@@ -77,9 +77,9 @@ func encode(t testing.TB, value any) json.RawMessage {
 	return raw
 }
 
-// edited gives the plain captured request with values set, by path:
-// "flavor.extra_specs". A path leads through the data of objects. The value unset takes
-// the field away.
+// edited returns the plain captured request with values set, by path, such as
+// "flavor.extra_specs". A path leads through the data of objects. The value unset removes the
+// field.
 func edited(t testing.TB, values map[string]any) json.RawMessage {
 	t.Helper()
 	spec := decode(t, specOf(t, "az-")).(map[string]any)
@@ -112,7 +112,7 @@ func data(t testing.TB, spec map[string]any, path string) map[string]any {
 	return value
 }
 
-// novaObject gives a versioned object as decoded JSON.
+// novaObject returns a versioned object as decoded JSON.
 func novaObject(name, version string, data map[string]any) map[string]any {
 	return map[string]any{
 		"nova_object.name": name, "nova_object.namespace": "nova", "nova_object.version": version, "nova_object.data": data,

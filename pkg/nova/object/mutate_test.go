@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// mutated gives raw with a few things changed: bytes, values, nesting, its end.
+// mutated returns raw with a few changes: to bytes, values, nesting, or its end.
 func mutated(t testing.TB, random *rand.Rand, raw []byte) []byte {
 	if random.IntN(2) == 0 {
 		value := decode(t, raw)
@@ -29,7 +29,7 @@ func mutated(t testing.TB, random *rand.Rand, raw []byte) []byte {
 		case random.IntN(20) == 0:
 			raw[i] = byte(random.Uint32())
 		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
-			raw[i] ^= byte(1 << random.IntN(3)) // mostly JSON still
+			raw[i] ^= byte(1 << random.IntN(3)) // usually still JSON
 		}
 	}
 	if random.IntN(10) == 0 {
@@ -38,7 +38,7 @@ func mutated(t testing.TB, random *rand.Rand, raw []byte) []byte {
 	return raw
 }
 
-// replaced gives value with something in it replaced by a value of another kind.
+// replaced returns value with a part of it replaced by a value of another kind.
 func replaced(random *rand.Rand, value any) any {
 	if random.IntN(12) > 0 {
 		switch value := value.(type) {
@@ -88,8 +88,8 @@ func replaced(random *rand.Rand, value any) any {
 	return random.Int64() - random.Int64()
 }
 
-// withstand reads what may be anything: it is refused as the sender's fault, or it is a
-// sound request, which can be narrowed and read again.
+// withstand reads arbitrary bytes: they are either refused as the sender's fault, or a sound
+// request that can be narrowed and read again.
 func withstand(t testing.TB, raw []byte) (sound bool) {
 	t.Helper()
 	spec, err := object.ReadRequestSpec(raw)
@@ -124,7 +124,7 @@ func withstand(t testing.TB, raw []byte) (sound bool) {
 	return true
 }
 
-// holds says whether a narrowed request asks for what narrowing has.
+// holds reports whether a narrowed request asks for everything in narrowing.
 func holds(r placing.Request) bool {
 	return len(r.MemberOf) >= 2 && slices.Contains(r.NotMemberOf, "agg-x") && slices.Contains(r.NotMemberOf, "agg-y") &&
 		slices.Contains(r.IgnoreHosts, "cmp-009") && slices.Contains(r.Required, "CUSTOM_ALMANAC")

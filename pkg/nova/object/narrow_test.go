@@ -100,7 +100,7 @@ func TestNarrowingTwiceIsNarrowingOnce(t *testing.T) {
 	}
 }
 
-// A fresh Destination is what nova.objects.Destination().require_aggregates gives.
+// A new Destination is what nova.objects.Destination().require_aggregates makes.
 func TestANewDestinationSaysNoMoreThanItMust(t *testing.T) {
 	narrowed, err := read(t, specOf(t, "az-")).Narrow(object.Narrowing{Aggregates: [][]string{{"a", "b"}}})
 	if err != nil {

@@ -119,7 +119,7 @@ func TestWhatIsNestedTooDeepOrTooLargeIsRefusedAtOnce(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if took := time.Since(begin); took > time.Minute { // under 0.2 s on a quiet machine, and for ever where each level reads all below it
+	if took := time.Since(begin); took > time.Minute { // below 0.2 s on a quiet machine, and endless if each level reads all levels below it
 		t.Errorf("took %s", took)
 	}
 	// Brackets in strings do not nest.

@@ -19,8 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// cloud is one in which requests are drawn: its hosts and aggregates, and which of Nova's
-// request filters run.
+// cloud is a random cloud: its hosts and aggregates, and which of Nova's request filters run.
 type cloud struct {
 	hosts      []inventory.HostState
 	aggregates []inventory.Aggregate
@@ -29,7 +28,7 @@ type cloud struct {
 
 var zones = []string{"az1", "az2", "az3"}
 
-// hostTraits are what the hosts of a drawn cloud have some of.
+// hostTraits are the traits of a random cloud; each host has some of them.
 var hostTraits = []string{
 	"COMPUTE_STATUS_DISABLED", "COMPUTE_IMAGE_TYPE_RAW", "COMPUTE_IMAGE_TYPE_QCOW2", "COMPUTE_STORAGE_BUS_VIRTIO", "COMPUTE_STORAGE_BUS_SATA",
 	"COMPUTE_GRAPHICS_MODEL_NONE", "COMPUTE_NET_VIF_MODEL_SPAPR_VLAN", "COMPUTE_NET_VIF_MODEL_E1000", "HW_ARCH_X86_64", "COMPUTE_ARCH_AARCH64",
@@ -80,11 +79,12 @@ func drawnCloud(random *rand.Rand) cloud {
 	return c
 }
 
-// drawnFor gives a request whose image, flavor, project and zone the request filters look at.
+// drawnFor returns a request with a random image, flavor, project and zone, which the request
+// filters read.
 func drawnFor(t *testing.T, random *rand.Rand, c cloud) json.RawMessage {
 	one := func(values ...string) string { return values[random.IntN(len(values))] }
 	values, extraSpecs := drawnValues(random)
-	delete(values, "scheduler_hints") // of a rebuild, to which no request filter comes
+	delete(values, "scheduler_hints") // of a rebuild, which no request filter sees
 	delete(values, "force_hosts")
 	if often := random.IntN(6) > 0; often {
 		clear(extraSpecs)
@@ -125,8 +125,8 @@ func drawnFor(t *testing.T, random *rand.Rand, c cloud) json.RawMessage {
 	return edited(t, values)
 }
 
-// The hosts that are left when Nova has filtered a request, and Placement is asked what
-// that says, are those that are left here.
+// Almanac's filters leave the same hosts as Nova's request filters and a Placement that answers
+// their query.
 func TestRequestFiltersLeaveTheHostsThatNovasLeave(t *testing.T) {
 	const clouds, each = 30, 100
 	random := rand.New(rand.NewPCG(7, 8))
@@ -157,7 +157,7 @@ func TestRequestFiltersLeaveTheHostsThatNovasLeave(t *testing.T) {
 		case want.Error == "FlavorImageConflict" || want.Error == "Invalid":
 			count["contradict themselves"]++
 			if len(beyond) == 0 {
-				t.Errorf("Nova fails with %s, and it is judged here: %s", want.Error, raw)
+				t.Errorf("Nova fails with %s, and Almanac judges the request: %s", want.Error, raw)
 			}
 			continue
 		case len(beyond) > 0, want.Error != "" && want.Error != "RequestFilterFailed":
@@ -189,7 +189,7 @@ func TestRequestFiltersLeaveTheHostsThatNovasLeave(t *testing.T) {
 	}
 }
 
-// asksFor gives the hosts that have what Placement is asked for.
+// asksFor returns the hosts that have what Nova asks of Placement.
 func asksFor(c cloud, a askedOf) (names []string) {
 	if a.Error != "" {
 		return nil
@@ -213,8 +213,8 @@ func asksFor(c cloud, a askedOf) (names []string) {
 	return names
 }
 
-// hostsLeft gives the hosts that the filters leave which do the work of Placement and of
-// the request filters.
+// hostsLeft returns the hosts that pass the filters which do the work of Placement and of the
+// request filters.
 func hostsLeft(t *testing.T, c cloud, r placing.Request) (names []string) {
 	t.Helper()
 	s, err := inventory.NewStates(c.hosts, c.aggregates)
@@ -244,14 +244,15 @@ func hostsLeft(t *testing.T, c cloud, r placing.Request) (names []string) {
 	return names
 }
 
-// Newer than the Nova that the tests have: the cases of packed_virtqueue_filter and
-// virtio_sound_filter (nova/tests/unit/scheduler/test_request_filter.py).
+// These filters are newer than the Nova of the tests. The cases are those of
+// packed_virtqueue_filter and virtio_sound_filter
+// (nova/tests/unit/scheduler/test_request_filter.py).
 func TestWhatANewerNovaTranslatesIsJudgedBesideOne(t *testing.T) {
 	newer := object.Prefilters{PackedVirtqueues: true, Sound: true}
 	for name, tc := range map[string]struct {
 		flavor, image string // the key and the value
 		want          []string
-		beyond        string // a word of it
+		beyond        string // a word of the reason
 	}{
 		"packed by the flavor":     {flavor: "hw:virtio_packed_ring=true", want: []string{"COMPUTE_NET_VIRTIO_PACKED"}},
 		"packed by the image":      {image: "hw_virtio_packed_ring=true", want: []string{"COMPUTE_NET_VIRTIO_PACKED"}},
@@ -280,7 +281,7 @@ func TestWhatANewerNovaTranslatesIsJudgedBesideOne(t *testing.T) {
 		}
 		_, older := request(t, edited(t, values), object.Options{})
 		if asked := name != "not packed"; (len(older) > 0) != asked {
-			t.Errorf("%s, beside an older Nova: %q", name, older)
+			t.Errorf("%s, with an older Nova: %q", name, older)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// question is one to Nova's own code: see testdata/oracle.py.
+// question is a question to Nova's own code: see testdata/oracle.py.
 type question struct {
 	kind  string
 	value any
@@ -98,14 +98,14 @@ func TestNovaReadsOurSelections(t *testing.T) {
 	}
 }
 
-// drawn gives a request of a random flavor, image and destination, of things that matter
-// to Nova and things that do not.
+// drawn returns a request with a random flavor, image and destination. Only some of their parts
+// matter to Nova.
 func drawn(t *testing.T, random *rand.Rand) json.RawMessage {
 	values, _ := drawnValues(random)
 	return edited(t, values)
 }
 
-// drawnValues gives what is edited of a drawn request, and the extra specs among it.
+// drawnValues returns the random values of a request, and the extra specs among them.
 func drawnValues(random *rand.Rand) (values map[string]any, extraSpecs map[string]string) {
 	one := func(values ...string) string { return values[random.IntN(len(values))] }
 	amount := func() string { return one("0", "1", " 7 ", "1_0", "-1", "x", "", "+2", "1.5") }
@@ -161,7 +161,8 @@ type askedOf struct {
 	Rebuild, More       bool
 }
 
-// What is not beyond judging is asked of Placement by Nova exactly as we ask it.
+// If Almanac can judge a request, it reads from it exactly the query that Nova sends to
+// Placement.
 func TestRequestsAskWhatNovaAsksOfPlacement(t *testing.T) {
 	const count = 1500
 	random := rand.New(rand.NewPCG(5, 6))
@@ -190,7 +191,7 @@ func TestRequestsAskWhatNovaAsksOfPlacement(t *testing.T) {
 			Resources: r.Resources, Required: r.Required, Forbidden: r.Forbidden, RootRequired: slices.Concat(r.AnyOf...),
 			MemberOf: r.MemberOf, NotMemberOf: slices.Sorted(slices.Values(r.NotMemberOf)), Rebuild: r.Rebuild,
 		}
-		if r.Rebuild { // Nova asks nothing
+		if r.Rebuild { // Nova sends no query
 			want.RootRequired = nil
 			want.Forbidden = slices.DeleteFunc(want.Forbidden, func(trait string) bool { return trait == "COMPUTE_STATUS_DISABLED" })
 		}

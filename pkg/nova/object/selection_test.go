@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
 )
 
-// comparable gives an answer with what has no order sorted, and with the JSON inside its
-// strings decoded.
+// comparable returns an answer with its unordered parts sorted and the JSON inside its strings
+// decoded.
 func comparable(t *testing.T, raw json.RawMessage) any {
 	answer := decode(t, raw)
 	objects(answer, func(o map[string]any) {

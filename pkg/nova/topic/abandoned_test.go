@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// counting is a placer that counts what it is asked.
+// counting is a placer that counts its calls.
 type counting struct {
 	placer
 	asked *int
@@ -26,14 +26,14 @@ func (c counting) Place(ctx context.Context, r *placing.Request) (dispatch.Place
 	return c.placer.Place(ctx, r)
 }
 
-// TestARequestThatNovaHasGivenUpClaimsNothing has a row for each way in which a request can be
-// old. Its conductor is alive in all of them, and waits a minute for a sign of life.
+// Each row is a way in which a request can be old. Its conductor is alive in all of them and
+// waits a minute for a sign of life.
 func TestARequestThatNovaHasGivenUpClaimsNothing(t *testing.T) {
 	waiting := func(waits bool, err error) func(context.Context, string) (bool, error) {
 		return func(context.Context, string) (bool, error) { return waits, err }
 	}
 	for name, row := range map[string]struct {
-		age    time.Duration // below 0: the context does not tell
+		age    time.Duration // negative: the context has no time
 		waits  func(context.Context, string) (bool, error)
 		placed bool
 	}{

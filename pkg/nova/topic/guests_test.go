@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// guests are what was saved, by the instance's id.
+// guests holds the saved records, by the instance's id.
 type guests struct {
 	saved map[string]inventory.InstanceRecord
 	err   error
@@ -35,7 +35,7 @@ func (g *guests) InstanceRecords(context.Context, ...string) (map[string]invento
 	return g.saved, g.err
 }
 
-// following fails the test where instances are placed before they were saved.
+// following fails the test if it places instances before their records are saved.
 type following struct {
 	placer
 	t      *testing.T
@@ -44,7 +44,7 @@ type following struct {
 
 func (f following) Place(ctx context.Context, r *placing.Request) (dispatch.Placed, error) {
 	if f.guests.err != nil || len(f.guests.saved) == 0 {
-		f.t.Error("it was placed before what it is for was stored")
+		f.t.Error("the instance was placed before its record was stored")
 	}
 	return f.placer.Place(ctx, r)
 }
@@ -103,7 +103,7 @@ func TestWhoHasOutlivedHisReservationMayBeMoved(t *testing.T) {
 	if d := cmp.Diff(map[string]inventory.InstanceRecord{"moved": {}, "waits": {Reservation: "ending"}}, g.saved); d != "" {
 		t.Errorf("remembered are (-want +got):\n%s", d)
 	}
-	// Nova sends the hint for ever.
+	// Nova sends the hint forever.
 	if err := ask("moved", "ended"); err != nil {
 		t.Errorf("once more: %v", err)
 	}

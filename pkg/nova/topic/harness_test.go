@@ -29,14 +29,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// demo is the project of the captured requests, and now the time.
+// demo is the project of the captured requests, now the current time.
 const (
 	demo = "70fbf4299a9a44a8b66a0cfa24715f26"
 	now  = span.Instant(1000)
 )
 
-// promised are the reservations. The fence has cmp-001 to cmp-005; cmp-006 is promised,
-// and not in it yet; cmp-007 and cmp-008 are nobody's.
+// promised are the reservations. cmp-001 to cmp-005 are in the fence; cmp-006 is promised and not
+// in the fence yet; cmp-007 and cmp-008 are free.
 var promised = promises{
 	"own":      {ProjectID: demo, Status: reservation.Active, Span: running, Claims: claims(running, 0, "cmp-001", "cmp-002")},
 	"own-new":  {ProjectID: demo, Status: reservation.Active, Span: running, Claims: claims(running, 0, "cmp-002")},
@@ -83,7 +83,8 @@ func (p promises) Promised(t span.Instant) (list []reservation.Claim) {
 	return list
 }
 
-// cloud gives the states of eight hosts, each with plenty. own-new has no aggregate yet.
+// cloud returns the states of eight hosts, each with plenty of room. own-new has no aggregate
+// yet.
 func cloud(t testing.TB) *inventory.States {
 	t.Helper()
 	var rows []inventory.HostState
@@ -109,7 +110,7 @@ func cloud(t testing.TB) *inventory.States {
 	return states
 }
 
-// behind is a nova-scheduler: it takes what it is asked and answers as told.
+// behind is a nova-scheduler that keeps its requests and answers by answer.
 type behind struct {
 	answer func(spec json.RawMessage) (json.RawMessage, error)
 
@@ -150,7 +151,7 @@ func (b *behind) has(cast string) bool {
 	return slices.Contains(b.casts, cast)
 }
 
-// placer fails, or gives every instance cmp-007.
+// placer fails, or places every instance on cmp-007.
 type placer struct{ err error }
 
 func (p placer) Place(_ context.Context, r *placing.Request) (d dispatch.Placed, err error) {
@@ -162,7 +163,7 @@ func (p placer) Place(_ context.Context, r *placing.Request) (d dispatch.Placed,
 
 func (placer) Return(dispatch.Placed) {}
 
-// kept are the last decisions.
+// kept holds the decisions.
 type kept struct {
 	mu   sync.Mutex
 	list []placing.Decision
@@ -174,7 +175,7 @@ func (k *kept) Keep(d placing.Decision) {
 	k.list = append(k.list, d)
 }
 
-// bench is a service on its topic, and a conductor who asks it.
+// bench is a service on its topic, and a conductor that calls it.
 type bench struct {
 	broker  *memory.Broker
 	client  *oslo.Client
@@ -182,8 +183,8 @@ type bench struct {
 	changes chan struct{}
 }
 
-// serve runs the service until the test ends. What is not told is in mode replace
-// without a nova-scheduler behind, on cloud's hosts.
+// serve runs the service until the test ends. By default it is in mode replace without a
+// nova-scheduler behind, on cloud's hosts.
 func serve(t testing.TB, o topic.Options) *bench {
 	t.Helper()
 	b := &bench{broker: memory.New(), changes: make(chan struct{}, 10)}
@@ -250,7 +251,7 @@ type message struct {
 	Args    json.RawMessage `json:"args"`
 }
 
-// captured gives messages of testdata of package object by their files' names.
+// captured returns messages of testdata of package object by the names of their files.
 func captured(t testing.TB, pattern string) (all []message) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "object", "testdata", pattern+".json"))
@@ -274,8 +275,8 @@ func captured(t testing.TB, pattern string) (all []message) {
 // fields are some of an object's data.
 type fields map[string]any
 
-// args gives the captured arguments for one instance, with fields of the RequestSpec set
-// and extra specs of the flavor. It has no hints unless they are set.
+// args returns the captured arguments for one instance, with fields of the RequestSpec and extra
+// specs of the flavor set. They have no hints by default.
 func args(t testing.TB, set fields, extraSpecs map[string]string) map[string]any {
 	t.Helper()
 	var all map[string]any
@@ -297,7 +298,7 @@ func hint(values ...string) fields {
 	return fields{"scheduler_hints": map[string]any{placing.ReservationHint: values}}
 }
 
-// read gives what a RequestSpec asks for.
+// read returns the request of a RequestSpec.
 func read(t testing.TB, spec json.RawMessage) placing.Request {
 	t.Helper()
 	s, err := object.ReadRequestSpec(spec)

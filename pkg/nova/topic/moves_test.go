@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// noting is a placer that notes what it is asked.
+// noting is a placer that records its requests.
 type noting struct {
 	placer
 	asked *placing.Request

@@ -25,7 +25,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// publish sends what may be anything to the topic.
+// publish sends arbitrary bytes to the topic.
 func publish(t testing.TB, b *bench, body []byte) {
 	t.Helper()
 	err := b.broker.Publish(t.Context(), oslo.Message{
@@ -36,19 +36,19 @@ func publish(t testing.TB, b *bench, body []byte) {
 	}
 }
 
-// replyQueue is where the answers to frames go.
+// replyQueue receives the answers to frames.
 const replyQueue = "reply_of_the_frames"
 
-// frame is a message as it comes from the broker, and where the values and names in it are.
+// frame is a message as the broker delivers it, with the positions of its values and names.
 type frame struct {
 	inner         string
 	values, names [][]int
 }
 
-// In JSON without white space a name is a string before a colon.
+// In JSON without white space, a name is a string before a colon.
 var value, name = regexp.MustCompile(`[:,\[]("(?:[^"\\]|\\.)*"|-?[0-9]+|null|true|false|\[\]|\{\})[,\]}]`), regexp.MustCompile(`("[^"]*"):`)
 
-// frames gives the captured requests and casts.
+// frames returns the captured requests and casts.
 func frames(t testing.TB) (all []frame) {
 	t.Helper()
 	for _, m := range append(captured(t, "select_destinations-*request"), captured(t, "scheduler_fanout-*")...) {
@@ -75,14 +75,14 @@ func sealed(t testing.TB, inner string) []byte {
 	return body
 }
 
-// What may stand in the place of a value or a name.
+// Replacements for a value or a name.
 var (
 	oddNames  = strings.Fields(`"" "x" "reservation" "hw:numa_nodes" "resources:VCPU" "trait:X" "\u0000" "nova_object.data" "args" "version" 5`)
 	oddValues = append(strings.Fields(`null true 0 -1 1.5 1e400 99999999999999999999 "4.9" "foreign" "required" "\ud800" [] {} [[[[]]]] {"":null} [null] `+
 		`["own"] {"nova_object.data":{}} {"reservation":["own"]} } ]`), oddNames...)
 )
 
-// mutated gives the frame with some values, a name or bytes of it changed.
+// mutated returns the frame with some of its values, a name or bytes changed.
 func (f frame) mutated(t testing.TB, random *rand.Rand) []byte {
 	t.Helper()
 	pick := func(list []string) string { return list[random.IntN(len(list))] }
@@ -92,7 +92,7 @@ func (f frame) mutated(t testing.TB, random *rand.Rand) []byte {
 		return sealed(t, inner[:at[2]]+pick(oddNames)+inner[at[3]:])
 	}
 	end := len(f.values)
-	for range 1 + random.IntN(3) { // from behind, so that the places stay right
+	for range 1 + random.IntN(3) { // from the end, so that the positions stay right
 		if end = random.IntN(max(1, end)); end < len(f.values) {
 			at := f.values[end]
 			inner = inner[:at[2]] + pick(oddValues) + inner[at[3]:]
@@ -111,7 +111,7 @@ func (f frame) mutated(t testing.TB, random *rand.Rand) []byte {
 	return body
 }
 
-// generous is a Placement that grants all and keeps nothing.
+// generous is a Placement that grants everything and keeps nothing.
 type generous struct{}
 
 func (generous) Claim(context.Context, []placing.Claim) error { return nil }
@@ -121,7 +121,8 @@ func (generous) AllocationsOf(_ context.Context, consumer string) (placing.Claim
 func (generous) Release(context.Context, []placing.Claim) error { return nil }
 func (generous) Look(context.Context, []string) error           { return nil }
 
-// options are those of mode interpose, or of replace with all that decides there.
+// options returns the options of mode interpose, or of replace with everything that decides
+// there.
 func options(t testing.TB, mode string) topic.Options {
 	t.Helper()
 	answer := json.RawMessage(`[[{"host":"cmp-007","nodename":"cmp-007","limits":{}}]]`)
@@ -156,7 +157,7 @@ func options(t testing.TB, mode string) topic.Options {
 	return o
 }
 
-// alarm keeps what must not happen. It is a log, of which it keeps panics.
+// alarm keeps what must not happen. As a log handler it keeps panics.
 type alarm struct {
 	slog.Handler
 	mu   sync.Mutex
@@ -183,7 +184,7 @@ func (a *alarm) Handle(_ context.Context, r slog.Record) error {
 
 func (a *alarm) Enabled(context.Context, slog.Level) bool { return true }
 
-// besieged is a service that gets frames which may be anything.
+// besieged is a service that receives arbitrary frames.
 type besieged struct {
 	*bench
 	alarm   *alarm
@@ -215,8 +216,8 @@ func besiege(t testing.TB, mode string) *besieged {
 	return b
 }
 
-// note counts an answer, which is a result, one of the exceptions that Nova knows, or
-// that of a message that is none of a request.
+// note counts an answer: a result, an exception that Nova knows, or the exception for a message
+// that is no request.
 func (b *besieged) note(body []byte) {
 	var outer struct {
 		Message string `json:"oslo.message"`
@@ -232,7 +233,7 @@ func (b *besieged) note(body []byte) {
 	}
 	kind := "result"
 	if inner.Failure != nil {
-		_ = json.Unmarshal([]byte(*inner.Failure), &f) // else it has no class
+		_ = json.Unmarshal([]byte(*inner.Failure), &f) // otherwise it has no class
 		kind = f.Module + "." + f.Class
 	}
 	switch kind {
@@ -245,7 +246,7 @@ func (b *besieged) note(body []byte) {
 	b.answers[kind]++
 }
 
-// withstand fails unless the service serves on after the frames.
+// withstand fails unless the service still answers.
 func (b *besieged) withstand(t testing.TB) {
 	t.Helper()
 	if _, err := b.call(t, oslo.Target{Namespace: "baseapi", Version: "1.0"}, "ping", nil); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// narrowed is by what a request was narrowed: aggregates asked for and forbidden, hosts
-// to be ignored, traits and own resource classes.
+// narrowed is how a request was narrowed: required and forbidden aggregates, ignored hosts,
+// required traits and resource classes of its own.
 type narrowed struct {
 	Aggregates         [][]string
 	Forbidden, Ignored []string
@@ -47,7 +47,7 @@ func TestARequestIsNarrowedToTheHostsItMayUse(t *testing.T) {
 		want   []narrowed
 	}{
 		"without a reservation": {args(t, nil, nil), nil, []narrowed{open}},
-		// cmp-003 is in the aggregate still, and is the reservation's no more.
+		// cmp-003 is still in the aggregate, but no longer in the reservation.
 		"with the hint": {args(t, hint("own"), nil), nil, []narrowed{{Aggregates: [][]string{{"agg-own"}}, Ignored: outsideOwn, Traits: own}}},
 		"with its flavor": {
 			args(t, nil, map[string]string{"almanac:reservation": "own", "trait:" + own[0]: "required", "trait:" + own[1]: "required"}), nil,
@@ -93,7 +93,7 @@ func TestARequestIsNarrowedToTheHostsItMayUse(t *testing.T) {
 	}
 }
 
-// withoutFence gives the hosts of cloud without any aggregate.
+// withoutFence returns the hosts of cloud without any aggregate.
 func withoutFence(t *testing.T) *inventory.States {
 	t.Helper()
 	var rows []inventory.HostState
@@ -108,8 +108,8 @@ func withoutFence(t *testing.T) *inventory.States {
 	return states
 }
 
-// TestWhatIsLeftOfAReservationOfInstancesPlacementCounts: an instance that has gone may
-// seem to be there yet.
+// Placement counts what is left of a reservation of instances, because the states may still
+// contain an instance that has left.
 func TestWhatIsLeftOfAReservationOfInstancesPlacementCounts(t *testing.T) {
 	full, err := inventory.NewStates([]inventory.HostState{{Name: "cmp-005", Instances: []inventory.Instance{
 		{ID: "i1", Reservation: "shared"}, {ID: "i2", Reservation: "shared"},
@@ -154,6 +154,6 @@ func TestARequestThatNoReservationLeavesAHostToIsNotPassedOn(t *testing.T) {
 	_, err = serve(t, topic.Options{Behind: stock, States: func() *inventory.States { return states }}).ask(t, args(t, nil, nil))
 	checkRefusal(t, err, "NoValidHost", novaException, "There are not enough hosts available.")
 	if len(stock.specs) > 0 {
-		t.Error("it is passed on")
+		t.Error("the request is passed on")
 	}
 }

@@ -67,7 +67,7 @@ func TestAHostThatAnInstanceHasLeftIsNoted(t *testing.T) {
 	}
 }
 
-// cast casts to every scheduler, and returns when the service has taken it.
+// cast casts to every scheduler and returns when the service has handled it.
 func (b *bench) cast(t *testing.T, method string, args any) {
 	t.Helper()
 	target := oslo.Target{Exchange: topic.Exchange, Topic: topic.Topic, Version: "4.0"}

@@ -12,12 +12,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// A nova-scheduler that takes a request for a rebuild asks Placement nothing, so that the
-// aggregates and traits of the narrowing do not count. The ignored hosts still do.
+// A nova-scheduler that receives a request for a rebuild does not ask Placement, so the
+// aggregates and traits of the narrowing have no effect. The ignored hosts still do.
 func TestTheHintOfARebuildLeadsATenantToNoHostOfOthers(t *testing.T) {
 	rebuild := map[string][]string{"_nova_check_type": {"rebuild"}}
 	inside := map[string][]string{"_nova_check_type": {"rebuild"}, placing.ReservationHint: {"own"}}
-	numa := map[string]string{"hw:numa_nodes": "2"} // which replace passes on
+	numa := map[string]string{"hw:numa_nodes": "2"} // requests that replace passes on
 	for name, tc := range map[string]struct {
 		hints      map[string][]string
 		extraSpecs map[string]string
@@ -64,7 +64,7 @@ func TestARebuildOfNovaIsPassedOnAsOne(t *testing.T) {
 	}
 }
 
-// passedOn returns the RequestSpec that nova-scheduler gets of a request.
+// passedOn returns the RequestSpec that nova-scheduler receives for a request.
 func passedOn(t *testing.T, o topic.Options, asked map[string]any) json.RawMessage {
 	t.Helper()
 	stock := &behind{answer: func(json.RawMessage) (json.RawMessage, error) {

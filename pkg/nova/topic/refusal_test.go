@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// checkRefusal fails unless err is that exception with the sentence, and says nothing of
-// other projects, machines and services.
+// checkRefusal fails unless err is this exception with this sentence and mentions no other
+// projects, machines or services.
 func checkRefusal(t *testing.T, err error, class, module, sentence string) {
 	t.Helper()
 	remote, is := errors.AsType[*oslo.RemoteError](err)
@@ -126,7 +126,7 @@ func TestEveryAnswerIsMeasured(t *testing.T) {
 		"passed on with luck": {topic.Options{Behind: &behind{answer: func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage("[]"), nil }}}, args(t, nil, nil), answer{3 * time.Second, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var clock time.Duration // goes on by a second with each look
+			var clock time.Duration // advances by a second with each reading
 			got := make(chan answer, 10)
 			tc.o.Elapsed = func() time.Duration { clock += time.Second; return clock }
 			tc.o.Answered = func(took time.Duration, placed bool) { got <- answer{took, placed} }
@@ -138,8 +138,8 @@ func TestEveryAnswerIsMeasured(t *testing.T) {
 	}
 }
 
-// What names nobody to answer is dropped; what is of no known method or version gets
-// oslo's own exceptions.
+// The service drops a message without a reply address, and answers an unknown method or version
+// with oslo's own exceptions.
 func TestWhatIsNoRequestOfNovaDoesNoHarm(t *testing.T) {
 	b := serve(t, topic.Options{Placer: placer{}})
 	for _, body := range []string{
@@ -194,7 +194,7 @@ func TestCastsArePassedOnUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Requests are served one at a time, in turn with casts.
+	// The service handles one request at a time, in turn with casts.
 	for range 1000 {
 		if stock.count() == len(casts) {
 			break
@@ -209,6 +209,6 @@ func TestCastsArePassedOnUnchanged(t *testing.T) {
 		}
 	}
 	if told := len(b.changes); told != 4 {
-		t.Errorf("%d changes are told of, want one for each cast but sync_instance_info", told)
+		t.Errorf("%d changes are reported, want one for each cast except sync_instance_info", told)
 	}
 }

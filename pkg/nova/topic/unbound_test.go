@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// bound are the extra specs of a flavor that was made for a reservation, and of one of
-// instances; both have one of their own, which stays.
+// bound returns the extra specs of flavors for reservations of hosts and of instances, in one map.
+// quota:cpu_shares belongs to the flavor itself, and stays.
 func bound(id string) map[string]string {
 	return map[string]string{
 		inventory.ReservationMark: id, fence.ProjectMark: demo, "trait:" + fence.Reserved: "required",
@@ -24,7 +24,7 @@ func bound(id string) map[string]string {
 	}
 }
 
-// remembering is a placer that keeps what it was asked.
+// remembering is a placer that keeps its requests.
 type remembering struct {
 	placer
 	asked []placing.Request
@@ -44,7 +44,7 @@ func TestAServerThatOutlivesItsReservationIsBoundToNoHost(t *testing.T) {
 		t.Fatalf("passed on: %v", err)
 	}
 	if diff := cmp.Diff(open, narrowing(t, stock.specs[0])); diff != "" {
-		t.Errorf("it is passed on otherwise than an ordinary request (-want +got):\n%s", diff)
+		t.Errorf("it is not passed on like an ordinary request (-want +got):\n%s", diff)
 	}
 	if got := read(t, stock.specs[0]).ExtraSpecs; !cmp.Equal(got, map[string]string{"quota:cpu_shares": "10"}) {
 		t.Errorf("the flavor is passed on with %v", got)
@@ -55,7 +55,7 @@ func TestAServerThatOutlivesItsReservationIsBoundToNoHost(t *testing.T) {
 		t.Fatalf("decided here: %v", err)
 	}
 	if r := here.asked[0]; len(r.Required) > 0 || r.Resources[fence.OwnName("gone")] != 0 {
-		t.Errorf("it is decided with traits %v and resources %v", r.Required, r.Resources)
+		t.Errorf("the request is decided with traits %v and resources %v", r.Required, r.Resources)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestAFlavorBindsWhileItsReservationMayBeLive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			here := &remembering{}
 			if _, err := serve(t, topic.Options{Placer: here, Over: tc.over}).ask(t, args(t, nil, bound(tc.id))); err == nil || len(here.asked) > 0 {
-				t.Errorf("it is placed: %v", here.asked)
+				t.Errorf("the request is placed: %v", here.asked)
 			}
 		})
 	}
@@ -86,6 +86,6 @@ func TestAFlavorOfAReservationThatIsOverDoesNotOpenTheFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := narrowing(t, stock.specs[0]); len(got.Aggregates) != 1 || got.Aggregates[0][0] != "agg-own" {
-		t.Errorf("with the hint of another reservation it is narrowed to %+v, want that one's hosts", got)
+		t.Errorf("with the hint of another reservation the request is narrowed to %+v, want the hosts of that reservation", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// slow is a placer that places when proceed says so.
+// slow is a placer that places when proceed allows it.
 type slow struct {
 	placer
 	began, proceed chan struct{}
@@ -56,7 +56,7 @@ func TestWhatWasPlacedForAConductorThatIsGoneIsReturned(t *testing.T) {
 		t.Errorf("returned is %+v", placed)
 	}
 	if len(s.returned) > 0 {
-		t.Error("what a conductor has been told of was returned too")
+		t.Error("the placement that a conductor received was returned too")
 	}
 }
 
@@ -72,7 +72,7 @@ func TestANovaComputeThatStartsIsKnownByItsCast(t *testing.T) {
 		}
 		<-b.changes
 		if !slices.Equal(started, want) {
-			t.Errorf("told by user %s: started are %v, want %v", user, started, want)
+			t.Errorf("from user %s: %v started, want %v", user, started, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// open gives a transport to url that tries again quickly.
+// open returns a transport to url with short retry intervals.
 func open(t *testing.T, url string) *amqp.Transport {
 	t.Helper()
 	u, err := oslo.ParseURL(url)

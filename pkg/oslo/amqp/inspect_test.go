@@ -56,7 +56,7 @@ func TestInspectTellsWhoReadsAQueueAndWhatWaitsInIt(t *testing.T) {
 	}
 }
 
-// RabbitMQ closes the channel of who asks for a queue that is not there.
+// RabbitMQ closes a channel that asks for a queue that does not exist.
 func TestInspectDisturbsNobody(t *testing.T) {
 	transport := opened(t, labtest.RabbitMQ(t))
 	<-echo(t, transport, oslo.QueueOptions{}).Ready()

@@ -25,14 +25,14 @@ func TestCallsWorkAgainAfterTheBrokerIsBack(t *testing.T) {
 		defer cancel()
 		return client.Call(ctx, target, "echo", map[string]int{"n": 1}, nil)
 	}
-	const short = 2 * time.Second // where a call may be lost with its connection
+	const short = 2 * time.Second // for calls that may be lost with their connection
 	if err := call(patience); err != nil {
 		t.Fatal(err)
 	}
 	for name, end := range map[string]func(){"killed": broker.Kill, "stopped": broker.Stop} {
 		stop := make(chan struct{})
 		var callers sync.WaitGroup
-		for range 4 { // under way all the time
+		for range 4 { // calls are under way all the time
 			callers.Go(func() {
 				for {
 					select {
@@ -118,7 +118,7 @@ func TestNoConfirmedNotificationIsLostWhenTheBrokerIsKilled(t *testing.T) {
 		broker.AwaitQuorumQueues()
 		broker.Kill()
 		broker.Start()
-		if round == 0 { // from then on they are read while the broker dies
+		if round == 0 { // in the next round the listener reads while the broker dies
 			serve(t, listener.Serve)
 		}
 	}

@@ -57,7 +57,7 @@ func TestTheBrokersCertificateIsVerified(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			transport := opened(t, relay.url+"?"+tc.options)
 			limit := patience
-			if tc.wantTrouble != "" { // it is tried again and again
+			if tc.wantTrouble != "" { // the transport tries again until the time is over
 				limit = time.Second
 			}
 			if tc.wantTrouble == "certificate" {
@@ -76,7 +76,7 @@ func TestTheBrokersCertificateIsVerified(t *testing.T) {
 	}
 }
 
-// selfSigned gives a certificate and a file that holds it.
+// selfSigned returns a certificate and a file that contains it.
 func selfSigned(t *testing.T, name string) (tls.Certificate, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -29,7 +29,7 @@ func python(t *testing.T, mode, url string) *peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
-	// Debian's Python is the one that has oslo.messaging.
+	// Only Debian's Python has oslo.messaging.
 	command := exec.CommandContext(ctx, "/usr/bin/python3", "../testdata/peer.py", mode, url)
 	command.Stderr = t.Output()
 	in, err := command.StdinPipe()
@@ -51,7 +51,7 @@ func python(t *testing.T, mode, url string) *peer {
 	return &peer{bufio.NewScanner(out)}
 }
 
-// line gives the next line that the peer prints; it ends with the peer.
+// line returns the next line that the peer prints. It fails the test when the peer ends.
 func (p *peer) line(t *testing.T) string {
 	t.Helper()
 	if !p.lines.Scan() {
@@ -63,7 +63,7 @@ func (p *peer) line(t *testing.T) string {
 func (p *peer) ready(t *testing.T) {
 	t.Helper()
 	if got := p.line(t); got != "ready" {
-		t.Fatalf("the Python peer says %q", got)
+		t.Fatalf("the Python peer prints %q", got)
 	}
 }
 
@@ -73,14 +73,14 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// newClient gives a client that waits for so long for a sign of life.
+// newClient returns a client that waits this long for a sign of life.
 func newClient(t *testing.T, transport *amqp.Transport, monitor time.Duration) *oslo.Client {
 	client := oslo.NewClient(transport, oslo.ClientOptions{NewID: oslotest.NewID, Now: time.Now, Monitor: monitor})
 	t.Cleanup(client.Close)
 	return client
 }
 
-// opened is open with its Close.
+// opened is open with a Close at the end of the test.
 func opened(t *testing.T, url string) *amqp.Transport {
 	transport := open(t, url)
 	t.Cleanup(func() {
@@ -111,7 +111,7 @@ func TestAPythonServerAnswersOurClient(t *testing.T) {
 	if !ok || remote.Class != "KeyError" || remote.Message != "'no such thing'" || len(remote.Traceback) == 0 {
 		t.Errorf("a Python exception: got %+v", remote)
 	}
-	// A busy machine may be late with a sign of life, and has more time for it then.
+	// A busy machine may be late with a sign of life; each attempt allows more time.
 	for wait := 2; ; wait *= 4 {
 		var text string
 		watching := newClient(t, transport, time.Duration(wait)*time.Second)
@@ -191,7 +191,7 @@ func TestOurServerAnswersAPythonClient(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what Python sees (-want +got):\n%s", diff)
 	}
-	casts := []string{<-remembered, <-remembered} // of two queues, so in any order
+	casts := []string{<-remembered, <-remembered} // from two queues, so in any order
 	slices.Sort(casts)
 	if diff := cmp.Diff([]string{"cast", "fanout"}, casts); diff != "" {
 		t.Errorf("casts (-want +got):\n%s", diff)
@@ -234,7 +234,7 @@ func testPythonListener(t *testing.T, url string) {
 		Exchange: "almanac", PublisherID: "go.host", Queues: queues, NewID: oslotest.NewID, Now: time.Now,
 	})
 	ctx := oslo.WithContext(soon(t), oslo.NewRequestContext("req-go", ""))
-	// Before anybody listens: it waits in the queue that Python declares too.
+	// The notification waits in the queue, which Python declares too, before there is a listener.
 	err = notifier.Notify(ctx, oslo.Notification{ID: "id-1", EventType: "lease.create", Payload: json.RawMessage(`{"n": 1}`)})
 	if err != nil {
 		t.Fatal(err)

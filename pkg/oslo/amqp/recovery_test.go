@@ -35,10 +35,10 @@ func echo(t *testing.T, transport *amqp.Transport, queues oslo.QueueOptions) *os
 	return server
 }
 
-// patience bounds every wait for a condition, and every call that is answered.
+// patience bounds every wait for a condition and every call that has an answer.
 const patience = 2 * time.Minute
 
-// eventually waits for something to become so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -47,7 +47,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("waited too long for: %s", what)
 		}
 	}
 }
@@ -67,9 +67,9 @@ func TestAWrongPasswordIsToldOnceAndNotShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer transport.Close()
-	// The broker takes a second to say no.
+	// The broker needs a second for its refusal.
 	eventually(t, "the trouble is known", func() bool { return transport.Status().LastError != "" })
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // for several attempts
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // enough for several attempts
 	defer cancel()
 	err = newClient(t, transport, patience).Call(ctx, target, "echo", nil, nil)
 	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "refuses the user name or password") {
@@ -77,7 +77,7 @@ func TestAWrongPasswordIsToldOnceAndNotShown(t *testing.T) {
 	}
 	told := log.String()
 	if strings.Count(told, "refuses the user name or password") != 1 {
-		t.Errorf("the log does not say it once:\n%s", told)
+		t.Errorf("the log does not contain the refusal once:\n%s", told)
 	}
 	shown := told + err.Error() + fmt.Sprintf("%+v", transport.Status())
 	if strings.Contains(shown, "wr0ng") {
@@ -102,8 +102,8 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-// Somebody declares our queue otherwise while we are away: the server ends with
-// a clear error, and does not try for ever.
+// Another client declares the queue differently while the server is away: the server ends with a
+// clear error and does not retry forever.
 func TestAQueueThatChangedWhileAwayEndsItsServer(t *testing.T) {
 	url := labtest.RabbitMQ(t)
 	relay := newRelay(t, url)
@@ -156,8 +156,8 @@ func TestTheNextHostTakesOver(t *testing.T) {
 	eventually(t, "calls work again", func() bool { return client.Call(soon(t), target, "echo", nil, nil) == nil })
 }
 
-// A notification in the hands of its handler when the connection is lost comes
-// again, and its late acknowledgement takes no other one away.
+// The broker delivers a notification again if the connection is lost while its handler runs. The
+// late acknowledgement removes no other notification.
 func TestALateAcknowledgementSettlesNothingElse(t *testing.T) {
 	relay := newRelay(t, labtest.RabbitMQ(t))
 	transport := opened(t, relay.url)

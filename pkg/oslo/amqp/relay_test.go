@@ -15,19 +15,19 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// relay is a wire to a broker that can be cut.
+// relay is a connection to a broker that the test can cut.
 type relay struct {
-	url     string // the broker's, by way of the relay
+	url     string // the broker's, through the relay
 	broker  string
 	address string
-	tls     *tls.Config // how connections are taken; nil in the clear
+	tls     *tls.Config // for incoming connections; nil means plain TCP
 
 	mu       sync.Mutex
 	listener net.Listener
 	wires    []net.Conn
 	silent   bool
-	asked    bool          // since then the broker was sent a message
-	silenced chan struct{} // after that it said something that nobody heard
+	asked    bool          // since then the broker has received a message
+	silenced chan struct{} // receives a value when the relay drops the broker's answer
 }
 
 func newRelay(t *testing.T, url string) *relay {
@@ -43,7 +43,7 @@ func newRelay(t *testing.T, url string) *relay {
 	return r
 }
 
-// open takes connections, on the address of before.
+// open accepts connections, on the same address as before.
 func (r *relay) open(t *testing.T) {
 	t.Helper()
 	listener, err := net.Listen("tcp", r.address)
@@ -96,7 +96,7 @@ func (r *relay) carry(wire net.Conn) {
 	}
 }
 
-// Write notes what the broker is sent.
+// Write records what the broker receives.
 func (r *relay) Write(sent []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +104,7 @@ func (r *relay) Write(sent []byte) (int, error) {
 	return len(sent), nil
 }
 
-// swallows says whether what the broker says is lost.
+// swallows reports whether the relay drops what the broker sends.
 func (r *relay) swallows() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +117,7 @@ func (r *relay) swallows() bool {
 	return r.silent
 }
 
-// silence loses what the broker says, until the wires are cut.
+// silence drops what the broker sends until the connections are cut.
 func (r *relay) silence() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,11 +129,11 @@ func (r *relay) awaitSilenced(t *testing.T) {
 	select {
 	case <-r.silenced:
 	case <-time.After(patience):
-		t.Fatal("the broker says nothing")
+		t.Fatal("the broker sends nothing")
 	}
 }
 
-// cut ends all connections; new ones are taken.
+// cut ends all connections; the relay accepts new ones.
 func (r *relay) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,7 +144,7 @@ func (r *relay) cut() {
 	r.wires = nil
 }
 
-// close ends all connections and takes no more.
+// close ends all connections and accepts no more.
 func (r *relay) close() {
 	r.mu.Lock()
 	r.listener.Close()
@@ -152,7 +152,7 @@ func (r *relay) close() {
 	r.cut()
 }
 
-// redeclare deletes a queue and makes it again, durable.
+// redeclare deletes a queue and creates it again as a durable one.
 func redeclare(t *testing.T, url, queue string) {
 	t.Helper()
 	conn, err := amqp091.Dial(strings.Replace(url, "rabbit://", "amqp://", 1))

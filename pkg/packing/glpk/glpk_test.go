@@ -16,12 +16,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/packing"
 )
 
-// installed gives a solver, or skips the test.
+// installed returns a solver, or skips the test.
 func installed(t *testing.T) Solver {
 	t.Helper()
 	s := Solver{Limit: 10 * time.Minute}
 	if err := s.Find(); err != nil {
-		if os.Getenv("ALMANAC_LAB") != "" { // whose packages have it
+		if os.Getenv("ALMANAC_LAB") != "" { // the lab installs it
 			t.Fatal(err)
 		}
 		t.Skip(err)
@@ -29,7 +29,7 @@ func installed(t *testing.T) Solver {
 	return s
 }
 
-// two is: maximise 2a + 3b where a + b <= 4, a - b = at.
+// two maximizes 2a + 3b where a + b <= 4 and a - b = at.
 func two(at float64) *packing.Linear {
 	return &packing.Linear{
 		Variables: 2, Objective: []packing.Term{{Variable: 0, Factor: 2}, {Variable: 1, Factor: 3}},
@@ -80,7 +80,7 @@ func TestWhatHasNoSolutionIsInfeasible(t *testing.T) {
 		_, err := installed(t).Solve(t.Context(), l)
 		infeasible, is := errors.AsType[*packing.Infeasible](err)
 		if !is || !infeasible.Proven {
-			t.Errorf("%s: %v, want that it is proven to have none", name, err)
+			t.Errorf("%s: %v, want a proof that there is no solution", name, err)
 		}
 	}
 }
@@ -108,8 +108,8 @@ func TestWholeVariablesAreWhole(t *testing.T) {
 	}
 }
 
-// hard is a program that glpsol does not prove in seconds: 30 tasks of about the same size on
-// 6 hosts. It finds placements soon, but where the memory has to fit exactly.
+// hard is a program that glpsol does not prove within seconds: 30 tasks of about the same size on
+// 6 hosts. It finds placements soon, unless the memory must fit exactly.
 func hard(memory float64) *packing.Problem {
 	p := &packing.Problem{Hosts: packing.Identical(6)}
 	for i := range 30 {
@@ -188,7 +188,7 @@ func TestAnAnswerThatCannotBeReadIsAnError(t *testing.T) {
 		"", "c no status\n", "s bas 2\n", "s bas 2 2 f f many\n", "s mip 2 2 o 1\nj 9 1\n", "s mip 2 2 o 1\nj one 1\n", "s mip 2 2 o 1\nj 1\n", "s bas 2 2 f f 1\nj 1 b x 0\n",
 	} {
 		if found, err := read([]byte(answer), two(1)); err == nil {
-			t.Errorf("%q gives %v", answer, found)
+			t.Errorf("%q: got %v", answer, found)
 		}
 	}
 }

@@ -41,18 +41,18 @@ func TestARealBMCIsReadAndSwitched(t *testing.T) {
 			t.Fatalf("to %s: %v", to, err)
 		}
 		if r, err := m.Read(t.Context()); err != nil || r.State != to || bmc.On() != (to == energy.On) {
-			t.Errorf("to %s: the BMC says %+v, %v; on is %v", to, r, err, bmc.On())
+			t.Errorf("to %s: got %+v, %v; on is %v", to, r, err, bmc.On())
 		}
 	}
 	if orders := bmc.Orders(); len(orders) != 2 {
-		t.Errorf("it was told %q; what is so already needs no order", orders)
+		t.Errorf("the BMC got the orders %q; a state that is already reached needs none", orders)
 	}
 	bmc.Set("reading", 240)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		if r, err := m.Read(ctx); err != nil {
-			t.Fatalf("its watts are not told: %v", err)
+			t.Fatalf("the BMC does not report watts: %v", err)
 		} else if r.Watts == 240 {
 			break
 		}
@@ -90,7 +90,7 @@ func TestABMCThatDoesNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if orders := bmc.Orders(); len(orders) < 2 {
-		t.Errorf("it was told %q, want again and again", orders)
+		t.Errorf("the BMC got the orders %q, want repeated ones", orders)
 	}
 }
 
@@ -121,7 +121,8 @@ func TestABMCThatIsSlowAwayOrKnowsAnotherPassword(t *testing.T) {
 	}
 }
 
-// tool writes a program that stands for ipmitool, and prints what it is told to.
+// tool writes a program in the place of ipmitool that prints these texts, by the end of its
+// command line.
 func tool(t *testing.T, says map[string]string) string {
 	t.Helper()
 	var script strings.Builder

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// newMachineWithBMC gives the machine of a node that Ironic switches by real ipmitool.
+// newMachineWithBMC returns the machine of a node that Ironic switches with the real ipmitool.
 func newMachineWithBMC(t *testing.T) (*driver.Machine, *labtest.IronicNode, *labtest.BMC) {
 	t.Helper()
 	bmc := labtest.StartBMC(t)
@@ -29,17 +29,17 @@ func TestIronicSwitchesTheMachineByItsBMC(t *testing.T) {
 	m, _, bmc := newMachineWithBMC(t)
 	for _, to := range []energy.State{energy.Off, energy.On} {
 		orders := 0
-		for range 2 { // the second time it has the state already
+		for range 2 { // the second time the machine already has the state
 			if err := m.Switch(t.Context(), to, soft); err != nil {
 				t.Fatalf("%s: %v", to, err)
 			}
 			if got := read(t, m); got != (power.Reading{State: to}) || bmc.On() != (to == energy.On) {
-				t.Errorf("switched %s it is %+v, on: %v", to, got, bmc.On())
+				t.Errorf("switched %s: got %+v, on: %v", to, got, bmc.On())
 			}
 			if orders == 0 {
 				orders = len(bmc.Orders())
 			} else if now := bmc.Orders(); len(now) != orders {
-				t.Errorf("told %s again: %v", to, now[orders:])
+				t.Errorf("switched %s again, the BMC got %v", to, now[orders:])
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func TestThePowerIsCutWhereTheOperatingSystemDoesNotStopAndTheMannerIsHard(t *te
 		t.Errorf("%v; on: %v", err, bmc.On())
 	}
 	if orders := bmc.Orders(); !strings.HasPrefix(orders[0], "shutdown") || orders[len(orders)-1] != "power 0" {
-		t.Errorf("the BMC was told %v", orders)
+		t.Errorf("the BMC got the orders %v", orders)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestThePowerIsNotCutWhereTheMannerIsNotHard(t *testing.T) {
 		t.Fatalf("%v; on: %v", err, bmc.On())
 	}
 	if last := n.Show()["last_error"]; !strings.Contains(err.Error(), last.(string)) {
-		t.Errorf("the error %q has not Ironic's own, %q", err, last)
+		t.Errorf("the error %q does not contain Ironic's own, %q", err, last)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestAMachineThatIsOnAndHangsIsRestartedWhereTheMannerIsHard(t *testing.T) {
 		t.Fatalf("%v; on: %v", err, bmc.On())
 	}
 	if orders := bmc.Orders(); !slices.Equal(orders, []string{"power 0", "power 1"}) {
-		t.Errorf("the BMC was told %v", orders)
+		t.Errorf("the BMC got the orders %v", orders)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestABMCThatAnswersAndDoesNothingIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if got := read(t, m); got != (power.Reading{State: energy.On}) || n.Show()["maintenance"] != false {
-		t.Errorf("afterwards it is %+v", got)
+		t.Errorf("afterwards: got %+v", got)
 	}
 	bmc.Set("broken", 0)
 	if err := m.Switch(t.Context(), energy.Off, power.PowerOffMode{Hard: true}); err != nil || bmc.On() {
@@ -104,7 +104,7 @@ func TestABMCThatAnswersAndDoesNothingIsAnError(t *testing.T) {
 	}
 }
 
-// Ironic gives the node up after three synchronisations without an answer.
+// Ironic sets the fault of a node after three synchronizations without an answer.
 func TestANodeWhoseBMCIsSilentIsLeftAlone(t *testing.T) {
 	labtest.Long(t)
 	t.Parallel()
@@ -113,7 +113,7 @@ func TestANodeWhoseBMCIsSilentIsLeftAlone(t *testing.T) {
 	n.Await("fault", "power failure")
 	got := read(t, m)
 	if got.State != "" || !strings.Contains(got.Untouchable, "fault of the node: power failure") {
-		t.Errorf("it is %+v", got)
+		t.Errorf("got %+v", got)
 	}
 	if err := m.Switch(t.Context(), energy.On, hard); !fault.Is(err, fault.Denied) {
 		t.Errorf("switched: %v", err)

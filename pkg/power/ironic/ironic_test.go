@@ -37,10 +37,10 @@ func newClient(t *testing.T, o openstack.Options) *ironic.Client {
 	return client
 }
 
-// impatient waits a tenth of what it is asked to.
+// impatient waits a tenth of the duration.
 func impatient(ctx context.Context, d time.Duration) error { return job.Pause(ctx, d/10) }
 
-// newMachine gives the machine of a node of the test's own.
+// newMachine returns the machine of a node of the test's own.
 func newMachine(t *testing.T) (*driver.Machine, *labtest.IronicNode) {
 	t.Helper()
 	n := labtest.NewIronicNode(t, nil)
@@ -62,7 +62,7 @@ func TestANodeIsSwitchedAndReadAndLeftAloneWhenItHasTheState(t *testing.T) {
 	t.Parallel()
 	m, n := newMachine(t)
 	if got := read(t, m); got != (power.Reading{State: energy.On}) {
-		t.Errorf("at first it is %+v", got)
+		t.Errorf("at first: got %+v", got)
 	}
 	for _, tc := range []struct {
 		to  energy.State
@@ -75,10 +75,10 @@ func TestANodeIsSwitchedAndReadAndLeftAloneWhenItHasTheState(t *testing.T) {
 			t.Fatalf("%s %+v: %v", tc.to, tc.how, err)
 		}
 		if got := read(t, m); got != (power.Reading{State: tc.to}) {
-			t.Errorf("switched %s it is %+v", tc.to, got)
+			t.Errorf("switched %s: got %+v", tc.to, got)
 		}
 		if is := n.Show()["power_state"]; is != "power "+string(tc.to) {
-			t.Errorf("switched %s Ironic says %v", tc.to, is)
+			t.Errorf("switched %s: Ironic reports %v", tc.to, is)
 		}
 	}
 	if err := m.Switch(t.Context(), energy.Standby, soft); !fault.Is(err, fault.Denied) {
@@ -97,7 +97,7 @@ func TestAnOperatorSeesTheNodeSwitched(t *testing.T) {
 	}
 	labtest.Keystone(t).OpenstackJSON(t, labtest.Admin, &seen, "baremetal", "node", "show", n.Name)
 	if seen.Power != "power off" {
-		t.Errorf("openstack baremetal node show says %q", seen.Power)
+		t.Errorf("openstack baremetal node show prints %q", seen.Power)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestANodeThatSomebodyWorksOnIsUntouchable(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.make()
 			if got := read(t, m); got.State != energy.On || !strings.Contains(got.Untouchable, tc.want) {
-				t.Errorf("it is %+v, want %q", got, tc.want)
+				t.Errorf("got %+v, want %q", got, tc.want)
 			}
 			to := energy.Off
 			if tc.name == "being switched off" {
@@ -150,7 +150,7 @@ func TestANodeThatSomebodyWorksOnIsUntouchable(t *testing.T) {
 				t.Errorf("switched %s: %v, want a denied fault: %q", to, err, tc.want)
 			}
 			if node := n.Show(); node["power_state"] != "power on" {
-				t.Errorf("it is %v", node["power_state"])
+				t.Errorf("the node is %v", node["power_state"])
 			}
 		})
 		n.Store(map[string]any{"provision_state": "available", "maintenance": false, "fault": nil, "target_power_state": nil,
@@ -158,7 +158,7 @@ func TestANodeThatSomebodyWorksOnIsUntouchable(t *testing.T) {
 	}
 }
 
-// anyone needs no login.
+// anyone requires no login.
 type anyone struct{}
 
 func (anyone) Token(context.Context, string) (string, error) { return "token", nil }
@@ -166,7 +166,7 @@ func (anyone) Endpoint(context.Context, string, string, []string) (string, error
 	return "", fault.New(fault.Unavailable, "there is no catalog")
 }
 
-// Debian's Ironic does not know it yet.
+// Debian's Ironic does not have this field yet.
 func TestANodeThatMustNotBePoweredOffIsUntouchable(t *testing.T) {
 	t.Parallel()
 	newer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -186,7 +186,7 @@ func TestANodeThatMustNotBePoweredOffIsUntouchable(t *testing.T) {
 	}
 	m := driver.New(client, "host", "u", nil)
 	if got := read(t, m); got.State != energy.On || !strings.Contains(got.Untouchable, "disable_power_off") {
-		t.Errorf("it is %+v", got)
+		t.Errorf("got %+v", got)
 	}
 	if err := m.Switch(t.Context(), energy.Off, hard); !fault.Is(err, fault.Denied) {
 		t.Errorf("switched: %v", err)
@@ -240,14 +240,14 @@ func TestALockedNodeIsAConflictAndStaysAsItIs(t *testing.T) {
 	m, n := newMachine(t)
 	n.Store(map[string]any{"reservation": "another-conductor"})
 	if got := read(t, m); got != (power.Reading{State: energy.On}) {
-		t.Errorf("locked it is %+v", got)
+		t.Errorf("locked: got %+v", got)
 	}
 	labtest.Long(t) // Ironic itself waits for the lock at each attempt
 	if err := m.Switch(t.Context(), energy.Off, hard); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "is locked by host another-conductor") {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	if is := n.Show()["power_state"]; is != "power on" {
-		t.Errorf("it is %v", is)
+		t.Errorf("the node is %v", is)
 	}
 }
 

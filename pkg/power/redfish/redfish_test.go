@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// patience bounds every answer of a BMC, and every order.
+// patience bounds every answer of a BMC and every order.
 const patience = 2 * time.Minute
 
 func options(b *labtest.Redfish) redfish.Options {
@@ -65,7 +65,7 @@ func TestAMachineIsReadAndSwitched(t *testing.T) {
 					t.Fatalf("to %s: %v", to, err)
 				}
 				if r, err := m.Read(t.Context()); err != nil || r.State != to || bmc.On() != (to == energy.On) || to == energy.On && r.Watts != tc.on {
-					t.Errorf("to %s: it says %+v, %v; on is %v", to, r, err, bmc.On())
+					t.Errorf("to %s: got %+v, %v; on is %v", to, r, err, bmc.On())
 				}
 			}
 			if got := fmt.Sprint(bmc.Resets()); got != tc.resets {
@@ -105,10 +105,10 @@ func TestABMCInTrouble(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trouble labtest.RedfishTrouble
 		how     power.PowerOffMode
-		says    energy.State // of Read; empty: nothing
-		problem string       // of Read; empty: none
-		failure string       // of Switch to off; empty: it is off
-		off     bool         // in truth
+		says    energy.State // of Read; empty means none
+		problem string       // of Read; empty means none
+		failure string       // of Switch to off; empty means that it is off
+		off     bool         // the true state
 	}{
 		"it answers 500":         {labtest.RedfishTrouble{Status: 500}, hard, "", "HTTP status 500", "nothing was done: the BMC", false},
 		"it refuses":             {labtest.RedfishTrouble{Status: 401}, hard, "", "refuses the user admin", "refuses the user", false},
@@ -139,7 +139,7 @@ func TestABMCInTrouble(t *testing.T) {
 				t.Errorf("read %+v, %v", r, err)
 			}
 			limit := patience
-			if strings.Contains(tc.failure, "command cut") { // again and again, until the time is over
+			if strings.Contains(tc.failure, "command cut") { // Switch repeats it until its time is over
 				limit = 5 * time.Second
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -20,8 +20,8 @@ func TestAMachineTakesTheTimeThatItIsGiven(t *testing.T) {
 		to       energy.State
 		how      power.PowerOffMode
 		trouble  simulated.Trouble
-		switched time.Duration // until Switch returns; negative: it fails
-		up       time.Duration // after Switch began until it is up; 0 never
+		switched time.Duration // until Switch returns; negative means that it fails
+		up       time.Duration // from the start of Switch until it is up; 0 means never
 	}{
 		"from off":                     {energy.Off, energy.On, power.PowerOffMode{}, simulated.Trouble{}, 0, 100 * time.Second},
 		"from standby":                 {energy.Standby, energy.On, power.PowerOffMode{}, simulated.Trouble{}, 0, 10 * time.Second},
@@ -49,12 +49,12 @@ func TestAMachineTakesTheTimeThatItIsGiven(t *testing.T) {
 					t.Errorf("got %v after %v, want %v", err, took, tc.switched)
 				}
 				if err == nil && m.State() != tc.to || err != nil && m.State() != tc.from {
-					t.Errorf("it is %s after %v", m.State(), err)
+					t.Errorf("the state is %s after %v", m.State(), err)
 				}
 				time.Sleep(tc.up - time.Since(began) - time.Nanosecond)
 				synctest.Wait()
 				if before := m.Up(); before && tc.up > time.Nanosecond {
-					t.Errorf("it is up before %v", tc.up)
+					t.Errorf("the host is up before %v", tc.up)
 				}
 				time.Sleep(2 * time.Hour)
 				if m.Up() != (tc.up > 0) {
@@ -87,13 +87,13 @@ func TestWhatAMachineInTroubleTells(t *testing.T) {
 	}
 	m.Trouble(simulated.Trouble{Untouchable: "it is repaired"})
 	if err := m.Switch(t.Context(), energy.Off, power.PowerOffMode{}); err == nil || m.State() != energy.On {
-		t.Error("a machine that nobody may touch was switched off")
+		t.Error("an untouchable machine was switched off")
 	} else if !fault.Is(err, fault.Denied) {
 		t.Errorf("got %v, want Denied", err)
 	}
 	m.Trouble(simulated.Trouble{Flaps: true})
 	if one, two := read(), read(); one == two {
-		t.Errorf("it flaps and says %q twice", one)
+		t.Errorf("the machine flaps and reports %q twice", one)
 	}
 }
 
@@ -104,12 +104,12 @@ func TestTheOperatingSystemIsToldOf(t *testing.T) {
 		m.PressButton(energy.Off)
 		m.PressButton(energy.On)
 		time.Sleep(30 * time.Second)
-		m.PressButton(energy.Off) // the boot is cut short
+		m.PressButton(energy.Off) // interrupts the boot
 		m.PressButton(energy.On)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if fmt.Sprint(told) != "[false true]" {
-			t.Errorf("told %v", told)
+			t.Errorf("the operating system changed %v", told)
 		}
 	})
 }

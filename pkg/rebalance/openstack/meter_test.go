@@ -21,7 +21,7 @@ func TestUseIsWhatPassedBetweenTwoReadings(t *testing.T) {
 		before reading
 		time   nova.CPUTime
 		now    span.Instant
-		use    float64 // -1 is not known
+		use    float64 // -1: unknown
 	}{
 		"the first with an uptime":     {reading{}, nova.CPUTime{Busy: 50, Up: 100}, 1000, 0.5},
 		"the first without":            {reading{}, nova.CPUTime{Busy: 50}, 1000, -1},
@@ -39,11 +39,11 @@ func TestUseIsWhatPassedBetweenTwoReadings(t *testing.T) {
 	}
 }
 
-// diagnostics are those of guests on hosts, of which some are dead: Nova waits for these.
+// diagnostics are those of instances on hosts. Nova waits for dead hosts.
 type diagnostics struct {
 	mu              sync.Mutex
-	dead            map[string]bool // guests
-	mute            map[string]bool // guests of which the driver does not tell
+	dead            map[string]bool // instances on dead hosts
+	mute            map[string]bool // instances whose driver reports nothing
 	asked, now, top int
 }
 
@@ -72,7 +72,7 @@ func (d *diagnostics) CPUTime(ctx context.Context, id string) (nova.CPUTime, err
 	}
 }
 
-// full gives guests of hosts, and those of some hosts that are dead.
+// full returns the instances of hosts, and those on dead hosts.
 func full(hosts, guests, dead int) (on map[string][]string, gone map[string]bool) {
 	on, gone = map[string][]string{}, map[string]bool{}
 	for h := range hosts {
@@ -95,7 +95,7 @@ func TestHostsThatAreDeadAreAskedOnceAndHoldUpNobodyElse(t *testing.T) {
 			t.Errorf("of %d it was measured, in %v", len(use), time.Since(begun))
 		}
 		if d.top > atOnce {
-			t.Errorf("%d were asked for at once", d.top)
+			t.Errorf("there were %d requests at once", d.top)
 		}
 		time.Sleep(apart * time.Second)
 		d.asked, begun = 0, time.Now()
@@ -122,7 +122,7 @@ func TestAReadingOfManyDeadHostsEndsInTime(t *testing.T) {
 			begun = time.Now()
 		}
 		if use := m.Use(t.Context(), on); len(use) != 20 {
-			t.Errorf("after some readings it is measured of %d, want all that live", len(use))
+			t.Errorf("after some readings %d guests are measured, want all that live", len(use))
 		}
 	})
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// BenchmarkReservations is row 8 of the figures to reach: 1,024 hosts, load 0.8, first fit,
-// with the paper's jobs, through the desk, each booked, begun and ended. One run alone, then
-// one for each processor side by side, as experiments do them.
+// BenchmarkReservations is row 8 of the figures to reach: 1,024 hosts, load 0.8, first fit, the
+// paper's jobs. The desk books, begins and ends each one. It measures one run alone, and then one
+// run for each processor side by side, as experiments run them.
 func BenchmarkReservations(b *testing.B) {
 	o := Defaults()
 	o.Arrivals, o.Load, o.Jobs = Poisson, 0.8, 50_000

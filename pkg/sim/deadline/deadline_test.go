@@ -14,17 +14,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// small is a run that ends soon.
+// small returns the options of a short run.
 func small() Options {
 	return Options{Hosts: smallest, Jobs: 60, Runs: 2, Seed: 7, Arrivals: Lublin}
 }
 
-// A003-9 of the acceptance checks, on the smallest machine, which is the paper's in another
-// unit.
+// Check A003-9, on the smallest machine, which is the paper's in another unit.
 func TestThePoliciesComeInThePapersOrder(t *testing.T) {
 	o := Options{Hosts: smallest, Jobs: 10_000, Runs: 1, Seed: 1, Arrivals: Lublin}
 	if testing.Short() {
-		o.Arrivals, o.Load, o.Jobs = Poisson, 0.8, 3000 // less varied, so that fewer jobs show it
+		o.Arrivals, o.Load, o.Jobs = Poisson, 0.8, 3000 // with less variance, so that fewer jobs show the order
 	}
 	larger := []setting{{o.Arrivals, 5, 1, 3}, {o.Arrivals, 7, 1, 3}, {o.Arrivals, 9, 1, 3}}
 	denser := []setting{larger[1], {o.Arrivals, 7, 1.5, 3}}
@@ -61,8 +60,8 @@ func TestThePoliciesComeInThePapersOrder(t *testing.T) {
 	}
 }
 
-// All sizes of the paper are multiples of 32, so a host of the smallest machine is 32 of the
-// paper's.
+// All sizes of the paper are multiples of 32, so one host of the smallest machine stands for 32
+// of the paper's.
 func TestTheSmallestMachineGivesWhatThePapersGives(t *testing.T) {
 	for _, p := range calendar.Policies {
 		var outcomes []outcome
@@ -82,10 +81,10 @@ func TestTheSmallestMachineGivesWhatThePapersGives(t *testing.T) {
 
 func TestSlowdownCountsTheWaitOfWhatWasAccepted(t *testing.T) {
 	requests := []request{
-		{arrival: 0, ready: 100, duration: 50, latestEnd: 150, hosts: 2},  // at 100
+		{arrival: 0, ready: 100, duration: 50, latestEnd: 150, hosts: 2},  // starts at 100
 		{arrival: 1, ready: 100, duration: 100, latestEnd: 300, hosts: 1}, // waits until 150: 1.5
-		{arrival: 2, ready: 100, duration: 50, latestEnd: 199, hosts: 2},  // finds no place
-		{arrival: 3, ready: 150, duration: 20, latestEnd: 170, hosts: 1},  // at 150, beside the second
+		{arrival: 2, ready: 100, duration: 50, latestEnd: 199, hosts: 2},  // has no room
+		{arrival: 3, ready: 150, duration: 20, latestEnd: 170, hosts: 1},  // starts at 150, beside the second
 	}
 	got, err := trial(t.Context(), 2, calendar.PolicyFirstFit, requests)
 	if err != nil {
@@ -98,7 +97,7 @@ func TestSlowdownCountsTheWaitOfWhatWasAccepted(t *testing.T) {
 
 func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	written := func(o Options) map[string][]byte {
 		report, err := Run(t.Context(), o, nil)
@@ -122,7 +121,7 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	}
 	first, again := written(small()), written(small())
 	if len(first) != 2+2*7 {
-		t.Errorf("%d files; want the report, the results, six figures of the paper and one beside it, each twice", len(first))
+		t.Errorf("%d files; want the report, the results, six figures of the paper and one more, each twice", len(first))
 	}
 	for name, content := range first {
 		if !bytes.Equal(content, again[name]) {
@@ -132,14 +131,14 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	other := small()
 	other.Seed++
 	if bytes.Equal(first["results.csv"], written(other)["results.csv"]) {
-		t.Error("another seed gives the same results")
+		t.Error("another seed makes the same results")
 	}
 	for n := 2; n <= 7; n++ {
 		if figure := "![figure-" + string(rune('0'+n)); !strings.Contains(string(first["report.md"]), figure) {
 			t.Errorf("the report lacks figure %d", n)
 		}
 	}
-	// 13 settings of the paper and 5 beside it, of seven policies and two measures.
+	// 13 settings of the paper and 5 more, each with seven policies and two measures.
 	if rows := bytes.Count(first["results.csv"], []byte("\n")) - 1; rows != 18*7*2 {
 		t.Errorf("results.csv has %d rows", rows)
 	}
@@ -213,7 +212,7 @@ func TestWhetherTheRiseDependsOnArrivalsIsSaidOnlyWhereRunsShowIt(t *testing.T) 
 		r.tellArrivals(report)
 		for _, sentence := range []string{depends, explainsNot, open} {
 			if strings.Contains(report.Markdown(), sentence) != (sentence == tc.want) {
-				t.Errorf("%s: it should say %q, and not the others:\n%s", tc.name, tc.want, report.Markdown())
+				t.Errorf("%s: the report should contain %q, and not the others:\n%s", tc.name, tc.want, report.Markdown())
 			}
 		}
 	}

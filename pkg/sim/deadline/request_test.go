@@ -11,7 +11,7 @@ func TestRequestsAreThoseOfThePaper(t *testing.T) {
 	o := Options{Hosts: 1024, Jobs: 20_000, Runs: 1, Seed: 5, Arrivals: Lublin}
 	for _, s := range distinct(append(o.scans(), o.contrast())...) {
 		last := int64(0)
-		ahead, room := 0.0, 0.0 // the longest, in durations
+		ahead, room := 0.0, 0.0 // the longest ones, in durations
 		for _, r := range o.requests(s, 0) {
 			if r.hosts < 32 || r.hosts > 1024 || bits.OnesCount(uint(r.hosts)) != 1 {
 				t.Fatalf("%v: %d hosts", s, r.hosts)
@@ -35,7 +35,7 @@ func TestSizesFollowUMed(t *testing.T) {
 	o := Options{Hosts: 1024, Jobs: 50_000, Runs: 1, Seed: 5, Arrivals: Poisson}
 	for _, c := range []struct {
 		umed  float64
-		small float64 // how many have at most 2^6 hosts: powers under 6.5
+		small float64 // the share of jobs with at most 2^6 hosts: powers below 6.5
 	}{
 		{5, 0.82 + 0.18*1.5/5}, {7, 0.82 * 2 / 2.5}, {9, 0.82 * 2 / 4.5},
 	} {
@@ -92,7 +92,7 @@ func TestTheLoadIsWhatIsAskedFor(t *testing.T) {
 			last = r.arrival
 		}
 		if got := work / float64(last) / 1024; math.Abs(got-c.want) > c.tolerance || math.Abs(o.load()-c.want) > 0.005 {
-			t.Errorf("%+v: the load is %.3f, and said to be %.3f", c, got, o.load())
+			t.Errorf("%+v: the load is %.3f, and load() returns %.3f", c, got, o.load())
 		}
 	}
 }

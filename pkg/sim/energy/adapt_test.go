@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// A004-10: working hours are from 9 to 18.
+// Check A004-10: working hours are from 9 to 18.
 func TestRequestsAreAdaptedAsInThePaper(t *testing.T) {
 	at := func(hours, minutes int64) int64 { return hours*hour + minutes*60 }
 	job := func(submit, start int64) workload.Job {

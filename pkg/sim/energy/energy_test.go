@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// small is the evaluation at a size of seconds.
+// small returns the options of an evaluation that takes seconds.
 func small() Options {
 	o := Defaults()
 	o.Processors, o.PerDay, o.Days, o.Runs, o.Sweeps = 8, 40, 1, 2, nil
@@ -48,7 +48,7 @@ func TestTheOrderingsOfThePaperComeOut(t *testing.T) {
 
 func TestALongerIdleTimeSavesLess(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	before := map[Strategy]float64{}
 	for _, idle := range []int{5, 60} {
@@ -70,7 +70,7 @@ func TestALongerIdleTimeSavesLess(t *testing.T) {
 
 func TestTheSameSeedGivesTheSameBytesAndAnotherOthers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	text := func(seed uint64) string {
 		o := small()
@@ -95,21 +95,21 @@ func TestTheSameSeedGivesTheSameBytesAndAnotherOthers(t *testing.T) {
 	}
 	first := text(1)
 	if first != text(1) {
-		t.Error("the same seed gives other bytes")
+		t.Error("the same seed makes other bytes")
 	}
 	if first == text(2) {
-		t.Error("another seed gives the same bytes")
+		t.Error("another seed makes the same bytes")
 	}
 	if !strings.Contains(first, "made up") {
-		t.Error("the report does not say that the workload is made up")
+		t.Error("the report does not state that the workload is made up")
 	}
 }
 
-// The rule of the adaptation and the numbers that are made up are those of the log; small logs
-// in its formats stand for it.
+// The adaptation rule and the invented numbers depend on the log's format. Small logs in each
+// format stand for the real ones.
 func TestTracesAreRead(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	folder := t.TempDir()
 	swf, oar := []string{"; UnixStartTime: 0", "; Acknowledge: Somebody"}, []string{"# JobID StartTime StopTime"}
@@ -134,7 +134,7 @@ func TestTracesAreRead(t *testing.T) {
 		}
 		text := r.report().Markdown()
 		if oar := name == "log.oar"; strings.Contains(text, "1 + (JobID mod 8)") != oar || strings.Contains(text, "Somebody") == oar {
-			t.Errorf("%s: the report does not say whose it is, or what is made up of it:\n%s", name, text)
+			t.Errorf("%s: the report does not state the log's origin, or which numbers are made up:\n%s", name, text)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestWhatCannotBeRunIsRefused(t *testing.T) {
 		change(&o)
 		_, err := Run(t.Context(), o, nil)
 		if f := fault.Of(err); err == nil || f.Kind != fault.Invalid || f.Field != field {
-			t.Errorf("%s: it is refused with %v", field, err)
+			t.Errorf("%s: the error is %v", field, err)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestARunThatIsGivenUpStops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := Run(ctx, small(), nil); err == nil {
-		t.Error("it went on")
+		t.Error("the run did not end")
 	}
 }
 
@@ -185,7 +185,7 @@ func TestARealLogComesOutAsThePaperSays(t *testing.T) {
 		t.Skip("ALMANAC_DATA names no folder with real logs")
 	}
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	for path, c := range map[string]struct{ from, procs int }{
 		"pwa/KTH-SP2-1996-2.swf.gz":                 {22, 8},

@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// counted are instances of which so many have no placement, and on so many of the others two
-// algorithms fail.
+// counted returns all trials and the feasible ones. Its parameters are how many have no
+// placement, and on how many of the others each algorithm fails.
 func counted(none, mcb8, sg int) (all, feasible []trial) {
 	for i := range 1440 {
 		o := map[string]outcome{exact: {solved: i >= none, infeasible: i < none}, "mcb8": {solved: i >= none+mcb8}, "sg": {solved: i >= none+sg}}

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-func TestTheSmallSetComesOutAsThePaperSays(t *testing.T) { // A002-9
+func TestTheSmallSetComesOutAsThePaperSays(t *testing.T) { // check A002-9
 	o := Defaults()
 	o.Large, o.Parallel = 0, 0
 	found, err := o.run(t.Context(), o.sets(), nil)
@@ -87,7 +87,7 @@ func TestInstancesAreAsTheySay(t *testing.T) {
 		}
 		within := 1e-9
 		if !spec.Scaled {
-			within = 10 // what is cut off at 0 moves the mean up
+			within = 10 // the cut at 0 raises the mean
 		}
 		if math.Abs(memory-0.7*64) > within {
 			t.Errorf("%+v: the tasks need %v of memory", spec, memory)
@@ -95,7 +95,7 @@ func TestInstancesAreAsTheySay(t *testing.T) {
 	}
 }
 
-// few are options of a run of a second.
+// few returns the options of a run of a second.
 func few() Options {
 	o := Defaults()
 	o.Small, o.Large, o.Parallel, o.Changes = 1, 1, 1, 20

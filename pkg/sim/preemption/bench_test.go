@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkDay is a day of a cloud, with all that is decided in it.
+// BenchmarkDay simulates a day of a cloud with all its decisions.
 func BenchmarkDay(b *testing.B) {
 	o := Defaults()
 	o.WarmUp = 0

@@ -10,14 +10,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 )
 
-// small are options that run in a second.
+// small returns options of a run of a second.
 func small() Options {
 	o := Defaults()
 	o.Hosts, o.Days, o.WarmUp, o.Runs, o.Shares = 10, 8, 1, 3, []float64{0.3, 0.6}
 	return o
 }
 
-// book counts by itself what is on each host.
+// book counts independently what is on each host.
 type book struct {
 	o    Options
 	on   map[string]*inventory.Instance // by id
@@ -26,7 +26,7 @@ type book struct {
 	evictions, refused, ended int
 }
 
-// free is what is free on each host, and what would be without preemptible instances.
+// free returns what is free on each host, and what would be free without preemptible instances.
 func (b *book) free(class string) (full, normal map[string]int64) {
 	full, normal = map[string]int64{}, map[string]int64{}
 	for host := range b.o.Hosts {
@@ -42,7 +42,7 @@ func (b *book) free(class string) (full, normal map[string]int64) {
 	return full, normal
 }
 
-// roomy says whether some host has room for an instance, in the full or in the normal state.
+// roomy reports whether a host has room for an instance, in the full or in the normal state.
 func (b *book) roomy(needs map[string]int64, spare bool) (any bool) {
 	fits := map[string]int{}
 	for class, amount := range needs {
@@ -62,8 +62,8 @@ func (b *book) roomy(needs map[string]int64, spare bool) (any bool) {
 	return any
 }
 
-// cheapest is what the cheapest instances of a host cost that make room for needs, by
-// trying all.
+// cheapest returns the least cost of instances of a host that make room for needs, by exhaustive
+// search.
 func (b *book) cheapest(e *event, host string, needs map[string]int64) (least int64, possible bool) {
 	var spots []*inventory.Instance
 	for _, one := range b.on {
@@ -95,7 +95,7 @@ func (b *book) cheapest(e *event, host string, needs map[string]int64) (least in
 	return least, possible
 }
 
-// see follows an event and checks that it is right.
+// see follows an event and returns an error if it violates a rule.
 func (b *book) see(e *event) error {
 	if e.ended != nil {
 		if one := b.on[e.ended.ID]; one == nil || one.Launched != e.ended.Launched || one.Host != e.ended.Host {
@@ -124,7 +124,7 @@ func (b *book) see(e *event) error {
 		full, _ := b.free(class)
 		for host, free := range full {
 			if free < 0 {
-				return fmt.Errorf("%s has %d %s less than it has given away", host, -free, class)
+				return fmt.Errorf("%s provides %d %s more than it has", host, -free, class)
 			}
 		}
 	}
@@ -150,9 +150,9 @@ func (b *book) evict(e *event, allowed bool) error {
 	return nil
 }
 
-// At each event everything is counted anew: no host gives away more than it has, nobody
-// leaves who is not preemptible, or where there is room, or where others were cheaper, and
-// nobody is refused for whom there is room or can be made.
+// The test counts again at each event. No host provides more than it has. Only preemptible
+// instances leave, only if there is no room, and no cheaper ones would do. An instance is refused
+// only if there is no room and none can be made.
 func TestTheCloudKeepsItsRulesAtEachEvent(t *testing.T) {
 	o := small()
 	from, err := o.source(t.Context())
@@ -181,7 +181,7 @@ func TestTheCloudKeepsItsRulesAtEachEvent(t *testing.T) {
 	}
 }
 
-// The states that are kept from event to event are those of a reading of the whole cloud.
+// The states that trial carries from event to event equal those of a reading of the whole cloud.
 func TestTheStatesAreThoseOfAReading(t *testing.T) {
 	o := small()
 	o.Days = 2

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// written is a CSV file of virtual machines.
+// written writes a CSV file of virtual machines and returns its path.
 func written(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vms.csv")
@@ -22,7 +22,7 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// vmTrace is a CSV file of machines, so many an hour.
+// vmTrace writes a CSV file with each machines an hour.
 func vmTrace(t *testing.T, hours, each int) string {
 	t.Helper()
 	var b strings.Builder
@@ -38,7 +38,7 @@ func says(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
 		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q", want)
+			t.Errorf("the text does not contain %q", want)
 		}
 	}
 }
@@ -52,11 +52,11 @@ func TestACSVFileIsTakenAsItIs(t *testing.T) {
 		t.Error("the share of a file cannot be changed, and there is a figure over it")
 	}
 	if strings.Contains(text, "shorter than the days") {
-		t.Error("a file of six days is said to be shorter than three")
+		t.Error("the report calls a file of six days shorter than three")
 	}
 }
 
-// daily is a file of five machines a day, at midnight, on so many days.
+// daily writes a file of five machines a day, at midnight, for this many days.
 func daily(t *testing.T, days int) string {
 	t.Helper()
 	text := "submit,runtime,vcpus,memory_mb,size\n"
@@ -103,8 +103,8 @@ func TestAFileOfWhichNothingWouldBeMeasuredIsRefused(t *testing.T) {
 	}
 }
 
-// 32 VCPUs hold no batch of 33 machines; without the bound each of a billion would be refused
-// by itself.
+// 32 VCPUs hold no batch of 33 machines. Without the bound, each of a billion would be refused
+// separately.
 func TestABatchThatAllHostsCouldNotHoldIsLeftOut(t *testing.T) {
 	o := small()
 	o.Host, o.Hosts, o.Days, o.Runs, o.Costs = resource.Vector{VCPUs: 8, MemoryMB: 16000}, 4, 3, 1, []string{"price"}
@@ -133,7 +133,7 @@ func TestReadingATraceEndsWithItsContext(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := o.source(ctx); err == nil {
-			t.Errorf("%s: it is looked through to its end", name)
+			t.Errorf("%s: the trace is read to its end", name)
 		}
 	}
 }

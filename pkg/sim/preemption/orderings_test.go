@@ -57,7 +57,7 @@ func TestOneRunDecidesNothing(t *testing.T) {
 	text := run(t, o).Markdown()
 	says(t, text, "One run decides nothing.")
 	if strings.Contains(text, "By it the provider gives away least") {
-		t.Error("one run is said to show what is least")
+		t.Error("the report draws a conclusion from one run")
 	}
 }
 

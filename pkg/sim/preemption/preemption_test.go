@@ -26,7 +26,7 @@ func run(t *testing.T, o Options) *sim.Report {
 	return r
 }
 
-// files are what a report writes.
+// files returns the files of a report.
 func files(t *testing.T, r *sim.Report) map[string][]byte {
 	t.Helper()
 	folder := t.TempDir()
@@ -57,7 +57,7 @@ func results(t *testing.T, r *sim.Report) []byte {
 
 func TestTheSameSeedGivesTheSameBytesAndAnotherDoesNot(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	o := small()
 	o.Hosts, o.Days, o.Runs, o.Costs, o.Shares = 6, 3, 2, []string{"partial_hour", "priority"}, []float64{0.2}
@@ -72,15 +72,15 @@ func TestTheSameSeedGivesTheSameBytesAndAnotherDoesNot(t *testing.T) {
 	}
 	o.Seed++
 	if other := results(t, run(t, o)); bytes.Equal(other, first["results.csv"]) {
-		t.Error("another seed gives the same results")
+		t.Error("another seed makes the same results")
 	}
 }
 
-// Nothing that was expected comes out the other way round at a small size; the first five
-// but for the third, which is of few requests, are clear even so.
+// No expectation is contradicted at a small size. The first five, except the third, which rests
+// on few requests, already hold clearly.
 func TestWhatWasExpectedOfTheCostsComesOut(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	o := small()
 	o.Hosts, o.Days, o.Shares = 16, 6, nil
@@ -124,7 +124,7 @@ func TestTheReportTellsWhatWasMadeUp(t *testing.T) {
 		"The machines are made up.", "8 vcpus, 16000 MB memory, 160 GB disk", "E001-1", "Not measured", "0 were not preemptible", "Made up too:", "AP2 AP3 AP4 on host-A",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q", want)
+			t.Errorf("the report does not contain %q", want)
 		}
 	}
 	if strings.Contains(text, "shares.svg") {
@@ -175,7 +175,7 @@ func TestWhatCannotBeRunIsRefusedWithItsOption(t *testing.T) {
 	}
 }
 
-// A clock that goes on by a microsecond whenever it is looked at.
+// The clock advances by a microsecond with each reading.
 func TestLatencyIsWhatTheClockSaysAndChangesNothingElse(t *testing.T) {
 	o := small()
 	o.Days, o.Runs, o.Costs, o.Shares = 2, 1, []string{"partial_hour"}, nil
@@ -192,7 +192,7 @@ func TestLatencyIsWhatTheClockSaysAndChangesNothingElse(t *testing.T) {
 	}
 }
 
-// azureTrace is a folder as of the Azure traces, of so many days.
+// azureTrace returns a folder in the form of the Azure traces, of this many days.
 func azureTrace(t *testing.T, days int) string {
 	t.Helper()
 	var flavors, lifetimes strings.Builder
@@ -212,7 +212,7 @@ func azureTrace(t *testing.T, days int) string {
 	return folder
 }
 
-// The stream does not end, and night follows day from one pass to the next.
+// The stream does not end, and its days continue from one pass to the next.
 func TestTracesAreRepeatedByWholeDays(t *testing.T) {
 	o := small()
 	o.Hosts, o.Days, o.Load, o.Trace = 2, 5, 0.02, azureTrace(t, 2)
@@ -242,7 +242,7 @@ func TestTracesAreRepeatedByWholeDays(t *testing.T) {
 		offered += float64(j.Shape.VCPUs * j.Runtime)
 	}
 	if got, want := offered/(5*day), o.Load*o.vcpus(); math.Abs(got-want) > 0.2*want {
-		t.Errorf("%.3f VCPUs are asked for, want about %.3f", got, want)
+		t.Errorf("the jobs request %.3f VCPUs, want about %.3f", got, want)
 	}
 	o.Load = 50
 	if _, err := Run(context.Background(), o, nil); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "load" {
@@ -260,14 +260,14 @@ func TestTheAzureTracesRun(t *testing.T) {
 	text := run(t, o).Markdown()
 	for _, want := range []string{"2638 lines with 669435 machines", "Kaplan and Meier", "repeated every 9 days"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q", want)
+			t.Errorf("the report does not contain %q", want)
 		}
 	}
 }
 
 func TestSurvivalCountsThoseWhoEndedByThemselvesAsLongAsTheyRan(t *testing.T) {
-	// Of ten two are evicted in the first hour and four end; of the four that are left two are
-	// evicted in the third.
+	// Of ten, two are evicted and four end in the first hour. Of the remaining four, two are
+	// evicted in the third hour.
 	got := survival([]int64{4, 0, 2, 0}, []int64{2, 0, 2, 0})
 	if want := []float64{1, 0.8, 0.8, 0.4}; !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
 		t.Errorf("%v, want %v", got, want)
@@ -278,6 +278,6 @@ func TestAnInterruptedRunEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	if _, err := Run(ctx, small(), nil); err == nil {
-		t.Error("it went on")
+		t.Error("the run did not end")
 	}
 }

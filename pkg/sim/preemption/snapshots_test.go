@@ -42,7 +42,7 @@ func TestA001_5_TheWeighersAsPrintedAndByCountChooseOthers(t *testing.T) {
 	}
 }
 
-// The examples of `almanac whatif schedule` are the same tables.
+// The examples of `almanac whatif schedule` contain the same tables.
 func TestTheSnapshotsAreTheExamples(t *testing.T) {
 	for n, name := range []string{"schedule", "schedule-age", "schedule-sizes", "schedule-free"} {
 		s := snapshots[n]

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// file writes a file of a test.
+// file writes a file into a new folder and returns its path.
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -23,7 +23,7 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// of gives the options for a trace on so many hosts, under the settings.
+// of returns the options for a trace on this many hosts, under the settings.
 func of(t *testing.T, hosts int, csv string, settings ...Setting) Options {
 	t.Helper()
 	o := Defaults()
@@ -31,7 +31,7 @@ func of(t *testing.T, hosts int, csv string, settings ...Setting) Options {
 	return o
 }
 
-// named gives a default setting, changed.
+// named returns a changed default setting.
 func named(name string, change func(s *Setting)) Setting {
 	s := DefaultSetting()
 	s.Name = name
@@ -52,7 +52,7 @@ func run(t *testing.T, o Options) *sim.Report {
 	return r
 }
 
-// value gives a value of the results.
+// value returns a value of the results.
 func value(t *testing.T, r *sim.Report, setting, measure string) float64 {
 	t.Helper()
 	for _, row := range r.Results.Rows {
@@ -68,7 +68,7 @@ func value(t *testing.T, r *sim.Report, setting, measure string) float64 {
 	return 0
 }
 
-// expect holds values of the results, to a part in 100,000.
+// expect checks values of the results, to a part in 100,000.
 func expect(t *testing.T, r *sim.Report, setting string, want map[string]float64) {
 	t.Helper()
 	for measure, w := range want {
@@ -78,7 +78,7 @@ func expect(t *testing.T, r *sim.Report, setting string, want map[string]float64
 	}
 }
 
-// refused holds that an Invalid fault names a field.
+// refused checks that an Invalid fault names a field.
 func refused(t *testing.T, err error, field string) {
 	t.Helper()
 	if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != field {
@@ -86,8 +86,8 @@ func refused(t *testing.T, err error, field string) {
 	}
 }
 
-// workdays gives the CSV of jobs of many sizes and lengths, submitted by day, of which every
-// seventh is reserved for a start of its own.
+// workdays returns the CSV of jobs of many sizes and lengths, submitted by day. Every seventh is
+// reserved for a start of its own.
 func workdays(days, aDay int) string {
 	chance := sim.Chance(7, "jobs of a test")
 	var b strings.Builder

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// leasesOf gives a file with leases of Haizea to inject into 30 days of Blue Horizon.
+// leasesOf returns a file with leases of Haizea to inject into 30 days of Blue Horizon.
 func leasesOf(t *testing.T, folder string) string {
 	t.Helper()
 	from, err := os.Open(folder + "/haizea/haizea-lwf-traces.tar.gz")

@@ -13,9 +13,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// On two hosts: A has both until 100. B begins then, 90 s after it was asked for. C is reserved
-// for 200 to 250. D needs both for 60 s, which are not there between B and C, so that it begins
-// at 250, after 220 s. E is reserved for a time that C has.
+// There are two hosts. A has both until 100. B begins then, 90 s after its submission. C is
+// reserved for 200 to 250. D needs both for 60 s, which are not free between B and C, so it
+// begins at 250, after 220 s. E is reserved for a time that C has.
 const byHand = `id,submit,start,runtime,size
 A,0,,100,2
 B,10,,50,1
@@ -38,7 +38,7 @@ func TestAReplayByHand(t *testing.T) {
 func TestTimeThatAJobDoesNotNeedIsFreeForWhoComesThen(t *testing.T) {
 	const csv = "submit,runtime,estimate,size\n0,10,1000,1\n5,10,10,1\n20,10,10,1\n"
 	r := run(t, of(t, 1, csv, named("s", nil)))
-	// The second was promised the end of the estimate, and the third comes after the first.
+	// The second job was promised the end of the estimate; the third one follows the first.
 	expect(t, r, "s", map[string]float64{"mean_wait": 995 / 3.0 / 3600, "makespan": 1010.0 / 86400})
 }
 
@@ -52,7 +52,7 @@ func TestAJobWaitsNoLongerThanItsDeadlineOrItsPatience(t *testing.T) {
 	for setting, accepted := range map[string]float64{"patient": 3, "impatient": 3, "factor": 3} {
 		expect(t, r, setting, map[string]float64{"other_accepted": accepted})
 	}
-	// The patient second job keeps the third from its deadline; the impatient one does not.
+	// The patient second job makes the third one miss its deadline; the impatient one does not.
 	expect(t, r, "patient", map[string]float64{"most_wait": 197.0 / 3600})
 	expect(t, r, "impatient", map[string]float64{"most_wait": 197.0 / 3600})
 }
@@ -61,7 +61,8 @@ func TestLimitsHoldForEachUser(t *testing.T) {
 	const csv = "submit,runtime,size,user\n0,100,2,ann\n1,100,2,ann\n2,100,2,bob\n3,10,4,ann\n"
 	r := run(t, of(t, 8, csv, named("free", nil), named("limited", func(s *Setting) { s.Limits.Hosts = 3 })))
 	expect(t, r, "free", map[string]float64{"other_accepted": 4})
-	// The second job of ann waits for the end of her first; the third is larger than her limit.
+	// The second job of ann waits for the end of ann's first; the third one is larger than ann's
+	// limit.
 	expect(t, r, "limited", map[string]float64{"other_accepted": 3, "most_wait": 99.0 / 3600, "refused_max_hosts_per_project": 1})
 }
 
@@ -69,7 +70,7 @@ func TestHostsThatNobodyNeedsAreSwitchedOffWhereASettingSaysSo(t *testing.T) {
 	o := of(t, 10, workdays(3, 6), named("on", nil), named("off", switched))
 	r := run(t, o)
 	if on, off := value(t, r, "on", "energy"), value(t, r, "off", "energy"); off > 0.7*on {
-		t.Errorf("with hosts off it takes %v kWh, with all on %v", off, on)
+		t.Errorf("with hosts off the replay uses %v kWh, with all on %v", off, on)
 	}
 	if hours := value(t, r, "off", "host_hours_off"); hours < 100 {
 		t.Errorf("hosts were off for %v host-hours", hours)
@@ -79,8 +80,8 @@ func TestHostsThatNobodyNeedsAreSwitchedOffWhereASettingSaysSo(t *testing.T) {
 	}
 }
 
-// Boots that take longer than is counted with make starts late. A job that needs all the time
-// for which it is booked is then cut short.
+// Boots that take longer than the planner expects cause late starts. A job that needs all of its
+// booked time is then cut short.
 func TestLateStartsAreCountedAndCutJobsShort(t *testing.T) {
 	var csv strings.Builder
 	csv.WriteString("submit,start,runtime,size\n")
@@ -99,8 +100,8 @@ func TestLateStartsAreCountedAndCutJobsShort(t *testing.T) {
 	expect(t, r, "slow", map[string]float64{"cut_short": late, "acceptance_reserved": 1})
 }
 
-// The desk alone and the site of package site are two ways to a cloud whose hosts are always
-// on: what they give is the same.
+// The desk alone and the site of package site are two ways to run a cloud whose hosts are always
+// on. Their results are equal.
 func TestTheDeskAndTheSiteWithoutPowerGiveTheSame(t *testing.T) {
 	for _, policy := range []calendar.Policy{calendar.PolicyFirstFit, calendar.PolicyPEWorstFit} {
 		o := of(t, 8, workdays(6, 40), named("s", func(s *Setting) { s.Policy = policy }))
@@ -125,7 +126,7 @@ func TestTheDeskAndTheSiteWithoutPowerGiveTheSame(t *testing.T) {
 			}
 		}
 		if a := results[0].tally.others; a.accepted == a.jobs || a.accepted == 0 {
-			t.Errorf("%d of %d jobs were accepted: the test says little", a.accepted, a.jobs)
+			t.Errorf("%d of %d jobs were accepted: the test shows little", a.accepted, a.jobs)
 		}
 	}
 }
@@ -165,7 +166,7 @@ func TestTheReportSaysWhatWasSkippedAndWhatIsMadeUp(t *testing.T) {
 		"| 4 | 1 |", "no clear difference", "Take care where differences are small", "seed 1",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q:\n%s", want, text)
+			t.Errorf("the report does not contain %q:\n%s", want, text)
 		}
 	}
 }
@@ -188,7 +189,7 @@ func TestTheMachineIsWhatTheTraceSaysWhereNobodySaysMore(t *testing.T) {
 	text := run(t, o).Markdown()
 	for _, want := range []string{"what 8 hosts have", "is larger than the machine | line 3"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q:\n%s", want, text)
+			t.Errorf("the report does not contain %q:\n%s", want, text)
 		}
 	}
 }
@@ -202,7 +203,7 @@ func TestJobsWithAShapeShareTheHostsOfAFileWhereAskedTo(t *testing.T) {
 	const csv = "submit,runtime,size,vcpus,memory_mb\n0,100,4,4,1024\n0,100,1,4,1024\n"
 	o := of(t, 0, csv, named("s", func(s *Setting) { s.Patience = 0 }))
 	o.HostsFile = file(t, "hosts.yaml", hostsFile)
-	expect(t, run(t, o), "s", map[string]float64{"other_accepted": 1}) // four hosts are more than there are
+	expect(t, run(t, o), "s", map[string]float64{"other_accepted": 1}) // the job needs four hosts, which do not exist
 	o.Shapes = true
 	expect(t, run(t, o), "s", map[string]float64{"other_accepted": 1, "other_jobs": 2, "utilisation": 1})
 }
@@ -251,7 +252,7 @@ func TestTracesOfWhichNothingCanBeUsedAreRefused(t *testing.T) {
 	}
 	o := of(t, 0, byHand)
 	_, err := Run(t.Context(), o, nil)
-	refused(t, err, "hosts") // a CSV does not say
+	refused(t, err, "hosts") // a CSV does not state them
 }
 
 func TestProgressEndsWithAllJobs(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 )
 
-// waited gives what a setting gave on 4 hosts under which one job came each day, and waited for
-// so many seconds; one below 0 was refused.
+// waited returns the result of a setting on 4 hosts where one job comes each day and waits this
+// many seconds; a negative number is a refusal.
 func waited(name string, waits ...int64) result {
 	s := named(name, nil)
 	r := result{setting: &s, tally: &tally{}, hosts: 4, draw: energy.Draw{Idle: 100, Full: 200}}
@@ -23,7 +23,7 @@ func waited(name string, waits ...int64) result {
 	return r
 }
 
-// judged gives the sentence on a measure.
+// judged returns the sentence about a measure.
 func judged(t *testing.T, key string, results ...result) string {
 	t.Helper()
 	for i := range measures {
@@ -42,11 +42,11 @@ func judged(t *testing.T, key string, results ...result) string {
 func holds(t *testing.T, text, want string) {
 	t.Helper()
 	if !strings.Contains(text, want) {
-		t.Errorf("it says %q, and not %q", text, want)
+		t.Errorf("got %q, want %q in it", text, want)
 	}
 }
 
-// The busy first part has the mean of all jobs against it; the parts agree on the other side.
+// The busy first part decides the mean of all jobs; the other parts agree on the opposite.
 func TestASettingIsClearlyBestOnlyWhereThePartsAgreeThatItIsBetter(t *testing.T) {
 	burst := func(name string, first, others int64) result {
 		r := waited(name, first, others, others, others, others, others, others, others, others, others+1)
@@ -74,7 +74,7 @@ func TestASettingThatRefusesJobsIsNotBestForWhatTheyWouldHaveTaken(t *testing.T)
 		holds(t, judged(t, key, all, half, none), "nothing to compare with all")
 		holds(t, judged(t, key, all, half, none), "not judged, with fewer jobs accepted: half; none")
 		if text := judged(t, key, none); text != "" {
-			t.Errorf("of settings that refuse all it says %q", text)
+			t.Errorf("the sentence on settings that refuse all jobs is %q", text)
 		}
 	}
 	holds(t, judged(t, "makespan", none, all, waited("late", 0, 0, 0, 90000)), "**: all, with 3.04 d; not judged, with fewer jobs accepted: none")
@@ -84,7 +84,7 @@ func TestASettingThatRefusesJobsIsNotBestForWhatTheyWouldHaveTaken(t *testing.T)
 func TestTheBestOfARowIsBoldWithAllThatTieWithIt(t *testing.T) {
 	o := of(t, 2, byHand, named("a", nil), named("b", nil), named("off", switched))
 	holds(t, run(t, o).Markdown(), "| late starts | 0 | 0 | 0 |")
-	hasty := named("hasty", func(s *Setting) { s.Limits.Duration = 70 }) // takes all but A
+	hasty := named("hasty", func(s *Setting) { s.Limits.Duration = 70 }) // refuses only A
 	o.Settings = []Setting{named("a", nil), named("b", nil), hasty}
 	holds(t, run(t, o).Markdown(), "| utilisation | **0.7581** | **0.7581** |")
 }
@@ -126,7 +126,7 @@ func TestFormatsAreRefusedUnderTheNameOfTheirOption(t *testing.T) {
 	refused(t, err, "trace_format")
 	_, err = Run(t.Context(), of(t, 2, "what is this?\n"), nil)
 	if err == nil {
-		t.Fatal("it is replayed")
+		t.Fatal("the trace is replayed")
 	}
 	o.Formats, o.Traces = nil, []string{file(t, "notes", "what is this?\n")}
 	_, err = Run(t.Context(), o, nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// BenchmarkDay is a day of 100 hosts of which jobs use about 40 %, measured each minute.
+// BenchmarkDay simulates a day of 100 hosts, measured each minute. Jobs use about 40 % of them.
 func BenchmarkDay(b *testing.B) {
 	power := site.Paper(152)
 	t := sim.NewTimeline(sim.Second(0))

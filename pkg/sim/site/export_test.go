@@ -1,5 +1,5 @@
 package site
 
-// StepAlways lets the controller take every step, also those at which there is nothing for it
-// to see.
+// StepAlways lets the controller take every step, including those at which there is nothing to
+// see.
 func (s *Site) StepAlways() { s.steps.always = true }

@@ -21,10 +21,10 @@ const day = 24 * 3600
 
 var caller = booking.Caller{ProjectID: "p"}
 
-// draw is that of the example of Batsim (platforms/cluster_energy_128.xml).
+// draw is the power draw of Batsim's example (platforms/cluster_energy_128.xml).
 var draw = energy.Draw{Idle: 95, Full: 190.738, Off: 9.75, BootJoules: 18966 + 616}
 
-// witness watches a site and holds it to what must always be so, with its own account.
+// witness watches a site and checks its invariants with a count of its own.
 type witness struct {
 	t        *testing.T
 	timeline *sim.Timeline
@@ -70,20 +70,20 @@ func (w *witness) run(until int64) site.Totals {
 	}
 	totals := w.site.Finish()
 	if used, want := totals.ResIdle(), energy.ResIdle(w.total, w.used, w.timeline.Now()); used != want {
-		w.t.Errorf("res_idle is %d core-seconds, and a recount gives %d", used, want)
+		w.t.Errorf("res_idle is %d core-seconds, and a recount %d", used, want)
 	}
 	if got, want := totals.Savings(), energy.Area(w.off, w.timeline.Now()); got != want {
-		w.t.Errorf("e_savings is %d core-seconds, and a recount gives %d", got, want)
+		w.t.Errorf("e_savings is %d core-seconds, and a recount %d", got, want)
 	}
 	return totals
 }
 
 func hosts(quantity int) reservation.Terms { return reservation.Terms{Quantity: quantity} }
 
-// A004-6: four nodes of one core for an hour, of which one is reserved for [22,32) min; a boot
-// takes 2 min. The paper's plan is made every five minutes, and so wakes the node at 10. The
-// service wakes it 15 minutes before, at 7: three core-minutes less are saved. Where the
-// horizon is 12 minutes, so that both are at 10, both save 190.
+// Check A004-6: four nodes of one core for an hour; one is reserved for [22,32) min, and a boot
+// takes 2 min. The paper plans every five minutes and so wakes the node at 10. The service wakes
+// it 15 minutes ahead, at 7, which saves three core-minutes less. With a horizon of 12 minutes
+// both wake it at 10 and save 190.
 func TestFourNodesOfThePaper(t *testing.T) {
 	for horizon, want := range map[int64]int64{15 * 60: 187, 12 * 60: 190} {
 		t.Run(fmt.Sprint(horizon), func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestFourNodesOfThePaper(t *testing.T) {
 			w := newWitness(t, site.Options{Hosts: sim.Hosts(4), Machines: site.Machines{Boot: 120}, Power: &power})
 			w.submit(reservation.Request{Terms: hosts(1), Start: sim.Second(22 * 60), Duration: 600})
 			got := w.run(3600)
-			// A host that is left alone is closed, looked at and switched off in three steps.
+			// The controller closes an idle host, checks it, and switches it off in three steps.
 			if saved := got.Savings(); saved > want*60 || saved < want*60-5*3 {
 				t.Errorf("%d core-seconds are saved, want %d, less a few seconds", saved, want*60)
 			}
@@ -106,7 +106,8 @@ func TestFourNodesOfThePaper(t *testing.T) {
 	}
 }
 
-// A request that comes while all sleep is delayed by a boot, and says so.
+// A request that comes while all hosts sleep is delayed by a boot, and its reservation states
+// that.
 func TestARequestThatFindsAllAsleepWaitsForTheBoot(t *testing.T) {
 	power := site.Paper(120)
 	w := newWitness(t, site.Options{Hosts: sim.Hosts(2), Machines: site.Machines{Shutdown: 10, Boot: 120, Draw: draw}, Power: &power})
@@ -117,9 +118,10 @@ func TestARequestThatFindsAllAsleepWaitsForTheBoot(t *testing.T) {
 	})
 	got := w.run(3600)
 	if !r.DelayedByBoot || r.Span.Start != sim.Second(1920) {
-		t.Fatalf("it is promised from %v on, delayed %v; want at 1920 s, and delayed", r.Span.Start, r.DelayedByBoot)
+		t.Fatalf("the start is %v, delayed %v; want 1920 s, and delayed", r.Span.Start, r.DelayedByBoot)
 	}
-	// The controller sees it in its step of the same second, and the machines are up in time.
+	// The controller sees the request in its step of the same second, and the machines are up in
+	// time.
 	if late := w.begun[0].Late(); late > 5 {
 		t.Errorf("it began %d s late, want one step at most", late)
 	}
@@ -156,8 +158,8 @@ func TestOneThatEndsEarlyFreesItsHosts(t *testing.T) {
 	}
 }
 
-// month lets jobs come by chance for 30 days, a third of them asked for ahead, some of which
-// end early or are taken back.
+// month lets random jobs come for 30 days. A third of them are booked ahead, and some end early
+// or are canceled.
 func (w *witness) month(seed uint64, nodes int, ahead int64) {
 	chance := sim.Chance(seed, "jobs")
 	var arrive func() error
@@ -189,8 +191,8 @@ func (w *witness) month(seed uint64, nodes int, ahead int64) {
 	w.timeline.After(1, sim.Arriving, arrive)
 }
 
-// Thirty days of desk, controller and machines. The site itself fails where a host with a
-// guest is switched off or one is booked twice; each change is recounted here.
+// The test runs desk, controller and machines for thirty days. The site itself fails if a host
+// with an instance is switched off or a host is booked twice; the test counts each change again.
 func TestForThirtyDaysWhatWasAskedForAheadIsNeverLate(t *testing.T) {
 	w := inMonth(t, 30, func(*site.Options) {})
 	if w.Boots < 300 || w.Begun < 500 || w.Delayed < 50 || w.Shutdowns < w.Boots {
@@ -200,7 +202,7 @@ func TestForThirtyDaysWhatWasAskedForAheadIsNeverLate(t *testing.T) {
 
 func TestNeitherIsItUnderOtherRules(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	for name, change := range map[string]func(*site.Options){
 		"boots by chance": func(o *site.Options) {
@@ -216,7 +218,7 @@ func TestNeitherIsItUnderOtherRules(t *testing.T) {
 	}
 }
 
-// inMonth lets so many days pass and holds each of them to the rules.
+// inMonth runs this many days and checks the rules on each of them.
 func inMonth(t *testing.T, days int64, change func(*site.Options)) site.Totals {
 	const nodes, ahead = 8, 15*60 + 60
 	power := site.Paper(152)
@@ -232,7 +234,7 @@ func inMonth(t *testing.T, days int64, change func(*site.Options)) site.Totals {
 	}
 	for _, b := range w.begun {
 		if b.Late() > 0 && b.Promised >= b.Asked.Add(ahead) && !b.Reservation.DelayedByBoot {
-			t.Errorf("it was asked for ahead and began %d s late: %+v", b.Late(), b)
+			t.Errorf("a reservation that was booked ahead began %d s late: %+v", b.Late(), b)
 		}
 	}
 	if got.Savings() > got.ResIdle() || (got.Savings() > 0) != (o.Power != nil) {
@@ -243,7 +245,7 @@ func inMonth(t *testing.T, days int64, change func(*site.Options)) site.Totals {
 
 func TestTheSameSeedGivesTheSame(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("the test takes some seconds")
 	}
 	run := func() site.Totals {
 		power := site.Paper(152)
@@ -300,7 +302,7 @@ func TestOptionsThatCannotBeMetAreRefused(t *testing.T) {
 		change(&o)
 		_, err := site.New(t.Context(), sim.NewTimeline(sim.Second(0)), o)
 		if f := fault.Of(err); err == nil || f.Kind != fault.Invalid || f.Field != field {
-			t.Errorf("%s: it is refused with %v", field, err)
+			t.Errorf("%s: the error is %v", field, err)
 		}
 	}
 }

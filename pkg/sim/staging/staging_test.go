@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// brief are options for one run.
+// brief returns the options of a single run.
 func brief(experiments ...string) Options {
 	o := Defaults()
 	o.Experiments, o.Runs, o.MixRuns = experiments, 1, 1
@@ -45,10 +45,10 @@ func TestTheSameSeedGivesTheSameReportAndAnotherGivesAnother(t *testing.T) {
 	}
 	once := written(o)
 	if written(o) != once {
-		t.Error("the same options give another report")
+		t.Error("the same options make another report")
 	}
 	if o.Seed++; written(o) == once {
-		t.Error("another seed gives the same report")
+		t.Error("another seed makes the same report")
 	}
 }
 
@@ -133,13 +133,14 @@ func TestTransfersThatTakeWhatTheyAreReckonedWithAreAllInTime(t *testing.T) {
 func TestTransfersThatShareTheChannelTakeTheirTimeTogether(t *testing.T) {
 	errands := []errand{{wish: wish{start: 0}, seconds: 60}, {wish: wish{start: 0}, seconds: 60}, {wish: wish{start: 100}, seconds: 10}}
 	together(errands, func(e *errand) float64 { return float64(e.start) })
-	// The third shares with the two from 100 on: 10 s of the channel take it 30 s.
+	// The third one shares the channel with the other two from 100 on: its 10 s of the channel
+	// take 30 s.
 	if got := []span.Instant{errands[0].arrived, errands[1].arrived, errands[2].arrived}; !slices.Equal(got, []span.Instant{130, 130, 130}) {
 		t.Errorf("they arrive at %v", got)
 	}
 }
 
-// Figure 8.4.
+// Figure 8.4 of the thesis.
 func TestStagingLateTakesAFifthOfTheDiskAtMost(t *testing.T) {
 	o := brief(Disk)
 	for run := range 2 {
@@ -152,7 +153,7 @@ func TestStagingLateTakesAFifthOfTheDiskAtMost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if early.taken != late.taken || early.transfers != late.transfers {
-			t.Errorf("EDF takes %d reservations and EDF/JIT %d", early.taken, late.taken)
+			t.Errorf("EDF accepts %d reservations and EDF/JIT %d", early.taken, late.taken)
 		}
 		if late.peak*5 > early.peak || late.sent > late.peak || early.levels[len(early.levels)-1].bytes != 0 {
 			t.Errorf("EDF has %d bytes at the peak, EDF/JIT %d", early.peak, late.peak)
@@ -160,7 +161,7 @@ func TestStagingLateTakesAFifthOfTheDiskAtMost(t *testing.T) {
 	}
 }
 
-// Figures 8.6 and 8.7.
+// Figures 8.6 and 8.7 of the thesis.
 func TestACacheShortensDeploymentsAndSkewedImagesMoreSo(t *testing.T) {
 	o := brief(Reuse)
 	for run := range 2 {
@@ -234,7 +235,7 @@ func TestAMixComesToItsShareOfWork(t *testing.T) {
 	}
 }
 
-// outcomes works one mix off in each setup.
+// outcomes works through one mix in each setup.
 func outcomes(t *testing.T, o Options, m mix) map[string]worked {
 	t.Helper()
 	all := map[string]worked{}
@@ -248,10 +249,10 @@ func outcomes(t *testing.T, o Options, m mix) map[string]worked {
 	return all
 }
 
-// Tables 4.1, 8.3 and 8.5.
+// Tables 4.1, 8.3 and 8.5 of the thesis.
 func TestLongWorkGainsBySuspensionAndLosesLittleByImages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes seconds; make test runs it")
+		t.Skip("the test takes seconds; make test runs it")
 	}
 	all := outcomes(t, Defaults(), fewLong)
 	plain, ready, sent, reused := all[plainSetup.name], all[predeployedSetup.name], all[prefetchedSetup.name], all[reusedSetup.name]
@@ -277,7 +278,7 @@ func TestLongWorkGainsBySuspensionAndLosesLittleByImages(t *testing.T) {
 	}
 }
 
-// Tables 4.2 and 8.5: the required bandwidth is more than twice what there is.
+// Tables 4.2 and 8.5 of the thesis: the required bandwidth is more than twice the available one.
 func TestShortWorkTakesMuchLongerWithoutReuse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short work has many plans")
@@ -321,7 +322,7 @@ func TestARunEndsWhenItsContextDoes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := Run(ctx, Defaults(), nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("it gives %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -1,8 +1,8 @@
-# Hosts cmp-001 and on, with Nova's fake driver, several in a process.
+# Hosts cmp-001, cmp-002, ... with Nova's fake driver, several in a process.
 # $LAB/computes has a line for each process: its name and the numbers of its
-# first and last host. The last host is alone in its process: tests kill it.
+# first and last host. The last host has a process of its own: tests kill it.
 #
-# $LAB/almanac.conf is for an almanacd beside this cloud, tried by hand.
+# $LAB/almanac.conf configures an almanacd that is started by hand in this lab.
 
 computes_packages="python3-nova"
 computes_needs="nova"
@@ -23,7 +23,8 @@ computes_start() {
   start "$1" "$HERE/computes.py" "$first" "$last" --config-file "$LAB/nova/nova.conf"
 }
 
-# computes_number: as many as the lab has, else as were asked for, else 8
+# computes_number prints the number of hosts of the lab, or of a new lab COMPUTES,
+# by default 8.
 computes_number() {
   if [ -e "$LAB/computes" ]; then awk 'END { print $3 }' "$LAB/computes"; else echo "${COMPUTES:-8}"; fi
 }

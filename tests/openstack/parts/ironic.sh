@@ -1,8 +1,8 @@
 # Ironic: its API and conductor in one process, with a node for each of the first 16
-# computes, called as it is, available and on. The nodes' hardware is fake; a node may be
-# given the power interface ipmitool.
+# computes. The nodes have the names of the computes and are available and on. Their
+# hardware is fake; a test can set a node's power interface to ipmitool.
 #
-# IRONIC_OPTIONS are options as in NOVA_OPTIONS, each time the service is started.
+# IRONIC_OPTIONS has the form of NOVA_OPTIONS; each start of the service reads it.
 
 ironic_packages="curl ipmitool python3-ironic python3-ironicclient python3-pymysql"
 ironic_needs="mariadb rabbitmq keystone"
@@ -32,7 +32,7 @@ ironic_schema() {
   touch "$LAB/ironic/schema"
 }
 
-# Fake hardware answers from Ironic's database, so to ask for its power often costs little.
+# Fake hardware answers from Ironic's database, so reading its power often is cheap.
 ironic_settings() {
   mkdir -p "$LAB/ironic"
   written "$LAB/ironic/ironic.conf" <<E

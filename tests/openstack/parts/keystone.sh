@@ -1,6 +1,6 @@
-# Keystone under uwsgi, with the projects, users and catalog of identity.py;
-# every password is `lab`. $LAB/openrc.USER is the environment of each that
-# people use.
+# Keystone under uwsgi, with the projects, users and catalog of identity.py.
+# Every password is `lab`. $LAB/openrc.USER is the environment of a user for
+# people.
 
 keystone_packages="curl python3-keystone python3-openstackclient python3-pymysql uwsgi-core uwsgi-plugin-python3"
 keystone_needs="mariadb"
@@ -15,7 +15,7 @@ keystone_up() {
   keystone_openrc "$(keystone_url)"
   await mariadb
   [ -e "$LAB/keystone/schema" ] || keystone_schema
-  # a lab that came back on other ports has another catalog
+  # a lab that is started again may have other ports, and so another catalog
   if [ "$(cat "$LAB/keystone/catalog" 2>/dev/null)" = "$catalog" ]; then
     keystone_start
   else
@@ -34,11 +34,12 @@ keystone_start() {
 }
 
 keystone_launch() {
-  start_wsgi keystone "$(keystone_port)" /usr/bin/keystone-wsgi-public \
+  start_wsgi keystone "$(keystone_port)" 1 /usr/bin/keystone-wsgi-public \
     OS_KEYSTONE_CONFIG_FILES="$LAB/keystone/keystone.conf"
 }
 
-# keystone_catalog: where Keystone and the others are, or will be
+# keystone_catalog prints the URLs of Keystone and the other services, started or
+# not.
 keystone_catalog() {
   echo "identity=$(keystone_url)"
   echo "compute=http://127.0.0.1:$(nova_port)/v2.1"
@@ -48,14 +49,14 @@ keystone_catalog() {
   echo "baremetal=http://127.0.0.1:$(ironic_port)"
 }
 
-# keystone_authtoken USER: how a service asks whose a token is
+# keystone_authtoken USER prints the section with which a service validates tokens.
 keystone_authtoken() {
   keystone_client keystone_authtoken "$1"
   echo "www_authenticate_uri = $(keystone_url)"
   echo "service_token_roles_required = true"
 }
 
-# keystone_client SECTION USER: how a service gets a token of its own
+# keystone_client SECTION USER prints the section with which a service gets a token.
 keystone_client() {
   cat <<E
 [$1]
@@ -77,7 +78,7 @@ keystone_manage() {
   quietly keystone-manage keystone-manage --config-file "$LAB/keystone/keystone.conf" "$@"
 }
 
-# A schema that was made by half is made anew.
+# keystone_schema also replaces a schema that is not complete.
 keystone_schema() {
   mariadb_new keystone utf8mb4
   rm -f "$LAB/keystone/catalog"
@@ -94,12 +95,15 @@ keystone_bootstrap() {
 keystone_settings() {
   local kind key
   (umask 077; mkdir -p "$LAB"/keystone/{fernet,credential})
-  # cheap password hashes: they are slow on purpose, and here nobody guesses
+  # Hashes of passwords are cheap: they protect nothing here. A token costs a sixth with the cache
+  # of one process, which learns of every change because it makes every change.
   written "$LAB/keystone/keystone.conf" <<E
 [DEFAULT]
 use_stderr = true
 [database]
 connection = $(mariadb_url keystone utf8mb4)
+[cache]
+backend = oslo_cache.dict
 [token]
 provider = fernet
 expiration = 86400
@@ -120,7 +124,7 @@ E
   done
 }
 
-# fernet_key: 32 random bytes in URL-safe base64
+# fernet_key prints 32 random bytes in URL-safe base64.
 fernet_key() { head -c 32 /dev/urandom | base64 | tr '+/' '-_'; }
 
 # keystone_openrc URL

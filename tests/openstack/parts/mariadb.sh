@@ -1,7 +1,7 @@
 # MariaDB: user almanac, password almanac, all rights.
 #
-# mariadb.cnf and mariadb-template (an initialised data folder) also serve the
-# private servers that tests start.
+# The private servers of tests also use mariadb.cnf and mariadb-template, an
+# initialized data folder.
 
 mariadb_packages="mariadb-server galera-4 rsync lsof"
 mariadb_needs=""
@@ -17,8 +17,9 @@ mariadb_up() {
   publish mariadb "$(mariadb_port)"
 }
 
-# A mariadbd that starts removes the temporary tables in its tmpdir, and another that uses
-# one of them just then crashes (sql/sql_base.cc mysql_rm_tmp_tables): each has its own.
+# A starting mariadbd removes the temporary tables in its tmpdir, and another server
+# that uses one of them crashes (sql/sql_base.cc mysql_rm_tmp_tables). So each server
+# has a tmpdir of its own.
 mariadb_start() {
   start mariadb mariadbd --defaults-file="$LAB/mariadb.cnf" --user="$MARIADB_USER" \
     --datadir="$LAB/mariadb" --tmpdir="$LAB/mariadb" --port="$(mariadb_port)" \
@@ -28,17 +29,18 @@ mariadb_start() {
 
 mariadb_port() { echo $((BASE + 0)); }
 
-# mariadb_url DATABASE [CHARSET]: for SQLAlchemy
+# mariadb_url DATABASE [CHARSET] prints the URL for SQLAlchemy.
 mariadb_url() { echo "mysql+pymysql://almanac:almanac@127.0.0.1:$(mariadb_port)/$1?charset=${2:-utf8}"; }
 
-# mariadb_new DATABASE [CHARSET]: an empty one, in place of one made by half
+# mariadb_new DATABASE [CHARSET] creates an empty database, in place of an
+# incomplete one.
 mariadb_new() { mariadb_sql "DROP DATABASE IF EXISTS $1; CREATE DATABASE $1 CHARACTER SET ${2:-utf8mb3}"; }
 
 # mariadb_sql STATEMENTS
 mariadb_sql() { mariadb --no-defaults -h 127.0.0.1 -P "$(mariadb_port)" -u almanac -palmanac -N -e "$1"; }
 
 # A commit is on disk before it is acknowledged, as in production: tests kill
-# servers and look for what was promised.
+# servers and check that acknowledged commits are there.
 mariadb_settings() {
   written "$LAB/mariadb.cnf" <<E
 [mariadbd]
@@ -60,7 +62,7 @@ mariadb_template() {
   local making=$LAB/mariadb-making sql=$LAB/mariadb-users.sql
   rm -rf "$making"
   install -d -m 700 -o "$MARIADB_USER" "$making"
-  # the flush makes a server that initialises itself read the grant tables
+  # the flush makes the initializing server read the grant tables
   cat >"$sql" <<E
 FLUSH PRIVILEGES;
 CREATE USER almanac@'127.0.0.1' IDENTIFIED BY 'almanac';

@@ -1,4 +1,4 @@
-# A Neutron without networks: servers are created with `--nic none`.
+# A Neutron without networks: users create servers with `--nic none`.
 
 neutron_packages="curl"
 neutron_needs=""

@@ -1,8 +1,8 @@
 # Nova without computes: nova-conductor, nova-scheduler and nova-api, with
-# flavors m1.tiny to m1.large. $LAB/nova-manage speaks to its databases.
+# flavors m1.tiny to m1.large. $LAB/nova-manage uses its databases.
 #
-# nova-scheduler-behind is a second nova-scheduler, on the virtual host behind,
-# for who serves the first one's topic and passes requests on.
+# nova-scheduler-behind is a second nova-scheduler, on the virtual host behind. It
+# answers the requests that Almanac passes on when Almanac serves Nova's topic.
 
 nova_packages="curl python3-nova python3-pymysql"
 nova_needs="mariadb rabbitmq keystone placement glance neutron"
@@ -13,7 +13,7 @@ nova_up() {
   nova_settings
   await mariadb
   [ -e "$LAB/nova/schema" ] || nova_schema
-  # nova-scheduler looks for Placement in the catalog and ends without it
+  # nova-scheduler needs Placement in the catalog when it starts
   await rabbitmq keystone placement
   rabbitmq_bound_notifications
   nova_start nova-conductor
@@ -39,7 +39,8 @@ nova_start() {
   [ "$1" != nova-api ] || wait_for "$1" 60 answers "$(nova_port)"
 }
 
-# nova_behind: with a host of its own, or both would share one service record
+# nova_behind configures a host of its own; otherwise both nova-schedulers would
+# share one service record.
 nova_behind() {
   rabbitmq_virtual_host behind
   {
@@ -57,14 +58,14 @@ nova_schema() {
 
 nova_settings() {
   mkdir -p "$LAB/nova"
-  # a lab keeps its options, as it keeps its tables
+  # an existing lab keeps its options, like its tables
   [ -e "$LAB/nova/schema" ] || options NOVA_OPTIONS >"$LAB/nova/options.conf"
   {
     nova_conf
     if [ -e "$LAB/nova/options.conf" ]; then cat "$LAB/nova/options.conf"; fi
   } | written "$LAB/nova/nova.conf"
-  # apart from what nova-compute reads: shown a database it complains, and many
-  # hosts do well to begin their periodic work at different times
+  # not in the file that nova-compute reads: it complains about a database, and
+  # many hosts should begin their periodic work at different times
   written "$LAB/nova/control.conf" <<E
 [DEFAULT]
 periodic_fuzzy_delay = 0
@@ -78,8 +79,8 @@ E
   chmod 755 "$LAB/nova-manage"
 }
 
-# Tests wait until a host is seen down, so reports are frequent; with many
-# hosts they and other periodic work would take the whole machine.
+# Tests wait until Nova considers a host down, so reports are frequent. With many
+# hosts they and other periodic work would use the whole machine.
 nova_conf() {
   local report=2 down=10 update=60
   if [ "$(computes_number)" -gt 16 ]; then report=60 down=300 update=600; fi

@@ -14,7 +14,7 @@ placement_up() {
 }
 
 placement_start() {
-  start_wsgi placement "$(placement_port)" /usr/bin/placement-api OS_PLACEMENT_CONFIG_DIR="$LAB/placement"
+  start_wsgi placement "$(placement_port)" 2 /usr/bin/placement-api OS_PLACEMENT_CONFIG_DIR="$LAB/placement"
   wait_for placement 60 answers "$(placement_port)"
 }
 
@@ -32,9 +32,9 @@ use_stderr = true
 [placement_database]
 connection = $(mariadb_url placement)
 [placement]
-# With more, Placement grants more than there is, once in a while, where several
-# clients claim the last room of a host at the same moment: it tries again inside the
-# transaction, in which the usages are those from before the conflict.
+# With more retries, Placement sometimes grants more than there is when several
+# clients claim the last room of a host at the same moment: it retries inside the
+# transaction, which still has the usages from before the conflict.
 allocation_conflict_retry_count = 1
 [api]
 auth_strategy = keystone

@@ -1,15 +1,15 @@
 # RabbitMQ: user almanac, password almanac, virtual host /, and the management
-# API. $LAB/rabbitmqctl speaks to this broker.
+# API. $LAB/rabbitmqctl uses this broker.
 #
-# rabbitmq-node, rabbitmq.conf and rabbitmq.plugins also serve the private
-# brokers that tests start.
+# The private brokers of tests also use rabbitmq-node, rabbitmq.conf and
+# rabbitmq.plugins.
 
 rabbitmq_packages="rabbitmq-server"
 rabbitmq_needs=""
 
 rabbitmq_port() { echo $((BASE + 1)); }
 
-# rabbitmq_url: the transport_url of the virtual host /
+# rabbitmq_url prints the transport_url of the virtual host /.
 rabbitmq_url() { echo "rabbit://almanac:almanac@127.0.0.1:$(rabbitmq_port)/"; }
 
 rabbitmq_management() { echo "http://127.0.0.1:$(($(rabbitmq_port) + 1))/api"; }
@@ -30,14 +30,14 @@ rabbitmq_start() {
   wait_for rabbitmq 180 listens "$port"
 }
 
-# rabbitmq_bound_notifications: of notifications that nobody takes, the queues
-# keep the last thousand
+# rabbitmq_bound_notifications limits the queues of notifications to the last
+# thousand, because no service reads them.
 rabbitmq_bound_notifications() {
   wait_for rabbitmq 60 curl -sf --max-time 10 -u almanac:almanac -X PUT "$(rabbitmq_management)/policies/%2f/notifications" \
     -d '{"pattern": "^(versioned_)?notifications[.]", "definition": {"max-length": 1000}, "apply-to": "queues"}'
 }
 
-# rabbitmq_virtual_host NAME makes it, where it is not there
+# rabbitmq_virtual_host NAME creates the virtual host unless it exists.
 rabbitmq_virtual_host() {
   wait_for rabbitmq 60 curl -sf --max-time 10 -u almanac:almanac -X PUT "$(rabbitmq_management)/vhosts/$1"
 }
