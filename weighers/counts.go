@@ -20,3 +20,16 @@ func (IoOpsWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instan
 		raw[k] = float64(count[i])
 	}
 }
+
+// NumInstancesWeigher counts the instances on a host (nova/scheduler/weights/num_instances.py).
+// A positive multiplier packs instances, a negative one spreads them; the default does nothing.
+type NumInstancesWeigher struct{}
+
+func (NumInstancesWeigher) Name() string { return "NumInstancesWeigher" }
+
+// Weigh sets the number of instances on the host and on their way to it.
+func (NumInstancesWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
+	for k, i := range hosts {
+		raw[k] = float64(len(s.InstancesOn(i)))
+	}
+}
