@@ -117,7 +117,7 @@ func packFields(a whatif.PackAnswer) []field {
 }
 
 func (p *process) whatIfPackCommand() *cobra.Command {
-	limit := 30 * time.Second
+	limit := period(30)
 	var c *cobra.Command
 	c = whatIf(p, &cobra.Command{
 		Use:   "pack",
@@ -146,17 +146,17 @@ the largest average; without it a heuristic does, and average_by names it.`,
 		Example: `  almanac whatif pack --input docs/examples/whatif/pack.json -f json
   almanac whatif pack --input docs/examples/whatif/pack-adapt.json -f value -c Placement`,
 	}, packFields, func(question io.Reader) (whatif.PackAnswer, bool, error) {
-		if limit < time.Second {
+		if limit < 1 {
 			return whatif.PackAnswer{}, false, fault.Field("--solver-timeout", "must be at least 1s")
 		}
-		tools := packingTools(limit)
-		tools.Limit = limit
+		tools := packingTools(limit.time())
+		tools.Limit = limit.time()
 		answer, err := whatif.Pack(c.Context(), question, tools, func(seed int64) packing.Chance {
 			return rand.New(rand.NewPCG(uint64(seed), 0))
 		})
 		return answer, answer.Feasible, err
 	})
-	c.Flags().DurationVar(&limit, "solver-timeout", limit, "maximum time for each search of exact and of glpsol")
+	c.Flags().Var(&limit, "solver-timeout", "maximum time for each search of exact and of glpsol")
 	return c
 }
 
