@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// listed are promises that take no time to give.
+// listed is a Promises that returns fixed claims at no cost.
 type listed struct {
 	claims []reservation.Claim
 	r      reservation.Reservation
@@ -23,7 +23,7 @@ func (l listed) Promised(span.Instant) []reservation.Claim          { return l.c
 
 func (listed) Revision() uint64 { return 0 }
 
-// cloud is 10,000 hosts with five instances each; one in ten is promised, in rows of ten
+// cloud returns 10,000 hosts with five instances each. One host in ten is promised, another
 // one is down, and eight aggregates are zones, isolated or for projects.
 func cloud(b *testing.B) (*inventory.States, filters.Options) {
 	rows := make([]inventory.HostState, 10_000)
@@ -66,8 +66,8 @@ func cloud(b *testing.B) (*inventory.States, filters.Options) {
 	}
 }
 
-// BenchmarkFilter is one filter over 10,000 hosts for a request that asks it for
-// something.
+// BenchmarkFilter measures each filter alone, over 10,000 hosts, with a request that
+// the filter has to check.
 func BenchmarkFilter(b *testing.B) {
 	s, options := cloud(b)
 	plain := placing.Request{Instances: []string{"new"}, Resources: map[string]int64{"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}, ProjectID: "p1",
@@ -131,7 +131,7 @@ func BenchmarkFilter(b *testing.B) {
 	}
 }
 
-// one gives the filter with which name begins.
+// one returns the filter whose name begins name.
 func one(b testing.TB, list []filters.Filter, name string) filters.Filter {
 	for _, f := range list {
 		if n := len(f.Name()); len(name) >= n && name[:n] == f.Name() {

@@ -1,4 +1,4 @@
 package filters
 
-// Match says whether a host's value is as an extra spec asks.
+// Match reports whether a host's value satisfies an extra spec.
 func Match(value, asked string) (bool, error) { return compare(asked).holds(value) }

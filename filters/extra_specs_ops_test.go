@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// matched is the answer in Nova's words.
+// matched returns the answer of filters.Match in the words of the recorded answers of Nova.
 func matched(value, asked string) any {
 	switch is, err := filters.Match(value, asked); {
 	case err != nil:
@@ -34,7 +34,7 @@ func TestExtraSpecsCompareAsInNova(t *testing.T) {
 	for _, tc := range golden {
 		value, is := tc[0].(string)
 		if !is {
-			continue // a host without the value is refused before
+			continue // the filter refuses a host without the value before it compares
 		}
 		want := tc[2]
 		if word, is := want.(string); is && strings.HasPrefix(word, "EXC") {

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// states gives states with these hosts and aggregates.
+// states returns the states of these hosts and aggregates.
 func states(t testing.TB, rows []inventory.HostState, aggregates ...inventory.Aggregate) *inventory.States {
 	t.Helper()
 	s, err := inventory.NewStates(rows, aggregates)
@@ -20,8 +20,8 @@ func states(t testing.TB, rows []inventory.HostState, aggregates ...inventory.Ag
 	return s
 }
 
-// left gives the names of the hosts that a filter leaves of all, with commas, and why it
-// refuses the others; each has a reason.
+// left returns the names of the hosts that a filter admits, separated by commas, and the
+// reason for each refusal. It fails for a refusal without a reason.
 func left(t testing.TB, f filters.Filter, s *inventory.States, r placing.Request, now span.Instant) (names string, why map[string]string) {
 	t.Helper()
 	hosts, why := s.All().Clone(), map[string]string{}
@@ -43,12 +43,12 @@ func left(t testing.TB, f filters.Filter, s *inventory.States, r placing.Request
 	return strings.Join(passed, ","), why
 }
 
-// rule is one line of a filter's table.
+// rule is one row of a filter's table of cases.
 type rule struct {
 	filter  filters.Filter
 	request placing.Request
-	want    string            // hosts that pass
-	why     map[string]string // by host: part of the reason
+	want    string            // the hosts that pass
+	why     map[string]string // by host: a part of the reason
 }
 
 func checkRules(t *testing.T, s *inventory.States, rules map[string]rule) {
@@ -56,23 +56,23 @@ func checkRules(t *testing.T, s *inventory.States, rules map[string]rule) {
 		t.Run(name, func(t *testing.T) {
 			got, why := left(t, tc.filter, s, tc.request, 0)
 			if got != tc.want {
-				t.Errorf("%q pass, want %q; %v", got, tc.want, why)
+				t.Errorf("%q pass, want %q; reasons: %v", got, tc.want, why)
 			}
 			for host, part := range tc.why {
 				if !strings.Contains(why[host], part) {
-					t.Errorf("%s is refused since %q, want a word on %q", host, why[host], part)
+					t.Errorf("%s is refused with %q, want a reason with %q", host, why[host], part)
 				}
 			}
 		})
 	}
 }
 
-// checkBeyond fails unless the filter says with part that it cannot judge the request; ""
-// is that it can.
+// checkBeyond fails unless the filter declares that it cannot judge the request, in a reason
+// that contains part. With an empty part, the filter must be able to judge it.
 func checkBeyond(t *testing.T, f filters.Filter, s *inventory.States, r placing.Request, part string) {
 	t.Helper()
 	got := filters.Unsupported([]filters.Filter{filters.Traits{}, f}, s, &r)
 	if (got == "") != (part == "") || !strings.Contains(got, part) {
-		t.Errorf("beyond judgement is %q, want a word on %q", got, part)
+		t.Errorf("the filter cannot judge the request because of %q, want a reason with %q", got, part)
 	}
 }

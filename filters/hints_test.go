@@ -61,8 +61,8 @@ func TestMetricsAreNotTold(t *testing.T) {
 	checkBeyond(t, filters.Metrics{}, s, r, "")
 }
 
-// TestFiltersOfNovaSkipForcedHosts has Nova's rule, which its host manager keeps and not
-// the filters (nova/scheduler/host_manager.py get_filtered_hosts).
+// In Nova the host manager keeps this rule, not the filters
+// (nova/scheduler/host_manager.py, get_filtered_hosts).
 func TestFiltersOfNovaSkipForcedHosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, judging, 3)
@@ -83,7 +83,7 @@ func TestFiltersOfNovaSkipForcedHosts(t *testing.T) {
 					test.Keep(hosts)
 				}
 				if hosts.Count() != s.Len() || filters.Unsupported([]filters.Filter{f}, s, &r) != "" {
-					t.Fatalf("%s has a say though a host is forced: %+v", f.Name(), r)
+					t.Fatalf("%s judges hosts although the request forces a host: %+v", f.Name(), r)
 				}
 			}
 		}

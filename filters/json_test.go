@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// TestQueriesAnswerAsNovas has the answers of Nova's JsonFilter for one host. Of what it
-// has in its statistics nothing is known here.
+// The golden file holds the answers of Nova's JsonFilter for one host. Almanac does not
+// know the values that Nova takes from the host's statistics.
 func TestQueriesAnswerAsNovas(t *testing.T) {
 	text, err := os.ReadFile("testdata/json_filter.json")
 	if err != nil {

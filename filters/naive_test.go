@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// naive says of one host whether a filter lets it pass, from rows and lists alone.
+// naive maps each filter to a rule that decides for one host, from rows and lists alone.
 var naive = map[string]func(h *inventory.HostState, in []inventory.Aggregate, all []inventory.Aggregate, r *placing.Request) bool{
 	"CapacityFilter": func(h *inventory.HostState, _, _ []inventory.Aggregate, r *placing.Request) bool {
 		for class, n := range r.Resources {
@@ -75,8 +75,8 @@ var naive = map[string]func(h *inventory.HostState, in []inventory.Aggregate, al
 	},
 }
 
-// TestColumnsAnswerAsRowsDo holds each filter over all hosts against a plain rule for
-// one host, over more hosts than a word of a set has bits.
+// A filter decides for all hosts at once as a plain rule decides for one host. There are
+// more hosts than a word of a set has bits.
 func TestColumnsAnswerAsRowsDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(label string, from ...string) string { return rapid.SampledFrom(from).Draw(t, label) }
@@ -135,7 +135,7 @@ func TestColumnsAnswerAsRowsDo(t *testing.T) {
 		for _, f := range list {
 			rule, hosts := naive[f.Name()], s.All().Clone()
 			if rule == nil {
-				continue // the reservations have their own test
+				continue // the reservation filter has its own test
 			}
 			test := f.For(s, &r, 0)
 			if test != nil {

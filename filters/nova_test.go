@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// judging are the filters of Nova that look at what a request or a host has.
+// judging lists Nova's filters that look at the properties of a request or a host.
 var judging = []string{
 	"ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAffinityFilter", "ServerGroupAntiAffinityFilter", "AvailabilityZoneFilter",
 	"AggregateMultiTenancyIsolation", "SameHostFilter", "DifferentHostFilter", "SimpleCIDRAffinityFilter", "JsonFilter", "IsolatedHostsFilter",
@@ -22,10 +22,10 @@ var judging = []string{
 	"AggregateImagePropertiesIsolation", "AggregateTypeAffinityFilter",
 }
 
-// passive are those that refuse no host for what can be asked here.
+// passive lists Nova's filters that refuse no host for any request that these tests draw.
 var passive = []string{"AllHostsFilter", "MetricsFilter", "PciPassthroughFilter"}
 
-// answered is what Nova's filters say.
+// answered holds the answers of Nova's filters.
 type answered struct {
 	Filters []string `json:"filters"`
 	Worlds  []struct {
@@ -34,9 +34,9 @@ type answered struct {
 	} `json:"worlds"`
 }
 
-// TestFiltersAnswerAsNovas asks Nova's own filters the same. Where Nova fails the request
-// these refuse all hosts, and they refuse what Nova lets pass only where they say that
-// they cannot tell.
+// The filters answer as Nova's own filters do. Where Nova fails the request, they refuse
+// all hosts. They refuse a host that Nova admits only where they declare that they cannot
+// judge the request.
 func TestFiltersAnswerAsNovas(t *testing.T) {
 	enabled, count := slices.Concat(judging, passive), map[string]map[string]int{}
 	for _, name := range enabled {
@@ -49,7 +49,7 @@ func TestFiltersAnswerAsNovas(t *testing.T) {
 	var said answered
 	labtest.AskPython(t, "testdata/oracle.py", map[string]any{"worlds": worlds}, &said)
 	if _, err := filters.New(enabled, filters.Options{Available: said.Filters}); err != nil || len(said.Filters) != 23 {
-		t.Errorf("Nova has the filters %q: %v", said.Filters, err)
+		t.Errorf("Nova has the filters %q, want 23 that Almanac can enable: %v", said.Filters, err)
 	}
 	chains := 0
 	for seed, w := range worlds {
@@ -68,7 +68,7 @@ func TestFiltersAnswerAsNovas(t *testing.T) {
 	for name, of := range count {
 		t.Logf("%s: %v", name, of)
 		if slices.Contains(judging, name) && (of["yes"] < 1000 || of["no"] < 1000) {
-			t.Errorf("%s was hardly asked: %v", name, of)
+			t.Errorf("%s has too few answers to compare: %v", name, of)
 		}
 	}
 	t.Logf("%d requests for several instances", chains)
@@ -77,9 +77,9 @@ func TestFiltersAnswerAsNovas(t *testing.T) {
 	}
 }
 
-// compareOne fails unless a filter does with each host as Nova's does; of has a letter
-// for each host in the order of w.rows. Where Nova fails at one host, or may, by chance,
-// all are to be refused.
+// compareOne fails unless a filter treats each host as Nova's filter does. The string of has
+// one letter for each host, in the order of w.rows. Where Nova fails on one host, or fails
+// depending on chance, the filter must refuse all hosts.
 func compareOne(t *testing.T, w *world, s *inventory.States, f filters.Filter, r placing.Request, of string, count map[string]int) {
 	t.Helper()
 	names, why := left(t, f, s, r, 0)
@@ -91,15 +91,15 @@ func compareOne(t *testing.T, w *world, s *inventory.States, f filters.Filter, r
 		unsure := strings.Contains(why[name], "API does not") || strings.Contains(why[name], "is unknown")
 		switch {
 		case unsure && beyond == "":
-			t.Fatalf("%s is refused since %q, and nothing is said to be beyond: %+v", name, why[name], r)
+			t.Fatalf("%s is refused with %q, but the filter does not declare that it cannot judge the request: %+v", name, why[name], r)
 		case unsure, fails && beyond != "":
 			count["unsure"]++
 		case fails && !refused:
-			t.Fatalf("%s leaves %q, and Nova fails: %+v", f.Name(), names, r)
+			t.Fatalf("%s admits %q, but Nova fails: %+v", f.Name(), names, r)
 		case fails:
 			count["error"]++
 		case refused == (of[n] == 'y'):
-			t.Fatalf("%s leaves %q of %s: %q; Nova says %c: %+v", f.Name(), names, name, why[name], of[n], r)
+			t.Fatalf("%s admits %q; on host %s: reason %q, Nova answers %c: %+v", f.Name(), names, name, why[name], of[n], r)
 		case refused:
 			count["no"]++
 		default:
@@ -109,8 +109,7 @@ func compareOne(t *testing.T, w *world, s *inventory.States, f filters.Filter, r
 }
 
 // compareChains places several instances one after the other, each on the first host by
-// name, as the walk of pkg/scheduler does.
-// It gives how many were compared.
+// name, as the walk of pkg/scheduler does. It returns how many chains it compared.
 func compareChains(t *testing.T, w *world, s *inventory.States, wants []any) (compared int) {
 	t.Helper()
 	for n, c := range w.Chains {
@@ -128,18 +127,18 @@ func compareChains(t *testing.T, w *world, s *inventory.States, wants []any) (co
 		got := any(placed(list, s, r))
 		if wants[n] == "error" {
 			if picks := got.([]any); picks[len(picks)-1] != nil {
-				t.Errorf("%v place %v, and Nova fails: %+v", c.Filters, picks, r)
+				t.Errorf("%v place %v, but Nova fails: %+v", c.Filters, picks, r)
 			}
 			continue
 		}
 		if diff := cmp.Diff(wants[n], got); diff != "" {
-			t.Errorf("%v place instances otherwise than Nova's (-want +got):\n%s%+v", c.Filters, diff, r)
+			t.Errorf("%v place instances on other hosts than Nova does (-want +got):\n%s%+v", c.Filters, diff, r)
 		}
 	}
 	return compared
 }
 
-// placed gives the hosts of the instances, nil for the first that has none.
+// placed returns the hosts of the instances, and nil for the first that finds no host.
 func placed(list []filters.Filter, s *inventory.States, r placing.Request) (picks []any) {
 	hosts, instances := s.All().Clone(), r.Instances
 	for n, instance := range instances {

@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// A plan may enter a board while other hosts change (inventory.LiveState.Place), since no filter
-// looks at other hosts than the one that it judges.
+// A filter looks only at the host that it judges. Therefore a plan may enter the live state while
+// other hosts change (inventory.LiveState.Place).
 func TestWhatIsTakenOfOneHostChangesNoVerdictOnAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, filters.Names(), 3)
@@ -46,13 +46,13 @@ func TestWhatIsTakenOfOneHostChangesNoVerdictOnAnother(t *testing.T) {
 			was.Remove(take.Host)
 			is.Remove(take.Host)
 			if !was.Equal(is) {
-				t.Fatalf("%s let %v pass, and %v after a take of host %d", f.Name(), was, is, take.Host)
+				t.Fatalf("%s admits %v, but %v after a take on host %d", f.Name(), was, is, take.Host)
 			}
 		}
 	})
 }
 
-// members are the instances of the server group of a request, and those that its hints name.
+// members returns the instances of a request's server group and those that its hints name.
 func members(r placing.Request) (ids []string) {
 	if r.Group != nil {
 		ids = append(ids, r.Group.Members...)

@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// four hosts: a and b in zone az1, b and c in the pool "gold", d is alone; c is in
-// another cell than the others, and it is not known in which d is.
+// four returns four hosts: a and b are in zone az1, b and c in the pool "gold", d is in
+// no aggregate. Host c is in another cell than a and b, and the cell of d is unknown.
 func four(t testing.TB) *inventory.States {
 	stock := func(total, reserved, used int64, ratio float64) inventory.Stock {
 		return inventory.Stock{Total: total, Reserved: reserved, Used: used, Ratio: ratio}
@@ -192,7 +192,7 @@ func TestServerGroupsAreKeptTogetherAndApart(t *testing.T) {
 	})
 	after := s.WithTaken([]inventory.Take{{Host: 2, Instance: "m4"}})
 	if got, _ := left(t, apart, after, of("anti-affinity", "m9", 0), 0); got != "" {
-		t.Errorf("after the last host has taken a member of the request %q pass", got)
+		t.Errorf("with a member of the request on the last host, %q pass", got)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestImagesThatNovaDoesNotTellOfAreRefusedAndSaidToBeBeyond(t *testing.T) {
 	})
 	for name, tc := range map[string]struct {
 		image  map[string]string
-		arch   string // the default
+		arch   string // the default architecture
 		want   string
 		why    map[string]string
 		beyond string

@@ -53,7 +53,7 @@ func TestEachFilterOfNovaIsThere(t *testing.T) {
 	}
 	for n, f := range list[len(list)-len(names):] {
 		if f.Name() != names[n] {
-			t.Errorf("%s is at the place of %s", f.Name(), names[n])
+			t.Errorf("got %s where %s is expected", f.Name(), names[n])
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestFiltersThatCannotRunAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		enabled []string
 		options filters.Options
-		want    string // of the error; empty is none
+		want    string // part of the error; empty if there is none
 	}{
 		"another name":      {[]string{"ComputerFilter"}, filters.Options{}, `did you mean "ComputeFilter"?`},
 		"no name":           {[]string{""}, filters.Options{}, "there is no filter"},
@@ -101,7 +101,7 @@ func TestFiltersThatCannotRunAreRefused(t *testing.T) {
 	} {
 		_, err := filters.New(tc.enabled, tc.options)
 		if (err == nil) != (tc.want == "") || err != nil && (!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), tc.want)) {
-			t.Errorf("%s: %v, want a word on %q", name, err, tc.want)
+			t.Errorf("%s: %v, want an error with %q", name, err, tc.want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// counting are promises that say when they change, and count how often they are read.
+// counting is a Promises that reports its revision and counts how often it is read.
 type counting struct {
 	promised
 	revision uint64
@@ -52,12 +52,12 @@ func TestPromisesAreReadAgainOnlyWhereTheyMayBeOthers(t *testing.T) {
 	} {
 		step.do()
 		if got, _ := left(t, f, s, placing.Request{}, step.now); got != step.want || p.read != step.read {
-			t.Errorf("%s: %q pass after %d readings, want %q after %d", step.what, got, p.read, step.want, step.read)
+			t.Errorf("%s: %q pass and the promises were read %d times, want %q and %d times", step.what, got, p.read, step.want, step.read)
 		}
 	}
 }
 
-// stalled are promises of which the first reading waits.
+// stalled is a Promises whose first reading waits.
 type stalled struct {
 	counting
 	readings      atomic.Int64
@@ -90,7 +90,7 @@ func TestADecisionDoesNotWaitForThePromisesThatAnotherReads(t *testing.T) {
 	select {
 	case <-second:
 	case <-time.After(time.Minute):
-		t.Error("the second waits for the first")
+		t.Error("the second decision waits for the first one's reading")
 	}
 	close(p.goOn)
 	all.Wait()

@@ -19,8 +19,8 @@ func TestARequestNamesAReservationByItsHintOrItsFlavor(t *testing.T) {
 		specs   map[string]string
 		project string
 		now     span.Instant
-		want    string // id
-		why     string // "" with want "" is that none is named
+		want    string // id of the reservation
+		why     string // empty, with an empty want: the request names no reservation
 	}{
 		"neither":                       {nil, nil, "demo", 150, "", ""},
 		"other hints and specs":         {map[string][]string{"group": {"r1"}}, map[string]string{"x": "r1"}, "demo", 150, "", ""},
@@ -46,9 +46,9 @@ func TestARequestNamesAReservationByItsHintOrItsFlavor(t *testing.T) {
 			got, why := filters.Reservation{Promises: promises(reservation.Active)}.Resolve(r, tc.now)
 			switch {
 			case (why == "") != (tc.why == "") || !strings.Contains(why, tc.why):
-				t.Errorf("refused since %q, want a word on %q", why, tc.why)
+				t.Errorf("refused with %q, want a reason with %q", why, tc.why)
 			case got == nil != (tc.want == "") || got != nil && got.ID != tc.want:
-				t.Errorf("%+v is named, want %q", got, tc.want)
+				t.Errorf("the request names %+v, want %q", got, tc.want)
 			}
 		})
 	}
@@ -59,7 +59,7 @@ func TestARequestNamesAReservationByItsHintOrItsFlavor(t *testing.T) {
 	} {
 		r := &placing.Request{ProjectID: "demo", Hints: hint("r1")}
 		if got, why := (filters.Reservation{Promises: promises(status)}).Resolve(r, 150); got != nil || !strings.Contains(why, want) {
-			t.Errorf("%s: %q, want a word on %q", status, why, want)
+			t.Errorf("%s: %q, want a reason with %q", status, why, want)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestAReservationIsNamedByItsIdInAnyCase(t *testing.T) {
 		"by its flavor": {ProjectID: "demo", Hints: hint(strings.ToUpper(id)), ExtraSpecs: mark(id)},
 	} {
 		if got, why := (filters.Reservation{Promises: kept}).Resolve(r, 150); got == nil || got.ID != id {
-			t.Errorf("%s: %+v is named, refused since %q", name, got, why)
+			t.Errorf("%s: the request names %+v, refused with %q", name, got, why)
 		}
 	}
 }

@@ -17,15 +17,15 @@ import (
 
 func classOf(id string) string { return "CUSTOM_" + strings.ToUpper(id) }
 
-// sliced are the promises of a reservation of three instances, two on a and one on b,
-// whose shape is 2 vCPUs and 1000 MB.
+// sliced returns the promises of a reservation of three instances, two on a and one on b.
+// A slice is 2 vCPUs and 1000 MB.
 func sliced() promised {
 	r := reservation.Reservation{
 		ID: "r1", ProjectID: "demo", Status: reservation.Active, Span: held,
 		Terms: reservation.Terms{Kind: reservation.Instances, Quantity: 3, Resources: resource.Vector{VCPUs: 2, MemoryMB: 1000}},
 		Claims: []reservation.Claim{
 			{Host: "a", Span: held, Slices: 1}, {Host: "b", Span: held, Slices: 1}, {Host: "a", Span: held, Slices: 1},
-			{Host: "c", Span: span.Span{Start: 100, End: 120}, Slices: 1}, // given back
+			{Host: "c", Span: span.Span{Start: 100, End: 120}, Slices: 1}, // released early
 		},
 	}
 	return promised{reservations: map[string]reservation.Reservation{"r1": r}, claims: map[string]span.Span{"a": held, "b": held}}
@@ -46,10 +46,10 @@ func TestTheSlicesOfAReservationAreCountedDown(t *testing.T) {
 	liar := inventory.Instance{ID: "i9", Hints: hint("r1")}
 	for name, tc := range map[string]struct {
 		a, b     []inventory.Instance
-		room     map[string]inventory.Stock // of a
+		room     map[string]inventory.Stock // on a
 		requests []string
 		want     string
-		why      string // of a
+		why      string // reason for a
 	}{
 		"none is filled":               {nil, nil, nil, []string{"n1"}, "a,b", ""},
 		"none, and all are wanted":     {nil, nil, nil, []string{"n1", "n2", "n3"}, "a,b", ""},
@@ -71,12 +71,12 @@ func TestTheSlicesOfAReservationAreCountedDown(t *testing.T) {
 			r := placing.Request{ProjectID: "demo", Hints: hint("r1"), Instances: tc.requests, Resources: map[string]int64{"VCPU": 2, "MEMORY_MB": 900, classOf("r1"): 1}}
 			got, why := left(t, f, s, r, 150)
 			if got != tc.want || !strings.Contains(why["a"], tc.why) {
-				t.Errorf("%q pass, want %q; a since %q, want %q", got, tc.want, why["a"], tc.why)
+				t.Errorf("%q pass, want %q; the reason for a is %q, want %q", got, tc.want, why["a"], tc.why)
 			}
 			if tc.want != "" && !strings.Contains(why["c"], "not one of reservation r1") {
-				t.Errorf("the host that was given back: %q", why["c"])
+				t.Errorf("the reason for the released host is %q", why["c"])
 			}
-			// Nobody else has what is left of the hosts.
+			// Requests without the hint get none of the reserved hosts' remaining room.
 			if got, _ := left(t, f, s, placing.Request{ProjectID: "demo", Instances: tc.requests}, 150); got != "c" {
 				t.Errorf("without the hint %q pass, want c", got)
 			}
@@ -102,13 +102,13 @@ func TestAnInstanceIsNoLargerThanTheSlice(t *testing.T) {
 		r := &placing.Request{ProjectID: "demo", Hints: hint("r1"), Instances: []string{"n1"}, Resources: tc.takes}
 		_, why := filters.Reservation{Promises: sliced(), Class: classOf}.Resolve(r, 150)
 		if (why == "") != (tc.want == "") || !strings.Contains(why, tc.want) {
-			t.Errorf("%s: %q, want a word on %q", name, why, tc.want)
+			t.Errorf("%s: %q, want a reason with %q", name, why, tc.want)
 		}
 	}
 }
 
-// TestHostsAreJudgedAlikeByNameAndByColumn holds what the filter says of all hosts at
-// once against what it says of one by name, for reservations of hosts.
+// For reservations of hosts, the filter decides for all hosts at once as it decides for
+// one host by name.
 func TestHostsAreJudgedAlikeByNameAndByColumn(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
 	instant := rapid.Map(rapid.Int64Range(0, 60), func(n int64) span.Instant { return span.Instant(n) })

@@ -11,11 +11,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// promised is what one test is promised: reservations by id, and one claim a host.
+// promised holds the promises of a test: reservations by id, and one claim per host.
 type promised struct {
 	reservations map[string]reservation.Reservation
 	claims       map[string]span.Span
-	overdue      []string // hosts whose claim's end is still to be carried out
+	overdue      []string // hosts whose claim has ended but is not carried out yet
 }
 
 func (p promised) Reservation(id string) (reservation.Reservation, bool) {
@@ -32,7 +32,7 @@ func (p promised) Promised(t span.Instant) (claims []reservation.Claim) {
 	return claims
 }
 
-// The promises of the tests below: project demo has a and b from 100 to 200.
+// held is the span for which project demo holds hosts a and b in these tests.
 var held = span.Span{Start: 100, End: 200}
 
 func promises(status reservation.Status) promised {
@@ -53,7 +53,7 @@ func TestAHintOpensTheHostsOfItsReservationOnly(t *testing.T) {
 		hint       []string
 		host       string
 		now        span.Instant
-		wantRefuse string // part of the reason; "" is admitted
+		wantRefuse string // part of the reason; empty if admitted
 	}{
 		"its host":                        {reservation.Active, "demo", []string{"r1"}, "a", 150, ""},
 		"its other host":                  {reservation.Active, "demo", []string{"r1"}, "b", 150, ""},
@@ -88,8 +88,8 @@ func TestWithoutAHintTheFenceDecides(t *testing.T) {
 		host        string
 		now         span.Instant
 		preemptible bool
-		wantAlways  string // why the fence "always" refuses; "" is admitted
-		wantLead    string // and the fence "lead_time", of 30 s
+		wantAlways  string // part of the reason of the fence "always"; empty if it admits
+		wantLead    string // the same for the fence "lead_time" with 30 s
 	}{
 		"a host without a claim":           {host: "c", now: 150},
 		"a host that nobody knows":         {host: "nobody", now: 150},
@@ -106,7 +106,7 @@ func TestWithoutAHintTheFenceDecides(t *testing.T) {
 		"preemptible, as it ends":          {host: "a", now: 200, preemptible: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Other hints change nothing, nor does being the owner of the claim.
+			// Neither other hints nor ownership of the claim change the verdict.
 			for _, req := range []placing.Request{
 				{ProjectID: "lab", Preemptible: tc.preemptible},
 				{ProjectID: "demo", Preemptible: tc.preemptible, Hints: map[string][]string{"group": {"r1"}}},
@@ -128,8 +128,8 @@ func TestPreemptibleInstancesComeInUntilTheyMustLeave(t *testing.T) {
 	}
 }
 
-// fillable are promises of which host a may be filled, as long as no start is within a
-// minute.
+// fillable is a Promises whose host a accepts preemptible instances while no start is
+// less than a minute ahead.
 type fillable struct{ promised }
 
 func (fillable) Fillable(_ span.Instant, ahead int64) map[string]bool {
@@ -178,15 +178,15 @@ func hint(ids ...string) map[string][]string {
 	return map[string][]string{placing.ReservationHint: ids}
 }
 
-// expect fails unless v admits, or refuses with reason in its words.
+// expect fails unless v admits (empty reason) or refuses with a reason that contains reason.
 func expect(t *testing.T, v placing.Verdict, reason string) {
 	t.Helper()
 	switch {
 	case reason == "" && !v.Admitted():
 		t.Errorf("refused: %s", v.Reason)
 	case reason != "" && v.Admitted():
-		t.Errorf("admitted, want a refusal that says %q", reason)
+		t.Errorf("admitted, want a refusal with %q", reason)
 	case reason != "" && !strings.Contains(v.Reason, reason):
-		t.Errorf("refused: %s; want a word on %q", v.Reason, reason)
+		t.Errorf("refused: %s; want a reason with %q", v.Reason, reason)
 	}
 }

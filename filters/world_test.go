@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// driven are the types of hypervisor of the hosts below with what Nova's drivers say
-// that these run, and the traits by which it is known here.
+// driven lists the hypervisor types of the drawn hosts: what Nova's drivers report that each
+// supports, and the traits by which Almanac recognizes it.
 var driven = []struct {
 	kind      string
 	supported [][3]string
@@ -28,7 +28,7 @@ var driven = []struct {
 	{"LXC", [][3]string{{"x86_64", "lxc", "exe"}}, []string{"HW_ARCH_X86_64"}},
 }
 
-// world is hosts and requests for them, as Nova's filters and these read them.
+// world holds hosts and requests in the form of Nova's filters and in Almanac's.
 type world struct {
 	Hosts      []map[string]any `json:"hosts"`
 	Aggregates []map[string]any `json:"aggregates"`
@@ -43,14 +43,14 @@ type world struct {
 	requests   []placing.Request
 }
 
-// chain is a request for several instances, which some filters judge.
+// chain is a request for several instances and the filters that judge it.
 type chain struct {
 	Request   int      `json:"request"`
 	Filters   []string `json:"filters"`
 	Instances []string `json:"instances"`
 }
 
-// newWorld draws a world with so many requests, and as many chains for every fourth.
+// newWorld draws a world with that many requests and one chain for every four of them.
 func newWorld(t *rapid.T, enabled []string, requests int) *world {
 	w := &world{Filters: enabled, Chains: []chain{}}
 	for n := range 8 {
@@ -89,7 +89,7 @@ func (w *world) setOptions(t *rapid.T) {
 	}
 }
 
-// someOf draws some of values, and never nil.
+// someOf draws some of the values; it never returns nil.
 func someOf(t *rapid.T, label string, values ...string) []string {
 	return append([]string{}, rapid.SliceOfNDistinct(rapid.SampledFrom(values), 0, 3, rapid.ID).Draw(t, label)...)
 }
@@ -150,7 +150,7 @@ func (w *world) addAggregate(t *rapid.T, n int) {
 	a := inventory.Aggregate{UUID: fmt.Sprint(n), Zone: zone, Metadata: metadata, Hosts: []string{}}
 	for i := range w.rows {
 		h := &w.rows[i]
-		free := h.Zone == "nova" || h.Zone == zone || zone == "" // Nova lets a host be in one zone only
+		free := h.Zone == "nova" || h.Zone == zone || zone == "" // Nova allows one zone per host
 		if free && rapid.IntRange(0, 2).Draw(t, "is in it") == 0 {
 			a.Hosts = append(a.Hosts, h.Name)
 			if zone != "" {
@@ -201,7 +201,7 @@ func (w *world) addRequest(t *rapid.T) {
 	})
 }
 
-// drawImage draws the properties of an image, as texts and as Nova has them.
+// drawImage draws the properties of an image, as texts and in Nova's form.
 func drawImage(t *rapid.T) (texts map[string]string, image map[string]any) {
 	values := map[string][]any{
 		"hw_architecture": {"x86_64", "AMD64", "aarch64", "i586", "z80"}, "img_hv_type": {"qemu", "FAKE", "vmware", "lxc", "xen", "kvm"},
@@ -257,7 +257,7 @@ func (w *world) addHints(t *rapid.T, r *placing.Request) {
 	}
 }
 
-// drawQuery draws a query, most of which Nova can answer.
+// drawQuery draws a query. Nova can answer most of them.
 func drawQuery(t *rapid.T) string { return drawTerm(t, 0) }
 
 func drawTerm(t *rapid.T, depth int) string {
@@ -288,7 +288,7 @@ func drawTerm(t *rapid.T, depth int) string {
 
 var (
 	told = strings.Fields(`"$free_ram_mb" "$free_disk_mb" "$vcpus_used" "$num_instances" "$num_io_ops" "$hypervisor_version" "$vcpus_total" "$failed_builds"`)
-	// numbers and texts as they stand in a query.
+	// numbers holds numbers and texts in the spelling of a query.
 	numbers = []string{
 		"0", "1", "2", "3", "8", "1024", "4096", "51200", "7002000", "2.5", "1e3", "-0.0", "1.0", "true", "false", "null", `"$vcpus_used"`, `"$missing"`,
 		"123456789012345678901234567890", "-123456789012345678901234567890", "1e400", "9007199254740993", "9007199254740992.0",

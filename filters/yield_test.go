@@ -33,14 +33,14 @@ func TestAHostIsRefusedWhereTheYieldWouldBeUnderTheFloor(t *testing.T) {
 		}
 		yield := min(1, float64(cores)/(f.Share*float64(used+asked)))
 		if want := asked == 0 || f.Floor == 0 || yield >= f.Floor-1e-9; passes != want {
-			t.Fatalf("with %v the yield is %v: it passes: %v", f, yield, passes)
+			t.Fatalf("with %v the yield is %v, but the host passes: %v", f, yield, passes)
 		}
 		if !passes && !strings.Contains(why, "yield") {
 			t.Fatalf("the reason is %q", why)
 		}
 		r.Rebuild = true
 		if f.For(s, r, 0) != nil {
-			t.Fatal("it has a say where the instance stays")
+			t.Fatal("the filter judges an instance that stays on its host")
 		}
 	})
 }
@@ -56,7 +56,7 @@ func TestTheYieldFilterIsThereOnlyWithAFloor(t *testing.T) {
 			there = there || f.Name() == "YieldFilter"
 		}
 		if there != want {
-			t.Errorf("with a floor of %v it is there: %v", floor, there)
+			t.Errorf("with a floor of %v, is the filter enabled: %v", floor, there)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// hostsFile writes content to a file and gives its path.
+// hostsFile writes content to a file and returns its path.
 func hostsFile(t testing.TB, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "hosts.yaml")
@@ -97,7 +97,7 @@ func TestARangeStandsForHostsAlike(t *testing.T) {
 		for _, h := range hosts {
 			got = append(got, h.Name)
 			if h.Capacity.VCPUs != 2 || h.Zone != "z" {
-				t.Errorf("%s: %s is not alike: %+v", pattern, h.Name, h)
+				t.Errorf("%s: %s differs from the other hosts: %+v", pattern, h.Name, h)
 			}
 		}
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
@@ -203,7 +203,7 @@ func TestAWrongHostsFileIsRefusedWithItsLine(t *testing.T) {
 	}
 }
 
-// host is a file of one host, a, with one thing more from line 5 on.
+// host returns a file of one host, a, with one more entry from line 5 on.
 func host(more string) string {
 	return "hosts:\n  - name: a\n    vcpus: 8\n    memory_mb: 1024\n    " + more + "\n"
 }
@@ -216,12 +216,12 @@ func TestAllMistakesAreToldAtOnceUpToTwenty(t *testing.T) {
 	path := hostsFile(t, "hosts:\n"+strings.Repeat("  - {name: a b, vcpus: 0, memory_mb: x}\n", 2))
 	_, err := inventory.FileSource(path).Hosts(t.Context())
 	if got := strings.Count(err.Error(), path); got != 6 {
-		t.Errorf("%d problems are told, want 6:\n%v", got, err)
+		t.Errorf("the error lists %d problems, want 6:\n%v", got, err)
 	}
 	path = hostsFile(t, "hosts:\n"+strings.Repeat("  - a\n", 1000))
 	_, err = inventory.FileSource(path).Hosts(t.Context())
 	if got := strings.Count(err.Error(), path); got != 20 {
-		t.Errorf("%d problems are told, want 20", got)
+		t.Errorf("the error lists %d problems, want 20", got)
 	}
 }
 
@@ -282,7 +282,7 @@ func TestTheSampleIsACluster(t *testing.T) {
 			t.Errorf("%s: not on, not in the pool, or without power figures: %+v", h.Name, h)
 		}
 	}
-	// The filters of the comments in the sample.
+	// The filters stand in the comments of the sample.
 	for filter, want := range map[string]int{
 		`["and", [">=", "$memory_mb", 262144], ["in", "$rack", 2, 3]]`: 4,
 		`["in", "HW_CPU_X86_AVX512F", "$traits"]`:                      8,

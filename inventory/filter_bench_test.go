@@ -45,7 +45,7 @@ func BenchmarkMatches10000Hosts(b *testing.B) {
 	}
 }
 
-// BenchmarkTheMostWork is a filter of about as many steps as are allowed.
+// BenchmarkTheMostWork measures a filter of about as many steps as are allowed.
 func BenchmarkTheMostWork(b *testing.B) {
 	traits := make([]string, 100)
 	for i := range traits {

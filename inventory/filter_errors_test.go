@@ -66,11 +66,11 @@ func TestAWrongFilterIsRefusedWithTheOffendingPart(t *testing.T) {
 			}
 			got := fault.Of(err)
 			if got.Kind != fault.Invalid || got.Field != "host_properties" {
-				t.Errorf("kind %q, field %q", got.Kind, got.Field)
+				t.Errorf("got kind %q, field %q", got.Kind, got.Field)
 			}
 			for _, want := range tc.want {
 				if !strings.Contains(got.Message, want) {
-					t.Errorf("message %q does not say %q", got.Message, want)
+					t.Errorf("message %q does not contain %q", got.Message, want)
 				}
 			}
 		})
@@ -82,7 +82,7 @@ func TestTheSizeOfAFilterIsLimited(t *testing.T) {
 	nested := func(depth int) string {
 		return strings.Repeat(`["not", `, depth-1) + `["=", 1, 1]` + strings.Repeat("]", depth-1)
 	}
-	listing := func(parts int) string { // the expression, and its arguments
+	listing := func(parts int) string { // returns the expression and its arguments
 		return `["in"` + strings.Repeat(", 1", parts-1) + "]"
 	}
 	long := func(bytes int) string {
@@ -118,7 +118,7 @@ func TestTheSizeOfAFilterIsLimited(t *testing.T) {
 	}
 }
 
-// traited are so many hosts with a hundred traits each, as libvirt reports them.
+// traited returns a snapshot of hosts with a hundred traits each, as libvirt reports.
 func traited(t *testing.T, hosts int) *inventory.Snapshot {
 	t.Helper()
 	traits := make([]string, 100)
@@ -132,8 +132,7 @@ func traited(t *testing.T, hosts int) *inventory.Snapshot {
 	return snapshotOf(t, list...)
 }
 
-// TestTheWorkOfAFilterIsLimited counts 1 step for an expression, 1 for a value or a
-// property, and 7 more for a list of a hundred.
+// An expression costs 1 step, a value or a property 1, and a list of a hundred 7 more.
 func TestTheWorkOfAFilterIsLimited(t *testing.T) {
 	each := func(n int) string {
 		var text strings.Builder
@@ -145,7 +144,7 @@ func TestTheWorkOfAFilterIsLimited(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hosts  int
 		filter string
-		want   string // a part of the message; empty where the filter is accepted
+		want   string // a part of the message; empty if the filter is accepted
 	}{
 		"as much as is allowed":                 {1000, each(60), ""},
 		"on more hosts than that":               {2000, each(60), "needs 1202000 steps, 601 on each of 2000 hosts; at most 1000000 are allowed"},
@@ -161,7 +160,7 @@ func TestTheWorkOfAFilterIsLimited(t *testing.T) {
 				t.Errorf("refused: %v", err)
 			}
 			if got := fault.Of(err); tc.want != "" && (!fault.Is(err, fault.Invalid) || got.Field != "host_properties" || !strings.Contains(got.Message, tc.want)) {
-				t.Errorf("got %v, want an invalid fault that says %q", err, tc.want)
+				t.Errorf("got %v, want an invalid fault with %q", err, tc.want)
 			}
 		})
 	}
@@ -179,7 +178,7 @@ func TestTheFilterOfAReservationIsReadWhateverItsSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !f.Matches(s.Host(999), false) || f.Matches(s.Host(1000), false) {
-		t.Error("it matches other hosts than it names")
+		t.Error("the filter matches other hosts than it names")
 	}
 	if _, err := inventory.ParseStoredFilter([]byte(filter), traited(t, 10_000), false); !fault.Is(err, fault.Invalid) {
 		t.Errorf("with more than ten times the steps of a request: %v, want an invalid fault", err)

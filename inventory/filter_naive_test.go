@@ -15,7 +15,7 @@ import (
 func TestACompiledFilterAgreesWithTheRulesReadOneByOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := rapid.SliceOfNDistinct(anyHost(), 1, 4, func(h inventory.Host) string { return h.Name }).Draw(t, "hosts")
-		// One host has every property, so that none is unknown.
+		// One host has every property, so that no property is unknown.
 		hosts = append(hosts, inventory.Host{Name: "full", Zone: "a", FlopsPerWatt: 1, Properties: properties{
 			"num": inventory.NumberValue(1), "word": inventory.StringValue("a"),
 			"flag": inventory.BoolValue(true), "set": inventory.ListValue([]string{"a"}),
@@ -42,7 +42,7 @@ func TestACompiledFilterAgreesWithTheRulesReadOneByOne(t *testing.T) {
 	})
 }
 
-// Few values, so that they often meet.
+// The generators have few values, so that values often match.
 var (
 	anyNumber = rapid.SampledFrom([]float64{0, 1, 2, 2048})
 	anyWord   = rapid.SampledFrom([]string{"a", "b", "c"})
@@ -77,7 +77,7 @@ func anyHost() *rapid.Generator[inventory.Host] {
 	})
 }
 
-// anyExpression draws an expression that the rules allow.
+// anyExpression draws a valid expression.
 func anyExpression(t *rapid.T, depth int) []any {
 	if depth > 0 && rapid.Bool().Draw(t, "combine") {
 		operator := rapid.SampledFrom([]string{"not", "and", "or"}).Draw(t, "combination")
@@ -127,7 +127,7 @@ func anyArgument(t *rapid.T, kind inventory.Kind, lists bool) any {
 	}
 }
 
-// holds reads an expression as the contract words it.
+// holds evaluates an expression as the documentation of filters defines it.
 func holds(expr []any, h *inventory.Host, ahead bool) bool {
 	inner := func(arg any) bool { return holds(arg.([]any), h, ahead) }
 	switch expr[0] {
@@ -175,7 +175,7 @@ func holds(expr []any, h *inventory.Host, ahead bool) bool {
 	}
 }
 
-// meaning is an argument's value on h, nil where h has none.
+// meaning returns an argument's value on h, or nil if h has none.
 func meaning(arg any, h *inventory.Host, ahead bool) any {
 	text, ok := arg.(string)
 	if !ok || !strings.HasPrefix(text, "$") {

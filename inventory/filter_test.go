@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// cluster is three hosts: a is a GPU host half in use, b has no GPU, and of c
-// little is known.
+// cluster returns three hosts: a is a GPU host half in use, b has no GPU, and most facts
+// about c are unknown.
 func cluster(t testing.TB) *inventory.Snapshot {
 	t.Helper()
 	s, err := inventory.NewSnapshot([]inventory.Host{
@@ -38,7 +38,7 @@ func cluster(t testing.TB) *inventory.Snapshot {
 	return s
 }
 
-// matched names the hosts that the filter means, as one word.
+// matched returns the names of the hosts that the filter matches, as one word.
 func matched(f *inventory.Filter, s *inventory.Snapshot, ahead bool) string {
 	var hosts strings.Builder
 	for _, h := range s.Hosts() {
@@ -107,10 +107,10 @@ func TestAFilterMatches(t *testing.T) {
 				t.Errorf("%s matches %q, want %q", tc.filter, got, tc.want)
 			}
 			if got := matched(f, s, true); !f.Timely() && got != tc.want {
-				t.Errorf("%s ahead matches %q, want %q as now", tc.filter, got, tc.want)
+				t.Errorf("%s for a start ahead matches %q, want %q as for now", tc.filter, got, tc.want)
 			}
 			if unknown := f.Unknown(); len(unknown) > 0 {
-				t.Errorf("%v are said to be unknown", unknown)
+				t.Errorf("got the unknown properties %v, want none", unknown)
 			}
 		})
 	}
@@ -129,13 +129,13 @@ func TestFreeMeansCapacityWhenTheStartLiesAhead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := matched(f, s, false); got != want.now {
-			t.Errorf("%s now matches %q, want %q", filter, got, want.now)
+			t.Errorf("%s for now matches %q, want %q", filter, got, want.now)
 		}
 		if got := matched(f, s, true); got != want.ahead {
-			t.Errorf("%s ahead matches %q, want %q", filter, got, want.ahead)
+			t.Errorf("%s for a start ahead matches %q, want %q", filter, got, want.ahead)
 		}
 		if !f.Timely() {
-			t.Errorf("%s is said to mean the same hosts at any time", filter)
+			t.Errorf("%s should depend on the time, but is reported as independent of it", filter)
 		}
 	}
 }
@@ -163,14 +163,14 @@ func TestAnUnknownPropertyMatchesNoHostAndIsNamed(t *testing.T) {
 
 func TestAHiddenPropertyIsUnknownToThoseWhoMayNotSeeIt(t *testing.T) {
 	s := cluster(t)
-	// The type does not fit, which only those may learn who see the property.
+	// The type is wrong. Only those who may see the property may learn that.
 	const ill = `["=", "$owner", 1]`
 	if _, err := inventory.ParseFilter([]byte(ill), s, true); !fault.Is(err, fault.Invalid) {
-		t.Errorf("the admin's filter of the wrong type gives %v", err)
+		t.Errorf("the admin's filter of the wrong type returns %v", err)
 	}
 	f, err := inventory.ParseFilter([]byte(ill), s, false)
 	if err != nil {
-		t.Fatalf("the error gives the type of a hidden property away: %v", err)
+		t.Fatalf("the error reveals the type of a hidden property: %v", err)
 	}
 	if diff := cmp.Diff([]string{"owner"}, f.Unknown()); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
@@ -182,7 +182,7 @@ func TestAHiddenPropertyIsUnknownToThoseWhoMayNotSeeIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := matched(f, s, false); got != want {
-			t.Errorf("sees hidden %v: matches %q, want %q", seesHidden, got, want)
+			t.Errorf("may see hidden properties: %v; matches %q, want %q", seesHidden, got, want)
 		}
 	}
 }

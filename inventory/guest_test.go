@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// guestbook is inventory.InstanceRecords; nil fails.
+// guestbook implements inventory.InstanceRecords; a nil guestbook fails.
 type guestbook map[string]inventory.InstanceRecord
 
 func (g guestbook) InstanceRecords(context.Context, ...string) (map[string]inventory.InstanceRecord, error) {
@@ -43,19 +43,19 @@ func TestWhoWasPlacedByAHintIsKnownInEveryReading(t *testing.T) {
 		t.Helper()
 		for _, i := range k.Snapshot().Host(0).Instances {
 			if got := (known{i.ReservationID(), i.Preemptible}); got != want[i.ID] {
-				t.Errorf("%s: of %s is known %v, want %v", when, i.ID, got, want[i.ID])
+				t.Errorf("%s: instance %s has %v, want %v", when, i.ID, got, want[i.ID])
 			}
 		}
 	}
 	check("at first")
 	if read[0].Reservation != "" {
-		t.Error("what the source has read was changed")
+		t.Error("the source's own hosts have changed")
 	}
 
 	before := book
 	book = nil
 	if err := k.Refresh(t.Context()); err == nil {
-		t.Error("a database that is away is no error")
+		t.Error("an unreachable database is no error")
 	}
 	check("while the database is away")
 

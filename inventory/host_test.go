@@ -23,7 +23,7 @@ func TestAHostIsAwakeAfterItsBootTimeUnlessItRunsOrFailed(t *testing.T) {
 				t.Errorf("power %q, trouble %q: awake at %d, want %d", power, trouble, got, want)
 			}
 			if got, failed := h.Failure(), want == span.Forever; (got != "") != failed {
-				t.Errorf("power %q, trouble %q: the failure is %q", power, trouble, got)
+				t.Errorf("power %q, trouble %q: got failure %q", power, trouble, got)
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func TestOneSignMakesAnInstancePreemptible(t *testing.T) {
 	}
 }
 
-// The words are those of bool_from_string in oslo_utils/strutils.py.
+// The accepted words are those of bool_from_string in oslo_utils/strutils.py.
 func TestASignIsReadAsOsloReadsIt(t *testing.T) {
 	rule := inventory.PreemptibleRule{Hint: "preemptible"}
 	for word, want := range map[string]bool{
@@ -87,6 +87,6 @@ func TestWhatIsMarkedOrCannotLeaveIsProtected(t *testing.T) {
 		}
 	}
 	if all := (inventory.PreemptibleRule{}); all.Protects(&inventory.Instance{Status: "ERROR", Metadata: map[string]string{"": "true"}}) {
-		t.Error("a rule that says nothing protects")
+		t.Error("an empty rule protects instances")
 	}
 }

@@ -20,20 +20,20 @@ import (
 
 type plan = func(*inventory.States) ([]inventory.Take, error)
 
-// slow is a plan that says when it is being made, each time, and waits until it may end.
+// slow is a plan that signals each time it is made, and waits until it may end.
 type slow struct {
 	begun chan *inventory.States
 	end   chan struct{}
 }
 
-// again waits until the plan is made once more, and fails where Place ends first.
+// again waits until the plan is made once more, and fails if Place returns first.
 func (p slow) again(t *testing.T, done <-chan placed) *inventory.States {
 	t.Helper()
 	select {
 	case s := <-p.begun:
 		return s
 	case got := <-done:
-		t.Fatalf("it is not made again: %v", got.err)
+		t.Fatalf("the plan is not made again: %v", got.err)
 		return nil
 	}
 }
@@ -63,7 +63,7 @@ func placing(ctx context.Context, b *inventory.LiveState, p plan) <-chan placed 
 	return done
 }
 
-// atOnce fails where work does not come to its end while nobody else goes on.
+// atOnce fails unless work ends while every other goroutine waits.
 func atOnce(t *testing.T, what string, work func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -78,13 +78,13 @@ func atOnce(t *testing.T, what string, work func()) {
 	}
 }
 
-// everythingButPlans does all on a board that is not to wait for plans: a look, the end of
-// what is held, and what is given back.
+// everythingButPlans does all that must not wait for plans: a look, the end of a claim,
+// and an undo.
 func everythingButPlans(t *testing.T, b *inventory.LiveState, held *inventory.Hold) {
 	t.Helper()
 	atOnce(t, "a look", func() { b.CorrectHost(b.BeginRead(), "b", cpus(2), nil) })
 	atOnce(t, "a claim that ends", held.Confirm)
-	atOnce(t, "what is given back", b.AddClaims([]string{"b"}, []inventory.Take{{Instance: "back", Resources: amounts{"VCPU": 1}}}).Undo)
+	atOnce(t, "an undo", b.AddClaims([]string{"b"}, []inventory.Take{{Instance: "back", Resources: amounts{"VCPU": 1}}}).Undo)
 	atOnce(t, "who asks what is unclear", func() {
 		b.InstanceLeft("b")
 		b.UncertainHosts()
@@ -116,7 +116,7 @@ func TestAPlanWhoseHostsOthersHaveTakenIsMadeAgainOnce(t *testing.T) {
 	place(t, b, taking(0, "first", 1))
 	long.end <- struct{}{}
 	if s := long.again(t, done); s.Column("VCPU").Used[0] != 1 {
-		t.Errorf("it is made again on states in which %v are used", s.Column("VCPU").Used)
+		t.Errorf("the plan is made again on states with %v used", s.Column("VCPU").Used)
 	}
 	others := placing(t.Context(), b, taking(0, "second", 1))
 	everythingButPlans(t, b, held)
@@ -127,7 +127,7 @@ func TestAPlanWhoseHostsOthersHaveTakenIsMadeAgainOnce(t *testing.T) {
 		}
 	}
 	if got := b.Entered(); !slices.Equal(got, []string{"held", "first", "long", "second"}) {
-		t.Errorf("%v have entered", got)
+		t.Errorf("the plans of %v have entered", got)
 	}
 }
 
@@ -189,8 +189,8 @@ func TestWhatIsChargedCountsOnceItsHostIsThere(t *testing.T) {
 	}
 }
 
-// wish is what a caller of Place wants: instances of one size, each on the first of some
-// hosts that has room and no member of its group.
+// wish is a caller's wish for Place: instances of one size, each on the first of some hosts
+// that has room and no member of its group.
 type wish struct {
 	instances []string
 	vcpus     int64
@@ -228,9 +228,9 @@ func drawWish(t *rapid.T, n, hosts int) wish {
 	return w
 }
 
-// Where nothing becomes free, plans made side by side put their instances where they would
-// have put them one after the other, in the order in which they entered, and those that
-// failed would fail after them.
+// As long as nothing becomes free, plans made side by side put their instances on the same
+// hosts as plans made one after the other, in the order in which they entered; and those
+// that failed would also fail after them.
 func TestPlansSideBySideAreAsOneAfterTheOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := rapid.IntRange(1, 4).Draw(t, "hosts")
@@ -256,15 +256,15 @@ func TestPlansSideBySideAreAsOneAfterTheOther(t *testing.T) {
 			order = append(order, instance)
 			n := slices.IndexFunc(wishes, func(w wish) bool { return w.instances[0] == instance })
 			if n < 0 {
-				continue // not its first instance
+				continue // not the first instance of its wish
 			}
 			if _, err := serial.Place(context.Background(), "project", wishes[n].plan); err != nil || errs[n] != nil {
-				t.Fatalf("%s entered, and in its turn there was: %v", instance, err)
+				t.Fatalf("%s entered, but one after the other it fails: %v", instance, err)
 			}
 		}
 		for n, w := range wishes {
 			if _, err := w.plan(serial.Load()); errs[n] != nil && !errors.Is(err, errNoPlace) {
-				t.Fatalf("%v failed (%v), though there is room for it in the end", w, errs[n])
+				t.Fatalf("%v failed (%v), but there is room for it in the end", w, errs[n])
 			}
 		}
 		for i := range hosts {
@@ -278,7 +278,7 @@ func TestPlansSideBySideAreAsOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// together places all wishes at the same time: at first each plan is made before any enters.
+// together places all wishes at the same time. Each plan is made once before any enters.
 func together(b *inventory.LiveState, wishes []wish) []error {
 	errs := make([]error, len(wishes))
 	var planned, all sync.WaitGroup
@@ -309,7 +309,7 @@ func TestWhoWaitsForOthersEndsWithItsContext(t *testing.T) {
 		<-long.begun
 		place(t, b, taking(0, "first", 1))
 		long.end <- struct{}{}
-		long.again(t, done) // alone
+		long.again(t, done) // runs alone
 		ctx, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		begun := time.Now()
@@ -343,7 +343,7 @@ func TestThoseWhoWaitForAPlanTakeTurnsByProject(t *testing.T) {
 		long.end <- struct{}{}
 		all.Wait()
 		if got := b.Entered(); !slices.Equal(got, []string{"first", "long", "busy 1", "other", "busy 2"}) {
-			t.Errorf("%v have entered", got)
+			t.Errorf("the plans of %v have entered", got)
 		}
 	})
 }

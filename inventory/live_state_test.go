@@ -23,7 +23,7 @@ func board(t testing.TB, rows ...inventory.HostState) *inventory.LiveState {
 	return b
 }
 
-// taking plans to take n VCPUs of the host at place i for an instance.
+// taking returns a plan that takes n VCPUs of host i for an instance.
 func taking(i int, instance string, n int64) func(*inventory.States) ([]inventory.Take, error) {
 	return func(*inventory.States) ([]inventory.Take, error) {
 		return []inventory.Take{{Host: i, Instance: instance, Resources: amounts{"VCPU": n}}}, nil
@@ -39,13 +39,13 @@ func place(t testing.TB, b *inventory.LiveState, plan func(*inventory.States) ([
 	return h
 }
 
-// used gives what is used of the VCPUs, by place.
+// used returns the VCPUs in use, by host.
 func used(b *inventory.LiveState) []int64 { return b.Load().Column("VCPU").Used }
 
 func TestABoardHasNoStatesBeforeTheFirstReading(t *testing.T) {
 	b := inventory.NewLiveState()
 	if b.Load() != nil {
-		t.Error("there are states")
+		t.Error("there are states before the first reading")
 	}
 	b.CorrectHost(b.BeginRead(), "a", cpus(1), nil)
 	if _, err := b.Place(t.Context(), "project", taking(0, "x", 1)); !fault.Is(err, fault.Unavailable) {
@@ -54,7 +54,7 @@ func TestABoardHasNoStatesBeforeTheFirstReading(t *testing.T) {
 	b.InstanceLeft("a")
 	b.Replace(b.BeginRead(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3)}}), nil)
 	if used(b)[0] != 3 || len(b.UncertainHosts()) > 0 {
-		t.Errorf("used %v, unclear %v", used(b), b.UncertainHosts())
+		t.Errorf("used %v, uncertain %v", used(b), b.UncertainHosts())
 	}
 }
 
@@ -68,7 +68,7 @@ func TestAHostThatAnInstanceHasLeftIsUnclearUntilItIsRead(t *testing.T) {
 	expect := func(when string, want ...string) {
 		t.Helper()
 		if got := b.UncertainHosts(); !slices.Equal(got, want) {
-			t.Errorf("%s %v are unclear, want %v", when, got, want)
+			t.Errorf("%s %v are uncertain, want %v", when, got, want)
 		}
 	}
 	expect("at first", "a", "c")
@@ -98,7 +98,7 @@ func TestWhatIsPlacedCountsAtOnce(t *testing.T) {
 	other.Confirm()
 	other.Undo()
 	if used(b)[0] != 5 {
-		t.Errorf("after Settle: used %v", used(b))
+		t.Errorf("after the claim is settled: used %v", used(b))
 	}
 }
 
@@ -153,14 +153,14 @@ func TestALookAtWhatIsUnclearTellsWhetherAClaimCountsTwice(t *testing.T) {
 	m := b.BeginRead()
 	place(t, b, taking(0, "x", 2)).Confirm()
 	place(t, b, taking(0, "y", 1)).Confirm()
-	place(t, b, taking(1, "z", 1)) // of which nobody knows yet
+	place(t, b, taking(1, "z", 1)) // Nova does not show it yet
 	b.Replace(m, states(t, []inventory.HostState{{Name: "a", Stocks: cpus(3)}, {Name: "b", Stocks: cpus(0)}}), nil)
 	if diff := cmp.Diff([]string{"a"}, b.UncertainHosts()); diff != "" || used(b)[0] != 6 {
-		t.Errorf("used %v, unclear (-want +got):\n%s", used(b), diff)
+		t.Errorf("used %v, uncertain (-want +got):\n%s", used(b), diff)
 	}
 	b.CorrectHost(b.BeginRead(), "a", cpus(3), nil)
 	if b.UncertainHosts() != nil || used(b)[0] != 3 {
-		t.Errorf("used %v, unclear %v", used(b), b.UncertainHosts())
+		t.Errorf("used %v, uncertain %v", used(b), b.UncertainHosts())
 	}
 }
 
@@ -171,7 +171,7 @@ func TestALookTellsWhichVictimsHaveLeft(t *testing.T) {
 	expect := func(when string, used, yield int64) {
 		t.Helper()
 		if c := b.Load().Column("VCPU"); c.Used[0] != used || c.Evictable[0] != yield {
-			t.Errorf("%s %d are used, %d of them yield; want %d and %d", when, c.Used[0], c.Evictable[0], used, yield)
+			t.Errorf("%s %d are used, %d evictable; want %d and %d", when, c.Used[0], c.Evictable[0], used, yield)
 		}
 	}
 	evicting := func(victim string) *inventory.Hold {

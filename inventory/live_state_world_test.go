@@ -12,19 +12,19 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// world is a cloud with a board in front of it: a Placement and a Nova of lists. Its steps
-// come in any order.
+// world is a cloud with a live state in front of it: a Placement and a Nova made of lists.
+// Its steps come in any order.
 type world struct {
 	b         *inventory.LiveState
-	consumers []*consumer // all there ever were
+	consumers []*consumer // all that ever existed
 	readings  []*ownReading
 	looks     []*ownReading // of one host each
-	taken     *ownReading   // the last that the board took
+	taken     *ownReading   // the last reading that the live state accepted
 	looked    [hosts]*ownReading
 }
 
-// hosts is how many the world has, by number. So many others have VCPUs too that
-// CUSTOM_RARE is on few.
+// hosts is the number of hosts in the world; their names are numbers. The other hosts have
+// VCPUs too, so that CUSTOM_RARE is on few of them.
 const hosts = 3
 
 var others = func() (rows []inventory.HostState) {
@@ -34,7 +34,7 @@ var others = func() (rows []inventory.HostState) {
 	return rows
 }()
 
-// consumer is who has something of a host, or wants it.
+// consumer holds resources of a host, or wants to.
 type consumer struct {
 	id                  string
 	host                int
@@ -44,12 +44,12 @@ type consumer struct {
 	preemptible, locked bool
 	gone                bool // deleted, or given up
 
-	// Of one that was placed through the board: hold is nil once it is settled or undone.
+	// For a consumer placed through the live state; hold is nil after Confirm or Undo.
 	placed  bool
 	hold    *inventory.Hold
-	asks    bool // Placement has not heard of it yet
+	asks    bool // Placement does not know it yet
 	victims []*consumer
-	// returning says that its victims are about to get back what they had.
+	// returning is true while its victims are about to get their resources back.
 	returning bool
 
 	left bool // it is a victim
@@ -64,8 +64,8 @@ func (c *consumer) undo() {
 	c.hold = nil
 }
 
-// landable says that Placement would grant the claim: it refuses one whose victims have
-// changed meanwhile.
+// landable reports whether Placement would accept the claim. Placement refuses a claim whose
+// victims have changed since.
 func (c *consumer) landable() bool {
 	return c.asks && !c.gone && !slices.ContainsFunc(c.victims, func(v *consumer) bool { return !v.has })
 }
@@ -86,7 +86,7 @@ func (c *consumer) giveUp() {
 	c.has, c.gone = false, true
 }
 
-// returned has Placement give back to the victims what they had, in one transaction.
+// returned restores the victims' resources in Placement, in one transaction.
 func (c *consumer) returned() {
 	for _, v := range c.victims {
 		v.has, v.gone = true, false
@@ -97,7 +97,7 @@ func (c *consumer) returned() {
 	c.has, c.gone, c.returning = false, true, false
 }
 
-// refused leaves the victims without it.
+// refused leaves the victims without their resources.
 func (c *consumer) refused() {
 	for _, v := range c.victims {
 		v.undo()
@@ -106,12 +106,12 @@ func (c *consumer) refused() {
 	c.returning = false
 }
 
-// ownReading reads what Nova shows first, and then what consumers hold of hosts, one host
-// after the other.
+// ownReading is a reading that reads Nova first and then what consumers hold, one host after
+// the other.
 type ownReading struct {
 	mark     inventory.ReadVersion
-	hosts    []int // still to be read
-	lacks    int   // this host; -1 is none
+	hosts    []int // not read yet
+	lacks    int   // the host that the reading lacks; -1 is none
 	on       [hosts][]inventory.Instance
 	held     [hosts]map[string]map[string]int64
 	underWay map[string]bool
@@ -139,7 +139,7 @@ func (r *ownReading) step(w *world) {
 	}
 }
 
-// stocks are what a host has where its consumers hold that much.
+// stocksWith returns the stocks of a host whose consumers hold that much.
 func stocksWith(held map[string]map[string]int64) stocks {
 	all := stocks{"VCPU": {Total: 100, Ratio: 1}, "CUSTOM_RARE": {Total: 10, Ratio: 1}}
 	for _, one := range held {
@@ -184,7 +184,7 @@ func (w *world) correct(r *ownReading) {
 	}
 }
 
-// shown is what the consumers of a host held when the board was last shown it.
+// shown returns what the consumers of a host held when the live state last read it.
 func (w *world) shown(host int) map[string]map[string]int64 {
 	if look := w.looked[host]; look != nil && look.mark > w.taken.mark {
 		return look.held[host]
@@ -192,15 +192,15 @@ func (w *world) shown(host int) map[string]map[string]int64 {
 	return w.taken.held[host]
 }
 
-// check fails where the board offers what is taken, or a victim twice, or where its columns
-// do not say what its rows do.
+// check fails if the live state offers resources that are taken or the same victim twice, or
+// if its columns differ from its rows.
 func (w *world) check(t *rapid.T) {
 	s := w.b.Load()
 	consistent(t, s)
 	for host := range hosts {
 		i, there := s.Index(fmt.Sprint(host))
 		if there != (w.taken.lacks != host) {
-			t.Fatalf("host %d is there: %v", host, there)
+			t.Fatalf("host %d exists: %v", host, there)
 		}
 		if there {
 			w.checkInstances(t, s, i, host)
@@ -219,7 +219,7 @@ func (w *world) checkInstances(t *rapid.T, s *inventory.States, i, host int) {
 		switch {
 		case c.host != host:
 		case c.left && one.Evictable():
-			t.Fatalf("%s can be evicted, and is a victim already", c.id)
+			t.Fatalf("%s is evictable although it is a victim already", c.id)
 		case c.placed && !c.gone && !c.left && !there:
 			t.Fatalf("instance %s is not on host %d", c.id, host)
 		}
@@ -229,7 +229,7 @@ func (w *world) checkInstances(t *rapid.T, s *inventory.States, i, host int) {
 func (w *world) checkAmounts(t *rapid.T, s *inventory.States, i, host int) {
 	shown, listed := w.shown(host), w.taken.on[host]
 	for _, class := range []string{"VCPU", "CUSTOM_RARE"} {
-		var all, firm int64 // what is used at least, and by those who cannot be evicted
+		var all, firm int64 // the least that is used, and the part of it that no eviction can free
 		for _, c := range w.consumers {
 			_, seen := shown[c.id]
 			if c.host != host || c.left || !seen && (!c.placed || c.gone) {
@@ -243,7 +243,7 @@ func (w *world) checkAmounts(t *rapid.T, s *inventory.States, i, host int) {
 		}
 		used, yield := s.Column(class).Used[i], s.Column(class).Evictable[i]
 		if used < all || used-yield < firm || yield < 0 {
-			t.Fatalf("of host %d %d %s is shown as used, %d of it yields; at least %d is, and %d does not yield", host, used, class, yield, all, firm)
+			t.Fatalf("host %d: used %d %s, evictable %d; want at least %d used and %d not evictable", host, used, class, yield, all, firm)
 		}
 	}
 }
@@ -251,12 +251,12 @@ func (w *world) checkAmounts(t *rapid.T, s *inventory.States, i, host int) {
 func (w *world) pick(t *rapid.T, which func(c *consumer) bool) *consumer {
 	some := slices.DeleteFunc(slices.Clone(w.consumers), func(c *consumer) bool { return !which(c) })
 	if len(some) == 0 {
-		t.Skip("there is none")
+		t.Skip("there is no such consumer")
 	}
 	return rapid.SampledFrom(some).Draw(t, "consumer")
 }
 
-// come makes a consumer of a host.
+// come adds a consumer of a host.
 func (w *world) come(t *rapid.T, host int) *consumer {
 	c := &consumer{id: fmt.Sprint("i", len(w.consumers)), host: host, amounts: amounts{}, preemptible: rapid.Bool().Draw(t, "preemptible")}
 	for n, class := range []string{"VCPU", "CUSTOM_RARE"} {
@@ -268,15 +268,15 @@ func (w *world) come(t *rapid.T, host int) *consumer {
 	return c
 }
 
-// place has c placed through the board, on its host. Other things happen while that is
-// planned, but for other plans where it is planned again.
+// place places c on its host through the live state. Other steps happen while its plan is
+// made; other plans happen only while it is made for the first time.
 func (w *world) place(t *rapid.T, c *consumer) {
 	plans := 0
 	h, err := w.b.Place(context.Background(), "project", func(s *inventory.States) ([]inventory.Take, error) {
 		take := inventory.Take{Instance: c.id, Resources: c.amounts}
 		var there bool
 		if take.Host, there = s.Index(fmt.Sprint(c.host)); !there {
-			t.Skip("the host is not there")
+			t.Skip("the host does not exist")
 		}
 		if c.victims = nil; !c.preemptible {
 			c.victims = w.drawVictims(t, s, take.Host)
@@ -295,7 +295,7 @@ func (w *world) place(t *rapid.T, c *consumer) {
 	c.hold, c.placed = h, true
 	for _, v := range c.victims {
 		if v.left {
-			t.Fatalf("%s is a victim of two", v.id)
+			t.Fatalf("%s is a victim of two plans", v.id)
 		}
 		v.left = true
 	}
@@ -315,7 +315,7 @@ func (w *world) meanwhile(t *rapid.T, places bool) {
 	}
 }
 
-// drawVictims draws some of the instances that can be evicted from host i of s.
+// drawVictims draws some of the evictable instances of host i of s.
 func (w *world) drawVictims(t *rapid.T, s *inventory.States, i int) (victims []*consumer) {
 	for _, one := range s.InstancesOn(i) {
 		if one.Evictable() && rapid.Bool().Draw(t, "victim") {
@@ -328,10 +328,10 @@ func (w *world) drawVictims(t *rapid.T, s *inventory.States, i int) (victims []*
 
 func drawHost(t *rapid.T) int { return rapid.IntRange(0, hosts-1).Draw(t, "host") }
 
-// all gives the hosts in some order.
+// all returns the hosts in a random order.
 func all(t *rapid.T) []int { return rapid.Permutation([]int{0, 1, 2}).Draw(t, "order") }
 
-// advance takes one of the readings some steps further, and finishes it after its last.
+// advance moves one of the readings some steps on, and finishes it after its last step.
 func (w *world) advance(t *rapid.T, under *[]*ownReading, finish func(r *ownReading)) {
 	if len(*under) == 0 {
 		t.Skip("none is under way")
@@ -357,7 +357,7 @@ func (w *world) readAll(t *rapid.T) {
 	w.take(t, r)
 }
 
-// ofOthers are the steps of those who do not ask the board.
+// ofOthers returns the steps of consumers that do not use the live state.
 func (w *world) ofOthers() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"others take": func(t *rapid.T) {
@@ -381,7 +381,7 @@ func (w *world) ofOthers() map[string]func(*rapid.T) {
 	}
 }
 
-// ofClaims are the steps of those who do.
+// ofClaims returns the steps of consumers that use the live state.
 func (w *world) ofClaims() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"place": func(t *rapid.T) {
@@ -416,7 +416,7 @@ func (w *world) ofClaims() map[string]func(*rapid.T) {
 	}
 }
 
-// ofReadings are the steps of those who show the board what there is.
+// ofReadings returns the steps of the readers that update the live state.
 func (w *world) ofReadings() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"begin": func(t *rapid.T) {
@@ -429,7 +429,7 @@ func (w *world) ofReadings() map[string]func(*rapid.T) {
 	}
 }
 
-// finish ends all that is under way.
+// finish ends everything that is under way.
 func (w *world) finish(t *rapid.T) {
 	for _, c := range w.consumers {
 		if c.returning {
@@ -478,7 +478,7 @@ func TestABoardNeverOffersWhatItHasGivenAway(t *testing.T) {
 					}
 				}
 				if got := s.Column(class); got.Used[i] != used || got.Evictable[i] != yield {
-					t.Fatalf("in the end %d %s of host %d is shown as used, %d of it yields; want %d and %d", got.Used[i], class, host, got.Evictable[i], used, yield)
+					t.Fatalf("in the end, %d %s of host %d are used, %d evictable; want %d and %d", got.Used[i], class, host, got.Evictable[i], used, yield)
 				}
 			}
 		}

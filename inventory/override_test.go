@@ -59,11 +59,11 @@ func TestPowerThatIsGivenBackIsTheSources(t *testing.T) {
 		}
 	}
 	if stored := c.overrides["a"]; stored.Power != nil || stored.Reservable == nil {
-		t.Errorf("stored is %+v, want the pool alone", stored)
+		t.Errorf("stored is %+v, want only the pool", stored)
 	}
 }
 
-// textRacks are hosts whose racks the source gives as words.
+// textRacks returns hosts whose racks are strings in the source.
 func textRacks(racks map[string]string) []inventory.Host {
 	hosts := racked("a", "b")
 	for i := range hosts {
@@ -87,7 +87,7 @@ func TestASourceThatContradictsWhatWasSetByHandLosesThatPropertyOnly(t *testing.
 	c.hosts[1].Problem = "its nova-compute is down"
 	published := 0
 	if settle(t, k, &published); k.Snapshot().Host(1).Problem == "" {
-		t.Error("the other news of the host are lost")
+		t.Error("the host's other changes are lost")
 	}
 	for name, k := range map[string]*inventory.SnapshotCache{"now": k, "after a restart": keep(t, c)} {
 		if a, b := rack(t, k, "a"), rack(t, k, "b"); a != 5.0 || b != nil {
@@ -97,14 +97,14 @@ func TestASourceThatContradictsWhatWasSetByHandLosesThatPropertyOnly(t *testing.
 	set("a", inventory.Override{Power: &asleep})
 	set("b", inventory.Override{Properties: map[string]*inventory.Value{"rack": &five}})
 	if err := k.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"rack": &word}}); !fault.Is(err, fault.Invalid) {
-		t.Errorf("b may have a word where a number was set on a: %v", err)
+		t.Errorf("b accepts a string although a has a number: %v", err)
 	}
 	set("b", inventory.Override{Properties: map[string]*inventory.Value{"rack": nil}})
 	set("a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &word}})
 	c.overrides["b"] = inventory.Override{}
 	settle(t, k, &published)
 	if a, b := rack(t, k, "a"), rack(t, k, "b"); a != "A5" || b != "B12" {
-		t.Errorf("once nothing contradicts it, a has rack %v, b %v", a, b)
+		t.Errorf("without the contradiction, a has rack %v, b %v", a, b)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestSettingsThatContradictEachOtherStopNothing(t *testing.T) {
 	c := &cloud{hosts: racked("b")}
 	k := keep(t, c)
 	five, word := inventory.NumberValue(5), inventory.StringValue("A5")
-	c.overrides["a"] = inventory.Override{Properties: map[string]*inventory.Value{"slot": &five}} // which is away
+	c.overrides["a"] = inventory.Override{Properties: map[string]*inventory.Value{"slot": &five}} // a is not in the source
 	if err := k.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"slot": &word}}); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestTheLogSaysOnceWhatIsLeftOut(t *testing.T) {
 		w.after(t, 10, hosts)
 	}
 	if said := strings.Count(w.log.String(), "rack is a string on b, but was set as a number"); said != 1 {
-		t.Errorf("said %d times:\n%s", said, w.log.String())
+		t.Errorf("logged %d times:\n%s", said, w.log.String())
 	}
 }
 
@@ -202,6 +202,6 @@ func TestReplicasDoNotUndoEachOthersSettings(t *testing.T) {
 	}
 	err := two.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"row": nil, "rack": &text}})
 	if err != nil {
-		t.Errorf("the only host that has a property may change its type: %v", err)
+		t.Errorf("the only host with a property cannot change its type: %v", err)
 	}
 }

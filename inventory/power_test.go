@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// switched are the settings of hosts that are switched off and on.
+// switched holds the power settings of hosts that are switched off and on.
 type switched struct {
 	settings map[string]inventory.PowerSetting
 	err      error
@@ -39,17 +39,17 @@ func TestAHostThatWasPutToSleepHasNotFailedWhateverItsServicesSay(t *testing.T) 
 		t.Fatal(err)
 	}
 	if doubt := k.Untrusted(1000); doubt != "" {
-		t.Errorf("two of three hosts that were switched off are doubted: %s", doubt)
+		t.Errorf("two of three hosts were switched off on purpose, but the reading is untrusted: %s", doubt)
 	}
 	hosts := k.Snapshot()
 	if h := hosts.Host(0); h.Failure() != "" || h.AwakeAt(1000) != 1300 {
-		t.Errorf("n1, which sleeps and boots in 240 s with a margin of 60 s, has failed with %q and is awake at %d", h.Failure(), h.AwakeAt(1000))
+		t.Errorf("n1 sleeps and boots in 240 s with a margin of 60 s: got failure %q and awake at %d", h.Failure(), h.AwakeAt(1000))
 	}
 	if h := hosts.Host(1); h.Failure() != "" || h.Power != inventory.PowerWaking || h.FlopsPerWatt != 2e9 {
-		t.Errorf("n2, which wakes, is %+v", h)
+		t.Errorf("n2 wakes: got %+v", h)
 	}
 	if h := hosts.Host(2); h.Power != "" || h.BootSeconds != 90 {
-		t.Errorf("n3, of which the boot time alone is known, is %+v", h)
+		t.Errorf("n3 has only a known boot time: got %+v", h)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestAHostThatDidNotWakeHasFailedAndSaysWhy(t *testing.T) {
 
 	known.settings, known.err = nil, errors.New("the database is away")
 	if err := k.Refresh(t.Context()); err == nil {
-		t.Error("the hosts are taken as read though nobody knows which of them sleep")
+		t.Error("the reading succeeds although the power settings are unknown")
 	}
 	if got := k.Snapshot().Host(0).Power; got != inventory.PowerFailed {
 		t.Errorf("after a reading that failed the power is %q", got)

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// cloud is a Source and the settings at once; err fails whatever comes next.
+// cloud is both a Source and the settings; every call fails with err if it is set.
 type cloud struct {
 	hosts     []inventory.Host
 	overrides map[string]inventory.Override
@@ -61,7 +61,7 @@ func racked(names ...string) []inventory.Host {
 	return hosts
 }
 
-// settings are those of c, at a time that stands still.
+// settings returns the options of a cache over c with a clock that stands still.
 func settings(c *cloud) inventory.SnapshotCacheOptions {
 	return inventory.SnapshotCacheOptions{
 		Hosts: c, Properties: c, Now: func() span.Instant { return 1000 }, Log: slog.New(slog.DiscardHandler),
@@ -97,17 +97,17 @@ func TestTheLastGoodHostsStay(t *testing.T) {
 
 	c.err = errors.New("unreadable")
 	if err := k.Refresh(t.Context()); err == nil {
-		t.Error("an unreadable source is no error")
+		t.Error("an unreadable source returns no error")
 	}
 	c.hosts, c.err = nil, nil
 	if err := k.Refresh(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a source without hosts: %v", err)
 	}
 	if k.Snapshot().Len() != 2 || published != 0 {
-		t.Errorf("%d hosts, %d snapshots published; want the two of before and none", k.Snapshot().Len(), published)
+		t.Errorf("%d hosts, %d snapshots published; want the two earlier hosts and no snapshot", k.Snapshot().Len(), published)
 	}
 	c.hosts = racked("a", "b", "c")
-	for range 2 { // the second time nothing has changed
+	for range 2 { // the second refresh finds no change
 		if err := k.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestHostsAreAsOldAsTheReadingThatGaveThem(t *testing.T) {
 		want  span.Instant
 	}{
 		{racked("a", "b"), nil, 1010},
-		{racked("a", "b"), nil, 1020}, // nothing has changed
+		{racked("a", "b"), nil, 1020}, // without a change
 		{nil, errors.New("unreadable"), 1020},
 		{nil, nil, 1020},
 		{racked("a"), nil, 1050},
@@ -164,7 +164,7 @@ func TestAHiddenPropertyIsKnownToAdminsOnly(t *testing.T) {
 	}
 }
 
-// settle refreshes and gives how many snapshots that published.
+// settle refreshes and returns how many snapshots that published.
 func settle(t *testing.T, k *inventory.SnapshotCache, published *int) int {
 	t.Helper()
 	before := *published

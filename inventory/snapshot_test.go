@@ -37,15 +37,15 @@ func TestHostsLieByNameAndAreFoundByIt(t *testing.T) {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
 	if given[0].Name != "c" {
-		t.Error("the caller's hosts were moved")
+		t.Error("the caller's hosts are reordered")
 	}
 	for i, h := range s.Hosts() {
 		if at, ok := s.Index(h.Name); !ok || at != i || s.Host(i) != h {
-			t.Errorf("host %s at %d: index gives %d, %v", h.Name, i, at, ok)
+			t.Errorf("host %s at %d: Index returns %d, %v", h.Name, i, at, ok)
 		}
 	}
 	if _, ok := s.Index("d"); ok {
-		t.Error("a host that is not there has an index")
+		t.Error("an unknown host has an index")
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// largeFleet gives 10,000 hosts with ten instances and 80 traits each, in 100 aggregates,
-// and 500 reservations with a resource class of their own on four hosts each.
+// largeFleet returns 10,000 hosts with ten instances and 80 traits each, in 100 aggregates,
+// and 500 reservations, each with its own resource class on four hosts.
 func largeFleet() ([]inventory.HostState, []inventory.Aggregate) {
 	const hosts = 10_000
 	traits := make([]string, 80)
@@ -72,8 +72,8 @@ func BenchmarkStatesOf10000Hosts(b *testing.B) {
 	})
 }
 
-// BenchmarkBoardOf10000Hosts is what is done under the lock of a board on which 1,000 claims
-// are held.
+// BenchmarkBoardOf10000Hosts measures what runs under the lock of a live state with 1,000
+// claims.
 func BenchmarkBoardOf10000Hosts(b *testing.B) {
 	rows, aggregates := largeFleet()
 	s, board := states(b, rows, aggregates...), inventory.NewLiveState()

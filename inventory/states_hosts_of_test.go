@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// TestAnInstanceIsFoundOnEachOfItsHosts looks through all hosts instead, after takes, and
-// takes after these.
+// The index of instances agrees with a search through all hosts, after takes and after
+// further takes.
 func TestAnInstanceIsFoundOnEachOfItsHosts(t *testing.T) {
 	id := rapid.Map(rapid.IntRange(0, 5), func(n int) string { return fmt.Sprint("i", n) })
 	rapid.Check(t, func(t *rapid.T) {

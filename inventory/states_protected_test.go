@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// Those that are not there, or cannot be evicted anyway, change nothing.
+// Sparing instances that do not exist or are not evictable changes nothing.
 func TestInstancesThatAreSparedYieldNothing(t *testing.T) {
 	guest := func(id string, vcpus int64) inventory.Instance {
 		return inventory.Instance{ID: id, Status: "ACTIVE", Preemptible: true, Holds: map[string]int64{"VCPU": vcpus}}
@@ -26,7 +26,7 @@ func TestInstancesThatAreSparedYieldNothing(t *testing.T) {
 	yields := func(s *inventory.States) []int64 { return s.Column("VCPU").Evictable }
 	spared := s.WithProtected(map[string]string{"a": "h", "c": "h", "locked": "h", "d": "h", "gone": "h", "b": "elsewhere"})
 	if got := yields(spared); !slices.Equal(got, []int64{2, 3}) {
-		t.Errorf("with a and c spared the hosts yield %v, want [2 3]", got)
+		t.Errorf("with a and c spared the hosts have %v evictable, want [2 3]", got)
 	}
 	for _, one := range spared.InstancesOn(0) {
 		if want := one.ID == "b"; one.Evictable() != want {
@@ -34,12 +34,12 @@ func TestInstancesThatAreSparedYieldNothing(t *testing.T) {
 		}
 	}
 	if got := yields(s); !slices.Equal(got, []int64{7, 3}) {
-		t.Errorf("before they yielded %v, want [7 3]", got)
+		t.Errorf("before that they had %v evictable, want [7 3]", got)
 	}
 	if used := spared.Column("VCPU").Used; !slices.Equal(used, []int64{20, 20}) {
-		t.Errorf("%v are used, want what was", used)
+		t.Errorf("%v are used, want the earlier amounts", used)
 	}
 	if s.WithProtected(nil) != s {
-		t.Error("where nobody is spared the states are others")
+		t.Error("without spared instances the states differ")
 	}
 }

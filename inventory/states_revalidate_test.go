@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// A plan takes 4 VCPUs of host b, of which 6 are free, and has victim v leave.
+// The plan takes 4 VCPUs of host b, where 6 are free, and evicts victim v.
 func TestAPlanStandsWhileNothingIsTakenFromItsHosts(t *testing.T) {
 	rows := func(change func(b *inventory.HostState)) []inventory.HostState {
 		b := inventory.HostState{
@@ -48,7 +48,7 @@ func TestAPlanStandsWhileNothingIsTakenFromItsHosts(t *testing.T) {
 	} {
 		moved, standing := now.Revalidate(before, plan)
 		if !standing || now.Host(moved[0].Host).Name != "b" || moved[0].Instance != "new" {
-			t.Errorf("%s: it stands: %v, as %v", what, standing, moved)
+			t.Errorf("%s: want a valid plan, got valid %v as %v", what, standing, moved)
 		}
 	}
 	for what, now := range map[string]*inventory.States{
@@ -70,13 +70,13 @@ func TestAPlanStandsWhileNothingIsTakenFromItsHosts(t *testing.T) {
 		"it cannot be judged now": read(func(b *inventory.HostState) { b.Unsupported = "it has shares" }),
 	} {
 		if _, standing := now.Revalidate(before, plan); standing {
-			t.Errorf("%s: it still stands", what)
+			t.Errorf("%s: the plan is still valid", what)
 		}
 	}
 }
 
-// What could be taken from a host can be taken from it while a plan for it stands, whatever
-// has happened in between.
+// If a plan for a host is still valid after any changes, then whatever could be taken from
+// the host before can still be taken from it.
 func TestWhatStandsStillHasRoomAndVictims(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := drawRows(t)
@@ -108,7 +108,7 @@ func TestWhatStandsStillHasRoomAndVictims(t *testing.T) {
 		}
 		for class, stock := range was.Stocks {
 			if other := is.Stocks[class]; other.Limit()-other.Used < stock.Limit()-stock.Used {
-				t.Fatalf("there is less %s: %v, and was %v", class, other, stock)
+				t.Fatalf("there is less %s: %v, earlier %v", class, other, stock)
 			}
 		}
 		for _, victim := range plan[0].Victims {
@@ -119,7 +119,7 @@ func TestWhatStandsStillHasRoomAndVictims(t *testing.T) {
 	})
 }
 
-// drawTake draws a take of one of the hosts, with instances that can be evicted as victims.
+// drawTake draws a take on one of the hosts. Its victims are evictable instances.
 func drawTake(t *rapid.T, s *inventory.States) inventory.Take {
 	take := inventory.Take{
 		Host: rapid.IntRange(0, s.Len()-1).Draw(t, "host"), Instance: rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "instance"),
@@ -133,7 +133,7 @@ func drawTake(t *rapid.T, s *inventory.States) inventory.Take {
 	return take
 }
 
-// happens changes what a reading has of a host.
+// happens changes what a reading reports of a host.
 func happens(t *rapid.T, h *inventory.HostState) {
 	h.Stocks, h.Instances = maps.Clone(h.Stocks), slices.Clone(h.Instances)
 	for class, stock := range h.Stocks {

@@ -20,14 +20,14 @@ func TestTakesKeepTheHostsAndCountAsOperations(t *testing.T) {
 		want []int64
 	}{"before": {before, []int64{0, 2}}, "after": {after, []int64{0, 4}}} {
 		if got := tc.s.IOOps(); !slices.Equal(got, tc.want) {
-			t.Errorf("%s there are %v operations, want %v", name, got, tc.want)
+			t.Errorf("%s: %v operations, want %v", name, got, tc.want)
 		}
 	}
 	if !after.SameHosts(before) || !before.SameHosts(after) || before.SameHosts(nil) {
-		t.Error("the states after the takes have the same hosts, and no states have none")
+		t.Error("want the same hosts after the takes, and other hosts than those of no states")
 	}
 	if again, _ := inventory.NewStates(rows, nil); again.SameHosts(before) {
-		t.Error("states made anew may have other hosts")
+		t.Error("new states must not count as states of the same hosts")
 	}
 }
 

@@ -30,16 +30,16 @@ func states(t testing.TB, rows []inventory.HostState, aggregates ...inventory.Ag
 func TestHostsLieByNameAndAreFoundWhateverTheCase(t *testing.T) {
 	s := states(t, []inventory.HostState{{Name: "cmp-B", Node: "B.Example.org"}, {Name: "cmp-A", Node: "a.example.org"}})
 	if s.Len() != 2 || s.Host(0).Name != "cmp-A" || s.Host(1).Name != "cmp-B" {
-		t.Fatalf("%d hosts, first %s", s.Len(), s.Host(0).Name)
+		t.Fatalf("%d hosts, the first is %s", s.Len(), s.Host(0).Name)
 	}
 	for name, find := range map[string]func(string) (int, bool){"CMP-b": s.Index, "cmp-B": s.Index, "b.example.org": s.Node, "B.EXAMPLE.ORG": s.Node} {
 		if i, found := find(name); i != 1 || !found {
-			t.Errorf("%s is at %d, %v", name, i, found)
+			t.Errorf("%s has index %d, found: %v", name, i, found)
 		}
 	}
 	for name, find := range map[string]func(string) (int, bool){"": s.Node, "cmp-b": s.Node, "b.example.org": s.Index} {
 		if i, found := find(name); found {
-			t.Errorf("%q is found at %d", name, i)
+			t.Errorf("%q has index %d", name, i)
 		}
 	}
 }
@@ -122,11 +122,11 @@ func TestAColumnCountsAsPlacementDoes(t *testing.T) {
 	nothing := make([]int64, 5)
 	want = &inventory.Column{Limit: nothing, Real: nothing, Used: nothing, Evictable: nothing, Min: nothing, Max: nothing, Step: []int64{1, 1, 1, 1, 1}, Offered: make([]float64, 5)}
 	if diff := cmp.Diff(want, s.Column("nobody's")); diff != "" {
-		t.Errorf("of a class that nobody has (-want +got):\n%s", diff)
+		t.Errorf("of a class that no host has (-want +got):\n%s", diff)
 	}
 }
 
-// preemptible gives an instance that can be evicted, unless it holds nothing.
+// preemptible returns an instance that can be evicted if it holds anything.
 func preemptible(id string, holds amounts) inventory.Instance {
 	return inventory.Instance{ID: id, Status: "ACTIVE", Preemptible: true, Holds: holds}
 }
@@ -149,14 +149,14 @@ func TestVictimsLeaveWithAllTheyHold(t *testing.T) {
 	}
 	s := was.WithTaken([]inventory.Take{{Instance: "new", Resources: amounts{"VCPU": 1}, Victims: []string{"goes", "unknown"}}})
 	if got := find(s); got != [4]int64{9, 2, 1, 1} || len(s.InstancesOn(0)) != 4 || len(s.HostsOf("goes")) != 0 {
-		t.Errorf("used and yield are %v, on the host are %v", got, s.InstancesOn(0))
+		t.Errorf("used and evictable are %v, instances on the host are %v", got, s.InstancesOn(0))
 	}
 	again := s.WithTaken([]inventory.Take{{Instance: "other", Resources: amounts{"VCPU": 1}, Victims: []string{"goes", "normal", "locked"}}})
 	if got := find(again); got != [4]int64{7, 2, 1, 1} {
-		t.Errorf("with a victim that has left, one that holds nothing and one that is locked, used and yield are %v", got)
+		t.Errorf("with a victim that has left, one that holds nothing and one that is locked, used and evictable are %v", got)
 	}
 	if got := find(was); got != [4]int64{12, 6, 2, 2} || len(was.InstancesOn(0)) != 4 || len(was.HostsOf("goes")) != 1 {
-		t.Errorf("the states before have changed: %v, %v", got, was.InstancesOn(0))
+		t.Errorf("the earlier states have changed: %v, %v", got, was.InstancesOn(0))
 	}
 }
 
@@ -170,21 +170,21 @@ func TestTheNextTakeSeesTheInstanceOfTheOneBefore(t *testing.T) {
 	})
 	h := s.Host(0)
 	if h.Stocks["VCPU"].Used != 4 || s.Column("VCPU").Used[0] != 4 || h.IOOps != 3 || len(h.Stocks) != 1 {
-		t.Errorf("it has %+v with %d heavy operations", h.Stocks, h.IOOps)
+		t.Errorf("the host has %+v with %d heavy operations", h.Stocks, h.IOOps)
 	}
 	on := s.InstancesOn(0)
 	if len(on) != 2 || on[1].ID != "new" || on[1].Group() != "g" || on[0].Group() != "" || on[1].Host != "a" {
-		t.Errorf("on it are %+v", on)
+		t.Errorf("its instances are %+v", on)
 	}
 	if h := was.Host(0); h.Stocks["VCPU"].Used != 1 || was.Column("VCPU").Used[0] != 1 || h.IOOps != 2 || len(h.Instances) != 1 {
-		t.Errorf("the states before have changed: %+v", h)
+		t.Errorf("the earlier states have changed: %+v", h)
 	}
 	if s.Host(1) != was.Host(1) || s.WithTaken(nil) != s {
-		t.Error("what is equal is not shared")
+		t.Error("the states do not share what is equal")
 	}
 }
 
-// classes of the tests: CUSTOM_RARE is on few hosts where there are many.
+// classes lists the resource classes of the tests. CUSTOM_RARE is on few of many hosts.
 var classes = []string{"VCPU", "MEMORY_MB", "CUSTOM_RARE"}
 
 func drawRows(t *rapid.T) []inventory.HostState {
@@ -198,7 +198,7 @@ func drawRows(t *rapid.T) []inventory.HostState {
 	return rows
 }
 
-// drawInstance draws one that has what is used of a host, or some of it, and adds it there.
+// drawInstance draws an instance and adds what it holds to what its host uses.
 func drawInstance(t *rapid.T, id string, of stocks) inventory.Instance {
 	one := inventory.Instance{
 		ID: id, Status: rapid.SampledFrom([]string{"ACTIVE", "ACTIVE", "BUILD"}).Draw(t, "status"), Locked: rapid.IntRange(0, 3).Draw(t, "locked") == 0,
@@ -225,7 +225,7 @@ func drawStocks(t *rapid.T) stocks {
 	return all
 }
 
-// consistent fails where the columns say something else than the hosts.
+// consistent fails unless the columns agree with the hosts.
 func consistent(t *rapid.T, s *inventory.States) {
 	for _, class := range append(slices.Clone(classes), "CUSTOM_NOBODY") {
 		got := s.Column(class)
@@ -246,7 +246,7 @@ func consistent(t *rapid.T, s *inventory.States) {
 				t.Fatalf("%s of %s is %v, want %v", class, s.Host(i).Name, row, want)
 			}
 			if want[3] > want[2] {
-				t.Fatalf("%s of %s yields %d of %d", class, s.Host(i).Name, want[3], want[2])
+				t.Fatalf("%s of %s: %d of %d are evictable", class, s.Host(i).Name, want[3], want[2])
 			}
 		}
 	}
@@ -264,7 +264,7 @@ func TestColumnsFollowTheHostsThroughTakes(t *testing.T) {
 			for i := range s.Len() {
 				used[s.Host(i).Name] = usedOf(s.Host(i))
 			}
-			for _, class := range classes { // so that the columns exist before
+			for _, class := range classes { // so that the columns exist before the takes
 				if rapid.Bool().Draw(t, "asked") {
 					s.Column(class)
 				}
@@ -299,7 +299,7 @@ func TestColumnsFollowTheHostsThroughTakes(t *testing.T) {
 			for i := range s.Len() {
 				name := s.Host(i).Name
 				if !maps.Equal(usedOf(s.Host(i)), want[name]) || !maps.Equal(usedOf(was.Host(i)), used[name]) {
-					t.Fatalf("%s has %v, want %v; before %v, want %v", name, usedOf(s.Host(i)), want[name], usedOf(was.Host(i)), used[name])
+					t.Fatalf("%s has %v, want %v; the earlier states have %v, want %v", name, usedOf(s.Host(i)), want[name], usedOf(was.Host(i)), used[name])
 				}
 			}
 		}
@@ -333,7 +333,7 @@ func TestInstancesThatAreSparedYieldNothingAndStay(t *testing.T) {
 		consistent(t, was)
 		for i := range s.Len() {
 			if diff := cmp.Diff(was.Host(i).Stocks, s.Host(i).Stocks); diff != "" {
-				t.Fatalf("%s has (-want +got):\n%s", s.Host(i).Name, diff)
+				t.Fatalf("%s (-want +got):\n%s", s.Host(i).Name, diff)
 			}
 			for n, one := range s.InstancesOn(i) {
 				before := was.InstancesOn(i)[n]

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// guestOf is an instance, preemptible or not, that has what its number says.
+// guestOf draws an instance, preemptible or not, that holds some VCPUs and 1 CUSTOM_RARE.
 func guestOf(t *rapid.T, id string) inventory.Instance {
 	return inventory.Instance{
 		ID: id, Status: rapid.SampledFrom([]string{"ACTIVE", "BUILD"}).Draw(t, "status"), Preemptible: rapid.Bool().Draw(t, "preemptible"),
@@ -19,7 +19,7 @@ func guestOf(t *rapid.T, id string) inventory.Instance {
 	}
 }
 
-// rowOf is a host with some guests; used are what these have, or anything.
+// rowOf draws a host with some guests. Its used amounts match the guests, or are arbitrary.
 func rowOf(t *rapid.T, name string) inventory.HostState {
 	h := inventory.HostState{Name: name, Up: true, IOOps: rapid.Int64Range(0, 3).Draw(t, "operations"), Stocks: stocks{}}
 	for n := range rapid.IntRange(0, 3).Draw(t, "guests") {
@@ -33,8 +33,8 @@ func rowOf(t *rapid.T, name string) inventory.HostState {
 	return h
 }
 
-// States of which hosts were read anew one by one are those of a reading of all, but that
-// they are known to have the same hosts.
+// States whose hosts were read again one by one equal the states of a full reading, except
+// that they are known to have the same hosts.
 func TestReadingHostsAnewGivesWhatReadingAllGives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := make([]inventory.HostState, 20)

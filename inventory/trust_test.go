@@ -14,10 +14,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// rules of the tests: of 10 hosts, two may change.
+// rules are the trust rules of the tests: of 10 hosts, two may change.
 var rules = inventory.TrustRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 300}
 
-// fleet gives n hosts a, b, c, … with a guest each.
+// fleet returns n hosts a, b, c, … with a guest each.
 func fleet(n int) []inventory.Host {
 	hosts := make([]inventory.Host, n)
 	for i := range hosts {
@@ -28,7 +28,7 @@ func fleet(n int) []inventory.Host {
 	return hosts
 }
 
-// having gives the hosts with change made to those named.
+// having returns the hosts after change is applied to those whose letter is in names.
 func having(hosts []inventory.Host, names string, change func(h *inventory.Host)) []inventory.Host {
 	changed := slices.Clone(hosts)
 	for i := range changed {
@@ -103,7 +103,7 @@ func powered(names string, power inventory.Power) map[string]inventory.Override 
 	return overrides
 }
 
-// watched is a keeper over a cloud, with a clock and a log.
+// watched is a snapshot cache over a cloud, with a clock and a log.
 type watched struct {
 	*inventory.SnapshotCache
 	cloud *cloud
@@ -125,7 +125,7 @@ func watch(t *testing.T, hosts []inventory.Host) *watched {
 	return w
 }
 
-// after lets seconds pass, reads hosts, and gives the doubt.
+// after advances the clock by seconds, reads hosts, and returns the doubt.
 func (w *watched) after(t *testing.T, seconds span.Instant, hosts []inventory.Host) string {
 	t.Helper()
 	w.now += seconds
@@ -168,7 +168,7 @@ func TestDoubtEndsWhenAReadingHasSettledOrTheHostsAreBack(t *testing.T) {
 					t.Errorf("reading %d: doubt is %q", i+1, got)
 				}
 				if w.Snapshot().Len() != len(r.hosts) {
-					t.Errorf("reading %d: %d hosts are shown, want the %d that were read", i+1, w.Snapshot().Len(), len(r.hosts))
+					t.Errorf("reading %d: the snapshot has %d hosts, want the %d that were read", i+1, w.Snapshot().Len(), len(r.hosts))
 				}
 			}
 		})
@@ -198,17 +198,17 @@ func TestHostsThatCannotBeReadGrowDoubtful(t *testing.T) {
 	for age, want := range map[span.Instant]string{0: "", 300: "", 301: "the hosts were last read 5m1s ago"} {
 		w.now = 1000 + age
 		if err := w.Refresh(t.Context()); err == nil {
-			t.Error("the cloud is away, and nobody says so")
+			t.Error("the cloud is unreachable, but Refresh returns no error")
 		}
 		if got := w.Untrusted(w.now); got != want {
 			t.Errorf("after %d s: doubt is %q, want %q", age, got, want)
 		}
 	}
 	if got := w.after(t, 0, fleet(2)); got != "" {
-		t.Errorf("once read, doubt is %q", got)
+		t.Errorf("after a successful reading, doubt is %q", got)
 	}
 	if got := w.Untrusted(w.now + 301); got == "" {
-		t.Error("a keeper that is never refreshed is believed for ever")
+		t.Error("a cache that is never refreshed stays trusted")
 	}
 }
 
@@ -233,10 +233,10 @@ func TestAnEmptyListingLetsNothingSettle(t *testing.T) {
 	w.now += 300
 	w.cloud.hosts = nil
 	if err := w.Refresh(t.Context()); err == nil {
-		t.Fatal("an empty listing is no error")
+		t.Fatal("an empty listing returns no error")
 	}
 	if got := w.after(t, 300, ten[3:]); got == "" {
-		t.Error("believed 600 s after its first reading, with an empty one between")
+		t.Error("trusted 600 s after its first reading, despite an empty one in between")
 	}
 }
 
@@ -245,18 +245,18 @@ func TestWhatAnAdminSaysOfPowerEndsDoubt(t *testing.T) {
 	w := watch(t, ten)
 	w.cloud.overrides = make(map[string]inventory.Override)
 	if got := w.after(t, 10, having(ten, "abc", down)); got == "" {
-		t.Fatal("three of ten hosts are down, and that is believed")
+		t.Fatal("three of ten hosts are down, but the reading is trusted")
 	}
 	asleep := inventory.PowerSleeping
 	if err := w.SetHost(t.Context(), "a", inventory.Override{Power: &asleep}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.after(t, 10, having(ten, "abc", down)); got != "" {
-		t.Errorf("two of ten are down, and doubt is %q", got)
+		t.Errorf("two of ten are down, doubt is %q", got)
 	}
 }
 
-// borrowed is a source whose hosts somebody else has read.
+// borrowed is a source whose hosts were read by another process.
 type borrowed struct {
 	*cloud
 	age int64
@@ -273,7 +273,7 @@ func TestTheAgeOfWhatSomebodyElseHasReadCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := k.ReadAt(); got != 800 {
-		t.Errorf("read at %d, want 800", got)
+		t.Errorf("the hosts were read at %d, want 800", got)
 	}
 	for after, doubtful := range map[span.Instant]bool{0: false, 100: false, 101: true} {
 		if got := k.Untrusted(1000 + after); (got != "") != doubtful {

@@ -75,7 +75,7 @@ func TestTheTrailOfAReservationSaysWhatHappenedAndWhoAsked(t *testing.T) {
 		if fields := strings.Fields(line); fields[0] != "VERSION" {
 			actions = append(actions, fields[2])
 			if fields[4] != "demo" || !strings.HasPrefix(fields[5], "req-") {
-				t.Errorf("who asked, and in which request: %q", line)
+				t.Errorf("the line lacks the user or the request: %q", line)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestTheTrailOfAReservationSaysWhatHappenedAndWhoAsked(t *testing.T) {
 		t.Errorf("the trail is:\n%s", out)
 	}
 	if out, failed := almanacd(t, s.folder, nil, "db", "trail", "nobody"); !failed || !strings.Contains(out, "there is no reservation nobody") {
-		t.Errorf("the trail of nobody: %s", out)
+		t.Errorf("the trail of an unknown reservation: %s", out)
 	}
 }
 

@@ -11,19 +11,19 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
-// replicas are several almanacd behind one address book.
+// replicas is several almanacd and a balancer that knows their addresses.
 type replicas struct {
 	t        *testing.T
-	settings [][]string // of each
+	settings [][]string // of each replica
 	http     *http.Client
-	booked   atomic.Int64 // bookings that users were told of
+	booked   atomic.Int64 // bookings acknowledged to users
 
 	mu      sync.Mutex
 	running []*service // nil while one is down
-	unwell  []bool     // by the health check, where balance looks at it
+	unwell  []bool     // by the health check, if balance runs
 }
 
-// startReplicas starts an almanacd for each list of settings.
+// startReplicas starts one almanacd for each list of settings.
 func startReplicas(t *testing.T, settings ...[]string) *replicas {
 	t.Helper()
 	r := &replicas{
@@ -36,7 +36,7 @@ func startReplicas(t *testing.T, settings ...[]string) *replicas {
 	return r
 }
 
-// lasts returns after so long, later where the replicas have acknowledged too few bookings by
+// lasts returns after length, or later if the replicas have acknowledged too few bookings by
 // then, and at the end of ctx.
 func (r *replicas) lasts(ctx context.Context, length time.Duration) {
 	most := time.Now().Add(length + 10*time.Minute)
@@ -53,7 +53,7 @@ func (r *replicas) start(i int) {
 	r.running[i], r.unwell[i] = s, false
 }
 
-// kill ends one as a power failure would.
+// kill ends one replica as a power failure would.
 func (r *replicas) kill(i int) {
 	r.mu.Lock()
 	s := r.running[i]
@@ -62,8 +62,8 @@ func (r *replicas) kill(i int) {
 	s.kill()
 }
 
-// client gives a client of the i-th replica, or of the next one that is there, if
-// possible one that is well.
+// client returns a client of the i-th replica, or of the next one that runs; it prefers a
+// healthy one.
 func (r *replicas) client(i int) *client.Client {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,8 +82,8 @@ func (r *replicas) client(i int) *client.Client {
 	return nil
 }
 
-// balance asks every replica for its health once a second, as a balancer does, until
-// ctx ends.
+// balance checks the health of every replica once a second, as a balancer does, until ctx
+// ends.
 func (r *replicas) balance(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -112,7 +112,7 @@ func (r *replicas) healthy(ctx context.Context, s *service) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// judge notes how a replica is, unless it is another process by now.
+// judge records the health of a replica unless another process has replaced it.
 func (r *replicas) judge(i int, s *service, well bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +121,7 @@ func (r *replicas) judge(i int, s *service, well bool) {
 	}
 }
 
-// at gives the i-th replica, nil while it is down.
+// at returns the i-th replica, or nil while it is down.
 func (r *replicas) at(i int) *service {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,10 +18,10 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// BenchmarkPostReservation is row 3 of the figures: POST /v1/reservations at one
-// almanacd on MariaDB, whose answer comes after the commit is on the disk. One
-// client gives the time of a booking, eight give the rate; the database counts the
-// statements. The other sizes show what a booking costs as the cloud grows.
+// BenchmarkPostReservation is row 3 of the figures: POST /v1/reservations at one almanacd on
+// MariaDB. The answer follows the commit to disk. One client shows the time of a booking, eight
+// show the rate, and the database counts the statements. The other sizes show the cost of a
+// booking as the cloud grows.
 func BenchmarkPostReservation(b *testing.B) {
 	for _, size := range []struct{ hosts, reservations int }{
 		{1_000, 3_000},
@@ -44,7 +44,7 @@ func hostsFile(n int) string {
 	return fmt.Sprintf("hosts:\n  - name: host-[00001-%05d]\n    vcpus: 16\n    memory_mb: 65536\n    disk_gb: 500\n", n)
 }
 
-// booker sends bookings that lie anywhere in the next 90 days.
+// booker returns a function that sends a booking at a random time in the next 90 days.
 func booker(b *testing.B, s *service, seed uint64) func() time.Duration {
 	c, err := client.New(client.Options{URL: s.url, HTTPClient: &http.Client{Transport: &http.Transport{}}})
 	if err != nil {
@@ -65,14 +65,14 @@ func booker(b *testing.B, s *service, seed uint64) func() time.Duration {
 func benchmarkOne(b *testing.B, s *service, database *labtest.MariaDB) {
 	book := booker(b, s, 1)
 	for range 50 {
-		book() // connections, plans and pages are warm then
+		book() // warms up connections, plans and pages
 	}
 	before := database.Questions(b)
 	var took []time.Duration
 	for b.Loop() {
 		took = append(took, book())
 	}
-	// What runs periodically is in the count; it is a few statements a second.
+	// The count includes periodic work, which is a few statements per second.
 	b.ReportMetric(float64(database.Questions(b)-before)/float64(len(took)), "statements/op")
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
@@ -101,8 +101,8 @@ func benchmarkEight(b *testing.B, s *service) {
 	b.ReportMetric(float64(n)/time.Since(begun).Seconds(), "bookings/s")
 }
 
-// seedReservations stores reservations of one host each, one after the other on
-// every host, as bookings would have.
+// seedReservations stores reservations of one host each. On every host they follow one after
+// the other, as bookings would have placed them.
 func seedReservations(b *testing.B, dsn string, hosts, reservations int) {
 	b.Helper()
 	db, err := sql.Open("mysql", dsn)

@@ -14,13 +14,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
-// promise is what a client was told last of a reservation that is its own.
+// promise is the last state of a client's own reservation that the service acknowledged.
 type promise struct {
 	v1.Reservation
 	cancelled, doubtful bool
 }
 
-// user books, changes and cancels, and remembers what it was told.
+// user books, changes and cancels, and remembers the answers.
 type user struct {
 	t        *testing.T
 	replicas *replicas
@@ -29,7 +29,7 @@ type user struct {
 	keys     map[string]string // idempotency key to reservation
 	booked   []time.Time       // when bookings were acknowledged
 	refused  int
-	unknown  int           // requests of which nobody knows what came of them
+	unknown  int           // requests with an unknown outcome
 	maybe    int           // bookings among them
 	slowest  time.Duration // of all answers
 }
@@ -41,7 +41,7 @@ func newUser(t *testing.T, r *replicas, seed uint64) *user {
 	}
 }
 
-// work goes on until ctx ends.
+// work sends requests until ctx ends.
 func (u *user) work(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		to := u.replicas.client(u.chance.IntN(3))
@@ -61,7 +61,7 @@ func (u *user) work(ctx context.Context) {
 	}
 }
 
-// answered sorts an error: known says that the request has certainly done nothing.
+// answered classifies an error. It returns true if the request certainly had no effect.
 func (u *user) answered(err error) (known bool) {
 	answer, ok := errors.AsType[*client.Error](err)
 	switch {
@@ -93,8 +93,8 @@ func (u *user) book(to *client.Client, key string) {
 	u.send(to, req, key)
 }
 
-// probe books at the i-th replica ten times a second, a day and more ahead, where
-// nothing is in the way, so that every silence is the service's.
+// probe books at the i-th replica ten times a second, more than a day ahead, where nothing is
+// in the way, so that only the service can be the cause of a silence.
 func (u *user) probe(ctx context.Context, i int) {
 	begin := time.Now().Add(time.Duration(1+i) * 24 * time.Hour).Truncate(time.Second)
 	for pass(ctx, 100*time.Millisecond) {
@@ -108,7 +108,7 @@ func (u *user) probe(ctx context.Context, i int) {
 	}
 }
 
-// send sends a booking, with an idempotency key unless that is empty.
+// send sends a booking, with an idempotency key unless key is empty.
 func (u *user) send(to *client.Client, req v1.ReservationRequest, key string) {
 	o := client.CreateOptions{IdempotencyKey: key}
 	r, err := to.CreateReservation(u.t.Context(), req, o)
@@ -126,9 +126,9 @@ func (u *user) send(to *client.Client, req v1.ReservationRequest, key string) {
 	}
 }
 
-// own gives one of the user's promises that is not over, nil where it has none.
+// own returns one of the user's promises that is not over, or nil.
 func (u *user) own() *promise {
-	for _, p := range u.promises { // in no order
+	for _, p := range u.promises { // in random order
 		if !p.cancelled && time.Now().Before(p.End.Add(-3*time.Second)) {
 			return p
 		}
@@ -163,49 +163,49 @@ func (u *user) cancel(to *client.Client) {
 	}
 }
 
-// hold holds what is stored against what the user was told.
+// hold compares the stored reservations with the answers that the user got.
 func (u *user) hold(c *checker) {
 	for id, told := range u.promises {
 		r, there := c.records[id]
 		switch {
 		case !there:
-			u.t.Errorf("%s was acknowledged and is lost", id)
+			u.t.Errorf("%s was acknowledged, but is lost", id)
 		case told.doubtful:
 		case told.cancelled:
 			if r.status != "cancelled" {
-				u.t.Errorf("%s was cancelled and is %s", id, r.status)
+				u.t.Errorf("%s was canceled, but is %s", id, r.status)
 			}
 		case r.status == "cancelled" || r.status == "failed":
-			u.t.Errorf("%s was promised and is %s", id, r.status)
+			u.t.Errorf("%s was promised, but is %s", id, r.status)
 		case r.start != told.Start.Unix() || r.end != told.End.Unix() || r.quantity != int64(told.Quantity):
-			u.t.Errorf("%s is %d from %d to %d; the client was told %d from %v to %v", id, r.quantity, r.start, r.end, told.Quantity, told.Start, told.End)
+			u.t.Errorf("%s is %d from %d to %d; the client has an answer with %d from %v to %v", id, r.quantity, r.start, r.end, told.Quantity, told.Start, told.End)
 		}
 	}
 	for key, id := range u.keys {
 		if c.number("SELECT COUNT(*) FROM idempotency_keys WHERE idempotency_key = ? AND reservation_id = ?", key, id) != 1 {
-			u.t.Errorf("the key %s does not stand for %s alone", key, id)
+			u.t.Errorf("the key %s does not stand only for %s", key, id)
 		}
 	}
 }
 
-// noneOfItself: a reservation of which nobody was told was asked for by somebody who
-// got no certain answer; others of the test have sent so many bookings besides.
+// noneOfItself checks that every reservation that was not acknowledged comes from a request
+// without a certain answer. Other parts of the test have sent besides more such bookings.
 func noneOfItself(t *testing.T, users []*user, c *checker, besides int) {
 	t.Helper()
 	told, maybe := 0, besides
 	for _, u := range users {
 		told, maybe = told+len(u.promises), maybe+u.maybe
 	}
-	t.Logf("of %d bookings without a certain answer %d were made", maybe, len(c.records)-told)
+	t.Logf("of %d bookings without a certain answer, %d exist", maybe, len(c.records)-told)
 	if len(c.records)-told > maybe {
-		t.Errorf("there are %d reservations; %d were acknowledged and %d others asked for", len(c.records), told, maybe)
+		t.Errorf("there are %d reservations; %d were acknowledged and %d others requested", len(c.records), told, maybe)
 	}
 }
 
-// fewestBookings are those without which chaos shows nothing.
+// fewestBookings is the number of bookings below which chaos shows nothing.
 const fewestBookings = 100
 
-// chaosTime is how long chaos lasts: three minutes, or what ALMANAC_CHAOS says.
+// chaosTime returns how long chaos lasts: three minutes, or the value of ALMANAC_CHAOS.
 func chaosTime(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("ALMANAC_CHAOS")
@@ -219,8 +219,8 @@ func chaosTime(t *testing.T) time.Duration {
 	return d
 }
 
-// chaos lets eight users work and a probe ask at each replica for as long as disturb
-// takes, and gives all of them.
+// chaos lets eight users work and one probe book at each replica while disturb runs, and
+// returns all of them.
 func chaos(t *testing.T, r *replicas, disturb func(ctx context.Context)) []*user {
 	t.Helper()
 	length := chaosTime(t)
@@ -248,7 +248,7 @@ func chaos(t *testing.T, r *replicas, disturb func(ctx context.Context)) []*user
 	return users
 }
 
-// during says whether so much time has passed before ctx ended.
+// pass waits for d and reports whether ctx is still alive then.
 func pass(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -258,8 +258,8 @@ func pass(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// settled waits until nothing is overdue and nobody is left to be told. What has piled up
-// takes the time that the machine takes; it fails where nobody does anything about it.
+// settled waits until no event is overdue and no notification is unsent. It may take long on a
+// slow machine; it fails if there is no progress.
 func settled(t *testing.T, c *checker) {
 	t.Helper()
 	overdue := func() int64 {
@@ -282,13 +282,13 @@ func settled(t *testing.T, c *checker) {
 			last, progress = now, time.Now()
 		}
 		if time.Since(progress) > patience {
-			t.Fatalf("for %v nobody has done anything about %d overdue events and unsent notifications", patience, left)
+			t.Fatalf("for %v there is no progress with %d overdue events and unsent notifications", patience, left)
 		}
 		<-tick.C
 	}
 }
 
-// report says what the users did.
+// report logs what the users did.
 func report(t *testing.T, users []*user) {
 	t.Helper()
 	booked, refused, unknown, slowest := 0, 0, 0, time.Duration(0)

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql" // the checker reads the database by itself
+	_ "github.com/go-sql-driver/mysql" // the checker reads the database without Almanac's code
 )
 
-// record is a reservation as the database has it.
+// record is a reservation as it is in the database.
 type record struct {
 	id, project, kind, status string
 	quantity, vcpus           int64
@@ -34,11 +34,11 @@ func (r *record) live() bool {
 	return slices.Contains([]string{"pending", "starting", "active", "ending"}, r.status)
 }
 
-// checker reads promises with SQL of its own.
+// checker reads promises with its own SQL.
 type checker struct {
 	t  *testing.T
 	db *sql.DB
-	// from is db, or the transaction in which check sees one moment of it.
+	// from is db, or the transaction in which check sees a single state of it.
 	from interface {
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	}
@@ -55,7 +55,7 @@ func newChecker(t *testing.T, driver, dsn string) *checker {
 	return &checker{t: t, db: db, from: db}
 }
 
-// each gives every row of a query to scan.
+// each calls scan for every row of a query.
 func (c *checker) each(query string, scan func(rows *sql.Rows) error) {
 	c.t.Helper()
 	rows, err := c.from.QueryContext(c.t.Context(), query)
@@ -73,7 +73,7 @@ func (c *checker) each(query string, scan func(rows *sql.Rows) error) {
 	}
 }
 
-// number gives the answer of a query for one.
+// number returns the single number that a query selects.
 func (c *checker) number(query string, args ...any) (n int64) {
 	c.t.Helper()
 	if err := c.db.QueryRowContext(c.t.Context(), query, args...).Scan(&n); err != nil {
@@ -107,18 +107,18 @@ func (c *checker) load() {
 	})
 }
 
-// of gives the record of a claim or an event.
+// of returns the record of a claim or an event.
 func (c *checker) of(id string) *record {
 	c.t.Helper()
 	r, ok := c.records[id]
 	if !ok {
-		c.t.Fatalf("a claim or an event belongs to %s, which is not there", id)
+		c.t.Fatalf("a claim or an event belongs to %s, which does not exist", id)
 	}
 	return r
 }
 
-// check reads everything as it is at one moment and holds every promise against
-// every other; each host has so many vCPUs.
+// check reads a single state of the database and checks every promise against every other.
+// Each host has that many vCPUs.
 func (c *checker) check(vcpus int64) {
 	c.t.Helper()
 	moment, err := c.db.BeginTx(c.t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
@@ -138,7 +138,7 @@ func (c *checker) check(vcpus int64) {
 	c.checkLog()
 }
 
-// checkHosts: at no instant is a host promised twice, or more of it than it has.
+// checkHosts checks that at no instant a host is promised twice, or more of it than it has.
 func (c *checker) checkHosts(vcpus int64) {
 	type edge struct {
 		at          int64
@@ -158,7 +158,7 @@ func (c *checker) checkHosts(vcpus int64) {
 		}
 	}
 	for host, list := range edges {
-		slices.SortFunc(list, func(a, b edge) int { // what ends goes first
+		slices.SortFunc(list, func(a, b edge) int { // ends come before starts
 			if a.at != b.at {
 				return int(a.at - b.at)
 			}
@@ -174,7 +174,7 @@ func (c *checker) checkHosts(vcpus int64) {
 	}
 }
 
-// checkWhole: a reservation that holds claims holds all that it promises.
+// checkWhole checks that a reservation that holds claims holds everything that it promises.
 func (c *checker) checkWhole(r *record) {
 	if !r.live() {
 		return
@@ -183,7 +183,7 @@ func (c *checker) checkWhole(r *record) {
 	for _, k := range r.claims {
 		held += max(k.count, 1)
 		if k.start > r.end || k.end != r.end {
-			c.t.Errorf("%s holds %s from %d to %d and lasts from %d to %d", r.id, k.host, k.start, k.end, r.start, r.end)
+			c.t.Errorf("%s holds %s from %d to %d, but lasts from %d to %d", r.id, k.host, k.start, k.end, r.start, r.end)
 		}
 	}
 	if held != r.quantity {
@@ -191,7 +191,7 @@ func (c *checker) checkWhole(r *record) {
 	}
 }
 
-// checkEvents: start and end are in the log once, and done as far as the state says.
+// checkEvents checks that start and end are in the log once, and done if the status requires it.
 func (c *checker) checkEvents(r *record) {
 	states := make(map[string][]string)
 	for _, e := range r.events {
@@ -207,11 +207,11 @@ func (c *checker) checkEvents(r *record) {
 		started, ended = states["start"], nil
 	}
 	if !slices.Equal(states["start"], started) || len(started) > 1 || !slices.Equal(states["end"], ended) || len(states["created"]) != 1 {
-		c.t.Errorf("%s is %s and has the events %v", r.id, r.status, r.events)
+		c.t.Errorf("%s is %s, but has the events %v", r.id, r.status, r.events)
 	}
 }
 
-// checkUsage: what projects hold is the sum of their reservations.
+// checkUsage checks that the usage of each project is the sum of its reservations.
 func (c *checker) checkUsage() {
 	type usage struct{ hosts, seconds int64 }
 	want, got := make(map[string]usage), make(map[string]usage)
@@ -234,11 +234,11 @@ func (c *checker) checkUsage() {
 		return err
 	})
 	if fmt.Sprint(want) != fmt.Sprint(got) {
-		c.t.Errorf("projects hold %v; the usage says %v", want, got)
+		c.t.Errorf("projects hold %v; the stored usage is %v", want, got)
 	}
 }
 
-// checkPeaks: at no instant does a project hold more than so many hosts.
+// checkPeaks checks that at no instant a project holds more than most hosts.
 func (c *checker) checkPeaks(most int64) {
 	changes := make(map[string]map[int64]int64)
 	for _, r := range c.records {
@@ -263,7 +263,7 @@ func (c *checker) checkPeaks(most int64) {
 	}
 }
 
-// checkLog: the log has every version of every reservation once, and no event twice.
+// checkLog checks that the log has every version of every reservation once, and no event twice.
 func (c *checker) checkLog() {
 	versions, happened := make(map[string]int64), make(map[string]int)
 	c.each(`SELECT reservation_id, version, action FROM changes ORDER BY reservation_id, version`, func(rows *sql.Rows) error {
@@ -282,7 +282,7 @@ func (c *checker) checkLog() {
 	})
 	for id, r := range c.records {
 		if versions[id] != r.version {
-			c.t.Errorf("%s has version %d, and the log goes to %d", id, r.version, versions[id])
+			c.t.Errorf("%s has version %d, but its log ends with version %d", id, r.version, versions[id])
 		}
 	}
 }

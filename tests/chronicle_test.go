@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// chronicle is what was done to the services, in order.
+// chronicle lists the disturbances of the services, in order.
 type chronicle []struct {
 	what string
 	at   time.Time
 }
 
-// note notes what is being done now.
+// note records a disturbance that happens now.
 func (h *chronicle) note(what string) {
 	*h = append(*h, struct {
 		what string
@@ -21,7 +21,7 @@ func (h *chronicle) note(what string) {
 	}{what, time.Now()})
 }
 
-// before gives what was done last before an instant.
+// before returns the last disturbance before an instant.
 func (h chronicle) before(at time.Time) string {
 	what := "nothing yet"
 	for _, done := range h {
@@ -33,10 +33,9 @@ func (h chronicle) before(at time.Time) string {
 	return what
 }
 
-// report says, for each kind of what was done, how long no booking was acknowledged
-// at any replica and how late an event was. A silence counts for what was done last
-// before its first second was over, a late event for what was done last before it
-// was carried out.
+// report logs, for each kind of disturbance, the longest time without an acknowledged booking
+// at any replica and how late events were. A silence counts for the last disturbance before the
+// end of its first second, a late event for the last one before it was carried out.
 func (h chronicle) report(t *testing.T, users []*user, c *checker) {
 	t.Helper()
 	times := make(map[string]int)

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// bestEffortOn has best-effort work done without the patience that real hosts take.
+// bestEffortOn enables best-effort work with shorter times than real hosts need.
 func bestEffortOn() []string {
 	return []string{
 		"OS_BESTEFFORT__ENABLED=true", "OS_BESTEFFORT__WAKEUP_INTERVAL=1", "OS_BESTEFFORT__BOOT_TIME=1", "OS_BESTEFFORT__SHUTDOWN_TIME=0",
@@ -23,9 +23,8 @@ func bestEffortOn() []string {
 	}
 }
 
-// TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt has a server run up to a
-// reservation of the only host of the pool, be suspended while its owner has all of the
-// host, go on after it, and end. almanacd is killed where it hurts.
+// A server runs until a reservation of the only host of the pool, is suspended while the owner
+// has the whole host, continues after it, and ends. almanacd is killed at the critical moments.
 func TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt(t *testing.T) {
 	labtest.Long(t)
 	behind := labtest.SchedulerBehind(t)
@@ -47,7 +46,7 @@ func TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt(t *testing.T) {
 		Name: "exam", HostProperties: among(host), Quantity: new(1), StartTime: new(b.soon(26)), Duration: new(v1.Duration(3600)),
 	})
 	if s := b.seenAs(labtest.Demo, id); s.Project != b.projectOf(labtest.Demo) || !strings.HasPrefix(s.Name, "render") {
-		t.Errorf("the server is %+v; want one of demo's", s)
+		t.Errorf("the server is %+v; want a server of project demo", s)
 	}
 	b.bestEffortRestarts()
 
@@ -57,10 +56,10 @@ func TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt(t *testing.T) {
 		t.Errorf("the suspended server has %v in Placement", held)
 	}
 	if s := b.seenAs(labtest.Demo, id); s.Status != "SUSPENDED" {
-		t.Errorf("openstack shows its owner that it is %s", s.Status)
+		t.Errorf("openstack shows the owner the status %s", s.Status)
 	}
 	if status := b.demo.Do(http.MethodPost, "compute", "/servers/"+id+"/action", map[string]any{"resume": nil}, nil); status != http.StatusConflict {
-		t.Errorf("its owner resumes it on ground that is sold: status %d", status)
+		t.Errorf("the owner resumes the server on a reserved host: status %d", status)
 	}
 	b.becomes(r.ID, "active")
 	b.placed(b.demo2, []string{host}, 1, wish{name: "exam", flavor: whole, hints: map[string]any{"reservation": r.ID}})
@@ -73,25 +72,24 @@ func TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt(t *testing.T) {
 	if held := b.heldBy(id); len(held) != 1 {
 		t.Errorf("the resumed server has %v in Placement", held)
 	}
-	b.await("its owner may do with it what he likes again", func() bool { return !b.seen(id).Locked })
+	b.await("its owner may use the server again", func() bool { return !b.seen(id).Locked })
 	b.is(id, host, "ACTIVE", false)
 
 	b.await("it ends", func() bool { return b.bestEffort(b.demo, "render").Status == "done" })
 	if !b.admin.gone("compute", "/servers/"+id) {
-		t.Error("its server is there after its end")
+		t.Error("the server exists after its end")
 	}
 	if ran := b.bestEffort(b.demo, "render").VMs[0].Ran; ran < 32 || ran > 36+v1.Duration(patience/time.Second) {
-		t.Errorf("it ran %v, want about 36s", ran)
+		t.Errorf("the server ran %v, want about 36s", ran)
 	}
 	out := b.as(labtest.Demo, "besteffort", "show", "render")
 	if !strings.Contains(out, "done") || !strings.Contains(out, "its time was up") {
-		t.Errorf("it is shown as\n%s", out)
+		t.Errorf("almanac shows\n%s", out)
 	}
 	b.noTrusts()
 }
 
-// TestBestEffortWorkIsSuspendedForAReservationThatStartsAtOnce and not deleted, though its
-// host was to be left long before.
+// The work is not deleted although its host had to be cleared long before.
 func TestBestEffortWorkIsSuspendedForAReservationThatStartsAtOnce(t *testing.T) {
 	labtest.Long(t)
 	behind := labtest.SchedulerBehind(t)
@@ -108,7 +106,7 @@ func TestBestEffortWorkIsSuspendedForAReservationThatStartsAtOnce(t *testing.T) 
 	b.await("it is suspended", func() bool {
 		vm := b.bestEffort(b.demo, "render").VMs[0]
 		if vm.Status == "waiting" || vm.Status == "stopping" {
-			t.Fatalf("it is %s: %s", vm.Status, vm.Reason)
+			t.Fatalf("the VM is %s: %s", vm.Status, vm.Reason)
 		}
 		return vm.Status == "suspended"
 	})
@@ -118,8 +116,8 @@ func TestBestEffortWorkIsSuspendedForAReservationThatStartsAtOnce(t *testing.T) 
 	b.noTrusts()
 }
 
-// TestBestEffortWorkIsPlacedWhereItIsPlanned under Almanac's own scheduler, in the pool
-// only, and nobody gets there by a hint that is not his.
+// The work runs under Almanac's own scheduler and only in the pool. Another project's hint
+// admits no server there.
 func TestBestEffortWorkIsPlacedWhereItIsPlanned(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, append(atTopic(t, replace, ""), bestEffortOn()...)...)
@@ -139,21 +137,21 @@ func TestBestEffortWorkIsPlacedWhereItIsPlanned(t *testing.T) {
 	})
 	for _, vm := range shown.VMs {
 		if vm.Host != hosts[3] {
-			t.Errorf("a server is said to be on %s, want %s", vm.Host, hosts[3])
+			t.Errorf("Almanac reports a server on %s, want %s", vm.Host, hosts[3])
 		}
 		b.is(vm.ServerID, hosts[3], "ACTIVE", false)
 		if got := b.seen(vm.ServerID).UserData; got != "IyEvYmluL3NoCg==" {
-			t.Errorf("the server was given %q", got)
+			t.Errorf("the server got %q", got)
 		}
 	}
 	b.unplaced(b.demo2, wish{name: "another's", hints: map[string]any{"almanac:besteffort": shown.VMs[0].ID}})
 	b.unplaced(b.demo, wish{name: "of one that runs", hints: map[string]any{"almanac:besteffort": shown.VMs[0].ID}})
 
 	if _, stderr, exit := almanac(t, b.folder, append(b.cloud.Environment(labtest.Demo2), "ALMANAC_URL="+b.url), "besteffort", "cancel", shown.ID); exit != 3 {
-		t.Errorf("another project cancels it: exit code %d, %s", exit, stderr)
+		t.Errorf("another project cancels the request: exit code %d, %s", exit, stderr)
 	}
 	b.demo.Must(http.MethodDelete, "compute", "/servers/"+shown.VMs[0].ServerID, nil, nil)
-	b.await("the one that its owner has deleted is done, and not begun anew", func() bool {
+	b.await("the VM whose server its owner deleted is done, and does not start again", func() bool {
 		vm := b.bestEffort(b.demo, "three").VMs[0]
 		return vm.Status == "done" && strings.Contains(vm.Reason, "deleted by a user of its project")
 	})
@@ -163,8 +161,8 @@ func TestBestEffortWorkIsPlacedWhereItIsPlanned(t *testing.T) {
 	b.noTrusts()
 }
 
-// bestEffortRestarts kills almanacd and starts it again. What it did shows where the test
-// fails.
+// bestEffortRestarts kills almanacd and starts it again. If the test fails, it logs what
+// almanacd did.
 func (b *beside) bestEffortRestarts() {
 	b.t.Helper()
 	b.crash()
@@ -179,7 +177,7 @@ func (b *beside) bestEffortRestarts() {
 	})
 }
 
-// bestEffort shows best-effort work, on the command line.
+// bestEffort returns best-effort work as the command line shows it.
 func (b *beside) bestEffort(who *tenant, what string) (shown v1.BestEffort) {
 	b.t.Helper()
 	if err := json.Unmarshal([]byte(b.as(who.user, "besteffort", "show", what, "-f", "json")), &shown); err != nil || len(shown.VMs) == 0 {
@@ -188,7 +186,7 @@ func (b *beside) bestEffort(who *tenant, what string) (shown v1.BestEffort) {
 	return shown
 }
 
-// seenServer is a server as Nova has it.
+// seenServer is a server as Nova shows it to an admin.
 type seenServer struct {
 	ID, Status string
 	Locked     bool
@@ -203,7 +201,7 @@ func (b *beside) seen(id string) seenServer {
 	return found.Server
 }
 
-// seenAs is a server as the openstack client shows it to its owner.
+// seenAs returns a server as the openstack client shows it to its owner.
 func (b *beside) seenAs(u labtest.User, id string) (s struct {
 	Name, Status string
 	Project      string `json:"project_id"`
@@ -220,7 +218,7 @@ func (b *beside) is(id, host, status string, locked bool) {
 	}
 }
 
-// heldBy gives the providers of which a consumer has something.
+// heldBy returns the providers from which a consumer holds resources.
 func (b *beside) heldBy(id string) (providers []string) {
 	b.t.Helper()
 	var found struct{ Allocations map[string]any }
@@ -238,7 +236,7 @@ func (b *beside) projectOf(u labtest.User) string {
 	return found.ID
 }
 
-// noTrusts waits until nothing is left of the right to act in the names of others.
+// noTrusts waits until no trust is left.
 func (b *beside) noTrusts() {
 	b.t.Helper()
 	b.await("the trusts are ended", func() bool {

@@ -8,8 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestHostsAreAvoidedWhileBuildsFailThere lets builds fail on all hosts but one, and
-// succeed on one of them.
+// Builds fail on all hosts except one, and succeed on one of them.
 func TestHostsAreAvoidedWhileBuildsFailThere(t *testing.T) {
 	cloud := labtest.OpenStack(t)
 	s := &siege{T: t, cloud: cloud, admin: cloud.REST(t, labtest.Admin)}
@@ -24,8 +23,8 @@ func TestHostsAreAvoidedWhileBuildsFailThere(t *testing.T) {
 	for _, host := range bad {
 		s.builds(host, strings.Join(bad, " "), "ERROR")
 	}
-	// By room alone each would go to the emptiest host.
-	s.eventually("a row of requests that all get the one good host", func() bool {
+	// By free resources alone, each request would go to the emptiest host.
+	s.eventually("a series of requests that all get the good host", func() bool {
 		for range 2 * len(hosts) {
 			if s.next() != good {
 				return false
@@ -42,7 +41,7 @@ func TestHostsAreAvoidedWhileBuildsFailThere(t *testing.T) {
 	}
 }
 
-// builds asks Nova for a server on a host, of which the build fails on some.
+// builds requests a server on a host. Its build fails on the hosts in failsOn.
 func (s *siege) builds(host, failsOn, status string) {
 	s.Helper()
 	s.bootWith(map[string]any{"availability_zone": "nova:" + host, "metadata": map[string]string{"fails_on": failsOn}})
@@ -50,7 +49,7 @@ func (s *siege) builds(host, failsOn, status string) {
 	s.eventually("a server on "+host+" that is "+status, func() bool { return s.status(id) == status })
 }
 
-// next gives the host that the next request gets.
+// next returns the host of the next request.
 func (s *siege) next() string {
 	s.Helper()
 	a := s.ask()

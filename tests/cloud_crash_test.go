@@ -7,13 +7,13 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestAStartAndAnEndOutliveAKill kills almanacd while Nova has not yet answered it: at
-// the first step of a start, and then at the last one and in an end.
+// almanacd is killed while it waits for an answer of Nova: at the first step of a start, then
+// at the last one and during an end.
 func TestAStartAndAnEndOutliveAKill(t *testing.T) {
 	nova := labtest.Interpose(t, labtest.OpenStack(t).Compute)
 	b := besideOpenStack(t, "OS_NOVA__ENDPOINT_OVERRIDE="+nova.URL)
 	b.pool("cmp-*")
-	// killedAt ends almanacd when it waits for the answers to such calls.
+	// killedAt kills almanacd while it waits for the answers to these calls.
 	killedAt := func(calls ...string) {
 		t.Helper()
 		for _, call := range calls {

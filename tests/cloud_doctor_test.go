@@ -14,9 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestTheDoctorFindsWhatAdminsHaveDoneByHandAndMendsIt lets an admin take a host out of
-// an aggregate, leave an aggregate of another Almanac, and force a server on a host
-// that is reserved.
+// An admin removes a host from an aggregate, leaves an aggregate of another Almanac, and forces
+// a server onto a reserved host.
 func TestTheDoctorFindsWhatAdminsHaveDoneByHandAndMendsIt(t *testing.T) {
 	b := besideOpenStack(t)
 	b.pool("cmp-*")
@@ -29,7 +28,7 @@ func TestTheDoctorFindsWhatAdminsHaveDoneByHandAndMendsIt(t *testing.T) {
 	b.runOn(r.Hosts[:1], b.settled(stranger)...)
 
 	own := "almanac-reservation-" + r.ID
-	// Almanac looks by itself too: whoever is first mends it.
+	// Almanac runs its own checks too; whichever runs first repairs it.
 	b.await("the doctor finds all three", func() bool {
 		b.removeHost(own, r.Hosts[0])
 		return slices.Equal(b.findings(), []string{"stranger " + stranger, "missing " + own, "orphan_aggregate " + orphan})
@@ -42,20 +41,20 @@ func TestTheDoctorFindsWhatAdminsHaveDoneByHandAndMendsIt(t *testing.T) {
 	out, stderr, exit = almanac(t, b.folder, append(b.cloud.Environment(labtest.Admin), "ALMANAC_URL="+b.url), "doctor", "--fix")
 	wantExit(t, "the server is for its owner to move", stderr, exit, 5, "1 finding remains")
 	if !strings.Contains(out, "fixed") || !strings.Contains(out, "server migrate") {
-		t.Errorf("the fix says\n%s", out)
+		t.Errorf("the fix prints\n%s", out)
 	}
 	if _, there := b.aggregates()[orphan]; there {
-		t.Error("the orphan is still there")
+		t.Error("the orphan still exists")
 	}
 	b.traceOf(r.ID)
 	b.runOn(r.Hosts[:1], b.settled(stranger)...)
 	b.cloud.Openstack(t, labtest.Admin, "server", "delete", "--wait", stranger)
-	b.await("the inventory has seen that", func() bool { return len(b.findings()) == 0 })
+	b.await("the inventory has read the change", func() bool { return len(b.findings()) == 0 })
 	b.healthy()
 }
 
-// TestNoTraceIsLeft compares what an admin sees of the cloud before Almanac came and
-// after it was removed.
+// The test compares an admin's view of the cloud before Almanac was installed and after it was
+// removed.
 func TestNoTraceIsLeft(t *testing.T) {
 	cloud := labtest.OpenStack(t)
 	before := seenByAdmin(t, cloud)
@@ -77,7 +76,7 @@ func TestNoTraceIsLeft(t *testing.T) {
 	said := b.bootstrap("--remove", "--dry-run", "--force")
 	for _, what := range []string{"enable nova-compute on cmp-006", "aggregate almanac-fence", "flavor reservation:" + active.ID, "trait " + ownName(active.ID), "class " + ownName(shared.ID), "user " + b.self.Name} {
 		if !strings.Contains(said, what) {
-			t.Errorf("the dry run does not tell of %s:\n%s", what, said)
+			t.Errorf("the dry run does not mention %s:\n%s", what, said)
 		}
 	}
 	if enabled() {
@@ -87,34 +86,34 @@ func TestNoTraceIsLeft(t *testing.T) {
 		t.Error("the dry run has removed the flavor")
 	}
 	if said := b.bootstrap("--remove", "--force"); !strings.Contains(said, "empty providers") {
-		t.Errorf("it does not tell of the providers that it keeps: %s", said)
+		t.Errorf("bootstrap does not mention the providers that it keeps: %s", said)
 	}
 	if !enabled() {
-		t.Error("the host that Almanac has closed takes no instances once Almanac is gone")
+		t.Error("the host that Almanac had closed admits no instances after Almanac is removed")
 	}
 	b.runOn([]string{own.Host}, b.settled(own.ID)...)
 	b.bootstrap("--remove", "--force", "--providers")
 	t.Cleanup(func() { labtest.RestartComputes(t) })
 	after := seenByAdmin(t, cloud)
 	for i, now := range after[:len(after)-3] {
-		// What Almanac had there already was left by the tests before.
+		// Earlier tests left the Almanac entries that were there before.
 		was := slices.DeleteFunc(before[i], func(name string) bool { return strings.Contains(strings.ToLower(name), "almanac") })
 		if diff := cmp.Diff(was, now, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-before +now):\n%s", lists[i], diff)
 		}
 	}
-	// Keystone's lists change under the tests of others.
+	// Other tests change Keystone's lists at the same time.
 	for i, name := range []string{"almanac", "http://127.0.0.1:1234/v1", b.self.Name} {
 		if list := after[len(after)-3+i]; slices.Contains(list, name) {
 			t.Errorf("%s still has %s", lists[len(lists)-3+i], name)
 		}
 	}
 	if said := b.bootstrap("--remove", "--force"); !strings.Contains(said, "there is nothing to remove") {
-		t.Errorf("again: %s", said)
+		t.Errorf("a second removal prints %s", said)
 	}
 }
 
-// disabled disables the compute service of a host, and returns whether it is enabled again.
+// disabled disables the compute service of a host. enabled reports whether it is enabled again.
 func (b *beside) disabled(host, reason string) (enabled func() bool) {
 	b.t.Helper()
 	var all struct{ Services []struct{ ID, Status string } }
@@ -132,7 +131,7 @@ var lists = []string{
 	"service list", "endpoint list", "user list",
 }
 
-// seenByAdmin gives the names that the lists have for an admin.
+// seenByAdmin returns the names in the lists that an admin sees.
 func seenByAdmin(t *testing.T, cloud labtest.Cloud) (all [][]string) {
 	t.Helper()
 	rows := make([][]map[string]any, len(lists))
@@ -156,16 +155,16 @@ func seenByAdmin(t *testing.T, cloud labtest.Cloud) (all [][]string) {
 	return all
 }
 
-// refused: bootstrap does not remove what is in use.
+// refused checks that bootstrap does not remove what is in use.
 func (b *beside) refused(because string) {
 	b.t.Helper()
 	out, failed := almanacd(b.t, b.folder, append(slices.Clone(b.settings), b.cloud.Environment(labtest.Admin)...), "bootstrap", "--remove")
 	if !failed || !strings.Contains(out, because) {
-		b.t.Errorf("bootstrap --remove fails %v, want it to say %q:\n%s", failed, because, out)
+		b.t.Errorf("bootstrap --remove fails %v, want a message with %q:\n%s", failed, because, out)
 	}
 }
 
-// findings are those of the doctor, by kind and subject.
+// findings returns the doctor's findings, by kind and subject.
 func (b *beside) findings() (list []string) {
 	b.t.Helper()
 	found, err := b.admin.almanac.Examine(b.t.Context())
@@ -178,7 +177,7 @@ func (b *beside) findings() (list []string) {
 	return list
 }
 
-// removeHost takes a host out of an aggregate where it is in it.
+// removeHost removes a host from an aggregate if it is a member.
 func (b *beside) removeHost(aggregate, host string) {
 	b.t.Helper()
 	body := map[string]any{"remove_host": map[string]string{"host": host}}

@@ -12,8 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestReservationsSideBySide has reservations of all kinds at once, on hosts that one
-// part of the test leaves to the other.
+// Reservations of all kinds run at once, on separate hosts.
 func TestReservationsSideBySide(t *testing.T) {
 	b := besideOpenStack(t, "OS_RESERVATION__END_GRACE=1m")
 	hosts := b.cloud.Hosts(t)
@@ -35,8 +34,8 @@ func TestReservationsSideBySide(t *testing.T) {
 	b.quiet()
 }
 
-// endsAreAsAsked has a reservation for each on_end, which all end in the same second,
-// and one that is extended.
+// endsAreAsAsked runs one reservation for each on_end, which all end in the same second, and
+// one that is extended.
 func (b *beside) endsAreAsAsked(hosts []string) {
 	t := b.t
 	rest := map[string]string{"delete": "", "stop": "SHUTOFF", "shelve": "SHELVED_OFFLOADED", "leave": "ACTIVE"}
@@ -78,7 +77,7 @@ func (b *beside) endsAreAsAsked(hosts []string) {
 	b.traceOf(extended.ID)
 }
 
-// shutDown: Nova was asked to stop a server before it was asked to delete it.
+// shutDown checks that Nova got a stop of the server before its deletion.
 func (b *beside) shutDown(id string) {
 	b.t.Helper()
 	var done struct {
@@ -86,11 +85,11 @@ func (b *beside) shutDown(id string) {
 	}
 	b.admin.Must(http.MethodGet, "compute", "/servers/"+id+"/os-instance-actions", nil, &done)
 	if a := done.Actions; len(a) != 3 || a[1].Action != "stop" || a[0].Action != "delete" { // the last first
-		b.t.Errorf("Nova was asked %v of the server, the last first", a)
+		b.t.Errorf("Nova got the actions %v on the server, the last first", a)
 	}
 }
 
-// reserve books as the user, again where the service says so, as the command line does.
+// reserve books as the user and, like the command line, repeats the request if the service asks for it.
 func (b *beside) reserve(who *tenant, wanted v1.ReservationRequest) v1.Reservation {
 	b.t.Helper()
 	r, err := who.almanac.CreateReservation(b.t.Context(), wanted, client.CreateOptions{IdempotencyKey: rand.Text()})
@@ -100,7 +99,7 @@ func (b *beside) reserve(who *tenant, wanted v1.ReservationRequest) v1.Reservati
 	return r
 }
 
-// traceOf fails the test unless the things of an active reservation lie on the cloud.
+// traceOf fails the test unless the cloud has the resources of an active reservation.
 func (b *beside) traceOf(id string) {
 	b.t.Helper()
 	hosts := b.show(id).Hosts

@@ -15,10 +15,10 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestADayOfHostsThatSleep: reservations come and go, hosts sleep and wake, and meanwhile
-// things go wrong. No reservation starts late because of power, no host with an instance is
-// off, and the audit explains every host. A day takes eight minutes; ALMANAC_ENERGY_DAY=1h
-// makes it another.
+// Reservations start and end, hosts sleep and wake, and things go wrong meanwhile. No
+// reservation starts late because of power, no host with an instance is off, and the audit
+// explains every host. A day takes eight minutes, or the value of ALMANAC_ENERGY_DAY, such as
+// 1h.
 func TestADayOfHostsThatSleep(t *testing.T) {
 	labtest.Long(t)
 	length := 8 * time.Minute
@@ -48,10 +48,10 @@ func TestADayOfHostsThatSleep(t *testing.T) {
 		d.hasAStory(host)
 	}
 	d.startedInTime()
-	t.Logf("%d reservations, %d refused, %d with an instance; at %d looks hosts slept %d times; trouble: %v",
+	t.Logf("%d reservations, %d refused, %d with an instance; in %d checks hosts slept %d times; trouble: %v",
 		len(d.booked), d.refused, len(d.guests), d.looks, d.slept, d.troubles)
 	if d.slept == 0 || len(d.guests) == 0 {
-		t.Error("nothing slept, or nobody used what was booked")
+		t.Error("no host slept, or no reservation was used")
 	}
 }
 
@@ -60,12 +60,12 @@ type day struct {
 	*room
 	dice                  *rand.Rand
 	booked                []v1.Reservation
-	guests                map[string]bool // reservations of which an instance was asked for
+	guests                map[string]bool // reservations with a requested instance
 	refused, looks, slept int
 	troubles              []string
 }
 
-// book asks for one to three hosts in a while; that there are not so many is fine.
+// book requests one to three hosts for a later start; a refusal for lack of hosts is fine.
 func (d *day) book() {
 	d.t.Helper()
 	start, quantity, length := d.soon(60+d.dice.IntN(30)), 1+d.dice.IntN(3), v1.Duration(30+d.dice.IntN(40))
@@ -82,8 +82,7 @@ func (d *day) book() {
 	d.booked = append(d.booked, made)
 }
 
-// watch looks for a while whether all is as it must be, and has instances run on what is
-// reserved.
+// watch checks the invariants for a while, and starts instances in active reservations.
 func (d *day) watch(length time.Duration) {
 	d.t.Helper()
 	tick := time.NewTicker(time.Second)
@@ -104,18 +103,18 @@ func (d *day) look() {
 		}
 	}
 	d.slept += len(off)
-	// An instance that is there now was there when its host was seen off: none comes to a
-	// host within the time that it takes to boot.
+	// An instance that exists now existed when its host was seen off, because no instance reaches
+	// a host within its boot time.
 	var all struct{ Servers []server }
 	d.admin.Must("GET", "compute", "/servers/detail?all_tenants=1", nil, &all)
 	for _, s := range all.Servers {
 		if slices.Contains(off, s.Host) && s.Task != "deleting" {
-			d.t.Errorf("%s is off with %+v on it", s.Host, s)
+			d.t.Errorf("%s is off, but has %+v", s.Host, s)
 		}
 	}
 }
 
-// powers are the power states of the hosts in Ironic.
+// powers returns the power states of the hosts in Ironic.
 func (d *day) powers() map[string]string {
 	d.t.Helper()
 	var list struct {
@@ -134,7 +133,7 @@ func (d *day) powers() map[string]string {
 	return powers
 }
 
-// use has an instance run on each reservation that is active and ends not too soon.
+// use starts an instance in each active reservation that does not end too soon.
 func (d *day) use() {
 	d.t.Helper()
 	for _, booked := range d.booked {
@@ -154,34 +153,34 @@ func (d *day) startedInTime() {
 		r := d.show(booked.ID)
 		begun := lastEvent(r, "start")
 		if r.Status != "ended" || begun.DoneAt == nil || begun.DoneAt.Sub(booked.Start) > 15*time.Second {
-			d.t.Errorf("the reservation of %v is %s, and began as %+v; degraded: %v %s", booked.Start, r.Status, begun, r.Degraded, r.DegradedReason)
+			d.t.Errorf("the reservation from %v is %s, its start is %+v; degraded: %v %s", booked.Start, r.Status, begun, r.Degraded, r.DegradedReason)
 		}
 	}
 }
 
-// ways are the phases that may follow one another.
+// ways lists which phases may follow each phase.
 var ways = map[string][]string{
 	"awake": {"draining", "asleep", "waking"}, "draining": {"stopping", "awake"}, "stopping": {"asleep", "awake", "draining"},
 	"asleep": {"waking"}, "waking": {"awake", "asleep", "failed"}, "failed": {"waking", "awake"},
 }
 
-// hasAStory: each phase of a host follows from the one before, and has its reason.
+// hasAStory checks that each phase of a host may follow the one before, and has a reason.
 func (d *day) hasAStory(host string) {
 	d.t.Helper()
 	last := "awake"
 	for _, text := range d.story(host, "phase") {
 		phase, reason, _ := strings.Cut(text, ": ")
 		if reason == "" || !slices.Contains(ways[last], phase) {
-			d.t.Errorf("the audit of %s tells after %s: %q", host, last, text)
+			d.t.Errorf("the audit of %s has after phase %s: %q", host, last, text)
 		}
 		last = phase
 	}
 	if is := d.energy(host).Phase; is != last {
-		d.t.Errorf("%s is %s, and the audit ends with %s", host, is, last)
+		d.t.Errorf("%s is %s, but the audit ends with %s", host, is, last)
 	}
 }
 
-// in gives a host with the phase that nobody has reserved, or nothing.
+// in returns a host in the phase that is not reserved, or "".
 func (d *day) in(phase string) string {
 	d.t.Helper()
 	for _, host := range d.hosts {
@@ -215,7 +214,7 @@ func (d *day) switchedByHand() {
 	}
 }
 
-// closedByHand: what an operator has closed stays closed, for the operator's reason.
+// closedByHand checks that a host that an operator disabled stays disabled, with the operator's reason.
 func (d *day) closedByHand() {
 	d.t.Helper()
 	host := d.in("awake")
@@ -226,7 +225,7 @@ func (d *day) closedByHand() {
 	d.cloud.Openstack(d.t, labtest.Admin, "compute", "service", "set", "--disable", "--disable-reason", "a new disk", host, "nova-compute")
 	d.watch(8 * time.Second)
 	if now := d.openstack(); now.Status[host] != "disabled" || now.Reason[host] != "a new disk" || now.Power[host] != "power on" {
-		d.t.Errorf("%s was closed by hand, and is %s for %q, %s", host, now.Status[host], now.Reason[host], now.Power[host])
+		d.t.Errorf("an operator disabled %s, but it is %s for %q, %s", host, now.Status[host], now.Reason[host], now.Power[host])
 	}
 	d.cloud.Openstack(d.t, labtest.Admin, "compute", "service", "set", "--enable", host, "nova-compute")
 }
@@ -238,7 +237,7 @@ func (d *day) slowBoot() {
 	d.hardware.Boots(host, 8*time.Second)
 }
 
-// TestAReservationLeavesAHostThatDoesNotWake for another one, in time, and there are alarms.
+// Another host replaces it in time, and there are alarms.
 func TestAReservationLeavesAHostThatDoesNotWake(t *testing.T) {
 	labtest.Long(t)
 	r := newRoom(t, 2, 2*time.Second,
@@ -257,6 +256,6 @@ func TestAReservationLeavesAHostThatDoesNotWake(t *testing.T) {
 	r.within(cloudPatience, time.Second, "the reservation is active", func() bool { return r.show(booked.ID).Status == "active" })
 	active := r.show(booked.ID)
 	if begun := lastEvent(active, "start"); slices.Contains(active.Hosts, hangs) || begun.DoneAt.Sub(booked.Start) > 15*time.Second {
-		t.Errorf("it is on %v, and began as %+v", active.Hosts, begun)
+		t.Errorf("the reservation is on %v, its start is %+v", active.Hosts, begun)
 	}
 }

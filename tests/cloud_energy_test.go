@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// hasty lets almanacd decide within seconds what it would within minutes.
+// hasty makes almanacd decide within seconds instead of minutes.
 var hasty = []string{
 	"OS_ENERGY__MODE=auto", "OS_ENERGY__WAKE_TEST_REQUIRED=false",
 	"OS_ENERGY__MEASURE_INTERVAL=1s", "OS_ENERGY__PLAN_INTERVAL=2s", "OS_ENERGY__STEP_INTERVAL=1s",
@@ -27,11 +27,11 @@ var hasty = []string{
 	"OS_ENERGY__SOFT_OFF_TIMEOUT=30s", "OS_ENERGY__BOOT_TIME=15s", "OS_ENERGY__BOOT_MARGIN=10s", "OS_ENERGY__FORECASTER=last_value",
 }
 
-// ours begins the reason for which Almanac disables a service.
+// ours is the start of the reason with which Almanac disables a service.
 const ours = "almanac energy "
 
-// room is an almanacd beside the lab's OpenStack that may switch hosts of it, by an
-// almanac-power that has Ironic switch them.
+// room is an almanacd beside the lab's OpenStack that may switch some hosts, through an
+// almanac-power that switches them with Ironic.
 type room struct {
 	*beside
 	hardware *labtest.Hardware
@@ -40,15 +40,15 @@ type room struct {
 	files    string // of the agent
 }
 
-// newRoom has machines that boot within the time. The hosts are the last ones that have a
-// nova-compute of their own, so many of them, and the only ones in the pool.
+// newRoom returns a room with machines that boot within the time. Its hosts are the last ones
+// that have their own nova-compute, and they are the only ones in the pool.
 func newRoom(t *testing.T, hosts int, boot time.Duration, settings ...string) *room {
 	t.Helper()
 	r := &room{beside: besideOpenStack(t, slices.Concat(hasty, settings)...)}
 	r.hardware = labtest.NewHardware(t, boot)
 	alone := r.hardware.Hosts()
 	if len(alone) < hosts {
-		t.Fatalf("%d hosts of the lab have a nova-compute of their own: start it with COMPUTES_PER_PROCESS=1", len(alone))
+		t.Fatalf("%d hosts of the lab have their own nova-compute: start it with COMPUTES_PER_PROCESS=1", len(alone))
 	}
 	r.hosts = alone[len(alone)-hosts:]
 	r.files = t.TempDir()
@@ -59,7 +59,7 @@ func newRoom(t *testing.T, hosts int, boot time.Duration, settings ...string) *r
 	return r
 }
 
-// startAgent starts almanac-power, also again.
+// startAgent starts almanac-power, also a second time.
 func (r *room) startAgent() {
 	r.t.Helper()
 	var machines strings.Builder
@@ -97,7 +97,7 @@ func (r *room) startAgent() {
 	})
 }
 
-// energy gives a host as the energy controller knows it.
+// energy returns a host as the energy controller reports it.
 func (r *room) energy(host string) v1.EnergyHost {
 	r.t.Helper()
 	h, err := r.admin.almanac.EnergyHost(r.t.Context(), host)
@@ -107,13 +107,13 @@ func (r *room) energy(host string) v1.EnergyHost {
 	return h
 }
 
-// phase waits until a host has the phase.
+// phase waits until a host is in the phase.
 func (r *room) phase(host, phase string) {
 	r.t.Helper()
 	var h v1.EnergyHost
 	defer func() {
 		if r.t.Failed() {
-			text, _ := json.MarshalIndent(h, "", "  ") // what was read as JSON
+			text, _ := json.MarshalIndent(h, "", "  ") // it was read as JSON
 			r.t.Logf("%s is\n%s", host, text)
 		}
 	}()
@@ -123,7 +123,7 @@ func (r *room) phase(host, phase string) {
 	})
 }
 
-// seen is what an operator sees of hosts by the openstack client.
+// seen is what the openstack client shows an operator about hosts.
 type seen struct {
 	Status, State, Reason map[string]string // of the nova-compute
 	Power                 map[string]string // of the node in Ironic
@@ -151,7 +151,7 @@ func (r *room) openstack() seen {
 	return s
 }
 
-// story gives the texts of the audit of a host, the first one first, of some kinds.
+// story returns the texts of some kinds in the audit of a host, the first one first.
 func (r *room) story(host string, kinds ...string) (texts []string) {
 	r.t.Helper()
 	for e, err := range r.admin.almanac.EnergyAudit(r.t.Context(), host, 100) {
@@ -166,44 +166,43 @@ func (r *room) story(host string, kinds ...string) (texts []string) {
 	return texts
 }
 
-// TestAnIdleHostSleepsUntilItsReservationBegins is what the guide tells of energy: a host
-// that nobody needs is switched off by Ironic, with its service disabled before, and is
-// back before a reservation of it starts.
+// This is the example of the energy guide: Ironic switches off a host that is not needed, after
+// Almanac has disabled its service, and the host is back before its reservation starts.
 func TestAnIdleHostSleepsUntilItsReservationBegins(t *testing.T) {
 	r := newRoom(t, 1, 2*time.Second)
 	host := r.hosts[0]
 	r.phase(host, "asleep")
 	asleep := r.openstack()
 	if asleep.Status[host] != "disabled" || !strings.HasPrefix(asleep.Reason[host], ours) || asleep.Power[host] != "power off" {
-		t.Errorf("asleep, openstack shows of %s: %s for %q, %s", host, asleep.Status[host], asleep.Reason[host], asleep.Power[host])
+		t.Errorf("asleep, openstack shows %s as %s for %q, %s", host, asleep.Status[host], asleep.Reason[host], asleep.Power[host])
 	}
 	for other, status := range asleep.Status {
 		if other != host && (status != "enabled" || asleep.Power[other] != "power on") {
-			t.Errorf("openstack shows of %s, which was not admitted: %s, %s", other, status, asleep.Power[other])
+			t.Errorf("openstack shows %s, which was not admitted, as %s, %s", other, status, asleep.Power[other])
 		}
 	}
 
 	booked := r.book(labtest.Demo, "render", "--quantity", "1", "--start", "+30s", "--duration", "1h")
 	if !slices.Equal(r.show(booked.ID).Hosts, []string{host}) {
-		t.Fatalf("it is on %v, want %s", r.show(booked.ID).Hosts, host)
+		t.Fatalf("the reservation is on %v, want %s", r.show(booked.ID).Hosts, host)
 	}
 	r.phase(host, "awake")
 	awake := r.openstack()
 	if awake.Status[host] != "enabled" || awake.State[host] != "up" || awake.Power[host] != "power on" {
-		t.Errorf("awake, openstack shows of %s: %s, %s, %s", host, awake.Status[host], awake.State[host], awake.Power[host])
+		t.Errorf("awake, openstack shows %s as %s, %s, %s", host, awake.Status[host], awake.State[host], awake.Power[host])
 	}
 
 	active := r.becomes(booked.ID, "active")
 	if !active.Start.Equal(booked.Start) {
-		t.Errorf("it started at %v, as was said %v", active.Start, booked.Start)
+		t.Errorf("the reservation started at %v, but was announced for %v", active.Start, booked.Start)
 	}
 	r.orderedInTime(host, booked.Start)
 	r.runOn([]string{host}, r.settled(r.boot(r.demo, "render", booked.ID, ""))...)
 	r.explained(host)
 }
 
-// orderedInTime: the host was ordered on before the start, by the time that it takes to boot
-// at least. How long this machine really takes is not looked at.
+// orderedInTime checks that the host was ordered on before the start, by at least its boot time.
+// It does not measure how long this machine really takes.
 func (r *room) orderedInTime(host string, start time.Time) {
 	r.t.Helper()
 	for e, err := range r.admin.almanac.EnergyAudit(r.t.Context(), host, 100) {
@@ -220,24 +219,24 @@ func (r *room) orderedInTime(host string, start time.Time) {
 	r.t.Errorf("%s was not ordered on", host)
 }
 
-// explained: the audit tells of a host that slept once why it did, and why it does not.
+// explained checks that the audit explains why a host that slept once did so, and why it no longer does.
 func (r *room) explained(host string) {
 	r.t.Helper()
 	var phases []string
 	for _, text := range r.story(host, "phase") {
 		phase, reason, _ := strings.Cut(text, ": ")
 		if reason == "" {
-			r.t.Errorf("the audit of %s gives no reason for %s", host, phase)
+			r.t.Errorf("the audit of %s has no reason for %s", host, phase)
 		}
 		phases = append(phases, phase)
 	}
 	if want := []string{"draining", "stopping", "asleep", "waking", "awake"}; !slices.Equal(phases, want) {
-		r.t.Errorf("the audit of %s tells that it was %v, want %v", host, phases, want)
+		r.t.Errorf("the audit of %s has the phases %v, want %v", host, phases, want)
 	}
 	if orders := r.story(host, "order"); len(orders) != 2 || !strings.HasPrefix(orders[0], "ordered off") || !strings.HasPrefix(orders[1], "ordered on") {
-		r.t.Errorf("the audit of %s tells of the orders %q", host, orders)
+		r.t.Errorf("the audit of %s has the orders %q", host, orders)
 	}
 	if said := r.as(labtest.Admin, "energy", "explain", host); !strings.Contains(said, "awake") {
-		r.t.Errorf("almanac energy explain %s says\n%s", host, said)
+		r.t.Errorf("almanac energy explain %s prints\n%s", host, said)
 	}
 }

@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// logLine is a line of almanacd's log, with when it was written.
+// logLine is a line of almanacd's log and its time.
 type logLine struct {
 	at   time.Time
 	text string
 }
 
-// logged gives the lines so far that have the message, but for one that is being
-// written.
+// logged returns the lines with the message so far, except one that is still being written.
 func (s *service) logged(message string) (list []logLine) {
 	for line := range strings.Lines(s.log.String()) {
 		const stamp = "2006-01-02 15:04:05.000"
@@ -31,7 +30,7 @@ func (s *service) logged(message string) (list []logLine) {
 	return list
 }
 
-// reading is what the log says of one reading of the cloud.
+// reading holds the figures of one reading of the cloud, from the log.
 type reading struct {
 	instances, calls int
 	took             time.Duration
@@ -52,7 +51,7 @@ func (s *service) readings() (list []reading) {
 	return list
 }
 
-// metric gives a value of almanacd's metrics, as "name" or `name{label="value"}`.
+// metric returns a value of almanacd's metrics, named as "name" or `name{label="value"}`.
 func (b *beside) metric(name string) float64 {
 	b.t.Helper()
 	for line := range strings.Lines(get(b.t, b.url+"/metrics", "")) {
@@ -68,7 +67,7 @@ func (b *beside) metric(name string) float64 {
 	return 0
 }
 
-// load says how busy the machine is, without which no figure means anything.
+// load returns how busy the machine is. Figures mean nothing without it.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -98,10 +97,10 @@ func (b *beside) tellReadings(what string, list []reading) {
 	b.tell(fmt.Sprintf("readings %s, of at most %d calls (p50 %d)", what, calls[len(calls)-1], calls[len(calls)/2]), took)
 }
 
-// tellCosts logs what almanacd holds and has asked so far.
+// tellCosts logs the memory and the calls of almanacd so far.
 func (b *beside) tellCosts(when string) {
 	b.t.Helper()
-	b.t.Logf("%s: %.0f MB resident, %.0f calls of Nova, %.0f of Placement, %.0f s of CPU%s", when,
+	b.t.Logf("%s: %.0f MB resident, %.0f calls to Nova, %.0f to Placement, %.0f s of CPU%s", when,
 		b.metric("process_resident_memory_bytes")/1e6, b.metric(`almanac_cloud_calls_total{service="nova"}`),
 		b.metric(`almanac_cloud_calls_total{service="placement"}`), b.metric("process_cpu_seconds_total"), load())
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestWhatNovaHasGivenUpWhileAlmanacdWasAwayClaimsNothing: the conductor is alive, and its
-// request lies in the queue for longer than it waits.
+// The conductor is alive, but its request lies in the queue for longer than it waits.
 func TestWhatNovaHasGivenUpWhileAlmanacdWasAwayClaimsNothing(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, atTopic(t, replace, "")...)

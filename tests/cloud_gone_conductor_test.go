@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestNothingStaysClaimedForAConductorThatIsGone has conductors killed while a host is
-// claimed for them, and while nobody serves the topic.
+// Conductors are killed while Almanac claims a host for them, and while no scheduler serves the
+// topic.
 func TestNothingStaysClaimedForAConductorThatIsGone(t *testing.T) {
 	labtest.Long(t)
 	cloud := labtest.OpenStack(t)
@@ -29,8 +29,8 @@ func TestNothingStaysClaimedForAConductorThatIsGone(t *testing.T) {
 	s.eventually("a claim", func() bool { return s.proxy.Count("POST /allocations") > before })
 	conductor.Die()
 	close(granted)
-	s.eventually("what was claimed", func() bool { return s.claimed(instance) })
-	s.eventually("an end of what was claimed", func() bool { return !s.claimed(instance) })
+	s.eventually("the claim", func() bool { return s.claimed(instance) })
+	s.eventually("the release of the claim", func() bool { return !s.claimed(instance) })
 
 	almanacd.stop(t)
 	conductor, instance = s.doomed(untilStarted)
@@ -40,26 +40,26 @@ func TestNothingStaysClaimedForAConductorThatIsGone(t *testing.T) {
 	s.served()
 	s.eventually("a request that is dropped", func() bool { return len(almanacd.logged("dropped a request whose caller is gone")) > 0 })
 	if s.claimed(instance) {
-		t.Error("a host was claimed for a conductor that was gone before")
+		t.Error("Almanac claimed a host for a conductor that was already gone")
 	}
 
-	for _, a := range s.asked { // of those that live nothing was taken back
+	for _, a := range s.asked { // live conductors keep their allocations
 		s.has(a)
 		s.admin.Must(http.MethodDelete, "placement", "/allocations/"+a.instance, nil, nil)
 	}
 }
 
-// untilStarted is longer than almanacd takes to start: a request lasts as long as its
-// conductor waits.
+// untilStarted is longer than almanacd takes to start; a request lasts as long as its conductor
+// waits.
 const untilStarted = 30 * time.Second
 
-// doomed has a conductor ask for a host, with so much patience, that is soon to die.
+// doomed lets a conductor with that patience request a host; the caller kills it soon.
 func (s *siege) doomed(patience time.Duration) (c *labtest.Conductor, instance string) {
 	s.Helper()
 	c, instance = labtest.NewPatientConductor(s, labtest.NovaTransport(s), patience), uuid.NewString()
 	go func() {
 		if _, err := c.SelectDestinations(s.Context(), labtest.RequestSpec{MemoryMB: 64}, []string{instance}, true, true); err == nil {
-			s.Error("a conductor that is gone has an answer")
+			s.Error("a conductor that is gone got an answer")
 		}
 	}()
 	return c, instance

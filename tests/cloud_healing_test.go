@@ -10,9 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestAHostThatFailsIsReplacedAndOneThatSleepsIsNot follows a reservation of two
-// hosts through what can become of hosts: disabled while the other one sleeps, then
-// really down, then deleted from the cloud.
+// A reservation of two hosts goes through the fates of hosts: one is disabled while the other
+// sleeps, then really fails, then is deleted from the cloud.
 func TestAHostThatFailsIsReplacedAndOneThatSleepsIsNot(t *testing.T) {
 	b := besideOpenStack(t)
 	all := b.cloud.Hosts(t)
@@ -32,14 +31,14 @@ func TestAHostThatFailsIsReplacedAndOneThatSleepsIsNot(t *testing.T) {
 	b.cloud.Openstack(t, labtest.Admin, "compute", "service", "set", "--disable", "--disable-reason", "a new fan", disabled, "nova-compute")
 	r = b.holds(r.ID, killed, spare)
 	if e := lastEvent(r, "healed"); !strings.Contains(e.Detail, disabled) || strings.Contains(e.Detail, "a new fan") || !strings.Contains(e.Detail, spare) {
-		t.Errorf("the log tells %q of the healing", e.Detail)
+		t.Errorf("the log reports the healing as %q", e.Detail)
 	}
 	b.told(r.ID, "reservation.heal")
 
 	b.as(labtest.Admin, "host", "set", killed, "--power", "source")
 	b.await("the reservation is degraded", func() bool { return b.show(r.ID).Degraded })
 	if r = b.show(r.ID); !strings.Contains(r.DegradedReason, killed) || !strings.Contains(lastEvent(r, "degraded").Detail, "takes no instances now") {
-		t.Errorf("it is degraded since %q; its log: %+v", r.DegradedReason, r.Events)
+		t.Errorf("the reservation is degraded because of %q; its log: %+v", r.DegradedReason, r.Events)
 	}
 	b.told(r.ID, "reservation.degrade")
 
@@ -51,18 +50,18 @@ func TestAHostThatFailsIsReplacedAndOneThatSleepsIsNot(t *testing.T) {
 	b.pool(late)
 	r = b.holds(r.ID, late, spare)
 	if r.Degraded || !strings.Contains(lastEvent(r, "healed").Detail, late) {
-		t.Errorf("with all hosts it is degraded %q; its log: %+v", r.DegradedReason, r.Events)
+		t.Errorf("with all hosts the reservation is degraded because of %q; its log: %+v", r.DegradedReason, r.Events)
 	}
 	b.runOn([]string{late, spare}, b.settled(b.boot(b.demo, "new", r.ID, ""))...)
 
 	b.endsSoon(r.ID)
 	b.becomes(r.ID, "ended")
-	b.reach("", held) // though its host is the reservation's no more
+	b.reach("", held) // although its host has left the reservation
 	b.traceless(r.ID)
 	b.quiet()
 }
 
-// holds waits until a reservation has exactly these hosts, and their aggregates too.
+// holds waits until a reservation has exactly these hosts, and its aggregates too.
 func (b *beside) holds(id string, hosts ...string) (r v1.Reservation) {
 	b.t.Helper()
 	slices.Sort(hosts)
@@ -74,7 +73,7 @@ func (b *beside) holds(id string, hosts ...string) (r v1.Reservation) {
 	return r
 }
 
-// forget takes a host whose nova-compute is dead out of Nova and Placement.
+// forget deletes a host with a dead nova-compute from Nova and Placement.
 func (b *beside) forget(host string) {
 	b.t.Helper()
 	var services struct{ Services []struct{ ID string } }

@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// keepsReservedHosts: half of the hosts are for the hint of their owner alone before,
-// during and until the end of a reservation, to servers of any flavor.
+// keepsReservedHosts checks that half of the hosts are only for the owner's hint before and
+// during a reservation and until its end, for servers of any flavor.
 func (b *beside) keepsReservedHosts() {
 	b.t.Helper()
 	hosts := b.cloud.Hosts(b.t)
@@ -48,7 +48,7 @@ func (b *beside) keepsReservedHosts() {
 	b.quiet()
 }
 
-// startsNow begins a reservation that was to begin later.
+// startsNow makes a later reservation start now.
 func (b *beside) startsNow(r v1.Reservation) {
 	b.t.Helper()
 	if _, err := b.admin.almanac.ChangeReservation(b.t.Context(), r.ID, v1.ReservationChange{StartTime: new(b.soon(3))}); err != nil {
@@ -57,8 +57,8 @@ func (b *beside) startsNow(r v1.Reservation) {
 	b.becomes(r.ID, "active")
 }
 
-// keptOff: without the hint nobody gets onto promised hosts, not even their owner or
-// where an admin asks for one; all other hosts can be filled.
+// keptOff checks that without the hint no server is placed on promised hosts, neither of their
+// owner nor at an admin's request, and that all other hosts can be filled.
 func (b *beside) keptOff(reserved, others []string) {
 	b.t.Helper()
 	b.placed(b.demo2, others, len(others), wish{name: "beside the reservation", count: len(others), flavor: big})
@@ -68,14 +68,14 @@ func (b *beside) keptOff(reserved, others []string) {
 	b.deletesAll()
 }
 
-// usedByOwner: with the hint the owner gets all of the hosts, and no others.
+// usedByOwner checks that with the hint the owner's servers get all of the hosts, and no others.
 func (b *beside) usedByOwner(r v1.Reservation, reserved []string) {
 	b.t.Helper()
 	b.cloud.Openstack(b.t, labtest.Demo, "server", "create", "--flavor", "m1.tiny", "--image", "tiny", "--nic", "none",
 		"--hint", "reservation="+r.ID, "--max", "5", "--wait", "render-by-openstack")
 	ids := b.named("render-by-openstack")
 	if len(ids) != 5 {
-		b.t.Errorf("openstack has made %d servers, want 5", len(ids))
+		b.t.Errorf("openstack created %d servers, want 5", len(ids))
 	}
 	b.runOn(reserved, b.settled(ids...)...)
 
@@ -98,8 +98,8 @@ func (b *beside) usedByOwner(r v1.Reservation, reserved []string) {
 	b.deletesAll()
 }
 
-// endsWithItsGuests: a server that came in by its hint is known as the reservation's, and
-// goes with its end. Nova here does not tell hints.
+// endsWithItsGuests checks that a server admitted by its hint is known as the reservation's, and
+// is deleted at its end. Nova in this lab does not report hints.
 func (b *beside) endsWithItsGuests(r v1.Reservation, reserved []string) {
 	b.t.Helper()
 	guest := b.placed(b.demo, reserved, 1, wish{name: "until the end", hints: map[string]any{"reservation": r.ID, "preemptible": "true"}})[0]
@@ -115,28 +115,28 @@ func (b *beside) endsWithItsGuests(r v1.Reservation, reserved []string) {
 	b.reach("", guest.ID)
 }
 
-// wrongHints: nobody learns of a reservation of others whether it is there.
+// wrongHints checks that a tenant cannot find out whether another project's reservation exists.
 func (b *beside) wrongHints(r v1.Reservation) {
 	b.t.Helper()
 	unknown := uuid.NewString()
 	first := b.tellsWhy(b.demo2, unknown, wish{name: "unknown", hints: map[string]any{"reservation": unknown}})
 	foreign := b.tellsWhy(b.demo2, r.ID, wish{name: "foreign", hints: map[string]any{"reservation": r.ID}})
 	if strings.ReplaceAll(foreign, r.ID, unknown) != first {
-		b.t.Errorf("of a foreign reservation one is told %q, and of one that is not there %q", foreign, first)
+		b.t.Errorf("for a foreign reservation the tenant reads %q, and for an unknown one %q", foreign, first)
 	}
 	b.tellsWhy(b.demo, "", wish{name: "a name", hints: map[string]any{"reservation": r.Name}})
 }
 
-// privateHints: a request that names the hint of a rebuild, as a conductor sends it where
-// Nova's API lets tenants write it, is placed and claimed like any other: inside the
-// reservation, and nowhere once each of its hosts has one.
+// privateHints sends requests with the hint of a rebuild, as a conductor sends them if Nova's
+// API lets tenants set that hint. Almanac places and claims them like any other request: inside
+// the reservation, and nowhere when each of its hosts has one.
 func (b *beside) privateHints(r v1.Reservation, reserved []string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	conductor := labtest.NewConductor(b.t, labtest.NovaTransport(b.t))
 	spec := labtest.RequestSpec{
-		ProjectID: r.ProjectID, UserID: r.UserID, MemoryMB: 8192, // a host holds one
+		ProjectID: r.ProjectID, UserID: r.UserID, MemoryMB: 8192, // a host has room for one
 		Hints: map[string][]string{"reservation": {r.ID}, "_nova_check_type": {"rebuild"}},
 	}
 	var asked []string
@@ -155,34 +155,34 @@ func (b *beside) privateHints(r v1.Reservation, reserved []string) {
 	for range reserved {
 		id, chosen, err := ask()
 		if err != nil || len(chosen) != 1 || len(chosen[0]) == 0 {
-			b.t.Fatalf("a request with the hint of a rebuild gets %v, %v", chosen, err)
+			b.t.Fatalf("a request with a rebuild hint gets %v, %v", chosen, err)
 		}
 		if !b.hasSomething(id) {
-			b.t.Error("a request with the hint of a rebuild has nothing claimed")
+			b.t.Error("a request with a rebuild hint has no allocation")
 		}
 		used = append(used, chosen[0][0].Host)
 	}
 	if slices.Sort(used); !slices.Equal(used, reserved) {
-		b.t.Errorf("requests with the hint of a rebuild get %v, want each of %v once", used, reserved)
+		b.t.Errorf("requests with a rebuild hint get %v, want each of %v once", used, reserved)
 	}
 	_, chosen, err := ask()
 	if remote, is := errors.AsType[*oslo.RemoteError](err); !is || remote.Class != "NoValidHost" {
-		b.t.Errorf("where the reservation is full, a request with the hint of a rebuild gets %v, %v; want NoValidHost", chosen, err)
+		b.t.Errorf("in a full reservation, a request with a rebuild hint gets %v, %v; want NoValidHost", chosen, err)
 	}
 }
 
-// tellsWhy has Nova find no host for servers with a hint. The tenant is told that it is
-// because of the reservation, by its id where that is not empty.
+// tellsWhy lets Nova find no host for servers with a hint. It checks that the tenant's message
+// names the reservation as the reason, by its id unless id is empty.
 func (b *beside) tellsWhy(who *tenant, id string, w wish) (sentence string) {
 	b.t.Helper()
 	begun := time.Now()
 	sentence = b.unplaced(who, w)
 	if !strings.Contains(strings.ToLower(sentence), "reservation") || !strings.Contains(sentence, id) {
-		b.t.Errorf("%s: the tenant is told %q, want a sentence about reservation %s", w.name, sentence, id)
+		b.t.Errorf("%s: the tenant reads %q, want a sentence about reservation %s", w.name, sentence, id)
 	}
 	for _, secret := range []string{"rabbit://", "mysql", "Traceback", "{"} {
 		if strings.Contains(sentence, secret) {
-			b.t.Errorf("%s: the tenant is told %q", w.name, sentence)
+			b.t.Errorf("%s: the tenant reads %q", w.name, sentence)
 		}
 	}
 	if took := time.Since(begun); took > patience {

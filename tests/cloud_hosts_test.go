@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestTwoProjectsReserveHostsOfARealCloud is what the guide tells of a cloud that has
-// just got Almanac: one project uses hosts at once, another a while later.
+// This is the guide's example of a cloud with a new Almanac: one project uses hosts at once,
+// another a while later.
 func TestTwoProjectsReserveHostsOfARealCloud(t *testing.T) {
 	b := besideOpenStack(t, "OS_RESERVATION__LEAD_TIME=2h")
 	b.pool("cmp-*")
@@ -32,7 +32,7 @@ func TestTwoProjectsReserveHostsOfARealCloud(t *testing.T) {
 	b.runOn(render.Hosts, own...)
 	for _, s := range b.settled(third, early) {
 		if s.Status != "ERROR" {
-			t.Errorf("server %s has no host, and is %s on %s", s.Name, s.Status, s.Host)
+			t.Errorf("server %s must find no host, but is %s on %s", s.Name, s.Status, s.Host)
 		}
 	}
 	free := slices.DeleteFunc(b.cloud.Hosts(t), func(host string) bool {
@@ -46,14 +46,14 @@ func TestTwoProjectsReserveHostsOfARealCloud(t *testing.T) {
 	training = b.becomes(training.ID, "active")
 	b.told(training.ID, "reservation.start")
 	if _, status := b.ask(b.demo, "intruder", training.ID, ""); status != http.StatusBadRequest {
-		t.Errorf("another project asks for a server of the reservation: status %d", status)
+		t.Errorf("another project requests a server of the reservation: status %d", status)
 	}
 	var theirs []string
 	for range 4 {
 		theirs = append(theirs, b.boot(b.demo2, "theirs", training.ID, ""))
 	}
 	placed := b.settled(theirs...)
-	b.threeOfFour(training.Hosts, placed) // while a host of demo's is empty
+	b.threeOfFour(training.Hosts, placed) // while demo's host is empty
 	theirs = nil
 	for _, s := range placed {
 		if s.Status == "ACTIVE" {
@@ -93,8 +93,8 @@ func (b *beside) fromNow(least time.Duration) string {
 	return "+" + span.FormatDuration(int64((least+5*time.Since(begun)+time.Second-1)/time.Second))
 }
 
-// prepared waits until a reservation that has not begun has its aggregate, and gives
-// its hosts.
+// prepared waits until a reservation that has not started has its aggregate, and returns its
+// hosts.
 func (b *beside) prepared(r v1.Reservation) []string {
 	b.t.Helper()
 	promised := b.show(r.ID).Hosts
@@ -104,13 +104,13 @@ func (b *beside) prepared(r v1.Reservation) []string {
 	return promised
 }
 
-// grown waits until the reservation has a host more, and gives it.
+// grown waits until the reservation has one more host, and returns it.
 func (b *beside) grown(r v1.Reservation) string {
 	b.t.Helper()
 	now := b.show(r.ID).Hosts
 	added := slices.DeleteFunc(slices.Clone(now), func(host string) bool { return slices.Contains(r.Hosts, host) })
 	if len(added) != 1 || len(now) != len(r.Hosts)+1 {
-		b.t.Fatalf("the reservation has %v, where it had %v", now, r.Hosts)
+		b.t.Fatalf("the reservation has %v, earlier it had %v", now, r.Hosts)
 	}
 	b.await("the aggregates have the new host", func() bool {
 		all := b.aggregates()
@@ -119,8 +119,8 @@ func (b *beside) grown(r v1.Reservation) string {
 	return added[0]
 }
 
-// seenByOpenstack: an admin sees the hosts of both reservations in aggregates, one that
-// is active and one that is prepared; each project sees the flavor of its own.
+// seenByOpenstack checks that an admin sees the hosts of an active and of a prepared
+// reservation in aggregates, and that each project sees its own flavor.
 func (b *beside) seenByOpenstack(active, prepared v1.Reservation) {
 	b.t.Helper()
 	var aggregates []struct {
@@ -157,8 +157,8 @@ func (b *beside) seenByOpenstack(active, prepared v1.Reservation) {
 	}
 }
 
-// createdByOpenstack creates as many servers as the reservation has hosts, as its owner
-// would.
+// createdByOpenstack creates as many servers as the reservation has hosts, with the owner's
+// command.
 func (b *beside) createdByOpenstack(r v1.Reservation) []server {
 	b.t.Helper()
 	b.cloud.Openstack(b.t, labtest.Demo, "server", "create", "--flavor", "reservation:"+r.ID, "--image", "tiny", "--nic", "none",
@@ -171,23 +171,23 @@ func (b *beside) createdByOpenstack(r v1.Reservation) []server {
 	return b.settled(list.Servers[0].ID, list.Servers[1].ID)
 }
 
-// threeOfFour: three servers run on the hosts, and of the fourth Nova finds none.
+// threeOfFour checks that three servers run on the hosts and that Nova finds no host for the fourth.
 func (b *beside) threeOfFour(hosts []string, servers []server) {
 	b.t.Helper()
 	slices.SortFunc(servers, func(a, c server) int { return len(a.Status) - len(c.Status) })
 	if s := servers[0]; s.Status != "ERROR" {
-		b.t.Errorf("server %s of a reservation that is full is %s on %s", s.Name, s.Status, s.Host)
+		b.t.Errorf("server %s of a full reservation is %s on %s", s.Name, s.Status, s.Host)
 	}
 	b.runOn(hosts, servers[1:]...)
 }
 
-// foretold: a dry run of the deletion names the servers that would be deleted, and leaves
-// them alone.
+// foretold checks that a dry run of the deletion names the servers that it would delete, and
+// does not delete them.
 func (b *beside) foretold(id string, servers []string) {
 	b.t.Helper()
 	foreseen, err := b.demo2.almanac.OfferDeletion(b.t.Context(), id)
 	if err != nil {
-		b.t.Fatalf("ask what a deletion would do: %v", err)
+		b.t.Fatalf("dry run of a deletion: %v", err)
 	}
 	deleted := map[string]bool{}
 	for _, s := range foreseen.Servers {

@@ -24,10 +24,9 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestTheImageOfAReservationIsPutOnItsHosts has Nova asked at the scheduled time, though
-// almanacd is killed before, and shows that Nova's fake driver puts no image anywhere. Then
-// hosts fetch an image, and at last Nova says that others did, after almanacd was killed in
-// the middle.
+// almanacd calls Nova at the scheduled time although it was killed before, and reports that
+// Nova's fake driver caches no image. Then hosts fetch an image. At last Nova reports success
+// for others, after almanacd was killed during the call.
 func TestTheImageOfAReservationIsPutOnItsHosts(t *testing.T) {
 	labtest.Long(t)
 	nova := labtest.Interpose(t, labtest.OpenStack(t).Compute)
@@ -37,7 +36,7 @@ func TestTheImageOfAReservationIsPutOnItsHosts(t *testing.T) {
 	said := b.listenToNova()
 	b.refusesImages()
 
-	// Nova keeps an image for a minute here, so that it comes no earlier before the start.
+	// Nova keeps an image for a minute here, so that it may come at most a minute before the start.
 	r := b.reserve(b.demo, v1.ReservationRequest{
 		Name: "with an image", Image: "tiny", Quantity: new(2), Duration: new(v1.Duration(3600)), StartTime: new(b.soon(71)),
 	})
@@ -45,26 +44,26 @@ func TestTheImageOfAReservationIsPutOnItsHosts(t *testing.T) {
 	due := r.Start.Add(-time.Minute)
 	if r.Image != b.imageID("tiny") || len(planned.Images) != 2 || !slices.Equal(planned.Hosts, imagedHosts(planned)) ||
 		planned.Images[0].State != "scheduled" || !planned.Images[0].Start.Equal(due) {
-		t.Fatalf("it is %+v", planned)
+		t.Fatalf("the reservation is %+v", planned)
 	}
 	b.crash()
 	b.start()
-	latest := due // or where almanacd came back after that
+	latest := due // or the return of almanacd, if that is later
 	if served := time.Now(); latest.Before(served) {
 		latest = served
 	}
 	b.await("Nova begins to cache the image", func() bool { return len(said.of("start")) > 0 })
 	begun := said.of("start")[0]
 	if late := begun.at.Sub(latest); begun.at.Before(due.Add(-time.Second)) || late > patience {
-		t.Errorf("Nova was asked at %v, which was to be at %v", begun.at, due)
+		t.Errorf("the call to Nova was at %v, want %v", begun.at, due)
 	}
 	if !slices.Equal(slices.Sorted(slices.Values(begun.hosts)), planned.Hosts) {
-		t.Errorf("Nova was asked for %v, want %v", begun.hosts, planned.Hosts)
+		t.Errorf("the call to Nova has the hosts %v, want %v", begun.hosts, planned.Hosts)
 	}
 	b.await("Nova has told of both hosts", func() bool { return len(said.of("progress")) == 2 })
 	for _, p := range said.of("progress") {
 		if !slices.Contains(planned.Hosts, p.host) || !slices.Equal(p.failed, []string{r.Image}) {
-			t.Errorf("Nova tells of %s that it failed to cache %v", p.host, p.failed)
+			t.Errorf("Nova reports for %s the failed images %v", p.host, p.failed)
 		}
 	}
 	b.imageIs(r.ID, "failed")
@@ -73,20 +72,20 @@ func TestTheImageOfAReservationIsPutOnItsHosts(t *testing.T) {
 	})
 	b.told(r.ID, "reservation.image")
 	if shown := b.as(labtest.Admin, "reservation", "show", r.ID); !strings.Contains(shown, "failed") {
-		t.Errorf("almanac reservation show says\n%s", shown)
+		t.Errorf("almanac reservation show prints\n%s", shown)
 	}
 
 	b.fetches(said)
 
-	// almanacd is killed while it waits for Nova's answer: nobody knows whether Nova has
-	// heard it, and nobody asks again while it may be under way.
+	// almanacd is killed while it waits for Nova's answer. It is unknown whether Nova got the call,
+	// so almanacd does not repeat it while it may be under way.
 	ask := fmt.Sprintf("POST /v2.1/os-aggregates/%d/images", b.aggregateID("almanac-images"))
 	asked := nova.Count(ask)
 	nova.Meddle(ask, labtest.Hang)
 	r = b.reserve(b.demo, v1.ReservationRequest{
 		Name: "with luck", Image: r.Image, Quantity: new(2), Duration: new(v1.Duration(3600)), StartTime: new(b.soon(62)),
 	})
-	b.await("Nova is asked", func() bool { return nova.Count(ask) > asked })
+	b.await("Nova gets the call", func() bool { return nova.Count(ask) > asked })
 	b.crash()
 	nova.Relent()
 	b.start()
@@ -96,17 +95,17 @@ func TestTheImageOfAReservationIsPutOnItsHosts(t *testing.T) {
 	}
 	b.imageIs(r.ID, "there")
 	if n := nova.Count(ask); n != asked+1 {
-		t.Errorf("Nova was asked %d times, want once", n-asked)
+		t.Errorf("Nova got %d calls, want one", n-asked)
 	}
 	if list := b.as(labtest.Admin, "image", "list", "--image", r.Image, "-f", "value", "-c", "Host", "-c", "State"); strings.Count(list, "there") != 2 {
-		t.Errorf("almanac image list says\n%s", list)
+		t.Errorf("almanac image list prints\n%s", list)
 	}
 	b.quiet()
 	b.untouched()
 }
 
-// fetches: hosts whose driver caches an image have it from Glance in time, and Almanac
-// learns of it by what Nova says.
+// fetches checks that hosts whose driver caches an image get it from Glance in time, and that
+// Almanac learns that from Nova's notifications.
 func (b *beside) fetches(said *novaSaid) {
 	b.t.Helper()
 	const size = 96 << 20
@@ -124,7 +123,7 @@ func (b *beside) fetches(said *novaSaid) {
 	})
 	b.imageIs(r.ID, "there")
 	if !time.Now().Before(r.Start) {
-		b.t.Errorf("the image is there at %v, and the reservation has begun at %v", time.Now(), r.Start)
+		b.t.Errorf("the image is there at %v, but the reservation started at %v", time.Now(), r.Start)
 	}
 	var hosts []string
 	for _, p := range said.of("progress") {
@@ -133,15 +132,15 @@ func (b *beside) fetches(said *novaSaid) {
 		}
 	}
 	if slices.Sort(hosts); !slices.Equal(hosts, b.show(r.ID).Hosts) {
-		b.t.Errorf("Nova has said of %v that they have cached it, want %v", hosts, b.show(r.ID).Hosts)
+		b.t.Errorf("Nova reports the image on %v, want %v", hosts, b.show(r.ID).Hosts)
 	}
 	if bytes := b.metric("almanac_image_transfer_bytes_total{outcome=\"there\"}"); bytes != 2*size {
-		b.t.Errorf("%.0f bytes are counted, want %d", bytes, 2*size)
+		b.t.Errorf("the metrics count %.0f bytes, want %d", bytes, 2*size)
 	}
 }
 
-// refusesImages: images that nobody has, that are not ready or that another project keeps
-// for itself are user errors.
+// refusesImages checks that an image that does not exist, is not ready or is private to another
+// project is the user's error.
 func (b *beside) refusesImages() {
 	b.t.Helper()
 	make := func(who *tenant, name, visibility string) (id string) {
@@ -162,13 +161,13 @@ func (b *beside) refusesImages() {
 	} {
 		_, err := b.demo.almanac.CreateReservation(b.t.Context(), v1.ReservationRequest{Name: "r", Image: image, Duration: new(v1.Duration(60))}, client.CreateOptions{})
 		if e, ok := err.(*client.Error); !ok || e.Status != 400 || e.Field != "image" || !strings.Contains(e.Message, want) {
-			b.t.Errorf("image %q is answered %v, want %s", image, err, want)
+			b.t.Errorf("image %q: got %v, want %s", image, err, want)
 		}
 	}
 }
 
-// untouched: of images, bootstrap would take away what lies on the cloud, and no host is in
-// it.
+// untouched checks that bootstrap would remove the aggregate of images, and that it has no
+// hosts.
 func (b *beside) untouched() {
 	b.t.Helper()
 	b.await("the aggregate of images is empty", func() bool { return len(b.aggregates()["almanac-images"]) == 0 })
@@ -203,7 +202,7 @@ func (b *beside) imageID(name string) string {
 	return found.Images[0].ID
 }
 
-// novaSaid is what Nova's notifications tell of images in caches.
+// novaSaid collects Nova's notifications about cached images.
 type novaSaid struct {
 	mu   sync.Mutex
 	list []cacheNews
@@ -248,7 +247,7 @@ func (s *novaSaid) hear(_ context.Context, n oslo.Notification) error {
 	return nil
 }
 
-// novaTransport is the broker of Nova's services, with the options of their queues.
+// novaTransport returns the broker of Nova's services, with the options of their queues.
 func (b *beside) novaTransport() (*amqp.Transport, oslo.QueueOptions) {
 	b.t.Helper()
 	at, err := oslo.ParseURL(labtest.NovaTransport(b.t))
@@ -267,7 +266,7 @@ func (b *beside) novaTransport() (*amqp.Transport, oslo.QueueOptions) {
 	return transport, queues
 }
 
-// listenToNova hears Nova's notifications of images until the test ends.
+// listenToNova collects Nova's notifications about images until the test ends.
 func (b *beside) listenToNova() *novaSaid {
 	b.t.Helper()
 	transport, queues := b.novaTransport()
@@ -286,13 +285,13 @@ func (b *beside) listenToNova() *novaSaid {
 	select {
 	case <-listener.Ready():
 	case <-time.After(patience):
-		b.t.Fatal("Nova's notifications cannot be heard")
+		b.t.Fatal("the listener does not receive Nova's notifications")
 	}
 	return said
 }
 
-// sayCached publishes what Nova would say of a host whose driver has cached the image: its
-// recorded notification of one whose driver has not, with the lists exchanged.
+// sayCached publishes what Nova would report for a host whose driver has cached the image: its
+// recorded notification of a failure, with the two lists exchanged.
 func (b *beside) sayCached(host, image string) {
 	b.t.Helper()
 	text, err := os.ReadFile("../reservation/staging/openstack/testdata/notification-aggregate.cache_images.progress.json")

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// instancesByTheHint has each of two hosts hold two instances of a reservation.
+// instancesByTheHint puts two instances of a reservation on each of two hosts.
 func (b *beside) instancesByTheHint(way string, hosts []string) {
 	b.t.Helper()
 	r := b.reserve(b.demo, v1.ReservationRequest{
@@ -23,9 +23,9 @@ func (b *beside) instancesByTheHint(way string, hosts []string) {
 	refused := func(why string, w wish) {
 		b.t.Helper()
 		w.hints = hint
-		// nova-scheduler may know before Almanac how many there are, and says less.
+		// nova-scheduler may count the instances before Almanac does, and its message has less detail.
 		if said := b.tellsWhy(b.demo, r.ID, w); !strings.Contains(said, why) && (way == replace || !strings.Contains(said, "can hold this")) {
-			b.t.Errorf("%s: the tenant is told %q, want %q in it", w.name, said, why)
+			b.t.Errorf("%s: the tenant reads %q, want a message with %q", w.name, said, why)
 		}
 	}
 	refused("has 4 instances, 5 are requested", wish{name: "more than it holds", count: 5})
@@ -46,12 +46,12 @@ func (b *beside) instancesByTheHint(way string, hosts []string) {
 	b.outlivesSlices(r, fourth[0], others(b.cloud.Hosts(b.t), hosts)[0])
 }
 
-// heldBack: what is left of hosts with slices is nobody else's.
+// heldBack checks that no other server gets the rest of hosts with slices.
 func (b *beside) heldBack(hosts []string) {
 	b.t.Helper()
 	rest := others(b.cloud.Hosts(b.t), hosts)
 	var beside []server
-	for half := range slices.Chunk(rest, len(rest)/2) { // no more than nova-scheduler takes candidates
+	for half := range slices.Chunk(rest, len(rest)/2) { // no more than the candidates of nova-scheduler
 		beside = append(beside, b.placed(b.demo2, rest, len(half), wish{name: "beside the slices", count: len(half), flavor: big})...)
 	}
 	b.unplaced(b.demo2, wish{name: "no room but on slices", flavor: big})
@@ -60,7 +60,7 @@ func (b *beside) heldBack(hosts []string) {
 	b.remove(beside...)
 }
 
-// slicesMove: beside a free slice a guest may move there, and be as large as the slice.
+// slicesMove checks that a guest may move to a free slice, and be as large as the slice.
 func (b *beside) slicesMove(r v1.Reservation, hosts []string, free string, guests []server) {
 	b.t.Helper()
 	full := others(hosts, []string{free})
@@ -69,19 +69,19 @@ func (b *beside) slicesMove(r v1.Reservation, hosts []string, free string, guest
 	moved = b.ordered(order{server: moved, do: resizeTo(small), to: full})[0]
 	b.ordered(order{server: moved, do: resizeTo(medium), refused: true})
 	if said := (&stage{beside: b}).refusal(moved); !strings.Contains(said, "has 20 DISK_GB for each instance, the flavor needs 40") {
-		b.t.Errorf("it is refused to be larger than its slice: %q", said)
+		b.t.Errorf("the refusal of a guest larger than its slice is %q", said)
 	}
 	want := map[string]int64{"VCPU": 1, "MEMORY_MB": 2048, "DISK_GB": 20, ownName(r.ID): 1}
 	if diff := cmp.Diff(want, b.allocated(moved)); diff != "" {
-		b.t.Errorf("Placement has given it (-want +got):\n%s", diff)
+		b.t.Errorf("allocation in Placement (-want +got):\n%s", diff)
 	}
 }
 
 // medium is the id of the flavor m1.medium.
 const medium = "3"
 
-// outlivesSlices: a guest that stays after the end may go where it is open, and takes
-// no slice with it.
+// outlivesSlices checks that a guest that stays after the end may move to an open host, without
+// its slice.
 func (b *beside) outlivesSlices(r v1.Reservation, guest server, to string) {
 	b.t.Helper()
 	b.endsSoon(r.ID)
@@ -89,14 +89,14 @@ func (b *beside) outlivesSlices(r v1.Reservation, guest server, to string) {
 	b.runOn([]string{guest.Host}, b.look(guest.ID))
 	guest = b.ordered(order{server: guest, do: live(to), to: []string{to}})[0]
 	if diff := cmp.Diff(map[string]int64{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}, b.allocated(guest)); diff != "" {
-		b.t.Errorf("after the end Placement has given it (-want +got):\n%s", diff)
+		b.t.Errorf("allocation in Placement after the end (-want +got):\n%s", diff)
 	}
 	b.deletesAll()
 	b.traceless(r.ID)
 	b.quiet()
 }
 
-// allocated gives what Placement has given the server, by resource class, all together.
+// allocated returns the server's resources in Placement, by resource class.
 func (b *beside) allocated(s server) map[string]int64 {
 	b.t.Helper()
 	var found struct {

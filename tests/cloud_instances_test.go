@@ -5,7 +5,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// instancesAreCounted has two projects whose instances share one host of 10 VCPU.
+// instancesAreCounted lets instances of two projects share one host of 10 VCPU.
 func (b *beside) instancesAreCounted(host string) {
 	t, hosts := b.t, []string{host}
 	size := []string{"--kind", "instance", "--vcpus", "2", "--memory-mb", "512", "--disk-gb", "1", "--duration", "1h", "--properties", string(among(host))}
@@ -23,14 +23,14 @@ func (b *beside) instancesAreCounted(host string) {
 	}
 	b.runOn(hosts, b.settled(web...)...)
 	if s := b.settled(b.boot(b.demo, "web", three.ID, ""))[0]; s.Status != "ERROR" {
-		t.Errorf("a fourth server, of three, is %s on %s while another project has room there", s.Status, s.Host)
+		t.Errorf("a fourth server of a reservation for three is %s on %s, in another project's room", s.Status, s.Host)
 	}
 	for range 2 {
 		batch = append(batch, b.boot(b.demo2, "batch", two.ID, ""))
 	}
 	b.runOn(hosts, b.settled(batch...)...)
 	if s := b.settled(b.boot(b.admin, "normal", tiny, host))[0]; s.Status != "ERROR" {
-		t.Errorf("a normal server is %s on %s, though an admin asks for the host", s.Status, s.Host)
+		t.Errorf("a normal server, forced to a reserved host by an admin, is %s on %s", s.Status, s.Host)
 	}
 
 	b.endsSoon(three.ID)
@@ -39,7 +39,7 @@ func (b *beside) instancesAreCounted(host string) {
 	b.traceless(three.ID)
 	b.runOn(hosts, b.settled(batch...)...)
 	if _, err := b.demo2.almanac.ChangeReservation(t.Context(), two.ID, v1.ReservationChange{Quantity: new(5)}); err != nil {
-		t.Fatalf("after the end of the other, all of the host can be had: %v", err)
+		t.Fatalf("after the end of the other reservation, the whole host must be available: %v", err)
 	}
 	b.await("there is room for a third", func() bool {
 		id := b.boot(b.demo2, "batch", two.ID, "")

@@ -13,20 +13,19 @@ import (
 )
 
 const (
-	// largeCloud is how many hosts these figures are about.
+	// largeCloud is the number of hosts for these figures.
 	largeCloud = 256
-	// crowd is how many reservations are due in the same second, of crowdHosts each.
+	// crowd is the number of reservations that start in the same second, with crowdHosts hosts each.
 	crowd, crowdHosts = 50, 2
-	// tooLate is what no start may be late whose hosts were prepared.
+	// tooLate is the limit for the delay of a start whose hosts were prepared.
 	tooLate = 5 * time.Second
-	// aheadOf is how long ahead the crowd is booked.
+	// aheadOf is how long before its start the crowd is booked.
 	aheadOf = 5 * time.Minute
-	// guests are the servers of others on the cloud, and of some of the reservations.
+	// guests is the number of other servers on the cloud, and of servers of some reservations.
 	guests = 32
 )
 
-// TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime also gives the figures of
-// docs/performance.md that are about a real Nova.
+// The test also measures the figures of docs/performance.md that need a real Nova.
 func TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime(t *testing.T) {
 	if os.Getenv("ALMANAC_TEST_LARGE") == "" {
 		t.Skip("make test-large runs it")
@@ -67,17 +66,16 @@ func TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime(t *testing.T) 
 	l.within(10*time.Minute, 5*time.Second, "the doctor finds nothing", l.sound)
 }
 
-// sound says that the doctor finds nothing.
+// sound reports whether the doctor has no findings.
 func (l *large) sound() bool {
 	found, err := l.admin.almanac.Examine(l.t.Context())
 	return err == nil && len(found.Findings) == 0
 }
 
-// large is an almanacd beside a large cloud, all of whose hosts are in the pool.
+// large is an almanacd beside a large cloud with all hosts in the pool.
 type large struct{ *beside }
 
-// besideLargeCloud starts one that works as it does where nothing is configured, but
-// for what tests need.
+// besideLargeCloud starts one with the default configuration, except for what tests need.
 func besideLargeCloud(t *testing.T) *large {
 	t.Helper()
 	l := &large{besideOpenStack(t, "OS_INVENTORY__REFRESH_INTERVAL=10")}
@@ -89,8 +87,8 @@ func besideLargeCloud(t *testing.T) *large {
 	return l
 }
 
-// measureReadings tells of the first reading of the cloud, of those after it, and of
-// those while servers are created.
+// measureReadings logs the first reading of the cloud, those after it, and those while servers
+// are created.
 func (l *large) measureReadings() {
 	l.t.Helper()
 	var all []reading
@@ -112,7 +110,7 @@ func (l *large) measureReadings() {
 	l.tellReadings(fmt.Sprintf("while %d servers are created", guests), l.readings()[before:])
 }
 
-// bookCrowd books the crowd, to start at a time or, with nil, at once.
+// bookCrowd books the crowd. It starts at start, or at once if start is nil.
 func (l *large) bookCrowd(name string, start *time.Time) (list []v1.Reservation) {
 	l.t.Helper()
 	var took []time.Duration
@@ -130,8 +128,8 @@ func (l *large) bookCrowd(name string, start *time.Time) (list []v1.Reservation)
 	return list
 }
 
-// awaitPrepared waits until reservations have their aggregates, and tells how long that
-// took from the first change on the cloud to the last.
+// awaitPrepared waits until reservations have their aggregates, and logs the time from the
+// first change on the cloud to the last.
 func (l *large) awaitPrepared(list []v1.Reservation, until time.Time) {
 	l.t.Helper()
 	l.within(time.Until(until), 5*time.Second, "all reservations are prepared", func() bool {
@@ -159,7 +157,7 @@ func (l *large) fill(list []v1.Reservation) {
 	l.run(ids)
 }
 
-// run waits until servers run, for which nova-scheduler takes a second each.
+// run waits until servers run. nova-scheduler takes a second for each.
 func (l *large) run(ids []string) {
 	l.t.Helper()
 	l.within(5*time.Minute, 2*time.Second, "the servers run", func() bool {
@@ -173,8 +171,8 @@ func (l *large) run(ids []string) {
 	})
 }
 
-// lateness polls until reservations have a status, and gives how long after their time
-// each was first seen so by its owner.
+// lateness polls until reservations have a status. It returns how long after its time the owner
+// first sees the status of each.
 func (l *large) lateness(list []v1.Reservation, status string, since time.Time) []time.Duration {
 	l.t.Helper()
 	first := map[string]time.Time{}

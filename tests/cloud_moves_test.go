@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestGuestsByTheHintAreMovedInsideTheirReservationAndAfterItAnywhere has Nova move
-// servers that came in by their hint, as an admin asks it who does not mind reservations.
+// Nova moves servers that were admitted by their hint, at the request of an admin who does not
+// consider reservations.
 func TestGuestsByTheHintAreMovedInsideTheirReservationAndAfterItAnywhere(t *testing.T) {
 	labtest.Long(t)
 	for _, way := range []string{interpose, replace} {
@@ -25,7 +25,7 @@ func TestGuestsByTheHintAreMovedInsideTheirReservationAndAfterItAnywhere(t *test
 	}
 }
 
-// guestsAreMoved has three hosts reserved, of which the last may be killed.
+// guestsAreMoved reserves three hosts; the last one may be killed.
 func (b *beside) guestsAreMoved(way string, reserved []string) {
 	b.t.Helper()
 	free := others(b.cloud.Hosts(b.t), reserved)
@@ -49,13 +49,13 @@ func (b *beside) guestsAreMoved(way string, reserved []string) {
 		order{server: moved[1], do: live(free[0]), refused: true},
 		order{server: moved[4], do: live(reserved[0]), refused: true},
 	)[0]
-	if way == interpose { // replace does it in TestOperationsEndAsUnderNovaScheduler
+	if way == interpose { // TestOperationsEndAsUnderNovaScheduler does it for replace
 		moved[1] = b.evacuated(moved[1], reserved)
 	}
 	b.outlivesItsHosts(r, reserved, moved[:4])
 }
 
-// evacuated has a guest saved from the last of the hosts.
+// evacuated evacuates a guest from the last of the hosts.
 func (b *beside) evacuated(guest server, reserved []string) server {
 	b.t.Helper()
 	last := len(reserved) - 1
@@ -72,9 +72,9 @@ func (b *beside) evacuated(guest server, reserved []string) server {
 	return guest
 }
 
-// outlivesItsHosts: guests that stay after the end may be moved like anybody else, the
-// last of them from the shelf, and are nobody's guests then. The hosts are promised to
-// the next by that time.
+// outlivesItsHosts checks that guests that stay after the end may move like other servers, the
+// last of them after a shelve, and no longer belong to a reservation. At that time the hosts are
+// promised to the next reservation.
 func (b *beside) outlivesItsHosts(r v1.Reservation, reserved []string, guests []server) {
 	b.t.Helper()
 	b.endsSoon(r.ID)
@@ -93,7 +93,7 @@ func (b *beside) outlivesItsHosts(r v1.Reservation, reserved []string, guests []
 		order{server: guests[3], do: restore, to: free},
 	)
 	for _, s := range moved {
-		b.await("server "+s.Name+" is nobody's guest", func() bool { return b.guestOf(s) == "" })
+		b.await("server "+s.Name+" is no longer a guest", func() bool { return b.guestOf(s) == "" })
 	}
 	if err := b.demo2.almanac.DeleteReservation(b.t.Context(), next.ID); err != nil {
 		b.t.Error(err)
@@ -102,18 +102,18 @@ func (b *beside) outlivesItsHosts(r v1.Reservation, reserved []string, guests []
 	b.quiet()
 }
 
-// order is what Nova is asked to do with a server, and where that is then: not where it
-// was before.
+// order is an action of Nova on a server, and where the server is afterwards: not on its earlier
+// host.
 type order struct {
 	server  server
 	do      map[string]any // the action
-	to      []string       // one of these; none where it is on no host
-	becomes string         // "" is ACTIVE
-	refused bool           // it stays as it is
+	to      []string       // one of these hosts; empty if the server has no host
+	becomes string         // empty stands for ACTIVE
+	refused bool           // the server stays unchanged
 }
 
-// ordered has an admin give the orders all at once, confirms what is to be confirmed, and
-// gives the servers when Nova is done.
+// ordered sends all orders at once as an admin, confirms what needs a confirmation, and returns
+// the servers when Nova is done.
 func (b *beside) ordered(orders ...order) (list []server) {
 	b.t.Helper()
 	act := func(s server, do map[string]any) int {
@@ -130,14 +130,14 @@ func (b *beside) ordered(orders ...order) (list []server) {
 		b.await("Nova is done with server "+o.server.Name, func() bool {
 			s = b.look(o.server.ID)
 			if s.Task == "" && s.Status == "VERIFY_RESIZE" {
-				act(s, confirm) // which it may be busy with
+				act(s, confirm) // Nova may be busy with it
 			}
 			failed = b.failed(s)
 			return s.Task == "" && (failed || s.Status == cmp.Or(o.becomes, "ACTIVE") && s.Host != o.server.Host)
 		})
 		stays := s.Host == o.server.Host && s.Status == o.server.Status
 		if failed != o.refused || o.refused && !stays || !o.refused && s.Host != "" && !slices.Contains(o.to, s.Host) {
-			b.t.Errorf("%v of server %s, which was on %q: it is %s on %q, failed: %t; want it on one of %v, refused: %t",
+			b.t.Errorf("%v of server %s, which was on %q: the server is %s on %q, failed: %t; want it on one of %v, refused: %t",
 				o.do, s.Name, o.server.Host, s.Status, s.Host, failed, o.to, o.refused)
 		}
 		list = append(list, s)
@@ -145,7 +145,7 @@ func (b *beside) ordered(orders ...order) (list []server) {
 	return list
 }
 
-// failed says that Nova has failed to do what it was last asked to do with the server.
+// failed reports whether Nova's last action on the server failed.
 func (b *beside) failed(s server) bool {
 	b.t.Helper()
 	var done struct {
@@ -155,7 +155,7 @@ func (b *beside) failed(s server) bool {
 	return len(done.Actions) > 0 && done.Actions[0].Message == "Error"
 }
 
-// guestOf gives the reservation that a server is in, as Almanac sees it on its host.
+// guestOf returns the reservation of a server, as Almanac reports it on its host.
 func (b *beside) guestOf(s server) (reservation string) {
 	b.t.Helper()
 	host, err := b.admin.almanac.Host(b.t.Context(), s.Host)

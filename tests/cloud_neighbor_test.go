@@ -18,10 +18,10 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestOneHostileMemberDoesNotSlowTheOthers measures ten ordinary clients of one project and a
-// caller of select_destinations, in turns without and with a member of another project who
-// sends the most expensive requests that the API takes, as fast as it takes them. No rate is
-// limited. Both measurements meet the same machine, so that their ratio holds on a busy one.
+// The test measures ten ordinary clients of one project and a caller of select_destinations, in
+// turns without and with a member of another project who sends the API's most expensive
+// requests as fast as possible, without a rate limit. Both measurements run on the same
+// machine, so that their ratio also holds on a busy one.
 func TestOneHostileMemberDoesNotSlowTheOthers(t *testing.T) {
 	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_DEFAULT__DEBUG=false", "OS_RESERVATION__LEAD_TIME=1m")...)
 	takeTopic(t)
@@ -36,14 +36,14 @@ func TestOneHostileMemberDoesNotSlowTheOthers(t *testing.T) {
 	}
 	t.Logf("without: %v", &quiet)
 	t.Logf("beside:  %v", &noisy)
-	t.Logf("the hostile member was answered %v", hostile.answers)
+	t.Logf("the hostile member got the answers %v", hostile.answers)
 	for _, of := range []struct {
 		who             string
 		percent         int
 		without, beside []time.Duration
 	}{
 		{"ordinary clients", 99, quiet.clients, noisy.clients},
-		{"select_destinations", 90, quiet.placed, noisy.placed}, // some dozens, whose slowest one is chance
+		{"select_destinations", 90, quiet.placed, noisy.placed}, // only some dozens, so the slowest one is chance
 	} {
 		without, beside := percentile(of.without, of.percent), percentile(of.beside, of.percent)
 		if beside >= 5*without {
@@ -52,7 +52,7 @@ func TestOneHostileMemberDoesNotSlowTheOthers(t *testing.T) {
 	}
 }
 
-// answerTimes are how long the answers to ordinary callers took.
+// answerTimes holds the durations of the answers to ordinary callers.
 type answerTimes struct{ clients, placed []time.Duration }
 
 func (n *answerTimes) String() string {
@@ -65,7 +65,7 @@ func percentile(took []time.Duration, percent int) time.Duration {
 	return sorted[len(sorted)*percent/100].Round(100 * time.Microsecond)
 }
 
-// neighbors are ten ordinary clients, and a conductor with an admin who tidies up after it.
+// neighbors is ten ordinary clients and a conductor, with an admin who removes its allocations.
 type neighbors struct {
 	t         *testing.T
 	clients   []*client.Client
@@ -81,8 +81,8 @@ func newNeighbors(b *beside) *neighbors {
 	return n
 }
 
-// work lets the ordinary callers work for some seconds, beside the hostile member if there is
-// one, and adds what they measured.
+// work lets the ordinary callers work for some seconds, beside the hostile member unless h is
+// nil, and adds their measurements.
 func (n *neighbors) work(to *answerTimes, h *hostile) {
 	n.t.Helper()
 	ctx, stop := context.WithTimeout(n.t.Context(), 5*time.Second)
@@ -92,7 +92,7 @@ func (n *neighbors) work(to *answerTimes, h *hostile) {
 		for i := range 32 {
 			all.Go(func() { h.attack(ctx, i) })
 		}
-		<-time.After(500 * time.Millisecond) // until its requests are on the way
+		<-time.After(500 * time.Millisecond) // until its requests are under way
 	}
 	var mu sync.Mutex
 	measured := func(to *[]time.Duration) func(time.Duration) {
@@ -109,7 +109,7 @@ func (n *neighbors) work(to *answerTimes, h *hostile) {
 	all.Wait()
 }
 
-// ordinary does what a client does, one request after the other with some time between.
+// ordinary makes a client's calls one after the other, with pauses.
 func (n *neighbors) ordinary(ctx context.Context, c *client.Client, took func(time.Duration)) {
 	timed := func(what string, do func() error) {
 		begun := time.Now()
@@ -131,7 +131,7 @@ func (n *neighbors) ordinary(ctx context.Context, c *client.Client, took func(ti
 				Name: "ordinary", StartTime: &begin, Duration: new(v1.Duration(60)), Quantity: new(1),
 			}, client.CreateOptions{})
 			if answer, ok := errors.AsType[*client.Error](err); ok && answer.Refusal != nil {
-				return nil // somebody else has the hosts
+				return nil // another client has the hosts
 			}
 			return err
 		})
@@ -147,17 +147,17 @@ func (n *neighbors) ordinary(ctx context.Context, c *client.Client, took func(ti
 	}
 }
 
-// place asks for a host for one instance after the other, as nova-conductor does.
+// place requests a host for one instance after the other, as nova-conductor does.
 func (n *neighbors) place(ctx context.Context, took func(time.Duration)) {
 	for ctx.Err() == nil {
 		id, begun := uuid.NewString(), time.Now()
 		if _, err := n.conductor.SelectDestinations(n.t.Context(), labtest.RequestSpec{MemoryMB: 64}, []string{id}, true, true); err != nil {
-			n.t.Errorf("ask for a host: %v", err)
+			n.t.Errorf("request a host: %v", err)
 			return
 		}
 		took(time.Since(begun))
 		if status := n.admin.Do(http.MethodDelete, "placement", "/allocations/"+id, nil, nil); status != http.StatusNoContent {
-			n.t.Errorf("take the allocation away: status %d", status)
+			n.t.Errorf("delete the allocation: status %d", status)
 		}
 	}
 }

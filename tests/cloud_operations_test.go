@@ -10,10 +10,9 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestOperationsEndAsUnderNovaScheduler has the same script of operations carried out
-// under nova-scheduler and under Almanac in its place, each scene of which is the same:
-// what a server is and where, and what it and its migrations have in Placement. Where
-// there was a choice of hosts, one is left.
+// The same script of operations runs under nova-scheduler and under Almanac in its place. Each
+// scene must be the same: the status and host of a server, and the allocations of the server
+// and its migrations. Only one possible host is left for each choice.
 func TestOperationsEndAsUnderNovaScheduler(t *testing.T) {
 	labtest.Long(t)
 	for _, way := range []string{stock, replace} {
@@ -66,7 +65,7 @@ func migrateTo(host string) map[string]any {
 	return map[string]any{"migrate": map[string]any{"host": host}}
 }
 
-// live is a live migration to a host; nil is any.
+// live returns a live migration to a host; nil stands for any host.
 func live(host any) map[string]any {
 	return map[string]any{"os-migrateLive": map[string]any{"host": host, "block_migration": "auto"}}
 }
@@ -79,8 +78,8 @@ func rebuildFrom(image string) map[string]any {
 	return map[string]any{"rebuild": map[string]any{"imageRef": image}}
 }
 
-// resizes: until it is confirmed or reverted, a move holds both hosts, the source for its
-// migration. What it leaves is free at once.
+// resizes checks that a move holds both hosts until it is confirmed or reverted, the source for
+// its migration. The host that it leaves is free at once.
 func (s *stage) resizes() {
 	a, b := s.hosts[0], s.hosts[1]
 	one := s.makes(s.admin, tiny, map[string]any{"availability_zone": s.zone + ":" + a}, nil)
@@ -104,8 +103,8 @@ func (s *stage) resizes() {
 	s.leaves(one, full)
 }
 
-// movesSlices: an instance of a reservation of instances, with one slice on each of two
-// hosts, takes its slice along, and does not move where the other is taken.
+// movesSlices checks that an instance of a reservation with one slice on each of two hosts takes
+// its slice along, and does not move if the other slice is taken.
 func (s *stage) movesSlices() {
 	r := s.reserve(s.demo, v1.ReservationRequest{
 		Name: "slices", Kind: "instance", Quantity: new(2), HostProperties: among(s.hosts...), Duration: new(v1.Duration(3600)),
@@ -129,8 +128,7 @@ func (s *stage) movesSlices() {
 	s.leaves(one, two)
 }
 
-// livesOn: a server that migrates alive, and is rebuilt, from an image that its host can
-// run only.
+// livesOn migrates a server live and rebuilds it, also from an image that only its host can run.
 func (s *stage) livesOn() {
 	a, b := s.hosts[0], s.hosts[1]
 	one := s.makes(s.admin, tiny, s.pinned(a), nil)
@@ -151,7 +149,7 @@ func (s *stage) livesOn() {
 	s.leaves(one, full)
 }
 
-// runsFrom: the server is rebuilt from the image.
+// runsFrom checks that the server runs from the image.
 func (s *stage) runsFrom(of server, image string) {
 	s.t.Helper()
 	var found struct {
@@ -163,8 +161,8 @@ func (s *stage) runsFrom(of server, image string) {
 	}
 }
 
-// isShelved: what is shelved holds nothing, and comes back where there is room, in another
-// zone, or on a host.
+// isShelved checks that a shelved server holds no allocation and returns where there is room, to
+// another zone, or to a host.
 func (s *stage) isShelved(spare *stage) {
 	a := s.hosts[0]
 	one := s.makes(s.admin, tiny, s.pinned(a), nil)
@@ -184,8 +182,8 @@ func (s *stage) isShelved(spare *stage) {
 	s.leaves(one)
 }
 
-// isEvacuated: what is evacuated holds what it had too, until the nova-compute of the host
-// that has failed comes back, which it does not here.
+// isEvacuated checks that an evacuated server also holds its allocation on the failed host until
+// the nova-compute there returns, which does not happen here.
 func (s *stage) isEvacuated() {
 	a, b := s.hosts[0], s.hosts[1]
 	one, two := s.makes(s.admin, tiny, s.pinned(a), nil), s.makes(s.admin, small, s.pinned(a), nil)
@@ -196,8 +194,8 @@ func (s *stage) isEvacuated() {
 	s.forcesDown(a, false)
 }
 
-// staysInside has the first two hosts reserved. Nothing of the reservation leaves them,
-// and nothing else comes there.
+// staysInside reserves the first two hosts. No server of the reservation leaves them, and no
+// other server moves there.
 func (s *stage) staysInside() {
 	r := s.reserve(s.demo, v1.ReservationRequest{
 		Name: "held", HostProperties: among(s.hosts[:2]...), Quantity: new(2), Duration: new(v1.Duration(3600)),
@@ -206,7 +204,7 @@ func (s *stage) staysInside() {
 	s.learnSizes()
 	s.strangerStaysOutside()
 	s.hostComesBack(s.guestMoves("reserved", r.ID, r.ID, nil))
-	if s.way == stock { // nova-scheduler knows no hint
+	if s.way == stock { // nova-scheduler ignores the hint
 		return
 	}
 	one := s.guestMoves("tiny", tiny, s.whole(), map[string]any{"reservation": r.ID})
@@ -217,9 +215,9 @@ func (s *stage) staysInside() {
 	s.leaves(one)
 }
 
-// guestMoves: an instance of the reservation, of a flavor that scenes have a name for,
-// moves between its two hosts, and not to c, which is nobody's. An instance of the flavor
-// that fills a host leaves it none. It ends on a.
+// guestMoves checks that an instance of the reservation moves between its two hosts, but not to
+// c, which is in no reservation. If an instance of the filling flavor takes the other host, it
+// does not move. Scenes know the flavor by name. The instance ends on a.
 func (s *stage) guestMoves(name, flavor, filling string, hints map[string]any) server {
 	c := s.hosts[2]
 	const outside = "not one of reservation"
@@ -246,7 +244,7 @@ func (s *stage) guestMoves(name, flavor, filling string, hints map[string]any) s
 	return one
 }
 
-// comesHome has a server of the reservation on host a: it may have come to b.
+// comesHome moves a server of the reservation to host a if it is on b.
 func (s *stage) comesHome(of server) server {
 	s.t.Helper()
 	placed := s.settled(of.ID)[0]
@@ -264,17 +262,17 @@ func (s *stage) comesHome(of server) server {
 	return of
 }
 
-// hostComesBack: what is evacuated has what it had on the host that has failed until its
-// nova-compute is back, which is a's here. Then it is evacuated to that host.
+// hostComesBack checks that an evacuated server keeps its allocation on the failed host, a, until
+// the nova-compute there is back. Then it is evacuated to that host.
 func (s *stage) hostComesBack(one server) {
 	a, b := s.hosts[0], s.hosts[1]
 	labtest.KillCompute(s.t, a)
 	s.plays(one, operation{what: "evacuate a guest", do: rescue, ends: "ACTIVE reserved on b; server reserved of a; server reserved of b"})
 	labtest.ReviveCompute(s.t, a)
 	s.shows(one, "the host of an evacuated guest is back", "ACTIVE reserved on b; server reserved of b")
-	s.await("Almanac sees the host back", func() bool { // of which nothing tells it
+	s.await("Almanac sees the host back", func() bool { // no notification reports it
 		host, err := s.admin.almanac.Host(s.t.Context(), a)
-		// Where it hears no casts it counts what was taken away until the next full reading.
+		// Without casts, the removed allocation counts until the next full reading.
 		return err == nil && host.Trouble == "" && (s.way == stock || host.Used.VCPUs == 0)
 	})
 	s.forcesDown(b, true)
@@ -283,12 +281,12 @@ func (s *stage) hostComesBack(one server) {
 	s.forcesDown(b, false)
 }
 
-// strangerStaysOutside: the one host of the zone that is nobody's is c.
+// strangerStaysOutside checks that a stranger stays on c, the only unreserved host of the zone.
 func (s *stage) strangerStaysOutside() {
 	a, c := s.hosts[0], s.hosts[2]
 	const (
 		stays   = "ACTIVE tiny on c; server tiny of c"
-		outside = "not enough hosts" // its zone has but promised ones
+		outside = "not enough hosts" // its zone has no other unreserved host
 		barred  = "ReservationFilter"
 	)
 	one := s.makes(s.admin, tiny, s.pinned(c), nil)

@@ -11,10 +11,10 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// coresOfHost is what each host of the lab has; Nova sells them 16 times.
+// coresOfHost is the number of cores of each host of the lab; Nova sells each of them 16 times.
 const coresOfHost = 10
 
-// busy makes a flavor with so many vCPUs until the end of the test.
+// busy creates a flavor with that many vCPUs until the test ends.
 func (b *beside) busy(vcpus int) (id string) {
 	b.t.Helper()
 	var made struct{ Flavor struct{ ID string } }
@@ -24,7 +24,7 @@ func (b *beside) busy(vcpus int) (id string) {
 	return made.Flavor.ID
 }
 
-// packs runs a command of `almanac pack`, and reads what it prints.
+// packs runs a command of `almanac pack` and reads its output.
 func (b *beside) packs(into any, arguments ...string) {
 	b.t.Helper()
 	out := b.as(labtest.Admin, append(append([]string{"pack"}, arguments...), "-f", "json")...)
@@ -33,7 +33,7 @@ func (b *beside) packs(into any, arguments ...string) {
 	}
 }
 
-// smallestYield of servers with so many vCPUs each.
+// smallestYield returns the least yield of servers with vcpus vCPUs each.
 func smallestYield(list []server, vcpus int) float64 {
 	on, most := map[string]int{}, 0
 	for _, s := range list {
@@ -43,8 +43,7 @@ func smallestYield(list []server, vcpus int) float64 {
 	return min(1, coresOfHost/float64(most))
 }
 
-// TestServersAreMovedAsPlannedAndStopInTheMiddleLeavesThemWhole has a host with more vCPUs
-// than it has cores, and nova-scheduler in its place.
+// One host has more vCPUs than cores, and nova-scheduler places the servers.
 func TestServersAreMovedAsPlannedAndStopInTheMiddleLeavesThemWhole(t *testing.T) {
 	b := besideOpenStack(t, "OS_PACKING__POLL_INTERVAL=1")
 	hosts := b.cloud.Hosts(t)
@@ -67,7 +66,7 @@ func TestServersAreMovedAsPlannedAndStopInTheMiddleLeavesThemWhole(t *testing.T)
 	if plan.MinYield != 0.4 || plan.PlannedYield != 1 || len(plan.Moves) != 3 || len(plan.Stays) != 1 || plan.Stays[0].Instance != ids[0] {
 		t.Fatalf("the plan is %+v", plan)
 	}
-	b.runOn([]string{crowdedHost}, b.settled(ids...)...) // a plan moves nobody
+	b.runOn([]string{crowdedHost}, b.settled(ids...)...) // a plan alone moves no server
 
 	first := b.stoppedInTheMiddle(plan)
 	b.whereTold(first, b.settled(ids...))
@@ -78,7 +77,7 @@ func TestServersAreMovedAsPlannedAndStopInTheMiddleLeavesThemWhole(t *testing.T)
 	now := b.settled(ids...)
 	if second.Status != "done" || second.Moved != len(plan.Moves) || second.MinYield == nil || math.Abs(*second.MinYield-plan.PlannedYield) > 1e-9 ||
 		math.Abs(smallestYield(now, vcpus)-plan.PlannedYield) > 1e-9 {
-		t.Errorf("%.4f was planned, %.4f is: %+v", plan.PlannedYield, smallestYield(now, vcpus), second)
+		t.Errorf("the planned yield is %.4f, the actual one %.4f: %+v", plan.PlannedYield, smallestYield(now, vcpus), second)
 	}
 	if slices.ContainsFunc(now, func(s server) bool { return s.Host == reserved }) {
 		t.Error("a server was moved onto the reserved host")
@@ -90,7 +89,7 @@ func TestServersAreMovedAsPlannedAndStopInTheMiddleLeavesThemWhole(t *testing.T)
 	b.unleaked()
 }
 
-// stoppedInTheMiddle has a plan carried out and stops that once a server has moved.
+// stoppedInTheMiddle applies a plan and stops the run when a server has moved.
 func (b *beside) stoppedInTheMiddle(plan v1.PackingPlan) (r v1.PackingRun) {
 	b.t.Helper()
 	b.packs(&r, "apply", "--migrations", "3", "--plan", plan.ID)
@@ -104,12 +103,12 @@ func (b *beside) stoppedInTheMiddle(plan v1.PackingPlan) (r v1.PackingRun) {
 		return r.Status != "stopping"
 	})
 	if r.Status != "stopped" || r.Moved == 0 || r.Left == 0 || r.Failed+r.Skipped > 0 {
-		b.t.Errorf("it is %s after %d moves, %d are left: %s", r.Status, r.Moved, r.Left, r.Reason)
+		b.t.Errorf("the run is %s after %d moves, %d are left: %s", r.Status, r.Moved, r.Left, r.Reason)
 	}
 	return r
 }
 
-// whereTold: the servers are in Nova where the run says.
+// whereTold checks that the servers are in Nova where the run reports them.
 func (b *beside) whereTold(r v1.PackingRun, now []server) {
 	b.t.Helper()
 	for _, m := range r.Plan.Moves {
@@ -119,12 +118,12 @@ func (b *beside) whereTold(r v1.PackingRun, now []server) {
 			want = m.To
 		}
 		if s.Host != want || s.Status != "ACTIVE" || s.Task != "" {
-			b.t.Errorf("the move of %s is %s, and it is %s on %s, task %q; want it on %s", s.Name, m.State, s.Status, s.Host, s.Task, want)
+			b.t.Errorf("the move of %s is %s, but the server is %s on %s, task %q; want it on %s", s.Name, m.State, s.Status, s.Host, s.Task, want)
 		}
 	}
 }
 
-// TestAHostIsEmptiedAndTheMembersOfAGroupStayApart with needs as Nova measures them.
+// The needs come from Nova's diagnostics.
 func TestAHostIsEmptiedAndTheMembersOfAGroupStayApart(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, "OS_PACKING__POLL_INTERVAL=1", "OS_PACKING__CPU_NEED=diagnostics")
@@ -145,7 +144,7 @@ func TestAHostIsEmptiedAndTheMembersOfAGroupStayApart(t *testing.T) {
 	}
 	measured(2)
 	if len(plan.Moves)+len(plan.Emptied) > 0 || len(plan.Kept) != 2 {
-		t.Errorf("with nowhere to go to but to each other the plan is %+v", plan)
+		t.Errorf("with the other members' hosts as the only free ones, the plan is %+v", plan)
 	}
 
 	third := on(last-2, "third", nil)
@@ -158,13 +157,12 @@ func TestAHostIsEmptiedAndTheMembersOfAGroupStayApart(t *testing.T) {
 	now := b.settled(one.ID, other.ID, third.ID)
 	b.whereTold(run, now)
 	if now[0].Host != third.Host || now[1].Host != other.Host || now[2].Host != third.Host {
-		t.Errorf("they are on %v; want that of the last host beside the one that is in no group", hostsOf(now))
+		t.Errorf("the servers are on %v; want the one of the last host beside the server without a group", hostsOf(now))
 	}
 	b.unleaked()
 }
 
-// TestAServerThatWouldSinkTheYieldUnderTheFloorIsRefused with Almanac in nova-scheduler's
-// place.
+// Almanac runs in the place of nova-scheduler.
 func TestAServerThatWouldSinkTheYieldUnderTheFloorIsRefused(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PACKING__MIN_YIELD_FLOOR=0.5")...)
@@ -179,11 +177,11 @@ func TestAServerThatWouldSinkTheYieldUnderTheFloorIsRefused(t *testing.T) {
 	}
 	last := list.Decisions[0]
 	if at := slices.IndexFunc(last.Refused, func(h v1.RefusedHost) bool { return h.Host == host[0] }); at < 0 || last.Refused[at].Filter != "YieldFilter" {
-		t.Errorf("it was refused for %+v", last.Refused)
+		t.Errorf("the refused hosts are %+v", last.Refused)
 	}
 }
 
-// TestPreemptibleServersAreNotMovedOntoAHostThatIsReserved though those that come fill it.
+// New preemptible servers may fill such a host, but the packing plan does not use it.
 func TestPreemptibleServersAreNotMovedOntoAHostThatIsReserved(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PACKING__POLL_INTERVAL=1")...)
@@ -202,6 +200,6 @@ func TestPreemptibleServersAreNotMovedOntoAHostThatIsReserved(t *testing.T) {
 	var plan v1.PackingPlan
 	b.packs(&plan, "plan", "--migrations", "0")
 	if len(plan.Moves) < len(hosts)-2 || slices.ContainsFunc(plan.Moves, func(m v1.PackingMove) bool { return m.To == reserved }) {
-		t.Errorf("the plan is %+v, and %s is reserved", plan.Moves, reserved)
+		t.Errorf("the plan is %+v, but %s is reserved", plan.Moves, reserved)
 	}
 }

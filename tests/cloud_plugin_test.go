@@ -15,14 +15,13 @@ import (
 // plugin is the folder of the Python package.
 const plugin = "../plugin"
 
-// weigh is what the plugin asks.
+// weigh is the plugin's call to Almanac.
 const weigh = "POST /v1/scheduler/weigh"
 
-// lookup is what tenants are told while Almanac cannot be asked.
+// lookup is the message for tenants while Almanac does not answer.
 const lookup = " The reservations cannot be looked up now; try again later."
 
-// TestThePluginIsRightByItself runs the plugin's own tests inside Debian's Nova, as it is
-// installed, and has its types checked.
+// The plugin's own tests and its type check pass with Debian's Nova.
 func TestThePluginIsRightByItself(t *testing.T) {
 	modules := labtest.InstallPython(t, plugin)
 	if err := os.CopyFS(filepath.Join(modules, "tests"), os.DirFS(filepath.Join(plugin, "tests"))); err != nil {
@@ -32,8 +31,7 @@ func TestThePluginIsRightByItself(t *testing.T) {
 	labtest.Python(t, plugin, "-B", "-m", "mypy", "--no-incremental", "--cache-dir", os.DevNull, "almanac_nova")
 }
 
-// TestAStockSchedulerWithThePluginKeepsReservations has the plugin in Debian's
-// nova-scheduler, and Almanac in no place of Nova.
+// The plugin runs in Debian's nova-scheduler, and Almanac has no place in Nova.
 func TestAStockSchedulerWithThePluginKeepsReservations(t *testing.T) {
 	labtest.Long(t)
 	t.Run("fail-closed", func(t *testing.T) {
@@ -43,7 +41,7 @@ func TestAStockSchedulerWithThePluginKeepsReservations(t *testing.T) {
 		b.rebuildsWithoutAlmanac(door, r, reserved)
 		b.failing(door, b.cloud.Hosts(t), func(what string) {
 			if said := b.unplaced(b.demo2, wish{name: what}); said != lookup {
-				b.t.Errorf("%s: the tenant is told %q", what, said)
+				b.t.Errorf("%s: the tenant reads %q", what, said)
 			}
 			b.unplaced(b.demo2, wish{name: "three, " + what, count: 3})
 			b.unplaced(b.demo, wish{name: "with its hint, " + what, hints: map[string]any{"reservation": r.ID}})
@@ -59,15 +57,15 @@ func TestAStockSchedulerWithThePluginKeepsReservations(t *testing.T) {
 			b.remove(b.placed(b.demo2, others, 0, wish{name: "three, " + what, count: 3})...)
 			hint := wish{name: "with its hint, " + what, hints: map[string]any{"reservation": r.ID}}
 			if said := b.unplaced(b.demo, hint); said != lookup {
-				b.t.Errorf("%s: the tenant is told %q", what, said)
+				b.t.Errorf("%s: the tenant reads %q", what, said)
 			}
 		})
 		b.deletesAll()
 	})
 }
 
-// withPlugin starts almanacd beside the lab's OpenStack, and the plugin in its
-// nova-scheduler, which asks over the door.
+// withPlugin starts almanacd beside the lab's OpenStack, and the plugin in its nova-scheduler.
+// The plugin's calls go through the meddler.
 func withPlugin(t *testing.T, options ...string) (*beside, *labtest.Meddler) {
 	t.Helper()
 	b := besideOpenStack(t, "OS_RESERVATION__LEAD_TIME=2h")
@@ -83,7 +81,7 @@ func withPlugin(t *testing.T, options ...string) (*beside, *labtest.Meddler) {
 	return b, door
 }
 
-// reservesHalf has half of the hosts reserved for later.
+// reservesHalf reserves half of the hosts for later.
 func (b *beside) reservesHalf() (r v1.Reservation, reserved, others []string) {
 	b.t.Helper()
 	hosts := b.cloud.Hosts(b.t)
@@ -93,13 +91,13 @@ func (b *beside) reservesHalf() (r v1.Reservation, reserved, others []string) {
 		Name: "render", HostProperties: among(reserved...), Quantity: new(len(reserved)),
 		StartTime: new(b.soon(3600)), Duration: new(v1.Duration(3600)),
 	})
-	// This is so before the fence lies on the cloud.
+	// The plugin keeps the hosts free even before the fence exists on the cloud.
 	b.remove(b.placed(b.demo2, others, 0, wish{name: "before the fence"})...)
 	b.prepared(r)
 	return r, reserved, others
 }
 
-// usesPlugin: the owner gets in by the hint with any flavor, and nobody else.
+// usesPlugin checks that the hint admits the owner with any flavor, and no other project.
 func (b *beside) usesPlugin(door *labtest.Meddler, r v1.Reservation, reserved, others []string) {
 	b.t.Helper()
 	hint := map[string]any{"reservation": r.ID}
@@ -109,12 +107,12 @@ func (b *beside) usesPlugin(door *labtest.Meddler, r v1.Reservation, reserved, o
 	before := door.Count(weigh)
 	b.placed(b.demo2, others, 1, wish{name: "asked about once"})
 	if n := door.Count(weigh) - before; n != 1 {
-		b.t.Errorf("Almanac was asked %d times about one server", n)
+		b.t.Errorf("the plugin made %d calls for one server", n)
 	}
 	b.placed(b.demo2, others, 0, wish{name: "three outside", count: 3})
-	// Three passes, and one for the alternates.
+	// There are three passes, and one for the alternates.
 	if n := door.Count(weigh) - before; n != 1+4 {
-		b.t.Errorf("Almanac was asked %d times about three servers", n-1)
+		b.t.Errorf("the plugin made %d calls for three servers", n-1)
 	}
 	b.deletesAll()
 
@@ -133,7 +131,7 @@ func (b *beside) usesPlugin(door *labtest.Meddler, r v1.Reservation, reserved, o
 	b.quiet()
 }
 
-// rebuildsWithoutAlmanac: a rebuilt server stays where it is, whatever Almanac says.
+// rebuildsWithoutAlmanac checks that a rebuilt server stays on its host, whatever Almanac answers.
 func (b *beside) rebuildsWithoutAlmanac(door *labtest.Meddler, r v1.Reservation, reserved []string) {
 	b.t.Helper()
 	guest := b.placed(b.demo, reserved, 1, wish{name: "to be rebuilt", hints: map[string]any{"reservation": r.ID}})[0]
@@ -151,14 +149,14 @@ func (b *beside) rebuildsWithoutAlmanac(door *labtest.Meddler, r v1.Reservation,
 	rebuilt := b.settled(guest.ID)[0]
 	b.runOn([]string{guest.Host}, rebuilt)
 	if n := door.Count(weigh) - before; n > 0 {
-		b.t.Errorf("Almanac was asked %d times about a rebuild", n)
+		b.t.Errorf("the plugin made %d calls for a rebuild", n)
 	}
 	door.Relent()
 	b.endsWithItsGuests(r, reserved)
 }
 
-// failing looks at what holds while Almanac is of no use in one way or another, and at the
-// end while it does not run. In between servers are placed on the free hosts again.
+// failing runs holds while Almanac fails in one way after another, and at the end while it does
+// not run. In between, servers are placed on the free hosts again.
 func (b *beside) failing(door *labtest.Meddler, free []string, holds func(what string)) {
 	b.t.Helper()
 	before := len(labtest.SchedulerLog(b.t))

@@ -14,11 +14,11 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// third is the disk of which a host has three times that, in GB; Nova gives none twice.
+// third is a third of a host's disk, in GB. Nova does not overcommit disk.
 const third = diskOfHost / 3
 
-// TestNormalServersMakeRoomInACloudFullOfPreemptibleOnes has every host filled with
-// preemptible servers, that of a running reservation too, and then others come.
+// Preemptible servers fill every host, also that of a running reservation, before other servers
+// arrive.
 func TestNormalServersMakeRoomInACloudFullOfPreemptibleOnes(t *testing.T) {
 	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_INVENTORY__REFRESH_INTERVAL=10", "OS_PREEMPTIBLE__COST=priority")...)
 	takeTopic(t)
@@ -52,7 +52,7 @@ func TestNormalServersMakeRoomInACloudFullOfPreemptibleOnes(t *testing.T) {
 
 	b.placed(b.demo, hosts[:1], 1, wish{name: "owner", flavor: normal, hints: map[string]any{"reservation": r.ID}})
 	if left := b.remaining(fillers); len(left) != len(fillers)-1 || len(b.on(hosts[0], left)) != 0 {
-		t.Errorf("%d fillers remain, %d of them on the owner's host; want one to have gone, from there", len(left), len(b.on(hosts[0], left)))
+		t.Errorf("%d fillers remain, %d of them on the owner's host; want one evicted, from there", len(left), len(b.on(hosts[0], left)))
 	}
 
 	b.runOn(hosts[1:], b.settled(b.rush(20, normal)...)...)
@@ -62,12 +62,11 @@ func TestNormalServersMakeRoomInACloudFullOfPreemptibleOnes(t *testing.T) {
 	b.unleaked()
 	b.ownersWereTold(len(hosts))
 	if looks := watched(); looks == 0 {
-		t.Error("nobody has watched the capacity")
+		t.Error("the test has never checked the capacity")
 	}
 }
 
-// goesFirst says that operators see which server would make room first for one of the
-// flavor.
+// goesFirst checks that operators see which server makes room first for a server of the flavor.
 func (b *beside) goesFirst(s server, flavor string) {
 	b.t.Helper()
 	asks := func(arguments ...string) []string {
@@ -80,11 +79,11 @@ func (b *beside) goesFirst(s server, flavor string) {
 		return len(list) > 3 && list[0] == s.ID && list[1] == "1" && list[3] == "9"
 	})
 	if first := asks("cost", "--flavor", flavor, "-f", "value", "-c", "Host", "-c", "Victims"); first[0] != s.Host || !slices.Contains(first[:4], "("+s.ID+")") {
-		b.t.Errorf("it would be said to go %q first", first)
+		b.t.Errorf("the victim that operators see is %q", first)
 	}
 }
 
-// rush asks Nova for so many servers in as many requests at once, and gives their ids.
+// rush requests that many servers from Nova in concurrent requests, and returns their ids.
 func (b *beside) rush(servers int, flavor string) []string {
 	b.t.Helper()
 	ids, image := make([]string, servers), b.image()
@@ -104,20 +103,20 @@ func (b *beside) rush(servers int, flavor string) []string {
 	return ids
 }
 
-// ownersWereTold of so many evictions, by notifications and by metadata.
+// ownersWereTold checks the number of evictions of which owners got a notification and metadata.
 func (b *beside) ownersWereTold(evictions int) {
 	b.t.Helper()
 	b.heard.mu.Lock()
 	defer b.heard.mu.Unlock()
 	if n := b.heard.events[" preemptible.evict"]; n != evictions {
-		b.t.Errorf("there were notifications of %d evictions, want %d", n, evictions)
+		b.t.Errorf("notifications report %d evictions, want %d", n, evictions)
 	}
 	if strings.Contains(b.log.String(), "could not notify the owner") {
-		b.t.Error("an owner could not be told")
+		b.t.Error("the log reports an owner without a notification")
 	}
 }
 
-// sized makes a flavor with so much disk until the end of the test.
+// sized creates a flavor with that much disk until the test ends.
 func (b *beside) sized(name string, disk int, specs map[string]string) (id string) {
 	b.t.Helper()
 	var made struct{ Flavor struct{ ID string } }
@@ -130,12 +129,12 @@ func (b *beside) sized(name string, disk int, specs map[string]string) (id strin
 	return made.Flavor.ID
 }
 
-// on gives those of the servers that are on the host.
+// on returns the servers of list that are on the host.
 func (b *beside) on(host string, list []server) []server {
 	return slices.DeleteFunc(slices.Clone(list), func(s server) bool { return s.Host != host })
 }
 
-// remaining gives those of the servers that Nova has still.
+// remaining returns the servers of list that still exist in Nova.
 func (b *beside) remaining(list []server) []server {
 	b.t.Helper()
 	return slices.DeleteFunc(slices.Clone(list), func(s server) bool { return b.admin.gone("compute", "/servers/"+s.ID) })
@@ -151,12 +150,12 @@ func (b *beside) stillThere(list ...server) {
 func (b *beside) gone404(s server) {
 	b.t.Helper()
 	if !b.admin.gone("compute", "/servers/"+s.ID) {
-		b.t.Errorf("%s is still there", s.Name)
+		b.t.Errorf("%s still exists", s.Name)
 	}
 }
 
-// watchCapacity fails the test where a host has more allocated in Placement than it has,
-// at any time until the func is called, which says how often it was looked at.
+// watchCapacity fails the test if Placement ever allocates more of a host than it has. The
+// function end stops that and returns the number of checks.
 func (b *beside) watchCapacity() (end func() (looks int)) {
 	b.t.Helper()
 	who := b.cloud.REST(b.t, labtest.Admin)
@@ -202,7 +201,7 @@ func (b *beside) watchCapacity() (end func() (looks int)) {
 		close(stop)
 		watching.Wait()
 		if len(over) > 0 {
-			b.t.Errorf("more than there is: %s", strings.Join(slices.Compact(over), "; "))
+			b.t.Errorf("more allocated than there is: %s", strings.Join(slices.Compact(over), "; "))
 		}
 		return looks
 	})
@@ -210,7 +209,7 @@ func (b *beside) watchCapacity() (end func() (looks int)) {
 	return end
 }
 
-// TestVictimsAreShelvedOrMovedAsConfigured: they are not lost then.
+// The victims are not lost.
 func TestVictimsAreShelvedOrMovedAsConfigured(t *testing.T) {
 	labtest.Long(t)
 	for action, status := range map[string]string{"shelve": "SHELVED_OFFLOADED", "migrate": "ACTIVE"} {
@@ -224,7 +223,7 @@ func TestVictimsAreShelvedOrMovedAsConfigured(t *testing.T) {
 			begun := time.Now()
 			b.placed(b.admin, host, 1, wish{name: "normal", flavor: normal, fields: there})
 			if took := time.Since(begun); took < 3*time.Second {
-				t.Errorf("it took %v, less than the notice", took)
+				t.Errorf("the eviction took %v, less than the notice period", took)
 			}
 			var now struct{ Server server }
 			b.admin.Must(http.MethodGet, "compute", "/servers/"+victim.ID, nil, &now)
@@ -234,14 +233,14 @@ func TestVictimsAreShelvedOrMovedAsConfigured(t *testing.T) {
 			told := b.metadata(victim.ID)
 			at, err := time.Parse(time.RFC3339, told["almanac:evicted_at"])
 			if err != nil || at.Before(begun.Truncate(time.Second)) || at.After(time.Now()) || len(told) != 1 {
-				t.Errorf("its metadata are %v", told)
+				t.Errorf("the metadata of the victim are %v", told)
 			}
 			b.unleaked()
 		})
 	}
 }
 
-// TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo, and has lost nothing at any time.
+// The victim keeps its resources all the time.
 func TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__NOTICE=10")...)
@@ -255,17 +254,17 @@ func TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo(t *testing.T) {
 	b.await("the victim has its notice", warned)
 	b.admin.Must(http.MethodPost, "compute", "/servers/"+victim.ID+"/action", map[string]any{"lock": nil}, nil)
 	if b.hasSomething(newcomer) || !b.hasSomething(victim.ID) {
-		t.Error("the newcomer has the room of a victim that has its notice still")
+		t.Error("the newcomer has the room of a victim in its notice period")
 	}
-	b.await("the victim has not to go any more", func() bool { return !warned() })
+	b.await("the notice of the victim is withdrawn", func() bool { return !warned() })
 	b.settled(newcomer)
 	b.stillThere(victim)
 	if !b.hasSomething(victim.ID) || b.hasSomething(newcomer) {
-		t.Error("the newcomer has the room of a victim that has stayed")
+		t.Error("the newcomer has the room of a victim that stayed")
 	}
 }
 
-// TestANoticeDoesNotOutliveTheAlmanacdThatGaveIt, even where that is killed and comes back.
+// The rule holds even if almanacd is killed and restarts.
 func TestANoticeDoesNotOutliveTheAlmanacdThatGaveIt(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, append(atTopic(t, replace, ""), "OS_PREEMPTIBLE__NOTICE=15m")...)
@@ -283,7 +282,7 @@ func TestANoticeDoesNotOutliveTheAlmanacdThatGaveIt(t *testing.T) {
 	b.stillThere(victim)
 }
 
-// metadata gives those of a server.
+// metadata returns the metadata of a server.
 func (b *beside) metadata(id string) map[string]string {
 	b.t.Helper()
 	var found struct{ Metadata map[string]string }
@@ -291,7 +290,7 @@ func (b *beside) metadata(id string) map[string]string {
 	return found.Metadata
 }
 
-// hasSomething says that a consumer has something in Placement.
+// hasSomething reports whether a consumer has an allocation in Placement.
 func (b *beside) hasSomething(consumer string) bool {
 	b.t.Helper()
 	var found struct{ Allocations map[string]any }

@@ -17,8 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestAlmanacSharesTheTopicWithANovaSchedulerOfAnyQueues has a nova-scheduler and an
-// almanacd on one virtual host, where nova-scheduler has been first.
+// A nova-scheduler and an almanacd share a virtual host on which nova-scheduler was first.
 func TestAlmanacSharesTheTopicWithANovaSchedulerOfAnyQueues(t *testing.T) {
 	labtest.Long(t)
 	cloud := labtest.OpenStack(t)
@@ -44,23 +43,23 @@ func TestAlmanacSharesTheTopicWithANovaSchedulerOfAnyQueues(t *testing.T) {
 	}
 }
 
-// nothingRefused: since its log was so, RabbitMQ has refused no declaration.
+// nothingRefused checks that RabbitMQ has refused no declaration since its log was log.
 func nothingRefused(t *testing.T, log string) {
 	t.Helper()
 	if said := strings.TrimPrefix(labtest.BrokerLog(t), log); strings.Contains(said, "precondition_failed") {
-		t.Errorf("RabbitMQ has refused what was declared:\n%s", said)
+		t.Errorf("RabbitMQ has refused a declaration:\n%s", said)
 	}
 }
 
-// endsForQueues: almanacd ends where Nova's queues are others than it is told, and names
-// what it could not declare.
+// endsForQueues checks that almanacd ends if its configuration differs from Nova's queues, and
+// names the queue that it could not declare.
 func endsForQueues(t *testing.T, settings []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	out, err := command(ctx, newFolder(t, tenHosts), settings...).CombinedOutput()
 	if err == nil || ctx.Err() != nil {
-		t.Errorf("almanacd goes on with queues that are not as Nova's:\n%s", out)
+		t.Errorf("almanacd continues although its queues differ from Nova's:\n%s", out)
 	}
 	want := regexp.MustCompile(`almanacd: .*the (exchange nova|queue scheduler) exists with other arguments; set amqp_durable_queues, rabbit_quorum_queue and their like as its other users have them`)
 	if !want.Match(out) {
@@ -68,7 +67,7 @@ func endsForQueues(t *testing.T, settings []string) {
 	}
 }
 
-// servedBy waits until two serve the topic, whose queue outlives the broker.
+// servedBy waits until the topic has two consumers and a queue that outlives the broker.
 func servedBy(t *testing.T, transportURL, kind string) {
 	t.Helper()
 	var found labtest.Queue
@@ -84,7 +83,7 @@ func servedBy(t *testing.T, transportURL, kind string) {
 	}
 }
 
-// hostFor asks for a host on the topic, as nova-conductor does, and gives it back.
+// hostFor requests a host on the topic, as nova-conductor does, and releases it.
 func hostFor(t *testing.T, cloud labtest.Cloud, transportURL string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -97,7 +96,7 @@ func hostFor(t *testing.T, cloud labtest.Cloud, transportURL string) {
 	cloud.REST(t, labtest.Admin).Do("DELETE", "placement", "/allocations/"+id, nil, nil)
 }
 
-// TestTransientQuorumQueuesAreDeclaredAsNewerNovaDoes: Debian's Nova knows them not yet.
+// Debian's Nova does not have this option yet.
 func TestTransientQuorumQueuesAreDeclaredAsNewerNovaDoes(t *testing.T) {
 	cloud, plain := labtest.OpenStack(t), labtest.RabbitMQ(t)
 	startOn(t, tenHosts, append(besideNova(t, cloud, replace, ""), "OS_NOVA__TRANSPORT_URL="+plain,
@@ -113,7 +112,7 @@ func TestTransientQuorumQueuesAreDeclaredAsNewerNovaDoes(t *testing.T) {
 		Name, Type string
 		Durable    bool
 		AutoDelete bool    `json:"auto_delete"`
-		Arguments  [][]any // of name, AMQP's type and value
+		Arguments  [][]any // each of name, AMQP type and value
 	}
 	if err := json.Unmarshal([]byte(said), &list); err != nil {
 		t.Fatalf("%v:\n%s", err, said)
@@ -135,14 +134,13 @@ func TestTransientQuorumQueuesAreDeclaredAsNewerNovaDoes(t *testing.T) {
 	}
 }
 
-// TestNothingThatWaitsIsLostInQueuesThatOutliveTheBroker is for a lab whose Nova has
-// durable or quorum queues.
+// The test needs a lab whose Nova has durable or quorum queues.
 func TestNothingThatWaitsIsLostInQueuesThatOutliveTheBroker(t *testing.T) {
 	if os.Getenv("ALMANAC_TEST_QUEUES") == "" {
 		t.Skip("make test-queues runs it")
 	}
 	if !strings.Contains(labtest.NovaTransport(t), "=true") {
-		t.Fatal("the lab's Nova has queues that go with the broker: NOVA_OPTIONS=oslo_messaging_rabbit.amqp_durable_queues=true tests/openstack/lab up")
+		t.Fatal("the queues of the lab's Nova do not outlive the broker: NOVA_OPTIONS=oslo_messaging_rabbit.amqp_durable_queues=true tests/openstack/lab up")
 	}
 	for _, way := range []string{interpose, replace} {
 		t.Run(way, func(t *testing.T) {
@@ -162,9 +160,9 @@ func TestNothingThatWaitsIsLostInQueuesThatOutliveTheBroker(t *testing.T) {
 	}
 }
 
-// outlivesTheBroker: requests wait while nobody serves the topic, the broker is restarted,
-// and then they are answered; and once more it is restarted, under almanacd, which hears
-// notifications too by then.
+// outlivesTheBroker checks that requests wait without a scheduler while the broker restarts, and
+// get their answers afterwards. Then the broker restarts once more while almanacd runs with
+// notifications.
 func (b *beside) outlivesTheBroker(r v1.Reservation, reserved []string) {
 	b.t.Helper()
 	hint, free := map[string]any{"reservation": r.ID}, others(b.cloud.Hosts(b.t), reserved)
@@ -187,7 +185,7 @@ func (b *beside) outlivesTheBroker(r v1.Reservation, reserved []string) {
 	b.restartBroker()
 }
 
-// restartBroker returns when the nova-computes have reported over it.
+// restartBroker restarts RabbitMQ and returns when the nova-computes have reported through it.
 func (b *beside) restartBroker() {
 	b.t.Helper()
 	labtest.StopService(b.t, "rabbitmq")

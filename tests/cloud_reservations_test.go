@@ -11,31 +11,25 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// cloudPatience bounds every wait for a cloud: what it does takes seconds, and more beside
+// cloudPatience bounds every wait for a cloud. Its operations take seconds, and longer beside
 // other tests.
 const cloudPatience = 5 * time.Minute
 
-// await waits until it is so.
+// await waits until the condition holds.
 func (b *beside) await(what string, holds func() bool) {
 	b.t.Helper()
 	b.within(cloudPatience, 200*time.Millisecond, what, holds)
 }
 
-// within waits until it is so, looking that often.
-func (b *beside) within(limit, every time.Duration, what string, holds func() bool) {
+// within waits until the condition holds, with this pause between two checks.
+func (b *beside) within(limit, pause time.Duration, what string, holds func() bool) {
 	b.t.Helper()
-	timeout, tick := time.After(limit), time.NewTicker(every)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-timeout:
-			b.t.Fatalf("after %v it is not so: %s", limit, what)
-		case <-tick.C:
-		}
+	if !labtest.Poll(limit, pause, holds) {
+		b.t.Fatalf("after %v, still waiting until %s", limit, what)
 	}
 }
 
-// as runs the command line as the user and gives what it prints; it has to succeed.
+// as runs the command line as the user, fails the test if it fails, and returns its output.
 func (b *beside) as(u labtest.User, arguments ...string) string {
 	b.t.Helper()
 	out, stderr, exit := almanac(b.t, b.folder, append(b.cloud.Environment(u), "ALMANAC_URL="+b.url), arguments...)
@@ -45,22 +39,22 @@ func (b *beside) as(u labtest.User, arguments ...string) string {
 	return out
 }
 
-// pool takes hosts into the pool.
+// pool adds hosts to the pool.
 func (b *beside) pool(hosts ...string) {
 	b.t.Helper()
 	b.as(labtest.Admin, append([]string{"host", "set", "--reservable"}, hosts...)...)
 }
 
-// healthy fails the test unless the doctor finds nothing.
+// healthy fails the test unless the doctor has no findings.
 func (b *beside) healthy() {
 	b.t.Helper()
 	out, stderr, exit := almanac(b.t, b.folder, append(b.cloud.Environment(labtest.Admin), "ALMANAC_URL="+b.url), "doctor")
 	if exit != 0 {
-		b.t.Errorf("the doctor finds something: exit code %d\n%s%s", exit, out, stderr)
+		b.t.Errorf("the doctor has findings: exit code %d\n%s%s", exit, out, stderr)
 	}
 }
 
-// quiet waits until the doctor finds nothing.
+// quiet waits until the doctor has no findings.
 func (b *beside) quiet() {
 	b.t.Helper()
 	b.await("the doctor finds nothing", func() bool {
@@ -69,7 +63,7 @@ func (b *beside) quiet() {
 	})
 }
 
-// show gives a reservation as an admin sees it.
+// show returns a reservation as an admin sees it.
 func (b *beside) show(id string) v1.Reservation {
 	b.t.Helper()
 	r, err := b.admin.almanac.GetReservation(b.t.Context(), id)
@@ -89,12 +83,12 @@ func (b *beside) becomes(id, status string) (r v1.Reservation) {
 	return r
 }
 
-// gone says that the call gets a 404.
+// gone reports whether the call returns 404.
 func (who *tenant) gone(service, path string) bool {
 	return who.Do("GET", service, path, nil, nil) == http.StatusNotFound
 }
 
-// book books on the command line as the user and gives the reservation.
+// book books on the command line as the user and returns the reservation.
 func (b *beside) book(u labtest.User, arguments ...string) (r v1.Reservation) {
 	b.t.Helper()
 	out := b.as(u, append([]string{"reservation", "create", "-f", "json"}, arguments...)...)
@@ -114,12 +108,12 @@ func (b *beside) told(id, event string) {
 	})
 }
 
-// soon is a full second, so many ahead at most.
+// soon returns a whole second that is at most seconds ahead.
 func (b *beside) soon(seconds int) time.Time {
 	return time.Now().Add(time.Duration(seconds) * time.Second).Truncate(time.Second)
 }
 
-// with gives the same almanacd for a part of the test, which has hosts of its own.
+// with returns the same almanacd for a part of the test that has its own hosts.
 func (b *beside) with(t *testing.T) *beside {
 	part := *b
 	part.t = t
@@ -127,17 +121,17 @@ func (b *beside) with(t *testing.T) *beside {
 	return &part
 }
 
-// among is the filter for some hosts.
+// among returns a filter for these hosts.
 func among(hosts ...string) json.RawMessage {
 	words := []any{"in", "$name"}
 	for _, host := range hosts {
 		words = append(words, host)
 	}
-	text, _ := json.Marshal(words) // texts always can
+	text, _ := json.Marshal(words) // strings always marshal
 	return text
 }
 
-// endsSoon lets reservations end in a moment, and returns before that.
+// endsSoon makes reservations end in a moment, and returns before that.
 func (b *beside) endsSoon(ids ...string) (end time.Time) {
 	b.t.Helper()
 	end = time.Now().Add(ahead(2*time.Second, len(ids), func() { b.show(ids[0]) })).Truncate(time.Second)
@@ -149,7 +143,7 @@ func (b *beside) endsSoon(ids ...string) (end time.Time) {
 	return end
 }
 
-// lastEvent gives the last event of the type in the log of a reservation.
+// lastEvent returns the last event of the type in the log of a reservation.
 func lastEvent(r v1.Reservation, eventType string) (found v1.Event) {
 	for _, e := range r.Events {
 		if e.Type == eventType {
@@ -159,8 +153,8 @@ func lastEvent(r v1.Reservation, eventType string) (found v1.Event) {
 	return found
 }
 
-// putOff waits until an event of a reservation has failed and is due again, and gives
-// what its log says of that.
+// putOff waits until an event of a reservation has failed and is due again, and returns the
+// reason in its log.
 func (b *beside) putOff(id, eventType string) (detail string) {
 	b.t.Helper()
 	b.await(eventType+" of reservation "+id+" is put off, with the reason", func() bool {

@@ -14,21 +14,21 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// stage is hosts of a zone of their own on which Nova moves servers. Scenes call them a,
-// b, c, in their order.
+// stage is a zone with its own hosts on which Nova moves servers. Scenes call the hosts a, b,
+// c, in their order.
 type stage struct {
 	*beside
-	way       string // who serves the topic: stock, interpose or replace
+	way       string // the scheduler on the topic: stock, interpose or replace
 	zone      string
 	hosts     []string
-	sizes     map[string]string // names of amounts of resources: those of a flavor
-	providers map[string]string // hosts by the UUID of their providers
+	sizes     map[string]string // names for amounts of resources: those of a flavor
+	providers map[string]string // hosts by the UUIDs of their providers
 	made      []server
 	down      []string
 	filling   string // a flavor: see whole
 }
 
-// stage makes the zone, until the end of the test.
+// stage creates the zone until the test ends.
 func (b *beside) stage(t *testing.T, way, zone string, hosts ...string) *stage {
 	t.Helper()
 	s := &stage{beside: b.with(t), way: way, zone: zone, hosts: hosts, sizes: map[string]string{}, providers: map[string]string{}}
@@ -37,7 +37,7 @@ func (b *beside) stage(t *testing.T, way, zone string, hosts ...string) *stage {
 	for _, host := range hosts {
 		s.change(zone, "add_host", map[string]any{"host": host})
 	}
-	t.Cleanup(func() { // or the hosts could not leave the zone, and later tests not have them
+	t.Cleanup(func() { // otherwise the hosts could not leave the zone for later tests
 		s.remove(s.made...)
 		for _, host := range s.down {
 			s.forcesDown(host, false)
@@ -47,8 +47,7 @@ func (b *beside) stage(t *testing.T, way, zone string, hosts ...string) *stage {
 	return s
 }
 
-// learnSizes gives the resources of the flavors their names: those of reservations are
-// "reserved".
+// learnSizes names the resources of each flavor; those of reservations are "reserved".
 func (s *stage) learnSizes() {
 	s.t.Helper()
 	var list struct {
@@ -63,7 +62,7 @@ func (s *stage) learnSizes() {
 	}
 }
 
-// whole gives a flavor that has all of a host's disk, of which Nova gives nothing twice.
+// whole returns a flavor with all of a host's disk, which Nova does not overcommit.
 func (s *stage) whole() (id string) {
 	s.t.Helper()
 	if s.filling != "" {
@@ -78,10 +77,10 @@ func (s *stage) whole() (id string) {
 	return s.filling
 }
 
-// diskOfHost is what each host of the lab has, in GB.
+// diskOfHost is the disk of each host of the lab, in GB.
 const diskOfHost = 1028
 
-// short gives the name of a flavor in scenes.
+// short returns the name of a flavor in scenes.
 func short(flavor string) string {
 	if strings.HasPrefix(flavor, "reservation:") {
 		return "reserved"
@@ -97,12 +96,12 @@ func (s *stage) letter(host string) string {
 	return "host " + host
 }
 
-// pinned are fields with which Nova makes a server on a host: it asks for no other later.
+// pinned returns fields that place a server on a host without binding later moves to it.
 func (s *stage) pinned(host string) map[string]any {
 	return map[string]any{"availability_zone": s.zone, "host": host}
 }
 
-// makes has Nova make a server in the zone, and gives it when it runs or has failed to.
+// makes creates a server in the zone, and returns it when it runs or has failed.
 func (s *stage) makes(who *tenant, flavor string, fields, hints map[string]any) server {
 	s.t.Helper()
 	wanted := map[string]any{"name": s.zone, "flavorRef": flavor, "imageRef": s.image(), "networks": "none", "availability_zone": s.zone}
@@ -119,7 +118,7 @@ func (s *stage) makes(who *tenant, flavor string, fields, hints map[string]any) 
 	return s.settled(answer.Server.ID)[0]
 }
 
-// leaves deletes servers, and returns when they are gone.
+// leaves deletes servers and returns when they are gone.
 func (s *stage) leaves(list ...server) {
 	s.t.Helper()
 	s.remove(list...)
@@ -128,17 +127,17 @@ func (s *stage) leaves(list ...server) {
 	})
 }
 
-// operation is what Nova is asked to do with a server, and the scene that comes of it;
-// without one it is left to itself.
+// operation is an action on a server and the scene that follows. With an empty ends, plays does
+// not wait for a scene.
 type operation struct {
 	what string
 	do   map[string]any // the action
 	ends string
-	// why is what is said of one that is refused, where Almanac decides.
+	// why is the reason of a refusal by Almanac.
 	why string
 }
 
-// plays has Nova carry the operations out, one after the other.
+// plays carries out the operations one after the other.
 func (s *stage) plays(of server, script ...operation) {
 	s.t.Helper()
 	for _, one := range script {
@@ -150,7 +149,7 @@ func (s *stage) plays(of server, script ...operation) {
 			continue
 		}
 		if said := s.refusal(of); !strings.Contains(said, one.why) {
-			s.t.Errorf("%s: it is said to be refused since %q, want %q", one.what, said, one.why)
+			s.t.Errorf("%s: the reason of the refusal is %q, want %q", one.what, said, one.why)
 		}
 	}
 }
@@ -170,14 +169,14 @@ func (s *stage) shows(of server, what, scene string) {
 	})
 }
 
-// finds waits for the scene of a server that was made.
+// finds waits for the scene of a new server.
 func (s *stage) finds(of server, scene string) server {
 	s.t.Helper()
 	s.shows(of, "make a server", scene)
 	return of
 }
 
-// scene says what a server is, and what it and its migrations have in Placement:
+// scene describes a server, and the allocations of it and its migrations:
 // "VERIFY_RESIZE small on b; server small of b; migration tiny of a".
 func (s *stage) scene(id string) string {
 	s.t.Helper()
@@ -206,7 +205,7 @@ func (s *stage) scene(id string) string {
 	return strings.Join(parts, "; ")
 }
 
-// holdings says what a consumer has in Placement, by host.
+// holdings describes the allocations of a consumer, by host.
 func (s *stage) holdings(name, consumer string) (list []string) {
 	s.t.Helper()
 	var found struct {
@@ -230,7 +229,7 @@ func (s *stage) holdings(name, consumer string) (list []string) {
 	return list
 }
 
-// providerOf gives the host of a provider, be it a child of the host's.
+// providerOf returns the host of a provider, which may be a child of the host's provider.
 func (s *stage) providerOf(id string) string {
 	s.t.Helper()
 	if host, known := s.providers[id]; known {
@@ -247,8 +246,8 @@ func (s *stage) providerOf(id string) string {
 	return root.Name
 }
 
-// refusal is what Almanac has kept, and what Nova tells, of the last action with a
-// server.
+// refusal returns the reason that Almanac has stored for the last action on a server, and
+// Nova's details of that action.
 func (s *stage) refusal(of server) string {
 	s.t.Helper()
 	var said []string
@@ -267,7 +266,7 @@ func (s *stage) refusal(of server) string {
 	}
 	s.admin.Must(http.MethodGet, "compute", "/servers/"+of.ID+"/os-instance-actions", nil, &actions)
 	if len(actions.List) == 0 {
-		s.t.Fatalf("Nova knows of nothing that was done with %s", of.ID)
+		s.t.Fatalf("Nova has no action of server %s", of.ID)
 	}
 	var last struct {
 		Action struct {
@@ -281,7 +280,7 @@ func (s *stage) refusal(of server) string {
 	return strings.Join(said, "\n")
 }
 
-// otherImage makes an image with properties, until the end of the test, and gives its id.
+// otherImage creates an image with properties until the test ends, and returns its id.
 func (s *stage) otherImage(properties map[string]any) (id string) {
 	s.t.Helper()
 	wanted := map[string]any{"name": "other", "disk_format": "raw", "container_format": "bare", "visibility": "public", "min_disk": 1}
@@ -295,7 +294,7 @@ func (s *stage) otherImage(properties map[string]any) (id string) {
 	return made.ID
 }
 
-// actsAt is an action of a version of Nova's API that tests do not use otherwise.
+// actsAt carries out an action at a microversion that other tests do not use.
 func (s *stage) actsAt(version string, of server, action map[string]any) {
 	s.t.Helper()
 	body, err := json.Marshal(action)
@@ -307,7 +306,7 @@ func (s *stage) actsAt(version string, of server, action map[string]any) {
 	}, body)
 }
 
-// sends is a request of an admin that has to succeed.
+// sends sends a request of an admin and fails the test if it fails.
 func (s *stage) sends(method, service, path string, header http.Header, body []byte) {
 	s.t.Helper()
 	request, err := http.NewRequest(method, s.admin.Endpoint(service)+path, bytes.NewReader(body))
@@ -326,8 +325,8 @@ func (s *stage) sends(method, service, path string, header http.Header, body []b
 	}
 }
 
-// forcesDown tells Nova that the nova-compute of a host is down, or may be up again. It
-// may not while servers are there that were evacuated, and it was not started again since.
+// forcesDown tells Nova that the nova-compute of a host is down, or may be up again. Nova refuses
+// the latter while evacuated servers remain there and the nova-compute has not restarted.
 func (s *stage) forcesDown(host string, down bool) {
 	s.t.Helper()
 	var found struct{ Services []struct{ ID string } }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// server is one of Nova's, as an admin sees it.
+// server is a server of Nova as an admin sees it.
 type server struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
@@ -15,8 +15,8 @@ type server struct {
 	Task   string `json:"OS-EXT-STS:task_state"`
 }
 
-// ask asks Nova for a server, on a host where that is not empty, which takes an admin,
-// and gives its id; or the status with which Nova refuses it.
+// ask requests a server from Nova and returns its id, or the status of a refusal. Only an admin
+// may name a host; an empty host stands for any.
 func (b *beside) ask(who *tenant, name, flavor, host string) (id string, status int) {
 	b.t.Helper()
 	wanted := map[string]any{"name": name, "flavorRef": flavor, "imageRef": b.image(), "networks": "none"}
@@ -28,7 +28,7 @@ func (b *beside) ask(who *tenant, name, flavor, host string) (id string, status 
 	return made.Server.ID, status
 }
 
-// boot asks for a server that Nova takes on; see settled.
+// boot requests a server and fails the test if Nova refuses it; see settled.
 func (b *beside) boot(who *tenant, name, flavor, host string) (id string) {
 	b.t.Helper()
 	id, status := b.ask(who, name, flavor, host)
@@ -38,7 +38,7 @@ func (b *beside) boot(who *tenant, name, flavor, host string) (id string) {
 	return id
 }
 
-// settled waits until Nova has made servers, or has failed to.
+// settled waits until servers are created or have failed.
 func (b *beside) settled(ids ...string) (list []server) {
 	b.t.Helper()
 	for _, id := range ids {
@@ -52,7 +52,7 @@ func (b *beside) settled(ids ...string) (list []server) {
 	return list
 }
 
-// look gives a server; one that is gone has no ID.
+// look returns a server; a deleted one has no ID.
 func (b *beside) look(id string) server {
 	b.t.Helper()
 	var found struct{ Server server }
@@ -62,7 +62,7 @@ func (b *beside) look(id string) server {
 	return found.Server
 }
 
-// reach waits until servers have a status; with "" until they are gone.
+// reach waits until servers have a status; with "", until they are gone.
 func (b *beside) reach(status string, ids ...string) {
 	b.t.Helper()
 	for _, id := range ids {
@@ -70,7 +70,7 @@ func (b *beside) reach(status string, ids ...string) {
 	}
 }
 
-// runOn fails the test unless servers run, each on one of the hosts.
+// runOn fails the test unless each server runs on one of the hosts.
 func (b *beside) runOn(hosts []string, servers ...server) {
 	b.t.Helper()
 	for _, s := range servers {
@@ -93,7 +93,7 @@ func (b *beside) image() string {
 // tiny is the id of the flavor m1.tiny.
 const tiny = "1"
 
-// aggregates gives the hosts of Nova's aggregates by name.
+// aggregates returns the hosts of Nova's aggregates by name.
 func (b *beside) aggregates() map[string][]string {
 	b.t.Helper()
 	var list struct {
@@ -111,7 +111,7 @@ func (b *beside) aggregates() map[string][]string {
 	return found
 }
 
-// traceless waits until nothing of the reservation lies on the cloud any more.
+// traceless waits until the cloud has nothing of the reservation.
 func (b *beside) traceless(id string) {
 	b.t.Helper()
 	b.await("nothing is left of reservation "+id, func() bool {
@@ -121,7 +121,7 @@ func (b *beside) traceless(id string) {
 	})
 }
 
-// ownName is the trait or resource class of a reservation.
+// ownName returns the name of a reservation's trait and resource class.
 func ownName(id string) string {
 	return "CUSTOM_ALMANAC_RESERVATION_" + strings.ToUpper(strings.ReplaceAll(id, "-", "_"))
 }

@@ -7,8 +7,8 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// roomIsMade: on the first of two hosts runs a preemptible server when they are
-// reserved, on the second a normal one.
+// roomIsMade reserves two hosts on which servers run: a preemptible one on the first, a normal
+// one on the second.
 func (b *beside) roomIsMade(hosts []string) {
 	t := b.t
 	cheap := b.boot(b.admin, "cheap", b.flavor(map[string]string{"almanac:preemptible": "true"}), hosts[0])
@@ -19,21 +19,21 @@ func (b *beside) roomIsMade(hosts []string) {
 	b.reach("", cheap)
 	sentence := b.putOff(r.ID, "start")
 	if want := "a host is occupied by an instance (ACTIVE) of another project; the start waits until it is gone"; sentence != want {
-		t.Errorf("the start waits since %q, want %q", sentence, want)
+		t.Errorf("the start waits because of %q, want %q", sentence, want)
 	}
 	if s := b.settled(b.boot(b.demo, "early", r.ID, ""))[0]; s.Status != "ERROR" {
-		t.Errorf("a server that the owner asks for before the start is %s on %s", s.Status, s.Host)
+		t.Errorf("a server that the owner requests before the start is %s on %s", s.Status, s.Host)
 	}
 	b.runOn(hosts[1:], b.settled(normal)...)
 	b.admin.Must(http.MethodDelete, "compute", "/servers/"+normal, nil, nil)
 	r = b.becomes(r.ID, "active")
 	if e := lastEvent(r, "start"); !strings.HasSuffix(e.Detail, "after its time") {
-		t.Errorf("the start is %+v, want it to say how late it was", e)
+		t.Errorf("the start is %+v, want its delay in the log", e)
 	}
 	b.runOn(hosts, b.settled(b.boot(b.demo, "own", r.ID, ""), b.boot(b.demo, "own", r.ID, ""))...)
 }
 
-// flavor makes one as small as m1.tiny with the extra specs, until the end of the test.
+// flavor creates a flavor as small as m1.tiny with the extra specs, until the test ends.
 func (b *beside) flavor(specs map[string]string) (id string) {
 	b.t.Helper()
 	var made struct{ Flavor struct{ ID string } }

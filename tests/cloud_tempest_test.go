@@ -15,16 +15,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tempestModules are Tempest's tests of what a scheduler has a part in, of those that the
-// lab can run: without networks, volumes and guests to log in to.
+// tempestModules lists Tempest's tests of behavior that depends on the scheduler, as far as the
+// lab can run them: it has no networks, no volumes and no guests with a login.
 var tempestModules = []string{
 	"admin.test_aggregates", "admin.test_servers_on_multinodes", "admin.test_migrations", "admin.test_live_migration",
 	"servers.test_availability_zone", "servers.test_create_server", "servers.test_multiple_create", "servers.test_server_group",
 }
 
-// TestTempestSaysTheSameOfAlmanac has Tempest (python3-tempest of Debian) test Nova's API
-// with nova-scheduler, and with Almanac in its place: what passes, fails or is skipped is
-// the same. ALMANAC_TEST_TEMPEST are the enabled_filters of the lab's Nova.
+// Tempest (Debian's python3-tempest) tests Nova's API with nova-scheduler and with Almanac in its
+// place. The same tests pass, fail and are skipped. ALMANAC_TEST_TEMPEST holds the
+// enabled_filters of the lab's Nova.
 func TestTempestSaysTheSameOfAlmanac(t *testing.T) {
 	enabled := os.Getenv("ALMANAC_TEST_TEMPEST")
 	if enabled == "" {
@@ -38,7 +38,7 @@ func TestTempestSaysTheSameOfAlmanac(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(said[stock], said[replace]); diff != "" {
-		t.Errorf("what Tempest says (-%s +%s):\n%s", stock, replace, diff)
+		t.Errorf("Tempest's results (-%s +%s):\n%s", stock, replace, diff)
 	}
 	count := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(said[stock])) {
@@ -47,11 +47,11 @@ func TestTempestSaysTheSameOfAlmanac(t *testing.T) {
 	}
 	t.Log(count)
 	if count["ok"] < 30 {
-		t.Errorf("%v: the lab is not what Tempest was told", count)
+		t.Errorf("%v: the lab differs from Tempest's configuration", count)
 	}
 }
 
-// tempest gives what Tempest says, by test: "ok", "skipped", "FAIL" or "ERROR".
+// tempest returns Tempest's results by test: "ok", "skipped", "FAIL" or "ERROR".
 func (b *beside) tempest(filters string) map[string]string {
 	b.t.Helper()
 	folder := b.t.TempDir()
@@ -78,10 +78,10 @@ func (b *beside) tempest(filters string) map[string]string {
 	command := exec.CommandContext(b.t.Context(), "/usr/bin/python3", args...)
 	command.Dir = folder
 	command.Env = append(os.Environ(), "TEMPEST_CONFIG_DIR="+folder, "TEMPEST_CONFIG=tempest.conf")
-	out, err := command.CombinedOutput() // its status is 1 where a test fails
+	out, err := command.CombinedOutput() // its exit code is 1 if a test fails
 	said := map[string]string{}
-	// The name of a test comes with its id of Tempest, or, of one that is skipped with its
-	// class, as that of the class.
+	// Tempest prints the name of a test with its id. If the whole class is skipped, it prints the
+	// name of the class.
 	for _, row := range regexp.MustCompile(`(?m)^(?:setUpClass \()?tempest\.api\.compute\.([\w.]+).* \.\.\. (ok|skipped|FAIL|ERROR)\b`).FindAllStringSubmatch(string(out), -1) {
 		said[row[1]] = row[2]
 	}

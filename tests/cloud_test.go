@@ -12,13 +12,13 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// beside is an almanacd beside the OpenStack of the lab, which is this test's alone.
+// beside is an almanacd beside the lab's OpenStack, which no other test uses at the same time.
 type beside struct {
 	*service
 	t        *testing.T
 	cloud    labtest.Cloud
 	settings []string
-	self     labtest.User // as whom almanacd works on the cloud
+	self     labtest.User // almanacd's user on the cloud
 	heard    *told        // its notifications
 	crashed  bool
 
@@ -32,12 +32,11 @@ type tenant struct {
 	almanac *client.Client
 }
 
-// tidied: what tests that were killed have left is taken away once. Others take away theirs.
+// tidied removes once what killed tests have left. Other tests remove their own resources.
 var tidied sync.Once
 
-// besideOpenStack starts almanacd beside the lab's OpenStack. Its user is one that
-// bootstrap makes, with a password that nothing else has. What the test leaves on the
-// cloud is taken away at its end.
+// besideOpenStack starts almanacd beside the lab's OpenStack. bootstrap creates its user, with a
+// unique password. When the test ends, everything that it left on the cloud is removed.
 func besideOpenStack(t *testing.T, settings ...string) *beside {
 	t.Helper()
 	b := &beside{t: t, cloud: labtest.OpenStack(t), self: labtest.User{
@@ -45,7 +44,7 @@ func besideOpenStack(t *testing.T, settings ...string) *beside {
 	}}
 	broker := labtest.RabbitMQ(t)
 	b.settings = append([]string{
-		"OS_DEFAULT__DEBUG=true", // so that the log tells all that it ever tells
+		"OS_DEFAULT__DEBUG=true", // so that the log has everything that it can have
 		"OS_DEFAULT__TRANSPORT_URL=" + broker,
 		"OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2", "OS_OSLO_MESSAGING_RABBIT__RABBIT_QUORUM_QUEUE=true",
 		"OS_DATABASE__CONNECTION=" + labtest.Database(t),
@@ -74,8 +73,8 @@ func (b *beside) sync() {
 	}
 }
 
-// start starts almanacd, also again after kill or stop. Whatever happens in the test,
-// its log has no credentials.
+// start starts almanacd, also after kill or stop. In every test, its log must not contain
+// credentials.
 func (b *beside) start() {
 	b.t.Helper()
 	s := start(b.t, newFolder(b.t, tenHosts), b.settings...)
@@ -108,7 +107,7 @@ func (b *beside) tenant(u labtest.User) *tenant {
 	return &tenant{REST: b.cloud.REST(b.t, u), user: u, almanac: b.calls(u)}
 }
 
-// calls gives a client of Almanac as the user.
+// calls returns a client of Almanac for the user.
 func (b *beside) calls(u labtest.User) *client.Client {
 	b.t.Helper()
 	token := b.cloud.Token(b.t, u)
@@ -133,14 +132,14 @@ func (b *beside) bootstrap(arguments ...string) (said string) {
 	return string(out)
 }
 
-// leave makes the cloud what it was: without the test's servers, flavors and settings
-// of hosts, and without Almanac.
+// leave restores the cloud: without the test's servers, flavors and settings of hosts, and
+// without Almanac.
 func (b *beside) leave() {
 	admin := b.cloud.REST(b.t, labtest.Admin)
 	var servers struct{ Servers []struct{ ID string } }
 	admin.Must("GET", "compute", "/servers?all_tenants=1", nil, &servers)
 	for _, s := range servers.Servers {
-		admin.Do("DELETE", "compute", "/servers/"+s.ID, nil, nil) // it may be going
+		admin.Do("DELETE", "compute", "/servers/"+s.ID, nil, nil) // its deletion may be under way
 	}
 	b.await("the servers of the test are gone", func() bool {
 		admin.Must("GET", "compute", "/servers?all_tenants=1", nil, &servers)

@@ -21,14 +21,13 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// callerPatience is how long the callers of this test wait: longer than almanacd tries a
-// claim, and less than a conductor of Nova, whose minute would make the test long.
+// callerPatience is how long the callers of this test wait: longer than almanacd retries a claim,
+// but less than the minute of Nova's conductor, which would make the test long.
 const callerPatience = 20 * time.Second
 
-// TestTwoReplicasAtTheTopicOutliveAKillAndRestarts has two hundred hosts asked for, four
-// at a time, and some servers made, while one of two almanacds is killed and RabbitMQ and
-// Placement are restarted. Nothing is promised twice, and what is left in Placement is of
-// requests that nobody could be told of.
+// Two hundred requests for hosts, four at a time, and some servers arrive while one of two
+// almanacds is killed and RabbitMQ and Placement restart. No resource is promised twice, and
+// Placement keeps allocations only for requests whose caller could not get an answer.
 func TestTwoReplicasAtTheTopicOutliveAKillAndRestarts(t *testing.T) {
 	labtest.Long(t)
 	s := besiegeTopic(t)
@@ -45,11 +44,11 @@ func TestTwoReplicasAtTheTopicOutliveAKillAndRestarts(t *testing.T) {
 
 	s.boot()
 	<-feed(20)
-	// The next two claims of one replica are granted, and it does not learn of it.
+	// Placement grants the next two claims of one replica, but the replica does not learn of it.
 	s.proxy.MeddleTimes(2, "POST /allocations", labtest.Lose)
 	s.proxy.Meddle("GET /allocations/{consumer}", labtest.Hang)
 	fed := feed(60)
-	s.eventually("a claim of which almanacd does not know", func() bool { return s.proxy.Count("GET /allocations/{consumer}") > 0 })
+	s.eventually("a claim that almanacd does not know", func() bool { return s.proxy.Count("GET /allocations/{consumer}") > 0 })
 	s.killed.kill()
 	<-fed
 	s.proxy.Relent()
@@ -60,7 +59,7 @@ func TestTwoReplicasAtTheTopicOutliveAKillAndRestarts(t *testing.T) {
 	labtest.StopService(t, "rabbitmq")
 	labtest.StartService(t, "rabbitmq")
 	<-fed
-	s.served() // once the nova-computes have reported over RabbitMQ again
+	s.served() // after the nova-computes have reported through RabbitMQ again
 
 	fed = feed(60)
 	labtest.StopService(t, "placement")
@@ -74,7 +73,7 @@ func TestTwoReplicasAtTheTopicOutliveAKillAndRestarts(t *testing.T) {
 	s.accounted()
 }
 
-// siege is two replicas at the topic, and who asks them.
+// siege is two replicas on the topic and their callers.
 type siege struct {
 	*testing.T
 	cloud    labtest.Cloud
@@ -91,7 +90,7 @@ type siege struct {
 	servers []string
 }
 
-// asked is a request for a host, and what became of it.
+// asked is a request for a host and its outcome.
 type asked struct {
 	instance string
 	host     labtest.Selection
@@ -136,13 +135,13 @@ func (s *siege) ask() asked {
 	return a
 }
 
-// boot asks Nova for a server.
+// boot requests a server from Nova.
 func (s *siege) boot() {
 	s.Helper()
 	s.bootWith(nil)
 }
 
-// bootWith asks Nova for a server of which more is said.
+// bootWith requests a server with further fields from Nova.
 func (s *siege) bootWith(more map[string]any) {
 	s.Helper()
 	var images struct{ Images []struct{ ID string } }
@@ -162,18 +161,12 @@ func (s *siege) status(id string) string {
 
 func (s *siege) eventually(what string, holds func() bool) {
 	s.Helper()
-	timeout, tick := time.After(cloudPatience), time.NewTicker(100*time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-timeout:
-			s.Fatalf("after %v there is not %s", cloudPatience, what)
-		case <-tick.C:
-		}
+	if !labtest.Poll(cloudPatience, 100*time.Millisecond, holds) {
+		s.Fatalf("after %v, still waiting for %s", cloudPatience, what)
 	}
 }
 
-// served waits until a request is answered.
+// served waits until a request gets an answer.
 func (s *siege) served() {
 	s.Helper()
 	s.eventually("a host", func() bool {
@@ -188,7 +181,7 @@ func (s *siege) served() {
 	})
 }
 
-// recovered: without a hand everything works as before.
+// recovered checks that everything works as before without intervention.
 func (s *siege) recovered() {
 	s.Helper()
 	s.served()
@@ -221,14 +214,14 @@ func (s *siege) accounted() {
 			s.Errorf("a request gets %v", a.err)
 		}
 	}
-	s.Logf("of %d requests %d are answered, %d refused, %d never heard of again", len(s.asked), len(answered), len(refused), len(unheard))
-	// While RabbitMQ is away the lab's nova-computes count as down after ten seconds, and
-	// requests are refused until they have reported.
+	s.Logf("of %d requests %d are answered, %d refused, %d without an answer", len(s.asked), len(answered), len(refused), len(unheard))
+	// While RabbitMQ is down, the lab's nova-computes count as down after ten seconds, and requests
+	// are refused until they have reported.
 	if len(unheard) > 12 || len(answered) < len(s.asked)/2 {
-		s.Error("at each fault four are under way; the others are to be answered")
+		s.Error("too few answers: at each fault only four requests are under way")
 	}
 	s.roomy()
-	for _, instance := range answered { // of bare requests nobody makes the servers
+	for _, instance := range answered { // bare requests have no server
 		s.admin.Must(http.MethodDelete, "placement", "/allocations/"+instance, nil, nil)
 	}
 	s.remove()
@@ -238,26 +231,26 @@ func (s *siege) accounted() {
 		}
 		return list
 	}
-	s.eventually("peace: what was claimed for requests that were refused is released", func() bool {
+	s.eventually("the release of all claims for refused requests", func() bool {
 		return !slices.ContainsFunc(leaked(), func(id string) bool { return slices.Contains(refused, id) })
 	})
 	left := leaked()
 	for _, id := range left {
 		if !slices.Contains(unheard, id) && !slices.Contains(s.servers, id) {
-			s.Errorf("%s has allocations, and nobody was killed over it", id)
+			s.Errorf("%s has allocations, but no kill explains them", id)
 		}
 	}
-	s.Logf("%d have leaked", len(left))
+	s.Logf("%d allocations have leaked", len(left))
 	if len(left) == 0 {
-		s.Error("nothing has leaked: the kill met no request")
+		s.Error("no allocation has leaked: the kill met no request")
 	}
 	said := s.cloud.Audit(s)
 	if left = leaked(); len(left) > 0 {
-		s.Errorf("after the audit %v have allocations still\n%s", left, said)
+		s.Errorf("after the audit, %v still have allocations\n%s", left, said)
 	}
 }
 
-// has: an answered request has exactly the allocations that it was told of.
+// has checks that an answered request has exactly the allocations in its answer.
 func (s *siege) has(a asked) {
 	s.Helper()
 	type allocations map[string]struct{ Resources map[string]int64 }
@@ -267,14 +260,14 @@ func (s *siege) has(a asked) {
 	}
 	s.admin.Must(http.MethodGet, "placement", "/allocations/"+a.instance, nil, &found)
 	if diff := gocmp.Diff(told, found); diff != "" {
-		s.Errorf("%s has other allocations than it was told (-told +found):\n%s", a.instance, diff)
+		s.Errorf("the allocations of %s differ from the answer (-answer +found):\n%s", a.instance, diff)
 	}
 	if _, there := found.Allocations[a.host.ComputeNode]; !there || len(found.Allocations) != 1 {
-		s.Errorf("%s was told of %s and has %v", a.instance, a.host.Host, found.Allocations)
+		s.Errorf("%s has the answer %s, but the allocations %v", a.instance, a.host.Host, found.Allocations)
 	}
 }
 
-// roomy: no host holds more than it has room for.
+// roomy checks that no host holds more than it has room for.
 func (s *siege) roomy() {
 	s.Helper()
 	var providers struct {
@@ -293,13 +286,13 @@ func (s *siege) roomy() {
 		s.admin.Must(http.MethodGet, "placement", "/resource_providers/"+p.UUID+"/usages", nil, &used)
 		for class, amount := range used.Usages {
 			if i := stock.Inventories[class]; float64(amount) > float64(i.Total-i.Reserved)*cmp.Or(i.Ratio, 1) {
-				s.Errorf("%s has %d %s taken of %+v", p.Name, amount, class, i)
+				s.Errorf("%s uses %d %s of %+v", p.Name, amount, class, i)
 			}
 		}
 	}
 }
 
-// remove takes the servers away, whatever has become of them.
+// remove deletes the servers, whatever their status.
 func (s *siege) remove() {
 	s.Helper()
 	for _, id := range s.servers {
@@ -311,7 +304,7 @@ func (s *siege) remove() {
 	})
 }
 
-// clean leaves nothing on the cloud when the test has failed midway.
+// clean removes everything from the cloud if the test has failed midway.
 func (s *siege) clean() {
 	if !s.Failed() {
 		return

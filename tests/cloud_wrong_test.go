@@ -11,8 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestWrongAnswersMakeEventsLateAndNothingElse has a start and an end come due while
-// Nova or Placement answers wrongly, for each way in which it may.
+// A start and an end are due while Nova or Placement answers wrongly, in each possible way.
 func TestWrongAnswersMakeEventsLateAndNothingElse(t *testing.T) {
 	labtest.Long(t)
 	cloud := labtest.OpenStack(t)
@@ -43,7 +42,7 @@ func TestWrongAnswersMakeEventsLateAndNothingElse(t *testing.T) {
 		next = b.reserve(b.demo, v1.ReservationRequest{Name: wrong.name, Duration: new(v1.Duration(3600))})
 		for _, late := range []struct{ id, event string }{{next.ID, "start"}, {ends.ID, "end"}} {
 			if why := b.putOff(late.id, late.event); !tells(why, wrong.service) {
-				t.Errorf("the %s is late, and its log says %q", late.event, why)
+				t.Errorf("the %s is late, and its log has %q", late.event, why)
 			}
 		}
 		services[wrong.service].Relent()
@@ -62,22 +61,22 @@ func TestWrongAnswersMakeEventsLateAndNothingElse(t *testing.T) {
 	b.quiet()
 }
 
-// tells says that the sentence is one for an owner: it names the service and has no
-// address and no token.
+// tells reports whether the sentence is fit for an owner: it names the service, and has neither an
+// address nor a token.
 func tells(sentence, service string) bool {
 	small := strings.ToLower(sentence)
 	return strings.Contains(small, strings.ToLower(service)) && !strings.Contains(small, "://") && !strings.Contains(small, "gaaaa")
 }
 
-// active books a host for an hour and waits until it is the owner's.
+// active books a host for an hour and waits until the reservation is active.
 func (b *beside) active(name string) v1.Reservation {
 	b.t.Helper()
 	r := b.reserve(b.demo, v1.ReservationRequest{Name: name, Duration: new(v1.Duration(3600))})
 	return b.becomes(r.ID, "active")
 }
 
-// TestWhatIsDueWhileServicesAreStoppedIsMadeUpFor stops the real services. Placement
-// comes back without the token that it knew, which Keystone has revoked meanwhile.
+// The real services stop. Placement starts again without the token that it knew, which Keystone
+// has revoked.
 func TestWhatIsDueWhileServicesAreStoppedIsMadeUpFor(t *testing.T) {
 	b := besideOpenStack(t)
 	b.pool("cmp-*")
@@ -102,7 +101,7 @@ func TestWhatIsDueWhileServicesAreStoppedIsMadeUpFor(t *testing.T) {
 	b.quiet()
 }
 
-// revoke makes all tokens of almanacd void, as a new password does.
+// revoke revokes all tokens of almanacd, as a new password does.
 func (b *beside) revoke() {
 	b.t.Helper()
 	var found struct{ Users []struct{ ID string } }
@@ -110,8 +109,8 @@ func (b *beside) revoke() {
 	b.admin.Must(http.MethodPatch, "identity", "/users/"+found.Users[0].ID, map[string]any{"user": map[string]string{"password": b.self.Password}}, nil)
 }
 
-// TestThingsDeletedBehindAlmanacsBackComeBack deletes aggregates, flavor and trait of
-// reservations: of one that goes on, and of one that ends then.
+// The test deletes aggregates, flavor and trait of two reservations: one continues, and one ends
+// at that time.
 func TestThingsDeletedBehindAlmanacsBackComeBack(t *testing.T) {
 	b := besideOpenStack(t)
 	b.pool("cmp-*")

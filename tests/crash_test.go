@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // the checker reads the database by itself
+	_ "modernc.org/sqlite" // the checker reads the database without Almanac's code
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
-// claimsByHost reads the claims that count from the database file, by itself.
+// claimsByHost reads the claims that count from the database file, without Almanac's code.
 func claimsByHost(t *testing.T, folder string) map[string][][2]int64 {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "almanac.db")+"?mode=ro")
@@ -57,14 +57,13 @@ func mustNotOverlap(t *testing.T, folder string) {
 	}
 }
 
-// TestNothingAcknowledgedIsLostWhenTheServiceIsKilled books, changes and deletes
-// from eight clients while almanacd is killed again and again.
+// Eight clients book, change and delete while almanacd is killed again and again.
 func TestNothingAcknowledgedIsLostWhenTheServiceIsKilled(t *testing.T) {
 	folder := newFolder(t, tenHosts)
 	kept := &ledger{reservations: make(map[string]v1.Reservation), doubtful: make(map[string]bool)}
 	begin := time.Now().Add(time.Hour).Truncate(time.Second)
 	for round := range uint64(4) {
-		s := start(t, folder, "OS_DATABASE__BUSY_TIMEOUT=1m") // eight write at once
+		s := start(t, folder, "OS_DATABASE__BUSY_TIMEOUT=1m") // eight clients write at once
 		var clients sync.WaitGroup
 		for i := range uint64(8) {
 			random := rand.New(rand.NewPCG(round, i))
@@ -78,12 +77,12 @@ func TestNothingAcknowledgedIsLostWhenTheServiceIsKilled(t *testing.T) {
 	kept.compare(t, start(t, folder).client(t))
 }
 
-// ledger is what the clients were told.
+// ledger holds the answers that the clients got.
 type ledger struct {
 	mu           sync.Mutex
 	booked       int
 	reservations map[string]v1.Reservation // the last acknowledged state
-	doubtful     map[string]bool           // a change was sent and not answered
+	doubtful     map[string]bool           // a change was sent without an answer
 }
 
 func (l *ledger) count() int {
@@ -121,7 +120,7 @@ func (l *ledger) modify(ctx context.Context, c *client.Client, r v1.Reservation,
 		if err == nil {
 			l.acknowledge(changed)
 		} else if answer, ok := errors.AsType[*client.Error](err); ok && answer.Status == 409 {
-			l.acknowledge(r) // refused: it stays as it was
+			l.acknowledge(r) // refused: the reservation is unchanged
 		}
 		return err
 	case 1:
@@ -152,7 +151,7 @@ func (l *ledger) doubt(id string) {
 	l.doubtful[id] = true
 }
 
-// compare holds what is stored against what was acknowledged.
+// compare compares the stored reservations with the acknowledged ones.
 func (l *ledger) compare(t *testing.T, c *client.Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,13 +171,13 @@ func (l *ledger) compare(t *testing.T, c *client.Client) {
 		case l.doubtful[id]:
 		case told.Status == "cancelled":
 			if there {
-				t.Errorf("%s was cancelled and is there", id)
+				t.Errorf("%s was canceled, but exists", id)
 			}
 		case !there:
-			t.Errorf("%s was acknowledged and is lost", id)
+			t.Errorf("%s was acknowledged, but is lost", id)
 		case !got.End.Equal(told.End) || strings.Join(got.Hosts, " ") != strings.Join(told.Hosts, " "):
-			t.Errorf("%s is %v to %v on %v; the client was told %v on %v", id, got.Start, got.End, got.Hosts, told.End, told.Hosts)
+			t.Errorf("%s is %v to %v on %v; the client has an answer with end %v on %v", id, got.Start, got.End, got.Hosts, told.End, told.Hosts)
 		}
 	}
-	t.Logf("%d bookings acknowledged, %d left without an answer to a change", l.booked, len(l.doubtful))
+	t.Logf("%d bookings acknowledged, %d without an answer to their last change", l.booked, len(l.doubtful))
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// separated lists the packages whose files have a subject each: of fewer than half of the
-// pairs of files one names a symbol of the other.
+// separated lists the packages whose files have one subject each: in fewer than half of the pairs
+// of files, one file names a symbol of the other.
 var separated = []string{
 	"pkg/dispatch", "pkg/eviction", "pkg/placing",
 	"reservation/besteffort", "reservation/besteffort/state", "reservation/besteffort/requests", "reservation/besteffort/controller",
@@ -31,14 +31,14 @@ func TestFewFilesOfAPackageNameEachOther(t *testing.T) {
 			named, possible := filePairs(t, p, exports)
 			t.Logf("%s: %d of %d pairs of files", name, len(named), possible)
 			if 2*len(named) >= possible {
-				t.Errorf("%s: of %d of %d pairs of files one names a symbol of the other, want fewer than half: %v", name, len(named), possible, named)
+				t.Errorf("%s: in %d of %d pairs of files, one names a symbol of the other, want fewer than half: %v", name, len(named), possible, named)
 			}
 		}
 	}
 }
 
-// filePairs returns the pairs of files of which one uses a package-level symbol or a method
-// that the other declares, and how many pairs are possible.
+// filePairs returns the pairs of files in which one uses a package-level symbol or a method that
+// the other declares, and the number of possible pairs.
 func filePairs(t *testing.T, p pkg, exports map[string]string) (named map[[2]string]string, possible int) {
 	t.Helper()
 	set, files := parsed(t, p)

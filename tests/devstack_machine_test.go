@@ -21,26 +21,26 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// stack is a machine with DevStack on which Almanac's plugin is enabled. Its services
-// are those of the lab, but for nova-scheduler, which is its own.
+// stack is a machine with DevStack and Almanac's plugin. Its services are those of the lab, except
+// nova-scheduler, which is its own.
 type stack struct {
 	t           *testing.T
 	cloud       labtest.Cloud
 	admin       *labtest.REST
 	folder      string
 	environment []string
-	user        string // of Almanac in Keystone
+	user        string // Almanac's user in Keystone
 	database    string
-	vhosts      []string // Almanac's, and that of the nova-scheduler behind
+	vhosts      []string // Almanac's, and that of the nova-scheduler behind it
 	port        int
-	glance      string // its configuration, before
+	glance      string // the configuration of Glance before the plugin
 }
 
-// neighbours are the configuration files of others that the plugin writes to.
+// neighbours lists the configuration files of other services that the plugin changes.
 var neighbours = []string{"nova/nova.conf", "glance/glance-api.conf", "placement/placement.conf"}
 
-// newMachine prepares a machine on which nothing runs. devstack is a checkout of
-// DevStack, or its stand-in; localrc is what local.conf has in its section of that name.
+// newMachine prepares a machine without services. devstack is a checkout of DevStack, or its
+// stand-in; localrc is the content of that section of local.conf.
 func newMachine(t *testing.T, devstack string, localrc ...string) *stack {
 	t.Helper()
 	s := &stack{t: t, folder: t.TempDir()}
@@ -94,7 +94,7 @@ func newStack(t *testing.T, devstack string, localrc ...string) *stack {
 	s.files(database.Port())
 	s.forgetService()
 	t.Cleanup(func() {
-		if t.Failed() { // else it has happened
+		if t.Failed() { // otherwise the test did it
 			s.run("unstack")
 			s.run("clean")
 		}
@@ -103,7 +103,7 @@ func newStack(t *testing.T, devstack string, localrc ...string) *stack {
 	return s
 }
 
-// forgetService takes out of Keystone what a test that was killed has left.
+// forgetService removes from Keystone what a killed test has left.
 func (s *stack) forgetService() {
 	var found struct{ Services []struct{ ID string } }
 	s.admin.Must(http.MethodGet, "identity", "/services?type=reservation", nil, &found)
@@ -112,7 +112,7 @@ func (s *stack) forgetService() {
 	}
 }
 
-// unusedPort gives a port on loopback on which nobody listens.
+// unusedPort returns a free port on loopback.
 func unusedPort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -123,7 +123,7 @@ func unusedPort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// files lays out what stack.sh would have made before the plugin.
+// files creates the files that stack.sh writes before the plugin runs.
 func (s *stack) files(databasePort string) {
 	s.t.Helper()
 	lab := os.Getenv("ALMANAC_LAB")
@@ -158,7 +158,7 @@ func (s *stack) write(path, text string) {
 	}
 }
 
-// devStack gives the machine a DevStack of its own, with these settings.
+// devStack copies DevStack to the machine, with these settings.
 func (s *stack) devStack(from string, localrc []string) {
 	s.t.Helper()
 	s.write("devstack/.localrc.auto", strings.Join(localrc, "\n")+"\n")
@@ -180,7 +180,7 @@ func (s *stack) devStack(from string, localrc []string) {
 	}
 }
 
-// variables are the environment in which DevStack runs.
+// variables returns the environment of DevStack.
 func (s *stack) variables() []string {
 	list := slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -193,7 +193,7 @@ func (s *stack) variables() []string {
 	return append(list, "PATH="+s.folder+"/bin:"+os.Getenv("PATH"), "FOLDER="+s.folder, "TOP_DIR="+s.folder+"/devstack", "LAB_SETTINGS="+settings)
 }
 
-// run runs the phases of a mode and gives what they print.
+// run runs the phases of a mode and returns their output.
 func (s *stack) run(mode string) (said string, failed bool) {
 	s.t.Helper()
 	c := exec.CommandContext(context.WithoutCancel(s.t.Context()), devstackFolder+"/run", mode)
@@ -202,7 +202,7 @@ func (s *stack) run(mode string) (said string, failed bool) {
 	return string(out), err != nil
 }
 
-// runs is run of what is to succeed.
+// runs is run for a mode that must succeed.
 func (s *stack) runs(mode string) (said string) {
 	s.t.Helper()
 	said, failed := s.run(mode)
@@ -223,7 +223,7 @@ func (s *stack) command(name string, arguments ...string) (said string, failed b
 	return string(out), err != nil
 }
 
-// units gives the ids of what runs, by unit.
+// units returns the process ids of the running units.
 func (s *stack) units() map[string]int {
 	s.t.Helper()
 	files, err := filepath.Glob(s.folder + "/systemd/*.pid")
@@ -240,7 +240,7 @@ func (s *stack) units() map[string]int {
 	return running
 }
 
-// endProcesses ends what a test that failed has left.
+// endProcesses kills what a failed test has left running.
 func (s *stack) endProcesses() {
 	for unit, id := range s.units() {
 		if err := syscall.Kill(-id, syscall.SIGKILL); err != nil {
@@ -249,9 +249,9 @@ func (s *stack) endProcesses() {
 	}
 }
 
-// logs gives the end of what the units have written.
+// logs returns the end of the units' logs.
 func (s *stack) logs() (text string) {
-	files, _ := filepath.Glob(s.folder + "/systemd/*.log") // the pattern is right
+	files, _ := filepath.Glob(s.folder + "/systemd/*.log") // the pattern is valid
 	for _, file := range files {
 		lines := strings.SplitAfter(readText(s.t, file), "\n")
 		text += filepath.Base(file) + ":\n" + strings.Join(lines[max(0, len(lines)-20):], "")

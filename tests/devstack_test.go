@@ -22,7 +22,7 @@ const (
 	devstackFolder = "testdata/devstack"
 )
 
-// TestTheDevStackPluginIsCleanShell: as shellcheck sees it, and as DevStack indents.
+// shellcheck has no complaint, and the indentation is DevStack's.
 func TestTheDevStackPluginIsCleanShell(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make check leaves out what needs Debian's packages")
@@ -58,7 +58,7 @@ func TestTheDevStackReadmeHasEverySetting(t *testing.T) {
 	}
 }
 
-// TestTheStandInHasDevStacksNames: what the plugin is tested with is there in DevStack.
+// DevStack has all functions and variables of the stand-in that the plugin is tested with.
 func TestTheStandInHasDevStacksNames(t *testing.T) {
 	checkout := os.Getenv("DEVSTACK_DIR")
 	if checkout == "" {
@@ -81,7 +81,7 @@ func TestTheStandInHasDevStacksNames(t *testing.T) {
 	}
 }
 
-// TestDevStackBuildsAlmanac with the go command that is there.
+// The plugin uses the installed go command.
 func TestDevStackBuildsAlmanac(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make check does not build twice")
@@ -114,7 +114,7 @@ func TestDevStackRefusesWhatCannotWork(t *testing.T) {
 		t.Run(bad.localrc, func(t *testing.T) {
 			s := newMachine(t, devstackFolder+"/standin", bad.localrc)
 			if out, failed := s.run("install"); !failed || !strings.Contains(out, bad.want) {
-				t.Errorf("failed %v, want it to say %q:\n%s", failed, bad.want, out)
+				t.Errorf("failed %v, want a message with %q:\n%s", failed, bad.want, out)
 			}
 			if left, err := filepath.Glob(s.folder + "/usr/*"); err != nil || len(left) > 0 {
 				t.Errorf("%v is installed (%v)", left, err)
@@ -123,8 +123,8 @@ func TestDevStackRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-// TestDevStack stacks, uses and unstacks Almanac in each mode, with the stand-in for
-// DevStack's functions, and with DevStack's own where DEVSTACK_DIR names a checkout.
+// Each mode is stacked, used and unstacked with the stand-in for DevStack's functions, and with
+// DevStack's own functions if DEVSTACK_DIR names a checkout.
 func TestDevStack(t *testing.T) {
 	labtest.Long(t)
 	folders := map[string]string{"the stand-in": devstackFolder + "/standin"}
@@ -142,7 +142,7 @@ func TestDevStack(t *testing.T) {
 				s := newStack(t, folder, "ALMANAC_NOVA_MODE="+m.name, m.localrc)
 				s.runs("stack")
 				if diff := cmp.Diff(m.units, slices.Sorted(maps.Keys(s.units()))); diff != "" {
-					t.Errorf("what runs (-want +got):\n%s%s", diff, s.logs())
+					t.Errorf("running units (-want +got):\n%s%s", diff, s.logs())
 				}
 				s.configured(m)
 				s.registered()
@@ -155,15 +155,15 @@ func TestDevStack(t *testing.T) {
 	}
 }
 
-// stackMode is an ALMANAC_NOVA_MODE, and what it comes to.
+// stackMode is an ALMANAC_NOVA_MODE and its expected result.
 type stackMode struct {
 	name, localrc string
 	units         []string
-	// What almanacd nova mode says: the mode, and part of a sentence.
+	// nova and decides are in the output of almanacd nova mode: the mode, and a part of a sentence.
 	nova, decides string
 }
 
-// configured looks at almanac.conf, and at who serves Nova.
+// configured checks almanac.conf and the service on Nova's topic.
 func (s *stack) configured(m stackMode) {
 	t := s.t
 	conf := s.folder + "/etc/almanac.conf"
@@ -171,7 +171,7 @@ func (s *stack) configured(m stackMode) {
 		t.Errorf("almanac.conf is refused: %s", out)
 	}
 	if out, failed := s.command("almanacd", "--config-file", conf, "nova", "mode"); failed || !strings.Contains(out, "mode: "+m.nova+"\n") || !strings.Contains(out, m.decides) {
-		t.Errorf("nova mode is to say %s and %q:\n%s", m.nova, m.decides, out)
+		t.Errorf("the output of nova mode must contain %s and %q:\n%s", m.nova, m.decides, out)
 	}
 	if info, err := os.Stat(conf); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("almanac.conf has passwords, and its mode is %v (%v)", info.Mode(), err)
@@ -195,7 +195,7 @@ func (s *stack) configured(m stackMode) {
 	}
 }
 
-// registered looks into Keystone for user, roles, service and endpoint.
+// registered checks user, roles, service and endpoint in Keystone.
 func (s *stack) registered() {
 	t := s.t
 	var found struct {
@@ -229,14 +229,14 @@ func (s *stack) registered() {
 	}
 }
 
-// used is a reservation on one of the hosts that local.conf names, and a server with the
-// hint to go there. Where nova-scheduler alone decides it knows no hint, and the fence
-// keeps the server off.
+// used makes a reservation of one of the hosts in local.conf, and a server with the hint. If
+// nova-scheduler alone decides, it ignores the hint, and the fence keeps the server off the
+// host.
 func (s *stack) used(m stackMode) {
 	t := s.t
 	out, failed := s.command("almanac", "host", "list", "-f", "value", "-c", "Name", "-c", "Reservable")
 	if failed || strings.Count(out, "true") != 2 {
-		t.Errorf("two hosts are to be reservable:\n%s", out)
+		t.Errorf("want two reservable hosts:\n%s", out)
 	}
 	id, failed := s.command("almanac", "reservation", "create", "training", "--duration", "1h", "-f", "value", "-c", "ID")
 	if id = strings.TrimSpace(id); failed {
@@ -263,14 +263,14 @@ func (s *stack) used(m stackMode) {
 	beside.reach("", server.ID)
 }
 
-// gone looks for what unstack and clean have left.
+// gone checks that unstack and clean have left nothing.
 func (s *stack) gone() {
 	t := s.t
 	if diff := cmp.Diff(s.glance, readText(t, filepath.Join(s.folder, neighbours[1]))); diff != "" {
 		t.Errorf("the configuration of Glance (-before +after):\n%s", diff)
 	}
 	if left := s.units(); len(left) > 0 {
-		t.Errorf("%v run", left)
+		t.Errorf("units still run: %v", left)
 	}
 	for _, pattern := range []string{"etc", "usr/*", "units/devstack@almanac*", "glance/almanac*", "systemd/devstack@almanac*.enabled"} {
 		if left, err := filepath.Glob(filepath.Join(s.folder, pattern)); err != nil || len(left) > 0 {

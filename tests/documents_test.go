@@ -23,20 +23,19 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// documents are the domain types that are stored or sent whole as JSON. They, and the
-// types that they contain, have JSON tags. Each has a golden file beside it,
-// testdata/TYPE.json, with a value in every field.
+// documents lists the domain types that are stored or sent whole as JSON. They and the types that
+// they contain have JSON tags. Each has a golden file in its package, testdata/TYPE.json, with a
+// value in every field.
 var documents = []any{
 	energy.Record{}, energy.Settings{}, energy.Report{}, // stored
-	energy.Order{}, energy.Outcome{}, energy.Reading{}, energy.Access{}, // sent, and the first two in the agents' state file
-	inventory.Host{},                                                                     // sent
+	energy.Order{}, energy.Outcome{}, energy.Reading{}, energy.Access{}, inventory.Host{}, // sent; the first two are also in the agents' state file
 	rebalance.Run{}, state.Request{}, state.VM{}, eviction.Record{}, decision.Decision{}, // stored
 }
 
 var update = flag.Bool("update", false, "write the golden files of the documents")
 
-// A change of a document's form is a change of what databases, agents and controllers have
-// of it. Write the golden files with go test ./tests -run Documents -update.
+// A new form of a document must still read what databases, agents and controllers have. To write
+// the golden files, run go test ./tests -run Documents -update.
 func TestDocumentsKeepTheirForm(t *testing.T) {
 	for _, zero := range documents {
 		of := reflect.TypeOf(zero)
@@ -65,7 +64,7 @@ func TestDocumentsKeepTheirForm(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(document.Interface(), read.Interface()); d != "" {
-				t.Errorf("what is read is not what was written (-written +read):\n%s", d)
+				t.Errorf("the document that was read differs from the one that was written (-written +read):\n%s", d)
 			}
 		})
 	}
@@ -73,7 +72,7 @@ func TestDocumentsKeepTheirForm(t *testing.T) {
 
 var jsonTag = regexp.MustCompile(`^json:"(-|[a-z][a-z0-9_]*(,omitempty|,omitzero)?)"$`)
 
-// fill sets every field that has a JSON form to a value of its own.
+// fill sets every field with a JSON form to a different value.
 func fill(t *testing.T, v reflect.Value, name string, n *int64) {
 	t.Helper()
 	*n++
@@ -90,7 +89,7 @@ func fill(t *testing.T, v reflect.Value, name string, n *int64) {
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
 			if !jsonTag.MatchString(string(field.Tag)) {
-				t.Errorf("%s.%s has the tag %q, want a JSON name in lower case alone", v.Type(), field.Name, field.Tag)
+				t.Errorf("%s.%s has the tag %q, want only a JSON name in lower case", v.Type(), field.Name, field.Tag)
 			}
 			if field.Tag.Get("json") != "-" {
 				fill(t, v.Field(i), field.Name, n)
@@ -121,8 +120,8 @@ func fill(t *testing.T, v reflect.Value, name string, n *int64) {
 	}
 }
 
-// documentTypes returns the names, as package.Type, of the documents and of all types of
-// this module that they contain.
+// documentTypes returns the names, as package.Type, of the documents and of all types of this
+// module that they contain.
 func documentTypes() map[string]bool {
 	names := map[string]bool{}
 	var walk func(of reflect.Type)

@@ -18,8 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/mysqlproxy"
 )
 
-// galera is three almanacd, each on a node of its own of a Galera cluster and behind
-// a proxy of its own.
+// galera is three almanacd, each with its own node of a Galera cluster behind its own proxy.
 type galera struct {
 	*replicas
 	cluster *labtest.Galera
@@ -54,8 +53,8 @@ func TestOfFiftyBookingsForTheLastHostAtThreeGaleraNodesOneWins(t *testing.T) {
 	lastHost(t, startGalera(t, unhurried()...).replicas, 9, "free_hosts")
 }
 
-// TestPromisesSurviveOnGalera is the promise of this service where every replica has
-// a database node of its own, and nodes come and go.
+// The service keeps its promises if every replica has its own database node, and nodes fail and
+// return.
 func TestPromisesSurviveOnGalera(t *testing.T) {
 	broker := labtest.StartRabbitMQ(t)
 	g := startGalera(t,
@@ -82,7 +81,7 @@ func TestPromisesSurviveOnGalera(t *testing.T) {
 	c := newChecker(t, "mysql", g.cluster.DSN(0, "almanac"))
 	settled(t, c)
 	report(t, users)
-	t.Logf("%d commits were made to fail", failed)
+	t.Logf("the proxies failed %d commits", failed)
 	c.check(16)
 	c.checkPeaks(7)
 	g.history.report(t, users, c)
@@ -97,8 +96,8 @@ func TestPromisesSurviveOnGalera(t *testing.T) {
 	g.agree()
 }
 
-// disturb kills and stops one after the other until ctx ends, and takes the majority
-// away once. Between two disturbances all nodes are synced.
+// disturb kills and stops one part after the other until ctx ends, and once destroys the majority.
+// Between two disturbances all nodes are synced.
 func (g *galera) disturb(ctx context.Context, broker *labtest.Broker) {
 	for n := 1; pass(ctx, 3*time.Second); n++ {
 		for _, proxy := range g.proxies {
@@ -129,8 +128,8 @@ func (g *galera) loseReplica(ctx context.Context, i int) {
 	g.start(i)
 }
 
-// loseNode takes a node away. The others go on by themselves, and an almanacd of
-// theirs is killed meanwhile.
+// loseNode ends a node with end. The others continue without help, and one of their almanacds is
+// killed meanwhile.
 func (g *galera) loseNode(ctx context.Context, how string, end func(node int)) {
 	node := rand.IntN(galeraNodes)
 	g.history.note(how)
@@ -143,12 +142,12 @@ func (g *galera) loseNode(ctx context.Context, how string, end func(node int)) {
 	g.cluster.Wait(galeraNodes)
 }
 
-// answerWithin bounds an answer while there is no database: [api] request_timeout, and what
-// a busy machine takes besides.
+// answerWithin bounds an answer while there is no database: [api] request_timeout, and the time
+// that a busy machine adds.
 const answerWithin = 30*time.Second + patience
 
-// loseMajority kills two nodes. Until they are back nobody is promised anything, and
-// as soon as the loss is noticed nobody is told anything; then everybody goes on.
+// loseMajority kills two nodes. Until they are back, no replica promises anything; and from the
+// moment when the loss is noticed, none answers a question. After that, all continue.
 func (g *galera) loseMajority() {
 	g.t.Helper()
 	survivor := rand.IntN(galeraNodes)
@@ -163,11 +162,11 @@ func (g *galera) loseMajority() {
 			asking.Go(func() {
 				begun := time.Now()
 				status, text := g.ask(i, method)
-				for status == http.StatusNotFound && time.Since(begun) < answerWithin { // it was so a moment ago
+				for status == http.StatusNotFound && time.Since(begun) < answerWithin { // the loss is not noticed yet
 					status, text = g.ask(i, method)
 				}
 				if status != http.StatusServiceUnavailable {
-					g.t.Errorf("%s at a replica without a majority is answered %d: %s", method, status, text)
+					g.t.Errorf("%s at a replica without a majority returns %d: %s", method, status, text)
 				}
 				g.t.Logf("%s is 503 at replica %d after %v; node %d is left", method, i, time.Since(begun).Round(time.Millisecond), survivor)
 			})
@@ -176,7 +175,7 @@ func (g *galera) loseMajority() {
 	asking.Wait()
 	for i := range galeraNodes {
 		if g.healthy(g.t.Context(), g.at(i)) {
-			g.t.Errorf("the health check of replica %d is content without a majority", i)
+			g.t.Errorf("the health check of replica %d succeeds without a majority", i)
 		}
 	}
 	begun := time.Now()
@@ -195,8 +194,8 @@ func (g *galera) loseMajority() {
 	g.t.Logf("all replicas book again %v after that", time.Since(begun).Round(time.Millisecond))
 }
 
-// ask sends one request to the i-th replica: for a booking, for a reservation, or to
-// cancel one; the last two name one that is not there.
+// ask sends one request to the i-th replica: a booking, or a read or cancellation of an unknown
+// reservation.
 func (g *galera) ask(i int, method string) (status int, text string) {
 	ctx, cancel := context.WithTimeout(g.t.Context(), answerWithin)
 	defer cancel()
@@ -223,11 +222,11 @@ func (g *galera) ask(i int, method string) (status int, text string) {
 	return answer.StatusCode, string(said)
 }
 
-// agree waits until all nodes hold the same. Nobody writes any more.
+// agree waits until all nodes hold the same data, after the last write.
 func (g *galera) agree() {
 	g.t.Helper()
 	var sums [galeraNodes]string
-	eventually(g.t, "the nodes hold different things", func() bool {
+	eventually(g.t, "the nodes have different data", func() bool {
 		for node := range galeraNodes {
 			sums[node] = g.sums(node)
 		}
@@ -235,7 +234,7 @@ func (g *galera) agree() {
 	})
 }
 
-// sums gives a check sum of each table on a node.
+// sums returns a checksum of each table on a node.
 func (g *galera) sums(node int) string {
 	g.t.Helper()
 	db, err := sql.Open("mysql", g.cluster.DSN(node, "almanac"))

@@ -16,7 +16,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// hostile is a member who sends the most expensive requests that the API takes.
+// hostile is a member who sends the most expensive requests of the API.
 type hostile struct {
 	t     *testing.T
 	url   string
@@ -28,14 +28,14 @@ type hostile struct {
 	answers map[string]int // by kind of request and status
 }
 
-// costly is a kind of request that costs much.
+// costly is a kind of expensive request.
 type costly struct {
 	name, method string
 	at           func(chance *rand.Rand) (path, body string)
 }
 
-// newHostile returns a hostile member who may use the hosts. Before it begins it has one
-// reservation, which it changes all the time.
+// newHostile returns a hostile member who may use the hosts. It has one reservation, which it
+// changes all the time.
 func newHostile(b *beside, hosts []string) *hostile {
 	h := &hostile{t: b.t, url: b.url, token: b.cloud.Token(b.t, b.demo2.user), answers: make(map[string]int)}
 	h.http.Transport = &http.Transport{MaxIdleConnsPerHost: 64}
@@ -53,11 +53,11 @@ func longFilter(hosts []string) json.RawMessage {
 	return among(append(names, hosts...)...)
 }
 
-// costlyRequests are the calls of a member that cost most, each at its bounds. largest is the
-// memory of a host.
+// costlyRequests returns a member's most expensive calls, each at its limits. The memory of a host
+// is largest.
 func costlyRequests(filter json.RawMessage, largest int, own v1.Reservation) []costly {
 	const day = 24 * 3600
-	padding := strings.Repeat(" ", 40<<10) // white space that has to be read
+	padding := strings.Repeat(" ", 40<<10) // white space that the service has to read
 	at := func(seconds int) string {
 		return time.Now().Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
 	}
@@ -97,7 +97,7 @@ func costlyRequests(filter json.RawMessage, largest int, own v1.Reservation) []c
 	}
 }
 
-// attack sends one request after the other on a connection of its own until ctx ends.
+// attack sends one request after the other on its own connection until ctx ends.
 func (h *hostile) attack(ctx context.Context, i int) {
 	chance := rand.New(rand.NewPCG(uint64(i), uint64(time.Now().UnixNano())))
 	for n := i; ctx.Err() == nil; n++ {
@@ -111,15 +111,15 @@ func (h *hostile) attack(ctx context.Context, i int) {
 		request.Header.Set("X-Auth-Token", h.token)
 		answer, err := h.http.Do(request)
 		if err != nil {
-			h.t.Errorf("the hostile member was not answered: %v", err)
+			h.t.Errorf("the hostile member got no answer: %v", err)
 			return
 		}
-		text, _ := io.ReadAll(answer.Body) // a connection that breaks here is none of this test's
+		text, _ := io.ReadAll(answer.Body) // a connection that breaks here does not matter
 		answer.Body.Close()
 		h.mu.Lock()
 		key := fmt.Sprintf("%s %d", call.name, answer.StatusCode)
 		if h.answers[key]++; h.answers[key] == 1 && answer.StatusCode >= http.StatusBadRequest {
-			h.t.Logf("%s is answered %.300s", key, text)
+			h.t.Logf("%s gets the answer %.300s", key, text)
 		}
 		h.mu.Unlock()
 	}

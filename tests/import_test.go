@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// grid5000Log gives the log of real reservations that ALMANAC_DATA names (the
-// reservation table of the Grid Workloads Archive's GWA-T-2, which is not part of
-// Almanac), else one of the same form that this test writes.
+// grid5000Log returns the path of a log of reservations: the real one that ALMANAC_DATA names (the
+// reservation table of the Grid Workloads Archive's GWA-T-2, which is not part of Almanac), or one
+// of the same form that this function writes.
 func grid5000Log(t *testing.T, folder string) string {
 	t.Helper()
 	if data := os.Getenv("ALMANAC_DATA"); data != "" {
@@ -28,7 +28,7 @@ func grid5000Log(t *testing.T, folder string) string {
 		end := begin + 600 + i%13*1800
 		switch i % 10 {
 		case 3:
-			end = -1 // cancelled before its start
+			end = -1 // canceled before its start
 		case 7:
 			end = begin // broken
 		}
@@ -55,7 +55,7 @@ func grid5000Log(t *testing.T, folder string) string {
 // logRow is a row of the log as this test reads it.
 type logRow struct{ job, start, stop int64 }
 
-// readLog gives the first rows of a log.
+// readLog returns the first rows of a log.
 func readLog(t *testing.T, path string, most int) []logRow {
 	t.Helper()
 	file, err := os.Open(path)
@@ -77,8 +77,8 @@ func readLog(t *testing.T, path string, most int) []logRow {
 	return rows
 }
 
-// TestALogOfReservationsIsImported imports the first 5,000 rows of a log onto 16
-// hosts and compares with what the log says.
+// The test imports the first 5,000 rows of a log onto 16 hosts and compares the result with the
+// log.
 func TestALogOfReservationsIsImported(t *testing.T) {
 	folder := newFolder(t, strings.ReplaceAll(tenHosts, "[01-10]", "[01-16]"))
 	s := start(t, folder, "OS_LIMITS__MAX_START_AHEAD=0", "OS_LIMITS__MAX_DURATION=0")
@@ -118,7 +118,7 @@ func TestALogOfReservationsIsImported(t *testing.T) {
 		t.Errorf("the log has %d rows, %d of them to send", len(rows), len(want))
 	}
 	if sum.Accepted == 0 || refused == 0 {
-		t.Errorf("%d accepted and %d refused: both are expected of this log", sum.Accepted, refused)
+		t.Errorf("%d accepted and %d refused: this log must have both", sum.Accepted, refused)
 	}
 	mustNotOverlap(t, folder)
 	compareAnswers(t, folder, want, sum.ShiftSeconds)
@@ -129,7 +129,7 @@ func TestALogOfReservationsIsImported(t *testing.T) {
 	}
 }
 
-// compareAnswers holds every answered row and every stored claim against the log.
+// compareAnswers checks every answered row and every stored claim against the log.
 func compareAnswers(t *testing.T, folder string, want map[string]logRow, shift int64) {
 	t.Helper()
 	file, err := os.Open(filepath.Join(folder, "answers.csv"))
@@ -143,7 +143,7 @@ func compareAnswers(t *testing.T, folder string, want map[string]logRow, shift i
 	}
 	hostSeconds := int64(0)
 	for _, record := range records[1:] {
-		row, sent := want[record[1]] // by the id; without one it was not sent
+		row, sent := want[record[1]] // a row without an id was not sent
 		switch answer := record[5]; {
 		case !sent && answer != "not sent":
 			t.Errorf("row %s should not have been sent: %v", record[0], record)

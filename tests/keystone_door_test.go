@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// door is a TCP proxy before Keystone that can be shut.
+// door is a TCP proxy before Keystone that a test can shut.
 type door struct {
 	t      *testing.T
 	target string
@@ -21,7 +21,7 @@ type door struct {
 	through  []net.Conn
 }
 
-// newDoor gives an open door before the Keystone at authURL.
+// newDoor returns an open door before the Keystone at authURL.
 func newDoor(t *testing.T, authURL string) *door {
 	t.Helper()
 	at, err := url.Parse(authURL)
@@ -36,7 +36,7 @@ func newDoor(t *testing.T, authURL string) *door {
 	return d
 }
 
-// open lets connections through again, at the address as before.
+// open accepts connections again, at the same address.
 func (d *door) open() {
 	d.t.Helper()
 	d.openAt(d.listener.Addr().String())
@@ -78,7 +78,7 @@ func (d *door) pass(from net.Conn) {
 	from.Close()
 }
 
-// shut refuses connections, and ends those that there are.
+// shut refuses connections and closes the existing ones.
 func (d *door) shut() {
 	d.listener.Close()
 	d.mu.Lock()

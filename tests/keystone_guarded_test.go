@@ -11,12 +11,12 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// guarded is an almanacd on MariaDB whose callers Keystone knows.
+// guarded is an almanacd on MariaDB with Keystone's users as callers.
 type guarded struct {
 	*service
 	t        *testing.T
 	keystone labtest.Identity
-	door     *door // what the service reaches Keystone through
+	door     *door // the way from the service to Keystone
 	settings []string
 }
 
@@ -35,7 +35,7 @@ func startGuarded(t *testing.T, settings ...string) *guarded {
 	return g
 }
 
-// token gives a token that the openstack client issues to the user.
+// token returns a token that the openstack client gets for the user.
 func (g *guarded) token(u labtest.User) string {
 	g.t.Helper()
 	return strings.TrimSpace(g.keystone.Openstack(g.t, u, "token", "issue", "-f", "value", "-c", "id"))
@@ -48,7 +48,7 @@ type reply struct {
 	text   string
 }
 
-// send sends a request with a token, or without one where it is empty.
+// send sends a request with a token, or without one if token is empty.
 func (g *guarded) send(token, method, path, body string) reply {
 	g.t.Helper()
 	r, err := http.NewRequestWithContext(g.t.Context(), method, g.url+path, strings.NewReader(body))
@@ -70,19 +70,18 @@ func (g *guarded) send(token, method, path, body string) reply {
 	return reply{answer.StatusCode, answer.Header, string(text)}
 }
 
-// tomorrow is a booking of one host for an hour.
+// tomorrow returns the body of a booking of one host for an hour.
 func tomorrow(name string) string {
 	return fmt.Sprintf(`{"name": %q, "start_time": %q, "duration": 3600}`, name, time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339))
 }
 
-// as runs the command line as the user, who needs no catalog to find the service.
+// as runs the command line as the user, without the catalog.
 func (g *guarded) as(u labtest.User, arguments ...string) (stdout, stderr string, exit int) {
 	g.t.Helper()
 	return almanac(g.t, g.folder, append(g.keystone.Environment(u), "ALMANAC_URL="+g.url), arguments...)
 }
 
-// wantExit fails the test unless the command line ended as it should and stderr has
-// all of mentions.
+// wantExit fails the test unless the exit code is want and stderr contains all mentions.
 func wantExit(t *testing.T, what, stderr string, exit, want int, mentions ...string) {
 	t.Helper()
 	if exit != want {
@@ -90,7 +89,7 @@ func wantExit(t *testing.T, what, stderr string, exit, want int, mentions ...str
 	}
 	for _, mention := range mentions {
 		if !strings.Contains(stderr, mention) {
-			t.Errorf("%s: the message does not say %q:\n%s", what, mention, stderr)
+			t.Errorf("%s: the message does not contain %q:\n%s", what, mention, stderr)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestOnlyWhoHasAValidTokenIsLetIn(t *testing.T) {
 	_, stderr, exit = g.as(nobody, "reservation", "list")
 	wantExit(t, "a wrong password", stderr, exit, 4, g.keystone.AuthURL, "user demo")
 	if strings.Contains(stderr, "hush-hush") {
-		t.Errorf("the password is told:\n%s", stderr)
+		t.Errorf("stderr contains the password:\n%s", stderr)
 	}
 
 	token := g.token(labtest.Demo)
@@ -45,7 +45,7 @@ func TestOnlyWhoHasAValidTokenIsLetIn(t *testing.T) {
 	out, stderr, exit := g.as(labtest.Demo, "reservation", "list", "--debug")
 	wantExit(t, "demo", stderr, exit, 0, "X-Auth-Token: ***")
 	if strings.Contains(stderr+out, "gAAAA") {
-		t.Errorf("--debug tells the token:\n%s", stderr)
+		t.Errorf("--debug prints the token:\n%s", stderr)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestAProjectSeesAndChangesOnlyItsOwn(t *testing.T) {
 		r := g.send(foreign, call.method, path, call.body)
 		invented := g.send(foreign, call.method, "/v1/reservations/6ba7b810-9dad-11d1-80b4-00c04fd430c8", call.body)
 		if r.status != http.StatusNotFound || invented.status != http.StatusNotFound {
-			t.Errorf("%s of another project's: %d, of nobody's: %d", call.method, r.status, invented.status)
+			t.Errorf("%s of another project's reservation: %d, of an unknown one: %d", call.method, r.status, invented.status)
 		}
 	}
 	_, stderr, exit = g.as(labtest.Demo2, "reservation", "show", id)
@@ -97,7 +97,7 @@ func TestAProjectSeesAndChangesOnlyItsOwn(t *testing.T) {
 
 func TestBootstrapPutsAlmanacIntoTheCatalogWhereTheCommandLineFindsIt(t *testing.T) {
 	g := startGuarded(t)
-	region := "region-" + rand.Text() // the catalog is others' too
+	region := "region-" + rand.Text() // other tests use the catalog too
 	defer g.leave(region)
 	admin := append(g.keystone.Environment(labtest.Admin), g.settings...)
 	for _, want := range []string{"created: public endpoint", "there already: public endpoint"} {
@@ -130,7 +130,7 @@ func TestBootstrapPutsAlmanacIntoTheCatalogWhereTheCommandLineFindsIt(t *testing
 	}
 }
 
-// leave takes the endpoints of a region out of the catalog again.
+// leave removes the endpoints of a region from the catalog.
 func (g *guarded) leave(region string) {
 	g.t.Helper()
 	ids := strings.Fields(g.keystone.Openstack(g.t, labtest.Admin, "endpoint", "list", "--region", region, "-f", "value", "-c", "ID"))
@@ -140,7 +140,7 @@ func (g *guarded) leave(region string) {
 	}
 }
 
-// byApplicationCredential is the way of a program: an application credential in
+// byApplicationCredential logs in as programs do: with an application credential in
 // clouds.yaml.
 func (g *guarded) byApplicationCredential(region string) {
 	g.t.Helper()
@@ -177,7 +177,7 @@ func TestARevokedTokenIsRefusedAfterTheCacheTime(t *testing.T) {
 		t.Fatalf("before: %d %s", r.status, r.text)
 	}
 	g.keystone.Openstack(t, labtest.Admin, "token", "revoke", token)
-	eventually(t, "the token is still good", func() bool {
+	eventually(t, "the token is still valid", func() bool {
 		return g.send(token, http.MethodGet, "/v1/reservations", "").status == http.StatusUnauthorized
 	})
 }
@@ -198,7 +198,7 @@ func TestThePolicyIsTakenOverAtAHangup(t *testing.T) {
 		if err := g.process.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the log does not say "+said, func() bool { return strings.Contains(g.log.String(), said) })
+		eventually(t, "the log does not contain "+said, func() bool { return strings.Contains(g.log.String(), said) })
 	}
 	if got := booking(); got != http.StatusForbidden {
 		t.Fatalf("by default: %d", got)
@@ -209,7 +209,7 @@ func TestThePolicyIsTakenOverAtAHangup(t *testing.T) {
 	}
 	reload("\"reservations:create\": \"role:\"\n", "could not apply the configuration")
 	if got := booking(); got != http.StatusCreated {
-		t.Errorf("a wrong policy changes nothing: %d", got)
+		t.Errorf("with a wrong policy, which must change nothing: %d", got)
 	}
 }
 
@@ -222,21 +222,21 @@ func TestWhileKeystoneIsAwayKnownTokensGoOn(t *testing.T) {
 	}
 	asked := g.door.passed.Load()
 	if r := list(known); r.status != http.StatusOK || g.door.passed.Load() != asked {
-		t.Errorf("again: %d, with %d more connections to Keystone", r.status, g.door.passed.Load()-asked)
+		t.Errorf("the second request: %d, with %d more connections to Keystone", r.status, g.door.passed.Load()-asked)
 	}
 	g.door.shut()
 	if r := g.send(known, http.MethodPost, "/v1/reservations", tomorrow("meanwhile")); r.status != http.StatusCreated {
-		t.Errorf("a token that is known: %d %s", r.status, r.text)
+		t.Errorf("a known token: %d %s", r.status, r.text)
 	}
 	if r := list(fresh); r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" || !strings.Contains(r.text, `"unavailable"`) {
-		t.Errorf("a token that is not: %d, Retry-After %q: %s", r.status, r.header.Get("Retry-After"), r.text)
+		t.Errorf("an unknown token: %d, Retry-After %q: %s", r.status, r.header.Get("Retry-After"), r.text)
 	}
 	away := g.keystone
 	away.AuthURL = g.door.url
 	_, stderr, exit := almanac(t, g.folder, append(away.Environment(labtest.Demo), "ALMANAC_URL="+g.url), "reservation", "list")
 	wantExit(t, "the command line", stderr, exit, 1, "Keystone at "+g.door.url)
 	g.door.open()
-	eventually(t, "the token is not good after Keystone's return", func() bool { return list(fresh).status == http.StatusOK })
+	eventually(t, "the token is invalid after Keystone's return", func() bool { return list(fresh).status == http.StatusOK })
 }
 
 func TestTheFeedIsReadWithoutAToken(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// plain lists the packages whose comments and strings keep the rules of
-// docs/glossary.md; a name with a slash at its end stands for all packages below it.
+// plain lists the packages whose comments and strings follow the rules of docs/glossary.md. A name
+// that ends with a slash stands for all packages below it.
 var plain = []string{
 	"pkg/config", "pkg/keystone", "pkg/preemption", "pkg/sim",
 	"cmd/",
@@ -31,7 +31,7 @@ var plain = []string{
 	"pkg/claiming", "pkg/dispatch", "pkg/dispatch/cloudtest", "pkg/eviction", "pkg/nova/topic", "pkg/placing",
 }
 
-// unclear lists the forms that readers have to read twice, each with what to write instead.
+// unclear lists forms that are hard to read, each with the form to write instead.
 var unclear = []struct {
 	form    *regexp.Regexp
 	instead string
@@ -90,7 +90,7 @@ func TestNoAliasStandsForTwoPackages(t *testing.T) {
 	}
 }
 
-// plainPages lists the pages of docs that keep the rules.
+// plainPages lists the pages of docs that follow the rules.
 var plainPages = []string{
 	"CONTRIBUTING.md",
 	"README.md",
@@ -139,7 +139,7 @@ var plainPages = []string{
 	"plugin/README.md",
 }
 
-// code matches names and messages that a page quotes from programs; the programs answer for these words.
+// code matches names and messages that a page quotes from programs; the rules do not apply to them.
 var code = regexp.MustCompile("(?s)```.*?```|`[^`]*`")
 
 func TestPagesArePlain(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 
 const module = "github.com/almanac-cloud/almanac"
 
-// floors are the layers of the house: a package imports packages of lower floors
-// only. A package that stands on no floor fails the test: give it one.
+// floors lists the packages of each layer. A package imports only packages of lower floors. A
+// package without a floor fails the test; add it here.
 var floors = [][]string{
 	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/turns", "pkg/oslolog"},
 	1: {"inventory", "reservation/calendar", "reservation/staging", "pkg/packing"},
@@ -44,7 +44,7 @@ var floors = [][]string{
 	11: {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power", "tests", "tests/labtest", "tests/mysqlproxy"},
 }
 
-// homes says which packages alone may import a library.
+// homes lists, for each library, the only packages that may import it.
 var homes = map[string][]string{
 	"github.com/gin-gonic/gin":            {"pkg/api"},
 	"gorm.io/":                            {"pkg/store"},
@@ -67,7 +67,7 @@ var homes = map[string][]string{
 	"github.com/coreos/go-systemd/":       {"pkg/app"},
 }
 
-// pkg is what `go list` says of a package.
+// pkg is a package in the output of `go list`.
 type pkg struct {
 	ImportPath, Dir string
 	GoFiles         []string
@@ -138,7 +138,7 @@ func TestLibrariesStayInTheirRooms(t *testing.T) {
 	}
 }
 
-// parsed gives the files of a package that are no tests.
+// parsed returns the files of a package, except tests.
 func parsed(t *testing.T, p pkg) (*token.FileSet, []*ast.File) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -158,11 +158,11 @@ func TestTimeChanceAndEnvironmentComeInFromOutside(t *testing.T) {
 		"time": {"Now", "Since", "Until"},
 		"os":   {"Getenv", "LookupEnv", "Environ"},
 	}
-	// What is random in a simulation follows from its seed, by sim.Chance.
+	// Randomness in a simulation comes from its seed, through sim.Chance.
 	given := []string{"Rand", "Source"}
 	for _, p := range packages(t) {
 		if strings.HasPrefix(p.name(), "cmd/") || p.name() == "pkg/app" || strings.HasSuffix(p.name(), "test") {
-			continue // storetest and its like are tests in packages of their own
+			continue // packages such as storetest are tests
 		}
 		set, files := parsed(t, p)
 		for _, file := range files {
@@ -190,7 +190,7 @@ func TestTimeChanceAndEnvironmentComeInFromOutside(t *testing.T) {
 	}
 }
 
-// TestDomainTypesCarryNoTags, except documents, whose JSON form stands on the type itself.
+// Documents are the exception: their type itself defines their JSON form.
 func TestDomainTypesCarryNoTags(t *testing.T) {
 	names := documentTypes()
 	for _, p := range packages(t) {
@@ -201,10 +201,10 @@ func TestDomainTypesCarryNoTags(t *testing.T) {
 		for _, file := range files {
 			ast.Inspect(file, func(n ast.Node) bool {
 				if named, ok := n.(*ast.TypeSpec); ok && names[p.name()+"."+named.Name.Name] {
-					return false // TestDocumentsKeepTheirForm holds its tags
+					return false // TestDocumentsKeepTheirForm checks its tags
 				}
 				if field, ok := n.(*ast.Field); ok && field.Tag != nil {
-					t.Errorf("%s: a domain type has the tag %s; convert in an adapter, or list the type in documents_test.go where it is stored or sent whole",
+					t.Errorf("%s: a domain type has the tag %s; convert in an adapter, or list the type in documents_test.go if it is stored or sent whole",
 						set.Position(field.Pos()), field.Tag.Value)
 				}
 				return true
@@ -213,8 +213,8 @@ func TestDomainTypesCarryNoTags(t *testing.T) {
 	}
 }
 
-// TestNamesOfTestsInTheCloudAreTheirsAlone, or make test would leave another one out: it
-// runs those of the files cloud_* by their names, and beside them all of other names.
+// make test runs the tests of the files cloud_* by their names, and all other names separately. A
+// name in both places would be left out once.
 func TestNamesOfTestsInTheCloudAreTheirsAlone(t *testing.T) {
 	inCloud, elsewhere := map[string]bool{}, map[string]string{}
 	name := regexp.MustCompile(`(?m)^func (Test\w*)`)
@@ -236,7 +236,7 @@ func TestNamesOfTestsInTheCloudAreTheirsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(inCloud) == 0 {
-		t.Error("no test is in the cloud")
+		t.Error("the files cloud_* have no test")
 	}
 	for test, path := range elsewhere {
 		if inCloud[test] {

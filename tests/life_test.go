@@ -29,7 +29,7 @@ func status(t *testing.T, c *client.Client, id string) string {
 	return r.Status
 }
 
-// TestLifeGoesOnAfterARestart lets a start pass while no service runs.
+// A start is due while no service runs.
 func TestLifeGoesOnAfterARestart(t *testing.T) {
 	folder := newFolder(t, tenHosts)
 	s := start(t, folder)
@@ -45,8 +45,8 @@ func TestLifeGoesOnAfterARestart(t *testing.T) {
 
 	c = start(t, folder).client(t)
 	served := time.Now()
-	eventually(t, "the start is not made up for", func() bool { return status(t, c, soon.ID) == "active" })
-	eventually(t, "the other one does not end", func() bool { return status(t, c, later.ID) == "ended" })
+	eventually(t, "the late start does not happen", func() bool { return status(t, c, soon.ID) == "active" })
+	eventually(t, "the other reservation does not end", func() bool { return status(t, c, later.ID) == "ended" })
 	r, err := c.GetReservation(t.Context(), later.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -60,13 +60,12 @@ func TestLifeGoesOnAfterARestart(t *testing.T) {
 			due = served
 		}
 		if e.DoneAt != nil && e.DoneAt.Sub(due) > patience {
-			t.Errorf("%s came %v late while the service ran", e.Type, e.DoneAt.Sub(due))
+			t.Errorf("%s was %v late while the service ran", e.Type, e.DoneAt.Sub(due))
 		}
 	}
 }
 
-// TestALockedDatabaseIsUnavailableAndComesBack holds the database as a stuck
-// backup would.
+// The test locks the database as a stuck backup would.
 func TestALockedDatabaseIsUnavailableAndComesBack(t *testing.T) {
 	folder := newFolder(t, tenHosts)
 	s := start(t, folder, "OS_DATABASE__BUSY_TIMEOUT=1")
@@ -89,8 +88,8 @@ func TestALockedDatabaseIsUnavailableAndComesBack(t *testing.T) {
 	if _, err := other.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	quantity := 10 // all hosts: nothing is left held by the booking that failed
+	quantity := 10 // all hosts, so the failed booking must hold none
 	if _, err := c.CreateReservation(t.Context(), v1.ReservationRequest{Name: "r", Duration: &seconds, Quantity: &quantity}, client.CreateOptions{}); err != nil {
-		t.Errorf("after the lock is gone: %v", err)
+		t.Errorf("after the end of the lock: %v", err)
 	}
 }

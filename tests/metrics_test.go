@@ -24,7 +24,7 @@ func TestMetricsFollowTheConventionsOfPrometheus(t *testing.T) {
 	}
 }
 
-// TestMetricsTellWhatAnOperatorMustKnow lets a change wait for a broker that is away.
+// A change waits for a broker that is unreachable.
 func TestMetricsTellWhatAnOperatorMustKnow(t *testing.T) {
 	folder := newFolder(t, tenHosts)
 	settings := []string{"OS_DEFAULT__TRANSPORT_URL=rabbit://u:p@127.0.0.1:1/", "OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2"}

@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// rows gives the first cells of the lines of a table, of which the first is written as
-// name says, sorted and with a space between them.
+// rows returns the first cells of the rows of a table whose first cell matches name, sorted, with a
+// space between the cells.
 func rows(t *testing.T, path, name, second string) (list []string) {
 	t.Helper()
 	pattern := regexp.MustCompile("(?m)^\\| `(" + name + ")` \\| " + second)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The operator's guide, its chapter about Nova, and the files that it shows.
+// The operator's guide, its chapter about Nova, and the files that it refers to.
 const (
 	guidePath  = "../docs/operations.md"
 	novaPath   = "../docs/nova.md"
@@ -32,7 +32,7 @@ func readText(t *testing.T, path string) string {
 	return string(raw)
 }
 
-// matches gives the first group of each match, sorted, each once.
+// matches returns the first group of each match, sorted and without duplicates.
 func matches(pattern, text string) []string {
 	var found []string
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
@@ -42,11 +42,11 @@ func matches(pattern, text string) []string {
 	return slices.Compact(found)
 }
 
-// fenced gives what stands in the guide's fences of a language.
+// fenced returns the code blocks of a language in the guide.
 func fenced(t *testing.T, language string) []string {
 	t.Helper()
 	var blocks []string
-	// A fence inside a list is indented; so are its lines.
+	// A code block inside a list is indented, with its lines.
 	pattern := regexp.MustCompile("(?ms)^( *)```" + language + "\n(.*?)^ *```$")
 	for _, m := range pattern.FindAllStringSubmatch(readText(t, guidePath)+readText(t, novaPath), -1) {
 		blocks = append(blocks, strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n"))
@@ -57,8 +57,8 @@ func fenced(t *testing.T, language string) []string {
 	return blocks
 }
 
-// TestTheGuideNamesOptionsThatExist looks every "[section] option" of the guide and
-// every OS_SECTION__OPTION up in the sample.
+// The test looks up every "[section] option" and every OS_SECTION__OPTION of the guide in the
+// sample.
 func TestTheGuideNamesOptionsThatExist(t *testing.T) {
 	sample, failed := almanacd(t, newFolder(t, tenHosts), nil, "config", "sample")
 	if failed {
@@ -85,13 +85,13 @@ func TestTheGuideNamesOptionsThatExist(t *testing.T) {
 		}
 		for _, name := range named {
 			if !known[name] {
-				t.Errorf("%s speaks of %s, which almanacd config sample does not have", path, name)
+				t.Errorf("%s mentions %s, which almanacd config sample does not have", path, name)
 			}
 		}
 	}
 	for _, name := range matches(`\b(OS_[A-Z_]+__[A-Z_]+)\b`, readText(t, guidePath)) {
 		if !variables[name] {
-			t.Errorf("the guide speaks of %s, which is no option's variable", name)
+			t.Errorf("the guide mentions %s, which is no option's variable", name)
 		}
 	}
 }
@@ -110,8 +110,8 @@ func TestTheGuidesConfigurationIsValid(t *testing.T) {
 	}
 }
 
-// TestTheGuidesCommandsExist asks each command that the guide has in a fence of sh
-// for its help: that knows no command and no flag that is not there.
+// The test runs each command of the guide's sh blocks with --help, which fails for unknown commands
+// and flags.
 func TestTheGuidesCommandsExist(t *testing.T) {
 	count := 0
 	for _, block := range fenced(t, "sh") {
@@ -121,7 +121,7 @@ func TestTheGuidesCommandsExist(t *testing.T) {
 		}
 	}
 	if count < 10 {
-		t.Errorf("found %d commands only", count)
+		t.Errorf("found only %d commands", count)
 	}
 }
 
@@ -133,7 +133,7 @@ func checkCommand(t *testing.T, words []string) {
 		t.Errorf("%s: %s", strings.Join(words, " "), out)
 		return
 	}
-	// The help of an unknown command is that of the known one above it.
+	// The help of an unknown command is that of its known parent.
 	path := words
 	if flags := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }); flags >= 0 {
 		path = words[:flags]
@@ -144,11 +144,11 @@ func checkCommand(t *testing.T, words []string) {
 	}
 }
 
-// TestTheMetricsOfTheGuideAndTheAlertsExist lets an almanacd have every metric, and
-// compares both ways.
+// almanacd exposes every metric that the guide and the alerts name, and the guide lists every
+// metric.
 func TestTheMetricsOfTheGuideAndTheAlertsExist(t *testing.T) {
 	s := startOn(t, tenHosts,
-		// The broker's metrics are there also where it is away.
+		// The broker's metrics exist also while it is unreachable.
 		"OS_DEFAULT__TRANSPORT_URL=rabbit://u:p@127.0.0.1:1/", "OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2")
 	if _, _, exit := s.almanac(t, "reservation", "create", "too-many", "--quantity", "99", "--duration", "1h"); exit == 0 {
 		t.Fatal("99 of 10 hosts were reserved")
@@ -163,13 +163,13 @@ func TestTheMetricsOfTheGuideAndTheAlertsExist(t *testing.T) {
 	for _, path := range []string{guidePath, alertsPath} {
 		for _, name := range matches(`\b((?:almanac|process)_[a-z_]+[a-z])\b`, readText(t, path)) {
 			if name = strings.TrimSuffix(name, "_bucket"); !strings.Contains(metrics, "# TYPE "+name+" ") {
-				t.Errorf("%s speaks of %s, which /metrics does not have", path, name)
+				t.Errorf("%s mentions %s, which /metrics does not have", path, name)
 			}
 		}
 	}
 }
 
-// get gives what the service answers to a request that is addressed to host.
+// get returns the service's answer to a request for the given Host header.
 func get(t *testing.T, url, host string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -201,8 +201,7 @@ func TestEachAlertHasItsSectionAndItsTest(t *testing.T) {
 	}
 }
 
-// TestTheExamplesPleaseTheirPrograms needs HAProxy and Prometheus, which no other test
-// does.
+// The test needs HAProxy and Prometheus, unlike all other tests.
 func TestTheExamplesPleaseTheirPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make check leaves out what needs Debian's packages")
@@ -256,7 +255,7 @@ func TestTheGuideLeadsToFilesAndSectionsThatExist(t *testing.T) {
 				file = filepath.Base(path)
 			}
 			if known, guide := anchors[file]; guide && !slices.Contains(known, anchor) {
-				t.Errorf("%s: no section is called %s", path, link)
+				t.Errorf("%s has no section %s", path, link)
 			}
 		}
 	}

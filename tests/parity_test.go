@@ -28,7 +28,7 @@ print(json.dumps({
     "Weighers": [w.__name__ for w in weights.all_weighers()],
 }))`
 
-// parity gives what the rows of a chapter say of what has a name.
+// parity returns the word that each row of a chapter has for a name.
 func parity(t *testing.T, chapter string) map[string]string {
 	t.Helper()
 	_, text, _ := strings.Cut(readText(t, parityPath), "\n## "+chapter+"\n")
@@ -63,7 +63,7 @@ func TestParityTellsOfAllThatNovaHas(t *testing.T) {
 		rows := names(parity(t, chapter))
 		for _, name := range list {
 			if !slices.Contains(rows, name) {
-				t.Errorf("%s: nothing is said of %s", chapter, name)
+				t.Errorf("%s has no row for %s", chapter, name)
 			}
 		}
 		if len(list) == 0 {
@@ -72,7 +72,7 @@ func TestParityTellsOfAllThatNovaHas(t *testing.T) {
 	}
 }
 
-// ownWeighers are those that Nova has not got.
+// ownWeighers lists the weighers that Nova does not have.
 var ownWeighers = []string{
 	"FreeTimeWeigher", "KWRankingWeigher", "OvercommitWeigher", "PreemptionCostWeigher", "PeriodWeigher", "PreemptibleCountWeigher",
 }

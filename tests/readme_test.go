@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// step is a command of the README with what it prints.
+// step is a command of the README and its output.
 type step struct {
 	command, output string
 }
 
-// readmeSession gives the console session of the README.
+// readmeSession returns the console session of the README.
 func readmeSession(t *testing.T) []step {
 	t.Helper()
 	raw, err := os.ReadFile("../README.md")
@@ -40,7 +40,7 @@ func readmeSession(t *testing.T) []step {
 	return steps
 }
 
-// What differs from day to day.
+// These patterns match what differs from run to run.
 var (
 	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 	anyID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
@@ -50,10 +50,10 @@ func anyDay(text string) string {
 	return anyID.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "ID")
 }
 
-// readmeURL is where the README has Almanac listen.
+// readmeURL is the address of Almanac in the README.
 const readmeURL = "http://127.0.0.1:1234"
 
-// TestTheREADMEWorksAsPrinted runs its session in a shell, on the sample hosts.
+// The test runs the session in a shell, on the sample hosts.
 func TestTheREADMEWorksAsPrinted(t *testing.T) {
 	hosts, err := os.ReadFile("../etc/almanac/hosts.yaml")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/mysqlproxy"
 )
 
-// migrate brings the database of connection up to date.
+// migrate updates the schema of the database of connection.
 func migrate(t testing.TB, connection string) {
 	t.Helper()
 	sync := command(t.Context(), newFolder(t, tenHosts), "OS_DATABASE__CONNECTION="+connection)
@@ -46,13 +46,13 @@ func TestOfFiftyBookingsForTheLastHostOfALimitAtThreeReplicasOneWins(t *testing.
 	lastHost(t, startReplicas(t, settings, settings, settings), 5, "max_hosts_per_project")
 }
 
-// unhurried are settings by which a service that is slow answers all the same.
+// unhurried returns settings with which a slow service still answers.
 func unhurried() []string {
 	return []string{"OS_DATABASE__TRANSACTION_TIMEOUT=25", "OS_API__REQUEST_TIMEOUT=2m"}
 }
 
-// lastHost sends fifty bookings for one host to all replicas at once, ten times, where all
-// but one that may be had are taken. One wins; the others get a refusal by the constraint.
+// lastHost sends fifty bookings for one host to all replicas at once, ten times, while only one
+// host is left. One wins; the others are refused by the constraint.
 func lastHost(t *testing.T, r *replicas, taken int, constraint string) {
 	t.Helper()
 	for round := range 10 {
@@ -71,20 +71,19 @@ func lastHost(t *testing.T, r *replicas, taken int, constraint string) {
 				} else if answer, ok := errors.AsType[*client.Error](err); !ok || answer.Refusal == nil {
 					t.Errorf("the loser got %v, want a refusal", err)
 				} else if answer.Refusal.Constraint != constraint || answer.Refusal.LargestQuantity != 0 {
-					t.Errorf("the refusal says %+v", answer.Refusal)
+					t.Errorf("the refusal is %+v", answer.Refusal)
 				}
 			})
 		}
 		clients.Wait()
 		if won.Load() != 1 {
-			t.Fatalf("%d have the last host, want 1", won.Load())
+			t.Fatalf("%d requests got the last host, want 1", won.Load())
 		}
 	}
 }
 
-// TestPromisesSurviveKillsRestartsAndFailingCommits is the promise of this service:
-// nothing acknowledged is lost, nothing is given twice, no event is missed or
-// happens twice, whoever is killed.
+// This is the promise of the service: whatever is killed, no acknowledged change is lost, nothing
+// is promised twice, and every event happens once.
 func TestPromisesSurviveKillsRestartsAndFailingCommits(t *testing.T) {
 	database, broker := labtest.StartMariaDB(t), labtest.StartRabbitMQ(t)
 	direct := database.URL("almanac")
@@ -134,7 +133,7 @@ func TestPromisesSurviveKillsRestartsAndFailingCommits(t *testing.T) {
 	c := newChecker(t, "mysql", database.DSN("almanac"))
 	settled(t, c)
 	report(t, users)
-	t.Logf("%d commits were made to fail", proxy.Failed())
+	t.Logf("the proxy failed %d commits", proxy.Failed())
 	c.check(16)
 	c.checkPeaks(7)
 	history.report(t, users, c)
@@ -145,14 +144,14 @@ func TestPromisesSurviveKillsRestartsAndFailingCommits(t *testing.T) {
 	everythingTold(t, c, told)
 }
 
-// told collects the notifications of reservations, by reservation and event type.
+// told counts the notifications of reservations, by reservation and event type.
 type told struct {
 	mu     sync.Mutex
 	events map[string]int
 }
 
-// everythingTold: of every booking, cancellation, start and end there was a
-// notification.
+// everythingTold checks that there was a notification of every booking, cancellation, start and
+// end.
 func everythingTold(t *testing.T, c *checker, heard *told) {
 	t.Helper()
 	missing := func() (list []string) {

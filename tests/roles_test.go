@@ -27,11 +27,11 @@ func TestTheInventoryAloneTellsHowItIs(t *testing.T) {
 		Versions []any
 	}
 	if err := json.Unmarshal([]byte(get(t, s.url+"/", "")), &versions); err != nil || versions.Name != "almanac" || versions.Versions == nil || len(versions.Versions) > 0 {
-		t.Errorf("at / it says %+v (%v), want almanac without a version of the API", versions, err)
+		t.Errorf("the root returns %+v (%v), want almanac without a version of the API", versions, err)
 	}
 	tells := func(health string, failing int) {
 		t.Helper()
-		eventually(t, "the health check does not say "+health, func() bool { return get(t, s.url+"/healthcheck", "") == health+"\n" })
+		eventually(t, "the health check does not return "+health, func() bool { return get(t, s.url+"/healthcheck", "") == health+"\n" })
 		want := fmt.Sprintf("almanac_job_failing{name=\"inventory service\"} %d\n", failing)
 		if metrics := get(t, s.url+"/metrics", ""); !strings.Contains(metrics, want) || !strings.Contains(metrics, "almanac_messaging_connected") {
 			t.Errorf("the metrics do not have %s:\n%s", want, metrics)
@@ -56,7 +56,7 @@ type queue struct {
 	Arguments map[string]any
 }
 
-// queues asks the broker's management API, on the port after AMQP's.
+// queues reads the broker's management API, on the port after AMQP's.
 func queues(t *testing.T, broker *url.URL) []queue {
 	t.Helper()
 	port, err := strconv.Atoi(broker.Port())
@@ -82,8 +82,7 @@ func queues(t *testing.T, broker *url.URL) []queue {
 
 var fanoutQueue = regexp.MustCompile(`^(.*)_fanout_`)
 
-// TestRestartsLeaveNoQueues lets both roles, apart, start ten times and end in good
-// order or not.
+// Both roles start separately ten times, and end regularly or by a kill.
 func TestRestartsLeaveNoQueues(t *testing.T) {
 	broker := labtest.RabbitMQ(t)
 	at, err := url.Parse(broker)
@@ -94,7 +93,7 @@ func TestRestartsLeaveNoQueues(t *testing.T) {
 		return []string{"OS_DEFAULT__HOST=machine", "OS_DEFAULT__ROLES=" + role, "OS_DEFAULT__TRANSPORT_URL=" + broker}
 	}
 	seen := map[string]bool{}
-	// The queues of a topic are there when the last of them is, its fanout queue.
+	// The queues of a topic exist when the last of them, its fanout queue, exists.
 	served := func(topics ...string) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("%v are not served", topics), func() bool {
@@ -136,6 +135,6 @@ func TestRestartsLeaveNoQueues(t *testing.T) {
 		"almanac.inventory.changes.machine", "almanac.inventory.machine",
 	}
 	if diff := cmp.Diff(want, lasting); diff != "" {
-		t.Errorf("queues that stay (-want +got):\n%s", diff)
+		t.Errorf("remaining queues (-want +got):\n%s", diff)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// BenchmarkSelectDestinations is row 6 of the figures: a host for one instance, asked
-// over RabbitMQ as nova-conductor asks, and claimed in Placement before the answer. Every
-// call of Almanac is followed by one of the nova-scheduler behind it, so that both meet
-// the same machine. Placement stands behind a proxy that takes the time of its answers.
+// BenchmarkSelectDestinations is row 6 of the figures: a host for one instance, requested over
+// RabbitMQ in nova-conductor's form, and claimed in Placement before the answer. Each call to
+// Almanac is followed by one to the nova-scheduler behind it, so that both run on the same
+// machine. A proxy before Placement measures the time of its answers.
 func BenchmarkSelectDestinations(b *testing.B) {
 	cloud := labtest.OpenStack(b)
 	placement := labtest.Interpose(b, cloud.Placement)
@@ -39,10 +39,10 @@ func BenchmarkSelectDestinations(b *testing.B) {
 	})
 }
 
-// The ways in which almanacd serves Nova's topic `scheduler`.
+// The modes in which almanacd serves Nova's topic `scheduler`.
 const interpose, replace = "interpose", "replace"
 
-// atTopic are the settings of an almanacd that serves Nova's topic.
+// atTopic returns the settings of an almanacd that serves Nova's topic.
 func atTopic(t testing.TB, way, behind string) []string {
 	return []string{
 		"OS_SCHEDULER__MODE=" + way, "OS_SCHEDULER__FORWARD_TRANSPORT_URL=" + behind,
@@ -51,8 +51,8 @@ func atTopic(t testing.TB, way, behind string) []string {
 	}
 }
 
-// startAtTopic starts an almanacd in the place of nova-scheduler, and returns when it
-// serves the topic.
+// startAtTopic starts an almanacd in the place of nova-scheduler, and returns when it serves the
+// topic.
 func startAtTopic(t testing.TB, cloud labtest.Cloud, way, behind string, settings ...string) *service {
 	t.Helper()
 	s := startOn(t, tenHosts, append(besideNova(t, cloud, way, behind), settings...)...)
@@ -60,8 +60,8 @@ func startAtTopic(t testing.TB, cloud labtest.Cloud, way, behind string, setting
 	return s
 }
 
-// besideNova are the settings of almanacds that serve Nova's topic together, with a
-// database of their own.
+// besideNova returns the settings of almanacds that serve Nova's topic together, with their own
+// database.
 func besideNova(t testing.TB, cloud labtest.Cloud, way, behind string) []string {
 	t.Helper()
 	database := labtest.Database(t)
@@ -73,16 +73,16 @@ func besideNova(t testing.TB, cloud labtest.Cloud, way, behind string) []string 
 		"OS_KEYSTONE_AUTHTOKEN__PASSWORD="+labtest.Almanac.Password, "OS_KEYSTONE_AUTHTOKEN__PROJECT_NAME="+labtest.Almanac.Project)
 }
 
-// takeTopic leaves the topic to an almanacd that has started, and returns when that
-// serves it. Somebody has to serve it all the time: without its fanout exchange, which
-// goes with the last queue, Nova refuses to change aggregates.
+// takeTopic stops nova-scheduler after an almanacd has started, and returns when almanacd serves
+// the topic. The topic always needs a consumer: its fanout exchange disappears with the last
+// queue, and without it Nova refuses to change aggregates.
 func takeTopic(t testing.TB) {
 	t.Helper()
 	labtest.TakeSchedulerAway(t)
 	labtest.NewConductor(t, labtest.NovaTransport(t)).AwaitScheduler()
 }
 
-// asker asks whoever serves the topic for a host.
+// asker requests hosts from the scheduler on the topic.
 type asker struct {
 	*labtest.Conductor
 	cloud     labtest.Cloud
@@ -93,15 +93,15 @@ func newAsker(b *testing.B, cloud labtest.Cloud, placement *labtest.Meddler, tra
 	return &asker{labtest.NewConductor(b, transportURL), cloud, placement}
 }
 
-// answer is what one call has cost. What it says of Placement holds where nobody else
-// asks at that time.
+// answer holds the cost of one call. Its figures for Placement are valid if no other caller uses
+// Placement at that time.
 type answer struct {
 	took, placement time.Duration
-	requests        int // of Placement
+	requests        int // to Placement
 }
 
-// ask asks for a host for a small instance, of which there is room for many, and takes
-// its allocation away again, which is not counted.
+// ask requests a host for a small instance, for which there is much room, and then deletes its
+// allocation, which does not count.
 func (a *asker) ask(b *testing.B, admin *labtest.REST) (got answer) {
 	id := uuid.NewString()
 	begun := time.Now()
@@ -109,20 +109,20 @@ func (a *asker) ask(b *testing.B, admin *labtest.REST) (got answer) {
 	got.took = time.Since(begun)
 	got.requests, got.placement = a.placement.Busy(begun)
 	if err != nil {
-		b.Errorf("ask for a host: %v", err)
+		b.Errorf("request a host: %v", err)
 		return got
 	}
 	if status := admin.Do(http.MethodDelete, "placement", "/allocations/"+id, nil, nil); status != http.StatusNoContent {
-		b.Errorf("the instance that has a host has no allocation there: status %d", status)
+		b.Errorf("the instance has a host, but no allocation there: status %d", status)
 	}
 	return got
 }
 
-// benchmarkOneCaller asks one, and after each call the other if there is one.
+// benchmarkOneCaller calls asked, and after each call also beside if it is not nil.
 func benchmarkOneCaller(b *testing.B, asked, beside *asker) {
 	admin := asked.cloud.REST(b, labtest.Admin)
 	for range 5 {
-		asked.ask(b, admin) // connections and caches are warm then
+		asked.ask(b, admin) // warms up connections and caches
 	}
 	var answers, others []answer
 	for b.Loop() {
@@ -143,24 +143,23 @@ func benchmarkOneCaller(b *testing.B, asked, beside *asker) {
 	}
 }
 
-// benchmarkRefusal asks for a host in a reservation that is none, which is refused before
-// anything is looked for: what is left are RabbitMQ, both ways, and the reading of the
-// request.
+// benchmarkRefusal requests a host in an unknown reservation. The refusal comes before any search,
+// so what remains is RabbitMQ, both ways, and the decoding of the request.
 func benchmarkRefusal(b *testing.B, asked *asker) {
 	spec := labtest.RequestSpec{Hints: map[string][]string{"reservation": {"none"}}}
 	var answers []answer
 	for b.Loop() {
 		begun := time.Now()
 		if _, err := asked.SelectDestinations(b.Context(), spec, []string{uuid.NewString()}, true, true); err == nil {
-			b.Error("a reservation that is none is let in")
+			b.Error("a request with an unknown reservation gets a host")
 		}
 		answers = append(answers, answer{took: time.Since(begun)})
 	}
 	reportTook(b, answers)
 }
 
-// benchmarkFourCallers has four that ask all the time. The rate is that of callers who
-// have nothing else to do.
+// benchmarkFourCallers runs four callers without pauses. The rate is that of callers without other
+// work.
 func benchmarkFourCallers(b *testing.B, asked *asker) {
 	var mu sync.Mutex
 	var answers []answer
@@ -204,7 +203,7 @@ func reportTook(b *testing.B, answers []answer) {
 	}
 }
 
-// middle is the median of a figure.
+// middle returns the median of a figure.
 func middle[T int | time.Duration](answers []answer, figure func(answer) T) T {
 	var all []T
 	for _, a := range answers {

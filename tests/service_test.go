@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 // patience bounds every wait for a condition.
 const patience = 2 * time.Minute
 
-// eventually waits until holds says so.
+// eventually waits until holds returns true; what describes the failure.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -63,8 +63,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// ahead returns how far ahead a time has to lie for some calls to be over before it: as much
-// as least, and more where the machine takes long for one call.
+// ahead returns how far ahead an instant has to be so that some calls end before it: at least
+// least, and more if the machine needs long for one call.
 func ahead(least time.Duration, calls int, call func()) time.Duration {
 	begun := time.Now()
 	call()
@@ -98,7 +98,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// troubles gives the last lines that are warnings or worse.
+// troubles returns the last lines that are warnings or errors.
 func (l *log) troubles() string {
 	var lines []string
 	for line := range strings.Lines(l.String()) {
@@ -116,7 +116,7 @@ const tenHosts = `hosts:
     disk_gb: 500
 `
 
-// newFolder gives a folder with a hosts file.
+// newFolder returns a folder with a hosts file.
 func newFolder(t testing.TB, hosts string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -137,7 +137,7 @@ func command(ctx context.Context, folder string, settings ...string) *exec.Cmd {
 
 var serves = regexp.MustCompile(`almanac serves url=(\S+)`)
 
-// startOn starts almanacd on hosts, in a folder of its own.
+// startOn starts almanacd on hosts, in its own folder.
 func startOn(t testing.TB, hosts string, settings ...string) *service {
 	t.Helper()
 	return start(t, newFolder(t, hosts), settings...)

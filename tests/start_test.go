@@ -86,11 +86,11 @@ func TestAWrongStartSaysWhatIsWrong(t *testing.T) {
 			}
 			for _, want := range tc.want {
 				if !strings.Contains(string(out), want) {
-					t.Errorf("the message does not say %q:\n%s", want, out)
+					t.Errorf("the message does not contain %q:\n%s", want, out)
 				}
 			}
 			if strings.Contains(string(out), "secret") || strings.Contains(string(out), "goroutine") {
-				t.Errorf("the message says too much:\n%s", out)
+				t.Errorf("the message contains too much:\n%s", out)
 			}
 		})
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// releases are those up to the one with the newest weigher.
+// releases lists Nova's releases up to the one that added the newest weigher.
 var releases = []string{"zed", "antelope", "bobcat", "caracal", "dalmatian", "epoxy"}
 
-// ours are the weighers that Nova has not got.
+// ours lists the weighers that Nova does not have.
 var ours = []string{
 	"FreeTimeWeigher", "KWRankingWeigher", "OvercommitWeigher", "PreemptionCostWeigher", "PeriodWeigher", "PreemptibleCountWeigher",
 }

@@ -2,8 +2,8 @@ package weighers
 
 import "slices"
 
-// Normalise scales raw between low and high, or its least and greatest where they are
-// nil, without clamping it first.
+// Normalise scales raw to the range from low to high without clamping it first. A nil low
+// or high stands for the least or greatest value of raw.
 func Normalise(raw []float64, low, high *float64) {
 	if len(raw) == 0 {
 		return

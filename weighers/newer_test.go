@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// weightsOf gives the weights of all hosts of s by place, by one weigher of Nova epoxy.
+// weightsOf returns the weights of all hosts of s, by index, from one weigher of Nova epoxy.
 func weightsOf(t *testing.T, name string, multipliers map[string]float64, s *inventory.States, r *placing.Request) []float64 {
 	t.Helper()
 	w, err := weighers.Choose([]string{name}, multipliers, weighers.Ports{Nova: weighers.Nova{Releases: releases}})
@@ -29,7 +29,7 @@ func weightsOf(t *testing.T, name string, multipliers map[string]float64, s *inv
 	return weights
 }
 
-// TestNewHypervisorsArePreferred has the numbers of Nova's test_weights_hypervisor_version.
+// The numbers are those of Nova's test_weights_hypervisor_version.
 func TestNewHypervisorsArePreferred(t *testing.T) {
 	var rows []inventory.HostState
 	for i, version := range []int64{1, 200, 100, 1000} {
@@ -51,18 +51,17 @@ func TestNewHypervisorsArePreferred(t *testing.T) {
 	}
 	aggregate := inventory.Aggregate{UUID: "a", Metadata: map[string]string{option: "4"}, Hosts: []string{"host2"}}
 	if got := weightsOf(t, "HypervisorVersionWeigher", nil, states(t, rows, []inventory.Aggregate{aggregate}), &placing.Request{})[1]; got != 4*(199.0/999) {
-		t.Errorf("in an aggregate with a multiplier of its own it is %v", got)
+		t.Errorf("in an aggregate with its own multiplier, the weight is %v", got)
 	}
 	for i := range rows {
 		rows[i].HypervisorVersion = 7002000
 	}
 	if got := weightsOf(t, "HypervisorVersionWeigher", nil, states(t, rows, nil), &placing.Request{}); slices.Max(got) != 0 {
-		t.Errorf("where all are the same they weigh %v", got)
+		t.Errorf("hosts of equal version weigh %v", got)
 	}
 }
 
-// TestInstancesAreCountedWhereTheMultiplierSaysSo has the numbers of Nova's
-// test_weights_num_instances.
+// The numbers are those of Nova's test_weights_num_instances.
 func TestInstancesAreCountedWhereTheMultiplierSaysSo(t *testing.T) {
 	var rows []inventory.HostState
 	for i, count := range []int{2, 5, 4, 10} {
@@ -76,20 +75,20 @@ func TestInstancesAreCountedWhereTheMultiplierSaysSo(t *testing.T) {
 	for multiplier, want := range map[float64][]float64{0: {0, 0, 0, 0}, 2: {0, 0.75, 0.5, 2}, -2: {0, -0.75, -0.5, -2}} {
 		got := weightsOf(t, "NumInstancesWeigher", map[string]float64{"num_instances_weight_multiplier": multiplier}, s, &placing.Request{})
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("multiplied by %v: %s", multiplier, diff)
+			t.Errorf("with multiplier %v: %s", multiplier, diff)
 		}
 	}
 	if got := weightsOf(t, "NumInstancesWeigher", nil, s, &placing.Request{}); slices.Max(got) != 0 {
-		t.Errorf("by default they weigh %v", got)
+		t.Errorf("with the default multiplier the hosts weigh %v", got)
 	}
 	after := s.WithTaken([]inventory.Take{{Host: 0, Instance: "new"}})
 	if got := weightsOf(t, "NumInstancesWeigher", map[string]float64{"num_instances_weight_multiplier": 7}, after, &placing.Request{}); got[0] != 0 || got[1] != 2 {
-		t.Errorf("after an instance came they weigh %v, want 3 of 10 to be the least", got)
+		t.Errorf("with one more instance the hosts weigh %v, want 3 of 10 as the least", got)
 	}
 }
 
-// TestWhereImagesCountTheRequestIsPassedOn has the images of Nova's
-// test_weights_image_props, with what counts there.
+// The images are those of Nova's test_weights_image_props, with the properties that
+// count there.
 func TestWhereImagesCountTheRequestIsPassedOn(t *testing.T) {
 	s := named(t, 2, inventory.Aggregate{Metadata: map[string]string{"image_props_weight_multiplier": "1"}, Hosts: []string{"h001"}})
 	linux, plain := map[string]string{"os_distro": "linux", "hw_machine_type": "pc"}, map[string]string(nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// golden is what nova-scheduler's own weighers have answered, all five of them with
-// their default multipliers.
+// golden holds recorded answers of nova-scheduler's weighers: all five, with their default
+// multipliers.
 type golden struct {
 	Cases []struct {
 		Hosts []novaHost
@@ -27,7 +27,7 @@ type golden struct {
 	}
 }
 
-// novaHost is a HostState of Nova.
+// novaHost holds the fields of Nova's HostState that the weighers read.
 type novaHost struct {
 	VCPUs        int64               `json:"vcpus_total"`
 	VCPUsUsed    int64               `json:"vcpus_used"`
@@ -39,14 +39,14 @@ type novaHost struct {
 	Aggregates   []map[string]string `json:"aggs"`
 }
 
-// state gives the same host as Placement and Nova's API tell of it.
+// state returns the same host in the form that Placement and Nova's API report.
 func (h novaHost) state(name string) inventory.HostState {
 	const ram = 16384
 	return inventory.HostState{
 		Name: name, Up: true, Enabled: true, IOOps: h.IOOps, FailedBuilds: h.FailedBuilds,
 		Stocks: map[string]inventory.Stock{
 			"VCPU": {Total: h.VCPUs, Ratio: h.CPURatio, Used: h.VCPUsUsed},
-			// What is reserved on the host is neither free nor used.
+			// Nova counts what is reserved on the host neither as free nor as used.
 			"MEMORY_MB": {Total: ram + 512, Reserved: 512, Ratio: 1.5, Used: ram - h.FreeRAM},
 			"DISK_GB":   {Total: 200, Ratio: 1, Used: 200 - h.FreeDisk/1024},
 		},
@@ -64,7 +64,7 @@ func readGolden(t *testing.T) golden {
 		t.Fatal(err)
 	}
 	if len(g.Cases) != 12 || len(g.Normalize) != 9 {
-		t.Fatalf("%d and %d cases were read", len(g.Cases), len(g.Normalize))
+		t.Fatalf("testdata has %d and %d cases, want 12 and 9", len(g.Cases), len(g.Normalize))
 	}
 	return g
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// world is hosts and requests, as Nova's weighers and these read them.
+// world holds hosts and requests in the form of Nova's weighers and in Almanac's.
 type world struct {
 	Weighers    []string           `json:"weighers"`
 	Multipliers map[string]float64 `json:"multipliers"`
@@ -28,12 +28,12 @@ type world struct {
 	rows       []inventory.HostState
 	aggregates []inventory.Aggregate
 	requests   []placing.Request
-	among      [][]string // by request: the hosts that are left
+	among      [][]string // by request: the hosts to weigh
 }
 
 const novas = "nova.scheduler.weights."
 
-// novaOptions are those of the weighers of Nova 26.
+// novaOptions lists the options of the weighers of Nova 26.
 var novaOptions = []string{
 	"cpu_weight_multiplier", "ram_weight_multiplier", "disk_weight_multiplier", "io_ops_weight_multiplier", "build_failure_weight_multiplier",
 	"pci_weight_multiplier", "soft_affinity_weight_multiplier", "soft_anti_affinity_weight_multiplier", "cross_cell_move_weight_multiplier",
@@ -79,7 +79,7 @@ func (w *world) addAggregate(t *rapid.T, n int) {
 	w.Aggregates = append(w.Aggregates, map[string]any{"metadata": metadata, "hosts": hosts})
 }
 
-// someHosts gives the names of about one in so many.
+// someHosts returns the names of about one host in every of.
 func (w *world) someHosts(t *rapid.T, of int) []string {
 	names := []string{}
 	for i := range w.rows {
@@ -147,15 +147,15 @@ func (w *weighed) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &[]any{&w.name, &w.weight})
 }
 
-// answers is what Nova says of a world: its weighers, and for each request the hosts, the
-// best first.
+// answers holds Nova's answers for a world: its weighers and, for each request, the hosts,
+// the best first.
 type answers struct {
 	Classes []string
 	Answers [][]weighed
 }
 
-// TestWeightsAreNovas has Nova's own weighers, all that Debian's Nova 26 has, weigh the
-// same hosts for the same requests.
+// Nova's own weighers, all those of Debian's Nova 26, weigh the same hosts for the same
+// requests.
 func TestWeightsAreNovas(t *testing.T) {
 	const requests = 300
 	worlds := make([]*world, 20)
@@ -170,12 +170,12 @@ func TestWeightsAreNovas(t *testing.T) {
 	}
 	t.Logf("of %d requests %d had hosts of different weight", len(worlds)*requests, differ)
 	if differ < len(worlds)*requests/2 {
-		t.Error("most requests compared nothing")
+		t.Error("in most requests all hosts weigh the same")
 	}
 }
 
-// compareWorld fails unless Nova says the same, and gives for how many of the requests
-// hosts differ in weight.
+// compareWorld fails unless Nova's answers are the same. It returns for how many requests
+// the hosts differ in weight.
 func compareWorld(t *testing.T, w *world, nova answers) (differ int) {
 	t.Helper()
 	list, err := weighers.Choose(w.Weighers, w.Multipliers, weighers.Ports{})
@@ -189,7 +189,7 @@ func compareWorld(t *testing.T, w *world, nova answers) (differ int) {
 	}
 	slices.Sort(names)
 	if diff := cmp.Diff(nova.Classes, names); diff != "" {
-		t.Fatalf("the weighers (-Nova's +ours):\n%s", diff)
+		t.Fatalf("weighers (-Nova +Almanac):\n%s", diff)
 	}
 	s := states(t, w.rows, w.aggregates)
 	var ranking weighers.Ranking
@@ -205,7 +205,7 @@ func compareWorld(t *testing.T, w *world, nova answers) (differ int) {
 			got = append(got, weighed{s.Host(place).Name, ranking.Weight(place)})
 		}
 		if !alike(nova.Answers[i], got) {
-			t.Fatalf("request %+v:\nNova gives %v,\nhere it is %v", w.Requests[i], nova.Answers[i], got)
+			t.Fatalf("request %+v:\nNova answers %v,\nAlmanac answers %v", w.Requests[i], nova.Answers[i], got)
 		}
 		if len(got) > 1 && got[0].weight != got[len(got)-1].weight {
 			differ++
@@ -215,7 +215,7 @@ func compareWorld(t *testing.T, w *world, nova answers) (differ int) {
 	return differ
 }
 
-// checkParts fails unless what each weigher has added makes the weights.
+// checkParts fails unless the contributions of the weighers add up to the weights.
 func checkParts(t *testing.T, ranking *weighers.Ranking, places []int) {
 	t.Helper()
 	for k, parts := range ranking.Parts(places) {
@@ -229,13 +229,13 @@ func checkParts(t *testing.T, ranking *weighers.Ranking, places []int) {
 	}
 }
 
-// isOwn says that Nova has no such weigher.
+// isOwn reports whether Nova has no weigher of that name.
 func isOwn(name string) bool { return slices.Contains(ours, name) }
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
 
-// alike says that both have the same hosts with the same weights in the same order, but
-// for those of equal weight.
+// alike reports whether both lists have the same hosts with the same weights in the same
+// order. Hosts of equal weight may be in any order.
 func alike(want, got []weighed) bool {
 	weight := map[string]float64{}
 	for _, h := range got {

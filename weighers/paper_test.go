@@ -22,7 +22,7 @@ func (p promises) Promised(t span.Instant) []reservation.Claim {
 	return slices.DeleteFunc(slices.Clone(p), func(c reservation.Claim) bool { return c.Span.End <= t })
 }
 
-// revised are promises that say when they change.
+// revised is a Promises that reports its revision.
 type revised struct {
 	promises
 	revision uint64
@@ -30,7 +30,7 @@ type revised struct {
 
 func (r *revised) Revision() uint64 { return r.revision }
 
-// efficient is a snapshot with the FLOPS per watt of hosts.
+// efficient returns a snapshot with the FLOPS per watt of the hosts.
 func efficient(t testing.TB, flops map[string]float64) catalogue {
 	t.Helper()
 	var hosts []inventory.Host
@@ -48,7 +48,7 @@ type catalogue struct{ snapshot *inventory.Snapshot }
 
 func (c catalogue) Snapshot() *inventory.Snapshot { return c.snapshot }
 
-// chosen gives one weigher with its default multiplier.
+// chosen returns one weigher with its default multiplier.
 func chosen(t testing.TB, name string, ports weighers.Ports) []weighers.Weighted {
 	t.Helper()
 	w, err := weighers.Choose([]string{name}, nil, ports)
@@ -67,26 +67,26 @@ func orderOf(w []weighers.Weighted, s *inventory.States, r *placing.Request) (na
 	return names, len(ranking.Equals())
 }
 
-// TestA004_9 is the acceptance check of paper 004's weighers.
+// A004_9 is the acceptance check of paper 004's weighers.
 func TestA004_9(t *testing.T) {
 	s := states(t, []inventory.HostState{{Name: "A"}, {Name: "B"}, {Name: "C"}}, nil)
 	freeTime := chosen(t, "FreeTimeWeigher", weighers.Ports{Promises: promises{
 		{Host: "A", Span: span.New(2*hour, hour)}, {Host: "B", Span: span.New(5*hour, hour)},
 	}})
 	if got, _ := orderOf(freeTime, s, &placing.Request{}); !slices.Equal(got, []string{"C", "B", "A"}) {
-		t.Errorf("by free time they come as %v, want C, B, A", got)
+		t.Errorf("by free time the order is %v, want C, B, A", got)
 	}
 	for name, r := range map[string]*placing.Request{
 		"by its hint":   {Hints: map[string][]string{"reservation": {"r1"}}},
 		"by its flavor": {ExtraSpecs: map[string]string{"almanac:reservation": "r1"}},
 	} {
 		if _, equals := orderOf(freeTime, s, r); equals != 3 {
-			t.Errorf("for a request in a reservation, %s, %d hosts are equal, want all", name, equals)
+			t.Errorf("for a request in a reservation, %s, %d hosts weigh the same, want all", name, equals)
 		}
 	}
 	ranking := chosen(t, "KWRankingWeigher", weighers.Ports{Efficiencies: efficient(t, map[string]float64{"A": 100, "B": 250, "C": 180})})
 	if got, _ := orderOf(ranking, s, &placing.Request{}); !slices.Equal(got, []string{"B", "C", "A"}) {
-		t.Errorf("by FLOPS per watt they come as %v, want B, C, A", got)
+		t.Errorf("by FLOPS per watt the order is %v, want B, C, A", got)
 	}
 }
 
@@ -105,8 +105,7 @@ func TestFreeTimeIsAShareOfATimeWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestFreeTimeForgetsWhatIsNoLongerPromised asks one weigher, which keeps what it has
-// found, and for every answer a new one.
+// A weigher that keeps its results between calls answers as a new weigher does.
 func TestFreeTimeForgetsWhatIsNoLongerPromised(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := []string{"a", "b", "c", "d"}
@@ -133,7 +132,7 @@ func TestFreeTimeForgetsWhatIsNoLongerPromised(t *testing.T) {
 			kept.Weigh(s, &placing.Request{}, now, everyPlace(s), got)
 			(&weighers.FreeTimeWeigher{Promises: current.promises}).Weigh(s, &placing.Request{}, now, everyPlace(s), want)
 			if !slices.Equal(got, want) {
-				t.Fatalf("it gives %v, a new one %v", got, want)
+				t.Fatalf("the weigher returns %v, a new one %v", got, want)
 			}
 		}
 	})
@@ -167,8 +166,7 @@ func TestEfficiencyIsThatOfTheSnapshotNow(t *testing.T) {
 	}
 }
 
-// TestAHostPromisedWithinADayIsTakenLast: whatever else Nova's weighers and KWRanking say
-// of it.
+// The rule holds whatever weights Nova's weighers and KWRanking add.
 func TestAHostPromisedWithinADayIsTakenLast(t *testing.T) {
 	idle := map[string]inventory.Stock{"VCPU": {Total: 8, Ratio: 1}, "MEMORY_MB": {Total: 8, Ratio: 1}, "DISK_GB": {Total: 8, Ratio: 1}}
 	busy := map[string]inventory.Stock{"VCPU": {Total: 8, Ratio: 1, Used: 8}, "MEMORY_MB": {Total: 8, Ratio: 1, Used: 8}, "DISK_GB": {Total: 8, Ratio: 1, Used: 8}}

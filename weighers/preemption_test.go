@@ -11,15 +11,15 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// minutes is the cost that an instance has written in its Created.
+// minutes is a Cost that reads an instance's cost from its Created field.
 type minutes struct{}
 
 func (minutes) Name() string                                   { return "minutes" }
 func (minutes) Unit() string                                   { return "min" }
 func (minutes) Of(i *inventory.Instance, _ span.Instant) int64 { return int64(i.Created) }
 
-// fullOf gives hosts "a", "b", … of that many vCPUs, all of which preemptible instances of
-// these costs hold, the same number each.
+// fullOf returns hosts "a", "b", … with that many vCPUs each. Preemptible instances of these
+// costs use all of them, in equal shares.
 func fullOf(t *testing.T, vcpus int64, costs ...[]int64) *inventory.States {
 	t.Helper()
 	var rows []inventory.HostState
@@ -39,7 +39,7 @@ func fullOf(t *testing.T, vcpus int64, costs ...[]int64) *inventory.States {
 	return s
 }
 
-// weights gives those of all hosts for a request of so many vCPUs.
+// weights returns the weights of all hosts for a request for that many vCPUs.
 func weights(s *inventory.States, w weighers.Weighted, vcpus int64, preemptible bool) []float64 {
 	var ranking weighers.Ranking
 	ranking.Rank([]weighers.Weighted{w}, s, &placing.Request{Resources: map[string]int64{"VCPU": vcpus}, Preemptible: preemptible}, 0, everyPlace(s))
@@ -50,7 +50,7 @@ func weights(s *inventory.States, w weighers.Weighted, vcpus int64, preemptible 
 	return list
 }
 
-// TestA001_6 has the sums of Table 3, which Algorithm 4 weighs, and the costs of Table 5.
+// The sums are those of Table 3, which Algorithm 4 weighs, and the costs those of Table 5.
 func TestA001_6(t *testing.T) {
 	sums := fullOf(t, 2, []int64{36, 27}, []int64{11, 31}, []int64{30, 35}, []int64{25, 51})
 	period := weighers.PeriodWeigher{Cost: minutes{}}

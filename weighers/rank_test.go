@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// listed weighs each place as it is listed.
+// listed is a weigher that returns the weight listed for each host.
 type listed []float64
 
 func (listed) Name() string { return "listed" }
@@ -27,7 +27,7 @@ func (l listed) Weigh(_ *inventory.States, _ *placing.Request, _ span.Instant, h
 	}
 }
 
-// named gives that many hosts, h0 first, in the aggregates.
+// named returns that many hosts, h000 first, in the aggregates.
 func named(t testing.TB, hosts int, aggregates ...inventory.Aggregate) *inventory.States {
 	rows := make([]inventory.HostState, hosts)
 	for i := range rows {
@@ -50,7 +50,7 @@ func TestAnAggregateOverridesTheMultiplier(t *testing.T) {
 	for name, tc := range map[string]struct {
 		aggregates []inventory.Aggregate
 		negated    bool
-		want       float64 // of h001, whose normalised weight is 1
+		want       float64 // of h001, whose normalized weight is 1
 	}{
 		"none":                              {nil, false, 3},
 		"one":                               {set("2.5"), false, 2.5},
@@ -75,7 +75,7 @@ func TestAnAggregateOverridesTheMultiplier(t *testing.T) {
 			var ranking weighers.Ranking
 			ranking.Rank(w, s, &placing.Request{}, 0, everyPlace(s))
 			if got := ranking.Weight(1); got != tc.want {
-				t.Errorf("it weighs %v, want %v", got, tc.want)
+				t.Errorf("h001 weighs %v, want %v", got, tc.want)
 			}
 			if got := ranking.Parts([]int{1, 0})[0]["listed"]; got != tc.want {
 				t.Errorf("its part is %v, want %v", got, tc.want)
@@ -102,8 +102,8 @@ func TestAWeigherThatDoesNotCountCanCountInAnAggregate(t *testing.T) {
 	}
 }
 
-// TestRankingsAreThoseOfOneHostAfterTheOther weighs hosts in loops written after the
-// text of nova/weights.py, with a Ranking that has been used before.
+// The expected ranking comes from loops that follow nova/weights.py one host at a time. The
+// Ranking under test has been used before.
 func TestRankingsAreThoseOfOneHostAfterTheOther(t *testing.T) {
 	var ranking weighers.Ranking
 	rapid.Check(t, func(t *rapid.T) {
@@ -144,11 +144,11 @@ func TestRankingsAreThoseOfOneHostAfterTheOther(t *testing.T) {
 			t.Fatal(diff)
 		}
 		if diff := gocmp.Diff(first(n, slices.DeleteFunc(slices.Clone(order), func(h int) bool { return !odd(h) })), ranking.Best(n, odd), sameEmpty); diff != "" {
-			t.Fatalf("the best of the odd ones: %s", diff)
+			t.Fatalf("the best of the hosts with odd numbers: %s", diff)
 		}
 		equal := slices.DeleteFunc(slices.Clone(order), func(h int) bool { return want[h] != want[order[0]] })
 		if diff := gocmp.Diff(equal, ranking.Equals(), sameEmpty); diff != "" {
-			t.Fatalf("those that share the greatest weight: %s", diff)
+			t.Fatalf("the hosts that share the greatest weight: %s", diff)
 		}
 		if len(list) == 1 && len(hosts) > 1 && list[0].Multiplier != 0 {
 			for i, parts := range ranking.Parts(order) {
@@ -164,7 +164,7 @@ var sameEmpty = gocmp.Transformer("empty", func(list []int) []int { return appen
 
 func first(n int, list []int) []int { return list[:min(n, len(list))] }
 
-// nilTB is for states that cannot fail.
+// nilTB is a testing.TB for states that cannot fail.
 type nilTB struct{ testing.TB }
 
 func (nilTB) Helper() {}

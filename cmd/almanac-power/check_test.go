@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 )
 
-// execute runs a command on a machines file, and gives what it printed and its exit code.
+// execute runs a command on a machines file and returns its output and exit code.
 func execute(t *testing.T, yaml string, arguments ...string) (string, int) {
 	t.Helper()
 	folder := t.TempDir()
@@ -31,7 +31,7 @@ func execute(t *testing.T, yaml string, arguments ...string) (string, int) {
 	return out.String(), 0
 }
 
-// printing gives a machine h1 whose status program prints a text.
+// printing returns a machine h1 whose status program prints a text.
 func printing(text string) string {
 	return fmt.Sprintf("machines:\n  - host: h1\n    driver: command\n    on: [/bin/true]\n    off: [/bin/true]\n    status: [/bin/echo, %q]\n", text)
 }
@@ -79,7 +79,7 @@ func TestBenchmarkPrintsARowOfTheTable(t *testing.T) {
 			}
 			host := map[bool]string{true: "h1", false: "here"}[name == "with a machine"]
 			if got := table.Of(host); got.Draw.Full != tc.watts || (got.FlopsPerWatt > 0) != (tc.watts > 0) {
-				t.Errorf("of host %s is known: %+v\n%s", host, got, text)
+				t.Errorf("host %s has the measurements %+v\n%s", host, got, text)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power/simulated"
 )
 
-// configured gives a configuration whose machines file has the text.
+// configured returns a configuration whose machines file has the text.
 func configured(t *testing.T, text string) config.PowerAgent {
 	t.Helper()
 	cfg, err := config.LoadPowerAgent(nil, nil, nil)
@@ -39,7 +39,7 @@ func TestTheSamplesAreValid(t *testing.T) {
 	folder := filepath.Join("..", "..", "etc", "almanac")
 	shipped, err := os.ReadFile(filepath.Join(folder, "almanac-power.conf.sample"))
 	if err != nil || !bytes.Equal(shipped, sample.Bytes()) {
-		t.Errorf("almanac-power.conf.sample is old; run make sample (%v)", err)
+		t.Errorf("almanac-power.conf.sample is outdated; run make sample (%v)", err)
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "power.yaml"))
 	if err != nil {
@@ -56,7 +56,7 @@ func TestTheSamplesAreValid(t *testing.T) {
 	}
 	for _, e := range entries {
 		_, err := e.options.open(e.Host, "", &owner{})
-		if err != nil && e.Driver != "redfish" { // whose cafile is not there
+		if err != nil && e.Driver != "redfish" { // its cafile does not exist here
 			t.Errorf("%s: %v", e.Driver, err)
 		}
 	}
@@ -74,10 +74,10 @@ func TestEachDriverIsDescribed(t *testing.T) {
 	_, table, _ := strings.Cut(guide, "\n| driver |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	if rows := strings.Count(table, "\n| `"); rows != len(drivers) {
-		t.Errorf("docs/energy.md has %d drivers, there are %d", rows, len(drivers))
+		t.Errorf("docs/energy.md has %d drivers, want %d", rows, len(drivers))
 	}
 	if entries := strings.Count(sample, "driver: "); entries != len(drivers) {
-		t.Errorf("power.yaml has %d entries, there are %d drivers", entries, len(drivers))
+		t.Errorf("power.yaml has %d entries, want one for each of %d drivers", entries, len(drivers))
 	}
 	for _, d := range drivers {
 		if !strings.Contains(rooms, "`pkg/power/"+d.name+"`") {
@@ -133,7 +133,7 @@ func TestAHostOfIronicIsSwitchedByNoOtherDriver(t *testing.T) {
 	for name, tc := range map[string]struct {
 		owns    bool
 		err     error
-		on, off bool // may be
+		on, off bool // whether another driver may switch the host on and off
 	}{
 		"it is not Ironic's": {false, nil, true, true},
 		"it is Ironic's":     {true, nil, false, false},

@@ -25,7 +25,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// asAgent is set where this program is to be almanac-power, not its tests.
+// asAgent is set in the environment if this program runs as almanac-power instead of its tests.
 const asAgent = "ALMANAC_TEST_AS_AGENT"
 
 func TestMain(m *testing.M) {
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// site is an agent's folder: its configuration, and one machine h1 that is a file, whose
-// programs take as long as the file slow is there.
+// site is an agent's folder with its configuration and one machine h1. The machine is a file,
+// and its programs take as long as the file slow exists.
 type site struct {
 	t      *testing.T
 	folder string
@@ -75,11 +75,11 @@ func (s *site) write(name, text string) {
 }
 
 func (s *site) read(name string) string {
-	text, _ := os.ReadFile(filepath.Join(s.folder, name)) // none is empty
+	text, _ := os.ReadFile(filepath.Join(s.folder, name)) // a missing file is empty
 	return strings.TrimSpace(string(text))
 }
 
-// start starts the agent; end ends it by a signal and gives how it ended.
+// start starts the agent. The function end sends it a signal and returns how it ended.
 func (s *site) start() (end func(signal os.Signal) error) {
 	s.t.Helper()
 	self, err := os.Executable()
@@ -109,7 +109,7 @@ func (s *site) start() (end func(signal os.Signal) error) {
 	return end
 }
 
-// controller gives the broker and a fleet that hears announcements.
+// controller returns the broker and a fleet that receives announcements.
 func controller(t *testing.T, url string) (*bus, *power.Fleet) {
 	t.Helper()
 	cfg, err := config.LoadPowerAgent(nil, nil, nil)
@@ -154,7 +154,7 @@ func within(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("timeout while waiting until %s", what)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestAnAgentThatIsKilledGoesOnWithItsOrder(t *testing.T) {
 		return err == nil && got.Progress == energy.OrderAccepted
 	})
 	within(t, "it is begun", func() bool { return s.read("done") == "off" })
-	_ = end(os.Kill) // says that it was killed
+	_ = end(os.Kill) // returns that the process was killed
 	if got, err := f.Order(t.Context(), o); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without the agent: %+v, %v", got, err)
 	}
@@ -192,13 +192,13 @@ func TestAnAgentThatIsKilledGoesOnWithItsOrder(t *testing.T) {
 		return err == nil && got.Progress == energy.OrderDone
 	})
 	if done := s.read("done"); done != "off" {
-		t.Errorf("the programs were run: %q, want off once", done)
+		t.Errorf("the agent ran the programs %q, want off once", done)
 	}
 	if r := f.Read(t.Context(), []string{"h1"})["h1"]; r.State != energy.Off {
 		t.Errorf("got %+v", r)
 	}
 	if err := end(syscall.SIGTERM); err != nil {
-		t.Errorf("ended in good order: %v", err)
+		t.Errorf("a regular end: %v", err)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestAnAgentThatCannotServeSaysWhy(t *testing.T) {
 	}
 }
 
-// tested is an almanacd in whose hands a host goes through the given records.
+// tested is an almanacd that reports the given records of a host, one after the other.
 type tested struct {
 	mu      sync.Mutex
 	records []energy.Record
@@ -302,6 +302,6 @@ func TestAWakeTestNeedsAnAlmanacd(t *testing.T) {
 	served := &tested{records: []energy.Record{{}, {LastWakeTest: &energy.WakeTest{At: 1, Woke: true, Seconds: 60}}}}
 	answer(t, b, power.TrialsTopic, power.TrialsEndpoint(served))
 	if out, err := run(); err != nil || !strings.HasSuffix(served.by, "@here") {
-		t.Errorf("asked by %q: %v\n%s", served.by, err, out)
+		t.Errorf("got a request by %q: %v\n%s", served.by, err, out)
 	}
 }

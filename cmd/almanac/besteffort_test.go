@@ -11,7 +11,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// render is best-effort work as the API gives it: one server runs, the other waits.
+// render returns best-effort work as the API returns it: one server runs, the other waits.
 func render() v1.BestEffort {
 	return v1.BestEffort{
 		ID: "b-1", Name: "render", Status: "running", Flavor: "m1.small", Image: "debian-12", Duration: 3600, Networks: v1.Networks{"none"},
@@ -53,18 +53,18 @@ func TestBestEffortWorkIsSubmittedAsTheFlagsSay(t *testing.T) {
 	want := `{"name":"render","vms":2,"flavor":"m1.small","image":"debian-12","duration":3600,"parallel":true,"networks":"none","key_name":"mine",` +
 		`"user_data":"IyEvYmluL3NoCg==","metadata":{"a":"b=c"}}`
 	if asked := a.asked()[0]; asked.Body != want || asked.Key != "k" {
-		t.Errorf("asked was %s with key %s, want %s", asked.Body, asked.Key, want)
+		t.Errorf("the request is %s with key %s, want %s", asked.Body, asked.Key, want)
 	}
 	submit().wantDone(t)
 	submit().wantDone(t)
 	if asked := a.asked(); asked[1].Key == "" || asked[1].Key == asked[2].Key {
-		t.Errorf("two requests come with the keys %q and %q", asked[1].Key, asked[2].Key)
+		t.Errorf("two requests have the keys %q and %q", asked[1].Key, asked[2].Key)
 	}
 	submit("--property", "novalue").wantFailure(t, exitUsage, "--property", "KEY=VALUE")
 	submit("--user-data", script+".gone").wantFailure(t, exitUsage, "--user-data", "cannot be read")
 	almanac(t, a, "besteffort", "submit", "render", "--flavor", "m1.small").wantFailure(t, exitUsage, "image", "duration")
 	if n := len(a.asked()); n != 3 {
-		t.Errorf("Almanac was asked %d times, want 3", n)
+		t.Errorf("Almanac got %d requests, want 3", n)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestBestEffortWorkIsCancelledByIdOrByANameThatOneHas(t *testing.T) {
 	almanac(t, a, "besteffort", "cancel", "render").wantFailure(t, exitUsage, "2 best-effort requests have the name", "b-1, b-9")
 	for _, line := range a.lines() {
 		if strings.HasPrefix(line, "DELETE") {
-			t.Errorf("it was asked to %s", line)
+			t.Errorf("Almanac got the request %s", line)
 		}
 	}
 }
@@ -122,6 +122,6 @@ func TestImagesOnHostsAreListedAsTheFlagsSay(t *testing.T) {
 		t.Errorf("the list is\n%s\nwant\n%s", got.stdout, want)
 	}
 	if line := a.lines()[0]; line != "GET /v1/images?host=node-01&image=debian-12&state=there%2Cfailed" {
-		t.Errorf("asked was %s", line)
+		t.Errorf("the request is %s", line)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// almanacAs carries out a command line with nothing but environment.
+// almanacAs runs a command line with only this environment.
 func almanacAs(t *testing.T, environment map[string]string, line string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -61,7 +61,7 @@ func TestWhoCannotLogInIsToldWhatIsMissing(t *testing.T) {
 			got := almanacAs(t, environment, "host list")
 			got.wantFailure(t, exitUsage, tc.want)
 			if strings.Contains(got.stderr, "hush") {
-				t.Errorf("stderr tells a secret:\n%s", got.stderr)
+				t.Errorf("stderr contains a secret:\n%s", got.stderr)
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func TestAKeystoneThatIsAwayIsNamed(t *testing.T) {
 	got := almanacAs(t, map[string]string{"OS_AUTH_URL": a.URL, "OS_USERNAME": "u", "OS_PASSWORD": "hush"}, "host list")
 	got.wantFailure(t, exitFailed, "Keystone at "+a.URL, "connection refused")
 	if strings.Contains(got.stderr, "hush") {
-		t.Errorf("stderr tells a secret:\n%s", got.stderr)
+		t.Errorf("stderr contains a secret:\n%s", got.stderr)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestWithoutAUserNoTokenIsSent(t *testing.T) {
 	almanacAs(t, nil, "host list --url "+a.URL).wantDone(t)
 	almanacAs(t, map[string]string{"OS_AUTH_TYPE": "none", "OS_AUTH_URL": "http://127.0.0.1:1", "ALMANAC_URL": a.URL}, "host list").wantDone(t)
 	if len(a.asked()) != 2 {
-		t.Errorf("asked %v", a.lines())
+		t.Errorf("the requests are %v", a.lines())
 	}
 }
 
@@ -112,7 +112,7 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	})
 	almanac(t, a, "host", "list").wantFailure(t, exitFailed, "redirects to "+other.URL)
 	if asked := other.lines(); len(asked) > 0 {
-		t.Errorf("the other server was asked %v", asked)
+		t.Errorf("the other server got the requests %v", asked)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestReadinessIsPrintedAlsoWhereAPartIsNotWell(t *testing.T) {
 		t.Errorf("exit code %d, stdout:\n%s", got.code, got.stdout)
 	}
 	if !strings.Contains(got.stderr, "not well: messaging broker") || strings.Contains(got.stderr, "refused") {
-		t.Errorf("stderr does not name the part, or says again why:\n%s", got.stderr)
+		t.Errorf("stderr does not name the part, or repeats the reason:\n%s", got.stderr)
 	}
 	for line := range strings.Lines(almanac(t, b, "readiness").stdout) {
 		if wide := utf8.RuneCountInString(line); wide > 120 {

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// decided are two decisions about instance i-1, of which the first found no host.
+// decided returns two decisions about instance i-1. The first found no host.
 func decided() v1.Decisions {
 	return v1.Decisions{Decisions: []v1.Decision{
 		{
@@ -29,12 +29,12 @@ func decided() v1.Decisions {
 	}}
 }
 
-// evicted are instances that left for another.
+// evicted returns instances that were evicted for another one.
 func evicted() []v1.Victim {
 	return []v1.Victim{{ID: "v-1", Name: "batch", ProjectID: "science", Cost: 660, Unit: "s"}, {ID: "v-2", ProjectID: "science"}}
 }
 
-// downHosts gives n hosts that are down, and more.
+// downHosts returns n hosts that are down, and more.
 func downHosts(n int, more ...v1.RefusedHost) (list []v1.RefusedHost) {
 	for i := range n {
 		list = append(list, v1.RefusedHost{Host: fmt.Sprint("node-", i), Filter: "ComputeFilter", Reason: "it is down"})
@@ -149,7 +149,7 @@ func TestOfManyReasonsTheMostFrequentAreShown(t *testing.T) {
 	}
 	got := refusedHosts(d)
 	if len(got) != reasonsShown+1 || !strings.HasPrefix(got[0], "2 by ComputeFilter") || got[reasonsShown] != "11 more" {
-		t.Errorf("it shows %q", got)
+		t.Errorf("the output is %q", got)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestTheDoctorExitsByWhetherFindingsRemain(t *testing.T) {
 				t.Errorf("exit code %d, stdout:\n%sstderr:\n%s", got.code, got.stdout, got.stderr)
 			}
 			if diff := cmp.Diff([]ask{{Line: tc.call + " /v1/doctor", Body: tc.body}}, a.asked()); diff != "" {
-				t.Errorf("it asked (-want +got):\n%s", diff)
+				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -70,6 +70,6 @@ func TestADryRunWithoutAFixIsAMistake(t *testing.T) {
 	a := newAPI(t)
 	almanac(t, a, "doctor", "--dry-run").wantFailure(t, exitUsage, "--dry-run requires --fix")
 	if asked := a.lines(); len(asked) > 0 {
-		t.Errorf("it asked %v", asked)
+		t.Errorf("the requests are %v", asked)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 )
 
-// measurements are a quarter of an hour apart, and some of them broken.
+// measurements are a quarter of an hour apart; some of them are broken.
 const measurements = `time,in_use
 1800000000,2
 1800000900,6
@@ -57,7 +57,7 @@ func TestBacktestOfMeasurements(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}
-	// On are 2 6 6 1 where 6 6 1 1 are in use.
+	// The forecast keeps 2 6 6 1 hosts on while 6 6 1 1 are in use.
 	best := trialAnswer{Forecaster: "last_value", MeanError: 0.67, MissedHostHours: 1, SurplusHostHours: 1.25, WorstMiss: 4, WorstAt: "2027-01-15T08:15:00Z", Score: 5.25}
 	if diff := cmp.Diff(best, got.Forecasters[0]); diff != "" || len(got.Forecasters) != len(energy.Forecasters) {
 		t.Errorf("%d forecasters; want -, got +\n%s", len(got.Forecasters), diff)
@@ -74,7 +74,7 @@ const reservationTable = "# JobID\tStart\tStop\n8\t1800000000\t1800007200\n9\t18
 
 func TestBacktestOfReservations(t *testing.T) {
 	got, said := backtested(t, reservationTable, "--trace", "-", "--step", "30m", "--ahead", "30m")
-	// In use are 1 1 3 8 5 0, of which the last begins nothing.
+	// The hosts in use are 1 1 3 8 5 0. No reservation begins in the last step.
 	if got.Hosts != 8 || got.Samples != 6 || got.AlwaysOn != (7+5+0+3)/2.0 || !got.SyntheticSizes {
 		t.Errorf("got %+v", got)
 	}
@@ -84,7 +84,7 @@ func TestBacktestOfReservations(t *testing.T) {
 		t.Errorf("want -, got +\n%s", diff)
 	}
 	if !strings.Contains(said.stderr, "synthetic size 1 + JobID mod 8") {
-		t.Errorf("the sizes are not said to be made up:\n%s", said.stderr)
+		t.Errorf("stderr does not report that the sizes are synthetic:\n%s", said.stderr)
 	}
 }
 
@@ -97,11 +97,11 @@ func TestBacktestOfWhatIsRecorded(t *testing.T) {
 	a.on("GET /v1/energy/demand", http.StatusOK, recorded)
 	got := almanac(t, a, "energy", "backtest", "--service", "--days", "7", "--step", "15m", "-f", "value", "-c", "Missed Host Hours")
 	got.wantDone(t)
-	if want := strings.Repeat("0\n", len(energy.Forecasters)); got.stdout != want { // 4 are reserved all the time
+	if want := strings.Repeat("0\n", len(energy.Forecasters)); got.stdout != want { // 4 hosts are reserved all the time
 		t.Errorf("got %q, want %q", got.stdout, want)
 	}
 	if line := a.lines()[0]; !strings.Contains(line, "2026-11-24T09") {
-		t.Errorf("asked %q, want a week back", line)
+		t.Errorf("the request is %q, want the last week", line)
 	}
 	empty := newAPI(t)
 	empty.on("GET /v1/energy/demand", http.StatusOK, v1.EnergyDemands{Demand: []v1.EnergyDemand{}})

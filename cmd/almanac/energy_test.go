@@ -11,7 +11,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// controlled is an energy controller as the API gives it.
+// controlled returns an energy controller as the API returns it.
 func controlled() v1.Energy {
 	return v1.Energy{
 		Mode: "auto", EffectiveMode: "auto", ConfiguredMode: "off", Aggregates: map[string]string{"gpu": "observe"}, Hosts: map[string]string{"n2": "off", "n1": "auto"},
@@ -57,7 +57,7 @@ func TestEnergyStatusTellsModesAlarmsAndSavings(t *testing.T) {
 	}
 }
 
-// unsized gives a printed table without its widths.
+// unsized returns a printed table without its column widths.
 func unsized(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(text)) {
@@ -95,7 +95,7 @@ func TestEnergyCommandsSendWhatTheyAreToldTo(t *testing.T) {
 			a.on("/v1/energy/hosts/n1", http.StatusOK, v1.EnergyHost{Name: "n1"})
 			almanac(t, a, append([]string{"energy"}, strings.Fields(args)...)...).wantDone(t)
 			if asked := a.asked()[0]; asked.Line+" "+asked.Body != want {
-				t.Errorf("asked %s %s\nwant  %s", asked.Line, asked.Body, want)
+				t.Errorf("sent %s %s\nwant %s", asked.Line, asked.Body, want)
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func TestAWrongEnergyCommandAsksNothing(t *testing.T) {
 			a := newAPI(t)
 			almanac(t, a, append([]string{"energy"}, strings.Fields(args)...)...).wantFailure(t, exitUsage, want)
 			if len(a.asked()) > 0 {
-				t.Errorf("asked %v", a.lines())
+				t.Errorf("the requests are %v", a.lines())
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestADryRunOfAModeShowsWhatOfThePlanWouldBeCarriedOut(t *testing.T) {
 		}
 		for _, line := range a.lines() {
 			if !strings.HasPrefix(line, "GET") {
-				t.Errorf("%s: asked %s", mode, line)
+				t.Errorf("%s: sent %s", mode, line)
 			}
 		}
 	}
@@ -175,11 +175,11 @@ func TestADryRunOfAnOrderSaysWhatItWouldComeTo(t *testing.T) {
 	}
 	const asked = `POST /v1/energy/hosts/n1?dry_run=true {"action":"off","reason":"x","until":"2026-12-01T11:00:00Z"}`
 	if first := a.asked()[0]; first.Line+" "+first.Body != asked {
-		t.Errorf("asked %s %s\nwant  %s", first.Line, first.Body, asked)
+		t.Errorf("sent %s %s\nwant %s", first.Line, first.Body, asked)
 	}
 	a = newAPI(t)
 	if got := almanac(t, a, "energy", "host", "off", "n3", "--dry-run"); got.code == exitDone {
-		t.Errorf("a host that is not there: exit code %d, stdout %s", got.code, got.stdout)
+		t.Errorf("an unknown host: exit code %d, stdout %s", got.code, got.stdout)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestAWakeTestIsWaitedFor(t *testing.T) {
 			for _, line := range test.says {
 				_, after, found := strings.Cut(rest, line)
 				if !found {
-					t.Fatalf("stderr does not go on with %q:\n%s", line, got.stderr)
+					t.Fatalf("stderr does not continue with %q:\n%s", line, got.stderr)
 				}
 				rest = after
 			}

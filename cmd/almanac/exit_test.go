@@ -97,7 +97,7 @@ func TestMistakesInTheCommandLineAreUsage(t *testing.T) {
 		})
 	}
 	if asked := a.lines(); len(asked) > 0 {
-		t.Errorf("asked %v", asked)
+		t.Errorf("the requests are %v", asked)
 	}
 }
 

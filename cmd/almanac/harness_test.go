@@ -19,7 +19,7 @@ import (
 // morning is the time of every test.
 var morning = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// api answers as Almanac does and keeps what it was asked.
+// api answers as Almanac does and records the requests.
 type api struct {
 	*httptest.Server
 	mux  *http.ServeMux
@@ -54,7 +54,7 @@ func newAPI(t *testing.T) *api {
 	return a
 }
 
-// on answers a call, written as "GET /v1/hosts", with a status and a body.
+// on answers a call, such as "GET /v1/hosts", with a status and a body.
 func (a *api) on(call string, status int, body any) {
 	a.mux.HandleFunc(call, answerWith(status, body))
 }
@@ -78,20 +78,20 @@ func (a *api) asked() []ask {
 	return slices.Clone(a.asks)
 }
 
-// lines gives what was asked without the bodies.
+// lines returns the requests without their bodies.
 func (a *api) lines() []string {
 	return each(a.asked(), func(q ask) string { return q.Line })
 }
 
-// result is what a command line did.
+// result is the outcome of a command line.
 type result struct {
 	code           int
 	stdout, stderr string
 	waited         time.Duration
 }
 
-// almanac carries out a command line against a, in the morning. Waiting takes no
-// time but moves the clock.
+// almanac runs a command line against a, at the time morning. Waiting takes no time but moves
+// the clock.
 func almanac(t *testing.T, a *api, args ...string) result {
 	t.Helper()
 	return almanacWith(t, a, "", args...)
@@ -102,7 +102,7 @@ func almanacWith(t *testing.T, a *api, stdin string, args ...string) result {
 	return almanacAt(t, a, false, stdin, args...)
 }
 
-// almanacAt is almanacWith where stdin is a terminal, or not.
+// almanacAt is almanacWith with a terminal as stdin, or not.
 func almanacAt(t *testing.T, a *api, terminal bool, stdin string, args ...string) result {
 	t.Helper()
 	clock := morning
@@ -120,7 +120,7 @@ func almanacAt(t *testing.T, a *api, terminal bool, stdin string, args ...string
 	return result{code, stdout.String(), stderr.String(), clock.Sub(morning)}
 }
 
-// wantDone fails the test unless the command line was carried out.
+// wantDone fails the test unless the command line succeeded.
 func (r result) wantDone(t *testing.T) {
 	t.Helper()
 	if r.code != exitDone {
@@ -128,8 +128,8 @@ func (r result) wantDone(t *testing.T) {
 	}
 }
 
-// wantFailure fails the test unless the exit code is code, nothing is on stdout,
-// and stderr has all of mentions.
+// wantFailure fails the test unless the exit code is code, stdout is empty, and stderr contains
+// all mentions.
 func (r result) wantFailure(t *testing.T, code int, mentions ...string) {
 	t.Helper()
 	if r.code != code || r.stdout != "" {
@@ -142,7 +142,7 @@ func (r result) wantFailure(t *testing.T, code int, mentions ...string) {
 	}
 }
 
-// training is a reservation as the API gives it.
+// training returns a reservation as the API returns it.
 func training() v1.Reservation {
 	return v1.Reservation{
 		ID: "r-1", Name: "training", ProjectID: "demo", UserID: "ann", Kind: "host", Status: "pending",

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// rack has the hosts cmp-001 to cmp-012 and one named spare.
+// rack returns an API with the hosts cmp-001 to cmp-012 and one named spare.
 func rack(t *testing.T) *api {
 	a := newAPI(t)
 	list := v1.HostList{Hosts: []v1.Host{{Name: "spare"}}}
@@ -46,7 +46,7 @@ func TestHostSetChangesAllThatItsArgumentsStandFor(t *testing.T) {
 			a := rack(t)
 			almanac(t, a, append([]string{"host", "set", "--reservable"}, strings.Fields(args)...)...).wantDone(t)
 			if diff := cmp.Diff(want, a.lines()); diff != "" {
-				t.Errorf("asked (-want +got):\n%s", diff)
+				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			for _, asked := range a.asked() {
 				if strings.HasPrefix(asked.Line, "PATCH") && asked.Body != `{"reservable":true}` {
@@ -93,7 +93,7 @@ func TestHostSetChangesNothingWhenItsArgumentsAreWrong(t *testing.T) {
 			almanac(t, a, append([]string{"host", "set"}, strings.Fields(args)...)...).wantFailure(t, want.code, want.mention)
 			for _, line := range a.lines() {
 				if strings.HasPrefix(line, "PATCH") {
-					t.Errorf("asked %s", line)
+					t.Errorf("sent %s", line)
 				}
 			}
 		})

@@ -18,8 +18,8 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// trace is a file in the format of GWA-T-2: of the rows 841 to 848, 842 and 844
-// can be sent.
+// trace is a file in the format of GWA-T-2. Of the rows 841 to 848, only 842 and 844 can be
+// sent.
 const trace = "# Format: JobID<TAB>StartTime<TAB>StopTime\r\n\r\n" +
 	"841\t1081771500\t-1\r\n" +
 	"842\t1084364100\t1084367700\r\n" +
@@ -53,7 +53,7 @@ func zipped(t *testing.T, content string) string {
 	return b.String()
 }
 
-// booker books what has a quantity under most and refuses the rest.
+// booker books requests whose quantity is under most, and refuses the rest.
 func booker(a *api, most int) {
 	a.mux.HandleFunc("POST /v1/reservations", func(w http.ResponseWriter, r *http.Request) {
 		var body v1.ReservationRequest
@@ -139,7 +139,7 @@ func TestTheSameImportHasTheSameKeys(t *testing.T) {
 	}
 	keys := each(a.asked(), func(q ask) string { return q.Key })
 	if keys[0] != keys[2] || keys[1] != keys[3] {
-		t.Errorf("the same rows with the same shift have other keys: %v", keys)
+		t.Errorf("the same rows with the same shift must have the same keys: %v", keys)
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(keys)))
 	if len(distinct) != 4 {
@@ -158,7 +158,7 @@ func TestRowsLimitsTheRowsThatAreRead(t *testing.T) {
 	if sum.Rows != 2 || sum.Accepted != 1 || sum.NotSent["was canceled before its start"] != 1 {
 		t.Errorf("got %+v", sum)
 	}
-	// The offset is that of the rows that are read.
+	// The offset depends only on the rows that are read.
 	if sum.ShiftSeconds != 1796119200-1084364100 {
 		t.Errorf("shift %d", sum.ShiftSeconds)
 	}
@@ -202,17 +202,17 @@ func TestWhatIsNoWorkloadIsUsage(t *testing.T) {
 		"name,start,quantity\nx,1,2\n":       "neither a column runtime nor a column end",
 		"name,start,end,quantty\nx,1,2,3\n":  `did you mean "quantity"?`,
 		"\x1f\x8bbroken":                     "breaks off before its first line",
-		trace:                                "--shift-to now+1h", // its first start is past
+		trace:                                "--shift-to now+1h", // its first start is in the past
 		"name,start,end,quantity\nx,1,2,3\n": "--shift-to now+1h",
 	} {
 		almanacWith(t, a, content, "reservation", "import", "-").wantFailure(t, exitUsage, mention)
 	}
 	if len(a.asked()) > 0 {
-		t.Errorf("asked %v", a.lines())
+		t.Errorf("the requests are %v", a.lines())
 	}
 }
 
-// The columns of a simulation's trace and of a plan are those of one form.
+// The columns of a simulation's trace and those of a plan are both accepted.
 func TestAnImportReadsEveryFormatOfWorkloads(t *testing.T) {
 	const swf = "1 0 5 1200 4 -1 -1 4 3600 -1 1 7 1 -1 -1 -1 -1 -1\n"
 	for name, content := range map[string]string{
@@ -260,12 +260,12 @@ func TestADryRunOfAnImportBooksNothing(t *testing.T) {
 	}
 	for _, q := range a.asked() {
 		if q.Line != "POST /v1/reservations?dry_run=true" || q.Key != "" {
-			t.Errorf("asked %v", q)
+			t.Errorf("sent %v", q)
 		}
 	}
 }
 
-// plenty is a workload of n rows.
+// plenty returns a workload of n rows.
 func plenty(n int) string {
 	return "name,start,end,quantity\n" + strings.Repeat("x,1796119200,1796122800,1\n", n)
 }

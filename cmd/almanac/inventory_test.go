@@ -62,7 +62,7 @@ func TestHostListPassesTheFilterOn(t *testing.T) {
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}
 	if line := a.lines()[0]; line != "GET /v1/hosts?host_properties="+url.QueryEscape(`["=","$gpu","a100"]`)+"&limit=1000" {
-		t.Errorf("asked %s", line)
+		t.Errorf("the request is %s", line)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestAvailabilityAsksForTheWindow(t *testing.T) {
 	}
 	want := "GET /v1/availability?duration=7200&end=2026-12-02T09%3A00%3A00Z&quantity=2"
 	if a.lines()[0] != want || got.stderr != "matching hosts: 8\n" {
-		t.Errorf("asked %v, stderr %q", a.lines(), got.stderr)
+		t.Errorf("the requests are %v, stderr %q", a.lines(), got.stderr)
 	}
 }
 
@@ -129,7 +129,7 @@ n1,2026-12-01T10:00:00Z,2026-12-01T11:00:00Z,instance,3,,
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}
 	if want := "GET /v1/calendar?end=2026-12-01T11%3A00%3A00Z&host=n1&host=n2&start=2026-12-01T10%3A00%3A00Z"; a.lines()[0] != want {
-		t.Errorf("asked %v", a.lines())
+		t.Errorf("the requests are %v", a.lines())
 	}
 }
 
@@ -201,7 +201,7 @@ func TestCompletionWithoutAnAnswerOffersNothingAndDoesNotInsist(t *testing.T) {
 	a.mux.HandleFunc("GET /v1/hosts", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	got := almanac(t, a, "__complete", "host", "show", "")
 	if got.code != exitDone || got.stdout != ":4\n" || len(a.asked()) != 1 {
-		t.Errorf("code %d, stdout %q, asked %v", got.code, got.stdout, a.lines())
+		t.Errorf("code %d, stdout %q, requests %v", got.code, got.stdout, a.lines())
 	}
 }
 

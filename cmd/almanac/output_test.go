@@ -175,6 +175,6 @@ func TestAnUnknownColumnStopsBeforeAnythingIsDone(t *testing.T) {
 		almanac(t, a, append(strings.Fields(command), "-c", "Stat")...).wantFailure(t, exitUsage, `no column "Stat"`)
 	}
 	if asked := a.lines(); len(asked) > 0 {
-		t.Errorf("asked %v", asked)
+		t.Errorf("the requests are %v", asked)
 	}
 }

@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write the outputs in testdata/outputs instead of comparing them")
 
-// outputs are the command lines whose outputs testdata/outputs holds, a file for each group
-// of commands. n-0 and r-0 stand for an answer without any optional value.
+// outputs lists the command lines whose outputs are in testdata/outputs, in one file for each
+// group of commands. The ids n-0 and r-0 stand for an answer without any optional value.
 var outputs = map[string][]string{
 	"availability": {"availability --duration 1h"},
 	"besteffort": {
@@ -66,7 +66,7 @@ var outputs = map[string][]string{
 	},
 }
 
-// elsewhere are the commands that other tests hold.
+// elsewhere lists the commands whose output other tests check.
 var elsewhere = []string{"version", "completion", "help", "simulate"}
 
 func TestTheOutputOfEveryCommandIsHeld(t *testing.T) {
@@ -83,7 +83,7 @@ func TestTheOutputOfEveryCommandIsHeld(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		if c.Runnable() && !slices.Contains(held, c.CommandPath()) {
-			t.Errorf("no output of %q is held; add a line to outputs", c.CommandPath())
+			t.Errorf("no test checks the output of %q; add a line to outputs", c.CommandPath())
 		}
 		for _, sub := range c.Commands() {
 			if !slices.Contains(elsewhere, sub.Name()) {
@@ -120,8 +120,8 @@ func TestOutputsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// everyFormat returns what a command line prints as a table, as CSV, and in one line each
-// as JSON and as JSON of all columns.
+// everyFormat returns the output of a command line as a table and as CSV, and in one line each
+// as JSON and as JSON with all columns.
 func everyFormat(t *testing.T, a *api, args []string) string {
 	t.Helper()
 	stdin := ""
@@ -149,7 +149,7 @@ func everyFormat(t *testing.T, a *api, args []string) string {
 	return text
 }
 
-// chosen returns flags that choose all columns of a CSV.
+// chosen returns flags that select all columns of a CSV output.
 func chosen(t *testing.T, table string) (flags []string) {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(table)).ReadAll()
@@ -164,7 +164,7 @@ func chosen(t *testing.T, table string) (flags []string) {
 	return flags
 }
 
-// answerEverything answers each call with an element that has all values and one that has none.
+// answerEverything answers each call with one element that has all values and one that has none.
 func answerEverything(a *api) {
 	answer := func(body any, calls ...string) {
 		for _, call := range calls {
@@ -212,7 +212,7 @@ func answerEverything(a *api) {
 	answer(full[v1.Feed](), "GET /v1/feed")
 }
 
-// offered answers a dry run otherwise than the call itself.
+// offered answers a dry run with dryRun, and the call itself with body.
 func offered(body, dryRun any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("dry_run") {
@@ -223,7 +223,7 @@ func offered(body, dryRun any) http.HandlerFunc {
 	}
 }
 
-// full returns a T of which every field has a value of its own, and every list two elements,
+// full returns a T in which every field has a different value and every list has two elements,
 // the second without values.
 func full[T any]() T {
 	var value T

@@ -30,7 +30,7 @@ func wantSaid(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("%q is not said in\n%s", part, text)
+			t.Errorf("%q is missing in\n%s", part, text)
 		}
 	}
 }
@@ -46,14 +46,14 @@ func TestPackPlanShowsMovesAndWhatComesOfThem(t *testing.T) {
 	wantSaid(t, got.stderr, "0.2500 now and 0.5000 after 1 moves of 1024 MB", "the CPU need of 1 servers is measured", "h5 becomes empty", "h4 is left out", "h3 does not become empty",
 		"server i2 stays on h1: it is locked", "the budget is used up")
 	if asked := a.asked()[0].Body; asked != `{"migrations":0,"memory_mb":4096,"algorithm":"exact"}` {
-		t.Errorf("asked was %s", asked)
+		t.Errorf("the request is %s", asked)
 	}
 	almanac(t, a, "pack", "plan", "--consolidate", "2", "--floor", "0.8").wantDone(t)
 	almanac(t, a, "pack", "apply", "--empty", "--dry-run").wantDone(t)
 	almanac(t, a, "pack", "plan").wantDone(t)
 	for i, want := range []string{`{"consolidate":2,"floor":0.8}`, `{"empty":true}`, `{}`} {
 		if asked := a.asked()[i+1].Body; asked != want {
-			t.Errorf("asked was %s, want %s", asked, want)
+			t.Errorf("the request is %s, want %s", asked, want)
 		}
 	}
 }
@@ -70,13 +70,13 @@ func TestPackApplyWaitsForTheEndOfTheRun(t *testing.T) {
 		wantSaid(t, got.stderr, "moving: web (i1) from h1 to h2", "moved: web")
 		wantSaid(t, got.stdout, status, "0.2500", "0.5000")
 		if asked := a.asked()[0].Body; asked != `{"migrations":3,"plan":"p"}` {
-			t.Errorf("asked was %s", asked)
+			t.Errorf("the request is %s", asked)
 		}
 	}
 	a := newAPI(t)
 	a.on("POST /v1/packing/runs", http.StatusConflict, v1.ErrorAnswer{Error: v1.Error{Kind: "conflict", Message: "there is nothing to move"}})
 	if got := almanac(t, a, "pack", "apply"); got.code != exitNoRoom {
-		t.Errorf("where nothing is to be moved the exit code is %d", got.code)
+		t.Errorf("without moves the exit code is %d", got.code)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestPackStatusAndStopTakeTheLatestRun(t *testing.T) {
 	got = almanac(t, a, "pack", "list", "-f", "value", "-c", "ID")
 	got.wantDone(t)
 	if got.stdout != "r1\n" {
-		t.Errorf("listed is %q", got.stdout)
+		t.Errorf("the list is %q", got.stdout)
 	}
 	none := newAPI(t)
 	none.on("GET /v1/packing/runs", http.StatusOK, v1.PackingRuns{})

@@ -37,7 +37,7 @@ func TestPreemptibleInstancesAreListed(t *testing.T) {
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"GET /v1/preemptible?host=node-01&limit=2&project_id=science"}, a.lines()); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	got = almanac(t, a, "preemptible", "list", "-f", "value", "-c", "ID", "-c", "Holds")
 	if got.wantDone(t); got.stdout != "v-1 4096 MEMORY_MB; 2 VCPU\nv-2 \n" {
@@ -84,7 +84,7 @@ func TestWhoWouldLeaveIsShownForEachHost(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"GET /v1/preemptible/cost?disk_gb=40&limit=3&memory_mb=4096&project_id=demo&vcpus=2", "GET /v1/preemptible/cost?flavor=m1.large",
 	}, a.lines()); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestABusyServiceIsAskedAgainWithTheSameKey(t *testing.T) {
 	almanac(t, a, "reservation", "create", "x", "--duration", "1h").wantDone(t)
 	asked := a.asked()
 	if len(asked) != 2 || asked[0] != asked[1] {
-		t.Errorf("asked %v", asked)
+		t.Errorf("the requests are %v", asked)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestADryRunShowsTheOffer(t *testing.T) {
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}
 	if asked := a.asked(); asked[0].Line != "POST /v1/reservations?dry_run=true" || asked[0].Key != "" {
-		t.Errorf("asked %v", asked)
+		t.Errorf("the requests are %v", asked)
 	}
 	if !strings.Contains(got.stderr, "nothing is reserved") {
 		t.Errorf("stderr %q", got.stderr)
@@ -138,7 +138,7 @@ func TestAStartDelayedByBootIsSaid(t *testing.T) {
 
 func TestWaitLooksUntilTheReservationIsActive(t *testing.T) {
 	for name, tc := range map[string]struct {
-		statuses []string // at each look; the last one stays
+		statuses []string // at each poll; the last one stays
 		args     []string
 		want     int
 		mention  string
@@ -169,7 +169,7 @@ func TestWaitLooksUntilTheReservationIsActive(t *testing.T) {
 			}
 			got.wantDone(t)
 			if got.stdout != "active\n" || looks != len(tc.statuses) {
-				t.Errorf("stdout %q after %d looks", got.stdout, looks)
+				t.Errorf("stdout %q after %d polls", got.stdout, looks)
 			}
 		})
 	}
@@ -182,7 +182,7 @@ func TestWaitingStopsWhenItsTimeIsUp(t *testing.T) {
 	got := almanac(t, a, "reservation", "create", "x", "--duration", "1h", "--wait", "--wait-timeout", "5s")
 	got.wantFailure(t, exitTimedOut)
 	if looks := len(a.asked()) - 1; looks != 3 || got.waited != 5*time.Second {
-		t.Errorf("looked %d times in %v", looks, got.waited)
+		t.Errorf("polled %d times in %v", looks, got.waited)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestExtendDoesNotShorten(t *testing.T) {
 		a.on("GET /v1/reservations/r-1", http.StatusOK, training())
 		almanac(t, a, append([]string{"reservation", "extend", "r-1"}, args...)...).wantFailure(t, exitUsage, "ends at 2026-12-01T12:00:00Z")
 		if len(a.asked()) != 1 {
-			t.Errorf("asked %v", a.lines())
+			t.Errorf("the requests are %v", a.lines())
 		}
 	}
 }
@@ -242,11 +242,11 @@ func TestADryRunOfAChangeShowsTheOffer(t *testing.T) {
 	got := almanac(t, a, "reservation", "change", "r-1", "--quantity", "4", "--dry-run", "-f", "value", "-c", "Quantity")
 	got.wantDone(t)
 	if got.stdout != "4\n" || a.lines()[1] != "PATCH /v1/reservations/r-1?dry_run=true" {
-		t.Errorf("stdout %q, asked %v", got.stdout, a.lines())
+		t.Errorf("stdout %q, requests %v", got.stdout, a.lines())
 	}
 }
 
-// deletable answers for a reservation whose servers become that.
+// deletable answers calls for a reservation. A deletion makes each of its servers what becomes lists.
 func (a *api) deletable(id, name string, becomes ...string) {
 	foreseen := v1.Cancellation{ID: id, Name: name, Status: "active", Servers: []v1.CancelledServer{}}
 	for i, what := range becomes {
@@ -280,7 +280,7 @@ func TestADryRunOfDeleteOnlyListsAndNamesTheServers(t *testing.T) {
 	got := almanac(t, a, "reservation", "delete", "r-1", "--dry-run", "--yes", "-f", "value", "-c", "ID")
 	got.wantDone(t)
 	if a.deleted("r-1") || got.stdout != "r-1\n" || !strings.Contains(got.stderr, "server s-1 node (ACTIVE) of reservation r-1 x would be deleted") {
-		t.Errorf("stdout %q, stderr %q, asked %v", got.stdout, got.stderr, a.lines())
+		t.Errorf("stdout %q, stderr %q, requests %v", got.stdout, got.stderr, a.lines())
 	}
 }
 
@@ -330,14 +330,14 @@ func TestEachAnswerIsForOneReservation(t *testing.T) {
 	}
 	got := almanacAt(t, a, true, "n\nyes\n", "reservation", "delete", "r-1", "r-2")
 	if a.deleted("r-1") || !a.deleted("r-2") || got.code != exitNoRoom {
-		t.Errorf("exit code %d, asked %v", got.code, a.lines())
+		t.Errorf("exit code %d, requests %v", got.code, a.lines())
 	}
 }
 
 func TestAReservationIsFoundByItsName(t *testing.T) {
 	for name, tc := range map[string]struct {
 		named []v1.Reservation
-		want  string // id, or else
+		want  string // the id; empty for a failure
 		code  int
 		says  string
 	}{
@@ -357,7 +357,7 @@ func TestAReservationIsFoundByItsName(t *testing.T) {
 			}
 			got.wantDone(t)
 			if got.stdout != tc.want+"\n" || a.lines()[1] != "GET /v1/reservations?name=x" {
-				t.Errorf("stdout %q, asked %v", got.stdout, a.lines())
+				t.Errorf("stdout %q, requests %v", got.stdout, a.lines())
 			}
 		})
 	}
@@ -367,7 +367,7 @@ func TestAnUnknownIDIsNotTakenForAName(t *testing.T) {
 	a := newAPI(t)
 	almanac(t, a, "reservation", "show", "5f1c3f0e-31f7-4ad9-a2f9-2b1f1c1b7e55").wantFailure(t, exitNotFound)
 	if len(a.asked()) != 1 {
-		t.Errorf("asked %v", a.lines())
+		t.Errorf("the requests are %v", a.lines())
 	}
 }
 
@@ -381,6 +381,6 @@ func TestListAsksForWhatIsSelected(t *testing.T) {
 	got.wantDone(t)
 	want := "GET /v1/reservations?all_projects=true&kind=host&limit=2&status=active%2Cpending%2Cended"
 	if got.stdout != "r-1\nr-2\n" || a.lines()[0] != want || len(a.lines()) != 1 {
-		t.Errorf("stdout %q, asked %v", got.stdout, a.lines())
+		t.Errorf("stdout %q, requests %v", got.stdout, a.lines())
 	}
 }

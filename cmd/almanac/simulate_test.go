@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// simulate runs "simulate" with arguments and gives its exit code and messages.
+// simulate runs "simulate" with arguments and returns its exit code and messages.
 func simulate(t *testing.T, args ...string) (code int, messages string) {
 	t.Helper()
 	var out, messaged bytes.Buffer
 	code = run(t.Context(), append([]string{"simulate"}, args...), strings.NewReader(""), &out, &messaged, func(string) string { return "" }, time.Now)
 	if out.Len() > 0 {
-		t.Errorf("on standard output is %q", &out)
+		t.Errorf("standard output is %q", &out)
 	}
 	return code, messaged.String()
 }
@@ -50,7 +50,7 @@ func TestASimulationWritesItsReportAndTheSameBytesAgain(t *testing.T) {
 		}
 		for name, content := range before {
 			if now[name] != content {
-				t.Errorf("%s is another the second time", name)
+				t.Errorf("%s differs in the second run", name)
 			}
 		}
 		before = now
@@ -75,7 +75,7 @@ func TestSimulationsRefuseWhatTheyCannotRunAndNameTheFlag(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("the folder was made: %v", err)
+		t.Errorf("the folder was created: %v", err)
 	}
 }
 
@@ -102,6 +102,6 @@ func TestASimulationEndsWhenItIsInterrupted(t *testing.T) {
 		t.Errorf("exit %d: %s", code, &messages)
 	}
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("it has written a report")
+		t.Errorf("an interrupted simulation has written a report")
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 const examples = "../../docs/examples/whatif/"
 
-// edited gives an example with parts of it replaced, old and new in turn.
+// edited returns an example with parts of it replaced, old and new in turn.
 func edited(t *testing.T, name string, parts ...string) string {
 	t.Helper()
 	raw, err := os.ReadFile(examples + name)
@@ -22,7 +22,7 @@ func edited(t *testing.T, name string, parts ...string) string {
 	}
 	text := strings.NewReplacer(parts...).Replace(string(raw))
 	if len(parts) > 0 && text == string(raw) {
-		t.Fatalf("%s has none of %q", name, parts)
+		t.Fatalf("%s contains none of %q", name, parts)
 	}
 	return text
 }
@@ -40,7 +40,7 @@ func TestScheduleAnswersThePapersQuestions(t *testing.T) {
 			{"id": "61", "resources": {"vcpus": 1}, "preemptible": true, "running_minutes": 61}]}], "request": {"resources": {"vcpus": 1}}}`
 	)
 	for name, tc := range map[string]struct {
-		question, host string // no host: nowhere
+		question, host string // an empty host: none is chosen
 		victims        []string
 		minutes        int64
 	}{

@@ -41,7 +41,7 @@ func TestTimesThatCouldBeMistakenAreRefusedWithAWayOut(t *testing.T) {
 		"+9223372036854775807":   "too far",
 	} {
 		if _, err := parseTime(text, morning); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %q in it", text, err, want)
+			t.Errorf("%q: got %v, want an error with %q", text, err, want)
 		}
 	}
 }

@@ -24,14 +24,14 @@ func TestBootstrapDryRunSaysWhatItWouldDo(t *testing.T) {
 	}
 	for _, want := range []string{"would be created: user " + user + "\n", "there already: project service\n", "role service of user " + user, "http://127.0.0.1:5678/v1"} {
 		if !strings.Contains(said.String(), want) {
-			t.Errorf("%q is not in\n%s", want, said.String())
+			t.Errorf("%q is missing in\n%s", want, said.String())
 		}
 	}
 	if strings.Contains(said.String(), "a-password") {
-		t.Error("it prints the password")
+		t.Error("the command prints the password")
 	}
 	if users := identity.Openstack(t, labtest.Admin, "user", "list", "-f", "value", "-c", "Name"); strings.Contains(users, user) {
-		t.Error("the dry run made the user")
+		t.Error("the dry run created the user")
 	}
 }
 
@@ -57,6 +57,6 @@ func TestBootstrapRegistersTheAddressOfTheConfigurationByDefault(t *testing.T) {
 		}
 	}
 	if got, err := ownURL(config.API{}); !fault.Is(err, fault.Invalid) {
-		t.Errorf("of any port: %q, %v; want that --public-url is asked for", got, err)
+		t.Errorf("with any port: %q, %v; want an error with --public-url", got, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// novaMode runs `nova mode` with args where m is found.
+// novaMode runs `nova mode` with args; the command finds m.
 func novaMode(t *testing.T, m app.NovaMode, args ...string) (string, error) {
 	t.Helper()
 	command := newNovaCommand(func(context.Context) (app.NovaMode, error) { return m, nil })
@@ -48,7 +48,7 @@ wrong  It is not.
 		t.Error(diff)
 	}
 	if !fault.Is(err, fault.Conflict) {
-		t.Errorf("got %v where something is wrong", err)
+		t.Errorf("with a problem: got %v", err)
 	}
 	out, err = novaMode(t, found, "-f", "json")
 	var read app.NovaMode
@@ -60,7 +60,7 @@ wrong  It is not.
 	}
 	found.Findings = found.Findings[:1]
 	if out, err := novaMode(t, found); err != nil || strings.Contains(out, "wrong") {
-		t.Errorf("where all is well: %v\n%s", err, out)
+		t.Errorf("without a problem: %v\n%s", err, out)
 	}
 	if out, err := novaMode(t, found, "-f", "jsn"); err == nil || !strings.Contains(err.Error(), `did you mean "json"`) || out != "" {
 		t.Errorf("got %v\n%s", err, out)

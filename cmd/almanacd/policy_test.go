@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
-// tried runs `policy` with args; the token "reader's" belongs to a reader of project p.
+// tried runs `policy` with args. The token "reader's" belongs to a reader of project p.
 func tried(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	command := newPolicyCommand(
@@ -55,7 +55,7 @@ func TestPolicyCheckSaysWhetherAndWhy(t *testing.T) {
 			out, err := tried(t, append([]string{"check"}, c.args...)...)
 			for _, want := range c.want {
 				if !strings.Contains(out, want) {
-					t.Errorf("%q is not in\n%s", want, out)
+					t.Errorf("%q is missing in\n%s", want, out)
 				}
 			}
 			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {

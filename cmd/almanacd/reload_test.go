@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/app"
 )
 
-// lines gives what is written, write by write.
+// lines is a writer that sends each write to the channel.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -65,11 +65,11 @@ func TestAReloadLogsWhatHasChangedAndWhatNeedsARestart(t *testing.T) {
 				continue
 			}
 			if !strings.Contains(line, want) {
-				t.Errorf("the log says %s, want %s", line, want)
+				t.Errorf("the log has %s, want %s", line, want)
 			}
 			return
 		case <-patience:
-			t.Fatal("the log does not speak of the reload")
+			t.Fatal("the log does not mention the reload")
 		}
 	}
 }

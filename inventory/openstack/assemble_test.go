@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// small is a cloud of the hosts a and b.
+// small returns a cloud of the hosts a and b.
 func small(change func(c *cloud)) *cloud {
 	c := &cloud{
 		services: []nova.Service{{ID: "sa", Host: "a", Zone: "nova", Up: true}, {ID: "sb", Host: "b", Zone: "east", Up: true}},
@@ -126,7 +126,7 @@ func TestTroubleSaysWhyAHostTakesNoInstances(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if got := host(t, hosts, "b").Problem; got != "" {
-			t.Errorf("b is in trouble with it: %q", got)
+			t.Errorf("b, which has no trouble, reports %q", got)
 		}
 	}
 }
@@ -168,10 +168,10 @@ func TestWhoseHostItIsIsNotAmongItsFacts(t *testing.T) {
 	}), inventory.PreemptibleRule{})
 	a := host(t, hosts, "a")
 	if !slices.Equal(a.Aggregates, []string{"ssd"}) || !slices.Equal(a.Traits, []string{"COMPUTE_NODE", "CUSTOM_FAST"}) || len(a.Properties) != 0 {
-		t.Errorf("it is in %v, with traits %v and properties %v", a.Aggregates, a.Traits, a.Properties)
+		t.Errorf("host a is in %v, with traits %v and properties %v", a.Aggregates, a.Traits, a.Properties)
 	}
 	if a.Capacity.Custom != nil || a.Used.Custom != nil || len(notes) != 0 {
-		t.Errorf("it has %v, of which %v is used; notes %v", a.Capacity, a.Used, notes)
+		t.Errorf("host a has %v and uses %v; notes %v", a.Capacity, a.Used, notes)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestMetadataBecomesPropertiesOfOneKind(t *testing.T) {
 	for name, tc := range map[string]struct {
 		aggregates []inventory.Aggregate
 		a, b       map[string]inventory.Value
-		aggregated []string // of a
+		aggregated []string // aggregates of a
 		note       string
 	}{
 		"a number on all hosts": {

@@ -20,8 +20,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// The sizes of a cloud that no lab has: what stands in for Nova and Placement here
-// only gives as much as they would.
+// The size of a cloud that no lab has. The stand-ins for Nova and Placement return as much
+// data as the real services would.
 const (
 	manyHosts   = 1_000
 	manyServers = 10_000
@@ -120,8 +120,8 @@ func (b *bulk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(page)
 }
 
-// bulkSource gives a source of the many hosts, on which the instances of projects are
-// preemptible: all of them are of project p.
+// bulkSource returns a source of the many hosts on which the instances of the given projects
+// are preemptible. All instances belong to project p.
 func bulkSource(b *testing.B, projects ...string) (*source.Source, *clock) {
 	b.Helper()
 	server := httptest.NewServer(newBulk())
@@ -140,7 +140,7 @@ func bulkSource(b *testing.B, projects ...string) (*source.Source, *clock) {
 	}), at
 }
 
-// read reads the hosts and gives how many calls it took.
+// readAll reads the hosts and returns the number of calls.
 func readAll(b *testing.B, s *source.Source) int64 {
 	b.Helper()
 	before := s.Calls()
@@ -151,21 +151,20 @@ func readAll(b *testing.B, s *source.Source) int64 {
 	return s.Calls() - before
 }
 
-// BenchmarkReadingOf1000Hosts is a reading with 10,000 instances: the first, one of
-// everything, and one in between where nothing has changed; then the same where all
-// instances are preemptible. Nova and Placement cost nothing here.
+// BenchmarkReadingOf1000Hosts measures readings with 10,000 instances: the first one, a full
+// one, and one in between without changes; then the same with preemptible instances only.
+// The stand-ins for Nova and Placement take no time.
 func BenchmarkReadingOf1000Hosts(b *testing.B) {
 	b.Run("normal", func(b *testing.B) { benchmarkReadings(b, manyHosts) })
 	b.Run("preemptible", func(b *testing.B) { benchmarkReadings(b, 2*manyHosts, "p") })
 }
 
-// benchmarkReadings reads hosts for which the first reading takes so many calls beside its
-// lists.
+// benchmarkReadings reads hosts. The first reading makes that many calls beside its lists.
 func benchmarkReadings(b *testing.B, first int64, projects ...string) {
 	report := func(b *testing.B, calls, most int64) {
 		b.ReportMetric(float64(calls), "calls")
 		if calls > most {
-			b.Errorf("%d calls, of %d at most", calls, most)
+			b.Errorf("%d calls, want at most %d", calls, most)
 		}
 	}
 	b.Run("first", func(b *testing.B) {

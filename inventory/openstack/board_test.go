@@ -18,13 +18,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// state gives the state of a host that is on the board.
+// state returns the state of a host and its index in the live state.
 func (s *scene) state(host string) (*inventory.HostState, int) {
 	s.t.Helper()
 	states := s.board.Load()
 	i, there := states.Index(host)
 	if !there {
-		s.t.Fatalf("host %s is not on the board", host)
+		s.t.Fatalf("host %s is not in the live state", host)
 	}
 	return states.Host(i), i
 }
@@ -57,7 +57,7 @@ func TestTheStatesOfTheCloudAreWhatPlacementSays(t *testing.T) {
 		}
 		slices.Sort(traits)
 		if !slices.Equal(h.Traits, traits) || len(inventories) < 3 {
-			t.Errorf("%s has %v and %d classes, Placement says %v", h.Name, h.Traits, len(inventories), traits)
+			t.Errorf("%s has %v and %d classes, Placement has %v", h.Name, h.Traits, len(inventories), traits)
 		}
 	}
 }
@@ -75,11 +75,11 @@ func TestAServerThatIsCreatedIsOnTheBoard(t *testing.T) {
 	})
 	h, i := s.state(host)
 	if !slices.ContainsFunc(h.Instances, func(i inventory.Instance) bool { return i.ID == id }) || h.IOOps != 0 {
-		t.Errorf("on it are %+v, with %d heavy operations", h.Instances, h.IOOps)
+		t.Errorf("its instances are %+v, with %d heavy operations", h.Instances, h.IOOps)
 	}
 	was, is := before.Column("VCPU"), s.board.Load().Column("VCPU")
 	if is.Used[i] != was.Used[i]+1 || is.Limit[i] != was.Limit[i] || h.Stocks["VCPU"].Used != is.Used[i] {
-		t.Errorf("%d of %d VCPUs are used, before %d of %d", is.Used[i], is.Limit[i], was.Used[i], was.Limit[i])
+		t.Errorf("%d of %d VCPUs are used, earlier %d of %d", is.Used[i], is.Limit[i], was.Used[i], was.Limit[i])
 	}
 }
 
@@ -101,7 +101,7 @@ func TestAClaimCountsOnceFromThePlanOn(t *testing.T) {
 	claimed := func(when string) {
 		t.Helper()
 		if got := used(); got != before+1 {
-			t.Errorf("%s %d VCPUs are used, %d before", when, got, before)
+			t.Errorf("%s %d VCPUs are used, earlier %d", when, got, before)
 		}
 	}
 	claimed("before the claim")
@@ -154,7 +154,7 @@ func TestTheUnitsOfAReservationAreOnTheBoardAndNoCapacityOfTheHost(t *testing.T)
 	before := s.Calls()
 	must(s.Look(t.Context(), []string{host.Name, "gone"}))
 	if h, _ := s.state(host.Name); h.Stocks[class].Total != 5 || h.Stocks["VCPU"].Total == 0 || s.Calls()-before != 5 {
-		t.Errorf("after a look by %d calls it has %+v", s.Calls()-before, h.Stocks)
+		t.Errorf("after a look with %d calls the host has %+v", s.Calls()-before, h.Stocks)
 	}
 }
 
@@ -187,22 +187,22 @@ func TestWhatAnotherProviderSharesWithAHostIsSplit(t *testing.T) {
 	h, _ := s.state(host.Name)
 	other, _ := s.state(hosts[1].Name)
 	if _, has := h.Stocks["DISK_GB"]; has || !slices.Equal(h.Split, []string{"DISK_GB"}) || h.Stocks["VCPU"].Total == 0 || other.Split != nil {
-		t.Errorf("it has %+v, split %v; another split %v", h.Stocks, h.Split, other.Split)
+		t.Errorf("the host has %+v, split %v; another host split %v", h.Stocks, h.Split, other.Split)
 	}
 	if err := s.Look(t.Context(), []string{host.Name}); err != nil {
 		t.Fatal(err)
 	}
 	if h, _ := s.state(host.Name); len(h.Stocks) == 0 || h.Stocks["DISK_GB"].Total != 0 {
-		t.Errorf("after a look it has %+v", h.Stocks)
+		t.Errorf("after a look the host has %+v", h.Stocks)
 	}
 	before := s.Calls()
 	s.must()
 	if calls := s.Calls() - before; calls > 5+1+8 {
-		t.Errorf("%d calls where nothing has changed", calls)
+		t.Errorf("%d calls although nothing has changed", calls)
 	}
 }
 
-// guestbook is inventory.InstanceRecords.
+// guestbook implements inventory.InstanceRecords.
 type guestbook struct {
 	guests map[string]inventory.InstanceRecord
 	err    error
@@ -212,7 +212,7 @@ func (g *guestbook) InstanceRecords(context.Context, ...string) (map[string]inve
 	return g.guests, g.err
 }
 
-// yields gives how much of some classes a host yields.
+// yields returns how much of some resource classes is evictable on a host.
 func (s *scene) yields(host string) map[string]int64 {
 	_, i := s.state(host)
 	all := map[string]int64{}
@@ -226,7 +226,7 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 	s := newScene(t, setting{rule: inventory.PreemptibleRule{Protect: "almanac:protected"}})
 	book := &guestbook{}
 	s.Remember(book)
-	var asked atomic.Int64 // for the allocations of a provider
+	var asked atomic.Int64 // calls for the allocations of a provider
 	s.place.answer(func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/allocations") {
 			asked.Add(1)
@@ -240,29 +240,29 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 		host = strings.Join(names, "")
 		return i.Status == "ACTIVE" && i.Task == ""
 	})
-	s.clock.advance(time.Minute) // so that the host is at rest
+	s.clock.advance(time.Minute) // so that no recent change touches the host
 	s.must()
 	h, _ := s.state(host)
 	if asked.Load() > 0 {
-		t.Error("allocations are read without a preemptible instance")
+		t.Error("the source reads allocations although no instance is preemptible")
 	}
 	all, none := map[string]int64{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}, map[string]int64{"VCPU": 0, "MEMORY_MB": 0, "DISK_GB": 0}
 	expect := func(when string, want map[string]int64) {
 		t.Helper()
 		if diff := cmp.Diff(want, s.yields(host)); diff != "" {
-			t.Errorf("%s the host yields (-want +got):\n%s", when, diff)
+			t.Errorf("%s, evictable on the host (-want +got):\n%s", when, diff)
 		}
 	}
 	expect("while it is normal", none)
 
 	book.guests = map[string]inventory.InstanceRecord{id: {Preemptible: true}}
 	s.must()
-	expect("since it is known to be preemptible", all)
+	expect("after it is known to be preemptible", all)
 	book.guests, book.err = nil, errors.New("the database is away")
 	s.must()
-	expect("while nobody can tell that it is preemptible", all)
+	expect("while it is unknown that it is preemptible", all)
 	if !strings.Contains(s.log.String(), "the database is away") {
-		t.Errorf("the log does not say so: %s", s.log)
+		t.Errorf("the log does not report it: %s", s.log)
 	}
 	book.guests, book.err = map[string]inventory.InstanceRecord{id: {Preemptible: true}}, nil
 
@@ -280,8 +280,8 @@ func TestAPreemptibleInstanceYieldsWhatPlacementHasOfIt(t *testing.T) {
 	s.evictedByAnother(host, h.Provider, id, all, expect)
 }
 
-// evictedByAnother has another consumer get in one transaction what an instance holds, and
-// the instance get it back.
+// evictedByAnother moves what an instance holds to another consumer in one transaction, and
+// then back to the instance.
 func (s *scene) evictedByAnother(host, provider, id string, held map[string]int64, expect func(when string, want map[string]int64)) {
 	s.t.Helper()
 	_, place := s.state(host)
@@ -304,7 +304,7 @@ func (s *scene) evictedByAnother(host, provider, id string, held map[string]int6
 		}
 		expect(when, want)
 		if used := s.board.Load().Column("VCPU").Used[place]; used != before {
-			s.t.Errorf("%s %d VCPUs are used, %d before", when, used, before)
+			s.t.Errorf("%s %d VCPUs are used, earlier %d", when, used, before)
 		}
 	}
 	s.tell(http.MethodPost, "/allocations", object{

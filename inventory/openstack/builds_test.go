@@ -17,18 +17,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
 )
 
-// captured is a notification as it was captured, with some of its text replaced.
+// captured is a captured notification with some of its text replaced.
 type captured struct {
 	event string
-	old   []string // and new, by turns
+	old   []string // old and new text in turns
 }
 
 func failed(replaced ...string) captured    { return captured{"instance.create.error", replaced} }
 func succeeded(replaced ...string) captured { return captured{"instance.create.end", replaced} }
 func service(replaced ...string) captured   { return captured{"service.update", replaced} }
 
-// The captured build fails on cmp-001; of the hour in which it did, minutes and seconds
-// tell the time.
+// The times at which the captured builds fail on cmp-001 and succeed, without their date.
 const (
 	failedAt    = "07:32:44.540119"
 	succeededAt = "07:32:54.463627"
@@ -38,7 +37,7 @@ func at(moment string) []string {
 	return []string{`"timestamp": "2026-11-22 ` + failedAt, `"timestamp": "2026-11-22 ` + moment, `"timestamp": "2026-11-22 ` + succeededAt, `"timestamp": "2026-11-22 ` + moment}
 }
 
-// body gives the message on the wire.
+// body returns the message on the wire.
 func (n captured) body(t *testing.T) []byte {
 	t.Helper()
 	was, err := os.ReadFile(filepath.Join("testdata", "notification-"+n.event+".json"))
@@ -63,7 +62,7 @@ func (n captured) priority() string {
 	return "info"
 }
 
-// hearing are the events of a cloud, and what is counted of them.
+// hearing is a broker with a cloud's events and the Builds that counts them.
 type hearing struct {
 	*testing.T
 	broker *memory.Broker
@@ -90,7 +89,7 @@ func listen(t *testing.T) *hearing {
 	return h
 }
 
-// hear sends a notification, and returns when it was heard.
+// hear sends a notification and returns after it was heard.
 func (h *hearing) hear(n captured) {
 	h.Helper()
 	err := h.broker.Publish(h.Context(), oslo.Message{
@@ -102,8 +101,8 @@ func (h *hearing) hear(n captured) {
 	<-h.events.Changed()
 }
 
-// counts gives the failed builds of cmp-001 to cmp-003 in the states of a reading, where
-// the nova-computes of those that are down do not run.
+// counts returns the failed builds of cmp-001 to cmp-003 in the states of a reading. The
+// nova-computes of the hosts in down do not run.
 func (h *hearing) counts(down ...string) string {
 	rows := make([]inventory.HostState, 3)
 	for i := range rows {
@@ -145,13 +144,13 @@ func TestFailedBuildsAreCountedAsNovaComputeCountsThem(t *testing.T) {
 			for _, n := range tc.heard {
 				h.hear(n)
 			}
-			for range 2 { // a reading does not change it
+			for range 2 { // reading does not change the counts
 				if diff := cmp.Diff(tc.want, h.counts()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			}
 			if len(h.builds.hosts) > 3 {
-				t.Errorf("kept are %v", h.builds.hosts)
+				t.Errorf("counts are kept for %v", h.builds.hosts)
 			}
 		})
 	}

@@ -57,7 +57,7 @@ func await[T any](t *testing.T, c <-chan T, what string) (got T) {
 	select {
 	case got = <-c:
 	case <-time.After(patience):
-		t.Fatalf("after %v it is not so that %s", patience, what)
+		t.Fatalf("after %v, still waiting until %s", patience, what)
 	}
 	return got
 }
@@ -65,7 +65,7 @@ func await[T any](t *testing.T, c <-chan T, what string) (got T) {
 func TestEveryListenerHearsOfAChangeOnceAndTakesItFromNobody(t *testing.T) {
 	transport := connect(t, labtest.RabbitMQ(t))
 	one, other := hear(t, transport, "almanac-one"), hear(t, transport, "almanac-other")
-	// As nova-compute sends them.
+	// Events in the form of nova-compute.
 	notifier := oslo.NewNotifier(transport, oslo.NotifierOptions{
 		Exchange: "nova", PublisherID: "nova-compute:cmp-001", Topics: []string{"versioned_notifications"}, NewID: oslotest.NewID, Now: time.Now,
 	})
@@ -95,6 +95,6 @@ func TestEveryListenerHearsOfAChangeOnceAndTakesItFromNobody(t *testing.T) {
 	defer stop()
 	go func() { _ = metering.Serve(ctx) }()
 	for range 10 {
-		await(t, sent, "whoever reads Nova's own queue gets everything")
+		await(t, sent, "the reader of Nova's own queue receives all events")
 	}
 }

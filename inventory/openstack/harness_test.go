@@ -22,11 +22,11 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// front is a proxy before a real service that can answer in its stead.
+// front is a proxy before a real service that can answer in its place.
 type front struct {
 	*httptest.Server
 	mu      sync.Mutex
-	instead func(w http.ResponseWriter, r *http.Request) bool // false: pass on
+	instead func(w http.ResponseWriter, r *http.Request) bool // returns false to pass the request on
 }
 
 func newFront(t testing.TB, address string) *front {
@@ -57,10 +57,10 @@ func (f *front) answer(instead func(w http.ResponseWriter, r *http.Request) bool
 	f.instead = instead
 }
 
-// scene is a source over the lab, with a front before each of Nova and Placement.
+// scene is a source over the lab, with a front before Nova and one before Placement.
 type scene struct {
 	*source.Source
-	fresh           func() // begins with a new source
+	fresh           func() // starts over with a new source
 	board           *inventory.LiveState
 	client          *placement.Client
 	t               testing.TB
@@ -70,10 +70,10 @@ type scene struct {
 	nova, placement string // their addresses
 	clock           *clock
 	log             *logbook
-	prefix          string // of the names of what the test makes
+	prefix          string // of the names of everything that the test creates
 }
 
-// clock is a time that a test moves.
+// clock is a clock that a test sets.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -91,7 +91,7 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// logbook is a log that a test reads.
+// logbook is a log that a test can read.
 type logbook struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -120,7 +120,7 @@ func login(t testing.TB, u labtest.User) *keystone.Session {
 	return session
 }
 
-// setting is how a scene differs from the usual one.
+// setting holds what a scene may change from the defaults.
 type setting struct {
 	maxMicroversion string
 	rule            inventory.PreemptibleRule
@@ -180,7 +180,7 @@ func (s *scene) must() []inventory.Host {
 	return hosts
 }
 
-// where gives the hosts on which the instance is shown, and how it is shown there.
+// where returns the hosts on which the source shows the instance, and the instance.
 func where(hosts []inventory.Host, id string) (names []string, found inventory.Instance) {
 	for _, h := range hosts {
 		for _, i := range h.Instances {
@@ -192,20 +192,16 @@ func where(hosts []inventory.Host, id string) (names []string, found inventory.I
 	return names, found
 }
 
-// await reads the hosts until they are as wanted, a second of the test's clock apart.
+// await reads the hosts until wanted accepts them, one second of the test's clock apart.
 func (s *scene) await(what string, wanted func(hosts []inventory.Host) bool) []inventory.Host {
 	s.t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for give := time.After(patience); ; {
+	var hosts []inventory.Host
+	if !labtest.Poll(patience, 100*time.Millisecond, func() bool {
 		s.clock.advance(100 * time.Millisecond)
-		if hosts := s.must(); wanted(hosts) {
-			return hosts
-		}
-		select {
-		case <-tick.C:
-		case <-give:
-			s.t.Fatalf("after %v it is not so that %s", patience, what)
-		}
+		hosts = s.must()
+		return wanted(hosts)
+	}) {
+		s.t.Fatalf("after %v, still waiting until %s", patience, what)
 	}
+	return hosts
 }

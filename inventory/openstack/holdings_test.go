@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// nobody logs in to a Placement that asks for nobody.
+// nobody is a session for a Placement that checks no token.
 type nobody struct{}
 
 func (nobody) Token(context.Context, string) (string, error) { return "token", nil }
@@ -27,12 +27,12 @@ func (nobody) Endpoint(context.Context, string, string, []string) (string, error
 	return "", nil
 }
 
-// asked is a Placement with one host, whose usages are those of the instance spot and of
-// another, and which notes what it is asked of that host.
+// asked is a Placement with one host, on which the instance spot and another consumer hold
+// resources. It records the requests about that host.
 type asked struct {
 	mu    sync.Mutex
 	calls []string
-	spot  string // what it has, as JSON
+	spot  string // what spot holds, as JSON
 }
 
 func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -52,8 +52,8 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}[call])
 }
 
-// TestWhatConsumersHoldIsReadOnlyOfHostsWithPreemptibleInstances says which calls a reading
-// takes for one provider of 100, so that no list of all is worth it but where it says so.
+// Each case lists the calls that a reading makes for one provider of 100. Lists of all
+// providers are not worth their cost there, except in the cases that set list.
 func TestWhatConsumersHoldIsReadOnlyOfHostsWithPreemptibleInstances(t *testing.T) {
 	inventories := map[string]placement.Inventory{"VCPU": {Total: 8, Ratio: 1}, "DISK_GB": {Total: 8, Ratio: 1}}
 	sum := holding{generation: 3, counted: 3, inventories: inventories, used: map[string]int64{"VCPU": 6}}
@@ -66,7 +66,7 @@ func TestWhatConsumersHoldIsReadOnlyOfHostsWithPreemptibleInstances(t *testing.T
 		generation                       int64
 		preemptible, touched, full, list bool
 		want                             []string
-		spot                             int64 // what is known to be held by it then
+		spot                             int64 // what spot is known to hold after the reading
 	}{
 		"nothing has changed":                               {sum, 3, false, false, false, false, nil, 0},
 		"nothing has changed, with a preemptible one":       {each, 3, true, false, false, false, nil, 6},
@@ -110,7 +110,7 @@ func TestWhatConsumersHoldIsReadOnlyOfHostsWithPreemptibleInstances(t *testing.T
 			}
 			slices.Sort(a.calls)
 			if diff := cmp.Diff(tc.want, a.calls); diff != "" {
-				t.Errorf("it asks for (-want +got):\n%s", diff)
+				t.Errorf("the reading asks for (-want +got):\n%s", diff)
 			}
 			if h := got["pa"]; h.consumers["spot"]["VCPU"] != tc.spot || h.generation != tc.generation || h.consumers != nil && !sameAmounts(h.used, placement.Sum(h.consumers)) {
 				t.Errorf("got %+v", h)
@@ -168,6 +168,6 @@ func TestAnInstanceHoldsWhatItHasOfTheStocksOfItsHost(t *testing.T) {
 		yields[class] = states.Column(class).Evictable[0]
 	}
 	if diff := cmp.Diff(map[string]int64{"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 0, "CUSTOM_GPU": 1, "VGPU": 0}, yields); diff != "" {
-		t.Errorf("it yields (-want +got):\n%s", diff)
+		t.Errorf("evictable (-want +got):\n%s", diff)
 	}
 }

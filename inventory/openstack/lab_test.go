@@ -14,15 +14,15 @@ import (
 
 type object = map[string]any
 
-// send asks a service, without any of the code under test, and gives the status and body
-// of its answer.
+// send sends a request to a service without any of the code under test, and returns the
+// status and body of the answer.
 func (s *scene) send(session *keystone.Session, method, address, version string, body any) (status int, answer []byte) {
 	s.t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	ctx := context.WithoutCancel(s.t.Context()) // what a test has made is removed after its end
+	ctx := context.WithoutCancel(s.t.Context()) // cleanup runs after the end of the test's context
 	token, err := session.Token(ctx, "")
 	if err != nil {
 		s.t.Fatal(err)
@@ -45,7 +45,7 @@ func (s *scene) send(session *keystone.Session, method, address, version string,
 	return got.StatusCode, answer
 }
 
-// call asks Nova and gives the answer's body.
+// call sends a request to Nova and returns the answer's body.
 func (s *scene) call(session *keystone.Session, method, path string, body any) object {
 	s.t.Helper()
 	status, text := s.send(session, method, s.nova+path, "compute 2.87", body)
@@ -57,7 +57,7 @@ func (s *scene) call(session *keystone.Session, method, path string, body any) o
 	return o
 }
 
-// tell asks Placement for a change.
+// tell changes something in Placement.
 func (s *scene) tell(method, path string, body any) {
 	s.t.Helper()
 	if status, text := s.send(s.session, method, s.placement+path, "placement 1.36", body); status >= 300 {
@@ -65,7 +65,7 @@ func (s *scene) tell(method, path string, body any) {
 	}
 }
 
-// boot asks for a server of project demo. It is deleted with the test.
+// boot creates a server of project demo, which is deleted when the test ends.
 func (s *scene) boot(extra object) (id string) {
 	s.t.Helper()
 	flavors := s.call(s.tenant, http.MethodGet, "/flavors", nil)["flavors"].([]any)
@@ -87,7 +87,7 @@ func (s *scene) boot(extra object) (id string) {
 	return id
 }
 
-// image gives the id of the lab's image.
+// image returns the id of the lab's image.
 func (s *scene) image() string {
 	s.t.Helper()
 	address, err := s.tenant.Endpoint(s.t.Context(), "image", "", []string{"public"})
@@ -115,10 +115,10 @@ func (s *scene) image() string {
 	return list.Images[0].ID
 }
 
-// remove deletes a server. One that is gone already is no error.
+// remove deletes a server. A missing server is no error.
 func (s *scene) remove(id string) { s.call(s.session, http.MethodDelete, "/servers/"+id, nil) }
 
-// ask reads what Placement has at a path.
+// ask reads a path of Placement's API.
 func (s *scene) ask(path string) object {
 	s.t.Helper()
 	status, text := s.send(s.session, http.MethodGet, s.placement+path, "placement 1.29", nil)
@@ -134,5 +134,5 @@ func (s *scene) usedMemory(provider string) int64 {
 	return int64(s.ask("/resource_providers/" + provider + "/usages")["usages"].(object)["MEMORY_MB"].(float64))
 }
 
-// number writes a number out of a JSON document.
+// number formats a number of a JSON document.
 func number(n any) string { return strconv.Itoa(int(n.(float64))) }

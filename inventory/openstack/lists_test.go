@@ -17,14 +17,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// odd is a Nova of hosts whose list of hypervisors lacks some: the page is cut first,
-// then they are left out, and only a full page is followed by another
-// (nova/api/openstack/compute/hypervisors.py, _get_hypervisors). No lab can be made to
-// do so when a test wants it.
+// odd is a Nova whose list of hypervisors lacks some hosts. Nova cuts the page first and then
+// drops those hosts, and only a full page has a next one
+// (nova/api/openstack/compute/hypervisors.py, _get_hypervisors). A test cannot make a lab
+// do that on demand.
 type odd struct {
 	hosts   int
 	missing map[int]bool
-	serving bool // those that are missing have a service
+	serving bool // the missing hosts have a service
 	servers []object
 }
 
@@ -59,7 +59,7 @@ func (o *odd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = list("resource_providers", func(i int) object {
 			return object{"uuid": name(i), "name": name(i), "generation": 1, "root_provider_uuid": name(i)}
 		})
-	default: // all that Placement says of a provider
+	default: // everything that Placement returns for a provider
 		answer = object{
 			"inventories": object{"VCPU": object{"total": 8, "reserved": 0, "allocation_ratio": 1}},
 			"usages":      object{}, "traits": []string{}, "provider_summaries": object{},
@@ -88,7 +88,7 @@ func (o *odd) hypervisors(r *http.Request, name func(int) string) object {
 	return answer
 }
 
-// changed gives the servers that have changed since then, and without it all.
+// changed returns the servers that have changed since then, or all of them for an empty since.
 func (o *odd) changed(since string) []object {
 	servers := []object{}
 	for _, s := range o.servers {
@@ -139,7 +139,7 @@ func TestAHypervisorThatIsMissingIsLookedForWithEveryReading(t *testing.T) {
 	o.missing = map[int]bool{3: true, 4: true}
 	at.advance(source.DefaultFullEvery * time.Second)
 	if n := count(t, s); n != 3 {
-		t.Fatalf("%d hosts in a reading of everything while two are missing", n)
+		t.Fatalf("%d hosts in a full reading while two are missing", n)
 	}
 	o.missing = nil
 	at.advance(10 * time.Second)
@@ -173,6 +173,6 @@ func TestAMoveIsSeenThoughNovasClockIsHoursBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if names, _ := where(hosts, "x"); len(names) != 1 || names[0] != "cmp-0001" {
-		t.Errorf("it is shown on %v", names)
+		t.Errorf("the source shows the server on %v", names)
 	}
 }

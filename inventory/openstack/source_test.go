@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// microversions are those at which Nova tells least and most: the last at which it
-// tells capacity, and the highest that it speaks.
+// microversions lists the microversions at which Nova reports least and most: the last one
+// that reports capacity, and the highest that it supports.
 var microversions = map[string]string{"2.87": "2.87", "the highest": ""}
 
 func TestAnInstanceIsShownOnItsHostAndLeavesWithIt(t *testing.T) {
@@ -27,7 +27,7 @@ func TestAnInstanceIsShownOnItsHostAndLeavesWithIt(t *testing.T) {
 			})
 			names, i := where(hosts, id)
 			if len(names) != 1 || i.Host != names[0] {
-				t.Errorf("it is shown on %v, and is on %s", names, i.Host)
+				t.Errorf("the source shows the instance on %v, it is on %s", names, i.Host)
 			}
 			if i.Name != s.prefix || i.ProjectID == "" || i.UserID == "" || i.Metadata["made by"] != s.prefix || i.Preemptible || i.Locked {
 				t.Errorf("got %+v", i)
@@ -36,14 +36,14 @@ func TestAnInstanceIsShownOnItsHostAndLeavesWithIt(t *testing.T) {
 				t.Errorf("its flavor is %+v", i.Flavor)
 			}
 			if age := i.Launched.Time().Sub(before); age < -5*time.Second || age > patience || i.Created > i.Launched {
-				t.Errorf("created %v, launched %v; asked for at %v", i.Created, i.Launched, before)
+				t.Errorf("created %v, launched %v; requested at %v", i.Created, i.Launched, before)
 			}
 			s.remove(id)
 			s.await("it has left", func(hosts []inventory.Host) bool {
 				names, _ := where(hosts, id)
 				return names == nil
 			})
-			s.await("what is used is what Placement says", func(hosts []inventory.Host) bool {
+			s.await("the source reports the same usage as Placement", func(hosts []inventory.Host) bool {
 				at := slices.IndexFunc(hosts, func(h inventory.Host) bool { return h.Name == names[0] })
 				return hosts[at].Used.MemoryMB == s.usedMemory(hosts[at].Provider)
 			})
@@ -57,7 +57,7 @@ func TestAHostIsAsPlacementHasIt(t *testing.T) {
 			s := newScene(t, setting{maxMicroversion: version})
 			hosts := s.must()
 			if len(hosts) < 8 || !slices.IsSortedFunc(hosts, func(a, b inventory.Host) int { return strings.Compare(a.Name, b.Name) }) {
-				t.Fatalf("%d hosts, or out of order", len(hosts))
+				t.Fatalf("%d hosts, or not sorted by name", len(hosts))
 			}
 			for _, h := range hosts {
 				inventories := s.ask("/resource_providers/" + h.Provider + "/inventories")["inventories"].(object)
@@ -66,7 +66,7 @@ func TestAHostIsAsPlacementHasIt(t *testing.T) {
 					return int64((i["total"].(float64) - i["reserved"].(float64)) * min(1, i["allocation_ratio"].(float64)))
 				}
 				if h.Capacity.VCPUs != real("VCPU") || h.Capacity.MemoryMB != real("MEMORY_MB") || h.Capacity.DiskGB != real("DISK_GB") {
-					t.Errorf("%s has %v, of %v", h.Name, h.Capacity, inventories)
+					t.Errorf("%s has capacity %v, inventories %v", h.Name, h.Capacity, inventories)
 				}
 				if h.Zone == "" || !slices.Contains(h.Traits, "COMPUTE_NODE") || !slices.IsSorted(h.Traits) || h.Reservable || h.InstanceCount != len(h.Instances) {
 					t.Errorf("%s: zone %q, traits %v, reservable %v, %d guests, %d instances", h.Name, h.Zone, h.Traits, h.Reservable, h.InstanceCount, len(h.Instances))
@@ -89,7 +89,7 @@ func TestAnInstanceThatMovesIsAlwaysOnOneHost(t *testing.T) {
 	s.await("it has moved", func(hosts []inventory.Host) bool {
 		names, _ := where(hosts, id)
 		if len(names) != 1 {
-			t.Fatalf("it is shown on %v", names)
+			t.Fatalf("the source shows the instance on %v", names)
 		}
 		return names[0] != from
 	})
@@ -133,7 +133,7 @@ func TestAnAggregatesMetadataArePropertiesOfItsHosts(t *testing.T) {
 	}
 	s.must()
 	if got := strings.Count(s.log.String(), "metadata vcpus of aggregate "+s.prefix); got != 1 {
-		t.Errorf("the name that is built in is reported %d times:\n%s", got, s.log)
+		t.Errorf("the log reports the reserved name %d times:\n%s", got, s.log)
 	}
 	if _, err := inventory.NewSnapshot(s.must(), nil, nil); err != nil {
 		t.Error(err)
@@ -148,14 +148,14 @@ func TestInBetweenOnlyAFewCallsAreMade(t *testing.T) {
 	s.must()
 	between := s.Calls() - first
 	t.Logf("%d hosts: %d calls at first, %d in between", hosts, first, between)
-	// Two for each host; versions, services, aggregates, servers, hypervisors and providers, some
-	// of which come in pages, the last of them empty.
+	// Two calls for each host; and the lists of versions, services, aggregates, servers,
+	// hypervisors and providers. Some lists come in pages, and the last page is empty.
 	if first > 2*hosts+10 {
 		t.Errorf("%d calls at first for %d hosts", first, hosts)
 	}
-	// Four lists, and one more of the services; others use the lab at the same time, so that hosts may have to be looked at.
+	// Four lists and one more of the services. Others use the lab at the same time, so that some hosts may need a look.
 	if between > 5+1+8 {
-		t.Errorf("%d calls", between)
+		t.Errorf("%d calls between full readings", between)
 	}
 	before := s.Calls()
 	s.clock.advance(time.Hour)

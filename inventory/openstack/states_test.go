@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// statesOf gives the states of the cloud's hosts.
+// statesOf returns the states of the cloud's hosts.
 func statesOf(c *cloud, cells map[string]string) []inventory.HostState {
 	hosts, _ := assemble(c, inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible"})
 	return hostStates(c, hosts, cells)
@@ -170,7 +170,7 @@ func TestAnInstanceIsUnderWayWhileSomethingIsDoneWithIt(t *testing.T) {
 	}
 }
 
-// told are cells, or that nobody tells them.
+// told returns fixed cells, or an error instead.
 type told struct {
 	cells map[string]string
 	err   error
@@ -200,6 +200,6 @@ func TestWhatCannotBeToldStaysOnTheBoardAsItWas(t *testing.T) {
 		c.hypervisors = append(c.hypervisors, nova.Hypervisor{ID: "pA", Name: "A.example.org", Host: "A"})
 	})
 	if len(notes) != 1 || !strings.Contains(notes[0], `two hosts are named "A" and "a"`) || board.Load() != before {
-		t.Errorf("notes %v, states anew: %v", notes, board.Load() != before)
+		t.Errorf("notes %v, new states: %v", notes, board.Load() != before)
 	}
 }

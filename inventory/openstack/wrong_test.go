@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// wrongAnswers are what may come instead of what was asked for.
+// wrongAnswers lists bad answers that a service may send.
 var wrongAnswers = map[string]http.HandlerFunc{
 	"500":               status(http.StatusInternalServerError),
 	"503":               status(http.StatusServiceUnavailable),
@@ -45,7 +45,7 @@ func text(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 }
 
-// lists are the calls of a reading: the path of each and the service that answers it.
+// lists holds the calls of a reading: the path of each and the service that answers it.
 var lists = []struct{ service, path string }{
 	{"nova", "/os-services"}, {"nova", "/os-aggregates"}, {"nova", "/servers/detail"}, {"nova", "/os-hypervisors"},
 	{"placement", "/resource_providers"}, {"placement", "/inventories"}, {"placement", "/allocation_candidates"},
@@ -67,7 +67,7 @@ func TestAReadingThatFailsSaysWhoFailedAndChangesNothing(t *testing.T) {
 				}
 				return wrong
 			})
-			s.fresh() // inventories are read where they are not known
+			s.fresh() // a new source has to read the inventories
 			s.clock.advance(time.Second)
 			_, err := s.Hosts(t.Context())
 			if !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Of(err).Message, list.service) {
@@ -118,7 +118,7 @@ func TestAnEndedTokenIsReplacedInTheMiddle(t *testing.T) {
 	s.place.answer(refused)
 	s.must()
 	if after, err := s.session.Token(t.Context(), ""); err != nil || after == before {
-		t.Errorf("the token is the old one, %v", err)
+		t.Errorf("the session still has the old token, error %v", err)
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// A host that a field is left out of on the wire would lose it without a word.
+// Otherwise a field could be missing on the wire without a failing test.
 func TestTheHostsOfTheTestsLeaveNoFieldOut(t *testing.T) {
 	drawn := make(map[string]bool)
 	rapid.Check(t, func(rt *rapid.T) { noteFields(reflect.ValueOf(anyHost().Draw(rt, "host")), "Host", drawn) })
-	drawn["Host.WakeDelay"] = true // of the process that keeps the hosts; no source has it
+	drawn["Host.WakeDelay"] = true // set by the process that keeps the hosts; no source has it
 	for _, of := range []any{inventory.Host{}, inventory.Instance{}, inventory.Flavor{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(of)) {
 			if name := reflect.TypeOf(of).Name() + "." + field.Name; !drawn[name] {
@@ -25,7 +25,7 @@ func TestTheHostsOfTheTestsLeaveNoFieldOut(t *testing.T) {
 	}
 }
 
-// noteFields notes the fields of v that are not zero.
+// noteFields records the fields of v that are not zero.
 func noteFields(v reflect.Value, name string, into map[string]bool) {
 	for i := range v.NumField() {
 		field := v.Field(i)
@@ -44,8 +44,8 @@ func noteFields(v reflect.Value, name string, into map[string]bool) {
 	}
 }
 
-// anyHost draws hosts of which each property has one type everywhere, as one
-// inventory asks.
+// anyHost draws hosts. Each property has one type on all hosts, as an inventory
+// requires.
 func anyHost() *rapid.Generator[inventory.Host] {
 	return rapid.Custom(func(t *rapid.T) inventory.Host {
 		h := inventory.Host{
@@ -101,7 +101,7 @@ func anyInstance() *rapid.Generator[inventory.Instance] {
 	})
 }
 
-// anyWords draws nil, nothing and some.
+// anyWords draws nil, empty and filled maps.
 func anyWords() *rapid.Generator[map[string]string] {
 	return rapid.OneOf(rapid.Just[map[string]string](nil), rapid.MapOfN(rapid.String(), rapid.String(), 0, 3))
 }
@@ -127,7 +127,7 @@ func anyAmounts() *rapid.Generator[resource.Vector] {
 	})
 }
 
-// anyNames draws nil, nothing and some.
+// anyNames draws nil, empty and filled slices.
 func anyNames() *rapid.Generator[[]string] {
 	return rapid.OneOf(rapid.Just[[]string](nil), rapid.SliceOfN(rapid.String(), 0, 3))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/inventory/remote"
 )
 
-// What 10,000 hosts cost, and 1,000 with 20 instances each: when they are new to the
-// caller, when they are not, and each time the service reads them.
+// BenchmarkHosts measures a transfer of 10,000 hosts, and of 1,000 with 20 instances each: for
+// a caller that does not know them, for one that does, and after each reading of the service.
 func BenchmarkHosts(b *testing.B) {
 	for name, read := range map[string]func() []inventory.Host{
 		"ten thousand":                   func() []inventory.Host { return racks(10_000, 32, 1) },

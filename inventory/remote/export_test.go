@@ -1,4 +1,4 @@
 package remote
 
-// SetPart makes parts smaller, so that a test needs less to have several.
+// SetPart makes parts smaller, so that a test has several parts with few hosts.
 func (s *Service) SetPart(bytes int) { s.part = bytes }

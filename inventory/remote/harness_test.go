@@ -20,15 +20,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// patience bounds every wait for a condition, and every call that is answered.
+// patience bounds every wait for a condition, and every call.
 const patience = 2 * time.Minute
 
 // wire is a transport that a test watches and disturbs.
 type wire struct {
 	oslo.Transport
 	mu      sync.Mutex
-	largest int                        // message, in bytes, since forget
-	before  func(m oslo.Message) error // of each Publish
+	largest int                        // the size of a message in bytes
+	before  func(m oslo.Message) error // called before each Publish
 }
 
 func (w *wire) Publish(ctx context.Context, m oslo.Message) error {
@@ -44,7 +44,7 @@ func (w *wire) Publish(ctx context.Context, m oslo.Message) error {
 	return w.Transport.Publish(ctx, m)
 }
 
-// largestIn gives the size of the largest message while do runs.
+// largestIn returns the size of the largest message that is sent while do runs.
 func (w *wire) largestIn(do func()) int {
 	w.mu.Lock()
 	w.largest = 0
@@ -61,7 +61,7 @@ func (w *wire) disturb(before func(m oslo.Message) error) {
 	w.before = before
 }
 
-// inProcess gives a wire inside the test.
+// inProcess returns a wire inside the test process.
 func inProcess(t testing.TB) *wire {
 	broker := memory.New()
 	t.Cleanup(func() {
@@ -78,7 +78,7 @@ func client(t testing.TB, transport oslo.Transport, timeout time.Duration) *oslo
 	return c
 }
 
-// serve serves an endpoint until stop or the end of the test.
+// serve serves an endpoint until stop is called or the test ends.
 func serve(t testing.TB, transport oslo.Transport, topic string, endpoint oslo.Endpoint) (stop func()) {
 	t.Helper()
 	server := oslo.NewServer(transport, oslo.ServerOptions{
@@ -134,12 +134,12 @@ func (c *cloud) wait(d time.Duration) {
 	c.time += d
 }
 
-// shared is a service for a cloud, already serving, and a source that asks it.
+// shared is a running service for a cloud, and a source that reads from it.
 type shared struct {
 	cloud   *cloud
 	service *remote.Service
 	source  *remote.Source
-	stop    func() // the service
+	stop    func() // stops the service
 }
 
 func share(t testing.TB, transport oslo.Transport, hosts []inventory.Host) shared {
@@ -173,8 +173,8 @@ func (s shared) hosts(t testing.TB) []inventory.Host {
 	return hosts
 }
 
-// racks gives n hosts as large clouds describe them. Each has so many characters of
-// noise, which hardly compresses, in a property; seed makes it other noise.
+// racks returns n hosts as large clouds describe them. Each has a property with noise
+// characters, which hardly compress; another seed makes other characters.
 func racks(n, noise int, seed byte) []inventory.Host {
 	chance := rand.NewChaCha8([32]byte{seed})
 	hosts := make([]inventory.Host, n)
@@ -199,7 +199,7 @@ func racks(n, noise int, seed byte) []inventory.Host {
 	return hosts
 }
 
-// occupied gives the hosts with n instances on each, of many projects and few flavors.
+// occupied returns the hosts with n instances on each, of many projects and few flavors.
 func occupied(hosts []inventory.Host, n int) []inventory.Host {
 	chance := rand.New(rand.NewPCG(1, 1))
 	id := func() string {

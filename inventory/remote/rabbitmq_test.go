@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// noSettings are operators who have set nothing.
+// noSettings is a store in which operators have set nothing.
 type noSettings struct{}
 
 func (noSettings) Overrides(context.Context) (map[string]inventory.Override, error) { return nil, nil }
@@ -28,7 +28,7 @@ func (noSettings) ChangeOverride(context.Context, string, func(map[string]invent
 func (noSettings) Hidden(context.Context) (map[string]bool, error) { return nil, nil }
 func (noSettings) SaveHidden(context.Context, string, bool) error  { return nil }
 
-// connect gives a connection of its own to the broker, as a process has.
+// connect returns an own connection to the broker, as each process has.
 func connect(t *testing.T, url string) *amqp.Transport {
 	t.Helper()
 	where, err := oslo.ParseURL(url)
@@ -75,9 +75,9 @@ func TestAnAPIProcessHasTheHostsOfTheInventoryProcessThroughRabbitMQ(t *testing.
 		case <-s.source.Changed():
 			told = true
 		case <-time.After(patience / 3):
-			t.Logf("news of change %d were lost, as they may be while a connection is made again", changes)
+			t.Logf("the notice of change %d was lost, which may happen during a reconnect", changes)
 			if changes == 3 {
-				t.Fatal("nobody tells of changes")
+				t.Fatal("no notice of a change arrives")
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func TestAnAPIProcessHasTheHostsOfTheInventoryProcessThroughRabbitMQ(t *testing.
 		t.Fatal(err)
 	}
 	if got := snapshot(keeper); !reflect.DeepEqual(want, got) {
-		t.Error("the change did not come through")
+		t.Error("the change did not reach the source")
 	}
 
 	s.stop()

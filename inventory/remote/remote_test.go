@@ -31,7 +31,7 @@ func TestAnyHostGoesThroughUnchanged(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if !reflect.DeepEqual(want, got) { // cmp takes nil and empty resources for equal
+		if !reflect.DeepEqual(want, got) { // cmp treats nil and empty resources as equal
 			rt.Errorf("sent %#v\ngot %#v", want, got)
 		}
 	})
@@ -48,7 +48,7 @@ func TestUnchangedHostsCostASmallMessageAlsoAfterARestartOfTheService(t *testing
 	restarted.source = s.source
 	after := w.largestIn(func() {
 		if got := restarted.hosts(t); !reflect.DeepEqual(hosts, got) {
-			t.Error("other hosts")
+			t.Error("the source returns other hosts")
 		}
 	})
 	if first < 50_000 || again > 1000 || after > 1000 {
@@ -57,7 +57,7 @@ func TestUnchangedHostsCostASmallMessageAlsoAfterARestartOfTheService(t *testing
 	restarted.cloud.set(racks(100, 1000, 2), nil)
 	restarted.refresh(t)
 	if got := restarted.hosts(t); !reflect.DeepEqual(racks(100, 1000, 2), got) {
-		t.Error("the change did not come through")
+		t.Error("the change did not reach the source")
 	}
 }
 
@@ -79,7 +79,7 @@ func TestManyHostsComeInPartsUnderFourMegabytes(t *testing.T) {
 	w.disturb(replies(func() { parts++ }))
 	largest := w.largestIn(func() {
 		if !reflect.DeepEqual(hosts, s.hosts(t)) {
-			t.Error("other hosts")
+			t.Error("the source returns other hosts")
 		}
 	})
 	if parts != 2 || largest < 2_000_000 || largest > 4_000_000 {
@@ -120,7 +120,7 @@ func TestHostsThatNeverRestAreNotGivenInHalves(t *testing.T) {
 	}
 	w.disturb(nil)
 	if got := s.hosts(t); !reflect.DeepEqual(racks(20, 1000, seed), got) {
-		t.Error("once they rest, they do not come")
+		t.Error("the hosts do not arrive after they stop changing")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestAServiceThatIsAwayIsUnavailableAndNamesTheTopic(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := source.Hosts(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: error %v", err)
+		t.Errorf("canceled: error %v", err)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestTheAgeOfTheHostsIsToldWhileTheServiceCannotReadThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		if hosts := s.hosts(t); len(hosts) != 2 || s.source.Age() != step.want {
-			t.Errorf("%d hosts, which are %d s old, want %d s", len(hosts), s.source.Age(), step.want)
+			t.Errorf("%d hosts of age %d s, want %d s", len(hosts), s.source.Age(), step.want)
 		}
 	}
 }
@@ -202,25 +202,25 @@ func TestEverySourceIsToldOfAChangeAndOfNothingElse(t *testing.T) {
 		}
 		return nil
 	})
-	s.refresh(t) // nothing new
+	s.refresh(t) // without a change
 	s.cloud.set(racks(3, 10, 1), nil)
 	if err := s.service.Refresh(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("a change that nobody can be told of: %v", err)
+		t.Errorf("a change that cannot be announced: %v", err)
 	}
-	for range 2 { // the first tells, the second has no news
+	for range 2 { // the first refresh announces, the second has no news
 		s.refresh(t)
 	}
 	for name, source := range map[string]*remote.Source{"one": s.source, "other": other} {
 		select {
 		case <-source.Changed():
 		case <-time.After(patience):
-			t.Errorf("%s: was not told", name)
+			t.Errorf("%s: the source was not told", name)
 		}
 		if hosts, err := source.Hosts(t.Context()); err != nil || len(hosts) != 3 {
 			t.Errorf("%s: %d hosts, %v", name, len(hosts), err)
 		}
 	}
 	if told != 2 {
-		t.Errorf("sent %d times, want one that failed and one that did not", told)
+		t.Errorf("sent %d times, want one failure and one success", told)
 	}
 }

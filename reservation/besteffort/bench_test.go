@@ -9,9 +9,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// busy is a cloud of so many nodes for 8 virtual machines each, nearly all taken, with
-// reservations ahead on every other node, and so many virtual machines that wait, in
-// requests of so many each.
+// busy returns a cloud of nodes for 8 virtual machines each, nearly full, with reservations
+// ahead on every other node. The number of virtual machines that wait is waiting; each
+// request has each of them.
 func busy(nodes, waiting, each int, parallel bool) besteffort.Situation {
 	const now = 1_000_000
 	s := besteffort.Situation{Now: now}

@@ -12,20 +12,20 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// cpu is the shape of a virtual machine of one CPU with so much memory.
+// cpu returns the shape of a virtual machine of one CPU with that much memory.
 func cpu(memory int64) resource.Vector { return resource.Vector{VCPUs: 1, MemoryMB: memory} }
 
-// node gives a node for n of them.
+// node returns a node with room for n virtual machines.
 func node(name string, n int64) besteffort.Node {
 	return besteffort.Node{Name: name, Free: resource.Vector{VCPUs: n, MemoryMB: n * 1024}}
 }
 
-// whole is a reservation of a whole node.
+// whole returns a reservation of a whole node.
 func whole(node string, from, to span.Instant) besteffort.Hold {
 	return besteffort.Hold{Node: node, Span: span.Span{Start: from, End: to}}
 }
 
-// job is a request of n virtual machines.
+// job returns a request for n virtual machines.
 func job(id string, duration int64, n int, parallel bool) sim.Work {
 	w := sim.Work{Request: besteffort.Request{ID: id, Duration: duration, Shape: cpu(1024), Parallel: parallel}}
 	for i := range n {
@@ -34,7 +34,7 @@ func job(id string, duration int64, n int, parallel bool) sim.Work {
 	return w
 }
 
-// trial is a queue on a timeline that begins at 0.
+// trial is a queue on a timeline that starts at 0.
 type trial struct {
 	*sim.Queue
 	t *testing.T
@@ -49,7 +49,7 @@ func queue(t *testing.T, rules besteffort.Rules, nodes ...besteffort.Node) trial
 	return trial{q, t}
 }
 
-// at lets something happen at an instant.
+// at runs do at an instant of the timeline.
 func (q trial) at(at span.Instant, do func()) {
 	q.Timeline.At(at, sim.Arriving, func() error { do(); return nil })
 }
@@ -61,7 +61,7 @@ func (q trial) run(until span.Instant) {
 	}
 }
 
-// ran writes when the virtual machine of each request had its node, in the order of requests.
+// ran formats when the virtual machine of each request had its node, in the order of requests.
 func (q trial) ran() string {
 	var all []string
 	for _, o := range q.Outcomes() {
@@ -82,7 +82,7 @@ func (q trial) wantRan(want string) {
 	}
 }
 
-// The variants of the paper, A000-8.
+// The variants of the paper, check A000-8.
 var (
 	drain    = besteffort.Rules{Backfilling: besteffort.None}
 	backfill = besteffort.Rules{Backfilling: besteffort.Aggressive}
@@ -108,7 +108,7 @@ func TestAQueueBeforeAReservationDrainsBackfillsOrIsSuspended(t *testing.T) {
 			if rules.Backfilling != besteffort.None {
 				rules.Backfilling = kind
 			} else if rules.Suspend && kind != besteffort.Aggressive {
-				rules.Backfilling = kind // what is suspended has the node, however it is
+				rules.Backfilling = kind // a suspended VM keeps its node under every backfilling
 			}
 			rules.Promises = 2
 			t.Run(fmt.Sprintf("%s, %s", c.name, rules.Backfilling), func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// nodes gives n nodes for one virtual machine each.
+// nodes returns n nodes for one virtual machine each.
 func nodes(n int) (all []besteffort.Node) {
 	for i := range n {
 		all = append(all, node(fmt.Sprintf("N%d", i+1), 1))
@@ -23,7 +23,7 @@ func nodes(n int) (all []besteffort.Node) {
 	return all
 }
 
-// running is a request at a place of the queue whose virtual machines run on nodes until then.
+// running returns a request at a place of the queue whose virtual machines run on nodes until then.
 func running(id string, place int64, until span.Instant, on ...string) besteffort.Request {
 	r := job(id, 1000, len(on), false).Request
 	r.Place = place
@@ -33,7 +33,7 @@ func running(id string, place int64, until span.Instant, on ...string) besteffor
 	return r
 }
 
-// waits is a request at a place of the queue that waits.
+// waits returns a waiting request at a place of the queue.
 func waits(id string, place, duration int64, n int, parallel bool) besteffort.Request {
 	r := job(id, duration, n, parallel).Request
 	r.Place = place
@@ -43,7 +43,7 @@ func waits(id string, place, duration int64, n int, parallel bool) besteffort.Re
 	return r
 }
 
-// acts writes what a plan does: "start A-1 N1".
+// acts formats the acts of a plan, such as "start A-1 N1".
 func acts(p besteffort.Plan) string {
 	var all []string
 	for _, a := range p.Acts {
@@ -55,16 +55,16 @@ func acts(p besteffort.Plan) string {
 func wantActs(t *testing.T, p besteffort.Plan, want string) {
 	t.Helper()
 	if got := acts(p); got != want {
-		t.Errorf("the plan is to %q; want %q\n%+v", got, want, p)
+		t.Errorf("the plan is %q; want %q\n%+v", got, want, p)
 	}
 }
 
-// wantExpected compares the start and the latest end that are expected.
+// wantExpected compares the expected start and latest end of a virtual machine.
 func wantExpected(t *testing.T, p besteffort.Plan, vm string, start, end span.Instant) {
 	t.Helper()
 	e, ok := p.Expected[vm]
 	if !ok || e.Start != start || e.End != end {
-		t.Errorf("%s is expected %d to %d (%v): %s; want %d to %d", vm, int64(e.Start), int64(e.End), ok, e.Reason, int64(start), int64(end))
+		t.Errorf("%s is expected from %d to %d (found %v): %s; want %d to %d", vm, int64(e.Start), int64(e.End), ok, e.Reason, int64(start), int64(end))
 	}
 }
 
@@ -78,8 +78,8 @@ func TestTheMachinesOfASerialRequestStartEachAsItCanThoseOfAParallelOneTogether(
 	}
 }
 
-// The case of the textbooks: two of four nodes are busy until 100. H needs three, for 100 s;
-// C all four; D, which needs one for 250 s, delays C but not H, and E delays nobody.
+// The textbook case: two of four nodes are busy until 100. H needs three nodes for 100 s;
+// C needs all four; D needs one for 250 s and delays C but not H; E delays no request.
 func TestWhoIsPromisedAStartSaysWhoMayOvertake(t *testing.T) {
 	for _, c := range []struct {
 		rules besteffort.Rules
@@ -99,7 +99,7 @@ func TestWhoIsPromisedAStartSaysWhoMayOvertake(t *testing.T) {
 		wantExpected(t, p, "H-1", 100, 200)
 		for i, vm := range []string{"H-1", "C-1"} {
 			if e := p.Expected[vm]; e.Position != i+1 || e.Reason == "" {
-				t.Errorf("%s is expected as %+v; want it at position %d", vm, e, i+1)
+				t.Errorf("%s has the expectation %+v; want position %d", vm, e, i+1)
 			}
 		}
 		start := span.Instant(200)
@@ -119,7 +119,7 @@ func TestASuspensionIsOverWhenTheReservationBegins(t *testing.T) {
 	q.Submit(job("J", 300, 2, true))
 	q.run(span.Forever)
 	for _, o := range q.Outcomes() {
-		// 8 s of memory and 2 operations to suspend, 16 and 2 to resume: 78 s run first.
+		// It takes 8 s of memory and 2 operations to suspend, 16 s and 2 to resume. The VM runs for 78 s first.
 		want := []sim.Piece{
 			{Node: span.Span{Start: 0, End: 100}, Runs: span.Span{Start: 10, End: 88}},
 			{Node: span.Span{Start: 200, End: 200 + 20 + 222 + 9}, Runs: span.Span{Start: 220, End: 220 + 222}},
@@ -135,7 +135,7 @@ func TestASuspensionIsOverWhenTheReservationBegins(t *testing.T) {
 
 func TestWhatIsNotWorthItsSuspensionDoesNotStart(t *testing.T) {
 	for worthwhile, want := range map[float64]string{0: "start J-1 N1", 1: "start J-1 N1", 5: "start J-1 N1", 6: ""} {
-		// 8 s to suspend and 8 to resume: 92 s can run before the reservation.
+		// It takes 8 s to suspend and 8 s to resume, which leaves 92 s before the reservation.
 		rules := besteffort.Rules{Backfilling: besteffort.None, Suspend: true, Worthwhile: worthwhile, Overheads: besteffort.Overheads{SuspendRate: 128, ResumeRate: 128}}
 		p := rules.Plan(besteffort.Situation{
 			Nodes: nodes(1), Holds: []besteffort.Hold{whole("N1", 100, 200)}, Requests: []besteffort.Request{waits("J", 1, 300, 1, false)},
@@ -178,7 +178,7 @@ func TestWhatIsMovedInNoTimeIsMovedBeforeItIsResumed(t *testing.T) {
 		}
 		s := besteffort.Situation{Now: 10, Nodes: nodes(3), Holds: []besteffort.Hold{whole("N2", 0, 500)}, Requests: []besteffort.Request{suspended}}
 		p := rules.Plan(s)
-		if parallel { // the other waits for it
+		if parallel { // the other VM waits for it
 			wantActs(t, p, "move J-2 N3")
 			wantExpected(t, p, "J-1", 10, 210)
 		} else {
@@ -186,7 +186,7 @@ func TestWhatIsMovedInNoTimeIsMovedBeforeItIsResumed(t *testing.T) {
 		}
 		wantExpected(t, p, "J-2", 10, 210)
 		if p.Next <= s.Now {
-			t.Errorf("the next look is at %d", p.Next)
+			t.Errorf("the next plan is due at %d", p.Next)
 		}
 		s.Requests[0].VMs[1].Node = "N3"
 		wantActs(t, rules.Plan(s), "resume J-1 N1, resume J-2 N3")
@@ -198,14 +198,14 @@ func TestWhatIsMovedInNoTimeIsMovedBeforeItIsResumed(t *testing.T) {
 		for _, o := range q.Outcomes() {
 			for i, piece := range o.Pieces {
 				if i > 0 && piece.Name != o.Pieces[i-1].Name && o.Moves == 0 {
-					t.Errorf("%s went on elsewhere and was not moved: %+v", o.VM, o.Pieces)
+					t.Errorf("%s continued on another node without a move: %+v", o.VM, o.Pieces)
 				}
 			}
 		}
 	}
 }
 
-// A resource of which more is taken than there is.
+// The node's use of the other resources exceeds its capacity.
 func TestOnlyWhatIsAskedForCounts(t *testing.T) {
 	over := node("N1", 2)
 	over.Free.DiskGB, over.Free.Custom = -5, map[string]int64{"CUSTOM_FPGA": -1}
@@ -229,7 +229,7 @@ func TestAReservationOnTopOfWhatRunsDrivesItOutHoweverTheRulesAre(t *testing.T) 
 		p := rules.Plan(s)
 		wantActs(t, p, "")
 		if p.Next != 84 { // 16 s of memory
-			t.Errorf("the next look is at %d; want 84", p.Next)
+			t.Errorf("the next plan is due at %d; want 84", p.Next)
 		}
 		s.Now = 84
 		p = rules.Plan(s)
@@ -241,7 +241,7 @@ func TestAReservationOnTopOfWhatRunsDrivesItOutHoweverTheRulesAre(t *testing.T) 
 		p = rules.Plan(s)
 		wantActs(t, p, "suspend R-1 N1")
 		if !strings.Contains(p.Acts[0].Reason, "too late") || p.Acts[0].Until != 111 {
-			t.Errorf("it is suspended until %d: %q", p.Acts[0].Until, p.Acts[0].Reason)
+			t.Errorf("the suspension lasts until %d: %q", p.Acts[0].Until, p.Acts[0].Reason)
 		}
 	}
 }
@@ -272,11 +272,11 @@ func TestAnEarlyEndPullsForwardAndALateOneKeepsTheNode(t *testing.T) {
 	s := besteffort.Situation{Now: 100, Nodes: nodes(1), Requests: []besteffort.Request{running("A", 1, 90, "N1"), waits("B", 2, 10, 1, false)}}
 	wantActs(t, backfill.Plan(s), "stop A-1 N1")
 	for _, phase := range []besteffort.Phase{besteffort.Starting, besteffort.Suspending, besteffort.Resuming, besteffort.Stopping} {
-		s.Requests[0].VMs[0].Phase = phase // until 90, and it is 100
+		s.Requests[0].VMs[0].Phase = phase // expected to end at 90; it is 100 now
 		p := backfill.Plan(s)
 		wantActs(t, p, "")
 		if e := p.Expected["B-1"]; e.Start <= s.Now || p.Next <= s.Now {
-			t.Errorf("after one that is late in %s, B is expected at %d; the next look is at %d", phase, e.Start, p.Next)
+			t.Errorf("with a predecessor late in phase %s, B is expected at %d; the next plan is due at %d", phase, e.Start, p.Next)
 		}
 	}
 	s.Requests[0].VMs[0].Phase = besteffort.Failed
@@ -302,7 +302,7 @@ func TestYearsAreLongAndNothingOverflows(t *testing.T) {
 		wantActs(t, p, "start A-1 N1, start A-2 N2")
 		wantExpected(t, p, "B-1", span.Forever, span.Forever)
 	}
-	// A reservation each day for a year: the end is not known, but the plan is there.
+	// With a reservation each day for a year, the plan has no known end, but there is a plan.
 	s := besteffort.Situation{Nodes: nodes(1), Requests: []besteffort.Request{waits("A", 1, 86400*365, 1, false), waits("B", 2, 10, 1, false)}}
 	for d := range span.Instant(365) {
 		s.Holds = append(s.Holds, whole("N1", d*86400+1000, d*86400+2000))
@@ -311,7 +311,7 @@ func TestYearsAreLongAndNothingOverflows(t *testing.T) {
 	wantActs(t, p, "start A-1 N1")
 }
 
-// A000-7, and two machines of which the second can have the image of the first.
+// Check A000-7, and two machines that need the same image, which one transfer may serve.
 func TestATransferServesAllWhoNeedTheImageOnTheNodeWhereThatIsAllowed(t *testing.T) {
 	for avoid, want := range map[bool]string{true: "A[48,148) B[48,148)", false: "A[48,148) B[96,196)"} {
 		q, err := sim.NewQueue(sim.NewTimeline(0), sim.QueueOptions{
@@ -348,7 +348,7 @@ func TestTheNodeThatHasTheImageIsTakenAndOthersAreFreeUntilItComes(t *testing.T)
 	s.Images.Pools = nil
 	s.Nodes = nodes(1)
 	p := backfill.Plan(s)
-	wantActs(t, p, "stage A-1 N1, start B-1 N1") // B ends before the image is there
+	wantActs(t, p, "stage A-1 N1, start B-1 N1") // B ends before the image arrives
 	wantExpected(t, p, "A-1", 48, 148)
 	if len(p.Transfers) != 1 || p.Transfers[0].Node != "N1" || p.Transfers[0].End != 48 {
 		t.Errorf("the transfers are %+v", p.Transfers)
@@ -360,7 +360,7 @@ func TestTheNodeThatHasTheImageIsTakenAndOthersAreFreeUntilItComes(t *testing.T)
 	s.Requests[0].Image, s.Nodes = image, nodes(3)
 	p = backfill.Plan(s)
 	wantActs(t, p, "stage A-1 N1, stage A-2 N2, stage A-3 N3")
-	wantExpected(t, p, "A-1", 144, 244) // one after the other, and then all at once
+	wantExpected(t, p, "A-1", 144, 244) // one transfer after the other, then both machines at once
 }
 
 func TestANodeThatTakesNoBestEffortWorkAnyMoreKeepsWhatRuns(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// scene is a cloud, what is asked of it, and what came of it.
+// scene is a cloud, its requests, and the results.
 type scene struct {
 	rules  besteffort.Rules
 	nodes  []besteffort.Node
@@ -33,20 +33,20 @@ type arriving struct {
 	work sim.Work
 }
 
-// kind limits what is drawn.
+// kind limits what draw draws.
 type kind struct {
 	backfillings  []besteffort.Backfilling
-	suspend       bool // may be
-	partial       bool // holds may be
-	migrate       bool // may be
-	images        bool // may be there
+	suspend       bool // suspension may be on
+	partial       bool // holds may take a part of a node
+	migrate       bool // migration may be on
+	images        bool // requests may need images
 	overheads     bool
-	equal, serial bool // all shapes are the same; all requests serial
+	equal, serial bool // all shapes are the same; all requests are serial
 }
 
 var anything = kind{backfillings: besteffort.Backfillings, suspend: true, partial: true, migrate: true, images: true, overheads: true}
 
-// known is for how long a hold is known before it begins: longer than it takes to be off its node.
+// known is how long before its start a hold is known: longer than it takes to clear its node.
 const known = 200
 
 func draw(t *rapid.T, k kind) scene {
@@ -154,7 +154,7 @@ func TestCapacityIsNeverExceededAndNobodyIsLost(t *testing.T) {
 				uses[p.Name] = append(uses[p.Name], besteffort.Hold{Node: p.Name, Span: p.Node, Resources: w.Shape})
 			}
 			if elsewhere > o.Moves {
-				t.Errorf("%s went on elsewhere %d times, and was moved %d times: %+v", o.VM, elsewhere, o.Moves, o.Pieces)
+				t.Errorf("%s continued on another node %d times, but moved %d times: %+v", o.VM, elsewhere, o.Moves, o.Pieces)
 			}
 		}
 		for _, n := range s.nodes {
@@ -164,7 +164,7 @@ func TestCapacityIsNeverExceededAndNobodyIsLost(t *testing.T) {
 	})
 }
 
-// checkUses fails where more of a node is used than there is, at any instant.
+// checkUses fails if, at any instant, more of a node is used than it has.
 func checkUses(t *rapid.T, n besteffort.Node, uses []besteffort.Hold) {
 	for _, at := range uses {
 		var sum resource.Vector
@@ -184,7 +184,7 @@ func checkUses(t *rapid.T, n besteffort.Node, uses []besteffort.Hold) {
 	}
 }
 
-// checkTogether fails where virtual machines of a parallel request start at different times.
+// checkTogether fails if virtual machines of a parallel request start at different times.
 func checkTogether(t *rapid.T, s scene, q *sim.Queue) {
 	first := map[string]*sim.Outcome{}
 	for _, o := range q.Outcomes() {
@@ -217,10 +217,10 @@ func TestThePlanDependsOnNoOrderOfWhatItIsGivenAndLooksAhead(t *testing.T) {
 					slices.Reverse(at.Requests[i].VMs)
 				}
 				if again := s.rules.Plan(at); !reflect.DeepEqual(again, plan) {
-					return fmt.Errorf("the plan is\n%+v\nthe other way round it is\n%+v", plan, again)
+					return fmt.Errorf("the plan is\n%+v\nwith the input in another order it is\n%+v", plan, again)
 				}
 				if plan.Next <= at.Now {
-					return fmt.Errorf("the next look is at %v", plan.Next)
+					return fmt.Errorf("the next plan is due at %v", plan.Next)
 				}
 				return nil
 			}
@@ -286,7 +286,7 @@ func TestThePromisedStartOfTheFirstNeverMovesLater(t *testing.T) {
 	}
 }
 
-// firstWaiting is the first of the queue that waits, in the order of the planner.
+// firstWaiting returns the first waiting virtual machine of the queue, in the planner's order.
 func firstWaiting(s besteffort.Situation) string {
 	for _, r := range s.Requests {
 		for _, vm := range r.VMs {

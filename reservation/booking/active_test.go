@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// running books req and lets time pass to 150.
+// running books req and advances the clock to 150.
 func (s *scene) running(t tester, req reservation.Request) reservation.Reservation {
 	t.Helper()
 	id := s.book(t, req).ID
@@ -66,24 +66,23 @@ func TestAShrinkingActiveReservationKeepsHostsWithGuests(t *testing.T) {
 	s.host("b").InstanceCount, s.host("c").InstanceCount = 1, 2
 	s.observe(t)
 	if diff := cmp.Diff([]string{"c", "b"}, claimed(s.change(t, r.ID, quantity(2)))); diff != "" {
-		t.Errorf("of a, b and c (-want +got):\n%s", diff)
+		t.Errorf("left of a, b and c (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"c"}, claimed(s.change(t, r.ID, quantity(1)))); diff != "" {
-		t.Errorf("of b and c (-want +got):\n%s", diff)
+		t.Errorf("left of b and c (-want +got):\n%s", diff)
 	}
 	s.book(t, during(2, 150, 200))
 	s.check(t)
 }
 
-// TestAShrinkingPendingReservationKeepsItsFirstChoice: guests that run before the
-// start are others'.
+// Guests that run before the start belong to others, so they do not decide which hosts stay.
 func TestAShrinkingPendingReservationKeepsItsFirstChoice(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	r := s.book(t, during(2, 100, 200))
 	s.host("b").InstanceCount = 5
 	s.observe(t)
 	if diff := cmp.Diff([]string{"a"}, claimed(s.change(t, r.ID, quantity(1)))); diff != "" {
-		t.Errorf("of a and b (-want +got):\n%s", diff)
+		t.Errorf("left of a and b (-want +got):\n%s", diff)
 	}
 }
 
@@ -107,7 +106,7 @@ func TestAnActiveReservationIsExtendedWhereItIsOrNotAtAll(t *testing.T) {
 	}
 	r = s.change(t, r.ID, ends(300))
 	if diff := cmp.Diff([]reservation.Claim{{Host: "a", Span: span.Span{Start: at(100), End: at(300)}}}, r.Claims); diff != "" {
-		t.Errorf("until the next begins (-want +got):\n%s", diff)
+		t.Errorf("extended until the next reservation starts (-want +got):\n%s", diff)
 	}
 	s.check(t)
 }
@@ -126,8 +125,8 @@ func TestAnExtensionMayGiveUpTheHostsThatAreTaken(t *testing.T) {
 	}
 }
 
-// TestInstancesThatGrewAreCountedOnceEach: both claims on the host want the same
-// room after the end.
+// Two claims of one reservation on a host compete for the same room after the old end, and
+// the refusal counts each instance once.
 func TestInstancesThatGrewAreCountedOnceEach(t *testing.T) {
 	s := newScene(t, named("a"))
 	r := s.running(t, cpus(2, 2, 100, 200))
@@ -154,8 +153,8 @@ func TestInstancesOfOneHostGrowThereOnly(t *testing.T) {
 	s.check(t)
 }
 
-// TestWhatIsHeldIsNotLost: a host may shrink, fail, leave the pool or the cloud;
-// what is promised of it stays promised, and can be given back, but gets no more.
+// A host may shrink, fail, leave the pool or leave the cloud. Its promises stay and can be
+// released, but cannot grow.
 func TestWhatIsHeldIsNotLost(t *testing.T) {
 	lost := map[string]func(t *testing.T, s *scene){
 		"smaller":                func(t *testing.T, s *scene) { s.host("a").Capacity = resource.Vector{VCPUs: 1}; s.observe(t) },
@@ -187,7 +186,7 @@ func TestWhatIsHeldIsNotLost(t *testing.T) {
 						r = s.change(t, r.ID, quantity(1))
 					}
 					if r.Claims[0].Host != "a" || r.Span.End != at(190) {
-						t.Errorf("it has %+v in %v, want a until 190", r.Claims, r.Span)
+						t.Errorf("the reservation has %+v in %v, want a until 190", r.Claims, r.Span)
 					}
 					if _, err := s.desk.Cancel(t.Context(), owner, r.ID); err != nil {
 						t.Errorf("cancel: %v", err)
@@ -198,7 +197,7 @@ func TestWhatIsHeldIsNotLost(t *testing.T) {
 	}
 }
 
-// TestWhatIsOverCannotBeChanged: the end has passed, but is not carried out yet.
+// The end has passed but is not carried out yet.
 func TestWhatIsOverCannotBeChanged(t *testing.T) {
 	s := newScene(t, named("a"))
 	r := s.running(t, during(1, 100, 200))
@@ -210,7 +209,7 @@ func TestWhatIsOverCannotBeChanged(t *testing.T) {
 		}
 	}
 	if _, err := s.desk.Change(t.Context(), owner, next.ID, ends(300)); !fault.Is(err, fault.Conflict) {
-		t.Errorf("one that never started: %v, want a conflict", err)
+		t.Errorf("a reservation that never started: %v, want a conflict", err)
 	}
 	s.passTo(t, at(220))
 	s.check(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// TestWindowsAreTheStartsThatAreAccepted offers every start in and around the windows that
-// the availability shows, under any limits.
+// Under any limits, the service offers a start in and around the windows of the availability
+// exactly if a window contains it.
 func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawCrowd(t)
@@ -29,7 +29,7 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 		if err != nil {
 			_, offered := s.desk.Offer(t.Context(), owner, req)
 			if diff := cmp.Diff(refusal(t, offered), refusal(t, err)); diff != "" {
-				t.Fatalf("refused otherwise than an offer (-offer +availability):\n%s", diff)
+				t.Fatalf("the refusals differ (-offer +availability):\n%s", diff)
 			}
 		}
 		latest := req.End - span.Instant(req.Duration)
@@ -40,14 +40,14 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 			shown := slices.ContainsFunc(windows, func(w calendar.Window) bool { return w.Start <= start && start <= w.LatestStart })
 			exact := reservation.Request{Terms: req.Terms, Start: start, Duration: req.Duration}
 			if _, err := s.desk.Offer(t.Context(), owner, exact); (err == nil) != shown {
-				t.Fatalf("start %v is shown as available: %v; the offer says %v (%v)", start, shown, err, windows)
+				t.Fatalf("start %v available: %v; but the offer returns %v (%v)", start, shown, err, windows)
 			}
 		}
 	})
 }
 
-// TestTheAvailabilityKnowsTheLimitsThatABookingKnows lets nothing last longer than 100 s
-// or start later than in 500 s, and the project hold one host at once.
+// The limits allow no more than 100 s, no start more than 500 s ahead, and one host of the
+// project at a time.
 func TestTheAvailabilityKnowsTheLimitsThatABookingKnows(t *testing.T) {
 	s := newScene(t, named("a", "b"), limited(booking.Limits{Duration: 100, StartAhead: 500, Hosts: 1}))
 	s.book(t, during(1, 200, 300)) // all that the project may hold then

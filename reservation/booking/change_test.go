@@ -23,8 +23,8 @@ func moves(start, end int64) booking.Change {
 	return booking.Change{Start: new(at(start)), End: new(at(end))}
 }
 
-// TestChangesOfAPendingReservation changes one of two hosts, b and then c in the
-// order of choice, with a taken before and after it.
+// The reservation has two hosts, b and c in the order of choice. Host a is taken before and
+// after it.
 func TestChangesOfAPendingReservation(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change   booking.Change
@@ -51,10 +51,10 @@ func TestChangesOfAPendingReservation(t *testing.T) {
 			r := s.book(t, during(2, 100, 200))
 			r = s.change(t, r.ID, tc.change)
 			if diff := cmp.Diff(tc.wantHeld, claimed(r)); diff != "" || r.Span != tc.want {
-				t.Errorf("takes %v, want %v; hosts (-want +got):\n%s", r.Span, tc.want, diff)
+				t.Errorf("span %v, want %v; hosts (-want +got):\n%s", r.Span, tc.want, diff)
 			}
 			if diff := cmp.Diff(r, s.get(t, r.ID)); diff != "" || r.Version != 2 {
-				t.Errorf("version %d (-given +stored):\n%s", r.Version, diff)
+				t.Errorf("version %d (-returned +stored):\n%s", r.Version, diff)
 			}
 			s.check(t)
 		})
@@ -79,7 +79,7 @@ func TestChangesOfPendingInstances(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, named("a", "b", "c", "d"))
-			s.book(t, only("a", cpus(4, 1, 300, 500))) // leaves room for 2 of 2 vCPUs
+			s.book(t, only("a", cpus(4, 1, 300, 500))) // leaves room for 2 instances of 2 vCPUs
 			s.book(t, only("a", cpus(8, 1, 500, 700)))
 			req := cpus(2, 3, 100, 200)
 			req.Affinity = tc.affinity
@@ -138,7 +138,7 @@ func TestWhoMayChangeAndCancel(t *testing.T) {
 	for name, tc := range map[string]struct {
 		by   booking.Caller
 		id   string
-		want fault.Kind // "" is allowed
+		want fault.Kind // empty: allowed
 	}{
 		"the owner's project": {by: booking.Caller{ProjectID: owner.ProjectID, UserID: "another"}, id: "r001"},
 		"an admin":            {by: admin, id: "r001"},
@@ -196,7 +196,7 @@ func TestACancelledReservationKeepsWhatItHasUsed(t *testing.T) {
 	s.check(t)
 }
 
-// TestANearerStartNeedsHostsThatMatchThen: now, a filter means what is free now.
+// A filter on a start now refers to what is free now.
 func TestANearerStartNeedsHostsThatMatchThen(t *testing.T) {
 	hosts := named("a", "b")
 	hosts[0].Used.MemoryMB = 8000
@@ -208,15 +208,15 @@ func TestANearerStartNeedsHostsThatMatchThen(t *testing.T) {
 		t.Fatalf("hosts (-want +got):\n%s", diff)
 	}
 	if got := claimed(s.change(t, r.ID, starts(10))); got[0] != "a" {
-		t.Errorf("from 10 on it has %v, want a", got)
+		t.Errorf("with the start at 10, the host is %v, want a", got)
 	}
 	if got := claimed(s.change(t, r.ID, starts(0))); got[0] != "b" {
-		t.Errorf("from now on it has %v, want b", got)
+		t.Errorf("with the start now, the host is %v, want b", got)
 	}
 }
 
-// TestTimeThatWasNotHeldIsNotClaimedAfterwards: the start has passed and is not
-// carried out yet; what came since was not there from the start.
+// The start has passed and is not carried out yet. A host added since then was not held from
+// the start.
 func TestTimeThatWasNotHeldIsNotClaimedAfterwards(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	r := s.book(t, cpus(2, 2, 100, 200))
@@ -233,7 +233,7 @@ func TestTimeThatWasNotHeldIsNotClaimedAfterwards(t *testing.T) {
 	s.check(t)
 }
 
-// TestAnEarlierStartNeedsHostsThatAreAwake moves a reservation of a sleeping host.
+// A change moves a reservation of a sleeping host to an earlier start.
 func TestAnEarlierStartNeedsHostsThatAreAwake(t *testing.T) {
 	hosts := named("a", "b")
 	hosts[0].Power, hosts[0].BootSeconds, hosts[0].FlopsPerWatt = inventory.PowerSleeping, 60, 1
@@ -243,9 +243,9 @@ func TestAnEarlierStartNeedsHostsThatAreAwake(t *testing.T) {
 		t.Fatalf("hosts (-want +got):\n%s", diff)
 	}
 	if got := claimed(s.change(t, r.ID, starts(60))); got[0] != "a" {
-		t.Errorf("from 60 on it has %v, want a", got)
+		t.Errorf("with the start at 60, the host is %v, want a", got)
 	}
 	if got := claimed(s.change(t, r.ID, starts(59))); got[0] != "b" {
-		t.Errorf("from 59 on it has %v, want b", got)
+		t.Errorf("with the start at 59, the host is %v, want b", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// equipped are hosts with custom resource classes.
+// equipped returns hosts with custom resource classes.
 func equipped() []inventory.Host {
 	hosts := named("a", "b", "c")
 	hosts[0].Capacity.Custom = map[string]int64{"CUSTOM_FPGA": 2, "CUSTOM_SGX": 0}
@@ -19,14 +19,14 @@ func equipped() []inventory.Host {
 	return hosts
 }
 
-// asking is a request of kind instance with these custom resource classes.
+// asking returns a request of kind instance for these custom resource classes.
 func asking(custom map[string]int64) reservation.Request {
 	req := cpus(1, 1, 100, 200)
 	req.Resources.Custom = custom
 	return req
 }
 
-// classes are n resource classes of that amount each.
+// classes returns n resource classes of that amount each.
 func classes(n int, amount int64) map[string]int64 {
 	custom := make(map[string]int64, n)
 	for i := range n {
@@ -74,7 +74,7 @@ func TestResourceClassesAreThoseOfHosts(t *testing.T) {
 			}
 			for _, want := range tc.says {
 				if !strings.Contains(got.Message, want) || len(got.Message) > 500 {
-					t.Errorf("the message %q does not say %q in few words", got.Message, want)
+					t.Errorf("the message %q does not contain %q, or is too long", got.Message, want)
 				}
 			}
 		})

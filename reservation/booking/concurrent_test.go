@@ -35,13 +35,13 @@ func TestTheLastHostGoesToOne(t *testing.T) {
 	}
 	all.Wait()
 	if booked.Load() != 1 {
-		t.Errorf("%d have the last host, want 1", booked.Load())
+		t.Errorf("%d requests got the last host, want 1", booked.Load())
 	}
 	s.check(t)
 }
 
-// unsteady are records that let others run before they store and, unless every is
-// 0, store nothing at every so-many-th call.
+// unsteady returns an option for records that let others run before they store. Unless every
+// is 0, each every-th call stores nothing.
 func unsteady(every int64) func(*booking.Options) {
 	return func(o *booking.Options) { o.Records = &unsteadyRecords{Records: o.Records, every: every} }
 }
@@ -67,8 +67,8 @@ func (r *unsteadyRecords) Commit(ctx context.Context, c booking.Commit) error {
 	return r.Records.Commit(ctx, c)
 }
 
-// TestEveryPromiseIsKeptInACrowd lets eight at once book, change, cancel and carry
-// out, on records that work and on records that fail now and then.
+// Eight clients at once book, change, cancel and carry out, on records that work and on
+// records that fail now and then.
 func TestEveryPromiseIsKeptInACrowd(t *testing.T) {
 	for name, every := range map[string]int64{"steady": 0, "failing": 3} {
 		for seed := range uint64(5) {
@@ -84,7 +84,7 @@ func TestEveryPromiseIsKeptInACrowd(t *testing.T) {
 					})
 				}
 				all.Wait()
-				if err := s.desk.Follow(t.Context()); err != nil { // what failed may have been stored
+				if err := s.desk.Follow(t.Context()); err != nil { // a failed commit may have been stored
 					t.Fatal(err)
 				}
 				s.check(t)
@@ -98,7 +98,7 @@ func TestEveryPromiseIsKeptInACrowd(t *testing.T) {
 	}
 }
 
-// actAtRandom does one thing that a service is asked for; what it may be told is no.
+// actAtRandom makes one random call to the service, which may refuse it.
 func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
 	seconds := func(most int) int64 { return 10 * chance.Int64N(int64(most)) }
 	by := projects[chance.IntN(len(projects))]
@@ -152,9 +152,9 @@ func (r *watched) Commit(ctx context.Context, c booking.Commit) error {
 	return r.Records.Commit(ctx, c)
 }
 
-// TestBeforeAndAfterAreHeldWhileAnActIsStored asks, in the middle of storing, for
-// what was held before and for what will be held after. When storing fails, both are
-// held until the records have told, and then all is as it was.
+// While a commit is stored, the service holds both what was held before and what will be
+// held after. If storing fails, the service holds both until it has read the records, and
+// then only what was held before.
 func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 	type act func(s *scene, t *testing.T, id string) error
 	change := func(c booking.Change) act {
@@ -165,9 +165,9 @@ func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		act        act
-		held       []reservation.Request // refused while it is stored
-		heldBefore int                   // so many of them are refused before, and after a failure
-		heldAfter  int                   // and so many after a success
+		held       []reservation.Request // the requests that are refused while the commit is stored
+		heldBefore int                   // how many of them are refused before, and after a failure
+		heldAfter  int                   // how many are refused after a success
 	}{
 		"book": {func(s *scene, t *testing.T, _ string) error {
 			_, err := s.desk.Book(t.Context(), owner, during(2, 300, 400), nil)
@@ -201,24 +201,24 @@ func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 				records.storing = func() error {
 					stored++
 					if n := refused(); n != len(tc.held) {
-						t.Errorf("%d of %d are held while it is stored", n, len(tc.held))
+						t.Errorf("%d of %d are refused while the commit is stored", n, len(tc.held))
 					}
 					return fails
 				}
 				if n := refused(); n != tc.heldBefore {
-					t.Errorf("%d are held before, want %d", n, tc.heldBefore)
+					t.Errorf("%d are refused before, want %d", n, tc.heldBefore)
 				}
 				if err := tc.act(s, t, id); !errors.Is(err, fails) || stored != 1 {
 					t.Errorf("stored %d times: %v, want %v", stored, err, fails)
 				}
 				if n := refused(); fails != nil && n != len(tc.held) {
-					t.Errorf("%d of %d are held while nobody knows whether it was stored", n, len(tc.held))
+					t.Errorf("%d of %d are refused while it is unknown whether the commit was stored", n, len(tc.held))
 				}
 				if err := s.desk.Follow(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if n := refused(); n != want {
-					t.Errorf("%d are held after, want %d", n, want)
+					t.Errorf("%d are refused after, want %d", n, want)
 				}
 				s.check(t)
 			})

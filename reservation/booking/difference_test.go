@@ -7,8 +7,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// TestEveryTermThatAChangeChangesIsToldAndStored: where two reservations differ in nothing
-// that is told, the change of one into the other is answered and not stored.
+// Otherwise the service would accept a change of one reservation into the other without
+// storing it.
 func TestEveryTermThatAChangeChangesIsToldAndStored(t *testing.T) {
 	for _, of := range []string{"Terms", "Span"} {
 		var none reservation.Reservation
@@ -24,8 +24,8 @@ func TestEveryTermThatAChangeChangesIsToldAndStored(t *testing.T) {
 	}
 }
 
-// everyPart calls try with something that gives a value of the type another value, once
-// for each field that the type has, all the way down.
+// everyPart calls try once for each field of the type, at every depth, with a function that
+// sets that field to another value.
 func everyPart(t *testing.T, of reflect.Type, try func(alter func(reflect.Value), path string)) {
 	t.Helper()
 	switch of.Kind() {
@@ -45,6 +45,6 @@ func everyPart(t *testing.T, of reflect.Type, try func(alter func(reflect.Value)
 			})
 		}
 	default:
-		t.Fatalf("a value of kind %s cannot be given another one here", of.Kind())
+		t.Fatalf("this test cannot alter a value of kind %s", of.Kind())
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// TestOnlyTheAuditTrailHasWhyAHostFailed: an admin may write anything about a host
-// that they disable.
+// An admin may write anything as the reason for disabling a host.
 func TestOnlyTheAuditTrailHasWhyAHostFailed(t *testing.T) {
 	const secret = "it is disabled: the police took the disks"
 	for name, now := range map[string]int64{"pending": 50, "active": 150} {
@@ -23,7 +22,7 @@ func TestOnlyTheAuditTrailHasWhyAHostFailed(t *testing.T) {
 			s.passTo(t, at(now))
 			r := s.heal(t, id, func(host string) (string, bool) { return secret, host != "c" }, true)
 			if text := strings.Join(told(r), " ") + r.Degraded; strings.Contains(text, "police") || r.Degraded == "" || len(told(r)) != 2 {
-				t.Errorf("its owner reads %s", text)
+				t.Errorf("the owner reads %s", text)
 			}
 			last := causes.list[len(causes.list)-1]
 			if strings.Count(last.Detail, secret) != 2 {

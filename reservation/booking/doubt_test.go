@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// TestWhatMayHaveBeenStoredIsNotPromisedAgain loses the answer of a commit that was
-// stored, while another replica books on the same host and this one learns of that.
+// The answer to a stored commit is lost. Meanwhile another replica books on the same host,
+// and this replica reads that.
 func TestWhatMayHaveBeenStoredIsNotPromisedAgain(t *testing.T) {
 	for name, tc := range map[string]struct{ lost, other reservation.Request }{
 		"a host":    {during(1, 100, 200), during(1, 300, 400)},
@@ -34,7 +34,7 @@ func TestWhatMayHaveBeenStoredIsNotPromisedAgain(t *testing.T) {
 				b.follow(t)
 				close(lose)
 				if err := <-failed; !fault.Is(err, fault.Unavailable) {
-					t.Fatalf("the one whose answer was lost got %v", err)
+					t.Fatalf("the request with the lost answer got %v", err)
 				}
 				_, err := b.desk.Book(t.Context(), owner, tc.lost, nil)
 				refusal(t, err)
@@ -54,9 +54,9 @@ func TestWhatWasNotStoredIsFreeAfterTheNextLook(t *testing.T) {
 		}
 		g.set(func(g *gates) { g.beforeCommit = nil })
 		if _, err := b.desk.Offer(t.Context(), owner, during(1, 100, 200)); err == nil {
-			t.Error("it is offered while nobody knows whether it was stored")
+			t.Error("the host is offered while it is unknown whether the commit was stored")
 		}
-		b.book(t, during(1, 100, 200)) // which looks before it refuses
+		b.book(t, during(1, 100, 200)) // reads the records before it refuses
 		agree(t, []*scene{a, b})
 	})
 }
@@ -78,7 +78,7 @@ func TestAChangeInDoubtIsTakenOverOrBack(t *testing.T) {
 				g.set(func(g *gates) { g.beforeCommit, g.afterCommit = nil, nil })
 				r = b.change(t, r.ID, quantity(2))
 				if moved := r.Span.Start == at(300); moved != stored || r.Quantity != 2 {
-					t.Errorf("the next change finds %v and makes it %d hosts", r.Span, r.Quantity)
+					t.Errorf("the next change starts from %v and results in %d hosts", r.Span, r.Quantity)
 				}
 				agree(t, []*scene{a, b})
 			})
@@ -86,8 +86,7 @@ func TestAChangeInDoubtIsTakenOverOrBack(t *testing.T) {
 	}
 }
 
-// TestALimitIsHeldAgainstWhatWasKnownAtTheDecision: what is learned between decision
-// and commit must not raise it.
+// What a replica learns between a decision and its commit does not raise the limit.
 func TestALimitIsHeldAgainstWhatWasKnownAtTheDecision(t *testing.T) {
 	gated(t, []string{"a", "b", "c"}, func(t *testing.T, a, b *scene, g *gates) {
 		goOn := g.holdCommit(anyCommit)
@@ -100,12 +99,12 @@ func TestALimitIsHeldAgainstWhatWasKnownAtTheDecision(t *testing.T) {
 		synctest.Wait()
 		a.book(t, only("b", during(1, 100, 200)))
 		b.follow(t)
-		running.Go(func() { // the second of two
+		running.Go(func() { // the second of the two allowed hosts
 			_, err := b.desk.Book(t.Context(), owner, only("a", during(1, 100, 200)), nil)
 			refusal(t, err)
 		})
 		synctest.Wait()
-		a.book(t, only("c", during(1, 150, 160))) // is booked there
+		a.book(t, only("c", during(1, 150, 160))) // is booked on the other replica
 		b.follow(t)
 		close(goOn)
 		running.Wait()
@@ -117,7 +116,7 @@ func TestAnEventIsNotLostWhenTheClockIsSetBack(t *testing.T) {
 	s := newScene(t, named("a"))
 	id, asked := s.book(t, during(1, 100, 200)).ID, 0
 	s.options.Now = func() span.Instant {
-		if asked++; asked == 2 { // the agenda has asked; the event asks now
+		if asked++; asked == 2 { // the agenda read the clock; now the event reads it
 			return at(99)
 		}
 		return s.clock()
@@ -128,12 +127,12 @@ func TestAnEventIsNotLostWhenTheClockIsSetBack(t *testing.T) {
 	s.desk.CarryOut(t.Context())
 	s.carryOut(t, 101)
 	if got := s.get(t, id).Status; got != reservation.Active {
-		t.Errorf("it is %s", got)
+		t.Errorf("the reservation is %s", got)
 	}
 }
 
-// TestAnEventWhoseBeginningIsInDoubtIsCarriedOutAllTheSame: the records say that this
-// replica works on it, and it does not know.
+// The records already show that this replica has begun the event, but the replica does not
+// know that.
 func TestAnEventWhoseBeginningIsInDoubtIsCarriedOutAllTheSame(t *testing.T) {
 	cloud := &servers{}
 	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
@@ -150,7 +149,7 @@ func TestAnEventWhoseBeginningIsInDoubtIsCarriedOutAllTheSame(t *testing.T) {
 		}
 		b.desk.Wait()
 		if r := b.get(t, id); r.Status != reservation.Active || len(cloud.begun) != 1 {
-			t.Errorf("it is %s and was begun %d times", r.Status, len(cloud.begun))
+			t.Errorf("the reservation is %s and its start began %d times", r.Status, len(cloud.begun))
 		}
 		agree(t, []*scene{a, b})
 	}, func(o *booking.Options) { o.Cloud = cloud })
@@ -175,7 +174,7 @@ func TestAClientThatGoesAwayFailsNobodyElse(t *testing.T) {
 		synctest.Wait()
 		running.Go(func() {
 			if _, err := b.desk.Book(impatient, owner, during(1, 100, 200), nil); !errors.Is(err, context.Canceled) {
-				t.Errorf("who went away got %v", err)
+				t.Errorf("the canceled request got %v", err)
 			}
 		})
 		synctest.Wait()
@@ -202,7 +201,7 @@ func TestARefusalKnowsWhatWasLearnedSinceTheDecision(t *testing.T) {
 			g.afterRecall = func(context.Context) error {
 				if first {
 					first = false
-					<-goOn // it has read that the host is free, and does not know yet
+					<-goOn // it has read that the host is free, but has not applied that yet
 				}
 				return nil
 			}
@@ -228,18 +227,17 @@ func TestAnEventThatIsSlowToStoreKeepsNoOtherBack(t *testing.T) {
 		b.desk.CarryOut(t.Context())
 		synctest.Wait()
 		if got := b.get(t, other).Status; got != reservation.Active {
-			t.Errorf("the other one is %s while an end is not stored", got)
+			t.Errorf("the other reservation is %s while an end is being stored", got)
 		}
 		close(goOn)
 		b.desk.Wait()
 		if got := b.get(t, slow).Status; got != reservation.Ended {
-			t.Errorf("the slow one is %s", got)
+			t.Errorf("the slow reservation is %s", got)
 		}
 	}, func(o *booking.Options) { o.Parallel = 4 })
 }
 
-// TestNothingInFlightKeepsAReplicaFromLearning holds a commit, of the same or of
-// another reservation, while the records move on.
+// A commit, of the same or of another reservation, is in flight while the records change.
 func TestNothingInFlightKeepsAReplicaFromLearning(t *testing.T) {
 	for name, host := range map[string]string{"on the same host": "a", "on another host": "b"} {
 		t.Run(name, func(t *testing.T) {
@@ -257,11 +255,11 @@ func TestNothingInFlightKeepsAReplicaFromLearning(t *testing.T) {
 				if _, err := a.desk.Cancel(t.Context(), owner, id); err != nil {
 					t.Fatal(err)
 				}
-				g.set(func(g *gates) { g.Records = hides{a.memory, id} }) // the log does not tell of it yet
+				g.set(func(g *gates) { g.Records = hides{a.memory, id} }) // the log does not list it yet
 				a.book(t, only("a", during(1, 150, 250)))
 				b.follow(t)
 				if next, ok := b.desk.NextClaim("a", at(0)); !ok || next.Start != at(150) {
-					t.Errorf("the first claim on a is %v", next)
+					t.Errorf("the first claim on host a is %v", next)
 				}
 				close(goOn)
 				running.Wait()
@@ -290,7 +288,7 @@ func TestARequestDoesNotOutlastItsTime(t *testing.T) {
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if err := act(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: %v, want that its time is over", name, err)
+				t.Errorf("%s: %v, want context.DeadlineExceeded", name, err)
 			}
 			cancel()
 		}
@@ -301,8 +299,7 @@ func TestARequestDoesNotOutlastItsTime(t *testing.T) {
 	})
 }
 
-// TestALateEntryOfTheLogIsWaitedForWhateverTheClockSays sets the clock forward while
-// an entry is not visible yet.
+// The clock jumps ahead while an entry of the log is not visible yet.
 func TestALateEntryOfTheLogIsWaitedForWhateverTheClockSays(t *testing.T) {
 	still := func(o *booking.Options) { o.Elapsed = func() time.Duration { return 0 } }
 	gated(t, []string{"a", "b"}, func(t *testing.T, a, b *scene, g *gates) {
@@ -322,7 +319,7 @@ func TestALateEntryOfTheLogIsWaitedForWhateverTheClockSays(t *testing.T) {
 	}, still)
 }
 
-// forgets are records that have nothing of a reservation any more.
+// forgets are records that have deleted a reservation.
 type forgets struct {
 	hides
 }
@@ -351,13 +348,13 @@ func TestWhatWasPurgedLeavesTheReplicasThatMissedItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		if next, held := b.desk.NextClaim("a", at(0)); held {
-			t.Errorf("it still holds %v", next)
+			t.Errorf("the replica still holds %v", next)
 		}
 	})
 }
 
-// TestGivingBackNeverCompetes: a cancellation claims nothing, so others who claim time
-// on its hosts do not stand in its way.
+// A cancellation claims nothing, so requests that claim time on its hosts do not stand in
+// its way.
 func TestGivingBackNeverCompetes(t *testing.T) {
 	for name, give := range map[string]func(s *scene, t *testing.T, id string) error{
 		"cancel": func(s *scene, t *testing.T, id string) error {
@@ -390,8 +387,8 @@ func TestGivingBackNeverCompetes(t *testing.T) {
 	}
 }
 
-// TestWhatIsStoredWhileTheRecordsAreReadIsNotForgotten lets a resync read before a
-// booking is stored, and take over what it has read after that was acknowledged.
+// A resync reads before a booking is stored, and applies what it has read after the booking
+// is acknowledged.
 func TestWhatIsStoredWhileTheRecordsAreReadIsNotForgotten(t *testing.T) {
 	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
 		store, read, first := g.holdCommit(anyCommit), make(chan struct{}), true
@@ -406,15 +403,15 @@ func TestWhatIsStoredWhileTheRecordsAreReadIsNotForgotten(t *testing.T) {
 		})
 		var running sync.WaitGroup
 		running.Go(func() { b.book(t, during(1, 100, 200)) })
-		synctest.Wait() // in flight
+		synctest.Wait() // the commit is in flight
 		running.Go(func() {
 			if err := b.desk.Resync(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
-		synctest.Wait() // has read
+		synctest.Wait() // the resync has read
 		close(store)
-		synctest.Wait() // acknowledged
+		synctest.Wait() // the booking is acknowledged
 		close(read)
 		running.Wait()
 		_, err := b.desk.Book(t.Context(), owner, during(1, 100, 200), nil)
@@ -423,7 +420,7 @@ func TestWhatIsStoredWhileTheRecordsAreReadIsNotForgotten(t *testing.T) {
 	})
 }
 
-// lagging are records whose reads see nothing yet.
+// lagging are records whose reads do not see the latest commits.
 type lagging struct {
 	booking.Records
 	behind booking.Records
@@ -465,7 +462,7 @@ func TestAnEventThatCannotBeStoredIsTriedOnceAtATime(t *testing.T) {
 					b.desk.CarryOut(t.Context())
 					b.desk.Wait()
 					if tried != 1 {
-						t.Fatalf("at %d it was tried %d times", now, tried)
+						t.Fatalf("at %d there were %d attempts", now, tried)
 					}
 				}
 			}, func(o *booking.Options) { o.Parallel = parallel })
@@ -473,8 +470,7 @@ func TestAnEventThatCannotBeStoredIsTriedOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestAClaimOfNoTimeIsNotMade has a replica whose clock is a second behind that of
-// the one that added a host.
+// The clock of one replica is a second behind that of the replica that added a host.
 func TestAClaimOfNoTimeIsNotMade(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	id := s.book(t, during(1, 100, 300)).ID
@@ -485,7 +481,7 @@ func TestAClaimOfNoTimeIsNotMade(t *testing.T) {
 	if r, err := s.desk.Change(t.Context(), owner, id, ends(201)); err == nil {
 		for _, c := range r.Claims {
 			if c.Span.Empty() {
-				t.Errorf("it claims %v", c)
+				t.Errorf("the reservation claims %v", c)
 			}
 		}
 	} else {

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// Times are drawn in whole ticks, so that claims often touch and often collide.
+// tick is the unit of drawn times, so that claims often touch and often collide.
 const tick = 10
 
 func drawTicks(t *rapid.T, least, most int, label string) int64 {
@@ -38,12 +38,12 @@ func drawHosts(t *rapid.T) []inventory.Host {
 		}
 		drawState(t, h)
 	}
-	// A request for a class that no host has makes no sense.
+	// A request for a class that no host has is invalid.
 	hosts[len(hosts)-1].Capacity.Custom = map[string]int64{"CUSTOM_FPGA": 2}
 	return hosts
 }
 
-// drawState changes what an inventory may report differently from one look to the next.
+// drawState changes facts that an inventory may report differently from one reading to the next.
 func drawState(t *rapid.T, h *inventory.Host) {
 	h.Power = rapid.SampledFrom([]inventory.Power{
 		inventory.PowerOn, "", inventory.PowerOn, inventory.PowerOn, inventory.PowerSleeping, inventory.PowerWaking, inventory.PowerFailed,
@@ -52,7 +52,7 @@ func drawState(t *rapid.T, h *inventory.Host) {
 	h.Used = resource.Vector{VCPUs: int64(h.InstanceCount), MemoryMB: 1024 * int64(h.InstanceCount)}
 }
 
-// A filter and what it means, told without the filter language.
+// meaning is a filter and its meaning in Go.
 type meaning struct {
 	filter string
 	means  func(h *inventory.Host, ahead bool) bool
@@ -84,7 +84,7 @@ func meaningOf(filter string) func(h *inventory.Host, ahead bool) bool {
 
 var projects = []booking.Caller{{ProjectID: "demo", UserID: "ann"}, {ProjectID: "lab", UserID: "bob"}}
 
-// drawRequest draws a request at now; a few of them make no sense.
+// drawRequest draws a request at now; a few of them are invalid.
 func drawRequest(t *rapid.T, now span.Instant) reservation.Request {
 	req := reservation.Request{Terms: reservation.Terms{
 		Kind:           rapid.SampledFrom(reservation.Kinds).Draw(t, "kind"),
@@ -113,7 +113,7 @@ func drawRequest(t *rapid.T, now span.Instant) reservation.Request {
 	return req
 }
 
-// drawChange draws a change of r, any part of it or several at once.
+// drawChange draws a change of one or several parts of r.
 func drawChange(t *rapid.T, r reservation.Reservation) booking.Change {
 	var c booking.Change
 	parts := rapid.IntRange(1, 15).Draw(t, "parts")
@@ -132,7 +132,7 @@ func drawChange(t *rapid.T, r reservation.Reservation) booking.Change {
 	return c
 }
 
-// drawLimits draws limits that are sometimes reached; half of the time none.
+// drawLimits draws limits that are sometimes reached; half of the time there are none.
 func drawLimits(t *rapid.T) booking.Limits {
 	if rapid.Bool().Draw(t, "without limits") {
 		return booking.Limits{}
@@ -146,7 +146,7 @@ func drawLimits(t *rapid.T) booking.Limits {
 	}
 }
 
-// drawLive draws one of the live reservations; ok is false where there is none.
+// drawLive draws one of the live reservations; ok is false if there is none.
 func drawLive(t *rapid.T, s *scene) (r reservation.Reservation, ok bool) {
 	live := s.live(t)
 	if len(live) == 0 {

@@ -2,8 +2,8 @@ package booking
 
 import "github.com/almanac-cloud/almanac/pkg/span"
 
-// NextClaim gives the first time in which host is promised that ends after t;
-// claims that touch or share it come as one.
+// NextClaim returns the first span of host's claims that ends after t. Claims that touch or
+// overlap count as one.
 func (d *Service) NextClaim(host string, t span.Instant) (span.Span, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// traited are so many hosts with a hundred traits each, as libvirt reports them.
+// traited returns n hosts with a hundred traits each, as libvirt reports.
 func traited(n int) []inventory.Host {
 	hosts := make([]inventory.Host, n)
 	traits := make([]string, 100)
@@ -24,8 +24,7 @@ func traited(n int) []inventory.Host {
 	return hosts
 }
 
-// TestAFilterThatTakesTooMuchWorkIsInvalid asks by the forms in which one filter can make
-// Almanac look at the traits of all hosts most often.
+// The filters are the ones that read the traits of all hosts most often.
 func TestAFilterThatTakesTooMuchWorkIsInvalid(t *testing.T) {
 	s := newScene(t, traited(2000))
 	lists := `["in", "HW_CPU_X86_FEATURE_XYZ"` + strings.Repeat(`,"$traits"`, 9990) + `]`
@@ -44,7 +43,7 @@ func TestAFilterThatTakesTooMuchWorkIsInvalid(t *testing.T) {
 			for _, err := range []error{booked, asked} {
 				got := fault.Of(err)
 				if got == nil || got.Kind != fault.Invalid || got.Field != "host_properties" || !strings.Contains(got.Message, tc.says) {
-					t.Errorf("got %.300v, want an invalid host_properties that says %q", err, tc.says)
+					t.Errorf("got %.300v, want an invalid host_properties with %q", err, tc.says)
 				}
 			}
 		})

@@ -44,7 +44,7 @@ func TestNobodyWaitsLongerThanHeHasTimeForOthersThatRead(t *testing.T) {
 		}
 		close(records.silent)
 		if err := <-others; err != nil {
-			t.Errorf("the other: %v", err)
+			t.Errorf("the request without a deadline: %v", err)
 		}
 	})
 }

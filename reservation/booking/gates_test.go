@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// gates are records whose calls a test holds up before and after they are carried
-// out, or makes fail there. A gate that is nil is open.
+// gates are records whose calls a test holds up or fails, before or after their effect. A nil
+// gate is open.
 type gates struct {
 	booking.Records
 
@@ -60,7 +60,7 @@ func (g *gates) Recall(ctx context.Context, q booking.Recall) (booking.Recalled,
 	return got, err
 }
 
-// gated runs test in a bubble with two replicas, of which the second has gates.
+// gated runs test in a synctest bubble with two replicas. The records of the second have gates.
 func gated(t *testing.T, hosts []string, test func(t *testing.T, a, b *scene, g *gates), adjust ...func(*booking.Options)) {
 	synctest.Test(t, func(t *testing.T) {
 		all := replicas(t, 2, named(hosts...), adjust...)
@@ -72,7 +72,7 @@ func gated(t *testing.T, hosts []string, test func(t *testing.T, a, b *scene, g 
 	})
 }
 
-// follow lets a replica look at the records.
+// follow lets a replica read the records.
 func (s *scene) follow(t tester) {
 	t.Helper()
 	if err := s.desk.Follow(t.Context()); err != nil {
@@ -80,7 +80,7 @@ func (s *scene) follow(t tester) {
 	}
 }
 
-// loseAnswer lets one commit be stored, waits, and then says that it failed.
+// loseAnswer lets one commit be stored, waits for lose, and then returns an error for it.
 func (g *gates) loseAnswer() (lose chan<- struct{}) {
 	wait, first := make(chan struct{}), true
 	g.set(func(g *gates) {
@@ -96,7 +96,7 @@ func (g *gates) loseAnswer() (lose chan<- struct{}) {
 	return wait
 }
 
-// holdCommit lets the first commit that is meant wait until the channel is closed.
+// holdCommit holds up the first commit that meant accepts, until goOn is closed.
 func (g *gates) holdCommit(meant func(c booking.Commit) bool) (goOn chan<- struct{}) {
 	wait, first := make(chan struct{}), true
 	g.set(func(g *gates) {
@@ -116,7 +116,7 @@ func (g *gates) holdCommit(meant func(c booking.Commit) bool) (goOn chan<- struc
 
 func anyCommit(booking.Commit) bool { return true }
 
-// hides leaves a reservation out of what is recalled, unless it is asked for by name.
+// hides are records whose Recall leaves out a reservation, unless the caller names it.
 type hides struct {
 	booking.Records
 	id string

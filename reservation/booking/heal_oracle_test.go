@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// TestHealingKeepsEveryPromise draws bookings, changes and failures, and holds each
-// healing against what was before.
+// The test draws bookings, changes and failures, and compares each healing with the state
+// before it.
 func TestHealingKeepsEveryPromise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, drawHosts(t), limited(drawLimits(t)))
@@ -57,7 +57,7 @@ func (s *scene) healAtRandom(t *rapid.T) {
 	}
 	s.check(t)
 	if _, again, err := s.desk.Heal(t.Context(), before.ID, failed); again || err != nil {
-		t.Fatalf("the second healing changes it: %v", err)
+		t.Fatalf("the second healing changes the reservation: %v", err)
 	}
 	if !changed {
 		r = before
@@ -65,8 +65,8 @@ func (s *scene) healAtRandom(t *rapid.T) {
 	s.checkHealed(t, before, r, bad)
 }
 
-// checkHealed: what is well has not moved; what is new is a good host, awake or
-// bootable; and what is still missing is told, and could not have been replaced.
+// checkHealed checks a healed reservation: claims on healthy hosts have not moved; a new host
+// is healthy and awake or bootable; and what is missing is reported and has no replacement.
 func (s *scene) checkHealed(t *rapid.T, before, r reservation.Reservation, bad map[string]bool) {
 	t.Helper()
 	from := max(r.Span.Start, s.clock())
@@ -80,13 +80,13 @@ func (s *scene) checkHealed(t *rapid.T, before, r reservation.Reservation, bad m
 		case bad[h.Name]:
 			missing += is
 		case is < was:
-			t.Fatalf("%s lost %d on %s, which is well", r.ID, was-is, h.Name)
+			t.Fatalf("%s lost %d on %s, which is healthy", r.ID, was-is, h.Name)
 		case is > was && (!h.Reservable || h.AwakeAt(s.clock()) == span.Forever || !meaningOf(r.HostProperties)(h, r.Span.Start > s.clock())):
 			t.Fatalf("%s gained %+v", r.ID, h)
 		}
 	}
 	if from < r.Span.End && (missing > 0) != (r.Degraded != "") {
-		t.Fatalf("%s lacks %d, and says %q", r.ID, missing, r.Degraded)
+		t.Fatalf("%s lacks %d, but its reason is %q", r.ID, missing, r.Degraded)
 	}
 	if missing == 0 || r.Kind != reservation.Hosts {
 		return
@@ -96,13 +96,12 @@ func (s *scene) checkHealed(t *rapid.T, before, r reservation.Reservation, bad m
 		h := &s.hosts[i]
 		good := h.Reservable && !bad[h.Name] && h.AwakeAt(s.clock()) != span.Forever && meaningOf(r.HostProperties)(h, r.Span.Start > s.clock())
 		if good && !rest.Empty() && len(heldSpans(s.live(t), h.Name, rest)) == 0 {
-			t.Fatalf("%s lacks %d, and %s is free", r.ID, missing, h.Name)
+			t.Fatalf("%s lacks %d, but %s is free", r.ID, missing, h.Name)
 		}
 	}
 }
 
-// TestPromisesAreKeptWhileReplicasHealInACrowd lets nine at once heal what owners
-// book, change, cancel and use.
+// Nine goroutines at once heal what owners book, change, cancel and use.
 func TestPromisesAreKeptWhileReplicasHealInACrowd(t *testing.T) {
 	for name, records := range map[string]func(*booking.Options){
 		"steady":                    unsteady(0),

@@ -37,8 +37,8 @@ func TestOnlyLiveReservationsThatDoNotEndAreHealed(t *testing.T) {
 	s.heal(t, ending, failing("a"), false)
 }
 
-// TestAStartUnderWayEndsOnTheHostsItWasGivenMeanwhile: what works on the cloud does
-// not undo what was stored since, nor bring back what was given up.
+// Work on the cloud neither undoes what was stored since it began, nor restores what was
+// released.
 func TestAStartUnderWayEndsOnTheHostsItWasGivenMeanwhile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		result error
@@ -64,9 +64,9 @@ func TestAStartUnderWayEndsOnTheHostsItWasGivenMeanwhile(t *testing.T) {
 			}
 			over <- tc.result
 			s.desk.Wait()
-			r := s.stored(t)[0] // also where it is cancelled
+			r := s.stored(t)[0] // includes canceled reservations
 			if held := claimed(r); r.Status != tc.want || !tc.cancel && !slices.Equal(held, []string{"b"}) {
-				t.Errorf("it is %s and has %v, want %s", r.Status, held, tc.want)
+				t.Errorf("the reservation is %s and has %v, want %s", r.Status, held, tc.want)
 			}
 			s.check(t)
 		})
@@ -79,19 +79,19 @@ func TestTwoReplicasHealOnce(t *testing.T) {
 		b.follow(t)
 		goOn := g.holdCommit(anyCommit)
 		var running sync.WaitGroup
-		running.Go(func() { b.heal(t, id, failing("a"), false) }) // it finds it done
+		running.Go(func() { b.heal(t, id, failing("a"), false) }) // finds it done
 		synctest.Wait()
 		r := a.heal(t, id, failing("a"), true)
 		close(goOn)
 		running.Wait()
 		if got := a.get(t, id); got.Version != r.Version || len(told(got)) != 1 {
-			t.Errorf("version %d after %d, and the log says %q", got.Version, r.Version, told(got))
+			t.Errorf("version %d after %d, log %q", got.Version, r.Version, told(got))
 		}
 		agree(t, []*scene{a, b})
 	})
 }
 
-// TestAHostThatIsWantedForTwoReservationsHealsOne of two replicas that each heal one.
+// Two replicas each heal a reservation that needs the same host.
 func TestAHostThatIsWantedForTwoReservationsHealsOne(t *testing.T) {
 	gated(t, []string{"a", "b", "c"}, func(t *testing.T, a, b *scene, g *gates) {
 		one, two := a.book(t, during(1, 100, 200)).ID, a.book(t, during(1, 100, 200)).ID
@@ -104,13 +104,13 @@ func TestAHostThatIsWantedForTwoReservationsHealsOne(t *testing.T) {
 		close(goOn)
 		running.Wait()
 		if first, second := a.get(t, one), a.get(t, two); first.Degraded == "" || second.Degraded != "" {
-			t.Errorf("they are degraded: %q and %q; want the first alone", first.Degraded, second.Degraded)
+			t.Errorf("degraded: %q and %q; want only the first", first.Degraded, second.Degraded)
 		}
 		agree(t, []*scene{a, b})
 	})
 }
 
-// TestHealingThatMayNotHaveBeenStoredHoldsBoth hosts until the records have told.
+// Both hosts are held until the service has read the records.
 func TestHealingThatMayNotHaveBeenStoredHoldsBoth(t *testing.T) {
 	gated(t, []string{"a", "b"}, func(t *testing.T, a, b *scene, g *gates) {
 		id := b.book(t, during(1, 100, 200)).ID

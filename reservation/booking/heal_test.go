@@ -18,12 +18,12 @@ import (
 
 const down = "its nova-compute is down"
 
-// failing says that these hosts have failed.
+// failing returns a Failed for these hosts.
 func failing(hosts ...string) booking.Failed {
 	return func(host string) (string, bool) { return down, slices.Contains(hosts, host) }
 }
 
-// heal heals a reservation; it must be another than before, or the same, as wanted.
+// heal heals a reservation and fails unless the reservation changed as wanted.
 func (s *scene) heal(t tester, id string, failed booking.Failed, wantChanged bool) reservation.Reservation {
 	t.Helper()
 	r, changed, err := s.desk.Heal(t.Context(), id, failed)
@@ -33,7 +33,7 @@ func (s *scene) heal(t tester, id string, failed booking.Failed, wantChanged boo
 	return r
 }
 
-// told writes what healing has entered in the log of r.
+// told returns the entries of healing in the log of r.
 func told(r reservation.Reservation) []string {
 	var list []string
 	for _, e := range r.Events {
@@ -71,17 +71,17 @@ func TestAFailedHostIsReplaced(t *testing.T) {
 				t.Errorf("%s, degraded %q; claims (-want +got):\n%s", r.Status, r.Degraded, diff)
 			}
 			if diff := cmp.Diff(r, s.get(t, id)); diff != "" || r.Version != before.Version+1 {
-				t.Errorf("version %d after %d (-given +stored):\n%s", r.Version, before.Version, diff)
+				t.Errorf("version %d after %d (-returned +stored):\n%s", r.Version, before.Version, diff)
 			}
 			s.check(t)
-			s.book(t, only("a", during(1, max(tc.now, 100), 200))) // it is free for whoever knows better
+			s.book(t, only("a", during(1, max(tc.now, 100), 200))) // the failed host is free for other bookings
 			s.heal(t, id, failing("a"), false)
 		})
 	}
 }
 
-// TestTheChoiceOfAReplacementIsThatOfABooking: out of the pool, filtered, busy, in
-// trouble and failed hosts are not taken, and of the others the preferred one.
+// Hosts that are outside the pool, filtered out, busy, in trouble or failed are not chosen;
+// among the others, the preferred host is.
 func TestTheChoiceOfAReplacementIsThatOfABooking(t *testing.T) {
 	s := newScene(t, named("a", "busy", "closed", "failed", "later", "short", "sick", "y", "z"), leading)
 	s.host("closed").Reservable = false
@@ -135,12 +135,12 @@ func TestWhatCannotBeReplacedIsDegradedUntilItIsWell(t *testing.T) {
 	missing := "host a is missing since it takes no instances now; no free host can take its place"
 	degraded := s.heal(t, r.ID, failing("a"), true)
 	if degraded.Degraded != missing || !slices.Equal(claimed(degraded), []string{"b", "a"}) {
-		t.Errorf("it has %v, and %q", claimed(degraded), degraded.Degraded)
+		t.Errorf("the reservation has %v, degraded %q", claimed(degraded), degraded.Degraded)
 	}
 	s.heal(t, r.ID, failing("a"), false)
 	s.check(t)
 	if got := s.heal(t, r.ID, failing(), true); got.Degraded != "" {
-		t.Errorf("with a back it is degraded: %s", got.Degraded)
+		t.Errorf("with host a back, degraded is %s", got.Degraded)
 	}
 	s.heal(t, r.ID, failing(), false)
 	s.heal(t, r.ID, failing("a"), true)
@@ -169,7 +169,7 @@ func TestAHostThatComesAndGoesDoesNotFillTheLog(t *testing.T) {
 	r = s.get(t, r.ID)
 	last := r.Events[len(r.Events)-2:]
 	if len(told(r)) != 20 || len(r.Events) != 23 || last[0].Type != reservation.DegradedEvent || last[0].Done != at(299) || last[1].Type != reservation.RestoredEvent {
-		t.Errorf("%d of %d entries tell of it, the last %+v", len(told(r)), len(r.Events), last)
+		t.Errorf("%d of %d entries report healing, the last is %+v", len(told(r)), len(r.Events), last)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestWhatCanBeReplacedIsWhereNotAllCan(t *testing.T) {
 	}
 }
 
-// TestATenantDoesNotLearnTheHostsOfAPendingReservation from its log either.
+// The log of the reservation does not name them either.
 func TestATenantDoesNotLearnTheHostsOfAPendingReservation(t *testing.T) {
 	causes := &causes{}
 	s := newScene(t, named("host-1", "host-2", "host-3"), causes.keep)
@@ -210,7 +210,7 @@ func TestATenantDoesNotLearnTheHostsOfAPendingReservation(t *testing.T) {
 	s.heal(t, id, failing("host-1", "host-2"), true)
 	r := s.heal(t, id, failing("host-1", "host-2"), false)
 	if text := strings.Join(told(s.get(t, id)), " ") + r.Degraded; strings.Contains(text, "host-") || r.Degraded == "" {
-		t.Errorf("it says %s", text)
+		t.Errorf("the tenant reads %s", text)
 	}
 	last := causes.list[len(causes.list)-1]
 	if last.Action != reservation.ActionHeal || !strings.Contains(last.Detail, "host-1 was replaced") || !strings.Contains(last.Detail, "host-2 is missing") {
@@ -218,11 +218,11 @@ func TestATenantDoesNotLearnTheHostsOfAPendingReservation(t *testing.T) {
 	}
 	s.passTo(t, at(100))
 	if r := s.heal(t, id, failing("host-1", "host-2"), true); !strings.Contains(r.Degraded, "host-2") {
-		t.Errorf("active, it says %s", r.Degraded)
+		t.Errorf("while active, the tenant reads %s", r.Degraded)
 	}
 }
 
-// causes are records that note why each change was stored.
+// causes are records that note the cause of each change.
 type causes struct {
 	booking.Records
 	list []reservation.Cause

@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// manyImages are 200 hosts with live reservations of one host each, which need images of
-// 10 GB at 100 MB/s: one begins every 100 s, after some that are hopeless.
+// manyImages returns a view of 200 hosts with live reservations of one host each. They need
+// images of 10 GB at 100 MB/s; one starts every 100 s, after some that cannot be on time.
 func manyImages(t testing.TB, live, hopeless int, limit int64) booking.View {
 	t.Helper()
 	hosts := make([]inventory.Host, 200)
@@ -54,7 +54,7 @@ func manyImages(t testing.TB, live, hopeless int, limit int64) booking.View {
 	return v
 }
 
-// fourHosts asks for four whole hosts' worth of instances from so many seconds on.
+// fourHosts asks for instances that fill four hosts, from start on.
 func fourHosts(start int64) reservation.Request {
 	return reservation.Request{
 		Terms: reservation.Terms{Kind: reservation.Instances, Quantity: 64, Resources: resource.Vector{VCPUs: 1}, Affinity: calendar.AffinityNone, Image: "image29"},
@@ -62,7 +62,7 @@ func fourHosts(start int64) reservation.Request {
 	}
 }
 
-// manyCases are questions, and whether the answer is yes.
+// manyCases lists views, and whether they accept the request.
 var manyCases = []struct {
 	name           string
 	live, hopeless int
@@ -101,12 +101,12 @@ func TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare(t *testi
 	cost := func(v booking.View) time.Duration {
 		start := time.Now()
 		if _, err := booking.NewPlan(v, fourHosts(2000)); err == nil {
-			t.Fatal("it is not refused")
+			t.Fatal("the request is not refused")
 		}
 		return time.Since(start)
 	}
 	least, leastOfMany := cost(few), cost(many)
-	for range 3 { // other work on the machine takes from both
+	for range 3 { // other work on the machine slows both
 		least, leastOfMany = min(least, cost(few)), min(leastOfMany, cost(many))
 	}
 	if leastOfMany > 40*least {
@@ -114,9 +114,9 @@ func TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare(t *testi
 	}
 }
 
-// BenchmarkPlanWithImages is the time for which an answer keeps the service: with 1,000 live
-// reservations 2 ms for one that is accepted and 15 to 30 ms for one that is refused, on one
-// busy core of a small virtual machine.
+// BenchmarkPlanWithImages measures how long one answer occupies the service: with 1,000 live
+// reservations, 2 ms to accept and 15 to 30 ms to refuse, on one busy core of a small virtual
+// machine.
 func BenchmarkPlanWithImages(b *testing.B) {
 	for _, tc := range manyCases {
 		b.Run(tc.name, func(b *testing.B) {

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// oneChannel has images A to D, which take 48 s each, and no pool limit.
+// oneChannel returns facts with images A to D, which take 48 s each, and no pool limit.
 func oneChannel() *staging.Facts {
 	f := &staging.Facts{
 		Site:   staging.Site{Strategy: staging.EDF, Repositories: []staging.Repository{{Name: "glance", Rate: 12.5}}},
@@ -38,7 +38,7 @@ func withImage(image string, req reservation.Request) reservation.Request {
 	return req
 }
 
-// pool says that a host has an image until so many seconds after base.
+// pool puts an image into a host's pool until that many seconds after base.
 func pool(f *staging.Facts, host, image string, until int64) {
 	f.Pools[host] = append(f.Pools[host], staging.Entry{Image: f.Images[image], Expire: at(until)})
 }
@@ -70,7 +70,7 @@ func TestARequestWithoutATimeStartsWhenItsImageCanBeThere(t *testing.T) {
 		t.Errorf("two transfers take 96 s, and nothing boots: %v, %v", r.Span, r.DelayedByBoot)
 	}
 	if r := s.book(t, now("A", 1, 40)); r.Span != span.New(at(48), 40) {
-		t.Errorf("the host is free until 96, its image there at 48: %v", r.Span)
+		t.Errorf("the host is free until 96, and its image arrives at 48: %v", r.Span)
 	}
 }
 
@@ -81,13 +81,13 @@ func TestARequestWithoutATimeWaitsForItsImageAndForNoOtherReservation(t *testing
 	s.book(t, during(1, 120, 500))
 	_, err := s.desk.Book(t.Context(), owner, req, nil)
 	if got := refusal(t, err); got.Constraint != reservation.ImageTransfer || got.EarliestStart != at(500) {
-		t.Errorf("from 48 the host is not free for 100 s: %+v", got)
+		t.Errorf("the host has no free 100 s from 48 on: %+v", got)
 	}
 
 	s = newScene(t, named("a"), looking(oneChannel()), limited(booking.Limits{StartAhead: 30}))
 	_, err = s.desk.Book(t.Context(), owner, req, nil)
 	if got := refusal(t, err); got.Constraint != reservation.ImageTransfer || got.EarliestStart != 0 {
-		t.Errorf("a start at 48 is farther than allowed: %+v", got)
+		t.Errorf("a start at 48 is further ahead than allowed: %+v", got)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestAHostThatWillHaveTheImageIsChosenFirst(t *testing.T) {
 	}
 }
 
-// TestA000_1WithImages is check A000-1 of paper 000.
+// A000_1WithImages is check A000-1 of paper 000.
 func TestA000_1WithImages(t *testing.T) {
 	f := oneChannel()
 	pool(f, "N3", "A", 300)
@@ -206,7 +206,7 @@ func TestHealingPrefersAHostWithTheImageAndTakesAnyOther(t *testing.T) {
 	down := func(hosts ...string) booking.Failed {
 		return func(host string) (string, bool) { return "it is down", strings.Contains(fmt.Sprint(hosts), host) }
 	}
-	// The filter names a, so nothing else would do.
+	// The filter names a, so no other host matches.
 	r2 := s.book(t, withImage("B", during(1, 500, 600)))
 	for _, step := range []struct {
 		id   string
@@ -218,13 +218,13 @@ func TestHealingPrefersAHostWithTheImageAndTakesAnyOther(t *testing.T) {
 	}
 	r3 := s.book(t, withImage("A", during(1, 700, 800)))
 	if got := claimed(r3); !cmp.Equal(got, []string{"c"}) && !cmp.Equal(got, []string{"a"}) {
-		t.Errorf("A is on c, and comes to a: %v", got)
+		t.Errorf("c has image A, and a will get it: %v", got)
 	}
 	healed, changed, err := s.desk.Heal(t.Context(), r3.ID, down(r3.Claims[0].Host))
 	if err != nil || !changed || len(healed.Claims) != 1 {
 		t.Errorf("healed %v, %v, %v", claimed(healed), changed, err)
 	}
-	s.now.Store(int64(at(699))) // no transfer could be there in time
+	s.now.Store(int64(at(699))) // too late for any transfer
 	healed, changed, err = s.desk.Heal(t.Context(), r3.ID, down(healed.Claims[0].Host))
 	if err != nil || !changed || healed.Degraded != "" {
 		t.Errorf("a host without the image is better than none: %v, %v, %v", claimed(healed), changed, err)
@@ -251,7 +251,7 @@ func TestTwoReplicasDoNotPromiseTheSameTransferTime(t *testing.T) {
 			}
 		}
 		if accepted.Load() != 1 {
-			t.Fatalf("%d of two have a transfer of 48 s by 60", accepted.Load())
+			t.Fatalf("%d of two replicas promise a transfer of 48 s by 60", accepted.Load())
 		}
 		agree(t, all)
 	}
@@ -261,7 +261,7 @@ func TestAReplicaThatDoesNotKnowOfAnotherTransferIsRefusedByTheRecords(t *testin
 	all := replicas(t, 2, named("a", "b"), looking(oneChannel()))
 	all[0].book(t, only("a", withImage("A", during(1, 60, 200))))
 	if _, err := all[1].desk.Offer(t.Context(), owner, only("b", withImage("B", during(1, 60, 200)))); err != nil {
-		t.Fatalf("it knows of none: %v", err)
+		t.Fatalf("the replica that knows of no transfer: %v", err)
 	}
 	_, err := all[1].desk.Book(t.Context(), owner, only("b", withImage("B", during(1, 60, 200))), nil)
 	if got := refusal(t, err); got.Constraint != reservation.ImageTransfer || got.EarliestStart != at(96) {
@@ -272,7 +272,7 @@ func TestAReplicaThatDoesNotKnowOfAnotherTransferIsRefusedByTheRecords(t *testin
 	agree(t, all)
 }
 
-// TestWhateverIsBookedChangedOrCancelledAllImagesCanBeThere is the promise as a whole.
+// This is the whole promise about images: none is late.
 func TestWhateverIsBookedChangedOrCancelledAllImagesCanBeThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := oneChannel()
@@ -327,8 +327,7 @@ func (s *scene) act(t *rapid.T, ids *[]string) {
 	_, _ = s.desk.Change(t.Context(), owner, id, c) // refused or not
 }
 
-// TestWhatIsBookedHasItsImageWhenItStarts lets time pass, and carries the transfers out as
-// they are scheduled.
+// The clock advances, and the transfers are carried out as scheduled.
 func TestWhatIsBookedHasItsImageWhenItStarts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := oneChannel()
@@ -358,8 +357,8 @@ func TestWhatIsBookedHasItsImageWhenItStarts(t *testing.T) {
 	})
 }
 
-// transferred gives the facts at now, when what was to come until then has come; whoever
-// starts until then must have had the image at that time.
+// transferred returns the facts at now, with all transfers that were due by then. It fails if
+// a reservation that has started did not have its image at its start.
 func transferred(t *rapid.T, f *staging.Facts, s staging.State, live []reservation.Reservation, now span.Instant) *staging.Facts {
 	for _, r := range live {
 		if r.Span.Start < s.At || r.Span.Start > now {

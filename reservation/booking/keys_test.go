@@ -31,7 +31,7 @@ func TestAKeyStandsForOneRequestOfOneProject(t *testing.T) {
 		t.Errorf("another request with the key: %v, want unprocessable", err)
 	}
 	if r, err := book(projects[1], use); err != nil || r.ID == first.ID {
-		t.Errorf("another project's use of the key gives %s, %v", r.ID, err)
+		t.Errorf("another project's use of the key returns %s, %v", r.ID, err)
 	}
 	if r, err := book(owner, nil); err != nil || r.ID == first.ID {
 		t.Errorf("without a key: %s, %v; want a third reservation", r.ID, err)
@@ -53,11 +53,11 @@ func TestARefusedRequestDoesNotBurnItsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.desk.Book(t.Context(), owner, during(1, 150, 250), use); err != nil {
-		t.Errorf("the same request once there is room: %v", err)
+		t.Errorf("the same request after room was made: %v", err)
 	}
 }
 
-// lateKeys learns of a key only when it is asked a second time.
+// lateKeys finds a key only when it is read a second time.
 type lateKeys struct {
 	booking.Keys
 	asked bool
@@ -87,8 +87,7 @@ func TestAKeyThatAnotherReplicaUsedMeanwhileGivesWhatThatOneMade(t *testing.T) {
 	s.check(t)
 }
 
-// TestAKeyMakesOneReservationHoweverOftenItIsSentAtOnce has room for one only: the
-// others must not be refused for want of it.
+// There is room for one reservation only, but no request must be refused for lack of it.
 func TestAKeyMakesOneReservationHoweverOftenItIsSentAtOnce(t *testing.T) {
 	for range 20 {
 		s := newScene(t, named("a"))

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// carryOut sets the clock and writes what was carried out by then, as
+// carryOut sets the clock and returns what was carried out by then, each as
 // "id event status".
 func (s *scene) carryOut(t tester, now int64) (list []string) {
 	t.Helper()
@@ -29,7 +29,7 @@ func (s *scene) carryOut(t tester, now int64) (list []string) {
 	return list
 }
 
-// warned is a reservation from 100 to 200 with a warning at 170.
+// warned returns a request for 100 to 200 with a warning at 170.
 func warned() reservation.Request {
 	req := during(1, 100, 200)
 	req.BeforeEnd = 30
@@ -71,8 +71,6 @@ func TestEventsHappenAtTheirTimes(t *testing.T) {
 	}
 }
 
-// TestEventsThatWereMissedHappenLateInOrder opens the service again after the service
-// was away, and reads from the log how late each was.
 func TestWhatEndsMakesRoomForWhatStartsInTheSameSecond(t *testing.T) {
 	s := newScene(t, named("a"))
 	starts, ends := s.book(t, during(1, 200, 300)).ID, s.book(t, during(1, 100, 200)).ID
@@ -82,6 +80,7 @@ func TestWhatEndsMakesRoomForWhatStartsInTheSameSecond(t *testing.T) {
 	}
 }
 
+// The service restarts after a pause, and the log records how late each event was.
 func TestEventsThatWereMissedHappenLateInOrder(t *testing.T) {
 	s := newScene(t, named("a"))
 	id := s.book(t, warned()).ID
@@ -159,7 +158,7 @@ func TestACancelledReservationHasNoEventsAhead(t *testing.T) {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 	if got := s.carryOut(t, 1000); got != nil {
-		t.Errorf("afterwards %v was carried out", got)
+		t.Errorf("after the cancellation, %v was carried out", got)
 	}
 }
 
@@ -172,7 +171,7 @@ func TestTheLogSaysWhatAChangeChanged(t *testing.T) {
 		Detail: fmt.Sprintf(`name from "" to "night run"`+", quantity from 1 to 2, start from %v to %v, end from %v to %v", at(100), at(110), at(200), at(190))}
 	done := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.EventDue })
 	if diff := cmp.Diff(want, done[len(done)-1]); diff != "" {
-		t.Errorf("last thing done (-want +got):\n%s", diff)
+		t.Errorf("last entry (-want +got):\n%s", diff)
 	}
 	if r.Updated != at(50) || r.Created != at(0) {
 		t.Errorf("created %v and updated %v, want %v and %v", r.Created, r.Updated, at(0), at(50))
@@ -202,7 +201,7 @@ func TestAClockThatStepsBackAfterPruningDoesNoHarm(t *testing.T) {
 	s.check(t)
 }
 
-// stubborn are records that do not take changes of some reservations.
+// stubborn are records that refuse changes of some reservations.
 type stubborn struct {
 	booking.Records
 	refuses map[string]bool // by id
@@ -238,7 +237,7 @@ func TestAnEventThatFailsIsTriedAgainAndKeepsNoOtherBack(t *testing.T) {
 	}
 	records.refuses = nil
 	if diff := cmp.Diff([]string{ids[1] + " start active"}, s.carryOut(t, 120)); diff != "" {
-		t.Errorf("once it can be stored (-want +got):\n%s", diff)
+		t.Errorf("after it can be stored (-want +got):\n%s", diff)
 	}
 }
 
@@ -253,22 +252,22 @@ func TestTheDeskSaysThatSomethingMayBeDue(t *testing.T) {
 		}
 	}
 	if woken() {
-		t.Error("woken before anything was booked")
+		t.Error("the service wakes before any booking")
 	}
 	r := s.book(t, during(1, 100, 200))
 	if !woken() || woken() {
-		t.Error("a booking must wake once")
+		t.Error("a booking must wake the service once")
 	}
 	s.change(t, r.ID, starts(50))
 	if !woken() {
-		t.Error("a change must wake")
+		t.Error("a change must wake the service")
 	}
 	if _, err := s.desk.Book(t.Context(), owner, during(1, 100, 200), nil); err == nil || woken() {
-		t.Error("a refusal must not wake")
+		t.Error("a refusal must not wake the service")
 	}
 }
 
-// TestAHostThatIsBackIsTheSameHost: its promises are still there.
+// A host that left the cloud still has its promises when it returns.
 func TestAHostThatIsBackIsTheSameHost(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	r := s.book(t, during(2, 100, 200))
@@ -291,7 +290,7 @@ func TestAHostThatIsBackIsTheSameHost(t *testing.T) {
 	s.check(t)
 }
 
-// TestRecordsThatContradictEachOtherStopTheStart instead of being served.
+// The service does not open on contradicting records.
 func TestRecordsThatContradictEachOtherStopTheStart(t *testing.T) {
 	s := newScene(t, named("a"))
 	r := s.book(t, during(1, 100, 200))
@@ -300,6 +299,6 @@ func TestRecordsThatContradictEachOtherStopTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := booking.Open(t.Context(), s.options, s.snapshot(t)); err == nil {
-		t.Error("the desk opens on a host that is promised twice")
+		t.Error("the service opens although a host is promised twice")
 	}
 }

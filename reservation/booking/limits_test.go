@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// TestALimitOnHostsCountsThoseHeldAtOneInstant: what is held at other times does not count.
+// What the project holds at other times does not count.
 func TestALimitOnHostsCountsThoseHeldAtOneInstant(t *testing.T) {
 	s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 3}))
 	s.book(t, during(3, 100, 200))
@@ -48,8 +48,8 @@ func TestALimitOnHostsCountsThoseHeldAtOneInstant(t *testing.T) {
 	s.check(t)
 }
 
-// TestARefusalByALimitSaysWhenItIsKept: from the first start at which the limit is kept and
-// the hosts have room, and how many can be had in the asked window.
+// The refusal names the first start at which the limit holds and the hosts have room, and the
+// largest quantity for the requested window.
 func TestARefusalByALimitSaysWhenItIsKept(t *testing.T) {
 	wide := func(quantity int, start, end, duration int64) reservation.Request {
 		req := during(quantity, start, end)
@@ -93,17 +93,17 @@ func TestARefusalByALimitSaysWhenItIsKept(t *testing.T) {
 	}
 }
 
-// TestWhatNoHostCouldHoldIsNotRefusedByALimit, which would be kept at another time.
+// Such a refusal names the hosts, because waiting for the limit would not help.
 func TestWhatNoHostCouldHoldIsNotRefusedByALimit(t *testing.T) {
 	s := newScene(t, named("a", "b"), limited(booking.Limits{Hosts: 2}))
 	s.book(t, during(2, 100, 200))
 	_, err := s.desk.Book(t.Context(), owner, cpus(1000, 1, 100, 200), nil)
 	if got := refusal(t, err); got.Constraint == reservation.MaxHosts || got.EarliestStart != 0 {
-		t.Errorf("%v, earliest %v; want another constraint, and none", got, got.EarliestStart)
+		t.Errorf("%v, earliest %v; want another constraint and no earliest start", got, got.EarliestStart)
 	}
 }
 
-// TestAWindowIsSearchedForAStartThatKeepsTheLimit, by every policy.
+// The rule holds for every policy.
 func TestAWindowIsSearchedForAStartThatKeepsTheLimit(t *testing.T) {
 	for _, policy := range calendar.Policies {
 		t.Run(string(policy), func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestAWindowIsSearchedForAStartThatKeepsTheLimit(t *testing.T) {
 			req := during(2, 100, 400)
 			req.Duration, req.Policy = 50, policy
 			if r := s.book(t, req); r.Span.Start < at(300) || r.Span.End > at(360) {
-				t.Errorf("it takes %v, want 50 s between %v and %v", r.Span, at(300), at(360))
+				t.Errorf("the span is %v, want 50 s between %v and %v", r.Span, at(300), at(360))
 			}
 			s.check(t)
 		})
@@ -124,15 +124,15 @@ func TestAWindowIsSearchedForAStartThatKeepsTheLimit(t *testing.T) {
 	req := cpus(1, 2, 100, 400)
 	req.Duration = 50
 	if r := s.book(t, req); r.Span != span.New(at(200), 50) {
-		t.Errorf("instances take %v, want 50 s from %v", r.Span, at(200))
+		t.Errorf("the span of instances is %v, want 50 s from %v", r.Span, at(200))
 	}
 }
 
 func TestHostHoursAreCountedOverAllLiveReservations(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"), limited(booking.Limits{HostSeconds: 250}))
 	first := s.book(t, during(2, 100, 200))    // 200 host-seconds
-	first = s.change(t, first.ID, quantity(1)) // 100
-	second := s.book(t, during(1, 300, 450))   // 250
+	first = s.change(t, first.ID, quantity(1)) // 100 host-seconds
+	second := s.book(t, during(1, 300, 450))   // 250 host-seconds in all
 	s.restart(t)
 	_, err := s.desk.Change(t.Context(), owner, first.ID, ends(201))
 	if got := refusal(t, err); got.Constraint != reservation.MaxHostHours || got.LargestQuantity != 0 || len(got.BlockedBy) > 0 {
@@ -143,7 +143,7 @@ func TestHostHoursAreCountedOverAllLiveReservations(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.change(t, first.ID, ends(350))
-	s.passTo(t, at(400)) // ended
+	s.passTo(t, at(400)) // the first has ended
 	s.book(t, during(2, 400, 525))
 	s.check(t)
 }
@@ -152,7 +152,7 @@ func TestALimitRefusesAChangeOnlyForWhatItAsksMoreOf(t *testing.T) {
 	lowered := booking.Limits{Duration: 50, StartAhead: 10, Hosts: 1, HostSeconds: 60}
 	for name, tc := range map[string]struct {
 		change   booking.Change
-		want     reservation.Constraint // "" is accepted
+		want     reservation.Constraint // empty: accepted
 		earliest span.Instant
 	}{
 		"rename":                    {change: renamed("night run")},
@@ -183,7 +183,7 @@ func TestALimitRefusesAChangeOnlyForWhatItAsksMoreOf(t *testing.T) {
 	}
 }
 
-// TestAChangeIsHeldAgainstTheHostsAtEachInstant: beside what the project holds then.
+// At each instant, the hosts after the change and the project's other hosts count.
 func TestAChangeIsHeldAgainstTheHostsAtEachInstant(t *testing.T) {
 	for name, tc := range map[string]struct {
 		now     int64
@@ -243,8 +243,8 @@ func TestHostTimeOfAChange(t *testing.T) {
 	}
 }
 
-// TestWhatGrewLateMayShrinkAtTheLimit: it counts less than its hosts over
-// its whole time, and others have taken the rest.
+// Its host time is less than its hosts multiplied by its duration, and other reservations use
+// the rest of the limit.
 func TestWhatGrewLateMayShrinkAtTheLimit(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"), limited(booking.Limits{HostSeconds: 300}))
 	r := s.book(t, during(1, 100, 200))
@@ -259,7 +259,7 @@ func TestAnExtensionIsAcceptedOnlyNearTheEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		now    int64
 		change booking.Change
-		want   reservation.Constraint // "" is accepted
+		want   reservation.Constraint // empty: accepted
 	}{
 		"too early":                {now: 169, change: ends(300), want: reservation.ExtensionTooEarly},
 		"near the end":             {now: 170, change: ends(300)},
@@ -287,7 +287,7 @@ func TestAnExtensionIsAcceptedOnlyNearTheEnd(t *testing.T) {
 	}
 }
 
-// TestAStartIsLookedForUpToTheHorizon: neither booking nor a refusal goes beyond.
+// Neither a booking nor a refusal looks further ahead.
 func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
 	s := newScene(t, named("a"), limited(booking.Limits{StartAhead: 100}))
 	s.book(t, during(1, 50, 100))
@@ -312,8 +312,7 @@ func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
 	}
 }
 
-// TestAGrowthThatIsBeingStoredCountsForTheLimit: what it was decided on need not be asked of
-// the records for the next decision to know of it.
+// The next decision counts the growth before the records report it as stored.
 func TestAGrowthThatIsBeingStoredCountsForTheLimit(t *testing.T) {
 	gated(t, []string{"a", "b", "c"}, func(t *testing.T, a, b *scene, g *gates) {
 		r := b.book(t, only("a", during(1, 100, 200)))
@@ -321,7 +320,7 @@ func TestAGrowthThatIsBeingStoredCountsForTheLimit(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { b.change(t, r.ID, ends(300)) })
 		synctest.Wait()
-		running.Go(func() { b.book(t, only("b", during(1, 250, 300))) }) // the second, which waits for its turn
+		running.Go(func() { b.book(t, only("b", during(1, 250, 300))) }) // the second commit, which waits for its turn
 		synctest.Wait()
 		_, err := b.desk.Book(t.Context(), owner, only("c", during(1, 250, 300)), nil)
 		refusal(t, err)
@@ -331,8 +330,7 @@ func TestAGrowthThatIsBeingStoredCountsForTheLimit(t *testing.T) {
 	}, limited(booking.Limits{Hosts: 2}))
 }
 
-// TestAGrowthThatAnotherReplicaDoesNotKnowIsDecidedAgain: the records refuse it where the
-// project has been given more meanwhile.
+// The records refuse the growth if the project has booked more since the decision.
 func TestAGrowthThatAnotherReplicaDoesNotKnowIsDecidedAgain(t *testing.T) {
 	gated(t, []string{"a", "b", "c"}, func(t *testing.T, a, b *scene, g *gates) {
 		r := b.book(t, only("a", during(1, 100, 200)))
@@ -353,8 +351,7 @@ func TestAGrowthThatAnotherReplicaDoesNotKnowIsDecidedAgain(t *testing.T) {
 	}, limited(booking.Limits{Hosts: 2}))
 }
 
-// TestReplicasThatFollowBookForOneProjectInTurn: who has read what another has booked for a
-// project decides once.
+// A replica that has read another replica's bookings for a project decides only once.
 func TestReplicasThatFollowBookForOneProjectInTurn(t *testing.T) {
 	all := replicas(t, 3, named("a", "b", "c"), limited(booking.Limits{Hosts: 3}))
 	for i := range int64(12) {
@@ -371,7 +368,7 @@ func TestReplicasThatFollowBookForOneProjectInTurn(t *testing.T) {
 	agree(t, all)
 }
 
-// unlogged are records in whose log a reservation is missing.
+// unlogged are records whose log lacks a reservation.
 type unlogged struct {
 	booking.Records
 	id string
@@ -385,8 +382,8 @@ func (u unlogged) Recall(ctx context.Context, q booking.Recall) (booking.Recalle
 	return withoutInLog(ctx, u.Records, q, got.Log, map[string]bool{u.id: true})
 }
 
-// TestWhatAReplicaKnowsOfAProjectItKnowsWhole: with the news that a project holds more comes
-// all that it holds, whatever the log has left out.
+// When a replica learns that a project holds more, it reads everything that the project holds,
+// even if the log lacks some of it.
 func TestWhatAReplicaKnowsOfAProjectItKnowsWhole(t *testing.T) {
 	gated(t, []string{"a", "b", "c"}, func(t *testing.T, a, b *scene, g *gates) {
 		g.Records = unlogged{a.memory, a.book(t, only("a", during(1, 100, 200))).ID}
@@ -400,7 +397,7 @@ func TestWhatAReplicaKnowsOfAProjectItKnowsWhole(t *testing.T) {
 	}, limited(booking.Limits{Hosts: 2}))
 }
 
-// TestAProjectWithoutALimitDoesNotWaitForItself: its commits name no version of it.
+// The commits of such a project carry no version of it.
 func TestAProjectWithoutALimitDoesNotWaitForItself(t *testing.T) {
 	all := replicas(t, 2, named("a", "b"))
 	for i := range int64(5) {
@@ -415,7 +412,7 @@ func TestAProjectWithoutALimitDoesNotWaitForItself(t *testing.T) {
 	agree(t, all)
 }
 
-// TestALimitThatIsSetLaterHoldsAcrossReplicas: what was booked without one counts.
+// What was booked without a limit counts.
 func TestALimitThatIsSetLaterHoldsAcrossReplicas(t *testing.T) {
 	all := replicas(t, 2, named("a", "b", "c"))
 	all[0].book(t, during(2, 100, 200))
@@ -430,7 +427,7 @@ func TestALimitThatIsSetLaterHoldsAcrossReplicas(t *testing.T) {
 	agree(t, all)
 }
 
-// TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore, and against no others.
+// The limit does not apply to the other instants of the change.
 func TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, drawHosts(t))
@@ -450,7 +447,7 @@ func TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore(t *testing.
 			refused, isRefusal := errors.AsType[*reservation.Refusal](err)
 			byLimit := isRefusal && refused.Constraint == reservation.MaxHosts
 			if err != nil && !byLimit || c.Quantity == nil && c.Start == nil && c.End == nil {
-				continue // something else is wrong with it, or nothing is asked
+				continue // the change breaks another rule, or changes nothing
 			}
 			if asks := asksMoreThan(most, r, c, s.clock(), s.live(t)); asks != byLimit {
 				t.Fatalf("the change %+v of %+v breaks the limit of %d: %v; the answer is %v", c, r, most, asks, err)
@@ -459,8 +456,8 @@ func TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore(t *testing.
 	})
 }
 
-// asksMoreThan says whether at some instant from now on a change of r asks for more than r
-// has, and the project would hold more than most with it.
+// asksMoreThan reports whether, at some instant from now on, a change of r asks for more than
+// r has and the project would then hold more than most.
 func asksMoreThan(most int, r reservation.Reservation, c booking.Change, now span.Instant, live []reservation.Reservation) bool {
 	quantity, hold := r.Quantity, r.Span
 	if c.Quantity != nil {

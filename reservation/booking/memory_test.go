@@ -15,7 +15,7 @@ func TestAMemoryThatForgetsKeepsWhatIsLive(t *testing.T) {
 	s.passTo(t, at(10))
 	s.memory.Forget()
 	if _, err := s.memory.Get(t.Context(), over.ID); !fault.Is(err, fault.NotFound) {
-		t.Errorf("the reservation that is over: %v, want that it is forgotten", err)
+		t.Errorf("the reservation that is over: %v, want it to be forgotten", err)
 	}
 	if r, err := s.memory.Get(t.Context(), lasts.ID); err != nil || r.Status != reservation.Active {
 		t.Errorf("the live reservation: %v %v", r.Status, err)

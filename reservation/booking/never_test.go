@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// TestWhatNoHostCouldEverHoldIsRefusedAsThat has claims on all hosts: they are in nobody's way.
+// All hosts have claims, but the refusal does not name them.
 func TestWhatNoHostCouldEverHoldIsRefusedAsThat(t *testing.T) {
 	hosts := named("a", "b", "c")
 	hosts[1].Capacity = resource.Vector{VCPUs: 64, MemoryMB: 1024, DiskGB: 10, Custom: map[string]int64{"CUSTOM_FPGA": 2}}
@@ -52,18 +52,17 @@ func TestWhatNoHostCouldEverHoldIsRefusedAsThat(t *testing.T) {
 				t.Errorf("refused by %s: %s; want %s: %s", got.Constraint, got.Message, tc.constraint, tc.says)
 			}
 			if got.BlockedBy != nil || got.EarliestStart != 0 {
-				t.Errorf("blocked by %v until %v, want nobody", got.BlockedBy, got.EarliestStart)
+				t.Errorf("blocked by %v until %v, want no block", got.BlockedBy, got.EarliestStart)
 			}
 		})
 	}
 	_, err := s.desk.Offer(t.Context(), owner, many(10, ""))
 	if got := refusal(t, err); got.Constraint != reservation.HostsFree || len(got.BlockedBy) != 3 || got.EarliestStart != at(1000) {
-		t.Errorf("what fits once nothing is promised: %v, %v until %v", got, got.BlockedBy, got.EarliestStart)
+		t.Errorf("a request that fits into an empty calendar: %v, %v until %v", got, got.BlockedBy, got.EarliestStart)
 	}
 }
 
-// TestAChangeBeyondWhatTheHostsCouldEverHoldIsRefusedAsThat changes a reservation beside which
-// somebody else holds all other hosts.
+// Another reservation holds all the other hosts.
 func TestAChangeBeyondWhatTheHostsCouldEverHoldIsRefusedAsThat(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
 	r := s.book(t, during(1, 100, 200))
@@ -75,6 +74,6 @@ func TestAChangeBeyondWhatTheHostsCouldEverHoldIsRefusedAsThat(t *testing.T) {
 	}
 	_, err = s.desk.OfferChange(t.Context(), owner, r.ID, quantity(3))
 	if got := refusal(t, err); got.Constraint != reservation.HostsFree || len(got.BlockedBy) != 2 || got.EarliestStart != at(200) {
-		t.Errorf("what fits later: %s: %s, blocked by %v until %v", got.Constraint, got.Message, got.BlockedBy, got.EarliestStart)
+		t.Errorf("a change that fits later: %s: %s, blocked by %v until %v", got.Constraint, got.Message, got.BlockedBy, got.EarliestStart)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// The oracle knows the stored reservations and nothing of the calendar.
+// The oracle reads the stored reservations and does not use the calendar.
 
-// stored gives every stored reservation, cancelled ones too.
+// stored returns every stored reservation, canceled ones included.
 func (s *scene) stored(t tester) []reservation.Reservation {
 	t.Helper()
 	list, err := s.memory.List(t.Context(), reservation.Query{Statuses: reservation.Statuses})
@@ -26,13 +26,13 @@ func (s *scene) stored(t tester) []reservation.Reservation {
 	return list
 }
 
-// live gives the stored reservations that hold claims.
+// live returns the stored reservations that hold claims.
 func (s *scene) live(t tester) []reservation.Reservation {
 	t.Helper()
 	return slices.DeleteFunc(s.stored(t), func(r reservation.Reservation) bool { return !r.Status.Live() })
 }
 
-// count is how many hosts or instances r holds on host at t; on any host for "".
+// count returns how many hosts or instances r holds on host at t; "" stands for all hosts.
 func count(r reservation.Reservation, host string, t span.Instant) int {
 	n := 0
 	for _, c := range r.Claims {
@@ -43,7 +43,7 @@ func count(r reservation.Reservation, host string, t span.Instant) int {
 	return n
 }
 
-// turns gives the instants of w at which what the claims hold may change.
+// turns returns the instants of w at which the claims may change.
 func turns(w span.Span, rs ...reservation.Reservation) []span.Instant {
 	times := []span.Instant{w.Start}
 	for _, r := range rs {
@@ -59,8 +59,8 @@ func turns(w span.Span, rs ...reservation.Reservation) []span.Instant {
 	return slices.Compact(times)
 }
 
-// use is what live reservations hold of host at t: how often as a whole, and the
-// sum of the slices.
+// use returns what live reservations hold of host at t: how many hold it whole, and the sum
+// of the slices.
 func use(live []reservation.Reservation, host string, t span.Instant) (whole int, slices resource.Vector) {
 	for _, r := range live {
 		n := count(r, host, t)
@@ -73,7 +73,7 @@ func use(live []reservation.Reservation, host string, t span.Instant) (whole int
 	return whole, slices
 }
 
-// check holds every promise against every other.
+// check checks every promise against every other.
 func (s *scene) check(t tester) {
 	t.Helper()
 	live := s.live(t)
@@ -87,8 +87,8 @@ func (s *scene) check(t tester) {
 	s.checkDesk(t, live)
 }
 
-// checkHost: whole-host claims never meet another claim, and slices never exceed
-// the host.
+// checkHost checks that a whole-host claim never overlaps another claim, and that slices never
+// exceed the host.
 func (s *scene) checkHost(t tester, h *inventory.Host, live []reservation.Reservation) {
 	t.Helper()
 	for _, at := range turns(span.Span{Start: 0, End: span.Forever}, live...) {
@@ -104,7 +104,7 @@ func (s *scene) checkHost(t tester, h *inventory.Host, live []reservation.Reserv
 	}
 }
 
-// checkPromise: from now on r has exactly its quantity, laid out as it asked.
+// checkPromise checks that from now on r has exactly its quantity, laid out as requested.
 func (s *scene) checkPromise(t tester, r reservation.Reservation) {
 	t.Helper()
 	rest := span.Span{Start: max(r.Span.Start, s.clock()), End: r.Span.End}
@@ -132,7 +132,7 @@ func (s *scene) checkPromise(t tester, r reservation.Reservation) {
 	}
 }
 
-// checkLimits: no project holds more than it may.
+// checkLimits checks that no project exceeds its limits.
 func (s *scene) checkLimits(t tester, live []reservation.Reservation) {
 	t.Helper()
 	limits, seconds := s.options.Limits, make(map[string]int64)
@@ -162,7 +162,7 @@ func (s *scene) checkLimits(t tester, live []reservation.Reservation) {
 	}
 }
 
-// checkDesk: the service knows the stored reservations, and its calendar their claims.
+// checkDesk checks that the service knows the stored reservations and its calendar their claims.
 func (s *scene) checkDesk(t tester, live []reservation.Reservation) {
 	t.Helper()
 	if diff := gocmp.Diff(live, s.desk.Live(span.Span{Start: 0, End: span.Forever}), cmpopts.EquateEmpty()); diff != "" {
@@ -185,7 +185,7 @@ func clip(s, to span.Span) span.Span {
 	return span.Span{Start: max(s.Start, to.Start), End: min(s.End, to.End)}
 }
 
-// heldSpans gives the parts of the claims on host that lie in w.
+// heldSpans returns the parts of the claims on host that lie in w.
 func heldSpans(live []reservation.Reservation, host string, w span.Span) []span.Span {
 	var held []span.Span
 	for _, r := range live {
@@ -214,7 +214,7 @@ func merged(spans []span.Span) []span.Span {
 	return joined
 }
 
-// awakeFor is when h can be used for r: it is woken for the claims that r has.
+// awakeFor returns when h can serve r, considering that it is woken for the claims of r.
 func (s *scene) awakeFor(h *inventory.Host, r reservation.Reservation) span.Instant {
 	awake := h.AwakeAt(s.clock())
 	for _, c := range r.Claims {
@@ -225,8 +225,8 @@ func (s *scene) awakeFor(h *inventory.Host, r reservation.Reservation) span.Inst
 	return awake
 }
 
-// checkGain: wherever r holds more of a host than before, the host is in the pool
-// and can be awake by then.
+// checkGain checks that each host on which r holds more than before is in the pool and can be
+// awake by then.
 func (s *scene) checkGain(t tester, before, r reservation.Reservation) {
 	t.Helper()
 	for _, name := range r.HostNames() {
@@ -239,7 +239,7 @@ func (s *scene) checkGain(t tester, before, r reservation.Reservation) {
 				t.Fatalf("%s gained %s at %v, which is not in the pool", r.ID, name, at)
 			}
 			if awake := s.awakeFor(h, before); at < awake {
-				t.Fatalf("%s gained %s at %v, which is awake at %v only", r.ID, name, at, awake)
+				t.Fatalf("%s gained %s at %v, which is awake only at %v", r.ID, name, at, awake)
 			}
 		}
 	}

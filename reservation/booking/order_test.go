@@ -13,12 +13,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// leadTime of the tests below.
+// leadTime is the lead time of these tests.
 const leadTime = 60
 
 func leading(o *booking.Options) { o.LeadTime = leadTime }
 
-// TestHostsAreChosenInOneOrder is decision 10 of the design, without images.
+// The order is that of decision 10 of the design, without images.
 func TestHostsAreChosenInOneOrder(t *testing.T) {
 	type host = inventory.Host
 	guests := func(h *host) { h.InstanceCount = 1 }
@@ -87,7 +87,7 @@ func TestGuestsThatNobodyTakesAwayOccupyAHostAtAnyDistance(t *testing.T) {
 				t.Errorf("host %s is chosen, want %s", got, tc.want)
 			}
 			if first.Claims[0].Host == second.Claims[0].Host {
-				t.Error("the other host is not promised at all")
+				t.Error("the other host has no claim")
 			}
 		})
 	}
@@ -103,11 +103,11 @@ func TestGuestsOfARunningReservationGoWithItsEnd(t *testing.T) {
 	s.host("a").Instances = []inventory.Instance{{ID: "1", Reservation: running.ID}}
 	s.observe(t)
 	if got := s.book(t, during(1, 86400, 90000)).Claims[0].Host; got != "a" {
-		t.Errorf("host %s is chosen, want a, which is free by then", got)
+		t.Errorf("host %s is chosen, want a, which is free at that time", got)
 	}
 }
 
-// TestTheOrderIsTotal asks for ever more hosts of one mixed cloud.
+// The requests ask for more and more hosts of one mixed cloud.
 func TestTheOrderIsTotal(t *testing.T) {
 	hosts := named("a", "b", "c", "d", "e", "f")
 	hosts[0].FlopsPerWatt, hosts[0].InstanceCount = 9, 1
@@ -128,13 +128,13 @@ func TestTheOrderIsTotal(t *testing.T) {
 	}
 }
 
-// TestA000_1 is the choice of nodes of check A000-1 of paper 000, without images:
-// the nodes that can hold more come first.
+// A000_1 is the choice of nodes in check A000-1 of paper 000, without images: nodes with room
+// for more come first.
 func TestA000_1(t *testing.T) {
 	for name, tc := range map[string]struct {
 		quantity    int
 		want        []string
-		wantLargest int // of a refusal
+		wantLargest int // largest quantity of a refusal
 	}{
 		"n=4": {quantity: 4, want: []string{"N2×2", "N3×2"}},
 		"n=5": {quantity: 5, want: []string{"N2×2", "N3×2", "N1×1"}},
@@ -174,7 +174,7 @@ func TestAffinityOfInstances(t *testing.T) {
 		affinity    calendar.Affinity
 		quantity    int
 		want        []string
-		wantLargest int // of a refusal
+		wantLargest int // largest quantity of a refusal
 	}{
 		"any hosts":               {affinity: calendar.AffinityNone, quantity: 10, want: []string{"b×8", "c×2"}},
 		"any hosts, all there is": {affinity: calendar.AffinityNone, quantity: 20, want: []string{"b×8", "c×8", "a×4"}},
@@ -203,8 +203,8 @@ func TestAffinityOfInstances(t *testing.T) {
 	}
 }
 
-// TestInstancesShareAHostOnlyWhileItHasRoom: touching instances never add up,
-// overlapping ones always do, also those of one reservation.
+// Instances whose spans touch never add up. Overlapping ones always do, also those of one
+// reservation.
 func TestInstancesShareAHostOnlyWhileItHasRoom(t *testing.T) {
 	s := newScene(t, named("a"))
 	s.book(t, cpus(4, 2, 0, 100))

@@ -9,8 +9,8 @@ import (
 
 const day = 24 * 3600
 
-// TestAnOverdueEndIsTriedForADayToo: the service was off for longer than a day, and so
-// it may be again; what counts is how long it has been trying.
+// The service was off for more than a day, and may be off again. Only the time during which it
+// retried counts.
 func TestAnOverdueEndIsTriedForADayToo(t *testing.T) {
 	s, cloud := onCloud(t, func(*booking.Options) {}, reservation.EndEvent)
 	id := s.book(t, during(1, 100, 200)).ID

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// TestA004_7 is check A004-7 of paper 004.
+// A004_7 is check A004-7 of paper 004.
 func TestA004_7(t *testing.T) {
 	s := newScene(t, named("A", "B", "C"))
 	s.book(t, only("B", during(1, 100, 150)))
@@ -35,16 +35,15 @@ func TestA004_7(t *testing.T) {
 	got := refusal(t, err)
 	want.Message = got.Message
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the second until 200 (-want +got):\n%s", diff)
+		t.Errorf("the second, with end 200 (-want +got):\n%s", diff)
 	}
 	req.End = at(230)
 	if r := s.book(t, req); r.Span != span.New(at(160), 60) {
-		t.Errorf("the second until 230 takes %v, want 60 s from %v", r.Span, at(160))
+		t.Errorf("the second, with end 230, has %v, want 60 s from %v", r.Span, at(160))
 	}
 }
 
-// TestFigure1OfPaper003 has checks A003-3, A003-5 and A003-8: one scene, seven
-// policies.
+// These are checks A003-3, A003-5 and A003-8: one scene, seven policies.
 func TestFigure1OfPaper003(t *testing.T) {
 	for policy, want := range map[calendar.Policy]struct {
 		start int64
@@ -88,7 +87,7 @@ func TestFigure1OfPaper003(t *testing.T) {
 			req.End = at(110)
 			r := s.book(t, req)
 			if diff := cmp.Diff(want.hosts, claimed(r)); diff != "" || r.Span != span.New(at(want.start), 25) {
-				t.Errorf("takes %v, want 25 s from %v; hosts (-want +got):\n%s", r.Span, at(want.start), diff)
+				t.Errorf("span %v, want 25 s from %v; hosts (-want +got):\n%s", r.Span, at(want.start), diff)
 			}
 		})
 	}
@@ -116,7 +115,7 @@ func TestWhatTheTimesOfARequestMean(t *testing.T) {
 			s.book(t, during(1, 100, 200))
 			req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: tc.start, End: tc.end, Duration: tc.duration}
 			if r := s.book(t, req); r.Span != tc.want || r.DelayedByBoot {
-				t.Errorf("takes %v (delayed by boot: %v), want %v", r.Span, r.DelayedByBoot, tc.want)
+				t.Errorf("span %v (delayed by boot: %v), want %v", r.Span, r.DelayedByBoot, tc.want)
 			}
 		})
 	}
@@ -130,7 +129,7 @@ func TestAnImmediateReservationWaitsForNothingButBoots(t *testing.T) {
 	for name, tc := range map[string]struct {
 		quantity    int
 		duration    int64
-		only        string                // the host that is asked for; "" is any
+		only        string                // the requested host; empty for any
 		busy        []reservation.Request // booked before
 		want        span.Instant
 		wantDelayed bool
@@ -166,7 +165,7 @@ func TestAnImmediateReservationWaitsForNothingButBoots(t *testing.T) {
 	}
 }
 
-// TestAStartThatWasNamedWaitsForNoBoot: only a request without times is delayed.
+// Only a request without times is delayed by boots.
 func TestAStartThatWasNamedWaitsForNoBoot(t *testing.T) {
 	hosts := named("a")
 	hosts[0].Power, hosts[0].BootSeconds = inventory.PowerSleeping, 30

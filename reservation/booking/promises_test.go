@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// admitted gives the hosts that the reservation filter leaves to a request of the
-// owner's project with these hints.
+// admitted returns the hosts that the reservation filter admits for a request of the owner's
+// project with these hints.
 func (s *scene) admitted(hint ...string) []string {
 	req := placing.Request{ProjectID: owner.ProjectID}
 	if len(hint) > 0 {
@@ -31,7 +31,7 @@ func (s *scene) admitted(hint ...string) []string {
 	return names
 }
 
-// TestA004_8 is check A004-8 of paper 004: the filter asks the service.
+// A004_8 is check A004-8 of paper 004; the filter reads the service.
 func TestA004_8(t *testing.T) {
 	s := newScene(t, named("A", "B", "C"))
 	blocker := s.book(t, only("B", during(1, 0, 10)))
@@ -58,13 +58,13 @@ func TestA004_8(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"A", "B", "C"}, s.admitted()); diff != "" {
-		t.Errorf("once it is cancelled (-want +got):\n%s", diff)
+		t.Errorf("after the cancellation (-want +got):\n%s", diff)
 	}
 	if got := s.admitted(r.ID); got != nil {
-		t.Errorf("a cancelled reservation still opens %v", got)
+		t.Errorf("a canceled reservation still opens %v", got)
 	}
 	if _, err := s.desk.Cancel(t.Context(), owner, r.ID); !fault.Is(err, fault.Conflict) {
-		t.Errorf("cancelled again: %v, want a conflict", err)
+		t.Errorf("a second cancellation: %v, want a conflict", err)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestTheNextClaimOfAHost(t *testing.T) {
 	}
 }
 
-// promised gives the first time that each host is promised from t0 on.
+// promised returns the first span from t0 on for which each host is promised.
 func (s *scene) promised(t0 int64) map[string]span.Span {
 	promised := map[string]span.Span{}
 	for _, c := range s.desk.Promised(at(t0)) {
@@ -135,11 +135,11 @@ func TestTheDeskTellsWhichHostsArePromised(t *testing.T) {
 	}
 	s.passTo(t, at(200))
 	if r, live := s.desk.Reservation(first.ID); live {
-		t.Fatalf("the first is %s", r.Status)
+		t.Fatalf("the first reservation is %s", r.Status)
 	}
 	a = span.Span{Start: at(300), End: at(400)}
 	if diff := cmp.Diff(map[string]span.Span{"a": a, "b": b}, s.promised(200)); diff != "" {
-		t.Errorf("once the end is carried out (-want +got):\n%s", diff)
+		t.Errorf("after its end is carried out (-want +got):\n%s", diff)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestARevisionOfPromisesPassesWithEachChange(t *testing.T) {
 		t.Helper()
 		now := s.desk.Revision()
 		if now <= before {
-			t.Errorf("%s: revision %d after %d", what, now, before)
+			t.Errorf("%s: revision %d after revision %d", what, now, before)
 		}
 		before = now
 	}
@@ -192,7 +192,7 @@ func TestARevisionOfPromisesPassesWithEachChange(t *testing.T) {
 	s.desk.Promised(at(0))
 	s.desk.Live(span.Span{Start: 0, End: span.Forever})
 	if now := s.desk.Revision(); now != before {
-		t.Errorf("reading alone makes revision %d of %d", now, before)
+		t.Errorf("reading changes the revision to %d from %d", now, before)
 	}
 }
 
@@ -221,6 +221,6 @@ func TestTheDeskListsWhatIsLiveInASpan(t *testing.T) {
 		t.Errorf("%s is %s, %v; want pending", first, r.Status, ok)
 	}
 	if _, ok := s.desk.Reservation("nobody's"); ok {
-		t.Error("an unknown reservation is there")
+		t.Error("the service returns an unknown reservation")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// A clock that ran ahead lets a service forget time that has not come. What is booked once it is
-// set right is kept all the same.
+// A clock that runs ahead lets a service forget time that has not come yet. After the clock is
+// set right, a new booking keeps its hosts.
 func TestWhatIsBookedAfterTheClockWasSetBackKeepsItsHosts(t *testing.T) {
 	for name, happens := range map[string]func(s *scene){
 		"pending":          func(s *scene) { s.desk.Prune() },
@@ -23,7 +23,7 @@ func TestWhatIsBookedAfterTheClockWasSetBackKeepsItsHosts(t *testing.T) {
 		happens(s)
 		r, err := s.desk.Book(t.Context(), booking.Caller{ProjectID: "other"}, during(1, 150, 250), nil)
 		if _, refused := err.(*reservation.Refusal); !refused {
-			t.Errorf("%s: the host is booked twice, by %s too (%v)", name, r.ID, err)
+			t.Errorf("%s: the host is booked twice, also by %s (%v)", name, r.ID, err)
 		}
 	}
 }

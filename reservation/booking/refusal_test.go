@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// drawCrowd draws a scene in which much is taken, some of it running already.
+// drawCrowd draws a scene with few free hosts. Some reservations run already.
 func drawCrowd(t *rapid.T) *scene {
 	s := newScene(t, drawHosts(t), limited(drawLimits(t)))
 	for range rapid.IntRange(2, 10).Draw(t, "bookings") {
@@ -28,8 +28,7 @@ func drawCrowd(t *rapid.T) *scene {
 	return s
 }
 
-// TestEveryRefusalIsTrueWhenTried asks again what a refusal says would work, and
-// what it says would not.
+// The test requests what a refusal names as possible, and as impossible.
 func TestEveryRefusalIsTrueWhenTried(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawCrowd(t)
@@ -60,7 +59,7 @@ func TestEveryRefusalIsTrueWhenTried(t *testing.T) {
 	})
 }
 
-// tryBook books and gives up again.
+// tryBook books and then cancels the booking.
 func (s *scene) tryBook(t *rapid.T, by booking.Caller, req reservation.Request) error {
 	t.Helper()
 	r, err := s.desk.Book(t.Context(), by, req, nil)
@@ -70,7 +69,7 @@ func (s *scene) tryBook(t *rapid.T, by booking.Caller, req reservation.Request) 
 	return err
 }
 
-// TestEveryRefusedChangeIsTrueWhenTried does the same for changes.
+// The same holds for changes.
 func TestEveryRefusedChangeIsTrueWhenTried(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawCrowd(t)
@@ -127,18 +126,18 @@ func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c book
 			return offer(c)
 		})
 	} else if refused.EarliestStart != 0 {
-		t.Fatalf("an active reservation is told to start at %v", refused.EarliestStart)
+		t.Fatalf("the refusal offers an active reservation the start %v", refused.EarliestStart)
 	}
 }
 
-// question is what was refused: terms, and the earliest time they were asked for.
+// question is what was refused: the terms and the first span that they could have.
 type question struct {
 	terms reservation.Terms
 	hold  span.Span
-	own   reservation.Reservation // the reservation that is changed
+	own   reservation.Reservation // the reservation to change
 }
 
-// checkFigures holds what a refusal says of the present against the records.
+// checkFigures checks the figures of a refusal against the records.
 func (s *scene) checkFigures(t *rapid.T, q question, others []reservation.Reservation, refused *reservation.Refusal) {
 	t.Helper()
 	matched, free, most := 0, 0, 0
@@ -167,10 +166,10 @@ func (s *scene) checkFigures(t *rapid.T, q question, others []reservation.Reserv
 	}
 	got, want := clipped(refused.BlockedBy, q.hold), blocks(others, names, q.hold)
 	if q.own.Status == reservation.Active && q.hold.End > q.own.Span.End && !gocmp.Equal(want, got, cmpopts.EquateEmpty()) {
-		want = blocks(others, q.own.HostNames(), q.hold) // it must stay there
+		want = blocks(others, q.own.HostNames(), q.hold) // it must stay on its hosts
 	}
 	if !s.everHeld(q) && slices.Contains([]reservation.Constraint{reservation.HostsInPool, reservation.HostsMatching}, refused.Constraint) {
-		want = nil // claims are in nobody's way
+		want = nil // no claim is in the way
 	}
 	if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("blocked by (-want +got):\n%s", diff)
@@ -205,12 +204,12 @@ func (s *scene) everHeld(q question) bool {
 	return false
 }
 
-// limiting are the constraints that no claim of others has to do with.
+// limiting lists the constraints that do not depend on the claims of others.
 var limiting = []reservation.Constraint{
 	reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts, reservation.MaxHostHours, reservation.ExtensionTooEarly,
 }
 
-// room is how many of q's hosts or instances h has room for throughout q.hold.
+// room returns how many of q's hosts or instances fit on h throughout q.hold.
 func (s *scene) room(h *inventory.Host, q question, others []reservation.Reservation) int {
 	if s.awakeFor(h, q.own) > q.hold.Start {
 		return 0
@@ -244,7 +243,7 @@ func clipped(blocks []reservation.Block, w span.Span) []reservation.Block {
 	return list
 }
 
-// blocks gives what others hold of hosts in w, whole-host claims that touch as one.
+// blocks returns what others hold of hosts in w; whole-host claims that touch count as one.
 func blocks(others []reservation.Reservation, hosts []string, w span.Span) []reservation.Block {
 	var list []reservation.Block
 	for _, host := range hosts {
@@ -266,7 +265,7 @@ func blocks(others []reservation.Reservation, hosts []string, w span.Span) []res
 	return list
 }
 
-// checkEarliest: the earliest start works and none before it does.
+// checkEarliest checks that the earliest start works and that none before it does.
 func (s *scene) checkEarliest(t *rapid.T, q question, refused *reservation.Refusal, try func(span.Instant) error) {
 	t.Helper()
 	if earliest := refused.EarliestStart; earliest != 0 {
@@ -284,8 +283,8 @@ func (s *scene) checkEarliest(t *rapid.T, q question, refused *reservation.Refus
 	}
 }
 
-// interesting gives the starts from hold.Start on before, at and after which the
-// free hosts may change.
+// interesting returns the starts from hold.Start on around which the free hosts may change:
+// one before, one at and one after each change.
 func (s *scene) interesting(t *rapid.T, hold span.Span) []span.Instant {
 	times := []span.Instant{hold.Start, s.clock() + 1}
 	for _, r := range s.live(t) {
@@ -305,7 +304,7 @@ func (s *scene) interesting(t *rapid.T, hold span.Span) []span.Instant {
 	return slices.DeleteFunc(slices.Compact(times), func(t span.Instant) bool { return t < hold.Start })
 }
 
-// checkLargest: the largest quantity works and one more does not.
+// checkLargest checks that the largest quantity works and that one more does not.
 func checkLargest(t *rapid.T, refused *reservation.Refusal, try func(quantity int) error) {
 	t.Helper()
 	if n := refused.LargestQuantity; n > 0 {

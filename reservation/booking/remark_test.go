@@ -37,7 +37,7 @@ func TestARemarkIsEnteredOnceAndOnlyBeforeTheStart(t *testing.T) {
 		}
 	}
 	if remarks != 20 || stored.Events[len(stored.Events)-1].Detail != "29" || stored.Span != r.Span || len(stored.Claims) != 1 {
-		t.Errorf("with %d remarks it is %+v", remarks, stored)
+		t.Errorf("with %d remarks the reservation is %+v", remarks, stored)
 	}
 	s.now.Store(int64(at(3601)))
 	if _, failed := s.desk.CarryOut(t.Context()); len(failed) > 0 {
@@ -45,6 +45,6 @@ func TestARemarkIsEnteredOnceAndOnlyBeforeTheStart(t *testing.T) {
 	}
 	remark("too late", false)
 	if changed, err := s.desk.Remark(t.Context(), "nobody's", "x"); changed || err != nil {
-		t.Errorf("of none: %v, %v", changed, err)
+		t.Errorf("a remark on an unknown reservation: %v, %v", changed, err)
 	}
 }

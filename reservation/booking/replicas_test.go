@@ -20,7 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// replicas are scenes that share their records, their clock and their hosts.
+// replicas returns scenes that share their records, their clock and their hosts.
 func replicas(t tester, n int, hosts []inventory.Host, adjust ...func(*booking.Options)) []*scene {
 	t.Helper()
 	first := newScene(t, hosts, append(adjust, func(o *booking.Options) { o.Replica = "replica-0" })...)
@@ -38,7 +38,7 @@ func replicas(t tester, n int, hosts []inventory.Host, adjust ...func(*booking.O
 	return all
 }
 
-// agree lets every replica follow and holds each against the records.
+// agree lets every replica follow the records and checks each against them.
 func agree(t tester, all []*scene) {
 	t.Helper()
 	for _, s := range all {
@@ -66,7 +66,7 @@ func TestTheLastHostGoesToOneOfThreeReplicas(t *testing.T) {
 		}
 		clients.Wait()
 		if booked.Load() != 1 {
-			t.Fatalf("%d have the last host, want 1", booked.Load())
+			t.Fatalf("%d requests got the last host, want 1", booked.Load())
 		}
 		agree(t, all)
 	}
@@ -88,13 +88,13 @@ func TestAnyReplicaChangesWhatAnotherHasBooked(t *testing.T) {
 	all := replicas(t, 3, named("a", "b"))
 	id := all[0].book(t, during(1, 100, 200)).ID
 	all[1].change(t, id, quantity(2))
-	all[0].change(t, id, ends(300)) // it knows of one host only
+	all[0].change(t, id, ends(300)) // this replica knows one host only
 	r, err := all[2].desk.Cancel(t.Context(), owner, id)
 	if err != nil || r.Quantity != 2 || r.Span.End != at(300) {
-		t.Errorf("the last one cancels %+v, %v; want both changes in it", r, err)
+		t.Errorf("the last replica cancels %+v, %v; want both changes in it", r, err)
 	}
 	if _, err := all[0].desk.Change(t.Context(), owner, id, quantity(1)); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a change of what is cancelled elsewhere: %v, want a conflict", err)
+		t.Errorf("a change of what another replica canceled: %v, want a conflict", err)
 	}
 	agree(t, all)
 }
@@ -142,7 +142,7 @@ func TestAKeySentToThreeReplicasMakesOneReservation(t *testing.T) {
 	}
 }
 
-// liars store a change and say that they did not, at every so-many-th call.
+// liars are records that store a change and return an error, at each every-th call.
 type liars struct {
 	booking.Records
 	every, calls int64
@@ -160,7 +160,7 @@ func (l *liars) Commit(ctx context.Context, c booking.Commit) error {
 	return err
 }
 
-// lateLog shows the last entries of the log only when it is asked again.
+// lateLog shows the last entries of the log only on a later read.
 type lateLog struct {
 	booking.Records
 	asked atomic.Int64
@@ -170,7 +170,7 @@ func (l *lateLog) Recall(ctx context.Context, q booking.Recall) (booking.Recalle
 	got, err := l.Records.Recall(ctx, q)
 	if hide := int(l.asked.Add(1) % 3); !q.All && len(got.Log) > hide && hide > 0 {
 		hidden := make(map[string]bool)
-		for _, e := range got.Log[len(got.Log)-hide-1 : len(got.Log)-1] { // places before the last one
+		for _, e := range got.Log[len(got.Log)-hide-1 : len(got.Log)-1] { // the places before the last one
 			hidden[e.ID] = true
 		}
 		return withoutInLog(ctx, l.Records, q, got.Log, hidden)
@@ -178,7 +178,7 @@ func (l *lateLog) Recall(ctx context.Context, q booking.Recall) (booking.Recalle
 	return got, err
 }
 
-// withoutInLog gives the answer to q where the log has some reservations not yet.
+// withoutInLog returns the answer to q while the log lacks some reservations.
 func withoutInLog(
 	ctx context.Context, r booking.Records, q booking.Recall, log []booking.LogEntry, hidden map[string]bool,
 ) (booking.Recalled, error) {
@@ -192,8 +192,7 @@ func withoutInLog(
 	return got, err
 }
 
-// TestReplicasKeepEveryPromiseInACrowd lets nine at once book, change, cancel and
-// carry out at three replicas.
+// Nine goroutines at once book, change, cancel and carry out at three replicas.
 func TestReplicasKeepEveryPromiseInACrowd(t *testing.T) {
 	for name, records := range map[string]func(*booking.Options){
 		"steady":                    unsteady(0),
@@ -219,7 +218,7 @@ func TestReplicasKeepEveryPromiseInACrowd(t *testing.T) {
 					})
 				}
 				clients.Wait()
-				for _, s := range all { // what is late in the log comes with the third look at the latest
+				for _, s := range all { // what is late in the log appears with the third read
 					for range 3 {
 						if err := s.desk.Follow(t.Context()); err != nil {
 							t.Fatal(err)
@@ -247,7 +246,7 @@ func TestResyncFindsWhatTheLogDidNotTell(t *testing.T) {
 		t.Fatal(err)
 	}
 	if live := all[1].desk.Live(span.Span{Start: 0, End: span.Forever}); len(live) != 1 || live[0].ID != gone {
-		t.Fatalf("the test hides nothing: %v", live)
+		t.Fatalf("the test hides no reservation: %v", live)
 	}
 	if err := all[1].desk.Resync(t.Context()); err != nil {
 		t.Fatal(err)
@@ -281,7 +280,7 @@ func TestEachEventHappensOnceAmongReplicas(t *testing.T) {
 		var running sync.WaitGroup
 		for _, s := range all {
 			running.Go(func() {
-				for range 2 { // the second gives what the first has begun
+				for range 2 { // the second pass reports what the first has begun
 					happened, failed := s.desk.CarryOut(t.Context())
 					s.desk.Wait()
 					mu.Lock()
@@ -308,10 +307,10 @@ func TestEachEventHappensOnceAmongReplicas(t *testing.T) {
 	agree(t, all)
 }
 
-// servers are a cloud whose work the test ends.
+// servers is a cloud whose work ends when the test ends it.
 type servers struct {
 	mu      sync.Mutex
-	begun   []string // "id event"
+	begun   []string // each as "id event"
 	blocked map[string]chan error
 }
 
@@ -350,10 +349,10 @@ func TestASlowEventKeepsNoOtherBack(t *testing.T) {
 	wantStatus(t, s, other, reservation.Active)
 	r := s.get(t, slow)
 	if e := r.Events[1]; r.Status != reservation.Starting || e.State != reservation.EventRunning || e.Holder != "one" {
-		t.Errorf("meanwhile the slow one is %s with %+v, want it starting and in the hands of one", r.Status, e)
+		t.Errorf("meanwhile the slow reservation is %s with %+v, want it starting, with one holder", r.Status, e)
 	}
 	if _, err := s.desk.Change(t.Context(), owner, slow, quantity(1)); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a change of what is starting: %v, want a conflict", err)
+		t.Errorf("a change of a starting reservation: %v, want a conflict", err)
 	}
 	over <- nil
 	s.desk.Wait()
@@ -361,7 +360,7 @@ func TestASlowEventKeepsNoOtherBack(t *testing.T) {
 	s.check(t)
 }
 
-// wantBegun waits until so many events were begun.
+// wantBegun waits until that many events have begun.
 func (c *servers) wantBegun(t *testing.T, want int) {
 	t.Helper()
 	for {
@@ -372,7 +371,7 @@ func (c *servers) wantBegun(t *testing.T, want int) {
 			return
 		}
 		if t.Context().Err() != nil {
-			t.Fatalf("%d events were begun, want %d", n, want)
+			t.Fatalf("%d events have begun, want %d", n, want)
 		}
 		runtime.Gosched()
 	}
@@ -405,19 +404,18 @@ func TestAnEventThatFailsOnTheCloudIsTriedAgainLater(t *testing.T) {
 	cloud.blocked = nil
 	for _, step := range []struct {
 		now  int64
-		want int // how often it was begun
+		want int // how often it has begun
 	}{{101, 1}, {102, 2}} {
 		s.carryOut(t, step.now)
 		s.desk.Wait()
 		if len(cloud.begun) != step.want {
-			t.Errorf("at %d it was begun %d times, want %d", step.now, len(cloud.begun), step.want)
+			t.Errorf("at %d the event has begun %d times, want %d", step.now, len(cloud.begun), step.want)
 		}
 	}
 	wantStatus(t, s, id, reservation.Active)
 }
 
-// TestWhatAReplicaLeftUndoneAnotherTakesUp lets the first one come back as well: by
-// then it is too late to have a say.
+// If the first replica returns, its result comes too late and has no effect.
 func TestWhatAReplicaLeftUndoneAnotherTakesUp(t *testing.T) {
 	cloud := &servers{}
 	all := replicas(t, 2, named("a"), func(o *booking.Options) { o.Cloud = cloud })
@@ -435,7 +433,7 @@ func TestWhatAReplicaLeftUndoneAnotherTakesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := all[0].get(t, id); r.Events[1].Holder != "replica-0" {
-		t.Fatalf("it was taken from a replica that is there: %+v", r.Events[1])
+		t.Fatalf("the event was taken from a replica that is alive: %+v", r.Events[1])
 	}
 	cloud.mu.Lock()
 	cloud.blocked = nil
@@ -449,7 +447,7 @@ func TestWhatAReplicaLeftUndoneAnotherTakesUp(t *testing.T) {
 	hung <- errors.New("it has failed after all")
 	all[0].desk.Wait()
 	if got := all[0].get(t, id); got.Version != version {
-		t.Errorf("the late one has changed the reservation: %+v", got)
+		t.Errorf("the late result has changed the reservation: %+v", got)
 	}
 	if diff := cmp.Diff([]string{id + " start", id + " start"}, cloud.begun); diff != "" {
 		t.Errorf("begun (-want +got):\n%s", diff)
@@ -475,7 +473,8 @@ func TestACancelledReservationIsNotStartedAfterAll(t *testing.T) {
 	s.check(t)
 }
 
-// A change to what memory takes for the present state must not be answered from it.
+// A change to the values in a replica's memory must still be stored, because the records may
+// differ.
 func TestWhatAnotherReplicaHasChangedIsChangedBack(t *testing.T) {
 	all := replicas(t, 2, named("a", "b"))
 	id := all[0].book(t, during(1, 100, 200)).ID
@@ -486,12 +485,12 @@ func TestWhatAnotherReplicaHasChangedIsChangedBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := all[1].desk.Change(t.Context(), owner, id, ends(200)); err != nil || r.Span.End != at(200) {
-		t.Fatalf("it ends at %v, %v", r.Span.End, err)
+		t.Fatalf("the reservation ends at %v, %v", r.Span.End, err)
 	}
 	if err := all[0].desk.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if r, _ := all[0].desk.Reservation(id); r.Span.End != at(200) {
-		t.Errorf("the client was told that it ends at 200, and it ends at %v", r.Span.End)
+		t.Errorf("the answer to the client was end 200, but the reservation ends at %v", r.Span.End)
 	}
 }

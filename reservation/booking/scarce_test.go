@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// mixed are three plain hosts and three that are more efficient: each has something that no
-// other has.
+// mixed returns three plain hosts and three more efficient ones, each with a feature that no
+// other host has.
 func mixed() []inventory.Host {
 	hosts := named("plain1", "plain2", "plain3", "accelerated", "large", "marked")
 	for i := range hosts[3:] {
@@ -26,7 +26,7 @@ func mixed() []inventory.Host {
 	return hosts
 }
 
-// TestScarceHostsAreLeftToThoseWhoNameWhatTheyHave asks for one host, and by which name.
+// Each request names a feature of one host.
 func TestScarceHostsAreLeftToThoseWhoNameWhatTheyHave(t *testing.T) {
 	for name, tc := range map[string]struct {
 		filter string
@@ -35,7 +35,7 @@ func TestScarceHostsAreLeftToThoseWhoNameWhatTheyHave(t *testing.T) {
 	}{
 		"nothing": {"", nil, map[reservation.Kind]string{reservation.Hosts: "plain1", reservation.Instances: "plain1"}},
 		"a property": {`["or", ["=", "$gpu", "a100"], ["!=", "$gpu", "a100"]]`, nil,
-			map[reservation.Kind]string{reservation.Hosts: "plain1", reservation.Instances: "plain1"}}, // its resource class is not asked for
+			map[reservation.Kind]string{reservation.Hosts: "plain1", reservation.Instances: "plain1"}}, // the request does not name the resource class
 		"memory":          {`[">=", "$memory_mb", 1]`, nil, map[reservation.Kind]string{reservation.Hosts: "large", reservation.Instances: "large"}},
 		"a trait":         {`["not", ["in", "CUSTOM_LICENSED", "$aggregates"]]`, nil, map[reservation.Kind]string{reservation.Hosts: "marked", reservation.Instances: "marked"}},
 		"what all have":   {`["!=", "$name", "x"]`, nil, map[reservation.Kind]string{reservation.Hosts: "plain1", reservation.Instances: "plain1"}},
@@ -62,13 +62,13 @@ func TestScarceHostsAreLeftToThoseWhoNameWhatTheyHave(t *testing.T) {
 
 func TestScarceHostsServeWhereOthersAreTaken(t *testing.T) {
 	s := newScene(t, mixed())
-	want := []string{"plain1", "plain2", "plain3", "large", "marked", "accelerated"} // one thing, and as efficient; then two
+	want := []string{"plain1", "plain2", "plain3", "large", "marked", "accelerated"} // hosts with one scarce feature, by efficiency, and then the one with two
 	if diff := cmp.Diff(want, claimed(s.book(t, during(6, 100, 200)))); diff != "" {
 		t.Errorf("hosts (-want +got):\n%s", diff)
 	}
 }
 
-// TestGuestsCountMoreThanScarcity takes a scarce host where instances run on the others.
+// A scarce host is chosen if instances run on the others.
 func TestGuestsCountMoreThanScarcity(t *testing.T) {
 	hosts := mixed()
 	for i := range hosts[:3] {
@@ -80,7 +80,7 @@ func TestGuestsCountMoreThanScarcity(t *testing.T) {
 	}
 }
 
-// TestWhatHalfOfThePoolHasIsNotScarce differs in how many of six hosts have it.
+// The cases differ in how many of six hosts have the feature.
 func TestWhatHalfOfThePoolHasIsNotScarce(t *testing.T) {
 	for name, give := range map[string]func(h *inventory.Host){
 		"a property":       func(h *inventory.Host) { h.Properties = map[string]inventory.Value{"nvme": inventory.BoolValue(true)} },
@@ -92,7 +92,7 @@ func TestWhatHalfOfThePoolHasIsNotScarce(t *testing.T) {
 		for count, want := range map[int]string{2: "h2", 3: "h0"} {
 			t.Run(fmt.Sprint(name, " on ", count), func(t *testing.T) {
 				hosts := named("h0", "h1", "h2", "h3", "h4", "h5", "other")
-				hosts[6].Reservable = false // it does not count
+				hosts[6].Reservable = false // not in the pool, so it does not count
 				for i := range count {
 					give(&hosts[i])
 				}

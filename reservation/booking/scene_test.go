@@ -16,13 +16,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// base is when every scene begins: in the middle of an hour of the calendar's index.
+// base is the start of every scene, in the middle of an hour of the calendar's index.
 const base = span.Instant(2_000_000_000)
 
-// at is the instant that lies seconds after base.
+// at returns the instant that many seconds after base.
 func at(seconds int64) span.Instant { return base.Add(seconds) }
 
-// tester is what testing.T and rapid.T have in common.
+// tester is the common part of testing.T and rapid.T.
 type tester interface {
 	rapid.TB
 	Context() context.Context
@@ -38,7 +38,7 @@ type scene struct {
 	ids     *atomic.Int64
 }
 
-// owner is who acts where a test does not care.
+// owner is the caller of tests for which the caller is irrelevant.
 var owner = booking.Caller{ProjectID: "demo", UserID: "ann"}
 
 func newScene(t tester, hosts []inventory.Host, adjust ...func(*booking.Options)) *scene {
@@ -78,7 +78,7 @@ func (s *scene) restart(t tester) {
 	t.Helper()
 	desk, err := booking.Open(t.Context(), s.options, s.snapshot(t))
 	if err != nil {
-		t.Fatalf("open the desk: %v", err)
+		t.Fatalf("open the service: %v", err)
 	}
 	s.desk = desk
 }
@@ -92,7 +92,7 @@ func (s *scene) snapshot(t tester) *inventory.Snapshot {
 	return snapshot
 }
 
-// host gives the scene's host of that name, to be changed before observe.
+// host returns the scene's host of that name, for changes before observe.
 func (s *scene) host(name string) *inventory.Host {
 	for i := range s.hosts {
 		if s.hosts[i].Name == name {
@@ -104,7 +104,7 @@ func (s *scene) host(name string) *inventory.Host {
 
 func (s *scene) observe(t tester) { s.desk.Observe(s.snapshot(t)) }
 
-// named gives hosts of the pool that differ in nothing but their names.
+// named returns hosts of the pool that differ only in their names.
 func named(names ...string) []inventory.Host {
 	hosts := make([]inventory.Host, len(names))
 	for i, name := range names {
@@ -113,12 +113,12 @@ func named(names ...string) []inventory.Host {
 	return hosts
 }
 
-// during asks for quantity hosts throughout [start, end), in seconds after base.
+// during requests quantity hosts throughout [start, end), in seconds after base.
 func during(quantity int, start, end int64) reservation.Request {
 	return reservation.Request{Terms: reservation.Terms{Quantity: quantity}, Start: at(start), End: at(end)}
 }
 
-// cpus asks for quantity instances of n vCPUs throughout [start, end).
+// cpus requests quantity instances of n vCPUs throughout [start, end).
 func cpus(n int64, quantity int, start, end int64) reservation.Request {
 	req := during(quantity, start, end)
 	req.Kind, req.Resources = reservation.Instances, resource.Vector{VCPUs: n}
@@ -157,7 +157,7 @@ func (s *scene) get(t tester, id string) reservation.Reservation {
 	return r
 }
 
-// refusal is the refusal that err is; anything else ends the test.
+// refusal returns err as a refusal, and ends the test if it is none.
 func refusal(t tester, err error) *reservation.Refusal {
 	t.Helper()
 	r, ok := errors.AsType[*reservation.Refusal](err)
@@ -167,7 +167,7 @@ func refusal(t tester, err error) *reservation.Refusal {
 	return r
 }
 
-// claimed writes claims as "host" or "host×slices", in their order.
+// claimed formats claims as "host" or "host×slices", in their order.
 func claimed(r reservation.Reservation) []string {
 	var list []string
 	for _, c := range r.Claims {
@@ -180,13 +180,13 @@ func claimed(r reservation.Reservation) []string {
 	return list
 }
 
-// answer is what the service says to a probe.
+// answer is the service's answer to a probe.
 type answer struct {
 	Plan    booking.Plan
 	Refusal *reservation.Refusal
 }
 
-// answers are the service's words on a few requests of each kind.
+// answers returns the service's answers to a few requests of each kind.
 func (s *scene) answers(t tester) []answer {
 	t.Helper()
 	now := s.clock()

@@ -13,8 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// TestEveryPromiseIsKept lets a service live a random life and holds all its promises
-// against the oracle after each step.
+// The service goes through a random life. After each step, the oracle checks all promises.
 func TestEveryPromiseIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, drawHosts(t), limited(drawLimits(t)))
@@ -49,7 +48,7 @@ func (s *scene) stepBook(t *rapid.T) {
 	s.checkAnswered(t, req, r)
 }
 
-// checkAnswered holds what was booked against what was asked.
+// checkAnswered checks a booking against its request.
 func (s *scene) checkAnswered(t *rapid.T, req reservation.Request, r reservation.Reservation) {
 	t.Helper()
 	start, length := max(req.Start, s.clock()), req.Duration
@@ -61,11 +60,11 @@ func (s *scene) checkAnswered(t *rapid.T, req reservation.Request, r reservation
 	case r.Span.Seconds() != length:
 		t.Fatalf("%s lasts %d s, want %d", r.ID, r.Span.Seconds(), length)
 	case r.Span.Start < start || req.End != 0 && r.Span.End > req.End:
-		t.Fatalf("%s takes %v, outside of its window from %v to %v", r.ID, r.Span, start, req.End)
+		t.Fatalf("%s has %v, outside its window from %v to %v", r.ID, r.Span, start, req.End)
 	case r.DelayedByBoot != (immediate && r.Span.Start > start):
 		t.Fatalf("%s starts at %v instead of %v, delayed by boot: %v", r.ID, r.Span.Start, start, r.DelayedByBoot)
 	case req.Start != 0 && req.End == 0 && r.Span.Start != req.Start:
-		t.Fatalf("%s starts at %v, asked for %v exactly", r.ID, r.Span.Start, req.Start)
+		t.Fatalf("%s starts at %v, but the request names %v", r.ID, r.Span.Start, req.Start)
 	}
 	for _, name := range r.HostNames() {
 		if !meaningOf(req.HostProperties)(s.host(name), start > s.clock()) {
@@ -92,14 +91,14 @@ func (s *scene) stepChange(t *rapid.T) {
 		return
 	}
 	if r.Span.Start != before.Span.Start {
-		t.Fatalf("%s was active and its start was moved from %v to %v", r.ID, before.Span.Start, r.Span.Start)
+		t.Fatalf("%s was active, but its start moved from %v to %v", r.ID, before.Span.Start, r.Span.Start)
 	}
 	now, stayed := s.clock(), 0
 	for _, name := range before.HostNames() {
 		stayed += min(count(before, name, now), count(r, name, now))
 	}
 	if stayed < min(before.Quantity, r.Quantity) {
-		t.Fatalf("%s was active on %v and was moved to %v", r.ID, claimed(before), claimed(r))
+		t.Fatalf("%s was active on %v, but moved to %v", r.ID, claimed(before), claimed(r))
 	}
 }
 
@@ -114,13 +113,13 @@ func (s *scene) stepCancel(t *rapid.T) {
 	}
 	for _, c := range r.Claims {
 		if c.Span.End > s.clock() {
-			t.Fatalf("%s is cancelled and holds %+v", r.ID, c)
+			t.Fatalf("%s is canceled, but holds %+v", r.ID, c)
 		}
 	}
 }
 
-// stepObserve lets the inventory report other power states and guests, and hosts
-// that come into the pool and leave it.
+// stepObserve lets the inventory report other power states and guests, and lets hosts enter
+// and leave the pool.
 func (s *scene) stepObserve(t *rapid.T) {
 	h := &s.hosts[rapid.IntRange(0, len(s.hosts)-1).Draw(t, "host")]
 	drawState(t, h)
@@ -128,7 +127,7 @@ func (s *scene) stepObserve(t *rapid.T) {
 	s.observe(t)
 }
 
-// stepRestart: what is in memory can be told from the records.
+// stepRestart checks that the records restore everything that is in memory.
 func (s *scene) stepRestart(t *rapid.T) {
 	before := s.answers(t)
 	s.restart(t)
@@ -137,8 +136,8 @@ func (s *scene) stepRestart(t *rapid.T) {
 	}
 }
 
-// watch remembers the records and the service's answers; what it gives fails when
-// either has changed.
+// watch remembers the records and the service's answers. The function that it returns fails
+// if either has changed.
 func (s *scene) watch(t *rapid.T) func(*rapid.T) {
 	records, answers := s.stored(t), s.answers(t)
 	return func(t *rapid.T) {

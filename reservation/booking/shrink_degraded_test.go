@@ -17,10 +17,10 @@ func TestADegradedReservationThatShrinksGivesBackWhatHasFailed(t *testing.T) {
 				s.observe(t)
 				s.heal(t, id, failing("a"), true)
 				if r := s.change(t, id, quantity(1)); len(r.Claims) != 1 || r.Claims[0].Host != "b" {
-					t.Errorf("it keeps %v, of which a is down", claimed(r))
+					t.Errorf("the reservation keeps %v, but host a is down", claimed(r))
 				}
 				if r := s.heal(t, id, failing("a"), true); r.Degraded != "" {
-					t.Errorf("it is still degraded: %s", r.Degraded)
+					t.Errorf("the reservation is still degraded: %s", r.Degraded)
 				}
 				s.check(t)
 			})
@@ -35,17 +35,17 @@ func TestADegradedReservationGivesBackAHostThatHasLeftTheCloud(t *testing.T) {
 	s.observe(t)
 	s.heal(t, r.ID, failing("a"), true)
 	if r := s.change(t, r.ID, quantity(1)); len(r.Claims) != 1 || r.Claims[0].Host != "b" {
-		t.Errorf("it keeps %v, of which a is gone", claimed(r))
+		t.Errorf("the reservation keeps %v, but host a is gone", claimed(r))
 	}
 }
 
-// TestAHostThatBlinksIsKeptForItsGuests: they run on while nova-compute is away.
+// The guests continue to run while nova-compute is down.
 func TestAHostThatBlinksIsKeptForItsGuests(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	r := s.running(t, during(2, 100, 200))
 	s.host("a").Problem, s.host("a").InstanceCount = down, 1
 	s.observe(t)
 	if r := s.change(t, r.ID, quantity(1)); len(r.Claims) != 1 || r.Claims[0].Host != "a" {
-		t.Errorf("it keeps %v, and its guest is on a", claimed(r))
+		t.Errorf("the reservation keeps %v, but its guest is on host a", claimed(r))
 	}
 }

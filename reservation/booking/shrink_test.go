@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// run lets instances of the reservation run on a host; id may be nobody's.
+// run places instances of the reservation id on a host; id may be unknown.
 func (s *scene) run(t tester, host, id string, names ...string) {
 	t.Helper()
 	h := s.host(host)
@@ -27,7 +27,7 @@ func (s *scene) run(t tester, host, id string, names ...string) {
 	s.observe(t)
 }
 
-// inTheWay is the conflict that err is, which must name words.
+// inTheWay fails unless err is a conflict that contains the words.
 func inTheWay(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if !fault.Is(err, fault.Conflict) {
@@ -48,7 +48,7 @@ func TestAHostWithInstancesOfTheReservationIsNotGivenUp(t *testing.T) {
 	s.run(t, "c", r.ID, "j", "k")
 	r = s.change(t, r.ID, quantity(2))
 	if diff := cmp.Diff([]string{"c", "b"}, claimed(r)); diff != "" {
-		t.Errorf("the empty one is given up first, whoever else is there (-want +got):\n%s", diff)
+		t.Errorf("the host without the reservation's instances goes first, whatever else runs there (-want +got):\n%s", diff)
 	}
 	before := s.stored(t)
 	_, err := s.desk.Change(t.Context(), owner, r.ID, quantity(1))
@@ -58,11 +58,11 @@ func TestAHostWithInstancesOfTheReservationIsNotGivenUp(t *testing.T) {
 	if diff := cmp.Diff(before, s.stored(t)); diff != "" {
 		t.Errorf("records (-before +after):\n%s", diff)
 	}
-	r = s.change(t, r.ID, ends(190)) // gives up no host
+	r = s.change(t, r.ID, ends(190)) // releases no host
 	s.host("b").Instances, s.host("b").InstanceCount = nil, 0
 	s.observe(t)
 	if diff := cmp.Diff([]string{"c"}, claimed(s.change(t, r.ID, quantity(1)))); diff != "" {
-		t.Errorf("once they are deleted (-want +got):\n%s", diff)
+		t.Errorf("after the instances are deleted (-want +got):\n%s", diff)
 	}
 	s.check(t)
 }
@@ -81,7 +81,7 @@ func TestPlacesThatRunningInstancesUseAreNotGivenUp(t *testing.T) {
 	got := claimed(r)
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"a×1", "b×2"}, got); diff != "" {
-		t.Errorf("the place that nothing uses is given up (-want +got):\n%s", diff)
+		t.Errorf("the unused slice goes first (-want +got):\n%s", diff)
 	}
 	s.check(t)
 }
@@ -107,15 +107,15 @@ func TestOfADegradedReservationTheFailedHostGoesFirstButNotWithItsInstances(t *t
 	s.host("a").Instances, s.host("a").InstanceCount = nil, 0
 	s.observe(t)
 	if diff := cmp.Diff([]string{"b"}, claimed(s.change(t, r.ID, quantity(1)))); diff != "" {
-		t.Errorf("once they are deleted (-want +got):\n%s", diff)
+		t.Errorf("after the instances are deleted (-want +got):\n%s", diff)
 	}
 }
 
 func TestAPendingReservationMayGiveUpAnyHost(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	r := s.book(t, during(2, 100, 200))
-	s.run(t, "b", r.ID, "i") // which nobody can have started
+	s.run(t, "b", r.ID, "i") // a pending reservation admits no instance
 	if r = s.change(t, r.ID, quantity(1)); r.Status != reservation.Pending || len(r.Claims) != 1 {
-		t.Errorf("it is %s with %v", r.Status, claimed(r))
+		t.Errorf("the reservation is %s with %v", r.Status, claimed(r))
 	}
 }

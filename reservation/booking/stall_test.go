@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// slowDecision begins a decision that does not end before the function that it returns is
-// called, which returns what became of it.
+// slowDecision begins a decision that lasts until the caller calls end, which returns the
+// decision's error.
 func slowDecision(t *testing.T, s *scene, id string) (end func() error) {
 	t.Helper()
 	deciding, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error)
@@ -32,8 +32,8 @@ func slowDecision(t *testing.T, s *scene, id string) (end func() error) {
 	}
 }
 
-// While a decision is made, the scheduler, starts and ends, and the inventory go on. Where
-// something waits for the decision, this test does not end.
+// While a decision is made, the scheduler, starts and ends, and the inventory go on. If one of
+// them waits for the decision, this test does not end.
 func TestNobodyWaitsForADecision(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
 	id := s.book(t, during(1, 100, 200)).ID
@@ -68,7 +68,7 @@ func TestWhoeverWaitsForADecisionGivesUpWithItsContext(t *testing.T) {
 		"change":       func() error { _, err := s.desk.Cancel(gone, owner, id); return err },
 	} {
 		if err := ask(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want that the caller is gone", name, err)
+			t.Errorf("%s: %v, want the error of its context", name, err)
 		}
 	}
 	if err := end(); err != nil {
@@ -76,7 +76,7 @@ func TestWhoeverWaitsForADecisionGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-// A decision that another has overtaken is made again on what is there now.
+// A decision that another one has overtaken is made again on the new state.
 func TestADecisionThatDoesNotHoldAnyMoreIsMadeAgain(t *testing.T) {
 	both := replicas(t, 2, named("a", "b"))
 	s, other := both[0], both[1]
@@ -84,7 +84,7 @@ func TestADecisionThatDoesNotHoldAnyMoreIsMadeAgain(t *testing.T) {
 	other.follow(t)
 	calls := 0
 	healed, changed, err := s.desk.Heal(t.Context(), r.ID, func(host string) (string, bool) {
-		if calls++; calls == 1 { // meanwhile the other replica takes the only host that could serve
+		if calls++; calls == 1 { // meanwhile the other replica takes the only possible host
 			if _, err := other.desk.Book(t.Context(), owner, during(1, 100, 200), nil); err != nil {
 				t.Error(err)
 			}

@@ -103,7 +103,7 @@ func TestAnEndThatTheOperatorDoesNotOfferIsRefusedWithTheChoices(t *testing.T) {
 	longer := at(300)
 	after, err := s.desk.Change(t.Context(), owner, before.ID, booking.Change{End: &longer})
 	if err != nil || after.OnEnd != reservation.OnEndLeave {
-		t.Errorf("the stored reservation is changed to %q with %v, want it to keep its end", after.OnEnd, err)
+		t.Errorf("the stored reservation has on_end %q after %v, want it unchanged", after.OnEnd, err)
 	}
 	shelving := during(1, 100, 200)
 	shelving.OnEnd = reservation.OnEndShelve
@@ -119,13 +119,13 @@ func TestAnUnknownPropertyIsRefusedAndSaidSo(t *testing.T) {
 	for name, req := range map[string]reservation.Request{"colour": colour, "rack": rack} {
 		_, err := s.desk.Offer(t.Context(), owner, req)
 		if got := refusal(t, err); got.Constraint != reservation.HostsMatching || !strings.Contains(got.Message, "$"+name) {
-			t.Errorf("refused by %s: %s; want a word on $%s", got.Constraint, got.Message, name)
+			t.Errorf("refused by %s: %s; want a message with $%s", got.Constraint, got.Message, name)
 		}
 	}
 	admin := owner
 	admin.SeesHidden = true
 	if _, err := s.desk.Offer(t.Context(), admin, rack); err != nil {
-		t.Errorf("who sees hidden properties may use one: %v", err)
+		t.Errorf("a caller who sees hidden properties cannot use one: %v", err)
 	}
 }
 
@@ -155,6 +155,6 @@ func TestAnOfferIsWhatBookingDoesAndStoresNothing(t *testing.T) {
 	}
 	r := s.book(t, during(2, 100, 200))
 	if diff := cmp.Diff(plan.Claims, r.Claims); diff != "" || plan.Span != r.Span || plan.Matched != 2 {
-		t.Errorf("offered %v on %d hosts, booked %v; claims (-offered +booked):\n%s", plan.Span, plan.Matched, r.Span, diff)
+		t.Errorf("offered %v with %d matching hosts, booked %v; claims (-offered +booked):\n%s", plan.Span, plan.Matched, r.Span, diff)
 	}
 }

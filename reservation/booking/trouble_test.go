@@ -17,7 +17,7 @@ const trouble = "its nova-compute is down"
 func TestAHostThatIsDownTakesNoBooking(t *testing.T) {
 	for name, tc := range map[string]struct {
 		power inventory.Power
-		want  []string // the hosts that take bookings
+		want  []string // the hosts that accept bookings
 	}{
 		"running":  {inventory.PowerOn, []string{"b"}},
 		"unknown":  {"", []string{"b"}},
@@ -45,7 +45,7 @@ func TestAHostThatIsDownTakesNoBooking(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", kind, diff)
 				}
 				if _, err := s.desk.Offer(t.Context(), owner, ask(len(tc.want)+1, 1000, 1100)); err == nil {
-					t.Errorf("%s: one more than are well is offered", kind)
+					t.Errorf("%s: the offer has one host more than are healthy", kind)
 				}
 			}
 		})
@@ -76,11 +76,11 @@ func TestARefusalForTroubleSaysThatWaitingDoesNotHelp(t *testing.T) {
 				t.Errorf("refusal %+v (-want +got):\n%s", refused, diff)
 			}
 			if !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("it says %q, want %q in it", err, tc.says)
+				t.Errorf("got %q, want a message with %q", err, tc.says)
 			}
 			for _, claim := range refused.BlockedBy {
 				if claim.Host == "b" {
-					t.Error("the host in trouble is said to be claimed")
+					t.Error("the refusal lists the host in trouble as claimed")
 				}
 			}
 		})

@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// busyCloud is a service of 1,000 hosts with traits and 10,000 reservations of hosts and instances.
+// busyCloud returns a service of 1,000 hosts with traits and 10,000 reservations of hosts and instances.
 func busyCloud(b *testing.B) *scene {
 	b.Helper()
 	var hosts []inventory.Host
@@ -48,7 +48,7 @@ func busyCloud(b *testing.B) *scene {
 	return s
 }
 
-// largeRequests are what costs most, each to be sent again and again.
+// largeRequests returns the most expensive calls, each to be repeated.
 func largeRequests(s *scene) map[string]func(ctx context.Context) {
 	wide := func(req reservation.Request) reservation.Request {
 		req.Start, req.End, req.Duration = at(10), at(364*86400), 7*86400
@@ -80,10 +80,10 @@ func largeRequests(s *scene) map[string]func(ctx context.Context) {
 	}
 }
 
-// BenchmarkWaits measures for how long others wait while one project sends the largest
-// requests as fast as they are answered, four at a time: what a select_destinations asks of
-// the service, the look for starts and ends that are due, and the inventory. The row "alone" is
-// the same without that project.
+// BenchmarkWaits measures how long others wait while one project sends the largest requests as
+// fast as the service answers, four at a time. The others are select_destinations with its
+// reads of the service, the search for starts and ends that are due, and the inventory. The
+// row "alone" runs without that project.
 func BenchmarkWaits(b *testing.B) {
 	s := busyCloud(b)
 	large := largeRequests(s)
@@ -111,8 +111,8 @@ func BenchmarkWaits(b *testing.B) {
 	}
 }
 
-// measureWaits asks every two milliseconds what others ask, beside a booking that makes the
-// service write.
+// measureWaits makes the calls of the others every two milliseconds, beside a booking that
+// makes the service write.
 func measureWaits(b *testing.B, s *scene) {
 	waits := map[string][]time.Duration{}
 	timed := func(what string, do func()) {

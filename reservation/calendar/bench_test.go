@@ -36,8 +36,8 @@ func logUniform(r *rand.Rand, low, high float64) float64 {
 	return low * math.Exp(r.Float64()*math.Log(high/low))
 }
 
-// request draws a request that may start at any time in the window seconds after
-// its ready time and the duration.
+// request draws a request. It may start at any time between its ready time and slack seconds
+// later.
 func (w *workload) request(slack int64) calendar.Query {
 	q := calendar.Query{
 		Ready:    span.Instant(w.random.Int64N(90 * day)),
@@ -48,7 +48,7 @@ func (w *workload) request(slack int64) calendar.Query {
 	return q
 }
 
-// book gives the request its lowest free hosts at its start.
+// book claims the lowest free hosts for the request at start.
 func (w *workload) book(q calendar.Query, start span.Instant) []calendar.Claim {
 	var claims []calendar.Claim
 	for _, h := range w.calendar.FirstFree(q, start, w.hosts.All()) {
@@ -60,8 +60,8 @@ func (w *workload) book(q calendar.Query, start span.Instant) []calendar.Claim {
 	return claims
 }
 
-// newWorkload books requests at their ready time, where they fit, until there are
-// that many claims.
+// newWorkload books requests at their ready time, if they fit, until there are that many
+// claims.
 func newWorkload(hosts, claims int) *workload {
 	w := &workload{random: rand.New(rand.NewPCG(1, 1)), calendar: calendar.New(make([]resource.Vector, hosts), 0), hosts: hostset.Full(hosts)}
 	for len(w.claims) < claims {
@@ -75,12 +75,12 @@ func newWorkload(hosts, claims int) *workload {
 	return w
 }
 
-// occupancy is the share of host-time of the 90 days that is held.
+// occupancy returns the share of the host-time of the 90 days that is claimed.
 func (w *workload) occupancy() float64 {
 	return float64(w.held) / float64(w.calendar.Hosts()) / (90 * day)
 }
 
-// list gives the paper's list with the same claims, made in one walk.
+// list returns the paper's list with the same claims, built in one walk.
 func (w *workload) list() *paperList {
 	type change struct {
 		at    span.Instant
@@ -92,7 +92,7 @@ func (w *workload) list() *paperList {
 		changes = append(changes, change{c.Span.Start, c.Host, true}, change{c.Span.End, c.Host, false})
 	}
 	slices.SortFunc(changes, func(a, b change) int {
-		if a.at == b.at && a.comes != b.comes { // what goes makes room for what comes
+		if a.at == b.at && a.comes != b.comes { // releases come before claims
 			if a.comes {
 				return 1
 			}
@@ -126,7 +126,7 @@ func (l *paperList) firstFit(q calendar.Query) (span.Instant, bool) {
 	return 0, false
 }
 
-// choose is the policy's choice among the rectangles.
+// choose returns the start that the policy chooses among the rectangles.
 func (l *paperList) choose(q calendar.Query, value func(calendar.Candidate) int64) (span.Instant, bool) {
 	all := l.find(q)
 	if len(all) == 0 {
@@ -161,8 +161,8 @@ func megabytes() float64 {
 	return float64(m.HeapAlloc) / (1 << 20)
 }
 
-// sizes are the rows' own size, the same hosts at an occupancy of 0.6, and steps
-// of ten in hosts and in claims.
+// sizes lists the size of the rows in "Figures to reach", the same hosts at an occupancy of
+// 0.6, and steps of ten in hosts and in claims.
 var sizes = []struct{ hosts, claims int }{
 	{100, 1_000}, {1_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}, {10_000, 100_000}, {10_000, 780_000},
 }
@@ -223,8 +223,8 @@ func BenchmarkPolicies(b *testing.B) {
 	}
 }
 
-// compare asks the paper's list the same queries, as many as ten seconds allow,
-// and insists on the same answers.
+// compare runs the same queries on the paper's list, as many as ten seconds allow, and fails
+// unless the answers are the same.
 func compare(b *testing.B, w *workload, list *paperList, queries []calendar.Query, times []time.Duration, policy calendar.Policy) {
 	var paper []time.Duration
 	for begin := time.Now(); len(paper) < len(queries) && len(paper) < 50 && time.Since(begin) < 10*time.Second; {
@@ -232,7 +232,7 @@ func compare(b *testing.B, w *workload, list *paperList, queries []calendar.Quer
 		want, feasible := span.Instant(0), false
 		paper = append(paper, timed(func() { want, feasible = list.choose(q, choices[policy]) }))
 		if got, ok := w.calendar.Find(q, policy); ok != feasible || got != want {
-			b.Fatalf("%+v: start %d, the paper's list says %d", q, got, want)
+			b.Fatalf("%+v: start %d, the paper's list has %d", q, got, want)
 		}
 	}
 	b.ReportMetric(float64(mean(paper).Nanoseconds())/1e3, "list-us")

@@ -40,7 +40,7 @@ func remove(t *testing.T, c *calendar.Calendar, start, end span.Instant, hosts [
 	}
 }
 
-// figure1 is Figure 1 of paper 003 with t0 … t10 = 0, 10, 20, 30, 45, 55, 75, 85, 100, 110, 130.
+// figure1 returns Figure 1 of paper 003 with t0 … t10 = 0, 10, 20, 30, 45, 55, 75, 85, 100, 110, 130.
 func figure1(t *testing.T) (*calendar.Calendar, calendar.Query) {
 	c := calendar.New(make([]resource.Vector, 12), 0)
 	add(t, c, 0, 30, hosts(0, 3))

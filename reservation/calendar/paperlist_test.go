@@ -7,12 +7,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// paperList is the availability list of paper 003 section 4, written plainly: a
-// linked list of records, each with the set of busy hosts until the next. It is
-// the oracle of the tests and the baseline of the benchmarks.
+// paperList is the availability list of paper 003 section 4: a linked list of records, each
+// with the set of busy hosts until the next record. The tests use it as the oracle, the
+// benchmarks as the baseline.
 type paperList struct {
 	hosts int
-	head  *record // a sentinel before the first record, with nobody busy
+	head  *record // a sentinel before the first record, without busy hosts
 }
 
 type record struct {
@@ -34,7 +34,7 @@ func (l *paperList) set(hosts []int) []uint64 {
 	return set
 }
 
-// before gives the last record that is not later than t.
+// before returns the last record that is not later than t.
 func (l *paperList) before(t span.Instant) *record {
 	r := l.head
 	for r.next != nil && r.next.time <= t {
@@ -43,7 +43,7 @@ func (l *paperList) before(t span.Instant) *record {
 	return r
 }
 
-// boundary ensures a record at t.
+// boundary returns the record at t, and inserts it if necessary.
 func (l *paperList) boundary(t span.Instant) *record {
 	r := l.before(t)
 	if r.time == t {
@@ -96,7 +96,7 @@ func (l *paperList) clean(from, to *record) {
 	}
 }
 
-// find is Algorithm 3: all feasible starts with their rectangles.
+// find is Algorithm 3: it returns all feasible starts with their rectangles.
 func (l *paperList) find(q calendar.Query) []calendar.Candidate {
 	var found []calendar.Candidate
 	for _, s := range l.starts(q) {
@@ -107,14 +107,14 @@ func (l *paperList) find(q calendar.Query) []calendar.Candidate {
 	return found
 }
 
-// starts gives the ready time, the latest start, and the boundaries and the
-// boundaries minus the duration between them, ascending and each once.
+// starts returns the ready time, the latest start, and between them the boundaries and the
+// boundaries minus the duration, ascending and without duplicates.
 func (l *paperList) starts(q calendar.Query) []span.Instant {
 	ready, latest := q.Ready, q.Deadline-span.Instant(q.Duration)
 	if latest < ready {
 		return nil
 	}
-	// Two walks in step: boundaries, and boundaries minus the duration.
+	// Two walks in parallel: boundaries, and boundaries minus the duration.
 	var starts []span.Instant
 	put := func(t span.Instant) {
 		if ready <= t && t <= latest && (len(starts) == 0 || starts[len(starts)-1] != t) {
@@ -142,7 +142,7 @@ func (l *paperList) starts(q calendar.Query) []span.Instant {
 	return starts
 }
 
-// freeAt gives the hosts that are idle throughout [s, s+duration).
+// freeAt returns the hosts that are idle throughout [s, s+duration).
 func (l *paperList) freeAt(q calendar.Query, s span.Instant) []uint64 {
 	free := make([]uint64, (l.hosts+63)/64)
 	for h := range l.hosts {
@@ -180,7 +180,7 @@ func (l *paperList) rectangle(q calendar.Query, s span.Instant) (calendar.Candid
 	return calendar.Candidate{Start: s, Begin: begin, End: end, Free: count(free)}, true
 }
 
-// slots gives the list as the calendar shows it.
+// slots returns the list in the form of the calendar's slots.
 func (l *paperList) slots() []calendar.Slot {
 	var list []calendar.Slot
 	for r := l.head.next; r != nil; r = r.next {

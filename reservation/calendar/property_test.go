@@ -13,9 +13,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// scene is a calendar and the paper's list with the same whole-host claims. The
-// unit of its times is drawn so that claims are sometimes far shorter than a
-// bucket of the index and sometimes reach beyond all of it.
+// scene is a calendar and the paper's list with the same whole-host claims. The unit of its
+// times is random, so that claims are sometimes much shorter than a bucket of the index and
+// sometimes longer than all of it.
 type scene struct {
 	hosts    int
 	unit     span.Instant
@@ -55,7 +55,7 @@ func (s *scene) tryAdd(t *rapid.T) {
 		taken = taken || other.Host == claim.Host && other.Span.Overlaps(claim.Span)
 	}
 	if err := s.calendar.Add(claim); (err != nil) != taken {
-		t.Fatalf("add %v: %v, but a claim overlaps: %v", claim, err, taken)
+		t.Fatalf("add %v: %v, but overlap with a claim is %v", claim, err, taken)
 	}
 	if !taken {
 		s.claims = append(s.claims, claim)
@@ -117,7 +117,7 @@ func TestTheCalendarIsThePapersList(t *testing.T) {
 	})
 }
 
-// choices are the rules of paper 003 section 5 as the value that is to be smallest.
+// choices holds the rules of paper 003 section 5, as the value that each policy minimizes.
 var choices = map[calendar.Policy]func(calendar.Candidate) int64{
 	calendar.PolicyFirstFit:           func(c calendar.Candidate) int64 { return int64(c.Start) },
 	calendar.PolicyPEBestFit:          func(c calendar.Candidate) int64 { return int64(c.Free) },
@@ -170,7 +170,7 @@ func (s *scene) freeByHand(q calendar.Query, start span.Instant) int {
 	return free
 }
 
-// firstFree asks for free hosts from the last one downwards.
+// firstFree returns the first free hosts, searched from the last host downwards.
 func (s *scene) firstFree(q calendar.Query, start span.Instant) []int {
 	return s.calendar.FirstFree(q, start, func(yield func(int) bool) {
 		for host := s.hosts - 1; host >= 0 && yield(host); host-- {
@@ -178,7 +178,7 @@ func (s *scene) firstFree(q calendar.Query, start span.Instant) []int {
 	})
 }
 
-// starts walks the whole units of the query's starts, and the second after each.
+// starts yields the whole units among the query's starts, and the second after each.
 func (s *scene) starts(q calendar.Query) iter.Seq[span.Instant] {
 	latest := q.Deadline - span.Instant(q.Duration)
 	return func(yield func(span.Instant) bool) {
@@ -190,7 +190,7 @@ func (s *scene) starts(q calendar.Query) iter.Seq[span.Instant] {
 	}
 }
 
-// TestAnExhaustiveSearchAgrees tries every start of the window, one by one.
+// The test tries every start of the window, one by one.
 func TestAnExhaustiveSearchAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
@@ -201,8 +201,8 @@ func TestAnExhaustiveSearchAgrees(t *testing.T) {
 				q.AvailableFrom[h] = s.time(t, "usable from")
 			}
 		}
-		// All times are whole units, so hosts come at whole units and go a second
-		// after: those starts show every change.
+		// All times are whole units, so hosts become free at whole units and become busy a second
+		// later. These starts show every change.
 		most, first, found := 0, span.Instant(0), false
 		var windows []calendar.Window
 		inWindow := false
@@ -278,7 +278,7 @@ func TestARefusedAddOrRemoveChangesNothing(t *testing.T) {
 		before := s.calendar.Slots()
 		free := calendar.Claim{Host: 0, Span: span.Span{Start: s.unit * 1000, End: s.unit * 1001}}
 		if err := s.calendar.Add(free, s.claims[0]); err == nil {
-			t.Fatalf("%v was given twice", s.claims[0])
+			t.Fatalf("%v was claimed twice", s.claims[0])
 		}
 		if err := s.calendar.Remove(s.claims[0], free); err == nil {
 			t.Fatalf("%v was released, but never held", free)

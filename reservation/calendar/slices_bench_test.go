@@ -13,7 +13,7 @@ import (
 )
 
 // sliceMonth returns a calendar of hosts with 64 vCPUs and a month of claims on slices of 4
-// vCPUs and 1 to 72 hours. Where the hosts fill up, the claims spread over more months.
+// vCPUs for 1 to 72 hours. If the hosts fill up, the claims spread over more months.
 func sliceMonth(b *testing.B, hosts, claims int) (c *calendar.Calendar, end span.Instant) {
 	b.Helper()
 	capacity := resource.Vector{VCPUs: 64, MemoryMB: 640_000, DiskGB: 10_000}
@@ -33,9 +33,9 @@ func sliceMonth(b *testing.B, hosts, claims int) (c *calendar.Calendar, end span
 	return c, end
 }
 
-// BenchmarkSlices is the search for room for instances: an offer that finds some, and a
-// refusal with its alternatives, each beside the walk that it cannot do without, which is
-// once through all that is held of the hosts.
+// BenchmarkSlices measures the search for room for instances: an offer that finds some, and a
+// refusal with its alternatives. Beside each it measures the least possible work, one walk
+// through all claims on the hosts.
 func BenchmarkSlices(b *testing.B) {
 	const hosts = 100
 	for _, claims := range []int{10_000, 100_000} {

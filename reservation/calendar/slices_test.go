@@ -35,10 +35,10 @@ func TestASliceKeepsAWholeHostClaimOffAndTheOtherWayRound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Add(calendar.Claim{Host: 0, Span: span.Span{Start: 99, End: 200}}); err == nil {
-		t.Error("a whole-host claim lies over a slice")
+		t.Error("a whole-host claim overlaps a slice")
 	}
 	if err := c.Add(calendar.Claim{Host: 1, Span: span.Span{Start: 99, End: 200}, Slice: cpus(1)}); err == nil {
-		t.Error("a slice lies over a whole-host claim")
+		t.Error("a slice overlaps a whole-host claim")
 	}
 	if err := c.Add(calendar.Claim{Host: 0, Span: span.Span{Start: 100, End: 200}}); err != nil {
 		t.Errorf("back to back: %v", err)
@@ -77,7 +77,7 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
-// TestSlicesNeverExceedAHost compares with a count second by second.
+// The expected room is a count for each second.
 func TestSlicesNeverExceedAHost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const hosts, horizon = 3, 30

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// mixedCalendar is a calendar of whole-host claims and slices, and what was claimed.
+// mixedCalendar is a calendar of whole-host claims and slices, and the list of its claims.
 type mixedCalendar struct {
 	calendar *calendar.Calendar
 	claims   []calendar.Claim
@@ -50,7 +50,7 @@ func (m *mixedCalendar) change(t *rapid.T) {
 	}
 }
 
-// drawShape draws what a slice takes; of no vCPU only where that is allowed.
+// drawShape draws the shape of a slice with at least fewest vCPUs; 0 vCPUs stand for a whole host.
 func drawShape(t *rapid.T, fewest int64) resource.Vector {
 	v := resource.Vector{VCPUs: rapid.Int64Range(fewest, 4).Draw(t, "vcpus")}
 	if v.VCPUs == 0 {
@@ -65,8 +65,8 @@ func drawShape(t *rapid.T, fewest int64) resource.Vector {
 	return v
 }
 
-// room counts second by second how many slices of that shape host can take; of the whole
-// host, 1 where nothing is claimed.
+// room counts for each second how many slices of that shape host has room for. For a whole
+// host it returns 1 if there is no claim.
 func (m *mixedCalendar) room(host int, w span.Span, shape resource.Vector) int {
 	room := 1000
 	for at := w.Start; at < w.End; at++ {
@@ -89,7 +89,7 @@ func (m *mixedCalendar) room(host int, w span.Span, shape resource.Vector) int {
 	return room
 }
 
-// check compares the calendar with the count by hand.
+// check compares the calendar with the counts by hand.
 func (m *mixedCalendar) check(t *rapid.T) {
 	q := calendar.SliceQuery{
 		Query:    calendar.Query{Ready: 5, Duration: rapid.Int64Range(1, 7).Draw(t, "duration"), Deadline: mixedHorizon, Quantity: rapid.IntRange(1, 8).Draw(t, "quantity")},
@@ -138,7 +138,7 @@ func (m *mixedCalendar) check(t *rapid.T) {
 	}
 }
 
-// A calendar, its snapshots and the forks of those change without each other's knowledge.
+// A change of a calendar, of its snapshot or of a fork of the snapshot does not affect the others.
 func TestASnapshotStaysAsItWasAndForksGoTheirOwnWays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &mixedCalendar{calendar: calendar.New(mixedHosts, 0)}
@@ -163,7 +163,7 @@ func TestASnapshotStaysAsItWasAndForksGoTheirOwnWays(t *testing.T) {
 	})
 }
 
-// slots returns those of a calendar of the same claims that shares nothing with others.
+// slots returns the slots of a calendar with the same claims that shares no data with others.
 func (m *mixedCalendar) slots() []calendar.Slot {
 	alone := calendar.New(mixedHosts, 0)
 	if err := alone.Add(m.claims...); err != nil {
@@ -186,7 +186,7 @@ func TestAHostIsUnchangedUntilSomethingIsClaimedReleasedOrResized(t *testing.T) 
 			t.Fatal(err)
 		}
 		before := c.Snapshot()
-		c.SetCapacity(1, mixedHosts[1]) // as it was
+		c.SetCapacity(1, mixedHosts[1]) // as before
 		if !c.Unchanged(before, 1) {
 			t.Errorf("%s: changed before anything happened", name)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// drawWithin draws spans in order and apart from each other.
+// drawWithin draws disjoint spans in order.
 func (s *scene) drawWithin(t *rapid.T) []span.Span {
 	times := rapid.SliceOfNDistinct(rapid.IntRange(0, 2*sceneTimes), 0, 10, rapid.ID[int]).Draw(t, "within")
 	slices.Sort(times)
@@ -22,14 +22,14 @@ func (s *scene) drawWithin(t *rapid.T) []span.Span {
 	return within
 }
 
-// exactly is the query with that start only.
+// exactly returns the query restricted to that start.
 func exactly(q calendar.Query, start span.Instant) calendar.Query {
 	q.Ready, q.Deadline = start, start.Add(q.Duration)
 	return q
 }
 
-// startsOf are the starts of a query that lie in the spans, a unit of the scene apart: in
-// between nothing changes.
+// startsOf returns the starts of a query that lie in the spans, one unit of the scene apart,
+// since the calendar changes only at whole units.
 func (s *scene) startsOf(q calendar.Query, within []span.Span) (list []span.Instant) {
 	for start := q.Ready; start <= q.Deadline-span.Instant(q.Duration); start += s.unit {
 		if slices.ContainsFunc(within, func(w span.Span) bool { return w.Covers(q.Window(start)) }) {
@@ -56,8 +56,8 @@ func TestTheFirstStartWithinSpansIsFound(t *testing.T) {
 	})
 }
 
-// TestAPolicyChoosesAmongTheStartsWithinSpans: every policy finds a start where there is one,
-// and that for the most free hosts finds the one with the most.
+// Every policy finds a start if there is one, and the policy for the most free hosts finds the
+// start with the most.
 func TestAPolicyChoosesAmongTheStartsWithinSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
@@ -87,8 +87,7 @@ func TestAPolicyChoosesAmongTheStartsWithinSpans(t *testing.T) {
 	})
 }
 
-// TestWithinTheWholeWindowAPolicyChoosesAsEver covers the window by one span, and by one
-// that ends later.
+// One span covers the window, or one that ends later does.
 func TestWithinTheWholeWindowAPolicyChoosesAsEver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
@@ -115,7 +114,7 @@ func TestTheFirstStartOfSlicesWithinSpansIsFound(t *testing.T) {
 				Host: rapid.IntRange(0, s.hosts-1).Draw(t, "host of a slice"), Span: s.span(t, "slice"),
 				Slice: resource.Vector{VCPUs: int64(rapid.IntRange(1, 4).Draw(t, "vcpus"))},
 			}
-			_ = s.calendar.Add(claim) // or it does not fit
+			_ = s.calendar.Add(claim) // a claim that does not fit is left out
 		}
 		q := calendar.SliceQuery{
 			Query: s.query(t), Shape: resource.Vector{VCPUs: int64(rapid.IntRange(1, 4).Draw(t, "shape"))},

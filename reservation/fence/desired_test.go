@@ -31,7 +31,7 @@ func host(name string, vcpus, memory, disk int64) inventory.Host {
 	return inventory.Host{Name: name, Capacity: resource.Vector{VCPUs: vcpus, MemoryMB: memory, DiskGB: disk, Custom: map[string]int64{"CUSTOM_FPGA": 2}}}
 }
 
-// booked is a reservation of whole hosts from start to end.
+// booked returns a reservation of whole hosts from start to end.
 func booked(id string, hosts ...string) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: id, ProjectID: "project-of-" + id, Status: reservation.Pending, Span: span.Span{Start: start, End: end},
@@ -43,7 +43,7 @@ func booked(id string, hosts ...string) reservation.Reservation {
 	return r
 }
 
-// shared is a reservation of so many instances on each of the hosts.
+// shared returns a reservation of each instances on each of the hosts.
 func shared(id string, each int, hosts ...string) reservation.Reservation {
 	r := booked(id, hosts...)
 	r.Kind, r.Resources = reservation.Instances, resource.Vector{VCPUs: 2, MemoryMB: 512, DiskGB: 5}
@@ -67,7 +67,7 @@ func desired(t *testing.T, now span.Instant, rules fence.Rules, live ...reservat
 
 func TestAHostIsFencedFromItsLeadTimeUntilItsClaimIsOver(t *testing.T) {
 	r := booked("r1", "a", "b")
-	r.Claims[0].Span.End = end - hour // replaced by another host, which is not listed
+	r.Claims[0].Span.End = end - hour // replaced by another host, which has no claim here
 	rules := fence.Rules{Ahead: 2 * hour, Prepare: hour}
 	for name, c := range map[string]struct {
 		now    span.Instant
@@ -123,11 +123,11 @@ func TestAReservationOfHostsHasItsOwnThingsFromThePreparationOn(t *testing.T) {
 		t.Errorf("its aggregate is %v", a)
 	}
 	if want := []string{"CUSTOM_ALMANAC_RESERVATION_5E_A", "CUSTOM_ALMANAC_RESERVED"}; !slices.Equal(l.Traits["b"], want) {
-		t.Errorf("its host has the traits %v, want %v", l.Traits["b"], want)
+		t.Errorf("host b has the traits %v, want %v", l.Traits["b"], want)
 	}
 	f := l.Flavors["5e-a"]
 	if want := (resource.Vector{VCPUs: 4, MemoryMB: 16000, DiskGB: 50}); !f.Resources.Equal(want) || f.Public || f.Name != "reservation:5e-a" {
-		t.Errorf("its flavor is %v; want one private, and as small as the smallest in each", f)
+		t.Errorf("its flavor is %v; want it private, and in each resource as small as the smallest host", f)
 	}
 	if want := (map[string]string{
 		"almanac:reservation": "5e-a", "almanac:project": "project-of-5e-a", "trait:CUSTOM_ALMANAC_CLOSED": "required",
@@ -165,7 +165,7 @@ func TestAReservationOfInstancesHasRoomsForThem(t *testing.T) {
 	r.Resources.Custom = map[string]int64{"CUSTOM_FPGA": 2}
 	l := desired(t, start, fence.Rules{}, r, shared("r2", 1, "b"))
 	if want := map[string]int64{"CUSTOM_ALMANAC_RESERVATION_R1": 3, "CUSTOM_ALMANAC_RESERVATION_R2": 1}; !maps.Equal(l.Rooms["b"], want) {
-		t.Errorf("host b has the rooms %v, want %v", l.Rooms["b"], want)
+		t.Errorf("host b has the reservation's resources %v, want %v", l.Rooms["b"], want)
 	}
 	if want := []string{"CUSTOM_ALMANAC_RESERVED", "CUSTOM_ALMANAC_SHARED"}; !slices.Equal(l.Traits["a"], want) {
 		t.Errorf("host a has the traits %v, want %v", l.Traits["a"], want)
@@ -202,12 +202,12 @@ func TestAHostJoinsTheNextReservationWhenTheOneBeforeHasLeft(t *testing.T) {
 			next.Status = reservation.Starting
 			l := desired(t, start+1, rules, before, next)
 			if a := l.Aggregates["almanac-reservation-next"]; len(a.Hosts) > 0 {
-				t.Errorf("while the one before ends, the next one's aggregate has %v", a.Hosts)
+				t.Errorf("while the earlier reservation ends, the next one's aggregate has %v", a.Hosts)
 			}
 			before.Status = reservation.Ended
 			l = desired(t, start+1, rules, before, next)
 			if a := l.Aggregates["almanac-reservation-next"]; !slices.Equal(a.Hosts, []string{"a"}) {
-				t.Errorf("after it has ended, the next one's aggregate has %v", a.Hosts)
+				t.Errorf("after the earlier reservation has ended, the next one's aggregate has %v", a.Hosts)
 			}
 		})
 	}
@@ -219,11 +219,11 @@ func TestAHostThatHasLeftTheCloudIsInNothing(t *testing.T) {
 		t.Errorf("the aggregate has %v, the host %v", a.Hosts, l.Traits["gone"])
 	}
 	if f := l.Flavors["r2"]; !f.Resources.IsZero() || f.Name == "" {
-		t.Errorf("the flavor for no known host is %v, want one of no size, which stays where it is", f)
+		t.Errorf("the flavor without a known host is %v, want an empty shape, so that the flavor stays unchanged", f)
 	}
 	for _, s := range fence.Diff(fence.Layout{}, l) {
 		if s.Action == fence.CreateFlavor && s.Flavor.ID == "r2" {
-			t.Error("a flavor is made for hosts of no known size")
+			t.Error("a flavor is created for hosts of unknown size")
 		}
 	}
 }

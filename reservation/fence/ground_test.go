@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// ground is a cloud on which layouts lie, as strict as Nova and Placement: what is
-// used must exist, and what is deleted must be out of use.
+// ground is a cloud with layouts on it, as strict as Nova and Placement: a step may use only
+// what exists, and may delete only what is not in use.
 type ground struct {
 	aggregates        map[string]inventory.Aggregate
 	traits            map[string][]string
@@ -153,7 +153,7 @@ func without(list []string, gone ...string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(each string) bool { return slices.Contains(gone, each) })
 }
 
-// compare checks that what was wanted lies there, beside what others had added before.
+// compare checks that the cloud has what was wanted, and still has what others had added.
 func (g *ground) compare(t *rapid.T, before, want fence.Layout) {
 	same := func(what string, got, wanted any, equal bool) {
 		if !equal {

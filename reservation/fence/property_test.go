@@ -55,7 +55,7 @@ var someRules = rapid.Custom(func(t *rapid.T) fence.Rules {
 	return fence.Rules{Ahead: seconds.Draw(t, "ahead"), Prepare: seconds.Draw(t, "prepare")}
 })
 
-// wanted draws promises and what is desired for them.
+// wanted draws promises and returns the desired layout for them.
 func wanted(t *rapid.T) (live []reservation.Reservation, now span.Instant, l fence.Layout) {
 	live, now = promises.Draw(t, "live"), span.Instant(rapid.IntRange(1, 30).Draw(t, "now"))
 	hosts := snapshot(t, host("a", 8, 8, 8), host("b", 4, 16, 8), host("c", 8, 8, 8))
@@ -75,7 +75,7 @@ func TestEveryHostWithARunningClaimIsInTheFence(t *testing.T) {
 					continue
 				}
 				if !slices.Contains(l.Aggregates[fence.Aggregate].Hosts, c.Host) || !slices.Contains(l.Traits[c.Host], fence.Reserved) {
-					t.Errorf("host %s has a claim of %s, which is %s, and is not in the fence", c.Host, r.ID, r.Status)
+					t.Errorf("host %s has a claim of %s, which is %s, but is not in the fence", c.Host, r.ID, r.Status)
 				}
 			}
 		}
@@ -88,7 +88,7 @@ func TestAReservationOfHostsSharesItsHostsWithNoOther(t *testing.T) {
 		for _, r := range live {
 			for _, h := range l.Aggregates[fence.AggregatePrefix+r.ID].Hosts {
 				if !slices.Contains(l.Aggregates[fence.Aggregate].Hosts, h) {
-					t.Errorf("host %s is in the aggregate of %s and not in the fence", h, r.ID)
+					t.Errorf("host %s is in the aggregate of %s, but not in the fence", h, r.ID)
 				}
 				for _, o := range live {
 					if o.ID != r.ID && r.Kind == reservation.Hosts && slices.Contains(l.Aggregates[fence.AggregatePrefix+o.ID].Hosts, h) {
@@ -100,9 +100,9 @@ func TestAReservationOfHostsSharesItsHostsWithNoOther(t *testing.T) {
 	})
 }
 
-// admits says what Nova's scheduler does with a flavor on a host: required traits are
-// there, rooms too, and every aggregate of the host whose metadata require a trait
-// finds it in the flavor (nova/scheduler/request_filter.py isolate_aggregates).
+// admits reports whether Nova's scheduler admits a flavor on a host: the host has the required
+// traits and the reservation's resources, and the flavor has every trait that the metadata of
+// the host's aggregates require (nova/scheduler/request_filter.py, isolate_aggregates).
 func admits(l fence.Layout, host string, f inventory.Flavor) bool {
 	for spec := range f.ExtraSpecs {
 		kind, name, _ := strings.Cut(spec, ":")
@@ -130,24 +130,24 @@ func TestNovaLetsTheOwnerOnItsHostsAndNobodyElse(t *testing.T) {
 				if slices.ContainsFunc(r.Claims, holds) {
 					holders = append(holders, r)
 				} else if !slices.Contains(r.HostNames(), h) && admits(l, h, l.Flavors[r.ID]) && l.Flavors[r.ID].ID != "" {
-					t.Errorf("host %s takes instances of %s, which has no claim on it", h, r.ID)
+					t.Errorf("host %s admits instances of %s, which has no claim on it", h, r.ID)
 				}
 			}
 			if len(holders) > 0 && admits(l, h, inventory.Flavor{}) {
-				t.Errorf("host %s, which is promised, takes instances of no reservation", h)
+				t.Errorf("promised host %s admits instances of no reservation", h)
 			}
 			if len(holders) != 1 {
 				continue
 			}
 			r := holders[0]
 			if begun := r.Status == reservation.Active || r.Status == reservation.Ending; admits(l, h, l.Flavors[r.ID]) != begun {
-				t.Errorf("host %s, which is that of %s alone, takes its instances: %v; it is %s", h, r.ID, !begun, r.Status)
+				t.Errorf("host %s, claimed by %s alone, admits its instances: %v; the reservation is %s", h, r.ID, !begun, r.Status)
 			}
 		}
 	})
 }
 
-// anyLayout draws a layout as operators and half-done work may leave one.
+// anyLayout draws a layout as operators and unfinished work may leave it.
 var anyLayout = rapid.Custom(func(t *rapid.T) fence.Layout {
 	l := fence.Layout{Aggregates: map[string]inventory.Aggregate{}, Traits: map[string][]string{}, Rooms: map[string]map[string]int64{}, Flavors: map[string]inventory.Flavor{}}
 	subset := func(of []string, what string) []string {
@@ -190,7 +190,7 @@ var anyLayout = rapid.Custom(func(t *rapid.T) fence.Layout {
 
 func distinct(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
-// desiredLayout draws what may be wanted: for promises, or anything.
+// desiredLayout draws a desired layout: one for promises, or any.
 func desiredLayout(t *rapid.T) fence.Layout {
 	if rapid.Bool().Draw(t, "of promises") {
 		_, _, l := wanted(t)
@@ -205,7 +205,7 @@ func TestTheStepsMakeTheActualLayoutTheDesiredOne(t *testing.T) {
 		g := lay(before)
 		for _, s := range fence.Diff(before, want) {
 			if err := g.carry(s); err != nil {
-				t.Fatalf("%s, of which the reason is %q: %v", s.Action, s.Reason, err)
+				t.Fatalf("%s, with the reason %q: %v", s.Action, s.Reason, err)
 			}
 			if s.Reason == "" {
 				t.Errorf("%s has no reason", s.Action)
@@ -213,7 +213,7 @@ func TestTheStepsMakeTheActualLayoutTheDesiredOne(t *testing.T) {
 		}
 		g.compare(t, before, want)
 		if rest := fence.Diff(g.layout(), want); len(rest) > 0 {
-			t.Errorf("afterwards there is still to do: %v", rest)
+			t.Errorf("after all steps, these steps remain: %v", rest)
 		}
 	})
 }
@@ -241,12 +241,12 @@ func TestStepsThatAddTakeNothingAwayAndStandForThemselves(t *testing.T) {
 		}
 		for _, s := range fence.Diff(g.layout(), want) {
 			if s.Adds() {
-				t.Errorf("%s is still to be added: %s", s.Action, s.Reason)
+				t.Errorf("after the steps that add, %s remains: %s", s.Action, s.Reason)
 			}
 		}
 		for _, s := range fence.Diff(g.layout(), before) {
 			if s.Adds() && s.Action != fence.MarkAggregate && s.Action != fence.MarkFlavor && s.Action != fence.OpenFlavor {
-				t.Errorf("it was taken away: %s", s.Reason)
+				t.Errorf("a step that adds removed something: %s", s.Reason)
 			}
 		}
 	})
@@ -261,7 +261,7 @@ func TestTheStepsForOneReservationTouchNoOther(t *testing.T) {
 				text := fmt.Sprint(s.Aggregate.Name, s.Traits, s.Rooms, s.Flavor.ID, s.Name)
 				for _, o := range someIDs {
 					if o != r.ID && (strings.Contains(text, o) || strings.Contains(text, fence.OwnName(o))) {
-						t.Errorf("a step for %s is %s of %s", r.ID, s.Action, text)
+						t.Errorf("a step for %s is %s on %s", r.ID, s.Action, text)
 					}
 				}
 			}

@@ -9,9 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// TestAHostWithNothingMakesNoFlavorSmaller: Placement gives none of its vCPUs or memory
-// where all is reserved, or where nova-compute has not written them yet. Nova takes no
-// flavor without them.
+// Placement reports no vCPUs or memory of a host if all of it is reserved, or if nova-compute
+// has not reported it yet. Nova does not accept a flavor without them.
 func TestAHostWithNothingMakesNoFlavorSmaller(t *testing.T) {
 	full := resource.Vector{VCPUs: 8, MemoryMB: 1024, DiskGB: 10}
 	for name, empty := range map[string]resource.Vector{
@@ -24,7 +23,7 @@ func TestAHostWithNothingMakesNoFlavorSmaller(t *testing.T) {
 			}
 			l := fence.Desired([]reservation.Reservation{booked("r1", order...)}, s, start, fence.Rules{})
 			if got := l.Flavors["r1"].Resources; got.VCPUs != 8 || got.MemoryMB != 1024 || got.DiskGB != 10 {
-				t.Errorf("%s, hosts %v: the flavor takes %v", name, order, got)
+				t.Errorf("%s, hosts %v: the flavor has %v", name, order, got)
 			}
 		}
 	}

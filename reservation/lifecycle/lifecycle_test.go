@@ -11,8 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// TestEveryStateAndTriggerIsDecided writes the whole table out: what is absent
-// must be refused as a conflict.
+// The table is complete: every pair that it lacks must be refused as a conflict.
 func TestEveryStateAndTriggerIsDecided(t *testing.T) {
 	want := map[reservation.Status]map[lifecycle.Trigger]reservation.Status{
 		"pending":  {"start": "starting", "fail": "failed", "cancel": "cancelled"},
@@ -38,7 +37,7 @@ func TestNothingFollowsAStateThatIsOver(t *testing.T) {
 	for _, s := range reservation.Statuses {
 		for _, trigger := range lifecycle.Triggers {
 			if _, err := lifecycle.Next(s, trigger); err == nil && !s.Live() {
-				t.Errorf("%s is over, but takes %s", s, trigger)
+				t.Errorf("%s is over, but accepts %s", s, trigger)
 			}
 		}
 	}
@@ -87,7 +86,7 @@ func TestAnExtensionWarnsAgain(t *testing.T) {
 	if diff := cmp.Diff(want, lifecycle.Schedule(r)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	r.Span.End = 190 // shortened: the warning was given in time
+	r.Span.End = 190 // a shorter span; the warning was already sent
 	if got := lifecycle.Schedule(r); len(got) != 3 {
 		t.Errorf("events after shortening: %v", got)
 	}
@@ -125,7 +124,7 @@ func TestAnEventThatHasBegunMayBeBegunAnew(t *testing.T) {
 	} {
 		for _, from := range states[:2] {
 			if got, err := lifecycle.Begin(from, event); err != nil || got != states[1] {
-				t.Errorf("%s begun from %s: %s, %v; want %s", event, from, got, err, states[1])
+				t.Errorf("%s begins from %s: %s, %v; want %s", event, from, got, err, states[1])
 			}
 		}
 		if got, err := lifecycle.Finish(states[1], event); err != nil || got != states[2] {

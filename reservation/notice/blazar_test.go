@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/notice"
 )
 
-// Fields and spellings are those of blazar/notification/api.py and of what its
-// database gives (blazar/db/sqlalchemy/models.py).
+// The fields and spellings are those of blazar/notification/api.py and of Blazar's database
+// (blazar/db/sqlalchemy/models.py).
 func TestBlazarsPayloadIsTheWholeLease(t *testing.T) {
 	r := booked()
 	r.Status, r.Updated = reservation.Active, noon+5
@@ -114,8 +114,8 @@ func TestAStartedLeaseThatFailsHasItsEndInError(t *testing.T) {
 	}
 }
 
-// A cancelled reservation has forgotten what is not to happen any more; Blazar's
-// consumers look for the start and the end all the same.
+// A canceled reservation has no record of events that will not happen, but Blazar's consumers
+// expect a start and an end.
 func TestADeletedLeaseHasItsStartAndItsEnd(t *testing.T) {
 	r := booked()
 	r.Status, r.Claims = reservation.Canceled, nil
@@ -187,7 +187,7 @@ func TestAReservationHealedInUseHasOtherResources(t *testing.T) {
 	}
 }
 
-// leaseReservation gives the one reservation of a lease.
+// leaseReservation returns the only reservation of a lease.
 func leaseReservation(t *testing.T, lease map[string]any) map[string]any {
 	t.Helper()
 	all := lease["reservations"].([]any)

@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/notice"
 )
 
-// It tells the owner nothing of the tenant that gets his room but the id of the request.
+// About the tenant that gets the room, the owner learns only the id of the request.
 func TestAnEvictionIsToldWithWhatItsOwnerMayKnow(t *testing.T) {
 	var out outbound
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.FixedZone("CET", 3600))
@@ -19,7 +19,7 @@ func TestAnEvictionIsToldWithWhatItsOwnerMayKnow(t *testing.T) {
 		Instance: "i", Name: "cheap", ProjectID: "p", UserID: "u", Host: "cmp-001", At: at, Told: at.Add(-time.Minute), Action: "shelve", RequestID: "req-1",
 	}
 	n := notifier(t, &out, notice.Blazar)
-	for range 2 { // again, after an answer that was lost
+	for range 2 { // the second time after a lost answer
 		if err := n.Evict(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestAnEvictionIsToldWithWhatItsOwnerMayKnow(t *testing.T) {
 		t.Errorf("payload (-want +got):\n%s", diff)
 	}
 	if user, project := string(one.Context["user_id"]), string(one.Context["project_id"]); user != `"u"` || project != `"p"` {
-		t.Errorf("the context is that of user %s in project %s, want the owner's", user, project)
+		t.Errorf("the context has user %s in project %s, want the owner", user, project)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 
 var _ upkeep.Notifier = (*notice.Notifier)(nil)
 
-// outbound keeps what is sent; broken is how many sends succeed before one fails.
+// outbound keeps what is sent. The number of sends that succeed before one fails is broken.
 type outbound struct {
 	sent   []oslo.Notification
 	broken int
@@ -45,7 +45,7 @@ func notifier(t testing.TB, sender notice.Sender, formats ...string) *notice.Not
 	return n
 }
 
-// told gives what is sent of a change.
+// told returns the notifications of a change.
 func told(t testing.TB, change reservation.Change, formats ...string) []oslo.Notification {
 	t.Helper()
 	var out outbound
@@ -55,7 +55,7 @@ func told(t testing.TB, change reservation.Change, formats ...string) []oslo.Not
 	return out.sent
 }
 
-// heads gives who says what, with which priority.
+// heads returns the publisher, event type and priority of each notification.
 func heads(sent []oslo.Notification) []string {
 	var heads []string
 	for _, n := range sent {
@@ -67,8 +67,8 @@ func heads(sent []oslo.Notification) []string {
 // noon is 2026-11-21 12:00 UTC.
 const noon = span.Instant(1795262400)
 
-// booked is a reservation of two hosts for an hour from noon, made an hour before,
-// that warns ten minutes before its end.
+// booked returns a reservation of two hosts for an hour from noon on. It was created an hour
+// earlier and warns ten minutes before its end.
 func booked() reservation.Reservation {
 	hour := span.New(noon, 3600)
 	return reservation.Reservation{
@@ -162,7 +162,7 @@ func TestANotificationSaysWhenAndForWhichRequest(t *testing.T) {
 	}
 }
 
-// Python's uuid.uuid5(uuid.NAMESPACE_URL, "almanac:8a8f…/1/1795258800/lease.create").
+// The expected id is Python's uuid.uuid5(uuid.NAMESPACE_URL, "almanac:8a8f…/1/1795258800/lease.create").
 func TestAMessageIDIsTheUUIDOfReservationVersionTimeAndEventType(t *testing.T) {
 	sent := told(t, changeOf(booked(), reservation.ActionCreate), notice.Blazar)
 	if want := "84837d42-5f98-5551-a94d-ae8c8c9cd22e"; sent[0].ID != want {
@@ -178,7 +178,7 @@ func TestASecondAttemptHasTheSameMessageIDsAndNothingElseHas(t *testing.T) {
 		r.Version = rapid.Int64Range(1, 3).Draw(rt, "version")
 		action := rapid.SampledFrom([]reservation.Action{reservation.ActionCreate, reservation.ActionModify, reservation.ActionEnd}).Draw(rt, "action")
 		change := changeOf(r, action)
-		// After an older backup was put back, the same version is made again, later.
+		// After a restore from a backup, the same version is created a second time, later.
 		change.At += span.Instant(rapid.IntRange(0, 2).Draw(rt, "seconds later"))
 		out := outbound{broken: 2}
 		n := notifier(t, &out)
@@ -201,7 +201,7 @@ func TestASecondAttemptHasTheSameMessageIDsAndNothingElseHas(t *testing.T) {
 	})
 }
 
-// decoded gives the payload of the only notification.
+// decoded returns the payload of the only notification.
 func decoded(t *testing.T, sent []oslo.Notification) map[string]any {
 	t.Helper()
 	if len(sent) != 1 {

@@ -46,7 +46,7 @@ func TestSwitchingAHostIsToldAsItBeginsAndEnds(t *testing.T) {
 				"since": "2030-01-02T02:03:05Z", "at": "2030-01-02T02:04:05Z",
 			})
 			if out.sent[0].ID != out.sent[1].ID || out.sent[0].ID == out.sent[2].ID {
-				t.Errorf("one told twice and another have the message ids %s, %s and %s", out.sent[0].ID, out.sent[1].ID, out.sent[2].ID)
+				t.Errorf("a repeated notification and another one have the message ids %s, %s and %s", out.sent[0].ID, out.sent[1].ID, out.sent[2].ID)
 			}
 		})
 	}

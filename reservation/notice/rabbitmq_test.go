@@ -19,8 +19,8 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// What reads Blazar's notifications is Python with oslo.messaging, so it listens
-// here.
+// Consumers of Blazar's notifications are Python programs with oslo.messaging, so this test
+// uses one.
 func TestAPythonConsumerReadsBothFormatsFromRabbitMQ(t *testing.T) {
 	url := labtest.RabbitMQ(t)
 	where, err := oslo.ParseURL(url)
@@ -40,7 +40,7 @@ func TestAPythonConsumerReadsBothFormatsFromRabbitMQ(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := listen(ctx, t, url, 2)
-	// The listener has threads: on a busy machine the second may be told first.
+	// The listener has threads: on a busy machine it may report the second notification first.
 	slices.SortFunc(got, func(a, b map[string]any) int {
 		return strings.Compare(a["publisher_id"].(string), b["publisher_id"].(string))
 	})
@@ -59,10 +59,10 @@ func TestAPythonConsumerReadsBothFormatsFromRabbitMQ(t *testing.T) {
 	}
 }
 
-// listen gives the first notifications that a listener in Python hears.
+// listen returns the first count notifications that a Python listener receives.
 func listen(ctx context.Context, t *testing.T, url string, count int) []map[string]any {
 	t.Helper()
-	// Debian's Python is the one that has oslo.messaging.
+	// Debian's Python has oslo.messaging.
 	command := exec.CommandContext(ctx, "/usr/bin/python3", "../../pkg/oslo/testdata/peer.py", "listen", url)
 	command.Stderr = t.Output()
 	in, err := command.StdinPipe()

@@ -35,12 +35,12 @@ func TestATransferWaitsForRoomInThePool(t *testing.T) {
 		got, late := s.Schedule(site, 0)
 		wants(t, "late", spans(late))
 		if got[0].Start < 300 || got[0].End > 350 {
-			t.Errorf("%s: A comes in %v, want it after B has gone at 300", strategy, spans(got))
+			t.Errorf("%s: A arrives in %v, want it after B expires at 300", strategy, spans(got))
 		}
 	}
 	_, err := staging.State{Pools: pool("B", 310)}.Admit(limited(staging.JIT, size), 0, use("VW1", 350, 400))
 	if refusal := refused(t, err); refusal.Reason != staging.NoPool || refusal.Earliest != 358 {
-		t.Errorf("B goes at 310, A needs 48 s: %+v", *refusal)
+		t.Errorf("B expires at 310, A needs 48 s: %+v", *refusal)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestWhoComesLaterUsesWhatRunsOnceItHasArrived(t *testing.T) {
 	running[0].Node, running[0].Started, running[0].Start, running[0].End = "N1", true, 0, 48
 	s := staging.State{Transfers: running}
 	if !s.Nodes("A", 48)["N1"] || s.Nodes("A", 47)["N1"] {
-		t.Error("it arrives at 48")
+		t.Error("the image must be usable from its arrival at 48 on, and not before")
 	}
 }
 
@@ -149,20 +149,20 @@ func TestTheSameDemandsAndFactsGiveOneTransferForTheEarliest(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if s := f.State(201, []staging.Demand{early, late}); len(s.Transfers) != 1 || s.Transfers[0].Deadline != 500 {
-		t.Errorf("what has begun needs no transfer any more: %+v", s.Transfers)
+		t.Errorf("a demand that has begun needs no transfer: %+v", s.Transfers)
 	}
 }
 
 func TestABestEffortTransferWaitsForRoom(t *testing.T) {
 	q := staging.Queue{Rate: rate, Limit: size, Pools: pool("B", 300)}
 	if at, _ := q.Ready(0, "N1", image("A")); at != 348 {
-		t.Errorf("A is there at %d, want 48 s after B has gone at 300", at)
+		t.Errorf("A arrives at %d, want 48 s after B expires at 300", at)
 	}
 	if at, fresh := q.Ready(299, "N1", image("B")); at != 299 || fresh != nil {
-		t.Errorf("B is in the pool: %d, %+v", at, fresh)
+		t.Errorf("B is already in the pool: %d, %+v", at, fresh)
 	}
 	if at, _ := q.Ready(0, "N1", staging.Image{ID: "huge", Size: size + 1}); at != span.Forever {
-		t.Errorf("what never has room is ready at %d", at)
+		t.Errorf("an image that never fits is ready at %d", at)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestARefusalSaysByWhenTheImageMustBeThere(t *testing.T) {
 	}
 }
 
-// joining is use of a node that was given to who asks when it had begun.
+// joining returns a demand for a node that joined the reservation after its start.
 func joining(id string, start, end span.Instant) staging.Demand {
 	d := use(id, start, end)
 	d.Joining = true
@@ -192,16 +192,16 @@ func TestANodeThatJoinsLateIsSentItsImageForAWhile(t *testing.T) {
 	}
 	f.Site.Lifetime = 200
 	if s := f.State(300, []staging.Demand{d}); len(s.Transfers) != 0 {
-		t.Errorf("it could have come and gone: %+v", s.Transfers)
+		t.Errorf("an image that could have arrived and expired is sent: %+v", s.Transfers)
 	}
 	f.Site.Lifetime, f.Pools = 0, pool("A", 150)
 	if s := f.State(120, []staging.Demand{d}); len(s.Transfers) != 0 || s.Pools["N1"][0].Expire != 10_000 {
-		t.Errorf("it is there: %+v", s)
+		t.Errorf("the image is there: %+v", s)
 	}
 	f.Pools, f.Running = nil, []staging.Transfer{{ID: "r", Image: image("A"), Node: "N1", Deadline: 100, Started: true, Start: 110, End: 158, Expire: 10_000}}
 	s := f.State(120, []staging.Demand{d})
 	if len(s.Transfers) != 1 || s.Nodes("A", 157)["N1"] || !s.Nodes("A", 158)["N1"] {
-		t.Errorf("it is on its way, and there at 158: %+v", s)
+		t.Errorf("the image is under way, arriving at 158: %+v", s)
 	}
 }
 
@@ -216,10 +216,10 @@ func TestNobodyWaitsForWhatJoinsLateNorReliesOnIt(t *testing.T) {
 	wants(t, "the schedule", spans(all), "VW2/N2[100,148)", "VW1/N1[148,196)")
 	wants(t, "late", spans(late), "VW1/N1[148,196)")
 	if s, err := a.Admit(use("VW3", 160, 200)); err != nil || len(s.Transfers) != 2 {
-		t.Errorf("VW3 needs a transfer by 160 of its own: %+v, %v", s.Transfers, err)
+		t.Errorf("VW3 needs its own transfer by 160: %+v, %v", s.Transfers, err)
 	}
 	if a.Before().Nodes("A", 120)["N1"] {
-		t.Error("A is not on N1 by 120")
+		t.Error("A counts as usable on N1 at 120, but is not there yet")
 	}
 }
 

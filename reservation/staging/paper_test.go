@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// The images of the paper's checks take 48 s each through the one channel.
+// The images of the paper's checks take 48 s each through the single channel.
 const (
 	size = 600_000_000
 	rate = 12_500_000
@@ -22,7 +22,7 @@ func channel(strategy staging.Strategy) staging.Site {
 	return staging.Site{Strategy: strategy, Repositories: []staging.Repository{{Name: "glance", Rate: rate}}}
 }
 
-// due gives transfers with those deadlines, entered in this order, each to a node of its own.
+// due returns transfers with those deadlines, in this order, each to its own node.
 func due(named ...any) (list []staging.Transfer) {
 	for i := 0; i < len(named); i += 2 {
 		id := named[i].(string)
@@ -33,7 +33,7 @@ func due(named ...any) (list []staging.Transfer) {
 	return list
 }
 
-// spans writes transfers as "id[start,end)", in their order.
+// spans formats transfers as "id[start,end)", in their order.
 func spans(list []staging.Transfer) (s []string) {
 	for _, t := range list {
 		s = append(s, fmt.Sprintf("%s[%d,%d)", t.ID, t.Start, t.End))
@@ -102,7 +102,7 @@ func TestA000_4(t *testing.T) {
 	wants(t, "late at 7", spans(late), "c[103,151)")
 }
 
-// use is a demand of N1 for the image A.
+// use returns a demand for the image A on N1.
 func use(id string, start, end span.Instant) staging.Demand {
 	return staging.Demand{ID: id, Image: image("A"), Nodes: []string{"N1"}, Span: span.Span{Start: start, End: end}}
 }
@@ -134,11 +134,11 @@ func TestA000_5(t *testing.T) {
 		expires(step.expire)
 	}
 	if s.Nodes("A", 311)["N1"] {
-		t.Error("A is there at 311, when it has expired")
+		t.Error("A is in the pool at 311, but it has expired")
 	}
 	s = admit(t, s, site, 120, use("VW5", 311, 320))
 	if len(s.Transfers) != 1 || s.Transfers[0].Deadline != 311 {
-		t.Errorf("VW5 needs a transfer of its own, pending: %+v", s.Transfers)
+		t.Errorf("VW5 needs its own transfer, pending: %+v", s.Transfers)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestA000_6(t *testing.T) {
 	first := admit(t, staging.State{}, site, 0, use("VW1", 100, 200))
 	s := admit(t, first, site, 0, use("VW2", 500, 600))
 	if len(s.Transfers) != 1 {
-		t.Fatalf("VW2 makes %d transfers of one", len(s.Transfers))
+		t.Fatalf("VW2 makes %d transfers out of one", len(s.Transfers))
 	}
 	if done := s.Advance(site, 48); len(done.Transfers) != 0 || done.Pools["N1"][0].Expire != 600 {
 		t.Errorf("after the transfer the pool has %+v, want A until 600", done.Pools["N1"])
@@ -190,6 +190,6 @@ func TestA000_9(t *testing.T) {
 	pool := map[string][]staging.Entry{"N1": {{Image: image("A"), Expire: 40}}}
 	s := admit(t, staging.State{Pools: pool}, site, 0, use("VW1", 40, 100))
 	if len(s.Transfers) != 0 || s.Pools["N1"][0].Expire != 100 || pool["N1"][0].Expire != 40 {
-		t.Errorf("with the image in the pool until 40: %+v; it was %+v", s, pool)
+		t.Errorf("with the image in the pool until 40: %+v; before that %+v", s, pool)
 	}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// TestAPoolHasRoomWhereLookingSecondBySecondSaysSo compares the sums with a count of the
-// images that are there in each second.
+// The test compares the sums with a count of the images in the pool in each second.
 func TestAPoolHasRoomWhereLookingSecondBySecondSaysSo(t *testing.T) {
 	const horizon = 60
 	rapid.Check(t, func(t *rapid.T) {

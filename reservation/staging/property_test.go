@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// world is a random site with demands that come one after the other.
+// world is a random site with demands that arrive one after the other.
 type world struct {
 	site     staging.Site
 	state    staging.State
@@ -62,7 +62,7 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-// clone is a copy that shares nothing with s.
+// clone returns a copy that shares no data with s.
 func clone(s staging.State) staging.State {
 	s.Transfers = slices.Clone(s.Transfers)
 	pools := map[string][]staging.Entry{}
@@ -73,7 +73,7 @@ func clone(s staging.State) staging.State {
 	return s
 }
 
-// run lets the demands come, looks at the state after each, and says what was admitted.
+// run lets the demands arrive, records which are admitted, and calls look after each.
 func (w *world) run(t *rapid.T, look func(before, after staging.State, d staging.Demand, err error)) {
 	for i, d := range w.demands {
 		now := w.arrivals[i]
@@ -91,7 +91,7 @@ func (w *world) run(t *rapid.T, look func(before, after staging.State, d staging
 	}
 }
 
-// end is when all is over.
+// end is an instant after the end of everything.
 const end = span.Instant(1000)
 
 func TestEveryAdmittedDemandHasItsImagesThroughoutItsSpan(t *testing.T) {
@@ -117,12 +117,12 @@ func TestEveryAdmittedDemandHasItsImagesThroughoutItsSpan(t *testing.T) {
 	})
 }
 
-// history is what was seen of entries and transfers under way, second by second: an oracle
-// that knows nothing of schedules.
+// history records entries and transfers under way second by second. It is an oracle without
+// any knowledge of schedules.
 type history struct {
 	site    staging.Site
 	there   map[string]map[span.Instant]map[string]int64 // image and size by node and second
-	running map[string]staging.Transfer                  // the last sight of each
+	running map[string]staging.Transfer                  // the last record of each
 }
 
 func newHistory(w *world) *history {
@@ -130,9 +130,9 @@ func newHistory(w *world) *history {
 	return h
 }
 
-// see notes what is so from the state's instant on, by what is promised now.
+// see records the present and the promised future at the state's instant.
 func (h *history) see(t *rapid.T, s staging.State) {
-	for node, seconds := range h.there { // what was foreseen may have changed
+	for node, seconds := range h.there { // the future may have changed
 		for at := range seconds {
 			if at >= s.At {
 				delete(h.there[node], at)
@@ -168,8 +168,8 @@ func (h *history) see(t *rapid.T, s staging.State) {
 	}
 }
 
-// space marks the time of the transfer itself, in which the image takes space but serves
-// nobody.
+// space marks the time of the transfer itself, while the image occupies space but cannot be
+// used.
 func (h *history) space(tr staging.Transfer, note func(string, staging.Image, span.Instant, span.Instant)) {
 	coming := tr.Image
 	coming.ID = "coming " + tr.Image.ID
@@ -218,7 +218,7 @@ func TestARefusedDemandLeavesTheStateAndItsEarliestStartIsAccepted(t *testing.T)
 				return
 			}
 			if !reflect.DeepEqual(clone(before), clone(after)) {
-				t.Fatalf("%s was refused and changed\n%+v\nto\n%+v", d.ID, before, after)
+				t.Fatalf("%s was refused, but changed\n%+v\nto\n%+v", d.ID, before, after)
 			}
 			refusal, ok := errors.AsType[*staging.Refusal](err)
 			if !ok || refusal.Message == "" || !slices.Contains(d.Nodes, refusal.Node) && refusal.Reason == staging.NoPool && w.site.Limit == 0 {
@@ -226,7 +226,7 @@ func TestARefusedDemandLeavesTheStateAndItsEarliestStartIsAccepted(t *testing.T)
 			}
 			if refusal.Earliest == 0 {
 				if w.site.Limit == 0 {
-					t.Fatalf("%s could come after all others: %+v", d.ID, refusal)
+					t.Fatalf("%s fits after all others: %+v", d.ID, refusal)
 				}
 				return
 			}
@@ -258,7 +258,7 @@ func TestOnOneChannelNoStartBeforeTheEarliestIsAccepted(t *testing.T) {
 				earlier := d
 				earlier.Span = span.New(start, d.Span.Seconds())
 				if _, err := before.Admit(w.site, before.At, earlier); err == nil {
-					t.Fatalf("%s would be accepted at %d, before %d", d.ID, start, refusal.Earliest)
+					t.Fatalf("%s would be accepted at %d, before the earliest start %d", d.ID, start, refusal.Earliest)
 				}
 			}
 		})
@@ -313,7 +313,7 @@ func TestEDFAndJITAcceptTheSameWhenAllIsKnownAtOnce(t *testing.T) {
 		early, _ := s.Schedule(edf, 0)
 		late, _ := s.Schedule(jit, 0)
 		if w.site.Limit > 0 || len(w.site.Links) > 0 || len(w.site.Repositories) > 1 {
-			return // each may go by another repository
+			return // each may use another repository
 		}
 		for _, e := range early {
 			l := late[slices.IndexFunc(late, func(l staging.Transfer) bool { return l.ID == e.ID })]
@@ -342,7 +342,7 @@ func TestEDFIsFeasibleWhereverAnyOrderIs(t *testing.T) {
 	})
 }
 
-// anyOrder tries all orders of transfers of a byte a second.
+// anyOrder tries all orders of the transfers, at one byte per second.
 func anyOrder(rest []staging.Transfer, now span.Instant, lifetime int64) bool {
 	if len(rest) == 0 {
 		return true

@@ -17,9 +17,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// modelCloud is Nova and Placement in memory: it refuses what they refuse, places
-// instances as nova-scheduler does with enable_isolated_aggregate_filtering, and
-// takes its time with what it is ordered. The capacity of hosts is not in it.
+// modelCloud is Nova and Placement in memory. It refuses what they refuse, places instances as
+// nova-scheduler does with enable_isolated_aggregate_filtering, and takes time to carry out
+// orders. It does not model the capacity of hosts.
 type modelCloud struct {
 	mu         sync.Mutex
 	hosts      []string
@@ -33,26 +33,26 @@ type modelCloud struct {
 	access     map[string]map[string]bool // projects by flavor
 	guests     map[string]*guest
 
-	// looks is how often an instance is seen, by On or Of, after an order until the
-	// order has happened.
+	// looks is how many times On or Of returns an instance after an order before the order
+	// takes effect.
 	looks int
-	// stuck are instances that no order moves.
+	// stuck lists instances that carry out no order.
 	stuck map[string]bool
-	// fail gives an error for what is done, by the step's action, "layout", "admit",
-	// "expel", "on", "of" or the order.
+	// fail holds the error of each kind of call: the action of a step, "layout", "admit",
+	// "expel", "on", "of", or an order.
 	fail map[string]error
-	// carried are the steps that were done, and orders the orders given, in order.
+	// carried and orders list the steps and the orders, in order.
 	carried []fence.Step
 	orders  []string
-	// blind makes Nova's scheduler ignore the fences, as one does that has not
+	// blind makes Nova's scheduler ignore the fence, as it does without
 	// enable_isolated_aggregate_filtering.
 	blind bool
 }
 
 type guest struct {
 	inventory.Instance
-	order upkeep.Order // being carried out; empty is none
-	left  int          // looks until it is
+	order upkeep.Order // being carried out; empty if none
+	left  int          // how many looks remain until it takes effect
 }
 
 var (
@@ -69,7 +69,7 @@ func newModelCloud(hosts ...string) *modelCloud {
 	}
 }
 
-// inventory gives the hosts with their guests, as a source would list them.
+// inventory returns the hosts with their guests, in the form of a source's reading.
 func (m *modelCloud) inventory() *inventory.Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,7 @@ func (m *modelCloud) inventory() *inventory.Snapshot {
 	return snapshot
 }
 
-// Layout gives what of Almanac's lies there.
+// Layout returns Almanac's part of the cloud.
 func (m *modelCloud) Layout(context.Context) (fence.Layout, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,8 +129,8 @@ func (m *modelCloud) Layout(context.Context) (fence.Layout, error) {
 	return l, nil
 }
 
-// Carry does one step. What Nova or Placement would refuse is a Conflict, what they
-// do not find a NotFound.
+// Carry does one step. The error is a conflict for what Nova or Placement refuse, and not
+// found for what they do not find.
 func (m *modelCloud) Carry(_ context.Context, s fence.Step) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -226,7 +226,7 @@ func (m *modelCloud) doFlavor(s fence.Step) error {
 	return nil
 }
 
-// closed is the extra spec with which no host takes an instance.
+// closed is an extra spec that no host satisfies.
 const closed = "trait:" + fence.Closed
 
 func (m *modelCloud) doPlacement(s fence.Step) error {
@@ -283,7 +283,7 @@ func set[T any](all map[string]map[string]T, host, name string, value T) {
 	all[host][name] = value
 }
 
-// taken is how many instances on the host have been given of a class.
+// taken returns how many instances on the host use a resource class.
 func (m *modelCloud) taken(host, class string) (n int64) {
 	for _, g := range m.guests {
 		if _, needs := g.Flavor.ExtraSpecs["resources:"+class]; needs && g.Host == host {
@@ -310,7 +310,7 @@ func (m *modelCloud) Admit(_ context.Context, r reservation.Reservation) error {
 	return nil
 }
 
-// Expel ends that the reservation's project may use them.
+// Expel takes the flavors from the reservation's project.
 func (m *modelCloud) Expel(_ context.Context, r reservation.Reservation) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// The town itself holds, at each admission and each order, that nobody is let in
-// where somebody else is and that nobody's instance is touched without a right.
+// At each admission and each order, the town itself checks that no owner is admitted to a
+// host with other instances, and that no instance is touched without a right.
 
 func TestAStewardThatDiesAnywhereIsFollowedByOneWhoFinishesTheWork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -32,12 +32,12 @@ func TestAStewardThatDiesAnywhereIsFollowedByOneWhoFinishesTheWork(t *testing.T)
 			w.killed(t, "end", func() error { return w.begin(1, reservation.EndEvent) })
 		}
 		if left := w.traces(1); len(left) > 0 {
-			t.Fatalf("after the end is left %v", left)
+			t.Fatalf("after the end, %v is left", left)
 		}
 		stays := w.strangersThatStay(next)
 		if len(stays) > 0 {
 			if err := w.begin(2, reservation.StartEvent); err == nil {
-				t.Fatalf("the start went well though %v are on its hosts", stays)
+				t.Fatalf("the start succeeds although %v are on its hosts", stays)
 			}
 			return
 		}
@@ -46,8 +46,8 @@ func TestAStewardThatDiesAnywhereIsFollowedByOneWhoFinishesTheWork(t *testing.T)
 	})
 }
 
-// drawTown gives a town in which reservation 1 runs with instances, and strangers are
-// on hosts. Its dead hosts and what instances are told are drawn too.
+// drawTown returns a town in which reservation 1 runs with instances, and strangers are on
+// hosts. The failed hosts and the orders for strangers are random.
 func drawTown(t *rapid.T) *town {
 	w := newTown(t, "a", "b", "c", "z")
 	w.rules.Normal = rapid.SampledFrom([]upkeep.Order{upkeep.AwaitGuest, upkeep.MigrateGuest}).Draw(t, "normal")
@@ -67,9 +67,8 @@ func drawTown(t *rapid.T) *town {
 	return w
 }
 
-// killed does something over and over: the first times the line to the cloud is cut
-// somewhere, and another steward follows, who remembers nothing. In the end it must go
-// well.
+// killed repeats do. In the first rounds, the line to the cloud is cut somewhere and a new
+// enforcer without memory follows. In the end, do must succeed.
 func (w *town) killed(t *rapid.T, what string, do func() error) {
 	for _, budget := range rapid.SliceOfN(rapid.IntRange(0, 12), 0, 4).Draw(t, what+" is cut after") {
 		w.budget = budget
@@ -87,10 +86,10 @@ func (w *town) killed(t *rapid.T, what string, do func() error) {
 		}
 		w.pass(60)
 	}
-	t.Fatalf("%s never goes well: %v", what, do())
+	t.Fatalf("%s never succeeds: %v", what, do())
 }
 
-// strangersThatStay are the instances on the hosts of r that nothing makes go.
+// strangersThatStay returns the instances on the hosts of r that no order removes.
 func (w *town) strangersThatStay(r reservation.Reservation) (names []string) {
 	for name, g := range w.guests {
 		order := w.rules.Normal
@@ -98,7 +97,7 @@ func (w *town) strangersThatStay(r reservation.Reservation) (names []string) {
 			order = w.rules.Preemptible
 		}
 		nowhere := order == upkeep.MigrateGuest && !slices.ContainsFunc(w.hosts, func(h string) bool { return h != g.Host && w.takes(h, g.Flavor) })
-		if over, _ := w.Reservation(g.ReservationID()); over.ID != "" { // what it has left goes, locked or not
+		if over, _ := w.Reservation(g.ReservationID()); over.ID != "" { // an instance left by an earlier reservation goes, locked or not
 			nowhere, order = false, w.rules.Left
 		}
 		here := slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == g.Host })
@@ -109,20 +108,20 @@ func (w *town) strangersThatStay(r reservation.Reservation) (names []string) {
 	return names
 }
 
-// wellServed holds that the owner of r can use each of its hosts, and nobody else.
+// wellServed checks that the owner of r can use each of its hosts, and no other project can.
 func (w *town) wellServed(r reservation.Reservation) {
 	for _, host := range r.HostNames() {
 		for name, g := range w.guests {
 			if g.Host == host {
-				w.t.Errorf("instance %s is on host %s when its owner comes", name, host)
+				w.t.Errorf("instance %s is on host %s when the owner is admitted", name, host)
 			}
 		}
 		w.modelCloud.mu.Lock()
 		if !w.takes(host, w.flavors[r.ID]) {
-			w.t.Errorf("the owner's instances do not come to host %s", host)
+			w.t.Errorf("the scheduler does not place the owner's instances on host %s", host)
 		}
 		if w.takes(host, inventory.Flavor{}) {
-			w.t.Errorf("anybody's instances come to host %s", host)
+			w.t.Errorf("the scheduler places other instances on host %s", host)
 		}
 		w.modelCloud.mu.Unlock()
 	}

@@ -26,7 +26,7 @@ func TestACloudThatIsAsItShouldBeIsHealthy(t *testing.T) {
 	w.lay()
 	for id, project := range map[string]string{"r1": "p-r1", "r2": "p-r2"} {
 		if host, err := w.cloud.boot("of-"+id, project, id, w.now); err != nil {
-			t.Errorf("its owner cannot use %s on %s: %v", id, host, err)
+			t.Errorf("the owner cannot use %s on %s: %v", id, host, err)
 		}
 	}
 	w.want("the findings are", w.found())
@@ -40,7 +40,7 @@ func TestWhatIsMissingIsFoundAndPutBack(t *testing.T) {
 	w.carry(fence.Step{Action: fence.RemoveTraits, Host: "b", Traits: []string{fence.OwnName("r1")}})
 	w.carry(fence.Step{Action: fence.UnmarkAggregate, Aggregate: inventory.Aggregate{Name: name, Metadata: map[string]string{"trait:" + fence.Reserved: ""}}})
 	w.carry(fence.Step{Action: fence.DeleteFlavor, Flavor: inventory.Flavor{ID: "r1"}})
-	w.doubt = "3 of 4 hosts are gone at once" // adding is never in doubt
+	w.doubt = "3 of 4 hosts are gone at once" // doubt never stops steps that add
 	w.want("the findings are", w.found(), "missing almanac-fence", "missing b", "missing reservation:r1", "altered "+name)
 	w.want("the fix", w.fix(), "missing almanac-fence: fixed", "missing b: fixed", "missing reservation:r1: fixed", "altered "+name+": fixed")
 	w.want("afterwards there are", w.found())
@@ -63,7 +63,7 @@ func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
 	before := len(w.cloud.carried)
 	for _, each := range w.plan() {
 		if !strings.HasSuffix(each, ": planned") {
-			t.Errorf("the plan has %s", each)
+			t.Errorf("the plan contains %s", each)
 		}
 	}
 	w.doubt = "the hosts were last read 10m0s ago"
@@ -73,7 +73,7 @@ func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
 		}
 	}
 	if len(w.cloud.carried) > before {
-		t.Errorf("by a plan, or in doubt, these were done: %v", w.cloud.carried[before:])
+		t.Errorf("a plan, or a fix in doubt, carried out %v", w.cloud.carried[before:])
 	}
 
 	w.doubt = ""
@@ -81,7 +81,7 @@ func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
 	w.want("afterwards there are", w.found())
 }
 
-// TestARoutineStartOrEndIsNoFinding: Almanac is at it, and what is left two minutes afterwards is one.
+// While Almanac is at work there is no finding; two minutes later, what is left is one.
 func TestARoutineStartOrEndIsNoFinding(t *testing.T) {
 	for _, status := range []reservation.Status{reservation.Ending, reservation.Ended, reservation.Canceled} {
 		w := newPractice(t, whole("r1", "a"), half("r2", "b"))
@@ -94,7 +94,7 @@ func TestARoutineStartOrEndIsNoFinding(t *testing.T) {
 		}
 		w.want("while reservations are "+string(status)+" the findings are", w.found())
 		if w.now += 120; status != reservation.Ending && len(w.found()) == 0 {
-			t.Errorf("what a reservation that is %s has left is never found", status)
+			t.Errorf("the doctor never finds what a reservation that is %s has left", status)
 		}
 	}
 	starting := whole("r1", "a")
@@ -102,7 +102,7 @@ func TestARoutineStartOrEndIsNoFinding(t *testing.T) {
 	w := newPractice(t, starting)
 	w.want("while it starts the findings are", w.found())
 	if w.now += 120; len(w.found()) == 0 {
-		t.Error("a start that does not get on is never found")
+		t.Error("the doctor never finds a start without progress")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestTheNoticeOfAnEvictionThatIsOverIsFoundAndWithdrawn(t *testing.T) {
 	w.want("the fix withdraws", withdrawn, "over")
 }
 
-// claims are instances in ERROR that have something in Placement.
+// claims maps instances in ERROR that have an allocation in Placement to the error of their release.
 type claims map[string]error
 
 func (c claims) Unplaced(context.Context, span.Instant) (list []inventory.Instance, _ error) {
@@ -159,7 +159,7 @@ func TestWhatAnInstanceInErrorHasInPlacementIsFoundAndReleased(t *testing.T) {
 func TestThingsOfAReservationThatNobodyKnowsAreFound(t *testing.T) {
 	w := newPractice(t, whole("other", "a"))
 	w.lay()
-	delete(w.stored, "other") // it is another Almanac's
+	delete(w.stored, "other") // as a reservation of another Almanac
 	seen, err := w.doctor.Examine(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestThingsOfAReservationThatNobodyKnowsAreFound(t *testing.T) {
 func TestAReservationThatAnotherReplicaHasJustBookedIsNoOrphan(t *testing.T) {
 	w := newPractice(t, whole("r1", "a"))
 	w.lay()
-	w.doctor.Promises = newPractice(t) // which has not heard of it yet
+	w.doctor.Promises = newPractice(t) // this replica does not know the booking yet
 	w.want("the findings are", w.found())
 }
 
@@ -182,12 +182,12 @@ func TestAHostInTwoReservationsIsTakenOutOfTheWrongOne(t *testing.T) {
 	w.lay()
 	w.carry(fence.Step{Action: fence.AddHost, Aggregate: inventory.Aggregate{Name: fence.AggregatePrefix + "r2"}, Host: "a"})
 	if _, err := w.cloud.boot("i", "p-r1", "r1", w.now); err == nil {
-		t.Fatal("the owner could use its host, so nothing is wrong with it")
+		t.Fatal("the owner can use the host, so the test shows nothing")
 	}
 	w.want("the findings are", w.found(), "host_in_two_reservations a")
 	w.want("the fix", w.fix(), "host_in_two_reservations a: fixed")
 	if _, err := w.cloud.boot("i", "p-r1", "r1", w.now); err != nil {
-		t.Errorf("afterwards its owner cannot use it: %v", err)
+		t.Errorf("after the fix, the owner cannot use the host: %v", err)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestASchedulerThatIgnoresTheFenceIsFoundByWhatItDoes(t *testing.T) {
 	w.cloud.addFlavor("m1.tiny", nil)
 	w.cloud.blind = true
 	w.lay()
-	if _, err := w.cloud.boot("before", "somebody", "m1.tiny", 7_300); err != nil { // the fence is up from 7,400 on
+	if _, err := w.cloud.boot("before", "somebody", "m1.tiny", 7_300); err != nil { // the fence exists from 7,400 on
 		t.Fatal(err)
 	}
 	w.want("of one that was there before, the findings are", w.found())
@@ -300,11 +300,11 @@ func TestTheReservationsOfAVanishedProjectAreCancelledOnlyWhenTold(t *testing.T)
 	w.gone["p-r1"] = true
 	w.want("the findings are", w.found(), "vanished_project p-r1")
 	if w.stored["r1"].Status != reservation.Active {
-		t.Error("the report has cancelled it")
+		t.Error("the report alone cancels the reservation")
 	}
 	w.want("the fix", w.fix(), "vanished_project p-r1: fixed")
 	if w.stored["r1"].Status != reservation.Canceled {
-		t.Errorf("it is %s", w.stored["r1"].Status)
+		t.Errorf("the reservation is %s", w.stored["r1"].Status)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestWithoutACloudTheDoctorExaminesWhatItCan(t *testing.T) {
 	w.doctor.Fence, w.doctor.Guests, w.doctor.Projects = nil, nil, nil
 	w.want("the findings are", w.found(), "vanished_host gone")
 	if seen, err := w.doctor.Examine(t.Context()); err != nil || seen.Cloud {
-		t.Errorf("it says that there is a cloud, or fails with %v", err)
+		t.Errorf("the doctor reports a cloud, or fails with %v", err)
 	}
 }
 
@@ -341,9 +341,9 @@ func TestACloudThatDoesNotAnswerIsNotExamined(t *testing.T) {
 	w := newPractice(t, whole("r1", "a"))
 	w.cloud.fail["layout"] = errors.New("connection refused")
 	if _, err := w.doctor.Examine(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("the failure is %v, want one that says to try again", err)
+		t.Errorf("the error is %v, want one with the advice to try again", err)
 	}
 	if _, err := w.doctor.Fix(t.Context(), booking.Caller{}); err == nil {
-		t.Error("it was fixed all the same")
+		t.Error("the doctor fixes although the cloud does not answer")
 	}
 }

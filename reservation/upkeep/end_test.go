@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// finish lets the time of reservation 1 come to its end, which is carried out.
+// finish advances the clock to the end of reservation 1 and carries the end out.
 func (w *town) finish() error {
 	w.pass(int64(noon.Add(1000) - w.Now()))
 	return w.begin(1, reservation.EndEvent)
@@ -46,7 +46,7 @@ func dealtWithAsOnEndSays(t *testing.T, hinted bool) {
 			state = i.Status + " on " + i.Host
 		}
 		orders := w.given()
-		if len(orders) > 1 && orders[0] > orders[1] { // those of one moment come in any order
+		if len(orders) > 1 && orders[0] > orders[1] { // orders of one instant have no fixed order
 			orders[0], orders[1] = orders[1], orders[0]
 		}
 		if len(orders) > 3 && orders[2] > orders[3] {
@@ -56,7 +56,7 @@ func dealtWithAsOnEndSays(t *testing.T, hinted bool) {
 			t.Errorf("%s, by hint %v: orders %s, and the instance is %s; want %s and %s", onEnd, hinted, got, state, want.orders, want.a)
 		}
 		if left := w.traces(1); len(left) > 0 || w.admitted(1) {
-			t.Errorf("%s, by hint %v: on the cloud is left %v", onEnd, hinted, left)
+			t.Errorf("%s, by hint %v: the cloud still has %v", onEnd, hinted, left)
 		}
 		if host, err := w.boot("next", "anybody", w.plainFlavor(), w.Now()); err != nil || host != "a" {
 			t.Errorf("%s, by hint %v: the hosts are not back in the pool: %q, %v", onEnd, hinted, host, err)
@@ -64,7 +64,7 @@ func dealtWithAsOnEndSays(t *testing.T, hinted bool) {
 	}
 }
 
-// plainFlavor gives a flavor that everybody may use.
+// plainFlavor returns a flavor that every project may use.
 func (w *town) plainFlavor() string {
 	w.addFlavor("m1.tiny", nil)
 	return "m1.tiny"
@@ -84,7 +84,7 @@ func TestNobodyNewComesInWhileTheEndWaits(t *testing.T) {
 
 func TestAnInstanceThatDoesNotShutDownIsDeletedWhenTheGraceIsOver(t *testing.T) {
 	w := running(t, reservation.OnEndDelete, "a")
-	w.looks = 1000 // of the order to stop
+	w.looks = 1000 // the order to stop takes too long
 	w.waited = func() {
 		if strings.Contains(fmt.Sprint(w.given()), "delete") {
 			w.modelCloud.mu.Lock()
@@ -96,10 +96,10 @@ func TestAnInstanceThatDoesNotShutDownIsDeletedWhenTheGraceIsOver(t *testing.T) 
 		t.Fatal(err)
 	}
 	if took := w.Now() - noon.Add(1000); took < 60 || took > 70 {
-		t.Errorf("the end took %d s, want the grace of 60 s and little more", took)
+		t.Errorf("the end took %d s, want the grace time of 60 s and little more", took)
 	}
 	if _, there := w.guest("own-a"); there {
-		t.Error("the instance is still there")
+		t.Error("the instance still exists")
 	}
 }
 
@@ -110,7 +110,7 @@ func TestAnInstanceThatRefusesToShutDownIsDeletedAllTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, there := w.guest("own-a"); there {
-		t.Error("the instance is still there")
+		t.Error("the instance still exists")
 	}
 }
 
@@ -127,7 +127,7 @@ func TestThereIsNoGraceWhereTheNextOneWaits(t *testing.T) {
 		t.Errorf("host a is not back in the pool: %q, %v", host, err)
 	}
 	if host, err := w.boot("y", "anybody", "m1.tiny", w.Now()); err != nil || host == "b" {
-		t.Errorf("host b, which is promised to the next one, takes others: %q, %v", host, err)
+		t.Errorf("host b is promised to the next reservation, but admits others: %q, %v", host, err)
 	}
 }
 
@@ -155,13 +155,13 @@ func TestBackToBackTheNextOneStartsWhenTheLastHasLeft(t *testing.T) {
 		})
 		both.Wait()
 		if late := time.Since(began) - 1000*time.Second; late > 5*time.Second {
-			t.Errorf("the next one started %v late", late)
+			t.Errorf("the next reservation starts %v late", late)
 		}
 		if host, err := w.boot("mine", "p2", id(2), w.Now()); err != nil {
 			t.Errorf("the next owner's instance went to %q: %v", host, err)
 		}
 		if left := w.traces(1); len(left) > 0 {
-			t.Errorf("of the last one is left %v", left)
+			t.Errorf("the cloud still has %v of the first reservation", left)
 		}
 	})
 }
@@ -174,11 +174,11 @@ func TestAnInstanceThatWillNotGoKeepsTheEndAndIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if i, _ := w.guest("x"); i.Host != "a" {
-		t.Errorf("another came to host %s before the end was over; free is only a of its hosts", i.Host)
+		t.Errorf("another instance is on host %s before the end is over; only its host a is free", i.Host)
 	}
 	delete(w.stuck, "own-b")
 	if err := w.begin(1, reservation.EndEvent); err != nil || len(w.traces(1)) > 0 {
-		t.Errorf("the end, carried out again: %v, left %v", err, w.traces(1))
+		t.Errorf("the second attempt of the end: %v, left %v", err, w.traces(1))
 	}
 }
 
@@ -187,7 +187,7 @@ func TestAnOrderThatNovaRefusesIsSaidWithItsReason(t *testing.T) {
 	w.fail["shelve"] = fault.New(fault.Conflict, "it cannot be shelved while it is in rescue")
 	mustFail(t, w.finish(), fault.Conflict, "shelve instance own-", "while it is in rescue")
 	if len(w.traces(1)) == 0 {
-		t.Error("the layout was taken away before the instances were dealt with")
+		t.Error("the layout was removed before the instances were gone")
 	}
 	w.fail["shelve"] = errors.New("EOF")
 	w.pass(10)
@@ -216,7 +216,7 @@ func TestOnlyInstancesThatBearTheMarkOfTheReservationAreTouched(t *testing.T) {
 	}
 	for _, name := range []string{"other", "of-another"} {
 		if i, there := w.guest(name); !there || i.Status != "ACTIVE" {
-			t.Errorf("%s was touched", name)
+			t.Errorf("%s got an order", name)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func TestAHostThatIsPromisedToOthersStaysInTheFence(t *testing.T) {
 	}
 	l, _ := w.modelCloud.Layout(t.Context())
 	if got := fmt.Sprint(l.Aggregates[fence.Aggregate].Hosts); got != "[a]" {
-		t.Errorf("in the fence are %s, want a", got)
+		t.Errorf("the fence has %s, want a", got)
 	}
 }
 

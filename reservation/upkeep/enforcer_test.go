@@ -22,8 +22,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// town is a cloud with a booking desk, a clock and a steward. Its clock moves only
-// where the steward waits, or a test moves it.
+// town is a cloud with a calendar of reservations, a clock and an enforcer. Its clock moves
+// only while the enforcer waits, or if a test moves it.
 type town struct {
 	t judge
 	*line
@@ -31,21 +31,21 @@ type town struct {
 
 	rules upkeep.Rules
 	doubt string
-	// ails makes hosts fail, sleep or leave in the inventory.
+	// ails makes hosts fail, sleep or leave the inventory.
 	ails map[string]func(*inventory.Host)
 	gone map[string]bool
 	log  bytes.Buffer
-	// hinted has the owners' instances be there by their hint, with any flavor.
+	// hinted marks the owners' instances by their hint instead of their flavor.
 	hinted bool
-	// waited, where it is not nil, is called after each second that the steward waits.
+	// waited, if not nil, runs after each second for which the enforcer waits.
 	waited func()
 
 	guard  sync.Mutex
 	now    span.Instant
-	bubble time.Time                          // from which on the clock is that of a bubble, where it is not zero
+	bubble time.Time                          // if not zero, the start of a synctest bubble whose clock the town uses
 	known  map[string]reservation.Reservation // the records
-	live   map[string]bool                    // what the desk knows of
-	// departing are the servers that best-effort work has; nil is none.
+	live   map[string]bool                    // the reservations that the booking service knows
+	// departing returns the deadlines of best-effort servers; nil means that there are none.
 	departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
 }
 
@@ -76,7 +76,7 @@ func newTown(t judge, hosts ...string) *town {
 	return w
 }
 
-// restart gives the town another steward, who remembers nothing.
+// restart replaces the town's enforcer by a new one without memory.
 func (w *town) restart() {
 	w.Enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
 		Fence: w.line, Guests: w.line, Promises: w, Records: w, Snapshot: w.snapshot,
@@ -86,7 +86,7 @@ func (w *town) restart() {
 	})
 }
 
-// Carry is the steward's, and not the ground's.
+// Carry is the method of the enforcer, not that of the cloud.
 func (w *town) Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
 	return w.Enforcer.Carry(ctx, r, event)
 }
@@ -137,7 +137,7 @@ func (w *town) snapshot() *inventory.Snapshot {
 	return s
 }
 
-// Live, Reservation and Recall are the desk and its records.
+// Live, Reservation and Recall stand for the booking service and its records.
 func (w *town) Live(during span.Span) (list []reservation.Reservation) {
 	w.guard.Lock()
 	defer w.guard.Unlock()
@@ -171,8 +171,8 @@ func (w *town) Recall(_ context.Context, q booking.Recall) (got booking.Recalled
 
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
-// book enters a reservation of whole hosts from noon + start, for 1,000 s, of the
-// project "p" and its number.
+// book enters a reservation of whole hosts for 1,000 s from noon + start on. Reservation n
+// belongs to project pn.
 func (w *town) book(n int, start int64, hosts ...string) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: id(n), ProjectID: fmt.Sprintf("p%d", n), Status: reservation.Pending, Span: span.New(noon.Add(start), 1000),
@@ -206,7 +206,7 @@ func (w *town) set(r reservation.Reservation) {
 	}
 }
 
-// begin carries an event out as the desk does, once; done says how it went.
+// begin carries an event out once, as the booking service does, and returns its error.
 func (w *town) begin(n int, event reservation.EventType) error {
 	r, _ := w.Reservation(id(n))
 	during, after := reservation.Starting, reservation.Active
@@ -224,8 +224,8 @@ func (w *town) begin(n int, event reservation.EventType) error {
 	return err
 }
 
-// running gives a town with a reservation that has started at noon on the hosts, and
-// has one instance on each, called "own-" and the host.
+// running returns a town with a reservation that started at noon on the hosts. It has one
+// instance on each host, named "own-" and the host.
 func running(t *testing.T, onEnd reservation.OnEnd, hosts ...string) *town {
 	t.Helper()
 	w := newTown(t, "a", "b", "c", "d")
@@ -246,7 +246,7 @@ func (w *town) start(n int, onEnd reservation.OnEnd, hosts ...string) {
 	}
 }
 
-// putOwn has an instance of the reservation run on the host.
+// putOwn makes an instance of the reservation run on the host.
 func (w *town) putOwn(n int, instance, host string) {
 	i := inventory.Instance{ID: instance, ProjectID: fmt.Sprintf("p%d", n), Host: host, Status: "ACTIVE"}
 	if w.hinted {
@@ -257,7 +257,7 @@ func (w *town) putOwn(n int, instance, host string) {
 	w.put(i)
 }
 
-// putStranger has an instance that belongs to no reservation run on the host.
+// putStranger makes an instance of no reservation run on the host.
 func (w *town) putStranger(instance, host string, change func(*inventory.Instance)) {
 	i := inventory.Instance{ID: instance, ProjectID: "tenant-9", Host: host, Status: "ACTIVE"}
 	if change != nil {
@@ -268,7 +268,7 @@ func (w *town) putStranger(instance, host string, change func(*inventory.Instanc
 
 func preemptible(i *inventory.Instance) { i.Preemptible = true }
 
-// admitted says that the project of the reservation may use its flavor, which is open.
+// admitted reports whether the reservation's project may use its flavor and the flavor is open.
 func (w *town) admitted(n int) bool {
 	w.modelCloud.mu.Lock()
 	defer w.modelCloud.mu.Unlock()
@@ -276,7 +276,7 @@ func (w *town) admitted(n int) bool {
 	return w.access[id(n)][fmt.Sprintf("p%d", n)] && !shut
 }
 
-// guest gives an instance, false where it is gone.
+// guest returns an instance, and false if it is gone.
 func (w *town) guest(id string) (inventory.Instance, bool) {
 	w.modelCloud.mu.Lock()
 	defer w.modelCloud.mu.Unlock()
@@ -293,7 +293,7 @@ func (w *town) given() []string {
 	return slices.Clone(w.orders)
 }
 
-// traces are what lies on the cloud for the reservation.
+// traces returns what the cloud has for the reservation.
 func (w *town) traces(n int) (list []string) {
 	l, err := w.modelCloud.Layout(context.Background())
 	if err != nil {
@@ -324,7 +324,7 @@ func mustFail(t *testing.T, err error, kind fault.Kind, words ...string) {
 	}
 	for _, word := range words {
 		if sentence := fault.Of(err).Message; !strings.Contains(sentence, word) {
-			t.Errorf("the owner reads %q, want %q in it", sentence, word)
+			t.Errorf("the owner reads %q, want a sentence with %q", sentence, word)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// guestRecords knows when instances were asked for.
+// guestRecords maps instances to the time of their request.
 type guestRecords map[string]span.Instant
 
 func (g guestRecords) OldGuests(_ context.Context, before span.Instant) (old []string, _ error) {
@@ -59,9 +59,9 @@ func TestWhoWasPlacedByAHintIsForgottenADayLaterWhenGone(t *testing.T) {
 				Guests: records, Leases: &shared{}, Snapshot: cloud.inventory, Doubt: func() string { return tc.doubt },
 				Exists: func(_ context.Context, id string) (bool, error) {
 					if id == "running" {
-						t.Error("Nova is asked for one whose host is known")
+						t.Error("Nova gets a call for an instance whose host is known")
 					}
-					return id == "nowhere", tc.away // as one that is shelved
+					return id == "nowhere", tc.away // as for a shelved instance
 				},
 				Now: func() span.Instant { return 100_000 },
 			}
@@ -72,7 +72,7 @@ func TestWhoWasPlacedByAHintIsForgottenADayLaterWhenGone(t *testing.T) {
 			})
 			left, _ := records.OldGuests(t.Context(), span.Forever)
 			if d := cmp.Diff(tc.want, left); d != "" {
-				t.Errorf("remembered are (-want +got):\n%s", d)
+				t.Errorf("remembered instances (-want +got):\n%s", d)
 			}
 		})
 	}

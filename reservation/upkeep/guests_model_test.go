@@ -16,15 +16,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// addFlavor makes a flavor that has nothing to do with reservations.
+// addFlavor adds a flavor that has nothing to do with reservations.
 func (m *modelCloud) addFlavor(id string, extraSpecs map[string]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.flavors[id] = inventory.Flavor{ID: id, Name: id, Public: true, ExtraSpecs: extraSpecs, Resources: resource.Vector{VCPUs: 1, MemoryMB: 512}}
 }
 
-// boot does what nova-scheduler does with an instance of that flavor and gives the
-// host it runs on.
+// boot places an instance of that flavor as nova-scheduler does, and returns its host.
 func (m *modelCloud) boot(id, project, flavor string, at span.Instant) (host string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -40,7 +39,7 @@ func (m *modelCloud) boot(id, project, flavor string, at span.Instant) (host str
 	return m.hosts[i], nil
 }
 
-// put makes an instance run on a host, past the scheduler.
+// put makes an instance run on a host, without the scheduler.
 func (m *modelCloud) put(i inventory.Instance) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,8 +48,8 @@ func (m *modelCloud) put(i inventory.Instance) {
 
 func (m *modelCloud) settle(i inventory.Instance) { m.guests[i.ID] = &guest{Instance: i} }
 
-// takes says whether the scheduler lets an instance of the flavor on the host: its
-// required traits and classes are there, and no aggregate of the host is isolated from it.
+// takes reports whether the scheduler admits an instance of the flavor to the host: the host
+// has the required traits and classes, and no aggregate of the host is isolated from the flavor.
 func (m *modelCloud) takes(host string, f inventory.Flavor) bool {
 	for spec, value := range f.ExtraSpecs {
 		kind, name, _ := strings.Cut(spec, ":")
@@ -74,12 +73,12 @@ func (m *modelCloud) takes(host string, f inventory.Flavor) bool {
 	return true
 }
 
-// On gives the instances that are on the host.
+// On returns the instances on the host.
 func (m *modelCloud) On(_ context.Context, host string) ([]inventory.Instance, error) {
 	return m.look("on", func(i *inventory.Instance) bool { return i.Host == host })
 }
 
-// Of gives the instances of the reservation.
+// Of returns the instances of the reservation.
 func (m *modelCloud) Of(_ context.Context, r reservation.Reservation) ([]inventory.Instance, error) {
 	return m.look("of", func(i *inventory.Instance) bool { return i.ReservationID() == r.ID })
 }
@@ -109,8 +108,8 @@ func (m *modelCloud) look(what string, wanted func(*inventory.Instance) bool) (l
 	return list, nil
 }
 
-// happen does what was ordered. One that migrates goes to the first other host that
-// takes it, or stays where it is.
+// happen carries out an order. A migrating instance moves to the first other host that admits
+// it, or stays.
 func (m *modelCloud) happen(g *guest) {
 	switch g.order {
 	case upkeep.DeleteGuest:
@@ -127,8 +126,7 @@ func (m *modelCloud) happen(g *guest) {
 	g.order, g.Task = "", ""
 }
 
-// Order begins what shall become of an instance. One that has another task is
-// refused, as Nova does; it may always be deleted.
+// Order begins an order. As in Nova, an instance with a task refuses it, except a deletion.
 func (m *modelCloud) Order(_ context.Context, i inventory.Instance, order upkeep.Order) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

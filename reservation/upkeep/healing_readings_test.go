@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// readings are a cloud that answers with the hosts of a ward, where it answers.
+// readings is a cloud that returns the hosts of a ward, unless it is unreachable.
 type readings struct {
 	*ward
 	inventory.HostSettings
@@ -33,7 +33,7 @@ func (r *readings) Overrides(context.Context) (map[string]inventory.Override, er
 
 func (r *readings) Hidden(context.Context) (map[string]bool, error) { return nil, nil }
 
-// begin starts a process that reads these hosts, and gives what lets seconds pass in it.
+// begin starts a process that reads these hosts, and returns a function that advances its clock.
 func (r *readings) begin(t *testing.T) (pass func(seconds int)) {
 	t.Helper()
 	k, err := inventory.OpenSnapshotCache(t.Context(), r, inventory.SnapshotCacheOptions{
@@ -65,7 +65,7 @@ func (r *readings) begin(t *testing.T) (pass func(seconds int)) {
 	}
 }
 
-// numbered gives the names h0, h1, … of n hosts.
+// numbered returns the names h0, h1, … of n hosts.
 func numbered(n int) (names []string) {
 	for i := range n {
 		names = append(names, fmt.Sprint("h", i))
@@ -101,7 +101,7 @@ func TestARestartInDoubtHealsNothingThatHasNotSettled(t *testing.T) {
 	pass = r.begin(t)
 	pass(70)
 	r.hosts["h6"].Problem = "its nova-compute is down"
-	other := r.book(t, 1, 300) // of hosts that the process has seen well
+	other := r.book(t, 1, 300) // of hosts that the process has read as healthy
 	r.want(t, other, false, "h5")
 	r.hosts["h5"].Problem, r.hosts["h6"].Problem = "its nova-compute is down", ""
 	pass(530)

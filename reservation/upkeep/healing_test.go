@@ -20,20 +20,20 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// ward is a desk with hosts that fail, looked after by the job under test.
+// ward is a booking service with failing hosts and the healing job under test.
 type ward struct {
 	desk   *booking.Service
 	memory *booking.Memory
 	hosts  map[string]*inventory.Host
 	now    span.Instant
 	doubt  string
-	read   span.Instant // when the hosts were read last; 0 is now
+	read   span.Instant // when the hosts were last read; 0 is now
 	rules  upkeep.HealingRules
 	others shared // the other replicas
 	job    job.Job
 }
 
-// ward's clock begins here.
+// morning is the start of the ward's clock.
 const morning = span.Instant(2_000_000_000)
 
 func newWard(t *testing.T, hosts ...string) *ward {
@@ -57,7 +57,7 @@ func newWard(t *testing.T, hosts ...string) *ward {
 	return w
 }
 
-// restart begins the job anew, on a desk.
+// restart starts the job again, on a booking service.
 func (w *ward) restart(desk upkeep.Healer) {
 	w.job = upkeep.Healing(upkeep.HealingOptions{
 		Desk: desk, Leases: &w.others, Doubt: func() string { return w.doubt }, Rules: w.rules,
@@ -86,7 +86,7 @@ func (w *ward) snapshot(t *testing.T) *inventory.Snapshot {
 	return s
 }
 
-// pass lets seconds pass, with a look every five of them.
+// pass advances the clock by seconds, with one step every five seconds.
 func (w *ward) pass(t *testing.T, seconds int64) {
 	t.Helper()
 	w.desk.Observe(w.snapshot(t))
@@ -101,7 +101,7 @@ func (w *ward) pass(t *testing.T, seconds int64) {
 	}
 }
 
-// book books hosts for an hour from start on, in seconds from now.
+// book books hosts for an hour; start is in seconds from now.
 func (w *ward) book(t *testing.T, quantity int, start int64) string {
 	t.Helper()
 	req := reservation.Request{Terms: reservation.Terms{Quantity: quantity}, Start: w.now.Add(start), Duration: 3600}
@@ -112,8 +112,7 @@ func (w *ward) book(t *testing.T, quantity int, start int64) string {
 	return r.ID
 }
 
-// want holds the hosts of a reservation, and whether it is degraded, against what is
-// stored.
+// want compares the hosts of a stored reservation, and whether it is degraded.
 func (w *ward) want(t *testing.T, id string, degraded bool, hosts ...string) {
 	t.Helper()
 	r, err := w.memory.Get(t.Context(), id)
@@ -139,14 +138,14 @@ func TestAHostThatFailsIsReplacedAfterTheGrace(t *testing.T) {
 			active, soon, later := w.book(t, 1, 0), w.book(t, 1, 3700), w.book(t, 1, 10_000)
 			w.pass(t, 100)
 			fail(w)
-			w.pass(t, 60) // the first look begins the count
+			w.pass(t, 60) // the first step starts the grace time
 			w.want(t, active, false, "a")
 			w.pass(t, 5)
 			w.want(t, active, false, "b")
 			w.want(t, soon, false, "b")
 			w.want(t, later, false, "a")
 			if !slices.Equal(desk.told, []string{name, name}) {
-				t.Errorf("the desk was told that %q, want of both reservations that %s", desk.told, name)
+				t.Errorf("the reasons are %q, want for both reservations %s", desk.told, name)
 			}
 		})
 	}
@@ -165,8 +164,8 @@ func TestAHostThatIsOffOnPurposeIsNotReplaced(t *testing.T) {
 func TestOnlyTimeOfOneOutageThatIsBelievedCounts(t *testing.T) {
 	down := func(w *ward) { w.hosts["a"].Problem = "its nova-compute is down" }
 	for name, tc := range map[string]struct {
-		interrupt func(t *testing.T, w *ward) // after 50 s of it
-		after     int64                       // it is replaced so many seconds later, no sooner
+		interrupt func(t *testing.T, w *ward) // after 50 s of the outage
+		after     int64                       // the host is replaced that many seconds later, not sooner
 	}{
 		"nothing":       {func(*testing.T, *ward) {}, 15},
 		"back for once": {func(t *testing.T, w *ward) { w.hosts["a"].Problem = ""; w.pass(t, 5); down(w) }, 65},
@@ -225,7 +224,7 @@ func TestAHostThatIsBackBeforeItWasReplacedTakesTheDegradationBack(t *testing.T)
 	w.hosts["a"].Problem = "its nova-compute is down"
 	w.pass(t, 65)
 	w.want(t, id, true, "a")
-	w.restart(w.desk) // which has not seen since when
+	w.restart(w.desk) // the new job does not know the start of the outage
 	w.pass(t, 60)
 	w.want(t, id, true, "a")
 	w.hosts["a"].Problem = ""
@@ -258,8 +257,8 @@ func TestAReplicaWithoutTheLeaseWatchesAndHealsOnceItHasIt(t *testing.T) {
 	w.want(t, id, false, "b")
 }
 
-// frail is a desk that cannot heal one reservation, and notes what it is asked to heal
-// and told of host a.
+// frail is a booking service that cannot heal one reservation. It records which reservations
+// it is asked to heal, and the reasons for host a.
 type frail struct {
 	*booking.Service
 	id          string

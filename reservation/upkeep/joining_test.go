@@ -12,14 +12,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// open says that the scheduler takes an instance of the reservation on the host.
+// open reports whether the scheduler admits an instance of the reservation to the host.
 func (w *town) open(n int, host string) bool {
 	w.modelCloud.mu.Lock()
 	defer w.modelCloud.mu.Unlock()
 	return w.takes(host, w.flavors[id(n)])
 }
 
-// shut says that the host is in the fence.
+// shut reports whether the host is in the fence.
 func (w *town) shut(host string) bool {
 	w.modelCloud.mu.Lock()
 	defer w.modelCloud.mu.Unlock()
@@ -32,7 +32,7 @@ func (w *town) leave(instance string) {
 	delete(w.guests, instance)
 }
 
-// promise gives the reservation those hosts from now on, as healing and changes do.
+// promise replaces the reservation's hosts from now on, as healing and changes do.
 func (w *town) promise(n int, hosts ...string) {
 	r, _ := w.Reservation(id(n))
 	rooms := r.Claims[0].Slices
@@ -59,18 +59,18 @@ func TestAHostThatJoinsAnActiveReservationIsOpenedWhenItIsFree(t *testing.T) {
 		w.promise(1, "a", "b", "c")
 		w.prepare()
 		if w.open(1, "b") {
-			t.Errorf("%s: the owner is let onto host b, where another's instance runs", kind)
+			t.Errorf("%s: the owner is admitted to host b while a stranger's instance runs there", kind)
 		}
 		if !w.shut("b") {
-			t.Errorf("%s: others' instances still come to host b, which is promised", kind)
+			t.Errorf("%s: the promised host b still admits strangers' instances", kind)
 		}
 		if !w.open(1, "c") {
-			t.Errorf("%s: host c is free, and the owner is not let onto it", kind)
+			t.Errorf("%s: host c is free, but the owner is not admitted to it", kind)
 		}
 		w.leave("theirs")
 		w.prepare()
 		if !w.open(1, "b") {
-			t.Errorf("%s: the owner is not let onto host b when it is free", kind)
+			t.Errorf("%s: the owner is not admitted to host b when it is free", kind)
 		}
 	}
 }
@@ -100,19 +100,19 @@ func TestAHostOfWhichNobodyKnowsWhoIsThereDoesNotJoin(t *testing.T) {
 		t.Error("the failure is not reported")
 	}
 	if w.open(1, "b") {
-		t.Error("the owner is let onto host b unseen")
+		t.Error("the owner is admitted to host b although its instances are unknown")
 	}
 	delete(w.wrong, "on")
 	w.prepare()
 	if !w.open(1, "b") {
-		t.Error("the owner is not let onto host b")
+		t.Error("the owner is not admitted to host b")
 	}
 }
 
 func TestAHostJoinsOnlyAfterItIsInTheFence(t *testing.T) {
 	w := running(t, reservation.OnEndDelete, "a")
 	w.promise(1, "a", "b")
-	w.slow = func(kind string) { // an admin takes it out again
+	w.slow = func(kind string) { // an admin removes the host from the fence again
 		w.modelCloud.mu.Lock()
 		defer w.modelCloud.mu.Unlock()
 		if kind == "layout" {
@@ -121,12 +121,12 @@ func TestAHostJoinsOnlyAfterItIsInTheFence(t *testing.T) {
 	}
 	w.prepare()
 	if w.shut("b") || w.open(1, "b") {
-		t.Errorf("host b is in the fence %v, open to the owner %v; want neither", w.shut("b"), w.open(1, "b"))
+		t.Errorf("host b: in the fence %v, open to the owner %v; want neither", w.shut("b"), w.open(1, "b"))
 	}
 	w.slow = nil
 	w.prepare()
 	if !w.shut("b") || !w.open(1, "b") {
-		t.Errorf("host b is in the fence %v, open to the owner %v; want both", w.shut("b"), w.open(1, "b"))
+		t.Errorf("host b: in the fence %v, open to the owner %v; want both", w.shut("b"), w.open(1, "b"))
 	}
 }
 
@@ -149,19 +149,19 @@ func TestAStartKeepsTheOwnerOffSkippedHostsWithStrangers(t *testing.T) {
 		}
 		clear(w.ails)
 		if w.open(1, "b") {
-			t.Errorf("%s: host b is back, and the owner is let onto it at once, where another's instance runs", kind)
+			t.Errorf("%s: host b is back, and the owner is admitted at once while a stranger's instance runs there", kind)
 		}
 		if !w.open(1, "a") || !w.open(1, "c") {
 			t.Errorf("%s: open to the owner: a %v, c %v, want the free ones", kind, w.open(1, "a"), w.open(1, "c"))
 		}
 		w.prepare()
 		if w.open(1, "b") {
-			t.Errorf("%s: the preparation lets the owner onto host b", kind)
+			t.Errorf("%s: the preparation admits the owner to host b", kind)
 		}
 		w.leave("theirs")
 		w.prepare()
 		if !w.open(1, "b") {
-			t.Errorf("%s: the owner is not let onto host b when it is free", kind)
+			t.Errorf("%s: the owner is not admitted to host b when it is free", kind)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestAPendingReservationIsPreparedOnOccupiedHostsToo(t *testing.T) {
 	w.prepare()
 	l, _ := w.modelCloud.Layout(t.Context())
 	if !slices.Contains(l.Traits["a"], fence.OwnName(id(1))) || w.admitted(1) {
-		t.Errorf("traits %v, admitted %v; want all prepared and the owner outside", l.Traits["a"], w.admitted(1))
+		t.Errorf("traits %v, admitted %v; want all prepared and the owner not admitted", l.Traits["a"], w.admitted(1))
 	}
 }
 
@@ -195,7 +195,7 @@ func TestAHostThatWasPreparedAndGivenUpBeforeTheStartIsNotTheOwners(t *testing.T
 			t.Fatal(err)
 		}
 		if !w.open(1, "a") || !w.open(1, "c") || w.open(1, "b") {
-			t.Errorf("kind %s: the owner's instances may run on a: %v, b: %v, c: %v; b is not his", kind, w.open(1, "a"), w.open(1, "b"), w.open(1, "c"))
+			t.Errorf("kind %s: the owner's instances may run on a: %v, b: %v, c: %v; b is no longer the owner's", kind, w.open(1, "a"), w.open(1, "b"), w.open(1, "c"))
 		}
 	}
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// inFence says that the host is in the fence's aggregate.
+// inFence reports whether the host is in the fence's aggregate.
 func (w *town) inFence(host string) bool {
 	l, _ := w.modelCloud.Layout(w.ctx())
 	return slices.Contains(l.Aggregates[fence.Aggregate].Hosts, host)
 }
 
-// lose has an instance go by itself.
+// lose makes an instance disappear.
 func (w *town) lose(instance string) {
 	w.modelCloud.mu.Lock()
 	defer w.modelCloud.mu.Unlock()
 	delete(w.guests, instance)
 }
 
-// runningInstances gives a town with a started reservation of one instance on each
-// host, which runs there.
+// runningInstances returns a town with a started reservation of one instance on each host,
+// and the instances run.
 func runningInstances(t *testing.T, onEnd reservation.OnEnd, hosts ...string) *town {
 	t.Helper()
 	w := newTown(t, "a", "b")
@@ -81,7 +81,7 @@ func TestWhatAnInstanceThatStaysHoldsIsClearedUpWhenItGoes(t *testing.T) {
 	w.lose("own-a")
 	w.prepare()
 	if left := w.traces(1); len(left) > 0 {
-		t.Errorf("left are %v", left)
+		t.Errorf("the cloud still has %v", left)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestWhatAnInstanceThatStaysHoldsKeepsNoFenceUp(t *testing.T) {
 		w.prepare()
 	}
 	if w.inFence("a") || len(w.traces(2)) > 0 {
-		t.Errorf("in the fence: %v; left are %v", w.inFence("a"), w.traces(2))
+		t.Errorf("in the fence: %v; the cloud still has %v", w.inFence("a"), w.traces(2))
 	}
 }
 
@@ -129,7 +129,7 @@ func TestAnInstanceThatWillNotGoKeepsOnlyItsOwnHost(t *testing.T) {
 	w.lose("own-a")
 	w.stuck["own-b"] = true
 	if err := w.finish(); err == nil {
-		t.Fatal("the end went well")
+		t.Fatal("the end succeeds although an instance stays")
 	}
 	for range 2 {
 		w.prepare()
@@ -143,7 +143,7 @@ func TestAnInstanceThatWillNotGoKeepsOnlyItsOwnHost(t *testing.T) {
 	w.set(r)
 	w.prepare()
 	if w.inFence("a") || !w.inFence("b") {
-		t.Errorf("given up: in the fence: a %v, b %v; want b alone", w.inFence("a"), w.inFence("b"))
+		t.Errorf("after the end is given up: in the fence: a %v, b %v; want b alone", w.inFence("a"), w.inFence("b"))
 	}
 }
 
@@ -153,7 +153,7 @@ func TestTheNextOneStartsOnAHostThatIsFreeBeforeTheEndIsOver(t *testing.T) {
 	w.stuck["own-b"] = true
 	w.book(2, 1000, "a")
 	if err := w.finish(); err == nil {
-		t.Fatal("the end went well")
+		t.Fatal("the end succeeds although an instance stays")
 	}
 	if err := w.begin(2, reservation.StartEvent); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestWhoIsAdmittedCanBootThoughTheOneBeforeIsBeingClearedUp(t *testing.T) {
 	w.cancel(1)
 	w.book(2, 100, "a")
 	if err := w.begin(2, reservation.StartEvent); err == nil {
-		t.Error("it has started on a host in the aggregate of another")
+		t.Error("the reservation starts on a host in the aggregate of another reservation")
 	}
 	w.prepare()
 	if err := w.begin(2, reservation.StartEvent); err != nil {
@@ -190,7 +190,7 @@ func TestWhileAnInstanceHasStillToBePlacedNoHostIsTakenBack(t *testing.T) {
 	w.guests["own-b"].Host, w.guests["own-b"].Status = "", "BUILD"
 	w.modelCloud.mu.Unlock()
 	if err := w.finish(); err == nil {
-		t.Fatal("the end went well")
+		t.Fatal("the end succeeds although an instance has no host yet")
 	}
 	if !w.inFence("a") || !w.inFence("b") {
 		t.Errorf("in the fence: a %v, b %v", w.inFence("a"), w.inFence("b"))
@@ -203,10 +203,10 @@ func TestAHostToWhichAnInstanceIsMovingIsNotTakenBack(t *testing.T) {
 	w.stuck["own-b"] = true
 	w.coming = []inventory.Instance{{ID: "own-b", Host: "a"}}
 	if err := w.finish(); err == nil {
-		t.Fatal("the end went well")
+		t.Fatal("the end succeeds although an instance is moving")
 	}
 	if !w.inFence("a") {
-		t.Error("host a is open while an instance comes there")
+		t.Error("host a is open while an instance moves there")
 	}
 }
 
@@ -239,7 +239,7 @@ func TestAnEndLeavesTheFenceOfWhatAnotherReplicaHasBooked(t *testing.T) {
 	if err := w.begin(2, reservation.StartEvent); err != nil {
 		t.Fatal(err)
 	}
-	delete(w.live, id(2)) // this desk does not know yet
+	delete(w.live, id(2)) // this replica does not know reservation 2 yet
 	w.pass(500)
 	if err := w.begin(1, reservation.EndEvent); err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func TestAnEndOpensNoPromisedHostThatTheInventoryLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !w.inFence("a") {
-		t.Error("host a is open, which is promised to reservation 2")
+		t.Error("host a, which is promised to reservation 2, is open")
 	}
 }
 

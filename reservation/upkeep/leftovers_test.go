@@ -18,22 +18,22 @@ func TestWhatAReservationLeavesDoesNotTakeTheHostFromTheNextOne(t *testing.T) {
 				w := newTown(t, "a")
 				w.hinted = hinted
 				w.start(1, onEnd, "a")
-				w.book(2, 1000, "a") // from the very end of the first
+				w.book(2, 1000, "a") // starts at the end of the first
 				if err := w.finish(); err != nil {
 					t.Fatal(err)
 				}
 				if err := w.begin(2, reservation.StartEvent); err != nil {
-					t.Errorf("the next reservation does not begin: %v", err)
+					t.Errorf("the next reservation does not start: %v", err)
 				}
 				if i, there := w.guest("own-a"); !there || i.Host != "" {
-					t.Errorf("the instance that was left is there %v, on host %q; want it shelved", there, i.Host)
+					t.Errorf("the instance that was left exists %v, on host %q; want it shelved", there, i.Host)
 				}
 			})
 		}
 	}
 }
 
-// leftover gives a town where reservation 1 is over and has left own-a on host a, and
+// leftover returns a town where reservation 1 is over and has left own-a on host a, and
 // reservation 2 has the host from 5,000 s after noon on.
 func leftover(t *testing.T, onEnd reservation.OnEnd, left upkeep.Order) *town {
 	w := newTown(t, "a", "b")
@@ -48,7 +48,7 @@ func leftover(t *testing.T, onEnd reservation.OnEnd, left upkeep.Order) *town {
 }
 
 func TestWhatAReservationHasLeftGoesTheGentlestWayThatIsConfigured(t *testing.T) {
-	const far, lead, near = 4000, 4500, 4900 // s; 600 s of lead time, and 120 for evictions
+	const far, lead, near = 4000, 4500, 4900 // seconds after noon, with 600 s of lead time and 120 s for evictions
 	for name, tc := range map[string]struct {
 		left   upkeep.Order
 		change func(*inventory.Instance)
@@ -82,7 +82,7 @@ func TestWhatAReservationHasLeftGoesTheGentlestWayThatIsConfigured(t *testing.T)
 func TestWhatShouldHaveBeenShelvedAtItsEndIsNotDeleted(t *testing.T) {
 	w := leftover(t, reservation.OnEndShelve, upkeep.DeleteGuest)
 	orders := len(w.given())
-	w.putOwn(1, "own-a", "a") // its owner has unshelved it, and it came to the same host
+	w.putOwn(1, "own-a", "a") // its owner has unshelved it, and Nova placed it on the same host
 	w.pass(int64(noon.Add(4900) - w.Now()))
 	w.prepare()
 	if got := fmt.Sprint(w.given()[orders:]); got != "[shelve own-a]" {
@@ -134,6 +134,6 @@ func TestTheOwnerOfWhatWasLeftIsTold(t *testing.T) {
 		w.prepare()
 	}
 	if !slices.Equal(told, []string{"own-a shelve true p1"}) {
-		t.Errorf("told %q, want one word", told)
+		t.Errorf("remarks %q, want exactly one", told)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// line is the way to the cloud. It counts calls, can be cut, and cries out where a
+// line is the connection to the cloud. It counts calls, can be cut, and fails the test if a
 // promise is broken.
 type line struct {
 	*modelCloud
@@ -20,11 +20,11 @@ type line struct {
 
 	mu     sync.Mutex
 	calls  map[string]int // by kind: "layout", "carry", "admit", "expel", "on", "of", "order"
-	budget int            // calls until the line is cut; negative is never
+	budget int            // calls until the line is cut; negative means never
 	slow   func(kind string)
-	wrong  map[string]error     // by kind, what the call gives and does not do
-	stray  []inventory.Instance // what Of gives by mistake
-	coming []inventory.Instance // what is on its way to its Host, for On
+	wrong  map[string]error     // by kind, the error that the call returns without an effect
+	stray  []inventory.Instance // instances that Of returns by mistake
+	coming []inventory.Instance // instances under way to their Host, for On
 }
 
 var errCut = errors.New("the line is cut")
@@ -107,26 +107,26 @@ func (l *line) Order(ctx context.Context, i inventory.Instance, order upkeep.Ord
 	return l.modelCloud.Order(ctx, i, order)
 }
 
-// checkAdmission holds that nobody is let in where somebody else is.
+// checkAdmission checks that no owner is admitted to a host with instances of others.
 func (w *town) checkAdmission(r reservation.Reservation) {
 	for _, h := range w.snapshot().Hosts() {
 		mine := slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == h.Name && c.Span.Contains(w.Now()) })
 		for _, i := range h.Instances {
 			if mine && h.Failure() == "" && i.ReservationID() != r.ID && !w.shares(r, i, h.Name) {
-				w.t.Errorf("reservation %s is admitted to host %s while instance %s is there", r.ID, h.Name, i.ID)
+				w.t.Errorf("reservation %s is admitted to host %s while instance %s runs there", r.ID, h.Name, i.ID)
 			}
 		}
 	}
 }
 
-// shares says that the instance is of a reservation that shares the host with r.
+// shares reports whether the instance belongs to a reservation that shares the host with r.
 func (w *town) shares(r reservation.Reservation, i inventory.Instance, host string) bool {
 	other, live := w.Reservation(i.ReservationID())
 	return live && r.Kind == reservation.Instances && other.Kind == reservation.Instances &&
 		slices.ContainsFunc(other.Claims, func(c reservation.Claim) bool { return c.Host == host && c.Span.Contains(w.Now()) })
 }
 
-// checkOrder holds that nobody's instance is touched without a right.
+// checkOrder checks that no instance gets an order without a right.
 func (w *town) checkOrder(i inventory.Instance, order upkeep.Order) {
 	left := false // by a reservation that is over
 	if n := i.ReservationID(); n != "" {
@@ -137,20 +137,20 @@ func (w *town) checkOrder(i inventory.Instance, order upkeep.Order) {
 		}
 		left = r.Status == reservation.Ended || r.Status == reservation.Canceled
 		if live && slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == i.Host }) {
-			w.t.Errorf("instance %s of reservation %s, which is %s, is told to %s", i.ID, r.ID, r.Status, order)
+			w.t.Errorf("instance %s of reservation %s, which is %s, gets the order %s", i.ID, r.ID, r.Status, order)
 			return
 		}
 	}
 	switch {
 	case w.doubt != "":
-		w.t.Errorf("in doubt instance %s is told to %s", i.ID, order)
+		w.t.Errorf("in doubt, instance %s gets the order %s", i.ID, order)
 	case left && (!i.Preemptible || w.rules.Preemptible == upkeep.AwaitGuest):
 		if confirms := i.Status == "VERIFY_RESIZE" && order == upkeep.MigrateGuest; order != w.rules.Left && !confirms && (w.rules.Left != upkeep.MigrateGuest || order != upkeep.ShelveGuest) {
-			w.t.Errorf("instance %s, which its reservation has left, is told to %s", i.ID, order)
+			w.t.Errorf("instance %s, left by its reservation, gets the order %s", i.ID, order)
 		}
 	case i.Locked:
-		w.t.Errorf("instance %s is locked and told to %s", i.ID, order)
+		w.t.Errorf("instance %s is locked, but gets the order %s", i.ID, order)
 	case i.Preemptible && order != w.rules.Preemptible, !i.Preemptible && order != w.rules.Normal:
-		w.t.Errorf("instance %s, preemptible %v, is told to %s", i.ID, i.Preemptible, order)
+		w.t.Errorf("instance %s, preemptible %v, gets the order %s", i.ID, i.Preemptible, order)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// table is what replicas share: one lease and an outbox, as a database has them.
+// table is the state that replicas share in a database: one lease and an outbox.
 type table struct {
 	mu     sync.Mutex
 	holder string
@@ -23,11 +23,11 @@ type table struct {
 	until  time.Time
 	unsent []int64
 
-	heard   map[int64]int // how often each was sent
-	refused int           // notes under a lease that had moved on
+	heard   map[int64]int // how often each message was sent
+	refused int           // marks refused because the lease had moved on
 }
 
-// seat is a replica at the table. Its broker takes its time to confirm a message.
+// seat is a replica on the table. Its broker takes time to confirm a message.
 type seat struct {
 	*table
 	name    string
@@ -95,11 +95,11 @@ func TestEachMessageIsSentOnceAlsoWhereABatchTakesLongerThanTheLease(t *testing.
 					s := seat{shared, name, confirm}
 					go upkeep.Notifications(s, s, s).Run(ctx, slog.New(slog.DiscardHandler))
 				}
-				time.Sleep(time.Hour) // the bubble's
+				time.Sleep(time.Hour) // on the bubble's clock
 				cancel()
 				synctest.Wait()
 				if len(shared.unsent) > 0 || shared.refused > 0 {
-					t.Errorf("after an hour %d still wait, and %d notes were refused", len(shared.unsent), shared.refused)
+					t.Errorf("after an hour %d messages still wait, and %d marks were refused", len(shared.unsent), shared.refused)
 				}
 				for place, times := range shared.heard {
 					if times != 1 {
@@ -118,7 +118,7 @@ func TestAMessageThatHangsHoldsBackNoNoteOfThoseBeforeIt(t *testing.T) {
 		hangs := hanging{s, 3}
 		begun := time.Now()
 		if err := upkeep.Notifications(s, s, hangs).Step(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the failure is %v, want the time that is over", err)
+			t.Errorf("the error is %v, want context.DeadlineExceeded", err)
 		}
 		if took := time.Since(begun); took >= 8*time.Second || !slices.Equal(shared.unsent, []int64{3}) {
 			t.Errorf("after %v, %v wait; want 3 alone, before the lease is over", took, shared.unsent)

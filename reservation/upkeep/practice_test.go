@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// practice is where a doctor examines a cloud of three hosts with reservations.
+// practice is a doctor with a cloud of three hosts and reservations.
 type practice struct {
 	t      *testing.T
 	cloud  *modelCloud
@@ -76,7 +76,7 @@ func (w *practice) Cancel(_ context.Context, _ booking.Caller, id string) (reser
 	return r, nil
 }
 
-// lay makes the cloud what the live reservations ask for.
+// lay brings the cloud into the state that the live reservations require.
 func (w *practice) lay() {
 	w.t.Helper()
 	layout, err := w.cloud.Layout(w.t.Context())
@@ -106,7 +106,7 @@ func (w *practice) set(id string, status reservation.Status) {
 	w.stored[id] = r
 }
 
-// found gives "kind subject" of all findings.
+// found returns "kind subject" of all findings.
 func (w *practice) found() []string {
 	w.t.Helper()
 	seen, err := w.doctor.Examine(w.t.Context())
@@ -117,20 +117,20 @@ func (w *practice) found() []string {
 	for _, f := range seen.Findings {
 		list = append(list, fmt.Sprint(f.Kind, " ", f.Subject))
 		if f.Message == "" || f.Remedy == "" {
-			w.t.Errorf("%s of %s says %q, and as remedy %q", f.Kind, f.Subject, f.Message, f.Remedy)
+			w.t.Errorf("%s of %s has the message %q and the remedy %q", f.Kind, f.Subject, f.Message, f.Remedy)
 		}
 	}
 	return list
 }
 
-// fix gives "kind subject: outcome" of all findings that Fix could treat.
+// fix returns "kind subject: outcome" of all findings that Fix can treat.
 func (w *practice) fix() []string {
 	w.t.Helper()
 	seen, err := w.doctor.Fix(w.t.Context(), booking.Caller{Admin: true})
 	return w.outcomes(seen, err)
 }
 
-// plan likewise gives what would become of them.
+// plan returns the same for Plan.
 func (w *practice) plan() []string {
 	w.t.Helper()
 	return w.outcomes(w.doctor.Plan(w.t.Context()))
@@ -145,7 +145,7 @@ func (w *practice) outcomes(seen upkeep.Examination, err error) []string {
 	for _, f := range seen.Findings {
 		list = append(list, fmt.Sprint(f.Kind, " ", f.Subject, ": ", f.Outcome))
 		if bad := f.Outcome == upkeep.Undone || f.Outcome == upkeep.Refused; bad != (f.Detail != "") || f.Fixable == (f.Outcome == "") {
-			w.t.Errorf("%s of %s is %q because %q", f.Kind, f.Subject, f.Outcome, f.Detail)
+			w.t.Errorf("%s of %s has the outcome %q with the detail %q", f.Kind, f.Subject, f.Outcome, f.Detail)
 		}
 	}
 	return list
@@ -158,7 +158,7 @@ func (w *practice) want(what string, got []string, want ...string) {
 	}
 }
 
-// whole is an active reservation of hosts, now; half one of instances, two on each.
+// whole returns an active reservation of hosts; half one of instances, two on each host.
 func whole(id string, hosts ...string) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: id, ProjectID: "p-" + id, Status: reservation.Active, Span: span.Span{Start: 9_000, End: 20_000},

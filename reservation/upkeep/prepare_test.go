@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// prepare does one step of the preparation, 20 s after the one before.
+// prepare runs one step of the preparation, 20 s after the previous one.
 func (w *town) prepare() {
 	w.t.Helper()
 	w.pass(20)
@@ -29,12 +29,12 @@ func TestHostsAreFencedAtOnceAndTheReservationsThingsMadeInTime(t *testing.T) {
 	w.book(1, 5000, "a")
 	w.prepare()
 	if host, err := w.boot("x", "anybody", w.plainFlavor(), w.Now()); err != nil || host != "b" || len(w.traces(1)) > 0 {
-		t.Errorf("another's instance went to %q (%v), and there is %v", host, err, w.traces(1))
+		t.Errorf("a stranger's instance went to %q (%v), and the cloud has %v", host, err, w.traces(1))
 	}
 	w.pass(4500)
 	w.prepare()
 	if got := len(w.traces(1)); got != 3 {
-		t.Errorf("there is %v, want an aggregate, a flavor and a trait", w.traces(1))
+		t.Errorf("the cloud has %v, want an aggregate, a flavor and a trait", w.traces(1))
 	}
 	if w.admitted(1) {
 		t.Error("the owner is admitted before the start")
@@ -45,17 +45,17 @@ func TestOfOneReservationThatFailsTheOthersKnowNothing(t *testing.T) {
 	w := newTown(t, "a", "b", "c")
 	w.book(1, 100, "a", "gone", "c")
 	w.book(2, 100, "b")
-	w.modelCloud.flavors[id(9)] = inventory.Flavor{ID: id(9), Name: fence.FlavorPrefix + id(1)} // in the way of 1's
+	w.modelCloud.flavors[id(9)] = inventory.Flavor{ID: id(9), Name: fence.FlavorPrefix + id(1)} // its name is the name of reservation 1's flavor
 	w.pass(20)
 	if err := w.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "another flavor has that name") {
 		t.Errorf("error %v, want that of reservation 1", err)
 	}
 	if got := len(w.traces(2)); got != 3 {
-		t.Errorf("of reservation 2 there is %v", w.traces(2))
+		t.Errorf("for reservation 2 the cloud has %v", w.traces(2))
 	}
 	l, _ := w.modelCloud.Layout(t.Context())
 	if got := fmt.Sprint(l.Aggregates[fence.Aggregate].Hosts); got != "[a b c]" {
-		t.Errorf("in the fence are %s, want a, b and c", got)
+		t.Errorf("the fence has %s, want a, b and c", got)
 	}
 }
 
@@ -95,8 +95,9 @@ func TestStrangersAreToldToGoAsConfiguredWhenItIsTime(t *testing.T) {
 	}
 }
 
-// A server of best-effort work is suspended by its controller, which has a while to notice
-// and then until its own deadline; where it does not, the server goes as any preemptible one.
+// The controller of best-effort work suspends its servers: it has some time to notice the
+// reservation, and then until its own deadline. After that, the server is evicted like any
+// other preemptible instance.
 func TestServersOfBestEffortWorkAreLeftToItInTime(t *testing.T) {
 	w := newTown(t, "a", "b")
 	deadline := span.Instant(0)
@@ -109,27 +110,27 @@ func TestServersOfBestEffortWorkAreLeftToItInTime(t *testing.T) {
 	w.putStranger("x", "a", preemptible)
 	w.pass(80)
 	begin := w.Now().Add(20)
-	for _, step := range []struct { // each 20 s after the one before
+	for _, step := range []struct { // each 20 s after the previous one
 		deadline span.Instant
 		unknown  error
 		want     string
 	}{
-		{0, nil, "[]"}, // it may not have been noticed
+		{0, nil, "[]"}, // the controller may not have noticed it yet
 		{0, nil, "[]"},
 		{begin.Add(30), nil, "[]"},           // it is being suspended
 		{0, errors.New("no database"), "[]"}, // it may be
-		{begin.Add(30), nil, "[delete x]"},   // nobody does
+		{begin.Add(30), nil, "[delete x]"},   // it is not being suspended
 	} {
 		deadline, unknown = step.deadline, step.unknown
 		w.prepare()
 		if got := fmt.Sprint(w.given()); got != step.want {
-			t.Errorf("%d s after it was in the way the orders are %s, want %s", w.Now()-begin, got, step.want)
+			t.Errorf("%d s after the server was in the way, the orders are %s, want %s", w.Now()-begin, got, step.want)
 		}
 	}
 }
 
-// Preemptible ones that come later fill what the owner leaves unused, until the next start
-// is near.
+// Preemptible instances that arrive later fill what the owner does not use, until shortly
+// before the next start.
 func TestFillersStayWhileAReservationRunsAndGoBeforeTheNextStart(t *testing.T) {
 	for _, fill := range []bool{true, false} {
 		w := newTown(t, "a", "b")
@@ -155,13 +156,13 @@ func TestFillersStayWhileAReservationRunsAndGoBeforeTheNextStart(t *testing.T) {
 		w.putStranger("protected", "a", func(i *inventory.Instance) { i.Preemptible, i.Protected = true, true })
 		w.prepare()
 		if got := slices.Sorted(slices.Values(w.given())); !slices.Equal(got, []string{"delete protected", "migrate normal"}) {
-			t.Errorf("the orders are %s, want that those go that make no room", got)
+			t.Errorf("the orders are %s, want orders for the instances that do not make room", got)
 		}
 		w.book(2, int64(r.Span.End-w.Now()), "a")
 		w.pass(int64(r.Span.End-w.Now()) - 100)
 		w.prepare()
 		if !slices.Contains(w.given(), "delete filler") {
-			t.Errorf("the orders are %s, want that the filler goes before the next start", w.given())
+			t.Errorf("the orders are %s, want the filler deleted before the next start", w.given())
 		}
 	}
 }
@@ -173,7 +174,7 @@ func TestAnOrderIsGivenOnceAndAgainAfterMinutes(t *testing.T) {
 	w.book(1, 500, "a")
 	w.putStranger("x", "a", nil)
 	w.stuck["x"] = true
-	lost := func() { // Nova has forgotten it
+	lost := func() { // Nova has lost the order
 		w.modelCloud.mu.Lock()
 		defer w.modelCloud.mu.Unlock()
 		w.guests["x"].Task, w.guests["x"].order = "", ""
@@ -183,15 +184,15 @@ func TestAnOrderIsGivenOnceAndAgainAfterMinutes(t *testing.T) {
 		lost()
 	}
 	if got := len(w.given()); got != 1 {
-		t.Errorf("in 160 s the order was given %d times", got)
+		t.Errorf("in 160 s, Nova gets the order %d times", got)
 	}
 	w.pass(60)
 	w.prepare()
 	if got := len(w.given()); got != 2 {
-		t.Errorf("after minutes the order was given %d times, want twice", got)
+		t.Errorf("after minutes, Nova gets the order %d times, want twice", got)
 	}
 	if n := strings.Count(w.log.String(), "instances of others occupy a reserved host"); n != 1 {
-		t.Errorf("the operator is told %d times of the same host, want once", n)
+		t.Errorf("the log reports the same host %d times, want once", n)
 	}
 }
 
@@ -209,7 +210,7 @@ func TestOnlyStrangersThatAreNotToldToGoAreAWarning(t *testing.T) {
 			}
 		}
 		if evicted := strings.Contains(w.log.String(), "evicting an instance"); evicted != (order == upkeep.MigrateGuest) {
-			t.Errorf("%s: the log says that an instance is evicted: %v", order, evicted)
+			t.Errorf("%s: the log reports an eviction: %v", order, evicted)
 		}
 	}
 }
@@ -269,11 +270,11 @@ func TestInDoubtPreparationOnlyAdds(t *testing.T) {
 		t.Error("what was missing was not made")
 	}
 	if _, there := w.guest("spot"); !there || len(w.traces(1)) == 0 || len(w.given()) > 0 {
-		t.Errorf("in doubt: orders %v, left of the cancelled reservation %v", w.given(), w.traces(1))
+		t.Errorf("in doubt: orders %v, left of the canceled reservation %v", w.given(), w.traces(1))
 	}
 }
 
-// cancel gives a reservation up, as the desk does.
+// cancel cancels a reservation, as the booking service does.
 func (w *town) cancel(n int) {
 	r, _ := w.Reservation(id(n))
 	r.Status, r.Updated = reservation.Canceled, w.Now()
@@ -302,7 +303,7 @@ func TestAReservationThatIsCancelledWhileItRunsIsClearedUpAsItsOnEndSays(t *test
 			w.prepare()
 		}
 		if got := fmt.Sprint(w.given()); got != want || len(w.traces(1)) > 0 {
-			t.Errorf("%s: orders %s, want %s; left is %v", onEnd, got, want, w.traces(1))
+			t.Errorf("%s: orders %s, want %s; the cloud still has %v", onEnd, got, want, w.traces(1))
 		}
 		if host, err := w.boot("next", "anybody", w.plainFlavor(), w.Now()); err != nil || host != "a" {
 			t.Errorf("%s: the host is not back in the pool: %q, %v", onEnd, host, err)
@@ -318,7 +319,7 @@ func TestAReservationThatIsCancelledBeforeItsStartLeavesNothing(t *testing.T) {
 	w.prepare()
 	w.prepare()
 	if left := w.traces(1); len(left) > 0 {
-		t.Errorf("left is %v", left)
+		t.Errorf("the cloud still has %v", left)
 	}
 }
 
@@ -334,7 +335,7 @@ func TestWhatNoRecordKnowsIsLeftToTheDoctor(t *testing.T) {
 	delete(w.live, id(1))
 	w.prepare()
 	if len(w.carried) > before || len(w.given()) > 0 {
-		t.Errorf("an orphan was touched: %v, %v", w.carried[before:], w.given())
+		t.Errorf("the preparation changes an orphan: %v, %v", w.carried[before:], w.given())
 	}
 }
 
@@ -344,13 +345,13 @@ func TestWhatAnotherReplicaHasJustBookedKeepsItsFence(t *testing.T) {
 	if err := w.begin(1, reservation.StartEvent); err != nil {
 		t.Fatal(err)
 	}
-	delete(w.live, id(1)) // this desk does not know yet
+	delete(w.live, id(1)) // this replica does not know the booking yet
 	w.prepare()
 	if host, err := w.boot("x", "anybody", w.plainFlavor(), w.Now()); err != nil || host != "b" {
-		t.Errorf("another's instance went to %q, %v", host, err)
+		t.Errorf("a stranger's instance went to %q, %v", host, err)
 	}
 	if len(w.traces(1)) != 3 || !w.admitted(1) {
-		t.Errorf("of the other replica's reservation is left %v", w.traces(1))
+		t.Errorf("for the other replica's reservation the cloud has %v", w.traces(1))
 	}
 }
 
@@ -366,7 +367,7 @@ func TestAnEndUnderWayIsNotDisturbed(t *testing.T) {
 	}
 	w.waited = nil
 	if left := w.traces(1); len(left) > 0 {
-		t.Errorf("left is %v", left)
+		t.Errorf("the cloud still has %v", left)
 	}
 }
 
@@ -377,12 +378,12 @@ func TestHostsWithoutStrangersAreNotAskedAgainAndAgain(t *testing.T) {
 	clear(w.calls)
 	w.prepare()
 	if n := w.count("on"); n > 0 {
-		t.Errorf("%d hosts were asked, though the inventory sees no strangers and no start is near", n)
+		t.Errorf("the preparation looks at %d hosts although the inventory has no strangers and no start is near", n)
 	}
 	w.pass(380)
 	w.prepare()
 	if n := w.count("on"); n != 1 {
-		t.Errorf("%d hosts were asked shortly before a start on one", n)
+		t.Errorf("shortly before a start on one host, the preparation looks at %d hosts", n)
 	}
 }
 
@@ -396,7 +397,7 @@ func TestAHostJoinsNoAggregateWhoseTraitItCouldNotGet(t *testing.T) {
 	l, _ := w.modelCloud.Layout(t.Context())
 	for name, a := range l.Aggregates {
 		if len(a.Hosts) > 0 {
-			t.Errorf("in aggregate %s is %v", name, a.Hosts)
+			t.Errorf("aggregate %s has %v", name, a.Hosts)
 		}
 	}
 }
@@ -418,13 +419,13 @@ func TestWhatHasEndedMeanwhileIsNotMadeAgain(t *testing.T) {
 	if err := w.Prepare(t.Context()); err != nil && !strings.Contains(err.Error(), "no such aggregate") {
 		t.Error(err)
 	}
-	if left := w.traces(1); len(left) > 1 { // than what was being made at that moment
-		t.Errorf("left is %v", left)
+	if left := w.traces(1); len(left) > 1 { // a step of that moment may leave one
+		t.Errorf("the cloud still has %v", left)
 	}
 	w.prepare()
 	w.prepare()
 	if left := w.traces(1); len(left) > 0 {
-		t.Errorf("at last there is left %v", left)
+		t.Errorf("in the end, the cloud still has %v", left)
 	}
 }
 
@@ -433,13 +434,13 @@ func TestOneReplicaPreparesAtATimeAndWhenSomethingWasBooked(t *testing.T) {
 	w.book(1, 100, "a")
 	changed := make(chan struct{})
 	if err := w.Preparation(&shared{taken: true}, changed).Step(t.Context()); err != nil || len(w.calls) > 0 {
-		t.Errorf("without the lease it made calls %v, %v", w.calls, err)
+		t.Errorf("without the lease the job made calls %v, %v", w.calls, err)
 	}
 	mine := w.Preparation(&shared{}, changed)
 	if err := mine.Step(t.Context()); err != nil || len(w.traces(1)) == 0 {
-		t.Errorf("with the lease there is %v, %v", w.traces(1), err)
+		t.Errorf("with the lease the cloud has %v, %v", w.traces(1), err)
 	}
 	if mine.Wake != (<-chan struct{})(changed) {
-		t.Error("it is not woken by what was booked")
+		t.Error("a booking does not wake the job")
 	}
 }

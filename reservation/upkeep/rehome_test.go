@@ -18,14 +18,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// quarter is a cloud with a real desk, whose clock moves where the steward waits or a
-// test moves it.
+// quarter is a cloud with a real booking service. Its clock moves while the enforcer waits, or
+// if a test moves it.
 type quarter struct {
 	*modelCloud
 	desk   *booking.Service
 	now    span.Instant
 	doubt  string
-	change func(hosts []inventory.Host) // how the inventory has the hosts
+	change func(hosts []inventory.Host) // changes the hosts of the inventory
 }
 
 func newQuarter(t *testing.T, hosts ...string) *quarter {
@@ -57,7 +57,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 	return q
 }
 
-// lateCarrier is a steward that is made after the desk that it works for.
+// lateCarrier is an enforcer that is created after the booking service that it serves.
 type lateCarrier struct{ *upkeep.Enforcer }
 
 func (q *quarter) snapshot() *inventory.Snapshot {
@@ -73,12 +73,12 @@ func (q *quarter) snapshot() *inventory.Snapshot {
 	return s
 }
 
-// Carry is the ground's.
+// Carry is the method of the cloud.
 func (q *quarter) Carry(ctx context.Context, step fence.Step) error {
 	return q.modelCloud.Carry(ctx, step)
 }
 
-// reserve books one host for half an hour from 100 s after noon on; host a comes first.
+// reserve books one host for half an hour from 100 s after noon on; host a is the first choice.
 func (q *quarter) reserve(t *testing.T) reservation.Reservation {
 	t.Helper()
 	r, err := q.desk.Book(t.Context(), booking.Caller{ProjectID: "p1"}, reservation.Request{
@@ -90,14 +90,14 @@ func (q *quarter) reserve(t *testing.T) reservation.Reservation {
 	return r
 }
 
-// pass carries out what falls due during seconds, and returns the reservation then, and
-// the seconds after noon at which it left host a.
+// pass carries out what is due during seconds. It returns the reservation at the end, and
+// when it left host a, in seconds after noon.
 func (q *quarter) pass(t *testing.T, r reservation.Reservation, seconds int64) (reservation.Reservation, int64) {
 	t.Helper()
 	var left int64
 	for until := q.now.Add(seconds); q.now < until; q.now++ {
 		q.desk.Observe(q.snapshot())
-		_, _ = q.desk.CarryOut(t.Context()) // a start that fails is tried again
+		_, _ = q.desk.CarryOut(t.Context()) // a failed start is repeated
 		q.desk.Wait()
 		if is, live := q.desk.Reservation(r.ID); live {
 			r = is
@@ -128,17 +128,17 @@ func TestABlockedStartMovesToAHostThatIsFree(t *testing.T) {
 	q.put(stays("b"))
 	r, left := q.pass(t, r, 400)
 	if r.Status != reservation.Active || r.Claims[0].Host != "c" || r.Degraded != "" {
-		t.Fatalf("it is %s on %v, degraded %q; want it active on c:\n%s", r.Status, r.HostNames(), r.Degraded, events(r))
+		t.Fatalf("the reservation is %s on %v, degraded %q; want it active on c:\n%s", r.Status, r.HostNames(), r.Degraded, events(r))
 	}
 	if left < 100+60 {
-		t.Errorf("it moved %d s after noon, want it to wait 60 s from its start on", left)
+		t.Errorf("the reservation moved %d s after noon, want 60 s after its start", left)
 	}
 	if !strings.Contains(events(r), "healed done hosts replaced: 1; they were not free at the start") {
-		t.Errorf("its owner is not told:\n%s", events(r))
+		t.Errorf("the log does not tell the owner:\n%s", events(r))
 	}
 	for host, takes := range map[string]bool{"a": false, "b": false, "c": true} {
 		if q.takes(host, q.flavors[r.ID]) != takes {
-			t.Errorf("the owner's instances come to host %s: %v", host, !takes)
+			t.Errorf("host %s admits the owner's instances: %v", host, !takes)
 		}
 	}
 }
@@ -156,11 +156,11 @@ func TestABlockedStartStaysWhereNoOtherHostIsFree(t *testing.T) {
 			q.put(stays("a"))
 			change(q)
 			if r, _ = q.pass(t, r, 600); r.Status != reservation.Pending && r.Status != reservation.Starting || r.Claims[0].Host != "a" || r.Degraded != "" {
-				t.Errorf("it is %s on %v, degraded %q; want it to wait for a:\n%s", r.Status, r.HostNames(), r.Degraded, events(r))
+				t.Errorf("the reservation is %s on %v, degraded %q; want it to wait for a:\n%s", r.Status, r.HostNames(), r.Degraded, events(r))
 			}
 			delete(q.guests, "stays-a")
 			if r, _ = q.pass(t, r, 120); r.Status != reservation.Active {
-				t.Errorf("it is %s though a is free:\n%s", r.Status, events(r))
+				t.Errorf("the reservation is %s although a is free:\n%s", r.Status, events(r))
 			}
 		})
 	}
@@ -172,7 +172,7 @@ func TestAStartMovesOffAHostThatDoesNotWakeInItsBootTime(t *testing.T) {
 	q.change = func(hosts []inventory.Host) { hosts[0].Power, hosts[0].BootSeconds = inventory.PowerSleeping, 200 }
 	r, left := q.pass(t, r, 700)
 	if r.Status != reservation.Active || r.Claims[0].Host != "b" || left < 100+200+60 {
-		t.Errorf("it is %s on %v, moved %d s after noon:\n%s", r.Status, r.HostNames(), left, events(r))
+		t.Errorf("the reservation is %s on %v, moved %d s after noon:\n%s", r.Status, r.HostNames(), left, events(r))
 	}
 }
 
@@ -183,7 +183,7 @@ func TestAStartWhoseHostBecomesFreeInTimeStaysThere(t *testing.T) {
 	r, _ = q.pass(t, r, 130)
 	delete(q.guests, "stays-a")
 	if r, left := q.pass(t, r, 300); r.Status != reservation.Active || left != 0 {
-		t.Errorf("it is %s on %v", r.Status, r.HostNames())
+		t.Errorf("the reservation is %s on %v", r.Status, r.HostNames())
 	}
 }
 
@@ -191,13 +191,13 @@ func TestOnlyAStartMovesOffABlockedHost(t *testing.T) {
 	q := newQuarter(t, "a", "b")
 	r, _ := q.pass(t, q.reserve(t), 200)
 	if r.Status != reservation.Active {
-		t.Fatalf("it is %s", r.Status)
+		t.Fatalf("the reservation is %s", r.Status)
 	}
 	after, changed, err := q.desk.Rehome(t.Context(), r.ID, func(host string) (string, bool) { return "it is occupied", host == "a" })
 	if err != nil || changed || after.Claims[0].Host != "a" {
 		t.Errorf("changed %v, on %v, %v", changed, after.HostNames(), err)
 	}
 	if _, changed, err = q.desk.Rehome(t.Context(), id(99), func(string) (string, bool) { return "", true }); changed || err != nil && !fault.Is(err, fault.NotFound) {
-		t.Errorf("of one that is not there: changed %v, %v", changed, err)
+		t.Errorf("an unknown reservation: changed %v, %v", changed, err)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Between what the preparation has seen and what it does, things change.
+// In these tests, the state changes between the preparation's reading and its steps.
 
 func TestPreparationClosesNoFlavorOfAReservationThatHasBecomeActive(t *testing.T) {
 	for _, was := range []reservation.Status{reservation.Pending, reservation.Starting} {
 		w := newTown(t, "a", "b")
 		w.book(1, 0, "a")
-		w.book(2, 100, "b") // whose host is looked at
+		w.book(2, 100, "b") // the preparation looks at its host
 		r, _ := w.Reservation(id(1))
 		r.Status, r.Updated = reservation.Starting, w.Now()
 		w.set(r)
@@ -41,7 +41,7 @@ func TestPreparationOpensNoHostThatWasPromisedMeanwhile(t *testing.T) {
 	w.book(1, 5000, "a")
 	w.prepare()
 	w.cancel(1)
-	w.book(3, 100, "b") // whose host is looked at
+	w.book(3, 100, "b") // the preparation looks at its host
 	first := true
 	w.slow = func(kind string) {
 		if kind != "on" || !first {

@@ -29,7 +29,7 @@ func TestAPreparedStartAsksItsHostsAndLetsTheOwnerIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(w.calls); got != "map[admit:1 on:2]" {
-		t.Errorf("a prepared start of two hosts took %s, want two looks at hosts and one admission", got)
+		t.Errorf("a prepared start of two hosts makes the calls %s, want two looks at hosts and one admission", got)
 	}
 	if host, err := w.boot("mine", "p1", id(1), w.Now()); err != nil || host != "a" {
 		t.Errorf("the owner's instance went to %q: %v", host, err)
@@ -39,7 +39,7 @@ func TestAPreparedStartAsksItsHostsAndLetsTheOwnerIn(t *testing.T) {
 func TestAStartThatWasNotPreparedMakesWhatItNeedsFirst(t *testing.T) {
 	w := newTown(t, "a", "b", "c")
 	w.book(1, 0, "b")
-	w.book(2, 500, "c") // whose things are not this start's to make
+	w.book(2, 500, "c") // the start does not create the resources of reservation 2
 	if err := w.begin(1, reservation.StartEvent); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestAStartThatWasNotPreparedMakesWhatItNeedsFirst(t *testing.T) {
 		t.Errorf("the owner's instance went to %q: %v", host, err)
 	}
 	if left := w.traces(2); len(left) > 0 {
-		t.Errorf("the start of 1 has made %v", left)
+		t.Errorf("the start of reservation 1 created %v", left)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestFiftyStartsAtOnceShareTheirLooks(t *testing.T) {
 		}
 		starting.Wait()
 		if looks := w.count("layout"); looks > 3 {
-			t.Errorf("50 starts took %d looks, want 3 at most", looks)
+			t.Errorf("50 starts make %d looks, want at most 3", looks)
 		}
 	})
 }
@@ -110,7 +110,7 @@ func TestALookServesOnlyThoseWhoAskedBeforeItBegan(t *testing.T) {
 		}
 		var both sync.WaitGroup
 		both.Go(func() { _ = w.Prepare(t.Context()) })
-		synctest.Wait() // it looks
+		synctest.Wait() // the first start looks
 		w.book(2, 0, "b")
 		both.Go(func() {
 			if err := w.begin(2, reservation.StartEvent); err != nil {
@@ -119,7 +119,7 @@ func TestALookServesOnlyThoseWhoAskedBeforeItBegan(t *testing.T) {
 		})
 		both.Wait()
 		if _, err := w.boot("mine", "p2", id(2), w.Now()); err != nil {
-			t.Errorf("the owner of 2 cannot use it: %v", err)
+			t.Errorf("the owner of reservation 2 cannot use it: %v", err)
 		}
 	})
 }
@@ -130,10 +130,10 @@ func TestAStartOnAnOccupiedHostIsLateAndSaysSo(t *testing.T) {
 	w.putStranger("guest-17", "b", nil)
 	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "a host is occupied by an instance (ACTIVE) of another project", "the start waits")
 	if w.admitted(1) || w.Now() != noon.Add(10) || len(w.given()) > 0 {
-		t.Errorf("admitted %v after %d s, orders %v; want 10 s of patience and nothing done", w.admitted(1), w.Now()-noon, w.given())
+		t.Errorf("admitted %v after %d s, orders %v; want a wait of 10 s without orders", w.admitted(1), w.Now()-noon, w.given())
 	}
 	if detail := fault.Of(w.begin(1, reservation.StartEvent)).Message; strings.Contains(detail, "guest-17") || strings.Contains(detail, "tenant-9") {
-		t.Errorf("the owner learns whose instance it is: %s", detail)
+		t.Errorf("the owner learns which instance it is: %s", detail)
 	}
 	if !strings.Contains(w.log.String(), "guest-17") {
 		t.Error("the operator does not learn which instance it is")
@@ -173,7 +173,7 @@ func TestAStartGoesWithTheHostsThatAreWell(t *testing.T) {
 	w.book(1, 0, "a", "b", "c")
 	w.ails["b"] = func(h *inventory.Host) { h.Problem = "its nova-compute is down" }
 	w.gone["c"] = true
-	w.putStranger("stuck", "b", nil) // which is healing's
+	w.putStranger("stuck", "b", nil) // on a failed host, which healing replaces
 	if err := w.begin(1, reservation.StartEvent); err != nil || !w.admitted(1) {
 		t.Errorf("admitted %v: %v", w.admitted(1), err)
 	}
@@ -192,10 +192,10 @@ func TestAStartWithoutAWellHostFails(t *testing.T) {
 		err := w.begin(1, reservation.StartEvent)
 		mustFail(t, err, fault.Unavailable, "the start waits")
 		if sentence := fault.Of(err).Message; !strings.Contains(err.Error(), "host a") || !strings.Contains(err.Error(), words) || strings.Contains(sentence, "host a") {
-			t.Errorf("the operator reads %q, the owner %q; want %q and the host for the first alone", err, sentence, words)
+			t.Errorf("the operator reads %q, the owner %q; want %q, and the host for the operator only", err, sentence, words)
 		}
 		if w.admitted(1) {
-			t.Errorf("the owner is admitted though the host %s", words)
+			t.Errorf("the owner is admitted although the host %s", words)
 		}
 	}
 }
@@ -213,13 +213,13 @@ func TestThatAStartWaitsForAHostToWakeIsToldOnceAndIsNoFailure(t *testing.T) {
 		}
 		for range 3 {
 			if err := j.Step(t.Context()); err != nil {
-				t.Errorf("it fails: %v", err)
+				t.Errorf("the step fails: %v", err)
 			}
 		}
 	}
 	for _, id := range []string{"r-2", "r-3"} {
 		if n := strings.Count(log.String(), "reservation="+id); n != 1 || !strings.Contains(log.String(), "it is host a") {
-			t.Errorf("%s is told of %d times:\n%s", id, n, log)
+			t.Errorf("%s is reported %d times:\n%s", id, n, log)
 		}
 	}
 }
@@ -251,7 +251,7 @@ func TestAReservationOfInstancesSharesItsHostsWithOthersOfItsKindOnly(t *testing
 		w.putOwn(1, "own-1", "a")
 		w.pass(10)
 		if err := w.begin(2, reservation.StartEvent); err != nil || !w.admitted(2) {
-			t.Errorf("beside the other's instance, by hint %v: admitted %v, %v", hinted, w.admitted(2), err)
+			t.Errorf("beside the other reservation's instance, by hint %v: admitted %v, %v", hinted, w.admitted(2), err)
 		}
 		w.bookInstances(3, 20, "a")
 		w.putStranger("x", "a", nil)
@@ -318,7 +318,7 @@ func TestAStartWaitsUntilTheOneBeforeHasGivenTheHostBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.boot("mine", "p2", id(2), w.Now()); err != nil {
-		t.Errorf("the owner of 2 cannot use it: %v", err)
+		t.Errorf("the owner of reservation 2 cannot use it: %v", err)
 	}
 }
 
@@ -356,7 +356,7 @@ func TestAStartDoesNotTrustALookAfterWhichItsThingsWereTakenAway(t *testing.T) {
 	moved.Span.Start = noon + 50_000
 	moved.Claims = []reservation.Claim{{Host: "a", Span: moved.Span}}
 	w.set(moved)
-	w.budget = 2 // a look, and one step, which deletes the flavor
+	w.budget = 2 // a look and one step, which deletes the flavor
 	if err := w.Prepare(t.Context()); err == nil {
 		t.Fatal("the line was not cut")
 	}
@@ -369,6 +369,6 @@ func TestAStartDoesNotTrustALookAfterWhichItsThingsWereTakenAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.boot("mine", "p1", id(1), w.Now()); err != nil {
-		t.Errorf("the owner cannot use it: %v", err)
+		t.Errorf("the owner cannot use the reservation: %v", err)
 	}
 }

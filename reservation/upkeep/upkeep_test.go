@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// desk counts what upkeep asks of it.
+// desk counts the calls of upkeep.
 type desk struct {
 	carried, pruned int
 	woken           chan struct{}
@@ -50,10 +50,10 @@ func (k *keys) PurgeKeys(_ context.Context, lease job.Lease, before span.Instant
 	return 0, nil
 }
 
-// replica counts how it is kept in step with the others.
+// replica counts how often it reads the records.
 type replica struct {
 	followed, resynced int
-	gone               []string // of one and two
+	gone               []string // the gone replicas among "one" and "two"
 }
 
 func (r *replica) Follow(context.Context) error {
@@ -76,7 +76,7 @@ func (r *replica) TakeOver(_ context.Context, gone func(string) bool) error {
 	return nil
 }
 
-// shared is what replicas share: every lease is free, unless another has all.
+// shared is the common state of replicas: every lease is free, unless another replica has all.
 type shared struct {
 	there []string
 	taken bool
@@ -102,16 +102,16 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 		}) {
 			go j.Run(ctx, slog.New(slog.DiscardHandler))
 		}
-		time.Sleep(25 * time.Second) // the bubble's clock: steps at 0, 10 and 20 s
+		time.Sleep(25 * time.Second) // on the bubble's clock: steps at 0, 10 and 20 s
 		synctest.Wait()
 		if d.carried != 3 || d.pruned != 1 || k.before != 10_000-3600 {
-			t.Errorf("carried out %d times, pruned %d times, keys purged before %d", d.carried, d.pruned, k.before)
+			t.Errorf("carried out %d times, pruned %d times, purged keys before %d", d.carried, d.pruned, k.before)
 		}
 		if r.followed != 3 || r.resynced != 1 || k.lease.Epoch != 7 {
 			t.Errorf("followed %d times, compared all %d times, purged keys under %+v", r.followed, r.resynced, k.lease)
 		}
 		if len(r.gone) != 1 || r.gone[0] != "two" {
-			t.Errorf("%v count as gone, want two alone", r.gone)
+			t.Errorf("%v count as gone, want only two", r.gone)
 		}
 		if seen != 1 {
 			t.Errorf("%d replicas were seen, want 1", seen)
@@ -124,13 +124,13 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 		d.woken <- struct{}{}
 		synctest.Wait()
 		if d.carried != 4 {
-			t.Errorf("carried out %d times after it was woken", d.carried)
+			t.Errorf("carried out %d times after a wake-up", d.carried)
 		}
 		cancel()
 		synctest.Wait()
 		for _, want := range []string{"event=start", "reservation=r-1", "status=active", "late_seconds=3"} {
 			if !strings.Contains(log.String(), want) {
-				t.Errorf("the log does not say %s:\n%s", want, log.String())
+				t.Errorf("the log does not contain %s:\n%s", want, log.String())
 			}
 		}
 	})
@@ -148,7 +148,7 @@ func TestAFailedEventIsReported(t *testing.T) {
 	}
 }
 
-// outbox has changes at places 1, 2, … and remembers which were sent.
+// outbox has changes at places 1, 2, … and records which were sent.
 type outbox struct {
 	waiting []int64
 	sent    []int64
@@ -168,7 +168,7 @@ func (o *outbox) MarkSent(_ context.Context, _ job.Lease, places []int64) error 
 	return nil
 }
 
-// notifier hears of changes and fails at one place.
+// notifier receives changes and fails at one place.
 type notifier struct {
 	heard   []int64
 	failsAt int64
@@ -192,20 +192,20 @@ func TestNotificationsAreSentInOrderUntilOneFailsAndThenFromThatOneOn(t *testing
 		t.Error("the failure is not reported")
 	}
 	if len(n.heard) != 129 || len(o.sent) != 129 {
-		t.Errorf("%d heard and %d noted as sent before the failure, want 129", len(n.heard), len(o.sent))
+		t.Errorf("%d changes received and %d marked as sent before the failure, want 129", len(n.heard), len(o.sent))
 	}
 	n.failsAt = 0
 	if err := send.Step(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if !slices.IsSorted(n.heard) || len(n.heard) != 250 || len(o.waiting) != 0 {
-		t.Errorf("heard %d, in order: %v; %d still wait", len(n.heard), slices.IsSorted(n.heard), len(o.waiting))
+		t.Errorf("received %d changes, in order: %v; %d still wait", len(n.heard), slices.IsSorted(n.heard), len(o.waiting))
 	}
 }
 
 func TestAReplicaWithoutTheLeaseSendsNothing(t *testing.T) {
 	o, n := &outbox{waiting: []int64{1}}, &notifier{}
 	if err := upkeep.Notifications(&shared{taken: true}, o, n).Step(t.Context()); err != nil || len(n.heard) > 0 {
-		t.Errorf("it sent %v: %v", n.heard, err)
+		t.Errorf("the replica sent %v: %v", n.heard, err)
 	}
 }

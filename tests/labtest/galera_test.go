@@ -45,7 +45,7 @@ func TestAGaleraClusterThatWasKilledAsAWholeStartsAtTheNodeThatCommittedLast(t *
 	holds(t, dbs, "1")
 }
 
-// holds checks every node, each after all it has received is applied.
+// holds checks every node, each after it has applied all that it has received.
 func holds(t *testing.T, dbs []*sql.DB, want string) {
 	t.Helper()
 	for node, db := range dbs {

@@ -119,18 +119,26 @@ const patience = 5 * time.Minute
 
 // await calls try until it succeeds, for at most the limit, and returns the last error.
 func await(limit time.Duration, try func() error) error {
-	timeout := time.After(limit)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return nil
+	var err error
+	if Poll(limit, 20*time.Millisecond, func() bool { err = try(); return err == nil }) {
+		return nil
+	}
+	return fmt.Errorf("after %v: %w", limit, err)
+}
+
+// Poll calls done until it returns true, and reports whether it did within the limit. It waits
+// between two calls, at least for the pause and as long as the last call took: where an answer
+// takes long, the service has other work to do.
+func Poll(limit, pause time.Duration, done func() bool) bool {
+	for end := time.Now().Add(limit); ; {
+		begun := time.Now()
+		if done() {
+			return true
 		}
-		select {
-		case <-timeout:
-			return fmt.Errorf("after %v: %w", limit, err)
-		case <-tick.C:
+		now := time.Now()
+		if now.After(end) {
+			return false
 		}
+		time.Sleep(max(pause, now.Sub(begun)))
 	}
 }

@@ -20,7 +20,7 @@ func open(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// one runs a query that gives one value.
+// one runs a query that returns one value.
 func one[T any](t *testing.T, db *sql.DB, query string) T {
 	t.Helper()
 	var value T
@@ -60,7 +60,7 @@ func TestTheSharedDatabaseIsMariaDBAndGoesWithItsTest(t *testing.T) {
 		run(t, db, "CREATE TABLE promises (id INT PRIMARY KEY)")
 	})
 	if err := open(t, dsn).Ping(); err == nil {
-		t.Error("the database is still there after its test")
+		t.Error("the database still exists after its test")
 	}
 }
 
@@ -77,7 +77,7 @@ func TestAKilledMariaDBKeepsWhatWasCommitted(t *testing.T) {
 	}
 	server.Kill()
 	if err := db.Ping(); err == nil {
-		t.Fatal("a killed server answers")
+		t.Fatal("the killed server answers")
 	}
 	server.Start()
 	if ids := one[string](t, db, "SELECT GROUP_CONCAT(id) FROM promises"); ids != "1" {

@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// echo is a service that answers with method, path and body, and counts.
+// echo is a service that answers with method, path and body, and counts requests.
 func echo(t *testing.T) (url string, served *atomic.Int32) {
 	t.Helper()
 	served = new(atomic.Int32)
@@ -33,7 +33,7 @@ func echo(t *testing.T) (url string, served *atomic.Int32) {
 	return server.URL, served
 }
 
-// ask sends a request and gives status and body, or the error.
+// ask sends a request and returns status and body, or the error.
 func ask(t *testing.T, ctx context.Context, method, url, body string) (int, string, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
@@ -104,7 +104,7 @@ func TestAMeddlerAnswersWronglyWhatItIsToldTo(t *testing.T) {
 		t.Errorf("an answer with status %d, want none", status)
 	}
 	if n := served.Load(); n != 0 {
-		t.Errorf("%d requests came to the service, want none", n)
+		t.Errorf("the service got %d requests, want none", n)
 	}
 	if status, _, err := ask(t, t.Context(), http.MethodPost, m.URL+"/status", ""); status != http.StatusAccepted {
 		t.Errorf("another method: status %d, %v; want it forwarded", status, err)
@@ -140,7 +140,7 @@ func TestALostAnswerIsOfARequestThatWasCarriedOut(t *testing.T) {
 		t.Errorf("an answer with status %d, want none", status)
 	}
 	if n := served.Load(); n != 1 {
-		t.Errorf("%d requests came to the service, want 1", n)
+		t.Errorf("the service got %d requests, want 1", n)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestARequestThatHangsEndsWithItsClient(t *testing.T) {
 		giveUp()
 	}()
 	if _, _, err := ask(t, ctx, http.MethodPost, m.URL, "body"); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the client that gave up", err)
+		t.Errorf("error %v, want the error of the client's context", err)
 	}
 	<-ended
 }

@@ -49,13 +49,13 @@ func (c Cloud) settle(t testing.TB) {
 	t.Helper()
 	token := c.Token(t, Admin)
 	err := await(patience, func() error {
+		states, err := c.computeStates(token)
+		if err != nil {
+			return err
+		}
 		for _, host := range c.Hosts(t) {
-			said, err := c.computeState(token, host)
-			if err == nil && said != "up" {
-				err = fmt.Errorf("nova says that %s is %s", host, said)
-			}
-			if err != nil {
-				return err
+			if states[host] != "up" {
+				return fmt.Errorf("nova says that %s is %q", host, states[host])
 			}
 		}
 		return nil
@@ -110,23 +110,29 @@ func (i Identity) Token(t testing.TB, u User) string {
 	return reply.Header.Get("X-Subject-Token")
 }
 
-// computeState returns Nova's state of the nova-compute of a host: up or down.
-func (c Cloud) computeState(token, host string) (string, error) {
-	request, err := http.NewRequest(http.MethodGet, c.Compute+"/os-services?binary=nova-compute&host="+host, nil)
+// computeStates returns Nova's states of the nova-computes, up or down, keyed by host.
+func (c Cloud) computeStates(token string) (map[string]string, error) {
+	request, err := http.NewRequest(http.MethodGet, c.Compute+"/os-services?binary=nova-compute", nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	request.Header.Set("X-Auth-Token", token)
 	reply, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer reply.Body.Close()
-	var found struct{ Services []struct{ State string } }
-	if err := json.NewDecoder(reply.Body).Decode(&found); err != nil || len(found.Services) != 1 {
-		return "", fmt.Errorf("nova knows %d nova-computes of %s (%s): %v", len(found.Services), host, reply.Status, err)
+	var found struct {
+		Services []struct{ Host, State string }
 	}
-	return found.Services[0].State, nil
+	if err := json.NewDecoder(reply.Body).Decode(&found); err != nil {
+		return nil, fmt.Errorf("list the nova-computes (%s): %w", reply.Status, err)
+	}
+	states := map[string]string{}
+	for _, s := range found.Services {
+		states[s.Host] = s.State
+	}
+	return states, nil
 }
 
 // awaitCompute waits until Nova reports the state of a host's nova-compute.
@@ -134,9 +140,9 @@ func (c Cloud) awaitCompute(t testing.TB, host, state string) {
 	t.Helper()
 	token := c.Token(t, Admin)
 	err := await(patience, func() error {
-		said, err := c.computeState(token, host)
-		if err == nil && said != state {
-			err = fmt.Errorf("nova says that it is %s", said)
+		states, err := c.computeStates(token)
+		if err == nil && states[host] != state {
+			err = fmt.Errorf("nova says that it is %q", states[host])
 		}
 		return err
 	})

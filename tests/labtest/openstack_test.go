@@ -8,14 +8,14 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// server is what the openstack client shows of one.
+// server is a server as the openstack client shows it.
 type server struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`
 	Host   string `json:"OS-EXT-SRV-ATTR:host"`
 }
 
-// newServer creates one on the host and deletes it after the test.
+// newServer creates a server on the host and deletes it after the test.
 func newServer(t *testing.T, cloud labtest.Cloud, host string) server {
 	t.Helper()
 	var made server
@@ -36,7 +36,7 @@ func TestAKilledComputeIsSeenDownAndComesBackWithItsServers(t *testing.T) {
 
 	labtest.KillCompute(t, last)
 	if states := computeStates(t, cloud); states[last] != "down" || states[hosts[0]] != "up" {
-		t.Errorf("states %v, want %s alone down", states, last)
+		t.Errorf("states %v, want only %s down", states, last)
 	}
 	labtest.ReviveCompute(t, last)
 	if states := computeStates(t, cloud); states[last] != "up" {
@@ -69,7 +69,7 @@ func TestAStoppedServiceIsBackAfterItsTest(t *testing.T) {
 			labtest.StopService(t, name)
 			if reply, err := http.Get(url); err == nil {
 				reply.Body.Close()
-				t.Errorf("%s answers %s though it is stopped", name, reply.Status)
+				t.Errorf("%s answers %s although it is stopped", name, reply.Status)
 			}
 		})
 		reply, err := http.Get(url)

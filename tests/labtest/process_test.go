@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-const dying = "LABTEST_DYING" // set in the test process that is going to be killed
+const dying = "LABTEST_DYING" // set in the test process that will be killed
 
 func TestPrivateServersDieWithTheTestProcess(t *testing.T) {
 	if os.Getenv(dying) != "" {
@@ -23,7 +23,7 @@ func TestPrivateServersDieWithTheTestProcess(t *testing.T) {
 		<-t.Context().Done()
 		return
 	}
-	labtest.Database(t) // skips where there is no lab
+	labtest.Database(t) // skips without a lab
 	process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 	process.Env = append(os.Environ(), dying+"=yes")
 	out, err := process.StdoutPipe()

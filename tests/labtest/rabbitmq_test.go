@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// channel opens one to a broker by its transport_url.
+// channel opens a channel to a broker by its transport_url.
 func channel(t *testing.T, transportURL string) *amqp.Channel {
 	t.Helper()
 	rest, found := strings.CutPrefix(transportURL, "rabbit://")
@@ -28,8 +28,7 @@ func channel(t *testing.T, transportURL string) *amqp.Channel {
 	return opened
 }
 
-// publish sends one lasting message to a new quorum queue and waits until the
-// broker has it.
+// publish sends one durable message to a new quorum queue and waits until the broker has it.
 func publish(t *testing.T, to *amqp.Channel, queue, body string) {
 	t.Helper()
 	if _, err := to.QueueDeclare(queue, true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
@@ -73,7 +72,7 @@ func TestTheSharedBrokerGivesEachTestAVirtualHostOfItsOwn(t *testing.T) {
 	})
 	if connection, err := amqp.Dial("amqp://" + strings.TrimPrefix(url, "rabbit://")); err == nil {
 		connection.Close()
-		t.Error("the virtual host is still there after its test")
+		t.Error("the virtual host still exists after its test")
 	}
 }
 

@@ -24,7 +24,7 @@ func TestASchedulerBehindPlacesWhatIsAskedOnItsOwnVirtualHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(chosen) != 2 || len(chosen[0]) != 2 {
-		t.Fatalf("selections %+v, want a host and, of two attempts, one alternate for each of two", chosen)
+		t.Fatalf("selections %+v, want for each of two instances a host and one alternate", chosen)
 	}
 	var want []string
 	for i, list := range chosen {
@@ -36,7 +36,7 @@ func TestASchedulerBehindPlacesWhatIsAskedOnItsOwnVirtualHost(t *testing.T) {
 	stray := cloud.Stray(t)
 	for _, claim := range want {
 		if !slices.Contains(stray, claim) {
-			t.Errorf("stray allocations %v, want %s, which is of no server", stray, claim)
+			t.Errorf("stray allocations %v, want %s, which belongs to no server", stray, claim)
 		}
 	}
 	release(t, cloud, ids...)
@@ -62,7 +62,7 @@ func TestASchedulerBehindPlacesWhatIsAskedOnItsOwnVirtualHost(t *testing.T) {
 	}
 }
 
-// release takes the allocations of consumers away.
+// release deletes the allocations of consumers.
 func release(t *testing.T, cloud labtest.Cloud, consumers ...string) {
 	t.Helper()
 	admin := cloud.REST(t, labtest.Admin)
@@ -95,6 +95,6 @@ func TestTheTopicIsFreeWhileTheSchedulerIsAway(t *testing.T) {
 		t.Errorf("a call after the test: %v", err)
 	}
 	if stray := cloud.Stray(t); len(stray) > 0 {
-		t.Errorf("the call that nobody waited for any more was answered: %v", stray)
+		t.Errorf("the scheduler served a call whose caller had given up: %v", stray)
 	}
 }

@@ -96,10 +96,8 @@ const patience = 2 * time.Minute
 // await waits until a condition holds.
 func (l *lab) await(what string, is func() bool) {
 	l.t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			l.t.Fatalf("waited %v until %s", patience, what)
-		}
+	if !labtest.Poll(patience, 100*time.Millisecond, is) {
+		l.t.Fatalf("waited %v until %s", patience, what)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 
 var suspending = besteffort.Rules{Suspend: true, Backfilling: besteffort.Aggressive, Overheads: quick}
 
-// runs lets seconds pass, with a step in each, and fails the test where something is
-// broken.
+// runs advances the clock by seconds with one step per second, and fails the test if an
+// invariant is broken.
 func runs(t *testing.T, m *model, c *controller.Controller, seconds int) {
 	t.Helper()
 	for range seconds {
@@ -37,19 +37,19 @@ func TestWorkIsSuspendedForAReservationAndGoesOnAfterIt(t *testing.T) {
 	c := m.starts(suspending)
 	runs(t, m, c, 8)
 	if s := m.server(id, 0); s.Status != "ACTIVE" || s.Host != "a" || m.vm(id, 0).Phase != besteffort.Running {
-		t.Fatalf("the server is %+v, the VM %+v", s, m.vm(id, 0))
+		t.Fatalf("before the reservation, the server is %+v, the VM %+v", s, m.vm(id, 0))
 	}
 	runs(t, m, c, 52)
 	if s := m.server(id, 0); s.Status != "SUSPENDED" || !s.Locked || s.allocated || m.vm(id, 0).Phase != besteffort.Suspended {
-		t.Fatalf("the server is %+v, the VM %+v", s, m.vm(id, 0))
+		t.Fatalf("during the reservation, the server is %+v, the VM %+v", s, m.vm(id, 0))
 	}
 	runs(t, m, c, 60)
 	if s := m.server(id, 0); s.Status != "ACTIVE" || s.Locked || !s.allocated {
-		t.Fatalf("the server is %+v, the VM %+v", s, m.vm(id, 0))
+		t.Fatalf("after the reservation, the server is %+v, the VM %+v", s, m.vm(id, 0))
 	}
 	runs(t, m, c, 60)
 	if v := m.vm(id, 0); m.server(id, 0) != nil || v.Phase != besteffort.Done || v.Ran < 58 || v.Ran > 64 || m.made[v.ID] != 1 {
-		t.Errorf("the VM is %+v, with %d servers made", v, m.made[v.ID])
+		t.Errorf("the VM is %+v; %d servers were created", v, m.made[v.ID])
 	}
 	if m.stored[id].Over == 0 || len(m.trusts) != 0 {
 		t.Errorf("the request is %+v, the trusts are %v", m.stored[id], m.trusts)
@@ -68,7 +68,7 @@ func TestWhatCannotBeSuspendedInTimeIsDeletedAndBeginsAnew(t *testing.T) {
 	}
 	runs(t, m, c, 130)
 	if v := m.vm(id, 0); v.Phase != besteffort.Done || m.made[v.ID] != 2 {
-		t.Errorf("the VM is %+v, with %d servers made", v, m.made[v.ID])
+		t.Errorf("the VM is %+v; %d servers were created", v, m.made[v.ID])
 	}
 }
 
@@ -77,7 +77,7 @@ func TestAReservationThatStartsAtOnceComesFirst(t *testing.T) {
 	id := m.submit(1, 600, 2, false)
 	c := m.starts(suspending)
 	runs(t, m, c, 8)
-	m.reserve(int64(m.now)+15, 50, "a") // it is to be clear already
+	m.reserve(int64(m.now)+15, 50, "a") // the host must be clear already
 	runs(t, m, c, 60)
 	if v := m.vm(id, 0); v.Phase != besteffort.Suspended {
 		t.Errorf("the VM is %+v", v)
@@ -107,10 +107,10 @@ func TestHowAServerEndsSaysWhatBecomesOfItsVM(t *testing.T) {
 			runs(t, m, c, 15)
 			v := m.vm(id, 0)
 			if v.Phase != test.phase || m.made[v.ID] != test.made || !strings.Contains(v.Reason, test.reason) {
-				t.Errorf("the VM is %+v, with %d servers made; want %s, %d and %q", v, m.made[v.ID], test.phase, test.made, test.reason)
+				t.Errorf("the VM is %+v; %d servers were created; want %s, %d and %q", v, m.made[v.ID], test.phase, test.made, test.reason)
 			}
 			if name == "an admin moves it" && v.Node != "b" {
-				t.Errorf("it is said to be on %s", v.Node)
+				t.Errorf("the VM without a server is recorded on %s", v.Node)
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func TestACancelledRequestLosesItsServersWhateverTheyDo(t *testing.T) {
 		m.stored[id].Cancelled = m.now
 		runs(t, m, c, 40)
 		if r := m.stored[id]; r.Status() != state.StatusCancelled || r.Over == 0 || len(m.alive(r.VMs[0].ID)) != 0 || len(m.trusts) != 0 {
-			t.Fatalf("cancelled after %d s the request is %+v", at, r)
+			t.Fatalf("canceled after %d s, the request is %+v", at, r)
 		}
 	}
 }
@@ -165,17 +165,16 @@ func TestParallelWorkBeginsAnewTogether(t *testing.T) {
 	runs(t, m, c, 20)
 	for n := range 4 {
 		if v := m.vm(id, n); v.Phase != besteffort.Running || m.made[v.ID] != 2 {
-			t.Errorf("VM %d is %+v, with %d servers made", n, v, m.made[v.ID])
+			t.Errorf("VM %d is %+v; %d servers were created", n, v, m.made[v.ID])
 		}
 	}
 	if m.server(id, 0).ID == first {
-		t.Error("the first was not begun anew")
+		t.Error("the first VM did not start again")
 	}
 }
 
-// TestNothingIsLostWhereverAlmanacdIsKilled has one thing happen, at each call in turn:
-// whatever it is, there is never a second server of a VM, nothing is on sold ground, no
-// host is oversold, and all is done in the end.
+// One mishap happens at each call in turn. In every case, a VM never has a second server,
+// no server is on a reserved host, no host is oversold, and all work is done in the end.
 func TestNothingIsLostWhereverAlmanacdIsKilled(t *testing.T) {
 	for _, what := range []mishap{unsent, lost, killed, killedBy} {
 		for at := 0; ; at++ {
@@ -193,7 +192,7 @@ func TestNothingIsLostWhereverAlmanacdIsKilled(t *testing.T) {
 			if calls <= at || at > 3000 {
 				break
 			}
-			at += at / 40 // all of the first, and some of the later
+			at += at / 40 // every early call, and some of the later ones
 			if testing.Short() {
 				at += 6
 			}
@@ -201,7 +200,7 @@ func TestNothingIsLostWhereverAlmanacdIsKilled(t *testing.T) {
 	}
 }
 
-// scene is work that is suspended once, some of it parallel.
+// scene returns a model with work that is suspended once, some of it parallel.
 func scene() *model {
 	m := newModel(2, "a", "b")
 	m.submit(1, 70, 2, false)
@@ -212,8 +211,8 @@ func scene() *model {
 	return m
 }
 
-// lives lets seconds pass, with an almanacd that starts again when it was killed, and says
-// what is wrong in the end; empty is nothing.
+// lives advances the clock by seconds with an almanacd that restarts after each kill. It
+// returns what is wrong in the end, or "".
 func lives(t testingT, m *model, seconds int) string {
 	c := m.starts(suspending)
 	for range seconds {
@@ -236,7 +235,7 @@ func lives(t testingT, m *model, seconds int) string {
 	return ""
 }
 
-// TestNothingIsLostInACrowdOfMishaps as above, with many and different ones, for a while.
+// The rule of TestNothingIsLostWhereverAlmanacdIsKilled holds with many different mishaps too.
 func TestNothingIsLostInACrowdOfMishaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := scene()

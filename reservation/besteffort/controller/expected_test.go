@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// planner counts plans.
+// planner counts how often it plans.
 type planner struct{ plans *int }
 
 func (p planner) Plan(s besteffort.Situation) besteffort.Plan {
@@ -28,15 +28,15 @@ func TestWhoLooksAtTheQueueDoesNotHaveItPlannedEachTime(t *testing.T) {
 	for range 10 {
 		expected, err := api.Expected(t.Context())
 		if err != nil || expected[m.vm(second, 0).ID].Start <= m.now {
-			t.Fatalf("expected is %v, %v", expected, err)
+			t.Fatalf("Expected returns %v, %v", expected, err)
 		}
 	}
 	if plans != 1 {
-		t.Errorf("ten looks at once took %d plans, want 1", plans)
+		t.Errorf("ten reads at one instant made %d plans, want 1", plans)
 	}
 	m.now += 10
 	if _, err := api.Expected(t.Context()); err != nil || plans != 2 {
-		t.Errorf("one later took %d plans in all, %v; want 2", plans, err)
+		t.Errorf("with a later read there are %d plans, %v; want 2", plans, err)
 	}
 
 	c := m.starts(suspending)
@@ -45,11 +45,11 @@ func TestWhoLooksAtTheQueueDoesNotHaveItPlannedEachTime(t *testing.T) {
 	m.now += 3
 	expected, err := api.Expected(t.Context())
 	if err != nil || plans != 2 || expected[m.vm(second, 0).ID].Start <= m.now {
-		t.Errorf("beside the controller it took %d plans in all, want 2: %v, %v", plans, expected, err)
+		t.Errorf("together with the controller there are %d plans, want 2: %v, %v", plans, expected, err)
 	}
 }
 
-// storeOf stores the model's requests.
+// storeOf is a RequestStore over the model's requests.
 type storeOf struct {
 	requests.RequestStore
 	*model

@@ -22,8 +22,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// model is Nova, Placement, Keystone and the database in memory, on a clock that is set.
-// Nova takes its time with what it is ordered.
+// model is Nova, Placement, Keystone and the database in memory, on a clock that the test
+// sets. Nova takes time to carry out orders.
 type model struct {
 	now     span.Instant
 	hosts   []string
@@ -35,14 +35,14 @@ type model struct {
 	epoch   int64
 	ids     int
 
-	// trouble is asked at each call, by its name, before it has an effect; nil is none.
+	// trouble returns the mishap of each call, by the call's name; nil means none.
 	trouble func(call string) mishap
-	// slow are servers that no suspension comes to an end of.
+	// slow lists servers whose suspension never ends.
 	slow map[string]bool
-	// builds gives how long a server takes to be ACTIVE; lateness how long after a lost
+	// builds is how long a server takes to become ACTIVE; lateness how long after a lost
 	// answer it appears; takes how long an order takes.
 	builds, lateness, takes int64
-	refuses                 func() error // creations, where it is not nil
+	refuses                 func() error // if not nil, returns why Nova refuses to create a server
 	made                    map[string]int
 	orders                  []string
 }
@@ -52,24 +52,24 @@ type mishap int
 
 const (
 	fine     mishap = iota
-	unsent          // it fails, and nothing has happened
-	lost            // it happens, and the answer is lost
+	unsent          // it fails without an effect
+	lost            // it has its effect, but the answer is lost
 	killed          // almanacd is killed before it
 	killedBy        // almanacd is killed after it
 )
 
-// kill is panicked with where almanacd is killed.
+// kill is the value of the panic that stands for the end of almanacd.
 type kill struct{}
 
 type server struct {
 	state.Server
 	project   string
-	since     span.Instant // of its task, or of its existence
+	since     span.Instant // the start of its task, or of its existence
 	allocated bool
-	claims    int64 // the generation of what it has
+	claims    int64 // the generation of its allocation
 	gone      bool
 	byOwner   bool
-	hidden    span.Instant // it is not there before
+	hidden    span.Instant // the server does not appear before
 }
 
 func newModel(room int64, hosts ...string) *model {
@@ -81,7 +81,7 @@ func newModel(room int64, hosts ...string) *model {
 
 var errLost = fault.New(fault.Unavailable, "no answer")
 
-// call does what a call does, unless something happens to it.
+// call runs do, unless a mishap prevents it.
 func (m *model) call(name string, do func() error) error {
 	what := fine
 	if m.trouble != nil {
@@ -103,7 +103,7 @@ func (m *model) call(name string, do func() error) error {
 	return err
 }
 
-// submit stores a request of so many VMs, each of a vCPU, or of so many.
+// submit stores a request of that many VMs of vcpus vCPUs each.
 func (m *model) submit(vms int, duration, vcpus int64, parallel bool) string {
 	m.ids++
 	id := fmt.Sprintf("request-%d", m.ids)
@@ -148,7 +148,7 @@ func (m *model) view() state.ClusterView {
 	return state.ClusterView{Hosts: m.snapshot(), Live: m.live(), Clear: clearing}
 }
 
-// The records.
+// Methods of the records.
 
 func clone(r *state.Request) state.Request {
 	c := *r
@@ -199,14 +199,14 @@ func (m *model) CloseBestEffort(_ context.Context, lease job.Lease, id string, a
 	})
 }
 
-// leases are this process's alone.
+// leases grants every lease to this process.
 type leases struct{ of *model }
 
 func (l leases) Take(context.Context, string, time.Duration) (job.Lease, bool, error) {
 	return job.Lease{Name: "besteffort", Epoch: l.of.epoch}, true, nil
 }
 
-// Nova.
+// Methods of Nova.
 
 func (m *model) Marked(_ context.Context, known map[string][]string) (found map[string][]state.Server, err error) {
 	found = map[string][]state.Server{}
@@ -239,7 +239,7 @@ func (m *model) Create(_ context.Context, r *state.Request, vm *state.VM) (strin
 		m.servers[id] = &server{Server: state.Server{
 			ID: id, Status: "BUILD", Task: "scheduling", VM: vm.ID, Attempt: vm.Attempt, Created: m.now, Host: "", Image: r.Image.ID,
 		}, project: r.ProjectID, since: m.now}
-		m.servers[id].Host = vm.Node // it is pinned
+		m.servers[id].Host = vm.Node // pinned to its node
 		m.servers[id].allocated = m.free(vm.Node) >= r.Shape.VCPUs
 		return nil
 	})
@@ -283,7 +283,7 @@ func (m *model) Do(_ context.Context, o controller.Action, id, _ string) error {
 	})
 }
 
-// Placement.
+// Methods of Placement.
 
 func (m *model) Allocation(_ context.Context, id string) (had *state.Held, generation int64, err error) {
 	err = m.call("held", func() error {
@@ -317,7 +317,7 @@ func (m *model) Restore(_ context.Context, id string, had *state.Held) error {
 	})
 }
 
-// Keystone.
+// Methods of Keystone.
 
 func (m *model) End(_ context.Context, trust string) error {
 	return m.call("end", func() error {
@@ -326,7 +326,7 @@ func (m *model) End(_ context.Context, trust string) error {
 	})
 }
 
-// size is how many vCPUs a server takes.
+// size returns the vCPUs of a server.
 func (m *model) size(s *server) int64 {
 	for _, r := range m.stored {
 		for i := range r.VMs {
@@ -338,7 +338,7 @@ func (m *model) size(s *server) int64 {
 	return 0
 }
 
-// free is what Placement has left of a host.
+// free returns the vCPUs that Placement has left on a host.
 func (m *model) free(host string) int64 {
 	free := m.room
 	for _, s := range m.servers {
@@ -349,14 +349,14 @@ func (m *model) free(host string) int64 {
 	return free
 }
 
-// taken says that a reservation has the host now.
+// taken reports whether a reservation has the host now.
 func (m *model) taken(host string) bool {
 	return slices.ContainsFunc(m.booked, func(r reservation.Reservation) bool {
 		return r.Span.Contains(m.now) && slices.Contains(r.HostNames(), host)
 	})
 }
 
-// tick lets a second pass in Nova.
+// tick advances Nova by one second.
 func (m *model) tick() {
 	m.now++
 	for _, s := range m.servers {
@@ -376,7 +376,7 @@ func (m *model) tick() {
 	}
 }
 
-// alive gives the servers that a VM has.
+// alive returns the existing servers of a VM.
 func (m *model) alive(vm string) (list []*server) {
 	for _, id := range slices.Sorted(maps.Keys(m.servers)) {
 		if s := m.servers[id]; s.VM == vm && !s.gone {
@@ -386,7 +386,7 @@ func (m *model) alive(vm string) (list []*server) {
 	return list
 }
 
-// broken says what ought not to be.
+// broken returns which invariant is broken, or "".
 func (m *model) broken() string {
 	for _, r := range m.stored {
 		for i := range r.VMs {
@@ -408,10 +408,10 @@ func (m *model) broken() string {
 	return ""
 }
 
-// vm gives a VM as it is stored.
+// vm returns a stored VM.
 func (m *model) vm(request string, n int) *state.VM { return &m.stored[request].VMs[n] }
 
-// server gives the one server of a VM.
+// server returns the only server of a VM, or nil.
 func (m *model) server(request string, n int) *server {
 	list := m.alive(m.vm(request, n).ID)
 	if len(list) != 1 {
@@ -424,7 +424,7 @@ const clearing = 20
 
 var quick = besteffort.Overheads{Boot: 2, Operation: 3, SuspendRate: 100, ResumeRate: 100}
 
-// starts gives an almanacd that has just started.
+// starts returns an almanacd that has just started.
 func (m *model) starts(rules besteffort.Rules) *controller.Controller {
 	m.epoch++
 	return controller.New(controller.Options{
@@ -437,7 +437,7 @@ func (m *model) starts(rules besteffort.Rules) *controller.Controller {
 	})
 }
 
-// steps does a step, and says whether almanacd was killed in it.
+// steps does one step and reports whether almanacd is still alive after it.
 func (m *model) steps(ctx context.Context, c *controller.Controller) (alive bool) {
 	defer func() {
 		if what := recover(); what != nil {
@@ -446,7 +446,7 @@ func (m *model) steps(ctx context.Context, c *controller.Controller) (alive bool
 			}
 		}
 	}()
-	_ = c.Step(ctx) // trouble is part of it
+	_ = c.Step(ctx) // an error is part of the test
 	return true
 }
 

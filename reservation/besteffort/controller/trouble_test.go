@@ -19,17 +19,17 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// patient is a configuration with the limits that are the default.
+// patient holds the default limits.
 var patient = state.Limits{Build: 600, Order: 120, Doubt: 62, Retries: 3, Backoff: 30}
 
-// startsWith gives an almanacd with these limits and orders.
+// startsWith returns an almanacd with these limits and server actions.
 func (m *model) startsWith(orders controller.ServerActions, limits state.Limits) *controller.Controller {
 	o := m.starts(suspending).Options
 	o.Actions, o.Limits = orders, limits
 	return controller.New(o)
 }
 
-// held is a lease that several have in turn, for as long as it was taken.
+// held is a lease that several holders take in turn, for as long as each asks.
 type held struct {
 	mu     sync.Mutex
 	holder int
@@ -37,7 +37,7 @@ type held struct {
 	of     *model
 }
 
-// holder is one of those.
+// holder is one holder of the lease.
 type holder struct {
 	*held
 	me int
@@ -56,7 +56,7 @@ func (h holder) Take(_ context.Context, name string, ttl time.Duration) (job.Lea
 	return job.Lease{Name: name, Epoch: h.of.epoch}, true, nil
 }
 
-// slow takes its time to list servers.
+// slow is a model that takes time to list servers.
 type slow struct {
 	*model
 	takes time.Duration
@@ -88,7 +88,7 @@ func TestAStepThatTakesLongKeepsItsLease(t *testing.T) {
 			}
 			all.Wait()
 			if v := m.vm(id, 0); m.made[v.ID] != 1 {
-				t.Errorf("%d replicas that look for 20 s made %d servers; the VM is %+v", replicas, m.made[v.ID], v)
+				t.Errorf("%d replicas that list for 20 s created %d servers; the VM is %+v", replicas, m.made[v.ID], v)
 			}
 		})
 	}
@@ -120,8 +120,8 @@ func TestServersLeaveInTimeWhileManyAreMade(t *testing.T) {
 	}
 }
 
-// TestAProcessThatStoodStillTakesNoRoom has one stand still right before it takes a
-// server's room, until another has resumed the server.
+// A process stands still right before it deletes a server's allocation, until another
+// process has resumed the server.
 func TestAProcessThatStoodStillTakesNoRoom(t *testing.T) {
 	m := newModel(4, "a", "b")
 	m.submit(2, 5000, 1, false)
@@ -151,7 +151,7 @@ func TestAProcessThatStoodStillTakesNoRoom(t *testing.T) {
 	orders := len(m.orders)
 	m.steps(t.Context(), a)
 	if len(m.orders) != orders {
-		t.Errorf("without the lease it orders %v", m.orders[orders:])
+		t.Errorf("the process without the lease orders %v", m.orders[orders:])
 	}
 }
 
@@ -171,7 +171,7 @@ func TestAServerThatRunsWithoutItsRoomGetsItBack(t *testing.T) {
 	}
 }
 
-// badHost finds no room on host a for anybody.
+// badHost is a model in which host a has no room for any server.
 type badHost struct{ *model }
 
 func (b badHost) Create(ctx context.Context, r *state.Request, vm *state.VM) (string, error) {
@@ -196,7 +196,7 @@ func TestOneBadHostEmptiesNoQueue(t *testing.T) {
 	}
 }
 
-// refusing does not let servers be made for one request.
+// refusing is a model that refuses to create servers for one request.
 type refusing struct {
 	*model
 	request string
@@ -224,11 +224,11 @@ func TestARequestOfWhichNovaCannotBeAskedHoldsNoHost(t *testing.T) {
 		c := m.startsWith(refusing{m, waits, why, &asked}, patient)
 		runs(t, m, c, 600)
 		if v := m.vm(other, 0); v.Phase != besteffort.Done {
-			t.Errorf("%s: the other is %+v", says, v)
+			t.Errorf("%s: the VM of the other request is %+v", says, v)
 		}
 		v := m.vm(waits, 0)
 		if v.Phase != besteffort.Waiting || v.Failures != 0 || asked > 6 || !strings.HasPrefix(v.Reason, "Nova was not asked for its server: "+says) {
-			t.Errorf("asked for %d times, it is %+v, want %q", asked, v, says)
+			t.Errorf("after %d attempts the VM is %+v, want %q", asked, v, says)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func TestAServerThatSomebodyMarkedIsNotTaken(t *testing.T) {
 			m.tick()
 		}
 		if m.servers["precious"].gone || m.vm(id, 0).Server == "precious" {
-			t.Errorf("%s: it was taken for the VM's: %+v", name, m.vm(id, 0))
+			t.Errorf("%s: the controller treats it as the VM's server: %+v", name, m.vm(id, 0))
 		}
 	}
 }
@@ -264,7 +264,7 @@ func TestFailuresCountNoMoreAfterItHasRunForAWhile(t *testing.T) {
 	for n := range 6 {
 		runs(t, m, c, 1000)
 		if v := m.vm(id, 0); v.Phase != besteffort.Running || v.Failures != 0 {
-			t.Fatalf("after failure %d it is %+v", n, v)
+			t.Fatalf("after failure %d the VM is %+v", n, v)
 		}
 		m.server(id, 0).Status = "ERROR"
 	}

@@ -11,7 +11,7 @@ func TestFlavorsThatNotEveryHostOfThePoolServesAreRefused(t *testing.T) {
 	snapshot, err := inventory.NewSnapshot([]inventory.Host{
 		{Name: "a", Reservable: true, Traits: []string{"HW_CPU_X86_AVX", "CUSTOM_FAST"}},
 		{Name: "b", Reservable: true, Traits: []string{"HW_CPU_X86_AVX"}},
-		{Name: "c"}, // of no use to best-effort work
+		{Name: "c"}, // not usable for best-effort work
 	}, nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -16,13 +16,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// counter is a cloud and a database with one flavor, one image and as many trusts as are
-// made.
+// counter is a cloud and a database with one flavor and one image. It counts trusts.
 type counter struct {
 	requests.RequestStore
 	stored  map[string]state.Request // by key
 	trusts  []string
-	refuses error // to store
+	refuses error // the error of Store; nil accepts
 	ids     int
 }
 
@@ -119,7 +118,7 @@ func TestAKeySubmitsOnceAndTrustsThatAreNotNeededEnd(t *testing.T) {
 	}
 }
 
-// pin is where one VM may be placed.
+// pin is the node on which one VM may be placed.
 type pin requests.Pinned
 
 func (p pin) BestEffortPin(_ context.Context, vm string) (requests.Pinned, bool, error) {

@@ -14,7 +14,7 @@ func TestTheNextTaskFollowsFromTheRecordAndWhatWasSeen(t *testing.T) {
 	had := &state.Held{ProjectID: "p"}
 	for name, test := range map[string]struct {
 		vm     state.VM
-		status string // of the server; empty is none
+		status string // of the server; empty if there is none
 		task   string
 		looked bool
 		has    *state.Held
@@ -98,7 +98,7 @@ func TestAStatusFollowsFromTheVMs(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 		if r.Cancelled = now; r.Status() != state.StatusCancelled {
-			t.Errorf("%s, and it was canceled: %s", name, r.Status())
+			t.Errorf("%s, canceled: %s", name, r.Status())
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// wantCalls says what the cloud was asked for, as seconds, image and hosts.
+// wantCalls compares the calls to the cloud, each with time, image and hosts.
 func (s *scene) wantCalls(want ...asked) {
 	s.t.Helper()
 	var got []asked
@@ -41,11 +41,11 @@ func (s *scene) wantStates(id string, want map[string]controller.State) {
 func (s *scene) wantTold(id string, want ...string) {
 	s.t.Helper()
 	if d := cmp.Diff(want, s.remarks(id)); d != "" {
-		s.t.Errorf("%s was told (-want +got):\n%s", id, d)
+		s.t.Errorf("remarks on %s (-want +got):\n%s", id, d)
 	}
 }
 
-// An image of 10,000 MB takes 100 s.
+// large is the size of an image of 10,000 MB, which takes 100 s.
 const large = 10_000 * mega
 
 func TestEarliestDeadlineFirstAsksAtOnceForTheHostsOfTheReservation(t *testing.T) {
@@ -64,7 +64,7 @@ func TestEarliestDeadlineFirstAsksAtOnceForTheHostsOfTheReservation(t *testing.T
 	s.wantTold("r")
 }
 
-// Both take 200 s and are to be there 65 s before the start: a minute, and a look.
+// Both take 200 s and must end 65 s before the start: a minute, and one poll.
 func TestJustInTimeAsksWhenItMustBegin(t *testing.T) {
 	s := newScene(t, func(s *scene) { s.rules.Strategy = staging.JIT })
 	s.images["deb"] = large
@@ -121,9 +121,9 @@ func TestAHostThatRefusesIsTriedAgainAFewTimesAndTheOwnerIsTold(t *testing.T) {
 	bad := []string{"bad"}
 	s.wantCalls(asked{image: "deb", hosts: []string{"a", "bad"}},
 		asked{image: "deb", hosts: bad, at: 135}, asked{image: "deb", hosts: bad, at: 200}, asked{image: "deb", hosts: bad, at: 325},
-		asked{image: "deb", hosts: bad, at: 6735}) // once more, five minutes before it would be late
+		asked{image: "deb", hosts: bad, at: 6735}) // the last attempt, five minutes before it would be late
 	s.wantTold("r", "the image could not be put on 1 of 2 hosts so far; a host without it downloads it when an instance boots")
-	// Another reservation has its own tries.
+	// Another reservation has its own attempts.
 	s.broken = func(string) bool { return false }
 	s.reserve("later", "deb", 9000, "bad")
 	s.run(7300)
@@ -163,14 +163,14 @@ func TestWithoutNotificationsATransferIsDoneAfterItsTime(t *testing.T) {
 func TestOwnersAreToldBeforeTheStartThatTheImageIsLate(t *testing.T) {
 	s := newScene(t)
 	s.images["deb"] = large
-	s.speed = 10 * mega // a tenth of what is believed
+	s.speed = 10 * mega // a tenth of the expected rate
 	s.reserve("r", "deb", 300, "a")
 	s.run(299)
 	s.wantStates("r", map[string]controller.State{"a": controller.Late})
 	s.wantTold("r", "the image will be late on 1 of 1 hosts; a host without it downloads it when an instance boots")
 	s.run(400)
 	if n := len(s.live[0].Events); n != 1 {
-		t.Errorf("it was told %d times", n)
+		t.Errorf("the owner was told %d times", n)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestWhatWasMeasuredIsExpected(t *testing.T) {
 	s.reserve("one", "deb", 3600, "a")
 	s.run(300)
 	if rate := s.replicas[0].Facts().Site.Repositories[0].Rate; rate < 45*mega || rate > 55*mega {
-		t.Errorf("after 50 MB/s, %v are expected", rate)
+		t.Errorf("after a transfer at 50 MB/s, the expected rate is %v", rate)
 	}
 }
 
@@ -220,14 +220,14 @@ func TestACloudThatCannotBeAskedIsAskedAgainWhileThereIsTime(t *testing.T) {
 	s.step(0)
 	s.wantStates("r", map[string]controller.State{"a": controller.Held, "b": controller.Held})
 	s.run(250)
-	s.wantTold("r") // it is early
+	s.wantTold("r") // too early for a remark
 	both := []string{"a", "b"}
 	s.wantCalls(asked{image: "deb", hosts: both}, asked{image: "deb", hosts: both, at: 30}, asked{image: "deb", hosts: both, at: 60},
 		asked{image: "deb", hosts: both, at: 120}, asked{image: "deb", hosts: both, at: 240})
 	s.run(10 * 3600)
 	s.wantTold("r", "the image could not be put on 2 of 2 hosts so far; a host without it downloads it when an instance boots")
 	if n := len(s.ledger.stored.Transfers); n != 2 {
-		t.Errorf("the outage has left %d transfers, want one of each host", n)
+		t.Errorf("after the outage there are %d transfers, want one for each host", n)
 	}
 	s.upon = nil
 	s.run(10*3600 + 600)
@@ -252,7 +252,7 @@ func TestAHostThatIsLeftOutOfACallFailsAlone(t *testing.T) {
 	s.wantStates("r", map[string]controller.State{"a": controller.Present, "bad": controller.Refused, "c": controller.Present})
 }
 
-// Two minutes of the channel are no more than one call takes before what is more urgent.
+// A call occupies the channel for two minutes at most before a more urgent one.
 func TestACallIsShortEnoughToGiveWay(t *testing.T) {
 	s := newScene(t)
 	s.images["deb"], s.images["new"] = large, 1000*mega
@@ -263,7 +263,7 @@ func TestACallIsShortEnoughToGiveWay(t *testing.T) {
 	s.reserve("tomorrow", "deb", 20*3600, hosts...)
 	s.run(10)
 	if len(s.calls) != 1 || len(s.calls[0].hosts) != 2 {
-		t.Fatalf("asked were %+v", s.calls)
+		t.Fatalf("the calls were %+v", s.calls)
 	}
 	s.reserve("now", "new", 400, "z")
 	s.run(400)
@@ -272,7 +272,7 @@ func TestACallIsShortEnoughToGiveWay(t *testing.T) {
 
 func TestSmallImagesAreBegunAsFastAsTheyCome(t *testing.T) {
 	s := newScene(t)
-	for n := range 80 { // of a second each
+	for n := range 80 { // each takes a second
 		image := fmt.Sprint("image-", n)
 		s.images[image] = 100 * mega
 		s.reserve(fmt.Sprint("r", n), image, 200, fmt.Sprint("h", n))
@@ -281,12 +281,12 @@ func TestSmallImagesAreBegunAsFastAsTheyCome(t *testing.T) {
 	s.run(200)
 	for _, r := range s.live {
 		if !s.has[r.Image+"/"+r.HostNames()[0]] {
-			t.Errorf("%s has not come", r.Image)
+			t.Errorf("%s has not arrived", r.Image)
 		}
 	}
 }
 
-// Of the first of two hosts the cloud should have told after 360 s, of the second after 660.
+// The notification for the first of two hosts was due after 360 s, for the second after 660 s.
 func TestACallOfWhichNothingIsHeardDoesNotHoldUpOthers(t *testing.T) {
 	s := newScene(t)
 	s.images["deb"] = large
@@ -306,7 +306,7 @@ func TestACallOfWhichNothingIsHeardDoesNotHoldUpOthers(t *testing.T) {
 	s.wantStates("r", map[string]controller.State{"a": controller.Present, "b": controller.Present})
 }
 
-// slowGlance answers nothing, or something else happens while it is asked.
+// slowGlance does not answer, or runs look during a call.
 type slowGlance struct {
 	*scene
 	look func(ctx context.Context)
@@ -333,16 +333,16 @@ func TestAGlanceThatHangsHoldsUpNothingThatIsKnown(t *testing.T) {
 	o := s.options("slow")
 	o.Glance = slowGlance{s, func(context.Context) {
 		looks++
-		cancel() // as if the time were over
+		cancel() // as at the end of the time limit
 	}}
 	s.reserve("third", "unknown too", 3600, "b")
 	s.live[2].Image = "unknown-too"
 	if err := controller.New(o).Step(ctx); err == nil {
-		t.Error("nothing is said of Glance")
+		t.Error("the step does not report Glance")
 	}
 	s.wantCalls(asked{image: "deb", hosts: []string{"a"}})
 	if looks != 1 {
-		t.Errorf("Glance was asked %d times in one step", looks)
+		t.Errorf("one step called Glance %d times", looks)
 	}
 }
 
@@ -362,7 +362,7 @@ func TestAStepForgetsNothingThatWasLearnedBesideIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, known := c.Facts().Image("deb"); !known {
-		t.Error("the step has forgotten it")
+		t.Error("the step has lost what was learned meanwhile")
 	}
 }
 
@@ -373,11 +373,11 @@ func TestATextOfBeforeTheUpgradeIsLeftAlone(t *testing.T) {
 	s.wantTold("old")
 	s.wantCalls()
 	if got := s.replicas[0].Of(&s.live[0]); got != nil || len(s.ledger.stored.Images) > 0 {
-		t.Errorf("it stands at %+v", got)
+		t.Errorf("the reservation's images are %+v", got)
 	}
 }
 
-// What is asked between two steps is answered by the plan of the last one.
+// Between two steps, the plan of the last one answers all readers.
 func TestAPlanIsLaidOutOnceForAllWhoAsk(t *testing.T) {
 	s := newScene(t)
 	s.images["deb"] = large
@@ -389,7 +389,7 @@ func TestAPlanIsLaidOutOnceForAllWhoAsk(t *testing.T) {
 		return booking.Demands(f, live)
 	}
 	c := controller.New(o)
-	for range 2 { // the first begins something
+	for range 2 { // the first step begins a transfer
 		if err := c.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -397,15 +397,15 @@ func TestAPlanIsLaidOutOnceForAllWhoAsk(t *testing.T) {
 	plans = 0
 	for range 10 {
 		if len(c.Of(&s.live[0])) != 2 || c.Short() != 0 || len(c.Overview()) != 2 {
-			t.Error("something is wrong with the plan")
+			t.Error("the plan is wrong")
 		}
 	}
 	if plans != 0 {
-		t.Errorf("it was laid out %d times more", plans)
+		t.Errorf("%d more plans were made", plans)
 	}
 	late := s.reserve("new", "deb", 7200, "c")
 	if got := c.Of(late); len(got) != 1 || got[0].State != controller.Scheduled || plans != 1 {
-		t.Errorf("one that was made since is at %+v, with %d plans more", got, plans)
+		t.Errorf("a newer reservation is at %+v, with %d more plans", got, plans)
 	}
 }
 
@@ -414,7 +414,7 @@ func TestAReplicaThatTakesOverKnowsWhatTheCloudSaid(t *testing.T) {
 	s.images["deb"] = large
 	s.reserve("r", "deb", 3600, "a")
 	s.step(0)
-	s.crash(0) // the other has the lease from now on
+	s.crash(0) // from now on the other replica has the lease
 	s.run(110)
 	s.wantStates("r", map[string]controller.State{"a": controller.Present})
 	s.wantCalls(asked{image: "deb", hosts: []string{"a"}})
@@ -451,11 +451,11 @@ func TestOnlyAWordOfATransferUnderWayHasTheControllerLookAtOnce(t *testing.T) {
 	c := s.replicas[0]
 	for _, w := range []controller.Word{{Host: "a", Cached: []string{"x"}}, {Host: "b", Cached: []string{"deb"}}, {Host: "a"}} {
 		if c.Hear(w); len(c.Job().Wake) != 0 {
-			t.Errorf("it looks at once for %+v", w)
+			t.Errorf("the controller plans at once for %+v", w)
 		}
 	}
 	if c.Hear(controller.Word{Host: "a", Failed: []string{"deb"}}); len(c.Job().Wake) != 1 {
-		t.Error("it does not look at once for its own")
+		t.Error("the controller does not plan at once for a word about its own transfer")
 	}
 }
 
@@ -488,21 +488,21 @@ func TestAnImageIsKnownToTheFactsOnceItWasAskedFor(t *testing.T) {
 	s := newScene(t)
 	s.images["deb"] = large
 	if _, known := s.replicas[0].Facts().Image("deb"); known {
-		t.Error("it is known before")
+		t.Error("the image is known before the first request")
 	}
 	if id, err := s.replicas[0].Resolve(context.Background(), "deb", "p"); id != "deb" || err != nil {
 		t.Fatalf("%q: %v", id, err)
 	}
 	if i, known := s.replicas[0].Facts().Image("deb"); !known || i.Size != large {
-		t.Errorf("it is %+v", i)
+		t.Errorf("the image is %+v", i)
 	}
 	s.step(1)
 	if _, known := s.replicas[1].Facts().Image("deb"); !known {
-		t.Error("another replica does not know it")
+		t.Error("another replica does not know the image")
 	}
 	s.run(2 * 86_400)
 	if len(s.ledger.stored.Images) > 0 {
-		t.Error("it is remembered though nothing asks for it")
+		t.Error("the image is remembered although no reservation needs it")
 	}
 }
 
@@ -534,7 +534,7 @@ func TestAHostThatJoinsAReservationThatHasBegunIsSentItsImage(t *testing.T) {
 	s.wantCalls(asked{image: "deb", hosts: []string{"a"}}, asked{image: "deb", hosts: []string{"b", "bad"}, at: 1005}, asked{image: "deb", hosts: []string{"bad"}, at: 1140})
 }
 
-// Nova takes the image from the host again, which nobody may have used.
+// Nova removes the image from the host again if no instance uses it.
 func TestAHostThatJoinedIsSentItsImageOnce(t *testing.T) {
 	s := newScene(t, func(s *scene) { s.rules.Lifetime = 600 })
 	s.images["deb"] = large

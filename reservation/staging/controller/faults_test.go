@@ -16,10 +16,10 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold lets replicas crash at any point,
-// words of the cloud be lost, come twice and late, hosts refuse, and the database and Glance
-// be away. Of one place no two calls are under way, what is said to be there is there, what
-// is under way ends, and whoever lacks an image at the start was told before.
+// Replicas crash at any point; notifications are lost, repeated and late; hosts refuse; the
+// database and Glance fail. Still, one host never has two calls for an image under way, an
+// image recorded as present is present, every transfer ends, and the owner of a reservation
+// that lacks an image at its start was told before.
 func TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, func(s *scene) {
@@ -38,7 +38,7 @@ func TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold(t *testing.T) {
 			switch rapid.IntRange(0, 9).Draw(t, "call") {
 			case 0:
 				return false, fault.New(fault.Conflict, "never: the host is in the way")
-			case 1: // the answer, or the call, is lost, with the replica or without
+			case 1: // the call or its answer is lost, and perhaps the replica crashes
 				s.crash(0)
 				return false, errors.New("no answer")
 			case 2:
@@ -64,9 +64,9 @@ func TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold(t *testing.T) {
 			case 2:
 				s.glance = errors.New("Glance is away")
 			case 3:
-				s.ledger.holder = "" // it was too slow
+				s.ledger.holder = "" // its lease has expired
 			}
-			if s.startsSoon() { // somebody has to look
+			if s.startsSoon() { // a replica must run a step
 				s.ledger.err, s.glance = nil, nil
 			}
 			pending := s.waiting()
@@ -78,7 +78,7 @@ func TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold(t *testing.T) {
 	})
 }
 
-// checkCalls has each call be for what reservations need, where nothing is under way.
+// checkCalls fails for a call for an image that no reservation needs, or that is under way already.
 func (s *scene) checkCalls() {
 	upon := s.upon
 	s.upon = func(a asked) (bool, error) {
@@ -90,19 +90,19 @@ func (s *scene) checkCalls() {
 				}
 			}
 			if under != 1 {
-				s.t.Fatalf("at %d, %d transfers of %s to %s are under way where it is asked for", s.now-base, under, a.image, host)
+				s.t.Fatalf("at %d, %d transfers of %s to %s are under way at a call for it", s.now-base, under, a.image, host)
 			}
 			if !slices.ContainsFunc(s.live, func(r reservation.Reservation) bool {
 				return r.Image == a.image && r.Status == reservation.Pending && slices.Contains(r.HostNames(), host)
 			}) {
-				s.t.Fatalf("at %d, nobody needs %s on %s", s.now-base, a.image, host)
+				s.t.Fatalf("at %d, no reservation needs %s on %s", s.now-base, a.image, host)
 			}
 		}
 		return upon(a)
 	}
 }
 
-// waiting are those that have not begun.
+// waiting returns the reservations that have not started.
 func (s *scene) waiting() (ids []string) {
 	for _, r := range s.live {
 		if r.Status == reservation.Pending {
@@ -118,9 +118,9 @@ func (s *scene) startsSoon() bool {
 	})
 }
 
-// checkStarts has those that have begun in this step without their image have been told,
-// unless they began before anybody could look twice, or it failed in the last moment, or
-// should have come just then.
+// checkStarts checks that every reservation that started in this step without its image has a
+// remark, unless it started before two polls, or its transfer failed at the last moment or
+// was due just then.
 func (s *scene) checkStarts(before []string) {
 	for _, r := range s.live {
 		if r.Status == reservation.Pending || !slices.Contains(before, r.ID) || r.Span.Start < base.Add(4*poll) {
@@ -134,22 +134,22 @@ func (s *scene) checkStarts(before []string) {
 			}
 			told := s.remarks(r.ID)
 			if len(told) == 0 || strings.Contains(told[len(told)-1], "in time") {
-				s.t.Fatalf("at %d, %s begins without %s on %s, and was told %q", s.now-base, r.ID, r.Image, host, told)
+				s.t.Fatalf("at %d, %s starts without %s on %s, with the remarks %q", s.now-base, r.ID, r.Image, host, told)
 			}
 		}
 	}
 }
 
-// checkStored has what is stored be so.
+// checkStored checks that the stored records are true.
 func (s *scene) checkStored() {
 	for _, c := range s.ledger.stored.Cached {
 		if !s.has[c.Image+"/"+c.Host] {
-			s.t.Fatalf("at %d, %s is said to be on %s", s.now-base, c.Image, c.Host)
+			s.t.Fatalf("at %d, %s is recorded on %s, but is not there", s.now-base, c.Image, c.Host)
 		}
 	}
 	for _, t := range s.ledger.stored.Transfers {
 		if t.Outcome == "" && s.now > t.Bound.Add(4*poll) {
-			s.t.Fatalf("at %d, the transfer of %s to %s is under way, and was to end at %d", s.now-base, t.Image, t.Host, t.Bound-base)
+			s.t.Fatalf("at %d, the transfer of %s to %s is under way, but was due to end by %d", s.now-base, t.Image, t.Host, t.Bound-base)
 		}
 		if t.Outcome != "" && (t.Begun < t.Started || t.Finished < t.Begun) {
 			s.t.Fatalf("the transfer of %s to %s began at %d, had its turn at %d and ended at %d", t.Image, t.Host, t.Started-base, t.Begun-base, t.Finished-base)
@@ -157,15 +157,15 @@ func (s *scene) checkStored() {
 	}
 }
 
-// TestWhatIsScheduledInTimeIsThereInTime: where nothing fails, and the cloud is as fast as is
-// believed, whatever fits is on its hosts before the margin, by any strategy.
+// If nothing fails and the cloud is as fast as expected, every image whose transfer fits is on
+// its hosts before the margin, under any strategy.
 func TestWhatIsScheduledInTimeIsThereInTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, func(s *scene) {
 			s.rules.Strategy = rapid.SampledFrom(staging.Strategies).Draw(t, "strategy")
 			s.rules.Lifetime = rapid.SampledFrom([]int64{0, 86_400}).Draw(t, "lifetime")
 		})
-		s.speed = 110 * mega // each takes a moment more, for asking
+		s.speed = 110 * mega // the extra rate makes up for the time of the calls
 		hosts := []string{"a", "b", "c", "d"}
 		var deadline int64
 		for n := range rapid.IntRange(1, 4).Draw(t, "reservations") {
@@ -173,7 +173,7 @@ func TestWhatIsScheduledInTimeIsThereInTime(t *testing.T) {
 			size := int64(rapid.IntRange(1, 10).Draw(t, "size"))
 			s.images[image] = size * 1000 * mega
 			some := rapid.Permutation(hosts).Draw(t, "hosts")[:rapid.IntRange(1, 3).Draw(t, "quantity")]
-			// Each has room for its transfers and a look between two calls after the one before.
+			// Each has room for its transfers and one poll between two calls after the previous one.
 			deadline += size*10*int64(len(some)) + 2*poll
 			s.reserve(fmt.Sprint("r", n), image, deadline+60+2*poll, some...)
 		}
@@ -181,7 +181,7 @@ func TestWhatIsScheduledInTimeIsThereInTime(t *testing.T) {
 			s.run(int64(r.Span.Start - base))
 			for _, host := range r.HostNames() {
 				if !s.has[r.Image+"/"+host] {
-					t.Fatalf("%s begins at %d without %s on %s; asked were %+v", r.ID, r.Span.Start-base, r.Image, host, s.calls)
+					t.Fatalf("%s starts at %d without %s on %s; the calls were %+v", r.ID, r.Span.Start-base, r.Image, host, s.calls)
 				}
 			}
 		}
@@ -226,7 +226,7 @@ func TestTheRateIsThatOfSlowTransfers(t *testing.T) {
 	}
 }
 
-// first has each be the first of its call.
+// first marks each transfer as the first of its call.
 func first(list []controller.Transfer) []controller.Transfer {
 	for i := range list {
 		list[i].Started = list[i].Begun

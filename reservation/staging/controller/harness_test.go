@@ -28,12 +28,12 @@ const (
 
 var errLost = errors.New("the lease was lost")
 
-// ledger keeps the rows in memory, guarded by the epoch as the database does it.
+// ledger keeps the rows in memory, guarded by the epoch as in the database.
 type ledger struct {
 	stored controller.Stored
 	epoch  int64
 	holder string
-	err    error // what is asked next fails
+	err    error // the next call fails with it
 }
 
 func (l *ledger) StagedImages(context.Context, span.Instant) (controller.Stored, error) {
@@ -52,7 +52,7 @@ func (l *ledger) ChangeStagedImages(_ context.Context, lease job.Lease, c contro
 	return l.err
 }
 
-// lessee takes the lease for one replica.
+// lessee is one replica's view of the lease.
 type lessee struct {
 	*ledger
 	name string
@@ -73,14 +73,14 @@ type asked struct {
 	at          span.Instant
 }
 
-// word is one that the cloud says at a time.
+// word is a notification of the cloud and its time.
 type word struct {
 	controller.Word
 	at span.Instant
 }
 
-// scene is a cloud with reservations, and replicas of the controller on a clock that the
-// test sets.
+// scene is a cloud with reservations, and replicas of the controller on a clock that the test
+// sets.
 type scene struct {
 	t        rapid.TB
 	now      span.Instant
@@ -92,15 +92,15 @@ type scene struct {
 	images   map[string]int64 // in Glance
 	glance   error
 
-	has     map[string]bool // image/host: the cloud has it there
+	has     map[string]bool // "image/host": the host has the image
 	calls   []asked
 	pending []word
-	speed   float64 // bytes a second
+	speed   float64 // bytes per second
 	busy    span.Instant
 	broken  func(host string) bool
-	silent  func() bool               // a word is lost
-	twice   func() bool               // it comes twice
-	upon    func(asked) (bool, error) // instead of carrying a call out
+	silent  func() bool               // reports whether a notification is lost
+	twice   func() bool               // reports whether it is repeated
+	upon    func(asked) (bool, error) // replaces the effect of a call
 	before  func(controller.Transfer) // checks each row when a call is made
 	told    map[string][]reservation.Event
 	ids     int
@@ -137,14 +137,14 @@ func (s *scene) options(name string) controller.Options {
 	}
 }
 
-// crash has a replica start anew, and the lease go to whoever takes it first.
+// crash restarts a replica. The lease goes to the first replica that takes it.
 func (s *scene) crash(i int) {
 	s.replicas[i] = s.replica(fmt.Sprintf("r%d-%d", i, s.ids))
 	s.ids++
 	s.ledger.holder = ""
 }
 
-// reserve adds a reservation of hosts from so many seconds on for an hour.
+// reserve adds a reservation of hosts for an hour; it starts that many seconds after base.
 func (s *scene) reserve(id, image string, start int64, hosts ...string) *reservation.Reservation {
 	r := reservation.Reservation{
 		ID: id, Status: reservation.Pending, Span: span.New(base.Add(start), 3600), Created: s.now,
@@ -160,7 +160,7 @@ func (s *scene) reserve(id, image string, start int64, hosts ...string) *reserva
 	return &s.live[len(s.live)-1]
 }
 
-// step has time pass, the cloud say what it has to say, and every replica look.
+// step advances the clock, sends the notifications that are due, and runs a step of every replica.
 func (s *scene) step(seconds int64) {
 	s.now = s.now.Add(seconds)
 	slices.SortStableFunc(s.pending, func(a, b word) int { return int(a.at - b.at) })
@@ -188,11 +188,11 @@ func (s *scene) step(seconds int64) {
 		}
 	}
 	for _, r := range s.replicas {
-		_ = r.Step(context.Background()) // what fails is tried again
+		_ = r.Step(context.Background()) // a later step repeats what fails
 	}
 }
 
-// run lets time pass until an instant, in seconds from the beginning.
+// run advances the clock to an instant, in seconds after base.
 func (s *scene) run(until int64) {
 	if s.now == base {
 		s.step(0)
@@ -202,7 +202,7 @@ func (s *scene) run(until int64) {
 	}
 }
 
-// Cache implements controller.Cloud: the image comes host by host.
+// Cache implements controller.Cloud: the image arrives at one host after the other.
 func (s *scene) Cache(_ context.Context, call, image string, hosts []string) (bool, error) {
 	a := asked{call, image, slices.Clone(hosts), s.now}
 	s.calls = append(s.calls, a)
@@ -220,7 +220,7 @@ func (s *scene) Cache(_ context.Context, call, image string, hosts []string) (bo
 	return true, nil
 }
 
-// carryOut has an image come to hosts, after what came before through the same channel.
+// carryOut transfers an image to hosts, after the earlier transfers of the same channel.
 func (s *scene) carryOut(call, image string, hosts []string) {
 	at := max(s.now, s.busy)
 	for _, h := range hosts {
@@ -278,7 +278,7 @@ func (s *scene) Remark(_ context.Context, id, sentence string) (bool, error) {
 	return false, nil
 }
 
-// remarks are what a reservation was told.
+// remarks returns what the owner of a reservation was told.
 func (s *scene) remarks(id string) (list []string) {
 	for _, r := range s.live {
 		if r.ID == id {
@@ -299,10 +299,10 @@ func (s *scene) Snapshot() *inventory.Snapshot {
 	return snapshot
 }
 
-// Doubt implements controller.Hosts.
+// Untrusted implements controller.Hosts.
 func (s *scene) Untrusted(span.Instant) string { return "" }
 
-// states gives where an image of a reservation stands, by host.
+// states returns the state of a reservation's image, by host.
 func (s *scene) states(id string) map[string]controller.State {
 	s.t.Helper()
 	states := map[string]controller.State{}

@@ -33,8 +33,8 @@ func session(t *testing.T) *keystone.Session {
 	return s
 }
 
-// cloud gives the lab's Nova, behind something that may answer wrongly, and the hosts of our
-// aggregate.
+// cloud returns the lab's Nova behind a meddler that can falsify answers, and a function that
+// returns the hosts of Almanac's aggregate.
 func cloud(t *testing.T) (c openstack.Cloud, door *labtest.Meddler, hosts func() []string) {
 	t.Helper()
 	s := session(t)
@@ -69,7 +69,7 @@ func TestNovaIsAskedForTheHostsOfTheCallAlone(t *testing.T) {
 			t.Fatalf("asked %v: %v", asked, err)
 		}
 		if left := hosts(); len(left) > 0 {
-			t.Errorf("the aggregate has %v afterwards", left)
+			t.Errorf("after the call, the aggregate has %v", left)
 		}
 	}
 }
@@ -88,11 +88,11 @@ func TestAHostThatNovaDoesNotKnowIsLeftOutOfTheCall(t *testing.T) {
 			t.Errorf("%v: asked %v: %v", tc.hosts, asked, err)
 		}
 		if sent := door.Count(ask) > before; sent != tc.asked {
-			t.Errorf("%v: Nova was asked: %v", tc.hosts, sent)
+			t.Errorf("%v: Nova got a call: %v", tc.hosts, sent)
 		}
 	}
 	if left := hosts(); len(left) > 0 {
-		t.Errorf("the aggregate has %v afterwards", left)
+		t.Errorf("after the calls, the aggregate has %v", left)
 	}
 }
 
@@ -125,14 +125,14 @@ func images(t *testing.T) openstack.Images {
 func TestAnImageIsMeantByItsIDOrByANameThatOnlyOneHas(t *testing.T) {
 	tiny := find(t, "tiny", "anybody")
 	if again := find(t, tiny.ID, "anybody"); again != tiny || tiny.Bytes == 0 || tiny.Name != "tiny" {
-		t.Errorf("by name it is %+v, by id %+v", tiny, again)
+		t.Errorf("by name the image is %+v, by id %+v", tiny, again)
 	}
 	all := images(t)
 	if i, gone, err := all.Look(t.Context(), tiny.ID); gone || err != nil || i != tiny {
-		t.Errorf("it is %+v, gone %v: %v", i, gone, err)
+		t.Errorf("the image is %+v, gone %v: %v", i, gone, err)
 	}
 	if _, gone, err := all.Look(t.Context(), "debian 12"); !gone || err != nil {
-		t.Errorf("what is no id is there: %v", err)
+		t.Errorf("a text that is no id is reported as present: %v", err)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestANameThatGlanceCannotLookForIsRefused(t *testing.T) {
 	}
 }
 
-// Each image of another project that is shared with somebody takes a call of its own.
+// Each image of another project that is shared with the caller costs one call.
 func TestOfManySharedImagesOfOneNameTheIDIsWanted(t *testing.T) {
 	c, err := glance.New(session(t), services.Options{})
 	if err != nil {
@@ -192,7 +192,7 @@ func TestOfManySharedImagesOfOneNameTheIDIsWanted(t *testing.T) {
 		t.Errorf("a stranger: %v", err)
 	}
 	if n := c.Calls() - before; n > 3 {
-		t.Errorf("it took %d calls", n)
+		t.Errorf("the lookup made %d calls", n)
 	}
 	_, err = openstack.Images{Glance: c}.Find(t.Context(), name, image.Owner)
 	if f := fault.Of(err); !strings.Contains(f.Message, "21 images have the name") {
@@ -200,7 +200,7 @@ func TestOfManySharedImagesOfOneNameTheIDIsWanted(t *testing.T) {
 	}
 }
 
-// bare is the session of a cloud without Glance.
+// bare is a session of a cloud without Glance.
 type bare struct{}
 
 func (bare) Token(context.Context, string) (string, error) { return "token", nil }

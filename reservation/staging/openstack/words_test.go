@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/openstack"
 )
 
-// recorded gives a notification of Nova 26 about an image that its fake driver did not cache,
-// in answer to a call with a global request id.
+// recorded returns a notification of Nova 26 about an image that its fake driver did not
+// cache, after a call with a global request id.
 func recorded(t *testing.T) oslo.Notification {
 	t.Helper()
 	text, err := os.ReadFile("testdata/notification-aggregate.cache_images.progress.json")
@@ -68,7 +68,7 @@ func TestWhatTellsOfNoImagesIsLeftAlone(t *testing.T) {
 	broken.Payload, empty.Payload = json.RawMessage(`{"nova_object.data": [`), json.RawMessage(`{}`)
 	for name, n := range map[string]oslo.Notification{"the start": start, "not readable": broken, "without a host": empty, "nothing": {}} {
 		if w, told := openstack.Said(n); told {
-			t.Errorf("%s tells %+v", name, w)
+			t.Errorf("%s is read as %+v", name, w)
 		}
 	}
 }
@@ -78,13 +78,13 @@ func TestWhatComesOfTheAggregateOfImagesTellsNothingOfHosts(t *testing.T) {
 		return oslo.Notification{EventType: kind, Payload: json.RawMessage(fmt.Sprintf(`{"nova_object.data": {"name": %q}}`, name))}
 	}
 	if !openstack.Own(said("aggregate.add_host.end", fence.ImagesAggregate)) {
-		t.Error("a host in it is told of")
+		t.Error("a notification about the images' aggregate counts as one about a host")
 	}
 	for _, other := range []oslo.Notification{
 		said("aggregate.add_host.end", "almanac-pool"), said("instance.update", fence.ImagesAggregate), {EventType: "aggregate.add_host.end", Payload: json.RawMessage(`[`)},
 	} {
 		if openstack.Own(other) {
-			t.Errorf("%s with %s is not told of", other.EventType, other.Payload)
+			t.Errorf("%s with %s is not reported", other.EventType, other.Payload)
 		}
 	}
 }

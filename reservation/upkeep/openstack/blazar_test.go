@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// flavor makes one as Almanac and Blazar name theirs, until the end of the test.
+// flavor creates a flavor with a name in Almanac's or Blazar's form, until the test ends.
 func (l *lab) flavor(id, name string, specs map[string]string) {
 	l.t.Helper()
 	l.must(l.compute.CreateFlavor(l.t.Context(), inventory.Flavor{ID: id, Name: name, Resources: resource.Vector{VCPUs: 1, MemoryMB: 64, DiskGB: 1}}))
@@ -42,11 +42,11 @@ func TestAFlavorIsAlmanacsByItsMarkOrIfItWasNotFinished(t *testing.T) {
 			layout, err := l.cloud.Layout(t.Context())
 			l.must(err)
 			own := false
-			for _, step := range fence.Diff(layout, fence.Layout{}) { // as bootstrap --remove
+			for _, step := range fence.Diff(layout, fence.Layout{}) { // as bootstrap --remove does
 				own = own || step.Action == fence.DeleteFlavor && step.Flavor.ID == id+c.suffix
 			}
 			if own != c.own {
-				t.Errorf("taken for Almanac's: %v", own)
+				t.Errorf("counts as Almanac's: %v", own)
 			}
 		})
 	}

@@ -44,11 +44,11 @@ func TestEveryStepMayBeDoneTwiceAndThenTheLayoutIsAsDesired(t *testing.T) {
 					l.carry([]fence.Step{step, step})
 				}
 				if left := l.steps(r, live); len(left) > 0 {
-					t.Errorf("live %v: after all steps there is still to do: %+v", live, left)
+					t.Errorf("live %v: after all steps, these steps remain: %+v", live, left)
 				}
 			}
 			if len(done) < 8 {
-				t.Errorf("only %v were done", done)
+				t.Errorf("only %v were carried out", done)
 			}
 			layout, err := l.cloud.Layout(t.Context())
 			l.must(err)
@@ -59,7 +59,7 @@ func TestEveryStepMayBeDoneTwiceAndThenTheLayoutIsAsDesired(t *testing.T) {
 	}
 }
 
-// through gives a cloud whose Nova and Placement are at other addresses.
+// through returns a cloud whose Nova and Placement are at other addresses.
 func through(t *testing.T, l *lab, computeAt, placementAt string) *openstack.Cloud {
 	t.Helper()
 	u := labtest.Almanac
@@ -104,7 +104,7 @@ func TestAStepWhoseAnswerIsLostIsDoneAgainWithoutHarm(t *testing.T) {
 				place.Relent()
 			}
 			if left := l.steps(r, live); len(left) > 0 || lost == 0 {
-				t.Errorf("live %v: after %d lost answers there is still to do: %+v", live, lost, left)
+				t.Errorf("live %v: after %d lost answers, these steps remain: %+v", live, lost, left)
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func TestOnlyTheOwnerMayUseTheFlavorsAndOnlyWhileHeIsAdmitted(t *testing.T) {
 	other := labtest.Keystone(t).REST(t, labtest.Demo2)
 	r := l.reservation(reservation.Hosts, 1)
 	if err := l.cloud.Admit(ctx, r); !fault.Is(err, fault.NotFound) {
-		t.Errorf("admitted before there is a flavor: %v", err)
+		t.Errorf("admitted before the flavor exists: %v", err)
 	}
 	l.must(l.cloud.Expel(ctx, r))
 	l.lay(r)
@@ -228,7 +228,7 @@ func TestWhatIsToBeTakenFromWhatIsGoneIsGone(t *testing.T) {
 	}
 }
 
-// taking is the step that takes the reservation's rooms from a host.
+// taking returns the step that removes the reservation's rooms from a host.
 func (l *lab) taking(r reservation.Reservation, host string) fence.Step {
 	return fence.Step{Action: fence.RemoveRooms, Reservation: r.ID, Host: host, Rooms: map[string]int64{ownName(r.ID): 0}}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// book has one reservation and knows of no other.
+// book holds one reservation and knows no other.
 type book struct{ r reservation.Reservation }
 
 func (b *book) Live(span.Span) []reservation.Reservation {
@@ -32,8 +32,8 @@ func (b *book) Recall(context.Context, booking.Recall) (booking.Recalled, error)
 	return booking.Recalled{Reservations: []reservation.Reservation{b.r}}, nil
 }
 
-// findings gives the kinds of those that are about the reservation: others use the
-// cloud at the same time.
+// findings returns the kinds of the findings about the reservation. Others use the cloud at
+// the same time.
 func (l *lab) findings(b *book) (kinds []upkeep.FindingKind) {
 	l.t.Helper()
 	doctor := upkeep.Doctor{
@@ -64,7 +64,7 @@ func TestTheDoctorSeesOnTheRealCloudWhatIsNotAsItShouldBe(t *testing.T) {
 	want := func(when string, want ...upkeep.FindingKind) {
 		t.Helper()
 		if got := l.findings(b); !slices.Equal(got, want) {
-			t.Errorf("%s it finds %v, want %v", when, got, want)
+			t.Errorf("%s the doctor finds %v, want %v", when, got, want)
 		}
 	}
 	want("when all lies as it should")

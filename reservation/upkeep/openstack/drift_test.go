@@ -11,11 +11,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// drift is what somebody does behind Almanac's back.
+// drift is a change that someone makes without Almanac.
 type drift struct {
 	name string
 	do   func(l *lab, r reservation.Reservation, layout fence.Layout)
-	want fence.Action // which mends it
+	want fence.Action // the action that repairs it
 }
 
 var drifts = []drift{
@@ -57,8 +57,8 @@ func (l *lab) leave(a inventory.Aggregate, host string) {
 	l.act(a, "remove_host", map[string]string{"host": host})
 }
 
-// provide replaces what a host's provider has; what nova-compute has set there comes
-// back at the end.
+// provide replaces a part of a host's provider. When the test ends, it restores what
+// nova-compute had set.
 func (l *lab) provide(host, what string, shall []string) {
 	l.t.Helper()
 	path := "/resource_providers/" + l.provider(host) + "/" + what
@@ -87,17 +87,17 @@ func TestWhatSomebodyChangesBehindOurBackIsSeenAndMended(t *testing.T) {
 		d.do(l, r, layout)
 		steps := l.steps(r, true)
 		if !slices.ContainsFunc(steps, func(s fence.Step) bool { return s.Action == d.want }) {
-			t.Errorf("%s: the steps %v have no %q", d.name, steps, d.want)
+			t.Errorf("%s: the steps %v do not include %q", d.name, steps, d.want)
 		}
 		l.carry(steps)
 		if left := l.steps(r, true); len(left) > 0 {
-			t.Errorf("%s: after all steps there is still to do: %+v", d.name, left)
+			t.Errorf("%s: after all steps, these steps remain: %+v", d.name, left)
 		}
 	}
 }
 
-// The child provider itself is not deleted here: Nova would build nothing on the host
-// for minutes.
+// The test does not delete the child provider itself: Nova would not build on the host for
+// minutes.
 func TestLostRoomsAreSeenAndMended(t *testing.T) {
 	l := newLab(t)
 	r := l.reservation(reservation.Instances, 1)

@@ -16,18 +16,18 @@ import (
 
 func TestInstancesOfAReservationComeInUntilItIsFullAndNobodyElse(t *testing.T) {
 	l := newLab(t)
-	r := l.reservation(reservation.Instances, 1) // of two
+	r := l.reservation(reservation.Instances, 1) // of two instances
 	host := r.Claims[0].Host
 	l.lay(r)
 	if early := l.boot(l.owner, r.ID, ""); early.Status != "ERROR" {
-		t.Errorf("before the owner is admitted his instance is %s on %q", early.Status, early.Host)
+		t.Errorf("before the owner is admitted, the owner's instance is %s on %q", early.Status, early.Host)
 	}
 	l.must(l.cloud.Admit(t.Context(), r))
 	var own []string
 	for range 2 {
 		i := l.boot(l.owner, r.ID, "")
 		if i.Status != "ACTIVE" || i.Host != host || i.ReservationID() != r.ID {
-			t.Fatalf("it is %s on %q, of reservation %q", i.Status, i.Host, i.ReservationID())
+			t.Fatalf("the instance is %s on %q, of reservation %q", i.Status, i.Host, i.ReservationID())
 		}
 		own = append(own, i.ID)
 	}
@@ -48,11 +48,11 @@ func TestInstancesOfAReservationComeInUntilItIsFullAndNobodyElse(t *testing.T) {
 	}
 	err = l.cloud.Carry(t.Context(), l.taking(r, host))
 	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), host) || !strings.Contains(err.Error(), r.ID) {
-		t.Errorf("rooms taken from under instances: %v", err)
+		t.Errorf("removal of rooms that instances use: %v", err)
 	}
 	l.must(l.cloud.Expel(t.Context(), r))
 	if id := l.ask(l.owner, r.ID, ""); id != "" {
-		t.Error("the owner comes in after he was expelled")
+		t.Error("the owner is still admitted after Expel")
 	}
 	for _, i := range of {
 		l.order(i, upkeep.DeleteGuest)
@@ -80,8 +80,8 @@ func TestAReservedHostIsTheOwnersAlone(t *testing.T) {
 	}
 }
 
-// From the moment on at which the scheduler has chosen the host until the instance is
-// gone from it, there is no look at which it is missing.
+// From the scheduler's choice of the host until the instance has left the host, every call of
+// On returns the instance.
 func TestAnInstanceIsOnItsHostFromTheChoiceUntilItIsGone(t *testing.T) {
 	l := newLab(t)
 	host := l.free[0]
@@ -90,7 +90,7 @@ func TestAnInstanceIsOnItsHostFromTheChoiceUntilItIsGone(t *testing.T) {
 	l.await("the host is chosen", seen)
 	l.await("the instance runs", func() bool {
 		if !seen() {
-			t.Fatal("it is missed while it is built")
+			t.Fatal("On misses the instance while Nova builds it")
 		}
 		s, err := l.compute.Server(t.Context(), id)
 		l.must(err)
@@ -109,7 +109,7 @@ func TestAnInstanceIsOnItsHostFromTheChoiceUntilItIsGone(t *testing.T) {
 		}
 		l.must(err)
 		if !there && s.Host == host {
-			t.Fatalf("it is missed while it is %s %s", s.Status, s.Task)
+			t.Fatalf("On misses the instance while it is %s %s", s.Status, s.Task)
 		}
 		return false
 	})
@@ -130,7 +130,7 @@ func TestWhoWasPlacedByAHintIsKnownWhereNovaDoesNotTellIt(t *testing.T) {
 			t.Errorf("on the host is %+v, want one of reservation %q, preemptible %v", on, want, preemptible)
 		}
 		if got := slices.Contains(ids(of), i.ID); got != (want == r.ID) {
-			t.Errorf("it is of the reservation: %v", got)
+			t.Errorf("the instance belongs to the reservation: %v", got)
 		}
 	}
 	known("", false)
@@ -138,7 +138,7 @@ func TestWhoWasPlacedByAHintIsKnownWhereNovaDoesNotTellIt(t *testing.T) {
 	known(r.ID, true)
 	for id, want := range map[string]bool{i.ID: true, uuid.NewString(): false} {
 		if there, err := l.cloud.Exists(t.Context(), id); there != want || err != nil {
-			t.Errorf("it exists: %v, %v; want %v", there, err, want)
+			t.Errorf("the instance exists: %v, %v; want %v", there, err, want)
 		}
 	}
 	l.order(i, upkeep.DeleteGuest)
@@ -150,7 +150,7 @@ func TestAPlaceOfWhichOnlyPlacementKnowsIsAGuest(t *testing.T) {
 	host, consumer := l.free[0], uuid.NewString()
 	before := l.compute.Calls()
 	if guests := l.on(host); len(guests) > 0 || l.compute.Calls() != before {
-		t.Errorf("on an empty host are %v, after %d calls of Nova", guests, l.compute.Calls()-before)
+		t.Errorf("an empty host has %v, after %d calls to Nova", guests, l.compute.Calls()-before)
 	}
 	l.admin.Must("PUT", "placement", "/allocations/"+consumer, map[string]any{
 		"allocations": map[string]any{l.provider(host): map[string]any{"resources": map[string]int64{"VCPU": 1}}},
@@ -173,11 +173,11 @@ func TestARunningInstanceIsMigratedLive(t *testing.T) {
 	l.order(i, upkeep.MigrateGuest)
 	moved := l.settled(i.ID, func(now inventory.Instance) bool { return now.Host != i.Host })
 	if moved.Status != "ACTIVE" {
-		t.Errorf("it is %s", moved.Status)
+		t.Errorf("the instance is %s", moved.Status)
 	}
 	l.order(i, upkeep.MigrateGuest)
 	if again := l.settled(i.ID, func(inventory.Instance) bool { return true }); again.Host != moved.Host {
-		t.Errorf("the order moves it on from %s to %s", moved.Host, again.Host)
+		t.Errorf("a second order moves the instance from %s to %s", moved.Host, again.Host)
 	}
 	l.await("its old host is empty", func() bool { return len(l.on(i.Host)) == 0 })
 }
@@ -200,7 +200,7 @@ func TestAStoppedInstanceIsMigratedColdAndHoldsItsPlaceUntilThatIsConfirmed(t *t
 	l.order(guests[0], upkeep.MigrateGuest)
 	l.await("its old host is empty", func() bool { return len(l.on(i.Host)) == 0 })
 	if moved := l.settled(i.ID, func(inventory.Instance) bool { return true }); moved.Status != "SHUTOFF" || moved.Host == i.Host {
-		t.Errorf("it is %s on %s", moved.Status, moved.Host)
+		t.Errorf("the instance is %s on %s", moved.Status, moved.Host)
 	}
 }
 
@@ -222,18 +222,18 @@ func TestAPreemptibleInstanceThatHasMovedIsNotDeletedToMakeRoomWhereItWas(t *tes
 	l.await("its old host is empty", func() bool { return len(l.on(i.Host)) == 0 })
 	l.order(guests[0], upkeep.DeleteGuest)
 	if moved := l.settled(i.ID, func(inventory.Instance) bool { return true }); moved.Status != "SHUTOFF" || moved.Host == i.Host {
-		t.Errorf("it is %s on %s", moved.Status, moved.Host)
+		t.Errorf("the instance is %s on %s", moved.Status, moved.Host)
 	}
 }
 
 func TestAResizeOfItsOwnerIsNotConfirmedForHim(t *testing.T) {
 	l := newLab(t)
-	r := l.reservation(reservation.Hosts, 1) // for flavors of the test's own
+	r := l.reservation(reservation.Hosts, 1) // for flavors of this test
 	l.lay(r)
 	l.must(l.cloud.Admit(t.Context(), r))
 	i := l.boot(l.admin, r.ID+"-small", "")
 	if i.Status != "ACTIVE" {
-		t.Fatalf("it is %s", i.Status)
+		t.Fatalf("the instance is %s", i.Status)
 	}
 	l.admin.Must("POST", "compute", "/servers/"+i.ID+"/action", map[string]any{"resize": map[string]string{"flavorRef": l.tiny()}}, nil)
 	i = l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "VERIFY_RESIZE" })
@@ -250,7 +250,7 @@ func TestALockedInstanceIsShelvedOffItsHostAndDeleted(t *testing.T) {
 	l.order(i, upkeep.ShelveGuest)
 	off := l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "SHELVED_OFFLOADED" && now.Host == "" })
 	if !off.Locked {
-		t.Errorf("it is %+v", off)
+		t.Errorf("the instance is %+v", off)
 	}
 	l.order(off, upkeep.ShelveGuest)
 	l.order(off, upkeep.DeleteGuest)

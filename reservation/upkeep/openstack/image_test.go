@@ -8,10 +8,10 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// TestNoTenantSetsTheFencesTraitsOnAnImage: Nova takes the traits of an image beside
-// those of the flavor, so one of its own would lead any tenant through the fence
-// (nova/scheduler/request_filter.py isolate_aggregates). The lab's Glance has the
-// property protections of the operator's guide.
+// Nova uses the traits of an image in addition to those of the flavor, so an image with the
+// fence's trait would admit any tenant through the fence
+// (nova/scheduler/request_filter.py, isolate_aggregates). The lab's Glance has the property
+// protections of the operator's guide.
 func TestNoTenantSetsTheFencesTraitsOnAnImage(t *testing.T) {
 	l := newLab(t)
 	create := func(who *labtest.REST, property string) int {

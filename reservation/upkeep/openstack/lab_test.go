@@ -25,7 +25,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// lab is the real cloud with hosts on which nobody else is.
+// lab is the real cloud and those of its hosts that no other test uses.
 type lab struct {
 	t         *testing.T
 	cloud     *openstack.Cloud
@@ -38,7 +38,7 @@ type lab struct {
 	guests    remembered
 }
 
-// remembered are guests by their instance's id.
+// remembered holds guests by the id of their instance.
 type remembered map[string]inventory.InstanceRecord
 
 func (r remembered) InstanceRecords(_ context.Context, instances ...string) (map[string]inventory.InstanceRecord, error) {
@@ -81,7 +81,7 @@ func (l *lab) must(err error) {
 	}
 }
 
-// look makes the snapshot, and finds the free hosts: the last ones first.
+// look reads the snapshot and finds the free hosts, the last ones first.
 func (l *lab) look() {
 	l.t.Helper()
 	nodes, err := l.compute.Hypervisors(l.t.Context())
@@ -113,7 +113,7 @@ func (l *lab) provider(host string) string {
 	return l.snapshot.Host(i).Provider
 }
 
-// reservation gives one that is active on the first free hosts.
+// reservation returns an active reservation of the first free hosts.
 func (l *lab) reservation(kind reservation.Kind, hosts int) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: uuid.NewString(), ProjectID: l.owner.ProjectID, Status: reservation.Starting,
@@ -133,7 +133,7 @@ func (l *lab) reservation(kind reservation.Kind, hosts int) reservation.Reservat
 
 var rules = fence.Rules{Flavors: []inventory.Flavor{{Name: "small", Resources: resource.Vector{VCPUs: 1, MemoryMB: 64, DiskGB: 1}}}}
 
-// steps gives what is to be done so that the reservation is live, or not.
+// steps returns the steps after which the reservation is live, or not.
 func (l *lab) steps(r reservation.Reservation, live bool) []fence.Step {
 	l.t.Helper()
 	layout, err := l.cloud.Layout(l.t.Context())
@@ -154,8 +154,8 @@ func (l *lab) carry(steps []fence.Step) {
 	}
 }
 
-// lay has the reservation's things on the cloud until the end of the test. The fence
-// itself stays where it was before.
+// lay creates the reservation's resources on the cloud until the test ends. The fence itself
+// stays if it existed before.
 func (l *lab) lay(r reservation.Reservation) {
 	l.t.Helper()
 	before, err := l.cloud.Layout(l.t.Context())
@@ -170,11 +170,11 @@ func (l *lab) lay(r reservation.Reservation) {
 			}
 		}
 		if fenced, there := layout.Aggregates[fence.Aggregate]; there && before.Aggregates[fence.Aggregate].ID == 0 {
-			_ = l.compute.DeleteAggregate(ctx, fenced) // others may use it by now
+			_ = l.compute.DeleteAggregate(ctx, fenced) // others may use it now
 		}
 		for _, trait := range []string{fence.Reserved, fence.Shared} {
 			if !slices.Contains(before.TraitNames, trait) {
-				_ = l.placement.DeleteTrait(ctx, trait) // likewise
+				_ = l.placement.DeleteTrait(ctx, trait) // others may use it now
 			}
 		}
 	})
@@ -203,8 +203,8 @@ func (l *lab) tiny() string {
 	return list.Flavors[i].ID
 }
 
-// ask asks Nova for an instance as a user, on a host where that is not empty, and gives
-// its id, or nothing where Nova refuses.
+// ask requests an instance from Nova as a user, on a host unless host is empty, and returns
+// its id, or "" if Nova refuses.
 func (l *lab) ask(who *labtest.REST, flavor, host string) string {
 	l.t.Helper()
 	wanted := map[string]any{"name": "test-upkeep-openstack", "flavorRef": flavor, "imageRef": l.image(), "networks": "none"}
@@ -226,7 +226,7 @@ func (l *lab) ask(who *labtest.REST, flavor, host string) string {
 	return made.Server.ID
 }
 
-// boot asks for an instance and waits until it runs, or has failed.
+// boot requests an instance and waits until it runs or has failed.
 func (l *lab) boot(who *labtest.REST, flavor, host string) inventory.Instance {
 	l.t.Helper()
 	id := l.ask(who, flavor, host)
@@ -236,7 +236,7 @@ func (l *lab) boot(who *labtest.REST, flavor, host string) inventory.Instance {
 	return l.settled(id, func(i inventory.Instance) bool { return i.Status == "ACTIVE" || i.Status == "ERROR" })
 }
 
-// settled waits until an instance without a task is as wanted.
+// settled waits until an instance has no task and wanted accepts it.
 func (l *lab) settled(id string, wanted func(inventory.Instance) bool) (i inventory.Instance) {
 	l.t.Helper()
 	l.await("the instance is as wanted", func() bool {
@@ -253,10 +253,8 @@ const patience = 2 * time.Minute
 
 func (l *lab) await(what string, done func() bool) {
 	l.t.Helper()
-	for limit := time.Now().Add(patience); !done(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(limit) {
-			l.t.Fatalf("after %v it is still not so that %s", patience, what)
-		}
+	if !labtest.Poll(patience, 100*time.Millisecond, done) {
+		l.t.Fatalf("after %v, still waiting until %s", patience, what)
 	}
 }
 

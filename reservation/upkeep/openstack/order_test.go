@@ -16,14 +16,14 @@ func TestWhatNovaIsToldFollowsFromTheOrderAndTheStateOfTheInstance(t *testing.T)
 		{upkeep.DeleteGuest, "ACTIVE", "", "here", remove},
 		{upkeep.DeleteGuest, "SOFT_DELETED", "", "here", remove},
 		{upkeep.DeleteGuest, "BUILD", "spawning", "here", remove},
-		{upkeep.DeleteGuest, "ACTIVE", "deleting", "here", remove}, // its host may have died meanwhile
+		{upkeep.DeleteGuest, "ACTIVE", "deleting", "here", remove}, // its host may have died since then
 
 		{upkeep.StopGuest, "ACTIVE", "", "here", stop},
 		{upkeep.StopGuest, "ACTIVE", "powering-off", "here", nothing},
 		{upkeep.StopGuest, "SHUTOFF", "", "here", nothing},
 		{upkeep.StopGuest, "SHELVED", "", "here", nothing},
 		{upkeep.StopGuest, "SHELVED_OFFLOADED", "", "", nothing},
-		{upkeep.StopGuest, "ACTIVE", "migrating", "here", stop}, // Nova answers that it is migrating
+		{upkeep.StopGuest, "ACTIVE", "migrating", "here", stop}, // Nova answers that the instance is migrating
 
 		{upkeep.ShelveGuest, "ACTIVE", "", "here", shelve},
 		{upkeep.ShelveGuest, "SHUTOFF", "", "here", shelve},
@@ -40,7 +40,7 @@ func TestWhatNovaIsToldFollowsFromTheOrderAndTheStateOfTheInstance(t *testing.T)
 		{upkeep.MigrateGuest, "ACTIVE", "migrating", "here", nothing},
 		{upkeep.MigrateGuest, "SHUTOFF", "resize_migrating", "here", nothing},
 		{upkeep.MigrateGuest, "VERIFY_RESIZE", "", "there", confirm},
-		{upkeep.MigrateGuest, "ACTIVE", "", "there", nothing}, // it has gone already
+		{upkeep.MigrateGuest, "ACTIVE", "", "there", nothing}, // it has left the host already
 		{upkeep.MigrateGuest, "SUSPENDED", "", "here", refuse},
 		{upkeep.MigrateGuest, "ERROR", "", "here", refuse},
 
@@ -48,7 +48,7 @@ func TestWhatNovaIsToldFollowsFromTheOrderAndTheStateOfTheInstance(t *testing.T)
 	} {
 		i := inventory.Instance{ID: "i", Status: c.status, Task: c.task, Host: c.host}
 		if got := next(&i, "here", c.order); got != c.want {
-			t.Errorf("%s of one that is %s %q on %q: %s, want %s", c.order, c.status, c.task, c.host, got, c.want)
+			t.Errorf("%s of an instance that is %s %q on %q: %s, want %s", c.order, c.status, c.task, c.host, got, c.want)
 		}
 	}
 }
@@ -67,18 +67,18 @@ func TestAPreemptibleOneIsToldNothingOnceItHasLeftTheHostOnWhichItWasToMakeRoom(
 		for _, order := range []upkeep.Order{upkeep.MigrateGuest, upkeep.ShelveGuest, upkeep.DeleteGuest} {
 			i := inventory.Instance{ID: "i", Status: c.status, Task: c.task, Host: c.host, Preemptible: true}
 			if got := next(&i, "here", order); got != c.want {
-				t.Errorf("%s when %s: Nova is told to %s, want %s", order, c.what, got, c.want)
+				t.Errorf("%s when %s: the call to Nova is %s, want %s", order, c.what, got, c.want)
 			}
 		}
 	}
 	for status, host := range map[string]string{"ACTIVE": "here", "VERIFY_RESIZE": "here", "ERROR": ""} {
 		i := inventory.Instance{ID: "i", Status: status, Host: host, Preemptible: true}
 		if got := next(&i, "here", upkeep.DeleteGuest); got != remove {
-			t.Errorf("one that is %s on %q has not left: Nova is told to %s", status, host, got)
+			t.Errorf("an instance that is %s on %q has not left, but the call to Nova is %s", status, host, got)
 		}
 	}
 	i := inventory.Instance{ID: "i", Status: "ACTIVE", Host: "there"}
 	if got := next(&i, "here", upkeep.DeleteGuest); got != remove {
-		t.Errorf("one that is not preemptible is deleted at the end of its reservation, wherever it is; Nova is told to %s", got)
+		t.Errorf("the end of a reservation must delete a normal instance on any host, but the call to Nova is %s", got)
 	}
 }

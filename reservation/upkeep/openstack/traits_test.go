@@ -24,7 +24,7 @@ func TestALookAsksForTheTraitsOfThoseProvidersAloneThatHaveChanged(t *testing.T)
 	l.provide(host, "traits", []string{"COMPUTE_NODE", fence.Reserved})
 	layout, calls := look()
 	if calls != least+1 {
-		t.Errorf("after a change on one host a look takes %d calls of Placement, want one more than %d", calls, least)
+		t.Errorf("after a change on one host a look makes %d calls to Placement, want one more than %d", calls, least)
 	}
 	if has := layout.Traits[host]; !slices.Equal(has, []string{fence.Reserved}) {
 		t.Errorf("the host has the traits %v", has)

@@ -11,8 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// TestWhatAServerInErrorHasInPlacementIsFoundAfterAWhileAndReleased has Nova find no host for a
-// server, which then has something all the same.
+// Nova finds no host for the server, and the server still has an allocation.
 func TestWhatAServerInErrorHasInPlacementIsFoundAfterAWhileAndReleased(t *testing.T) {
 	l := newLab(t)
 	var huge struct{ Flavor struct{ ID string } }
@@ -31,7 +30,7 @@ func TestWhatAServerInErrorHasInPlacementIsFoundAfterAWhileAndReleased(t *testin
 	}
 	later := time.Now().Add(time.Hour)
 	if found(later) {
-		t.Error("a server that has nothing is found")
+		t.Error("a server without an allocation is found")
 	}
 	l.must(l.placement.Claim(t.Context(), []placing.Claim{{
 		Consumer: id, ProjectID: failed.ProjectID, UserID: failed.UserID,
@@ -41,10 +40,10 @@ func TestWhatAServerInErrorHasInPlacementIsFoundAfterAWhileAndReleased(t *testin
 		t.Error("a server that has just failed is found: Nova may be cleaning up")
 	}
 	if !found(later) {
-		t.Error("a server in ERROR that has something is not found")
+		t.Error("a server in ERROR with an allocation is not found")
 	}
 	l.must(l.cloud.Release(t.Context(), id))
 	if has, err := l.placement.AllocationsOf(t.Context(), id); err != nil || len(has.Allocations) > 0 {
-		t.Errorf("it still has %v, %v", has.Allocations, err)
+		t.Errorf("the server still has %v, %v", has.Allocations, err)
 	}
 }
