@@ -45,7 +45,10 @@ func (b *beside) endsAreAsAsked(hosts []string) {
 		r := b.reserve(b.demo, v1.ReservationRequest{Name: onEnd, OnEnd: onEnd, Duration: new(v1.Duration(3600)), BeforeEnd: new(v1.Duration(3598)), HostProperties: among(hosts...)})
 		reservations[onEnd], ids = r, append(ids, r.ID)
 	}
-	extended := b.reserve(b.demo2, v1.ReservationRequest{Name: "extended", HostProperties: among(hosts...), Duration: new(v1.Duration(60))})
+	extended := b.reserve(b.demo2, v1.ReservationRequest{Name: "extended", HostProperties: among(hosts...), Duration: new(v1.Duration(3600))})
+	b.becomes(extended.ID, "active")
+	b.as(labtest.Demo2, "reservation", "change", "extended", "--end", b.fromNow(10*time.Second))
+	extended = b.show(extended.ID)
 	b.as(labtest.Demo2, "reservation", "extend", "extended", "--by", "1h")
 	for onEnd, r := range reservations {
 		b.becomes(r.ID, "active")

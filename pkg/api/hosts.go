@@ -132,7 +132,7 @@ func host(h *inventory.Host, visible sight) v1.Host {
 		out.FlopsPerWatt = h.FlopsPerWatt
 	}
 	if out.Problem = h.Failure(); out.Problem != "" && !visible.instances {
-		out.Problem = "it takes no instances now"
+		out.Problem = "it accepts no instances now"
 	}
 	for name, value := range h.Properties {
 		if visible.properties[name] {

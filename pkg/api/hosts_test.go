@@ -171,8 +171,8 @@ func TestTenantsSeeNeitherInstancesNorWhatTheProblemsAre(t *testing.T) {
 	}{
 		"demo/admin":    {instances, map[string]string{"A": "it is disabled: ticket 7", "B": "it is marked as failed"}},
 		"system/reader": {instances, map[string]string{"A": "it is disabled: ticket 7", "B": "it is marked as failed"}},
-		"demo/member":   {nil, map[string]string{"A": "it takes no instances now", "B": "it takes no instances now"}},
-		"other/reader":  {nil, map[string]string{"A": "it takes no instances now", "B": "it takes no instances now"}},
+		"demo/member":   {nil, map[string]string{"A": "it accepts no instances now", "B": "it accepts no instances now"}},
+		"other/reader":  {nil, map[string]string{"A": "it accepts no instances now", "B": "it accepts no instances now"}},
 	} {
 		asking := caller{c, token}
 		for _, listed := range want[v1.HostList](t, asking.get("/v1/hosts"), http.StatusOK).Hosts {
