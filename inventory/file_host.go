@@ -16,7 +16,7 @@ var (
 	fileKeys = []string{"hosts"}
 	hostKeys = []string{
 		"name", "vcpus", "memory_mb", "disk_gb", "custom", "zone", "aggregates", "traits",
-		"properties", "reservable", "used", "guests", "power",
+		"properties", "reservable", "used", "instance_count", "power",
 	}
 	usedKeys  = []string{"vcpus", "memory_mb", "disk_gb", "custom"}
 	powerKeys = []string{"state", "flops_per_watt", "gflops", "watts_max", "boot_seconds"}
@@ -68,7 +68,7 @@ func (r *hostsReader) host(node ast.Node) []Host {
 		Traits:        entry.texts("traits"),
 		Properties:    r.properties(entry),
 		Reservable:    entry.truth("reservable", true),
-		InstanceCount: int(entry.whole("guests", 0)),
+		InstanceCount: int(entry.whole("instance_count", 0)),
 	}
 	r.power(entry.section("power", powerKeys), &h)
 	names := r.hostNames(entry)

@@ -55,7 +55,7 @@ hosts:
     properties: {gpu: a100, rack: 3, load: 1e-2, nvme: true, version: "6.10", networks: [b, a], none: []}
     reservable: false
     used: {vcpus: 4, memory_mb: 8192, disk_gb: 40, custom: {CUSTOM_FPGA: 1}}
-    guests: 1
+    instance_count: 1
     power: {state: sleeping, flops_per_watt: 2.1e9, boot_seconds: 180}
   - {name: node-02, vcpus: 1, memory_mb: 1}
 `)
@@ -156,7 +156,7 @@ func TestAWrongHostsFileIsRefusedWithItsLine(t *testing.T) {
 		"no vCPU":                 {"hosts:\n  - name: a\n    memory_mb: 1\n    vcpus: 0\n", "4: vcpus is 0; it must be at least 1"},
 		"a negative number":       {host("disk_gb: -5"), "5: disk_gb is -5; it must be at least 0"},
 		"a huge number":           {host("disk_gb: 99999999999999999999"), "5: disk_gb is 99999999999999999999; it must be at least 0 and at most"},
-		"a fraction":              {host("guests: 1.5"), `5: guests must be a whole number, not "1.5"`},
+		"a fraction":              {host("instance_count: 1.5"), `5: instance_count must be a whole number, not "1.5"`},
 		"a quoted number":         {host(`disk_gb: "5"`), `5: disk_gb must be a whole number, not "5"`},
 		"nothing":                 {host("zone:"), "5: zone must be a string (put it in quotes), not nothing"},
 		"a word for a list":       {host("traits: HW_GPU"), `5: traits must be a list, not "HW_GPU"`},

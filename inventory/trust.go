@@ -48,14 +48,14 @@ type setback struct {
 }
 
 func (r TrustRules) judge(trusted []sighting, listed []Host, overrides map[string]Override) setback {
-	worse, hadGuests := setback{hosts: len(trusted)}, 0
+	worse, hadInstances := setback{hosts: len(trusted)}, 0
 	now := make(map[string]*Host, len(listed))
 	for i := range listed {
 		now[listed[i].Name] = &listed[i]
 	}
 	for i := range trusted {
 		name := trusted[i].Name
-		hadGuests += trusted[i].InstanceCount
+		hadInstances += trusted[i].InstanceCount
 		if trusted[i].failureUnder(overrides[name]) != "" {
 			continue
 		}
@@ -71,7 +71,7 @@ func (r TrustRules) judge(trusted []sighting, listed []Host, overrides map[strin
 		worse.gone, worse.failed, worse.failures = nil, nil, nil
 	}
 	if lostInstances(listed) {
-		worse.instances = hadGuests
+		worse.instances = hadInstances
 	}
 	return worse
 }

@@ -29,13 +29,13 @@ type Status string
 
 // The statuses.
 const (
-	Pending  Status = "pending"   // booked; the start lies ahead
-	Starting Status = "starting"  // Almanac prepares the start
-	Active   Status = "active"    // the owner may use the hosts
-	Ending   Status = "ending"    // Almanac carries out the end
-	Ended    Status = "ended"     // over
-	Canceled Status = "cancelled" // the owner canceled it
-	Failed   Status = "failed"    // the promise could not be kept
+	Pending  Status = "pending"  // booked; the start lies ahead
+	Starting Status = "starting" // Almanac prepares the start
+	Active   Status = "active"   // the owner may use the hosts
+	Ending   Status = "ending"   // Almanac carries out the end
+	Ended    Status = "ended"    // over
+	Canceled Status = "canceled" // the owner canceled it
+	Failed   Status = "failed"   // the promise could not be kept
 )
 
 // Statuses lists all statuses.
@@ -161,7 +161,7 @@ const (
 	StartEvent     EventType = "start"
 	BeforeEndEvent EventType = "before_end"
 	EndEvent       EventType = "end"
-	CanceledEvent  EventType = "cancelled"
+	CanceledEvent  EventType = "canceled"
 	HealedEvent    EventType = "healed"   // other hosts replaced some of its hosts
 	DegradedEvent  EventType = "degraded" // hosts failed, and no free host can replace them
 	RestoredEvent  EventType = "restored" // these hosts are back

@@ -17,7 +17,7 @@ import (
 // promise is the last state of a client's own reservation that the service acknowledged.
 type promise struct {
 	v1.Reservation
-	cancelled, doubtful bool
+	canceled, doubtful bool
 }
 
 // user books, changes and cancels, and remembers the answers.
@@ -129,7 +129,7 @@ func (u *user) send(to *client.Client, req v1.ReservationRequest, key string) {
 // own returns one of the user's promises that is not over, or nil.
 func (u *user) own() *promise {
 	for _, p := range u.promises { // in random order
-		if !p.cancelled && time.Now().Before(p.End.Add(-3*time.Second)) {
+		if !p.canceled && time.Now().Before(p.End.Add(-3*time.Second)) {
 			return p
 		}
 	}
@@ -157,7 +157,7 @@ func (u *user) cancel(to *client.Client) {
 	}
 	err := to.DeleteReservation(u.t.Context(), p.ID)
 	if err == nil {
-		p.cancelled, p.doubtful = true, false
+		p.canceled, p.doubtful = true, false
 	} else if !u.answered(err) {
 		p.doubtful = true
 	}
@@ -171,11 +171,11 @@ func (u *user) hold(c *checker) {
 		case !there:
 			u.t.Errorf("%s was acknowledged, but is lost", id)
 		case told.doubtful:
-		case told.cancelled:
-			if r.status != "cancelled" {
+		case told.canceled:
+			if r.status != "canceled" {
 				u.t.Errorf("%s was canceled, but is %s", id, r.status)
 			}
-		case r.status == "cancelled" || r.status == "failed":
+		case r.status == "canceled" || r.status == "failed":
 			u.t.Errorf("%s was promised, but is %s", id, r.status)
 		case r.start != told.Start.Unix() || r.end != told.End.Unix() || r.quantity != int64(told.Quantity):
 			u.t.Errorf("%s is %d from %d to %d; the client has an answer with %d from %v to %v", id, r.quantity, r.start, r.end, told.Quantity, told.Start, told.End)

@@ -203,7 +203,7 @@ func (c *checker) checkEvents(r *record) {
 		started, ended = []string{"pending"}, []string{"pending"}
 	case "active":
 		ended = []string{"pending"}
-	case "cancelled": // before or after the start
+	case "canceled": // before or after the start
 		started, ended = states["start"], nil
 	}
 	if !slices.Equal(states["start"], started) || len(started) > 1 || !slices.Equal(states["end"], ended) || len(states["created"]) != 1 {

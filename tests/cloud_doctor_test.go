@@ -72,7 +72,7 @@ func TestNoTraceIsLeft(t *testing.T) {
 	b.crashed = true
 	b.refused("is active")
 
-	enabled := b.disabled("cmp-006", "almanac energy 1: it is switched off while nobody needs it")
+	enabled := b.disabled("cmp-006", "almanac energy 1: it is switched off while it is not needed")
 	said := b.bootstrap("--remove", "--dry-run", "--force")
 	for _, what := range []string{"enable nova-compute on cmp-006", "aggregate almanac-fence", "flavor reservation:" + active.ID, "trait " + ownName(active.ID), "class " + ownName(shared.ID), "user " + b.self.Name} {
 		if !strings.Contains(said, what) {

@@ -38,7 +38,7 @@ func TestNothingStaysClaimedForAConductorThatIsGone(t *testing.T) {
 	conductor.Die()
 	almanacd = startOn(t, tenHosts, s.settings...)
 	s.served()
-	s.eventually("a request that is dropped", func() bool { return len(almanacd.logged("dropped a request whose caller is gone")) > 0 })
+	s.eventually("a request that is dropped", func() bool { return len(almanacd.logged("dropped a request, because its caller is gone")) > 0 })
 	if s.claimed(instance) {
 		t.Error("Almanac claimed a host for a conductor that was already gone")
 	}

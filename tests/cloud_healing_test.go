@@ -37,7 +37,7 @@ func TestAHostThatFailsIsReplacedAndOneThatSleepsIsNot(t *testing.T) {
 
 	b.as(labtest.Admin, "host", "set", killed, "--power", "source")
 	b.await("the reservation is degraded", func() bool { return b.show(r.ID).Degraded })
-	if r = b.show(r.ID); !strings.Contains(r.DegradedReason, killed) || !strings.Contains(lastEvent(r, "degraded").Detail, "takes no instances now") {
+	if r = b.show(r.ID); !strings.Contains(r.DegradedReason, killed) || !strings.Contains(lastEvent(r, "degraded").Detail, "accepts no instances now") {
 		t.Errorf("the reservation is degraded because of %q; its log: %+v", r.DegradedReason, r.Events)
 	}
 	b.told(r.ID, "reservation.degrade")

@@ -24,7 +24,7 @@ func (b *beside) instancesByTheHint(way string, hosts []string) {
 		b.t.Helper()
 		w.hints = hint
 		// nova-scheduler may count the instances before Almanac does, and its message has less detail.
-		if said := b.tellsWhy(b.demo, r.ID, w); !strings.Contains(said, why) && (way == replace || !strings.Contains(said, "can hold this")) {
+		if said := b.tellsWhy(b.demo, r.ID, w); !strings.Contains(said, why) && (way == replace || !strings.Contains(said, "has room for this")) {
 			b.t.Errorf("%s: the tenant reads %q, want a message with %q", w.name, said, why)
 		}
 	}

@@ -67,7 +67,7 @@ func (b *beside) evacuated(guest server, reserved []string) server {
 	labtest.ReviveCompute(b.t, reserved[last])
 	b.await("Almanac sees host "+reserved[last]+" again", func() bool {
 		host, err := b.admin.almanac.Host(b.t.Context(), reserved[last])
-		return err == nil && host.Trouble == ""
+		return err == nil && host.Problem == ""
 	})
 	return guest
 }

@@ -273,7 +273,7 @@ func (s *stage) hostComesBack(one server) {
 	s.await("Almanac sees the host back", func() bool { // no notification reports it
 		host, err := s.admin.almanac.Host(s.t.Context(), a)
 		// Without casts, the removed allocation counts until the next full reading.
-		return err == nil && host.Trouble == "" && (s.way == stock || host.Used.VCPUs == 0)
+		return err == nil && host.Problem == "" && (s.way == stock || host.Used.VCPUs == 0)
 	})
 	s.forcesDown(b, true)
 	s.plays(one, operation{what: "evacuate a guest to a host", do: rescueTo(a), ends: "ACTIVE reserved on a; server reserved of a; server reserved of b"})

@@ -61,7 +61,7 @@ func endsForQueues(t *testing.T, settings []string) {
 	if err == nil || ctx.Err() != nil {
 		t.Errorf("almanacd continues although its queues differ from Nova's:\n%s", out)
 	}
-	want := regexp.MustCompile(`almanacd: .*the (exchange nova|queue scheduler) exists with other arguments; set amqp_durable_queues, rabbit_quorum_queue and their like as its other users have them`)
+	want := regexp.MustCompile(`almanacd: .*the (exchange nova|queue scheduler) exists with other arguments; set amqp_durable_queues, rabbit_quorum_queue and similar options as the other services do`)
 	if !want.Match(out) {
 		t.Errorf("almanacd ends with\n%s\nwant a sentence that names the queue", out)
 	}

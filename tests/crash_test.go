@@ -127,7 +127,7 @@ func (l *ledger) modify(ctx context.Context, c *client.Client, r v1.Reservation,
 		l.doubt(r.ID)
 		err := c.DeleteReservation(ctx, r.ID)
 		if err == nil {
-			r.Status = "cancelled"
+			r.Status = "canceled"
 			l.acknowledge(r)
 		}
 		return err
@@ -169,7 +169,7 @@ func (l *ledger) compare(t *testing.T, c *client.Client) {
 		got, there := stored[id]
 		switch {
 		case l.doubtful[id]:
-		case told.Status == "cancelled":
+		case told.Status == "canceled":
 			if there {
 				t.Errorf("%s was canceled, but exists", id)
 			}

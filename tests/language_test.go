@@ -11,25 +11,9 @@ import (
 	"testing"
 )
 
-// plain lists the packages whose comments and strings follow the rules of docs/glossary.md. A name
-// that ends with a slash stands for all packages below it.
-var plain = []string{
-	"pkg/config", "pkg/keystone", "pkg/preemption", "pkg/sim",
-	"cmd/",
-	"pkg/client",
-	"pkg/workload",
-	"filters", "weighers",
-	"inventory", "inventory/openstack", "inventory/remote",
-	"pkg/fault", "pkg/hostset", "pkg/resource", "pkg/scheduler", "pkg/span", "pkg/turns",
-	"pkg/glance", "pkg/ironic", "pkg/nova", "pkg/nova/cells", "pkg/nova/object", "pkg/openstack", "pkg/placement",
-	"reservation/admission", "reservation/calendar",
-	"pkg/job",
-	"reservation/besteffort", "reservation/besteffort/",
-	"reservation", "reservation/booking", "reservation/fence", "reservation/lifecycle", "reservation/notice",
-	"reservation/upkeep", "reservation/upkeep/openstack",
-	"tests", "pkg/store", "pkg/store/storetest", "pkg/power", "pkg/power/",
-	"pkg/claiming", "pkg/dispatch", "pkg/dispatch/cloudtest", "pkg/eviction", "pkg/nova/topic", "pkg/placing",
-}
+// unpolished lists the packages whose comments and strings do not follow the rules of
+// docs/glossary.md yet.
+var unpolished = []string{"pkg/app"}
 
 // unclear lists forms that are hard to read, each with the form to write instead.
 var unclear = []struct {
@@ -45,7 +29,7 @@ var unclear = []struct {
 	{regexp.MustCompile(`\b(?i:he|him|his|himself)\b`), `"they", or the role`},
 	{regexp.MustCompile(`(^|[.;:] )(Who|What) [a-z]+s? [^?]*$`), "a noun as the subject"},
 	{regexp.MustCompile(`\b(?i:is|are) to be\b`), `"must be", or the plan that contains it`},
-	{regexp.MustCompile(`\b(?i:\w*(organis|recognis|initialis|serialis|prioritis|normalis|optimis|minimis|maximis|synchronis|summaris|authoris)\w*|behaviours?|colours?|neighbours?|favours?|honours?|cancell(ed|ing)|labelled|modelled|travell\w+|centre|whilst)\b`), "American spelling"},
+	{regexp.MustCompile(`\b(?i:\w*(organis|recognis|initialis|serialis|prioritis|normalis|optimis|minimis|maximis|synchronis|summaris|authoris|utilis)\w*|behaviours?|colours?|neighbours?|favours?|honours?|cancell(ed|ing)|labelled|modelled|travell\w+|centre|whilst)\b`), "American spelling"},
 }
 
 func TestCommentsAndMessagesArePlain(t *testing.T) {
@@ -162,8 +146,4 @@ func complain(t *testing.T, where, text string) {
 	}
 }
 
-func isPlain(name string) bool {
-	return slices.ContainsFunc(plain, func(room string) bool {
-		return room == name || strings.HasSuffix(room, "/") && strings.HasPrefix(name, room)
-	})
-}
+func isPlain(name string) bool { return !slices.Contains(unpolished, name) }

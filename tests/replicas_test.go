@@ -162,7 +162,7 @@ func everythingTold(t *testing.T, c *checker, heard *told) {
 			if r.status == "ended" {
 				want = append(want, "reservation.start", "reservation.end")
 			}
-			if r.status == "cancelled" {
+			if r.status == "canceled" {
 				want = append(want, "reservation.cancel")
 			}
 			for _, event := range want {

@@ -79,7 +79,7 @@ var bestEfforts = catalog[v1.BestEffort]{
 	kind: "best-effort request", command: "almanac besteffort list",
 	id:   func(r v1.BestEffort) string { return r.ID },
 	name: func(r v1.BestEffort) string { return r.Name },
-	live: func(r v1.BestEffort) bool { return r.EndedAt == nil && r.Status != string(state.StatusCancelled) },
+	live: func(r v1.BestEffort) bool { return r.EndedAt == nil && r.Status != string(state.StatusCanceled) },
 	get: func(ctx context.Context, almanac *client.Client, id string) (v1.BestEffort, error) {
 		return almanac.BestEffort(ctx, id)
 	},

@@ -112,7 +112,7 @@ func (p *process) awaitRunning(ctx context.Context, almanac *client.Client, r v1
 		switch status := state.Status(r.Status); {
 		case running(r) > 0 || status == state.StatusDone:
 			return true, nil
-		case status == state.StatusFailed || status == state.StatusCancelled:
+		case status == state.StatusFailed || status == state.StatusCanceled:
 			return false, &outcome{exitFailed, fmt.Sprintf("best-effort request %s has the status %s; 'almanac besteffort show %s' shows why", r.ID, status, r.ID)}
 		}
 		return false, nil

@@ -91,7 +91,7 @@ func TestSubmitWaitsUntilOneOfTheServersRuns(t *testing.T) {
 	}
 }
 
-func TestBestEffortWorkIsCancelledByIdOrByANameThatOneHas(t *testing.T) {
+func TestBestEffortWorkIsCanceledByIdOrByANameThatOneHas(t *testing.T) {
 	a := newAPI(t)
 	over, other := render(), render()
 	over.ID, over.Status, over.EndedAt = "b-0", "done", new(morning)

@@ -133,7 +133,7 @@ func TestReadinessIsPrintedAlsoWhereAPartIsNotWell(t *testing.T) {
 	if got.code != exitFailed || !strings.Contains(got.stdout, "messaging broker false 2026-12-01T09:00:00Z refused by one node") {
 		t.Errorf("exit code %d, stdout:\n%s", got.code, got.stdout)
 	}
-	if !strings.Contains(got.stderr, "not well: messaging broker") || strings.Contains(got.stderr, "refused") {
+	if !strings.Contains(got.stderr, "not healthy: messaging broker") || strings.Contains(got.stderr, "refused") {
 		t.Errorf("stderr does not name the part, or repeats the reason:\n%s", got.stderr)
 	}
 	for line := range strings.Lines(almanac(t, b, "readiness").stdout) {

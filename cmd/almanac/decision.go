@@ -24,7 +24,7 @@ const (
 func decisionFields(d v1.Decision) []field {
 	return []field{
 		{"Verdict", prose(verdictOf(d)), inLists}, {"Time", d.At, inLists}, {"Request", d.RequestID, inLists},
-		{"Project", d.ProjectID, inLists}, {"Reservation", d.ReservationID, inLists}, {"Handled By", d.Way, inLists},
+		{"Project", d.ProjectID, inLists}, {"Reservation", d.ReservationID, inLists}, {"Handled By", d.HandledBy, inLists},
 		{"Milliseconds", d.TookMS, inLists}, {"Instances", lines(instancesOf(d)), inLists},
 		{"Evicted", lines(each(evictedBy(d), victim)), inLists}, {"Filters", lines(filtersOf(d)), inLists},
 		{"Best Hosts", lines(each(d.Ranked, ranked)), inLists}, {"Refused Hosts", lines(refusedHosts(d)), inLists},

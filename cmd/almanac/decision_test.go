@@ -16,12 +16,12 @@ import (
 func decided() v1.Decisions {
 	return v1.Decisions{Decisions: []v1.Decision{
 		{
-			RequestID: "req-2", ProjectID: "demo", Instances: []string{"i-1"}, Way: "passed on", At: morning, TookMS: 20, Reason: "no host is left",
+			RequestID: "req-2", ProjectID: "demo", Instances: []string{"i-1"}, HandledBy: "passed on", At: morning, TookMS: 20, Reason: "no host is left",
 			Placements: []v1.Placement{}, Considered: 14, Filters: []v1.FilterCount{{Filter: "ComputeFilter", Left: 1}, {Filter: "ReservationFilter"}},
 			Refused: downHosts(10, v1.RefusedHost{Host: "gpu-1", Filter: "ReservationFilter", Reason: "it is reserved"}), Ranked: []v1.RankedHost{},
 		},
 		{
-			RequestID: "req-1", ProjectID: "demo", Instances: []string{"i-1", "i-2"}, ReservationID: "r-1", Way: "replaced", At: morning, TookMS: 1.5,
+			RequestID: "req-1", ProjectID: "demo", Instances: []string{"i-1", "i-2"}, ReservationID: "r-1", HandledBy: "replaced", At: morning, TookMS: 1.5,
 			Placements: []v1.Placement{{Instance: "i-1", Host: "a", Node: "a", Alternates: []string{"c", "d"}}, {Instance: "i-2", Host: "b", Node: "b.example", Victims: evicted()}},
 			Considered: 2, Filters: []v1.FilterCount{},
 			Ranked: []v1.RankedHost{{Host: "a", Weight: 1.5, Parts: map[string]float64{"CPUWeigher": 0.5, "RAMWeigher": 1}}, {Host: "b", Weight: 1. / 3}},
@@ -155,8 +155,8 @@ func TestOfManyReasonsTheMostFrequentAreShown(t *testing.T) {
 
 func TestAnUnknownDecisionIsNotFound(t *testing.T) {
 	a := newAPI(t)
-	a.mux.HandleFunc("GET /v1/decisions/i-9", fail(http.StatusNotFound, "not_found", "nothing is known"))
-	almanac(t, a, "decision", "show", "i-9").wantFailure(t, exitNotFound, "nothing is known")
+	a.mux.HandleFunc("GET /v1/decisions/i-9", fail(http.StatusNotFound, "not_found", "no decision is stored"))
+	almanac(t, a, "decision", "show", "i-9").wantFailure(t, exitNotFound, "no decision is stored")
 	almanac(t, a, "decision", "show").wantFailure(t, exitUsage, "needs one ID")
 	almanac(t, a, "decision", "show", "i-1", "-c", "Wy").wantFailure(t, exitUsage, `no column "Wy"`)
 }

@@ -63,6 +63,9 @@ in the cloud, the instances and the projects. The command changes nothing withou
 					return err
 				}
 				p.explainExamination(found)
+				if len(found.Findings) == 0 && out.format == "table" {
+					return nil // the sentence is enough
+				}
 				return errors.Join(out.list(found.Findings, found), remain(found))
 			})
 		},
@@ -77,11 +80,11 @@ func (p *process) explainExamination(found v1.Examination) {
 	if !found.Cloud {
 		p.inform("there is no cloud to examine, only the reservations and the hosts")
 	}
-	if len(found.Findings) == 0 && found.Doubt == "" {
+	if len(found.Findings) == 0 && found.Untrusted == "" {
 		p.inform("all is well")
 	}
-	if found.Doubt != "" {
-		p.inform("the doctor removes nothing while the inventory is in doubt: %s", found.Doubt)
+	if found.Untrusted != "" {
+		p.inform("the doctor removes nothing while the inventory is untrusted: %s", found.Untrusted)
 	}
 }
 

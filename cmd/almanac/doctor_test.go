@@ -40,11 +40,11 @@ func TestTheDoctorExitsByWhetherFindingsRemain(t *testing.T) {
 			answer: v1.Examination{Cloud: true, Findings: []v1.Finding{became(orphan, "fixed", "")}},
 			stdout: "orphan_flavor reservation:r1 it is left fixed\n",
 		},
-		"in doubt": {
+		"an untrusted inventory": {
 			call: "POST", body: `{"dry_run":false}`, args: []string{"--fix"}, code: exitNoRoom,
-			answer: v1.Examination{Cloud: true, Doubt: "the hosts are old", Findings: []v1.Finding{became(orphan, "refused", "in doubt"), stranger}},
-			stdout: "orphan_flavor reservation:r1 it is left refused: in doubt\nstranger i-1 it does not belong on node-01 left: ask its owner\n",
-			stderr: "the doctor removes nothing while the inventory is in doubt: the hosts are old",
+			answer: v1.Examination{Cloud: true, Untrusted: "the hosts are old", Findings: []v1.Finding{became(orphan, "refused", "it is untrusted"), stranger}},
+			stdout: "orphan_flavor reservation:r1 it is left refused: it is untrusted\nstranger i-1 it does not belong on node-01 left: ask its owner\n",
+			stderr: "the doctor removes nothing while the inventory is untrusted: the hosts are old",
 		},
 		"a plan": {
 			call: "POST", body: `{"dry_run":true}`, args: []string{"--fix", "--dry-run"}, code: exitNoRoom,
@@ -63,6 +63,16 @@ func TestTheDoctorExitsByWhetherFindingsRemain(t *testing.T) {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestADoctorWithoutFindingsPrintsOnlyASentence(t *testing.T) {
+	for format, stdout := range map[string]string{"table": "", "csv": "Kind,Subject,Message,Remedy\n"} {
+		a := newAPI(t)
+		a.on("GET /v1/doctor", http.StatusOK, v1.Examination{Cloud: true, Findings: []v1.Finding{}})
+		if got := almanac(t, a, "doctor", "-f", format); got.code != exitDone || got.stdout != stdout || got.stderr != "all is well\n" {
+			t.Errorf("as %s: exit code %d, stdout:\n%sstderr:\n%s", format, got.code, got.stdout, got.stderr)
+		}
 	}
 }
 

@@ -20,11 +20,11 @@ func energyFields(e v1.Energy) []field {
 		{"Mode", e.EffectiveMode, inLists}, {"Set Mode", string(e.Mode), inLists}, {"Configured Mode", e.ConfiguredMode, inLists},
 		{"Aggregates", modes(e.Aggregates), inLists}, {"Hosts", modes(e.Hosts), inLists},
 		{"Stopped", prose(stopped(e.Stopped)), inLists}, {"Breaker", prose(stopped(e.Breaker)), inLists},
-		{"Failed Boots", e.FailedBoots, inLists}, {"Nothing Off Because", prose(e.Halt), inLists},
-		{"Late Because", prose(e.Late), inLists}, {"Measured", e.MeasuredAt, inLists}, {"Controller", e.Controller, inLists},
+		{"Failed Boots", e.FailedBoots, inLists}, {"Halt Reason", prose(e.Halt), inLists},
+		{"Stale Reason", prose(e.Stale), inLists}, {"Measured", e.MeasuredAt, inLists}, {"Controller", e.Controller, inLists},
 		{"Phases", e.Phases, inLists}, {"Agents", lines(each(e.Agents, agentLine)), inLists},
 		{"Alarms", lines(each(e.Alarms, alarmLine)), inLists}, {"Saved kWh", rounded(e.Savings.KWh), inLists},
-		{"Host Hours Off", rounded(e.Savings.HostHours), inLists}, {"Of Unknown Draw", rounded(e.Savings.UnknownHostHours), inLists},
+		{"Host Hours Off", rounded(e.Savings.HostHours), inLists}, {"Unknown Draw Hours", rounded(e.Savings.UnknownHostHours), inLists},
 		{"Boots", e.Savings.Boots, inLists}, {"Core Hours Off", rounded(e.Savings.ESavings), inLists},
 		{"Core Hours Idle", rounded(e.Savings.ResIdle), inLists}, {"Delay", rounded(e.Savings.DelayReq), inLists},
 		{"Saved Since", e.Savings.Since, inLists}, {"Saved Against", prose(e.Savings.Baseline), inLists},
@@ -88,12 +88,12 @@ too; manual orders to switch on do not.`,
 			Example: "  almanac energy resume",
 		}, v1.EnergyChange{Stop: new(false)}),
 		p.energyChangeCommand(&cobra.Command{
-			Use:   "rearm",
+			Use:   "reset-breaker",
 			Short: "Allow switching hosts off again after too many failed boots",
 			Long: `Allow switching hosts off again after too many boots in a row have failed. First find
 out why: 'almanac energy host list --phase failed', 'almanac energy audit'.`,
-			Example: "  almanac energy rearm --reason 'the firmware is repaired'",
-		}, v1.EnergyChange{Rearm: true}),
+			Example: "  almanac energy reset-breaker --reason 'the firmware is repaired'",
+		}, v1.EnergyChange{ResetBreaker: true}),
 	)
 	return c
 }
@@ -203,7 +203,7 @@ func (p *process) foreseeMode(c *cobra.Command, mode v1.EnergyMode) error {
 			return nil, nil, err
 		}
 		p.inform("dry run: the mode stays %s", status.EffectiveMode)
-		for _, why := range []string{stopped(status.Stopped), stopped(status.Breaker), status.Halt, status.Late} {
+		for _, why := range []string{stopped(status.Stopped), stopped(status.Breaker), status.Halt, status.Stale} {
 			if why != "" {
 				p.inform("nothing would be switched off now: %s", why)
 			}

@@ -15,7 +15,7 @@ import (
 func controlled() v1.Energy {
 	return v1.Energy{
 		Mode: "auto", EffectiveMode: "auto", ConfiguredMode: "off", Aggregates: map[string]string{"gpu": "observe"}, Hosts: map[string]string{"n2": "off", "n1": "auto"},
-		Stopped: &v1.EnergyStop{By: "ann", At: morning, Reason: "repair"}, Late: "nobody measures",
+		Stopped: &v1.EnergyStop{By: "ann", At: morning, Reason: "repair"}, Stale: "nobody measures",
 		Alarms: []v1.EnergyAlarm{{Kind: "breaker", Text: "arm it", Since: morning}, {Kind: "stuck", Host: "n1", Text: "look", Since: morning}},
 		Agents: []v1.EnergyAgent{{Name: "rack-1", Hosts: 2, Seen: &morning}, {Name: "rack-2", Hosts: 3, Seen: &morning, Lost: true}},
 		Phases: map[string]int{"awake": 3, "asleep": 1}, Savings: v1.EnergySavings{KWh: 12.345, HostHours: 40, Since: &morning},
@@ -26,7 +26,7 @@ func TestEnergyStatusTellsModesAlarmsAndSavings(t *testing.T) {
 	a := newAPI(t)
 	a.on("GET /v1/energy", http.StatusOK, controlled())
 	args := []string{"energy", "status"}
-	for _, name := range []string{"Mode", "Set Mode", "Aggregates", "Hosts", "Stopped", "Breaker", "Late Because", "Phases", "Agents", "Alarms", "Saved kWh", "Saved Since"} {
+	for _, name := range []string{"Mode", "Set Mode", "Aggregates", "Hosts", "Stopped", "Breaker", "Stale Reason", "Phases", "Agents", "Alarms", "Saved kWh", "Saved Since"} {
 		args = append(args, "-c", name)
 	}
 	got := almanac(t, a, args...)
@@ -42,7 +42,7 @@ func TestEnergyStatusTellsModesAlarmsAndSavings(t *testing.T) {
 |              | n2: off                                             |
 | Stopped      | by ann at 2026-12-01T09:00:00Z: repair              |
 | Breaker      |                                                     |
-| Late Because | nobody measures                                     |
+| Stale Reason | nobody measures                                     |
 | Phases       | asleep=1, awake=3                                   |
 | Agents       | rack-1: 2 hosts                                     |
 |              | rack-2: 3 hosts, lost since 2026-12-01T09:00:00Z    |
@@ -75,7 +75,7 @@ func TestEnergyCommandsSendWhatTheyAreToldTo(t *testing.T) {
 		"mode off --host n1 --aggregate gpu":    `PATCH /v1/energy {"aggregates":{"gpu":"off"},"hosts":{"n1":"off"}}`,
 		"stop --reason x":                       `PATCH /v1/energy {"stop":true,"reason":"x"}`,
 		"resume":                                `PATCH /v1/energy {"stop":false}`,
-		"rearm --reason x":                      `PATCH /v1/energy {"rearm":true,"reason":"x"}`,
+		"reset-breaker --reason x":              `PATCH /v1/energy {"reset_breaker":true,"reason":"x"}`,
 		"approve p-1":                           `POST /v1/energy/plan {"approve":"p-1"}`,
 		"host on n1 --reason x --until +2h":     `POST /v1/energy/hosts/n1 {"action":"on","reason":"x","until":"2026-12-01T11:00:00Z"}`,
 		"host off n1 --until 2026-12-01T10:00Z": `POST /v1/energy/hosts/n1 {"action":"off","until":"2026-12-01T10:00:00Z"}`,
@@ -185,12 +185,12 @@ func TestADryRunOfAnOrderSaysWhatItWouldComeTo(t *testing.T) {
 
 func TestAnOrderThatFailsForOneIsGivenForTheOthers(t *testing.T) {
 	a := newAPI(t)
-	a.on("POST /v1/energy/hosts/n1", http.StatusAccepted, v1.EnergyHost{Name: "n1", Outcome: "taken, and waits: Nova does not answer"})
+	a.on("POST /v1/energy/hosts/n1", http.StatusAccepted, v1.EnergyHost{Name: "n1", Outcome: "accepted, but it waits: Nova does not answer"})
 	a.mux.HandleFunc("POST /v1/energy/hosts/n2", fail(http.StatusConflict, "conflict", "host n2 has instances"))
 	a.on("POST /v1/energy/hosts/n3", http.StatusAccepted, v1.EnergyHost{Name: "n3"})
 	got := almanac(t, a, "energy", "host", "off", "n[1-3]", "-f", "value", "-c", "Name")
 	if got.code != exitNoRoom || got.stdout != "n1\nn3\n" || !strings.Contains(got.stderr, "host n2: ") || !strings.Contains(got.stderr, "has instances") ||
-		!strings.Contains(got.stderr, "n1: taken, and waits: Nova does not answer") {
+		!strings.Contains(got.stderr, "n1: accepted, but it waits: Nova does not answer") {
 		t.Errorf("exit code %d, stdout %q, stderr %s", got.code, got.stdout, got.stderr)
 	}
 }

@@ -14,7 +14,7 @@ func hostFields(h v1.Host) []field {
 	return []field{
 		{"Name", h.Name, inLists}, {"VCPUs", h.Resources.VCPUs, inLists}, {"Memory MB", h.Resources.MemoryMB, inLists},
 		{"Disk GB", h.Resources.DiskGB, inLists}, {"Zone", h.Zone, inLists}, {"Reservable", h.Reservable, inLists},
-		{"Power", h.Power, inLists}, {"Instances", h.Guests, inLists}, {"Problem", prose(h.Trouble), inLongLists},
+		{"Power", h.Power, inLists}, {"Instances", h.InstanceCount, inLists}, {"Problem", prose(h.Problem), inLongLists},
 		{"Used", h.Used, inShows}, {"Custom", custom(h.Resources), inShows}, {"Aggregates", h.Aggregates, inLongLists},
 		{"Traits", h.Traits, inShows}, {"Properties", h.Properties, inLongLists}, {"Boot Seconds", h.BootSeconds, inShows},
 		{"FLOPS Per Watt", h.FlopsPerWatt, inLongLists}, {"Instance Details", lines(each(h.Instances, instanceLine)), inShows},

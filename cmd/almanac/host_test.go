@@ -100,10 +100,10 @@ func TestHostSetChangesNothingWhenItsArgumentsAreWrong(t *testing.T) {
 	}
 }
 
-func TestHostShowHasPowerTroubleAndInstances(t *testing.T) {
+func TestHostShowHasPowerProblemAndInstances(t *testing.T) {
 	a := newAPI(t)
 	a.on("GET /v1/hosts/n1", http.StatusOK, v1.Host{
-		Name: "n1", Power: "failed", Trouble: "it is marked as failed", Instances: []v1.Instance{
+		Name: "n1", Power: "failed", Problem: "it is marked as failed", Instances: []v1.Instance{
 			{ID: "i-1", Name: "web", ProjectID: "p", Status: "ACTIVE", Flavor: "m1.tiny", LaunchedAt: new(morning.Add(-time.Hour)), Preemptible: true},
 			{ID: "i-2", Name: "db\x1b[2J", ProjectID: "q", Status: "BUILD", Flavor: "m1.large", ReservationID: "r-1"},
 		},

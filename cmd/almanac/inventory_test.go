@@ -47,7 +47,7 @@ func TestHostSetSendsTypedValues(t *testing.T) {
 func TestHostListPassesTheFilterOn(t *testing.T) {
 	a := newAPI(t)
 	a.on("GET /v1/hosts", http.StatusOK, v1.HostList{Hosts: []v1.Host{{
-		Name: "n1", Resources: v1.Resources{VCPUs: 8, MemoryMB: 4096, DiskGB: 10}, Zone: "az1", Reservable: true, Power: "on", Guests: 3,
+		Name: "n1", Resources: v1.Resources{VCPUs: 8, MemoryMB: 4096, DiskGB: 10}, Zone: "az1", Reservable: true, Power: "on", InstanceCount: 3,
 	}}})
 	got := almanac(t, a, "host", "list", "--properties", `["=","$gpu","a100"]`)
 	got.wantDone(t)
@@ -183,7 +183,7 @@ func TestCompletionOffersWhatAlmanacHas(t *testing.T) {
 		"decision show ":             "",
 		"calendar --host b":          "big-01\n",
 		"properties set ra":          "rack\n",
-		"reservation list --status ": "pending\nstarting\nactive\nending\nended\ncancelled\nfailed\n",
+		"reservation list --status ": "pending\nstarting\nactive\nending\nended\ncanceled\nfailed\n",
 		"host list -f ":              "table\njson\nyaml\ncsv\nvalue\n",
 	} {
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)

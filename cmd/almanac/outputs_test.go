@@ -35,7 +35,7 @@ var outputs = map[string][]string{
 	"decision": {"decision show i-1", "decision show i-0"},
 	"doctor":   {"doctor", "doctor --fix"},
 	"energy": {
-		"energy status", "energy mode auto", "energy mode auto --dry-run", "energy stop", "energy resume", "energy rearm",
+		"energy status", "energy mode auto", "energy mode auto --dry-run", "energy stop", "energy resume", "energy reset-breaker",
 		"energy plan", "energy plan --long", "energy approve p-1", "energy audit", "energy audit --long",
 		"energy explain n-1", "energy explain n-0", "energy backtest --trace - --step 30m --ahead 30m",
 	},

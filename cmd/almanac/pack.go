@@ -116,8 +116,8 @@ func (p *process) describePacking(plan v1.PackingPlan, long bool) {
 	for _, host := range plan.Emptied {
 		p.inform("%s becomes empty", plain(host))
 	}
-	for _, b := range plan.Beyond {
-		p.inform("%s is left out: %s", plain(b.Host), plain(b.Reason))
+	for _, b := range plan.Excluded {
+		p.inform("%s is excluded: %s", plain(b.Host), plain(b.Reason))
 	}
 	for _, reason := range plan.Reasons {
 		p.inform("%s", plain(reason))

@@ -11,10 +11,10 @@ import (
 func packed() v1.PackingPlan {
 	return v1.PackingPlan{
 		ID: "4be5a83c0d7f", Hosts: 2, Instances: 3, MinYield: 0.25, PlannedYield: 0.5, UpperBound: 0.75, MemoryMB: 1024, Measured: 1,
-		Moves:  []v1.PackingMove{{Instance: "i1", Name: "web", From: "h1", To: "h2", VCPUs: 4, MemoryMB: 1024, Need: 4, MinYield: 0.5}},
-		Kept:   []v1.PackingStay{{Host: "h3", Reason: "it is reserved"}},
-		Stays:  []v1.PackingStay{{Instance: "i2", Host: "h1", Reason: "it is locked"}},
-		Beyond: []v1.PackingBeyond{{Host: "h4", MinYield: 0.1, Reason: "none can be moved"}}, Emptied: []string{"h5"}, Reasons: []string{"the budget is used up"},
+		Moves:    []v1.PackingMove{{Instance: "i1", Name: "web", From: "h1", To: "h2", VCPUs: 4, MemoryMB: 1024, Need: 4, MinYield: 0.5}},
+		Kept:     []v1.PackingStay{{Host: "h3", Reason: "it is reserved"}},
+		Stays:    []v1.PackingStay{{Instance: "i2", Host: "h1", Reason: "it is locked"}},
+		Excluded: []v1.PackingExcluded{{Host: "h4", MinYield: 0.1, Reason: "none can be moved"}}, Emptied: []string{"h5"}, Reasons: []string{"the budget is used up"},
 	}
 }
 
@@ -43,7 +43,7 @@ func TestPackPlanShowsMovesAndWhatComesOfThem(t *testing.T) {
 	if got.stdout != "i1 h2 0.5000\n" {
 		t.Errorf("stdout is %q", got.stdout)
 	}
-	wantSaid(t, got.stderr, "0.2500 now and 0.5000 after 1 moves of 1024 MB", "the CPU need of 1 servers is measured", "h5 becomes empty", "h4 is left out", "h3 does not become empty",
+	wantSaid(t, got.stderr, "0.2500 now and 0.5000 after 1 moves of 1024 MB", "the CPU need of 1 servers is measured", "h5 becomes empty", "h4 is excluded", "h3 does not become empty",
 		"server i2 stays on h1: it is locked", "the budget is used up")
 	if asked := a.asked()[0].Body; asked != `{"migrations":0,"memory_mb":4096,"algorithm":"exact"}` {
 		t.Errorf("the request is %s", asked)

@@ -49,5 +49,5 @@ func unwell(r v1.Readiness) string {
 	if len(parts) == 0 {
 		return "this Almanac is about to stop"
 	}
-	return "not well: " + strings.Join(parts, ", ")
+	return "not healthy: " + strings.Join(parts, ", ")
 }

@@ -146,7 +146,7 @@ func TestWaitLooksUntilTheReservationIsActive(t *testing.T) {
 		"active at last":    {[]string{"pending", "starting", "active"}, nil, exitDone, ""},
 		"active at once":    {[]string{"active"}, nil, exitDone, ""},
 		"failed":            {[]string{"starting", "failed"}, nil, exitFailed, "will not become active"},
-		"cancelled":         {[]string{"pending", "cancelled"}, nil, exitFailed, "will not become active"},
+		"canceled":          {[]string{"pending", "canceled"}, nil, exitFailed, "will not become active"},
 		"still not active":  {[]string{"pending"}, []string{"--wait-timeout", "5s"}, exitTimedOut, "reservation show r-1"},
 		"not waited at all": {[]string{"pending"}, []string{"--wait-timeout", "0"}, exitTimedOut, "still pending"},
 	} {
@@ -248,9 +248,9 @@ func TestADryRunOfAChangeShowsTheOffer(t *testing.T) {
 
 // deletable answers calls for a reservation. A deletion makes each of its servers what becomes lists.
 func (a *api) deletable(id, name string, becomes ...string) {
-	foreseen := v1.Cancellation{ID: id, Name: name, Status: "active", Servers: []v1.CancelledServer{}}
+	foreseen := v1.Cancellation{ID: id, Name: name, Status: "active", Servers: []v1.CanceledServer{}}
 	for i, what := range becomes {
-		foreseen.Servers = append(foreseen.Servers, v1.CancelledServer{ID: fmt.Sprintf("s-%d", i+1), Name: "node", Status: "ACTIVE", Becomes: what})
+		foreseen.Servers = append(foreseen.Servers, v1.CanceledServer{ID: fmt.Sprintf("s-%d", i+1), Name: "node", Status: "ACTIVE", Becomes: what})
 	}
 	a.on("GET /v1/reservations/"+id, http.StatusOK, named(id, name, "active"))
 	a.mux.HandleFunc("DELETE /v1/reservations/"+id, func(w http.ResponseWriter, r *http.Request) {

@@ -40,7 +40,7 @@ func (s *server) bestEffortRoutes(group *gin.RouterGroup) {
 }
 
 func noBestEffort() error {
-	return fault.New(fault.Conflict, "there is no best-effort work here: it takes [inventory] source = openstack")
+	return fault.New(fault.Conflict, "there is no best-effort work here: it requires [inventory] source = openstack")
 }
 
 // submitBestEffort handles POST /v1/besteffort.
@@ -93,7 +93,7 @@ func (s *server) listBestEffort(c *gin.Context) (any, error) {
 		}
 		selection.ProjectID = project
 	} else if by.ProjectID == "" {
-		q.fail("all_projects", "must be true, or project_id given: your token is for the system and for no project")
+		q.fail("all_projects", "must be true unless project_id is set: your token is for the system and for no project")
 	}
 	err := by.check(rule, selection.ProjectID)
 	if err == nil {
@@ -167,7 +167,7 @@ func (s *server) cancelBestEffort(c *gin.Context) (any, error) {
 func (s *server) expected(c *gin.Context) map[string]besteffort.Expectation {
 	expected, err := s.BestEffort.Expected(c.Request.Context())
 	if err != nil {
-		s.Log.WarnContext(c.Request.Context(), "what is expected of best-effort work is not known", "error", err)
+		s.Log.WarnContext(c.Request.Context(), "could not determine the expected starts of best-effort work", "error", err)
 	}
 	return expected
 }

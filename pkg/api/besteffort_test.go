@@ -54,7 +54,7 @@ func submitted(c *cloud, id string) {
 	must(c.t, err)
 }
 
-func TestWorkIsQueuedShownAndCancelled(t *testing.T) {
+func TestWorkIsQueuedShownAndCanceled(t *testing.T) {
 	c := start(t, setup{})
 	body := `{"name": "render", "flavor": "tiny", "image": "cirros", "duration": "1h30m", "vms": 2, "networks": "none"}`
 	made := c.demo.send("POST", "/v1/besteffort", body, "Idempotency-Key", "k")
@@ -75,7 +75,7 @@ func TestWorkIsQueuedShownAndCancelled(t *testing.T) {
 	}
 	var shown v1.BestEffort
 	must(t, json.Unmarshal(c.demo.send("GET", "/v1/besteffort/"+first.ID, "").body, &shown))
-	if shown.Status != "cancelled" {
+	if shown.Status != "canceled" {
 		t.Errorf("the status is %s", shown.Status)
 	}
 }

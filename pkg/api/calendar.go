@@ -33,10 +33,10 @@ func (s *server) availability(c *gin.Context) (any, error) {
 	request.Quantity = q.number("quantity", 1, 1, 1<<31-1)
 	request.HostProperties = q.text("host_properties")
 	if request.Duration <= 0 {
-		q.fail("duration", "is needed, at least one second: how long the hosts should be free, such as 2h30m")
+		q.fail("duration", "is required, at least one second: how long the hosts must be free, such as 2h30m")
 	}
 	if request.Start != 0 && request.Start < now {
-		q.fail("start", "%v lies in the past; it is %v", request.Start, now)
+		q.fail("start", "%v lies in the past; it is now %v", request.Start, now)
 	}
 	if q.err != nil {
 		return nil, q.err
@@ -46,7 +46,7 @@ func (s *server) availability(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	windows, matched, err := s.Desk.Availability(c.Request.Context(), by.caller(), request, mostWindows)
+	windows, matched, err := s.Booking.Availability(c.Request.Context(), by.caller(), request, mostWindows)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *server) calendar(c *gin.Context) {
 	by := asking(c)
 	var page bytes.Buffer
 	var err error
-	turnErr := s.Desk.InTurn(c.Request.Context(), by.ProjectID, func() { err = s.writeCalendar(&page, w, asked, by) })
+	turnErr := s.Booking.InTurn(c.Request.Context(), by.ProjectID, func() { err = s.writeCalendar(&page, w, asked, by) })
 	if err := cmp.Or(turnErr, err); err != nil {
 		s.fail(c, err)
 		return
@@ -107,7 +107,7 @@ func (s *server) claims(w span.Span, by *asker) map[string][]v1.Claim {
 	for _, h := range s.Inventory.Snapshot().Hosts() {
 		claims[h.Name] = []v1.Claim{}
 	}
-	for _, r := range s.Desk.Live(w) {
+	for _, r := range s.Booking.Live(w) {
 		for _, claim := range r.Claims {
 			if claim.Span.Overlaps(w) {
 				claims[claim.Host] = append(claims[claim.Host], presentedClaim(&r, claim.Span, claim.Slices, by))

@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// Guests finds instances in the cloud.
-type Guests interface {
+// Instances finds instances in the cloud.
+type Instances interface {
 	// Of returns the instances created in the reservation, wherever they are now.
 	Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error)
 }
@@ -34,7 +34,7 @@ func (s *server) deleteReservation(c *gin.Context) (any, error) {
 	}
 	ctx, end := awaited(c)
 	defer end()
-	if _, err := s.Desk.Cancel(ctx, asking(c).callerFor(&r), r.ID); err != nil {
+	if _, err := s.Booking.Cancel(ctx, asking(c).callerFor(&r), r.ID); err != nil {
 		return nil, inDoubt(err, cancelInDoubt)
 	}
 	return nil, nil
@@ -42,19 +42,19 @@ func (s *server) deleteReservation(c *gin.Context) (any, error) {
 
 // cancellation returns the effect of deleting r. A reservation that has not begun has no servers.
 func (s *server) cancellation(ctx context.Context, r reservation.Reservation) (v1.Cancellation, error) {
-	foreseen := v1.Cancellation{ID: r.ID, Name: r.Name, Status: string(r.Status), Servers: []v1.CancelledServer{}}
+	foreseen := v1.Cancellation{ID: r.ID, Name: r.Name, Status: string(r.Status), Servers: []v1.CanceledServer{}}
 	if _, err := lifecycle.Next(r.Status, lifecycle.Cancel); err != nil {
 		return foreseen, err
 	}
-	if s.Guests == nil || r.Status == reservation.Pending {
+	if s.Instances == nil || r.Status == reservation.Pending {
 		return foreseen, nil
 	}
-	guests, err := s.Guests.Of(ctx, r)
+	guests, err := s.Instances.Of(ctx, r)
 	if err != nil {
 		return foreseen, err
 	}
 	for _, i := range guests {
-		foreseen.Servers = append(foreseen.Servers, v1.CancelledServer{ID: i.ID, Name: i.Name, Status: i.Status, Becomes: becomes[r.OnEnd]})
+		foreseen.Servers = append(foreseen.Servers, v1.CanceledServer{ID: i.ID, Name: i.Name, Status: i.Status, Becomes: becomes[r.OnEnd]})
 	}
 	return foreseen, nil
 }

@@ -29,12 +29,12 @@ func (p *party) Of(context.Context, reservation.Reservation) ([]inventory.Instan
 func TestADryRunOfADeletionSaysWhatBecomesOfTheServers(t *testing.T) {
 	for onEnd, becomes := range map[string]string{"delete": "deleted", "shelve": "shelved", "stop": "stopped", "leave": "left"} {
 		p := &party{guests: []inventory.Instance{{ID: "s-1", Name: "node-1", Status: "ACTIVE"}, {ID: "s-2", Name: "node-2", Status: "SHUTOFF"}}}
-		c := start(t, setup{adjust: func(o *api.Options) { o.Guests = p }})
+		c := start(t, setup{adjust: func(o *api.Options) { o.Instances = p }})
 		r := c.demo.book(`{"name": "training", "duration": 3600, "on_end": "` + onEnd + `"}`)
 		c.desk.CarryOut(t.Context())
 		path := "/v1/reservations/" + r.ID
 		got := want[v1.CancellationAnswer](t, c.demo.delete(path+"?dry_run=true"), http.StatusOK).Cancellation
-		wanted := v1.Cancellation{ID: r.ID, Name: "training", Status: "active", Servers: []v1.CancelledServer{
+		wanted := v1.Cancellation{ID: r.ID, Name: "training", Status: "active", Servers: []v1.CanceledServer{
 			{ID: "s-1", Name: "node-1", Status: "ACTIVE", Becomes: becomes}, {ID: "s-2", Name: "node-2", Status: "SHUTOFF", Becomes: becomes},
 		}}
 		if diff := cmp.Diff(wanted, got); diff != "" {
@@ -50,7 +50,7 @@ func TestADryRunOfADeletionSaysWhatBecomesOfTheServers(t *testing.T) {
 
 func TestAReservationThatHasNotBegunHasNoServers(t *testing.T) {
 	p := &party{guests: []inventory.Instance{{ID: "s-1"}}}
-	c := start(t, setup{adjust: func(o *api.Options) { o.Guests = p }})
+	c := start(t, setup{adjust: func(o *api.Options) { o.Instances = p }})
 	r := c.demo.book(`{"name": "r", "start_time": "` + at(3600) + `", "duration": 3600}`)
 	got := want[v1.CancellationAnswer](t, c.demo.delete("/v1/reservations/"+r.ID+"?dry_run=true"), http.StatusOK).Cancellation
 	if len(got.Servers) > 0 || p.asked > 0 {
@@ -60,7 +60,7 @@ func TestAReservationThatHasNotBegunHasNoServers(t *testing.T) {
 
 func TestWhereTheCloudDoesNotAnswerADryRunOfADeletionFails(t *testing.T) {
 	p := &party{err: fault.New(fault.Unavailable, "Nova does not answer")}
-	c := start(t, setup{adjust: func(o *api.Options) { o.Guests = p }})
+	c := start(t, setup{adjust: func(o *api.Options) { o.Instances = p }})
 	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	c.desk.CarryOut(t.Context())
 	wantStatus(t, c.demo.delete("/v1/reservations/"+r.ID+"?dry_run=true"), http.StatusServiceUnavailable)

@@ -153,14 +153,14 @@ func TestADeletedReservationIsOverAndStaysReadable(t *testing.T) {
 		t.Errorf("got %v, want 204 and nothing", a)
 	}
 	got := want[v1.Reservation](t, c.demo.get(path), http.StatusOK)
-	if last := got.Events[len(got.Events)-1]; got.Status != "cancelled" || last.Type != "cancelled" || last.State != "done" {
+	if last := got.Events[len(got.Events)-1]; got.Status != "canceled" || last.Type != "canceled" || last.State != "done" {
 		t.Errorf("GET shows %+v", got)
 	}
 	wantError(t, c.other.get(path), http.StatusNotFound)
 	for name, a := range map[string]answer{
 		"delete": c.demo.delete(path), "change": c.demo.patch(path, `{"name": "again"}`), "offer": c.demo.patch(path+"?dry_run=true", `{"name": "again"}`),
 	} {
-		if e := wantError(t, a, http.StatusConflict); e.Kind != "conflict" || e.Message != "the reservation is cancelled" {
+		if e := wantError(t, a, http.StatusConflict); e.Kind != "conflict" || e.Message != "the reservation is canceled" {
 			t.Errorf("%s again: %+v", name, e)
 		}
 	}
@@ -180,8 +180,8 @@ func TestDeletingAnActiveReservationFreesTheRest(t *testing.T) {
 	if next := c.other.book(`{"name": "r", "quantity": 3, "duration": 60}`); next.Start != noon.Add(600).Time() {
 		t.Errorf("the next begins at %v", next.Start)
 	}
-	kept := want[v1.Reservations](t, c.demo.get("/v1/reservations?status=cancelled"), http.StatusOK).Reservations
-	if len(kept) != 1 || kept[0].Events[len(kept[0].Events)-1].Type != "cancelled" {
+	kept := want[v1.Reservations](t, c.demo.get("/v1/reservations?status=canceled"), http.StatusOK).Reservations
+	if len(kept) != 1 || kept[0].Events[len(kept[0].Events)-1].Type != "canceled" {
 		t.Errorf("the log keeps %+v", kept)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // request converts a body to the domain's types. The default quantity is one.
 func (s *server) request(body v1.ReservationRequest) (reservation.Request, error) {
 	if body.Flavor != "" {
-		return reservation.Request{}, fault.Field("flavor", "this cloud has no flavors; give resources instead")
+		return reservation.Request{}, fault.Field("flavor", "this cloud has no flavors; use resources instead")
 	}
 	r := reservation.Request{Terms: reservation.Terms{
 		Name: body.Name, Kind: reservation.Kind(body.Kind), Quantity: 1,
@@ -52,7 +52,7 @@ func (s *server) request(body v1.ReservationRequest) (reservation.Request, error
 // one.
 func checkName(name string) error {
 	if strings.TrimSpace(name) == "" {
-		return fault.Field("name", "is needed: what to call the reservation")
+		return fault.Field("name", "is required: the name of the reservation")
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (s *server) showDecisions(c *gin.Context) (any, error) {
 		}
 	}
 	if len(answer.Decisions) == 0 {
-		return nil, fault.New(fault.NotFound, "nothing is known of a decision about %s: give the id of an instance, or of a request (req-…), that was placed lately", id)
+		return nil, fault.New(fault.NotFound, "no decision about %s is stored; use the id of an instance or of a request (req-…) that was placed recently", id)
 	}
 	return answer, nil
 }
@@ -45,7 +45,7 @@ func (a *asker) seesDecisionsOf(project string) bool {
 // evictedOf returns a decision that by may not see, reduced to by's evicted instances: it hides
 // the instances that they made room for.
 func evictedOf(d placing.Decision, by *asker) v1.Decision {
-	out := v1.Decision{Instances: []string{}, Way: d.HandledBy, At: d.At.Time(), Placements: []v1.Placement{}, Filters: []v1.FilterCount{}}
+	out := v1.Decision{Instances: []string{}, HandledBy: d.HandledBy, At: d.At.Time(), Placements: []v1.Placement{}, Filters: []v1.FilterCount{}}
 	for _, p := range d.Placements {
 		out.Evicted = append(out.Evicted, victims(p, by)...)
 	}
@@ -70,7 +70,7 @@ func decided(d placing.Decision, by *asker) v1.Decision {
 	withHosts := by.may("decisions:get_hosts", d.ProjectID)
 	out := v1.Decision{
 		RequestID: d.RequestID, ProjectID: d.ProjectID, Instances: append([]string{}, d.Instances...), ReservationID: d.Reservation,
-		Way: d.HandledBy, At: d.At.Time(), TookMS: float64(d.Took) / 1000, Reason: d.Reason, Considered: d.Considered,
+		HandledBy: d.HandledBy, At: d.At.Time(), TookMS: float64(d.Took) / 1000, Reason: d.Reason, Considered: d.Considered,
 		Placements: []v1.Placement{}, Filters: []v1.FilterCount{},
 	}
 	for _, p := range d.Placements {

@@ -51,7 +51,7 @@ func decide(t *testing.T, list ...placing.Decision) *cloud {
 func TestDecisionsAreShownByInstanceAndByRequest(t *testing.T) {
 	c := decide(t, placed(), refused())
 	first := v1.Decision{
-		RequestID: requestID, ProjectID: "demo", Instances: []string{placedID, twinID}, ReservationID: "r1", Way: "replaced",
+		RequestID: requestID, ProjectID: "demo", Instances: []string{placedID, twinID}, ReservationID: "r1", HandledBy: "replaced",
 		At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), TookMS: 1.845,
 		Placements: []v1.Placement{
 			{Instance: placedID, Host: "host-a", Node: "node-a", Alternates: []string{"host-c"}}, {Instance: twinID, Host: "host-b", Node: "node-b", Alternates: []string{}},
@@ -63,7 +63,7 @@ func TestDecisionsAreShownByInstanceAndByRequest(t *testing.T) {
 		},
 	}
 	second := v1.Decision{
-		RequestID: "req-2", ProjectID: "demo", Instances: []string{placedID}, Way: "passed on", At: first.At.Add(time.Minute), TookMS: 20,
+		RequestID: "req-2", ProjectID: "demo", Instances: []string{placedID}, HandledBy: "passed on", At: first.At.Add(time.Minute), TookMS: 20,
 		Placements: []v1.Placement{}, Reason: "no valid host was found", Filters: []v1.FilterCount{}, Refused: []v1.RefusedHost{}, Ranked: []v1.RankedHost{},
 	}
 	for id, shown := range map[string][]v1.Decision{placedID: {second, first}, twinID: {first}, requestID: {first}, "req-2": {second}} {
@@ -98,7 +98,7 @@ func TestATenantSeesOwnDecisionsWithoutHosts(t *testing.T) {
 func TestAnUnknownDecisionAndThatOfAnotherProjectAreTheSame(t *testing.T) {
 	c := decide(t, placed())
 	for _, a := range []answer{c.other.get("/v1/decisions/" + twinID), c.admin.get("/v1/decisions/nothing")} {
-		if e := wantError(t, a, http.StatusNotFound); !strings.Contains(e.Message, "give the id of an instance, or of a request") {
+		if e := wantError(t, a, http.StatusNotFound); !strings.Contains(e.Message, "use the id of an instance or of a request") {
 			t.Errorf("the message is %q", e.Message)
 		}
 	}
@@ -128,7 +128,7 @@ func TestTheOperatorsPolicyDecidesOnDecisions(t *testing.T) {
 }
 
 func TestTheDocumentHasTheWaysOfDecisions(t *testing.T) {
-	ways := openContract(t).document.Components.Schemas["Decision"].Value.Properties["way"].Value.Enum
+	ways := openContract(t).document.Components.Schemas["Decision"].Value.Properties["handled_by"].Value.Enum
 	if diff := cmp.Diff(anyOf(placing.Interposed, placing.Replaced, placing.PassedOn), ways); diff != "" {
 		t.Errorf("the ways (-known +listed):\n%s", diff)
 	}

@@ -112,7 +112,7 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 	case t == reflect.TypeFor[v1.Duration]() || t == reflect.TypeFor[v1.Until]() || t == reflect.TypeFor[v1.Hints]() || t == reflect.TypeFor[v1.Networks]():
 		return err.Error()
 	case t.Kind() == reflect.String:
-		want = "a text"
+		want = "a string"
 	case t.Kind() == reflect.Bool:
 		want = "true or false"
 	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
@@ -120,11 +120,11 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 	case t.Kind() == reflect.Float64:
 		want = "a number"
 	case t.Kind() == reflect.Slice:
-		want = "a list of texts"
+		want = "a list of strings"
 	case t == reflect.TypeFor[map[string]int64]():
 		want = "an object of whole numbers"
 	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.String:
-		want = "an object of texts"
+		want = "an object of strings"
 	default:
 		want = "an object"
 	}

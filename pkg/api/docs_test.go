@@ -97,7 +97,7 @@ func switched(c *cloud) {
 	}, energy.Entry{
 		At: made - 3660, Host: "node-04", Kind: energy.EntryOrder, By: "almanac", Operation: operation, Text: "ordered off: Nova and Placement say that it is empty",
 	}, energy.Entry{
-		At: made - 3600, Host: "node-04", Kind: energy.EntryPhase, By: "almanac", Operation: operation, Text: "asleep: its machine says that it is off",
+		At: made - 3600, Host: "node-04", Kind: energy.EntryPhase, By: "almanac", Operation: operation, Text: "asleep: its machine reports off",
 	})
 	planned(c, placedID, energy.Plan{
 		At: made - 12, Forecast: 2, Reserved: 1, Required: 2, Spare: 1, On: 15,

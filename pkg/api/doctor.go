@@ -44,13 +44,13 @@ func (s *server) fix(c *gin.Context) (any, error) {
 
 func (s *server) answerExamination(c *gin.Context, examine func() (upkeep.Examination, error)) (any, error) {
 	if s.Doctor == nil {
-		return nil, fault.New(fault.NotFound, "there is no doctor in this Almanac; ask one that carries out starts and ends")
+		return nil, fault.New(fault.NotFound, "this process has no doctor; ask a process that carries out starts and ends")
 	}
 	seen, err := examine()
 	if err != nil {
 		return nil, err
 	}
-	answer := v1.Examination{Cloud: seen.Cloud, Doubt: seen.Doubt, Findings: []v1.Finding{}}
+	answer := v1.Examination{Cloud: seen.Cloud, Untrusted: seen.Untrusted, Findings: []v1.Finding{}}
 	for _, f := range seen.Findings {
 		answer.Findings = append(answer.Findings, v1.Finding{
 			Kind: string(f.Kind), Subject: f.Subject, Message: f.Message, Remedy: f.Remedy, Fixable: f.Fixable,

@@ -26,26 +26,26 @@ func (p *practice) Examine(context.Context) (upkeep.Examination, error) {
 	return p.note("examine", "")
 }
 func (p *practice) Plan(context.Context) (upkeep.Examination, error) {
-	return p.note("plan", upkeep.Planned)
+	return p.note("plan", upkeep.FixPlanned)
 }
 func (p *practice) Fix(_ context.Context, by booking.Caller) (upkeep.Examination, error) {
 	p.by = by
-	return p.note("fix", upkeep.Refused)
+	return p.note("fix", upkeep.FixRefused)
 }
 
 func (p *practice) note(what string, outcome upkeep.Outcome) (upkeep.Examination, error) {
 	p.asked = append(p.asked, what)
 	f := upkeep.Finding{Kind: upkeep.OrphanFlavor, Subject: "reservation:r1", Message: "it is left", Remedy: "the fix deletes it", Fixable: true, Outcome: outcome}
-	if outcome == upkeep.Refused {
+	if outcome == upkeep.FixRefused {
 		f.Detail = "in doubt"
 	}
-	return upkeep.Examination{Cloud: true, Doubt: "the hosts are old", Findings: []upkeep.Finding{f}}, p.err
+	return upkeep.Examination{Cloud: true, Untrusted: "the hosts are old", Findings: []upkeep.Finding{f}}, p.err
 }
 
 func TestTheDoctorReportsAndActsOnlyWhenTold(t *testing.T) {
 	p := &practice{}
 	c := start(t, setup{adjust: func(o *api.Options) { o.Doctor = p }})
-	want := v1.Examination{Cloud: true, Doubt: "the hosts are old", Findings: []v1.Finding{
+	want := v1.Examination{Cloud: true, Untrusted: "the hosts are old", Findings: []v1.Finding{
 		{Kind: "orphan_flavor", Subject: "reservation:r1", Message: "it is left", Remedy: "the fix deletes it", Fixable: true},
 	}}
 	for _, ask := range []struct{ body, outcome, detail string }{{"", "", ""}, {`{"dry_run": true}`, "planned", ""}, {`{}`, "refused", "in doubt"}} {
@@ -96,7 +96,7 @@ func TestAVanishedHostOfACloudlessAlmanacIsFound(t *testing.T) {
 	must(t, err)
 	c := start(t, setup{adjust: func(o *api.Options) {
 		o.Doctor = &upkeep.Doctor{
-			Promises: booked.desk, Records: booked.store, Snapshot: func() *inventory.Snapshot { return left }, Doubt: func() string { return "" }, Now: booked.now,
+			Promises: booked.desk, Records: booked.store, Snapshot: func() *inventory.Snapshot { return left }, Untrusted: func() string { return "" }, Now: booked.now,
 		}
 	}})
 	seen := decode[v1.Examination](t, c.admin.get("/v1/doctor"))
@@ -110,7 +110,7 @@ func TestTheDocumentHasTheKindsOfFindings(t *testing.T) {
 	if diff := cmp.Diff(anyOf(upkeep.FindingKinds...), finding["kind"].Value.Enum); diff != "" {
 		t.Errorf("the kinds (-known +listed):\n%s", diff)
 	}
-	if diff := cmp.Diff(anyOf(upkeep.Planned, upkeep.Fixed, upkeep.Refused, upkeep.Undone), finding["outcome"].Value.Enum); diff != "" {
+	if diff := cmp.Diff(anyOf(upkeep.FixPlanned, upkeep.FixDone, upkeep.FixRefused, upkeep.FixFailed), finding["outcome"].Value.Enum); diff != "" {
 		t.Errorf("the outcomes (-known +listed):\n%s", diff)
 	}
 }

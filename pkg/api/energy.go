@@ -53,7 +53,7 @@ type Energy interface {
 func (s *server) energyRoutes(g *gin.RouterGroup) {
 	there := func(c *gin.Context) {
 		if s.Energy == nil {
-			s.fail(c, fault.New(fault.NotFound, "there is no energy controller in this Almanac"))
+			s.fail(c, fault.New(fault.NotFound, "this process has no energy controller"))
 		}
 	}
 	g.GET("", s.require("energy:get"), there, s.noParameters, s.json(s.showEnergy))
@@ -99,7 +99,7 @@ func (s *server) changeEnergy(c *gin.Context) (any, error) {
 func energyChange(body v1.EnergyChange, snapshot *inventory.Snapshot) (controller.Change, error) {
 	change := controller.Change{
 		Mode: (*energy.Mode)(body.Mode), Aggregates: map[string]energy.Mode{}, Hosts: map[string]energy.Mode{},
-		Stop: body.Stop, Rearm: body.Rearm, Reason: body.Reason,
+		Stop: body.Stop, ResetBreaker: body.ResetBreaker, Reason: body.Reason,
 	}
 	for name, mode := range body.Hosts {
 		change.Hosts[name] = energy.Mode(mode)
@@ -135,7 +135,7 @@ func (s *server) approvePlan(c *gin.Context) (any, error) {
 	var body v1.EnergyApprove
 	_, err := s.body(c, &body, s.MaxBodyBytes)
 	if err == nil && body.Approve == "" {
-		err = fault.Field("approve", "is needed: the id of the plan")
+		err = fault.Field("approve", "is required: the id of the plan")
 	}
 	if err == nil {
 		err = s.Energy.Approve(c.Request.Context(), asking(c).UserID, body.Approve)

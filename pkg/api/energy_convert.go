@@ -14,7 +14,7 @@ import (
 var latestHold = span.At(time.Date(lastYear, 12, 31, 23, 59, 59, 0, time.UTC))
 
 // baseline is the sentence that describes the reference of the savings.
-const baseline = "every host that was off or in standby would have been on and idle meanwhile; the energy of its boots is subtracted"
+const baseline = "every host that was off or in standby would have been on and idle in that time; the energy of its boots is subtracted"
 
 const secondsInHour, joulesInKWh = 3600, 3.6e6
 
@@ -40,7 +40,7 @@ func energyStatus(s controller.Status, hosts []controller.HostStatus) v1.Energy 
 	out := v1.Energy{
 		Mode: v1.EnergyMode(s.Settings.Mode), EffectiveMode: string(s.Mode), ConfiguredMode: string(s.Configured),
 		Aggregates: map[string]string{}, Hosts: map[string]string{}, Stopped: energyStop(s.Settings.Stopped), Breaker: energyStop(s.Settings.Breaker),
-		FailedBoots: s.Settings.FailedBoots, Halt: s.Report.Halt, Late: s.Late, MeasuredAt: when(s.Report.At), Controller: s.Report.Controller,
+		FailedBoots: s.Settings.FailedBoots, Halt: s.Report.Halt, Stale: s.Stale, MeasuredAt: when(s.Report.At), Controller: s.Report.Controller,
 		Alarms: []v1.EnergyAlarm{}, Agents: []v1.EnergyAgent{}, Phases: map[string]int{}, Savings: energySavings(s.Settings.Savings),
 	}
 	for name, mode := range s.Settings.Aggregates {

@@ -120,11 +120,11 @@ func manual(body v1.EnergyOrder, now span.Instant) (energy.Hold, error) {
 	hold := energy.Hold{Action: energy.ManualAction(body.Action), Reason: body.Reason}
 	switch {
 	case body.Action == "":
-		return hold, fault.Field("action", "is needed: on, off, standby, release or test")
+		return hold, fault.Field("action", "is required: on, off, standby, release or test")
 	case body.Until == nil:
 		return hold, nil
 	case hold.Action == energy.Release || hold.Action == energy.Test:
-		return hold, fault.Field("until", "belongs to the actions on, off and standby")
+		return hold, fault.Field("until", "is only for the actions on, off and standby")
 	}
 	if hold.Until = now.Add(int64(body.Until.In)); body.Until.In == 0 {
 		hold.Until = *instant(&body.Until.At)

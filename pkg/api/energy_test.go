@@ -39,7 +39,7 @@ func remembered(c *cloud, r energy.Record, entries ...energy.Entry) {
 func measured(c *cloud) {
 	c.t.Helper()
 	must(c.t, c.store.SaveEnergyReport(c.t.Context(), job.Lease{}, energy.Report{
-		At: noon, Controller: "ctl-1", Halt: "the hosts are in doubt",
+		At: noon, Controller: "ctl-1", Halt: "the inventory is untrusted",
 		Alarms: []energy.Alarm{{Kind: energy.AlarmStuck, Host: "B", Text: "look at it", Since: noon.Add(-60)}},
 		Agents: []energy.Agent{{Name: "rack-1", Hosts: 2, Seen: noon, Lost: true}},
 		Hosts: []energy.Observed{
@@ -83,7 +83,7 @@ func TestTheControllerIsShownAsItIsStored(t *testing.T) {
 	expected := v1.Energy{
 		Mode: "auto", EffectiveMode: "auto", ConfiguredMode: "off", Aggregates: map[string]string{"gpu": "off"}, Hosts: map[string]string{"B": "observe"},
 		Stopped: &v1.EnergyStop{By: "ada", Reason: "repair", At: noon.Time()}, Breaker: &v1.EnergyStop{By: "almanac", Reason: "3 boots failed", At: noon.Time()},
-		FailedBoots: 3, Halt: "the hosts are in doubt", MeasuredAt: new(noon.Time()), Controller: "ctl-1",
+		FailedBoots: 3, Halt: "the inventory is untrusted", MeasuredAt: new(noon.Time()), Controller: "ctl-1",
 		Alarms: []v1.EnergyAlarm{{Kind: "stuck", Host: "B", Text: "look at it", Since: noon.Add(-60).Time()}},
 		Agents: []v1.EnergyAgent{{Name: "rack-1", Hosts: 2, Seen: new(noon.Time()), Lost: true}},
 		Phases: map[string]int{"awake": 2, "draining": 0, "stopping": 0, "asleep": 1, "waking": 0, "failed": 0},
@@ -96,8 +96,8 @@ func TestTheControllerIsShownAsItIsStored(t *testing.T) {
 		t.Errorf("energy (-want +got):\n%s", diff)
 	}
 	c.seconds.Add(181)
-	if got := want[v1.Energy](t, c.admin.get("/v1/energy"), http.StatusOK); !strings.Contains(got.Late, "3m1s ago") {
-		t.Errorf("three minutes later late is %q", got.Late)
+	if got := want[v1.Energy](t, c.admin.get("/v1/energy"), http.StatusOK); !strings.Contains(got.Stale, "3m1s ago") {
+		t.Errorf("three minutes later stale is %q", got.Stale)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestAChangeOfTheControllerIsStoredAndAudited(t *testing.T) {
 	if e := change(`{"reason": "none"}`); e.Breaker == nil {
 		t.Error("it was armed by a change of nothing")
 	}
-	if e := change(`{"rearm": true}`); e.Breaker != nil || e.FailedBoots != 0 {
+	if e := change(`{"reset_breaker": true}`); e.Breaker != nil || e.FailedBoots != 0 {
 		t.Errorf("armed: got %+v", e)
 	}
 	audit := want[v1.EnergyAudit](t, c.admin.get("/v1/energy/audit"), http.StatusOK).Entries
@@ -154,11 +154,11 @@ func TestAWrongChangeOfTheControllerIsToldItsField(t *testing.T) {
 	c := start(t, setup{hosts: []inventory.Host{fast}})
 	for name, m := range map[string]mistake{
 		"unknown mode":         {`{"mode": "on"}`, "mode", "there is no mode on", false},
-		"mode is a number":     {`{"mode": 1}`, "mode", "must be a text", false},
+		"mode is a number":     {`{"mode": 1}`, "mode", "must be a string", false},
 		"unknown aggregate":    {`{"aggregates": {"gpus": "off"}}`, "aggregates.gpus", `did you mean "gpu"?`, true},
 		"unknown mode of one":  {`{"aggregates": {"gpu": "on"}}`, "aggregates.gpu", "there is no mode on", false},
 		"unknown mode of host": {`{"hosts": {"A": "on"}}`, "hosts.A", "there is no mode on", false},
-		"aggregates is a list": {`{"aggregates": ["gpu"]}`, "aggregates", "must be an object of texts", false},
+		"aggregates is a list": {`{"aggregates": ["gpu"]}`, "aggregates", "must be an object of strings", false},
 		"stop in words":        {`{"stop": "yes"}`, "stop", "must be true or false", false},
 		"unknown field":        {`{"modus": "off"}`, "modus", `did you mean "mode"?`, false},
 	} {
@@ -195,7 +195,7 @@ func TestThePlanOfNowIsApproved(t *testing.T) {
 	if p := want[v1.EnergyPlan](t, c.admin.get("/v1/energy/plan"), http.StatusOK); p.Approved != nil {
 		t.Errorf("another plan has the approval %+v", p.Approved)
 	}
-	mistake{`{}`, "approve", "is needed", false}.hold(t, c, "POST", "/v1/energy/plan")
+	mistake{`{}`, "approve", "is required", false}.hold(t, c, "POST", "/v1/energy/plan")
 }
 
 func TestEveryHostIsListedWithItsPower(t *testing.T) {
@@ -276,13 +276,13 @@ func TestADryRunOfAnOrderSaysWhatItWouldComeToAndStoresNothing(t *testing.T) {
 	measured(c)
 	before := want[v1.EnergyHost](t, c.admin.get("/v1/energy/hosts/B"), http.StatusOK)
 	got := want[v1.EnergyForeseen](t, c.admin.post("/v1/energy/hosts/B?dry_run=true", `{"action": "test"}`), http.StatusOK)
-	if diff := cmp.Diff(v1.EnergyForeseen{Name: "B", Phase: "asleep", Outcome: "switched on, to see whether it wakes"}, got); diff != "" {
+	if diff := cmp.Diff(v1.EnergyForeseen{Name: "B", Phase: "asleep", Outcome: "switched on, to test that it wakes"}, got); diff != "" {
 		t.Errorf("foreseen (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, want[v1.EnergyHost](t, c.admin.get("/v1/energy/hosts/B"), http.StatusOK)); diff != "" {
 		t.Errorf("the host has changed (-before +after):\n%s", diff)
 	}
-	mistake{`{}`, "action", "is needed", false}.hold(t, c, "POST", "/v1/energy/hosts/B?dry_run=true")
+	mistake{`{}`, "action", "is required", false}.hold(t, c, "POST", "/v1/energy/hosts/B?dry_run=true")
 	if e := wantError(t, c.admin.post("/v1/energy/hosts/B?dry=true", `{"action": "test"}`), http.StatusBadRequest); e.Field != "dry" {
 		t.Errorf("got %+v", e)
 	}
@@ -292,7 +292,7 @@ func TestAHostThatLeftTheInventoryIsForgottenWhenItIsReleased(t *testing.T) {
 	c := start(t, setup{})
 	remembered(c, energy.Record{Host: "gone", Mode: energy.ModeAuto})
 	h := want[v1.EnergyHost](t, c.admin.post("/v1/energy/hosts/gone", `{"action": "release"}`), http.StatusAccepted)
-	if h.Name != "gone" || h.ReservedFrom != nil || len(h.History) != 1 || !strings.Contains(h.History[0].Text, "forgotten") {
+	if h.Name != "gone" || h.ReservedFrom != nil || len(h.History) != 1 || !strings.Contains(h.History[0].Text, "record is deleted") {
 		t.Errorf("got %+v", h)
 	}
 	if e := want[v1.Energy](t, c.admin.get("/v1/energy"), http.StatusOK); len(e.Hosts) > 0 {
@@ -305,18 +305,18 @@ func TestAWrongOrderIsToldItsField(t *testing.T) {
 	c := start(t, setup{})
 	measured(c)
 	for name, m := range map[string]mistake{
-		"no action":             {`{}`, "action", "is needed", false},
+		"no action":             {`{}`, "action", "is required", false},
 		"unknown action":        {`{"action": "of"}`, "action", "there is no action of", false},
-		"action is a truth":     {`{"action": true}`, "action", "must be a text", false},
-		"until in words":        {`{"action": "on", "until": "soon"}`, "until", `"soon" is no end`, false},
-		"until is negative":     {`{"action": "on", "until": "-5m"}`, "until", "is no end", false},
-		"until now":             {`{"action": "on", "until": "0"}`, "until", "is no end", true},
+		"action is a truth":     {`{"action": true}`, "action", "must be a string", false},
+		"until in words":        {`{"action": "on", "until": "soon"}`, "until", `"soon" is not an end`, false},
+		"until is negative":     {`{"action": "on", "until": "-5m"}`, "until", "is not an end", false},
+		"until now":             {`{"action": "on", "until": "0"}`, "until", "is not an end", true},
 		"until lies behind":     {`{"action": "on", "until": "2026-11-20T11:59:59Z"}`, "until", "future", true},
 		"until the epoch":       {`{"action": "on", "until": "1970-01-01T00:00:00Z"}`, "until", "future", true},
 		"until beyond all time": {`{"action": "on", "until": "9999-12-31T00:00:00Z"}`, "until", "years up to 8999", true},
 		"until is too long":     {`{"action": "on", "until": "9223372036854775807"}`, "until", "years up to 8999", true},
-		"until of a release":    {`{"action": "release", "until": "2h"}`, "until", "belongs to", true},
-		"until of a test":       {`{"action": "test", "until": "2h"}`, "until", "belongs to", true},
+		"until of a release":    {`{"action": "release", "until": "2h"}`, "until", "is only for", true},
+		"until of a test":       {`{"action": "test", "until": "2h"}`, "until", "is only for", true},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/energy/hosts/B") })
 	}

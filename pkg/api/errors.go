@@ -70,9 +70,9 @@ func (s *server) failWith(c *gin.Context, status int, err error) {
 	switch f.Kind {
 	case fault.Internal:
 		s.Log.ErrorContext(c.Request.Context(), "request failed", "error", err)
-		message += "; tell your operator the request id"
+		message += "; report the request id to your operator"
 	case fault.Unavailable:
-		s.Log.InfoContext(c.Request.Context(), "request could not be served", "error", err)
+		s.Log.InfoContext(c.Request.Context(), "could not serve a request", "error", err)
 		retryAfter(c, f)
 	case fault.TooMany:
 		retryAfter(c, f)

@@ -35,7 +35,7 @@ func (s *server) reservationsCalendar(c *gin.Context) {
 // feedLink handles GET /v1/feed.
 func (s *server) feedLink(c *gin.Context) (any, error) {
 	if s.FeedSecret == "" {
-		return nil, fault.New(fault.NotFound, "there are no feed links here: your operator has set no secret for them")
+		return nil, fault.New(fault.NotFound, "there are no feed links here: the operator has set no secret for them")
 	}
 	project := asking(c).ProjectID
 	return v1.Feed{URL: s.base(c) + feeds + url.PathEscape(project) + "/" + s.signature(project) + feedEnd}, nil
@@ -47,7 +47,7 @@ func (s *server) feed(c *gin.Context) {
 	project := c.Param("project_id")
 	signature, _ := strings.CutSuffix(c.Param("file"), feedEnd)
 	if s.FeedSecret == "" || !hmac.Equal([]byte(signature), []byte(s.signature(project))) {
-		s.fail(c, fault.New(fault.NotFound, "there is no feed here, or the link is no longer good; /v1/feed gives a new one"))
+		s.fail(c, fault.New(fault.NotFound, "there is no feed here, or the link is no longer valid; get a new one from /v1/feed"))
 		return
 	}
 	caller := "feed " + project

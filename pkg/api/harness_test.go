@@ -108,16 +108,16 @@ func start(t *testing.T, s setup) *cloud {
 		s.fence = filters.FenceAlways
 	}
 	options := api.Options{
-		Desk: c.desk, Reader: c.store, Inventory: keeper,
+		Booking: c.desk, Reader: c.store, Inventory: keeper,
 		Authenticator: api.Keystone{Tokens: legible{}}, KeystoneURI: "http://keystone.test/v3", Policy: rules(t, ""), Ping: c.store.Ping, BeforeEnd: 3600, MaxBodyBytes: 1 << 20, Version: "1.2.3",
 		Now: c.now, Monotonic: c.elapsed,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
 	options.Decisions = c.store
-	options.Energy = &controller.Console{
+	options.Energy = &controller.Admin{
 		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.desk,
-		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, Late: 180, Now: c.now,
+		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, StaleAfter: 180, Now: c.now,
 	}
 	options.Packing = packing(c)
 	options.BestEffort = bestEffort(c, keeper)
@@ -125,7 +125,7 @@ func start(t *testing.T, s setup) *cloud {
 		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Records: c.store, Log: options.Log,
 	}
 	options.Doctor = &upkeep.Doctor{
-		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Doubt: func() string { return "" }, Canceler: c.desk, Now: c.now,
+		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Untrusted: func() string { return "" }, Canceler: c.desk, Now: c.now,
 	}
 	if s.adjust != nil {
 		s.adjust(&options)

@@ -29,7 +29,7 @@ var ErrStarting = errors.New("not connected yet")
 // Probe checks one part of the service.
 type Probe struct {
 	Name string
-	// Check returns nil if the part is well. It returns when ctx ends.
+	// Check returns nil if the part is healthy. It returns when ctx ends.
 	Check func(ctx context.Context) error
 }
 
@@ -65,10 +65,10 @@ func (w *watch) look(ctx context.Context) (since span.Instant, err error) {
 	switch {
 	case w.err != nil && !w.warned && !errors.Is(w.err, ErrStarting):
 		w.warned = true
-		w.log.WarnContext(ctx, "a part is not well", "part", w.Name, "error", w.err)
+		w.log.WarnContext(ctx, "a part is not healthy", "part", w.Name, "error", w.err)
 	case w.err == nil && w.warned:
 		w.warned = false
-		w.log.InfoContext(ctx, "a part is well again", "part", w.Name)
+		w.log.InfoContext(ctx, "a part is healthy again", "part", w.Name)
 	}
 	w.looked, w.at = true, w.monotonic()
 	return w.since, w.err

@@ -41,7 +41,7 @@ func TestTheHealthCheckSpeaksEachForm(t *testing.T) {
 	must(t, c.store.Close())
 	c.wait(1)
 	hold("the database does not answer\n", `{"detailed":false,"reasons":["the database does not answer"]}`+"\n", 503, 503)
-	if log := c.log.String(); strings.Count(log, "a part is not well") != 1 || !strings.Contains(log, "closed") {
+	if log := c.log.String(); strings.Count(log, "a part is not healthy") != 1 || !strings.Contains(log, "closed") {
 		t.Errorf("the log does not contain the reason once:\n%s", log)
 	}
 }
@@ -121,7 +121,7 @@ func TestAPartThatOnlyBeginsIsNotReadyAndNoWarning(t *testing.T) {
 			t.Errorf("%v: %v", step.err, a)
 		}
 		log := c.log.String()
-		if bad, again := strings.Count(log, "a part is not well"), strings.Count(log, "a part is well again"); bad != step.bad || again != step.again {
+		if bad, again := strings.Count(log, "a part is not healthy"), strings.Count(log, "a part is healthy again"); bad != step.bad || again != step.again {
 			t.Errorf("%v: the log reports %d failures and %d recoveries, want %d and %d", step.err, bad, again, step.bad, step.again)
 		}
 	}

@@ -99,10 +99,10 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 	}
 	v, ok := inventory.ValueOf(value)
 	if _, isList := value.([]any); isList && !ok {
-		return nil, fault.Field("properties."+name, "a list holds texts only")
+		return nil, fault.Field("properties."+name, "a list may contain only strings")
 	}
 	if !ok {
-		return nil, fault.Field("properties."+name, "must be a number, a text, true or false, or a list of texts")
+		return nil, fault.Field("properties."+name, "must be a number, a string, true or false, or a list of strings")
 	}
 	return &v, nil
 }
@@ -110,7 +110,7 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 // sight is what a caller may see of hosts.
 type sight struct {
 	properties map[string]bool // by name
-	instances  bool            // and the reasons for trouble
+	instances  bool            // and what their problems are
 }
 
 func seenBy(by *asker, snapshot *inventory.Snapshot) sight {
@@ -124,15 +124,15 @@ func seenBy(by *asker, snapshot *inventory.Snapshot) sight {
 // host returns a host without its instances.
 func host(h *inventory.Host, visible sight) v1.Host {
 	out := v1.Host{
-		Name: h.Name, Resources: v1.Resources(h.Capacity), Used: v1.Resources(h.Used), Guests: h.InstanceCount, Zone: h.Zone,
+		Name: h.Name, Resources: v1.Resources(h.Capacity), Used: v1.Resources(h.Used), InstanceCount: h.InstanceCount, Zone: h.Zone,
 		Aggregates: append([]string{}, h.Aggregates...), Traits: append([]string{}, h.Traits...),
 		Properties: make(map[string]any), Reservable: h.Reservable, Power: string(cmp.Or(h.Power, inventory.PowerOn)), BootSeconds: h.BootSeconds,
 	}
 	if !math.IsInf(h.FlopsPerWatt, 0) && !math.IsNaN(h.FlopsPerWatt) {
 		out.FlopsPerWatt = h.FlopsPerWatt
 	}
-	if out.Trouble = h.Failure(); out.Trouble != "" && !visible.instances {
-		out.Trouble = "it takes no instances now"
+	if out.Problem = h.Failure(); out.Problem != "" && !visible.instances {
+		out.Problem = "it accepts no instances now"
 	}
 	for name, value := range h.Properties {
 		if visible.properties[name] {
@@ -171,7 +171,7 @@ func (s *server) changeProperty(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	if body.Hidden == nil {
-		return nil, fault.Field("hidden", "is needed: true hides the property from tenants")
+		return nil, fault.Field("hidden", "is required: true hides the property from tenants")
 	}
 	name := strings.TrimPrefix(c.Param("name"), "$")
 	if err := s.Inventory.SetHidden(c.Request.Context(), name, *body.Hidden); err != nil {

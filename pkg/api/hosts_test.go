@@ -44,7 +44,7 @@ func TestAHostIsShownWithAllThatIsKnownOfIt(t *testing.T) {
 			Aggregates: []string{}, Traits: []string{}, Properties: map[string]any{"rack": 2.0}, Power: "on",
 		},
 		"C": {
-			Resources: v1.Resources{VCPUs: 8, MemoryMB: 32768, DiskGB: 100}, Used: v1.Resources{VCPUs: 2, MemoryMB: 4096}, Guests: 3,
+			Resources: v1.Resources{VCPUs: 8, MemoryMB: 32768, DiskGB: 100}, Used: v1.Resources{VCPUs: 2, MemoryMB: 4096}, InstanceCount: 3,
 			Aggregates: []string{}, Traits: []string{}, Properties: map[string]any{}, Reservable: true, Power: "on",
 		},
 	} {
@@ -115,7 +115,7 @@ func TestAnAdminSetsThePowerOfAHostAndGivesItBack(t *testing.T) {
 	hosts := []inventory.Host{machine("A")}
 	hosts[0].Problem = "its nova-compute is down"
 	c := start(t, setup{hosts: hosts})
-	for _, step := range []struct{ body, power, trouble string }{
+	for _, step := range []struct{ body, power, problem string }{
 		{`{}`, "on", "its nova-compute is down"},
 		{`{"power": "sleeping"}`, "sleeping", ""},
 		{`{"reservable": true}`, "sleeping", ""},
@@ -126,13 +126,13 @@ func TestAnAdminSetsThePowerOfAHostAndGivesItBack(t *testing.T) {
 		{`{"power": ""}`, "on", "its nova-compute is down"},
 	} {
 		h := want[v1.Host](t, c.admin.patch("/v1/hosts/A", step.body), http.StatusOK)
-		if h.Power != step.power || h.Trouble != step.trouble {
-			t.Errorf("%s: power %q, trouble %q; want %q, %q", step.body, h.Power, h.Trouble, step.power, step.trouble)
+		if h.Power != step.power || h.Problem != step.problem {
+			t.Errorf("%s: power %q, problem %q; want %q, %q", step.body, h.Power, h.Problem, step.power, step.problem)
 		}
 	}
 }
 
-func TestAHostInTroubleIsNotPromisedAndASleepingOneIsWhenItIsAwake(t *testing.T) {
+func TestAHostWithAProblemIsNotPromisedAndASleepingOneIsWhenItIsAwake(t *testing.T) {
 	hosts := []inventory.Host{machine("A")}
 	hosts[0].Problem, hosts[0].BootSeconds = "its nova-compute is down", 300
 	c := start(t, setup{hosts: hosts})
@@ -146,7 +146,7 @@ func TestAHostInTroubleIsNotPromisedAndASleepingOneIsWhenItIsAwake(t *testing.T)
 	}
 }
 
-func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
+func TestTenantsSeeNeitherInstancesNorWhatTheProblemsAre(t *testing.T) {
 	hosts := []inventory.Host{machine("A"), machine("B"), machine("C")}
 	hosts[0].InstanceCount, hosts[0].Problem = 2, "it is disabled: ticket 7"
 	hosts[0].Instances = []inventory.Instance{
@@ -167,12 +167,12 @@ func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
 	c := start(t, setup{hosts: hosts})
 	for token, by := range map[string]struct {
 		instances map[string][]v1.Instance
-		trouble   map[string]string
+		problem   map[string]string
 	}{
 		"demo/admin":    {instances, map[string]string{"A": "it is disabled: ticket 7", "B": "it is marked as failed"}},
 		"system/reader": {instances, map[string]string{"A": "it is disabled: ticket 7", "B": "it is marked as failed"}},
-		"demo/member":   {nil, map[string]string{"A": "it takes no instances now", "B": "it takes no instances now"}},
-		"other/reader":  {nil, map[string]string{"A": "it takes no instances now", "B": "it takes no instances now"}},
+		"demo/member":   {nil, map[string]string{"A": "it accepts no instances now", "B": "it accepts no instances now"}},
+		"other/reader":  {nil, map[string]string{"A": "it accepts no instances now", "B": "it accepts no instances now"}},
 	} {
 		asking := caller{c, token}
 		for _, listed := range want[v1.HostList](t, asking.get("/v1/hosts"), http.StatusOK).Hosts {
@@ -180,8 +180,8 @@ func TestTenantsSeeNeitherInstancesNorTheReasonsForTrouble(t *testing.T) {
 			if diff := cmp.Diff(by.instances[listed.Name], shown.Instances); diff != "" || listed.Instances != nil {
 				t.Errorf("%s sees on %s (-want +got):\n%s\nand in the list %v", token, listed.Name, diff, listed.Instances)
 			}
-			if want := by.trouble[listed.Name]; shown.Trouble != want || listed.Trouble != want {
-				t.Errorf("%s reads of %s %q and %q, want %q", token, listed.Name, shown.Trouble, listed.Trouble, want)
+			if want := by.problem[listed.Name]; shown.Problem != want || listed.Problem != want {
+				t.Errorf("%s reads of %s %q and %q, want %q", token, listed.Name, shown.Problem, listed.Problem, want)
 			}
 		}
 	}
@@ -205,15 +205,15 @@ func TestAWrongHostChangeIsToldItsField(t *testing.T) {
 	for name, m := range map[string]mistake{
 		"unknown field":       {`{"reservabel": true}`, "reservabel", `did you mean "reservable"?`, false},
 		"reservable is text":  {`{"reservable": "yes"}`, "reservable", `must be true or false, not "yes"`, false},
-		"power is a truth":    {`{"power": false}`, "power", "must be a text, not false", false},
+		"power is a truth":    {`{"power": false}`, "power", "must be a string, not false", false},
 		"unknown power":       {`{"power": "off"}`, "power", `there is no power state "off"; the states are on, sleeping, waking and failed`, false},
 		"properties are text": {`{"properties": "x"}`, "properties", `must be an object, not "x"`, false},
 		"another type":        {`{"properties": {"gpu": 1}}`, "properties.gpu", "a property has one type on all hosts", true},
 		"a built-in one":      {`{"properties": {"vcpus": 64}}`, "properties.vcpus", "is built in", true},
-		"an object":           {`{"properties": {"x": {"y": 1}}}`, "properties.x", "must be a number, a text", false},
-		"a list of numbers":   {`{"properties": {"x": ["a", 1]}}`, "properties.x", "a list holds texts only", false},
+		"an object":           {`{"properties": {"x": {"y": 1}}}`, "properties.x", "must be a number, a string", false},
+		"a list of numbers":   {`{"properties": {"x": ["a", 1]}}`, "properties.x", "a list may contain only strings", false},
 		"no name":             {`{"properties": {"": null}}`, "properties", "a property needs a name", true},
-		"the first of two":    {`{"properties": {"y": [1], "x": [1]}}`, "properties.x", "a list holds texts only", false},
+		"the first of two":    {`{"properties": {"y": [1], "x": [1]}}`, "properties.x", "a list may contain only strings", false},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "PATCH", "/v1/hosts/B") })
 	}
@@ -246,8 +246,8 @@ func TestPropertiesListWhatAFilterMayUse(t *testing.T) {
 func TestAWrongPropertyChangeIsToldItsField(t *testing.T) {
 	c := start(t, setup{hosts: threeHosts()})
 	for name, m := range map[string]mistake{
-		"nothing":       {`{}`, "hidden", "is needed", false},
-		"null":          {`{"hidden": null}`, "hidden", "is needed", false},
+		"nothing":       {`{}`, "hidden", "is required", false},
+		"null":          {`{"hidden": null}`, "hidden", "is required", false},
 		"a text":        {`{"hidden": "yes"}`, "hidden", "must be true or false", false},
 		"unknown field": {`{"hiden": true}`, "hiden", `did you mean "hidden"?`, false},
 	} {

@@ -35,7 +35,7 @@ func (f Fixed) Authenticate(r *http.Request) (policy.Credentials, error) {
 		name = host
 	}
 	if ip := net.ParseIP(strings.Trim(name, "[]")); name != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return policy.Credentials{}, fault.New(fault.Denied, "there are no passwords here, so only requests to localhost are answered, not to %q", name)
+		return policy.Credentials{}, fault.New(fault.Denied, "there are no passwords here, so Almanac answers only requests to localhost, not to %q", name)
 	}
 	who := policy.Credentials(f)
 	who.IsAdminProject = true // without Keystone there is no other project
@@ -134,7 +134,7 @@ func (s *server) authenticate(c *gin.Context) {
 	from, unknown := s.senderOf(c), !s.Authenticator.Knows(c.Request)
 	if unknown {
 		if wait := s.takeFailure(from); wait > 0 {
-			s.limited(c, wait, "too many requests from your address came with a wrong token")
+			s.limited(c, wait, "too many requests from your address had a wrong token")
 			return
 		}
 	}
@@ -171,7 +171,7 @@ func (s *server) require(rule string) gin.HandlerFunc {
 // forProject refuses callers without a project.
 func (s *server) forProject(c *gin.Context) {
 	if asking(c).ProjectID == "" {
-		s.fail(c, fault.New(fault.Denied, "your token is for the system; get one for the project that this belongs to"))
+		s.fail(c, fault.New(fault.Denied, "your token is for the system; get one for the project that owns this"))
 	}
 }
 

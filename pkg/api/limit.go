@@ -99,7 +99,7 @@ func (s *server) limitCaller(c *gin.Context, caller string) {
 func (s *server) limited(c *gin.Context, wait time.Duration, message string) {
 	s.metrics.rateLimited.Inc()
 	s.fail(c, &fault.Error{
-		Kind: fault.TooMany, Message: message + "; wait as long as Retry-After says", RetryAfter: wait,
+		Kind: fault.TooMany, Message: message + "; wait for the time in Retry-After", RetryAfter: wait,
 	})
 }
 

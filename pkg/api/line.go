@@ -41,7 +41,7 @@ func (s *server) serveInLine(c *gin.Context, caller string, serve func()) {
 		return
 	}
 	if s.line.Waiting(caller) >= longestLine {
-		s.limited(c, time.Second, "too many requests of your project wait for an answer")
+		s.limited(c, time.Second, "too many requests of your project are waiting for an answer")
 		return
 	}
 	ctx, end := awaited(c)

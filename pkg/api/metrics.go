@@ -37,13 +37,13 @@ func newMetrics(registry *prometheus.Registry, desk *booking.Service) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"method", "route"}),
 		refusals: with.NewCounterVec(prometheus.CounterOpts{
-			Name: "almanac_refusals_total", Help: "Requests refused, by the constraint that stood in the way.",
+			Name: "almanac_refusals_total", Help: "Requests refused, by the constraint that was not met.",
 		}, []string{"constraint"}),
 		rateLimited: with.NewCounter(prometheus.CounterOpts{
 			Name: "almanac_http_rate_limited_total", Help: "Requests answered with 429, because there were too many.",
 		}),
 		authFailures: with.NewCounterVec(prometheus.CounterOpts{
-			Name: "almanac_auth_failures_total", Help: "Requests whose sender did not become known, by kind of error.",
+			Name: "almanac_auth_failures_total", Help: "Requests that failed authentication, by kind of error.",
 		}, []string{"kind"}),
 	}
 }
@@ -55,7 +55,7 @@ func (m *metrics) serve(registry *prometheus.Registry) gin.HandlerFunc {
 // measureDatabase registers the result of the health check as a metric.
 func (s *server) measureDatabase() {
 	promauto.With(s.Registry).NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "almanac_database_up", Help: "1 where the database answers.",
+		Name: "almanac_database_up", Help: "1 if the database answers.",
 	}, func() float64 {
 		if _, err := s.database.look(context.Background()); err != nil {
 			return 0

@@ -66,6 +66,6 @@ func (s *server) recover(c *gin.Context) {
 // sameOrigin refuses requests that a page of another site sends through a visitor's browser.
 func (s *server) sameOrigin(c *gin.Context) {
 	if err := s.origins.Check(c.Request); err != nil {
-		s.fail(c, &fault.Error{Kind: fault.Denied, Message: "a page of another site may not change anything here", Err: err})
+		s.fail(c, &fault.Error{Kind: fault.Denied, Message: "pages of other sites may not change anything here", Err: err})
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 )
 
-// PackingConsole plans live migrations and starts runs; *rebalance.Console implements it. by is a
+// PackingAdmin plans live migrations and starts runs; *rebalance.Admin implements it. by is a
 // user id.
-type PackingConsole interface {
+type PackingAdmin interface {
 	Plan(ctx context.Context, o rebalance.Options) (rebalance.Plan, error)
 	Apply(ctx context.Context, by string, o rebalance.Options, plan string) (rebalance.Run, error)
 	Stop(ctx context.Context, by, id string) (rebalance.Run, error)
@@ -23,7 +23,7 @@ type PackingConsole interface {
 
 // Packing moves instances. The zero Packing moves none.
 type Packing struct {
-	Console PackingConsole
+	Admin PackingAdmin
 	// Preset has the options that a request omits; CPUNeed is the configured source of needs.
 	Preset  rebalance.Options
 	CPUNeed string
@@ -33,9 +33,9 @@ const packingRunsPath = "/v1/packing/runs"
 
 func (s *server) packingRoutes(group *gin.RouterGroup) {
 	there := func(c *gin.Context) {
-		if s.Packing.Console == nil {
+		if s.Packing.Admin == nil {
 			s.fail(c, fault.New(fault.Conflict,
-				"no instances can be moved here: it takes [inventory] source = openstack, and the roles api and inventory in the same process"))
+				"no instances can be moved here: moves require [inventory] source = openstack, and the roles api and inventory in the same process"))
 		}
 	}
 	group.POST("", s.require("packing:plan"), there, s.noParameters, s.json(s.planPacking))
@@ -64,7 +64,7 @@ func (s *server) packingOptions(c *gin.Context) (o rebalance.Options, plan strin
 	}
 	if body.Empty {
 		if body.Consolidate != nil {
-			return o, "", fault.Field("empty", "is for as many hosts as can be; give it alone, or consolidate")
+			return o, "", fault.Field("empty", "means as many hosts as possible; use either empty or consolidate")
 		}
 		o.Consolidate = rebalance.AllThatCan
 	}
@@ -78,12 +78,12 @@ func (s *server) packingOptions(c *gin.Context) (o rebalance.Options, plan strin
 func (s *server) planPacking(c *gin.Context) (any, error) {
 	o, meant, err := s.packingOptions(c)
 	if err == nil && meant != "" {
-		err = fault.Field("plan", "is for %s, which carries a plan out", packingRunsPath)
+		err = fault.Field("plan", "is for %s, which carries out a plan", packingRunsPath)
 	}
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.Packing.Console.Plan(c.Request.Context(), o)
+	p, err := s.Packing.Admin.Plan(c.Request.Context(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *server) applyPacking(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.Packing.Console.Apply(c.Request.Context(), asking(c).UserID, o, meant)
+	r, err := s.Packing.Admin.Apply(c.Request.Context(), asking(c).UserID, o, meant)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (s *server) listPackingRuns(c *gin.Context) (any, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	found, err := s.Packing.Console.Runs(c.Request.Context(), limit)
+	found, err := s.Packing.Admin.Runs(c.Request.Context(), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -125,13 +125,13 @@ func (s *server) listPackingRuns(c *gin.Context) (any, error) {
 
 // showPackingRun handles GET /v1/packing/runs/{id}.
 func (s *server) showPackingRun(c *gin.Context) (any, error) {
-	return s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) { return s.Packing.Console.Run(ctx, pathID(c)) })
+	return s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) { return s.Packing.Admin.Run(ctx, pathID(c)) })
 }
 
 // stopPackingRun handles DELETE /v1/packing/runs/{id}: the run ends and stays in the list.
 func (s *server) stopPackingRun(c *gin.Context) (any, error) {
 	return s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) {
-		return s.Packing.Console.Stop(ctx, asking(c).UserID, pathID(c))
+		return s.Packing.Admin.Stop(ctx, asking(c).UserID, pathID(c))
 	})
 }
 
@@ -148,7 +148,7 @@ func (s *server) packingPlan(p *rebalance.Plan) v1.PackingPlan {
 		ID: p.ID, At: p.At.Time(), Algorithm: p.Algorithm, CPUNeed: s.Packing.CPUNeed, Hosts: p.Hosts, Instances: p.Instances,
 		Movable: p.Movable, Measured: p.Measured, MinYield: p.Before, PlannedYield: p.After, UpperBound: p.Bound, MemoryMB: p.Memory(),
 		Moves: []v1.PackingMove{}, Emptied: append([]string{}, p.Emptied...), Kept: packingStays(p.Kept), Stays: packingStays(p.Stays),
-		Beyond: []v1.PackingBeyond{}, Reasons: append([]string{}, p.Reasons...),
+		Excluded: []v1.PackingExcluded{}, Reasons: append([]string{}, p.Reasons...),
 	}
 	for _, m := range p.Moves {
 		out.Moves = append(out.Moves, v1.PackingMove{
@@ -156,8 +156,8 @@ func (s *server) packingPlan(p *rebalance.Plan) v1.PackingPlan {
 			Need: m.Need, MinYield: m.Yield, Between: m.Between,
 		})
 	}
-	for _, b := range p.Beyond {
-		out.Beyond = append(out.Beyond, v1.PackingBeyond{Host: b.Host, MinYield: b.Yield, Reason: b.Reason})
+	for _, b := range p.Excluded {
+		out.Excluded = append(out.Excluded, v1.PackingExcluded{Host: b.Host, MinYield: b.Yield, Reason: b.Reason})
 	}
 	return out
 }
@@ -173,7 +173,7 @@ func packingStays(list []rebalance.Stay) []v1.PackingStay {
 func (s *server) packingRun(r *rebalance.Run) v1.PackingRun {
 	out := v1.PackingRun{
 		ID: r.ID, Status: string(r.Status), Reason: r.Reason, By: r.By, Created: r.Created.Time(), Ended: when(r.Ended),
-		Moved: r.Count(rebalance.Moved), Skipped: r.Count(rebalance.Skipped), Failed: r.Count(rebalance.Undone), Plan: s.packingPlan(&r.Plan),
+		Moved: r.Count(rebalance.MoveDone), Skipped: r.Count(rebalance.MoveSkipped), Failed: r.Count(rebalance.MoveFailed), Plan: s.packingPlan(&r.Plan),
 	}
 	out.Left = len(r.Progress) - out.Moved - out.Skipped - out.Failed
 	if r.Yield > 0 {

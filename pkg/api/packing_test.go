@@ -32,8 +32,8 @@ func packing(c *cloud) api.Packing {
 	}
 	return api.Packing{
 		CPUNeed: rebalance.OfFlavor, Preset: rebalance.Options{Migrations: 1, Gain: 0.01},
-		Console: &rebalance.Console{
-			Records: c.store, Archive: c.store, Doubt: func() string { return "" }, Ordered: func() {}, Now: c.now, NewID: uuid.NewString,
+		Admin: &rebalance.Admin{
+			Records: c.store, Archive: c.store, Untrusted: func() string { return "" }, Ordered: func() {}, Now: c.now, NewID: uuid.NewString,
 			Situation: func(context.Context) (rebalance.Situation, error) {
 				states, err := inventory.NewStates(rows, nil)
 				if err != nil {
@@ -99,8 +99,8 @@ func TestARunIsBegunWatchedAndStopped(t *testing.T) {
 		t.Errorf("after the order to stop the status is %s", got.Status)
 	}
 	_, err := c.store.ChangePackingRun(t.Context(), job.Lease{}, run.ID, func(r *rebalance.Run) error {
-		r.Status, r.Ended, r.Yield = rebalance.Stopped, noon, 0.375
-		r.Progress[0] = rebalance.Progress{State: rebalance.Moved, Begun: noon, Ended: noon}
+		r.Status, r.Ended, r.Yield = rebalance.RunStopped, noon, 0.375
+		r.Progress[0] = rebalance.Progress{State: rebalance.MoveDone, Begun: noon, Ended: noon}
 		return nil
 	})
 	must(t, err)

@@ -247,7 +247,7 @@ func TestTheTrailSaysInWhichRequestWhoDidIt(t *testing.T) {
 	made := c.demo.post("/v1/reservations", `{"name": "r", "duration": 60}`)
 	r := want[v1.Reservation](t, made, http.StatusCreated)
 	changed := c.admin.patch("/v1/reservations/"+r.ID, `{"name": "new"}`)
-	cancelled := c.demo.delete("/v1/reservations/" + r.ID)
+	canceled := c.demo.delete("/v1/reservations/" + r.ID)
 	trail, err := c.store.Trail(t.Context(), r.ID, 10)
 	must(t, err)
 	var got []string
@@ -256,7 +256,7 @@ func TestTheTrailSaysInWhichRequestWhoDidIt(t *testing.T) {
 	}
 	slices.Sort(got)
 	var requests []string
-	for _, a := range []answer{made, changed, cancelled} {
+	for _, a := range []answer{made, changed, canceled} {
 		requests = append(requests, "demo-user "+a.header.Get("X-Openstack-Request-Id"))
 	}
 	slices.Sort(requests)

@@ -45,8 +45,8 @@ func (p Placing) evictor() *preemption.Evictor {
 
 // The reasons why evictions are off.
 const (
-	noPlacing = "Almanac places no instances here, so that none have to leave for others: that takes [scheduler] mode = replace"
-	noRoom    = "preemptible instances do not make room here ([preemptible] make_room = no)"
+	noPlacing = "Almanac places no instances here, so it evicts none: evictions require [scheduler] mode = replace"
+	noRoom    = "preemptible instances are never evicted here ([preemptible] make_room = no)"
 )
 
 // stay returns why no preemptible instance is ever evicted; empty if evictions are on.
@@ -68,7 +68,7 @@ func (s *server) listPreemptible(c *gin.Context) (any, error) {
 		return nil, q.err
 	}
 	now, list := s.Now(), []v1.PreemptibleInstance{}
-	for name, i := range s.guests() {
+	for name, i := range s.instances() {
 		if i.Preemptible && (host == "" || strings.EqualFold(name, host)) && (project == "" || i.ProjectID == project) {
 			list = append(list, s.preemptible(name, i, now))
 		}
@@ -90,9 +90,9 @@ func inOrder(a, b v1.PreemptibleInstance) int {
 	return strings.Compare(a.ID, b.ID)
 }
 
-// guests iterates over the instances with the names of their hosts: from the states that placement
+// instances iterates over the instances with the names of their hosts: from the states that placement
 // uses, or else from the inventory.
-func (s *server) guests() iter.Seq2[string, *inventory.Instance] {
+func (s *server) instances() iter.Seq2[string, *inventory.Instance] {
 	return func(yield func(string, *inventory.Instance) bool) {
 		each := func(host string, list []inventory.Instance) bool {
 			for i := range list {

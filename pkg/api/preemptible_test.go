@@ -280,12 +280,12 @@ func TestTenantsSeeOfAnEvictionOnlyTheirOwnInstances(t *testing.T) {
 	}
 	evicted := want[v1.Decisions](t, science.get("/v1/decisions/victim-1"), http.StatusOK).Decisions[0]
 	if diff := cmp.Diff(v1.Decision{
-		ProjectID: "science", Instances: []string{"victim-1", "victim-3"}, Way: placing.Replaced, At: noon.Time(), Placements: []v1.Placement{}, Filters: []v1.FilterCount{},
+		ProjectID: "science", Instances: []string{"victim-1", "victim-3"}, HandledBy: placing.Replaced, At: noon.Time(), Placements: []v1.Placement{}, Filters: []v1.FilterCount{},
 		Evicted: []v1.Victim{{ID: "victim-1", Name: "batch", ProjectID: "science", Cost: 11, Unit: "s"}, {ID: "victim-3", Name: "late", ProjectID: "science", Cost: 13, Unit: "s"}},
 	}, evicted); diff != "" {
 		t.Errorf("the victim's owner (-want +got):\n%s", diff)
 	}
-	if e := wantError(t, c.other.get("/v1/decisions/victim-1"), http.StatusNotFound); !strings.Contains(e.Message, "nothing is known") {
+	if e := wantError(t, c.other.get("/v1/decisions/victim-1"), http.StatusNotFound); !strings.Contains(e.Message, "no decision about") {
 		t.Errorf("a third project reads %+v", e)
 	}
 }

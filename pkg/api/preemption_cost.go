@@ -47,9 +47,9 @@ func size(q *query) (f inventory.Flavor) {
 	f.Resources = resource.Vector{VCPUs: amount("vcpus"), MemoryMB: amount("memory_mb"), DiskGB: amount("disk_gb")}
 	switch sized := !f.Resources.IsZero(); {
 	case f.Name != "" && sized:
-		q.fail("flavor", "says what the instance takes; give it alone, or vcpus, memory_mb and disk_gb")
+		q.fail("flavor", "contains the resources of the instance; use either flavor or vcpus, memory_mb and disk_gb")
 	case f.Name == "" && !sized:
-		q.fail("vcpus", "give what the instance takes: vcpus, memory_mb and disk_gb, or flavor")
+		q.fail("vcpus", "the resources of the instance are required: vcpus, memory_mb and disk_gb, or flavor")
 	}
 	return f
 }
@@ -57,7 +57,7 @@ func size(q *query) (f inventory.Flavor) {
 // flavor returns the flavor with this name or id.
 func (s *server) flavor(ctx context.Context, name string) (inventory.Flavor, error) {
 	if s.Placing.Flavors == nil {
-		return inventory.Flavor{}, fault.Field("flavor", "this cloud has no flavors; give vcpus, memory_mb and disk_gb instead")
+		return inventory.Flavor{}, fault.Field("flavor", "this cloud has no flavors; use vcpus, memory_mb and disk_gb instead")
 	}
 	all, err := s.Placing.Flavors(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *server) cost(states *inventory.States, i int, r *placing.Request, now s
 	}
 	victims, enough := evictor.Victims(states, i, r.Resources, now)
 	if !enough {
-		out.Reason = "there is no room, whoever leaves"
+		out.Reason = "there is no room, even if all preemptible instances leave"
 		return out
 	}
 	out.Cost, out.Unit = victims.Cost, evictor.Cost.Unit()

@@ -58,7 +58,7 @@ func (q *query) fail(field, format string, args ...any) {
 
 func (q *query) text(name string) string {
 	if len(q.values[name]) > 1 {
-		q.fail(name, "must be given once only")
+		q.fail(name, "may appear only once")
 	}
 	return q.values.Get(name)
 }

@@ -45,7 +45,7 @@ func (s *server) createReservation(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	if dryRun {
-		plan, err := s.Desk.Offer(c.Request.Context(), by.caller(), request)
+		plan, err := s.Booking.Offer(c.Request.Context(), by.caller(), request)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (s *server) createReservation(c *gin.Context) (any, error) {
 	}
 	ctx, end := awaited(c)
 	defer end()
-	r, err := s.Desk.Book(ctx, by.caller(), request, use)
+	r, err := s.Booking.Book(ctx, by.caller(), request, use)
 	if err != nil {
 		return nil, inDoubt(err, adviceOn(use))
 	}
@@ -68,10 +68,10 @@ func (s *server) createReservation(c *gin.Context) (any, error) {
 
 // Advice for clients when the result of a request is unknown.
 const (
-	bookingInDoubt = "the reservation may be there all the same: look at the list before you send the request again"
-	retryInDoubt   = "the reservation may be there all the same: send the request again with the same Idempotency-Key, and there will be one"
-	changeInDoubt  = "the change may have been made all the same: look at the reservation before you send the request again"
-	cancelInDoubt  = "the reservation may be cancelled all the same: look at it before you send the request again"
+	bookingInDoubt = "the reservation may exist anyway: look at the list before you send the request again"
+	retryInDoubt   = "the reservation may exist anyway: send the request again with the same Idempotency-Key, which never creates a second one"
+	changeInDoubt  = "the change may have been made anyway: look at the reservation before you send the request again"
+	cancelInDoubt  = "the reservation may be canceled anyway: look at it before you send the request again"
 )
 
 func adviceOn(use *booking.KeyUse) string {
@@ -149,7 +149,7 @@ func (s *server) listReservations(c *gin.Context) (any, error) {
 		}
 		selection.ProjectID = project
 	} else if by.ProjectID == "" {
-		q.fail("all_projects", "must be true, or project_id given: your token is for the system and for no project")
+		q.fail("all_projects", "must be true unless project_id is set: your token is for the system and for no project")
 	}
 	if err := by.check(rule, selection.ProjectID); err != nil {
 		return nil, err
@@ -175,20 +175,20 @@ func (s *server) listReservations(c *gin.Context) (any, error) {
 // showReservation handles GET /v1/reservations/{id}.
 func (s *server) showReservation(c *gin.Context) (any, error) {
 	r, by := found(c), asking(c)
-	return s.withTroubles(s.withImages(presented(r, by), r, by), &r, by), nil
+	return s.withProblems(s.withImages(presented(r, by), r, by), &r, by), nil
 }
 
-// withTroubles adds the troubles of a degraded reservation's hosts, for callers that may see them.
+// withProblems adds the problems of a degraded reservation's hosts, for callers that may see them.
 // All others see only that a host accepts no instances.
-func (s *server) withTroubles(out v1.Reservation, r *reservation.Reservation, by *asker) v1.Reservation {
+func (s *server) withProblems(out v1.Reservation, r *reservation.Reservation, by *asker) v1.Reservation {
 	if r.Degraded == "" || !r.Status.Live() || !by.may("hosts:get_instances", by.ProjectID) {
 		return out
 	}
 	snapshot := s.Inventory.Snapshot()
 	for _, name := range out.Hosts {
 		if i, known := snapshot.Index(name); known {
-			if trouble := snapshot.Host(i).Failure(); trouble != "" {
-				out.DegradedReason += "; " + name + ": " + trouble
+			if problem := snapshot.Host(i).Failure(); problem != "" {
+				out.DegradedReason += "; " + name + ": " + problem
 			}
 		}
 	}
@@ -214,7 +214,7 @@ func (s *server) changeReservation(c *gin.Context) (any, error) {
 	change := booking.Change{Name: body.Name, Quantity: body.Quantity, Start: instant(body.StartTime), End: instant(body.EndTime)}
 	by, before := asking(c), found(c)
 	if dryRun {
-		plan, err := s.Desk.OfferChange(c.Request.Context(), by.callerFor(&before), before.ID, change)
+		plan, err := s.Booking.OfferChange(c.Request.Context(), by.callerFor(&before), before.ID, change)
 		if err != nil {
 			return nil, err
 		}
@@ -222,7 +222,7 @@ func (s *server) changeReservation(c *gin.Context) (any, error) {
 	}
 	ctx, end := awaited(c)
 	defer end()
-	r, err := s.Desk.Change(ctx, by.callerFor(&before), before.ID, change)
+	r, err := s.Booking.Change(ctx, by.callerFor(&before), before.ID, change)
 	if err != nil {
 		return nil, inDoubt(err, changeInDoubt)
 	}

@@ -17,7 +17,7 @@ func (s *server) filterHosts(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	if question.Hosts == nil {
-		return nil, fault.Field("hosts", "is needed: the names of the hosts to judge")
+		return nil, fault.Field("hosts", "is required: the names of the hosts to check")
 	}
 	if slices.Contains(question.Hosts, "") {
 		return nil, fault.Field("hosts", "a host needs a name")

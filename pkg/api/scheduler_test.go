@@ -115,18 +115,18 @@ func TestTheFilterKeepsTheOrderAsked(t *testing.T) {
 func TestAWrongFilterQuestionIsToldItsField(t *testing.T) {
 	c := start(t, setup{})
 	for name, m := range map[string]mistake{
-		"no hosts":              {`{}`, "hosts", "is needed", false},
-		"hosts is a text":       {`{"hosts": "A"}`, "hosts", `must be a list of texts, not "A"`, false},
-		"hosts has a number":    {`{"hosts": ["A", 1]}`, "hosts", "must be a list of texts", false},
+		"no hosts":              {`{}`, "hosts", "is required", false},
+		"hosts is a text":       {`{"hosts": "A"}`, "hosts", `must be a list of strings, not "A"`, false},
+		"hosts has a number":    {`{"hosts": ["A", 1]}`, "hosts", "must be a list of strings", false},
 		"a host without a name": {`{"hosts": ["A", ""]}`, "hosts", "a host needs a name", false},
 		"a host that is null":   {`{"hosts": ["A", null]}`, "hosts", "a host needs a name", false},
 		"request is a list":     {`{"hosts": ["A"], "request": []}`, "request", "must be an object, not []", false},
 		"unknown field":         {`{"hosts": ["A"], "requst": {}}`, "requst", `did you mean "request"?`, false},
 		"nested unknown field":  {`{"hosts": ["A"], "request": {"project": "demo"}}`, "request.project", `did you mean "project_id"?`, false},
 		"nested wrong type":     {`{"hosts": ["A"], "request": {"preemptible": "no"}}`, "request.preemptible", "must be true or false", false},
-		"hints are a list":      {`{"hosts": ["A"], "request": {"hints": ["x"]}}`, "request.hints", "must be an object of names and texts", false},
-		"a hint is a number":    {`{"hosts": ["A"], "request": {"hints": {"reservation": 1}}}`, "request.hints", "hint reservation must be a text", false},
-		"a hint lists a number": {`{"hosts": ["A"], "request": {"hints": {"reservation": [1]}}}`, "request.hints", "hint reservation must be a text", false},
+		"hints are a list":      {`{"hosts": ["A"], "request": {"hints": ["x"]}}`, "request.hints", "must be an object of names and strings", false},
+		"a hint is a number":    {`{"hosts": ["A"], "request": {"hints": {"reservation": 1}}}`, "request.hints", "hint reservation must be a string", false},
+		"a hint lists a number": {`{"hosts": ["A"], "request": {"hints": {"reservation": [1]}}}`, "request.hints", "hint reservation must be a string", false},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/scheduler/filter") })
 	}

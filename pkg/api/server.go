@@ -27,7 +27,7 @@ import (
 
 // Options are the dependencies and settings of the API.
 type Options struct {
-	Desk      *booking.Service
+	Booking   *booking.Service
 	Reader    reservation.Reader
 	Inventory *inventory.SnapshotCache
 	Admission admission.Admission
@@ -41,15 +41,15 @@ type Options struct {
 	Ping func(ctx context.Context) error
 	// Doctor may be nil; then there are no examinations.
 	Doctor Doctor
-	// Guests may be nil; then no reservation has servers.
-	Guests    Guests
+	// Instances may be nil; then no reservation has servers.
+	Instances Instances
 	Decisions Decisions
 	Placing   Placing
 	// Images may be nil; then the image of a reservation is stored and not staged.
 	Images Images
 	// Energy may be nil; then there is no energy controller.
 	Energy Energy
-	// Packing has no Console if no instances can be moved.
+	// Packing has no Admin if no instances can be moved.
 	Packing Packing
 	// BestEffort may be nil; then there is no best-effort work.
 	BestEffort BestEffort
@@ -118,7 +118,7 @@ func New(o Options) *Server {
 	gin.SetMode(gin.ReleaseMode)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
 	s := &server{
-		Options: o, metrics: newMetrics(o.Registry, o.Desk),
+		Options: o, metrics: newMetrics(o.Registry, o.Booking),
 		projects: newLimits(o.RequestsPerSecond, o.Burst), line: newLine(o.RequestsAtOnce), failures: newLimits(o.FailuresPerSecond, o.FailureBurst),
 		connections: newLimits(proxied*o.FailuresPerSecond, proxied*o.FailureBurst),
 	}
@@ -134,10 +134,10 @@ func New(o Options) *Server {
 	engine.UseRawPath, engine.UnescapePathValues = true, true
 	engine.Use(s.identify, s.bound, s.measure, s.recover, s.sameOrigin)
 	engine.NoRoute(func(c *gin.Context) {
-		s.fail(c, fault.New(fault.NotFound, "there is nothing at %s; the calls are listed at /v1/openapi.yaml", c.Request.URL.Path))
+		s.fail(c, fault.New(fault.NotFound, "there is nothing at %s; /v1/openapi.yaml lists the calls", c.Request.URL.Path))
 	})
 	engine.NoMethod(func(c *gin.Context) {
-		s.failWith(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "%s is not possible at %s", c.Request.Method, c.Request.URL.Path))
+		s.failWith(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "method %s is not allowed at %s", c.Request.Method, c.Request.URL.Path))
 	})
 	s.routes(engine)
 	return &Server{handler: withoutTrailingSlash(engine), server: s}

@@ -47,7 +47,7 @@ func with(t *testing.T, records booking.Records) func(*api.Options) {
 			Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, o.Inventory.Snapshot())
 		must(t, err)
-		o.Desk = desk
+		o.Booking = desk
 	}
 }
 
@@ -122,8 +122,8 @@ func TestWhoseRequestIsInDoubtIsToldHowToFindOut(t *testing.T) {
 	}{
 		"with a key":    {c.demo.retry("key", `{"name": "r", "duration": 60}`), "again with the same Idempotency-Key"},
 		"without a key": {c.demo.post("/v1/reservations", `{"name": "r", "duration": 60}`), "look at the list before"},
-		"a change":      {c.demo.patch("/v1/reservations/"+stored.ID, `{"name": "x"}`), "the change may have been made all the same: look at the reservation before"},
-		"a cancelling":  {c.demo.delete("/v1/reservations/" + stored.ID), "the reservation may be cancelled all the same: look at it before"},
+		"a change":      {c.demo.patch("/v1/reservations/"+stored.ID, `{"name": "x"}`), "the change may have been made anyway: look at the reservation before"},
+		"a canceling":   {c.demo.delete("/v1/reservations/" + stored.ID), "the reservation may be canceled anyway: look at it before"},
 	} {
 		e := wantError(t, test.answer, http.StatusServiceUnavailable)
 		if test.answer.header.Get("Retry-After") != "5" || !strings.Contains(e.Message, "the database does not answer; ") || !strings.Contains(e.Message, test.want) {
@@ -133,7 +133,7 @@ func TestWhoseRequestIsInDoubtIsToldHowToFindOut(t *testing.T) {
 	for name, answer := range map[string]answer{
 		"booking": c.demo.post("/v1/reservations", `{"name": "r", "duration": 60, "quantity": 9}`), "change": c.demo.patch("/v1/reservations/"+stored.ID, `{"quantity": 9}`),
 	} {
-		if e := wantError(t, answer, http.StatusConflict); strings.Contains(e.Message, "all the same") {
+		if e := wantError(t, answer, http.StatusConflict); strings.Contains(e.Message, "anyway") {
 			t.Errorf("the refusal of a %s is in doubt: %q", name, e.Message)
 		}
 	}

@@ -40,7 +40,7 @@ func TestWhatGoesWrongInsideStaysInside(t *testing.T) {
 			for _, path := range []string{"/v1/reservations", "/v1/reservations/x"} {
 				a := c.demo.get(path)
 				e := wantError(t, a, http.StatusInternalServerError)
-				if strings.Contains(a.String(), "secret") || e.Message != "something went wrong inside Almanac; tell your operator the request id" {
+				if strings.Contains(a.String(), "secret") || e.Message != "something went wrong inside Almanac; report the request id to your operator" {
 					t.Errorf("got %v", a)
 				}
 				if log := c.log.String(); !strings.Contains(log, "the secret of the reader") || !strings.Contains(log, "request_id="+e.RequestID) {

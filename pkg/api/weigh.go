@@ -47,7 +47,7 @@ func (s *server) weighHosts(c *gin.Context) (any, error) {
 	}
 	answer.Hosts, answer.Refused = judged(question.Hosts, judge)
 	if held != nil && refusal == "" && len(answer.Hosts) == 0 && len(question.Hosts) > 0 {
-		answer.Refusal = fmt.Sprintf("none of the hosts of reservation %s can hold this; see what runs on them already", held.ID)
+		answer.Refusal = fmt.Sprintf("none of the hosts of reservation %s has room for this; check what already runs on them", held.ID)
 	}
 	return answer, nil
 }
@@ -59,7 +59,7 @@ func pinned(only string, judge func(host string) placing.Verdict) func(host stri
 	}
 	return func(host string) placing.Verdict {
 		if host != only {
-			return placing.Refuse("this best-effort work is planned on another host")
+			return placing.Refuse("this best-effort work is planned for another host")
 		}
 		return judge(host)
 	}
@@ -73,7 +73,7 @@ func (s *server) admit(ctx context.Context, r *placing.Request, now span.Instant
 		return nil, refusal
 	}
 	if held = entry.Held; held != nil && held.Kind == reservation.Instances && !counted(held, r) {
-		return nil, fmt.Sprintf("reservation %s is of instances, which take its flavor here: %s%s", held.ID, fence.FlavorPrefix, held.ID)
+		return nil, fmt.Sprintf("reservation %s is of kind instance; create its instances with its flavor: %s%s", held.ID, fence.FlavorPrefix, held.ID)
 	}
 	return held, s.Admission.Remember(ctx, r, entry, now)
 }
@@ -89,7 +89,7 @@ func counted(held *reservation.Reservation, r *placing.Request) bool {
 // named returns states of hosts that contain only their names.
 func named(hosts []string) (*inventory.States, error) {
 	if hosts == nil {
-		return nil, fault.Field("hosts", "is needed: the names of the hosts to weigh")
+		return nil, fault.Field("hosts", "is required: the names of the hosts to weigh")
 	}
 	rows := make([]inventory.HostState, 0, len(hosts))
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(hosts))) {

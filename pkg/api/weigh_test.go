@@ -30,7 +30,7 @@ const abc = `["A", "B", "C"]`
 func withWeighers(c **cloud) func(*api.Options) {
 	return func(o *api.Options) {
 		var err error
-		o.Weighers, err = weighers.Choose([]string{"FreeTimeWeigher", "KWRankingWeigher"}, nil, weighers.Ports{Promises: o.Desk, Efficiencies: o.Inventory})
+		o.Weighers, err = weighers.Choose([]string{"FreeTimeWeigher", "KWRankingWeigher"}, nil, weighers.Ports{Promises: o.Booking, Efficiencies: o.Inventory})
 		if err != nil {
 			panic(err)
 		}
@@ -100,11 +100,11 @@ func TestTheTenantIsToldWhyHisReservationHasNoHost(t *testing.T) {
 	for name, test := range map[string]struct{ hosts, request, want string }{
 		"no hint, and all is promised":    {`["A"]`, `{"project_id": "other"}`, ""},
 		"its host":                        {abc, hint(whole.ID), ""},
-		"not its hosts":                   {`["A", "B"]`, hint(whole.ID), "none of the hosts of reservation " + whole.ID + " can hold this"},
+		"not its hosts":                   {`["A", "B"]`, hint(whole.ID), "none of the hosts of reservation " + whole.ID + " has room for this"},
 		"no host at all":                  {`[]`, hint(whole.ID), ""},
 		"not yet":                         {abc, hint(later.ID), "has not started"},
 		"unknown":                         {abc, hint("unknown"), "the project has no reservation unknown"},
-		"instances by a flavor of others": {abc, hint(slices.ID), "which take its flavor here: reservation:" + slices.ID},
+		"instances by a flavor of others": {abc, hint(slices.ID), "create its instances with its flavor: reservation:" + slices.ID},
 		"instances by their flavor":       {`["` + strings.Join(slices.Hosts, `", "`) + `"]`, own, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -220,16 +220,16 @@ func TestTenThousandHostsAreOneQuestion(t *testing.T) {
 func TestAWrongWeighQuestionIsToldItsField(t *testing.T) {
 	c := start(t, setup{})
 	for name, m := range map[string]mistake{
-		"no hosts":                   {`{}`, "hosts", "is needed", false},
+		"no hosts":                   {`{}`, "hosts", "is required", false},
 		"a host without a name":      {`{"hosts": ["A", ""]}`, "hosts", "a host needs a name", false},
 		"a host twice to Nova":       {`{"hosts": ["A", "a"]}`, "hosts", "which are equal to Nova", true},
 		"unknown field":              {`{"hosts": ["A"], "requst": {}}`, "requst", `did you mean "request"?`, false},
 		"nested unknown field":       {`{"hosts": ["A"], "request": {"instance": "x"}}`, "request.instance", `did you mean "instances"?`, false},
-		"extra specs are a list":     {`{"hosts": ["A"], "request": {"extra_specs": []}}`, "request.extra_specs", "must be an object of texts, not []", false},
-		"an extra spec is a number":  {`{"hosts": ["A"], "request": {"extra_specs": {"x": 1}}}`, "request.extra_specs", "must be an object of texts", false},
-		"instances are a number":     {`{"hosts": ["A"], "request": {"instances": 3}}`, "request.instances", "must be a list of texts", false},
+		"extra specs are a list":     {`{"hosts": ["A"], "request": {"extra_specs": []}}`, "request.extra_specs", "must be an object of strings, not []", false},
+		"an extra spec is a number":  {`{"hosts": ["A"], "request": {"extra_specs": {"x": 1}}}`, "request.extra_specs", "must be an object of strings", false},
+		"instances are a number":     {`{"hosts": ["A"], "request": {"instances": 3}}`, "request.instances", "must be a list of strings", false},
 		"an instance without an id":  {`{"hosts": ["A"], "request": {"instances": [""]}}`, "request.instances", "an instance needs an id", false},
-		"hints are those of nothing": {`{"hosts": ["A"], "request": {"hints": 1}}`, "request.hints", "must be an object of names and texts", false},
+		"hints are those of nothing": {`{"hosts": ["A"], "request": {"hints": 1}}`, "request.hints", "must be an object of names and strings", false},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/scheduler/weigh") })
 	}

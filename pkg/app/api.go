@@ -221,7 +221,7 @@ func (a *App) addUpkeep(db *store.Store, bus *bus, hosts *inventory.SnapshotCach
 	a.closers = append(a.closers, func() error { return a.leave(db) })
 	desk := punctual{a.desk, &a.clock}
 	o := upkeep.Options{
-		Desk: desk, Replica: desk, Presence: db, Leases: a.leases(db), Keys: db,
+		Booking: desk, Replica: desk, Presence: db, Leases: a.leases(db), Keys: db,
 		Seen: func(replicas int) { a.replicas.Store(int64(replicas)) },
 		Poll: a.config.Lifecycle.PollInterval, KeyTTL: a.config.Reservation.IdempotencyKeyTTL,
 		Now: a.clock.now, Log: a.log.With("component", "upkeep"),
@@ -270,7 +270,7 @@ func (a *App) apiOptions(db *store.Store, hosts *inventory.SnapshotCache, caller
 	doctor := newCountedDoctor(a.doctor)
 	doctor.measure(m)
 	return api.Options{
-		Desk: a.desk, Reader: db, Inventory: hosts, Doctor: doctor, Guests: a.doctor.Guests, Decisions: db, Placing: a.placing(), Images: a.shownImages(), Energy: a.switching.console, BestEffort: a.queue.shown(), Packing: a.packing.shown(c.Packing),
+		Booking: a.desk, Reader: db, Inventory: hosts, Doctor: doctor, Instances: a.doctor.Instances, Decisions: db, Placing: a.placing(), Images: a.shownImages(), Energy: a.switching.console, BestEffort: a.queue.shown(), Packing: a.packing.shown(c.Packing),
 		Admission:     admission.Admission{Promises: a.reservationFilter(), Records: db, Rule: preemptibleRule(c), Pins: pins{db}, Log: a.log.With("component", "api")},
 		Weighers:      own,
 		Authenticator: callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: &a.rules,

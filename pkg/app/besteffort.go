@@ -67,7 +67,7 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.SnapshotCache) *q
 	nova.MaxMicroversion = a.config.Nova.MaxMicroversion
 	cloud := work.New(work.Options{
 		Compute: a.cloud.compute, Placement: a.cloud.placement, Trusts: keystone.Trusts{Session: a.cloud.session},
-		Nova: nova, Glance: clientOptions(a.config.Glance), Session: a.cloud.session, Guests: db, Scripts: db, Hosts: hosts.Snapshot,
+		Nova: nova, Glance: clientOptions(a.config.Glance), Session: a.cloud.session, Records: db, Scripts: db, Hosts: hosts.Snapshot,
 		PreemptibleHint: a.config.Preemptible.Hint, Now: a.clock.now,
 	})
 	rules := bestEffortRules(c)
@@ -76,9 +76,9 @@ func (a *App) openBestEffort(db *store.Store, hosts *inventory.SnapshotCache) *q
 	}
 	works := controller.New(controller.Options{
 		Records: db, Servers: cloud, Actions: cloud, Allocations: cloud, Trusts: cloud, View: view, Planner: rules, Leases: a.leases(db),
-		Doubt: a.doubt(hosts),
+		Untrusted: a.doubt(hosts),
 		Limits: state.Limits{
-			Build: seconds(c.BuildTimeout), Order: seconds(c.OrderTimeout), Doubt: 2 * seconds(a.config.Nova.Client.Timeout+time.Second),
+			Build: seconds(c.BuildTimeout), Order: seconds(c.OrderTimeout), Unanswered: 2 * seconds(a.config.Nova.Client.Timeout+time.Second),
 			Retries: c.Retries, Backoff: seconds(c.RetryInterval),
 		},
 		StepEvery: c.WakeupInterval, Now: a.clock.now, Log: log,

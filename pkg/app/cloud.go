@@ -102,7 +102,7 @@ var leaves = map[string][]string{
 // ground returns the adapter for fences on the cloud, with the hosts of the inventory.
 func (c *cloud) ground(cfg config.Config, hosts *inventory.SnapshotCache, db *store.Store) *novafence.Cloud {
 	return novafence.New(novafence.Options{
-		Compute: c.compute, Placement: c.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(cfg), Guests: db, Resting: db,
+		Compute: c.compute, Placement: c.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(cfg), Records: db, Resting: db,
 	})
 }
 
@@ -128,7 +128,7 @@ func (c *cloud) stewardRules(ctx context.Context, cfg config.Config) (upkeep.Rul
 
 // orders maps the configuration's words to the orders for instances.
 var orders = map[string]upkeep.Order{
-	"wait": upkeep.AwaitGuest, "migrate": upkeep.MigrateGuest, "delete": upkeep.DeleteGuest, "shelve": upkeep.ShelveGuest,
+	"wait": upkeep.OrderWait, "migrate": upkeep.OrderMigrate, "delete": upkeep.OrderDelete, "shelve": upkeep.OrderShelve,
 }
 
 // flavors returns the flavors with these names.
@@ -171,7 +171,7 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	on := c.ground(a.config, hosts, db)
 	log, doubt := a.log.With("component", "upkeep"), a.doubt(hosts)
 	o := upkeep.EnforcerOptions{
-		Fence: on, Guests: on, Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: doubt,
+		Fence: on, Instances: on, Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Untrusted: doubt,
 		Departing: db.Departing, Rules: rules, Now: a.clock.now, Elapsed: stopwatch(), Log: log,
 	}
 	if a.config.Healing.Enabled {
@@ -182,9 +182,9 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	}
 	carry.steward = upkeep.NewEnforcer(o)
 	a.add(carry.steward.Preparation(a.leases(db), a.newsForAll()), upkeep.Forgetting(upkeep.ForgettingOptions{
-		Guests: db, Leases: a.leases(db), Snapshot: hosts.Snapshot, Doubt: doubt, Exists: on.Exists, Now: a.clock.now,
+		Records: db, Leases: a.leases(db), Snapshot: hosts.Snapshot, Untrusted: doubt, Exists: on.Exists, Now: a.clock.now,
 	}))
-	a.doctor.Fence, a.doctor.Guests, a.doctor.Rules, a.doctor.Fill = on, on, rules.Fence, rules.Fill
+	a.doctor.Fence, a.doctor.Instances, a.doctor.Rules, a.doctor.Fill = on, on, rules.Fence, rules.Fill
 	a.doctor.Resting, a.doctor.Claims = db.Resting, on
 	a.doctor.Notices = &upkeep.Notices{
 		Key: evictedAt, Lasts: seconds(a.config.Preemptible.EvictionTimeout + noticeLinger), Withdraw: servers{compute: c.compute}.withdraw,
@@ -197,7 +197,7 @@ func (a *App) addSteward(ctx context.Context, carry *carrier, db *store.Store, b
 	a.doctor.Projects = keystone.Projects{Session: c.session}
 	if a.config.Healing.Enabled {
 		a.add(upkeep.Healing(upkeep.HealingOptions{
-			Desk: a.desk, Leases: a.leases(db), Doubt: doubt, Read: hosts.ReadAt, Now: a.clock.now, Log: log,
+			Booking: a.desk, Leases: a.leases(db), Untrusted: doubt, Read: hosts.ReadAt, Now: a.clock.now, Log: log,
 			Rules: upkeep.HealingRules{
 				Grace: seconds(a.config.Healing.Grace), Settle: seconds(a.config.Inventory.SettleTime),
 				Window: seconds(a.config.Healing.Window),
@@ -229,7 +229,7 @@ func (a *App) newsForAll() <-chan struct{} {
 // newDoctor returns the doctor with the checks that require no cloud.
 func (a *App) newDoctor(db *store.Store, hosts *inventory.SnapshotCache) *upkeep.Doctor {
 	return &upkeep.Doctor{
-		Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Doubt: a.doubt(hosts), Canceler: a.desk, Now: a.clock.now,
+		Promises: a.desk, Records: db, Snapshot: hosts.Snapshot, Untrusted: a.doubt(hosts), Canceler: a.desk, Now: a.clock.now,
 	}
 }
 

@@ -105,7 +105,7 @@ func (p *powers) PowerSettings(ctx context.Context, hosts []string) (map[string]
 
 // switching has the energy console of this process, and the last status.
 type switching struct {
-	console *controller.Console
+	console *controller.Admin
 	seen    seen
 }
 
@@ -117,10 +117,10 @@ func (a *App) openEnergy(db *store.Store, bus *bus, hosts *inventory.SnapshotCac
 	if err != nil {
 		return nil, err
 	}
-	s := &switching{console: &controller.Console{
+	s := &switching{console: &controller.Admin{
 		Records: db, Settings: db, History: db, Reports: db, Inventory: hosts, Promises: a.desk,
 		Admission: admitted(c), Rules: rules, Configured: energy.Mode(c.Mode),
-		Late: max(3*seconds(c.MeasureInterval), 60), Now: a.clock.now,
+		StaleAfter: max(3*seconds(c.MeasureInterval), 60), Now: a.clock.now,
 	}}
 	a.add(s.seen.job(s.console))
 	if !a.has(roleEnergy) {

@@ -39,7 +39,7 @@ func (n switchNotices) Alarm(ctx context.Context, a energy.Alarm, ended bool) er
 
 // trials answers requests for wake tests over the message broker, from peers with access to
 // Almanac's own topics.
-type trials struct{ console *controller.Console }
+type trials struct{ console *controller.Admin }
 
 // Test implements power.Trials.
 func (t trials) Test(ctx context.Context, host, by string) error {
@@ -63,7 +63,7 @@ type seen struct {
 // seenEvery is how often seen reads the status of the energy controller.
 const seenEvery = 15 * time.Second
 
-func (s *seen) job(console *controller.Console) job.Job {
+func (s *seen) job(console *controller.Admin) job.Job {
 	return job.Job{Name: "energy status", Every: seenEvery, Step: func(ctx context.Context) error {
 		status, err := console.Status(ctx)
 		if err != nil {
@@ -109,7 +109,7 @@ func (s *seen) measureEnergy(m metrics) {
 			return n
 		})
 	}
-	m.gauge("almanac_energy_late", "1 where no process measures the hosts' idleness, or it is behind.", nil, func() float64 { return oneIf(s.get().Late != "") })
+	m.gauge("almanac_energy_late", "1 where no process measures the hosts' idleness, or it is behind.", nil, func() float64 { return oneIf(s.get().Stale != "") })
 	m.gauge("almanac_energy_halted", "1 where nothing is switched off now.", nil, func() float64 { return oneIf(s.get().Report.Halt != "") })
 	savings := func(read func(s energy.Savings) float64) func() float64 {
 		return func() float64 { return read(s.get().Settings.Savings) }

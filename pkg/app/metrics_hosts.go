@@ -108,7 +108,7 @@ func (d *countedDoctor) counted(e upkeep.Examination, err error) (upkeep.Examina
 	}
 	found := map[upkeep.FindingKind]int{}
 	for _, f := range e.Findings {
-		if f.Outcome != upkeep.Fixed {
+		if f.Outcome != upkeep.FixDone {
 			found[f.Kind]++
 		}
 	}

@@ -62,7 +62,7 @@ func TestWhatTheDoctorMendedIsNoFinding(t *testing.T) {
 		return upkeep.Finding{Kind: kind, Outcome: outcome}
 	}
 	seen := upkeep.Examination{Findings: []upkeep.Finding{
-		finding(upkeep.Stranger, ""), finding(upkeep.Stranger, upkeep.Undone), finding(upkeep.Missing, upkeep.Fixed),
+		finding(upkeep.Stranger, ""), finding(upkeep.Stranger, upkeep.FixFailed), finding(upkeep.Missing, upkeep.FixDone),
 	}}
 	if _, err := d.counted(seen, nil); err != nil {
 		t.Fatal(err)

@@ -48,8 +48,8 @@ func packingFilters(c config.Config, promises filters.Promises) ([]filters.Filte
 
 // packing moves instances; nil in processes that do not read the hosts of a cloud.
 type packing struct {
-	console *rebalance.Console
-	carrier *rebalance.Carrier
+	console *rebalance.Admin
+	carrier *rebalance.Executor
 }
 
 // openPacking prepares planning and moving.
@@ -72,14 +72,14 @@ func (a *App) openPacking(db *store.Store, hosts *inventory.SnapshotCache) (*pac
 	if c.CPUNeed == rebalance.OfDiagnostics {
 		w.meter = &ground.Meter{Compute: a.cloud.compute, Now: a.clock.now}
 	}
-	carrier := rebalance.NewCarrier(rebalance.CarrierOptions{
-		Records: db, Archive: db, Leases: a.leases(db), Cloud: cloud, Situation: w.situation, Doubt: a.doubt(hosts),
+	carrier := rebalance.NewExecutor(rebalance.ExecutorOptions{
+		Records: db, Archive: db, Leases: a.leases(db), Cloud: cloud, Situation: w.situation, Untrusted: a.doubt(hosts),
 		Timeout: seconds(c.MoveTimeout), MostFailed: c.MaxFailures, Every: c.PollInterval,
 		Now: a.clock.now, Log: a.log.With("component", "packing"),
 	})
 	a.add(carrier.Job())
-	return &packing{carrier: carrier, console: &rebalance.Console{
-		Records: db, Archive: db, Situation: w.situation, Doubt: a.doubt(hosts), Ordered: carrier.Wake, Now: a.clock.now, NewID: uuid.NewString,
+	return &packing{carrier: carrier, console: &rebalance.Admin{
+		Records: db, Archive: db, Situation: w.situation, Untrusted: a.doubt(hosts), Ordered: carrier.Wake, Now: a.clock.now, NewID: uuid.NewString,
 	}}, nil
 }
 
@@ -89,14 +89,14 @@ func (p *packing) shown(c config.Packing) api.Packing {
 		return api.Packing{}
 	}
 	return api.Packing{
-		Console: p.console, CPUNeed: c.CPUNeed,
+		Admin: p.console, CPUNeed: c.CPUNeed,
 		Preset: rebalance.Options{Migrations: c.Migrations, MemoryMB: int64(c.MemoryMB), Gain: c.MinGain},
 	}
 }
 
 // measure registers how many moves ended in each state in this process.
 func (p *packing) measure(m metrics) {
-	for _, state := range []rebalance.State{rebalance.Moved, rebalance.Skipped, rebalance.Undone} {
+	for _, state := range []rebalance.State{rebalance.MoveDone, rebalance.MoveSkipped, rebalance.MoveFailed} {
 		m.counter("almanac_packing_moves_total", "Live migrations of plans that this process has carried out, by what became of them.",
 			prometheus.Labels{"outcome": string(state)}, func() float64 { return float64(p.made(state)) })
 	}
@@ -115,7 +115,7 @@ type world struct {
 	groups  ground.Cloud
 	hosts   *inventory.SnapshotCache
 	db      *store.Store
-	energy  *controller.Console
+	energy  *controller.Admin
 	meter   *ground.Meter // nil if needs come from flavors
 	clock   *clock
 	filters []filters.Filter

@@ -11,7 +11,7 @@ import (
 
 // eventDesk carries out the events of reservations.
 type eventDesk interface {
-	upkeep.Desk
+	upkeep.Booking
 	upkeep.Replica
 }
 
@@ -21,7 +21,7 @@ type punctual struct {
 	clock *clock
 }
 
-// CarryOut implements upkeep.Desk.
+// CarryOut implements upkeep.Booking.
 func (p punctual) CarryOut(ctx context.Context) (done []booking.Happening, failed map[string]error) {
 	if p.clock.doubt() != "" {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 
 // Each row is a phase in which almanacd can have been stopped.
 func TestRemovalOpensWhatAlmanacHasClosedAndRefusesWhileHostsSleep(t *testing.T) {
-	ours := controller.ReasonPrefix + "1: it is switched off while nobody needs it"
+	ours := controller.ReasonPrefix + "1: it is switched off while it is not needed"
 	for _, row := range []struct {
 		name           string
 		service        controller.Service

@@ -117,7 +117,7 @@ func (a *App) serveNova(bus *bus, hosts *inventory.SnapshotCache, db *store.Stor
 	queues.Leave = true // the other services of Nova keep casting to all
 	log := a.log.With("component", "scheduler")
 	o := topic.Options{
-		Promises: a.reservationFilter(), Guests: db, Over: over(db), Pins: pins{db}, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
+		Promises: a.reservationFilter(), Records: db, Over: over(db), Pins: pins{db}, States: a.cloud.board.Load, Rule: preemptibleRule(a.config), Decisions: a.recorder,
 		Prefilters: prefilters(a.config), Alternates: a.config.Scheduler.MaxAttempts - 1, Changed: a.castsHeard(bus), Freed: a.cloud.board.InstanceLeft, Started: a.cloud.builds.Forget, Now: a.clock.now, Elapsed: stopwatch(),
 		Answered: a.answers.given, Waits: a.cloud.waits, Log: log,
 	}

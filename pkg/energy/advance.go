@@ -46,9 +46,9 @@ type Facts struct {
 	// if it may.
 	Halt string
 	// Looked reports that Nova and Placement were asked whether the host is empty. Occupied
-	// is what they found on it, and Doubt why they could not answer.
-	Looked          bool
-	Occupied, Doubt string
+	// is what they found on it, and Unknown why they could not answer.
+	Looked            bool
+	Occupied, Unknown string
 	// ID is a new id for an operation or an order.
 	ID    string
 	Epoch int64
@@ -213,15 +213,15 @@ func (s *stepping) draining() {
 	case f.Cloudless && r.Closed == 0:
 		r.Closed = f.Now
 	case f.Service != nil && f.Service.Disabled && !f.Service.Ours:
-		s.abort("somebody else has disabled its service meanwhile")
+		s.abort("someone else has disabled its compute service")
 	case f.Now > r.Since.Add(s.how.Settle+drainFor):
-		s.abort("it could not be found out for long whether it is empty")
+		s.abort("Almanac could not find out in time whether it is empty")
 	case !f.closed():
 		r.Closed = 0
 		s.do(Close)
 	case r.Closed == 0:
 		r.Closed = f.Now
-	case !f.Looked || f.Doubt != "": // too early, or the answer was in doubt: the next step asks again
+	case !f.Looked || f.Unknown != "": // too early, or the answer is unknown: the next step asks again
 	case f.Occupied != "":
 		s.abort(f.Occupied)
 	default:
@@ -301,7 +301,7 @@ func (s *stepping) stopping() {
 		s.lookAgain(s.reason())
 	case p == OrderDone && f.Machine.State == On:
 		if r.Mismatches++; r.Mismatches > Glitch {
-			s.offFailed("its machine says that it is on, after it said that it was switched off")
+			s.offFailed("its machine reports on after it reported that it was switched off")
 		}
 	case over && late && f.Machine.State == On:
 		s.offFailed(s.reason())
@@ -315,7 +315,7 @@ func (s *stepping) stopping() {
 // lookAgain withdraws an order that the agent did not accept. The host stays closed.
 func (s *stepping) lookAgain(reason string) {
 	r := &s.Record
-	s.tell(EntryOutcome, "the order was not taken: %s", reason)
+	s.tell(EntryOutcome, "the agent did not accept the order: %s", reason)
 	r.Order = nil
 	s.become(Draining, r.Reason)
 }
@@ -372,16 +372,16 @@ func (s *stepping) asleep() {
 	switch {
 	case f.Machine.State == On:
 		if r.Mismatches++; r.Mismatches >= Glitch {
-			s.tell(EntryFound, "its machine is on, and was not switched on by Almanac")
+			s.tell(EntryFound, "its machine is on, but Almanac did not switch it on")
 			s.found("somebody else has switched it on")
 		}
 	case runs && (f.Machine.Problem != "" || !f.Agent):
-		s.tell(EntryFound, "its nova-compute reports, and its machine cannot be read")
+		s.tell(EntryFound, "its nova-compute is up, and its machine cannot be read")
 		s.found("somebody else has switched it on")
 	case runs && f.Machine.State != "":
-		s.tell(EntryFound, "its nova-compute reports, though its machine says that it is %s", f.Machine.State)
-		s.quarantine("its machine says that it is off while it runs")
-		s.found("it runs, whatever its machine says")
+		s.tell(EntryFound, "its nova-compute is up although its machine reports %s", f.Machine.State)
+		s.quarantine("its machine reports off while it runs")
+		s.found("it runs, whatever its machine reports")
 	case s.wantsUp():
 		r.Testing = r.Testing || s.held(Test)
 		r.Attempt, r.Begun = 0, f.Now
@@ -459,14 +459,14 @@ func (s *stepping) waking() {
 	case r.Order == nil:
 		s.foundWaking()
 	case s.progress() == OrderRefused && r.Order.Epoch < f.Epoch:
-		s.order(On, "another controller had ordered it, of which its agent takes nothing any more")
+		s.order(On, "its agent refuses the order, which is an earlier controller's")
 	case s.progress() == OrderFailed || s.progress() == OrderRefused:
 		s.wakeFailed(s.reason())
 	case s.lost():
 		// The agent is at fault, not the host: the order is repeated until an agent
 		// answers.
 		if f.Agent {
-			s.order(On, "its agent did not answer the order before")
+			s.order(On, "its agent did not answer the previous order")
 		}
 	case f.Service == nil && !f.Cloudless: // without Nova's answer nothing shows whether it is up
 	case s.progress() != "" && f.Now > r.Order.Deadline.Add(s.how.BootTimeout-onFor):
@@ -552,6 +552,6 @@ func (s *stepping) failed() {
 		s.wake("released by hand")
 	case f.Now >= r.RetryAt:
 		r.Attempt, r.Begun = s.how.Retries, f.Now // so that there is only one attempt
-		s.wake("it is tried again after a while")
+		s.wake("the periodic attempt to wake it")
 	}
 }

@@ -38,11 +38,11 @@ func Alarms(now span.Instant, w Watch, rules Rules) []Alarm {
 	for _, a := range w.Agents {
 		if a.Lost {
 			all = append(all, Alarm{Kind: AlarmAgentLost, Agent: a.Name, Text: fmt.Sprintf(
-				"agent %s, which switches %d hosts, has not been heard of since %s; start it, or see to the message broker", a.Name, a.Hosts, clock(a.Seen))})
+				"agent %s, which switches %d hosts, has sent nothing since %s; start it, or check the message broker", a.Name, a.Hosts, clock(a.Seen))})
 		}
 	}
 	if w.Breaker != nil {
-		all = append(all, Alarm{Kind: AlarmBreaker, Text: w.Breaker.Reason + "; nothing is switched off until you say so: almanac energy rearm"})
+		all = append(all, Alarm{Kind: AlarmBreaker, Text: w.Breaker.Reason + "; nothing is switched off until you run almanac energy reset-breaker"})
 	}
 	if w.Halt != "" {
 		all = append(all, Alarm{Kind: AlarmHalted, Text: "nothing is switched off now: " + w.Halt})
@@ -58,7 +58,7 @@ func hostAlarms(now span.Instant, hosts []Watched, rules Rules) []Alarm {
 			all = append(all, Alarm{Kind: kind, Host: w.Record.Host, Text: fmt.Sprintf(format, args...)})
 		}
 		w.promise(now, rules, raise)
-		w.trouble(now, raise)
+		w.problems(now, raise)
 	}
 	slices.SortStableFunc(all, func(a, b Alarm) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Kind, b.Kind)) })
 	return all
@@ -89,32 +89,32 @@ func (w *Watched) promise(now span.Instant, rules Rules, raise raise) {
 
 func clock(t span.Instant) string { return t.Time().UTC().Format(time.RFC3339) }
 
-// trouble raises the alarms about the host itself.
-func (w *Watched) trouble(now span.Instant, raise raise) {
+// problems raises the alarms about the host itself.
+func (w *Watched) problems(now span.Instant, raise raise) {
 	r := &w.Record
 	if w.Twice != "" {
-		raise(AlarmTwoAgents, "two agents say that they switch it: %s; take it from one of them", w.Twice)
+		raise(AlarmTwoAgents, "two agents announce its machine: %s; remove it from one of them", w.Twice)
 	}
 	if r.Phase != Awake && !w.Agent {
 		raise(AlarmAgentLost, "no agent can switch it, and it is in phase %s; start the agent that has its machine", r.Phase.word())
 	}
 	if r.Phase == Waking && r.Attempt > 0 {
-		raise(AlarmWakeFailed, "it has failed to wake up %d times, and is tried again", r.Attempt)
+		raise(AlarmWakeFailed, "it did not wake up %d times; Almanac tries again", r.Attempt)
 	}
 	if r.Phase == Waking && r.Begun == 0 {
-		raise(AlarmFoundOn, "it was switched on, and not by Almanac")
+		raise(AlarmFoundOn, "it was switched on, but not by Almanac")
 	}
 	if r.Quarantine != "" {
-		raise(AlarmQuarantined, "%s; see to it, then release it or test it", r.Quarantine)
+		raise(AlarmQuarantined, "%s; repair it, then release it or test it", r.Quarantine)
 	}
 	if limit := w.limit(); limit > 0 && now > r.Since.Add(limit) {
 		raise(AlarmStuck, "it has been in phase %s for %v", r.Phase.word(), time.Duration(now-r.Since)*time.Second)
 	}
 	if r.Phase == Awake && w.Reading.State == Off && w.Mismatches >= Glitch {
 		if w.Service != nil && *w.Service {
-			raise(AlarmContradiction, "its machine says that it is off, but its nova-compute reports: its BMC is wrong, or another machine's")
+			raise(AlarmContradiction, "its machine reports off, but its nova-compute is up: the BMC is wrong, or belongs to another machine")
 		} else {
-			raise(AlarmFoundOff, "it is off, and was not switched off by Almanac, which therefore leaves it alone")
+			raise(AlarmFoundOff, "it is off, but Almanac did not switch it off and leaves it alone")
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (r *Rules) depth(m *Machine, now span.Instant) (State, string) {
 	}
 	least := r.MinOff + m.BootSeconds
 	if expected < least {
-		return On, fmt.Sprintf("it will be woken for a reservation within %v, and being off is worth %v at least", seconds(expected), seconds(least))
+		return On, fmt.Sprintf("a reservation needs it within %v, and switching off pays only for %v or longer", seconds(expected), seconds(least))
 	}
 	even, known := m.Draw.BreakEven()
 	worthOff := !known || float64(expected) >= even
@@ -42,11 +42,11 @@ func (r *Rules) depth(m *Machine, now span.Instant) (State, string) {
 	case slices.Contains(m.States, Standby) && (worthOff || m.Draw.Standby > 0 && m.Draw.Standby < m.Draw.Idle):
 		return Standby, ""
 	case worthOff:
-		return On, "its driver has no state to wait in"
+		return On, "its driver can neither switch it off nor put it on standby"
 	case math.IsInf(even, 1):
-		return On, "it would save nothing: its machine takes as much when it is off as when it is idle"
+		return On, "it would save nothing: its machine uses as much power when it is off as when it is idle"
 	default:
-		return On, fmt.Sprintf("it will be woken for a reservation within %v, and a boot costs as much energy as %v of idling", seconds(expected), seconds(int64(even)))
+		return On, fmt.Sprintf("a reservation needs it within %v, and a boot costs as much energy as %v of idling", seconds(expected), seconds(int64(even)))
 	}
 }
 

@@ -88,7 +88,7 @@ func (r *Rules) due(s *Situation) (switches []Switch, hindered []Kept) {
 		case why != "":
 			hindered = append(hindered, Kept{m.Name, why})
 		case m.Phase == Asleep && !pressing(m) && r.MostBooting > 0 && booting >= r.MostBooting:
-			hindered = append(hindered, Kept{m.Name, fmt.Sprintf("%d hosts boot already, and it will be in time still", booting)})
+			hindered = append(hindered, Kept{m.Name, fmt.Sprintf("%d hosts are already booting, and it will still be in time", booting)})
 		default:
 			switches = append(switches, Switch{Host: m.Name, To: On, Reason: r.wakeReason(m, s.Now), Urgent: true})
 			if m.Phase == Asleep {

@@ -22,23 +22,23 @@ func Explain(now span.Instant, m *Machine, r *Record, kept string, rules Rules) 
 		if r.Hold.Until != 0 {
 			until = "until " + clock(r.Hold.Until)
 		}
-		say("It is held %s by hand %s%s.", r.Hold.Action, until, r.Hold.because())
+		say("An operator holds it %s %s%s.", r.Hold.Action, until, r.Hold.because())
 	}
 	switch {
 	case m.Claimed <= now:
 		say("It is reserved now, and stays on.")
 	case m.Claimed != span.Forever:
-		say("It is reserved from %s on, and will be awake from %s on.", clock(m.Claimed), clock(rules.WakeAt(m)))
+		say("It is reserved from %s, and will be awake from %s.", clock(m.Claimed), clock(rules.WakeAt(m)))
 	}
 	switch {
 	case m.Busy:
-		say("It has work.")
+		say("It is in use.")
 	case r.Phase == Awake && m.Stays != "":
 		say("It stays on: %s.", m.Stays)
 	case r.Phase == Awake && kept != "":
 		say("It stays on: %s.", kept)
 	case r.Phase == Awake && m.Idle > 0:
-		say("It has been idle for %d measurements of the %d that it takes.", m.Idle, rules.IdleNeeded)
+		say("It has been idle for %d of %d required measurements.", m.Idle, rules.IdleNeeded)
 	}
 	if m.Stuck != "" && r.Phase != Failed {
 		say("It cannot be switched on now: %s.", m.Stuck)
@@ -48,7 +48,7 @@ func Explain(now span.Instant, m *Machine, r *Record, kept string, rules Rules) 
 	}
 	switch {
 	case r.LastWakeTest == nil:
-		say("It has not been shown yet that it wakes up.")
+		say("It has not passed a wake test yet.")
 	case r.LastWakeTest.Woke:
 		say("At %s it woke up within %v.", clock(r.LastWakeTest.At), time.Duration(r.LastWakeTest.Seconds)*time.Second)
 	default:

@@ -159,7 +159,7 @@ func (p *planning) wakeDue() {
 }
 
 // obey switches off what operators have ordered off. The limits of the rules do not apply
-// to manual orders. Reservations, work, an inventory in doubt and problems of the machine
+// to manual orders. Reservations, work, an untrusted inventory and problems of the machine
 // (Stays) do prevent them.
 func (p *planning) obey() {
 	for _, m := range p.least {
@@ -170,7 +170,7 @@ func (p *planning) obey() {
 		if m.Hold.Action == HoldStandby {
 			to = Standby
 		}
-		why := firstOf(p, m, keptReserved, keptByState, keptWithoutAgent, keptInDoubt)
+		why := firstOf(p, m, keptReserved, keptByState, keptWithoutAgent, keptHalted)
 		if why == "" && !slices.Contains(m.States, to) {
 			why = fmt.Sprintf("its driver does not have the state %s", to)
 		}
@@ -270,7 +270,7 @@ func (p *planning) complain() {
 		p.short = append(p.short, fmt.Sprintf("%d hosts are required, and only %d can be on", p.Required, p.on))
 	}
 	if left := max(min(p.free, p.on-p.Required), 0); left < p.Spare {
-		p.short = append(p.short, fmt.Sprintf("%d hosts are to be kept as spare, and only %d are left", p.Spare, left))
+		p.short = append(p.short, fmt.Sprintf("%d hosts must be kept as spare, and only %d are left", p.Spare, left))
 	}
 	if lacking := p.lacking(); !lacking.IsZero() {
 		p.short = append(p.short, fmt.Sprintf("the hosts that are kept as spare lack %v", lacking))

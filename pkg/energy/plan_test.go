@@ -182,10 +182,10 @@ func TestWhyAnIdleHostStaysOn(t *testing.T) {
 		"reserved now":    {claimed(-60), "", "it has been reserved since 2027-01-15T07:59:00Z"},
 		"long boot":       {func(m *energy.Machine) { m.BootSeconds, m.Claimed = 3600, noon.Add(3660) }, "", "it is reserved from 2027-01-15T09:01:00Z on"},
 		"no agent":        {func(m *energy.Machine) { m.States = nil }, "", "no agent can switch it"},
-		"last of zone":    {in("other"), "", "it is the last host that is on of the zone other"},
+		"last of zone":    {in("other"), "", "it is the last host of the zone other that is on"},
 		"just woken":      {func(m *energy.Machine) { m.LastOn = noon - 1799 }, "", "it was switched on at 2027-01-15T07:30:01Z, and stays on until 2027-01-15T08:00:01Z"},
-		"switched often":  {func(m *energy.Machine) { m.Switches = 3 }, "", "it has been switched 3 times within a day, and 4 are the most"},
-		"reserved soon":   {claimed(900 + 599), "", "it will be woken for a reservation within 9m59s, and being off is worth 10m0s at least"},
+		"switched often":  {func(m *energy.Machine) { m.Switches = 3 }, "", "it has been switched 3 times within a day, and the limit is 4"},
+		"reserved soon":   {claimed(900 + 599), "", "a reservation needs it within 9m59s, and switching off pays only for 10m0s or longer"},
 		"nothing against": {func(m *energy.Machine) { m.LastOn, m.Switches, m.Claimed = noon-1800, 2, noon.Add(900+600) }, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestAPlanSaysWhatItCannotMeet(t *testing.T) {
 	got := rules.Plan(energy.Situation{Now: noon, Forecast: 5, Machines: []energy.Machine{
 		busy("a"), with(asleep("b", 1), phase(energy.Failed)), with(asleep("c", 1), claimed(0), func(m *energy.Machine) { m.Stuck = "its agent is lost" }),
 	}})
-	for _, want := range []string{"c is needed, and is not switched on: its agent is lost", "5 hosts are required, and only 1 can be on", "1 hosts are to be kept as spare, and only 0 are left"} {
+	for _, want := range []string{"c is needed, and is not switched on: its agent is lost", "5 hosts are required, and only 1 can be on", "1 hosts must be kept as spare, and only 0 are left"} {
 		if !strings.Contains(got.Short, want) {
 			t.Errorf("%q lacks %q", got.Short, want)
 		}

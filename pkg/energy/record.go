@@ -81,7 +81,7 @@ type Settings struct {
 	// Stopped is set while an operator has stopped all switching off (the kill switch).
 	Stopped *Stop `json:"stopped,omitempty"`
 	// Breaker is set by the controller after too many failed boots: no host is switched off
-	// until an operator rearms it. FailedBoots counts the failed boots in a row.
+	// until an operator resets it. FailedBoots counts the failed boots in a row.
 	Breaker     *Stop `json:"breaker,omitempty"`
 	FailedBoots int   `json:"failed_boots,omitempty"`
 	// Plan is the latest plan, and Approved its approval by an operator, if any.

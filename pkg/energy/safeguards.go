@@ -13,7 +13,7 @@ type safeguard func(p *planning, m *Machine) string
 // reason that lasts longest comes first. keptByLimit is checked after all of them, so that
 // it is the reason only for machines that would otherwise be switched off.
 var safeguards = []safeguard{
-	keptByHold, keptReserved, keptByState, keptWithoutAgent, keptInDoubt, keptFresh,
+	keptByHold, keptReserved, keptByState, keptWithoutAgent, keptHalted, keptFresh,
 	keptRequired, keptSpare, keptSpareCapacity, keptLast, keptMinOn, keptBySwitches,
 }
 
@@ -50,7 +50,7 @@ func keptWithoutAgent(_ *planning, m *Machine) string {
 	return "no agent can switch it"
 }
 
-func keptInDoubt(p *planning, _ *Machine) string {
+func keptHalted(p *planning, _ *Machine) string {
 	if p.s.Halt == "" {
 		return ""
 	}
@@ -99,7 +99,7 @@ func keptSpareCapacity(p *planning, m *Machine) string {
 func keptLast(p *planning, m *Machine) string {
 	for _, g := range p.r.groups(m) {
 		if p.awake[g] <= 1 {
-			return fmt.Sprintf("it is the last host that is on of the %s %s", g.kind, g.name)
+			return fmt.Sprintf("it is the last host of the %s %s that is on", g.kind, g.name)
 		}
 	}
 	return ""
@@ -117,7 +117,7 @@ func keptBySwitches(p *planning, m *Machine) string {
 	if p.r.MostSwitches <= 0 || m.Switches+2 <= p.r.MostSwitches {
 		return ""
 	}
-	return fmt.Sprintf("it has been switched %d times within a day, and %d are the most", m.Switches, p.r.MostSwitches)
+	return fmt.Sprintf("it has been switched %d times within a day, and the limit is %d", m.Switches, p.r.MostSwitches)
 }
 
 func keptByLimit(p *planning, _ *Machine) string {

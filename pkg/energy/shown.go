@@ -16,7 +16,7 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 	case Awake:
 	case Waking:
 		if r.Attempt > 0 {
-			set.Power, set.Problem = inventory.PowerFailed, "it has failed to wake up, and is tried again"
+			set.Power, set.Problem = inventory.PowerFailed, "it did not wake up; Almanac tries again"
 			break
 		}
 		set.Power, set.WakeDelay = inventory.PowerWaking, margin
@@ -30,7 +30,7 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 		if h := r.Hold; h.Holds(now) && (h.Action == HoldOff || h.Action == HoldStandby) {
 			// A hold without an end may last forever, so the host counts as failed.
 			if h.Until == 0 {
-				set.Power, set.Problem = inventory.PowerFailed, "it is held off by hand"+h.because()
+				set.Power, set.Problem = inventory.PowerFailed, "an operator holds it off"+h.because()
 			} else {
 				set.WakeDelay += int64(h.Until - now)
 			}

@@ -99,7 +99,7 @@ func readRow(header, cells []string) (tableRow, error) {
 		}
 		cell, known := columns[name]
 		if !known {
-			return row, fault.Field(name, "is no column of the table; it has host, flops_per_watt, idle_watts, full_watts, standby_watts, off_watts and boot_joules")
+			return row, fault.Field(name, "is not a column of the table; the columns are host, flops_per_watt, idle_watts, full_watts, standby_watts, off_watts and boot_joules")
 		}
 		if cells[i] == "" {
 			continue

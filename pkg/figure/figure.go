@@ -128,7 +128,7 @@ func (f *Figure) draw(c vg.CanvasSizer) error {
 	plots, legends := make([][]*plot.Plot, len(f.Rows)), make([][]plot.Legend, len(f.Rows))
 	for i, row := range f.Rows {
 		if len(row) != len(f.Rows[0]) {
-			return errors.New("the rows of a figure need as many panels")
+			return errors.New("all rows of a figure need the same number of panels")
 		}
 		for n := range row {
 			p, err := row[n].plot(width, height)
@@ -193,7 +193,7 @@ func besides(c draw.Canvas, legend plot.Legend) draw.Canvas {
 // plot returns the panel's plot. width and height are the approximate size with axes.
 func (p *Panel) plot(width, height vg.Length) (*plot.Plot, error) {
 	if len(p.Lines) == 0 == (len(p.Bars) == 0) {
-		return nil, errors.New("it needs lines or bars, and not both")
+		return nil, errors.New("it needs either lines or bars")
 	}
 	drawn := plot.New()
 	drawn.Title.Text, drawn.X.Label.Text, drawn.Y.Label.Text = p.Title, p.X.Label, p.Y.Label

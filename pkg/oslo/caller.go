@@ -67,7 +67,7 @@ func (s *Server) wanted(ctx context.Context, r *Request, patience time.Duration)
 	}
 	<-s.slots
 	if !s.back(ctx, r, patience) {
-		s.options.Log.Warn("dropped a request whose caller is gone", "topic", s.options.Topic, "method", r.Method,
+		s.options.Log.Warn("dropped a request, because its caller is gone", "topic", s.options.Topic, "method", r.Method,
 			"request_id", r.Context.RequestID())
 		return false
 	}

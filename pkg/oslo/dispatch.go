@@ -51,7 +51,7 @@ func (s *Server) tell(work context.Context, r *Request, expiration time.Duration
 	message, failure := encodeReply(r, result, failure)
 	returned, err := s.answer(work, r, message, cmp.Or(min(expiration, replyPatience), replyPatience))
 	if err != nil {
-		s.options.Log.Warn("gave up on a reply", "topic", s.options.Topic, "method", r.Method,
+		s.options.Log.Warn("could not send a reply", "topic", s.options.Topic, "method", r.Method,
 			"request_id", r.Context.RequestID(), "error", err)
 	}
 	switch {
@@ -68,7 +68,7 @@ func (s *Server) tell(work context.Context, r *Request, expiration time.Duration
 func (s *Server) dispatch(ctx context.Context, r *Request) (result any, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.options.Log.Error("a request made its handler panic", "topic", s.options.Topic,
+			s.options.Log.Error("the handler of a request panicked", "topic", s.options.Topic,
 				"method", r.Method, "panic", cause, "stack", string(debug.Stack()))
 			err = fmt.Errorf("handle %s: panic: %v", r.Method, cause)
 		}

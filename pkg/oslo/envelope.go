@@ -76,7 +76,7 @@ func object(value any) (json.RawMessage, error) {
 		return nil, err
 	}
 	if len(raw) == 0 || raw[0] != '{' {
-		return nil, fmt.Errorf("%T is no JSON object", value)
+		return nil, fmt.Errorf("%T is not a JSON object", value)
 	}
 	return raw, nil
 }

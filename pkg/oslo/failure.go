@@ -144,7 +144,7 @@ func (e *RemoteError) encode() (string, error) {
 func decodeFailure(text string) *RemoteError {
 	var f failure
 	if err := json.NewDecoder(strings.NewReader(text)).Decode(&f); err != nil {
-		return &RemoteError{Class: "RemoteError", Module: "oslo_messaging", Message: "the failure is not readable: " + err.Error()}
+		return &RemoteError{Class: "RemoteError", Module: "oslo_messaging", Message: "the failure cannot be parsed: " + err.Error()}
 	}
 	return &RemoteError{f.Class, f.Module, f.Message, f.TB, f.Args, f.Kwargs}
 }

@@ -123,7 +123,7 @@ func (l *Listener) receive(ctx context.Context, d Delivery) {
 func (l *Listener) handle(ctx context.Context, d Delivery) {
 	n, err := decodeNotification(d.Body)
 	if err != nil {
-		l.options.Log.Warn("dropped a notification that is not readable", "error", err)
+		l.options.Log.Warn("dropped a notification that cannot be parsed", "error", err)
 		_ = d.Ack()
 		return
 	}
@@ -133,11 +133,11 @@ func (l *Listener) handle(ctx context.Context, d Delivery) {
 		_ = d.Ack()
 		return
 	case fault.Is(err, fault.Invalid):
-		l.options.Log.Warn("dropped a notification", "event_type", n.EventType, "message_id", n.ID, "error", err)
+		l.options.Log.Warn("dropped an invalid notification", "event_type", n.EventType, "message_id", n.ID, "error", err)
 		_ = d.Ack()
 		return
 	}
-	l.options.Log.Warn("a notification comes again", "event_type", n.EventType, "message_id", n.ID, "error", err)
+	l.options.Log.Warn("requeued a notification", "event_type", n.EventType, "message_id", n.ID, "error", err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(l.options.Pause):

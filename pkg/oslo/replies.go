@@ -37,7 +37,7 @@ func (c *Client) await(ctx context.Context, replies *replyQueue, answers <-chan 
 				monitor.Reset(c.options.Monitor)
 			}
 		case <-ctx.Done():
-			return reply{}, fault.New(fault.Unavailable, "nobody answered in time; check that a server of the topic is running")
+			return reply{}, fault.New(fault.Unavailable, "no server answered in time; check that a server of the topic is running")
 		case <-silence:
 			return reply{}, fault.New(fault.Unavailable, "no sign of life from the server for %s", c.options.Monitor)
 		case <-replies.subscription.Done():
@@ -61,7 +61,7 @@ func (c *Client) openReplies(ctx context.Context) (*replyQueue, error) {
 	case c.opening <- struct{}{}:
 		defer func() { <-c.opening }()
 	case <-ctx.Done():
-		return nil, fault.New(fault.Unavailable, "the queue for replies is not open yet")
+		return nil, fault.New(fault.Unavailable, "the reply queue is not open yet")
 	}
 	c.mu.Lock()
 	replies := c.replies

@@ -96,7 +96,7 @@ func decodeRequest(body []byte) (*Request, error) {
 		"_msg_id": &r.id, "_reply_q": &r.replyTo, "_timeout": &seconds, "_unique_id": &r.unique,
 	} {
 		if err := field(fields, name, value); err != nil {
-			r.wrong = fault.New(fault.Invalid, "the request is not readable: %v", err)
+			r.wrong = fault.New(fault.Invalid, "the request cannot be parsed: %v", err)
 		}
 	}
 	if r.wrong != nil && (r.id == "" || r.replyTo == "") {

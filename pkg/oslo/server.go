@@ -121,7 +121,7 @@ func (s *Server) receive(ctx, work context.Context, d Delivery) {
 	}
 	r, err := decodeRequest(d.Body)
 	if err != nil {
-		s.options.Log.Warn("dropped a request that is not readable", "topic", s.options.Topic, "error", err)
+		s.options.Log.Warn("dropped a request that cannot be parsed", "topic", s.options.Topic, "error", err)
 		<-s.slots
 		return
 	}

@@ -34,7 +34,7 @@ type QueueStatus struct {
 }
 
 // ErrUnroutable is the error for a mandatory message that no queue accepts.
-var ErrUnroutable = errors.New("no queue takes the message")
+var ErrUnroutable = errors.New("no queue is bound for the message")
 
 // Subscription is a running Subscribe.
 type Subscription interface {

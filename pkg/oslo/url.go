@@ -49,7 +49,7 @@ func ParseURL(text string) (URL, error) {
 	case !ok:
 		return URL{}, invalidURL("has no scheme; write rabbit://user:password@host:5672/ or memory://")
 	case u.Scheme == "":
-		return URL{}, invalidURL("has the scheme %q; rabbit and memory are known", scheme)
+		return URL{}, invalidURL("has the scheme %q; Almanac supports rabbit and memory", scheme)
 	}
 	rest, _, _ = strings.Cut(rest, "#")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -120,7 +120,7 @@ func parseHost(text string) (Host, error) {
 	if port != "" {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 1 || n > 65535 {
-			return Host{}, invalidURL("has a port that is no number from 1 to 65535; an IPv6 address stands in brackets, and / @ : in a password are written %%2F %%40 %%3A")
+			return Host{}, invalidURL("has a port that is not a number from 1 to 65535; write an IPv6 address in brackets, and / @ : in a password as %%2F %%40 %%3A")
 		}
 		host.Port = n
 	}

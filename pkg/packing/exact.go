@@ -38,7 +38,7 @@ func (e Exact) Place(ctx context.Context, p *Problem) (Placement, error) {
 	case s.found == nil && errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case s.found == nil && s.over:
-		return nil, &Infeasible{Reason: "no placement was found, and whether there is one is not known: " + s.ended()}
+		return nil, &Infeasible{Reason: "no placement was found, but one may exist: " + s.ended()}
 	case s.found == nil:
 		return nil, &Infeasible{Reason: p.noPlacement(), Proven: true}
 	}
@@ -59,7 +59,7 @@ func (p *Problem) within() string {
 	if p.Current == nil {
 		return ""
 	}
-	return fmt.Sprintf(" and no more is moved than the budget of %.6g", p.Budget)
+	return fmt.Sprintf(" and at most the budget of %.6g is moved", p.Budget)
 }
 
 // Unproven is the error that comes with a placement that may not be the best.
@@ -148,9 +148,9 @@ func (s *branching) seed() {
 // ended returns why the search ended early.
 func (s *branching) ended() string {
 	if s.ctx.Err() != nil {
-		return "the time for the search was up"
+		return "the time limit of the search was reached"
 	}
-	return fmt.Sprintf("the search was ended after it had looked at %d hosts for tasks", s.most)
+	return fmt.Sprintf("the search ended after it had tried %d hosts for tasks", s.most)
 }
 
 // flat returns the hosts of all tasks in their order.

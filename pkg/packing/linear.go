@@ -170,7 +170,7 @@ const mostVariables = 200_000
 // sized returns an Invalid fault if the program would be too large.
 func (p *Problem) sized() error {
 	if n := 2*len(p.tasks())*len(p.Hosts) + 1; n > mostVariables {
-		return fault.Field("jobs", "make a linear program of %d variables on %d hosts; at most %d can be solved", n, len(p.Hosts), mostVariables)
+		return fault.Field("jobs", "build a linear program of %d variables on %d hosts; at most %d can be solved", n, len(p.Hosts), mostVariables)
 	}
 	return nil
 }
@@ -203,13 +203,13 @@ func (a Program) Place(ctx context.Context, p *Problem) (Placement, error) {
 	if infeasible, is := errors.AsType[*Infeasible](err); is && infeasible.Proven {
 		return nil, &Infeasible{Reason: p.noPlacement(), Proven: true}
 	} else if is {
-		return nil, &Infeasible{Reason: "no placement was found, and whether there is one is not known: the time of the solver was up"}
+		return nil, &Infeasible{Reason: "no placement was found, but one may exist: the time limit of the solver was reached"}
 	} else if err != nil {
 		return nil, fmt.Errorf("solve the integer program: %w", err)
 	}
 	placed := l.placement(found.Values)
 	if !found.Proven {
-		return placed, &Unproven{Reason: "the time of the solver was up"}
+		return placed, &Unproven{Reason: "the time limit of the solver was reached"}
 	}
 	return placed, nil
 }

@@ -87,7 +87,7 @@ func (p *Problem) Check() error {
 		path := fmt.Sprintf("jobs[%d]", i)
 		switch {
 		case j.ID == "":
-			return fault.Field(path+".id", "is needed")
+			return fault.Field(path+".id", "is required")
 		case seen[j.ID]:
 			return fault.Field(path+".id", "%q is the id of two jobs", j.ID)
 		case !(j.CPU >= 0 && j.CPU <= largest.CPU):

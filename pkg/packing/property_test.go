@@ -294,7 +294,7 @@ func crowd() *Problem {
 func TestASearchThatIsEndedGivesTheBestSoFarAndSaysSo(t *testing.T) {
 	p := crowd()
 	at, err := Exact{Work: 50}.Place(t.Context(), p)
-	if _, is := errors.AsType[*Unproven](err); !is || !strings.Contains(err.Error(), "looked at 50 hosts") {
+	if _, is := errors.AsType[*Unproven](err); !is || !strings.Contains(err.Error(), "tried 50 hosts") {
 		t.Fatalf("got %v, %v", at, err)
 	}
 	if broken := violation(p, at); broken != "" || p.MinYield(at) < p.MinYield(place(t, p, "mcb8")) {
@@ -347,7 +347,7 @@ func TestASearchThatTakesTooLongGivesTheBestSoFar(t *testing.T) {
 	began := time.Now()
 	tools := Tools{Work: math.MaxInt, Limit: 100 * time.Millisecond}
 	o, err := tools.Solve(t.Context(), large(), tools.exact)
-	if err != nil || !strings.Contains(o.Unproven, "the time for the search was up") {
+	if err != nil || !strings.Contains(o.Unproven, "the time limit of the search was reached") {
 		t.Errorf("got %q, %v", o.Unproven, err)
 	}
 	if took := time.Since(began); took > 2*time.Minute {

@@ -55,7 +55,7 @@ func (t Tools) Named(name string) (Algorithm, error) {
 	for _, r := range Roundings(t.Solver, t.Chance) {
 		if r.Name == name {
 			if t.Solver == nil {
-				return nil, fmt.Errorf("%s solves a linear program: %w", name, cmp.Or(t.Missing, errors.New("there is no solver")))
+				return nil, fmt.Errorf("%s solves a linear program: %w", name, cmp.Or(t.Missing, errors.New("no solver is configured")))
 			}
 			return r.Place, nil
 		}

@@ -47,7 +47,7 @@ func read(check string) (expression, error) {
 	}
 	e.text = strings.Join(words, " ")
 	if check != "" && !wellFormed(words) {
-		return e, fmt.Errorf("%q is no check string; join checks with and, or, not and parentheses", check)
+		return e, fmt.Errorf("%q is not a check string; join checks with and, or, not and parentheses", check)
 	}
 	return e, nil
 }
@@ -88,24 +88,24 @@ func wellFormed(words []string) bool {
 func (e *expression) single(check string) (string, error) {
 	kind, match, ok := strings.Cut(check, ":")
 	if !ok || match == "" {
-		return "", fmt.Errorf("%q is no check; write KIND:MATCH, such as role:member", check)
+		return "", fmt.Errorf("%q is not a check; write KIND:MATCH, such as role:member", check)
 	}
 	literal, quoted := match, false
 	if target := variable.FindStringSubmatch(match); target != nil {
 		if target[1] != ProjectID {
-			return "", fmt.Errorf("%s: a target has no attribute %q; there is %%(%s)s only", check, target[1], ProjectID)
+			return "", fmt.Errorf("%s: a target has no attribute %q; the only one is %%(%s)s", check, target[1], ProjectID)
 		}
 	} else if quoted = !strings.ContainsAny(match, `'"\%()`); quoted {
 		literal = "'" + match + "'"
 	} else {
-		return "", fmt.Errorf("%s: the right side must be a word, or all of it %%(%s)s", check, ProjectID)
+		return "", fmt.Errorf("%s: the right side must be one word, or %%(%s)s and nothing else", check, ProjectID)
 	}
 	switch {
 	case kind == "http" || kind == "https":
-		return "", fmt.Errorf("%s: Almanac asks no other server; only checks of roles, credentials and rules are possible", check)
+		return "", fmt.Errorf("%s: Almanac does not ask other servers; use checks of roles, credentials and rules", check)
 	case kind == "rule":
 		if !quoted {
-			return "", fmt.Errorf("%s: a rule is asked for by its name", check)
+			return "", fmt.Errorf("%s: write the name of the rule", check)
 		}
 		e.needs = append(e.needs, match)
 	case kind == "role" || slices.Contains(credentials, kind):
@@ -115,7 +115,7 @@ func (e *expression) single(check string) (string, error) {
 		}
 		return "'" + strings.Trim(kind, `'"`) + "':" + literal, nil
 	case attribute.MatchString(kind):
-		return "", fmt.Errorf("%s: %s; there are role, rule and %s", check,
+		return "", fmt.Errorf("%s: %s; the kinds are role, rule and %s", check,
 			fault.Unknown("credential", kind, credentials), strings.Join(credentials, ", "))
 	default:
 		return "", fmt.Errorf("%s: the left side must be role, rule, a credential or a constant", check)

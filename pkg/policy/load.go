@@ -104,7 +104,7 @@ func readFile(path string) (map[string]string, error) {
 	for name, value := range rules {
 		check, ok := value.(string)
 		if !ok {
-			return nil, fault.New(fault.Invalid, "%s: rule %s: a check is a text in quotes; \"@\" allows everybody, \"!\" nobody", path, name)
+			return nil, fault.New(fault.Invalid, "%s: rule %s: a check is a string in quotes; \"@\" allows everybody, \"!\" nobody", path, name)
 		}
 		checks[name] = check
 	}
@@ -140,7 +140,7 @@ func (e *Enforcer) unresolved() []error {
 			}
 		}
 		if e.asksFor(r, name, make(map[string]bool)) {
-			errs = append(errs, r.wrong(errors.New("it asks for itself, by way of the rules that it asks for")))
+			errs = append(errs, r.wrong(errors.New("it refers to itself, directly or through other rules")))
 		}
 	}
 	return errs

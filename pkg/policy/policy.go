@@ -126,7 +126,7 @@ func (e *Enforcer) Check(rule string, by Credentials, target map[string]string) 
 		}
 	}
 	if !e.engine.Enforce(rule, by.context(target)) {
-		return fault.New(fault.Denied, "policy does not allow %s with %s; it asks for %q",
+		return fault.New(fault.Denied, "policy does not allow %s with %s; it requires %q",
 			rule, described(by.Roles), asked.Check)
 	}
 	return nil

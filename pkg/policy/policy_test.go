@@ -102,7 +102,7 @@ func TestOneProjectIsNotAnother(t *testing.T) {
 
 func TestADenialNamesTheRuleAndWhatItAsksFor(t *testing.T) {
 	err := defaults(t).Check("reservations:create", of("p", "reader", "auditor"), map[string]string{policy.ProjectID: "p"})
-	want := `policy does not allow reservations:create with the roles auditor, reader; it asks for "rule:project_member_or_admin"`
+	want := `policy does not allow reservations:create with the roles auditor, reader; it requires "rule:project_member_or_admin"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

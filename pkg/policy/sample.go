@@ -18,7 +18,7 @@ const sampleHead = `# Policy of Almanac: who may do what.
 #   project_id:%(project_id)s  the token is for the project that the request is about
 #   @  !                       always, never
 #
-# joined with and, or, not and parentheses. "almanacd policy check" tries it out.
+# joined with and, or, not and parentheses. "almanacd policy check" tests a rule.
 `
 
 // Sample writes the commented policy.yaml with every default.

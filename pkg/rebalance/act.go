@@ -10,30 +10,30 @@ import (
 )
 
 // errOther reports that the run has changed since it was read, for example by a stop.
-var errOther = errors.New("the run has changed meanwhile")
+var errOther = errors.New("the run has changed")
 
 // begin stores that a move begins, and then sends the order to Nova.
-func (c *Carrier) begin(ctx context.Context, held *job.Held, r Run, i int) error {
+func (c *Executor) begin(ctx context.Context, held *job.Held, r Run, i int) error {
 	m := r.Plan.Moves[i]
 	sight, err := c.Cloud.Look(ctx, m.Instance)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return c.note(ctx, held, r, i, Skipped, "the instance is gone")
+		return c.note(ctx, held, r, i, MoveSkipped, "the instance is gone")
 	case err != nil:
 		return err
 	case sight.Host != m.From || sight.Task != "" || sight.Status != "ACTIVE":
-		return c.note(ctx, held, r, i, Skipped, fmt.Sprintf("it is %s on %s by now%s", sight.Status, sight.Host, busy(sight)))
+		return c.note(ctx, held, r, i, MoveSkipped, fmt.Sprintf("it is now %s on %s%s", sight.Status, sight.Host, busy(sight)))
 	case sight.Locked:
-		return c.note(ctx, held, r, i, Skipped, "it is locked by now")
+		return c.note(ctx, held, r, i, MoveSkipped, "it is now locked")
 	}
 	telling, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
 	_, err = c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		p := &r.Progress[i]
-		if r.Status != Running || p.State != Waiting {
+		if r.Status != RunActive || p.State != MoveWaiting {
 			return errOther
 		}
-		p.State, p.Begun, p.Before, p.Told = Moving, c.Now(), sight.Migration.ID, p.Told+1
+		p.State, p.Begun, p.Before, p.Told = MoveUnderway, c.Now(), sight.Migration.ID, p.Told+1
 		return nil
 	})
 	switch {
@@ -42,7 +42,7 @@ func (c *Carrier) begin(ctx context.Context, held *job.Held, r Run, i int) error
 	case err != nil:
 		return err
 	}
-	c.Log.InfoContext(ctx, "an instance is moved", "run", r.ID, "instance", m.Instance, "from", m.From, "to", m.To)
+	c.Log.InfoContext(ctx, "moving an instance", "run", r.ID, "instance", m.Instance, "from", m.From, "to", m.To)
 	if err = held.Ensure(telling); err == nil {
 		err = c.Cloud.Move(telling, m.Instance, m.To)
 	}
@@ -58,7 +58,7 @@ func busy(s Sight) string {
 
 // told stores that Nova refuses a move. It returns errors that leave open whether Nova
 // received the call: the next step checks the instance.
-func (c *Carrier) told(ctx context.Context, held *job.Held, r Run, i int, err error) error {
+func (c *Executor) told(ctx context.Context, held *job.Held, r Run, i int, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -70,11 +70,11 @@ func (c *Carrier) told(ctx context.Context, held *job.Held, r Run, i int, err er
 	default:
 		return err
 	}
-	return c.note(ctx, held, r, i, Undone, "Nova refuses: "+fault.Of(err).Message)
+	return c.note(ctx, held, r, i, MoveFailed, "Nova refuses: "+fault.Of(err).Message)
 }
 
 // note stores the final state of a move.
-func (c *Carrier) note(ctx context.Context, held *job.Held, r Run, i int, state State, why string) error {
+func (c *Executor) note(ctx context.Context, held *job.Held, r Run, i int, state State, why string) error {
 	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		p := &r.Progress[i]
 		p.State, p.Reason, p.Ended = state, why, c.Now()
@@ -83,21 +83,21 @@ func (c *Carrier) note(ctx context.Context, held *job.Held, r Run, i int, state 
 	if err == nil {
 		c.made[state].Add(1)
 	}
-	if err == nil && state != Moved {
-		c.Log.WarnContext(ctx, "an instance is not moved", "run", r.ID, "instance", r.Plan.Moves[i].Instance, "state", string(state), "reason", why)
+	if err == nil && state != MoveDone {
+		c.Log.WarnContext(ctx, "an instance was not moved", "run", r.ID, "instance", r.Plan.Moves[i].Instance, "state", string(state), "reason", why)
 	}
 	return err
 }
 
 // end ends a run, with the yield at its end, and adds to the reason which hosts became
 // empty.
-func (c *Carrier) end(ctx context.Context, held *job.Held, r Run, status Status, why string) error {
+func (c *Executor) end(ctx context.Context, held *job.Held, r Run, status Status, why string) error {
 	yield := 0.0
 	if s, err := c.observe(ctx); err == nil {
 		yield = s.Yield()
 		why += s.emptied(&r.Plan)
 	} else {
-		c.Log.WarnContext(ctx, "what came of a run is not known", "run", r.ID, "error", err)
+		c.Log.WarnContext(ctx, "could not determine the result of a run", "run", r.ID, "error", err)
 	}
 	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		r.Status, r.Reason, r.Ended, r.Yield = status, why, c.Now(), yield
@@ -110,8 +110,8 @@ func (c *Carrier) end(ctx context.Context, held *job.Held, r Run, status Status,
 }
 
 func done(r *Run) string {
-	if skipped, failed := r.Count(Skipped), r.Count(Undone); skipped+failed > 0 {
-		return fmt.Sprintf("%d of %d moves were made, %d were left out, %d failed", r.Count(Moved), len(r.Progress), skipped, failed)
+	if skipped, failed := r.Count(MoveSkipped), r.Count(MoveFailed); skipped+failed > 0 {
+		return fmt.Sprintf("%d of %d moves were made, %d were skipped, %d failed", r.Count(MoveDone), len(r.Progress), skipped, failed)
 	}
 	return "all moves were made"
 }

@@ -87,7 +87,7 @@ func (v *view) empty(ctx context.Context, leaving []int, floor float64, o Option
 		}
 	}
 	if o.Migrations > 0 && number > o.Migrations || o.MemoryMB > 0 && cost > float64(o.MemoryMB) {
-		return done, "the budget does not reach for its instances", nil
+		return done, "the budget is too small for its instances", nil
 	}
 	algorithm := packing.Adapt{}.Place
 	found, err := algorithm(ctx, problem)
@@ -105,7 +105,7 @@ func (v *view) empty(ctx context.Context, leaving []int, floor float64, o Option
 	case len(done.dropped) > 0:
 		return done, done.dropped[0].why, nil
 	case after < floor-slack:
-		return done, fmt.Sprintf("the smallest yield would sink to %.4g, under %.4g", after, floor), nil
+		return done, fmt.Sprintf("the smallest yield would fall to %.4g, below %.4g", after, floor), nil
 	}
 	return done, "", nil
 }

@@ -28,14 +28,14 @@ func (s *Situation) Judge(p *Plan, i int, floor float64) Verdict {
 	case j < 0:
 		return Verdict{Skip: v.whyStays(m)}
 	case to < 0:
-		return Verdict{Skip: fmt.Sprintf("%s is not up, enabled and on any more, or cannot be judged", m.To)}
+		return Verdict{Skip: fmt.Sprintf("%s is no longer up, enabled and on, or its state is unknown", m.To)}
 	}
 	if why := v.walk(Options{}).refuses(j, to); why != "" {
 		return Verdict{Skip: why}
 	}
 	if slices.Contains(p.Emptied, m.From) {
 		if why := v.remains(m.From, rest); why != "" {
-			return Verdict{Skip: fmt.Sprintf("%s cannot become empty any more: %s", m.From, why)}
+			return Verdict{Skip: fmt.Sprintf("%s can no longer become empty: %s", m.From, why)}
 		}
 	}
 	at := v.now()
@@ -47,9 +47,9 @@ func (s *Situation) Judge(p *Plan, i int, floor float64) Verdict {
 	now, then := v.yield(v.now()), v.yield(at)
 	switch {
 	case o.Consolidate > 0 && then < floor-slack:
-		return Verdict{End: fmt.Sprintf("the smallest yield would sink to %.4g by now, under %.4g", then, floor)}
+		return Verdict{End: fmt.Sprintf("the smallest yield would now fall to %.4g, below %.4g", then, floor)}
 	case o.Consolidate == 0 && then < now+slack:
-		return Verdict{End: fmt.Sprintf("what is left would not let the smallest yield grow any more: it is %.4g", now)}
+		return Verdict{End: fmt.Sprintf("the remaining moves would not raise the smallest yield any more: it is %.4g", now)}
 	}
 	return Verdict{}
 }
@@ -59,14 +59,14 @@ func (s *Situation) Judge(p *Plan, i int, floor float64) Verdict {
 func (v *view) remains(host string, rest []Move) string {
 	number := v.number(host)
 	if number < 0 {
-		return "it is not up, enabled and on, or cannot be judged"
+		return "it is not up, enabled and on, or its state is unknown"
 	}
 	if why := v.rooted(number); why != "" {
 		return why
 	}
 	for _, one := range v.States.InstancesOn(v.hosts[number].place) {
 		if !slices.ContainsFunc(rest, func(m Move) bool { return m.Instance == one.ID && m.From == host }) {
-			return fmt.Sprintf("instance %s is on it, and is not to be moved", one.ID)
+			return fmt.Sprintf("instance %s is on it, and the plan does not move it", one.ID)
 		}
 	}
 	return ""
@@ -87,7 +87,7 @@ func (s *Situation) emptied(p *Plan) string {
 	if len(empty) == 0 {
 		return "; none of the hosts became empty"
 	}
-	return "; empty are " + strings.Join(empty, ", ")
+	return "; these became empty: " + strings.Join(empty, ", ")
 }
 
 // displaced returns why the instance is not on the source of the move; empty if it is.
@@ -98,13 +98,13 @@ func (s *Situation) displaced(m Move) string {
 	}
 	switch {
 	case len(on) == 0:
-		return "the instance is on no host any more"
+		return "the instance is no longer on a host"
 	case len(on) == 1 && on[0] == m.From:
 		return ""
 	case len(on) == 1 && on[0] == m.To:
-		return "it is there already"
+		return "it is already there"
 	}
-	return "it is on " + strings.Join(on, " and ") + " by now"
+	return "it is on " + strings.Join(on, " and ") + " now"
 }
 
 // whyStays returns why an instance is not a job of the problem.
@@ -114,7 +114,7 @@ func (v *view) whyStays(m Move) string {
 			return stay.Reason
 		}
 	}
-	return fmt.Sprintf("%s is not up, enabled and on any more, or cannot be judged", m.From)
+	return fmt.Sprintf("%s is no longer up, enabled and on, or its state is unknown", m.From)
 }
 
 // number returns the number of the host with this name; -1 if it is not part of the

@@ -56,8 +56,8 @@ func (g guarded) ChangePackingRun(ctx context.Context, lease job.Lease, id strin
 	return g.model.ChangePackingRun(ctx, lease, id, change)
 }
 
-// carrierOf returns the carrier of one of several processes.
-func (m *model) carrierOf(l *leases, name string) *rebalance.Carrier {
+// carrierOf returns the executor of one of several processes.
+func (m *model) carrierOf(l *leases, name string) *rebalance.Executor {
 	c := m.carrier()
 	c.Leases, c.Records = leasesOf{l, name}, guarded{m, l}
 	return c
@@ -97,7 +97,7 @@ func TestTheLeaseIsKeptWhileTheCloudIsReadHoweverLongThatTakes(t *testing.T) {
 			}
 		}
 		close(end)
-		m.wantEnd(rebalance.Done, "all moves were made", moved, moved, moved)
+		m.wantEnd(rebalance.RunDone, "all moves were made", moved, moved, moved)
 	})
 }
 
@@ -139,7 +139,7 @@ func TestWhoWakesUpAfterItsLeaseMovesNothing(t *testing.T) {
 			return nil
 		}
 		_ = m.carrierOf(l, "paused").Step(context.Background())
-		if m.number != 0 || m.run.Status != rebalance.Stopped {
+		if m.number != 0 || m.run.Status != rebalance.RunStopped {
 			t.Errorf("paused at a %s: the run is %s, and %d moves were begun: %v", moment, m.run.Status, m.number, m.progress())
 		}
 	}
@@ -159,10 +159,10 @@ func TestProcessesThatTakeTurnsMoveOneAtATimeAndNothingAfterTheEnd(t *testing.T)
 			return rapid.IntRange(1, 4).Draw(t, "looks"), rapid.IntRange(0, 5).Draw(t, "fails") == 0
 		}
 		l := &leases{now: func() span.Instant { return m.now }}
-		processes := []*rebalance.Carrier{m.carrierOf(l, "a"), m.carrierOf(l, "b")}
+		processes := []*rebalance.Executor{m.carrierOf(l, "a"), m.carrierOf(l, "b")}
 		pauses, paused := rapid.IntRange(0, 5).Draw(t, "pauses"), false
 		begun := -1 // the number of moves at the end of the run
-		step := func(c *rebalance.Carrier) {
+		step := func(c *rebalance.Executor) {
 			_ = c.Step(context.Background())
 			m.now++
 			if m.run.Over() && begun < 0 {

@@ -18,11 +18,11 @@ import (
 
 // model is a cloud with its records: a migration of Nova advances with each look.
 type model struct {
-	t      tester
-	boxes  []box
-	groups []placing.Group
-	now    span.Instant
-	doubt  string
+	t         tester
+	boxes     []box
+	groups    []placing.Group
+	now       span.Instant
+	untrusted string
 
 	run     *rebalance.Run
 	epoch   int64 // of the lease
@@ -223,17 +223,17 @@ func (m *model) situation(context.Context) (rebalance.Situation, error) {
 	return *situation(m.t, m.boxes, m.groups...), nil
 }
 
-// carrier returns the carrier of a process.
-func (m *model) carrier() *rebalance.Carrier {
-	return rebalance.NewCarrier(rebalance.CarrierOptions{
-		Records: m, Archive: m, Leases: m, Cloud: m, Situation: m.situation, Doubt: func() string { return m.doubt },
+// carrier returns the executor of a process.
+func (m *model) carrier() *rebalance.Executor {
+	return rebalance.NewExecutor(rebalance.ExecutorOptions{
+		Records: m, Archive: m, Leases: m, Cloud: m, Situation: m.situation, Untrusted: func() string { return m.untrusted },
 		Timeout: 60, MostFailed: 2, Every: time.Second, Now: func() span.Instant { return m.now }, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
-func (m *model) console() *rebalance.Console {
-	return &rebalance.Console{
-		Records: m, Archive: m, Situation: m.situation, Doubt: func() string { return m.doubt }, Ordered: func() {},
+func (m *model) console() *rebalance.Admin {
+	return &rebalance.Admin{
+		Records: m, Archive: m, Situation: m.situation, Untrusted: func() string { return m.untrusted }, Ordered: func() {},
 		Now: func() span.Instant { return m.now }, NewID: func() string { return "run" },
 	}
 }

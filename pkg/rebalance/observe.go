@@ -9,7 +9,7 @@ import (
 const readLimit = 5 * time.Minute
 
 // open returns the run that is not over; nil if there is none.
-func (c *Carrier) open(ctx context.Context) (*Run, error) {
+func (c *Executor) open(ctx context.Context) (*Run, error) {
 	last, err := c.Archive.PackingRuns(ctx, 1)
 	if err != nil || len(last) == 0 || last[0].Over() {
 		return nil, err
@@ -18,7 +18,7 @@ func (c *Carrier) open(ctx context.Context) (*Run, error) {
 }
 
 // observe reads the cloud, for readLimit at most.
-func (c *Carrier) observe(ctx context.Context) (Situation, error) {
+func (c *Executor) observe(ctx context.Context) (Situation, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	return c.Situation(ctx)

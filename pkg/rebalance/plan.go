@@ -81,10 +81,10 @@ type Plan struct {
 	Moves   []Move   `json:"moves"`
 	Emptied []string `json:"emptied,omitempty"` // names of hosts
 	// Kept are the hosts that should have become empty and cannot, with the reasons.
-	Kept    []Stay   `json:"kept,omitempty"`
-	Stays   []Stay   `json:"stays,omitempty"`
-	Beyond  []Beyond `json:"beyond,omitempty"`
-	Reasons []string `json:"reasons,omitempty"` // why the plan is as it is, in sentences
+	Kept     []Stay     `json:"kept,omitempty"`
+	Stays    []Stay     `json:"stays,omitempty"`
+	Excluded []Excluded `json:"excluded,omitempty"`
+	Reasons  []string   `json:"reasons,omitempty"` // why the plan is as it is, in sentences
 }
 
 // Move is a live migration.
@@ -120,7 +120,7 @@ func (s *Situation) Plan(ctx context.Context, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	v := s.view()
-	p := Plan{At: s.Now, Options: o, Hosts: len(v.hosts), Instances: v.all, Before: 1, After: 1, Bound: 1, Stays: v.stay, Beyond: v.beyond}
+	p := Plan{At: s.Now, Options: o, Hosts: len(v.hosts), Instances: v.all, Before: 1, After: 1, Bound: 1, Stays: v.stay, Excluded: v.excluded}
 	for i := range v.jobs {
 		if v.jobs[i].stays == "" {
 			p.Movable++
@@ -163,7 +163,7 @@ const rounds = 8
 func (v *view) level(ctx context.Context, problem *packing.Problem, p *Plan) error {
 	o := p.Options
 	if p.Before >= 1 {
-		p.Reasons = append(p.Reasons, "everybody can have all the CPU that he needs as it is")
+		p.Reasons = append(p.Reasons, "all instances already get all the CPU that they need")
 		return nil
 	}
 	algorithm, name := v.algorithm(o)
@@ -204,7 +204,7 @@ func (v *view) level(ctx context.Context, problem *packing.Problem, p *Plan) err
 		p.Moves, p.After = nil, p.Before
 	}
 	if ended == "" && ctx.Err() != nil {
-		ended = "the time for the search was up"
+		ended = "the time limit of the search was reached"
 	}
 	p.explain(ended)
 	return nil
@@ -220,9 +220,9 @@ func (p *Plan) explain(ended string) {
 	case len(p.Moves) == 0 && p.Movable == 0:
 		p.Reasons = append(p.Reasons, "no instance can be moved")
 	case len(p.Moves) == 0:
-		p.Reasons = append(p.Reasons, fmt.Sprintf("no moves were found within the budget that let the smallest yield grow by %.4g or more", p.Options.Gain))
+		p.Reasons = append(p.Reasons, fmt.Sprintf("no moves within the budget raise the smallest yield by %.4g or more", p.Options.Gain))
 	case p.After >= p.Bound-slack:
-		p.Reasons = append(p.Reasons, "no placement has a larger smallest yield")
+		p.Reasons = append(p.Reasons, "no placement has a higher smallest yield")
 	case p.Options.Migrations > 0 && len(p.Moves) >= p.Options.Migrations:
 		p.Reasons = append(p.Reasons, fmt.Sprintf("the budget of %d migrations is used up", p.Options.Migrations))
 	}

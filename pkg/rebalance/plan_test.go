@@ -168,7 +168,7 @@ func TestAPlanOfASearchThatWasGivenUpSaysSo(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 0)
 		defer cancel()
 		p, err := s.Plan(ctx, rebalance.Options{Algorithm: algorithm, Migrations: 6})
-		if err != nil || !slices.Contains(p.Reasons, "the time for the search was up: there may be a better plan") {
+		if err != nil || !slices.Contains(p.Reasons, "the time limit of the search was reached: there may be a better plan") {
 			t.Errorf("%s: the reasons are %q, %v", algorithm, p.Reasons, err)
 		}
 	}
@@ -256,8 +256,8 @@ func TestAHostThatCannotBeHelpedIsLeftOut(t *testing.T) {
 	}
 	boxes := []box{{name: "h1", memory: 16384, guests: pinned}, {name: "h2", memory: 16384, guests: crowd("i", 4)}, {name: "h3", memory: 16384}}
 	p := plan(t, situation(t, boxes), rebalance.Options{})
-	if len(p.Beyond) != 1 || p.Beyond[0].Host != "h1" || !near(p.Beyond[0].Yield, 0.25) || p.Beyond[0].Reason == "" {
-		t.Errorf("left out are %+v", p.Beyond)
+	if len(p.Excluded) != 1 || p.Excluded[0].Host != "h1" || !near(p.Excluded[0].Yield, 0.25) || p.Excluded[0].Reason == "" {
+		t.Errorf("left out are %+v", p.Excluded)
 	}
 	if !near(p.Before, 0.5) || !near(p.After, 1) || len(p.Moves) != 2 {
 		t.Errorf("%v after %v by %v", p.After, p.Before, moves(p))

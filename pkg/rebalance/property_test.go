@@ -156,7 +156,7 @@ func yieldOf(t *rapid.T, s *rebalance.Situation, p rebalance.Plan) float64 {
 				need += min(float64(one.Flavor.Resources.VCPUs), boxCores)
 			}
 		}
-		leftOut := slices.ContainsFunc(p.Beyond, func(b rebalance.Beyond) bool { return b.Host == h.Name })
+		leftOut := slices.ContainsFunc(p.Excluded, func(b rebalance.Excluded) bool { return b.Host == h.Name })
 		if need > boxCores && h.Up && h.Enabled && !leftOut {
 			least = min(least, boxCores/need)
 		}

@@ -11,27 +11,27 @@ type Status string
 
 // The statuses. The last three are final.
 const (
-	Running  Status = "running"
-	Stopping Status = "stopping" // the current move is the last one
-	Done     Status = "done"
-	Stopped  Status = "stopped"
-	Failed   Status = "failed"
+	RunActive   Status = "running"
+	RunStopping Status = "stopping" // the current move is the last one
+	RunDone     Status = "done"
+	RunStopped  Status = "stopped"
+	RunFailed   Status = "failed"
 )
 
 // Statuses are all statuses of a run.
-var Statuses = []Status{Running, Stopping, Done, Stopped, Failed}
+var Statuses = []Status{RunActive, RunStopping, RunDone, RunStopped, RunFailed}
 
 // State is the state of a move.
 type State string
 
 // The states of a move. The last three are final.
 const (
-	Waiting  State = "waiting"
-	Moving   State = "moving"   // stored before Nova receives the order
-	Aborting State = "aborting" // it took too long, and Nova was ordered to abort it
-	Moved    State = "moved"
-	Skipped  State = "skipped"
-	Undone   State = "failed"
+	MoveWaiting  State = "waiting"
+	MoveUnderway State = "moving"   // stored before Nova receives the order
+	MoveAborting State = "aborting" // it took too long, and Nova was ordered to abort it
+	MoveDone     State = "moved"
+	MoveSkipped  State = "skipped"
+	MoveFailed   State = "failed"
 )
 
 // Run is a plan that an operator has applied.
@@ -64,7 +64,7 @@ type Progress struct {
 }
 
 // Over reports whether the run has ended.
-func (r *Run) Over() bool { return r.Status != Running && r.Status != Stopping }
+func (r *Run) Over() bool { return r.Status != RunActive && r.Status != RunStopping }
 
 // next returns the index of the first move that is not over, if there is one.
 func (r *Run) next() (int, bool) {
@@ -72,7 +72,9 @@ func (r *Run) next() (int, bool) {
 	return i, i >= 0
 }
 
-func (p *Progress) over() bool { return p.State == Moved || p.State == Skipped || p.State == Undone }
+func (p *Progress) over() bool {
+	return p.State == MoveDone || p.State == MoveSkipped || p.State == MoveFailed
+}
 
 // Count returns the number of moves in the state.
 func (r *Run) Count(state State) (n int) {

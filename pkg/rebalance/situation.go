@@ -95,17 +95,17 @@ func (s *Situation) stays(i *inventory.Instance) string {
 	case s.Kept[i.ID] != "":
 		return s.Kept[i.ID]
 	case s.Told != "" && i.Metadata[s.Told] != "":
-		return "it has been told to make room"
+		return "it was told to make room"
 	case len(s.States.HostsOf(i.ID)) > 1:
 		return "it is on its way to another host"
 	case grouped && group.Policy == "affinity" && s.living(group.Members) > 1:
-		return "it has to be where the other members of its server group are"
+		return "it must stay on the host of its server group"
 	}
 	for _, key := range slices.Sorted(maps.Keys(i.Flavor.ExtraSpecs)) {
 		value := strings.ToLower(strings.TrimSpace(i.Flavor.ExtraSpecs[key]))
 		pinned := key == "hw:cpu_policy" && value != "" && value != "shared"
 		if pinned || slices.ContainsFunc(unjudged, func(start string) bool { return strings.HasPrefix(key, start) }) && value != "" {
-			return fmt.Sprintf("where its flavor fits cannot be judged here: %s", key)
+			return fmt.Sprintf("Almanac cannot judge which hosts its flavor fits: %s", key)
 		}
 	}
 	return ""
@@ -161,7 +161,7 @@ func (s *Situation) shut(i int) string {
 	}
 	place, known := s.Hosts.Index(h.Name)
 	if !known {
-		return "the inventory does not know it"
+		return "it is not in the inventory"
 	}
 	switch power := s.Hosts.Host(place); {
 	case power.Failure() != "":

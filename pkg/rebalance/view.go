@@ -15,12 +15,12 @@ type view struct {
 	*Situation
 	hosts []node
 	at    map[int]int // number of a host by its index
-	jobs  []guest
-	// stay are the instances that cannot be moved, and beyond the hosts that are not part
+	jobs  []cpuUser
+	// stay are the instances that cannot be moved, and excluded the hosts that are not part
 	// of the problem.
-	stay   []Stay
-	beyond []Beyond
-	all    int // instances on hosts that are up
+	stay     []Stay
+	excluded []Excluded
+	all      int // instances on hosts that are up
 }
 
 // node is a host. CPU is in cores and memory in MB.
@@ -35,8 +35,8 @@ type node struct {
 	rank     int // rank of its efficiency; the largest is the least efficient
 }
 
-// guest is an instance that uses CPU: a job of the problem.
-type guest struct {
+// cpuUser is an instance that uses CPU: a job of the problem.
+type cpuUser struct {
 	one         inventory.Instance
 	host        int // number of its host
 	cpu, memory float64
@@ -52,8 +52,8 @@ type Stay struct {
 	Reason   string `json:"reason"`
 }
 
-// Beyond is a host with a yield that no move can change.
-type Beyond struct {
+// Excluded is a host with a yield that no move can change.
+type Excluded struct {
 	Host   string  `json:"host"`
 	Yield  float64 `json:"yield"`
 	Reason string  `json:"reason"`
@@ -68,10 +68,10 @@ func (s *Situation) view() *view {
 		case !h.Up || !h.Enabled:
 			continue
 		case h.Unsupported != "":
-			v.beyond = append(v.beyond, Beyond{Host: h.Name, Reason: h.Unsupported})
+			v.excluded = append(v.excluded, Excluded{Host: h.Name, Reason: h.Unsupported})
 			continue
 		case cores(h) <= 0 || memory(h) <= 0:
-			v.beyond = append(v.beyond, Beyond{Host: h.Name, Reason: "it is not known how many CPUs and how much memory it has"})
+			v.excluded = append(v.excluded, Excluded{Host: h.Name, Reason: "its CPUs and memory are unknown"})
 			continue
 		}
 		n := node{place: i, cpu: cores(h), memory: memory(h), anybody: len(h.Instances) > 0, promised: promised.Has(i)}
@@ -98,7 +98,7 @@ func (v *view) gather() {
 		n.other = float64(h.Stocks["MEMORY_MB"].Used)
 		for _, one := range h.Instances {
 			v.all++
-			j := guest{one: one, host: number, cpu: v.need(&one, most), memory: float64(one.Flavor.Resources.MemoryMB), stays: v.stays(&one)}
+			j := cpuUser{one: one, host: number, cpu: v.need(&one, most), memory: float64(one.Flavor.Resources.MemoryMB), stays: v.stays(&one)}
 			if j.stays != "" {
 				n.rooted++
 				v.stay = append(v.stay, Stay{Instance: one.ID, Host: h.Name, Reason: j.stays})
@@ -120,7 +120,7 @@ func (v *view) gather() {
 
 // openTo returns Situation.open for a job, without the hosts that are not part of the
 // problem. It computes the set once for instances with equal requests.
-func (v *view) openTo(j *guest, same map[string]hostset.Set) hostset.Set {
+func (v *view) openTo(j *cpuUser, same map[string]hostset.Set) hostset.Set {
 	r := j.request
 	key := ""
 	if r.Group == nil && len(r.Hints) == 0 {
@@ -162,14 +162,14 @@ func (v *view) leaveOut() {
 		}
 		number[i] = -1
 		delete(v.at, n.place)
-		v.beyond = append(v.beyond, Beyond{
-			Host: v.States.Host(n.place).Name, Yield: yieldOf(loads[i]), Reason: "none of its instances can be moved, and it has not enough CPUs for them",
+		v.excluded = append(v.excluded, Excluded{
+			Host: v.States.Host(n.place).Name, Yield: yieldOf(loads[i]), Reason: "none of its instances can be moved, and it has too few CPUs for them",
 		})
 	}
 	if len(kept) == len(v.hosts) {
 		return
 	}
-	v.jobs = slices.DeleteFunc(v.jobs, func(j guest) bool { return number[j.host] < 0 })
+	v.jobs = slices.DeleteFunc(v.jobs, func(j cpuUser) bool { return number[j.host] < 0 })
 	for i := range v.jobs {
 		v.jobs[i].host = number[v.jobs[i].host]
 	}
@@ -245,5 +245,5 @@ func (v *view) problem() *packing.Problem {
 
 // index returns the number of the job of an instance; -1 if there is none.
 func (v *view) index(instance string) int {
-	return slices.IndexFunc(v.jobs, func(j guest) bool { return j.one.ID == instance })
+	return slices.IndexFunc(v.jobs, func(j cpuUser) bool { return j.one.ID == instance })
 }

@@ -112,7 +112,7 @@ func (r *Report) Findings(source string, list []Finding) {
 	within := slices.ContainsFunc(list, func(f Finding) bool { return f.Within != "" })
 	t := Table{Columns: []string{source, "here", "in numbers"}}
 	if within {
-		t.Columns = slices.Insert(t.Columns, 2, "it holds where")
+		t.Columns = slices.Insert(t.Columns, 2, "it holds if")
 	}
 	var reasons []string
 	for _, f := range list {
@@ -127,7 +127,7 @@ func (r *Report) Findings(source string, list []Finding) {
 	}
 	r.Table(t)
 	if len(reasons) > 0 {
-		r.Text("These did not hold throughout, with what may be the reason:")
+		r.Text("These did not hold throughout, with a possible reason:")
 		r.List(reasons...)
 	}
 }

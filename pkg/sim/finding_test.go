@@ -72,7 +72,7 @@ func TestFindingsAreATableWithTheReasonsBelow(t *testing.T) {
 | B is more than C. | **held in 1 of 2** | 2 and 1, 2 and 3 |
 | C is 0 | **not held** | 1 |
 
-These did not hold throughout, with what may be the reason:
+These did not hold throughout, with a possible reason:
 
 - B is more than C: **held in 1 of 2**. C may be drawn large.
 `
@@ -82,7 +82,7 @@ These did not hold throughout, with what may be the reason:
 	list[0].Within = "by 1"
 	r = sim.NewReport("X")
 	r.Findings("the paper", list[:1])
-	want = "# X\n\n| the paper | here | it holds where | in numbers |\n|---|---|---|---|\n| A is more than B | held | by 1 | 3 and 2 |\n"
+	want = "# X\n\n| the paper | here | it holds if | in numbers |\n|---|---|---|---|\n| A is more than B | held | by 1 | 3 and 2 |\n"
 	if diff := cmp.Diff(want, r.Markdown()); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
@@ -106,7 +106,7 @@ func TestTheReportsHaveTheVerdictsOfFindings(t *testing.T) {
 		for line := range strings.Lines(string(text)) {
 			cells := strings.Split(strings.TrimSpace(line), " | ")
 			switch {
-			case len(cells) > 2 && cells[1] == "here" && (cells[2] == "in numbers |" || cells[2] == "it holds where"):
+			case len(cells) > 2 && cells[1] == "here" && (cells[2] == "in numbers |" || cells[2] == "it holds if"):
 				inTable, inReasons = true, false
 			case !strings.HasPrefix(line, "|"):
 				inTable = false

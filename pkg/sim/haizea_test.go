@@ -144,7 +144,7 @@ func haizeaRead(t *testing.T, trace []byte) *workload.File {
 }
 
 // haizeaCloud returns a cloud of nodes with one CPU and 1,024 MB, in which the leases of files
-// will arrive. The service's desk books reservations; the Queue handles all others.
+// will arrive. The booking service books reservations; the Queue handles all others.
 func haizeaCloud(t *testing.T, size int, rules besteffort.Rules, files ...*workload.File) (*sim.Queue, *[]leased) {
 	t.Helper()
 	hosts := sim.Hosts(size)
@@ -153,7 +153,7 @@ func haizeaCloud(t *testing.T, size int, rules besteffort.Rules, files ...*workl
 		t.Fatal(err)
 	}
 	line := sim.NewTimeline(sim.Second(0))
-	desk, err := sim.NewDesk(t.Context(), line, snapshot, sim.DeskOptions{})
+	desk, err := sim.NewBooking(t.Context(), line, snapshot, sim.BookingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func haizeaWork(job workload.Job) sim.Work {
 
 // haizeaReserve books a lease with an exact start. A lease that ends early releases its nodes at
 // its end.
-func haizeaReserve(t *testing.T, desk *sim.Desk, queue *sim.Queue, job workload.Job) (leased, error) {
+func haizeaReserve(t *testing.T, desk *sim.Booking, queue *sim.Queue, job workload.Job) (leased, error) {
 	l := leased{id: job.ID, start: job.Start, end: job.Start + min(job.Estimate, job.Runtime)}
 	r, err := desk.Book(t.Context(), booking.Caller{ProjectID: "p"}, reservation.Request{
 		Terms: reservation.Terms{Quantity: job.Size}, Start: sim.Second(job.Start), Duration: job.Estimate,

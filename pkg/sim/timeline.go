@@ -1,5 +1,5 @@
 // Package sim runs the service's own packages on a virtual clock: a Timeline of events replaces
-// time, a Desk runs package booking in memory, and a seed determines all random numbers. It
+// time, a Booking runs package booking in memory, and a seed determines all random numbers. It
 // also has the tools of experiments: parallel runs, means with confidence intervals, findings,
 // tables and reports. The experiments are in the packages below it: deadline, energy, packing,
 // preemption, replay and staging.

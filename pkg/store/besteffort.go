@@ -151,7 +151,7 @@ func (s *Store) ListBestEffort(ctx context.Context, q requests.Query) ([]state.R
 // CancelBestEffort implements requests.RequestStore.
 func (s *Store) CancelBestEffort(ctx context.Context, id string, at span.Instant) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
-		return tx.Model(&bestEffortRow{}).Where("id = ? AND cancelled_at = 0 AND over_at = 0", id).Update("cancelled_at", int64(at)).Error
+		return tx.Model(&bestEffortRow{}).Where("id = ? AND canceled_at = 0 AND over_at = 0", id).Update("canceled_at", int64(at)).Error
 	})
 	if err != nil {
 		return fmt.Errorf("cancel best-effort request %s: %w", id, err)

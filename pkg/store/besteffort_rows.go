@@ -16,7 +16,7 @@ func rowOfBestEffort(r state.Request, userData string) (bestEffortRow, error) {
 	}
 	return bestEffortRow{
 		ID: r.ID, ProjectID: r.ProjectID, RequestKey: key, BodyHash: r.BodyHash, CreatedAt: int64(r.Created),
-		CancelledAt: int64(r.Cancelled), OverAt: int64(r.Over), Terms: terms, UserData: userData,
+		CanceledAt: int64(r.Canceled), OverAt: int64(r.Over), Terms: terms, UserData: userData,
 	}, err
 }
 
@@ -25,7 +25,7 @@ func (row *bestEffortRow) request() (state.Request, error) {
 	if err := json.Unmarshal(row.Terms, &r); err != nil {
 		return state.Request{}, fmt.Errorf("decode best-effort request %s: %w", row.ID, err)
 	}
-	r.Place, r.Cancelled, r.Over = row.Place, span.Instant(row.CancelledAt), span.Instant(row.OverAt)
+	r.Place, r.Canceled, r.Over = row.Place, span.Instant(row.CanceledAt), span.Instant(row.OverAt)
 	return r, nil
 }
 

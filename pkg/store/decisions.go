@@ -76,7 +76,7 @@ func decisionRows(list []placing.Decision) (rows []decisionRow, subjects []subje
 	for _, d := range list {
 		d.RequestID, d.ProjectID = fitting(d.RequestID, 255), fitting(d.ProjectID, 255)
 		d.Reservation, d.HandledBy = fitting(d.Reservation, 255), fitting(d.HandledBy, 16)
-		row := decisionRow{RequestID: d.RequestID, ProjectID: d.ProjectID, Reservation: d.Reservation, Way: d.HandledBy, At: int64(d.At)}
+		row := decisionRow{RequestID: d.RequestID, ProjectID: d.ProjectID, Reservation: d.Reservation, HandledBy: d.HandledBy, At: int64(d.At)}
 		text, err := encode(d)
 		if err != nil {
 			return nil, nil, fmt.Errorf("encode the decision in request %s: %w", d.RequestID, err)

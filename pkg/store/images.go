@@ -71,8 +71,8 @@ func transfersThatMatter(tx *gorm.DB, now span.Instant) ([]imageTransferRow, err
 	}
 	for _, part := range []*gorm.DB{
 		tx.Where("request_id IN ?", slices.Sorted(maps.Keys(calls))),
-		tx.Where("outcome IN ? AND expire_at > ?", []controller.Outcome{controller.Failed, controller.Undone}, int64(now)),
-		tx.Where("outcome = ? AND bytes >= ?", controller.There, controller.Telling).Order("finished_at DESC").Limit(controller.Measured),
+		tx.Where("outcome IN ? AND expire_at > ?", []controller.Outcome{controller.TransferFailed, controller.TransferLost}, int64(now)),
+		tx.Where("outcome = ? AND bytes >= ?", controller.TransferThere, controller.Telling).Order("finished_at DESC").Limit(controller.Measured),
 	} {
 		if err := part.Find(&more).Error; err != nil {
 			return nil, err

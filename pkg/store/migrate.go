@@ -25,7 +25,7 @@ const firstSchema = "0001_first_schema"
 // allRows are the rows of all tables. A table follows those that it refers to.
 var allRows = []any{
 	&reservationRow{}, &claimRow{}, &eventRow{}, &keyRow{}, &overrideRow{}, &hiddenRow{},
-	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{}, &decisionRow{}, &subjectRow{}, &guestRow{}, &evictionRow{},
+	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{}, &decisionRow{}, &subjectRow{}, &instanceRecordRow{}, &evictionRow{},
 	&powerRow{}, &powerEntryRow{}, &energyRow{}, &demandRow{},
 	&imageRow{}, &imageTransferRow{}, &cachedImageRow{}, &bestEffortRow{}, &bestEffortVMRow{}, &packingRunRow{},
 }

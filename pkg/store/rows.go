@@ -126,7 +126,7 @@ type decisionRow struct {
 	RequestID   string `gorm:"size:255;not null"`
 	ProjectID   string `gorm:"size:255;not null"`
 	Reservation string `gorm:"column:reservation_id;size:255;not null"`
-	Way         string `gorm:"size:16;not null"`
+	HandledBy   string `gorm:"size:16;not null"`
 	At          int64  `gorm:"column:decided_at;not null;index:idx_decisions_decided"`
 	Explanation []byte `gorm:"size:1048576;not null"` // a placing.Decision as JSON, compressed with gzip
 
@@ -140,11 +140,11 @@ type subjectRow struct {
 	Decision string `gorm:"column:decision_hash;primaryKey;size:32;index:idx_decision_subjects_decision"`
 }
 
-type guestRow struct {
+type instanceRecordRow struct {
 	Instance    string `gorm:"column:instance_id;primaryKey;size:255"`
 	Reservation string `gorm:"column:reservation_id;size:255;not null"` // empty is none
 	Preemptible bool   `gorm:"not null"`
-	At          int64  `gorm:"column:placed_at;not null;index:idx_guests_placed"` // when it was last requested
+	At          int64  `gorm:"column:placed_at;not null;index:idx_instance_records_placed"` // when it was last requested
 }
 
 type evictionRow struct {
@@ -215,16 +215,16 @@ type cachedImageRow struct {
 }
 
 type bestEffortRow struct {
-	Place       int64  `gorm:"primaryKey;autoIncrement"`
-	ID          string `gorm:"size:36;not null;uniqueIndex:idx_besteffort_id"`
-	ProjectID   string `gorm:"size:255;not null;uniqueIndex:idx_besteffort_key,priority:1"`
-	RequestKey  string `gorm:"size:255;not null;uniqueIndex:idx_besteffort_key,priority:2"` // the id of a request without a key
-	BodyHash    string `gorm:"size:64;not null"`
-	CreatedAt   int64  `gorm:"column:created_at;autoCreateTime:false;not null"`
-	CancelledAt int64  `gorm:"not null"`
-	OverAt      int64  `gorm:"not null;index:idx_besteffort_over"`
-	Terms       []byte `gorm:"size:1048576;not null"` // a controller.Request as JSON
-	UserData    string `gorm:"size:1048576;not null"`
+	Place      int64  `gorm:"primaryKey;autoIncrement"`
+	ID         string `gorm:"size:36;not null;uniqueIndex:idx_besteffort_id"`
+	ProjectID  string `gorm:"size:255;not null;uniqueIndex:idx_besteffort_key,priority:1"`
+	RequestKey string `gorm:"size:255;not null;uniqueIndex:idx_besteffort_key,priority:2"` // the id of a request without a key
+	BodyHash   string `gorm:"size:64;not null"`
+	CreatedAt  int64  `gorm:"column:created_at;autoCreateTime:false;not null"`
+	CanceledAt int64  `gorm:"not null"`
+	OverAt     int64  `gorm:"not null;index:idx_besteffort_over"`
+	Terms      []byte `gorm:"size:1048576;not null"` // a controller.Request as JSON
+	UserData   string `gorm:"size:1048576;not null"`
 }
 
 type bestEffortVMRow struct {
@@ -243,30 +243,30 @@ type packingRunRow struct {
 	State []byte `gorm:"size:16777215;not null"` // a rebalance.Run as JSON
 }
 
-func (reservationRow) TableName() string   { return "reservations" }
-func (claimRow) TableName() string         { return "claims" }
-func (eventRow) TableName() string         { return "events" }
-func (keyRow) TableName() string           { return "idempotency_keys" }
-func (overrideRow) TableName() string      { return "host_overrides" }
-func (hiddenRow) TableName() string        { return "hidden_properties" }
-func (guestRow) TableName() string         { return "guests" }
-func (evictionRow) TableName() string      { return "evictions" }
-func (hostRow) TableName() string          { return "host_versions" }
-func (usageRow) TableName() string         { return "project_usage" }
-func (changeRow) TableName() string        { return "changes" }
-func (leaseRow) TableName() string         { return "leases" }
-func (decisionRow) TableName() string      { return "decisions" }
-func (subjectRow) TableName() string       { return "decision_subjects" }
-func (powerRow) TableName() string         { return "power_records" }
-func (powerEntryRow) TableName() string    { return "power_audit" }
-func (energyRow) TableName() string        { return "energy_settings" }
-func (demandRow) TableName() string        { return "energy_demand" }
-func (imageRow) TableName() string         { return "images" }
-func (imageTransferRow) TableName() string { return "image_transfers" }
-func (cachedImageRow) TableName() string   { return "cached_images" }
-func (bestEffortRow) TableName() string    { return "besteffort_requests" }
-func (bestEffortVMRow) TableName() string  { return "besteffort_vms" }
-func (packingRunRow) TableName() string    { return "packing_runs" }
+func (reservationRow) TableName() string    { return "reservations" }
+func (claimRow) TableName() string          { return "claims" }
+func (eventRow) TableName() string          { return "events" }
+func (keyRow) TableName() string            { return "idempotency_keys" }
+func (overrideRow) TableName() string       { return "host_overrides" }
+func (hiddenRow) TableName() string         { return "hidden_properties" }
+func (instanceRecordRow) TableName() string { return "instance_records" }
+func (evictionRow) TableName() string       { return "evictions" }
+func (hostRow) TableName() string           { return "host_versions" }
+func (usageRow) TableName() string          { return "project_usage" }
+func (changeRow) TableName() string         { return "changes" }
+func (leaseRow) TableName() string          { return "leases" }
+func (decisionRow) TableName() string       { return "decisions" }
+func (subjectRow) TableName() string        { return "decision_subjects" }
+func (powerRow) TableName() string          { return "power_records" }
+func (powerEntryRow) TableName() string     { return "power_audit" }
+func (energyRow) TableName() string         { return "energy_settings" }
+func (demandRow) TableName() string         { return "energy_demand" }
+func (imageRow) TableName() string          { return "images" }
+func (imageTransferRow) TableName() string  { return "image_transfers" }
+func (cachedImageRow) TableName() string    { return "cached_images" }
+func (bestEffortRow) TableName() string     { return "besteffort_requests" }
+func (bestEffortVMRow) TableName() string   { return "besteffort_vms" }
+func (packingRunRow) TableName() string     { return "packing_runs" }
 
 func rowOf(r reservation.Reservation) (reservationRow, error) {
 	custom, err := encodeMap(r.Resources.Custom)

@@ -96,13 +96,13 @@ func questions(s *Store) []call {
 			_, err := s.Decisions(ctx, "j")
 			return err
 		}, []string{"SELECT decisions"}},
-		{"remember guests", func(ctx context.Context) error {
+		{"remember instances", func(ctx context.Context) error {
 			return s.SaveInstanceRecords(ctx, []string{"i", "j"}, inventory.InstanceRecord{Reservation: "r"}, 7)
-		}, []string{"INSERT guests"}},
+		}, []string{"INSERT instance_records"}},
 		{"recognize some", func(ctx context.Context) error {
 			_, err := s.InstanceRecords(ctx, "i", "j", "k")
 			return err
-		}, []string{"SELECT guests"}},
+		}, []string{"SELECT instance_records"}},
 		{"change the power of two hosts", func(ctx context.Context) error {
 			return s.ChangePower(ctx, job.Lease{}, []string{"a", "b"}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
 				stored["a"] = energy.Record{Host: "a", Phase: energy.Asleep}

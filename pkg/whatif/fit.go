@@ -115,15 +115,15 @@ func (q *FitQuestion) check() (calendar.Query, calendar.Policy, error) {
 	case outOfRange(q.Now):
 		wrong = fault.Field("now", "is out of range")
 	case r.Ready == nil || outOfRange(*r.Ready) || *r.Ready < q.Now:
-		wrong = fault.Field("request.ready", "is needed, and must lie between now and 2^53")
+		wrong = fault.Field("request.ready", "is required, and must lie between now and 2^53")
 	case r.Duration == nil || outOfRange(*r.Duration) || *r.Duration < 1:
-		wrong = fault.Field("request.duration", "is needed, and must be from 1 to 2^53")
+		wrong = fault.Field("request.duration", "is required, and must be from 1 to 2^53")
 	case r.Deadline == nil || outOfRange(*r.Deadline):
-		wrong = fault.Field("request.deadline", "is needed, and must lie between now and 2^53")
+		wrong = fault.Field("request.deadline", "is required, and must lie between now and 2^53")
 	case *r.Duration > *r.Deadline-*r.Ready:
 		wrong = fault.Field("request.duration", "is longer than the window from ready to deadline")
 	case r.Quantity == nil || *r.Quantity < 1:
-		wrong = fault.Field("request.quantity", "is needed, and must be at least 1")
+		wrong = fault.Field("request.quantity", "is required, and must be at least 1")
 	case !slices.Contains(calendar.Policies, policy):
 		wrong = fault.Field("policy", "%s", fault.Unknown("policy", q.Policy, calendar.Policies))
 	}
@@ -192,7 +192,7 @@ func (a *FitAnswer) book(c *calendar.Calendar, q calendar.Query, start span.Inst
 
 func reason(q calendar.Query, hosts int) string {
 	if q.Quantity > hosts {
-		return fmt.Sprintf("%d hosts asked for, there are %d", q.Quantity, hosts)
+		return fmt.Sprintf("%d hosts are requested, and there are only %d", q.Quantity, hosts)
 	}
 	return fmt.Sprintf("no start from %d to %d has %d hosts free for %d", q.Ready, q.Deadline-span.Instant(q.Duration), q.Quantity, q.Duration)
 }

@@ -179,9 +179,9 @@ func (q *PackQuestion) readHosts(p *packing.Problem) error {
 		path := fmt.Sprintf("hosts[%d]", i)
 		switch {
 		case h.CPU == nil || !(*h.CPU > 0 && *h.CPU <= mostNeed):
-			return fault.Field(path+".cpu", "is needed, and must be more than 0 and at most %g", mostNeed)
+			return fault.Field(path+".cpu", "is required, and must be more than 0 and at most %g", mostNeed)
 		case h.Memory == nil || !(*h.Memory > 0 && *h.Memory <= mostNeed):
-			return fault.Field(path+".memory", "is needed, and must be more than 0 and at most %g", mostNeed)
+			return fault.Field(path+".memory", "is required, and must be more than 0 and at most %g", mostNeed)
 		}
 		p.Hosts = append(p.Hosts, packing.Host{CPU: *h.CPU, Memory: *h.Memory})
 	}
@@ -206,14 +206,14 @@ func (q *PackQuestion) readJobs(p *packing.Problem) error {
 		}
 		switch {
 		case j.CPU == nil || !(*j.CPU > 0 && *j.CPU <= largest.CPU):
-			return fault.Field(path+".cpu", "is needed, and must be more than 0 and at most %g, which is what the largest host has", largest.CPU)
+			return fault.Field(path+".cpu", "is required, and must be more than 0 and at most %g, which is what the largest host has", largest.CPU)
 		case j.Memory == nil || !(*j.Memory >= 0 && *j.Memory <= largest.Memory):
-			return fault.Field(path+".memory", "is needed, and must be from 0 to %g, which is what the largest host has", largest.Memory)
+			return fault.Field(path+".memory", "is required, and must be from 0 to %g, which is what the largest host has", largest.Memory)
 		case *j.Tasks < 1 || *j.Tasks > mostPackTasks:
 			return fault.Field(path+".tasks", "must be from 1 to %d", mostPackTasks)
 		}
 		if tasks += *j.Tasks; tasks > mostPackTasks {
-			return fault.Field("jobs", "have more than %d tasks", mostPackTasks)
+			return fault.Field("jobs", "has more than %d tasks", mostPackTasks)
 		}
 		p.Jobs = append(p.Jobs, packing.Job{ID: j.ID, CPU: *j.CPU, Memory: *j.Memory, Tasks: *j.Tasks})
 	}
@@ -223,7 +223,7 @@ func (q *PackQuestion) readJobs(p *packing.Problem) error {
 func (q *PackQuestion) readCurrent(p *packing.Problem) error {
 	switch {
 	case q.MigrationBudget != nil && q.Migrations != nil:
-		return fault.Field("migrations", "cannot be given beside migration_budget")
+		return fault.Field("migrations", "cannot be combined with migration_budget")
 	case q.Migrations != nil && *q.Migrations < 0:
 		return fault.Field("migrations", "must be 0 or more")
 	case q.Migrations != nil:

@@ -255,7 +255,7 @@ func TestExactSaysWhereItsTimeWasUp(t *testing.T) {
 	}
 	began := time.Now()
 	got, err := packWith(t, packing.Tools{Limit: 100 * time.Millisecond}, packQuestion(64, cpu, memory, "exact", ""))
-	if err != nil || !got.Feasible || !strings.Contains(got.Unproven, "the time for the search was up") {
+	if err != nil || !got.Feasible || !strings.Contains(got.Unproven, "the time limit of the search was reached") {
 		t.Errorf("got %q, %v", got.Unproven, err)
 	}
 	if took := time.Since(began); took > 2*time.Minute {

@@ -84,7 +84,7 @@ func (q *PowerQuestion) situation() (energy.Situation, error) {
 		_, twice := places[key]
 		switch {
 		case h.Name == "":
-			return s, fault.Field(path+".name", "is needed")
+			return s, fault.Field(path+".name", "is required")
 		case twice:
 			return s, fault.Field(path+".name", "%q is the name of two hosts", h.Name)
 		case h.Idle < 0 || h.Idle > mostOfAny:

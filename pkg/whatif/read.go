@@ -32,7 +32,7 @@ func read(r io.Reader, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fault.Field("input", "cannot be read as a question: %v", err)
+		return fault.Field("input", "is not a valid question: %v", err)
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func numbered(raw []byte) (value any, err error) {
 }
 
 // exact returns an error for a field of value that t does not have, or has with another type. A
-// null field is absent; elements of lists, and numbers and texts in maps, must not be null.
+// null field is absent; elements of lists, and numbers and strings in maps, must not be null.
 func exact(value any, t reflect.Type, path string) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -143,7 +143,7 @@ func article(t reflect.Type) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.String:
-		return "a text"
+		return "a string"
 	case reflect.Slice:
 		return "a list"
 	default:

@@ -28,7 +28,7 @@ func (q *ScheduleQuestion) check() error {
 	}
 	switch r := q.Request; {
 	case r.Resources == nil:
-		return fault.Field("request.resources", "is needed: what each instance takes")
+		return fault.Field("request.resources", "is required: the resources of each instance")
 	case *r.Count < 1 || *r.Count > mostInstances:
 		return fault.Field("request.count", "must be from 1 to %d", mostInstances)
 	case *q.PeriodMinutes < 1 || *q.PeriodMinutes > mostOfAny:
@@ -38,7 +38,7 @@ func (q *ScheduleQuestion) check() error {
 		return err
 	}
 	if len(amounts(*q.Request.Resources)) == 0 {
-		return fault.Field("request.resources", "is nothing: there is nothing to place")
+		return fault.Field("request.resources", "is empty: there is nothing to place")
 	}
 	return q.checkWeighers()
 }
@@ -65,11 +65,11 @@ func (q *ScheduleQuestion) checkHosts() error {
 		name := strings.ToLower(h.Name) // Nova ignores case
 		switch {
 		case name == "":
-			return fault.Field(path+".name", "is needed")
+			return fault.Field(path+".name", "is required")
 		case hosts[name]:
 			return fault.Field(path+".name", "%q is the name of two hosts", h.Name)
 		case h.Capacity == nil:
-			return fault.Field(path+".capacity", "is needed: what there is of each resource")
+			return fault.Field(path+".capacity", "is required: what there is of each resource")
 		}
 		hosts[name] = true
 		if err := checkResources(path+".capacity", *h.Capacity); err != nil {
@@ -88,7 +88,7 @@ func (q *ScheduleQuestion) checkHosts() error {
 func checkInstance(path string, one ScheduleInstance, known map[string]bool) error {
 	switch {
 	case one.ID == "":
-		return fault.Field(path+".id", "is needed")
+		return fault.Field(path+".id", "is required")
 	case known[one.ID]:
 		return fault.Field(path+".id", "%q is the id of two instances", one.ID)
 	case one.RunningMinutes < 0 || one.RunningMinutes > mostOfAny:

@@ -225,11 +225,11 @@ func (q *StageQuestion) view(f *staging.Facts) (booking.View, error) {
 	}
 	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)
 	if err != nil {
-		return booking.View{}, fault.Field("nodes", "make no inventory: %v", err)
+		return booking.View{}, fault.Field("nodes", "do not form an inventory: %v", err)
 	}
 	view, err := booking.NewView(q.shifted(q.Now), snapshot, held)
 	if wrong, is := errors.AsType[*booking.HoldError](err); is {
-		return view, fault.Field(fields[wrong.Index], "are more than the node has left then")
+		return view, fault.Field(fields[wrong.Index], "exceed the node's free resources at that time")
 	}
 	view.Images = &booking.Images{Facts: f, Demands: func() []staging.Demand { return nil }}
 	return view, err

@@ -28,7 +28,7 @@ func (q *StageQuestion) check() error {
 	case outOfRange(q.Now):
 		return fault.Field("now", "is out of range")
 	case q.Bandwidth == nil || *q.Bandwidth <= 0 || *q.Bandwidth > mostTime:
-		return fault.Field("bandwidth", "is needed, and must be more than 0: what is transferred in one unit of time")
+		return fault.Field("bandwidth", "is required, and must be more than 0: what is transferred in one unit of time")
 	case !slices.Contains(staging.Strategies, staging.Strategy(q.Strategy)):
 		return fault.Field("strategy", "%s", fault.Unknown("strategy", q.Strategy, staging.Strategies))
 	case q.PoolLimit < 0 || q.PoolLimit > mostTime:
@@ -55,7 +55,7 @@ func (q *StageQuestion) checkNodes() (names map[string]bool, err error) {
 		key := strings.ToLower(n.Name) // Nova ignores case
 		switch {
 		case n.Name == "":
-			return nil, fault.Field(path+".name", "is needed")
+			return nil, fault.Field(path+".name", "is required")
 		case alike[key]:
 			return nil, fault.Field(path+".name", "%q is the name of two nodes", n.Name)
 		}
@@ -79,7 +79,7 @@ func (q *StageQuestion) checkNodes() (names map[string]bool, err error) {
 
 func (c *StageCommitted) check(path string) error {
 	if c.Start == nil || outOfRange(*c.Start) {
-		return fault.Field(path+".start", "is needed, and must be less than 2^53")
+		return fault.Field(path+".start", "is required, and must be less than 2^53")
 	}
 	if outOfRange(c.End) || c.End <= *c.Start {
 		return fault.Field(path+".end", "must be after the start, and less than 2^53")
@@ -88,7 +88,7 @@ func (c *StageCommitted) check(path string) error {
 		return err
 	}
 	if c.Resources.vector().IsZero() {
-		return fault.Field(path+".resources", "are nothing: say what is committed")
+		return fault.Field(path+".resources", "are empty; set what is committed")
 	}
 	return nil
 }
@@ -96,9 +96,9 @@ func (c *StageCommitted) check(path string) error {
 func (p *StageImage) check(path string) error {
 	switch {
 	case p.Image == "":
-		return fault.Field(path+".image", "is needed")
+		return fault.Field(path+".image", "is required")
 	case p.Expire == nil || outOfRange(*p.Expire):
-		return fault.Field(path+".expire", "is needed, and must be less than 2^53")
+		return fault.Field(path+".expire", "is required, and must be less than 2^53")
 	}
 	return checkSize(path+".size", p.Size)
 }
@@ -131,17 +131,17 @@ func (q *StageQuestion) checkPending(nodes map[string]bool) error {
 func (p *StagePending) check(path string, now int64) error {
 	switch {
 	case p.ID == "":
-		return fault.Field(path+".id", "is needed")
+		return fault.Field(path+".id", "is required")
 	case p.Image == "":
-		return fault.Field(path+".image", "is needed")
+		return fault.Field(path+".image", "is required")
 	case p.Duration == nil || *p.Duration < 1 || outOfRange(*p.Duration):
-		return fault.Field(path+".duration", "is needed, and must be from 1 to 2^53")
+		return fault.Field(path+".duration", "is required, and must be from 1 to 2^53")
 	case p.Deadline == nil || outOfRange(*p.Deadline):
-		return fault.Field(path+".deadline", "is needed, and must be less than 2^53")
+		return fault.Field(path+".deadline", "is required, and must be less than 2^53")
 	case p.Expire != nil && (outOfRange(*p.Expire) || *p.Expire < *p.Deadline):
 		return fault.Field(path+".expire", "must not be before the deadline")
 	case p.Start != nil && (outOfRange(*p.Start) || *p.Start > now || *p.Start+*p.Duration <= now):
-		return fault.Field(path+".start", "must lie so that the transfer is under way now; leave it out of one that is not")
+		return fault.Field(path+".start", "must be such that the transfer is under way now; omit it for a transfer that is not")
 	}
 	return checkSize(path+".size", p.Size)
 }
@@ -153,13 +153,13 @@ func (q *StageQuestion) checkRequest() error {
 	}
 	switch {
 	case r.VMs == nil || *r.VMs < 1 || *r.VMs > mostOfAny:
-		return fault.Field("request.vms", "is needed, and must be from 1 to %d", mostOfAny)
+		return fault.Field("request.vms", "is required, and must be from 1 to %d", mostOfAny)
 	case r.Start == nil || *r.Start < q.Now || *r.Start > q.Now+farthest:
-		return fault.Field("request.start", "is needed, and must not be before now nor more than %d after it", farthest)
+		return fault.Field("request.start", "is required, and must not be before now nor more than %d after it", farthest)
 	case r.End == nil || *r.End <= *r.Start || *r.End > *r.Start+longestStage:
-		return fault.Field("request.end", "is needed, and must be after the start, by no more than %d", longestStage)
+		return fault.Field("request.end", "is required, and must be after the start, by no more than %d", longestStage)
 	case r.Image == "" && r.Size != nil:
-		return fault.Field("request.image", "is needed where it has a size")
+		return fault.Field("request.image", "is required for an image with a size")
 	}
 	if err := checkSize("request.size", r.Size); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (q *StageQuestion) checkRequest() error {
 		return err
 	}
 	if r.Resources.vector().IsZero() {
-		return fault.Field("request.resources", "are nothing: say how large one VM is")
+		return fault.Field("request.resources", "are empty; set the size of one VM")
 	}
 	return nil
 }
@@ -176,11 +176,11 @@ func (q *StageQuestion) checkRequest() error {
 func (r *StageResources) check(path string) error {
 	switch {
 	case r == nil:
-		return fault.Field(path, "is needed: vcpus, memory_mb and disk_gb")
+		return fault.Field(path, "is required: vcpus, memory_mb and disk_gb")
 	case r.VCPUs != nil && r.CPU != nil:
-		return fault.Field(path+".cpu", "is another name of vcpus: give one of them")
+		return fault.Field(path+".cpu", "is another name of vcpus; use only one of them")
 	case r.MemoryMB != nil && r.Memory != nil:
-		return fault.Field(path+".memory", "is another name of memory_mb: give one of them")
+		return fault.Field(path+".memory", "is another name of memory_mb; use only one of them")
 	}
 	v := r.vector()
 	return checkResources(path, v1.Resources{VCPUs: v.VCPUs, MemoryMB: v.MemoryMB, DiskGB: v.DiskGB, Custom: v.Custom})
@@ -263,7 +263,7 @@ func (q *StageQuestion) sizes() (map[string]float64, error) {
 	usual, known := 0.0, q.Request == nil || q.Request.Image == ""
 	if !known {
 		if usual, known = sizes[q.Request.Image]; !known {
-			return nil, fault.Field("request.size", "is needed: nothing else tells how large image %q is", q.Request.Image)
+			return nil, fault.Field("request.size", "is required: the size of image %q is otherwise unknown", q.Request.Image)
 		}
 	}
 	for _, n := range q.Nodes {

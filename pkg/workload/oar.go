@@ -17,7 +17,7 @@ const OARBare = "The log has neither how many hosts were reserved nor when they 
 
 const (
 	oarColumns   = 3
-	oarCancelled = "was canceled before its start"
+	oarCanceled  = "was canceled before its start"
 	oarBackwards = "ends before it starts, or as it starts"
 	oarStray     = "starts outside of the time of the log"
 )
@@ -64,7 +64,7 @@ func (f *oar) job(line []byte) (job Job, why string) {
 	case id < 0:
 		return job, outOfRange
 	case stop == -1:
-		return job, oarCancelled
+		return job, oarCanceled
 	case start == -1 || stop <= start:
 		return job, oarBackwards
 	case f.within != (span.Span{}) && !f.within.Contains(span.Instant(start)):

@@ -150,8 +150,8 @@ func TestWhoMayChangeAndCancel(t *testing.T) {
 			s.book(t, during(1, 100, 200))
 			_, offered := s.desk.OfferChange(t.Context(), tc.by, tc.id, ends(300))
 			_, changed := s.desk.Change(t.Context(), tc.by, tc.id, ends(300))
-			_, cancelled := s.desk.Cancel(t.Context(), tc.by, tc.id)
-			for act, err := range map[string]error{"offer a change": offered, "change": changed, "cancel": cancelled} {
+			_, canceled := s.desk.Cancel(t.Context(), tc.by, tc.id)
+			for act, err := range map[string]error{"offer a change": offered, "change": changed, "cancel": canceled} {
 				if tc.want == "" && err != nil || tc.want != "" && !fault.Is(err, tc.want) {
 					t.Errorf("%s: %v, want %q", act, err, tc.want)
 				}
@@ -168,7 +168,7 @@ func TestAReservationThatIsOverCannotBeChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.passTo(t, at(60))
-	for id, want := range map[string]string{r.ID: "the reservation is cancelled", ended.ID: "the reservation is ended"} {
+	for id, want := range map[string]string{r.ID: "the reservation is canceled", ended.ID: "the reservation is ended"} {
 		_, cancelErr := s.desk.Cancel(t.Context(), owner, id)
 		_, changeErr := s.desk.Change(t.Context(), owner, id, ends(300))
 		for act, err := range map[string]error{"cancel": cancelErr, "change": changeErr} {
@@ -179,7 +179,7 @@ func TestAReservationThatIsOverCannotBeChanged(t *testing.T) {
 	}
 }
 
-func TestACancelledReservationKeepsWhatItHasUsed(t *testing.T) {
+func TestACanceledReservationKeepsWhatItHasUsed(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	r := s.book(t, during(1, 100, 200))
 	ahead := s.book(t, during(1, 300, 400))

@@ -194,7 +194,7 @@ func healed(r reservation.Reservation, h healing, now span.Instant) (reservation
 const backAgain = "all its hosts work again"
 
 // unusable is all that a tenant reads about why a host is missing.
-const unusable = "it takes no instances now"
+const unusable = "it accepts no instances now"
 
 // withoutReasons returns h without the reasons.
 func (h healing) withoutReasons() healing {

@@ -15,8 +15,8 @@ import (
 func TestOnlyLiveReservationsThatDoNotEndAreHealed(t *testing.T) {
 	cloud := &servers{}
 	s := newScene(t, named("a", "b"), func(o *booking.Options) { o.Cloud, o.Replica = cloud, "one" })
-	cancelled := s.book(t, during(1, 100, 200)).ID
-	if _, err := s.desk.Cancel(t.Context(), owner, cancelled); err != nil {
+	canceled := s.book(t, during(1, 100, 200)).ID
+	if _, err := s.desk.Cancel(t.Context(), owner, canceled); err != nil {
 		t.Fatal(err)
 	}
 	ending := s.book(t, during(1, 100, 200)).ID
@@ -29,7 +29,7 @@ func TestOnlyLiveReservationsThatDoNotEndAreHealed(t *testing.T) {
 	s.carryOut(t, 200)
 	wantStatus(t, s, ending, reservation.Ending)
 	s.now.Store(int64(at(199))) // by the clock of another replica
-	for _, id := range []string{cancelled, ending, "nobody"} {
+	for _, id := range []string{canceled, ending, "nobody"} {
 		s.heal(t, id, failing("a"), false)
 	}
 	over <- nil
@@ -45,9 +45,9 @@ func TestAStartUnderWayEndsOnTheHostsItWasGivenMeanwhile(t *testing.T) {
 		cancel bool
 		want   reservation.Status
 	}{
-		"well":      {nil, false, reservation.Active},
-		"badly":     {errors.New("the host is down"), false, reservation.Starting},
-		"cancelled": {nil, true, reservation.Canceled},
+		"well":     {nil, false, reservation.Active},
+		"badly":    {errors.New("the host is down"), false, reservation.Starting},
+		"canceled": {nil, true, reservation.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := &servers{}

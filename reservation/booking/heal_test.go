@@ -132,7 +132,7 @@ func TestWhatCannotBeReplacedIsDegradedUntilItIsWell(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
 	r := s.running(t, during(2, 100, 200))
 	other := s.book(t, only("c", during(1, 150, 170))).ID
-	missing := "host a is missing since it takes no instances now; no free host can take its place"
+	missing := "host a is missing since it accepts no instances now; no free host can take its place"
 	degraded := s.heal(t, r.ID, failing("a"), true)
 	if degraded.Degraded != missing || !slices.Equal(claimed(degraded), []string{"b", "a"}) {
 		t.Errorf("the reservation has %v, degraded %q", claimed(degraded), degraded.Degraded)
@@ -150,7 +150,7 @@ func TestWhatCannotBeReplacedIsDegradedUntilItIsWell(t *testing.T) {
 	got := s.heal(t, r.ID, failing("a"), true)
 	want := []string{
 		"degraded: " + missing, "restored: all its hosts work again",
-		"degraded: " + missing, "healed: host a was replaced since it takes no instances now; instead: c",
+		"degraded: " + missing, "healed: host a was replaced since it accepts no instances now; instead: c",
 	}
 	if diff := cmp.Diff(want, told(got)); diff != "" || got.Degraded != "" {
 		t.Errorf("degraded %q; log (-want +got):\n%s", got.Degraded, diff)

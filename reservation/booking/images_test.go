@@ -273,7 +273,7 @@ func TestAReplicaThatDoesNotKnowOfAnotherTransferIsRefusedByTheRecords(t *testin
 }
 
 // This is the whole promise about images: none is late.
-func TestWhateverIsBookedChangedOrCancelledAllImagesCanBeThere(t *testing.T) {
+func TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := oneChannel()
 		f.Site.Strategy = rapid.SampledFrom(staging.Strategies).Draw(t, "strategy")

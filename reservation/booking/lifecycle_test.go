@@ -141,7 +141,7 @@ func TestAChangeMovesTheEvents(t *testing.T) {
 	}
 }
 
-func TestACancelledReservationHasNoEventsAhead(t *testing.T) {
+func TestACanceledReservationHasNoEventsAhead(t *testing.T) {
 	s := newScene(t, named("a"))
 	id := s.book(t, warned()).ID
 	s.carryOut(t, 110)

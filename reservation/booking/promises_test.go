@@ -47,7 +47,7 @@ func TestA004_8(t *testing.T) {
 		"with the reservation's id":  {[]string{r.ID}, []string{"A", "C"}},
 		"without a hint":             {nil, []string{"B"}},
 		"with an unknown id":         {[]string{"nobody's"}, nil},
-		"with a cancelled one's id":  {[]string{blocker.ID}, nil},
+		"with a canceled one's id":   {[]string{blocker.ID}, nil},
 		"with an id and another one": {[]string{r.ID, r.ID}, nil},
 	} {
 		if diff := cmp.Diff(tc.want, s.admitted(tc.hint...)); diff != "" {

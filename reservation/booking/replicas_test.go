@@ -455,7 +455,7 @@ func TestWhatAReplicaLeftUndoneAnotherTakesUp(t *testing.T) {
 	agree(t, all)
 }
 
-func TestACancelledReservationIsNotStartedAfterAll(t *testing.T) {
+func TestACanceledReservationIsNotStartedAfterAll(t *testing.T) {
 	cloud := &servers{}
 	s := newScene(t, named("a"), func(o *booking.Options) { o.Cloud, o.Replica = cloud, "one" })
 	id := s.book(t, during(1, 100, 200)).ID

@@ -14,9 +14,9 @@ import (
 // The table is complete: every pair that it lacks must be refused as a conflict.
 func TestEveryStateAndTriggerIsDecided(t *testing.T) {
 	want := map[reservation.Status]map[lifecycle.Trigger]reservation.Status{
-		"pending":  {"start": "starting", "fail": "failed", "cancel": "cancelled"},
-		"starting": {"start": "starting", "started": "active", "fail": "failed", "cancel": "cancelled"},
-		"active":   {"before_end": "active", "end": "ending", "fail": "failed", "cancel": "cancelled"},
+		"pending":  {"start": "starting", "fail": "failed", "cancel": "canceled"},
+		"starting": {"start": "starting", "started": "active", "fail": "failed", "cancel": "canceled"},
+		"active":   {"before_end": "active", "end": "ending", "fail": "failed", "cancel": "canceled"},
 		"ending":   {"end": "ending", "finished": "ended", "fail": "failed"},
 	}
 	for _, s := range reservation.Statuses {

@@ -47,7 +47,7 @@ func TestATransferWaitsForRoomInThePool(t *testing.T) {
 func TestAnImageLargerThanThePoolIsRefusedForGood(t *testing.T) {
 	_, err := staging.State{}.Admit(limited(staging.EDF, size-1), 0, use("VW1", 200, 400))
 	refusal := refused(t, err)
-	if refusal.Reason != staging.NoPool || refusal.Earliest != 0 || !strings.Contains(refusal.Message, "no more than 599999999") {
+	if refusal.Reason != staging.NoPool || refusal.Earliest != 0 || !strings.Contains(refusal.Message, "at most 599999999") {
 		t.Errorf("got %+v", refusal)
 	}
 }
@@ -170,7 +170,7 @@ func TestARefusalSaysByWhenTheImageMustBeThere(t *testing.T) {
 	site := channel(staging.EDF)
 	site.Margin = 60
 	_, err := staging.State{}.Admit(site, 0, use("VW1", 100, 200))
-	if refusal := refused(t, err); !strings.Contains(refusal.Message, "it must be there by 1970-01-01T00:00:40Z (60 s before the start), and its transfer would end at 1970-01-01T00:00:48Z") {
+	if refusal := refused(t, err); !strings.Contains(refusal.Message, "it must be there by 1970-01-01T00:00:40Z (60 s before the start), but its transfer would end at 1970-01-01T00:00:48Z") {
 		t.Errorf("got %q", refusal.Message)
 	}
 }

@@ -54,7 +54,7 @@ func (a *Admission) judge(after State, d Demand) error {
 	if site.Limit > 0 {
 		if d.Image.Size > site.Limit && len(fresh) > 0 {
 			return &Refusal{Reason: NoPool, Node: fresh[0].Node, Message: fmt.Sprintf(
-				"the image %s has %d bytes, and the pool of a host takes no more than %d", d.Image.ID, d.Image.Size, site.Limit)}
+				"the image %s has %d bytes, and a host keeps at most %d bytes of images", d.Image.ID, d.Image.Size, site.Limit)}
 		}
 		was, is := needed(a.before, d.Nodes), needed(after, d.Nodes)
 		for _, node := range d.Nodes {
@@ -73,14 +73,14 @@ func (a *Admission) judge(after State, d Demand) error {
 			return poolRefusal(site, d, late.Node)
 		}
 	}
-	why := "then other images that are promised would come too late"
+	why := "other promised images would then be late"
 	if late.Deadline == d.Span.Start && slices.ContainsFunc(fresh, func(t Transfer) bool { return t.ID == late.ID }) {
 		if why = fmt.Sprintf("its transfer would end at %v", late.End); late.End == span.Forever {
 			why = "no repository has it"
 		}
 	}
 	return &Refusal{Reason: NoTransfer, Node: late.Node, Message: fmt.Sprintf(
-		"the image %s cannot be on the hosts in time: it must be there by %s, and %s", d.Image.ID, site.by(d.Span.Start), why)}
+		"the image %s cannot be on the hosts in time: it must be there by %s, but %s", d.Image.ID, site.by(d.Span.Start), why)}
 }
 
 // by describes when an image must be on the hosts for a start.

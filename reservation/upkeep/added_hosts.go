@@ -89,11 +89,11 @@ func nextClaim(r *reservation.Reservation, host string, now span.Instant) span.I
 // checkHost reads the instances on a host and returns the foreign ones that must leave. It
 // orders them to leave as the rules require.
 func (s *Enforcer) checkHost(ctx context.Context, w watch, live []reservation.Reservation) ([]inventory.Instance, error) {
-	guests, err := s.Guests.On(ctx, w.host)
+	instances, err := s.Instances.On(ctx, w.host)
 	if err != nil {
 		return nil, wrapForUser(fmt.Errorf("host %s: %w", w.host, err), "read the instances on a host")
 	}
-	found := w.mustLeave(foreignInstances(&w.r, w.host, guests, live, s.Now()), s.Now(), s.Rules)
+	found := w.mustLeave(foreignInstances(&w.r, w.host, instances, live, s.Now()), s.Now(), s.Rules)
 	s.warn(ctx, w, found)
 	s.evict(ctx, w, unpromised(found, w.host, live, s.Now()))
 	return found, nil
@@ -109,8 +109,8 @@ func (s *Enforcer) removeFromSkipped(ctx context.Context, r reservation.Reservat
 	live := s.Promises.Live(always)
 	occupied := make([]bool, len(skipped))
 	_ = each(ctx, s.asking, len(skipped), func(i int) error {
-		guests, err := s.Guests.On(ctx, skipped[i])
-		occupied[i] = err != nil || len(foreignInstances(&r, skipped[i], guests, live, s.Now())) > 0
+		instances, err := s.Instances.On(ctx, skipped[i])
+		occupied[i] = err != nil || len(foreignInstances(&r, skipped[i], instances, live, s.Now())) > 0
 		return nil
 	})
 	r.Claims = slices.DeleteFunc(slices.Clone(r.Claims), func(c reservation.Claim) bool {

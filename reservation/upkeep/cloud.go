@@ -20,8 +20,8 @@ type FenceBackend interface {
 	Expel(ctx context.Context, r reservation.Reservation) error
 }
 
-// Guests reads the instances of the cloud and sends them orders.
-type Guests interface {
+// Instances reads the instances of the cloud and sends them orders.
+type Instances interface {
 	// On returns the instances that are on the host or on their way to it, with
 	// Preemptible as the inventory has it. A consumer that only Placement knows has an ID
 	// and a Host, and nothing else.
@@ -36,11 +36,11 @@ type Guests interface {
 // Order is what Nova is to do with an instance.
 type Order string
 
-// The orders. AwaitGuest sends nothing: the instance leaves by itself, or stays.
+// The orders. OrderWait sends nothing: the instance leaves by itself, or stays.
 const (
-	DeleteGuest  Order = "delete"
-	StopGuest    Order = "stop"
-	ShelveGuest  Order = "shelve"  // and offload
-	MigrateGuest Order = "migrate" // live if it runs, cold if it is stopped
-	AwaitGuest   Order = "wait"
+	OrderDelete  Order = "delete"
+	OrderStop    Order = "stop"
+	OrderShelve  Order = "shelve"  // and offload
+	OrderMigrate Order = "migrate" // live if it runs, cold if it is stopped
+	OrderWait    Order = "wait"
 )

@@ -57,7 +57,7 @@ type guest struct {
 
 var (
 	_ upkeep.FenceBackend = (*modelCloud)(nil)
-	_ upkeep.Guests       = (*modelCloud)(nil)
+	_ upkeep.Instances    = (*modelCloud)(nil)
 )
 
 func newModelCloud(hosts ...string) *modelCloud {

@@ -22,7 +22,7 @@ func TestAStewardThatDiesAnywhereIsFollowedByOneWhoFinishesTheWork(t *testing.T)
 		w.pass(900)
 		w.killed(t, "prepare", func() error { return w.Prepare(w.ctx()) })
 		w.pass(int64(noon.Add(1000) - w.Now()))
-		if rapid.Bool().Draw(t, "cancelled") {
+		if rapid.Bool().Draw(t, "canceled") {
 			w.cancel(1)
 			w.killed(t, "clear up", func() error { return w.Prepare(w.ctx()) })
 			for range 12 {
@@ -50,9 +50,9 @@ func TestAStewardThatDiesAnywhereIsFollowedByOneWhoFinishesTheWork(t *testing.T)
 // hosts. The failed hosts and the orders for strangers are random.
 func drawTown(t *rapid.T) *town {
 	w := newTown(t, "a", "b", "c", "z")
-	w.rules.Normal = rapid.SampledFrom([]upkeep.Order{upkeep.AwaitGuest, upkeep.MigrateGuest}).Draw(t, "normal")
-	w.rules.Preemptible = rapid.SampledFrom([]upkeep.Order{upkeep.DeleteGuest, upkeep.ShelveGuest, upkeep.MigrateGuest, upkeep.AwaitGuest}).Draw(t, "preemptible")
-	w.rules.Left = rapid.SampledFrom([]upkeep.Order{upkeep.MigrateGuest, upkeep.ShelveGuest, upkeep.DeleteGuest, upkeep.AwaitGuest}).Draw(t, "left")
+	w.rules.Normal = rapid.SampledFrom([]upkeep.Order{upkeep.OrderWait, upkeep.OrderMigrate}).Draw(t, "normal")
+	w.rules.Preemptible = rapid.SampledFrom([]upkeep.Order{upkeep.OrderDelete, upkeep.OrderShelve, upkeep.OrderMigrate, upkeep.OrderWait}).Draw(t, "preemptible")
+	w.rules.Left = rapid.SampledFrom([]upkeep.Order{upkeep.OrderMigrate, upkeep.OrderShelve, upkeep.OrderDelete, upkeep.OrderWait}).Draw(t, "left")
 	w.rules.EndGrace = rapid.SampledFrom([]int64{0, 5, 60}).Draw(t, "grace")
 	w.restart()
 	w.hinted = rapid.Bool().Draw(t, "by hint")
@@ -96,12 +96,12 @@ func (w *town) strangersThatStay(r reservation.Reservation) (names []string) {
 		if g.Preemptible {
 			order = w.rules.Preemptible
 		}
-		nowhere := order == upkeep.MigrateGuest && !slices.ContainsFunc(w.hosts, func(h string) bool { return h != g.Host && w.takes(h, g.Flavor) })
+		nowhere := order == upkeep.OrderMigrate && !slices.ContainsFunc(w.hosts, func(h string) bool { return h != g.Host && w.takes(h, g.Flavor) })
 		if over, _ := w.Reservation(g.ReservationID()); over.ID != "" { // an instance left by an earlier reservation goes, locked or not
 			nowhere, order = false, w.rules.Left
 		}
 		here := slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == g.Host })
-		if here && g.ReservationID() != r.ID && (g.Locked && g.ReservationID() == "" || order == upkeep.AwaitGuest || nowhere) {
+		if here && g.ReservationID() != r.ID && (g.Locked && g.ReservationID() == "" || order == upkeep.OrderWait || nowhere) {
 			names = append(names, name)
 		}
 	}

@@ -61,10 +61,10 @@ type Outcome string
 
 // The outcomes.
 const (
-	Planned Outcome = "planned" // Fix would fix it
-	Fixed   Outcome = "fixed"
-	Refused Outcome = "refused" // the fix removes something, and the inventory is untrusted
-	Undone  Outcome = "failed"
+	FixPlanned Outcome = "planned" // Fix would fix it
+	FixDone    Outcome = "fixed"
+	FixRefused Outcome = "refused" // the fix removes something, and the inventory is untrusted
+	FixFailed  Outcome = "failed"
 )
 
 // Examination is the report of a Doctor.
@@ -72,10 +72,10 @@ type Examination struct {
 	// Cloud reports whether there is a cloud. Without one, only the inventory and Keystone
 	// are examined.
 	Cloud bool
-	// Doubt is why the inventory is untrusted; empty if it is trusted. While it is
+	// Untrusted is why the inventory is untrusted; empty if it is trusted. While it is
 	// untrusted, Fix removes nothing.
-	Doubt    string
-	Findings []Finding // by kind, then subject
+	Untrusted string
+	Findings  []Finding // by kind, then subject
 }
 
 // Projects reads projects from Keystone.
@@ -102,13 +102,13 @@ type Claims interface {
 // Doctor checks that reservations, their OpenStack resources, instances and projects are
 // consistent, and fixes what it can on request.
 type Doctor struct {
-	Promises Promises
-	Records  Records
-	Snapshot func() *inventory.Snapshot
-	Doubt    func() string
-	// Fence and Guests are the cloud; nil if there is none.
-	Fence  FenceBackend
-	Guests Guests
+	Promises  Promises
+	Records   Records
+	Snapshot  func() *inventory.Snapshot
+	Untrusted func() string
+	// Fence and Instances are the cloud; nil if there is none.
+	Fence     FenceBackend
+	Instances Instances
 	// Claims is nil if there is no cloud.
 	Claims Claims
 	// Notices are those of evictions; nil if there is no cloud.
@@ -138,7 +138,7 @@ func (d *Doctor) Examine(ctx context.Context) (Examination, error) {
 // Plan reports what Fix would do and changes nothing.
 func (d *Doctor) Plan(ctx context.Context) (Examination, error) {
 	return d.each(ctx, func(t *diagnosis) {
-		t.Outcome = Planned
+		t.Outcome = FixPlanned
 		if t.removes() {
 			t.recordFailure(d.requireTrusted())
 		}
@@ -149,7 +149,7 @@ func (d *Doctor) Plan(ctx context.Context) (Examination, error) {
 // the inventory is untrusted it removes nothing. It may be called again.
 func (d *Doctor) Fix(ctx context.Context, by booking.Caller) (Examination, error) {
 	return d.each(ctx, func(t *diagnosis) {
-		t.Outcome = Fixed
+		t.Outcome = FixDone
 		t.recordFailure(d.mend(ctx, by, t))
 	})
 }
@@ -160,7 +160,7 @@ func (d *Doctor) each(ctx context.Context, do func(t *diagnosis)) (Examination, 
 	if err != nil {
 		return Examination{}, err
 	}
-	e := Examination{Cloud: d.Fence != nil, Doubt: seen.doubt, Findings: []Finding{}}
+	e := Examination{Cloud: d.Fence != nil, Untrusted: seen.untrusted, Findings: []Finding{}}
 	for _, t := range judge(seen) {
 		if t.Fixable {
 			do(&t)
@@ -172,16 +172,16 @@ func (d *Doctor) each(ctx context.Context, do func(t *diagnosis)) (Examination, 
 
 // facts are the input of judge, read at one time.
 type facts struct {
-	live   []reservation.Reservation
-	over   map[string]reservation.Reservation // ended reservations that the cloud still names, by id
-	layout fence.Layout
-	cloud  bool // there is a cloud, and layout was read from it
-	hosts  *inventory.Snapshot
-	gone   map[string]bool // by project: whether it no longer exists
-	doubt  string
-	rules  fence.Rules
-	fill   bool
-	now    span.Instant
+	live      []reservation.Reservation
+	over      map[string]reservation.Reservation // ended reservations that the cloud still names, by id
+	layout    fence.Layout
+	cloud     bool // there is a cloud, and layout was read from it
+	hosts     *inventory.Snapshot
+	gone      map[string]bool // by project: whether it no longer exists
+	untrusted string
+	rules     fence.Rules
+	fill      bool
+	now       span.Instant
 	// resting are servers that best-effort work has suspended.
 	resting  map[string]bool
 	unpinned string
@@ -201,7 +201,7 @@ func (d *Doctor) gather(ctx context.Context) (f facts, err error) {
 			return f, wrapForUser(err, "read the fence in OpenStack")
 		}
 	}
-	f.hosts, f.doubt, f.now = d.Snapshot(), d.Doubt(), d.Now()
+	f.hosts, f.untrusted, f.now = d.Snapshot(), d.Untrusted(), d.Now()
 	f.live = d.Promises.Live(always)
 	if d.Notices != nil {
 		f.noticed = d.Notices.stale(f.hosts, f.now)

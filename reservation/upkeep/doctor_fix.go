@@ -53,8 +53,8 @@ func (d *Doctor) mend(ctx context.Context, by booking.Caller, t *diagnosis) erro
 
 // requireTrusted fails while the inventory is untrusted.
 func (d *Doctor) requireTrusted() error {
-	if doubt := d.Doubt(); doubt != "" {
-		err := fault.New(fault.Unavailable, "nothing is removed while the inventory is untrusted: %s", doubt)
+	if untrusted := d.Untrusted(); untrusted != "" {
+		err := fault.New(fault.Unavailable, "nothing is removed while the inventory is untrusted: %s", untrusted)
 		err.Err = errUntrusted
 		return err
 	}
@@ -81,7 +81,7 @@ func (d *Doctor) sendOrder(ctx context.Context, do instanceOrder) error {
 	if err := d.requireTrusted(); err != nil {
 		return err
 	}
-	there, err := d.Guests.On(ctx, do.instance.Host)
+	there, err := d.Instances.On(ctx, do.instance.Host)
 	if err != nil {
 		return wrapForUser(err, "read the instances on host %s", do.instance.Host)
 	}
@@ -89,7 +89,7 @@ func (d *Doctor) sendOrder(ctx context.Context, do instanceOrder) error {
 		return i.ID == do.instance.ID && i.ReservationID() == do.instance.ReservationID()
 	}
 	if at := slices.IndexFunc(there, same); at >= 0 {
-		if err := d.Guests.Order(ctx, there[at], do.order); err != nil {
+		if err := d.Instances.Order(ctx, there[at], do.order); err != nil {
 			return wrapForUser(err, "%s instance %s", do.order, do.instance.ID)
 		}
 	}
@@ -107,8 +107,8 @@ func (t *diagnosis) recordFailure(err error) {
 	if err == nil {
 		return
 	}
-	t.Outcome, t.Detail = Undone, fault.Of(err).Message
+	t.Outcome, t.Detail = FixFailed, fault.Of(err).Message
 	if errors.Is(err, errUntrusted) {
-		t.Outcome = Refused
+		t.Outcome = FixRefused
 	}
 }

@@ -50,7 +50,7 @@ func judge(f facts) []diagnosis {
 				j.step(step, desired)
 			}
 		}
-		j.guests(desired)
+		j.onHosts(desired)
 	}
 	var list []diagnosis
 	for _, t := range j.found {
@@ -271,8 +271,8 @@ func (j *judgement) orphan(kind FindingKind, subject string, s fence.Step) {
 	t.steps = append(t.steps, s)
 }
 
-// guests examines the instances on the hosts.
-func (j *judgement) guests(desired fence.Layout) {
+// onHosts examines the instances on the hosts.
+func (j *judgement) onHosts(desired fence.Layout) {
 	for _, h := range j.hosts.Hosts() {
 		for i := range h.Instances {
 			g := &h.Instances[i]

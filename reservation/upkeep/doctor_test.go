@@ -40,7 +40,7 @@ func TestWhatIsMissingIsFoundAndPutBack(t *testing.T) {
 	w.carry(fence.Step{Action: fence.RemoveTraits, Host: "b", Traits: []string{fence.OwnName("r1")}})
 	w.carry(fence.Step{Action: fence.UnmarkAggregate, Aggregate: inventory.Aggregate{Name: name, Metadata: map[string]string{"trait:" + fence.Reserved: ""}}})
 	w.carry(fence.Step{Action: fence.DeleteFlavor, Flavor: inventory.Flavor{ID: "r1"}})
-	w.doubt = "3 of 4 hosts are gone at once" // doubt never stops steps that add
+	w.untrusted = "3 of 4 hosts are gone at once" // doubt never stops steps that add
 	w.want("the findings are", w.found(), "missing almanac-fence", "missing b", "missing reservation:r1", "altered "+name)
 	w.want("the fix", w.fix(), "missing almanac-fence: fixed", "missing b: fixed", "missing reservation:r1: fixed", "altered "+name+": fixed")
 	w.want("afterwards there are", w.found())
@@ -66,7 +66,7 @@ func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
 			t.Errorf("the plan contains %s", each)
 		}
 	}
-	w.doubt = "the hosts were last read 10m0s ago"
+	w.untrusted = "the hosts were last read 10m0s ago"
 	for _, each := range append(w.plan(), w.fix()...) {
 		if !strings.HasSuffix(each, ": refused") {
 			t.Errorf("in doubt, %s", each)
@@ -76,7 +76,7 @@ func TestWhatAnEndedReservationHasLeftIsTakenAway(t *testing.T) {
 		t.Errorf("a plan, or a fix in doubt, carried out %v", w.cloud.carried[before:])
 	}
 
-	w.doubt = ""
+	w.untrusted = ""
 	w.fix()
 	w.want("afterwards there are", w.found())
 }
@@ -259,12 +259,12 @@ func TestInstancesThatAnEndShouldHaveDealtWithAreToldAgain(t *testing.T) {
 			w.set("r1", reservation.Ended)
 			w.lay()
 			w.want("the findings are", w.found(), want...)
-			w.doubt = "in doubt"
+			w.untrusted = "in doubt"
 			w.fix()
 			if len(w.cloud.orders) > 0 {
 				t.Errorf("in doubt the orders were %v", w.cloud.orders)
 			}
-			w.doubt = ""
+			w.untrusted = ""
 			w.fix()
 			if len(w.cloud.orders) != len(want) {
 				t.Errorf("the orders were %v", w.cloud.orders)
@@ -294,7 +294,7 @@ func TestThatAllProjectsHaveVanishedIsNotBelieved(t *testing.T) {
 	w.want("with one of them there, the fix", w.fix(), "vanished_project p-r1: fixed")
 }
 
-func TestTheReservationsOfAVanishedProjectAreCancelledOnlyWhenTold(t *testing.T) {
+func TestTheReservationsOfAVanishedProjectAreCanceledOnlyWhenTold(t *testing.T) {
 	w := newPractice(t, whole("r1", "a"))
 	w.lay()
 	w.gone["p-r1"] = true
@@ -317,7 +317,7 @@ func TestAPromisedHostThatHasLeftTheCloudIsReported(t *testing.T) {
 
 func TestWithoutACloudTheDoctorExaminesWhatItCan(t *testing.T) {
 	w := newPractice(t, whole("r1", "a", "gone"))
-	w.doctor.Fence, w.doctor.Guests, w.doctor.Projects = nil, nil, nil
+	w.doctor.Fence, w.doctor.Instances, w.doctor.Projects = nil, nil, nil
 	w.want("the findings are", w.found(), "vanished_host gone")
 	if seen, err := w.doctor.Examine(t.Context()); err != nil || seen.Cloud {
 		t.Errorf("the doctor reports a cloud, or fails with %v", err)

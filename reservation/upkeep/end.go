@@ -72,14 +72,14 @@ func (s *Enforcer) end(ctx context.Context, r reservation.Reservation) error {
 // still waits for, including those whose order was refused. If it returns an error and no
 // instances, the instances are unknown.
 func (s *Enforcer) orderInstances(ctx context.Context, r reservation.Reservation) (left []inventory.Instance, err error) {
-	guests, err := s.Guests.Of(ctx, r)
+	instances, err := s.Instances.Of(ctx, r)
 	if err != nil {
 		return nil, wrapForUser(err, "find the instances of the reservation")
 	}
 	// A wrong answer must not affect others' instances.
-	guests = slices.DeleteFunc(guests, func(i inventory.Instance) bool { return i.ReservationID() != r.ID })
+	instances = slices.DeleteFunc(instances, func(i inventory.Instance) bool { return i.ReservationID() != r.ID })
 	graceful := s.Now() < r.Updated.Add(grace(&r, s.Promises.Live(always), s.Rules.EndGrace))
-	left, orders := endOrders(guests, r.OnEnd, graceful)
+	left, orders := endOrders(instances, r.OnEnd, graceful)
 	err = each(ctx, s.asking, len(orders), func(i int) error { return s.sendOrder(ctx, r, orders[i]) })
 	if s.outOfPatience(&r) {
 		hosts := s.Snapshot()
@@ -109,7 +109,7 @@ func (s *Enforcer) sendOrder(ctx context.Context, r reservation.Reservation, do 
 		if r.OnEnd == reservation.OnEndStop && s.outOfPatience(&r) && unstoppable(&do.instance) {
 			return nil
 		}
-		if failureOf(s.Snapshot(), do.instance.Host) == "" && (do.order != StopGuest || r.OnEnd == reservation.OnEndStop) {
+		if failureOf(s.Snapshot(), do.instance.Host) == "" && (do.order != OrderStop || r.OnEnd == reservation.OnEndStop) {
 			return wrapForUser(err, "%s instance %s", do.order, do.instance.ID)
 		}
 	}
@@ -134,23 +134,23 @@ func grace(r *reservation.Reservation, live []reservation.Reservation, seconds i
 
 // endOrders returns the orders for instances at the end, and the instances that the end waits
 // for. If graceful, instances may shut down before they are deleted.
-func endOrders(guests []inventory.Instance, onEnd reservation.OnEnd, graceful bool) (left []inventory.Instance, orders []instanceOrder) {
-	for _, i := range guests {
+func endOrders(instances []inventory.Instance, onEnd reservation.OnEnd, graceful bool) (left []inventory.Instance, orders []instanceOrder) {
+	for _, i := range instances {
 		order := map[reservation.OnEnd]Order{
-			reservation.OnEndDelete: DeleteGuest, reservation.OnEndStop: StopGuest, reservation.OnEndShelve: ShelveGuest,
+			reservation.OnEndDelete: OrderDelete, reservation.OnEndStop: OrderStop, reservation.OnEndShelve: OrderShelve,
 		}[onEnd]
 		reason := "the reservation ends with on_end " + string(onEnd)
 		switch {
 		case order == "" || i.Status == "DELETED",
-			order == StopGuest && stopped(&i),
-			order == ShelveGuest && (i.Host == "" || i.Status == "SHELVED_OFFLOADED"):
+			order == OrderStop && stopped(&i),
+			order == OrderShelve && (i.Host == "" || i.Status == "SHELVED_OFFLOADED"):
 			continue
-		case order == DeleteGuest && graceful && shutsDown(&i):
-			order, reason = StopGuest, "the reservation ends; the instance is deleted when it has shut down"
+		case order == OrderDelete && graceful && shutsDown(&i):
+			order, reason = OrderStop, "the reservation ends; the instance is deleted when it has shut down"
 		}
 		left = append(left, i)
 		// While Nova works on an instance, it can only delete it.
-		if i.Task == "" || order == DeleteGuest && i.Task != "deleting" {
+		if i.Task == "" || order == OrderDelete && i.Task != "deleting" {
 			orders = append(orders, instanceOrder{i, order, reason})
 		}
 	}

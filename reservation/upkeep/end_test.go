@@ -223,7 +223,7 @@ func TestOnlyInstancesThatBearTheMarkOfTheReservationAreTouched(t *testing.T) {
 
 func TestInDoubtAnEndIsCarriedOut(t *testing.T) {
 	w := running(t, reservation.OnEndDelete, "a")
-	w.doubt = "half of the hosts are missing"
+	w.untrusted = "half of the hosts are missing"
 	if err := w.finish(); err != nil || len(w.traces(1)) > 0 {
 		t.Errorf("%v, left %v", err, w.traces(1))
 	}

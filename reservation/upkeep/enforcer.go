@@ -32,15 +32,15 @@ type Records interface {
 type Rules struct {
 	Fence fence.Rules
 	// Normal is the order for others' instances that are not preemptible, from LeadTime
-	// before the start on: AwaitGuest or MigrateGuest.
+	// before the start on: OrderWait or OrderMigrate.
 	Normal   Order
 	LeadTime int64
 	// Preemptible is the order for preemptible instances, from Eviction before the start
-	// on: DeleteGuest, ShelveGuest, MigrateGuest or AwaitGuest.
+	// on: OrderDelete, OrderShelve, OrderMigrate or OrderWait.
 	Preemptible Order
 	Eviction    int64
 	// Left is the order for instances that ended reservations have left, from LeadTime
-	// before the start on: MigrateGuest, ShelveGuest, DeleteGuest or AwaitGuest. An instance
+	// before the start on: OrderMigrate, OrderShelve, OrderDelete or OrderWait. An instance
 	// that has not migrated by Eviction before the start is shelved.
 	Left Order
 	// Fill allows preemptible instances on the hosts of an active reservation until its
@@ -52,13 +52,13 @@ type Rules struct {
 
 // EnforcerOptions configure an Enforcer.
 type EnforcerOptions struct {
-	Fence    FenceBackend
-	Guests   Guests
-	Promises Promises
-	Records  Records
-	Snapshot func() *inventory.Snapshot
-	// Doubt returns why the inventory is untrusted; empty if it is trusted.
-	Doubt func() string
+	Fence     FenceBackend
+	Instances Instances
+	Promises  Promises
+	Records   Records
+	Snapshot  func() *inventory.Snapshot
+	// Untrusted returns why the inventory is untrusted; empty if it is trusted.
+	Untrusted func() string
 	// Departing returns which of the servers best-effort work is about to suspend, and its
 	// deadline for that; 0 if the deadline is not known yet. Nil means none.
 	Departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
@@ -98,7 +98,7 @@ func NewEnforcer(o EnforcerOptions) *Enforcer {
 	return &Enforcer{
 		EnforcerOptions: o,
 		layoutCache:     newLayoutCache(o.Fence, o.Now),
-		orders:          orders{guests: o.Guests, now: o.Now},
+		orders:          orders{instances: o.Instances, now: o.Now},
 		asking:          make(chan struct{}, 8),
 		preparing:       make(chan struct{}, 4),
 	}

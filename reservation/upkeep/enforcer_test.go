@@ -29,8 +29,8 @@ type town struct {
 	*line
 	*upkeep.Enforcer
 
-	rules upkeep.Rules
-	doubt string
+	rules     upkeep.Rules
+	untrusted string
 	// ails makes hosts fail, sleep or leave the inventory.
 	ails map[string]func(*inventory.Host)
 	gone map[string]bool
@@ -67,8 +67,8 @@ func newTown(t judge, hosts ...string) *town {
 		ails: map[string]func(*inventory.Host){}, gone: map[string]bool{},
 		rules: upkeep.Rules{
 			Fence:  fence.Rules{Ahead: fence.Forever, Prepare: 600},
-			Normal: upkeep.AwaitGuest, LeadTime: 600, Preemptible: upkeep.DeleteGuest, Eviction: 120, EndGrace: 60,
-			Left: upkeep.MigrateGuest,
+			Normal: upkeep.OrderWait, LeadTime: 600, Preemptible: upkeep.OrderDelete, Eviction: 120, EndGrace: 60,
+			Left: upkeep.OrderMigrate,
 		},
 	}
 	w.line = &line{modelCloud: newModelCloud(hosts...), town: w, calls: map[string]int{}, wrong: map[string]error{}, budget: -1}
@@ -79,8 +79,8 @@ func newTown(t judge, hosts ...string) *town {
 // restart replaces the town's enforcer by a new one without memory.
 func (w *town) restart() {
 	w.Enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
-		Fence: w.line, Guests: w.line, Promises: w, Records: w, Snapshot: w.snapshot,
-		Doubt: func() string { return w.doubt }, Departing: w.departing, Rules: w.rules, Now: w.Now,
+		Fence: w.line, Instances: w.line, Promises: w, Records: w, Snapshot: w.snapshot,
+		Untrusted: func() string { return w.untrusted }, Departing: w.departing, Rules: w.rules, Now: w.Now,
 		Elapsed: func() time.Duration { return time.Duration(w.Now()) * time.Second },
 		Wait:    w.wait, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})

@@ -15,7 +15,7 @@ import (
 // foreignInstances returns the instances on the host that do not belong to reservation r. On a
 // host of a reservation of instances, the instances of other reservations that hold a part
 // of it now belong there too, as many as these hold.
-func foreignInstances(r *reservation.Reservation, host string, guests []inventory.Instance, live []reservation.Reservation, now span.Instant) []inventory.Instance {
+func foreignInstances(r *reservation.Reservation, host string, instances []inventory.Instance, live []reservation.Reservation, now span.Instant) []inventory.Instance {
 	welcome := map[string]int{} // number of instances, by reservation
 	for i := range live {
 		other := &live[i]
@@ -28,7 +28,7 @@ func foreignInstances(r *reservation.Reservation, host string, guests []inventor
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(guests), func(i inventory.Instance) bool {
+	return slices.DeleteFunc(slices.Clone(instances), func(i inventory.Instance) bool {
 		of := i.ReservationID()
 		welcome[of]--
 		return of == r.ID || welcome[of] >= 0
@@ -45,8 +45,8 @@ func holds(r *reservation.Reservation, host string, now span.Instant) bool {
 
 // unpromised returns the instances without those of reservations that hold the host now: these
 // leave at the reservation's end.
-func unpromised(guests []inventory.Instance, host string, live []reservation.Reservation, now span.Instant) []inventory.Instance {
-	return slices.DeleteFunc(slices.Clone(guests), func(i inventory.Instance) bool {
+func unpromised(instances []inventory.Instance, host string, live []reservation.Reservation, now span.Instant) []inventory.Instance {
+	return slices.DeleteFunc(slices.Clone(instances), func(i inventory.Instance) bool {
 		return slices.ContainsFunc(live, func(r reservation.Reservation) bool {
 			return r.ID == i.ReservationID() && holds(&r, host, now)
 		})
@@ -71,12 +71,12 @@ func evictionOrders(foreign []inventory.Instance, left leftovers, start, now spa
 		order, from, why := rules.Normal, start.Add(-rules.LeadTime), ""
 		r, isLeft := left[i.ID]
 		switch {
-		case i.Preemptible && !(isLeft && rules.Preemptible == AwaitGuest):
+		case i.Preemptible && !(isLeft && rules.Preemptible == OrderWait):
 			order, from = rules.Preemptible, start.Add(-rules.Eviction)
 		case isLeft:
 			order, why = rules.forLeft(&i, r.OnEnd, now < start.Add(-rules.Eviction)), ", and its reservation "+r.ID+" is over"
 		}
-		may := order == MigrateGuest || (i.Preemptible || isLeft) && (order == DeleteGuest || order == ShelveGuest)
+		may := order == OrderMigrate || (i.Preemptible || isLeft) && (order == OrderDelete || order == OrderShelve)
 		if may && now >= from && (isLeft || !i.Locked) && i.Status != "" && i.Task == "" {
 			list = append(list, instanceOrder{i, order, fmt.Sprintf("its host %s is reserved from %v on%s", i.Host, start, why)})
 		}
@@ -117,8 +117,8 @@ func (w watch) mustLeave(foreign []inventory.Instance, now span.Instant, rules R
 func yields(i *inventory.Instance) bool { return i.Preemptible && !i.Locked && !i.Protected }
 
 // toEvict returns the instances that must leave the host.
-func (w watch) toEvict(guests []inventory.Instance, live []reservation.Reservation, now span.Instant, rules Rules) []inventory.Instance {
-	return w.mustLeave(unpromised(foreignInstances(&w.r, w.host, guests, live, now), w.host, live, now), now, rules)
+func (w watch) toEvict(instances []inventory.Instance, live []reservation.Reservation, now span.Instant, rules Rules) []inventory.Instance {
+	return w.mustLeave(unpromised(foreignInstances(&w.r, w.host, instances, live, now), w.host, live, now), now, rules)
 }
 
 // watches returns the hosts that foreign instances may have to leave now, while the claims
@@ -161,8 +161,8 @@ const (
 
 // orders sends each order once.
 type orders struct {
-	guests Guests
-	now    func() span.Instant
+	instances Instances
+	now       func() span.Instant
 
 	mu      sync.Mutex
 	sent    map[sentOrder]span.Instant // until when the order is not sent again
@@ -183,7 +183,7 @@ func (o *orders) send(ctx context.Context, do instanceOrder) (done bool, err err
 	if !o.begin(key) {
 		return false, nil
 	}
-	if err := o.guests.Order(ctx, do.instance, do.order); err != nil {
+	if err := o.instances.Order(ctx, do.instance, do.order); err != nil {
 		o.retryAfter(key, orderRefused)
 		return false, err
 	}
@@ -266,7 +266,7 @@ func (o *orders) blockedSince(instance string) span.Instant {
 // evict sends the orders that are due for foreign instances on a host; none while the inventory
 // is untrusted. It logs refused orders: the instance stays, and the start waits.
 func (s *Enforcer) evict(ctx context.Context, w watch, foreign []inventory.Instance) {
-	if s.Doubt() != "" {
+	if s.Untrusted() != "" {
 		return
 	}
 	left, err := s.leftOn(ctx, w.host, foreign)

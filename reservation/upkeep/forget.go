@@ -16,20 +16,20 @@ const (
 	forgetAfter = 24 * 3600
 )
 
-// GuestRecords stores the instances that were placed by a hint.
-type GuestRecords interface {
-	// OldGuests returns the instances that were requested before an instant.
-	OldGuests(ctx context.Context, before span.Instant) ([]string, error)
-	// ForgetGuests deletes those of the instances that were not requested again since then.
-	ForgetGuests(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error
+// InstanceRecords stores the instances that were placed by a hint.
+type InstanceRecords interface {
+	// OldInstanceRecords returns the instances that were requested before an instant.
+	OldInstanceRecords(ctx context.Context, before span.Instant) ([]string, error)
+	// ForgetInstanceRecords deletes those of the instances that were not requested again since then.
+	ForgetInstanceRecords(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error
 }
 
 // ForgettingOptions configure Forgetting.
 type ForgettingOptions struct {
-	Guests   GuestRecords
-	Leases   job.Leases
-	Snapshot func() *inventory.Snapshot
-	Doubt    func() string
+	Records   InstanceRecords
+	Leases    job.Leases
+	Snapshot  func() *inventory.Snapshot
+	Untrusted func() string
 	// Exists reports whether the cloud has an instance; it fails if that is unknown.
 	Exists func(ctx context.Context, instance string) (bool, error)
 	Now    func() span.Instant
@@ -37,18 +37,18 @@ type ForgettingOptions struct {
 
 // Forgetting returns the job that deletes the records of instances that no longer exist.
 func Forgetting(o ForgettingOptions) job.Job {
-	return job.Job{Name: "guests that are gone", Every: forgetEvery, Step: job.Leased(o.Leases, "guests that are gone", leaseTTL, o.forget)}
+	return job.Job{Name: "records of deleted instances", Every: forgetEvery, Step: job.Leased(o.Leases, "records of deleted instances", leaseTTL, o.forget)}
 }
 
 // forget deletes the records of instances that were requested long ago and no longer exist. An
 // instance on no host may still exist, for example shelved. While the inventory is untrusted
 // it deletes nothing.
 func (o ForgettingOptions) forget(ctx context.Context, held *job.Held) error {
-	if o.Doubt() != "" {
+	if o.Untrusted() != "" {
 		return nil
 	}
 	before := o.Now().Add(-forgetAfter)
-	old, err := o.Guests.OldGuests(ctx, before)
+	old, err := o.Records.OldInstanceRecords(ctx, before)
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func (o ForgettingOptions) forget(ctx context.Context, held *job.Held) error {
 			gone = append(gone, id)
 		}
 	}
-	if len(gone) == 0 || o.Doubt() != "" {
+	if len(gone) == 0 || o.Untrusted() != "" {
 		return nil
 	}
-	return o.Guests.ForgetGuests(ctx, held.Lease, gone, before)
+	return o.Records.ForgetInstanceRecords(ctx, held.Lease, gone, before)
 }

@@ -20,7 +20,7 @@ import (
 // guestRecords maps instances to the time of their request.
 type guestRecords map[string]span.Instant
 
-func (g guestRecords) OldGuests(_ context.Context, before span.Instant) (old []string, _ error) {
+func (g guestRecords) OldInstanceRecords(_ context.Context, before span.Instant) (old []string, _ error) {
 	for id, at := range g {
 		if at < before {
 			old = append(old, id)
@@ -30,7 +30,7 @@ func (g guestRecords) OldGuests(_ context.Context, before span.Instant) (old []s
 	return old, nil
 }
 
-func (g guestRecords) ForgetGuests(_ context.Context, lease job.Lease, instances []string, _ span.Instant) error {
+func (g guestRecords) ForgetInstanceRecords(_ context.Context, lease job.Lease, instances []string, _ span.Instant) error {
 	if lease.Epoch != 7 {
 		return errors.New("the lease is another's")
 	}
@@ -43,12 +43,12 @@ func (g guestRecords) ForgetGuests(_ context.Context, lease job.Lease, instances
 func TestWhoWasPlacedByAHintIsForgottenADayLaterWhenGone(t *testing.T) {
 	all := []string{"gone", "nowhere", "running", "young"}
 	for name, tc := range map[string]struct {
-		doubt string
-		away  error
-		want  []string
+		untrusted string
+		away      error
+		want      []string
 	}{
 		"all is well":                  {"", nil, all[1:]},
-		"the inventory is in doubt":    {"no host has a guest", nil, all},
+		"the inventory is untrusted":   {"no host has a guest", nil, all},
 		"Nova does not answer":         {"", errors.New("503"), all},
 		"in doubt, and Nova is silent": {"no host has a guest", errors.New("503"), all},
 	} {
@@ -56,7 +56,7 @@ func TestWhoWasPlacedByAHintIsForgottenADayLaterWhenGone(t *testing.T) {
 			records, cloud := guestRecords{"gone": 0, "nowhere": 0, "running": 0, "young": 50_000}, newModelCloud("a")
 			cloud.put(inventory.Instance{ID: "running", Host: "a"})
 			o := upkeep.ForgettingOptions{
-				Guests: records, Leases: &shared{}, Snapshot: cloud.inventory, Doubt: func() string { return tc.doubt },
+				Records: records, Leases: &shared{}, Snapshot: cloud.inventory, Untrusted: func() string { return tc.untrusted },
 				Exists: func(_ context.Context, id string) (bool, error) {
 					if id == "running" {
 						t.Error("Nova gets a call for an instance whose host is known")
@@ -70,7 +70,7 @@ func TestWhoWasPlacedByAHintIsForgottenADayLaterWhenGone(t *testing.T) {
 				defer stop()
 				upkeep.Forgetting(o).Run(ctx, slog.New(slog.DiscardHandler))
 			})
-			left, _ := records.OldGuests(t.Context(), span.Forever)
+			left, _ := records.OldInstanceRecords(t.Context(), span.Forever)
 			if d := cmp.Diff(tc.want, left); d != "" {
 				t.Errorf("remembered instances (-want +got):\n%s", d)
 			}

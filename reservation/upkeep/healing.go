@@ -36,11 +36,11 @@ type HealingRules struct {
 
 // HealingOptions configure Healing.
 type HealingOptions struct {
-	Desk   Healer
-	Leases job.Leases
-	// Doubt returns why the inventory is untrusted; empty if it is trusted.
-	Doubt func() string
-	// Read returns when the hosts were read. A Snapshot of Desk that is requested after
+	Booking Healer
+	Leases  job.Leases
+	// Untrusted returns why the inventory is untrusted; empty if it is trusted.
+	Untrusted func() string
+	// Read returns when the hosts were read. A Snapshot of Booking that is requested after
 	// Read is no older.
 	Read  func() span.Instant
 	Rules HealingRules
@@ -79,11 +79,11 @@ func (h *healing) step(ctx context.Context) error {
 		h.outages = nil
 	}
 	h.lastStep = now
-	if h.Doubt() != "" {
+	if h.Untrusted() != "" {
 		h.counted = now
 		return nil
 	}
-	live := h.Desk.Live(span.Span{Start: now, End: span.Forever})
+	live := h.Booking.Live(span.Span{Start: now, End: span.Forever})
 	h.observe(live, now)
 	ailing := slices.DeleteFunc(live, func(r reservation.Reservation) bool { return !h.needsHealing(&r, now) })
 	if len(ailing) == 0 {
@@ -97,7 +97,7 @@ func (h *healing) step(ctx context.Context) error {
 // observe records which hosts have failed, and for how long.
 func (h *healing) observe(live []reservation.Reservation, now span.Instant) {
 	read := h.Read()
-	s := h.Desk.Snapshot()
+	s := h.Booking.Snapshot()
 	for _, host := range s.Hosts() {
 		if host.Failure() == "" {
 			h.working[host.Name] = true
@@ -111,7 +111,7 @@ func (h *healing) observe(live []reservation.Reservation, now span.Instant) {
 func (h *healing) heal(ctx context.Context, ailing []reservation.Reservation) error {
 	var errs []error
 	for _, was := range ailing {
-		r, changed, err := h.Desk.Heal(ctx, was.ID, h.failedLongEnough)
+		r, changed, err := h.Booking.Heal(ctx, was.ID, h.failedLongEnough)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("heal reservation %s: %w", was.ID, err))
 		}

@@ -46,7 +46,7 @@ func (r *readings) begin(t *testing.T) (pass func(seconds int)) {
 	k.Follow(r.desk.Observe)
 	r.desk.Observe(k.Snapshot())
 	job := upkeep.Healing(upkeep.HealingOptions{
-		Desk: r.desk, Leases: &r.others, Doubt: func() string { return k.Untrusted(r.now) }, Read: k.ReadAt,
+		Booking: r.desk, Leases: &r.others, Untrusted: func() string { return k.Untrusted(r.now) }, Read: k.ReadAt,
 		Rules: upkeep.HealingRules{Grace: 60, Settle: 600, Window: 3600},
 		Now:   func() span.Instant { return r.now }, Log: slog.New(slog.DiscardHandler),
 	})

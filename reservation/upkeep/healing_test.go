@@ -22,15 +22,15 @@ import (
 
 // ward is a booking service with failing hosts and the healing job under test.
 type ward struct {
-	desk   *booking.Service
-	memory *booking.Memory
-	hosts  map[string]*inventory.Host
-	now    span.Instant
-	doubt  string
-	read   span.Instant // when the hosts were last read; 0 is now
-	rules  upkeep.HealingRules
-	others shared // the other replicas
-	job    job.Job
+	desk      *booking.Service
+	memory    *booking.Memory
+	hosts     map[string]*inventory.Host
+	now       span.Instant
+	untrusted string
+	read      span.Instant // when the hosts were last read; 0 is now
+	rules     upkeep.HealingRules
+	others    shared // the other replicas
+	job       job.Job
 }
 
 // morning is the start of the ward's clock.
@@ -60,7 +60,7 @@ func newWard(t *testing.T, hosts ...string) *ward {
 // restart starts the job again, on a booking service.
 func (w *ward) restart(desk upkeep.Healer) {
 	w.job = upkeep.Healing(upkeep.HealingOptions{
-		Desk: desk, Leases: &w.others, Doubt: func() string { return w.doubt }, Rules: w.rules,
+		Booking: desk, Leases: &w.others, Untrusted: func() string { return w.untrusted }, Rules: w.rules,
 		Read: w.readAt,
 		Now:  func() span.Instant { return w.now }, Log: slog.New(slog.DiscardHandler),
 	})
@@ -170,17 +170,17 @@ func TestOnlyTimeOfOneOutageThatIsBelievedCounts(t *testing.T) {
 		"nothing":       {func(*testing.T, *ward) {}, 15},
 		"back for once": {func(t *testing.T, w *ward) { w.hosts["a"].Problem = ""; w.pass(t, 5); down(w) }, 65},
 		"doubt": {func(t *testing.T, w *ward) {
-			w.doubt = "8 of 10 hosts have gone"
+			w.untrusted = "8 of 10 hosts have gone"
 			w.pass(t, 3600)
-			w.doubt = ""
+			w.untrusted = ""
 		}, 15},
 		"no reading for a while": {func(t *testing.T, w *ward) { w.read = w.now; w.pass(t, 100); w.read = 0 }, 5},
 		"no reading for so long that there is doubt": {func(t *testing.T, w *ward) {
 			w.read = w.now
 			w.pass(t, 120)
-			w.doubt = "the hosts were last read 2m5s ago"
+			w.untrusted = "the hosts were last read 2m5s ago"
 			w.pass(t, 3600)
-			w.doubt, w.read = "", 0
+			w.untrusted, w.read = "", 0
 		}, 15},
 		"a process that was stopped": {func(_ *testing.T, w *ward) { w.now += 3600 }, 65},
 		"a clock that is set back":   {func(_ *testing.T, w *ward) { w.now -= 20 }, 20},
@@ -228,10 +228,10 @@ func TestAHostThatIsBackBeforeItWasReplacedTakesTheDegradationBack(t *testing.T)
 	w.pass(t, 60)
 	w.want(t, id, true, "a")
 	w.hosts["a"].Problem = ""
-	w.doubt = "nobody has looked for 20 minutes"
+	w.untrusted = "nobody has looked for 20 minutes"
 	w.pass(t, 60)
 	w.want(t, id, true, "a")
-	w.doubt = ""
+	w.untrusted = ""
 	w.pass(t, 5)
 	w.want(t, id, false, "a")
 	r, _ := w.desk.Reservation(id)

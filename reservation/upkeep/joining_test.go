@@ -168,7 +168,7 @@ func TestAStartKeepsTheOwnerOffSkippedHostsWithStrangers(t *testing.T) {
 
 func TestAPendingReservationIsPreparedOnOccupiedHostsToo(t *testing.T) {
 	w := newTown(t, "a", "b")
-	w.rules.Normal = upkeep.AwaitGuest
+	w.rules.Normal = upkeep.OrderWait
 	w.book(1, 300, "a")
 	w.putStranger("theirs", "a", nil)
 	w.prepare()

@@ -52,13 +52,13 @@ func (s *Enforcer) leftOn(ctx context.Context, host string, foreign []inventory.
 func (r Rules) forLeft(i *inventory.Instance, chosen reservation.OnEnd, early bool) Order {
 	switch {
 	case i.Status == "VERIFY_RESIZE": // it has migrated; the order confirms that
-		return MigrateGuest
+		return OrderMigrate
 	case chosen == reservation.OnEndDelete:
-		return DeleteGuest
-	case chosen == reservation.OnEndShelve && r.Left == DeleteGuest:
-		return ShelveGuest
-	case r.Left == MigrateGuest && !early:
-		return ShelveGuest
+		return OrderDelete
+	case chosen == reservation.OnEndShelve && r.Left == OrderDelete:
+		return OrderShelve
+	case r.Left == OrderMigrate && !early:
+		return OrderShelve
 	}
 	return r.Left
 }

@@ -55,15 +55,15 @@ func TestWhatAReservationHasLeftGoesTheGentlestWayThatIsConfigured(t *testing.T)
 		at     int64
 		want   string
 	}{
-		"nothing before the lead time":                    {upkeep.MigrateGuest, nil, far, "[]"},
-		"it is migrated":                                  {upkeep.MigrateGuest, nil, lead, "[migrate own-a]"},
-		"it is shelved where no time is left":             {upkeep.MigrateGuest, nil, near, "[shelve own-a]"},
-		"shelved at once":                                 {upkeep.ShelveGuest, nil, lead, "[shelve own-a]"},
-		"deleted where the operator says so":              {upkeep.DeleteGuest, nil, lead, "[delete own-a]"},
-		"it stays where the operator says so":             {upkeep.AwaitGuest, nil, near, "[]"},
-		"its owner's lock does not keep it":               {upkeep.ShelveGuest, func(i *inventory.Instance) { i.Locked = true }, lead, "[shelve own-a]"},
-		"it is left alone while Nova is busy with it":     {upkeep.ShelveGuest, func(i *inventory.Instance) { i.Task = "rebuilding" }, lead, "[]"},
-		"its move is confirmed when it has moved already": {upkeep.ShelveGuest, func(i *inventory.Instance) { i.Status = "VERIFY_RESIZE" }, lead, "[migrate own-a]"},
+		"nothing before the lead time":                    {upkeep.OrderMigrate, nil, far, "[]"},
+		"it is migrated":                                  {upkeep.OrderMigrate, nil, lead, "[migrate own-a]"},
+		"it is shelved where no time is left":             {upkeep.OrderMigrate, nil, near, "[shelve own-a]"},
+		"shelved at once":                                 {upkeep.OrderShelve, nil, lead, "[shelve own-a]"},
+		"deleted where the operator says so":              {upkeep.OrderDelete, nil, lead, "[delete own-a]"},
+		"it stays where the operator says so":             {upkeep.OrderWait, nil, near, "[]"},
+		"its owner's lock does not keep it":               {upkeep.OrderShelve, func(i *inventory.Instance) { i.Locked = true }, lead, "[shelve own-a]"},
+		"it is left alone while Nova is busy with it":     {upkeep.OrderShelve, func(i *inventory.Instance) { i.Task = "rebuilding" }, lead, "[]"},
+		"its move is confirmed when it has moved already": {upkeep.OrderShelve, func(i *inventory.Instance) { i.Status = "VERIFY_RESIZE" }, lead, "[migrate own-a]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := leftover(t, reservation.OnEndLeave, tc.left)
@@ -80,7 +80,7 @@ func TestWhatAReservationHasLeftGoesTheGentlestWayThatIsConfigured(t *testing.T)
 }
 
 func TestWhatShouldHaveBeenShelvedAtItsEndIsNotDeleted(t *testing.T) {
-	w := leftover(t, reservation.OnEndShelve, upkeep.DeleteGuest)
+	w := leftover(t, reservation.OnEndShelve, upkeep.OrderDelete)
 	orders := len(w.given())
 	w.putOwn(1, "own-a", "a") // its owner has unshelved it, and Nova placed it on the same host
 	w.pass(int64(noon.Add(4900) - w.Now()))
@@ -91,8 +91,8 @@ func TestWhatShouldHaveBeenShelvedAtItsEndIsNotDeleted(t *testing.T) {
 }
 
 func TestAPreemptibleInstanceThatWasLeftGoesThoughPreemptibleOnesMayStay(t *testing.T) {
-	w := leftover(t, reservation.OnEndLeave, upkeep.ShelveGuest)
-	w.rules.Preemptible = upkeep.AwaitGuest
+	w := leftover(t, reservation.OnEndLeave, upkeep.OrderShelve)
+	w.rules.Preemptible = upkeep.OrderWait
 	w.restart()
 	w.guests["own-a"].Preemptible = true
 	w.pass(int64(noon.Add(4900) - w.Now()))
@@ -123,7 +123,7 @@ func TestAnInstanceThatNoRecordKnowsToBeLeftIsNotTouched(t *testing.T) {
 }
 
 func TestTheOwnerOfWhatWasLeftIsTold(t *testing.T) {
-	w := leftover(t, reservation.OnEndLeave, upkeep.ShelveGuest)
+	w := leftover(t, reservation.OnEndLeave, upkeep.OrderShelve)
 	var told []string
 	w.TellLeft = func(_ context.Context, d upkeep.Departure) error {
 		told = append(told, fmt.Sprintf("%s %s %v %s", d.Instance.ID, d.Order, d.Reservation == id(1), d.Instance.ProjectID))

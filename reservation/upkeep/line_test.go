@@ -132,7 +132,7 @@ func (w *town) checkOrder(i inventory.Instance, order upkeep.Order) {
 	if n := i.ReservationID(); n != "" {
 		r, live := w.Reservation(n)
 		over := r.Status == reservation.Ending || r.ID != "" && !live
-		if over && (string(order) == string(r.OnEnd) || r.OnEnd == reservation.OnEndDelete && order == upkeep.StopGuest) {
+		if over && (string(order) == string(r.OnEnd) || r.OnEnd == reservation.OnEndDelete && order == upkeep.OrderStop) {
 			return
 		}
 		left = r.Status == reservation.Ended || r.Status == reservation.Canceled
@@ -142,10 +142,10 @@ func (w *town) checkOrder(i inventory.Instance, order upkeep.Order) {
 		}
 	}
 	switch {
-	case w.doubt != "":
+	case w.untrusted != "":
 		w.t.Errorf("in doubt, instance %s gets the order %s", i.ID, order)
-	case left && (!i.Preemptible || w.rules.Preemptible == upkeep.AwaitGuest):
-		if confirms := i.Status == "VERIFY_RESIZE" && order == upkeep.MigrateGuest; order != w.rules.Left && !confirms && (w.rules.Left != upkeep.MigrateGuest || order != upkeep.ShelveGuest) {
+	case left && (!i.Preemptible || w.rules.Preemptible == upkeep.OrderWait):
+		if confirms := i.Status == "VERIFY_RESIZE" && order == upkeep.OrderMigrate; order != w.rules.Left && !confirms && (w.rules.Left != upkeep.OrderMigrate || order != upkeep.OrderShelve) {
 			w.t.Errorf("instance %s, left by its reservation, gets the order %s", i.ID, order)
 		}
 	case i.Locked:

@@ -17,13 +17,13 @@ import (
 
 // practice is a doctor with a cloud of three hosts and reservations.
 type practice struct {
-	t      *testing.T
-	cloud  *modelCloud
-	stored map[string]reservation.Reservation
-	gone   map[string]bool // projects
-	doubt  string
-	now    span.Instant
-	doctor *upkeep.Doctor
+	t         *testing.T
+	cloud     *modelCloud
+	stored    map[string]reservation.Reservation
+	gone      map[string]bool // projects
+	untrusted string
+	now       span.Instant
+	doctor    *upkeep.Doctor
 }
 
 func newPractice(t *testing.T, reservations ...reservation.Reservation) *practice {
@@ -34,8 +34,8 @@ func newPractice(t *testing.T, reservations ...reservation.Reservation) *practic
 		w.stored[r.ID] = r
 	}
 	w.doctor = &upkeep.Doctor{
-		Promises: w, Records: w, Snapshot: w.cloud.inventory, Doubt: func() string { return w.doubt },
-		Fence: w.cloud, Guests: w.cloud, Projects: w, Canceler: w,
+		Promises: w, Records: w, Snapshot: w.cloud.inventory, Untrusted: func() string { return w.untrusted },
+		Fence: w.cloud, Instances: w.cloud, Projects: w, Canceler: w,
 		Rules: fence.Rules{Ahead: 3600, Prepare: 600}, Now: func() span.Instant { return w.now },
 	}
 	return w
@@ -144,7 +144,7 @@ func (w *practice) outcomes(seen upkeep.Examination, err error) []string {
 	list := []string{}
 	for _, f := range seen.Findings {
 		list = append(list, fmt.Sprint(f.Kind, " ", f.Subject, ": ", f.Outcome))
-		if bad := f.Outcome == upkeep.Undone || f.Outcome == upkeep.Refused; bad != (f.Detail != "") || f.Fixable == (f.Outcome == "") {
+		if bad := f.Outcome == upkeep.FixFailed || f.Outcome == upkeep.FixRefused; bad != (f.Detail != "") || f.Fixable == (f.Outcome == "") {
 			w.t.Errorf("%s of %s has the outcome %q with the detail %q", f.Kind, f.Subject, f.Outcome, f.Detail)
 		}
 	}

@@ -44,11 +44,11 @@ func (s *Enforcer) Prepare(ctx context.Context) error {
 		return wrapForUser(err, "read the fence in OpenStack")
 	}
 	live, hosts := s.Promises.Live(always), s.Snapshot()
-	now, unknown := splitDue(withoutHeldRooms(s.differencesOn(hosts, layout, live), hosts), live, s.Doubt() != "")
+	now, unknown := splitDue(withoutHeldRooms(s.differencesOn(hosts, layout, live), hosts), live, s.Untrusted() != "")
 	now = withoutUnlisted(now, live, hosts, s.Now())
 	ready, added := splitAdded(now, live)
 	errs := []error{s.checkHosts(ctx, live), s.carryConcurrently(ctx, ready, live), s.addHosts(ctx, added, live)}
-	if s.Doubt() == "" {
+	if s.Untrusted() == "" {
 		errs = append(errs, s.clearUpAll(ctx, unknown))
 	}
 	if len(now) > 0 { // starts then find a fresh layout
@@ -61,7 +61,7 @@ func (s *Enforcer) Prepare(ctx context.Context) error {
 // splitDue returns the steps to carry out now, and the ids of reservations that are not live but
 // have something in the cloud. A host that has something of such a reservation, which another
 // replica may have just booked, stays in the fence.
-func splitDue(steps []fence.Step, live []reservation.Reservation, doubt bool) (now []fence.Step, unknown []string) {
+func splitDue(steps []fence.Step, live []reservation.Reservation, untrusted bool) (now []fence.Step, unknown []string) {
 	known := map[string]bool{"": true} // the fence
 	for _, r := range live {
 		known[r.ID] = true
@@ -75,7 +75,7 @@ func splitDue(steps []fence.Step, live []reservation.Reservation, doubt bool) (n
 	}
 	for _, step := range steps {
 		opens := step.Reservation == "" && !step.Adds() && strange[step.Host]
-		if known[step.Reservation] && !opens && (step.Adds() || !doubt) {
+		if known[step.Reservation] && !opens && (step.Adds() || !untrusted) {
 			now = append(now, step)
 		}
 	}
@@ -183,11 +183,11 @@ func (s *Enforcer) checkHosts(ctx context.Context, live []reservation.Reservatio
 	s.warnings.forget(live)
 	return each(ctx, s.preparing, len(checks), func(i int) error {
 		w := checks[i]
-		guests, err := s.Guests.On(ctx, w.host)
+		instances, err := s.Instances.On(ctx, w.host)
 		if err != nil {
 			return wrapForUser(err, "read the instances on host %s", w.host)
 		}
-		found := w.toEvict(guests, live, now, s.Rules)
+		found := w.toEvict(instances, live, now, s.Rules)
 		s.warn(ctx, w, found)
 		s.evict(ctx, w, found)
 		return nil

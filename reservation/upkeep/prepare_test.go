@@ -68,20 +68,20 @@ func TestStrangersAreToldToGoAsConfiguredWhenItIsTime(t *testing.T) {
 		change              func(*inventory.Instance)
 		want                string
 	}{
-		{"a normal one is waited for", upkeep.AwaitGuest, upkeep.DeleteGuest, near, nil, "[]"},
-		{"a normal one is migrated from the lead time on", upkeep.MigrateGuest, upkeep.DeleteGuest, far, nil, "[migrate x]"},
-		{"none before the lead time", upkeep.MigrateGuest, upkeep.DeleteGuest, 700, nil, "[]"},
-		{"a normal one is never deleted", upkeep.DeleteGuest, upkeep.DeleteGuest, near, nil, "[]"},
-		{"a preemptible one has its time", upkeep.MigrateGuest, upkeep.DeleteGuest, far, preemptible, "[]"},
-		{"a preemptible one is deleted", upkeep.MigrateGuest, upkeep.DeleteGuest, near, preemptible, "[delete x]"},
-		{"or shelved", upkeep.MigrateGuest, upkeep.ShelveGuest, near, preemptible, "[shelve x]"},
-		{"or migrated", upkeep.AwaitGuest, upkeep.MigrateGuest, near, preemptible, "[migrate x]"},
-		{"or waited for", upkeep.MigrateGuest, upkeep.AwaitGuest, near, preemptible, "[]"},
-		{"it is never merely stopped", upkeep.MigrateGuest, upkeep.StopGuest, near, preemptible, "[]"},
-		{"one that is locked is left", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Preemptible, i.Locked = true, true }, "[]"},
-		{"that one is protected counts for nothing", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Preemptible, i.Protected = true, true }, "[delete x]"},
-		{"one that is busy is left until it is not", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { i.Task = "resize_prep" }, "[]"},
-		{"one that only Placement knows is left", upkeep.MigrateGuest, upkeep.DeleteGuest, near, func(i *inventory.Instance) { *i = inventory.Instance{ID: "x", Host: "a"} }, "[]"},
+		{"a normal one is waited for", upkeep.OrderWait, upkeep.OrderDelete, near, nil, "[]"},
+		{"a normal one is migrated from the lead time on", upkeep.OrderMigrate, upkeep.OrderDelete, far, nil, "[migrate x]"},
+		{"none before the lead time", upkeep.OrderMigrate, upkeep.OrderDelete, 700, nil, "[]"},
+		{"a normal one is never deleted", upkeep.OrderDelete, upkeep.OrderDelete, near, nil, "[]"},
+		{"a preemptible one has its time", upkeep.OrderMigrate, upkeep.OrderDelete, far, preemptible, "[]"},
+		{"a preemptible one is deleted", upkeep.OrderMigrate, upkeep.OrderDelete, near, preemptible, "[delete x]"},
+		{"or shelved", upkeep.OrderMigrate, upkeep.OrderShelve, near, preemptible, "[shelve x]"},
+		{"or migrated", upkeep.OrderWait, upkeep.OrderMigrate, near, preemptible, "[migrate x]"},
+		{"or waited for", upkeep.OrderMigrate, upkeep.OrderWait, near, preemptible, "[]"},
+		{"it is never merely stopped", upkeep.OrderMigrate, upkeep.OrderStop, near, preemptible, "[]"},
+		{"one that is locked is left", upkeep.OrderMigrate, upkeep.OrderDelete, near, func(i *inventory.Instance) { i.Preemptible, i.Locked = true, true }, "[]"},
+		{"that one is protected counts for nothing", upkeep.OrderMigrate, upkeep.OrderDelete, near, func(i *inventory.Instance) { i.Preemptible, i.Protected = true, true }, "[delete x]"},
+		{"one that is busy is left until it is not", upkeep.OrderMigrate, upkeep.OrderDelete, near, func(i *inventory.Instance) { i.Task = "resize_prep" }, "[]"},
+		{"one that only Placement knows is left", upkeep.OrderMigrate, upkeep.OrderDelete, near, func(i *inventory.Instance) { *i = inventory.Instance{ID: "x", Host: "a"} }, "[]"},
 	} {
 		w := newTown(t, "a", "b")
 		w.rules.Normal, w.rules.Preemptible = c.normal, c.preemptible
@@ -134,7 +134,7 @@ func TestServersOfBestEffortWorkAreLeftToItInTime(t *testing.T) {
 func TestFillersStayWhileAReservationRunsAndGoBeforeTheNextStart(t *testing.T) {
 	for _, fill := range []bool{true, false} {
 		w := newTown(t, "a", "b")
-		w.rules.Fill, w.rules.Normal = fill, upkeep.MigrateGuest
+		w.rules.Fill, w.rules.Normal = fill, upkeep.OrderMigrate
 		w.restart()
 		w.start(1, reservation.OnEndDelete, "a")
 		r, _ := w.Reservation(id(1))
@@ -169,7 +169,7 @@ func TestFillersStayWhileAReservationRunsAndGoBeforeTheNextStart(t *testing.T) {
 
 func TestAnOrderIsGivenOnceAndAgainAfterMinutes(t *testing.T) {
 	w := newTown(t, "a", "b")
-	w.rules.Normal = upkeep.MigrateGuest
+	w.rules.Normal = upkeep.OrderMigrate
 	w.restart()
 	w.book(1, 500, "a")
 	w.putStranger("x", "a", nil)
@@ -197,7 +197,7 @@ func TestAnOrderIsGivenOnceAndAgainAfterMinutes(t *testing.T) {
 }
 
 func TestOnlyStrangersThatAreNotToldToGoAreAWarning(t *testing.T) {
-	for order, want := range map[upkeep.Order]string{upkeep.MigrateGuest: "level=INFO", upkeep.AwaitGuest: "level=WARN"} {
+	for order, want := range map[upkeep.Order]string{upkeep.OrderMigrate: "level=INFO", upkeep.OrderWait: "level=WARN"} {
 		w := newTown(t, "a", "b")
 		w.rules.Normal = order
 		w.restart()
@@ -209,7 +209,7 @@ func TestOnlyStrangersThatAreNotToldToGoAreAWarning(t *testing.T) {
 				t.Errorf("%s: %s", order, line)
 			}
 		}
-		if evicted := strings.Contains(w.log.String(), "evicting an instance"); evicted != (order == upkeep.MigrateGuest) {
+		if evicted := strings.Contains(w.log.String(), "evicting an instance"); evicted != (order == upkeep.OrderMigrate) {
 			t.Errorf("%s: the log reports an eviction: %v", order, evicted)
 		}
 	}
@@ -217,7 +217,7 @@ func TestOnlyStrangersThatAreNotToldToGoAreAWarning(t *testing.T) {
 
 func TestAnOrderIsGivenAgainAtOnceInAnotherState(t *testing.T) {
 	w := newTown(t, "a", "b")
-	w.rules.Normal = upkeep.MigrateGuest
+	w.rules.Normal = upkeep.OrderMigrate
 	w.restart()
 	w.book(1, 500, "a")
 	w.putStranger("x", "a", nil)
@@ -232,7 +232,7 @@ func TestAnOrderIsGivenAgainAtOnceInAnotherState(t *testing.T) {
 
 func TestAnOrderThatWasRefusedIsTriedAgain(t *testing.T) {
 	w := newTown(t, "a", "b")
-	w.rules.Normal = upkeep.MigrateGuest
+	w.rules.Normal = upkeep.OrderMigrate
 	w.restart()
 	w.book(1, 500, "a")
 	w.putStranger("x", "a", nil)
@@ -247,7 +247,7 @@ func TestAnOrderThatWasRefusedIsTriedAgain(t *testing.T) {
 
 func TestGuestsOfTheReservationThatHasTheHostBeforeAreNoStrangersYet(t *testing.T) {
 	w := running(t, reservation.OnEndDelete, "a")
-	w.rules.Normal = upkeep.MigrateGuest
+	w.rules.Normal = upkeep.OrderMigrate
 	w.restart()
 	w.put(inventory.Instance{ID: "own-spot", ProjectID: "p1", Host: "a", Status: "ACTIVE", Preemptible: true,
 		Flavor: inventory.Flavor{ExtraSpecs: map[string]string{inventory.ReservationMark: id(1)}}})
@@ -264,7 +264,7 @@ func TestInDoubtPreparationOnlyAdds(t *testing.T) {
 	w.cancel(1)
 	w.book(2, 100, "b")
 	w.putStranger("spot", "b", preemptible)
-	w.doubt = "half of the hosts are missing"
+	w.untrusted = "half of the hosts are missing"
 	w.prepare()
 	if len(w.traces(2)) == 0 {
 		t.Error("what was missing was not made")
@@ -287,7 +287,7 @@ func (w *town) cancel(n int) {
 	w.set(r)
 }
 
-func TestAReservationThatIsCancelledWhileItRunsIsClearedUpAsItsOnEndSays(t *testing.T) {
+func TestAReservationThatIsCanceledWhileItRunsIsClearedUpAsItsOnEndSays(t *testing.T) {
 	for onEnd, want := range map[reservation.OnEnd]string{
 		reservation.OnEndDelete: "[stop own-a delete own-a]", reservation.OnEndShelve: "[shelve own-a]",
 		reservation.OnEndStop: "[stop own-a]", reservation.OnEndLeave: "[]",
@@ -311,7 +311,7 @@ func TestAReservationThatIsCancelledWhileItRunsIsClearedUpAsItsOnEndSays(t *test
 	}
 }
 
-func TestAReservationThatIsCancelledBeforeItsStartLeavesNothing(t *testing.T) {
+func TestAReservationThatIsCanceledBeforeItsStartLeavesNothing(t *testing.T) {
 	w := newTown(t, "a", "b")
 	w.book(1, 300, "a")
 	w.prepare()

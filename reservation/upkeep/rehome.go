@@ -26,7 +26,7 @@ func (s *Enforcer) rehome(ctx context.Context, r *reservation.Reservation, block
 			late[host] = fault.Of(why).Message
 		}
 	}
-	if s.Rehome == nil || len(late) == 0 || s.Doubt() != "" {
+	if s.Rehome == nil || len(late) == 0 || s.Untrusted() != "" {
 		return false
 	}
 	crowded := s.occupiedHosts(r, hosts, now)
@@ -63,7 +63,7 @@ func bootTime(hosts *inventory.Snapshot, host string) int64 {
 // not make room at once: they would block a start too.
 func (s *Enforcer) occupiedHosts(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) map[string]bool {
 	live := s.Promises.Live(always)
-	goes := s.Rules.Preemptible == DeleteGuest || s.Rules.Preemptible == ShelveGuest
+	goes := s.Rules.Preemptible == OrderDelete || s.Rules.Preemptible == OrderShelve
 	own, crowded := r.HostNames(), map[string]bool{}
 	for _, h := range hosts.Hosts() {
 		switch {

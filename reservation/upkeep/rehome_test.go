@@ -22,10 +22,10 @@ import (
 // if a test moves it.
 type quarter struct {
 	*modelCloud
-	desk   *booking.Service
-	now    span.Instant
-	doubt  string
-	change func(hosts []inventory.Host) // changes the hosts of the inventory
+	desk      *booking.Service
+	now       span.Instant
+	untrusted string
+	change    func(hosts []inventory.Host) // changes the hosts of the inventory
 }
 
 func newQuarter(t *testing.T, hosts ...string) *quarter {
@@ -44,10 +44,10 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 	}
 	q.desk = desk
 	carry.Enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
-		Fence: q, Guests: q, Promises: desk, Records: memory, Snapshot: q.snapshot, Rehome: desk.Rehome,
-		Doubt: func() string { return q.doubt },
-		Rules: upkeep.Rules{Fence: fence.Rules{Ahead: fence.Forever, Prepare: 600}, Normal: upkeep.AwaitGuest, Left: upkeep.MigrateGuest, LeadTime: 600},
-		Now:   func() span.Instant { return q.now }, Elapsed: func() time.Duration { return time.Duration(q.now) * time.Second },
+		Fence: q, Instances: q, Promises: desk, Records: memory, Snapshot: q.snapshot, Rehome: desk.Rehome,
+		Untrusted: func() string { return q.untrusted },
+		Rules:     upkeep.Rules{Fence: fence.Rules{Ahead: fence.Forever, Prepare: 600}, Normal: upkeep.OrderWait, Left: upkeep.OrderMigrate, LeadTime: 600},
+		Now:       func() span.Instant { return q.now }, Elapsed: func() time.Duration { return time.Duration(q.now) * time.Second },
 		Wait: func(ctx context.Context, d time.Duration) error {
 			q.now = q.now.Add(int64(d / time.Second))
 			return ctx.Err()
@@ -146,7 +146,7 @@ func TestABlockedStartMovesToAHostThatIsFree(t *testing.T) {
 func TestABlockedStartStaysWhereNoOtherHostIsFree(t *testing.T) {
 	for name, change := range map[string]func(q *quarter){
 		"others are occupied too":       func(q *quarter) { q.put(stays("b")) },
-		"the inventory is in doubt":     func(q *quarter) { q.doubt = "many hosts have vanished" },
+		"the inventory is untrusted":    func(q *quarter) { q.untrusted = "many hosts have vanished" },
 		"the other is not in the pool":  func(q *quarter) { q.change = func(hosts []inventory.Host) { hosts[1].Reservable = false } },
 		"the other host sleeps forever": func(q *quarter) { q.change = func(hosts []inventory.Host) { hosts[1].Power = inventory.PowerFailed } },
 	} {

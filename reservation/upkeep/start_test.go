@@ -206,7 +206,7 @@ func TestThatAStartWaitsForAHostToWakeIsToldOnceAndIsNoFailure(t *testing.T) {
 	w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerWaking }
 	d, log := &desk{fail: w.begin(1, reservation.StartEvent)}, &bytes.Buffer{}
 	for _, j := range upkeep.Jobs(upkeep.Options{
-		Desk: d, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Booking: d, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Log: slog.New(slog.NewTextHandler(log, nil)),
 	}) {
 		if j.Name != "events" {
 			continue
@@ -285,7 +285,7 @@ func TestTheWarningBeforeTheEndTakesNothingOnTheCloud(t *testing.T) {
 
 func TestInDoubtAStartOnAFreeHostGoesOnAndNobodyIsToldToGo(t *testing.T) {
 	w := newTown(t, "a", "b")
-	w.doubt = "half of the hosts are missing"
+	w.untrusted = "half of the hosts are missing"
 	w.book(1, 0, "a")
 	w.book(2, 0, "b")
 	w.putStranger("spot", "b", preemptible)
@@ -296,7 +296,7 @@ func TestInDoubtAStartOnAFreeHostGoesOnAndNobodyIsToldToGo(t *testing.T) {
 	if _, there := w.guest("spot"); !there {
 		t.Error("in doubt the stranger was deleted")
 	}
-	w.doubt = ""
+	w.untrusted = ""
 	if err := w.begin(2, reservation.StartEvent); err != nil {
 		t.Errorf("after the doubt: %v", err)
 	}

@@ -112,11 +112,11 @@ func (s *Enforcer) busy(ctx context.Context, steps []fence.Step, left []inventor
 	}
 	found := make([]bool, len(ask))
 	err := each(ctx, s.asking, len(ask), func(i int) error {
-		guests, err := s.Guests.On(ctx, ask[i])
+		instances, err := s.Instances.On(ctx, ask[i])
 		if err != nil {
 			return wrapForUser(err, "read the instances on host %s", ask[i])
 		}
-		found[i] = slices.ContainsFunc(guests, func(g inventory.Instance) bool {
+		found[i] = slices.ContainsFunc(instances, func(g inventory.Instance) bool {
 			return slices.ContainsFunc(left, func(l inventory.Instance) bool { return l.ID == g.ID })
 		})
 		return nil

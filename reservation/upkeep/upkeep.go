@@ -16,8 +16,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Desk is what the events job needs of booking.
-type Desk interface {
+// Booking is what the events job needs of booking.
+type Booking interface {
 	CarryOut(ctx context.Context) (done []booking.Happening, failed map[string]error)
 	Prune()
 	Woken() <-chan struct{}
@@ -44,7 +44,7 @@ type KeyPurger interface {
 
 // Options configure Jobs.
 type Options struct {
-	Desk     Desk
+	Booking  Booking
 	Replica  Replica
 	Presence Presence
 	Leases   job.Leases
@@ -75,7 +75,7 @@ const (
 func Jobs(o Options) []job.Job {
 	waiting := map[string]bool{}
 	return []job.Job{
-		{Name: "events", Every: o.Poll, Step: func(ctx context.Context) error { return o.events(ctx, waiting) }, Wake: o.Desk.Woken()},
+		{Name: "events", Every: o.Poll, Step: func(ctx context.Context) error { return o.events(ctx, waiting) }, Wake: o.Booking.Woken()},
 		{Name: "follow", Every: o.Poll, Step: o.Replica.Follow, Wake: o.Changed},
 		{Name: "resync", Every: resyncEvery, Step: o.Replica.Resync},
 		{Name: "presence", Every: presenceEvery, Step: o.presence},
@@ -87,7 +87,7 @@ func Jobs(o Options) []job.Job {
 // events carries out what is due. It logs once that a start waits for a host to wake, and
 // does not count it as a failure. waiting has the reservations for which that was logged.
 func (o Options) events(ctx context.Context, waiting map[string]bool) error {
-	done, failed := o.Desk.CarryOut(ctx)
+	done, failed := o.Booking.CarryOut(ctx)
 	for _, h := range done {
 		delete(waiting, h.Reservation.ID)
 		o.Log.Info("reservation event", "event", h.Event.Type, "reservation", h.Reservation.ID,
@@ -118,7 +118,7 @@ func (o Options) presence(ctx context.Context) error {
 }
 
 func (o Options) prune(context.Context) error {
-	o.Desk.Prune()
+	o.Booking.Prune()
 	return nil
 }
 

@@ -96,7 +96,7 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 		var log bytes.Buffer
 		seen := 0
 		for _, j := range upkeep.Jobs(upkeep.Options{
-			Desk: d, Keys: k, Replica: r, Presence: others, Leases: others, Changed: changed, Seen: func(n int) { seen = n },
+			Booking: d, Keys: k, Replica: r, Presence: others, Leases: others, Changed: changed, Seen: func(n int) { seen = n },
 			Poll: 10 * time.Second, KeyTTL: time.Hour,
 			Now: func() span.Instant { return 10_000 }, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		}) {
@@ -138,7 +138,7 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 
 func TestAFailedEventIsReported(t *testing.T) {
 	d := &desk{fail: errors.New("disk full")}
-	for _, j := range upkeep.Jobs(upkeep.Options{Desk: d, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Now: func() span.Instant { return 0 }, Log: slog.New(slog.DiscardHandler)}) {
+	for _, j := range upkeep.Jobs(upkeep.Options{Booking: d, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Now: func() span.Instant { return 0 }, Log: slog.New(slog.DiscardHandler)}) {
 		if j.Name != "events" {
 			continue
 		}

@@ -55,13 +55,13 @@ func (c Cloud) settle(t testing.TB) {
 		}
 		for _, host := range c.Hosts(t) {
 			if states[host] != "up" {
-				return fmt.Errorf("nova says that %s is %q", host, states[host])
+				return fmt.Errorf("nova reports %s as %q", host, states[host])
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		t.Logf("the cloud that this test got is not whole: %v", err)
+		t.Logf("the cloud of this test is incomplete: %v", err)
 	}
 }
 
@@ -142,7 +142,7 @@ func (c Cloud) awaitCompute(t testing.TB, host, state string) {
 	err := await(patience, func() error {
 		states, err := c.computeStates(token)
 		if err == nil && states[host] != state {
-			err = fmt.Errorf("nova says that it is %q", states[host])
+			err = fmt.Errorf("nova reports it as %q", states[host])
 		}
 		return err
 	})

@@ -14,7 +14,7 @@ type Decision struct {
 	ProjectID     string    `json:"project_id"`
 	Instances     []string  `json:"instances"`
 	ReservationID string    `json:"reservation_id,omitempty"`
-	Way           string    `json:"way"`
+	HandledBy     string    `json:"handled_by"`
 	At            time.Time `json:"at"`
 	TookMS        float64   `json:"took_ms"`
 	// Placements has one entry for each instance; it is empty if Reason is set.

@@ -4,9 +4,9 @@ package v1
 type Examination struct {
 	// Cloud is false without a cloud; then only the reservations and the hosts are examined.
 	Cloud bool `json:"cloud"`
-	// Doubt is why the inventory is untrusted; then nothing is taken away. Empty if it is trusted.
-	Doubt    string    `json:"doubt,omitempty"`
-	Findings []Finding `json:"findings"`
+	// Untrusted is why the inventory is untrusted; then nothing is taken away. Empty if it is trusted.
+	Untrusted string    `json:"untrusted,omitempty"`
+	Findings  []Finding `json:"findings"`
 }
 
 // Finding is one inconsistency.

@@ -16,9 +16,9 @@ type Energy struct {
 	Stopped     *EnergyStop `json:"stopped"`
 	Breaker     *EnergyStop `json:"breaker"`
 	FailedBoots int         `json:"failed_boots"`
-	// Halt is why nothing is switched off now, Late why this answer may be out of date.
+	// Halt is why nothing is switched off now, Stale why this answer may be out of date.
 	Halt       string         `json:"halt"`
-	Late       string         `json:"late"`
+	Stale      string         `json:"stale"`
 	MeasuredAt *time.Time     `json:"measured_at"`
 	Controller string         `json:"controller"` // the process that made the measurement
 	Alarms     []EnergyAlarm  `json:"alarms"`
@@ -71,12 +71,12 @@ type EnergySavings struct {
 // EnergyChange is the body of PATCH /v1/energy. Nil fields stay as they are; an empty mode removes
 // the mode.
 type EnergyChange struct {
-	Mode       *EnergyMode           `json:"mode,omitempty"`
-	Aggregates map[string]EnergyMode `json:"aggregates,omitempty"`
-	Hosts      map[string]EnergyMode `json:"hosts,omitempty"`
-	Stop       *bool                 `json:"stop,omitempty"`
-	Rearm      bool                  `json:"rearm,omitempty"`
-	Reason     string                `json:"reason,omitempty"`
+	Mode         *EnergyMode           `json:"mode,omitempty"`
+	Aggregates   map[string]EnergyMode `json:"aggregates,omitempty"`
+	Hosts        map[string]EnergyMode `json:"hosts,omitempty"`
+	Stop         *bool                 `json:"stop,omitempty"`
+	ResetBreaker bool                  `json:"reset_breaker,omitempty"`
+	Reason       string                `json:"reason,omitempty"`
 }
 
 // EnergyPlan is the answer to GET and POST /v1/energy/plan.

@@ -21,24 +21,24 @@ type PropertyChange struct {
 	Hidden *bool `json:"hidden"`
 }
 
-// Host is a host in the inventory. Trouble is why the host accepts no instances, or empty; callers
+// Host is a host in the inventory. Problem is why the host accepts no instances, or empty; callers
 // that may not see the reason see only that it accepts none. Instances are only in answers about
 // one host, for callers that may see them, and if the source of the inventory reports them.
 type Host struct {
-	Name         string         `json:"name"`
-	Resources    Resources      `json:"resources"`
-	Used         Resources      `json:"used"`
-	Guests       int            `json:"guests"`
-	Zone         string         `json:"zone"`
-	Aggregates   []string       `json:"aggregates"`
-	Traits       []string       `json:"traits"`
-	Properties   map[string]any `json:"properties"`
-	Reservable   bool           `json:"reservable"`
-	Power        string         `json:"power"`
-	Trouble      string         `json:"trouble"`
-	BootSeconds  int64          `json:"boot_seconds"`
-	FlopsPerWatt float64        `json:"flops_per_watt"` // 0 if unknown
-	Instances    []Instance     `json:"instances,omitzero"`
+	Name          string         `json:"name"`
+	Resources     Resources      `json:"resources"`
+	Used          Resources      `json:"used"`
+	InstanceCount int            `json:"instance_count"`
+	Zone          string         `json:"zone"`
+	Aggregates    []string       `json:"aggregates"`
+	Traits        []string       `json:"traits"`
+	Properties    map[string]any `json:"properties"`
+	Reservable    bool           `json:"reservable"`
+	Power         string         `json:"power"`
+	Problem       string         `json:"problem"`
+	BootSeconds   int64          `json:"boot_seconds"`
+	FlopsPerWatt  float64        `json:"flops_per_watt"` // 0 if unknown
+	Instances     []Instance     `json:"instances,omitzero"`
 }
 
 // Instance is an instance on a host. Status is Nova's; LaunchedAt is null before the instance

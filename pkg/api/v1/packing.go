@@ -32,16 +32,16 @@ type PackingPlan struct {
 	Measured  int    `json:"measured"`
 	// MinYield is the present yield, PlannedYield the one after the moves, UpperBound one that no
 	// placement exceeds.
-	MinYield     float64         `json:"min_yield"`
-	PlannedYield float64         `json:"planned_yield"`
-	UpperBound   float64         `json:"upper_bound"`
-	MemoryMB     int64           `json:"memory_mb"` // moved by the plan
-	Moves        []PackingMove   `json:"moves"`
-	Emptied      []string        `json:"emptied"`
-	Kept         []PackingStay   `json:"kept"`
-	Stays        []PackingStay   `json:"stays"`
-	Beyond       []PackingBeyond `json:"beyond"`
-	Reasons      []string        `json:"reasons"`
+	MinYield     float64           `json:"min_yield"`
+	PlannedYield float64           `json:"planned_yield"`
+	UpperBound   float64           `json:"upper_bound"`
+	MemoryMB     int64             `json:"memory_mb"` // moved by the plan
+	Moves        []PackingMove     `json:"moves"`
+	Emptied      []string          `json:"emptied"`
+	Kept         []PackingStay     `json:"kept"`
+	Stays        []PackingStay     `json:"stays"`
+	Excluded     []PackingExcluded `json:"excluded"`
+	Reasons      []string          `json:"reasons"`
 }
 
 // PackingMove is a live migration. State is only set in a run.
@@ -70,8 +70,8 @@ type PackingStay struct {
 	Reason   string `json:"reason"`
 }
 
-// PackingBeyond is a host whose yield no move can change; 0 is unknown.
-type PackingBeyond struct {
+// PackingExcluded is a host whose yield no move can change; 0 is unknown.
+type PackingExcluded struct {
 	Host     string  `json:"host"`
 	MinYield float64 `json:"min_yield"`
 	Reason   string  `json:"reason"`

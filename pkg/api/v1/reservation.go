@@ -110,11 +110,11 @@ type Cancellation struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
 	// Servers are those created in the reservation, wherever they are now.
-	Servers []CancelledServer `json:"servers"`
+	Servers []CanceledServer `json:"servers"`
 }
 
-// CancelledServer is a server of a reservation that is deleted.
-type CancelledServer struct {
+// CanceledServer is a server of a reservation that is deleted.
+type CanceledServer struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Status string `json:"status"` // as Nova has it now

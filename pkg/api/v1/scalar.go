@@ -22,7 +22,7 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 	}
 	var seconds int64
 	if err := json.Unmarshal(raw, &seconds); err != nil {
-		return fmt.Errorf("must be whole seconds or text such as \"2h30m\", not %s", raw)
+		return fmt.Errorf("must be whole seconds or a string such as \"2h30m\", not %s", raw)
 	}
 	*d = Duration(seconds)
 	return nil
@@ -35,7 +35,7 @@ func (d Duration) String() string { return span.FormatDuration(int64(d)) }
 func ParseDuration(text string) (Duration, error) {
 	seconds, err := span.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration; write seconds, or text such as \"2h30m\" or \"3d\"", text)
+		return 0, fmt.Errorf("%q is not a duration; write seconds, or a string such as \"2h30m\" or \"3d\"", text)
 	}
 	return Duration(seconds), nil
 }
@@ -94,7 +94,7 @@ func (u *Until) UnmarshalJSON(raw []byte) error {
 	}
 	in, err := ParseDuration(text)
 	if err != nil || in <= 0 {
-		return fmt.Errorf("%q is no end; write a time with its zone, such as 2026-12-01T10:00:00Z, or a duration from now on, such as \"2h30m\" or \"3d\"", text)
+		return fmt.Errorf("%q is not an end; write a time with its zone, such as 2026-12-01T10:00:00Z, or a duration from now, such as \"2h30m\" or \"3d\"", text)
 	}
 	*u = Until{In: in}
 	return nil
@@ -115,7 +115,7 @@ type Hints map[string][]string
 func (h *Hints) UnmarshalJSON(raw []byte) error {
 	var mixed map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &mixed); err != nil {
-		return fmt.Errorf("must be an object of names and texts, not %s", raw)
+		return fmt.Errorf("must be an object of names and strings, not %s", raw)
 	}
 	hints := make(Hints, len(mixed))
 	for name, value := range mixed {
@@ -127,7 +127,7 @@ func (h *Hints) UnmarshalJSON(raw []byte) error {
 		if json.Unmarshal(value, &one) == nil {
 			list = []string{one}
 		} else if json.Unmarshal(value, &list) != nil {
-			return fmt.Errorf("hint %s must be a text or a list of texts, not %s", name, value)
+			return fmt.Errorf("hint %s must be a string or a list of strings, not %s", name, value)
 		}
 		hints[name] = list
 	}

@@ -4,7 +4,7 @@ import "time"
 
 // Readiness is the answer to GET /v1/readiness.
 type Readiness struct {
-	// Ready is true if every part is well and the service is not stopping.
+	// Ready is true if every part is healthy and the service is not stopping.
 	Ready    bool   `json:"ready"`
 	Draining bool   `json:"draining"`
 	Parts    []Part `json:"parts"`
@@ -14,7 +14,7 @@ type Readiness struct {
 type Part struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
-	Reason string `json:"reason,omitempty"` // why it is not well
+	Reason string `json:"reason,omitempty"` // why it is not healthy
 	// Since is when the part was first seen in its present state.
 	Since time.Time `json:"since"`
 }

@@ -94,8 +94,8 @@ func (c *Controller) advanceHost(ctx context.Context, held *job.Held, w *world, 
 	if record.MustLook(facts, c.Switching) {
 		facts.Looked = true
 		if facts.Occupied, err = c.occupied(ctx, w, host); err != nil {
-			facts.Doubt = err.Error()
-			c.Log.WarnContext(ctx, "nobody says whether a host is empty, so it stays on", "host", host, "error", err)
+			facts.Unknown = err.Error()
+			c.Log.WarnContext(ctx, "could not determine whether the host is empty; it stays on", "host", host, "error", err)
 		}
 	}
 	step := energy.Advance(record, facts, c.Switching)
@@ -105,10 +105,10 @@ func (c *Controller) advanceHost(ctx context.Context, held *job.Held, w *world, 
 	err = c.Records.ChangePower(ctx, held.Lease, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
 		r := stored[host]
 		if r.Phase != record.Phase || r.Number != record.Number {
-			return nil, fault.New(fault.Conflict, "the record of host %s has changed meanwhile; it is looked at again", host)
+			return nil, fault.New(fault.Conflict, "the record of host %s has changed; the next step reads it again", host)
 		}
 		if !facts.Looked && r.MustLook(facts, c.Switching) {
-			return nil, fault.New(fault.Conflict, "the record of host %s has changed meanwhile; it is looked at again", host)
+			return nil, fault.New(fault.Conflict, "the record of host %s has changed; the next step reads it again", host)
 		}
 		r.Host = host
 		step = energy.Advance(r, facts, c.Switching)
@@ -156,7 +156,7 @@ func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, want
 		}
 		outcome, err := c.Agents.Order(ctx, o)
 		if err != nil {
-			c.Log.DebugContext(ctx, "an order was not answered", "host", r.Host, "order", o.ID, "error", err)
+			c.Log.DebugContext(ctx, "the agent did not answer an order", "host", r.Host, "order", o.ID, "error", err)
 		} else {
 			f.Outcome = &outcome
 		}
@@ -189,7 +189,7 @@ func (c *Controller) forbids(w *world, m *energy.Machine) string {
 	case m.Stays != "":
 		return m.Stays
 	case m.Busy:
-		return "an instance has come to it"
+		return "an instance was placed on it"
 	case m.Claimed != span.Forever && c.Rules.WakeAt(m) <= w.now:
 		return "it is reserved"
 	}
@@ -206,7 +206,7 @@ func (c *Controller) occupied(ctx context.Context, w *world, host string) (strin
 	}
 	switch h := w.hostOf(host); {
 	case h == nil:
-		return "", fault.New(fault.Unavailable, "the inventory does not know it")
+		return "", fault.New(fault.Unavailable, "it is not in the inventory")
 	case h.InstanceCount > 0 || !h.Used.IsZero():
 		return "there are instances on it", nil
 	}
@@ -227,7 +227,7 @@ func (c *Controller) do(ctx context.Context, held *job.Held, step *energy.Step) 
 				errs = append(errs, fmt.Errorf("order it %s: %w", r.Order.State, err))
 			}
 		case action == energy.Close && c.Cloud != nil:
-			if err := c.Cloud.Disable(ctx, r.Host, ReasonPrefix+r.Operation+": it is switched off while nobody needs it"); err != nil {
+			if err := c.Cloud.Disable(ctx, r.Host, ReasonPrefix+r.Operation+": it is switched off while it is not needed"); err != nil {
 				errs = append(errs, fmt.Errorf("close it to new instances: %w", err))
 			}
 		case (action == energy.Open || action == energy.Reopen) && c.Cloud != nil:
@@ -258,7 +258,7 @@ func (c *Controller) count(ctx context.Context, lease job.Lease, step energy.Ste
 		}
 		s.Breaker = &energy.Stop{By: energy.Almanac, At: c.Now(), Reason: fmt.Sprintf("%d hosts in a row did not wake up", s.FailedBoots)}
 		return []energy.Entry{{At: c.Now(), Kind: energy.EntryAlarm, By: energy.Almanac,
-			Text: s.Breaker.Reason + ": nothing is switched off until an operator says so (almanac energy rearm)"}}, nil
+			Text: s.Breaker.Reason + ": nothing is switched off until an operator runs almanac energy reset-breaker"}}, nil
 	})
 }
 
@@ -293,6 +293,6 @@ func (c *Controller) announce(ctx context.Context, before *energy.Record, step *
 		return
 	}
 	if err := c.Notices.Switched(ctx, n); err != nil {
-		c.Log.WarnContext(ctx, "nobody was told that a host is switched", "host", after.Host, "error", err)
+		c.Log.WarnContext(ctx, "could not send the notification that a host is switched", "host", after.Host, "error", err)
 	}
 }

@@ -110,14 +110,14 @@ type memory struct {
 	measured   span.Instant
 	planned    span.Instant
 	plan       energy.Plan
-	guests     []headcount
+	counts     []instanceCount
 	alarms     map[alarmKey]energy.Alarm
 }
 
-// headcount is the number of instances at an instant.
-type headcount struct {
-	at     span.Instant
-	guests int
+// instanceCount is the number of instances at an instant.
+type instanceCount struct {
+	at        span.Instant
+	instances int
 }
 
 // alarmKey identifies an alarm.
@@ -208,6 +208,6 @@ func (c *Controller) resetIfLeaseChanged(ctx context.Context, lease job.Lease, n
 	for _, a := range last.Alarms { // these alarms have been announced already
 		c.memory.alarms[keyOf(&a)] = a
 	}
-	c.Log.InfoContext(ctx, "this process controls the power of the hosts", "epoch", lease.Epoch, "measurements", len(before))
+	c.Log.InfoContext(ctx, "this process now controls the power of the hosts", "epoch", lease.Epoch, "measurements", len(before))
 	return nil
 }

@@ -78,7 +78,7 @@ func TestAHostThatSomethingComesToWhileItIsWatchedStaysOnAndIsOpenedAgain(t *tes
 		"an instance":                           func(s *scene) { s.fill("n1", 1) },
 		"an allocation that only Placement has": func(s *scene) { s.set(func() { s.servers["n1"].stray = true }) },
 		"a reservation":                         func(s *scene) { s.reserve(now(), 3600, "n1") },
-		"doubt about the inventory":             func(s *scene) { s.set(func() { s.doubt = "half of the hosts are gone" }) },
+		"doubt about the inventory":             func(s *scene) { s.set(func() { s.untrusted = "half of the hosts are gone" }) },
 		"an operator who stops everything":      func(s *scene) { change(s, controller.Change{Stop: new(true)}) },
 		"an operator who sets its mode":         func(s *scene) { change(s, controller.Change{Hosts: map[string]energy.Mode{"n1": energy.ModeObserve}}) },
 		"an operator who orders it on":          func(s *scene) { order(s, "n1", energy.HoldOn) },
@@ -152,8 +152,8 @@ func TestWhereTheModeIsOffNothingIsMeasuredOrAsked(t *testing.T) {
 		s := newScene(t, 1, func(o *controller.Options) { o.Mode = energy.ModeOff })
 		s.run(600)
 		status, err := s.console.Status(t.Context())
-		if err != nil || len(s.ledger.demand) > 0 || status.Late != "" {
-			t.Errorf("%d measurements were stored; late is %q, %v", len(s.ledger.demand), status.Late, err)
+		if err != nil || len(s.ledger.demand) > 0 || status.Stale != "" {
+			t.Errorf("%d measurements were stored; stale is %q, %v", len(s.ledger.demand), status.Stale, err)
 		}
 		change(s, controller.Change{Hosts: map[string]energy.Mode{"n1": energy.ModeAuto}})
 		s.until(900, "the host with a mode of its own sleeps", func() bool { return s.phase("n1") == energy.Asleep })
@@ -282,7 +282,7 @@ func TestAfterTooManyFailedBootsNothingIsSwitchedOffUntilAnOperatorSaysSo(t *tes
 		if !slices.Contains(s.alarms(), "breaker") {
 			t.Errorf("alarms: %v", s.alarms())
 		}
-		change(s, controller.Change{Rearm: true})
+		change(s, controller.Change{ResetBreaker: true})
 		s.until(900, "it goes on", func() bool { return s.phase("n4") == energy.Asleep })
 	})
 }
@@ -324,7 +324,7 @@ func TestAHostThatSomebodySwitchesOnIsOpenedAndLeftAloneForAWhile(t *testing.T) 
 		if s.closed("n1") != "" {
 			t.Errorf("the host is closed with %q", s.closed("n1"))
 		}
-		if !strings.Contains(s.story("n1"), "not switched on by Almanac") {
+		if !strings.Contains(s.story("n1"), "Almanac did not switch it on") {
 			t.Errorf("the audit has no entry:\n%s", s.story("n1"))
 		}
 		s.run(3000)

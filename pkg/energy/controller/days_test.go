@@ -98,7 +98,7 @@ func (d *days) happen() {
 				d.suffer(host)
 			}
 		case 2:
-			d.set(func() { d.doubt = []string{"", "hosts are gone"}[d.rand.IntN(2)] })
+			d.set(func() { d.untrusted = []string{"", "hosts are gone"}[d.rand.IntN(2)] })
 		}
 	}
 }

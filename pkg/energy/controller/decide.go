@@ -207,7 +207,7 @@ func (c *Controller) approved(ctx context.Context, lease job.Lease, w *world, wa
 		}
 		s.Approved.Begun = true
 		return []energy.Entry{{At: w.now, Kind: energy.EntrySetting, By: energy.Almanac,
-			Text: fmt.Sprintf("the plan of %v is carried out, which was approved", w.settings.Plan.At)}}, nil
+			Text: fmt.Sprintf("carrying out the plan of %v, which was approved", w.settings.Plan.At)}}, nil
 	})
 }
 

@@ -163,13 +163,13 @@ type scene struct {
 	ledger  *ledger
 	agent   *power.Agent
 	c       *controller.Controller
-	console *controller.Console
+	console *controller.Admin
 	options controller.Options
 
 	mu        sync.Mutex
 	servers   map[string]*server
 	live      []reservation.Reservation
-	doubt     string
+	untrusted string
 	novaAway  bool
 	agentLost bool
 	unheard   bool // orders do not arrive
@@ -222,9 +222,9 @@ func newScene(t *testing.T, n int, change func(*controller.Options)) *scene {
 		change(&s.options)
 	}
 	s.c = controller.New(s.options)
-	s.console = &controller.Console{
+	s.console = &controller.Admin{
 		Records: s.ledger, Settings: s.ledger, History: s.ledger, Reports: s.ledger, Inventory: (*rack)(s),
-		Promises: (*desk)(s), Admission: s.options.Admission, Rules: s.options.Rules, Configured: s.options.Mode, Late: 300, Now: now, Ordered: s.c.Wake,
+		Promises: (*desk)(s), Admission: s.options.Admission, Rules: s.options.Rules, Configured: s.options.Mode, StaleAfter: 300, Now: now, Ordered: s.c.Wake,
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
@@ -468,7 +468,7 @@ func (n *nova) Disable(_ context.Context, host, reason string) error {
 	defer n.mu.Unlock()
 	one := n.servers[host]
 	if one.disabled != "" && !strings.HasPrefix(one.disabled, controller.ReasonPrefix) {
-		return fault.New(fault.Conflict, "somebody else has disabled it")
+		return fault.New(fault.Conflict, "someone else has disabled it")
 	}
 	one.disabled = reason
 	return nil
@@ -482,7 +482,7 @@ func (n *nova) Enable(_ context.Context, host, operation string) error {
 		return fault.New(fault.Unavailable, "nova answers 503")
 	}
 	if one.disabled != "" && !strings.HasPrefix(one.disabled, controller.ReasonPrefix+operation) {
-		return fault.New(fault.Conflict, "somebody else has disabled it")
+		return fault.New(fault.Conflict, "someone else has disabled it")
 	}
 	one.disabled = ""
 	return nil
@@ -534,7 +534,7 @@ func (r *rack) Snapshot() *inventory.Snapshot {
 func (r *rack) Untrusted(span.Instant) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.doubt
+	return r.untrusted
 }
 
 // lastWords returns the end of the audit while the scene is locked.

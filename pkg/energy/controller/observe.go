@@ -17,22 +17,22 @@ import (
 
 // world is everything that one step observes.
 type world struct {
-	now      span.Instant
-	measure  bool // a measurement is due
-	hosts    *inventory.Snapshot
-	doubt    string
-	records  map[string]energy.Record
-	settings energy.Settings
-	live     []reservation.Reservation
-	claimed  map[string]span.Instant // by host: see energy.Machine.Claimed
-	services map[string]Service      // nil if Nova did not answer
-	silent   error                   // why Nova did not answer
-	access   map[string]energy.Access
-	twice    map[string]string
-	readings map[string]energy.Reading // the last reading of each machine
-	fresh    map[string]energy.Reading // the readings of this step
-	halt     string
-	machines []energy.Machine // sorted by name
+	now       span.Instant
+	measure   bool // a measurement is due
+	hosts     *inventory.Snapshot
+	untrusted string
+	records   map[string]energy.Record
+	settings  energy.Settings
+	live      []reservation.Reservation
+	claimed   map[string]span.Instant // by host: see energy.Machine.Claimed
+	services  map[string]Service      // nil if Nova did not answer
+	silent    error                   // why Nova did not answer
+	access    map[string]energy.Access
+	twice     map[string]string
+	readings  map[string]energy.Reading // the last reading of each machine
+	fresh     map[string]energy.Reading // the readings of this step
+	halt      string
+	machines  []energy.Machine // sorted by name
 
 	mu    sync.Mutex // guards the fields below, and records, while hosts advance
 	moved bool       // the phase of a host has changed
@@ -52,7 +52,7 @@ func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, err
 	if w.settings.Rests(now, c.Mode, w.records) && len(c.memory.alarms) == 0 {
 		return nil, nil
 	}
-	w.hosts, w.doubt = c.Hosts.Snapshot(), c.Hosts.Untrusted(now)
+	w.hosts, w.untrusted = c.Hosts.Snapshot(), c.Hosts.Untrusted(now)
 	w.live = c.Promises.Live(span.Span{Start: now, End: span.Forever})
 	w.claimed = claims(w.live, now)
 	w.access, w.twice = c.Agents.Access()
@@ -75,7 +75,7 @@ func (c *Controller) ask(ctx context.Context, w *world) {
 		asking.Go(func() {
 			if w.services, w.silent = c.Cloud.Services(ctx); w.silent != nil {
 				w.services = nil
-				c.Log.WarnContext(ctx, "Nova does not say how its services are; nothing is switched off meanwhile", "error", w.silent)
+				c.Log.WarnContext(ctx, "could not read the compute services from Nova; nothing is switched off until it answers", "error", w.silent)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func (c *Controller) readWatts(ctx context.Context, hosts []string) {
 	}
 	watts, err := c.Watts(ctx, silent)
 	if err != nil {
-		c.Log.WarnContext(ctx, "nobody tells the power of the hosts", "error", err)
+		c.Log.WarnContext(ctx, "could not read the power of the hosts", "error", err)
 	}
 	for host, n := range watts {
 		r := c.memory.readings[host]
@@ -164,14 +164,14 @@ func claims(live []reservation.Reservation, now span.Instant) map[string]span.In
 // halt returns why nothing may be switched off now; empty if hosts may be.
 func (c *Controller) halt(w *world) string {
 	var why []string
-	if w.doubt != "" {
-		why = append(why, "the inventory is in doubt: "+w.doubt)
+	if w.untrusted != "" {
+		why = append(why, "the inventory is untrusted: "+w.untrusted)
 	}
 	if w.silent != nil {
 		why = append(why, "Nova does not answer")
 	}
 	if s := w.settings.Stopped; s != nil {
-		why = append(why, "it was stopped by an operator: "+cmp.Or(s.Reason, "no reason was given"))
+		why = append(why, "an operator has stopped it: "+cmp.Or(s.Reason, "no reason was given"))
 	}
 	if s := w.settings.Breaker; s != nil {
 		why = append(why, s.Reason)
@@ -188,7 +188,7 @@ func (c *Controller) halt(w *world) string {
 }
 
 const (
-	// recently is the number of seconds that a headcount is kept.
+	// recently is the number of seconds that a count of the instances is kept.
 	recently = 600
 	// exodus is the number of instances that must disappear together to be suspicious, and
 	// total the number if none is left.
@@ -199,20 +199,20 @@ const (
 // than half. The thresholds ignore the normal changes of a small cloud. A wiped database
 // can be the cause.
 func (c *Controller) collapse(w *world) string {
-	m, guests := &c.memory, 0
+	m, now := &c.memory, 0
 	for _, h := range w.hosts.Hosts() {
-		guests += h.InstanceCount
+		now += h.InstanceCount
 	}
-	m.guests = slices.DeleteFunc(m.guests, func(h headcount) bool { return h.at <= w.now.Add(-recently) })
-	if w.measure || len(m.guests) == 0 {
-		m.guests = append(m.guests, headcount{w.now, guests})
+	m.counts = slices.DeleteFunc(m.counts, func(n instanceCount) bool { return n.at <= w.now.Add(-recently) })
+	if w.measure || len(m.counts) == 0 {
+		m.counts = append(m.counts, instanceCount{w.now, now})
 	}
 	most := 0
-	for _, h := range m.guests {
-		most = max(most, h.guests)
+	for _, n := range m.counts {
+		most = max(most, n.instances)
 	}
-	if gone := most - guests; gone >= exodus && guests*2 < most || gone >= total && guests == 0 {
-		return fmt.Sprintf("the instances have become %d from %d within %d minutes", guests, most, recently/60)
+	if gone := most - now; gone >= exodus && now*2 < most || gone >= total && now == 0 {
+		return fmt.Sprintf("the number of instances fell from %d to %d within %d minutes", most, now, recently/60)
 	}
 	return ""
 }
@@ -226,7 +226,7 @@ func (c *Controller) survey(w *world) []energy.Machine {
 	}
 	for host, r := range w.records {
 		if _, there := w.hosts.Index(host); !there && r.Phase != energy.Awake {
-			all = append(all, c.machine(w, &inventory.Host{Name: host, Problem: "the inventory does not know it any more"}))
+			all = append(all, c.machine(w, &inventory.Host{Name: host, Problem: "it is no longer in the inventory"}))
 		}
 	}
 	slices.SortFunc(all, func(a, b energy.Machine) int { return cmp.Compare(a.Name, b.Name) })
@@ -281,17 +281,17 @@ func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string
 	case w.access[h.Name].States == nil:
 		return "no agent can switch it"
 	case w.twice[h.Name] != "":
-		return "two agents say that they switch it: " + w.twice[h.Name]
+		return "two agents announce its machine: " + w.twice[h.Name]
 	case h.Problem != "" && r.Phase == energy.Awake:
 		return h.Problem
 	case !read || reading.Problem != "" || reading.State == "":
-		return "its machine cannot be read: " + cmp.Or(reading.Problem, "it does not tell its state")
+		return "its machine cannot be read: " + cmp.Or(reading.Problem, "it does not report its state")
 	case reading.State != energy.On && r.Phase == energy.Awake:
-		return "its machine says that it is " + string(reading.State)
+		return "its machine reports " + string(reading.State)
 	case reading.Untouchable != "":
 		return reading.Untouchable
 	case h.Power != "" && h.Power != inventory.PowerOn && r.Phase == energy.Awake:
-		return "an operator has set that it is " + string(h.Power)
+		return "an operator has set its power to " + string(h.Power)
 	case c.Admission.Forbids(h) != "":
 		return c.Admission.Forbids(h)
 	case manual: // the checks below are for the plan alone
@@ -306,7 +306,7 @@ func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string
 	case !mode.AtLeast(energy.ModeRecommend):
 		return "its mode is " + string(mode)
 	case c.WakeTest && (r.LastWakeTest == nil || !r.LastWakeTest.Woke):
-		return "it has not been shown that it wakes up: test it with 'almanac energy host test " + h.Name + "'"
+		return "it has not passed a wake test: run 'almanac energy host test " + h.Name + "'"
 	}
 	return ""
 }

@@ -20,7 +20,7 @@ import (
 // instances, whose property forbids it, or that is reserved before it would be up again. A
 // host that is held off without an end counts as failed, so that its reservations are
 // healed: such an order is refused only if the host is reserved now.
-func (c *Console) Order(ctx context.Context, by, host string, order energy.Hold) (HostStatus, error) {
+func (c *Admin) Order(ctx context.Context, by, host string, order energy.Hold) (HostStatus, error) {
 	order.By, order.At = by, c.Now()
 	if c.forgets(host, &order) {
 		return c.forget(ctx, host, &order)
@@ -57,7 +57,7 @@ func (c *Console) Order(ctx context.Context, by, host string, order energy.Hold)
 
 // Foresee returns the state of the host and the effect that an order would have now, as a
 // sentence. It fails as Order would, and stores nothing.
-func (c *Console) Foresee(ctx context.Context, host string, order energy.Hold) (HostStatus, string, error) {
+func (c *Admin) Foresee(ctx context.Context, host string, order energy.Hold) (HostStatus, string, error) {
 	order.At = c.Now()
 	if c.forgets(host, &order) {
 		records, err := c.Records.PowerRecords(ctx)
@@ -65,7 +65,7 @@ func (c *Console) Foresee(ctx context.Context, host string, order energy.Hold) (
 		if err == nil && !known {
 			err = noHost(host)
 		}
-		return HostStatus{Record: r}, "forgotten: the inventory does not know it", err
+		return HostStatus{Record: r}, "its record is deleted: it is not in the inventory", err
 	}
 	status, claimed, err := c.asked(ctx, host, &order)
 	if err != nil {
@@ -76,26 +76,26 @@ func (c *Console) Foresee(ctx context.Context, host string, order energy.Hold) (
 
 func noHost(name string) error { return fault.New(fault.NotFound, "there is no host %s", name) }
 
-func (c *Console) forgets(host string, o *energy.Hold) bool {
+func (c *Admin) forgets(host string, o *energy.Hold) bool {
 	_, known := c.Inventory.Snapshot().Index(host)
 	return o.Action == energy.Release && !known
 }
 
 // forget deletes the record of a host that has left the inventory.
-func (c *Console) forget(ctx context.Context, host string, o *energy.Hold) (HostStatus, error) {
+func (c *Admin) forget(ctx context.Context, host string, o *energy.Hold) (HostStatus, error) {
 	err := c.Records.ChangePower(ctx, job.Lease{}, []string{host}, func(stored map[string]energy.Record) ([]energy.Entry, error) {
 		if reflect.DeepEqual(stored[host], energy.Record{Host: host}) {
 			return nil, noHost(host)
 		}
 		delete(stored, host)
-		text := "released, and forgotten, because the inventory does not know it"
+		text := "released; its record is deleted because it is not in the inventory"
 		if o.Reason != "" {
 			text += ": " + o.Reason
 		}
 		return []energy.Entry{{At: o.At, Host: host, Kind: energy.EntryManual, By: o.By, Text: text}}, nil
 	})
 	if err != nil {
-		return HostStatus{}, fmt.Errorf("forget the host: %w", err)
+		return HostStatus{}, fmt.Errorf("delete the record of the host: %w", err)
 	}
 	c.ordered()
 	return HostStatus{Record: energy.Record{Host: host}}, nil
@@ -104,7 +104,7 @@ func (c *Console) forget(ctx context.Context, host string, o *energy.Hold) (Host
 // asked returns the host of an order and the start of its first claim, read from the
 // reservations because the last measurement may be older. It refuses orders that make no
 // sense.
-func (c *Console) asked(ctx context.Context, host string, o *energy.Hold) (HostStatus, span.Instant, error) {
+func (c *Admin) asked(ctx context.Context, host string, o *energy.Hold) (HostStatus, span.Instant, error) {
 	status, err := c.Host(ctx, host)
 	if err != nil {
 		return HostStatus{}, 0, err
@@ -117,7 +117,7 @@ func (c *Console) asked(ctx context.Context, host string, o *energy.Hold) (HostS
 }
 
 // sensible refuses orders that cannot be carried out or would break a promise.
-func (c *Console) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
+func (c *Admin) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
 	m := &h.Observed.Machine
 	switch {
 	case !slices.Contains([]energy.ManualAction{energy.HoldOn, energy.HoldOff, energy.HoldStandby, energy.Release, energy.Test}, o.Action):
@@ -127,8 +127,8 @@ func (c *Console) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) 
 	case o.Action == energy.Release:
 		return nil
 	case len(m.States) == 0:
-		return fault.New(fault.Conflict, "no agent is known that can switch host %s; see 'almanac energy status', and note that "+
-			"nothing is measured where the mode is off: 'almanac energy mode observe'", m.Name)
+		return fault.New(fault.Conflict, "no known agent can switch host %s; see 'almanac energy status'. In mode off "+
+			"nothing is measured; 'almanac energy mode observe' changes that", m.Name)
 	case o.Action == energy.HoldOn:
 		return nil
 	case o.Action == energy.HoldStandby && !slices.Contains(m.States, energy.Standby):
@@ -144,7 +144,7 @@ func (c *Console) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) 
 
 // free refuses to switch off a host that is in use, or that is reserved before it would be
 // up again.
-func (c *Console) free(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
+func (c *Admin) free(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
 	m, phase := &h.Observed.Machine, h.Record.Phase
 	boot := m.BootSeconds + c.Rules.BootMargin
 	switch {
@@ -168,22 +168,22 @@ func outcome(o *energy.Hold, h *HostStatus, claimed span.Instant) string {
 	up := phase == energy.Awake || phase == energy.Waking
 	switch {
 	case o.Action == energy.Release:
-		return "left to the plan again"
+		return "the plan decides again"
 	case h.Observed.Reading.Untouchable != "":
-		return "taken, and waits: " + h.Observed.Reading.Untouchable
+		return "accepted, but it waits: " + h.Observed.Reading.Untouchable
 	case o.Action == energy.HoldOn && up:
-		return "it is on already, and stays so"
+		return "it is already on, and stays on"
 	case o.Action == energy.HoldOn:
 		return "switched on"
 	case o.Action == energy.Test && !up:
-		return "switched on, to see whether it wakes"
+		return "switched on, to test that it wakes"
 	}
 	if h.Halt != "" && phase != energy.Asleep {
-		return "taken, and waits: nothing is switched off now: " + h.Halt
+		return "accepted, but it waits: nothing is switched off now: " + h.Halt
 	}
-	text := "closed to new instances, watched, and switched off where it stays empty"
+	text := "closed to new instances, and switched off once it is empty"
 	if phase == energy.Asleep {
-		text = "it is asleep already, and stays so"
+		text = "it is already asleep, and stays asleep"
 	}
 	switch {
 	case o.Action == energy.Test:

@@ -95,7 +95,7 @@ func TestToReleaseAHostThatLeftTheInventoryIsToForgetIt(t *testing.T) {
 		s.ledger.records["gone"] = energy.Record{Host: "gone", Hold: &energy.Hold{Action: energy.HoldOff, At: now()}}
 		s.ledger.mu.Unlock()
 		release := energy.Hold{Action: energy.Release}
-		if _, outcome, err := s.console.Foresee(t.Context(), "gone", release); err != nil || !strings.Contains(outcome, "forgotten") {
+		if _, outcome, err := s.console.Foresee(t.Context(), "gone", release); err != nil || !strings.Contains(outcome, "record is deleted") {
 			t.Errorf("foreseen is %q: %v", outcome, err)
 		}
 		order(s, "gone", energy.Release)
@@ -103,7 +103,7 @@ func TestToReleaseAHostThatLeftTheInventoryIsToForgetIt(t *testing.T) {
 		if _, kept := records["gone"]; kept || err != nil || len(records) != 2 {
 			t.Errorf("the records are %v: %v", records, err)
 		}
-		if story := s.story("gone"); !strings.Contains(story, "forgotten") {
+		if story := s.story("gone"); !strings.Contains(story, "record is deleted") {
 			t.Errorf("the audit is %s", story)
 		}
 		_, err = s.console.Order(t.Context(), "op", "gone", release)
@@ -149,12 +149,12 @@ func TestAnOrderIsForeseenAndNotGiven(t *testing.T) {
 			until   span.Instant
 			outcome string
 		}{
-			{"n2", energy.HoldOn, 0, "on already"},
+			{"n2", energy.HoldOn, 0, "already on"},
 			{"n1", energy.HoldOn, 0, "switched on"},
-			{"n1", energy.Test, 0, "switched on, to see whether it wakes"},
-			{"n1", energy.HoldOff, now().Add(60), "asleep already, and stays so"},
+			{"n1", energy.Test, 0, "switched on, to test that it wakes"},
+			{"n1", energy.HoldOff, now().Add(60), "already asleep, and stays asleep"},
 			{"n1", energy.HoldOff, 0, "counts as failed"},
-			{"n1", energy.Release, 0, "left to the plan"},
+			{"n1", energy.Release, 0, "the plan decides"},
 		} {
 			before := s.story("")
 			_, outcome, err := s.console.Foresee(t.Context(), test.host, energy.Hold{Action: test.action, Until: test.until})

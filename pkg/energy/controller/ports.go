@@ -82,8 +82,8 @@ type Cloud interface {
 // Vacancy checks whether hosts are empty.
 type Vacancy interface {
 	// Occupied asks Nova and Placement, without a cache, and returns what is on the host,
-	// or on its way to it or from it, as a sentence; empty if nothing is. An error means
-	// doubt.
+	// or on its way to it or from it, as a sentence; empty if nothing is. It fails if
+	// that is unknown.
 	Occupied(ctx context.Context, host string) (string, error)
 }
 

@@ -104,7 +104,7 @@ func (c *Controller) ring(ctx context.Context, begun, ended []energy.Alarm) {
 			return
 		}
 		if err := c.Notices.Alarm(ctx, a, over); err != nil {
-			c.Log.WarnContext(ctx, "nobody was told of an alarm", "alarm", a.Kind, "error", err)
+			c.Log.WarnContext(ctx, "could not send the notification of an alarm", "alarm", a.Kind, "error", err)
 		}
 	}
 	for _, a := range begun {

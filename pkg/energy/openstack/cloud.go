@@ -82,9 +82,9 @@ func ours(reason string) bool { return strings.HasPrefix(reason, controller.Reas
 
 func others(s nova.Service) error {
 	if s.Reason == "" {
-		return fault.New(fault.Conflict, "somebody else has disabled its compute service and gave no reason")
+		return fault.New(fault.Conflict, "someone else has disabled its compute service, without a reason")
 	}
-	return fault.New(fault.Conflict, "somebody else has disabled its compute service: %s", s.Reason)
+	return fault.New(fault.Conflict, "someone else has disabled its compute service: %s", s.Reason)
 }
 
 func during(doing string, err error) error {

@@ -24,14 +24,14 @@ import (
 // _schedule). Placement is asked last: whatever was on its way during the questions to Nova
 // has its allocation then. An allocation disappears only after its instance.
 //
-// An error means doubt. A host without a hypervisor, a provider or an inventory is an error
+// It fails if that is unknown. A host without a hypervisor, a provider or an inventory is an error
 // too, because its allocations may be elsewhere.
 func (c *Cloud) Occupied(ctx context.Context, host string) (string, error) {
 	found, err := c.inNova(ctx, host)
 	if err == nil && found == "" {
 		found, err = c.inPlacement(ctx, host)
 	}
-	return found, during("look whether host "+host+" is empty", err)
+	return found, during("check whether host "+host+" is empty", err)
 }
 
 func (c *Cloud) inNova(ctx context.Context, host string) (string, error) {

@@ -55,7 +55,7 @@ func TestWhatAHintSaysIsStoredBeforeTheAnswer(t *testing.T) {
 	own, foreign := inventory.InstanceRecord{Reservation: "own"}, args(t, hint("foreign"), nil)
 	foreign["instance_uuids"] = []string{"i3"}
 	g := &guests{saved: map[string]inventory.InstanceRecord{}}
-	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Guests: g})
+	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Records: g})
 	if _, err := b.ask(t, two); err != nil {
 		t.Fatal(err)
 	}
@@ -81,14 +81,14 @@ func TestWhatAHintSaysIsStoredBeforeTheAnswer(t *testing.T) {
 
 func TestAPromiseThatCannotBeStoredIsNotGiven(t *testing.T) {
 	g := &guests{saved: map[string]inventory.InstanceRecord{}, err: errors.New("the database is away")}
-	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Guests: g})
+	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Records: g})
 	_, err := b.ask(t, args(t, hint("own"), nil))
 	checkRefusal(t, err, "NoValidHost", novaException, "The hints of the request cannot be stored now; try again later.")
 }
 
 func TestWhoHasOutlivedHisReservationMayBeMoved(t *testing.T) {
 	g := &guests{saved: map[string]inventory.InstanceRecord{"moved": {Reservation: "ended"}, "waits": {Reservation: "ending"}}}
-	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Guests: g})
+	b := serve(t, topic.Options{Placer: following{t: t, guests: g}, Records: g})
 	ask := func(instance, reservation string) error {
 		one := args(t, hint(reservation), nil)
 		one["instance_uuids"] = []string{instance}

@@ -93,7 +93,7 @@ func (s *Service) full(q *question, states *inventory.States, now span.Instant) 
 			return sentence(test.Why(0)) // the same for all hosts: there is no room for so many
 		}
 	}
-	return fmt.Sprintf("None of the hosts of reservation %s can hold this; see what runs on them already.", q.held.ID)
+	return fmt.Sprintf("None of the hosts of reservation %s has room for this; check what already runs on them.", q.held.ID)
 }
 
 func (s *Service) call(ctx context.Context, q *question, n object.Narrowing) (answer json.RawMessage, err error) {

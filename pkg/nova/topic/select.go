@@ -56,13 +56,13 @@ func (s *Service) decide(ctx context.Context, r *oslo.Request) (any, error) {
 }
 
 // admit finds the reservation that the request names, adds what its hosts require, and stores
-// that the instances become its guests. refusal is the reason where it does not admit the
+// that the instances belong to it. refusal is the reason where it does not admit the
 // request.
 func (s *Service) admit(ctx context.Context, q *question, now span.Instant) (refusal string) {
 	if q.request.Rebuild {
 		return "" // it keeps its host
 	}
-	by := admission.Admission{Promises: s.Promises, Records: s.Guests, Rule: s.Rule, Pins: s.Pins, Log: s.Log}
+	by := admission.Admission{Promises: s.Promises, Records: s.Records, Rule: s.Rule, Pins: s.Pins, Log: s.Log}
 	entry, refusal := by.Resolve(ctx, &q.request, now)
 	if refusal != "" {
 		return refusal

@@ -57,7 +57,7 @@ type Options struct {
 	// Behind receives the requests that are passed on; nil where there is none.
 	Behind   Scheduler
 	Promises filters.Reservation
-	Guests   admission.InstanceRecords // nil remembers nothing
+	Records  admission.InstanceRecords // nil remembers nothing
 	// Over reports whether a reservation is over; nil knows none. The flavor of one that is
 	// over no longer binds its servers.
 	Over     func(ctx context.Context, id string) (bool, error)

@@ -90,7 +90,7 @@ func declareError(what, name string, err error) error {
 	if refused, ok := errors.AsType[*amqp091.Error](err); ok {
 		switch refused.Code {
 		case amqp091.PreconditionFailed:
-			return &fault.Error{Kind: fault.Conflict, Err: err, Message: fmt.Sprintf("the %s %s exists with other arguments; set amqp_durable_queues, rabbit_quorum_queue and their like as its other users have them", what, name)}
+			return &fault.Error{Kind: fault.Conflict, Err: err, Message: fmt.Sprintf("the %s %s exists with other arguments; set amqp_durable_queues, rabbit_quorum_queue and similar options as the other services do", what, name)}
 		case amqp091.AccessRefused:
 			return &fault.Error{Kind: fault.Denied, Err: err, Message: fmt.Sprintf("the user of transport_url may not use the %s %s", what, name)}
 		}

@@ -86,7 +86,7 @@ func (h *health) connected(l *link, host oslo.Host) {
 	}
 	h.up[l], h.met[l] = true, true
 	h.said = ""
-	h.log.Debug("a connection to RabbitMQ is there", "host", host.Address(), "connection", l.purpose)
+	h.log.Debug("opened a connection to RabbitMQ", "host", host.Address(), "connection", l.purpose)
 	if len(h.up) == links {
 		h.status.Connected, h.status.Since = true, h.now()
 		h.log.Info("connected to RabbitMQ", "host", host.Address(), "as", h.name)
@@ -104,7 +104,7 @@ func (h *health) lost(l *link, host oslo.Host, cause error) {
 		return // closed by this process
 	}
 	h.status.LastError = fmt.Sprintf("the connection to RabbitMQ at %s was lost: %v", host, cause)
-	h.log.Warn("lost RabbitMQ", "host", host.Address(), "connection", l.purpose, "error", cause)
+	h.log.Warn("lost the connection to RabbitMQ", "host", host.Address(), "connection", l.purpose, "error", cause)
 }
 
 // refused records that the broker refuses a queue.
@@ -112,7 +112,7 @@ func (h *health) refused(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.status.LastError = err.Error()
-	h.log.Error("RabbitMQ refuses a queue", "error", err)
+	h.log.Error("RabbitMQ refused a queue", "error", err)
 }
 
 // unconfirmed returns the error for a message whose arrival is unknown.
@@ -120,7 +120,7 @@ func (h *health) unconfirmed(why string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.status.Unconfirmed++
-	return fault.New(fault.Unavailable, "RabbitMQ did not confirm the message (%s): it may have arrived or not", why)
+	return fault.New(fault.Unavailable, "RabbitMQ did not confirm the message (%s): it may or may not have arrived", why)
 }
 
 // unavailable returns the error for an operation whose time is over without a connection.

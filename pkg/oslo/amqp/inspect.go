@@ -20,7 +20,7 @@ func (t *Transport) Inspect(ctx context.Context, queue string) (oslo.QueueStatus
 		return err
 	}, p.link.health.unavailable)
 	if err != nil {
-		return oslo.QueueStatus{}, fmt.Errorf("look at queue %s: %w", queue, err)
+		return oslo.QueueStatus{}, fmt.Errorf("inspect queue %s: %w", queue, err)
 	}
 	return <-found, nil
 }
@@ -32,7 +32,7 @@ func (p *publisher) inspect(ctx context.Context, queue string) (oslo.QueueStatus
 	defer p.link.mu.RUnlock()
 	o, err := p.take()
 	if err != nil {
-		return oslo.QueueStatus{}, &fault.Error{Kind: fault.Unavailable, Err: err, Message: "the message broker was lost"}
+		return oslo.QueueStatus{}, &fault.Error{Kind: fault.Unavailable, Err: err, Message: "the connection to the message broker was lost"}
 	}
 	defer p.put(o)
 	found, err := o.ch.QueueDeclarePassive(queue, false, false, false, false, nil)

@@ -81,7 +81,7 @@ func TestInspectEndsWhereTheBrokerIsAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	_, err := opened(t, "rabbit://u:secret@127.0.0.1:1/").Inspect(ctx, target.Topic)
-	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "look at queue "+target.Topic) || strings.Contains(err.Error(), "secret") {
+	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "inspect queue "+target.Topic) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -90,7 +90,7 @@ func (o Options) override(query map[string]string) (Options, error) {
 		if into, ok := durations[name]; ok {
 			seconds, err := strconv.ParseUint(value, 10, 31)
 			if err != nil {
-				return o, fault.Field("transport_url", "%s is %q; it is a number of whole seconds", name, value)
+				return o, fault.Field("transport_url", "%s is %q; write whole seconds", name, value)
 			}
 			*into = time.Duration(seconds) * time.Second
 		} else if into, ok := flags[name]; ok {
@@ -135,7 +135,7 @@ func (t TLS) config() (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fault.Field("ssl_ca_file", "%s holds no certificate", t.CAFile)
+			return nil, fault.Field("ssl_ca_file", "%s contains no certificate", t.CAFile)
 		}
 	}
 	if t.CertFile != "" {
@@ -156,7 +156,7 @@ func (t TLS) config() (*tls.Config, error) {
 
 func verifyChain(roots *x509.CertPool, state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
-		return errors.New("the broker shows no certificate")
+		return errors.New("the broker presented no certificate")
 	}
 	intermediates := x509.NewCertPool()
 	for _, certificate := range state.PeerCertificates[1:] {

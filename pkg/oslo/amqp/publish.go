@@ -47,7 +47,7 @@ func newPublisher(l *link) *publisher {
 func (t *Transport) Publish(ctx context.Context, m oslo.Message) error {
 	p := t.publisher
 	return p.within(ctx, func(ctx context.Context) error { return p.publish(ctx, m) },
-		func() error { return p.link.health.unconfirmed("it was not taken in time") })
+		func() error { return p.link.health.unconfirmed("the broker did not accept it in time") })
 }
 
 // within runs act, which uses the broker, for at most 30 s. late returns the error if act takes
@@ -119,11 +119,11 @@ func (p *publisher) publish(ctx context.Context, m oslo.Message) error {
 			return errClosed()
 		}
 		s.forget(m)
-		return &fault.Error{Kind: fault.Unavailable, Message: fmt.Sprintf("nobody has a queue for %q", m.Key), Err: oslo.ErrUnroutable}
+		return &fault.Error{Kind: fault.Unavailable, Message: fmt.Sprintf("no queue is bound for %q", m.Key), Err: oslo.ErrUnroutable}
 	default:
 	}
 	if !confirmed.Acked() {
-		return p.link.health.unconfirmed("the broker said no")
+		return p.link.health.unconfirmed("the broker rejected it")
 	}
 	return nil
 }

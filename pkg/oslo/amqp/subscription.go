@@ -184,7 +184,7 @@ func expiration(milliseconds string) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-var errLost = errors.New("the connection was lost before; the broker delivers the message again")
+var errLost = errors.New("the connection was lost earlier; the broker delivers the message again")
 
 func (s *subscription) settle(generation int, d amqp091.Delivery, requeue bool) error {
 	s.mu.Lock()

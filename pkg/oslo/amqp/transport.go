@@ -18,7 +18,7 @@ type Transport struct {
 // Close. Errors are Invalid and concern an option.
 func Open(u oslo.URL, o Options) (*Transport, error) {
 	if u.Scheme != "rabbit" {
-		return nil, fault.Field("transport_url", "has the scheme %q; RabbitMQ is rabbit://", u.Scheme)
+		return nil, fault.Field("transport_url", "has the scheme %q; RabbitMQ's is rabbit://", u.Scheme)
 	}
 	o, err := o.override(u.Query)
 	if err != nil {

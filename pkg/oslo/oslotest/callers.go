@@ -134,7 +134,7 @@ func testGoneCaller(t *testing.T, c *cloud) {
 		if err := c.client(oslo.ClientOptions{}).Call(c.soon(), target, "double", number{4}, &got); err != nil || got.N != 8 {
 			t.Errorf("got %d, %v", got.N, err)
 		}
-		if text := receive(c, log, "it is dropped"); text != "dropped a request whose caller is gone" {
+		if text := receive(c, log, "it is dropped"); text != "dropped a request, because its caller is gone" {
 			t.Errorf("the server says: %s", text)
 		}
 	}

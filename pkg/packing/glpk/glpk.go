@@ -31,7 +31,7 @@ var _ packing.Solver = Solver{}
 // Find returns an Unavailable fault if glpsol is not installed.
 func (s Solver) Find() error {
 	if _, err := exec.LookPath(cmp.Or(s.Program, "glpsol")); err != nil {
-		return &fault.Error{Kind: fault.Unavailable, Message: "glpsol is needed and not installed: on Debian it is in the package glpk-utils", Err: err}
+		return &fault.Error{Kind: fault.Unavailable, Message: "glpsol is required and not installed: on Debian it is in the package glpk-utils", Err: err}
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ const (
 	perCall, perReading = 4 * time.Second, 20 * time.Second
 )
 
-// guest is an instance to read.
-type guest struct{ id, host string }
+// target is an instance to read.
+type target struct{ id, host string }
 
 // Use returns the cores that instances use, by id, for those that it could measure.
 // instances are the ids by host.
@@ -96,7 +96,7 @@ func (m *Meter) Use(ctx context.Context, instances map[string][]string) map[stri
 }
 
 // due returns the instances to read, those with the oldest readings first.
-func (m *Meter) due(instances map[string][]string) (list []guest) {
+func (m *Meter) due(instances map[string][]string) (list []target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.Now()
@@ -108,18 +108,18 @@ func (m *Meter) due(instances map[string][]string) (list []guest) {
 	for host, ids := range instances {
 		for _, id := range ids {
 			if r, was := m.last[id]; !was || now >= r.at.Add(apart) {
-				list = append(list, guest{id, host})
+				list = append(list, target{id, host})
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b guest) int {
+	slices.SortFunc(list, func(a, b target) int {
 		return cmp.Or(cmp.Compare(m.last[a.id].at, m.last[b.id].at), cmp.Compare(a.id, b.id))
 	})
 	return list
 }
 
 // ask reads the CPU time of one instance.
-func (m *Meter) ask(ctx context.Context, g guest) {
+func (m *Meter) ask(ctx context.Context, g target) {
 	if ctx.Err() != nil || m.isSilent(g) {
 		return
 	}
@@ -150,7 +150,7 @@ func (m *Meter) hush(who string, now span.Instant) {
 	m.silent[who] = now
 }
 
-func (m *Meter) isSilent(g guest) bool {
+func (m *Meter) isSilent(g target) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, host := m.silent[g.host]

@@ -1,6 +1,6 @@
 // Package deadline repeats the evaluation of Li et al., "Resource Availability-Aware Advance
 // Reservation for Parallel Jobs with Deadlines" (arXiv 1203.0740, paper 003) section 6 with the
-// service's own desk: how many reservations each of the seven policies accepts, and how long after
+// booking service: how many reservations each of the seven policies accepts, and how long after
 // their ready time they begin.
 package deadline
 

@@ -27,7 +27,7 @@ func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, er
 func (r *results) report() *sim.Report {
 	report := sim.NewReport("Reservations with deadlines: seven policies")
 	report.Results = r.table()
-	report.Text("The evaluation of Li et al., \"Resource Availability-Aware Advance Reservation for Parallel Jobs with Deadlines\" (arXiv 1203.0740), section 6, figures 2 to 7. Every request went through the desk that books in production, on a virtual clock.")
+	report.Text("The evaluation of Li et al., \"Resource Availability-Aware Advance Reservation for Parallel Jobs with Deadlines\" (arXiv 1203.0740), section 6, figures 2 to 7. Every request went through the booking code of the service, on a virtual clock.")
 	r.tellRun(report)
 	r.tellFindings(report)
 	for _, s := range r.scans() {
@@ -55,16 +55,16 @@ func (r *results) table() sim.Table {
 }
 
 func (r *results) tellRun(report *sim.Report) {
-	report.Heading(2, "What was run")
+	report.Heading(2, "Setup")
 	report.List(
 		fmt.Sprintf("%d hosts, each one processing element of the paper; %d jobs a run; %d runs of each setting and policy, with seed %d.", r.Hosts, r.Jobs, r.Runs, r.Seed),
 		fmt.Sprintf("Arrivals: %s The mean load is %.2f at UMed 7 and arrival factor 1, if all were accepted.", arrivalsInWords[r.Arrivals], r.load()),
 		"Sizes: two to a two-stage uniform power (ULow 4.5, UMed 5 to 9, UHi 10, Uprob 0.82), rounded to powers of two: 32 to 1,024 of 1,024 hosts, in proportion on other machines.",
-		"Durations: 60, 300, 900, 1800, 3600 and 10800 seconds. Ready time = arrival + floor(artime factor × U × duration); deadline = ready time + floor((1 + deadline factor × U) × duration), U uniform between 0 and 1 and drawn anew each time.",
+		"Durations: 60, 300, 900, 1800, 3600 and 10800 seconds. Ready time = arrival + floor(artime factor × U × duration); deadline = ready time + floor((1 + deadline factor × U) × duration), U uniform between 0 and 1 and drawn again each time.",
 		"Acceptance rate: the share of the requests that were accepted. Average slowdown: the mean of (start − ready time + duration) / duration over these.",
 		"All policies get the same requests in a run. Intervals are of 95 % over the runs (Student's t). They may be wider than the differences between policies, since a run with many bursts is hard on all of them; so policies are compared run by run.",
 	)
-	names := sim.Table{Columns: []string{"in the paper", "in requests", "among the feasible starts it takes that with"}}
+	names := sim.Table{Columns: []string{"in the paper", "in requests", "of the feasible starts it chooses the one with"}}
 	for _, p := range calendar.Policies {
 		names.Add(paperName[p], p, preference[p])
 	}
@@ -87,12 +87,12 @@ var preference = map[calendar.Policy]string{
 }
 
 func (r *results) tellFindings(report *sim.Report) {
-	report.Heading(2, "What the paper says, and what came out")
+	report.Heading(2, "The paper's statements and the results")
 	report.Text("The paper has plots and no numbers. Its statements are checked here by comparisons, of two policies in one setting or of two settings under one policy.")
 	list := r.findings()
 	report.Text("%d of %d statements held throughout.", sim.CountHeld(list), len(list))
 	if r.Runs < 2 {
-		report.Text("One run decides nothing: it has no intervals, and what held in it may be chance.")
+		report.Text("One run proves nothing: it has no intervals, and its results may be chance.")
 	}
 	report.Findings("the paper", list)
 }
@@ -151,7 +151,7 @@ func (r *results) tellArrivals(report *sim.Report) {
 		report.Text("So how jobs arrive does not explain, here, why acceptance rises with flexibility in figure 6 of the paper.")
 		return
 	}
-	report.Text("Run by run the first is greater by %s. So the rise in figure 6 of the paper depends on how jobs arrive. Bursts are the likely reason: while one lasts, requests that can wait for its end find a place and the others do not, and arrivals that do not depend on each other have few bursts to wait out. That was not shown by itself, since the two kinds differ in their daily cycle too. The rise is %s from {1,1} to {3,3}, and %s from there to {5,5}. Which burst lasts how long follows from the model's constants, and those for LANL-CM5 are not known (see below).", apart, r.gain(mild, middle), r.gain(middle, free))
+	report.Text("Run by run the first is greater by %s. So the rise in figure 6 of the paper depends on how jobs arrive. Bursts are the likely reason: while one lasts, requests that can wait for its end find a place and the others do not, and arrivals that do not depend on each other have few bursts to wait out. This was not tested separately, since the two kinds differ in their daily cycle too. The rise is %s from {1,1} to {3,3}, and %s from there to {5,5}. Which burst lasts how long follows from the model's constants, and those for LANL-CM5 are not known (see below).", apart, r.gain(mild, middle), r.gain(middle, free))
 }
 
 func ofPoisson(s setting) setting {
@@ -174,10 +174,10 @@ func (r *results) tellChoices(report *sim.Report) {
 	report.Heading(2, "Where this differs from the paper, or had to choose")
 	report.List(
 		"The constants of the Lublin-Feitelson model for LANL-CM5, which the paper used for arrivals and run times, are not in the paper, nor in the program of the model's authors. The program's constants for all jobs of a machine of 128 processors stand in for them. So levels differ from the paper's plots, and orderings are what is compared.",
-		"Sizes are divided by 8 before the run times' distribution sees them, since its constants are for 128 processors and the machine has 1,024. The paper took its six durations in proportions that it does not give; here each stands for the run times of the model that are nearest to it.",
-		"The paper does not say where an availability rectangle ends that nothing bounds. It ends here at the deadline or at the last known start or end of a reservation, whichever is later. Of the ways tried this is the one with the paper's three groups.",
+		"Sizes are divided by 8 before the run times' distribution sees them, since its constants are for 128 processors and the machine has 1,024. The paper took its six durations in proportions that it does not report; here each stands for the run times of the model that are nearest to it.",
+		"The paper does not define the end of an availability rectangle that nothing bounds. It ends here at the deadline or at the last known start or end of a reservation, whichever is later. Of the variants that were tried, this one has the paper's three groups.",
 		"Feasible starts reach to the deadline less the duration; the paper's text says to the deadline.",
 		"All jobs count, as in the paper, also those that find the machine empty at the beginning.",
-		"The paper has 95 % intervals and does not say of what. Here they are over runs with other random numbers.",
+		"The paper has 95 % intervals and does not state over what. Here they are over runs with other random numbers.",
 	)
 }

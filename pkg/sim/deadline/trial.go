@@ -19,7 +19,7 @@ type outcome struct {
 	Slowdown   float64 // the mean of (start − ready time + duration) / duration over accepted requests
 }
 
-// trial submits the requests to a desk, each when it arrives. All count, also the first ones, which
+// trial submits the requests to a booking service, each when it arrives. All count, also the first ones, which
 // find an empty machine.
 func trial(ctx context.Context, hosts int, policy calendar.Policy, requests []request) (outcome, error) {
 	machine, err := inventory.NewSnapshot(sim.Hosts(hosts), nil, nil)
@@ -27,9 +27,9 @@ func trial(ctx context.Context, hosts int, policy calendar.Policy, requests []re
 		return outcome{}, fmt.Errorf("make the machine: %w", err)
 	}
 	t := sim.NewTimeline(sim.Second(0))
-	desk, err := sim.NewDesk(ctx, t, machine, sim.DeskOptions{})
+	desk, err := sim.NewBooking(ctx, t, machine, sim.BookingOptions{})
 	if err != nil {
-		return outcome{}, fmt.Errorf("open the desk: %w", err)
+		return outcome{}, fmt.Errorf("open the booking service: %w", err)
 	}
 	accepted, slowdowns := 0, 0.0
 	submit := func(r request) error {

@@ -41,7 +41,7 @@ func (o *Options) demand(run int) (*demand, error) {
 		return nil, err
 	}
 	if len(d.requests) == 0 {
-		return nil, fault.Field("from", "there is no job in the days that are to be simulated")
+		return nil, fault.Field("from", "there is no job in the simulated days")
 	}
 	slices.SortStableFunc(d.requests, func(a, b request) int { return cmp.Compare(a.start, b.start) })
 	d.hosts = int(math.Ceil(float64(peak(d.requests)) * (1 + o.Safety)))
@@ -58,7 +58,7 @@ func (o *Options) made(d *demand, run int) error {
 	kind.Arrivals.Pace = float64(day) / o.PerDay / kind.Arrivals.MeanGap()
 	jobs, err := workload.NewLublin(sim.Chance(o.Seed, "jobs", run), math.MaxInt, kind)
 	if err != nil {
-		return fmt.Errorf("make jobs up: %w", err)
+		return fmt.Errorf("generate jobs: %w", err)
 	}
 	return o.take(d, jobs, clock{hours: o.Hours})
 }

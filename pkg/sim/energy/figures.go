@@ -137,10 +137,10 @@ func steps(moments []moment, begin, end int64, of func(m *moment) int64) (points
 // figures adds all figures to a report.
 func (r *results) figures(report *sim.Report) {
 	report.Heading(2, "Pictures")
-	report.Figure("energy-strategies", "What is saved of what is idle, how long requests wait, and the energy taken, by strategy. "+
+	report.Figure("energy-strategies", "The saved share of the idle core-hours, how long requests wait, and the energy used, by strategy. "+
 		"The lines on the bars are the 95 % intervals.", r.strategies())
 	captions := map[string]string{
-		Share: "What is saved, and how long requests wait, as more of the requests are known ahead. Switch-off alone knows of none.",
+		Share: "Savings and waits, as more of the requests are known ahead. Switch-off alone knows of none.",
 		Horizon: "The same against how far ahead hosts are woken for reservations. Where boots take longer than the horizon, the longest of a host's last " +
 			"boots counts instead, without a margin, so that some reservations begin late.",
 		Idleness: "The same against how long a host must have been idle.",

@@ -31,7 +31,7 @@ func (r *results) findings() []sim.Finding {
 		late, known = late+reserved[i].late, known+reserved[i].ahead
 	}
 	return []sim.Finding{
-		{Claim: "Where all hosts stay on, nothing is saved and nobody waits.", Verdict: sim.HeldIf(most == 0 && waits == 0),
+		{Claim: "If all hosts stay on, nothing is saved and no request waits.", Verdict: sim.HeldIf(most == 0 && waits == 0),
 			Seen: fmt.Sprintf("At most e_savings is %d and delay_req %v in a run.", most, waits)},
 		{Claim: "No more is saved than is idle.", Verdict: sim.HeldIf(within),
 			Seen: fmt.Sprintf("e_savings is %s of res_idle with switch-off and %s with reservations.",
@@ -40,7 +40,7 @@ func (r *results) findings() []sim.Finding {
 			Seen: fmt.Sprintf("The largest difference in a run is %.1f %%.", difference)},
 		{Claim: fmt.Sprintf("With reservations requests wait much less: delay_req is less than %.0f %% of what it is without.", 100*muchLess), Verdict: sim.HeldIf(share < muchLess),
 			Seen: fmt.Sprintf("In the worst run it is %.0f %%.", 100*share)},
-		{Claim: "What was asked for ahead of the horizon begins on time.", Verdict: sim.HeldIf(late == 0),
+		{Claim: "Requests known ahead of the horizon begin on time.", Verdict: sim.HeldIf(late == 0),
 			Seen: fmt.Sprintf("Of %d reservations %d began late.", known, late)},
 	}
 }

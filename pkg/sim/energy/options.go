@@ -1,6 +1,6 @@
 // Package energy repeats the evaluation of Rossigneux, Lefèvre and Assunção, "A Resource
 // Reservation System to Improve the Support for HPC Applications in OpenStack" (paper 004), with
-// the service's own desk and energy controller (pkg/sim/site): the savings of switching idle hosts
+// the booking service and energy controller (pkg/sim/site): the savings of switching idle hosts
 // off, the wait of requests for hosts to boot, and how both change if a share of the requests is
 // known ahead.
 package energy
@@ -137,11 +137,11 @@ func (o *Options) checkWorkload() error {
 	}
 	switch {
 	case o.Processors < 8 || o.Processors > mostSize:
-		return fault.Field("processors", "is %d; jobs are made up for 8 to %d", o.Processors, mostSize)
+		return fault.Field("processors", "is %d; jobs can be generated for 8 to %d", o.Processors, mostSize)
 	case !(o.PerDay >= 1 && o.PerDay <= mostRate):
 		return fault.Field("per_day", "is %v; it must be from 1 to %v", o.PerDay, mostRate)
 	case o.Days == 0:
-		return fault.Field("days", "must be given where there is no trace")
+		return fault.Field("days", "is required without a trace")
 	}
 	return nil
 }

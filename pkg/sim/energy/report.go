@@ -14,14 +14,14 @@ import (
 func (r *results) report() *sim.Report {
 	report := sim.NewReport("Switching idle hosts off, with reservations and without")
 	report.Text("This repeats the evaluation of Rossigneux, Lefèvre and Assunção, \"A Resource Reservation System to Improve the Support for HPC " +
-		"Applications in OpenStack\" (paper 004), on a virtual clock, with the desk and the energy controller that serve. " +
-		"Res_idle is what is there and not in use, e_savings what is switched off, both in core-hours; delay_req is the sum of cores × " +
+		"Applications in OpenStack\" (paper 004), on a virtual clock, with the booking code and the energy controller of the service. " +
+		"Res_idle is the capacity not in use, e_savings the capacity switched off, both in core-hours; delay_req is the sum of cores × " +
 		"seconds waited for boots / duration over the requests that waited.")
 	r.workload(report)
 	r.setup(report)
 	report.Heading(2, "Against the paper")
-	report.Text("The draft of the paper has no numbers: its section of results is empty. What can be held against it is what the abstract of the " +
-		"paper that came of it says (CNSM 2016): reservations reduce the time to deliver a cluster, at savings like those of switching idle hosts off.")
+	report.Text("The draft of the paper has no numbers: its section of results is empty. Its results can be compared only with the abstract of the " +
+		"published paper (CNSM 2016): reservations reduce the time to deliver a cluster, at savings like those of switching idle hosts off.")
 	report.Findings("expected", r.findings())
 	report.Heading(2, "The strategies")
 	report.Table(r.base())
@@ -55,11 +55,11 @@ func (r *results) workload(report *sim.Report) {
 	if d.header.MadeUp != "" {
 		report.Text("**%s**", d.header.MadeUp)
 	}
-	report.Text("They were adapted as the paper says, so that in a cloud where all is on demand each comes at its start: what was asked for in working hours "+
-		"(%d to %d o'clock) for a start outside of them starts when it was asked for (%d requests), other reservations start when they did, and what was "+
-		"not reserved stays as it is. A request lasts for as long as its job ran.", o.Hours.From, o.Hours.To, d.moved)
+	report.Text("They were adapted as in the paper, so that with all requests on demand each arrives at its start: a reservation that was requested in working hours "+
+		"(%d to %d o'clock) for a start outside of them starts when it was requested (%d requests), other reservations start when they did, and jobs without a "+
+		"reservation are unchanged. A request lasts as long as its job ran.", o.Hours.From, o.Hours.To, d.moved)
 	report.Text("With reservations, a share of the requests is known ahead, the same ones in all settings of a run. Those that are reservations in the "+
-		"workload are asked for when they were there. **For all others it is made up** how long ahead: uniformly from %s to %s.",
+		"workload are asked for when they were there. **For all others the lead is made up**: uniformly from %s to %s.",
 		seconds(o.Ahead.Least), seconds(o.Ahead.Most))
 }
 
@@ -158,15 +158,15 @@ func (r *results) deviations() []string {
 		"The paper counts cores; here each host has one, and a request for n processors or nodes gets n hosts.",
 		"A reserved host is woken at the horizon, or a boot time before if that is longer, and not with the next plan: check A004-6 saves 187 core-minutes " +
 			"instead of 190.",
-		"A host that is to be switched off is first closed to new instances and watched for a minute, as the service does it, so that it is off a little later.",
-		"The service switches nothing off for ten minutes after more than half of all instances have gone, which may be an inventory that was lost: " +
-			"\"halted\". With requests of many hosts that is so now and again when one ends.",
-		"A request that has to wait for boots starts when the desk has promised it, by the longest of the last boots of these hosts, and so may wait longer " +
-			"than its last host takes to boot. That wait is what counts in delay_req.",
+		"Before a host is switched off, it is closed to new instances and watched for a minute, as in the service, so it is off a little later.",
+		"The service switches nothing off for ten minutes after more than half of all instances have disappeared, since the inventory may be wrong: " +
+			"\"halted\". With requests of many hosts this happens now and again when one ends.",
+		"A request that must wait for boots starts at the promised time, which follows from the longest of the last boots of these hosts, and so may wait longer " +
+			"than its last host needs to boot. That wait counts in delay_req.",
 		"Delay_req weighs a wait by the duration: short jobs on many hosts make most of it.",
-		"The forecasters time_of_week and holt_winters say what last_value says until they have seen a week and two days.",
+		"The forecasters time_of_week and holt_winters return the same as last_value until they have seen a week and two days.",
 		"The paper's rules have no margin beside the boot time. The service sees that a request waits for a boot, and that a host is up, only at its next " +
 			"step, so that such a request begins up to some seconds after its promised start.",
-		"What the paper does with best-effort requests is not said. Here they come when the log says that they began, so that no more is asked for at once than the machine had; where it does not say, at their submission.",
+		"The paper does not describe its handling of best-effort requests. Here they arrive at their start in the log, so that no more is requested at once than the machine had; without a start in the log they arrive at their submission.",
 	}
 }

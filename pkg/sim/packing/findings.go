@@ -54,10 +54,10 @@ func (r *results) orders() (list []sim.Finding) {
 		}
 		list = append(list,
 			finding(one.table+": the mean degradation is least with MCB8, then MCB5, MCB6 and MCB7, and more with each that sorts ascending.", sim.HeldIf(better), "in that order",
-				numbers(descending)+"; "+numbers(ascending)+".", "The means of neighbours are close, and few instances decide."),
+				numbers(descending)+"; "+numbers(ascending)+".", "The means of neighboring algorithms are close, and few instances decide."),
 			finding(one.table+": among those that sort ascending it is MCB3, MCB2, MCB1, MCB4.", sim.HeldIf(among), "in that order", numbers(ascending)+".", "As above."),
 			finding(fmt.Sprintf("%s: MCB8 loses %s %% in the mean.", one.table, one.paper), sim.HeldIf(lossOf[one.name].holds(d["mcb8"].mean)), lossOf[one.name].String()+" %",
-				fmt.Sprintf("%.2f %%, at most %.1f %%; %.2f %% with 100 %% for what it does not solve.", d["mcb8"].mean, d["mcb8"].most, d["mcb8"].all), "The instances are others."),
+				fmt.Sprintf("%.2f %%, at most %.1f %%; %.2f %% with 100 %% for what it does not solve.", d["mcb8"].mean, d["mcb8"].most, d["mcb8"].all), "The instances are not the paper's."),
 		)
 	}
 	return append(list, r.withFailures()...)
@@ -119,14 +119,14 @@ func (r *results) smallSet() []sim.Finding {
 	feasible := where(t, func(t trial) bool { return !t.outcomes[exact].infeasible })
 	d := degradations(feasible, mcbs)["mcb8"]
 	return []sim.Finding{
-		finding("The bound is about 4 % above the exact solution in the mean.", sim.HeldIf(aboveExact.holds(overExact)), aboveExact.String()+" %", fmt.Sprintf("%.1f %%.", overExact), "The instances are others."),
-		finding("The exact solution is about 2 % better than MCB8.", sim.HeldIf(aboveMCB8.holds(overMCB8)), aboveMCB8.String()+" %", fmt.Sprintf("%.1f %%.", overMCB8), "The instances are others."),
-		finding("The exact solution is about 11 to 13 % better than the greedy algorithms.", sim.HeldIf(aboveGreedy.holds(least, most)), aboveGreedy.String()+" %", "Than "+strings.Join(over, ", ")+" %.", "The instances are others."),
+		finding("The bound is about 4 % above the exact solution in the mean.", sim.HeldIf(aboveExact.holds(overExact)), aboveExact.String()+" %", fmt.Sprintf("%.1f %%.", overExact), "The instances are not the paper's."),
+		finding("The exact solution is about 2 % better than MCB8.", sim.HeldIf(aboveMCB8.holds(overMCB8)), aboveMCB8.String()+" %", fmt.Sprintf("%.1f %%.", overMCB8), "The instances are not the paper's."),
+		finding("The exact solution is about 11 to 13 % better than the greedy algorithms.", sim.HeldIf(aboveGreedy.holds(least, most)), aboveGreedy.String()+" %", "Than "+strings.Join(over, ", ")+" %.", "The instances are not the paper's."),
 		finding("Where there is a placement, GB and SGB find one.", sim.HeldIf(failures(feasible, "gb")+failures(feasible, "sgb") == 0), "always",
 			fmt.Sprintf("Of %d instances %d have none; GB fails on %d others, SGB on %d.", len(t), len(t)-len(feasible), failures(feasible, "gb"), failures(feasible, "sgb")), ""),
 		r.unplaced(t, feasible),
 		finding("MCB8 is more than 3 % from the best MCB on 155 of 1,379 instances, and more than 10 % on 19.", sim.HeldIf(near(d.above[3], d.solved, 155./1379) && near(d.above[10], d.solved, 19./1379)), "half to twice as often",
-			fmt.Sprintf("On %d and %d of %d.", d.above[3], d.above[10], d.solved), "The instances are others."),
+			fmt.Sprintf("On %d and %d of %d.", d.above[3], d.above[10], d.solved), "The instances are not the paper's."),
 		r.rounding(t),
 	}
 }
@@ -142,7 +142,7 @@ func (r *results) unplaced(t, feasible []trial) sim.Finding {
 		sim.HeldIf(none.holds(of(without)) && byMCB8.holds(of(mcb8)) && bySG.holds(of(sg))),
 		fmt.Sprintf("of 1,440 %v, %v, %v", none, byMCB8, bySG),
 		fmt.Sprintf("%d of %d have none; MCB8 fails on %d, SG on %d. Where the memory is drawn and not scaled %s.", without, len(t), mcb8, sg, r.drawnFailures()),
-		"The instances are others.",
+		"The instances are not the paper's.",
 	)
 }
 
@@ -208,17 +208,17 @@ func (r *results) largeSet() []sim.Finding {
 		fails[name] = failures(t, name)
 	}
 	return []sim.Finding{
-		finding("MCB8 is extremely close to the bound for slacks from 0.3 on.", sim.HeldIf(closeTo.holds(ample)), closeTo.String()+" % below it", fmt.Sprintf("%.1f %% below it.", ample), "The instances are others."),
+		finding("MCB8 is extremely close to the bound for slacks from 0.3 on.", sim.HeldIf(closeTo.holds(ample)), closeTo.String()+" % below it", fmt.Sprintf("%.1f %% below it.", ample), "The instances are not the paper's."),
 		finding("MCB8 is 8 % below the bound with a slack of 0.2, and 37 % with 0.1.", sim.HeldIf(fifthOf.holds(fifth) && tenthOf.holds(tenth)), fmt.Sprintf("%v and %v %%", fifthOf, tenthOf),
 			fmt.Sprintf("%.1f and %.1f %%, where the mean bound of all instances is held against the mean of those that MCB8 has solved, as the paper seems to do. Those that it does not solve are those with few tasks, and high yields. On the same instances it is %.1f and %.1f %%.",
 				fifth, tenth, at(slackOf(t, 0.2)), at(slackOf(t, 0.1))),
 			"Few instances with little slack decide."),
-		finding("The greedy algorithms are 20 % below the bound for slacks above 0.2.", sim.HeldIf(below), greedy.String()+" %", strings.Join(parts, ", ")+" %.", "The instances are others."),
-		finding("The greedy algorithms have a higher average yield than MCB8.", sim.HeldIf(higher), "each of them", averages+".", "The instances are others."),
+		finding("The greedy algorithms are 20 % below the bound for slacks above 0.2.", sim.HeldIf(below), greedy.String()+" %", strings.Join(parts, ", ")+" %.", "The instances are not the paper's."),
+		finding("The greedy algorithms have a higher average yield than MCB8.", sim.HeldIf(higher), "each of them", averages+".", "The instances are not the paper's."),
 		finding("SG, SGB and MCB8 fail least, and GB and SGB nearly as often as GR and SG.", sim.HeldIf(max(fails["sg"], fails["sgb"], fails["mcb8"]) <= min(fails["gr"], fails["gb"]) && 5*fails["gb"] >= 4*fails["gr"] && 5*fails["sgb"] >= 4*fails["sg"]), "no more than the others; GB and SGB four fifths as often at least",
 			fmt.Sprintf("Of %d MCB8 fails on %d, SG on %d, SGB on %d, GR on %d, GB on %d.", len(t), fails["mcb8"], fails["sg"], fails["sgb"], fails["gr"], fails["gb"]), "Few instances with little slack decide."),
 		finding("RRND solves nothing with slacks below 0.4, and RRNZ is a poor performer.", sim.NotChecked, "", "RRND and RRNZ are not run on the large set.",
-			"A linear program has up to 64,000 variables there; the paper gives 650 seconds for one."),
+			"A linear program has up to 64,000 variables there; the paper reports 650 seconds for one."),
 	}
 }
 
@@ -253,8 +253,8 @@ func (r *results) parallelSet() []sim.Finding {
 	a, _ := mean(ample, averageYield, "mcb8")
 	b, _ := mean(ample, averageYield, "sg")
 	return []sim.Finding{
-		finding("Parallel jobs: MCB8 is much better than SG, and close to the bound where there is slack.", sim.HeldIf(better > 5 && gap < 5), "more than 5 % better, less than 5 % below the bound", fmt.Sprintf("Its smallest yields are %.1f %% above SG's, and %.1f %% below the bound for slacks from 0.3 on.", better, gap), "The instances are others."),
-		finding("Parallel jobs: SG can have a higher average yield.", sim.HeldIf(b > a), "higher in the mean", fmt.Sprintf("Means for slacks from 0.3 on: SG %.3f, MCB8 %.3f, with the heuristic for the second phase.", b, a), "The instances are others."),
+		finding("Parallel jobs: MCB8 is much better than SG, and close to the bound where there is slack.", sim.HeldIf(better > 5 && gap < 5), "more than 5 % better, less than 5 % below the bound", fmt.Sprintf("Its smallest yields are %.1f %% above SG's, and %.1f %% below the bound for slacks from 0.3 on.", better, gap), "The instances are not the paper's."),
+		finding("Parallel jobs: SG can have a higher average yield.", sim.HeldIf(b > a), "higher in the mean", fmt.Sprintf("Means for slacks from 0.3 on: SG %.3f, MCB8 %.3f, with the heuristic for the second phase.", b, a), "The instances are not the paper's."),
 		finding("Parallel jobs: the failure rates of MCB8 and SG are identical.", alike(failures(t, "mcb8"), failures(t, "sg")), "the same; in part within a twentieth", fmt.Sprintf("Of %d MCB8 fails on %d, SG on %d.", len(t), failures(t, "mcb8"), failures(t, "sg")), "A plot, which is all that the paper has, does not show such a difference."),
 	}
 }

@@ -44,7 +44,7 @@ func (r *results) report() *sim.Report {
 	report := sim.NewReport("Virtual clusters: how jobs share hosts most fairly")
 	report.Results = r.table()
 	report.Text("The evaluation of Stillwell, Schanzenbach, Vivien and Casanova, \"Resource allocation using virtual clusters\" (LIP RR 2008-33, arXiv 1006.5376, paper 002), " +
-		"sections 4 and 5, with the algorithms that `almanac whatif pack` and the service run. The yield of a job is what it gets of the CPU that it could use; the smallest shall be as large as possible.")
+		"sections 4 and 5, with the algorithms that `almanac whatif pack` and the service run. The yield of a job is the share that it gets of the CPU that it could use; the goal is to maximize the smallest yield.")
 	r.tellRun(report)
 	r.tellFindings(report)
 	r.tellTables(report)
@@ -90,7 +90,7 @@ func (r *results) table() sim.Table {
 }
 
 func (r *results) tellRun(report *sim.Report) {
-	report.Heading(2, "What was run")
+	report.Heading(2, "Setup")
 	var items []string
 	for _, s := range r.sets() {
 		items = append(items, fmt.Sprintf("%s: %d instances, %d of each of %d specifications, with %s.", s.name, len(r.trials[s.name]), s.instances, len(s.specs), strings.Join(labels(s.algorithms), ", ")))
@@ -98,9 +98,9 @@ func (r *results) tellRun(report *sim.Report) {
 	report.List(append(items,
 		"Small instances have 4 hosts and 6, 8, 10 or 12 tasks, large ones 64 hosts and 100, 250 or 500. The slack of the memory is 0.1 to 0.9, the coefficients of variance of memory and CPU are 0.25 and 0.75 each, "+
 			"and the mean need of CPU is 0.5. Needs are normal, drawn again where they are not between 0 and 1.",
-		"Drawn memory has the mean that the paper says, and the slack is so in the mean only. Scaled memory has a mean of 0.5, and is then scaled so that the slack is as it says in each instance, as the generator of the authors' later "+
-			"paper does (genprob.py of flexsched). The paper does not say it, but its count of instances without a placement is nearer to this one. Figures are of scaled instances.",
-		"All algorithms of a set get the same instances, and what these are follows from the seed "+fmt.Sprint(r.Seed)+". Means are over the instances that an algorithm has solved, as in the paper.",
+		"Drawn memory has the paper's mean, and has the slack in the mean only. Scaled memory has a mean of 0.5, and is then scaled so that each instance has the slack, as in the generator of the authors' later "+
+			"paper (genprob.py of flexsched). The paper does not state this, but its count of instances without a placement is nearer to this one. Figures are of scaled instances.",
+		"All algorithms of a set get the same instances, which follow from the seed "+fmt.Sprint(r.Seed)+". Means are over the instances that an algorithm has solved, as in the paper.",
 	)...)
 	if r.Solver == nil {
 		why := "there is no solver"
@@ -109,14 +109,14 @@ func (r *results) tellRun(report *sim.Report) {
 		}
 		report.Text("**RRND and RRNZ were left out**: %s.", why)
 	} else {
-		report.Text("RRND and RRNZ round what glpsol of GLPK gives, of many best solutions: with another version of it their results may be others.")
+		report.Text("RRND and RRNZ round the one of many best solutions that glpsol of GLPK returns: with another version of it their results may differ.")
 	}
 	unproven := 0
 	for _, name := range []string{smallScaled, smallDrawn} {
 		unproven += len(where(r.trials[name], func(t trial) bool { return t.outcomes[exact].unproven }))
 	}
 	if unproven > 0 {
-		report.Text("Of the exact solutions %d are not proven to be: the search was given up.", unproven)
+		report.Text("Of the exact solutions %d are not proven to be exact: the search was stopped.", unproven)
 	}
 }
 
@@ -136,7 +136,7 @@ func label(name string) string {
 }
 
 func (r *results) tellFindings(report *sim.Report) {
-	report.Heading(2, "What the paper says, and what came out")
+	report.Heading(2, "The paper's statements and the results")
 	list := r.findings()
 	report.Text("%d of %d statements held.", sim.CountHeld(list), len(list))
 	report.Findings("the paper", list)
@@ -150,7 +150,7 @@ var printed = map[string]map[string]struct{ mean, most float64 }{
 
 func (r *results) tellTables(report *sim.Report) {
 	report.Heading(2, "Tables 1 and 2: percent degradation from the best")
-	report.Text("By how many percent of the best algorithm's the smallest yield is less: in the mean and at most over the instances that an algorithm has solved, and in the mean with 100 %% for each that it has not and another one has. " +
+	report.Text("By how many percent the smallest yield is below that of the best algorithm: in the mean and at most over the instances that an algorithm has solved, and in the mean with 100 %% for each that it has not and another one has. " +
 		"That last one is nearest to the paper's means: they are \"computed over all instances\", though its maxima are of solved ones only.")
 	for _, one := range []struct {
 		title string
@@ -190,20 +190,20 @@ func (r *results) tellAdaptation(report *sim.Report) {
 		return
 	}
 	report.Heading(2, "Adapting a placement")
-	report.Text("Section 6 of the paper bounds what may be moved when a workload changes, and leaves the heuristic to others. The one here lets each host keep what it has as far as a yield allows, sends away what is cheapest to move "+
-		"for the CPU that it frees, packs that and what is new with MCB8, and then moves and swaps single tasks for as long as that helps and the budget lasts. It is held against the exact solution: %d times ten tasks are placed on four hosts by MCB8 (slack 0.3); then all "+
-		"needs of CPU are drawn anew, and two tasks go and two others come.", len(r.changes))
+	report.Text("Section 6 of the paper bounds what may be moved when a workload changes, and leaves the heuristic to others. The heuristic here keeps the tasks of each host as far as a yield allows, moves away the tasks that are cheapest "+
+		"for the CPU that they free, packs these and new tasks with MCB8, and then moves and swaps single tasks while this helps and the budget lasts. It is compared with the exact solution: %d times ten tasks are placed on four hosts by MCB8 (slack 0.3); then all "+
+		"needs of CPU are drawn again, and two tasks go and two others come.", len(r.changes))
 	t := sim.Table{Columns: []string{"budget", "exact", "adapt", "bound", "moved by adapt", "mean distance, %", "largest, %", "as good as exact"}}
 	for i, budget := range budgets {
 		d := distanceOf(r.changes, i)
 		t.Add(budget, fmt.Sprintf("%.3f", d.exact), fmt.Sprintf("%.3f", d.adapt), fmt.Sprintf("%.3f", d.bound), fmt.Sprintf("%.3f", d.moved), fmt.Sprintf("%.2f", d.mean), fmt.Sprintf("%.1f", d.most), fmt.Sprintf("%d of %d", d.equal, len(r.changes)))
 	}
 	report.Table(t)
-	report.Text("Budget and what is moved are shares of the memory of the tasks that are there before and after.")
+	report.Text("The budget and the moved memory are shares of the memory of the tasks that exist before and after.")
 	if !proven(r.changes) {
-		report.Text("Not all exact solutions are proven to be.")
+		report.Text("Not all exact solutions are proven to be exact.")
 	}
-	report.Figure("adaptation", "The smallest yield over the budget, means. Little that is moved gives most of what there is to gain.", r.adaptation())
+	report.Figure("adaptation", "The mean smallest yield over the budget. Moving little already brings most of the gain.", r.adaptation())
 }
 
 // tellChoices describes the assumptions where the paper is silent.

@@ -45,7 +45,7 @@ func (o Options) grow(ctx context.Context) (list []grown, err error) {
 func (r *results) tellTimings(report *sim.Report) {
 	report.Heading(2, "Figures 5, 10, 14, 18 and 22: run times")
 	if !r.Timings {
-		report.Text("Not measured: such times are those of a machine, and others each time. The option timings measures them.")
+		report.Text("Not measured: such times depend on the machine and differ each time. The option timings measures them.")
 		return
 	}
 	report.Text("Without the second phase, as in the paper, and of the machine on which this ran, with as many runs side by side as it has processors; of what takes less than 5 ms the least of three. This section, its figures and timings.csv are not the same twice. The paper's machine had a Xeon of 3.2 GHz.")

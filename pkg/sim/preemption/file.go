@@ -129,7 +129,7 @@ func (m *fileMachines) Next() (workload.Job, error) {
 // leftOut lists the lines of a trace that were skipped, with the reasons.
 func leftOut(a workload.Account) (items []string) {
 	for _, s := range a.Skipped {
-		items = append(items, fmt.Sprintf("lines left out: %d, each of which %s; the first are %s", s.Lines, s.Reason, strings.Trim(fmt.Sprint(s.First), "[]")))
+		items = append(items, fmt.Sprintf("skipped lines: %d; each %s; the first are %s", s.Lines, s.Reason, strings.Trim(fmt.Sprint(s.First), "[]")))
 	}
 	return items
 }

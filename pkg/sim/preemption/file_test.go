@@ -47,7 +47,7 @@ func TestACSVFileIsTakenAsItIs(t *testing.T) {
 	o := small()
 	o.Host, o.Hosts, o.Days, o.Runs, o.Trace = paperHost, 4, 3, 1, vmTrace(t, 24*6, 5)
 	text := run(t, o).Markdown()
-	says(t, text, "those of the file, as it is", "however empty: 1.", "Lines left out: 1, each of which", "Intervals are over these draws alone")
+	says(t, text, "those of the file, as it is", "however empty: 1.", "Skipped lines: 1; each", "Intervals are over these draws alone")
 	if strings.Contains(text, "shares.svg") {
 		t.Error("the share of a file cannot be changed, and there is a figure over it")
 	}
@@ -74,7 +74,7 @@ func TestMachinesOfAFileThatAreNotMeasuredAreCounted(t *testing.T) {
 	o.Trace = daily(t, 4)
 	r := run(t, o)
 	files(t, r)
-	says(t, r.Markdown(), "nothing to draw of evictions", "10 come in the days that are measured", "The file is shorter than the days that are simulated**: it has machines for 4 of 6 days")
+	says(t, r.Markdown(), "no evictions to draw", "10 come in the days that are measured", "The file is shorter than the days that are simulated**: it has machines for 4 of 6 days")
 }
 
 func TestAFileOfWhichNothingWouldBeMeasuredIsRefused(t *testing.T) {
@@ -86,7 +86,7 @@ func TestAFileOfWhichNothingWouldBeMeasuredIsRefused(t *testing.T) {
 		{"no vcpus", written(t, "id,submit,runtime\n1,2,3\n"), "trace", []string{"line 2", "needs vcpus"}},
 		{"no machines", written(t, "id,submit,runtime,vcpus,memory_mb\n"), "trace", []string{"has no machines"}},
 		{"no line that is right", written(t, "submit,runtime,vcpus,memory_mb\nx,1,1,1\n5,-1,1,1\n5,y,1,1\n7,7,1\n"), "trace", []string{
-			"has no machines; lines left out: 1, each of which has a time that is neither", "has too few or too many columns; the first are 5",
+			"has no machines; skipped lines: 1; each has a time that is neither", "has too few or too many columns; the first are 5",
 		}},
 		{"no host has room", written(t, "submit,runtime,vcpus,memory_mb\n0,7200,64,1000\n"), "trace", []string{"no host has room for any of the 1 machines"}},
 		{"all warm up", daily(t, 1), "warm_up", []string{"all 5 machines"}},
@@ -109,7 +109,7 @@ func TestABatchThatAllHostsCouldNotHoldIsLeftOut(t *testing.T) {
 	o := small()
 	o.Host, o.Hosts, o.Days, o.Runs, o.Costs = resource.Vector{VCPUs: 8, MemoryMB: 16000}, 4, 3, 1, []string{"price"}
 	o.Trace = written(t, "submit,runtime,vcpus,memory_mb,size\n0,7200,1,1000,1\n100000,7200,1,1,1000000000\n100000,7200,1,1,33\n100000,7200,1,1,32\n")
-	says(t, run(t, o).Markdown(), "Of the others 32 come in the days that are measured", "Lines left out: 2, each of which is larger than the machine; the first are 3 4.")
+	says(t, run(t, o).Markdown(), "Of the others 32 come in the days that are measured", "Skipped lines: 2; each is larger than the machine; the first are 3 4.")
 }
 
 func TestReadingATraceEndsWithItsContext(t *testing.T) {

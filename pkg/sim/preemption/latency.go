@@ -42,7 +42,7 @@ const (
 
 // contenders returns the service's scheduler in three forms: without preemptible instances, with
 // them in one pass, and with a second pass if the first finds no host.
-func (o Options) contenders(desk *sim.Desk) ([]contender, error) {
+func (o Options) contenders(desk *sim.Booking) ([]contender, error) {
 	plain, err := o.pipeline(setting{}, desk)
 	if err != nil {
 		return nil, err

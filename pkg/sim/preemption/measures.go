@@ -42,8 +42,8 @@ func ratio(part, of float64) float64 {
 
 // The measures that are compared by name.
 const (
-	utilisation  = "utilisation_vcpus"
-	useful       = "useful_utilisation_vcpus"
+	utilization  = "utilization_vcpus"
+	useful       = "useful_utilization_vcpus"
 	refusedShare = "refused_normal"
 	evictions    = "evictions"
 	lostWork     = "lost_work"
@@ -54,12 +54,12 @@ const (
 func measures() []measure {
 	vcpus := func(o Options, t *tally) float64 { return o.vcpus() * t.seconds() }
 	list := []measure{
-		{utilisation, "share", 3, always(func(o Options, t *tally) float64 { return (t.sum[normal].vcpus + t.sum[spot].vcpus) / vcpus(o, t) })},
-		{"utilisation_vcpus_normal", "share", 3, always(func(o Options, t *tally) float64 { return t.sum[normal].vcpus / vcpus(o, t) })},
+		{utilization, "share", 3, always(func(o Options, t *tally) float64 { return (t.sum[normal].vcpus + t.sum[spot].vcpus) / vcpus(o, t) })},
+		{"utilization_vcpus_normal", "share", 3, always(func(o Options, t *tally) float64 { return t.sum[normal].vcpus / vcpus(o, t) })},
 		{useful, "share", 3, always(func(o Options, t *tally) float64 {
 			return (t.sum[normal].vcpus + t.sum[spot].vcpus - t.lost.vcpus) / vcpus(o, t)
 		})},
-		{"utilisation_memory", "share", 3, always(func(o Options, t *tally) float64 {
+		{"utilization_memory", "share", 3, always(func(o Options, t *tally) float64 {
 			return (t.sum[normal].memory + t.sum[spot].memory) / (float64(o.Hosts) * float64(o.Host.MemoryMB) * t.seconds())
 		})},
 		{refusedShare, "share of requests", 4, always(func(_ Options, t *tally) float64 {

@@ -70,8 +70,8 @@ func (o Options) orderings(c compared) (list []sim.Finding) {
 		return all
 	}
 	list = append(list,
-		judge("With preemptible instances more of the VCPUs are used than without.", by[utilisation].digits,
-			over(utilisation, func(one outcome) sim.Estimate { return o.difference(by[utilisation], base, one) })...),
+		judge("With preemptible instances more of the VCPUs are used than without.", by[utilization].digits,
+			over(utilization, func(one outcome) sim.Estimate { return o.difference(by[utilization], base, one) })...),
 		judge("More of them are used even if all is left out that victims had run.", by[useful].digits,
 			over(useful, func(one outcome) sim.Estimate { return o.difference(by[useful], base, one) })...),
 		judge("No more normal requests are refused than without preemptible instances.", by[refusedShare].digits,
@@ -81,7 +81,7 @@ func (o Options) orderings(c compared) (list []sim.Finding) {
 			over(refusedShare, func(one outcome) sim.Estimate { return o.difference(by[refusedShare], one, never) })...))
 	}
 	for _, cost := range preemption.Costs {
-		list = o.leastBy(list, c, cost, by[costMeasure(cost)], fmt.Sprintf("What the victims cost by %s is least where %s chooses them.", cost, cost))
+		list = o.leastBy(list, c, cost, by[costMeasure(cost)], fmt.Sprintf("The cost of the victims by %s is least where %s chooses them.", cost, cost))
 	}
 	list = o.leastBy(list, c, "partial_hour", by[unpaidWork], "So are the VCPU-hours that are not paid for, where partial_hour chooses.")
 	return o.leastBy(list, c, "running_time", by[lostWork], "The VCPU-hours that victims had run are least where running_time chooses.")

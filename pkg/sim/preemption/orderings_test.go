@@ -56,7 +56,7 @@ func TestOneRunDecidesNothing(t *testing.T) {
 	}
 	text := run(t, o).Markdown()
 	says(t, text, "One run decides nothing.")
-	if strings.Contains(text, "By it the provider gives away least") {
+	if strings.Contains(text, "With it the provider loses least") {
 		t.Error("the report draws a conclusion from one run")
 	}
 }

@@ -104,7 +104,7 @@ func TestWhatWasExpectedOfTheCostsComesOut(t *testing.T) {
 	for _, one := range c.main {
 		for _, m := range measures() {
 			values := one.values(o, m)
-			if (values == nil) != (one.without && m.name != utilisation && m.name != useful && m.name != refusedShare && !strings.HasPrefix(m.name, "utilisation_")) {
+			if (values == nil) != (one.without && m.name != utilization && m.name != useful && m.name != refusedShare && !strings.HasPrefix(m.name, "utilization_")) {
 				t.Errorf("%s of %s: %v", m.name, one.name, values)
 			}
 			for _, v := range values {

@@ -17,13 +17,13 @@ type report struct {
 }
 
 func (r report) introduce() {
-	r.Text("What A. López García, E. Fernández del Castillo and I. Campos Plasencia report in \"An efficient cloud scheduler design supporting " +
-		"preemptible instances\" (Future Generation Computer Systems, 2019), section 4, with the scheduler of this service; and what becomes of a cloud " +
-		"with preemptible instances over weeks, which the paper does not say. Filters, weighers, costs, the choice of victims and the states " +
-		"of the hosts are those of the service. Nothing here decides by itself.")
+	r.Text("The results of A. López García, E. Fernández del Castillo and I. Campos Plasencia in \"An efficient cloud scheduler design supporting " +
+		"preemptible instances\" (Future Generation Computer Systems, 2019), section 4, with the scheduler of this service; and the behavior of a cloud " +
+		"with preemptible instances over weeks, which the paper does not cover. Filters, weighers, costs, the choice of victims and the states " +
+		"of the hosts are those of the service. The simulation decides nothing by itself.")
 	r.List(
 		fmt.Sprintf("%d hosts with %v each.", r.o.Hosts, r.o.Host),
-		fmt.Sprintf("%d days, of which the first %d, when the cloud fills up, are not measured.", r.o.Days, r.o.WarmUp),
+		fmt.Sprintf("%d days; the first %d, when the cloud fills up, are not measured.", r.o.Days, r.o.WarmUp),
 		fmt.Sprintf("%d runs of each setting, seed %d. Run n of every setting has the same machines at the same times, the same ids, flavors and draws.", r.o.Runs, r.o.Seed),
 		"Numbers are means over the runs, with half the width of the 95 % interval of Student's t.",
 	)
@@ -31,7 +31,7 @@ func (r report) introduce() {
 
 func (r report) snapshots(tables []found) {
 	r.Heading(2, "The snapshots of section 4.4")
-	r.Text("Each table of the paper is put to the scheduler as `almanac whatif schedule` would be asked about it. Costs are minutes of " +
+	r.Text("The scheduler decides on each table of the paper as `almanac whatif schedule` does. Costs are minutes of " +
 		"the last, unpaid hour of the cheapest instances of a host whose room is enough. The paper has lost the numbers of its tables and of its section " +
 		"4.4.2; they are the third to the sixth here, and the costs that are expected follow from its rule.")
 	letters := []string{"A", "B", "C", "D"}
@@ -51,7 +51,7 @@ func (r report) snapshots(tables []found) {
 		printed.Add(t.name, t.ours.String(), t.period.String(), t.count.String(), t.paper.String())
 	}
 	r.Table(cheapest)
-	r.Text("Algorithm 4 of the paper ranks a host by what all of its preemptible instances cost together. As printed it does not give the " +
+	r.Text("Algorithm 4 of the paper ranks a host by the cost of all of its preemptible instances together. As printed it does not reproduce the " +
 		"paper's own tables (E001-1), and neither does the number of preemptible instances (E001-2): only the cheapest victims do. Both are " +
 		"weighers of the service too, and choose as follows.")
 	r.Table(printed)
@@ -69,7 +69,7 @@ func (v victims) String() string {
 func (r report) figure2(times []timing) {
 	r.Heading(2, "Figure 2: how long scheduling takes")
 	if times == nil {
-		r.Text("Not measured: such times are those of a machine, and others each time. The option latency measures them.")
+		r.Text("Not measured: such times depend on the machine and differ each time. The option latency measures them.")
 		return
 	}
 	r.Text("%d instances of %v are placed one after the other, as in the paper, on hosts that have room for %d each. Mean and "+
@@ -95,20 +95,20 @@ func (r report) weeks(from source, c compared) {
 	r.mainTable(c)
 	r.summary(c)
 	list := r.o.orderings(c)
-	r.Heading(3, "What was expected")
-	r.Text("A difference counts as such where its interval, over the runs with the same machines, does not have 0 in it. Differences are to " +
-		"the setting that is named, and above 0 where it is as expected.")
+	r.Heading(3, "Expectations")
+	r.Text("A difference counts if its interval, over the runs with the same machines, does not contain 0. Differences are to " +
+		"the named setting, and above 0 if they are as expected.")
 	if r.o.Runs < 2 {
 		r.Text("One run decides nothing.")
 	}
 	r.Findings("expected", list)
-	r.Text("What a cost says is least at each choice, not over weeks: who is spared now may have to leave later, when it costs more, and who takes little room " +
-		"seldom leaves alone. So an ordering need not come out, though each choice is right; that each is, the tests recount.")
+	r.Text("A cost is least at each choice, not over weeks: an instance that is spared now may have to leave later, when it costs more, and a small instance " +
+		"seldom leaves alone. So an ordering may fail although each choice is right; the tests verify each choice.")
 	r.wrong(c)
 	r.Figure("week", fmt.Sprintf("A week of run 1: the VCPUs in use, means of an hour. Preemptible instances, chosen by %s where they have to leave, "+
 		"fill what normal ones leave idle, and make room when these come.", r.o.Costs[0]), r.o.week(c))
 	if !slices.ContainsFunc(c.main, func(one outcome) bool { return one.values(r.o, measureOf(evictions)) != nil }) {
-		r.Text("In none of the runs were preemptible instances asked for, so that there is nothing to draw of evictions.")
+		r.Text("No run had requests for preemptible instances, so there are no evictions to draw.")
 	} else {
 		r.evictionFigures(c)
 	}
@@ -118,11 +118,11 @@ func (r report) weeks(from source, c compared) {
 
 // evictionFigures draw how often and when preemptible instances were evicted.
 func (r report) evictionFigures(c compared) {
-	r.Figure("evictions", "How often preemptible instances have to leave, and what is lost, by what chooses them, with 95 % intervals.", r.o.evictionBars(c))
-	r.Figure("survival", "How many preemptible instances have not been evicted by the time for which they have run (Kaplan and Meier), all runs together.", r.o.lifeLines(c))
+	r.Figure("evictions", "How often preemptible instances are evicted, and the losses, by the cost that chooses them, with 95 % intervals.", r.o.evictionBars(c))
+	r.Figure("survival", "The share of preemptible instances that were not evicted, over the time that they have run (Kaplan and Meier), all runs together.", r.o.lifeLines(c))
 	if len(c.shares) > 0 {
-		r.Figure("shares", fmt.Sprintf("The same load of %g, of which more and more is preemptible, with 95 %% intervals. On the left what is lost, on the "+
-			"right what is used by instances that were not evicted later.", r.o.Load), r.o.shareLines(c))
+		r.Figure("shares", fmt.Sprintf("The same load of %g with a growing preemptible share, with 95 %% intervals. On the left the losses, on the "+
+			"right the use by instances that were not evicted later.", r.o.Load), r.o.shareLines(c))
 	}
 }
 
@@ -136,7 +136,7 @@ func (r report) trace(from source) {
 			"is not evicted. In the mean they ask for %.0f %% of the VCPUs; %.0f %% of the requests are preemptible.",
 			m.PerDay, m.Peak/hour, m.Swing, m.Median/hour, m.MeanLifetime()/hour, m.Longest/day, 100*r.o.Load, 100*r.o.Share)
 	case *file:
-		r.Text("The machines are those of the file, as it is, and so is who of them is preemptible: each run has the same, and only the draws among equal hosts, " +
+		r.Text("The machines are those of the file, as it is, and so are the preemptible ones: each run has the same, and only the draws among equal hosts, " +
 			"ids and priorities differ. Intervals are over these draws alone, and say nothing of other machines.")
 		r.account(s.account, s.larger)
 		r.Text("Of the others %d come in the days that are measured; %d before, in the warm-up (days: %d), which are placed and not measured; and %d after all "+
@@ -170,7 +170,7 @@ func (r report) account(a workload.Account, larger int64) {
 func (r report) settingsText() {
 	r.Text("The settings, by how the service is configured:")
 	r.List(
-		"`without`: preemptible instances are not offered; requests for them are not put.",
+		"`without`: preemptible instances are not offered, and there are no requests for them.",
 		"`no`: `[preemptible] make_room = no`; they are offered, and stay.",
 		"`equal`: `[preemptible] cost = priority` where no flavor has a priority: all cost the same, so that the fewest leave, and of these those with the "+
 			"smallest ids, which are random. The service has no choice that is nearer to a random one.",
@@ -178,13 +178,13 @@ func (r report) settingsText() {
 	)
 	r.Text("Made up too: each preemptible instance has a flavor with a price of one unit for each VCPU, and one of three priorities, 1, 10 and 100, drawn " +
 		"alike. An instance runs as soon as it is placed, a victim is gone as soon as it is chosen, and comes back no more; all that it had run " +
-		"counts as lost. Who is refused does not try again. Instances here are never shelved, so that age and running_time are the same.")
+		"counts as lost. A refused request is not repeated. Instances here are never shelved, so that age and running_time are the same.")
 }
 
 // mainTable has the settings in rows.
 func (r report) mainTable(c compared) {
 	shown := []struct{ measure, title string }{
-		{utilisation, "VCPUs in use"}, {useful, "the same without what was lost"}, {"utilisation_memory", "memory in use"},
+		{utilization, "VCPUs in use"}, {useful, "the same without what was lost"}, {"utilization_memory", "memory in use"},
 		{refusedShare, "normal requests refused"}, {"refused_preemptible", "preemptible requests refused"}, {evictions, "evictions a day"},
 		{lostWork, "VCPU-hours lost a day"}, {unpaidWork, "of these not paid for"}, {"evicted", "preemptible instances evicted"},
 	}
@@ -223,16 +223,16 @@ func (r report) cell(one outcome, m measure) string {
 func (r report) summary(c compared) {
 	lost, unpaid := measureOf(lostWork), measureOf(unpaidWork)
 	if names := r.least(c, unpaid); names != nil {
-		r.Text("What is not paid for is least, in the mean over the runs, with %s; what victims had run with %s.",
+		r.Text("The unpaid VCPU-hours are least, in the mean over the runs, with %s; the hours that victims had run with %s.",
 			strings.Join(names, " and "), strings.Join(r.least(c, lost), " and "))
 	}
 	if paper, ok := c.named("partial_hour"); ok {
 		if e, has := r.o.timesLeast(c, lost)[paper.name]; has {
-			r.Text("partial_hour, the paper's cost, takes those who have just begun another hour, be it the first or the hundredth: what they had run "+
+			r.Text("partial_hour, the paper's cost, chooses instances that have just begun another hour, be it the first or the hundredth: the time that they had run "+
 				"is %s times the least of all costs. A tenant whose instances do not save what they have done loses all of it.", e.Format(2))
 		}
 		if paid := r.o.leastBy(nil, c, paper.name, unpaid, ""); paid != nil && paid[0].Verdict == sim.Held {
-			r.Text("By it the provider gives away least of what it could have charged for.")
+			r.Text("With it the provider loses least of what it could have charged for.")
 		}
 	}
 }
@@ -295,9 +295,9 @@ func (r report) deviations() {
 	r.List(
 		"The paper's Algorithm 4 is read as the cost of the cheapest victims of a host (E001-1), since only so its tables come out.",
 		"Free space of a host counts with what victims leave (E001-3): in T6 one small instance is enough for a medium one.",
-		"Ties are broken by the fewest victims, then by their ids; the paper says nothing of them.",
+		"Ties are broken by the fewest victims, then by their ids; the paper does not mention them.",
 		"The disks of the paper's hosts, which would not hold what its tables show, are as large as is needed (E001-6).",
-		"As the service does, and not the paper, hosts on which nobody has to leave come first whatever the weighers say; the snapshots go by the weighers alone.",
+		"As in the service, but not in the paper, hosts without evictions come first whatever their weights; the snapshots use the weighers alone.",
 		"The paper has no weeks: there is nothing in it to compare them with. Its own machines, of 10 to 300 minutes, were asked for until the first refusal.",
 		"Times of Figure 2 are of the decision alone, in this service; the paper's are those of a process of Nova in Python, with other numbers.",
 	)

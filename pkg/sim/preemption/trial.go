@@ -64,7 +64,7 @@ func (o Options) costOptions(s setting) preemption.CostOptions {
 
 // pipeline returns the service's scheduler with its default filters and weighers, on hosts without
 // reservations.
-func (o Options) pipeline(s setting, desk *sim.Desk) (*scheduler.Pipeline, error) {
+func (o Options) pipeline(s setting, desk *sim.Booking) (*scheduler.Pipeline, error) {
 	period, err := preemption.NewCost(preemption.PartialHour, o.costOptions(s))
 	if err != nil {
 		return nil, err
@@ -119,14 +119,14 @@ func (o Options) trial(ctx context.Context, from source, s setting, run int, wat
 	return c.tally, errors.Join(err, stream.Close())
 }
 
-// desk returns the service's desk, without reservations, and the hosts.
-func (o Options) desk(ctx context.Context, t *sim.Timeline, hosts int) (*sim.Desk, []inventory.Host, error) {
+// desk returns the booking service, without reservations, and the hosts.
+func (o Options) desk(ctx context.Context, t *sim.Timeline, hosts int) (*sim.Booking, []inventory.Host, error) {
 	list := sim.Hosts(hosts)
 	snapshot, err := inventory.NewSnapshot(list, nil, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the hosts: %w", err)
 	}
-	desk, err := sim.NewDesk(ctx, t, snapshot, sim.DeskOptions{})
+	desk, err := sim.NewBooking(ctx, t, snapshot, sim.BookingOptions{})
 	return desk, list, err
 }
 

@@ -31,11 +31,11 @@ func writeFigures(r *sim.Report, results []result) {
 	if f, ok := slowdowns(results); ok {
 		r.Figure("slowdown", "How long jobs waited and how much longer than their run time they took, under each setting that accepted any."+spread(f), f)
 	}
-	if f, ok := utilisation(some); ok {
-		r.Figure("utilisation", "Which share of the hosts ran a job over time. Each panel has its own scale."+note, f)
+	if f, ok := utilization(some); ok {
+		r.Figure("utilization", "Which share of the hosts ran a job over time. Each panel has its own scale."+note, f)
 	}
 	if f, ok := power(results); ok {
-		r.Figure("energy", "What the hosts took, and for how long they were off, under each setting.", f)
+		r.Figure("energy", "The energy of the hosts, and for how long they were off, under each setting.", f)
 	}
 }
 
@@ -148,8 +148,8 @@ func waits(results []result) (figure.Figure, bool) {
 	return figure.Figure{Width: 12, Height: 5.5, Rows: [][]figure.Panel{{p}}}, true
 }
 
-// utilisation draws the share of hosts in use over time, one panel for each setting.
-func utilisation(results []result) (figure.Figure, bool) {
+// utilization draws the share of hosts in use over time, one panel for each setting.
+func utilization(results []result) (figure.Figure, bool) {
 	f := figure.Figure{Width: 10, Height: 1 + 1.8*float64(len(results))}
 	var end float64 // of the last panel, so that all have the same axis
 	for i := range results {

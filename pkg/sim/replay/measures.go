@@ -68,7 +68,7 @@ var measures = []measure{
 		func(p part) (float64, bool) { return perJob(p.bounded, p) }, false, false,
 	},
 	{
-		"utilisation", "utilisation", "share", 4, more,
+		"utilization", "utilization", "share", 4, more,
 		func(r *result) (float64, bool) { return r.tally.inUse / r.hostSeconds(), r.hostSeconds() > 0 }, nil, false, false,
 	},
 	{

@@ -1,6 +1,6 @@
 // Package replay runs an operator's own workload against the service under several settings,
 // concurrently, and reports which setting was best on which measure. It requests the jobs of the
-// traces as reservations at the service's own desk (sim.Desk), at the times of their submission. If
+// traces as reservations at the booking service (sim.Booking), at the times of their submission. If
 // a setting switches hosts off, the service's own energy controller does so (package site).
 package replay
 
@@ -68,11 +68,11 @@ const (
 func (o Options) Check() error {
 	switch {
 	case len(o.Traces) == 0 || slices.Contains(o.Traces, ""):
-		return fault.Field("trace", "a file with a workload is needed")
+		return fault.Field("trace", "a file with a workload is required")
 	case len(o.Traces) > mostTraces:
 		return fault.Field("trace", "%d traces are too many; %d can be merged", len(o.Traces), mostTraces)
 	case len(o.Formats) > 1 && len(o.Formats) != len(o.Traces):
-		return fault.Field("trace_format", "%d formats are given for %d traces; give one for each, or one for all", len(o.Formats), len(o.Traces))
+		return fault.Field("trace_format", "there are %d formats for %d traces; use one for each, or one for all", len(o.Formats), len(o.Traces))
 	case o.ProcsPerHost < 1 || o.ProcsPerHost > mostHosts:
 		return fault.Field("procs_per_host", "is %d; it must be from 1 to %d", o.ProcsPerHost, mostHosts)
 	case o.Hosts < 0 || o.Hosts > mostHosts:
@@ -80,7 +80,7 @@ func (o Options) Check() error {
 	case o.Hosts > 0 && o.HostsFile != "":
 		return fault.Field("hosts", "the number of hosts and a file of hosts exclude each other")
 	case o.Shapes && o.HostsFile == "":
-		return fault.Field("shapes", "needs a file of hosts, which says how large they are")
+		return fault.Field("shapes", "requires a file of hosts with their sizes")
 	case o.MostJobs < 0:
 		return fault.Field("most_jobs", "is %d; it must be 1 or more, or 0 for all", o.MostJobs)
 	case len(o.Settings) > mostSettings:
@@ -137,7 +137,7 @@ func (o *Options) reading(trace, hosts int) workload.OpenOptions {
 		r.Format = o.Formats[trace]
 	}
 	if o.Shapes {
-		r.MostSize = 0 // of jobs that share hosts; the desk refuses what does not fit
+		r.MostSize = 0 // of jobs that share hosts; booking refuses what does not fit
 	}
 	return r
 }
@@ -150,10 +150,10 @@ func (o *Options) machine(ctx context.Context, said int) ([]inventory.Host, erro
 			n = said
 		}
 		if n > mostHosts {
-			return nil, fault.Field("hosts", "is needed: the traces say that their machine has %d hosts, and at most %d can be simulated", n, mostHosts)
+			return nil, fault.Field("hosts", "is required: the machine of the traces has %d hosts, and at most %d can be simulated", n, mostHosts)
 		}
 		if n < 1 {
-			return nil, fault.Field("hosts", "is needed: the traces do not say how many hosts their machine has")
+			return nil, fault.Field("hosts", "is required: the traces do not contain the number of hosts of their machine")
 		}
 		return sim.Hosts(n), nil
 	}

@@ -171,8 +171,8 @@ func TestReplaysOfRealLogsRunThrough(t *testing.T) {
 			if got := value(t, r, "first-fit", "reserved_jobs") + value(t, r, "first-fit", "other_jobs"); got != float64(jobs) {
 				t.Errorf("%v jobs were replayed, not %d", got, jobs)
 			}
-			if used := value(t, r, "first-fit", "utilisation"); used <= 0 || used > 1 {
-				t.Errorf("utilisation is %v", used)
+			if used := value(t, r, "first-fit", "utilization"); used <= 0 || used > 1 {
+				t.Errorf("utilization is %v", used)
 			}
 			if err := r.Write(t.TempDir()); err != nil {
 				t.Error(err)

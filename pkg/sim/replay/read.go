@@ -106,7 +106,7 @@ func (r *settingsReader) setting(field string, value any) Setting {
 	r.seconds(m, f, "patience", &s.Patience)
 	r.number(m, f, "deadline_factor", &s.DeadlineFactor)
 	if m["patience"] != nil && m["deadline_factor"] != nil {
-		r.fail(f+"deadline_factor", "takes the place of patience; give one of them")
+		r.fail(f+"deadline_factor", "replaces patience; use only one of them")
 	}
 	if m["name"] == nil && m["policy"] != nil {
 		s.Name = string(s.Policy)
@@ -138,7 +138,7 @@ func (r *settingsReader) energy(value any, f string, to *Energy) {
 	case "paper":
 		to.Rules = energy.Paper()
 	default:
-		r.fail(f+"rules", "is %q; it must be paper, or not be there", rules)
+		r.fail(f+"rules", "is %q; it must be paper or absent", rules)
 	}
 	r.text(m, f, "forecaster", &to.Forecaster)
 	r.number(m, f, "boot_spread", &to.BootSpread)

@@ -30,7 +30,7 @@ func TestAReplayByHand(t *testing.T) {
 		"acceptance_reserved": 0.5, "acceptance_others": 1, "other_jobs": 3,
 		"mean_wait": (0 + 90 + 220) / 3.0 / 3600, "p95_wait": 220.0 / 3600, "most_wait": 220.0 / 3600,
 		"slowdown": (1 + 140/50.0 + 280/60.0) / 3, "makespan": 310.0 / 86400,
-		"utilisation": (200 + 50 + 100 + 120) / 620.0, "refused_free_hosts": 1,
+		"utilization": (200 + 50 + 100 + 120) / 620.0, "refused_free_hosts": 1,
 		"energy": (95*(620-470) + 190.738*470) / 3.6e6, "host_hours_off": 0, "cut_short": 0,
 	})
 }
@@ -205,7 +205,7 @@ func TestJobsWithAShapeShareTheHostsOfAFileWhereAskedTo(t *testing.T) {
 	o.HostsFile = file(t, "hosts.yaml", hostsFile)
 	expect(t, run(t, o), "s", map[string]float64{"other_accepted": 1}) // the job needs four hosts, which do not exist
 	o.Shapes = true
-	expect(t, run(t, o), "s", map[string]float64{"other_accepted": 1, "other_jobs": 2, "utilisation": 1})
+	expect(t, run(t, o), "s", map[string]float64{"other_accepted": 1, "other_jobs": 2, "utilization": 1})
 }
 
 func TestWhatCannotBeMetIsRefusedBeforeAnythingRuns(t *testing.T) {

@@ -129,21 +129,21 @@ func writeMeasures(r *sim.Report, results []result) {
 	r.Table(t)
 	r.Text("The best of each row is bold, with all that are judged and have the same value, where it clearly differs from one of the others. Waits and slowdowns are those of jobs that were accepted and " +
 		"not reserved for a start of their own. Slowdown is (wait + run time) / run time, and bounded slowdown the same with run times of 10 s at least. " +
-		"Utilisation is the share of all hosts that ran a job, from the first submission to the last end (the makespan). " +
+		"Utilization is the share of all hosts that ran a job, from the first submission to the last end (the makespan). " +
 		"A late start is one that was promised and missed because hosts still booted; delay_req is the sum of cores × seconds waited for boots / duration.")
 }
 
 // writeRun describes the workload and the settings.
 func writeRun(r *sim.Report, o *Options, in *survey, hosts []inventory.Host, results []result) {
-	r.Heading(2, "What was run")
+	r.Heading(2, "Setup")
 	zero := in.zero()
-	r.Text("%d jobs, submitted within %s (%v to %v on the clock of the replay), of which %d were reserved for a start of their own; "+
+	r.Text("%d jobs, submitted within %s (%v to %v on the clock of the replay); %d of them were reserved for a start of their own; "+
 		"%d came with an estimate of their run time. The widest takes %d hosts. All together take %.0f host-hours, %.2f of what %s have in that time.",
 		in.jobs, lasting(in.last-in.first), span.Instant(zero.Add(in.first)), span.Instant(zero.Add(in.last)), in.reserved, in.guessed, in.widest,
 		in.demand/hour, in.demand/max(1, float64(in.last-in.first)*float64(len(hosts))), counted(len(hosts), "host"))
 	if mean, ok := in.logged.mean(); ok {
 		p95, _ := in.logged.at(0.95)
-		r.Text("Where the trace says for how long jobs waited on the machine that it is from, they did for %.2f h in the mean, and 95 %% of them for at most %.2f h. "+
+		r.Text("On the machine of the trace, jobs whose wait the trace contains waited for %.2f h in the mean, and 95 %% of them for at most %.2f h. "+
 			"That machine had another scheduler, which may move jobs up; here a start stays once it is promised.", mean/hour, p95/hour)
 	}
 	var lines []string
@@ -152,7 +152,7 @@ func writeRun(r *sim.Report, o *Options, in *survey, hosts []inventory.Host, res
 	}
 	r.List(lines...)
 	if in.shaped > 0 && !o.Shapes {
-		r.Text("%d jobs say how large their virtual machines are. Each of these takes a whole host here; with a file of hosts they can share hosts.", in.shaped)
+		r.Text("%d jobs have the size of their virtual machines. Each virtual machine takes a whole host here; with a file of hosts they can share hosts.", in.shaped)
 	}
 	if in.yielding > 0 {
 		r.Text("%d jobs are preemptible. Nothing makes them yield here: each keeps its hosts until it ends.", in.yielding)
@@ -171,7 +171,7 @@ func writeRun(r *sim.Report, o *Options, in *survey, hosts []inventory.Host, res
 
 // writeAccount writes what was skipped of each trace.
 func writeAccount(r *sim.Report, o *Options, in *survey) {
-	r.Heading(2, "What was read, and what was skipped")
+	r.Heading(2, "Lines read and skipped")
 	t := sim.Table{Columns: []string{"trace", "format", "lines", "jobs", "skipped", "each of these", "the first of them"}}
 	for i, trace := range in.traces {
 		name, a := filepath.Base(o.Traces[i]), trace.account
@@ -184,7 +184,7 @@ func writeAccount(r *sim.Report, o *Options, in *survey) {
 	}
 	r.Table(t)
 	if o.MostJobs > 0 {
-		r.Text("At most %d jobs were to be replayed. What was read ahead to bring jobs into order is counted in the table.", o.MostJobs)
+		r.Text("At most %d jobs are replayed. The table also counts jobs that were read ahead to sort them.", o.MostJobs)
 	}
 }
 
@@ -226,14 +226,14 @@ func writeRefusals(r *sim.Report, results []result) {
 func writeReading(r *sim.Report, o *Options) {
 	r.Heading(2, "How it was done")
 	r.List(
-		"Every job is a request for a reservation at the service's own desk, at the time at which it was submitted. A job that the trace reserves for a start is asked for that start; "+
+		"Every job is a reservation request to the booking code of the service, at the time of its submission. A job with a reserved start in the trace requests that start; "+
 			"any other may begin at once or later, until its deadline or the end of its patience.",
-		"A job is booked for what its user estimated, or for what it took where that is more or no estimate is known. It ends when it is done, and what is left of its time is free for those who ask then.",
+		"A job is booked for the estimate of its user, or for its run time if that is longer or no estimate is known. It ends when it is done, and the rest of its time is free for later requests.",
 		"A start that was promised stays: a job that could begin earlier because another ended early is not moved up, as a batch scheduler that backfills would. "+
-			"So whoever asks early for hosts far ahead competes with jobs that have been promised these already.",
+			"So an early request for hosts far ahead competes with jobs that have been promised these already.",
 		"Hosts are switched by the service's own energy controller, in simulated time. They are all on and empty at first.",
 		fmt.Sprintf("A host takes %g W idle, %g W in use, %g W off, and %g J for a shutdown with the boot after it.", o.Draw.Idle, o.Draw.Full, o.Draw.Off, o.Draw.BootJoules),
-		fmt.Sprintf("Times of boots follow from seed %d. The same traces, settings and seed give the same report.", o.Seed),
+		fmt.Sprintf("Boot times follow from seed %d. The same traces, settings and seed produce the same report.", o.Seed),
 	)
 }
 

@@ -95,7 +95,7 @@ func printable(text string) bool {
 func (s *Setting) check(prefix string) error {
 	switch {
 	case strings.TrimSpace(s.Name) == "" || len(s.Name) > longestName:
-		return fault.Field(prefix+"name", "a name of 1 to %d letters is needed", longestName)
+		return fault.Field(prefix+"name", "a name of 1 to %d letters is required", longestName)
 	case !printable(s.Name):
 		return fault.Field(prefix+"name", "%q has letters that cannot be printed", s.Name)
 	case !slices.Contains(calendar.Policies, s.Policy):
@@ -166,7 +166,7 @@ func within(prefix string, err error) error {
 func (s *Setting) site(o Options) site.Options {
 	e := &s.Energy
 	made := site.Options{
-		Desk:     s.desk(),
+		Booking:  s.desk(),
 		Machines: site.Machines{Shutdown: e.ShutdownTime, Boot: e.BootTime, Spread: e.BootSpread, Draw: o.Draw},
 		Seed:     o.Seed,
 	}
@@ -180,8 +180,8 @@ func (s *Setting) site(o Options) site.Options {
 	return made
 }
 
-func (s *Setting) desk() sim.DeskOptions {
-	return sim.DeskOptions{Limits: s.Limits, Defaults: booking.Defaults{Policy: s.Policy, OnEnd: reservation.OnEndDelete}}
+func (s *Setting) desk() sim.BookingOptions {
+	return sim.BookingOptions{Limits: s.Limits, Defaults: booking.Defaults{Policy: s.Policy, OnEnd: reservation.OnEndDelete}}
 }
 
 // waits returns how many seconds a job waits at most that is booked for booked seconds.
@@ -225,7 +225,7 @@ func (s *Setting) describe() string {
 		{e.Rules.SpareHosts > 0 || e.Rules.SparePercent > 0, fmt.Sprintf("%d spare hosts or %d %%, what is more", e.Rules.SpareHosts, e.Rules.SparePercent)},
 		{e.Rules.MinOn > 0, "on for at least " + lasting(e.Rules.MinOn)},
 		{e.Rules.MinOff > 0, "off for at least " + lasting(e.Rules.MinOff)},
-		{e.Rules.MostOff > 0, fmt.Sprintf("at most %d switched off by a plan, of which there is one each %s", e.Rules.MostOff, lasting(e.PlanInterval))},
+		{e.Rules.MostOff > 0, fmt.Sprintf("at most %d switched off by a plan, and one plan each %s", e.Rules.MostOff, lasting(e.PlanInterval))},
 		{e.Rules.MostSwitches > 0, fmt.Sprintf("each switched at most %d times a day", e.Rules.MostSwitches)},
 		{e.Rules.MostBooting > 0, fmt.Sprintf("at most %d booting at once", e.Rules.MostBooting)},
 	} {

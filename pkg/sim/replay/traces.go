@@ -183,7 +183,7 @@ func mainReason(traces []traced) string {
 	if most.Lines == 0 {
 		return ""
 	}
-	return ": what most of the lines have in common: each " + most.Reason
+	return ": most of the lines have the same problem: each " + most.Reason
 }
 
 // lastStart is the year 2242: a later start in a header is a mistake.

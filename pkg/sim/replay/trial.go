@@ -29,7 +29,7 @@ type cloud interface {
 }
 
 // desk is a cloud whose hosts are always on.
-type desk struct{ *sim.Desk }
+type desk struct{ *sim.Booking }
 
 // Submit implements cloud.
 func (d desk) Submit(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
@@ -119,7 +119,7 @@ func (t *trial) openDesk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := sim.NewDesk(ctx, t.timeline, snapshot, t.setting.desk())
+	d, err := sim.NewBooking(ctx, t.timeline, snapshot, t.setting.desk())
 	t.cloud = desk{d}
 	return err
 }
@@ -139,7 +139,7 @@ func (t *trial) takeAll(ctx context.Context, f *feed, one func()) error {
 	for jobs := int64(0); ; jobs++ {
 		job, err := f.Next()
 		if errors.Is(err, io.EOF) && jobs != t.survey.jobs {
-			return fault.Field("trace", "it had %d jobs when it was looked through, and has %d now: somebody changes it", t.survey.jobs, jobs)
+			return fault.Field("trace", "it had %d jobs in the first pass, and now has %d: it was changed in between", t.survey.jobs, jobs)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -86,7 +86,7 @@ func TestTheBestOfARowIsBoldWithAllThatTieWithIt(t *testing.T) {
 	holds(t, run(t, o).Markdown(), "| late starts | 0 | 0 | 0 |")
 	hasty := named("hasty", func(s *Setting) { s.Limits.Duration = 70 }) // refuses only A
 	o.Settings = []Setting{named("a", nil), named("b", nil), hasty}
-	holds(t, run(t, o).Markdown(), "| utilisation | **0.7581** | **0.7581** |")
+	holds(t, run(t, o).Markdown(), "| utilization | **0.7581** | **0.7581** |")
 }
 
 func TestSmallDelaysThatDifferAreWrittenSo(t *testing.T) {
@@ -108,7 +108,7 @@ func TestATraceThatChangesWhileItIsReplayedIsRefused(t *testing.T) {
 	}
 	_, err = runTrial(t.Context(), &o, &o.Settings[0], in, hosts, func() {})
 	refused(t, err, "trace")
-	holds(t, err.Error(), "5 jobs when it was looked through, and has 3 now")
+	holds(t, err.Error(), "5 jobs in the first pass, and now has 3")
 }
 
 func TestAMachineThatIsTooLargeToSimulateIsSaidToBeSo(t *testing.T) {

@@ -94,7 +94,7 @@ func (f *fleet) Order(_ context.Context, o energy.Order) (energy.Outcome, error)
 	case o.ID == m.order.ID:
 		return energy.Outcome{Progress: m.progress}, nil
 	case o.Number <= m.order.Number:
-		return energy.Outcome{Progress: energy.OrderRefused, Reason: "it is older than one that was given"}, nil
+		return energy.Outcome{Progress: energy.OrderRefused, Reason: "it is older than an earlier order"}, nil
 	case o.Deadline < f.now():
 		return energy.Outcome{Progress: energy.OrderRefused, Reason: "it came too late"}, nil
 	}

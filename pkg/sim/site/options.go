@@ -1,5 +1,5 @@
 // Package site simulates a cloud whose hosts are switched off and on, on a sim.Timeline. It uses
-// the service's own desk (sim.Desk), its inventory with the power of the hosts laid over it, and
+// the booking service (sim.Booking), its inventory with the power of the hosts laid over it, and
 // its energy controller (pkg/energy/controller), which steps as time passes. The controller's ports
 // are implemented in memory: records, machines that need time to stop and to boot, and a Nova that
 // knows which of them are up. The site keeps exact accounts of hosts and reservations.
@@ -21,7 +21,7 @@ import (
 type Options struct {
 	// Hosts are all hosts. They are on and empty at first.
 	Hosts    []inventory.Host
-	Desk     sim.DeskOptions
+	Booking  sim.BookingOptions
 	Machines Machines
 	// Power is how hosts are switched; nil leaves all of them on.
 	Power *Power

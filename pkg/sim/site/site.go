@@ -22,7 +22,7 @@ import (
 type Site struct {
 	options  Options
 	timeline *sim.Timeline
-	desk     *sim.Desk
+	desk     *sim.Booking
 	list     []inventory.Host // by name, without instances
 	hosts    *inventory.SnapshotCache
 	fleet    fleet
@@ -32,7 +32,7 @@ type Site struct {
 	promises promises
 
 	stays map[string]*stay // reservations that have begun and are not over
-	stale bool             // the desk and the controller have not seen the latest state of the hosts
+	stale bool             // booking and the controller have not seen the latest state of the hosts
 
 	steps stepping
 
@@ -61,8 +61,8 @@ func New(ctx context.Context, t *sim.Timeline, o Options) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the hosts: %w", err)
 	}
-	if s.desk, err = sim.NewDesk(ctx, t, s.hosts.Snapshot(), o.Desk); err != nil {
-		return nil, fmt.Errorf("open the desk: %w", err)
+	if s.desk, err = sim.NewBooking(ctx, t, s.hosts.Snapshot(), o.Booking); err != nil {
+		return nil, fmt.Errorf("open the booking service: %w", err)
 	}
 	s.desk.Happened = s.happened
 	s.promises.desk = s.desk.Service

@@ -14,7 +14,7 @@ type stay struct {
 	missing int // hosts that are not up yet
 }
 
-// happened adds and removes instances as the desk carries out starts and ends.
+// happened adds and removes instances as booking carries out starts and ends.
 func (s *Site) happened(h booking.Happening) error {
 	var err error
 	switch h.Event.Type {
@@ -113,7 +113,7 @@ func (s *Site) coresOf(r *reservation.Reservation) (cores int64) {
 	return cores
 }
 
-// promises caches the desk's reservations until one changes.
+// promises caches the reservations of booking until one changes.
 type promises struct {
 	desk     *booking.Service
 	revision uint64

@@ -14,11 +14,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// counter books reservations of virtual machines at the service's desk, all at the beginning, and
+// counter books reservations of virtual machines at the booking service, all at the beginning, and
 // knows which images they need.
 type counter struct {
 	options *Options
-	desk    *sim.Desk
+	desk    *sim.Booking
 	facts   *staging.Facts
 	begin   span.Instant
 	taken   []reservation.Reservation
@@ -40,14 +40,14 @@ func (o *Options) newCounter(ctx context.Context, strategy staging.Strategy, beg
 	if err != nil {
 		return nil, fmt.Errorf("make the nodes: %w", err)
 	}
-	c.desk, err = sim.NewDesk(ctx, sim.NewTimeline(begin), snapshot, sim.DeskOptions{Images: func() *staging.Facts { return c.facts }})
+	c.desk, err = sim.NewBooking(ctx, sim.NewTimeline(begin), snapshot, sim.BookingOptions{Images: func() *staging.Facts { return c.facts }})
 	if err != nil {
-		return nil, fmt.Errorf("open the desk: %w", err)
+		return nil, fmt.Errorf("open the booking service: %w", err)
 	}
 	return c, nil
 }
 
-// book requests a reservation at its start; an empty image is none. It returns false if the desk
+// book requests a reservation at its start; an empty image is none. It returns false if booking
 // refused it.
 func (c *counter) book(ctx context.Context, w wish, image string) (reservation.Reservation, bool, error) {
 	if image != "" {

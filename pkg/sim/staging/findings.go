@@ -55,7 +55,7 @@ func (r *results) accuracyFindings() []sim.Finding {
 	values := func(trace string, p plan) []float64 { return each(r.accuracy[accuracyKey{trace, p}], meanShare) }
 	worst := estimate(r.accuracy[accuracyKey{two, planUnscheduled}], worstShare)
 	return []sim.Finding{
-		{Claim: "Trace I: EDF and just in time give all of their time to most (figure 8.2)",
+		{Claim: "Trace I: with EDF and just in time most get all of their time (figure 8.2)",
 			Verdict: sim.HeldIf(estimate(r.accuracy[accuracyKey{one, planEDF}], wholeShare).Mean > 0.5 && estimate(r.accuracy[accuracyKey{one, planJustInTime}], wholeShare).Mean > 0.5),
 			Seen: fmt.Sprintf("All of it to %s and %s of the virtual machines; in the mean %s and %s of the time.", percent(estimate(r.accuracy[accuracyKey{one, planEDF}], wholeShare).Mean),
 				percent(estimate(r.accuracy[accuracyKey{one, planJustInTime}], wholeShare).Mean), percent(mean(one, planEDF).Mean), percent(mean(one, planJustInTime).Mean))},
@@ -108,7 +108,7 @@ func (r *results) reuseFindings() []sim.Finding {
 		sim.Finding{Claim: fmt.Sprintf("They take %v s without a cache, and %v and %v s with one", deployPlain, deployUniform, deploySkewed),
 			Verdict: sim.HeldIf(near(mean(three, false, false), deployPlain, nearDeploy) && near(mean(three, false, true), deployUniform, nearDeploy) && near(mean(four, false, true), deploySkewed, nearDeploy)),
 			Seen:    times(false) + "; within 30 % is near."}.
-			Since("What a copy from the cache takes on the testbed is not in the thesis; with " + fmt.Sprintf("%v MB/s it is made up here.", r.Measured.Copy)),
+			Since("The thesis has no time for a copy from the cache on the testbed; " + fmt.Sprintf("%v MB/s is made up.", r.Measured.Copy)),
 		{Claim: fmt.Sprintf("At %d s %v and %v GB more are deployed with a cache", leadAt, leadUniform, leadSkewed),
 			Verdict: sim.HeldIf(near(leads[0].Mean, leadUniform, nearDeploy) && near(leads[1].Mean, leadSkewed, nearDeploy)),
 			Seen:    fmt.Sprintf("%s and %s GB; within 30 %% is near.", leads[0].Format(1), leads[1].Format(1))},
@@ -232,7 +232,7 @@ func (r *results) mixFindings() []sim.Finding {
 			Since("With a quarter of the work best-effort, all of it ends with the request that comes last, whatever was done before."),
 		sim.Finding{Claim: "With short work it loses by no more than the slowdown", Verdict: sim.Counted(brief.held, brief.of), Seen: fmt.Sprintf("The worst of all is %+.1f %%; +8.2 %% in the thesis.%s", 100*worst, brief.named())},
 		sim.Finding{Claim: fmt.Sprintf("The 144 times of tables 8.3 and 8.5, within %.0f %%", 100*nearTime), Verdict: sim.Counted(sizes.held, sizes.of), Seen: r.furthest()}.
-			Since("The thesis has one trace of each mix, and does not say how its reservations and its best-effort requests were drawn; a mix ends late or early by which of them come last."),
+			Since("The thesis has one trace of each mix, and does not state how its reservations and its best-effort requests were drawn; whether a mix ends late or early depends on which of them come last."),
 	}
 }
 

@@ -57,7 +57,7 @@ type worked struct {
 	images         int   // virtual machines of all requests
 	sent           int   // transfers of reservations and best-effort work
 	peak           int64 // most bytes of images on a node
-	utilisation    float64
+	utilization    float64
 	suspensions    int
 }
 
@@ -248,7 +248,7 @@ func (f *floor) account() worked {
 	w.finish = int64(end - f.begin)
 	w.peak, w.sent = f.pools.peak, f.pools.sent+len(f.sent)
 	if w.finish > 0 {
-		w.utilisation = float64(busy) / float64(w.finish*int64(f.options.slots()))
+		w.utilization = float64(busy) / float64(w.finish*int64(f.options.slots()))
 	}
 	return w
 }

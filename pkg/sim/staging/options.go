@@ -1,6 +1,6 @@
 // Package staging repeats the experiments of paper 000 and of the thesis that followed it
 // (Sotomayor, "A Resource Management Model for VM-Based Virtual Workspaces", University of Chicago
-// 2007, section 8) with the service's own desk, staging and best-effort plans. They measure the
+// 2007, section 8) with the booking service, staging and best-effort plans. They measure the
 // share of their time that reservations get when their images must arrive first, the disk space
 // that this takes, the savings of image reuse, and the cost of mixing reservations with best-effort
 // work.

@@ -12,7 +12,7 @@ import (
 // report writes what was run and the results.
 func (r *results) report() *sim.Report {
 	report := sim.NewReport("Images there in time, and best-effort work beside reservations")
-	report.Text("The experiments of Borja Sotomayor's thesis \"A Resource Management Model for VM-Based Virtual Workspaces\" (University of Chicago, 2007), of which paper 000 is a draft, on a virtual clock: with the service's desk, its staging of images (EDF, EDF/JIT, pools, the channel of best-effort work) and its planner of best-effort work.")
+	report.Text("The experiments of Borja Sotomayor's thesis \"A Resource Management Model for VM-Based Virtual Workspaces\" (University of Chicago, 2007; paper 000 is a draft of it), on a virtual clock: with the booking code of the service, its staging of images (EDF, EDF/JIT, pools, the channel of best-effort work) and its planner of best-effort work.")
 	r.tellRun(report)
 	r.tellFindings(report)
 	if r.has(Accuracy) {
@@ -34,12 +34,12 @@ func (r *results) report() *sim.Report {
 }
 
 func (r *results) tellRun(report *sim.Report) {
-	report.Heading(2, "What was run")
+	report.Heading(2, "Setup")
 	machine := fmt.Sprintf("%d nodes of %d CPUs, and virtual machines of one CPU; images of %d MB, and a repository that sends %v MB/s to reservations and as much to best-effort work, so that an image takes %d s.", r.Nodes, r.CPUs, r.ImageSize, r.Rate, r.transfer())
 	items := []string{machine,
 		fmt.Sprintf("Runs of each setting: %d, and %d of the mixes, with other random numbers (seed %d); all that is compared in a run gets the same requests; ± is the 95 %% interval of the mean (Student's t).", r.Runs, r.MixRuns, r.Seed),
 		fmt.Sprintf("Work takes %v %% longer in a virtual machine.%s", 100*r.Slowdown, r.overheads()),
-		"The thesis does not say everything. With its results in sight were set: that durations spread by 20 %, that reservations start at drawn intervals, that each virtual machine has a copy of its image on disk, and that copies are made at 10 MB/s. For all but the last there is a source in the thesis or in its program.",
+		"The thesis leaves some settings open. Chosen with its results in sight were: that durations spread by 20 %, that reservations start at drawn intervals, that each virtual machine has a copy of its image on disk, and that copies are made at 10 MB/s. For all but the last there is a source in the thesis or in its program.",
 	}
 	if r.PoolLimit > 0 {
 		items = append(items, fmt.Sprintf("A node keeps at most %d MB of images for reservations, and as much for best-effort work.", r.PoolLimit))
@@ -60,14 +60,14 @@ func (r *results) tellFindings(report *sim.Report) {
 	list := r.findings()
 	report.Text("%d of %d statements held.", sim.CountHeld(list), len(list))
 	if r.Runs < 2 || r.MixRuns < 2 {
-		report.Text("One run decides nothing: it has no intervals, and what held in it may be chance.")
+		report.Text("One run proves nothing: it has no intervals, and its results may be chance.")
 	}
 	report.Findings("the thesis", list)
 }
 
 func (r *results) tellAccuracy(report *sim.Report) {
 	report.Heading(2, "Accuracy: how much of their time reservations get")
-	report.Text("Reservations of two to four virtual machines for half an hour, each with an image of its own that has to be sent, start one after the other (Trace I) or in windows of 100 s every 900 s (Trace II). An image takes %.0f s alone in the channel, in the median; the time is log-normal, with a deviation of %v of its logarithm; the planner reckons with %d s. EDF and EDF/JIT send one after the other, by the service's schedule. The others send each by itself, and what is under way shares the channel: aggressively from when it was asked for, just in time so long before its start as it takes alone, unscheduled from its start on.",
+	report.Text("Reservations of two to four virtual machines for half an hour, each with an image of its own that has to be sent, start one after the other (Trace I) or in windows of 100 s every 900 s (Trace II). An image takes %.0f s alone in the channel, in the median; the time is log-normal, with a deviation of %v of its logarithm; the planner expects %d s. EDF and EDF/JIT send one after the other, by the service's schedule. The others send each by itself, and what is under way shares the channel: aggressively from when it was asked for, just in time so long before its start as it takes alone, unscheduled from its start on.",
 		float64(r.ImageSize)/r.Measured.Rate, r.Measured.Spread, r.estimate())
 	t := sim.Table{Columns: []string{"trace", "transfers", "share of the time, %", "in the thesis' figure, about", "the worst, %", "had all of it, %"}}
 	for _, trace := range accuracyTraces {
@@ -80,7 +80,7 @@ func (r *results) tellAccuracy(report *sim.Report) {
 		}
 	}
 	report.Table(t)
-	report.Text("EDF/JIT is not in the thesis' figures, which have just-in-time transfers that know nothing of each other. It leaves no time for transfers that take longer than was reckoned, and what cannot be in time any more is put behind what can, for as long as the channel is full: so a few get little. A margin before each deadline, here as long as an image is reckoned with, changes little where the channel is as full as this.")
+	report.Text("EDF/JIT is not in the thesis' figures, which have just-in-time transfers that know nothing of each other. It leaves no time for transfers that take longer than expected, and what cannot be in time any more is put behind what can, for as long as the channel is full: so a few get little. A margin before each deadline, here as long as the expected time of an image, changes little where the channel is as full as this.")
 	report.Figure("accuracy", "The share of their time that virtual machines got, as a mean over all that started so far, in the first run (figures 8.2 and 8.3 of the thesis).", r.accuracyFigure())
 }
 
@@ -91,7 +91,7 @@ var inFigures = map[accuracyKey]string{
 }
 
 func (r *results) tellDisk(report *sim.Report) {
-	report.Heading(2, "Disk: what staging early takes")
+	report.Heading(2, "Disk: the space that early staging needs")
 	report.Text("%d reservations of 1 to %d virtual machines in ten hours, known at the beginning; nobody uses an image of another. A reservation's image is sent to a node once; the disk has a copy for each of its virtual machines, as the thesis' program counts.", diskRequests, r.slots())
 	t := sim.Table{Columns: []string{"transfers", "peak on a node, GB", "in the thesis, GB", "with one image on a node for a reservation, GB", "reservations taken", "images sent"}}
 	for _, s := range staging.Strategies {
@@ -101,7 +101,7 @@ func (r *results) tellDisk(report *sim.Report) {
 			estimate(runs, func(k kept) float64 { return float64(k.taken) }).Format(0), estimate(runs, func(k kept) float64 { return float64(k.transfers) }).Format(0))
 	}
 	report.Table(t)
-	report.Figure("disk", "What images take on the fullest node over time, in the first run (figure 8.4 of the thesis).", r.diskFigure())
+	report.Figure("disk", "The space of images on the fullest node over time, in the first run (figure 8.4 of the thesis).", r.diskFigure())
 }
 
 func (r *results) tellReuse(report *sim.Report) {
@@ -126,7 +126,7 @@ func (r *results) tellReuse(report *sim.Report) {
 		}
 	}
 	report.Table(t)
-	report.Figure("reuse", "What was deployed by when, in the first run (figures 8.6 and 8.7 of the thesis).", r.reuseFigure())
+	report.Figure("reuse", "Deployments over time, in the first run (figures 8.6 and 8.7 of the thesis).", r.reuseFigure())
 }
 
 func (r *results) tellImages(report *sim.Report) {
@@ -161,7 +161,7 @@ func (r *results) tellMixes(report *sim.Report) {
 		t.Add(cells...)
 	}
 	report.Table(t)
-	report.Text("What virtual machines cost or gain, in percent: suspension against backfilling without them, and images that are sent against images in place. The bandwidth is what is needed without reuse, of %v MB/s.", r.Rate)
+	report.Text("The cost or gain of virtual machines, in percent: suspension against backfilling without them, and images that are sent against images in place. The bandwidth is what is needed without reuse, of %v MB/s.", r.Rate)
 	c := sim.Table{Columns: []string{"mix", "suspended", "thesis", "no reuse", "thesis", "reuse", "thesis", "MB/s", "images sent without reuse", "with reuse", "reservations refused, %"}}
 	for _, m := range allMixes() {
 		p := inThesis[m]
@@ -182,7 +182,7 @@ func (r *results) tellChoices(report *sim.Report) {
 		fmt.Sprintf("How long reservations take in the simulations is not in the thesis. It is %d s here in the mean, from half of that to half as much again: so the mixes of section 4 need about as many images as it says.", r.ReservationLength),
 		"Reservations start throughout the ten hours; the time from one to the next is uniform between nothing and twice the mean, as in the program with which the thesis made its traces (github.com/borjasotomayor/haizea, 8f3c084). Those that find no room are refused, in both.",
 		fmt.Sprintf("Best-effort requests come every %d s, with as many virtual machines as the share of the work comes to; durations are normal with a deviation of a fifth, as in an example of that program. All virtual machines of a request have one image, which helps reuse.", worksEvery),
-		"Whether reservations and best-effort work had half of the bandwidth each, or all of it, the thesis does not say. Its program gives all of it to each, and so is it here.",
+		"The thesis does not state whether reservations and best-effort work had half of the bandwidth each, or all of it. Its program assigns all of it to each, and so does this simulation.",
 		"Without reuse the thesis' short mixes take longer than it takes to send all of their images. Its program divides 100 Mb/s by 8 in whole numbers, so that an image takes 50 s, and sends one for a virtual machine only where that could begin when it comes: so the channel stands idle while wide reservations run. The planner sends what is next where it can run soonest.",
 		"The program looks at the queue once a minute, so that its times are whole minutes; the planner looks whenever something happens.",
 		fmt.Sprintf("The planner is shown the %d virtual machines that wait first in the queue, which saves time; showing it four times as many changed the times of the two mixes of section 4 by little more than a percent at most.", r.Depth),

@@ -149,7 +149,7 @@ func finish(w worked) float64       { return float64(w.finish) }
 func mixPeak(w worked) float64      { return float64(w.peak) / gigabyte }
 func mixImages(w worked) float64    { return float64(w.images) }
 func mixSent(w worked) float64      { return float64(w.sent) }
-func utilisation(w worked) float64  { return w.utilisation }
+func utilization(w worked) float64  { return w.utilization }
 func refusedShare(w worked) float64 { return float64(w.refused) / float64(max(1, w.taken+w.refused)) }
 func suspensions(w worked) float64  { return float64(w.suspensions) }
 

@@ -272,8 +272,8 @@ func TestLongWorkGainsBySuspensionAndLosesLittleByImages(t *testing.T) {
 		t.Errorf("backfilled: %d s without virtual machines, %d s in place, %d s sent", plain.finish, a, b)
 	}
 	for name, w := range all {
-		if w.utilisation <= 0 || w.utilisation > 1 {
-			t.Errorf("%s: the nodes are used by %v", name, w.utilisation)
+		if w.utilization <= 0 || w.utilization > 1 {
+			t.Errorf("%s: the nodes are used by %v", name, w.utilization)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (r *results) mixRows(add adder) {
 			}
 			setting := strings.ReplaceAll(s.name, ",", "")
 			add(Mixes, m.String(), setting, "finish_s", estimate(runs, finish), printed)
-			add(Mixes, m.String(), setting, "utilisation", estimate(runs, utilisation), "")
+			add(Mixes, m.String(), setting, "utilization", estimate(runs, utilization), "")
 			add(Mixes, m.String(), setting, "suspensions", estimate(runs, suspensions), "")
 			add(Mixes, m.String(), setting, "reservations_refused", estimate(runs, refusedShare), "")
 			if s.images {

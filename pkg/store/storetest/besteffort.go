@@ -198,7 +198,7 @@ func testBestEffortEnds(t *testing.T, s bestEffort) {
 		t.Errorf("cancel what is not there: %v", err)
 	}
 	r, err := s.BestEffort(t.Context(), "a")
-	if err != nil || r.Cancelled != 2000 || r.Over != 2500 {
+	if err != nil || r.Canceled != 2000 || r.Over != 2500 {
 		t.Errorf("it is %+v, %v", r, err)
 	}
 	if open, err := s.OpenBestEffort(t.Context()); len(open) != 0 || err != nil {

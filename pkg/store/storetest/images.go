@@ -42,7 +42,7 @@ func wantStaged(t *testing.T, s controller.Records, want controller.Stored) {
 func transfer(id, image, host string) controller.Transfer {
 	return controller.Transfer{
 		ID: id, Call: "req-1", Image: image, Host: host, Bytes: 1 << 40, Reservations: []string{"r2", "r1"},
-		Deadline: 1000, Started: 100, Expected: 200, Bound: 400, Expire: 5000, Begun: 101, Finished: 150, Outcome: controller.Failed, Detail: "ä \"b\"",
+		Deadline: 1000, Started: 100, Expected: 200, Bound: 400, Expire: 5000, Begun: 101, Finished: 150, Outcome: controller.TransferFailed, Detail: "ä \"b\"",
 	}
 }
 
@@ -58,7 +58,7 @@ func testImagesReplaced(t *testing.T, subject Subject) {
 	}
 	staged(t, s, job.Lease{}, first)
 	ended := transfer("t2", "i", "h2")
-	ended.Outcome, ended.Detail = controller.There, ""
+	ended.Outcome, ended.Detail = controller.TransferThere, ""
 	staged(t, s, job.Lease{}, controller.Change{
 		Images: []controller.Image{{ID: "i", Name: "debian-13", Bytes: 8, Looked: 9, Gone: true}}, Transfers: []controller.Transfer{ended},
 		Cached: []controller.Cached{{Image: "i", Host: "h1", Bytes: 8, Since: 1, LastUsed: 9}, {Image: "i", Host: "h2", Bytes: 8, Since: 9, LastUsed: 9}},
@@ -86,14 +86,14 @@ func testImagesThatMatter(t *testing.T, subject Subject) {
 	small := func(o *controller.Transfer) { o.Bytes = controller.Telling - 1 }
 	want := []controller.Transfer{
 		ended("1 under way", "", func(o *controller.Transfer) { o.Finished, o.Call = 0, "req-1" }),
-		ended("2 of the same call", controller.There, func(o *controller.Transfer) { small(o); o.Call = "req-1" }),
-		ended("3 failed", controller.Failed, as), ended("4 undone", controller.Undone, as),
+		ended("2 of the same call", controller.TransferThere, func(o *controller.Transfer) { small(o); o.Call = "req-1" }),
+		ended("3 failed", controller.TransferFailed, as), ended("4 lost", controller.TransferLost, as),
 	}
 	rows := append(slices.Clone(want),
-		ended("failed long ago", controller.Failed, over), ended("undone long ago", controller.Undone, over),
-		ended("assumed", controller.Assumed, as), ended("small", controller.There, small))
+		ended("failed long ago", controller.TransferFailed, over), ended("lost long ago", controller.TransferLost, over),
+		ended("assumed", controller.TransferAssumed, as), ended("small", controller.TransferThere, small))
 	for i := range controller.Measured + 5 {
-		came := ended(fmt.Sprintf("5 came %02d", i), controller.There, func(o *controller.Transfer) { o.Finished = span.Instant(200 + i) })
+		came := ended(fmt.Sprintf("5 came %02d", i), controller.TransferThere, func(o *controller.Transfer) { o.Finished = span.Instant(200 + i) })
 		if rows = append(rows, came); i >= 5 {
 			want = append(want, came)
 		}

@@ -19,7 +19,7 @@ type packingRuns interface {
 // packingRun returns a run with every stored field.
 func packingRun(id string) rebalance.Run {
 	return rebalance.Run{
-		ID: id, By: "u", Status: rebalance.Running, Reason: "because", Created: 5, Yield: 0.75,
+		ID: id, By: "u", Status: rebalance.RunActive, Reason: "because", Created: 5, Yield: 0.75,
 		Plan: rebalance.Plan{
 			At: 4, ID: "abc", Options: rebalance.Options{Migrations: 3, MemoryMB: 1 << 40, Algorithm: "adapt", Consolidate: 2, Floor: 0.5, Gain: 0.01},
 			Algorithm: "exact", Hosts: 8, Instances: 9, Movable: 7, Measured: 6, Before: 0.5, After: 1, Bound: 1,
@@ -27,9 +27,9 @@ func packingRun(id string) rebalance.Run {
 				Instance: "i", Name: "n", ProjectID: "p", From: "a", To: "b", VCPUs: 2, MemoryMB: 512, Need: 1.5, Yield: 0.75, Between: true,
 			}},
 			Emptied: []string{"a"}, Kept: []rebalance.Stay{{Host: "c", Reason: "reserved"}}, Stays: []rebalance.Stay{{Instance: "x", Host: "d", Reason: "locked"}},
-			Beyond: []rebalance.Beyond{{Host: "e", Yield: 0.25, Reason: "stuck"}}, Reasons: []string{"so"},
+			Excluded: []rebalance.Excluded{{Host: "e", Yield: 0.25, Reason: "stuck"}}, Reasons: []string{"so"},
 		},
-		Progress: []rebalance.Progress{{State: rebalance.Moving, Reason: "r", Begun: 6, Aborted: 8, Ended: 9, Before: "m", Told: 2}},
+		Progress: []rebalance.Progress{{State: rebalance.MoveUnderway, Reason: "r", Begun: 6, Aborted: 8, Ended: 9, Before: "m", Told: 2}},
 	}
 }
 
@@ -74,7 +74,7 @@ func testPackingAlone(t *testing.T, subject Subject) {
 			}
 		}
 		_, err := s.ChangePackingRun(t.Context(), job.Lease{}, id, func(r *rebalance.Run) error {
-			r.Status = rebalance.Done
+			r.Status = rebalance.RunDone
 			return nil
 		})
 		if err != nil {
@@ -98,7 +98,7 @@ func testPackingChanges(t *testing.T, subject Subject) {
 	}
 	change := func(lease job.Lease, id string, fails error) error {
 		_, err := s.ChangePackingRun(t.Context(), lease, id, func(r *rebalance.Run) error {
-			r.Progress[0].State = rebalance.Moved
+			r.Progress[0].State = rebalance.MoveDone
 			return fails
 		})
 		return err
@@ -112,13 +112,13 @@ func testPackingChanges(t *testing.T, subject Subject) {
 	if broken := errors.New("broken"); !errors.Is(change(lease, "one", broken), broken) {
 		t.Error("the error of the change is lost")
 	}
-	if r, err := s.PackingRun(t.Context(), "one"); err != nil || r.Progress[0].State != rebalance.Moving {
+	if r, err := s.PackingRun(t.Context(), "one"); err != nil || r.Progress[0].State != rebalance.MoveUnderway {
 		t.Errorf("it has changed: %v, %v", r.Progress, err)
 	}
 	if err := change(lease, "one", nil); err != nil {
 		t.Error(err)
 	}
-	if r, err := s.PackingRun(t.Context(), "one"); err != nil || r.Progress[0].State != rebalance.Moved {
+	if r, err := s.PackingRun(t.Context(), "one"); err != nil || r.Progress[0].State != rebalance.MoveDone {
 		t.Errorf("it has not changed: %v, %v", r.Progress, err)
 	}
 }

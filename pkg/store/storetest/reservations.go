@@ -80,9 +80,9 @@ func testReservations(t *testing.T, open func(t *testing.T) Subject) {
 	})
 	t.Run("a stale update is a conflict and changes nothing", func(t *testing.T) { testStaleUpdate(t, open(t)) })
 	t.Run("a failed create leaves nothing", func(t *testing.T) { testFailedCreate(t, open(t)) })
-	t.Run("a canceled call leaves nothing", func(t *testing.T) { testCancelledCall(t, open(t)) })
+	t.Run("a canceled call leaves nothing", func(t *testing.T) { testCanceledCall(t, open(t)) })
 	t.Run("live are those that hold claims", func(t *testing.T) { testLive(t, open(t)) })
-	t.Run("a canceled reservation is found, and listed on request", func(t *testing.T) { testCancelled(t, open(t)) })
+	t.Run("a canceled reservation is found, and listed on request", func(t *testing.T) { testCanceled(t, open(t)) })
 }
 
 // spliced keeps a part of was before and after next, as changes do.
@@ -134,7 +134,7 @@ func testFailedCreate(t *testing.T, s Subject) {
 	}
 }
 
-func testCancelledCall(t *testing.T, s Subject) {
+func testCanceledCall(t *testing.T, s Subject) {
 	offered[io.Closer](t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -170,7 +170,7 @@ func testLive(t *testing.T, s Subject) {
 	}
 }
 
-func testCancelled(t *testing.T, s Subject) {
+func testCanceled(t *testing.T, s Subject) {
 	r := booked("r")
 	mustCreate(t, s, r)
 	r.Status, r.Version = reservation.Canceled, 2

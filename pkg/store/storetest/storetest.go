@@ -65,11 +65,11 @@ type (
 		EnergyReport(ctx context.Context) (energy.Report, error)
 		SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.Report) error
 	}
-	guests interface {
+	instanceRecords interface {
 		inventory.InstanceRecords
 		SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
-		OldGuests(ctx context.Context, before span.Instant) ([]string, error)
-		ForgetGuests(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error
+		OldInstanceRecords(ctx context.Context, before span.Instant) ([]string, error)
+		ForgetInstanceRecords(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error
 	}
 	purger interface {
 		Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (int, error)
@@ -97,7 +97,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("settings", func(t *testing.T) { testSettings(t, open) })
 	t.Run("the log of changes", func(t *testing.T) { testChanges(t, open) })
 	t.Run("decisions", func(t *testing.T) { testDecisions(t, open) })
-	t.Run("guests", func(t *testing.T) { testGuests(t, open) })
+	t.Run("instance records", func(t *testing.T) { testInstanceRecords(t, open) })
 	t.Run("power", func(t *testing.T) { testPower(t, open) })
 	t.Run("images", func(t *testing.T) { testImages(t, open) })
 	t.Run("packing", func(t *testing.T) { testPacking(t, open) })

@@ -28,10 +28,10 @@ type Options struct {
 	View    func() state.ClusterView
 	Planner state.Planner
 	Leases  job.Leases
-	// Doubt returns why the inventory is not to be trusted now; empty where it is. In doubt
+	// Untrusted returns why the inventory is not to be trusted now; empty if it is. While it is untrusted
 	// nothing is started or resumed.
-	Doubt  func() string
-	Limits state.Limits
+	Untrusted func() string
+	Limits    state.Limits
 
 	StepEvery time.Duration
 	Now       func() span.Instant

@@ -139,16 +139,16 @@ func TestWhatNovaRefusesIsTriedAgainOrGivenUp(t *testing.T) {
 	}
 }
 
-func TestACancelledRequestLosesItsServersWhateverTheyDo(t *testing.T) {
+func TestACanceledRequestLosesItsServersWhateverTheyDo(t *testing.T) {
 	for at := range 75 {
 		m := newModel(2, "a")
 		id := m.submit(2, 60, 1, at%2 == 0)
 		m.reserve(1060, 50, "a")
 		c := m.starts(suspending)
 		runs(t, m, c, at)
-		m.stored[id].Cancelled = m.now
+		m.stored[id].Canceled = m.now
 		runs(t, m, c, 40)
-		if r := m.stored[id]; r.Status() != state.StatusCancelled || r.Over == 0 || len(m.alive(r.VMs[0].ID)) != 0 || len(m.trusts) != 0 {
+		if r := m.stored[id]; r.Status() != state.StatusCanceled || r.Over == 0 || len(m.alive(r.VMs[0].ID)) != 0 || len(m.trusts) != 0 {
 			t.Fatalf("canceled after %d s, the request is %+v", at, r)
 		}
 	}

@@ -24,10 +24,10 @@ func (c *Controller) decide(s *step) besteffort.Plan {
 	}
 	situation := s.view.Situation(s.requests, s.now)
 	plan := c.hosts.Plan(c.Planner, state.Ready(situation, s.requests), s.requests)
-	doubt := c.Doubt() != ""
+	untrusted := c.Untrusted() != ""
 	for _, act := range plan.Acts {
 		if v, r := state.Find(s.requests, act.Request, act.VM); v != nil && !s.blind[r.ID] {
-			v.Enter(r, act, s.now, s.view.Deadline(situation.Holds, v.Node, act.Until, c.Limits.Order), doubt)
+			v.Enter(r, act, s.now, s.view.Deadline(situation.Holds, v.Node, act.Until, c.Limits.Order), untrusted)
 		}
 	}
 	for i := range s.requests {

@@ -431,8 +431,8 @@ func (m *model) starts(rules besteffort.Rules) *controller.Controller {
 		Records: m, Servers: m, Actions: m, Allocations: m, Trusts: m, Planner: rules, Leases: leases{m},
 		View: func() state.ClusterView {
 			return state.ClusterView{Hosts: m.snapshot(), Live: m.live(), Clear: clearing}
-		}, Doubt: func() string { return "" },
-		Limits:    state.Limits{Build: 30, Order: 20, Doubt: 8, Retries: 50, Backoff: 2},
+		}, Untrusted: func() string { return "" },
+		Limits:    state.Limits{Build: 30, Order: 20, Unanswered: 8, Retries: 50, Backoff: 2},
 		StepEvery: time.Second, Now: func() span.Instant { return m.now }, Log: slog.New(slog.DiscardHandler),
 	})
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // patient holds the default limits.
-var patient = state.Limits{Build: 600, Order: 120, Doubt: 62, Retries: 3, Backoff: 30}
+var patient = state.Limits{Build: 600, Order: 120, Unanswered: 62, Retries: 3, Backoff: 30}
 
 // startsWith returns an almanacd with these limits and server actions.
 func (m *model) startsWith(orders controller.ServerActions, limits state.Limits) *controller.Controller {

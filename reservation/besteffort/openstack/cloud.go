@@ -34,8 +34,8 @@ const (
 	attemptMark = Mark + "_attempt"
 )
 
-// Guests stores which servers are preemptible.
-type Guests interface {
+// InstanceRecords stores which servers are preemptible.
+type InstanceRecords interface {
 	SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
 }
 
@@ -54,7 +54,7 @@ type Options struct {
 	Nova, Glance openstack.Options
 	// Session finds services in the catalog.
 	Session openstack.Session
-	Guests  Guests
+	Records InstanceRecords
 	Scripts Scripts
 	// Hosts returns the hosts of the cloud; nil is not known.
 	Hosts func() *inventory.Snapshot
@@ -184,7 +184,7 @@ func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 
 // Remember implements controller.ServerActions.
 func (c *Cloud) Remember(ctx context.Context, server string) error {
-	return c.Guests.SaveInstanceRecords(ctx, []string{server}, inventory.InstanceRecord{Preemptible: true}, c.Now())
+	return c.Records.SaveInstanceRecords(ctx, []string{server}, inventory.InstanceRecord{Preemptible: true}, c.Now())
 }
 
 // Do implements controller.ServerActions.

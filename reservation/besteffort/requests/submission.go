@@ -56,9 +56,9 @@ func (s *Submission) check() error {
 	case s.Duration > LongestDuration:
 		return fault.Field("duration", "must be at most 100 years")
 	case s.Flavor == "":
-		return fault.Field("flavor", "is needed: the id or the name of a flavor")
+		return fault.Field("flavor", "is required: the id or the name of a flavor")
 	case s.Image == "":
-		return fault.Field("image", "is needed: the id or the name of an image")
+		return fault.Field("image", "is required: the id or the name of an image")
 	case len(s.UserData) > longestUserData:
 		return fault.Field("user_data", "has more than %d characters", longestUserData)
 	}

@@ -22,13 +22,13 @@ func (v *VM) Advance(r *Request, seen Sight, now span.Instant, l Limits) {
 	case v.Over():
 		return
 	case v.Phase == besteffort.Stopping:
-		if r.Cancelled != 0 {
+		if r.Canceled != 0 {
 			v.Then = besteffort.Done
 		}
 		v.stopped(seen, now)
 		return
 	case v.Phase == besteffort.Waiting:
-		if r.Cancelled != 0 {
+		if r.Canceled != 0 {
 			v.enter(besteffort.Done, now, canceled)
 		}
 		return
@@ -41,7 +41,7 @@ func (v *VM) Advance(r *Request, seen Sight, now span.Instant, l Limits) {
 			v.Held, v.Released = nil, true // the allocation on another host
 		}
 	}
-	if r.Cancelled != 0 {
+	if r.Canceled != 0 {
 		v.remove(besteffort.Done, now, canceled)
 		return
 	}
@@ -67,11 +67,11 @@ func (v *VM) stopped(seen Sight, now span.Instant) {
 // missing notes that Nova has no server of a VM that had one, or was about to get one.
 func (v *VM) missing(r *Request, seen Sight, now span.Instant, l Limits) {
 	switch {
-	case v.Server == "" && v.Asked == 0 && r.Cancelled != 0:
+	case v.Server == "" && v.Asked == 0 && r.Canceled != 0:
 		v.enter(besteffort.Done, now, canceled)
-	case v.Server == "" && (v.Asked == 0 || now < v.Asked.Add(l.Doubt)):
+	case v.Server == "" && (v.Asked == 0 || now < v.Asked.Add(l.Unanswered)):
 		// It has not been created, or may still appear.
-	case r.Cancelled != 0:
+	case r.Canceled != 0:
 		v.enter(besteffort.Done, now, canceled)
 	case v.Server == "":
 		v.putOff(now, "Nova did not answer the request for its server", l.Backoff)

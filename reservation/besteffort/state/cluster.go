@@ -26,7 +26,7 @@ type ClusterView struct {
 func (c *ClusterView) Situation(requests []Request, now span.Instant) besteffort.Situation {
 	s := besteffort.Situation{Now: now, Nodes: c.nodes(requests), Holds: c.holds(now)}
 	for i := range requests {
-		if r := &requests[i]; r.Cancelled == 0 && !r.Settled() {
+		if r := &requests[i]; r.Canceled == 0 && !r.Settled() {
 			s.Requests = append(s.Requests, planned(r))
 		}
 	}

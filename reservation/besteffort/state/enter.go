@@ -8,11 +8,11 @@ import (
 )
 
 // Enter notes an act of a plan as what is intended with the VM, where the act still applies.
-// deadline is until when a suspension may last. While the hosts are in doubt no VM starts or
+// deadline is until when a suspension may last. While the hosts are untrusted no VM starts or
 // resumes, but VMs still leave hosts.
-func (v *VM) Enter(r *Request, act besteffort.Act, now, deadline span.Instant, doubt bool) {
+func (v *VM) Enter(r *Request, act besteffort.Act, now, deadline span.Instant, untrusted bool) {
 	switch {
-	case act.Action == besteffort.Start && v.Phase == besteffort.Waiting && v.RetryAt <= now && r.Cancelled == 0 && !doubt:
+	case act.Action == besteffort.Start && v.Phase == besteffort.Waiting && v.RetryAt <= now && r.Canceled == 0 && !untrusted:
 		if slices.Contains(v.Avoids, act.Node) {
 			return
 		}
@@ -23,7 +23,7 @@ func (v *VM) Enter(r *Request, act besteffort.Act, now, deadline span.Instant, d
 		v.Ran = v.Used(now)
 		v.enter(besteffort.Suspending, now, act.Reason)
 		v.Until, v.Deadline, v.Released = act.Until, deadline, false
-	case act.Action == besteffort.Resume && v.Phase == besteffort.Suspended && v.RetryAt <= now && !doubt:
+	case act.Action == besteffort.Resume && v.Phase == besteffort.Suspended && v.RetryAt <= now && !untrusted:
 		switch {
 		case v.Held == nil: // a server without an allocation must not run
 			v.remove(besteffort.Waiting, now, "its allocation in Placement is not known; it restarts")

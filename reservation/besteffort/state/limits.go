@@ -5,9 +5,9 @@ type Limits struct {
 	// Build is how long a server may take until it is ACTIVE, Order how long a suspension or
 	// a resumption may take beyond what was expected.
 	Build, Order int64
-	// Doubt is how long a server may still appear after Nova did not answer the request to
+	// Unanswered is how long a server may still appear after Nova did not answer the request to
 	// create it. It must not be shorter than a call to Nova may take.
-	Doubt int64
+	Unanswered int64
 	// Retries is how often a failed VM is restarted, Backoff the wait before the first retry;
 	// it doubles each time.
 	Retries int

@@ -35,9 +35,9 @@ type Request struct {
 	Key      string `json:"key,omitempty"`
 	BodyHash string `json:"body_hash,omitempty"`
 	// When its owner canceled it, and when nothing was left to do for it; 0 is not yet.
-	Cancelled span.Instant `json:"-"`
-	Over      span.Instant `json:"-"`
-	VMs       []VM         `json:"-"` // by Number
+	Canceled span.Instant `json:"-"`
+	Over     span.Instant `json:"-"`
+	VMs      []VM         `json:"-"` // by Number
 }
 
 // Named is a flavor or an image.

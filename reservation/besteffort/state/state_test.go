@@ -97,7 +97,7 @@ func TestAStatusFollowsFromTheVMs(t *testing.T) {
 		if got := r.Status(); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
-		if r.Cancelled = now; r.Status() != state.StatusCancelled {
+		if r.Canceled = now; r.Status() != state.StatusCanceled {
 			t.Errorf("%s, canceled: %s", name, r.Status())
 		}
 	}

@@ -12,11 +12,11 @@ const (
 	StatusSuspended Status = "suspended" // it ran, and waits to be resumed
 	StatusDone      Status = "done"
 	StatusFailed    Status = "failed" // some VMs could not be run
-	StatusCancelled Status = "cancelled"
+	StatusCanceled  Status = "canceled"
 )
 
 // Statuses are all of them.
-var Statuses = []Status{StatusWaiting, StatusRunning, StatusSuspended, StatusDone, StatusFailed, StatusCancelled}
+var Statuses = []Status{StatusWaiting, StatusRunning, StatusSuspended, StatusDone, StatusFailed, StatusCanceled}
 
 // Status derives the state of a request from its VMs.
 func (r *Request) Status() Status {
@@ -26,8 +26,8 @@ func (r *Request) Status() Status {
 	}
 	over := count[besteffort.Done] + count[besteffort.Failed]
 	switch {
-	case r.Cancelled != 0:
-		return StatusCancelled
+	case r.Canceled != 0:
+		return StatusCanceled
 	case over == len(r.VMs) && count[besteffort.Failed] > 0:
 		return StatusFailed
 	case over == len(r.VMs):

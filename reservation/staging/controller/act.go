@@ -41,7 +41,7 @@ func (c *Controller) clear(ctx context.Context, held *job.Held, s *Stored) error
 		return err
 	}
 	if err := c.Cloud.Clear(ctx); err != nil {
-		return fmt.Errorf("take back what was left of a call for images: %w", err)
+		return fmt.Errorf("clean up after a call for images: %w", err)
 	}
 	c.cleared = held.Epoch
 	return nil
@@ -80,17 +80,17 @@ func (c *Controller) ask(ctx context.Context, lease job.Lease, s *Stored, rows [
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("have image %s put on %d hosts: %w", rows[0].Image, len(hosts), err)
+	err = fmt.Errorf("put image %s on %d hosts: %w", rows[0].Image, len(hosts), err)
 	left, _ := errors.AsType[*LeftOut](err)
 	var ended []Transfer
 	for _, t := range rows {
 		t.Begun, t.Finished = t.Started, c.Now()
 		switch {
 		case left != nil && left.Hosts[t.Host] != nil:
-			t.Outcome, t.Detail = Failed, fault.Of(left.Hosts[t.Host]).Message
+			t.Outcome, t.Detail = TransferFailed, fault.Of(left.Hosts[t.Host]).Message
 		case !asked:
-			t.Outcome, t.Detail = Undone, fault.Of(err).Message
-			if u, was := p.undone[place{t.Image, t.Host}]; was {
+			t.Outcome, t.Detail = TransferLost, fault.Of(err).Message
+			if u, was := p.lost[place{t.Image, t.Host}]; was {
 				t.Started, t.Begun = u.Started, u.Started
 			}
 		default: // it may be under way; it ends at its bound
@@ -111,7 +111,7 @@ func (c *Controller) tellEnds(ctx context.Context, ended []Transfer) {
 	for _, t := range ended {
 		c.done.add(t)
 		level := slog.LevelInfo
-		if t.Outcome == Failed || t.Outcome == Undone {
+		if t.Outcome == TransferFailed || t.Outcome == TransferLost {
 			level = slog.LevelWarn
 		}
 		c.Log.Log(ctx, level, "an image transfer has ended", "image", t.Image, "host", t.Host, "outcome", string(t.Outcome),

@@ -155,7 +155,7 @@ func TestWithoutNotificationsATransferIsDoneAfterItsTime(t *testing.T) {
 	s.wantStates("r", map[string]controller.State{"a": controller.Present})
 	s.run(7000)
 	s.wantCalls(asked{image: "deb", hosts: []string{"a"}})
-	if o := s.ledger.stored.Transfers[0].Outcome; o != controller.Assumed {
+	if o := s.ledger.stored.Transfers[0].Outcome; o != controller.TransferAssumed {
 		t.Errorf("the outcome is %q", o)
 	}
 }
@@ -298,7 +298,7 @@ func TestACallOfWhichNothingIsHeardDoesNotHoldUpOthers(t *testing.T) {
 	s.wantStates("r", map[string]controller.State{"a": controller.Transferring, "b": controller.Transferring})
 	s.run(365)
 	for _, o := range s.ledger.stored.Transfers {
-		if want := map[string]controller.Outcome{"a": controller.Failed, "b": controller.Undone}[o.Host]; o.Outcome != want {
+		if want := map[string]controller.Outcome{"a": controller.TransferFailed, "b": controller.TransferLost}[o.Host]; o.Outcome != want {
 			t.Errorf("%s is %q, want %q: %s", o.Host, o.Outcome, want, o.Detail)
 		}
 	}

@@ -19,10 +19,10 @@ type plan struct {
 	at        map[place]staging.Transfer
 	// held maps each transfer that is needed but not begun now to the reason.
 	held map[place]hold
-	// failures are the transfers that have failed since the last success, and undone those that did
+	// failures are the transfers that have failed since the last success, and lost those that did
 	// not reach the cloud since then.
 	failures map[place][]Transfer
-	undone   map[place]Transfer
+	lost     map[place]Transfer
 	// users are the reservations that need an image on a host and for which it is transferred.
 	users map[place][]string
 	// waiting are the reservations that have not begun; images and there are the stored records.
@@ -58,7 +58,7 @@ func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservat
 		}
 	}
 	state := f.State(now, demands)
-	p.failures, p.undone = failuresOf(s.Transfers, p.there)
+	p.failures, p.lost = failuresOf(s.Transfers, p.there)
 	state.Transfers = slices.DeleteFunc(state.Transfers, func(t staging.Transfer) bool {
 		at := place{t.Image.ID, t.Node}
 		if t.Started {
@@ -99,27 +99,27 @@ func imagesByID(s *Stored) map[string]Image {
 }
 
 // failuresOf returns, by place, the transfers that have failed since the last success there, and
-// the last one that is Undone. An image that a host was seen to have after a failure counts as a
+// the last lost one. An image that a host was seen to have after a failure counts as a
 // success.
-func failuresOf(transfers []Transfer, there map[place]Cached) (failed map[place][]Transfer, undone map[place]Transfer) {
-	failed, undone = map[place][]Transfer{}, map[place]Transfer{}
+func failuresOf(transfers []Transfer, there map[place]Cached) (failed map[place][]Transfer, lost map[place]Transfer) {
+	failed, lost = map[place][]Transfer{}, map[place]Transfer{}
 	for _, t := range transfers {
 		at := place{t.Image, t.Host}
 		if one, is := there[at]; is && t.Outcome != "" && t.Finished <= one.LastUsed {
 			continue
 		}
 		switch t.Outcome {
-		case Failed:
+		case TransferFailed:
 			failed[at] = append(failed[at], t)
-			delete(undone, at)
-		case Undone:
-			undone[at] = t
-		case There, Assumed:
+			delete(lost, at)
+		case TransferLost:
+			lost[at] = t
+		case TransferThere, TransferAssumed:
 			delete(failed, at)
-			delete(undone, at)
+			delete(lost, at)
 		}
 	}
-	return failed, undone
+	return failed, lost
 }
 
 // hold returns why a transfer is not begun now. A transfer that could not reach the cloud waits for
@@ -133,16 +133,16 @@ func (r *Rules) hold(p *plan, t staging.Transfer) hold {
 	case !known:
 		return hold{reason: "its size is not known yet"}
 	case image.Gone:
-		return hold{reason: "Glance has it no more", failed: true}
+		return hold{reason: "Glance no longer has it", failed: true}
 	}
 	last := t.Deadline.Add(-p.facts.Site.Margin - p.seconds(t) - lastChance)
-	if u, is := p.undone[at]; is {
+	if u, is := p.lost[at]; is {
 		again := u.Finished.Add(min(max(int64(u.Finished-u.Started), r.RetryDelay), longestWait))
 		if again <= p.now {
 			return hold{}
 		}
 		return hold{
-			reason: fmt.Sprintf("%s; Nova is asked again at %s", u.Detail, again),
+			reason: fmt.Sprintf("%s; Almanac asks Nova again at %s", u.Detail, again),
 			failed: p.now >= last || u.Finished >= u.Started.Add(longestWait),
 		}
 	}
@@ -155,15 +155,15 @@ func (r *Rules) hold(p *plan, t staging.Transfer) hold {
 	if tries > r.Retries {
 		switch {
 		case before.Started >= last:
-			return hold{reason: fmt.Sprintf("%s; it was tried %d times", before.Detail, tries), failed: true}
+			return hold{reason: fmt.Sprintf("%s after %d attempts", before.Detail, tries), failed: true}
 		case p.now < last:
-			return hold{reason: fmt.Sprintf("%s; it was tried %d times, and is tried once more at %s", before.Detail, tries, last), failed: true}
+			return hold{reason: fmt.Sprintf("%s after %d attempts; the last attempt is at %s", before.Detail, tries, last), failed: true}
 		}
 		return hold{}
 	}
 	delay := min(r.RetryDelay<<min(tries-1, 20), longestDelay)
 	if again := before.Finished.Add(delay); again > p.now {
-		return hold{reason: fmt.Sprintf("%s; it is tried again at %s", before.Detail, again), failed: true}
+		return hold{reason: fmt.Sprintf("%s; the next attempt is at %s", before.Detail, again), failed: true}
 	}
 	return hold{}
 }
@@ -226,7 +226,7 @@ func (p *plan) due(within int64) (calls [][]staging.Transfer) {
 }
 
 // begin returns the transfers of a call as they are stored before the call is sent. queued is for
-// how many seconds earlier calls occupy the channel. A transfer that was Undone reuses its row, so
+// how many seconds earlier calls occupy the channel. A lost transfer reuses its row, so
 // that an outage leaves one row of each.
 func (r *Rules) begin(batch []staging.Transfer, p *plan, call string, newID func() string, queued int64) []Transfer {
 	rows := make([]Transfer, len(batch))
@@ -238,7 +238,7 @@ func (r *Rules) begin(batch []staging.Transfer, p *plan, call string, newID func
 			Deadline: t.Deadline, Started: p.now, Expected: p.now.Add(queued), Expire: t.Expire,
 			Bound: p.now.Add(slack + int64(math.Ceil(r.Factor*float64(queued)))),
 		}
-		if u, is := p.undone[at]; is {
+		if u, is := p.lost[at]; is {
 			rows[i].ID = u.ID
 		} else {
 			rows[i].ID = newID()

@@ -192,13 +192,13 @@ func TestTheRateIsThatOfSlowTransfers(t *testing.T) {
 	took := func(bytes int64, seconds ...int64) (list []controller.Transfer) {
 		for i, n := range seconds {
 			begun := span.Instant(1000 * (i + 1))
-			list = append(list, controller.Transfer{Outcome: controller.There, Bytes: bytes, Started: begun - 1, Begun: begun, Finished: begun.Add(n)})
+			list = append(list, controller.Transfer{Outcome: controller.TransferThere, Bytes: bytes, Started: begun - 1, Begun: begun, Finished: begun.Add(n)})
 		}
 		return list
 	}
 	failed := took(large, 1, 1, 1, 1, 1, 1, 1, 1)
 	for i := range failed {
-		failed[i].Outcome = controller.Failed
+		failed[i].Outcome = controller.TransferFailed
 	}
 	for name, tc := range map[string]struct {
 		transfers []controller.Transfer

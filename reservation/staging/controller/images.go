@@ -21,7 +21,7 @@ func (c *Controller) Resolve(ctx context.Context, text, project string) (id stri
 	i, err := c.Glance.Find(ctx, text, project)
 	if errors.Is(err, ErrNoGlance) {
 		if now := c.Now(); span.Instant(c.glanceless.Swap(int64(now))).Add(2*lookEvery) < now {
-			c.Log.WarnContext(ctx, "images of reservations are not put on hosts: there is no Glance in the catalog")
+			c.Log.WarnContext(ctx, "putting no images of reservations on hosts: there is no Glance in the catalog")
 		}
 		return text, nil
 	}

@@ -31,7 +31,7 @@ const (
 func Rate(configured float64, transfers []Transfer) float64 {
 	var done []Transfer
 	for _, t := range transfers {
-		if t.Outcome == There && t.Begun > 0 && t.Finished >= t.Begun && t.Bytes >= Telling {
+		if t.Outcome == TransferThere && t.Begun > 0 && t.Finished >= t.Begun && t.Bytes >= Telling {
 			done = append(done, t)
 		}
 	}

@@ -29,7 +29,7 @@ func (c *Controller) observe(ctx context.Context, s *Stored, live []reservation.
 		}
 		if err != nil {
 			c.unanswered = id
-			return change, news, fmt.Errorf("look after the images of reservations: %w", err)
+			return change, news, fmt.Errorf("read the images of reservations: %w", err)
 		}
 		before, had := known[id]
 		if gone {

@@ -21,16 +21,16 @@ type Outcome string
 
 // The outcomes; a transfer under way has none.
 const (
-	There   Outcome = "there"   // the cloud reported that the host has the image
-	Assumed Outcome = "assumed" // its time is over, and nobody listens to the cloud's reports
-	Failed  Outcome = "failed"
-	// Undone is no fault of the host: the call did not reach the cloud, or the cloud reported on no
+	TransferThere   Outcome = "there"   // the cloud reported that the host has the image
+	TransferAssumed Outcome = "assumed" // its time is over, and nobody listens to the cloud's reports
+	TransferFailed  Outcome = "failed"
+	// TransferLost is no fault of the host: the call did not reach the cloud, or the cloud reported on no
 	// host of the call. Almanac retries it for as long as there is time.
-	Undone Outcome = "undone"
+	TransferLost Outcome = "lost"
 )
 
 // Outcomes are all outcomes.
-var Outcomes = []Outcome{There, Assumed, Failed, Undone}
+var Outcomes = []Outcome{TransferThere, TransferAssumed, TransferFailed, TransferLost}
 
 // Transfer is a request to the cloud to put an image on a host.
 type Transfer struct {
@@ -44,7 +44,7 @@ type Transfer struct {
 	// Deadline, Expected and Expire are staging.Transfer's Deadline, End and Expire at the start.
 	// Bound is when it fails unless the cloud has reported on it. Begun is when the host's turn
 	// came, which is later than Started if the call has several hosts; it is set when the transfer
-	// ends. For an Undone transfer, Started is when it first failed to reach the cloud, and
+	// ends. For a lost transfer, Started is when it first failed to reach the cloud, and
 	// Finished when it last did.
 	Deadline, Started, Expected, Bound, Expire span.Instant
 	Begun, Finished                            span.Instant
@@ -97,7 +97,7 @@ func (c *Change) Empty() bool {
 // Records store what must survive a restart.
 type Records interface {
 	// StagedImages returns the records that matter now, read in one transaction: everything except
-	// ended transfers. Of those it returns the ones of calls under way, the failed or Undone ones
+	// ended transfers. Of those it returns the ones of calls under way, the failed or lost ones
 	// that a reservation may still wait for by Expire, and the last ones that the rate is measured
 	// by.
 	StagedImages(ctx context.Context, now span.Instant) (Stored, error)
@@ -124,7 +124,7 @@ type LeftOut struct {
 
 func (l *LeftOut) Error() string {
 	host := slices.Min(slices.Collect(maps.Keys(l.Hosts)))
-	return fmt.Sprintf("%d hosts are left out, %s among them: %v", len(l.Hosts), host, l.Hosts[host])
+	return fmt.Sprintf("%d hosts were skipped, %s among them: %v", len(l.Hosts), host, l.Hosts[host])
 }
 
 // Glance looks up images.

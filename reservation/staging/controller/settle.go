@@ -14,16 +14,16 @@ type Word struct {
 	At             span.Instant // when it was heard
 }
 
-// The details of failed and undone transfers.
+// The details of failed and lost transfers.
 const (
-	refused = "Nova could not put it there; the log of nova-compute on the host says why"
-	unheard = "Nova said nothing of it in time"
-	lost    = "Nova said nothing of any host of the call in time"
+	refused = "Nova could not put it there; see the log of nova-compute on the host"
+	unheard = "Nova did not report on it in time"
+	lost    = "Nova reported on no host of the call in time"
 )
 
 // settle ends the transfers that the cloud has reported on, and those whose time is over. If no
 // host of a call is heard of by the bound of its first transfer, the call counts as lost: the first
-// has failed, and the others are Undone. A report that a host has the image counts in answer to any
+// has failed, and the others are lost. A report that a host has the image counts in answer to any
 // call since the transfer began. A report that it failed counts in answer to the transfer's own
 // call alone: an earlier call that was abandoned may still fail.
 func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
@@ -39,16 +39,16 @@ func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
 		if said := outcome(t, words); said.Outcome != "" {
 			t.Outcome, t.Finished, t.Detail = said.Outcome, said.at, said.Detail
 		} else if t.Bound <= now && r.Heard {
-			t.Outcome, t.Finished, t.Detail = Failed, now, unheard
+			t.Outcome, t.Finished, t.Detail = TransferFailed, now, unheard
 		} else if first, is := silent[t.Call]; is && first <= now && r.Heard {
-			t.Outcome, t.Finished, t.Detail = Undone, now, lost
+			t.Outcome, t.Finished, t.Detail = TransferLost, now, lost
 		} else if !r.Heard && t.Expected <= now {
-			t.Outcome, t.Finished = Assumed, now
+			t.Outcome, t.Finished = TransferAssumed, now
 		} else {
 			continue
 		}
 		c.Transfers = append(c.Transfers, t)
-		if t.Outcome == Failed || t.Outcome == Undone {
+		if t.Outcome == TransferFailed || t.Outcome == TransferLost {
 			continue
 		}
 		one, had := cached[place{t.Image, t.Host}]
@@ -72,7 +72,7 @@ func silentCalls(transfers []Transfer, words []Word) map[string]span.Instant {
 		}
 	}
 	for _, t := range transfers {
-		if t.Outcome == There || t.Detail == refused || t.Outcome == "" && outcome(t, words).Outcome != "" {
+		if t.Outcome == TransferThere || t.Detail == refused || t.Outcome == "" && outcome(t, words).Outcome != "" {
 			delete(silent, t.Call)
 		}
 	}
@@ -96,9 +96,9 @@ func outcome(t Transfer, words []Word) (v verdict) {
 		}
 		switch {
 		case slices.Contains(w.Cached, t.Image):
-			return verdict{There, "", w.At}
+			return verdict{TransferThere, "", w.At}
 		case slices.Contains(w.Failed, t.Image) && (w.Call == t.Call || w.Call == ""):
-			v = verdict{Failed, refused, w.At}
+			v = verdict{TransferFailed, refused, w.At}
 		}
 	}
 	return v

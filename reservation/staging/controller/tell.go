@@ -99,16 +99,16 @@ func (p *plan) on(r *reservation.Reservation, host string) HostImage {
 			h.State = Transferring
 		}
 		if t.End > r.Span.Start && p.now < r.Span.Start {
-			h.State, h.Detail = Late, "it comes after the start"
+			h.State, h.Detail = Late, "it will arrive after the start"
 			if t.Started {
-				h.Detail = "it is under way, and comes after the start"
+				h.Detail = "it is under way, and will arrive after the start"
 			}
 		}
 		if failed := p.failures[at]; len(failed) > 0 && h.Detail == "" {
-			h.Detail, h.tried = "tried before: "+failed[len(failed)-1].Detail, true
+			h.Detail, h.tried = "an earlier attempt: "+failed[len(failed)-1].Detail, true
 		}
-		if u, is := p.undone[at]; is && h.Detail == "" {
-			h.Detail, h.tried = "tried before: "+u.Detail, true
+		if u, is := p.lost[at]; is && h.Detail == "" {
+			h.Detail, h.tried = "an earlier attempt: "+u.Detail, true
 		}
 		return h
 	}
@@ -131,10 +131,10 @@ func (p *plan) on(r *reservation.Reservation, host string) HostImage {
 	return h
 }
 
-// trouble describes what is wrong with the image of a reservation that has not begun, for its
+// problem describes what is wrong with the image of a reservation that has not begun, for its
 // owner, who does not know its hosts yet; empty if the image will be there. It names no times,
 // since they change from step to step.
-func trouble(hosts []HostImage, gone bool) string {
+func problem(hosts []HostImage, gone bool) string {
 	count := map[State]int{}
 	for _, h := range hosts {
 		count[h.State]++
@@ -153,16 +153,16 @@ func trouble(hosts []HostImage, gone bool) string {
 	return ""
 }
 
-// fine is the remark that ends an earlier trouble.
+// fine is the remark that ends an earlier problem.
 const fine = "the image will be there in time on all hosts"
 
-// remark informs reservations that have not begun of trouble with their images, and of its end.
+// remark informs reservations that have not begun of problems with their images, and of its end.
 func (c *Controller) remark(ctx context.Context, p *plan) error {
 	promises := c.promised.Load()
 	var errs []error
 	for _, r := range p.waiting {
 		hosts := p.of(&r)
-		sentence, last := trouble(hosts, p.images[r.Image].Gone), r.LastRemark()
+		sentence, last := problem(hosts, p.images[r.Image].Gone), r.LastRemark()
 		if again := slices.ContainsFunc(hosts, func(h HostImage) bool { return h.tried }); sentence == "" && last != "" && !again {
 			sentence = fine
 		}
@@ -171,10 +171,10 @@ func (c *Controller) remark(ctx context.Context, p *plan) error {
 		}
 		changed, err := (*promises).Remark(ctx, r.ID, sentence)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("tell reservation %s of its image: %w", r.ID, err))
+			errs = append(errs, fmt.Errorf("store an event about the image of reservation %s: %w", r.ID, err))
 		}
 		if changed {
-			c.Log.WarnContext(ctx, "a reservation was told of its image", "reservation", r.ID, "project", r.ProjectID, "image", r.Image, "told", sentence)
+			c.Log.WarnContext(ctx, "stored an event about the image of a reservation", "reservation", r.ID, "project", r.ProjectID, "image", r.Image, "told", sentence)
 		}
 	}
 	return errors.Join(errs...)
@@ -187,7 +187,7 @@ func (c *Controller) Short() (n int) {
 		return 0
 	}
 	for _, r := range p.waiting {
-		if trouble(p.of(&r), false) != "" {
+		if problem(p.of(&r), false) != "" {
 			n++
 		}
 	}

@@ -62,7 +62,7 @@ func (i Images) meant(ctx context.Context, text, project string) (glance.Image, 
 	}
 	seen, err := i.named(ctx, text, project)
 	if fault.Is(err, fault.Invalid) && fault.Of(err).Field == "" {
-		return glance.Image{}, fault.Field("image", "Glance cannot look for an image of the name %q; give its id", text)
+		return glance.Image{}, fault.Field("image", "Glance cannot search for an image named %q; use its id", text)
 	}
 	if err != nil {
 		return glance.Image{}, err
@@ -78,11 +78,11 @@ func (i Images) meant(ctx context.Context, text, project string) (glance.Image, 
 	}
 	switch len(seen) {
 	case 0:
-		return glance.Image{}, fault.Field("image", "there is no image %q; give the id or the name of one that your project can use", text)
+		return glance.Image{}, fault.Field("image", "there is no image %q; use the id or name of an image that your project can use", text)
 	case 1:
 		return seen[0], nil
 	}
-	return glance.Image{}, fault.Field("image", "%d images have the name %q; give the id of one", len(seen), text)
+	return glance.Image{}, fault.Field("image", "%d images have the name %q; use the id of one of them", len(seen), text)
 }
 
 // mostShared bounds how many images of one name are checked for the project's acceptance: each
@@ -115,7 +115,7 @@ func (i Images) named(ctx context.Context, name, project string) (seen []glance.
 		return nil, err
 	}
 	if len(shared) > mostShared {
-		return nil, fault.Field("image", "%d images of other projects have the name %q; give the id of the one that is shared with you", len(shared), name)
+		return nil, fault.Field("image", "%d images of other projects have the name %q; use the id of the one that is shared with you", len(shared), name)
 	}
 	for _, one := range shared {
 		ok, err := i.sees(ctx, one, project, true)

@@ -166,7 +166,7 @@ func TestWhoDoesNotSeeAnImageMeansNone(t *testing.T) {
 func TestANameThatGlanceCannotLookForIsRefused(t *testing.T) {
 	for _, text := range []string{"gt:5", "neq:x", `in:"`} {
 		_, err := images(t).Find(t.Context(), text, "p")
-		if f := fault.Of(err); f.Kind != fault.Invalid || f.Field != "image" || !strings.Contains(f.Message, "give its id") {
+		if f := fault.Of(err); f.Kind != fault.Invalid || f.Field != "image" || !strings.Contains(f.Message, "use its id") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -27,7 +27,7 @@ import (
 
 var (
 	_ upkeep.FenceBackend = (*openstack.Cloud)(nil)
-	_ upkeep.Guests       = (*openstack.Cloud)(nil)
+	_ upkeep.Instances    = (*openstack.Cloud)(nil)
 )
 
 func TestEveryStepMayBeDoneTwiceAndThenTheLayoutIsAsDesired(t *testing.T) {

@@ -12,14 +12,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// Cloud implements upkeep.FenceBackend and upkeep.Guests with Nova and Placement. It is safe for
+// Cloud implements upkeep.FenceBackend and upkeep.Instances with Nova and Placement. It is safe for
 // concurrent use.
 type Cloud struct {
 	compute     *nova.Client
 	placement   *placement.Client
 	hosts       func() *inventory.Snapshot
 	preemptible inventory.PreemptibleRule
-	guests      inventory.InstanceRecords
+	records     inventory.InstanceRecords
 	resting     Resting
 	turns       turns
 	traits      traits
@@ -34,8 +34,8 @@ type Options struct {
 	Hosts func() *inventory.Snapshot
 	// Preemptible decides which instances make room.
 	Preemptible inventory.PreemptibleRule
-	// Guests knows which instances were placed by a hint; nil means none.
-	Guests inventory.InstanceRecords
+	// Records knows which instances were placed by a hint; nil means none.
+	Records inventory.InstanceRecords
 	// Resting knows which servers best-effort work has suspended; nil means none.
 	Resting Resting
 }
@@ -49,7 +49,7 @@ type Resting interface {
 
 // New returns a cloud.
 func New(o Options) *Cloud {
-	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, guests: o.Guests, resting: o.Resting}
+	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, records: o.Records, resting: o.Resting}
 }
 
 // provider returns the id of the host's resource provider. For a host that is no longer in

@@ -37,8 +37,8 @@ func (b *book) Recall(context.Context, booking.Recall) (booking.Recalled, error)
 func (l *lab) findings(b *book) (kinds []upkeep.FindingKind) {
 	l.t.Helper()
 	doctor := upkeep.Doctor{
-		Promises: b, Records: b, Snapshot: func() *inventory.Snapshot { return l.snapshot }, Doubt: func() string { return "" },
-		Fence: l.cloud, Guests: l.cloud, Rules: rules, Now: func() span.Instant { return now },
+		Promises: b, Records: b, Snapshot: func() *inventory.Snapshot { return l.snapshot }, Untrusted: func() string { return "" },
+		Fence: l.cloud, Instances: l.cloud, Rules: rules, Now: func() span.Instant { return now },
 	}
 	seen, err := doctor.Examine(l.t.Context())
 	l.must(err)

@@ -68,7 +68,7 @@ func newLab(t *testing.T) *lab {
 	l.must(err)
 	l.cloud = openstack.New(openstack.Options{
 		Compute: l.compute, Placement: l.placement, Hosts: func() *inventory.Snapshot { return l.snapshot },
-		Preemptible: inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible"}, Guests: l.guests,
+		Preemptible: inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible"}, Records: l.guests,
 	})
 	l.look()
 	return l

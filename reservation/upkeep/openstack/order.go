@@ -58,18 +58,18 @@ const (
 // nova/compute/task_states.py.
 func next(i *inventory.Instance, from string, order upkeep.Order) call {
 	offloaded := i.Status == "SHELVED_OFFLOADED"
-	if i.Preemptible && (order == upkeep.DeleteGuest || order == upkeep.ShelveGuest) && hasLeft(i, from) {
+	if i.Preemptible && (order == upkeep.OrderDelete || order == upkeep.OrderShelve) && hasLeft(i, from) {
 		return nextMove(i, from)
 	}
 	switch order {
-	case upkeep.DeleteGuest:
+	case upkeep.OrderDelete:
 		return remove
-	case upkeep.StopGuest:
+	case upkeep.OrderStop:
 		if offloaded || i.Status == "SHUTOFF" || i.Status == "SHELVED" || i.Task == "powering-off" || shelving(i) {
 			return nothing
 		}
 		return stop
-	case upkeep.ShelveGuest:
+	case upkeep.OrderShelve:
 		switch {
 		case offloaded || shelving(i):
 			return nothing
@@ -77,7 +77,7 @@ func next(i *inventory.Instance, from string, order upkeep.Order) call {
 			return offload
 		}
 		return shelve
-	case upkeep.MigrateGuest:
+	case upkeep.OrderMigrate:
 		return nextMove(i, from)
 	}
 	return refuse

@@ -13,38 +13,38 @@ func TestWhatNovaIsToldFollowsFromTheOrderAndTheStateOfTheInstance(t *testing.T)
 		status, task, host string
 		want               call
 	}{
-		{upkeep.DeleteGuest, "ACTIVE", "", "here", remove},
-		{upkeep.DeleteGuest, "SOFT_DELETED", "", "here", remove},
-		{upkeep.DeleteGuest, "BUILD", "spawning", "here", remove},
-		{upkeep.DeleteGuest, "ACTIVE", "deleting", "here", remove}, // its host may have died since then
+		{upkeep.OrderDelete, "ACTIVE", "", "here", remove},
+		{upkeep.OrderDelete, "SOFT_DELETED", "", "here", remove},
+		{upkeep.OrderDelete, "BUILD", "spawning", "here", remove},
+		{upkeep.OrderDelete, "ACTIVE", "deleting", "here", remove}, // its host may have died since then
 
-		{upkeep.StopGuest, "ACTIVE", "", "here", stop},
-		{upkeep.StopGuest, "ACTIVE", "powering-off", "here", nothing},
-		{upkeep.StopGuest, "SHUTOFF", "", "here", nothing},
-		{upkeep.StopGuest, "SHELVED", "", "here", nothing},
-		{upkeep.StopGuest, "SHELVED_OFFLOADED", "", "", nothing},
-		{upkeep.StopGuest, "ACTIVE", "migrating", "here", stop}, // Nova answers that the instance is migrating
+		{upkeep.OrderStop, "ACTIVE", "", "here", stop},
+		{upkeep.OrderStop, "ACTIVE", "powering-off", "here", nothing},
+		{upkeep.OrderStop, "SHUTOFF", "", "here", nothing},
+		{upkeep.OrderStop, "SHELVED", "", "here", nothing},
+		{upkeep.OrderStop, "SHELVED_OFFLOADED", "", "", nothing},
+		{upkeep.OrderStop, "ACTIVE", "migrating", "here", stop}, // Nova answers that the instance is migrating
 
-		{upkeep.ShelveGuest, "ACTIVE", "", "here", shelve},
-		{upkeep.ShelveGuest, "SHUTOFF", "", "here", shelve},
-		{upkeep.ShelveGuest, "ACTIVE", "shelving_image_uploading", "here", nothing},
-		{upkeep.ShelveGuest, "SHELVED", "", "here", offload},
-		{upkeep.ShelveGuest, "SHELVED", "shelving_offloading", "here", nothing},
-		{upkeep.ShelveGuest, "SHELVED_OFFLOADED", "", "", nothing},
+		{upkeep.OrderShelve, "ACTIVE", "", "here", shelve},
+		{upkeep.OrderShelve, "SHUTOFF", "", "here", shelve},
+		{upkeep.OrderShelve, "ACTIVE", "shelving_image_uploading", "here", nothing},
+		{upkeep.OrderShelve, "SHELVED", "", "here", offload},
+		{upkeep.OrderShelve, "SHELVED", "shelving_offloading", "here", nothing},
+		{upkeep.OrderShelve, "SHELVED_OFFLOADED", "", "", nothing},
 
-		{upkeep.MigrateGuest, "ACTIVE", "", "here", moveLive},
-		{upkeep.MigrateGuest, "PAUSED", "", "here", moveLive},
-		{upkeep.MigrateGuest, "SHUTOFF", "", "here", move},
-		{upkeep.MigrateGuest, "SHELVED", "", "here", offload},
-		{upkeep.MigrateGuest, "SHELVED_OFFLOADED", "", "", nothing},
-		{upkeep.MigrateGuest, "ACTIVE", "migrating", "here", nothing},
-		{upkeep.MigrateGuest, "SHUTOFF", "resize_migrating", "here", nothing},
-		{upkeep.MigrateGuest, "VERIFY_RESIZE", "", "there", confirm},
-		{upkeep.MigrateGuest, "ACTIVE", "", "there", nothing}, // it has left the host already
-		{upkeep.MigrateGuest, "SUSPENDED", "", "here", refuse},
-		{upkeep.MigrateGuest, "ERROR", "", "here", refuse},
+		{upkeep.OrderMigrate, "ACTIVE", "", "here", moveLive},
+		{upkeep.OrderMigrate, "PAUSED", "", "here", moveLive},
+		{upkeep.OrderMigrate, "SHUTOFF", "", "here", move},
+		{upkeep.OrderMigrate, "SHELVED", "", "here", offload},
+		{upkeep.OrderMigrate, "SHELVED_OFFLOADED", "", "", nothing},
+		{upkeep.OrderMigrate, "ACTIVE", "migrating", "here", nothing},
+		{upkeep.OrderMigrate, "SHUTOFF", "resize_migrating", "here", nothing},
+		{upkeep.OrderMigrate, "VERIFY_RESIZE", "", "there", confirm},
+		{upkeep.OrderMigrate, "ACTIVE", "", "there", nothing}, // it has left the host already
+		{upkeep.OrderMigrate, "SUSPENDED", "", "here", refuse},
+		{upkeep.OrderMigrate, "ERROR", "", "here", refuse},
 
-		{upkeep.AwaitGuest, "ACTIVE", "", "here", refuse},
+		{upkeep.OrderWait, "ACTIVE", "", "here", refuse},
 	} {
 		i := inventory.Instance{ID: "i", Status: c.status, Task: c.task, Host: c.host}
 		if got := next(&i, "here", c.order); got != c.want {
@@ -64,7 +64,7 @@ func TestAPreemptibleOneIsToldNothingOnceItHasLeftTheHostOnWhichItWasToMakeRoom(
 		{"it was shelved and offloaded", "SHELVED_OFFLOADED", "", "", nothing},
 		{"it has moved and holds its old place", "VERIFY_RESIZE", "", "there", confirm},
 	} {
-		for _, order := range []upkeep.Order{upkeep.MigrateGuest, upkeep.ShelveGuest, upkeep.DeleteGuest} {
+		for _, order := range []upkeep.Order{upkeep.OrderMigrate, upkeep.OrderShelve, upkeep.OrderDelete} {
 			i := inventory.Instance{ID: "i", Status: c.status, Task: c.task, Host: c.host, Preemptible: true}
 			if got := next(&i, "here", order); got != c.want {
 				t.Errorf("%s when %s: the call to Nova is %s, want %s", order, c.what, got, c.want)
@@ -73,12 +73,12 @@ func TestAPreemptibleOneIsToldNothingOnceItHasLeftTheHostOnWhichItWasToMakeRoom(
 	}
 	for status, host := range map[string]string{"ACTIVE": "here", "VERIFY_RESIZE": "here", "ERROR": ""} {
 		i := inventory.Instance{ID: "i", Status: status, Host: host, Preemptible: true}
-		if got := next(&i, "here", upkeep.DeleteGuest); got != remove {
+		if got := next(&i, "here", upkeep.OrderDelete); got != remove {
 			t.Errorf("an instance that is %s on %q has not left, but the call to Nova is %s", status, host, got)
 		}
 	}
 	i := inventory.Instance{ID: "i", Status: "ACTIVE", Host: "there"}
-	if got := next(&i, "here", upkeep.DeleteGuest); got != remove {
+	if got := next(&i, "here", upkeep.OrderDelete); got != remove {
 		t.Errorf("the end of a reservation must delete a normal instance on any host, but the call to Nova is %s", got)
 	}
 }

@@ -63,7 +63,7 @@ func (b *Broker) Publish(ctx context.Context, m oslo.Message) error {
 	}
 	targets := b.route(m)
 	if len(targets) == 0 && m.Mandatory {
-		return &fault.Error{Kind: fault.Unavailable, Message: fmt.Sprintf("nobody has a queue for %q", m.Key), Err: oslo.ErrUnroutable}
+		return &fault.Error{Kind: fault.Unavailable, Message: fmt.Sprintf("no queue is bound for %q", m.Key), Err: oslo.ErrUnroutable}
 	}
 	for _, q := range targets {
 		if len(q.waiting) >= longestQueue {
@@ -201,4 +201,4 @@ func (q *queue) wake() {
 	q.changed = make(chan struct{})
 }
 
-var errSettled = errors.New("the delivery is settled already")
+var errSettled = errors.New("the delivery is already settled")

@@ -13,10 +13,10 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Desk is the service's booking desk on a Timeline, with records in memory. It carries out
+// Booking is the booking service on a Timeline, with records in memory. It carries out
 // starts and ends on time and forgets reservations that have ended, so that live reservations
 // bound its memory.
-type Desk struct {
+type Booking struct {
 	*booking.Service
 	Timeline *Timeline
 	// Happened, unless it is nil, is called for each start and end that was carried out.
@@ -26,8 +26,8 @@ type Desk struct {
 	ids     int64
 }
 
-// DeskOptions are the rules of a Desk; see booking.Options.
-type DeskOptions struct {
+// BookingOptions are the rules of a Booking; see booking.Options.
+type BookingOptions struct {
 	Limits   booking.Limits
 	Defaults booking.Defaults // empty: first fit, delete
 	LeadTime int64            // seconds
@@ -38,12 +38,12 @@ type DeskOptions struct {
 // tidyEvery is the interval, in seconds, between two calls of tidy.
 const tidyEvery = 3600
 
-// NewDesk returns a desk with the hosts of a snapshot.
-func NewDesk(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o DeskOptions) (*Desk, error) {
+// NewBooking returns a booking service with the hosts of a snapshot.
+func NewBooking(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o BookingOptions) (*Booking, error) {
 	if o.Defaults.Policy == "" {
 		o.Defaults = booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete}
 	}
-	d := &Desk{Timeline: t, records: booking.NewMemory()}
+	d := &Booking{Timeline: t, records: booking.NewMemory()}
 	var err error
 	d.Service, err = booking.Open(ctx, booking.Options{
 		Records: d.records, Keys: d.records, Reader: d.records,
@@ -58,21 +58,21 @@ func NewDesk(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o Desk
 }
 
 // newID returns IDs that sort by age.
-func (d *Desk) newID() string {
+func (d *Booking) newID() string {
 	d.ids++
 	id := strconv.FormatInt(d.ids, 36)
 	return string(rune('a'+len(id))) + id
 }
 
 // tidy forgets reservations that have ended, and schedules the next call.
-func (d *Desk) tidy() {
+func (d *Booking) tidy() {
 	d.Prune()
 	d.records.Forget()
 	d.Timeline.After(tidyEvery, Ending, func() error { d.tidy(); return nil })
 }
 
 // Book makes a reservation as booking.Service does, and schedules its start and end.
-func (d *Desk) Book(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
+func (d *Booking) Book(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
 	r, err := d.Service.Book(ctx, by, req, nil)
 	if err == nil {
 		d.expect(ctx, r)
@@ -81,7 +81,7 @@ func (d *Desk) Book(ctx context.Context, by booking.Caller, req reservation.Requ
 }
 
 // Change changes a reservation as booking.Service does, and schedules its start and end.
-func (d *Desk) Change(ctx context.Context, by booking.Caller, id string, c booking.Change) (reservation.Reservation, error) {
+func (d *Booking) Change(ctx context.Context, by booking.Caller, id string, c booking.Change) (reservation.Reservation, error) {
 	r, err := d.Service.Change(ctx, by, id, c)
 	if err == nil {
 		d.expect(ctx, r)
@@ -90,7 +90,7 @@ func (d *Desk) Change(ctx context.Context, by booking.Caller, id string, c booki
 }
 
 // expect schedules the events of r.
-func (d *Desk) expect(ctx context.Context, r reservation.Reservation) {
+func (d *Booking) expect(ctx context.Context, r reservation.Reservation) {
 	for _, e := range r.Events {
 		if e.State == reservation.EventDue {
 			d.Timeline.At(e.Time, Ending, func() error { return d.carryOut(ctx) })
@@ -99,7 +99,7 @@ func (d *Desk) expect(ctx context.Context, r reservation.Reservation) {
 }
 
 // carryOut carries out all events that are due.
-func (d *Desk) carryOut(ctx context.Context) error {
+func (d *Booking) carryOut(ctx context.Context) error {
 	done, failed := d.CarryOut(ctx)
 	for id, err := range failed {
 		return fmt.Errorf("reservation %s: %w", id, err)

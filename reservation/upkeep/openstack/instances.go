@@ -24,11 +24,11 @@ import (
 //
 // For a host that is empty in Placement and in the snapshot, On makes one request.
 func (c *Cloud) On(ctx context.Context, host string) ([]inventory.Instance, error) {
-	guests, err := c.on(ctx, host)
+	instances, err := c.on(ctx, host)
 	if err != nil {
 		return nil, fmt.Errorf("read the instances on host %s: %w", host, err)
 	}
-	return guests, nil
+	return instances, nil
 }
 
 func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, error) {
@@ -62,8 +62,8 @@ func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, erro
 	if err := c.addHolders(ctx, host, consumers, found); err != nil {
 		return nil, err
 	}
-	guests := slices.SortedFunc(maps.Values(found), byID)
-	return guests, c.recognize(ctx, guests)
+	instances := slices.SortedFunc(maps.Values(found), byID)
+	return instances, c.recognize(ctx, instances)
 }
 
 // suspended returns the servers that best-effort work has suspended and locked, without a task in
@@ -88,10 +88,10 @@ func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) e
 		i := &instances[n]
 		ids[n], i.Preemptible, i.Protected = i.ID, c.preemptible.Marks(i), c.preemptible.Protects(i)
 	}
-	if c.guests == nil || len(ids) == 0 {
+	if c.records == nil || len(ids) == 0 {
 		return nil
 	}
-	known, err := c.guests.InstanceRecords(ctx, ids...)
+	known, err := c.records.InstanceRecords(ctx, ids...)
 	if err != nil {
 		return err
 	}
@@ -102,10 +102,10 @@ func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) e
 }
 
 // addHolders adds the instances behind the consumers that hold a place on the host.
-func (c *Cloud) addHolders(ctx context.Context, host string, consumers map[string]map[string]int64, guests map[string]inventory.Instance) error {
+func (c *Cloud) addHolders(ctx context.Context, host string, consumers map[string]map[string]int64, instances map[string]inventory.Instance) error {
 	var strange []string
 	for id := range consumers {
-		found, err := c.addServer(ctx, id, host, guests)
+		found, err := c.addServer(ctx, id, host, instances)
 		if err != nil {
 			return err
 		}
@@ -124,20 +124,20 @@ func (c *Cloud) addHolders(ctx context.Context, host string, consumers map[strin
 		at := slices.IndexFunc(migrations, func(m nova.Migration) bool { return m.ID == id })
 		found := false
 		if at >= 0 {
-			if found, err = c.addServer(ctx, migrations[at].Server, host, guests); err != nil {
+			if found, err = c.addServer(ctx, migrations[at].Server, host, instances); err != nil {
 				return err
 			}
 		}
 		if !found {
-			guests[id] = inventory.Instance{ID: id, Host: host}
+			instances[id] = inventory.Instance{ID: id, Host: host}
 		}
 	}
 	return nil
 }
 
 // addServer adds the server with the id, if there is one, to the instances on the host.
-func (c *Cloud) addServer(ctx context.Context, id, host string, guests map[string]inventory.Instance) (found bool, err error) {
-	if _, there := guests[id]; there {
+func (c *Cloud) addServer(ctx context.Context, id, host string, instances map[string]inventory.Instance) (found bool, err error) {
+	if _, there := instances[id]; there {
 		return true, nil
 	}
 	s, err := c.compute.Server(ctx, id)
@@ -148,7 +148,7 @@ func (c *Cloud) addServer(ctx context.Context, id, host string, guests map[strin
 		return false, err
 	}
 	s.Host = host
-	guests[id] = s.Instance
+	instances[id] = s.Instance
 	return true, nil
 }
 

@@ -31,17 +31,17 @@ func (m *model) wantEnd(status rebalance.Status, reason string, states ...rebala
 }
 
 const (
-	moved   = rebalance.Moved
-	skipped = rebalance.Skipped
-	undone  = rebalance.Undone
-	waiting = rebalance.Waiting
+	moved   = rebalance.MoveDone
+	skipped = rebalance.MoveSkipped
+	failed  = rebalance.MoveFailed
+	waiting = rebalance.MoveWaiting
 )
 
 func TestARunMakesItsMovesOneAtATimeAndKeepsItsPromise(t *testing.T) {
 	m := crowded(t)
 	r := m.apply(rebalance.Options{Migrations: 3})
 	m.work(100)
-	m.wantEnd(rebalance.Done, "all moves were made", moved, moved, moved)
+	m.wantEnd(rebalance.RunDone, "all moves were made", moved, moved, moved)
 	if m.most != 1 || !near(m.run.Yield, r.Plan.After) || !near(minYield(m.boxes), r.Plan.After) {
 		t.Errorf("%d at once; the run reports a yield of %v, the yield is %v, the plan promised %v", m.most, m.run.Yield, minYield(m.boxes), r.Plan.After)
 	}
@@ -52,7 +52,7 @@ func TestWhatFailsIsToldAndEndsTheRunWhenItIsTooMuch(t *testing.T) {
 	m.fate = func(string) (int, bool) { return 1, true }
 	m.apply(rebalance.Options{Migrations: 4})
 	m.work(100)
-	m.wantEnd(rebalance.Failed, "2 moves have failed", undone, undone, waiting, waiting)
+	m.wantEnd(rebalance.RunFailed, "2 moves have failed", failed, failed, waiting, waiting)
 	if why := m.run.Progress[0].Reason; !strings.Contains(why, "failed") || !strings.Contains(why, "h1") {
 		t.Errorf("the reason is %q", why)
 	}
@@ -66,7 +66,7 @@ func TestWhatFailsIsToldAndEndsTheRunWhenItIsTooMuch(t *testing.T) {
 	}
 	m.apply(rebalance.Options{Migrations: 3})
 	m.work(100)
-	m.wantEnd(rebalance.Failed, "2 moves", undone, undone, waiting)
+	m.wantEnd(rebalance.RunFailed, "2 moves", failed, failed, waiting)
 	if why := m.run.Progress[0].Reason; why != "Nova refuses: no valid host" {
 		t.Errorf("the reason is %q", why)
 	}
@@ -84,13 +84,13 @@ func TestAMoveThatTakesTooLongIsGivenUp(t *testing.T) {
 	}
 	m.apply(rebalance.Options{Migrations: 2})
 	m.work(300)
-	m.wantEnd(rebalance.Done, "1 of 2 moves were made, 0 were left out, 1 failed", undone, moved)
+	m.wantEnd(rebalance.RunDone, "1 of 2 moves were made, 0 were skipped, 1 failed", failed, moved)
 
 	m = crowded(t)
 	m.deaf, m.fate = true, func(string) (int, bool) { return 1 << 30, false }
 	m.apply(rebalance.Options{Migrations: 2})
 	m.work(300)
-	m.wantEnd(rebalance.Failed, "does not come to an end", undone, waiting)
+	m.wantEnd(rebalance.RunFailed, "does not end", failed, waiting)
 }
 
 func TestAnInstanceThatHasVanishedOrChangedIsLeftOut(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAnInstanceThatHasVanishedOrChangedIsLeftOut(t *testing.T) {
 		"stopped": func(_ *model, b *box, n int) {
 			b.guests[n].Status = "SHUTOFF"
 		},
-		"there already": func(m *model, b *box, n int) {
+		"already there": func(m *model, b *box, n int) {
 			to := m.box(m.run.Plan.Moves[0].To)
 			to.guests = append(to.guests, b.guests[n])
 			b.guests = slices.Delete(b.guests, n, n+1)
@@ -112,7 +112,7 @@ func TestAnInstanceThatHasVanishedOrChangedIsLeftOut(t *testing.T) {
 		b, n := m.find(m.run.Plan.Moves[0].Instance)
 		change(m, b, n)
 		m.work(100)
-		m.wantEnd(rebalance.Done, "", skipped, moved)
+		m.wantEnd(rebalance.RunDone, "", skipped, moved)
 		if m.run.Progress[0].Reason == "" {
 			t.Errorf("%s: there is no reason", name)
 		}
@@ -126,7 +126,7 @@ func TestAnInstanceThatHasVanishedOrChangedIsLeftOut(t *testing.T) {
 		return nil
 	}
 	m.work(100)
-	m.wantEnd(rebalance.Done, "", skipped, moved)
+	m.wantEnd(rebalance.RunDone, "", skipped, moved)
 }
 
 func TestNothingIsMovedOntoAHostThatIsClosedMeanwhile(t *testing.T) {
@@ -140,7 +140,7 @@ func TestNothingIsMovedOntoAHostThatIsClosedMeanwhile(t *testing.T) {
 		m.apply(rebalance.Options{Migrations: 3})
 		m.after = func(string) error { m.after = nil; shut(m.box("h2")); return nil }
 		m.work(100)
-		m.wantEnd(rebalance.Done, "", moved, skipped, skipped) // the move under way has its room
+		m.wantEnd(rebalance.RunDone, "", moved, skipped, skipped) // the move under way has its room
 		if why := m.run.Progress[1].Reason; why == "" || name == "full" && !strings.Contains(why, "memory") {
 			t.Errorf("%s: the reason for skipping the move is %q", name, why)
 		}
@@ -157,7 +157,7 @@ func TestARunEndsWhereTheRestNoLongerHelps(t *testing.T) {
 		}
 	}
 	m.work(100)
-	m.wantEnd(rebalance.Done, "would not let the smallest yield grow", waiting, waiting, waiting)
+	m.wantEnd(rebalance.RunDone, "would not raise the smallest yield", waiting, waiting, waiting)
 	if m.number != 0 {
 		t.Errorf("%d were moved for nothing", m.number)
 	}
@@ -169,18 +169,18 @@ func TestARunThatIsStoppedEndsAfterTheMoveUnderWay(t *testing.T) {
 	m.fate = func(string) (int, bool) { return 5, false }
 	m.after = func(string) error {
 		if m.number == 2 {
-			if r, err := m.console().Stop(context.Background(), "bob", "run"); err != nil || r.Status != rebalance.Stopping {
+			if r, err := m.console().Stop(context.Background(), "bob", "run"); err != nil || r.Status != rebalance.RunStopping {
 				t.Errorf("after Stop: got %s, %v", r.Status, err)
 			}
 		}
 		return nil
 	}
 	m.work(100)
-	m.wantEnd(rebalance.Stopped, "stopped by bob", moved, moved, waiting, waiting)
+	m.wantEnd(rebalance.RunStopped, "stopped by bob", moved, moved, waiting, waiting)
 	if !near(m.run.Yield, m.run.Plan.Moves[1].Yield) {
 		t.Errorf("the yield is %v, and after the second move was to be %v", m.run.Yield, m.run.Plan.Moves[1].Yield)
 	}
-	if r, err := m.console().Stop(t.Context(), "bob", "run"); err != nil || r.Status != rebalance.Stopped {
+	if r, err := m.console().Stop(t.Context(), "bob", "run"); err != nil || r.Status != rebalance.RunStopped {
 		t.Errorf("once more: %s, %v", r.Status, err)
 	}
 	if _, err := m.console().Stop(t.Context(), "bob", "other"); !fault.Is(err, fault.NotFound) {
@@ -193,7 +193,7 @@ func TestNoMoveIsBegunOnceStopHasAnswered(t *testing.T) {
 		m := crowded(t)
 		m.apply(rebalance.Options{Migrations: 4})
 		m.meddle = func(call string) error {
-			if call == moment && m.run.Status == rebalance.Running {
+			if call == moment && m.run.Status == rebalance.RunActive {
 				if _, err := m.console().Stop(context.Background(), "bob", "run"); err != nil {
 					t.Error(err)
 				}
@@ -201,7 +201,7 @@ func TestNoMoveIsBegunOnceStopHasAnswered(t *testing.T) {
 			return nil
 		}
 		m.work(100)
-		m.wantEnd(rebalance.Stopped, "stopped by bob", waiting, waiting, waiting, waiting)
+		m.wantEnd(rebalance.RunStopped, "stopped by bob", waiting, waiting, waiting, waiting)
 		if m.number != 0 {
 			t.Errorf("stopped at a %s, %d moves were begun afterwards", moment, m.number)
 		}
@@ -219,7 +219,7 @@ func TestWhoIsLockedJustBeforeTheMoveStays(t *testing.T) {
 		return nil
 	}
 	m.work(100)
-	m.wantEnd(rebalance.Done, "", skipped)
+	m.wantEnd(rebalance.RunDone, "", skipped)
 	if why := m.run.Progress[0].Reason; m.number != 0 || !strings.Contains(why, "locked") {
 		t.Errorf("%d moves, left out since %q", m.number, why)
 	}
@@ -236,7 +236,7 @@ func TestNovaIsToldToGiveUpUntilItHasHeardIt(t *testing.T) {
 		return nil
 	}
 	m.work(300)
-	m.wantEnd(rebalance.Done, "1 failed", undone)
+	m.wantEnd(rebalance.RunDone, "1 failed", failed)
 	if p := m.run.Progress[0]; m.aborts != 3 || p.Begun != now || p.Aborted != now+60 {
 		t.Errorf("Nova was told %d times to abort, and the move is %+v", m.aborts, p)
 	}
@@ -252,7 +252,7 @@ func TestARunEndsWhereNovaNeverTellsWhatHasBecomeOfAMove(t *testing.T) {
 		return nil
 	}
 	m.work(300)
-	m.wantEnd(rebalance.Failed, "not known", undone, waiting)
+	m.wantEnd(rebalance.RunFailed, "unknown", failed, waiting)
 	if took := m.now - now; took < 60 || took > 130 || m.aborts == 0 {
 		t.Errorf("the run took %d s, and Nova was told %d times to abort", took, m.aborts)
 	}
@@ -275,7 +275,7 @@ func TestAHostThatCannotBecomeEmptyAnyMoreIsLeftAlone(t *testing.T) {
 		}
 		change(m.box("h1"))
 		m.work(300)
-		if m.run.Status != rebalance.Done || m.number != 1 || !strings.HasSuffix(m.run.Reason, "; empty are h2") {
+		if m.run.Status != rebalance.RunDone || m.number != 1 || !strings.HasSuffix(m.run.Reason, "; these became empty: h2") {
 			t.Errorf("%s: %d moves, %s: %s, %+v", name, m.number, m.run.Status, m.run.Reason, m.run.Progress)
 		}
 	}
@@ -283,21 +283,21 @@ func TestAHostThatCannotBecomeEmptyAnyMoreIsLeftAlone(t *testing.T) {
 	m.apply(rebalance.Options{Consolidate: 1, Floor: 0.1})
 	m.fate = func(string) (int, bool) { return 1, m.number == 1 }
 	m.work(100)
-	m.wantEnd(rebalance.Done, "none of the hosts became empty", undone, skipped)
+	m.wantEnd(rebalance.RunDone, "none of the hosts became empty", failed, skipped)
 }
 
 func TestInDoubtNothingIsBegun(t *testing.T) {
 	m := crowded(t)
 	m.apply(rebalance.Options{Migrations: 2})
-	m.doubt = "half of the hosts are missing"
+	m.untrusted = "half of the hosts are missing"
 	m.work(50)
 	if m.number != 0 || m.run.Over() {
 		t.Fatalf("%d moves, the run is %s", m.number, m.run.Status)
 	}
-	m.doubt = ""
+	m.untrusted = ""
 	m.work(50)
-	m.wantEnd(rebalance.Done, "", moved, moved)
-	m.doubt = "again"
+	m.wantEnd(rebalance.RunDone, "", moved, moved)
+	m.untrusted = "again"
 	if _, err := m.console().Apply(t.Context(), "ann", rebalance.Options{}, ""); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a run is begun: %v", err)
 	}
@@ -358,8 +358,8 @@ func TestAnotherProcessGoesOnWhereverOneDies(t *testing.T) {
 		if rapid.Bool().Draw(t, "is stopped") {
 			when := m.now.Add(rapid.Int64Range(0, 20).Draw(t, "stopped after"))
 			m.meddle = func(call string) error {
-				if m.now >= when && m.run.Status == rebalance.Running && call == "look" {
-					m.run.Status = rebalance.Stopping
+				if m.now >= when && m.run.Status == rebalance.RunActive && call == "look" {
+					m.run.Status = rebalance.RunStopping
 				}
 				return die(call)
 			}
@@ -373,7 +373,7 @@ func TestAnotherProcessGoesOnWhereverOneDies(t *testing.T) {
 		}
 		for i, p := range m.run.Progress {
 			b, _ := m.find(r.Plan.Moves[i].Instance)
-			if on := b.name == r.Plan.Moves[i].To; p.State == moved && !on || p.State == rebalance.Moving || p.State == rebalance.Aborting {
+			if on := b.name == r.Plan.Moves[i].To; p.State == moved && !on || p.State == rebalance.MoveUnderway || p.State == rebalance.MoveAborting {
 				t.Fatalf("move %d is %s, and the instance on %s", i, p.State, b.name)
 			}
 			for id, g := range m.migrant {
@@ -382,7 +382,7 @@ func TestAnotherProcessGoesOnWhereverOneDies(t *testing.T) {
 				}
 			}
 		}
-		if m.run.Status == rebalance.Done && m.run.Count(moved) == len(r.Plan.Moves) && !near(minYield(m.boxes), r.Plan.After) {
+		if m.run.Status == rebalance.RunDone && m.run.Count(moved) == len(r.Plan.Moves) && !near(minYield(m.boxes), r.Plan.After) {
 			t.Fatalf("%v was promised, %v is", r.Plan.After, minYield(m.boxes))
 		}
 	})

@@ -11,18 +11,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// CarrierOptions are the parts and settings of a Carrier. Times are in seconds unless they
+// ExecutorOptions are the parts and settings of an Executor. Times are in seconds unless they
 // are durations.
-type CarrierOptions struct {
+type ExecutorOptions struct {
 	Records Records
 	Archive Archive
 	Leases  job.Leases
 	Cloud   Cloud
 	// Situation reads the cloud, without a cache.
 	Situation func(ctx context.Context) (Situation, error)
-	// Doubt returns why the inventory is untrusted; empty if it is trusted. No move begins
+	// Untrusted returns why the inventory is untrusted; empty if it is trusted. No move begins
 	// while it is untrusted.
-	Doubt func() string
+	Untrusted func() string
 
 	// Timeout is the time allowed for a move, and again for aborting it.
 	Timeout int64
@@ -34,22 +34,22 @@ type CarrierOptions struct {
 	Log   *slog.Logger
 }
 
-// Carrier carries out runs, one move at a time, while it holds the lease. It stores each
+// Executor carries out runs, one move at a time, while it holds the lease. It stores each
 // action before it sends the order to Nova, so that a replica that takes over continues
 // from there.
-type Carrier struct {
-	CarrierOptions
+type Executor struct {
+	ExecutorOptions
 	wake chan struct{}
 	made map[State]*atomic.Int64
 }
 
-// NewCarrier returns a carrier. Its Job does the work.
-func NewCarrier(o CarrierOptions) *Carrier {
-	return &Carrier{CarrierOptions: o, wake: make(chan struct{}, 1), made: map[State]*atomic.Int64{Moved: {}, Skipped: {}, Undone: {}}}
+// NewExecutor returns an executor. Its Job does the work.
+func NewExecutor(o ExecutorOptions) *Executor {
+	return &Executor{ExecutorOptions: o, wake: make(chan struct{}, 1), made: map[State]*atomic.Int64{MoveDone: {}, MoveSkipped: {}, MoveFailed: {}}}
 }
 
 // Made returns the number of moves that reached the state in this process.
-func (c *Carrier) Made(state State) int64 { return c.made[state].Load() }
+func (c *Executor) Made(state State) int64 { return c.made[state].Load() }
 
 const (
 	leaseName = "packing"
@@ -66,15 +66,15 @@ const (
 )
 
 // Wake starts the next step at once.
-func (c *Carrier) Wake() { job.Poke(c.wake) }
+func (c *Executor) Wake() { job.Poke(c.wake) }
 
-// Job returns the carrier's periodic work.
-func (c *Carrier) Job() job.Job {
+// Job returns the executor's periodic work.
+func (c *Executor) Job() job.Job {
 	return job.Job{Name: "packing", Every: c.Every, Wake: c.wake, Step: c.Step}
 }
 
 // Step does what is possible now, without waiting for Nova.
-func (c *Carrier) Step(ctx context.Context) error {
+func (c *Executor) Step(ctx context.Context) error {
 	if r, err := c.open(ctx); r == nil {
 		return err
 	}
@@ -97,33 +97,33 @@ func (c *Carrier) Step(ctx context.Context) error {
 }
 
 // advance makes one transition; more reports whether the next one is possible at once.
-func (c *Carrier) advance(ctx context.Context, held *job.Held, r Run) (more bool, err error) {
+func (c *Executor) advance(ctx context.Context, held *job.Held, r Run) (more bool, err error) {
 	i, left := r.next()
 	switch {
-	case left && r.Progress[i].State != Waiting:
+	case left && r.Progress[i].State != MoveWaiting:
 		return c.follow(ctx, held, r, i)
-	case r.Status == Stopping:
-		return false, c.end(ctx, held, r, Stopped, r.Reason)
+	case r.Status == RunStopping:
+		return false, c.end(ctx, held, r, RunStopped, r.Reason)
 	case !left:
-		return false, c.end(ctx, held, r, Done, done(&r))
+		return false, c.end(ctx, held, r, RunDone, done(&r))
 	}
-	if failed := r.Count(Undone); c.MostFailed > 0 && failed >= c.MostFailed {
-		return false, c.end(ctx, held, r, Failed, fmt.Sprintf("%d moves have failed", failed))
+	if failed := r.Count(MoveFailed); c.MostFailed > 0 && failed >= c.MostFailed {
+		return false, c.end(ctx, held, r, RunFailed, fmt.Sprintf("%d moves have failed", failed))
 	}
 	s, err := c.observe(ctx)
 	if err != nil {
-		return false, fmt.Errorf("look at the cloud before the next move: %w", err)
+		return false, fmt.Errorf("read the cloud before the next move: %w", err)
 	}
-	if doubt := c.Doubt(); doubt != "" {
-		c.Log.WarnContext(ctx, "nothing is moved meanwhile", "run", r.ID, "doubt", doubt)
+	if untrusted := c.Untrusted(); untrusted != "" {
+		c.Log.WarnContext(ctx, "nothing is moved while the inventory is untrusted", "run", r.ID, "reason", untrusted)
 		return false, nil
 	}
 	verdict := s.Judge(&r.Plan, i, r.Floor())
 	switch {
 	case verdict.Skip != "":
-		return true, c.note(ctx, held, r, i, Skipped, verdict.Skip)
+		return true, c.note(ctx, held, r, i, MoveSkipped, verdict.Skip)
 	case verdict.End != "":
-		return false, c.end(ctx, held, r, Done, verdict.End)
+		return false, c.end(ctx, held, r, RunDone, verdict.End)
 	}
 	return true, c.begin(ctx, held, r, i)
 }

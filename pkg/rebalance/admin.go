@@ -9,20 +9,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Console lets operators plan, apply and stop runs.
-type Console struct {
+// Admin lets operators plan, apply and stop runs.
+type Admin struct {
 	Records   Records
 	Archive   Archive
 	Situation func(ctx context.Context) (Situation, error)
-	Doubt     func() string
-	// Ordered is called when the carrier has something to do.
+	Untrusted func() string
+	// Ordered is called when the executor has something to do.
 	Ordered func()
 	Now     func() span.Instant
 	NewID   func() string
 }
 
 // Plan returns a plan and changes nothing. An untrusted inventory is among its reasons.
-func (c *Console) Plan(ctx context.Context, o Options) (Plan, error) {
+func (c *Admin) Plan(ctx context.Context, o Options) (Plan, error) {
 	if err := o.Check(); err != nil {
 		return Plan{}, err
 	}
@@ -31,8 +31,8 @@ func (c *Console) Plan(ctx context.Context, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	p, err := s.Plan(ctx, o)
-	if doubt := c.Doubt(); err == nil && doubt != "" {
-		p.Reasons = append(p.Reasons, "nothing would be moved now, as the inventory is in doubt: "+doubt)
+	if untrusted := c.Untrusted(); err == nil && untrusted != "" {
+		p.Reasons = append(p.Reasons, "nothing would be moved now, as the inventory is untrusted: "+untrusted)
 	}
 	return p, err
 }
@@ -41,22 +41,22 @@ func (c *Console) Plan(ctx context.Context, o Options) (Plan, error) {
 // id of the plan that the operator has seen. Apply fails with a Conflict fault if the plan
 // is now another, if there is nothing to move, if the inventory is untrusted, and while
 // another run is not over.
-func (c *Console) Apply(ctx context.Context, by string, o Options, plan string) (Run, error) {
+func (c *Admin) Apply(ctx context.Context, by string, o Options, plan string) (Run, error) {
 	p, err := c.Plan(ctx, o)
 	if err != nil {
 		return Run{}, err
 	}
-	switch doubt := c.Doubt(); {
-	case doubt != "":
-		return Run{}, fault.New(fault.Conflict, "nothing is moved while the inventory is in doubt: %s", doubt)
+	switch untrusted := c.Untrusted(); {
+	case untrusted != "":
+		return Run{}, fault.New(fault.Conflict, "nothing is moved while the inventory is untrusted: %s", untrusted)
 	case plan != "" && plan != p.ID:
-		return Run{}, fault.New(fault.Conflict, "plan %s is not what would be done by now: that is plan %s", plan, p.ID)
+		return Run{}, fault.New(fault.Conflict, "plan %s is out of date: the current plan is %s", plan, p.ID)
 	case len(p.Moves) == 0:
 		return Run{}, fault.New(fault.Conflict, "there is nothing to move: %s", last(p.Reasons))
 	}
-	r := Run{ID: c.NewID(), By: by, Status: Running, Created: c.Now(), Plan: p, Progress: make([]Progress, len(p.Moves))}
+	r := Run{ID: c.NewID(), By: by, Status: RunActive, Created: c.Now(), Plan: p, Progress: make([]Progress, len(p.Moves))}
 	for i := range r.Progress {
-		r.Progress[i].State = Waiting
+		r.Progress[i].State = MoveWaiting
 	}
 	if err := c.Records.AddPackingRun(ctx, r); err != nil {
 		return Run{}, err
@@ -67,16 +67,16 @@ func (c *Console) Apply(ctx context.Context, by string, o Options, plan string) 
 
 func last(sentences []string) string {
 	if len(sentences) == 0 {
-		return "nothing would become better"
+		return "nothing would improve"
 	}
 	return sentences[len(sentences)-1]
 }
 
 // Stop ends a run after its current move. A run that is over stays as it is.
-func (c *Console) Stop(ctx context.Context, by, id string) (Run, error) {
+func (c *Admin) Stop(ctx context.Context, by, id string) (Run, error) {
 	r, err := c.Records.ChangePackingRun(ctx, job.Lease{}, id, func(r *Run) error {
-		if r.Status == Running {
-			r.Status, r.Reason = Stopping, fmt.Sprintf("stopped by %s", by)
+		if r.Status == RunActive {
+			r.Status, r.Reason = RunStopping, fmt.Sprintf("stopped by %s", by)
 		}
 		return nil
 	})
@@ -85,11 +85,11 @@ func (c *Console) Stop(ctx context.Context, by, id string) (Run, error) {
 }
 
 // Run returns the run with this id.
-func (c *Console) Run(ctx context.Context, id string) (Run, error) {
+func (c *Admin) Run(ctx context.Context, id string) (Run, error) {
 	return c.Archive.PackingRun(ctx, id)
 }
 
 // Runs returns the latest runs, the latest first.
-func (c *Console) Runs(ctx context.Context, most int) ([]Run, error) {
+func (c *Admin) Runs(ctx context.Context, most int) ([]Run, error) {
 	return c.Archive.PackingRuns(ctx, most)
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-func newDesk(t *testing.T, hosts int) (*sim.Timeline, *sim.Desk) {
+func newDesk(t *testing.T, hosts int) (*sim.Timeline, *sim.Booking) {
 	t.Helper()
 	snapshot, err := inventory.NewSnapshot(sim.Hosts(hosts), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	line := sim.NewTimeline(sim.Second(0))
-	desk, err := sim.NewDesk(t.Context(), line, snapshot, sim.DeskOptions{})
+	desk, err := sim.NewBooking(t.Context(), line, snapshot, sim.BookingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Console serves operators, in any process: it reads what the controller has stored, and
+// Admin serves operators, in any process: it reads what the controller has stored, and
 // stores what operators order.
-type Console struct {
+type Admin struct {
 	Records    Records
 	Settings   Settings
 	History    History
@@ -26,7 +26,7 @@ type Console struct {
 	Admission  energy.Admission
 	Rules      energy.Rules
 	Configured energy.Mode // the configured mode
-	Late       int64       // the age in seconds from which a report is out of date
+	StaleAfter int64       // the age in seconds from which a report is out of date
 	Now        func() span.Instant
 	// Ordered is called after an order, so that the controller acts on it soon; it may be
 	// nil.
@@ -39,9 +39,9 @@ type Status struct {
 	Configured energy.Mode // the configured mode
 	Mode       energy.Mode // in force for hosts without a mode of their own or of an aggregate
 	Report     energy.Report
-	// Late is the reason, as a sentence, why Report is out of date: no process measures, or
+	// Stale is the reason, as a sentence, why Report is out of date: no process measures, or
 	// the one that does is behind. It is empty if the report is current.
-	Late string
+	Stale string
 }
 
 // Change is what an operator changes in the settings. Nil fields change nothing.
@@ -51,9 +51,9 @@ type Change struct {
 	Aggregates, Hosts map[string]energy.Mode
 	// Stop stops switching off (true) or allows it again (false).
 	Stop *bool
-	// Rearm allows switching off again after too many failed boots.
-	Rearm  bool
-	Reason string
+	// ResetBreaker allows switching off again after too many failed boots.
+	ResetBreaker bool
+	Reason       string
 }
 
 // HostStatus is the state of one host.
@@ -67,7 +67,7 @@ type HostStatus struct {
 }
 
 // Status returns the state of the controller.
-func (c *Console) Status(ctx context.Context) (Status, error) {
+func (c *Admin) Status(ctx context.Context) (Status, error) {
 	settings, err := c.Settings.EnergySettings(ctx)
 	if err != nil {
 		return Status{}, err
@@ -82,24 +82,24 @@ func (c *Console) Status(ctx context.Context) (Status, error) {
 	}
 	s := Status{Settings: settings, Configured: c.Configured, Mode: cmp.Or(settings.Mode, c.Configured), Report: report}
 	if !settings.Rests(c.Now(), c.Configured, records) {
-		s.Late = c.late(report)
+		s.Stale = c.stale(report)
 	}
 	return s, nil
 }
 
-func (c *Console) late(r energy.Report) string {
+func (c *Admin) stale(r energy.Report) string {
 	switch age := int64(c.Now() - r.At); {
 	case r.At == 0:
-		return "no process has measured yet; one with the role energy has to run"
-	case age > c.Late:
-		return fmt.Sprintf("the last measurement was %v ago; a process with the role energy has to run", time.Duration(age)*time.Second)
+		return "no process has measured yet; start one with the role energy"
+	case age > c.StaleAfter:
+		return fmt.Sprintf("the last measurement was %v ago; check that a process with the role energy runs", time.Duration(age)*time.Second)
 	}
 	return ""
 }
 
 // Change applies a change by a user with the id by. It fails with an Invalid fault for an
 // unknown mode, and with a NotFound fault for an unknown host.
-func (c *Console) Change(ctx context.Context, by string, change Change) error {
+func (c *Admin) Change(ctx context.Context, by string, change Change) error {
 	if err := c.check(&change); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (c *Console) Change(ctx context.Context, by string, change Change) error {
 		}
 		for _, name := range slices.Sorted(maps.Keys(change.Aggregates)) {
 			s.Aggregates = changed(s.Aggregates, name, change.Aggregates[name])
-			tell("the mode of aggregate %s is %s now", name, cmp.Or(string(change.Aggregates[name]), "that of all"))
+			tell("the mode of aggregate %s is %s now", name, cmp.Or(string(change.Aggregates[name]), "that of all hosts"))
 		}
 		switch {
 		case change.Stop == nil:
@@ -134,9 +134,9 @@ func (c *Console) Change(ctx context.Context, by string, change Change) error {
 			s.Stopped = nil
 			tell("hosts may be switched off again")
 		}
-		if change.Rearm && (s.Breaker != nil || s.FailedBoots > 0) {
+		if change.ResetBreaker && (s.Breaker != nil || s.FailedBoots > 0) {
 			s.Breaker, s.FailedBoots = nil, 0
-			tell("hosts may be switched off again after those that did not wake up")
+			tell("the breaker was reset: hosts may be switched off again")
 		}
 		return entries, nil
 	})
@@ -147,7 +147,7 @@ func (c *Console) Change(ctx context.Context, by string, change Change) error {
 	return nil
 }
 
-func (c *Console) ordered() {
+func (c *Admin) ordered() {
 	if c.Ordered != nil {
 		c.Ordered()
 	}
@@ -163,7 +163,7 @@ func changed(modes map[string]energy.Mode, name string, mode energy.Mode) map[st
 	return next
 }
 
-func (c *Console) check(change *Change) error {
+func (c *Admin) check(change *Change) error {
 	modes := map[string]energy.Mode{}
 	if change.Mode != nil {
 		modes["mode"] = *change.Mode
@@ -185,7 +185,7 @@ func (c *Console) check(change *Change) error {
 	return nil
 }
 
-func (c *Console) changeHosts(ctx context.Context, by string, change Change) error {
+func (c *Admin) changeHosts(ctx context.Context, by string, change Change) error {
 	now, names := c.Now(), slices.Sorted(maps.Keys(change.Hosts))
 	err := c.Records.ChangePower(ctx, job.Lease{}, names, func(stored map[string]energy.Record) (entries []energy.Entry, err error) {
 		for _, name := range names {
@@ -193,7 +193,7 @@ func (c *Console) changeHosts(ctx context.Context, by string, change Change) err
 			r.Host, r.Mode = name, change.Hosts[name]
 			stored[name] = r
 			entries = append(entries, energy.Entry{At: now, Host: name, Kind: energy.EntrySetting, By: by,
-				Text: fmt.Sprintf("its mode is %s now", cmp.Or(string(r.Mode), "that of its aggregates, or of all"))})
+				Text: fmt.Sprintf("its mode is %s now", cmp.Or(string(r.Mode), "that of its aggregates or of all hosts"))})
 		}
 		return entries, nil
 	})
@@ -205,12 +205,12 @@ func (c *Console) changeHosts(ctx context.Context, by string, change Change) err
 
 // Approve allows the controller to carry out the plan with this id. It fails with a
 // Conflict fault if a newer plan exists.
-func (c *Console) Approve(ctx context.Context, by, plan string) error {
+func (c *Admin) Approve(ctx context.Context, by, plan string) error {
 	now := c.Now()
 	err := c.Settings.ChangeEnergySettings(ctx, job.Lease{}, func(s *energy.Settings) ([]energy.Entry, error) {
 		switch {
 		case s.Plan == nil || s.PlanID != plan:
-			return nil, fault.New(fault.Conflict, "the plan %s is not the one of now; look at it again", plan)
+			return nil, fault.New(fault.Conflict, "plan %s is not the current one; read the current plan before you approve it", plan)
 		case s.Approved != nil:
 			return nil, nil
 		}
@@ -225,7 +225,7 @@ func (c *Console) Approve(ctx context.Context, by, plan string) error {
 }
 
 // Hosts returns all hosts of the controller's last report and of the inventory, by name.
-func (c *Console) Hosts(ctx context.Context) ([]HostStatus, error) {
+func (c *Admin) Hosts(ctx context.Context) ([]HostStatus, error) {
 	report, err := c.Reports.EnergyReport(ctx)
 	if err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (c *Console) Hosts(ctx context.Context) ([]HostStatus, error) {
 }
 
 // Host returns one host. It fails with a NotFound fault if no host has that name.
-func (c *Console) Host(ctx context.Context, name string) (HostStatus, error) {
+func (c *Admin) Host(ctx context.Context, name string) (HostStatus, error) {
 	all, err := c.Hosts(ctx)
 	if err != nil {
 		return HostStatus{}, err
@@ -266,11 +266,11 @@ func (c *Console) Host(ctx context.Context, name string) (HostStatus, error) {
 }
 
 // Audit returns the latest entries of a host, or of all hosts; see History.
-func (c *Console) Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error) {
+func (c *Admin) Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error) {
 	return c.History.Audit(ctx, host, before, limit)
 }
 
 // Demand returns the measurements from an instant on.
-func (c *Console) Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error) {
+func (c *Admin) Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error) {
 	return c.History.Demand(ctx, from)
 }

@@ -112,13 +112,13 @@ func (m *modelCloud) look(what string, wanted func(*inventory.Instance) bool) (l
 // it, or stays.
 func (m *modelCloud) happen(g *guest) {
 	switch g.order {
-	case upkeep.DeleteGuest:
+	case upkeep.OrderDelete:
 		delete(m.guests, g.ID)
-	case upkeep.StopGuest:
+	case upkeep.OrderStop:
 		g.Status = "SHUTOFF"
-	case upkeep.ShelveGuest:
+	case upkeep.OrderShelve:
 		g.Status, g.Host = "SHELVED_OFFLOADED", ""
-	case upkeep.MigrateGuest:
+	case upkeep.OrderMigrate:
 		if i := slices.IndexFunc(m.hosts, func(h string) bool { return h != g.Host && m.takes(h, g.Flavor) }); i >= 0 {
 			g.Host = m.hosts[i]
 		}
@@ -139,10 +139,10 @@ func (m *modelCloud) Order(_ context.Context, i inventory.Instance, order upkeep
 		return nil
 	case g.order == order:
 		return nil
-	case g.order != "" && order != upkeep.DeleteGuest:
+	case g.order != "" && order != upkeep.OrderDelete:
 		return fault.New(fault.Conflict, "the instance is busy: %s", g.Task)
-	case order == upkeep.StopGuest && g.Status != "ACTIVE",
-		order == upkeep.ShelveGuest && (g.Status == "RESCUE" || g.Status == "VERIFY_RESIZE"):
+	case order == upkeep.OrderStop && g.Status != "ACTIVE",
+		order == upkeep.OrderShelve && (g.Status == "RESCUE" || g.Status == "VERIFY_RESIZE"):
 		return fault.New(fault.Conflict, "the instance is %s", g.Status)
 	}
 	g.order, g.left, g.Task = order, m.looks, string(order)+"-ing"

@@ -55,12 +55,12 @@ func TestInstancesOfAReservationComeInUntilItIsFullAndNobodyElse(t *testing.T) {
 		t.Error("the owner is still admitted after Expel")
 	}
 	for _, i := range of {
-		l.order(i, upkeep.DeleteGuest)
-		l.order(i, upkeep.DeleteGuest)
+		l.order(i, upkeep.OrderDelete)
+		l.order(i, upkeep.OrderDelete)
 	}
 	l.await("the host is empty", func() bool { return len(l.on(host)) == 0 })
 	for _, i := range of {
-		l.order(i, upkeep.DeleteGuest)
+		l.order(i, upkeep.OrderDelete)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestAnInstanceIsOnItsHostFromTheChoiceUntilItIsGone(t *testing.T) {
 	if len(guests) != 1 || guests[0].Host != host || guests[0].Flavor.Name != "m1.tiny" || guests[0].Preemptible {
 		t.Errorf("on the host is %+v", guests)
 	}
-	l.order(guests[0], upkeep.DeleteGuest)
+	l.order(guests[0], upkeep.OrderDelete)
 	l.await("the instance is gone", func() bool {
 		there := seen()
 		s, err := l.compute.Server(t.Context(), id)
@@ -141,7 +141,7 @@ func TestWhoWasPlacedByAHintIsKnownWhereNovaDoesNotTellIt(t *testing.T) {
 			t.Errorf("the instance exists: %v, %v; want %v", there, err, want)
 		}
 	}
-	l.order(i, upkeep.DeleteGuest)
+	l.order(i, upkeep.OrderDelete)
 	l.await("the host is empty", func() bool { return len(l.on(i.Host)) == 0 })
 }
 
@@ -161,7 +161,7 @@ func TestAPlaceOfWhichOnlyPlacementKnowsIsAGuest(t *testing.T) {
 	if len(guests) != 1 || guests[0].ID != consumer || guests[0].Host != host || guests[0].Status != "" {
 		t.Errorf("on the host is %+v", guests)
 	}
-	for _, order := range []upkeep.Order{upkeep.DeleteGuest, upkeep.StopGuest, upkeep.ShelveGuest, upkeep.MigrateGuest} {
+	for _, order := range []upkeep.Order{upkeep.OrderDelete, upkeep.OrderStop, upkeep.OrderShelve, upkeep.OrderMigrate} {
 		l.order(guests[0], order)
 	}
 }
@@ -169,13 +169,13 @@ func TestAPlaceOfWhichOnlyPlacementKnowsIsAGuest(t *testing.T) {
 func TestARunningInstanceIsMigratedLive(t *testing.T) {
 	l := newLab(t)
 	i := l.boot(l.admin, l.tiny(), l.free[0])
-	l.order(i, upkeep.MigrateGuest)
-	l.order(i, upkeep.MigrateGuest)
+	l.order(i, upkeep.OrderMigrate)
+	l.order(i, upkeep.OrderMigrate)
 	moved := l.settled(i.ID, func(now inventory.Instance) bool { return now.Host != i.Host })
 	if moved.Status != "ACTIVE" {
 		t.Errorf("the instance is %s", moved.Status)
 	}
-	l.order(i, upkeep.MigrateGuest)
+	l.order(i, upkeep.OrderMigrate)
 	if again := l.settled(i.ID, func(inventory.Instance) bool { return true }); again.Host != moved.Host {
 		t.Errorf("a second order moves the instance from %s to %s", moved.Host, again.Host)
 	}
@@ -185,19 +185,19 @@ func TestARunningInstanceIsMigratedLive(t *testing.T) {
 func TestAStoppedInstanceIsMigratedColdAndHoldsItsPlaceUntilThatIsConfirmed(t *testing.T) {
 	l := newLab(t)
 	i := l.boot(l.admin, l.tiny(), l.free[0])
-	l.order(i, upkeep.StopGuest)
-	l.order(i, upkeep.StopGuest)
+	l.order(i, upkeep.OrderStop)
+	l.order(i, upkeep.OrderStop)
 	l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "SHUTOFF" })
-	l.order(i, upkeep.StopGuest)
-	l.order(i, upkeep.MigrateGuest)
-	l.order(i, upkeep.MigrateGuest)
+	l.order(i, upkeep.OrderStop)
+	l.order(i, upkeep.OrderMigrate)
+	l.order(i, upkeep.OrderMigrate)
 	l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "VERIFY_RESIZE" })
 	guests := l.on(i.Host)
 	if len(guests) != 1 || guests[0].ID != i.ID || guests[0].Host != i.Host || guests[0].Status != "VERIFY_RESIZE" {
 		t.Fatalf("on the old host is %+v, want the instance", guests)
 	}
-	l.order(guests[0], upkeep.MigrateGuest)
-	l.order(guests[0], upkeep.MigrateGuest)
+	l.order(guests[0], upkeep.OrderMigrate)
+	l.order(guests[0], upkeep.OrderMigrate)
 	l.await("its old host is empty", func() bool { return len(l.on(i.Host)) == 0 })
 	if moved := l.settled(i.ID, func(inventory.Instance) bool { return true }); moved.Status != "SHUTOFF" || moved.Host == i.Host {
 		t.Errorf("the instance is %s on %s", moved.Status, moved.Host)
@@ -209,7 +209,7 @@ func TestAPreemptibleInstanceThatHasMovedIsNotDeletedToMakeRoomWhereItWas(t *tes
 	id := uuid.NewString()
 	l.flavor(id, id, map[string]string{"almanac:preemptible": "true"})
 	i := l.boot(l.admin, id, l.free[0])
-	l.order(i, upkeep.StopGuest)
+	l.order(i, upkeep.OrderStop)
 	l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "SHUTOFF" })
 	l.admin.Must("POST", "compute", "/servers/"+i.ID+"/action", map[string]any{"migrate": nil}, nil)
 	l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "VERIFY_RESIZE" })
@@ -217,10 +217,10 @@ func TestAPreemptibleInstanceThatHasMovedIsNotDeletedToMakeRoomWhereItWas(t *tes
 	if len(guests) != 1 || !guests[0].Preemptible || guests[0].Host != i.Host {
 		t.Fatalf("on the old host is %+v, want the instance", guests)
 	}
-	l.order(guests[0], upkeep.DeleteGuest)
-	l.order(guests[0], upkeep.ShelveGuest)
+	l.order(guests[0], upkeep.OrderDelete)
+	l.order(guests[0], upkeep.OrderShelve)
 	l.await("its old host is empty", func() bool { return len(l.on(i.Host)) == 0 })
-	l.order(guests[0], upkeep.DeleteGuest)
+	l.order(guests[0], upkeep.OrderDelete)
 	if moved := l.settled(i.ID, func(inventory.Instance) bool { return true }); moved.Status != "SHUTOFF" || moved.Host == i.Host {
 		t.Errorf("the instance is %s on %s", moved.Status, moved.Host)
 	}
@@ -237,7 +237,7 @@ func TestAResizeOfItsOwnerIsNotConfirmedForHim(t *testing.T) {
 	}
 	l.admin.Must("POST", "compute", "/servers/"+i.ID+"/action", map[string]any{"resize": map[string]string{"flavorRef": l.tiny()}}, nil)
 	i = l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "VERIFY_RESIZE" })
-	if err := l.cloud.Order(t.Context(), i, upkeep.MigrateGuest); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), i.ID) {
+	if err := l.cloud.Order(t.Context(), i, upkeep.OrderMigrate); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), i.ID) {
 		t.Errorf("got %v, want a conflict that names the instance", err)
 	}
 }
@@ -246,14 +246,14 @@ func TestALockedInstanceIsShelvedOffItsHostAndDeleted(t *testing.T) {
 	l := newLab(t)
 	i := l.boot(l.owner, l.tiny(), "")
 	l.owner.Must("POST", "compute", "/servers/"+i.ID+"/action", map[string]any{"lock": nil}, nil)
-	l.order(i, upkeep.ShelveGuest)
-	l.order(i, upkeep.ShelveGuest)
+	l.order(i, upkeep.OrderShelve)
+	l.order(i, upkeep.OrderShelve)
 	off := l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "SHELVED_OFFLOADED" && now.Host == "" })
 	if !off.Locked {
 		t.Errorf("the instance is %+v", off)
 	}
-	l.order(off, upkeep.ShelveGuest)
-	l.order(off, upkeep.DeleteGuest)
+	l.order(off, upkeep.OrderShelve)
+	l.order(off, upkeep.OrderDelete)
 	l.await("the instance is gone", func() bool {
 		return l.admin.Do("GET", "compute", "/servers/"+i.ID, nil, nil) == http.StatusNotFound
 	})
@@ -264,7 +264,7 @@ func TestAnOrderThatTheStateDoesNotAllowIsAConflict(t *testing.T) {
 	i := l.boot(l.owner, l.tiny(), "")
 	l.owner.Must("POST", "compute", "/servers/"+i.ID+"/action", map[string]any{"suspend": nil}, nil)
 	i = l.settled(i.ID, func(now inventory.Instance) bool { return now.Status == "SUSPENDED" })
-	for _, order := range []upkeep.Order{upkeep.MigrateGuest, upkeep.StopGuest} {
+	for _, order := range []upkeep.Order{upkeep.OrderMigrate, upkeep.OrderStop} {
 		err := l.cloud.Order(t.Context(), i, order)
 		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), i.ID) {
 			t.Errorf("%s: got %v, want a conflict that names the instance", order, err)

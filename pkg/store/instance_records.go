@@ -16,9 +16,9 @@ import (
 // SaveInstanceRecords stores g for instances that are about to be placed, with one statement for each
 // batch. It replaces what was stored for them before.
 func (s *Store) SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error {
-	rows := make([]guestRow, len(instances))
+	rows := make([]instanceRecordRow, len(instances))
 	for i, id := range instances {
-		rows[i] = guestRow{Instance: id, Reservation: g.Reservation, Preemptible: g.Preemptible, At: int64(at)}
+		rows[i] = instanceRecordRow{Instance: id, Reservation: g.Reservation, Preemptible: g.Preemptible, At: int64(at)}
 	}
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Clauses(clause.OnConflict{UpdateAll: true}).CreateInBatches(rows, batch).Error
@@ -29,7 +29,7 @@ func (s *Store) SaveInstanceRecords(ctx context.Context, instances []string, g i
 	return nil
 }
 
-// Guests implements inventory.InstanceRecords.
+// InstanceRecords implements inventory.InstanceRecords.
 func (s *Store) InstanceRecords(ctx context.Context, instances ...string) (map[string]inventory.InstanceRecord, error) {
 	parts := slices.Collect(slices.Chunk(instances, batch))
 	if len(instances) == 0 {
@@ -37,7 +37,7 @@ func (s *Store) InstanceRecords(ctx context.Context, instances ...string) (map[s
 	}
 	known := map[string]inventory.InstanceRecord{}
 	for _, part := range parts {
-		var rows []guestRow
+		var rows []instanceRecordRow
 		err := s.look(ctx, func(db *gorm.DB) error {
 			if part != nil {
 				db = db.Where("instance_id IN ?", part)
@@ -54,11 +54,11 @@ func (s *Store) InstanceRecords(ctx context.Context, instances ...string) (map[s
 	return known, nil
 }
 
-// OldGuests returns the stored instances that were last requested before an instant, the
+// OldInstanceRecords returns the stored instances that were last requested before an instant, the
 // oldest request first.
-func (s *Store) OldGuests(ctx context.Context, before span.Instant) (instances []string, err error) {
+func (s *Store) OldInstanceRecords(ctx context.Context, before span.Instant) (instances []string, err error) {
 	err = s.look(ctx, func(db *gorm.DB) error {
-		return db.Model(&guestRow{}).Where("placed_at < ?", before).Order("placed_at, instance_id").Pluck("instance_id", &instances).Error
+		return db.Model(&instanceRecordRow{}).Where("placed_at < ?", before).Order("placed_at, instance_id").Pluck("instance_id", &instances).Error
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read which instances were placed long ago: %w", err)
@@ -66,12 +66,12 @@ func (s *Store) OldGuests(ctx context.Context, before span.Instant) (instances [
 	return instances, nil
 }
 
-// ForgetGuests deletes what is stored of instances, except those that were requested again
+// ForgetInstanceRecords deletes what is stored of instances, except those that were requested again
 // at an instant or later. It fails with job.ErrLost where the lease has moved on.
-func (s *Store) ForgetGuests(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error {
+func (s *Store) ForgetInstanceRecords(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 		for part := range slices.Chunk(instances, batch) {
-			if err := tx.Where("instance_id IN ? AND placed_at < ?", part, before).Delete(&guestRow{}).Error; err != nil {
+			if err := tx.Where("instance_id IN ? AND placed_at < ?", part, before).Delete(&instanceRecordRow{}).Error; err != nil {
 				return err
 			}
 		}
