@@ -8,7 +8,8 @@ import (
 )
 
 // almanacd is killed while it waits for an answer of Nova: at the first step of a start, then
-// at the last one and during an end.
+// at the last one and during an end. While the end of a canceled reservation is not carried out,
+// Almanac cannot be removed from the cloud.
 func TestAStartAndAnEndOutliveAKill(t *testing.T) {
 	nova := labtest.Interpose(t, labtest.OpenStack(t).Compute)
 	b := besideOpenStack(t, "OS_NOVA__ENDPOINT_OVERRIDE="+nova.URL)
@@ -43,5 +44,17 @@ func TestAStartAndAnEndOutliveAKill(t *testing.T) {
 	b.becomes(r.ID, "ended")
 	b.reach("", own[0].ID)
 	b.traceless(r.ID)
-	b.healthy()
+
+	theirs := b.settled(b.boot(b.demo2, "theirs", again.ID, ""))
+	deletes = "POST /v2.1/servers/" + theirs[0].ID + "/action"
+	nova.Meddle(deletes, labtest.Hang)
+	b.as(labtest.Demo2, "reservation", "delete", "again", "--yes")
+	b.await("almanacd has sent "+deletes, func() bool { return nova.Count(deletes) > 0 })
+	b.stop(t)
+	nova.Relent()
+	b.refused("not yet deleted or shelved their instances theirs (" + theirs[0].ID + ")")
+	b.start()
+	b.reach("", theirs[0].ID)
+	b.traceless(again.ID)
+	b.quiet()
 }
