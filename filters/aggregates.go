@@ -15,10 +15,8 @@ import (
 // aggregate that it forbids, as Placement does for member_of.
 type Aggregates struct{}
 
-// Name returns the filter's name.
 func (Aggregates) Name() string { return "AggregateFilter" }
 
-// For prepares the filter.
 func (Aggregates) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if r.Rebuild || len(r.MemberOf)+len(r.NotMemberOf) == 0 {
 		return nil
@@ -71,10 +69,8 @@ type IsolatedAggregates struct {
 	Except string
 }
 
-// Name returns the filter's name.
 func (IsolatedAggregates) Name() string { return "IsolatedAggregateFilter" }
 
-// For prepares the filter.
 func (f IsolatedAggregates) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if r.Rebuild {
 		return nil

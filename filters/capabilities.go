@@ -22,10 +22,8 @@ import (
 // Ironic's add: a host is refused if an extra spec requires something unknown.
 type ComputeCapabilities struct{ oncePerRequest }
 
-// Name returns the filter's name.
 func (ComputeCapabilities) Name() string { return "ComputeCapabilitiesFilter" }
 
-// For prepares the filter.
 func (ComputeCapabilities) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) {
 		return nil

@@ -25,10 +25,8 @@ type Capacity struct {
 // beyondAll is more than any host has of any resource.
 const beyondAll = 1 << 53
 
-// Name returns the filter's name.
 func (Capacity) Name() string { return "CapacityFilter" }
 
-// For prepares the filter.
 func (f Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	var demands capacity
 	yields := f.Evicts && !r.Preemptible

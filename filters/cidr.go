@@ -20,10 +20,8 @@ type SimpleCIDRAffinity struct {
 	addresses cached[[]netip.Addr]
 }
 
-// Name returns the filter's name.
 func (*SimpleCIDRAffinity) Name() string { return "SimpleCIDRAffinityFilter" }
 
-// For prepares the filter.
 func (f *SimpleCIDRAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	near := r.Hints["build_near_host_ip"]
 	if skipsNovaFilters(r) || empty(near) {

@@ -11,10 +11,8 @@ import (
 // (nova/scheduler/filters/compute_filter.py).
 type Compute struct{ oncePerRequest }
 
-// Name returns the filter's name.
 func (Compute) Name() string { return "ComputeFilter" }
 
-// For prepares the filter.
 func (Compute) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) {
 		return nil

@@ -14,10 +14,8 @@ import (
 // in nova/scheduler/utils.py resources_from_request_spec).
 type Destination struct{}
 
-// Name returns the filter's name.
 func (Destination) Name() string { return "DestinationFilter" }
 
-// For prepares the filter.
 func (Destination) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	d := destination{s: s, r: r}
 	if r.Host != "" {

@@ -47,10 +47,8 @@ func kinds(s *inventory.States) (list []kindOfHost) {
 	return list
 }
 
-// Name returns the filter's name.
 func (*ImageProperties) Name() string { return "ImagePropertiesFilter" }
 
-// For prepares the filter.
 func (f *ImageProperties) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if forced(r) {
 		return nil

@@ -20,10 +20,8 @@ type IsolatedHosts struct {
 	isolated cached[hostset.Set]
 }
 
-// Name returns the filter's name.
 func (*IsolatedHosts) Name() string { return "IsolatedHostsFilter" }
 
-// For prepares the filter.
 func (f *IsolatedHosts) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	inside := r.ImageID != "" && slices.Contains(f.Images, r.ImageID)
 	if forced(r) || !inside && f.Open {

@@ -17,10 +17,8 @@ import (
 // another one.
 type JSON struct{}
 
-// Name returns the filter's name.
 func (JSON) Name() string { return "JsonFilter" }
 
-// For prepares the filter.
 func (JSON) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	query, err := readQuery(r)
 	switch {

@@ -13,10 +13,8 @@ type Judgeable struct {
 	judgeable cached[hostset.Set]
 }
 
-// Name returns the filter's name.
 func (*Judgeable) Name() string { return "JudgeableFilter" }
 
-// For prepares the filter.
 func (f *Judgeable) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if r.Rebuild {
 		return nil

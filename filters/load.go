@@ -47,10 +47,8 @@ func AggregateNumInstances(most int64) *Load {
 	return f
 }
 
-// Name returns the filter's name.
 func (f *Load) Name() string { return f.name }
 
-// For prepares the filter.
 func (f *Load) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) {
 		return nil

@@ -47,10 +47,8 @@ func outside(s *inventory.States, key string, fits func(value string) bool) host
 // A host in several such aggregates accepts the projects of all of them.
 type MultiTenancy struct{ oncePerRequest }
 
-// Name returns the filter's name.
 func (MultiTenancy) Name() string { return "AggregateMultiTenancyIsolation" }
 
-// For prepares the filter.
 func (MultiTenancy) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) {
 		return nil
@@ -63,10 +61,8 @@ func (MultiTenancy) For(s *inventory.States, r *placing.Request, _ span.Instant)
 // these flavors (nova/scheduler/filters/type_filter.py).
 type TypeAffinity struct{ oncePerRequest }
 
-// Name returns the filter's name.
 func (TypeAffinity) Name() string { return "AggregateTypeAffinityFilter" }
 
-// For prepares the filter.
 func (TypeAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) {
 		return nil
@@ -86,10 +82,8 @@ type ImageIsolation struct {
 	Namespace, Separator string
 }
 
-// Name returns the filter's name.
 func (ImageIsolation) Name() string { return "AggregateImagePropertiesIsolation" }
 
-// For prepares the filter.
 func (f ImageIsolation) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if forced(r) {
 		return nil
@@ -138,10 +132,8 @@ var textual = strings.Fields("hw_auto_disk_config hw_cpu_realtime_mask hw_disk_t
 // (nova/scheduler/filters/aggregate_instance_extra_specs.py).
 type InstanceExtraSpecs struct{ oncePerRequest }
 
-// Name returns the filter's name.
 func (InstanceExtraSpecs) Name() string { return "AggregateInstanceExtraSpecsFilter" }
 
-// For prepares the filter.
 func (InstanceExtraSpecs) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) {
 		return nil

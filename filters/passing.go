@@ -13,7 +13,6 @@ import (
 // passing is a filter of Nova that refuses nothing here.
 type passing struct{ name string }
 
-// Name returns the filter's name.
 func (p passing) Name() string { return p.name }
 
 // For returns nil: every host passes.
@@ -36,10 +35,8 @@ type Metrics struct {
 	Setting []string
 }
 
-// Name returns the filter's name.
 func (Metrics) Name() string { return "MetricsFilter" }
 
-// For prepares the filter.
 func (f Metrics) For(_ *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) || f.untold() == "" {
 		return nil

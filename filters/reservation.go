@@ -5,6 +5,8 @@ package filters
 
 import (
 	"fmt"
+	"slices"
+	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
@@ -70,7 +72,6 @@ type Reservation struct {
 	kept *keptPromises // nil reads Promises for each request; New sets it
 }
 
-// Name returns the filter's name.
 func (Reservation) Name() string { return "ReservationFilter" }
 
 // For prepares the filter. For a reservation of instances, r must contain all instances that
@@ -192,4 +193,109 @@ func shutSince(claim span.Span, now span.Instant) string {
 	default:
 		return fmt.Sprintf("the host is reserved from %v", claim.Start)
 	}
+}
+
+// Revised are Promises with a revision. Their results after a call of Revision are valid as long
+// as Revision returns the same number, apart from the passage of time.
+type Revised interface {
+	Promises
+	Revision() uint64
+}
+
+// promisedHosts is the result of Promises.Promised, by host of states.
+type promisedHosts struct {
+	states   *inventory.States
+	revision uint64
+	good     span.Span // the instants at which it is valid
+	claims   []reservation.Claim
+	places   []int   // of each claim's host; -1 if the states have no such host
+	which    []int32 // by host: the index of its claim
+}
+
+// keptPromises are those of the last decision.
+type keptPromises struct{ last atomic.Pointer[promisedHosts] }
+
+// promised returns the promised hosts; those of the previous decision if they are still valid.
+func (f Reservation) promised(s *inventory.States, now span.Instant) *promisedHosts {
+	revised, ok := f.Promises.(Revised)
+	if !ok || f.kept == nil {
+		return gather(f.Promises, s, now)
+	}
+	revision := revised.Revision() // before the promises, so that a change in between is read again
+	if last := f.kept.last.Load(); last != nil && s.SameHosts(last.states) && last.revision == revision && last.good.Contains(now) {
+		return last
+	}
+	next := gather(f.Promises, s, now)
+	next.revision = revision
+	f.kept.last.Store(next)
+	return next
+}
+
+func gather(from Promises, s *inventory.States, now span.Instant) *promisedHosts {
+	claims := from.Promised(now)
+	p := &promisedHosts{
+		states: s, good: span.Span{Start: now, End: span.Forever}, claims: claims, places: make([]int, len(claims)), which: make([]int32, s.Len()),
+	}
+	for n, c := range claims {
+		if c.Span.End > now {
+			p.good.End = min(p.good.End, c.Span.End)
+		}
+		i, known := s.Index(c.Host)
+		if !known {
+			i = -1
+		} else {
+			p.which[i] = int32(n)
+		}
+		p.places[n] = i
+	}
+	return p
+}
+
+// slices judges a request that names a reservation of instances: each of its hosts may run as
+// many as the reservation has slices there.
+func (f Reservation) slices(s *inventory.States, r *placing.Request, of *reservation.Reservation, now span.Instant) Test {
+	var class *inventory.Column
+	if f.Class != nil {
+		class = s.Column(f.Class(of.ID))
+	}
+	left, slots := 0, held(of, now)
+	inside, open := hostset.New(s.Len()), hostset.New(s.Len())
+	for host, most := range slots {
+		i, known := s.Index(host)
+		if !known {
+			continue
+		}
+		inside.Add(i)
+		others, own := count(s.InstancesOn(i), of.ID, r.Instances)
+		if class != nil {
+			others = max(others, int(class.Used[i])-own)
+		}
+		if free := most - others; free > 0 {
+			open.Add(i)
+			left += free
+		}
+	}
+	if left < len(r.Instances) {
+		return refuseAll(fmt.Sprintf("reservation %s has room for %d more instances, %d are requested", of.ID, left, len(r.Instances)))
+	}
+	return subset{open, func(i int) string {
+		if !inside.Has(i) {
+			return notOf(of)
+		}
+		return fmt.Sprintf("all slices of reservation %s on the host are in use", of.ID)
+	}}
+}
+
+// count returns how many of the instances belong to the reservation but not to the request, and
+// how many belong to the request.
+func count(on []inventory.Instance, id string, request []string) (others, own int) {
+	for n := range on {
+		switch i := &on[n]; {
+		case slices.Contains(request, i.ID):
+			own++
+		case i.ReservationID() == id:
+			others++
+		}
+	}
+	return others, own
 }

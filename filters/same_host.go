@@ -11,10 +11,8 @@ import (
 // (nova/scheduler/filters/affinity_filter.py).
 type SameHost struct{ oncePerRequest }
 
-// Name returns the filter's name.
 func (SameHost) Name() string { return "SameHostFilter" }
 
-// For prepares the filter.
 func (SameHost) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	ids := r.Hints["same_host"]
 	if skipsNovaFilters(r) || empty(ids) {
@@ -27,10 +25,8 @@ func (SameHost) For(s *inventory.States, r *placing.Request, _ span.Instant) Tes
 // (nova/scheduler/filters/affinity_filter.py).
 type DifferentHost struct{ oncePerRequest }
 
-// Name returns the filter's name.
 func (DifferentHost) Name() string { return "DifferentHostFilter" }
 
-// For prepares the filter.
 func (DifferentHost) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	ids := r.Hints["different_host"]
 	if skipsNovaFilters(r) || empty(ids) {

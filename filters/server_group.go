@@ -14,10 +14,8 @@ import (
 // that already have members (nova/scheduler/filters/affinity_filter.py).
 type ServerGroupAffinity struct{}
 
-// Name returns the filter's name.
 func (ServerGroupAffinity) Name() string { return "ServerGroupAffinityFilter" }
 
-// For prepares the filter.
 func (ServerGroupAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) || r.Group == nil || r.Group.Policy != "affinity" || len(r.Group.Hosts) == 0 {
 		return nil
@@ -36,10 +34,8 @@ func (ServerGroupAffinity) For(s *inventory.States, r *placing.Request, _ span.I
 // host passes. (nova/scheduler/filters/affinity_filter.py)
 type ServerGroupAntiAffinity struct{}
 
-// Name returns the filter's name.
 func (ServerGroupAntiAffinity) Name() string { return "ServerGroupAntiAffinityFilter" }
 
-// For prepares the filter.
 func (ServerGroupAntiAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) || r.Group == nil || r.Group.Policy != "anti-affinity" {
 		return nil

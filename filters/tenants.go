@@ -20,10 +20,8 @@ type TenantAggregates struct {
 	Required bool
 }
 
-// Name returns the filter's name.
 func (TenantAggregates) Name() string { return "TenantAggregateFilter" }
 
-// For prepares the filter.
 func (f TenantAggregates) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if r.Rebuild {
 		return nil

@@ -18,10 +18,8 @@ const disabledTrait = "COMPUTE_STATUS_DISABLED"
 // Traits refuses hosts that lack a required trait or have a forbidden one, as Placement does.
 type Traits struct{}
 
-// Name returns the filter's name.
 func (Traits) Name() string { return "TraitFilter" }
 
-// For prepares the filter.
 func (Traits) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if r.Rebuild {
 		return nil

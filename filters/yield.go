@@ -19,10 +19,8 @@ type Yield struct {
 	Share float64
 }
 
-// Name returns the filter's name.
 func (*Yield) Name() string { return "YieldFilter" }
 
-// For prepares the filter.
 func (f *Yield) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	asked := r.Resources["VCPU"]
 	if r.Rebuild || f.Floor <= 0 || asked <= 0 {

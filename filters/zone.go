@@ -17,10 +17,8 @@ type Zone struct {
 	Default string // default_availability_zone
 }
 
-// Name returns the filter's name.
 func (Zone) Name() string { return "ZoneFilter" }
 
-// For prepares the filter.
 func (f Zone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if r.Rebuild || r.Zone == "" {
 		return nil
@@ -45,10 +43,8 @@ func (f Zone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test 
 // zone (nova/scheduler/filters/availability_zone_filter.py).
 type AvailabilityZone struct{ oncePerRequest }
 
-// Name returns the filter's name.
 func (AvailabilityZone) Name() string { return "AvailabilityZoneFilter" }
 
-// For prepares the filter.
 func (AvailabilityZone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) || r.Zone == "" {
 		return nil

@@ -22,34 +22,35 @@ var Powers = []Power{PowerOn, PowerSleeping, PowerWaking, PowerFailed}
 
 // Host is one physical server that can run instances.
 type Host struct {
-	Name     string
-	Capacity resource.Vector
-	Used     resource.Vector // by instances now
-	Zone     string          // availability zone, or empty
+	Name     string          `json:"name"`
+	Capacity resource.Vector `json:"capacity"`
+	Used     resource.Vector `json:"used"` // by instances now
+	Zone     string          `json:"zone"` // availability zone, or empty
 	// Aggregates and Traits are names, as Nova and Placement know them.
-	Aggregates, Traits []string
+	Aggregates []string `json:"aggregates"`
+	Traits     []string `json:"traits"`
 	// Properties are all other facts about the host. A property has the same Kind on all hosts
 	// that have it.
-	Properties map[string]Value
+	Properties map[string]Value `json:"properties"`
 	// Reservable reports whether the host is in the pool.
-	Reservable    bool
-	InstanceCount int // instances running now
+	Reservable    bool `json:"reservable"`
+	InstanceCount int  `json:"instance_count"` // instances running now
 	// Instances are the running instances, sorted by ID; nil from a source that only counts
 	// them.
-	Instances []Instance
+	Instances []Instance `json:"instances"`
 	// Provider is the id of the host's resource provider in Placement; empty from a source
 	// without Placement.
-	Provider string
+	Provider string `json:"provider"`
 	// Problem is the reason why the host accepts no instances although nobody has switched it
 	// off, in a sentence such as "its nova-compute is down"; empty if it accepts them.
-	Problem string
-	Power   Power
+	Problem string `json:"problem"`
+	Power   Power  `json:"power"`
 	// BootSeconds is the time from a power-on order until the host accepts instances.
-	BootSeconds int64
+	BootSeconds int64 `json:"boot_seconds"`
 	// WakeDelay, in seconds, is added to BootSeconds for a sleeping host: it may have to finish
-	// switching off first, and a part is a margin.
-	WakeDelay    int64
-	FlopsPerWatt float64 // 0 is unknown
+	// switching off first, and a part is a margin. Each process adds its own.
+	WakeDelay    int64   `json:"-"`
+	FlopsPerWatt float64 `json:"flops_per_watt"` // 0 is unknown
 }
 
 // Free returns the resources that instances leave free now.

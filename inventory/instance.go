@@ -11,30 +11,36 @@ import (
 
 // Instance is a server of Nova on a host, or on its way to one.
 type Instance struct {
-	ID, Name, ProjectID, UserID string
+	ID        string `json:"id"`
+	Name      string `json:"name,omitempty"`
+	ProjectID string `json:"project_id,omitempty"`
+	UserID    string `json:"user_id,omitempty"`
 	// Host is empty if the instance is on no host, for example shelved and offloaded.
-	Host string
+	Host string `json:"host,omitempty"`
 	// Status is Nova's status (ACTIVE, SHUTOFF, SHELVED_OFFLOADED, DELETED, …), Task its task
 	// state, empty if it has none.
-	Status, Task string
+	Status string `json:"status,omitempty"`
+	Task   string `json:"task,omitempty"`
 	// Created is when it was requested, Launched when it last began to run on a host; 0 is not
 	// yet.
-	Created, Launched span.Instant
-	Flavor            Flavor // as of the creation or last resize
-	Metadata          map[string]string
+	Created  span.Instant      `json:"created,omitempty"`
+	Launched span.Instant      `json:"launched,omitempty"`
+	Flavor   Flavor            `json:"flavor"` // as of the creation or last resize
+	Metadata map[string]string `json:"metadata"`
 	// Hints are the scheduler hints of its boot request; nil if Nova does not return them
 	// (compute API before 2.100).
-	Hints  map[string][]string
-	Locked bool
+	Hints  map[string][]string `json:"hints"`
+	Locked bool                `json:"locked,omitempty"`
 	// Preemptible instances may be terminated to make room. Protected ones may not, even if
 	// they are preemptible.
-	Preemptible, Protected bool
+	Preemptible bool `json:"preemptible,omitempty"`
+	Protected   bool `json:"protected,omitempty"`
 	// Holds are the amounts that it has allocated on its host in Placement, by resource class.
 	// Only those of preemptible instances are read; nil is unknown.
-	Holds map[string]int64
+	Holds map[string]int64 `json:"holds"`
 	// Reservation is the reservation whose hint admitted it; empty if there is none, or if that
 	// is unknown. A reservation named in Hints proves nothing: any user can write one there.
-	Reservation string
+	Reservation string `json:"reservation,omitempty"`
 }
 
 // InstanceRecord is what was stored about an instance by the request that placed it.
@@ -76,10 +82,11 @@ func (i *Instance) Evictable() bool { return i.Preemptible && i.NotEvictable() =
 
 // Flavor is the shape of an instance.
 type Flavor struct {
-	ID, Name   string // in an Instance, ID may be empty
-	Resources  resource.Vector
-	ExtraSpecs map[string]string
-	Public     bool
+	ID         string            `json:"id,omitempty"` // in an Instance it may be empty
+	Name       string            `json:"name,omitempty"`
+	Resources  resource.Vector   `json:"resources"`
+	ExtraSpecs map[string]string `json:"extra_specs"`
+	Public     bool              `json:"public,omitempty"`
 }
 
 // Traits returns the traits that a host must have, and must not have, for instances of the

@@ -2,6 +2,8 @@ package inventory
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -81,6 +83,47 @@ func (v Value) Any() any {
 	default:
 		return nil
 	}
+}
+
+// MarshalJSON returns the number, string, bool or list of strings; null for the zero Value.
+func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.Any()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (v *Value) UnmarshalJSON(raw []byte) error {
+	var plain any
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		return err
+	}
+	var ok bool
+	if *v, ok = ValueOf(plain); !ok {
+		return fmt.Errorf("%s is not a value of a property", raw)
+	}
+	return nil
+}
+
+// ValueOf returns the Value of decoded JSON: a float64, a string, a bool, a list of strings, or
+// nil for the zero Value. It reports false for anything else.
+func ValueOf(plain any) (Value, bool) {
+	switch plain := plain.(type) {
+	case nil:
+		return Value{}, true
+	case float64:
+		return NumberValue(plain), true
+	case string:
+		return StringValue(plain), true
+	case bool:
+		return BoolValue(plain), true
+	case []any:
+		elements := make([]string, len(plain))
+		for i, element := range plain {
+			var ok bool
+			if elements[i], ok = element.(string); !ok {
+				return Value{}, false
+			}
+		}
+		return ListValue(elements), true
+	}
+	return Value{}, false
 }
 
 // Compare orders values: by kind, then numbers and strings by size, false before true, and

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/eviction"
 	decision "github.com/almanac-cloud/almanac/pkg/placing"
@@ -27,7 +28,7 @@ import (
 // value in every field.
 var documents = []any{
 	energy.Record{}, energy.Settings{}, energy.Report{}, // stored
-	energy.Order{}, energy.Outcome{}, energy.Reading{}, energy.Access{}, // sent; the first two are also in the agents' state file
+	energy.Order{}, energy.Outcome{}, energy.Reading{}, energy.Access{}, inventory.Host{}, // sent; the first two are also in the agents' state file
 	rebalance.Run{}, state.Request{}, state.VM{}, eviction.Record{}, decision.Decision{}, // stored
 }
 
@@ -77,8 +78,12 @@ func fill(t *testing.T, v reflect.Value, name string, n *int64) {
 	*n++
 	switch v.Kind() {
 	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
+		switch v.Type() {
+		case reflect.TypeFor[time.Time]():
 			v.Set(reflect.ValueOf(time.Unix(*n, 0).UTC()))
+			return
+		case reflect.TypeFor[inventory.Value]():
+			v.Set(reflect.ValueOf(inventory.StringValue(fmt.Sprint(name, " ", *n))))
 			return
 		}
 		for i := range v.NumField() {

@@ -34,7 +34,7 @@ var floors = [][]string{
 		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/nova/object", "pkg/workload",
 	},
 	7: {
-		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/memory", "pkg/oslo/oslotest", "inventory/remote", "reservation/notice", "pkg/client", "pkg/whatif",
+		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/oslotest", "pkg/oslo/oslotest/memory", "inventory/remote", "reservation/notice", "pkg/client", "pkg/whatif",
 		"pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/power", "pkg/sim",
 	},
 	8: {"pkg/api", "pkg/config", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",

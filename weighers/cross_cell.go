@@ -10,7 +10,6 @@ import (
 // to another cell (nova/scheduler/weights/cross_cell.py).
 type CrossCellWeigher struct{}
 
-// Name returns the weigher's name.
 func (CrossCellWeigher) Name() string { return "CrossCellWeigher" }
 
 // Indifferent reports whether the request has no preferred cell.

@@ -57,3 +57,45 @@ func (f *fixed[F]) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant
 		raw[k] = values[i]
 	}
 }
+
+// BuildFailureWeigher counts the builds that failed on a host since the last success
+// (nova/scheduler/weights/compute.py). Its multiplier is negated and large, so that such a host
+// is chosen last.
+type BuildFailureWeigher struct{ fixed[failedBuilds] }
+
+func (*BuildFailureWeigher) Name() string { return "BuildFailureWeigher" }
+
+type failedBuilds struct{}
+
+func (failedBuilds) of(h *inventory.HostState) float64 {
+	return float64(h.FailedBuilds)
+}
+
+// HypervisorVersionWeigher prefers hosts with a new hypervisor, so that instances leave the old
+// ones during an upgrade (nova/scheduler/weights/hypervisor_version.py). A version is Nova's
+// number, 1002003 for 1.2.3; 0 is unknown.
+type HypervisorVersionWeigher struct{ fixed[hypervisorVersion] }
+
+func (*HypervisorVersionWeigher) Name() string { return "HypervisorVersionWeigher" }
+
+type hypervisorVersion struct{}
+
+func (hypervisorVersion) of(h *inventory.HostState) float64 {
+	return float64(h.HypervisorVersion)
+}
+
+// PCIWeigher reserves hosts with free PCI devices for the instances that need some
+// (nova/scheduler/weights/pci.py): it weighs 100 less their number, at most 99. Almanac
+// does not weigh requests for such instances.
+type PCIWeigher struct{ fixed[pciDevices] }
+
+// mostDevices is the number of devices beyond which more make no difference.
+const mostDevices = 99
+
+func (*PCIWeigher) Name() string { return "PCIWeigher" }
+
+type pciDevices struct{}
+
+func (pciDevices) of(h *inventory.HostState) float64 {
+	return float64(mostDevices + 1 - min(h.PCIDevices, mostDevices))
+}

@@ -46,7 +46,6 @@ type starts struct {
 // half is the free time, in seconds, that weighs half as much as unlimited free time: a day.
 const half = 24 * 60 * 60
 
-// Name returns the weigher's name.
 func (*FreeTimeWeigher) Name() string { return "FreeTimeWeigher" }
 
 // Weigh sets weights between 0 and 1.

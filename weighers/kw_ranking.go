@@ -29,7 +29,6 @@ type efficiencies struct {
 	values   []float64
 }
 
-// Name returns the weigher's name.
 func (*KWRankingWeigher) Name() string { return "KWRankingWeigher" }
 
 // Weigh sets FLOPS per watt.

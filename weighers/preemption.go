@@ -13,7 +13,6 @@ import (
 // eviction, 0 for one with room.
 type OvercommitWeigher struct{}
 
-// Name returns the weigher's name.
 func (OvercommitWeigher) Name() string { return "OvercommitWeigher" }
 
 // Weigh sets 0 or -1.
@@ -40,7 +39,6 @@ type PreemptionCostWeigher struct {
 	Exactly int
 }
 
-// Name returns the weigher's name.
 func (PreemptionCostWeigher) Name() string { return "PreemptionCostWeigher" }
 
 // Indifferent reports whether the request evicts nobody.
@@ -67,7 +65,6 @@ type PeriodWeigher struct {
 	Cost preemption.Cost // nil: 0
 }
 
-// Name returns the weigher's name.
 func (PeriodWeigher) Name() string { return "PeriodWeigher" }
 
 // Weigh sets the negated sum of the costs.
@@ -87,7 +84,6 @@ func (w PeriodWeigher) Weigh(s *inventory.States, _ *placing.Request, now span.I
 // choice differs from paper 001 (E001-2).
 type PreemptibleCountWeigher struct{}
 
-// Name returns the weigher's name.
 func (PreemptibleCountWeigher) Name() string { return "PreemptibleCountWeigher" }
 
 // Weigh sets the negated number of preemptible instances.

@@ -12,7 +12,6 @@ import (
 // soft-affinity, hosts with other members (nova/scheduler/weights/affinity.py).
 type ServerGroupSoftAffinityWeigher struct{}
 
-// Name returns the weigher's name.
 func (ServerGroupSoftAffinityWeigher) Name() string { return "ServerGroupSoftAffinityWeigher" }
 
 // Indifferent reports whether the request has no group with that policy.
@@ -32,7 +31,6 @@ func (w ServerGroupSoftAffinityWeigher) Weigh(s *inventory.States, r *placing.Re
 // soft-anti-affinity, hosts with few other members (nova/scheduler/weights/affinity.py).
 type ServerGroupSoftAntiAffinityWeigher struct{}
 
-// Name returns the weigher's name.
 func (ServerGroupSoftAntiAffinityWeigher) Name() string { return "ServerGroupSoftAntiAffinityWeigher" }
 
 // Indifferent reports whether the request has no group with that policy.

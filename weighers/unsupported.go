@@ -3,8 +3,10 @@ package weighers
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -63,7 +65,6 @@ type MetricsWeigher struct {
 	Ratios []Ratio // the factor of each metric
 }
 
-// Name returns the weigher's name.
 func (MetricsWeigher) Name() string { return "MetricsWeigher" }
 
 // Unsupported names a metric that counts.
@@ -82,7 +83,6 @@ type ImagePropertiesWeigher struct {
 	Ratios []Ratio // the factor of each property; if empty, all count
 }
 
-// Name returns the weigher's name.
 func (ImagePropertiesWeigher) Name() string { return "ImagePropertiesWeigher" }
 
 // Unsupported names a property of the image that counts.
@@ -101,4 +101,25 @@ func (w ImagePropertiesWeigher) Unsupported(r *placing.Request) string {
 		return ""
 	}
 	return fmt.Sprintf("the image's property %.100s counts, and Nova's API does not return the images of all instances", slices.Min(names))
+}
+
+// Ratio is the factor of one of several values that a weigher adds up.
+type Ratio struct {
+	Name  string
+	Value float64
+}
+
+// parseRatios parses "name=number" as Nova does (nova/scheduler/utils.py parse_options), except
+// that entries which Nova ignores with a warning are an Invalid fault of the option.
+func parseRatios(option string, settings []string) ([]Ratio, error) {
+	var ratios []Ratio
+	for _, setting := range settings {
+		name, text, _ := strings.Cut(setting, "=")
+		value, ok := parseMultiplier(text)
+		if !ok || name == "" || name != strings.TrimSpace(name) {
+			return nil, fault.Field(option, "has %q, which must be name=number", setting)
+		}
+		ratios = append(ratios, Ratio{name, value})
+	}
+	return ratios, nil
 }

@@ -1,5 +1,5 @@
-// Package weighers ranks hosts that can run a request. Each weigher has a file named as in Nova
-// or the papers; Rank adds them up as Nova does (nova/weights.py).
+// Package weighers ranks hosts that can run a request. Weighers are named as in Nova or the papers;
+// Rank adds them up as Nova does (nova/weights.py).
 package weighers
 
 import (

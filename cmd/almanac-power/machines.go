@@ -133,13 +133,27 @@ const longest = 366 * 24 * 3600
 // UnmarshalYAML reads the value.
 func (s *timeSpan) UnmarshalYAML(node ast.Node) error {
 	at := node.GetToken()
-	seconds, err := span.ParseDuration(at.Value)
+	if err := s.Set(at.Value); err != nil {
+		return fault.New(fault.Invalid, "line %d: %v, not %q", at.Position.Line, err, at.Value)
+	}
+	return nil
+}
+
+// Set reads the value of a flag.
+func (s *timeSpan) Set(text string) error {
+	seconds, err := span.ParseDuration(text)
 	if err != nil || seconds < 0 || seconds > longest {
-		return fault.New(fault.Invalid, "line %d: a time is written like 30, 90s or 2m, not %q", at.Position.Line, at.Value)
+		return errors.New("a time is written like 30, 90s or 2m")
 	}
 	*s = timeSpan(time.Duration(seconds) * time.Second)
 	return nil
 }
+
+func (s *timeSpan) String() string {
+	return span.FormatDuration(int64(time.Duration(*s) / time.Second))
+}
+
+func (s *timeSpan) Type() string { return "duration" }
 
 // beside returns the path of a file that the machines file names.
 func beside(folder, path string) string {

@@ -19,7 +19,7 @@ import (
 )
 
 func (s *service) testCommand() *cobra.Command {
-	var timeout time.Duration
+	timeout := timeSpan(time.Hour)
 	test := &cobra.Command{
 		Use: "test HOST", Args: cobra.ExactArgs(1),
 		Short: "Run the wake test of a host: almanacd switches it off and on once",
@@ -38,7 +38,7 @@ func (s *service) testCommand() *cobra.Command {
 				return err
 			}
 			defer bus.close()
-			ctx, cancel := context.WithTimeout(c.Context(), timeout)
+			ctx, cancel := context.WithTimeout(c.Context(), time.Duration(timeout))
 			defer cancel()
 			if err := served(ctx, bus); err != nil {
 				return err
@@ -47,7 +47,7 @@ func (s *service) testCommand() *cobra.Command {
 			return t.run(ctx, who(cfg))
 		},
 	}
-	test.Flags().DurationVar(&timeout, "timeout", time.Hour, "maximum time to wait")
+	test.Flags().Var(&timeout, "timeout", "maximum time to wait")
 	return test
 }
 

@@ -56,3 +56,50 @@ func (p *process) calendarCommand() *cobra.Command {
 	completeFlag(c, "host", p.completeHosts())
 	return c
 }
+
+func windowFields(w v1.Window) []field {
+	return []field{{"Start", w.Start, inLists}, {"Latest Start", w.LatestStart, inLists}, {"End", w.End, inLists}, {"Free", w.Free, inLists}}
+}
+
+func (p *process) availabilityCommand() *cobra.Command {
+	var quantity int
+	var duration period
+	var properties string
+	start, end := moment{clock: p.now}, moment{clock: p.now}
+	c := &cobra.Command{
+		Use:   "availability",
+		Short: "Show when enough hosts are free for a duration",
+		Long: `Show when enough hosts are free for a duration. A reservation may start at any time
+from Start to Latest Start. Free is the number of hosts that are free at Start.`,
+		Example: `  almanac availability --quantity 2 --duration 2h
+  almanac availability --quantity 4 --duration 1d --start +1d --end +2w --properties '[">=", "$memory_mb", 262144]'`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			filter, err := p.filter(properties)
+			if err != nil {
+				return err
+			}
+			question := client.AvailabilityQuery{
+				Quantity: quantity, Duration: v1.Duration(duration), End: end.at, HostProperties: string(filter),
+			}
+			if at := start.ahead(); at != nil {
+				question.Start = *at
+			}
+			return list(p, c, windowFields, inLists, func(ctx context.Context, almanac *client.Client) ([]v1.Window, v1.Availability, error) {
+				answer, err := almanac.Availability(ctx, question)
+				if err == nil {
+					p.warnUnknown(answer.UnknownProperties)
+					p.inform("matching hosts: %d", answer.Matched)
+				}
+				return answer.Windows, answer, err
+			})
+		},
+	}
+	flags := c.Flags()
+	flags.IntVar(&quantity, "quantity", 1, "number of hosts")
+	flags.Var(&duration, "duration", "how long")
+	flags.Var(&start, "start", "start of the search (default now)")
+	flags.Var(&end, "end", "end of the search (default in 7 days)")
+	flags.StringVar(&properties, "properties", "", "filter that hosts must pass: JSON, or @FILE that contains it")
+	return c
+}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/memory"
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
 )
 
 // captured is a captured notification with some of its text replaced.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/memory"
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
 )
 
 func TestOnlyEventsAboutHostsAndInstancesAreChanges(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/remote"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/memory"
 	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )

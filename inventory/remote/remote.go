@@ -61,11 +61,7 @@ type edition struct {
 }
 
 func newEdition(hosts []inventory.Host) (edition, error) {
-	list := make([]host, len(hosts))
-	for i := range hosts {
-		list[i] = hostOf(&hosts[i])
-	}
-	raw, err := json.Marshal(list)
+	raw, err := json.Marshal(hosts)
 	if err != nil {
 		return edition{}, fmt.Errorf("encode hosts: %w", err)
 	}
@@ -94,13 +90,9 @@ func (e edition) hosts() ([]inventory.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decompress hosts: %w", err)
 	}
-	var list []host
-	if err := json.NewDecoder(unpack).Decode(&list); err != nil {
+	var hosts []inventory.Host
+	if err := json.NewDecoder(unpack).Decode(&hosts); err != nil {
 		return nil, fmt.Errorf("decode hosts: %w", err)
-	}
-	hosts := make([]inventory.Host, len(list))
-	for i := range list {
-		hosts[i] = list[i].inventory()
 	}
 	return hosts, nil
 }

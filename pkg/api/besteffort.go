@@ -33,10 +33,10 @@ func (s *server) bestEffortRoutes(group *gin.RouterGroup) {
 			s.fail(c, noBestEffort())
 		}
 	}
-	group.POST("", s.require("besteffort:create"), there, s.forProject, s.noParameters, s.submitBestEffort)
-	group.GET("", s.listBestEffort) // besteffort:list, or besteffort:list_all
-	group.GET("/:id", s.noParameters, s.findBestEffort("besteffort:get"), s.showBestEffort)
-	group.DELETE("/:id", s.noParameters, s.findBestEffort("besteffort:delete"), s.cancelBestEffort)
+	group.POST("", s.require("besteffort:create"), there, s.forProject, s.noParameters, s.json(s.submitBestEffort))
+	group.GET("", s.json(s.listBestEffort)) // besteffort:list, or besteffort:list_all
+	group.GET("/:id", s.noParameters, s.findBestEffort("besteffort:get"), s.json(s.showBestEffort))
+	group.DELETE("/:id", s.noParameters, s.findBestEffort("besteffort:delete"), s.json(s.cancelBestEffort))
 }
 
 func noBestEffort() error {
@@ -44,17 +44,15 @@ func noBestEffort() error {
 }
 
 // submitBestEffort handles POST /v1/besteffort.
-func (s *server) submitBestEffort(c *gin.Context) {
+func (s *server) submitBestEffort(c *gin.Context) (any, error) {
 	var body v1.BestEffortRequest
 	raw, err := s.body(c, &body, bestEffortBody)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	use, err := keyUse(c, raw)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	asked := requests.Submission{
 		Name: body.Name, VMs: 1, Flavor: body.Flavor, Image: body.Image, Parallel: body.Parallel, Networks: body.Networks,
@@ -74,15 +72,15 @@ func (s *server) submitBestEffort(c *gin.Context) {
 		ProjectID: by.ProjectID, UserID: by.UserID, Roles: by.Roles, Token: c.GetHeader("X-Auth-Token"),
 	}, asked)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	c.Header("Location", bestEffortPath+"/"+r.ID)
-	c.PureJSON(http.StatusCreated, s.presentBestEffort(&r, s.expected(c), by))
+	c.Status(http.StatusCreated)
+	return s.presentBestEffort(&r, s.expected(c), by), nil
 }
 
 // listBestEffort handles GET /v1/besteffort.
-func (s *server) listBestEffort(c *gin.Context) {
+func (s *server) listBestEffort(c *gin.Context) (any, error) {
 	q := readQuery(c, "limit", "marker", "all", "project_id", "all_projects")
 	by := asking(c)
 	selection := requests.Query{
@@ -105,13 +103,11 @@ func (s *server) listBestEffort(c *gin.Context) {
 		err = noBestEffort()
 	}
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	found, err := s.BestEffort.List(c.Request.Context(), selection)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	page := v1.BestEfforts{Requests: []v1.BestEffort{}}
 	if len(found) == selection.Limit {
@@ -122,7 +118,7 @@ func (s *server) listBestEffort(c *gin.Context) {
 	for i := range found {
 		page.Requests = append(page.Requests, s.presentBestEffort(&found[i], expected, by))
 	}
-	c.PureJSON(http.StatusOK, page)
+	return page, nil
 }
 
 const bestEffortKey = "besteffort"
@@ -154,18 +150,17 @@ func (s *server) findBestEffort(rule string) gin.HandlerFunc {
 }
 
 // showBestEffort handles GET /v1/besteffort/{id}.
-func (s *server) showBestEffort(c *gin.Context) {
+func (s *server) showBestEffort(c *gin.Context) (any, error) {
 	r := c.MustGet(bestEffortKey).(*state.Request)
-	c.PureJSON(http.StatusOK, s.presentBestEffort(r, s.expected(c), asking(c)))
+	return s.presentBestEffort(r, s.expected(c), asking(c)), nil
 }
 
 // cancelBestEffort handles DELETE /v1/besteffort/{id}.
-func (s *server) cancelBestEffort(c *gin.Context) {
+func (s *server) cancelBestEffort(c *gin.Context) (any, error) {
 	if err := s.BestEffort.Cancel(c.Request.Context(), c.MustGet(bestEffortKey).(*state.Request).ID); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	c.Status(http.StatusNoContent)
+	return nil, nil
 }
 
 // expected returns the expectations for waiting VMs, by VM; none if they cannot be determined.

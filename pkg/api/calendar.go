@@ -25,7 +25,7 @@ const defaultView = 7 * 24 * 3600
 const mostWindows = 1000
 
 // availability handles GET /v1/availability.
-func (s *server) availability(c *gin.Context) {
+func (s *server) availability(c *gin.Context) (any, error) {
 	q := readQuery(c, "quantity", "duration", "start", "end", "host_properties")
 	now := s.Now()
 	request := reservation.Request{Duration: q.seconds("duration"), Start: q.time("start")}
@@ -39,19 +39,16 @@ func (s *server) availability(c *gin.Context) {
 		q.fail("start", "%v lies in the past; it is now %v", request.Start, now)
 	}
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	by := asking(c)
 	filter, err := inventory.ParseFilter([]byte(request.HostProperties), s.Inventory.Snapshot(), by.seesHidden())
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	windows, matched, err := s.Booking.Availability(c.Request.Context(), by.caller(), request, mostWindows)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	answer := v1.Availability{Matched: matched, Windows: []v1.Window{}, UnknownProperties: filter.Unknown()}
 	for _, w := range windows {
@@ -59,7 +56,7 @@ func (s *server) availability(c *gin.Context) {
 			Start: w.Start.Time(), LatestStart: w.LatestStart.Time(), End: w.LatestStart.Add(request.Duration).Time(), Free: w.Free,
 		})
 	}
-	c.PureJSON(http.StatusOK, answer)
+	return answer, nil
 }
 
 // calendar handles GET /v1/calendar: the claims of live reservations on each host.

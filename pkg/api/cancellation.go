@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -19,30 +18,26 @@ type Instances interface {
 }
 
 // deleteReservation handles DELETE /v1/reservations/{id}.
-func (s *server) deleteReservation(c *gin.Context) {
+func (s *server) deleteReservation(c *gin.Context) (any, error) {
 	q := readQuery(c, "dry_run")
 	dryRun := q.truth("dry_run")
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	r := found(c)
 	if dryRun {
 		foreseen, err := s.cancellation(c.Request.Context(), r)
 		if err != nil {
-			s.fail(c, err)
-			return
+			return nil, err
 		}
-		c.PureJSON(http.StatusOK, v1.CancellationAnswer{Cancellation: foreseen})
-		return
+		return v1.CancellationAnswer{Cancellation: foreseen}, nil
 	}
 	ctx, end := awaited(c)
 	defer end()
 	if _, err := s.Booking.Cancel(ctx, asking(c).callerFor(&r), r.ID); err != nil {
-		s.fail(c, inDoubt(err, cancelInDoubt))
-		return
+		return nil, inDoubt(err, cancelInDoubt)
 	}
-	c.Status(http.StatusNoContent)
+	return nil, nil
 }
 
 // cancellation returns the effect of deleting r. A reservation that has not begun has no servers.

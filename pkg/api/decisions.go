@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -18,12 +17,11 @@ type Decisions interface {
 
 // showDecisions handles GET /v1/decisions/{id}. If the caller may see none of the decisions, it
 // answers as if there were none.
-func (s *server) showDecisions(c *gin.Context) {
+func (s *server) showDecisions(c *gin.Context) (any, error) {
 	by, id := asking(c), pathID(c)
 	found, err := s.Decisions.Decisions(c.Request.Context(), id)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	var answer v1.Decisions
 	for _, d := range found {
@@ -34,10 +32,9 @@ func (s *server) showDecisions(c *gin.Context) {
 		}
 	}
 	if len(answer.Decisions) == 0 {
-		s.fail(c, fault.New(fault.NotFound, "no decision about %s is stored; use the id of an instance or of a request (req-…) that was placed recently", id))
-		return
+		return nil, fault.New(fault.NotFound, "no decision about %s is stored; use the id of an instance or of a request (req-…) that was placed recently", id)
 	}
-	c.PureJSON(http.StatusOK, answer)
+	return answer, nil
 }
 
 // seesDecisionsOf reports whether by may see the decisions about instances of a project.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -20,18 +19,17 @@ type Doctor interface {
 }
 
 // examine handles GET /v1/doctor.
-func (s *server) examine(c *gin.Context) {
-	s.answerExamination(c, func() (upkeep.Examination, error) { return s.Doctor.Examine(c.Request.Context()) })
+func (s *server) examine(c *gin.Context) (any, error) {
+	return s.answerExamination(c, func() (upkeep.Examination, error) { return s.Doctor.Examine(c.Request.Context()) })
 }
 
 // fix handles POST /v1/doctor.
-func (s *server) fix(c *gin.Context) {
+func (s *server) fix(c *gin.Context) (any, error) {
 	var body v1.Treatment
 	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	s.answerExamination(c, func() (upkeep.Examination, error) {
+	return s.answerExamination(c, func() (upkeep.Examination, error) {
 		if body.DryRun {
 			return s.Doctor.Plan(c.Request.Context())
 		}
@@ -44,15 +42,13 @@ func (s *server) fix(c *gin.Context) {
 	})
 }
 
-func (s *server) answerExamination(c *gin.Context, examine func() (upkeep.Examination, error)) {
+func (s *server) answerExamination(c *gin.Context, examine func() (upkeep.Examination, error)) (any, error) {
 	if s.Doctor == nil {
-		s.fail(c, fault.New(fault.NotFound, "this process has no doctor; ask a process that carries out starts and ends"))
-		return
+		return nil, fault.New(fault.NotFound, "this process has no doctor; ask a process that carries out starts and ends")
 	}
 	seen, err := examine()
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	answer := v1.Examination{Cloud: seen.Cloud, Untrusted: seen.Untrusted, Findings: []v1.Finding{}}
 	for _, f := range seen.Findings {
@@ -61,5 +57,5 @@ func (s *server) answerExamination(c *gin.Context, examine func() (upkeep.Examin
 			Outcome: string(f.Outcome), Detail: f.Detail,
 		})
 	}
-	c.PureJSON(http.StatusOK, answer)
+	return answer, nil
 }

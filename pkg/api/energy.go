@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"math"
-	"net/http"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -57,48 +56,44 @@ func (s *server) energyRoutes(g *gin.RouterGroup) {
 			s.fail(c, fault.New(fault.NotFound, "this process has no energy controller"))
 		}
 	}
-	g.GET("", s.require("energy:get"), there, s.noParameters, s.showEnergy)
-	g.PATCH("", s.require("energy:update"), there, s.noParameters, s.changeEnergy)
-	g.GET("/plan", s.require("energy:get_plan"), there, s.noParameters, s.showPlan)
-	g.POST("/plan", s.require("energy:approve"), there, s.noParameters, s.approvePlan)
-	g.GET("/hosts", s.require("energy:list_hosts"), there, s.listEnergyHosts)
-	g.GET("/hosts/:name", s.require("energy:get_host"), there, s.noParameters, s.showEnergyHost)
-	g.POST("/hosts/:name", s.require("energy:order"), there, s.orderPower)
-	g.GET("/audit", s.require("energy:get_audit"), there, s.listAudit)
-	g.GET("/demand", s.require("energy:get_audit"), there, s.listDemand)
+	g.GET("", s.require("energy:get"), there, s.noParameters, s.json(s.showEnergy))
+	g.PATCH("", s.require("energy:update"), there, s.noParameters, s.json(s.changeEnergy))
+	g.GET("/plan", s.require("energy:get_plan"), there, s.noParameters, s.json(s.showPlan))
+	g.POST("/plan", s.require("energy:approve"), there, s.noParameters, s.json(s.approvePlan))
+	g.GET("/hosts", s.require("energy:list_hosts"), there, s.json(s.listEnergyHosts))
+	g.GET("/hosts/:name", s.require("energy:get_host"), there, s.noParameters, s.json(s.showEnergyHost))
+	g.POST("/hosts/:name", s.require("energy:order"), there, s.json(s.orderPower))
+	g.GET("/audit", s.require("energy:get_audit"), there, s.json(s.listAudit))
+	g.GET("/demand", s.require("energy:get_audit"), there, s.json(s.listDemand))
 }
 
 // showEnergy handles GET /v1/energy.
-func (s *server) showEnergy(c *gin.Context) {
+func (s *server) showEnergy(c *gin.Context) (any, error) {
 	status, err := s.Energy.Status(c.Request.Context())
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	hosts, err := s.Energy.Hosts(c.Request.Context())
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	c.PureJSON(http.StatusOK, energyStatus(status, hosts))
+	return energyStatus(status, hosts), nil
 }
 
 // changeEnergy handles PATCH /v1/energy.
-func (s *server) changeEnergy(c *gin.Context) {
+func (s *server) changeEnergy(c *gin.Context) (any, error) {
 	var body v1.EnergyChange
 	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	change, err := energyChange(body, s.Inventory.Snapshot())
 	if err == nil {
 		err = s.Energy.Change(c.Request.Context(), asking(c).UserID, change)
 	}
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	s.showEnergy(c)
+	return s.showEnergy(c)
 }
 
 func energyChange(body v1.EnergyChange, snapshot *inventory.Snapshot) (controller.Change, error) {
@@ -124,20 +119,19 @@ func energyChange(body v1.EnergyChange, snapshot *inventory.Snapshot) (controlle
 }
 
 // showPlan handles GET /v1/energy/plan.
-func (s *server) showPlan(c *gin.Context) {
+func (s *server) showPlan(c *gin.Context) (any, error) {
 	status, err := s.Energy.Status(c.Request.Context())
 	if err == nil && status.Settings.Plan == nil {
 		err = fault.New(fault.NotFound, "no plan has been made yet; the mode is %s", status.Mode)
 	}
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	c.PureJSON(http.StatusOK, energyPlan(status.Settings))
+	return energyPlan(status.Settings), nil
 }
 
 // approvePlan handles POST /v1/energy/plan.
-func (s *server) approvePlan(c *gin.Context) {
+func (s *server) approvePlan(c *gin.Context) (any, error) {
 	var body v1.EnergyApprove
 	_, err := s.body(c, &body, s.MaxBodyBytes)
 	if err == nil && body.Approve == "" {
@@ -147,25 +141,22 @@ func (s *server) approvePlan(c *gin.Context) {
 		err = s.Energy.Approve(c.Request.Context(), asking(c).UserID, body.Approve)
 	}
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	s.showPlan(c)
+	return s.showPlan(c)
 }
 
 // listAudit handles GET /v1/energy/audit.
-func (s *server) listAudit(c *gin.Context) {
+func (s *server) listAudit(c *gin.Context) (any, error) {
 	q := readQuery(c, "host", "before", "limit")
 	host, before, limit := q.text("host"), q.number("before", 0, 1, math.MaxInt64), q.number("limit", defaultPage, 1, largestPage)
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	// One entry more than the limit shows that there is another page.
 	found, err := s.Energy.Audit(c.Request.Context(), host, int64(before), limit+1)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	var page v1.EnergyAudit
 	if len(found) > limit {
@@ -173,16 +164,15 @@ func (s *server) listAudit(c *gin.Context) {
 		page.Next = new(found[limit-1].ID)
 	}
 	page.Entries = energyEntries(found)
-	c.PureJSON(http.StatusOK, page)
+	return page, nil
 }
 
 // listDemand handles GET /v1/energy/demand.
-func (s *server) listDemand(c *gin.Context) {
+func (s *server) listDemand(c *gin.Context) (any, error) {
 	q := readQuery(c, "from")
 	from := q.time("from")
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	const day = 86400
 	if from == 0 {
@@ -190,12 +180,11 @@ func (s *server) listDemand(c *gin.Context) {
 	}
 	found, err := s.Energy.Demand(c.Request.Context(), from)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	answer := v1.EnergyDemands{Demand: []v1.EnergyDemand{}}
 	for _, d := range found {
 		answer.Demand = append(answer.Demand, v1.EnergyDemand{At: d.At.Time(), InUse: d.InUse, Reserved: d.Reserved})
 	}
-	c.PureJSON(http.StatusOK, answer)
+	return answer, nil
 }

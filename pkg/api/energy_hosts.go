@@ -34,7 +34,7 @@ func switchedHost(h *controller.HostStatus) string {
 }
 
 // listEnergyHosts handles GET /v1/energy/hosts, sorted by name.
-func (s *server) listEnergyHosts(c *gin.Context) {
+func (s *server) listEnergyHosts(c *gin.Context) (any, error) {
 	q := readQuery(c, "limit", "marker", "phase")
 	limit, marker, wanted := q.number("limit", defaultPage, 1, largestPage), q.text("marker"), q.list("phase")
 	for _, p := range wanted {
@@ -43,13 +43,11 @@ func (s *server) listEnergyHosts(c *gin.Context) {
 		}
 	}
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	hosts, err := s.Energy.Hosts(c.Request.Context())
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	page := v1.EnergyHosts{Hosts: []v1.EnergyHost{}}
 	for i := range hosts {
@@ -63,33 +61,32 @@ func (s *server) listEnergyHosts(c *gin.Context) {
 		}
 		page.Hosts = append(page.Hosts, energyHost(h))
 	}
-	c.PureJSON(http.StatusOK, page)
+	return page, nil
 }
 
 // showEnergyHost handles GET /v1/energy/hosts/{name}.
-func (s *server) showEnergyHost(c *gin.Context) {
+func (s *server) showEnergyHost(c *gin.Context) (any, error) {
 	h, err := s.Energy.Host(c.Request.Context(), c.Param("name"))
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	s.answerEnergyHost(c, http.StatusOK, &h)
+	return s.answerEnergyHost(c, http.StatusOK, &h)
 }
 
-func (s *server) answerEnergyHost(c *gin.Context, status int, h *controller.HostStatus) {
+func (s *server) answerEnergyHost(c *gin.Context, status int, h *controller.HostStatus) (any, error) {
 	answer := energyHost(h)
 	history, err := s.Energy.Audit(c.Request.Context(), answer.Name, 0, hostHistory)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	answer.History = energyEntries(history)
-	c.PureJSON(status, answer)
+	c.Status(status)
+	return answer, nil
 }
 
 // orderPower handles POST /v1/energy/hosts/{name}; with dry_run it only returns the effect that
 // the order would have.
-func (s *server) orderPower(c *gin.Context) {
+func (s *server) orderPower(c *gin.Context) (any, error) {
 	q := readQuery(c, "dry_run")
 	dryRun, err := q.truth("dry_run"), q.err
 	var body v1.EnergyOrder
@@ -101,25 +98,21 @@ func (s *server) orderPower(c *gin.Context) {
 		hold, err = manual(body, s.Now())
 	}
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	ctx, name := c.Request.Context(), c.Param("name")
 	if dryRun {
 		h, outcome, err := s.Energy.Foresee(ctx, name, hold)
 		if err != nil {
-			s.fail(c, err)
-			return
+			return nil, err
 		}
-		c.PureJSON(http.StatusOK, v1.EnergyForeseen{Name: name, Phase: phase(&h), Outcome: outcome})
-		return
+		return v1.EnergyForeseen{Name: name, Phase: phase(&h), Outcome: outcome}, nil
 	}
 	h, err := s.Energy.Order(ctx, asking(c).UserID, name, hold)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	s.answerEnergyHost(c, http.StatusAccepted, &h)
+	return s.answerEnergyHost(c, http.StatusAccepted, &h)
 }
 
 // manual converts the body of an order.

@@ -34,6 +34,21 @@ var statuses = map[fault.Kind]int{
 // overloaded is the Retry-After of a request that took too long.
 const overloaded = 5 * time.Second
 
+// json returns the handler of a call: it sends the answer as JSON, or the error. A call sets a
+// status other than 200 itself; one that answers nil has no content.
+func (s *server) json(call func(c *gin.Context) (answer any, err error)) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		switch answer, err := call(c); {
+		case err != nil:
+			s.fail(c, err)
+		case answer == nil:
+			c.Status(http.StatusNoContent)
+		default:
+			c.PureJSON(c.Writer.Status(), answer)
+		}
+	}
+}
+
 // fail answers with err and ends the request.
 func (s *server) fail(c *gin.Context, err error) {
 	if refusal, ok := errors.AsType[*reservation.Refusal](err); ok {

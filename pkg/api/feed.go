@@ -33,15 +33,12 @@ func (s *server) reservationsCalendar(c *gin.Context) {
 }
 
 // feedLink handles GET /v1/feed.
-func (s *server) feedLink(c *gin.Context) {
+func (s *server) feedLink(c *gin.Context) (any, error) {
 	if s.FeedSecret == "" {
-		s.fail(c, fault.New(fault.NotFound, "there are no feed links here: the operator has set no secret for them"))
-		return
+		return nil, fault.New(fault.NotFound, "there are no feed links here: the operator has set no secret for them")
 	}
 	project := asking(c).ProjectID
-	c.PureJSON(http.StatusOK, v1.Feed{
-		URL: s.base(c) + feeds + url.PathEscape(project) + "/" + s.signature(project) + feedEnd,
-	})
+	return v1.Feed{URL: s.base(c) + feeds + url.PathEscape(project) + "/" + s.signature(project) + feedEnd}, nil
 }
 
 // feed handles GET /feeds/{project_id}/{file}, for programs that cannot send a token: anybody with

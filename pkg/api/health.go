@@ -109,7 +109,7 @@ func (s *server) health(c *gin.Context) {
 }
 
 // readiness handles GET /v1/readiness.
-func (s *server) readiness(c *gin.Context) {
+func (s *server) readiness(c *gin.Context) (any, error) {
 	answer := v1.Readiness{Draining: s.draining.Load(), Parts: make([]v1.Part, len(s.parts))}
 	var looking sync.WaitGroup
 	for i, part := range s.parts {
@@ -126,9 +126,8 @@ func (s *server) readiness(c *gin.Context) {
 	for _, part := range answer.Parts {
 		answer.Ready = answer.Ready && part.OK
 	}
-	status := http.StatusOK
 	if !answer.Ready {
-		status = http.StatusServiceUnavailable
+		c.Status(http.StatusServiceUnavailable)
 	}
-	c.PureJSON(status, answer)
+	return answer, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -16,23 +15,20 @@ import (
 )
 
 // listHosts handles GET /v1/hosts: the hosts that match host_properties, sorted by name.
-func (s *server) listHosts(c *gin.Context) {
+func (s *server) listHosts(c *gin.Context) (any, error) {
 	q := readQuery(c, "limit", "marker", "host_properties")
 	limit, marker := q.number("limit", defaultPage, 1, largestPage), q.text("marker")
 	properties := q.text("host_properties")
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	by, snapshot := asking(c), s.Inventory.Snapshot()
 	filter, err := inventory.ParseFilter([]byte(properties), snapshot, by.seesHidden())
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	if _, known := snapshot.Index(marker); marker != "" && !known {
-		s.fail(c, fault.Field("marker", "there is no host %s", marker))
-		return
+		return nil, fault.Field("marker", "there is no host %s", marker)
 	}
 	page, visible := v1.HostList{Hosts: []v1.Host{}, UnknownProperties: filter.Unknown()}, seenBy(by, snapshot)
 	for _, h := range snapshot.Hosts() {
@@ -45,20 +41,19 @@ func (s *server) listHosts(c *gin.Context) {
 		}
 		page.Hosts = append(page.Hosts, host(h, visible))
 	}
-	c.PureJSON(http.StatusOK, page)
+	return page, nil
 }
 
 // showHost handles GET /v1/hosts/{name}.
-func (s *server) showHost(c *gin.Context) {
-	s.answerHost(c, c.Param("name"))
+func (s *server) showHost(c *gin.Context) (any, error) {
+	return s.answerHost(c, c.Param("name"))
 }
 
 // changeHost handles PATCH /v1/hosts/{name}.
-func (s *server) changeHost(c *gin.Context) {
+func (s *server) changeHost(c *gin.Context) (any, error) {
 	var body v1.HostChange
 	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	override := inventory.Override{
 		Reservable: body.Reservable, Power: (*inventory.Power)(body.Power),
@@ -67,24 +62,21 @@ func (s *server) changeHost(c *gin.Context) {
 	for _, name := range slices.Sorted(maps.Keys(body.Properties)) {
 		v, err := propertyValue(name, body.Properties[name])
 		if err != nil {
-			s.fail(c, err)
-			return
+			return nil, err
 		}
 		override.Properties[name] = v
 	}
 	if err := s.Inventory.SetHost(c.Request.Context(), c.Param("name"), override); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	s.answerHost(c, c.Param("name"))
+	return s.answerHost(c, c.Param("name"))
 }
 
-func (s *server) answerHost(c *gin.Context, name string) {
+func (s *server) answerHost(c *gin.Context, name string) (any, error) {
 	snapshot := s.Inventory.Snapshot()
 	i, ok := snapshot.Index(name)
 	if !ok {
-		s.fail(c, fault.New(fault.NotFound, "there is no host %s", name))
-		return
+		return nil, fault.New(fault.NotFound, "there is no host %s", name)
 	}
 	h, visible := snapshot.Host(i), seenBy(asking(c), snapshot)
 	answer := host(h, visible)
@@ -94,7 +86,7 @@ func (s *server) answerHost(c *gin.Context, name string) {
 			answer.Instances[i] = instance(&h.Instances[i])
 		}
 	}
-	c.PureJSON(http.StatusOK, answer)
+	return answer, nil
 }
 
 // propertyValue converts a property from JSON; null, which removes the property, is nil.
@@ -102,29 +94,15 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 	if strings.TrimSpace(name) == "" {
 		return nil, fault.Field("properties", "a property needs a name")
 	}
-	field := "properties." + name
-	var v inventory.Value
-	switch value := value.(type) {
-	case nil:
+	if value == nil {
 		return nil, nil
-	case float64:
-		v = inventory.NumberValue(value)
-	case string:
-		v = inventory.StringValue(value)
-	case bool:
-		v = inventory.BoolValue(value)
-	case []any:
-		elements := make([]string, len(value))
-		for i, e := range value {
-			text, ok := e.(string)
-			if !ok {
-				return nil, fault.Field(field, "a list may contain only strings")
-			}
-			elements[i] = text
-		}
-		v = inventory.ListValue(elements)
-	default:
-		return nil, fault.Field(field, "must be a number, a string, true or false, or a list of strings")
+	}
+	v, ok := inventory.ValueOf(value)
+	if _, isList := value.([]any); isList && !ok {
+		return nil, fault.Field("properties."+name, "a list may contain only strings")
+	}
+	if !ok {
+		return nil, fault.Field("properties."+name, "must be a number, a string, true or false, or a list of strings")
 	}
 	return &v, nil
 }
@@ -176,37 +154,35 @@ func instance(i *inventory.Instance) v1.Instance {
 }
 
 // listProperties handles GET /v1/properties.
-func (s *server) listProperties(c *gin.Context) {
+func (s *server) listProperties(c *gin.Context) (any, error) {
 	answer := v1.Properties{Properties: []v1.Property{}}
 	for _, p := range s.Inventory.Snapshot().Properties() {
 		if !p.Hidden || asking(c).seesHidden() {
 			answer.Properties = append(answer.Properties, property(p))
 		}
 	}
-	c.PureJSON(http.StatusOK, answer)
+	return answer, nil
 }
 
 // changeProperty handles PATCH /v1/properties/{name}.
-func (s *server) changeProperty(c *gin.Context) {
+func (s *server) changeProperty(c *gin.Context) (any, error) {
 	var body v1.PropertyChange
 	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	if body.Hidden == nil {
-		s.fail(c, fault.Field("hidden", "is required: true hides the property from tenants"))
-		return
+		return nil, fault.Field("hidden", "is required: true hides the property from tenants")
 	}
 	name := strings.TrimPrefix(c.Param("name"), "$")
 	if err := s.Inventory.SetHidden(c.Request.Context(), name, *body.Hidden); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	for _, p := range s.Inventory.Snapshot().Properties() {
 		if p.Name == name {
-			c.PureJSON(http.StatusOK, property(p))
+			return property(p), nil
 		}
 	}
+	return nil, fault.New(fault.NotFound, "there is no property %s", name)
 }
 
 func property(p inventory.Property) v1.Property {

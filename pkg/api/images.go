@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -66,7 +65,7 @@ func moment(at span.Instant) *time.Time {
 }
 
 // listImages handles GET /v1/images.
-func (s *server) listImages(c *gin.Context) {
+func (s *server) listImages(c *gin.Context) (any, error) {
 	q := readQuery(c, "image", "host", "state")
 	image, host, states := q.text("image"), q.text("host"), q.list("state")
 	for _, state := range states {
@@ -75,8 +74,7 @@ func (s *server) listImages(c *gin.Context) {
 		}
 	}
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	page := v1.Images{Images: []v1.Image{}}
 	if s.Images != nil {
@@ -91,5 +89,5 @@ func (s *server) listImages(c *gin.Context) {
 			})
 		}
 	}
-	c.PureJSON(http.StatusOK, page)
+	return page, nil
 }

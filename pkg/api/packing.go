@@ -38,11 +38,11 @@ func (s *server) packingRoutes(group *gin.RouterGroup) {
 				"no instances can be moved here: moves require [inventory] source = openstack, and the roles api and inventory in the same process"))
 		}
 	}
-	group.POST("", s.require("packing:plan"), there, s.noParameters, s.planPacking)
-	group.GET("/runs", s.require("packing:list_runs"), there, s.listPackingRuns)
-	group.POST("/runs", s.require("packing:apply"), there, s.noParameters, s.applyPacking)
-	group.GET("/runs/:id", s.require("packing:get_run"), there, s.noParameters, s.showPackingRun)
-	group.DELETE("/runs/:id", s.require("packing:stop"), there, s.noParameters, s.stopPackingRun)
+	group.POST("", s.require("packing:plan"), there, s.noParameters, s.json(s.planPacking))
+	group.GET("/runs", s.require("packing:list_runs"), there, s.json(s.listPackingRuns))
+	group.POST("/runs", s.require("packing:apply"), there, s.noParameters, s.json(s.applyPacking))
+	group.GET("/runs/:id", s.require("packing:get_run"), there, s.noParameters, s.json(s.showPackingRun))
+	group.DELETE("/runs/:id", s.require("packing:stop"), there, s.noParameters, s.json(s.stopPackingRun))
 }
 
 // packingOptions reads the options of a plan.
@@ -75,78 +75,72 @@ func (s *server) packingOptions(c *gin.Context) (o rebalance.Options, plan strin
 }
 
 // planPacking handles POST /v1/packing.
-func (s *server) planPacking(c *gin.Context) {
+func (s *server) planPacking(c *gin.Context) (any, error) {
 	o, meant, err := s.packingOptions(c)
 	if err == nil && meant != "" {
 		err = fault.Field("plan", "is for %s, which carries out a plan", packingRunsPath)
 	}
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	p, err := s.Packing.Admin.Plan(c.Request.Context(), o)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	c.PureJSON(http.StatusOK, s.packingPlan(&p))
+	return s.packingPlan(&p), nil
 }
 
 // applyPacking handles POST /v1/packing/runs.
-func (s *server) applyPacking(c *gin.Context) {
+func (s *server) applyPacking(c *gin.Context) (any, error) {
 	o, meant, err := s.packingOptions(c)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	r, err := s.Packing.Admin.Apply(c.Request.Context(), asking(c).UserID, o, meant)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	c.Header("Location", packingRunsPath+"/"+r.ID)
-	c.PureJSON(http.StatusCreated, s.packingRun(&r))
+	c.Status(http.StatusCreated)
+	return s.packingRun(&r), nil
 }
 
 // listPackingRuns handles GET /v1/packing/runs.
-func (s *server) listPackingRuns(c *gin.Context) {
+func (s *server) listPackingRuns(c *gin.Context) (any, error) {
 	q := readQuery(c, "limit")
 	limit := q.number("limit", defaultPage, 1, largestPage)
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	found, err := s.Packing.Admin.Runs(c.Request.Context(), limit)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	answer := v1.PackingRuns{Runs: []v1.PackingRun{}}
 	for i := range found {
 		answer.Runs = append(answer.Runs, s.packingRun(&found[i]))
 	}
-	c.PureJSON(http.StatusOK, answer)
+	return answer, nil
 }
 
 // showPackingRun handles GET /v1/packing/runs/{id}.
-func (s *server) showPackingRun(c *gin.Context) {
-	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) { return s.Packing.Admin.Run(ctx, pathID(c)) })
+func (s *server) showPackingRun(c *gin.Context) (any, error) {
+	return s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) { return s.Packing.Admin.Run(ctx, pathID(c)) })
 }
 
 // stopPackingRun handles DELETE /v1/packing/runs/{id}: the run ends and stays in the list.
-func (s *server) stopPackingRun(c *gin.Context) {
-	s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) {
+func (s *server) stopPackingRun(c *gin.Context) (any, error) {
+	return s.onePackingRun(c, func(ctx context.Context) (rebalance.Run, error) {
 		return s.Packing.Admin.Stop(ctx, asking(c).UserID, pathID(c))
 	})
 }
 
-func (s *server) onePackingRun(c *gin.Context, get func(ctx context.Context) (rebalance.Run, error)) {
+func (s *server) onePackingRun(c *gin.Context, get func(ctx context.Context) (rebalance.Run, error)) (any, error) {
 	r, err := get(c.Request.Context())
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
-	c.PureJSON(http.StatusOK, s.packingRun(&r))
+	return s.packingRun(&r), nil
 }
 
 func (s *server) packingPlan(p *rebalance.Plan) v1.PackingPlan {

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -62,12 +61,11 @@ func (p Placing) stay() string {
 }
 
 // listPreemptible handles GET /v1/preemptible.
-func (s *server) listPreemptible(c *gin.Context) {
+func (s *server) listPreemptible(c *gin.Context) (any, error) {
 	q := readQuery(c, "host", "project_id", "limit")
 	host, project, limit := q.text("host"), q.text("project_id"), q.number("limit", math.MaxInt32, 1, math.MaxInt32)
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	now, list := s.Now(), []v1.PreemptibleInstance{}
 	for name, i := range s.instances() {
@@ -76,7 +74,7 @@ func (s *server) listPreemptible(c *gin.Context) {
 		}
 	}
 	slices.SortFunc(list, inOrder)
-	c.PureJSON(http.StatusOK, v1.PreemptibleInstances{Instances: list[:min(limit, len(list))]})
+	return v1.PreemptibleInstances{Instances: list[:min(limit, len(list))]}, nil
 }
 
 // inOrder sorts instances that can be evicted first, and among them the cheapest first.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"math"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -19,7 +18,7 @@ import (
 )
 
 // costPreemption handles GET /v1/preemptible/cost.
-func (s *server) costPreemption(c *gin.Context) {
+func (s *server) costPreemption(c *gin.Context) (any, error) {
 	q := readQuery(c, "vcpus", "memory_mb", "disk_gb", "flavor", "project_id", "limit")
 	wanted, project, limit := size(q), q.text("project_id"), q.number("limit", defaultPage, 1, largestPage)
 	err := q.err
@@ -27,21 +26,18 @@ func (s *server) costPreemption(c *gin.Context) {
 		wanted, err = s.flavor(c.Request.Context(), wanted.Name)
 	}
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	if s.Placing.Pipeline == nil {
-		c.PureJSON(http.StatusOK, v1.PreemptionCosts{Resources: classes(wanted), Hosts: []v1.PreemptionCost{}, Reason: noPlacing})
-		return
+		return v1.PreemptionCosts{Resources: classes(wanted), Hosts: []v1.PreemptionCost{}, Reason: noPlacing}, nil
 	}
 	states := s.Placing.states()
 	if states == nil {
-		s.fail(c, fault.New(fault.Unavailable, "the hosts have not been read yet; try again in a moment"))
-		return
+		return nil, fault.New(fault.Unavailable, "the hosts have not been read yet; try again in a moment")
 	}
 	r := preview(wanted, project)
 	r.Preemptible = s.Admission.Rule.Marks(&inventory.Instance{Flavor: wanted, ProjectID: project})
-	c.PureJSON(http.StatusOK, s.costs(states, r, s.Now(), limit))
+	return s.costs(states, r, s.Now(), limit), nil
 }
 
 // size reads the size of an instance from the query: the name of a flavor, or amounts.

@@ -25,52 +25,45 @@ const (
 )
 
 // createReservation handles POST /v1/reservations.
-func (s *server) createReservation(c *gin.Context) {
+func (s *server) createReservation(c *gin.Context) (any, error) {
 	q := readQuery(c, "dry_run")
 	dryRun := q.truth("dry_run")
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	var body v1.ReservationRequest
 	raw, err := s.body(c, &body, reservationBody)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	request, err := s.request(body)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	by := asking(c)
 	if request, err = s.resolve(c.Request.Context(), request, by.ProjectID); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	if dryRun {
 		plan, err := s.Booking.Offer(c.Request.Context(), by.caller(), request)
 		if err != nil {
-			s.fail(c, err)
-			return
+			return nil, err
 		}
-		c.PureJSON(http.StatusOK, v1.OfferAnswer{Offer: offer(plan, by.ProjectID, by)})
-		return
+		return v1.OfferAnswer{Offer: offer(plan, by.ProjectID, by)}, nil
 	}
 	use, err := keyUse(c, raw)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	ctx, end := awaited(c)
 	defer end()
 	r, err := s.Booking.Book(ctx, by.caller(), request, use)
 	if err != nil {
-		s.fail(c, inDoubt(err, adviceOn(use)))
-		return
+		return nil, inDoubt(err, adviceOn(use))
 	}
 	c.Header("Location", "/v1/reservations/"+r.ID)
-	c.PureJSON(http.StatusCreated, presented(r, by))
+	c.Status(http.StatusCreated)
+	return presented(r, by), nil
 }
 
 // Advice for clients when the result of a request is unknown.
@@ -130,7 +123,7 @@ func canonical(body []byte) []byte {
 }
 
 // listReservations handles GET /v1/reservations.
-func (s *server) listReservations(c *gin.Context) {
+func (s *server) listReservations(c *gin.Context) (any, error) {
 	q := readQuery(c, "limit", "marker", "status", "name", "kind", "project_id", "all_projects", "start", "end")
 	by := asking(c)
 	selection := reservation.Query{
@@ -142,12 +135,12 @@ func (s *server) listReservations(c *gin.Context) {
 	}
 	for _, status := range q.list("status") {
 		if !slices.Contains(reservation.Statuses, reservation.Status(status)) {
-			q.fail("status", "%s", fault.Unknown("status", status, texts(reservation.Statuses)))
+			q.fail("status", "%s", fault.Unknown("status", status, reservation.Statuses))
 		}
 		selection.Statuses = append(selection.Statuses, reservation.Status(status))
 	}
 	if q.values.Has("kind") && !slices.Contains(reservation.Kinds, selection.Kind) {
-		q.fail("kind", "%s", fault.Unknown("kind", q.text("kind"), texts(reservation.Kinds)))
+		q.fail("kind", "%s", fault.Unknown("kind", q.text("kind"), reservation.Kinds))
 	}
 	rule := "reservations:list"
 	if all, project := q.truth("all_projects"), q.text("project_id"); all || project != "" {
@@ -159,17 +152,14 @@ func (s *server) listReservations(c *gin.Context) {
 		q.fail("all_projects", "must be true unless project_id is set: your token is for the system and for no project")
 	}
 	if err := by.check(rule, selection.ProjectID); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	found, err := s.Reader.List(c.Request.Context(), selection)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	page := v1.Reservations{Reservations: []v1.Reservation{}}
 	if len(found) == selection.Limit {
@@ -179,13 +169,13 @@ func (s *server) listReservations(c *gin.Context) {
 	for _, r := range found {
 		page.Reservations = append(page.Reservations, presented(r, by))
 	}
-	c.PureJSON(http.StatusOK, page)
+	return page, nil
 }
 
 // showReservation handles GET /v1/reservations/{id}.
-func (s *server) showReservation(c *gin.Context) {
+func (s *server) showReservation(c *gin.Context) (any, error) {
 	r, by := found(c), asking(c)
-	c.PureJSON(http.StatusOK, s.withProblems(s.withImages(presented(r, by), r, by), &r, by))
+	return s.withProblems(s.withImages(presented(r, by), r, by), &r, by), nil
 }
 
 // withProblems adds the problems of a degraded reservation's hosts, for callers that may see them.
@@ -206,22 +196,19 @@ func (s *server) withProblems(out v1.Reservation, r *reservation.Reservation, by
 }
 
 // changeReservation handles PATCH /v1/reservations/{id}.
-func (s *server) changeReservation(c *gin.Context) {
+func (s *server) changeReservation(c *gin.Context) (any, error) {
 	q := readQuery(c, "dry_run")
 	dryRun := q.truth("dry_run")
 	if q.err != nil {
-		s.fail(c, q.err)
-		return
+		return nil, q.err
 	}
 	var body v1.ReservationChange
 	if _, err := s.body(c, &body, reservationBody); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	if body.Name != nil {
 		if err := checkName(*body.Name); err != nil {
-			s.fail(c, err)
-			return
+			return nil, err
 		}
 	}
 	change := booking.Change{Name: body.Name, Quantity: body.Quantity, Start: instant(body.StartTime), End: instant(body.EndTime)}
@@ -229,20 +216,17 @@ func (s *server) changeReservation(c *gin.Context) {
 	if dryRun {
 		plan, err := s.Booking.OfferChange(c.Request.Context(), by.callerFor(&before), before.ID, change)
 		if err != nil {
-			s.fail(c, err)
-			return
+			return nil, err
 		}
-		c.PureJSON(http.StatusOK, v1.OfferAnswer{Offer: offer(plan, before.ProjectID, by)})
-		return
+		return v1.OfferAnswer{Offer: offer(plan, before.ProjectID, by)}, nil
 	}
 	ctx, end := awaited(c)
 	defer end()
 	r, err := s.Booking.Change(ctx, by.callerFor(&before), before.ID, change)
 	if err != nil {
-		s.fail(c, inDoubt(err, changeInDoubt))
-		return
+		return nil, inDoubt(err, changeInDoubt)
 	}
-	c.PureJSON(http.StatusOK, presented(r, by))
+	return presented(r, by), nil
 }
 
 func texts[T ~string](values []T) []string {

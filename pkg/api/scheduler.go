@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -12,26 +11,23 @@ import (
 )
 
 // filterHosts handles POST /v1/scheduler/filter.
-func (s *server) filterHosts(c *gin.Context) {
+func (s *server) filterHosts(c *gin.Context) (any, error) {
 	var question v1.FilterQuestion
 	if _, err := s.body(c, &question, s.MaxBodyBytes); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	if question.Hosts == nil {
-		s.fail(c, fault.Field("hosts", "is required: the names of the hosts to check"))
-		return
+		return nil, fault.Field("hosts", "is required: the names of the hosts to check")
 	}
 	if slices.Contains(question.Hosts, "") {
-		s.fail(c, fault.Field("hosts", "a host needs a name"))
-		return
+		return nil, fault.Field("hosts", "a host needs a name")
 	}
 	judge := s.Admission.Promises.Judge(placing.Request{
 		ProjectID: question.Request.ProjectID, Hints: question.Request.Hints, Preemptible: question.Request.Preemptible,
 	}, s.Now())
 	var answer v1.FilterAnswer
 	answer.Hosts, answer.Refused = judged(question.Hosts, judge)
-	c.PureJSON(http.StatusOK, answer)
+	return answer, nil
 }
 
 // judged returns the admitted hosts, and the reasons for the others. Neither is nil.

@@ -145,8 +145,8 @@ func New(o Options) *Server {
 
 // routes registers every call with the rule that decides who may make it.
 func (s *server) routes(engine *gin.Engine) {
-	engine.GET("/", s.versions)
-	engine.GET("/v1", s.version)
+	engine.GET("/", s.json(s.versions))
+	engine.GET("/v1", s.json(s.version))
 	engine.GET(healthPath, s.health)
 	engine.HEAD(healthPath, s.health)
 	engine.GET("/metrics", s.metrics.serve(s.Registry))
@@ -155,34 +155,34 @@ func (s *server) routes(engine *gin.Engine) {
 
 	// Calls by Nova and the readiness check for operators have no limit.
 	inside := engine.Group("/v1", s.authenticate)
-	inside.POST("/scheduler/filter", s.require("scheduler:filter"), s.noParameters, s.filterHosts)
-	inside.POST("/scheduler/weigh", s.require("scheduler:weigh"), s.noParameters, s.weighHosts)
-	inside.GET("/readiness", s.require("readiness:get"), s.noParameters, s.readiness)
+	inside.POST("/scheduler/filter", s.require("scheduler:filter"), s.noParameters, s.json(s.filterHosts))
+	inside.POST("/scheduler/weigh", s.require("scheduler:weigh"), s.noParameters, s.json(s.weighHosts))
+	inside.GET("/readiness", s.require("readiness:get"), s.noParameters, s.json(s.readiness))
 
 	v1 := engine.Group("/v1", s.authenticate, s.limit, s.inLine)
-	v1.POST("/reservations", s.require("reservations:create"), s.forProject, s.createReservation)
-	v1.GET("/reservations", s.listReservations) // reservations:list, or reservations:list_all
-	v1.GET("/reservations/:id", s.noParameters, s.find("reservations:get"), s.showReservation)
-	v1.PATCH("/reservations/:id", s.find("reservations:update"), s.changeReservation)
-	v1.DELETE("/reservations/:id", s.find("reservations:delete"), s.deleteReservation)
+	v1.POST("/reservations", s.require("reservations:create"), s.forProject, s.json(s.createReservation))
+	v1.GET("/reservations", s.json(s.listReservations)) // reservations:list, or reservations:list_all
+	v1.GET("/reservations/:id", s.noParameters, s.find("reservations:get"), s.json(s.showReservation))
+	v1.PATCH("/reservations/:id", s.find("reservations:update"), s.json(s.changeReservation))
+	v1.DELETE("/reservations/:id", s.find("reservations:delete"), s.json(s.deleteReservation))
 	v1.GET("/reservations.ics", s.require("feed:get"), s.forProject, s.noParameters, s.reservationsCalendar)
-	v1.GET("/feed", s.require("feed:get"), s.forProject, s.noParameters, s.feedLink)
-	v1.GET("/availability", s.require("availability:get"), s.availability)
-	v1.GET("/hosts", s.require("hosts:list"), s.listHosts)
-	v1.GET("/hosts/:name", s.require("hosts:get"), s.noParameters, s.showHost)
-	v1.PATCH("/hosts/:name", s.require("hosts:update"), s.noParameters, s.changeHost)
-	v1.GET("/properties", s.require("properties:list"), s.noParameters, s.listProperties)
-	v1.PATCH("/properties/:name", s.require("properties:update"), s.noParameters, s.changeProperty)
+	v1.GET("/feed", s.require("feed:get"), s.forProject, s.noParameters, s.json(s.feedLink))
+	v1.GET("/availability", s.require("availability:get"), s.json(s.availability))
+	v1.GET("/hosts", s.require("hosts:list"), s.json(s.listHosts))
+	v1.GET("/hosts/:name", s.require("hosts:get"), s.noParameters, s.json(s.showHost))
+	v1.PATCH("/hosts/:name", s.require("hosts:update"), s.noParameters, s.json(s.changeHost))
+	v1.GET("/properties", s.require("properties:list"), s.noParameters, s.json(s.listProperties))
+	v1.PATCH("/properties/:name", s.require("properties:update"), s.noParameters, s.json(s.changeProperty))
 	v1.GET("/calendar", s.require("calendar:get"), s.calendar)
-	v1.GET("/decisions/:id", s.require("decisions:get"), s.noParameters, s.showDecisions)
-	v1.GET("/images", s.require("images:list"), s.listImages)
-	v1.GET("/preemptible", s.require("preemptible:list"), s.listPreemptible)
-	v1.GET("/preemptible/cost", s.require("preemptible:get_cost"), s.costPreemption)
+	v1.GET("/decisions/:id", s.require("decisions:get"), s.noParameters, s.json(s.showDecisions))
+	v1.GET("/images", s.require("images:list"), s.json(s.listImages))
+	v1.GET("/preemptible", s.require("preemptible:list"), s.json(s.listPreemptible))
+	v1.GET("/preemptible/cost", s.require("preemptible:get_cost"), s.json(s.costPreemption))
 	s.energyRoutes(v1.Group("/energy"))
 	s.packingRoutes(v1.Group("/packing"))
 	s.bestEffortRoutes(v1.Group("/besteffort"))
-	v1.GET("/doctor", s.require("doctor:get"), s.noParameters, s.examine)
-	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.fix)
+	v1.GET("/doctor", s.require("doctor:get"), s.noParameters, s.json(s.examine))
+	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.json(s.fix))
 }
 
 // withoutTrailingSlash accepts a trailing slash everywhere.

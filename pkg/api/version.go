@@ -63,13 +63,13 @@ func (s *server) currentVersion(c *gin.Context) version {
 }
 
 // versions handles GET /, in the form of OpenStack's version discovery.
-func (s *server) versions(c *gin.Context) {
-	c.PureJSON(http.StatusOK, gin.H{"versions": []version{s.currentVersion(c)}, "name": "almanac", "release": s.Version})
+func (s *server) versions(c *gin.Context) (any, error) {
+	return gin.H{"versions": []version{s.currentVersion(c)}, "name": "almanac", "release": s.Version}, nil
 }
 
 // version handles GET /v1.
-func (s *server) version(c *gin.Context) {
-	c.PureJSON(http.StatusOK, gin.H{"version": s.currentVersion(c)})
+func (s *server) version(c *gin.Context) (any, error) {
+	return gin.H{"version": s.currentVersion(c)}, nil
 }
 
 //go:embed openapi.yaml

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -20,21 +19,18 @@ import (
 )
 
 // weighHosts handles POST /v1/scheduler/weigh.
-func (s *server) weighHosts(c *gin.Context) {
+func (s *server) weighHosts(c *gin.Context) (any, error) {
 	var question v1.WeighQuestion
 	if _, err := s.body(c, &question, s.MaxBodyBytes); err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	hosts, err := named(question.Hosts)
 	if err != nil {
-		s.fail(c, err)
-		return
+		return nil, err
 	}
 	asked := question.Request
 	if slices.Contains(asked.Instances, "") {
-		s.fail(c, fault.Field("request.instances", "an instance needs an id"))
-		return
+		return nil, fault.Field("request.instances", "an instance needs an id")
 	}
 	r := &placing.Request{
 		ProjectID: asked.ProjectID, Hints: maps.Clone(asked.Hints), ExtraSpecs: asked.ExtraSpecs, Instances: asked.Instances,
@@ -53,7 +49,7 @@ func (s *server) weighHosts(c *gin.Context) {
 	if held != nil && refusal == "" && len(answer.Hosts) == 0 && len(question.Hosts) > 0 {
 		answer.Refusal = fmt.Sprintf("none of the hosts of reservation %s has room for this; check what already runs on them", held.ID)
 	}
-	c.PureJSON(http.StatusOK, answer)
+	return answer, nil
 }
 
 // pinned admits only the host that the queue planned for a best-effort instance; "" admits any.

@@ -65,7 +65,7 @@ type Options struct {
 // Dispatcher places instances. It is safe for concurrent use.
 type Dispatcher struct {
 	Options
-	reads   sharedRead
+	reads   job.Shared[struct{}] // of all hosts
 	pending pendingEvictions
 	slots   chan struct{} // holds one for each request of MaxWaiting; nil where any number may wait
 }
@@ -75,7 +75,9 @@ func New(o Options) *Dispatcher {
 	if o.Wait == nil {
 		o.Wait = job.Pause
 	}
-	d := &Dispatcher{Options: o, reads: sharedRead{turn: make(chan struct{}, 1)}}
+	d := &Dispatcher{Options: o}
+	d.reads.Limit = readTimeout
+	d.reads.Read = func(ctx context.Context) (struct{}, error) { return struct{}{}, d.Reread(ctx) }
 	if o.MaxWaiting > 0 {
 		d.slots = make(chan struct{}, o.MaxWaiting)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/eviction"
@@ -38,7 +37,7 @@ func (t *task) confirm(ctx context.Context, refusal error) bool {
 		return false
 	}
 	t.reread = true
-	if err := d.reads.afterNow(ctx, d.Reread); err != nil {
+	if _, err := d.reads.Get(ctx); err != nil {
 		d.Log.WarnContext(ctx, "could not read the hosts again", "request", t.request.ID, "error", err)
 		return false
 	}
@@ -64,34 +63,6 @@ func (t *task) look(ctx context.Context, hosts []string) error {
 	err := t.dispatcher.Looker.Look(ctx, hosts)
 	if err != nil {
 		t.dispatcher.Log.WarnContext(ctx, "could not read hosts again", "hosts", hosts, "request", t.request.ID, "error", err)
-	}
-	return err
-}
-
-// sharedRead lets one reading of all hosts serve all requests that waited for it.
-type sharedRead struct {
-	turn        chan struct{} // holds one while a request reads
-	begun, good atomic.Int64  // the numbers of the last reading that began, and of the last that succeeded
-}
-
-// afterNow returns after a reading that began after the call.
-func (s *sharedRead) afterNow(ctx context.Context, read func(ctx context.Context) error) error {
-	before := s.begun.Load()
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if s.good.Load() > before {
-		return nil // another request has read since
-	}
-	number := s.begun.Add(1)
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	err := read(ctx)
-	if err == nil {
-		s.good.Store(number)
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 
 // Unknown returns the sentence for a name that is not in known, with the nearest known name if
 // there is one. what is what the name stands for: "option", "policy".
-func Unknown(what, name string, known []string) string {
+func Unknown[T ~string](what, name string, known []T) string {
 	if near := Nearest(name, known); near != "" {
 		return fmt.Sprintf("there is no %s %q; did you mean %q?", what, name, near)
 	}
@@ -19,14 +19,14 @@ const longestGuess = 100
 
 // Nearest returns the known name that is the fewest edits away from name, ignoring case: the
 // first of several, or "" if all need more edits than half of its letters.
-func Nearest(name string, known []string) string {
+func Nearest[T ~string](name string, known []T) T {
 	if len(name) > longestGuess {
 		return ""
 	}
 	letters := []rune(strings.ToLower(name))
-	best, bestEdits := "", len(letters)/2+1
+	best, bestEdits := T(""), len(letters)/2+1
 	for _, k := range known {
-		if edits := distance(letters, []rune(strings.ToLower(k))); edits < bestEdits {
+		if edits := distance(letters, []rune(strings.ToLower(string(k)))); edits < bestEdits {
 			best, bestEdits = k, edits
 		}
 	}

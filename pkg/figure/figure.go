@@ -161,6 +161,17 @@ func (p *Panel) legendBeside() bool {
 	return p.LegendBeside || p.Y.Share && p.series() > 1
 }
 
+// AddLine adds a line, or adds its name to that of a line with the same points.
+func (p *Panel) AddLine(line Line) {
+	for i := range p.Lines {
+		if slices.Equal(p.Lines[i].Points, line.Points) {
+			p.Lines[i].Name += ", " + line.Name
+			return
+		}
+	}
+	p.Lines = append(p.Lines, line)
+}
+
 func (p *Panel) series() int { return max(len(p.Lines), len(p.Bars)) }
 
 func (p *Panel) deviates() bool {

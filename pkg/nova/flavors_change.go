@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gophercloud/gophercloud/v2"
-
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
@@ -20,13 +18,11 @@ import (
 // ID and name is no error; another flavor with the name is a Conflict fault.
 func (c *Client) CreateFlavor(ctx context.Context, f inventory.Flavor) error {
 	doing := "create flavor " + f.ID
-	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		body := map[string]any{"flavor": map[string]any{
-			"id": f.ID, "name": f.Name, "vcpus": f.Resources.VCPUs, "ram": f.Resources.MemoryMB, "disk": f.Resources.DiskGB,
-			"os-flavor-access:is_public": f.Public,
-		}}
-		return discard(g.Post(ctx, g.ServiceURL("flavors"), body, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
-	})
+	body := map[string]any{"flavor": map[string]any{
+		"id": f.ID, "name": f.Name, "vcpus": f.Resources.VCPUs, "ram": f.Resources.MemoryMB, "disk": f.Resources.DiskGB,
+		"os-flavor-access:is_public": f.Public,
+	}}
+	err := c.service.Send(ctx, doing, http.MethodPost, "flavors", body, nil, http.StatusOK)
 	if fault.Is(err, fault.Conflict) {
 		var found struct{ Flavor struct{ ID string } }
 		if look := c.service.Get(ctx, doing, flavorPath(f.ID), &found); look == nil && found.Flavor.ID == f.ID {
@@ -41,20 +37,15 @@ func (c *Client) SetExtraSpecs(ctx context.Context, flavor string, specs map[str
 	if len(specs) == 0 {
 		return nil
 	}
-	return c.service.Change(ctx, "set extra specs of flavor "+flavor, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Post(ctx, g.ServiceURL(flavorPath(flavor), "os-extra_specs"), map[string]any{"extra_specs": specs}, nil,
-			&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
-	})
+	return c.service.Send(ctx, "set extra specs of flavor "+flavor, http.MethodPost, flavorPath(flavor)+"/os-extra_specs",
+		map[string]any{"extra_specs": specs}, nil, http.StatusOK)
 }
 
 // DeleteExtraSpec removes an extra spec from the flavor with the ID. A missing extra spec is no
 // error; a missing flavor is a NotFound fault.
 func (c *Client) DeleteExtraSpec(ctx context.Context, flavor, spec string) error {
 	doing := "delete extra spec " + spec + " of flavor " + flavor
-	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Delete(ctx, g.ServiceURL(flavorPath(flavor), "os-extra_specs", url.PathEscape(spec)),
-			&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
-	})
+	err := c.service.Send(ctx, doing, http.MethodDelete, flavorPath(flavor)+"/os-extra_specs/"+url.PathEscape(spec), nil, nil, http.StatusOK)
 	if fault.Is(err, fault.NotFound) { // the flavor or the extra spec
 		var found struct{ Flavor struct{ ID string } }
 		return c.service.Get(ctx, doing, flavorPath(flavor), &found)
@@ -65,13 +56,8 @@ func (c *Client) DeleteExtraSpec(ctx context.Context, flavor, spec string) error
 // DeleteFlavor deletes the flavor with the ID. A missing flavor is no error. Servers keep their
 // copy of it.
 func (c *Client) DeleteFlavor(ctx context.Context, flavor string) error {
-	err := c.service.Change(ctx, "delete flavor "+flavor, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Delete(ctx, g.ServiceURL(flavorPath(flavor)), &gophercloud.RequestOpts{OkCodes: []int{http.StatusAccepted, http.StatusNoContent}}))
-	})
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
+	return openstack.UnlessMissing(c.service.Send(ctx, "delete flavor "+flavor, http.MethodDelete, flavorPath(flavor), nil, nil,
+		http.StatusAccepted, http.StatusNoContent))
 }
 
 // GrantFlavor lets a project use the private flavor with the ID. It is no error if the project
@@ -88,18 +74,13 @@ func (c *Client) GrantFlavor(ctx context.Context, flavor, project string) error 
 // RevokeFlavor ends a project's access to the flavor with the ID. A project without access and
 // a missing flavor are no errors.
 func (c *Client) RevokeFlavor(ctx context.Context, flavor, project string) error {
-	err := c.flavorAccess(ctx, fmt.Sprintf("revoke the access of project %s to flavor %s", project, flavor), flavor, "removeTenantAccess", project)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
+	doing := fmt.Sprintf("revoke the access of project %s to flavor %s", project, flavor)
+	return openstack.UnlessMissing(c.flavorAccess(ctx, doing, flavor, "removeTenantAccess", project))
 }
 
 func (c *Client) flavorAccess(ctx context.Context, doing, flavor, action, project string) error {
-	return c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		body := map[string]any{action: map[string]string{"tenant": project}}
-		return discard(g.Post(ctx, g.ServiceURL(flavorPath(flavor), "action"), body, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
-	})
+	body := map[string]any{action: map[string]string{"tenant": project}}
+	return c.service.Send(ctx, doing, http.MethodPost, flavorPath(flavor)+"/action", body, nil, http.StatusOK)
 }
 
 // flavorsAtOnce is the page size of FlavorIDs.

@@ -26,9 +26,10 @@ func (c *Client) CacheImage(ctx context.Context, a inventory.Aggregate, image, r
 		if spoken, err := openstack.ParseMicroversion(g.Microversion); err != nil || spoken.Less(cachesImages) {
 			return fault.New(fault.Unavailable, "Nova caches images from microversion %s on, but Almanac uses %s with it", cachesImages, g.Microversion)
 		}
-		return discard(g.Post(ctx, g.ServiceURL(aggregatePath(a), "images"), wanted, nil, &gophercloud.RequestOpts{
+		_, err := g.Post(ctx, g.ServiceURL(aggregatePath(a), "images"), wanted, nil, &gophercloud.RequestOpts{
 			OkCodes: []int{http.StatusAccepted}, MoreHeaders: map[string]string{"X-Openstack-Request-Id": request},
-		}))
+		})
+		return err
 	})
 }
 

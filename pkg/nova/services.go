@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/gophercloud/gophercloud/v2"
-
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -106,10 +104,7 @@ func (c *Client) EnableService(ctx context.Context, id string) error {
 }
 
 func (c *Client) updateService(ctx context.Context, doing, id string, to map[string]string) error {
-	return c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		return discard(g.Put(ctx, g.ServiceURL("os-services", url.PathEscape(id)), to, nil,
-			&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
-	})
+	return c.service.Send(ctx, doing, http.MethodPut, "os-services/"+url.PathEscape(id), to, nil, http.StatusOK)
 }
 
 // cellAway is the fault for an answer that lacks one of Nova's cells (since 2.69).

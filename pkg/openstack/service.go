@@ -147,11 +147,7 @@ func (s *Service) Get(ctx context.Context, doing, path string, into any) error {
 func (s *Service) GetAtMost(ctx context.Context, most Microversion, doing, path string, into any) error {
 	var body []byte
 	err := s.Read(ctx, doing, func(ctx context.Context, c *gophercloud.ServiceClient) error {
-		if spoken, err := ParseMicroversion(c.Microversion); err == nil && most.Less(spoken) {
-			older := *c
-			older.Microversion = most.String()
-			c = &older
-		}
+		c = atMost(most, c)
 		answer, err := c.Get(ctx, c.ServiceURL(path), nil, &gophercloud.RequestOpts{KeepResponseBody: true})
 		if err != nil {
 			return err
@@ -164,6 +160,39 @@ func (s *Service) GetAtMost(ctx context.Context, most Microversion, doing, path 
 		return err
 	}
 	return s.explain(doing, json.Unmarshal(body, into))
+}
+
+// Send sends one request that changes something: its body as JSON, unless it is nil, to path, below
+// the endpoint. It decodes the JSON of the answer into a value, unless that is nil. Any other status
+// than the given ones is an error. It returns the errors of Change.
+func (s *Service) Send(ctx context.Context, doing, method, path string, body, into any, statuses ...int) error {
+	return s.SendAtMost(ctx, s.kind.Most, doing, method, path, body, into, statuses...)
+}
+
+// SendAtMost is Send with a microversion no higher than most.
+func (s *Service) SendAtMost(ctx context.Context, most Microversion, doing, method, path string, body, into any, statuses ...int) error {
+	return s.Change(ctx, doing, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		_, err := atMost(most, c).Request(ctx, method, c.ServiceURL(path), &gophercloud.RequestOpts{JSONBody: body, JSONResponse: into, OkCodes: statuses})
+		return err
+	})
+}
+
+// atMost returns the client for a microversion that is no higher than most.
+func atMost(most Microversion, c *gophercloud.ServiceClient) *gophercloud.ServiceClient {
+	if spoken, err := ParseMicroversion(c.Microversion); err != nil || !most.Less(spoken) {
+		return c
+	}
+	older := *c
+	older.Microversion = most.String()
+	return &older
+}
+
+// UnlessMissing returns nil for a NotFound fault, and any other error as it is.
+func UnlessMissing(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
 }
 
 // once runs the call when a slot is free, within its timeout. After a failure that may mean

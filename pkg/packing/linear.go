@@ -163,16 +163,6 @@ func (l *program) placement(values []float64) Placement {
 	return l.p.placement(l.tasks, hosts)
 }
 
-// Relaxed returns the largest smallest yield if tasks may be divided among hosts. It equals
-// the Bound if hosts are identical, and may be less if they are not.
-func (p *Problem) Relaxed(ctx context.Context, solver Solver) (float64, error) {
-	if err := p.sized(); err != nil {
-		return 0, err
-	}
-	found, err := newProgram(p).relaxed(ctx, solver)
-	return found.Value, err
-}
-
 // mostVariables is the largest number of variables in a program; a solver can need hours
 // for less.
 const mostVariables = 200_000

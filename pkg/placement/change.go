@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/gophercloud/gophercloud/v2"
-
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
@@ -87,9 +85,7 @@ func change[T any](ctx context.Context, c *Client, doing, path string, edit func
 		if !changed {
 			return nil
 		}
-		err = c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-			return discard(g.Put(ctx, g.ServiceURL(path), document, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
-		})
+		err = c.service.Send(ctx, doing, http.MethodPut, path, document, nil, http.StatusOK)
 		if !overtaken(err) {
 			return err
 		}

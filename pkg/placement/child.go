@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
-	"github.com/gophercloud/gophercloud/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
@@ -60,10 +61,8 @@ func wanted(units map[string]int64) bool {
 func (c *Client) createChild(ctx context.Context, parent, name string) (string, error) {
 	doing := "create provider " + name
 	var made struct{ UUID string }
-	err := c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-		body := map[string]string{"name": name, "parent_provider_uuid": parent}
-		return discard(g.Post(ctx, g.ServiceURL("resource_providers"), body, &made, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}))
-	})
+	body := map[string]string{"name": name, "parent_provider_uuid": parent}
+	err := c.service.Send(ctx, doing, http.MethodPost, "resource_providers", body, &made, http.StatusOK)
 	if code(err) == "placement.duplicate_name" {
 		return c.ProviderNamed(ctx, name)
 	}
@@ -111,4 +110,51 @@ func (c *Client) changeUnits(ctx context.Context, child, name string, wanted map
 			}
 			return changed, nil
 		})
+}
+
+// Held is a provider with its inventories and used amounts, by resource class.
+type Held struct {
+	Provider
+	Inventories map[string]Inventory
+	Used        map[string]int64
+	// Consumers are the allocations of each consumer, by the consumer's id, as
+	// Client.Allocations returns them. Used is their sum.
+	Consumers map[string]map[string]int64
+}
+
+// Sum returns the total of the consumers' allocations, by resource class.
+func Sum(consumers map[string]map[string]int64) map[string]int64 {
+	used := map[string]int64{}
+	for _, amounts := range consumers {
+		for class, amount := range amounts {
+			used[class] += amount
+		}
+	}
+	return used
+}
+
+// readsAtOnce bounds the concurrent reads of providers of a tree.
+const readsAtOnce = 8
+
+// Tree returns the provider with the id root and all providers below it, by two calls for each
+// and one for all. It returns none if there is no such provider.
+func (c *Client) Tree(ctx context.Context, root string) ([]Held, error) {
+	providers, err := c.providers(ctx, "list the providers below "+root, "resource_providers?in_tree="+url.QueryEscape(root))
+	if err != nil {
+		return nil, err
+	}
+	tree := make([]Held, len(providers))
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(readsAtOnce)
+	for i, p := range providers {
+		held := &tree[i]
+		held.Provider = p
+		reads.Go(func() (err error) { held.Inventories, err = c.Inventories(ctx, p.ID); return err })
+		reads.Go(func() (err error) {
+			held.Consumers, err = c.Allocations(ctx, p.ID)
+			held.Used = Sum(held.Consumers)
+			return err
+		})
+	}
+	return tree, reads.Wait()
 }

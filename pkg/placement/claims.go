@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/gophercloud/gophercloud/v2"
-
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
@@ -54,10 +52,7 @@ func (c *Client) Claim(ctx context.Context, claims []placing.Claim) error {
 	for range attempts {
 		var sent atomic.Bool
 		ctx := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
-		err = c.service.Change(ctx, doing, func(ctx context.Context, g *gophercloud.ServiceClient) error {
-			return discard(atMost(asNova, g).Post(ctx, g.ServiceURL("allocations"), body, nil,
-				&gophercloud.RequestOpts{OkCodes: []int{http.StatusNoContent}}))
-		})
+		err = c.service.SendAtMost(ctx, asNova, doing, http.MethodPost, "allocations", body, nil, http.StatusNoContent)
 		if err != nil && !sent.Load() {
 			return fmt.Errorf("%w: %w", placing.ErrUnsent, err)
 		}
@@ -78,16 +73,6 @@ func written(claim placing.Claim) allocation {
 		a.Allocations[provider] = taken{amounts}
 	}
 	return a
-}
-
-// atMost returns the client for a microversion that is no higher than most.
-func atMost(most openstack.Microversion, g *gophercloud.ServiceClient) *gophercloud.ServiceClient {
-	if spoken, err := openstack.ParseMicroversion(g.Microversion); err != nil || !most.Less(spoken) {
-		return g
-	}
-	older := *g
-	older.Microversion = most.String()
-	return &older
 }
 
 // refused returns the reason why Placement refused claims. Placement has an error code for

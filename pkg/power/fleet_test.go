@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/memory"
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 

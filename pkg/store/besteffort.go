@@ -272,29 +272,20 @@ func (s *Store) Departing(ctx context.Context, servers ...string) (map[string]sp
 }
 
 // PurgeBestEffort deletes the requests that were over before an instant, one batch in each
-// transaction, and returns how many. It fails with ErrLeaseLost where the lease has moved
+// transaction, and returns how many. It fails with job.ErrLost where the lease has moved
 // on.
 func (s *Store) PurgeBestEffort(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
-	for {
+	return s.inBatches(ctx, lease, "best-effort work", batch, nil, func(tx *gorm.DB) (int, int, error) {
 		var ids []string
-		err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
-			ids = nil
-			err := tx.Model(&bestEffortRow{}).Where("over_at > 0 AND over_at < ?", int64(before)).Order("over_at").Limit(batch).Pluck("id", &ids).Error
-			if err != nil || len(ids) == 0 {
-				return err
-			}
-			if err := tx.Where("request_id IN ?", ids).Delete(&bestEffortVMRow{}).Error; err != nil {
-				return err
-			}
-			return tx.Where("id IN ?", ids).Delete(&bestEffortRow{}).Error
-		})
-		if err != nil {
-			return n, fmt.Errorf("purge best-effort work: %w", err)
+		err := tx.Model(&bestEffortRow{}).Where("over_at > 0 AND over_at < ?", int64(before)).Order("over_at").Limit(batch).Pluck("id", &ids).Error
+		if err != nil || len(ids) == 0 {
+			return 0, 0, err
 		}
-		if n += len(ids); len(ids) < batch {
-			return n, nil
+		if err := tx.Where("request_id IN ?", ids).Delete(&bestEffortVMRow{}).Error; err != nil {
+			return 0, 0, err
 		}
-	}
+		return len(ids), len(ids), tx.Where("id IN ?", ids).Delete(&bestEffortRow{}).Error
+	})
 }
 
 // bestEffort returns the requests that scope selects, with their VMs and without user_data,

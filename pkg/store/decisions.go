@@ -66,26 +66,9 @@ func about(db *gorm.DB, subject string) *gorm.DB {
 }
 
 // PurgeDecisions deletes the decisions before an instant, one batch in each transaction,
-// and returns how many. It fails with ErrLeaseLost where the lease has moved on.
+// and returns how many. It fails with job.ErrLost where the lease has moved on.
 func (s *Store) PurgeDecisions(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
-	for {
-		var old []int64
-		err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
-			err := tx.Model(&decisionRow{}).Where("decided_at < ?", before).Order("decided_at").Limit(batch).Pluck("seq", &old).Error
-			if err != nil || len(old) == 0 {
-				return err
-			}
-			// Subjects go with their decision.
-			return tx.Where("seq IN ?", old).Delete(&decisionRow{}).Error
-		})
-		if err != nil {
-			return n, fmt.Errorf("purge decisions: %w", err)
-		}
-		n += len(old)
-		if len(old) < batch {
-			return n, nil
-		}
-	}
+	return s.purgeOldest(ctx, lease, "decisions", &decisionRow{}, "seq", "decided_at", before)
 }
 
 // decisionRows returns the rows of decisions, and the subjects that lead to them.

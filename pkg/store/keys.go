@@ -27,31 +27,20 @@ func (s *Store) Key(ctx context.Context, projectID, key string) (use reservation
 }
 
 // PurgeKeys deletes the keys that were used before an instant, one batch in each
-// transaction, and returns how many. It fails with ErrLeaseLost where the lease has moved
+// transaction, and returns how many. It fails with job.ErrLost where the lease has moved
 // on.
 func (s *Store) PurgeKeys(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
-	for {
-		found, purged := 0, int64(0)
-		err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
-			old := tx.Where("created_at < ?", before).Session(&gorm.Session{})
-			// A key belongs to one reservation.
-			var ids []string
-			err := old.Model(&keyRow{}).Order("created_at").Limit(batch).Pluck("reservation_id", &ids).Error
-			if found = len(ids); err != nil || found == 0 {
-				return err
-			}
-			done := old.Where("reservation_id IN ?", ids).Delete(&keyRow{})
-			purged = done.RowsAffected
-			return done.Error
-		})
-		if err != nil {
-			return n, fmt.Errorf("purge idempotency keys: %w", err)
+	return s.inBatches(ctx, lease, "idempotency keys", batch, nil, func(tx *gorm.DB) (int, int, error) {
+		old := tx.Where("created_at < ?", before).Session(&gorm.Session{})
+		// A key belongs to one reservation.
+		var ids []string
+		err := old.Model(&keyRow{}).Order("created_at").Limit(batch).Pluck("reservation_id", &ids).Error
+		if err != nil || len(ids) == 0 {
+			return 0, 0, err
 		}
-		n += int(purged)
-		if found < batch {
-			return n, nil
-		}
-	}
+		done := old.Where("reservation_id IN ?", ids).Delete(&keyRow{})
+		return len(ids), int(done.RowsAffected), done.Error
+	})
 }
 
 func rowOfKey(k reservation.Key) *keyRow {

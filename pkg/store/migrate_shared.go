@@ -81,12 +81,12 @@ func (s *Store) hold(ctx context.Context, act func(ctx context.Context) error) e
 			case <-time.After(schemaTTL / 3):
 			}
 			if _, held, err := s.take(ctx, schemaLease, holder, schemaTTL); err == nil && !held {
-				cancel(ErrLeaseLost)
+				cancel(job.ErrLost)
 			}
 		}
 	})
 	err = act(ctx)
-	if cause := context.Cause(ctx); errors.Is(cause, ErrLeaseLost) {
+	if cause := context.Cause(ctx); errors.Is(cause, job.ErrLost) {
 		err = cause
 	}
 	cancel(nil)

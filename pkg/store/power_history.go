@@ -62,26 +62,10 @@ func entries(db *gorm.DB, host string, before int64, limit int) *gorm.DB {
 }
 
 // PurgeAudit deletes the entries of the audit before an instant, one batch in each
-// transaction, and returns how many. It fails with ErrLeaseLost where the lease has moved
+// transaction, and returns how many. It fails with job.ErrLost where the lease has moved
 // on.
 func (s *Store) PurgeAudit(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
-	for {
-		var old []int64
-		err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
-			err := tx.Model(&powerEntryRow{}).Where("entered_at < ?", before).Order("entered_at").Limit(batch).Pluck("id", &old).Error
-			if err != nil || len(old) == 0 {
-				return err
-			}
-			return tx.Where("id IN ?", old).Delete(&powerEntryRow{}).Error
-		})
-		if err != nil {
-			return n, fmt.Errorf("purge the audit of power: %w", err)
-		}
-		n += len(old)
-		if len(old) < batch {
-			return n, nil
-		}
-	}
+	return s.purgeOldest(ctx, lease, "the audit of power", &powerEntryRow{}, "id", "entered_at", before)
 }
 
 // Demand implements controller.History.

@@ -14,7 +14,7 @@ import (
 // Purge deletes the reservations that were over before an instant, with their claims,
 // events, keys and changes, one batch in each transaction, and returns how many. It keeps a
 // reservation with a change that is not yet sent. A dry run only counts. Purge calls
-// progress with the sum after each batch; it may be nil. It fails with ErrLeaseLost where
+// progress with the sum after each batch; it may be nil. It fails with job.ErrLost where
 // the lease has moved on.
 func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (n int, err error) {
 	if dryRun {
@@ -25,23 +25,47 @@ func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant,
 		}
 		return int(count), nil
 	}
+	return s.inBatches(ctx, lease, "reservations", batch, progress, func(tx *gorm.DB) (int, int, error) {
+		purged, err := purge(tx, before, batch)
+		return purged, purged, err
+	})
+}
+
+// inBatches purges in one transaction after another until one finds less than a batch. It returns
+// the number of rows removed, and calls progress, unless it is nil, with the sum so far. It fails
+// with job.ErrLost where the lease has moved on.
+func (s *Store) inBatches(
+	ctx context.Context, lease job.Lease, what string, batch int, progress func(done int), purge func(tx *gorm.DB) (found, removed int, err error),
+) (n int, err error) {
 	for {
-		purged := 0
+		var found, removed int
 		err := s.writeUnder(ctx, lease, func(tx *gorm.DB) (err error) {
-			purged, err = purge(tx, before, batch)
+			found, removed, err = purge(tx)
 			return err
 		})
 		if err != nil {
-			return n, fmt.Errorf("purge reservations: %w", err)
+			return n, fmt.Errorf("purge %s: %w", what, err)
 		}
-		n += purged
-		if progress != nil && purged > 0 {
+		if n += removed; progress != nil && removed > 0 {
 			progress(n)
 		}
-		if purged < batch {
+		if found < batch {
 			return n, nil
 		}
 	}
+}
+
+// purgeOldest removes the rows of a table that are older than an instant, the oldest first; key and
+// at are the columns of their primary key and their time. Rows that refer to them go with them.
+func (s *Store) purgeOldest(ctx context.Context, lease job.Lease, what string, table any, key, at string, before span.Instant) (n int, err error) {
+	return s.inBatches(ctx, lease, what, batch, nil, func(tx *gorm.DB) (int, int, error) {
+		var old []int64
+		err := tx.Model(table).Where(at+" < ?", before).Order(at).Limit(batch).Pluck(key, &old).Error
+		if err != nil || len(old) == 0 {
+			return 0, 0, err
+		}
+		return len(old), len(old), tx.Where(key+" IN ?", old).Delete(table).Error
+	})
 }
 
 // over selects the reservations that Purge deletes.

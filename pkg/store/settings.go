@@ -29,7 +29,7 @@ func overrides(db *gorm.DB) (map[string]inventory.Override, error) {
 	}
 	all := make(map[string]inventory.Override, len(rows))
 	for _, row := range rows {
-		properties, err := decodeProperties(row.Properties)
+		properties, err := decodeMap[*inventory.Value](row.Properties)
 		if err != nil {
 			return nil, fmt.Errorf("decode the override of host %s: %w", row.Host, err)
 		}
@@ -84,7 +84,7 @@ func saveOverride(tx *gorm.DB, host string, o inventory.Override) error {
 	if o.IsZero() {
 		return tx.Where("host = ?", host).Delete(&overrideRow{}).Error
 	}
-	properties, err := encodeProperties(o.Properties)
+	properties, err := encodeMap(o.Properties)
 	if err != nil {
 		return err
 	}
@@ -117,54 +117,4 @@ func (s *Store) SaveHidden(ctx context.Context, property string, hidden bool) er
 		return fmt.Errorf("store whether property %s is hidden: %w", property, err)
 	}
 	return nil
-}
-
-func encodeProperties(properties map[string]*inventory.Value) (string, error) {
-	plain := make(map[string]any, len(properties))
-	for name, value := range properties {
-		plain[name] = nil
-		if value != nil {
-			plain[name] = value.Any()
-		}
-	}
-	return encodeMap(plain)
-}
-
-func decodeProperties(text string) (map[string]*inventory.Value, error) {
-	plain, err := decodeMap[any](text)
-	if err != nil || plain == nil {
-		return nil, err
-	}
-	properties := make(map[string]*inventory.Value, len(plain))
-	for name, value := range plain {
-		if properties[name], err = decodeValue(value); err != nil {
-			return nil, fmt.Errorf("property %s: %w", name, err)
-		}
-	}
-	return properties, nil
-}
-
-// decodeValue returns the value that Value.Any has made; nil for nil.
-func decodeValue(value any) (*inventory.Value, error) {
-	switch v := value.(type) {
-	case nil:
-		return nil, nil
-	case float64:
-		return new(inventory.NumberValue(v)), nil
-	case string:
-		return new(inventory.StringValue(v)), nil
-	case bool:
-		return new(inventory.BoolValue(v)), nil
-	case []any:
-		elements := make([]string, len(v))
-		for i, element := range v {
-			text, ok := element.(string)
-			if !ok {
-				return nil, fmt.Errorf("a list has a %T", element)
-			}
-			elements[i] = text
-		}
-		return new(inventory.ListValue(elements)), nil
-	}
-	return nil, fmt.Errorf("a %T is no value", value)
 }

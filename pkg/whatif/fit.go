@@ -5,6 +5,7 @@ package whatif
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
@@ -108,11 +109,6 @@ func (q *FitQuestion) check() (calendar.Query, calendar.Policy, error) {
 		policy = calendar.PolicyFirstFit
 	}
 	var wrong error
-	known := make([]string, len(calendar.Policies))
-	valid := false
-	for i, p := range calendar.Policies {
-		known[i], valid = string(p), valid || p == policy
-	}
 	switch {
 	case q.Hosts < 1 || q.Hosts > mostHosts:
 		wrong = fault.Field("hosts", "must be from 1 to %d", mostHosts)
@@ -128,8 +124,8 @@ func (q *FitQuestion) check() (calendar.Query, calendar.Policy, error) {
 		wrong = fault.Field("request.duration", "is longer than the window from ready to deadline")
 	case r.Quantity == nil || *r.Quantity < 1:
 		wrong = fault.Field("request.quantity", "is required, and must be at least 1")
-	case !valid:
-		wrong = fault.Field("policy", "%s", fault.Unknown("policy", q.Policy, known))
+	case !slices.Contains(calendar.Policies, policy):
+		wrong = fault.Field("policy", "%s", fault.Unknown("policy", q.Policy, calendar.Policies))
 	}
 	if wrong != nil {
 		return calendar.Query{}, "", wrong

@@ -24,17 +24,13 @@ func (q *StageQuestion) check() error {
 	if q.Strategy == "" {
 		q.Strategy = string(staging.EDF)
 	}
-	known := make([]string, len(staging.Strategies))
-	for i, s := range staging.Strategies {
-		known[i] = string(s)
-	}
 	switch {
 	case outOfRange(q.Now):
 		return fault.Field("now", "is out of range")
 	case q.Bandwidth == nil || *q.Bandwidth <= 0 || *q.Bandwidth > mostTime:
 		return fault.Field("bandwidth", "is required, and must be more than 0: what is transferred in one unit of time")
-	case !slices.Contains(known, q.Strategy):
-		return fault.Field("strategy", "%s", fault.Unknown("strategy", q.Strategy, known))
+	case !slices.Contains(staging.Strategies, staging.Strategy(q.Strategy)):
+		return fault.Field("strategy", "%s", fault.Unknown("strategy", q.Strategy, staging.Strategies))
 	case q.PoolLimit < 0 || q.PoolLimit > mostTime:
 		return fault.Field("pool_limit", "must be from 0 to 2^53; 0 is no limit")
 	}

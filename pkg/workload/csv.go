@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // CSVColumns are the columns of a CSV of reservations or virtual machines, in any order. It
@@ -156,10 +157,15 @@ func (f *table) seconds(name string) (s int64, given bool) {
 	}
 	s, why := whole([]byte(text), mostTime)
 	if why == noNumber {
-		d, err := time.ParseDuration(text)
-		s, why = int64(d/time.Second), ""
-		if err != nil {
+		var err error
+		s, err = span.ParseDuration(text)
+		switch {
+		case err != nil:
 			why = badDuration
+		case s > mostTime:
+			why = outOfRange
+		default:
+			why = ""
 		}
 	}
 	if why == "" && s < 0 {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
@@ -27,26 +29,6 @@ func Typeless() Lublin {
 		Arrivals: LublinArrivals{Shape: 10.2303, Scale: 0.4871, DayShape: 8.1737, DayScale: 3.9631, RushToAll: 1.0225},
 		Sizes:    LublinSizes{Serial: 0.244, PowerOfTwo: 0.576, Low: 0.8, Medium: 4.5, High: 7, LowShare: 0.86},
 		Runtimes: LublinRuntimes{Shape1: 4.2, Scale1: 0.94, Shape2: 312, Scale2: 0.03, PerNode: -0.0054, Share: 0.78},
-	}
-}
-
-// Batch returns the constants for batch jobs.
-func Batch() Lublin {
-	return Lublin{
-		Name:     "batch",
-		Arrivals: LublinArrivals{Shape: 6.0415, Scale: 0.8531, DayShape: 6.1271, DayScale: 5.2740, RushToAll: 1.0519},
-		Sizes:    LublinSizes{Serial: 0.2927, PowerOfTwo: 0.6686, Low: 1.2, Medium: 5, High: 7, LowShare: 0.875},
-		Runtimes: LublinRuntimes{Shape1: 6.57, Scale1: 0.823, Shape2: 639.1, Scale2: 0.0156, PerNode: -0.003, Share: 0.6986},
-	}
-}
-
-// Interactive returns the constants for interactive jobs.
-func Interactive() Lublin {
-	return Lublin{
-		Name:     "interactive",
-		Arrivals: LublinArrivals{Shape: 6.5510, Scale: 0.6621, DayShape: 8.9186, DayScale: 3.6680, RushToAll: 0.9797},
-		Sizes:    LublinSizes{Serial: 0.1541, PowerOfTwo: 0.625, Low: 1, Medium: 3, High: 5.5, LowShare: 0.705},
-		Runtimes: LublinRuntimes{Shape1: 3.8351, Scale1: 0.6605, Shape2: 7.073, Scale2: 0.6856, PerNode: -0.0118, Share: 0.9156},
 	}
 }
 
@@ -92,8 +74,8 @@ type lublinKind struct {
 }
 
 // NewLublin returns a stream of jobs, at most as many as jobs, that starts at midnight. Each of
-// several kinds, such as Batch and Interactive, has its own arrivals; the next job is the one
-// that arrives first.
+// several kinds, such as batch and interactive jobs, has its own arrivals; the next job is the
+// one that arrives first.
 func NewLublin(chance *rand.Rand, jobs int, kinds ...Lublin) (*LublinJobs, error) {
 	if len(kinds) == 0 {
 		return nil, fault.Field("kinds", "there is no kind of jobs")
@@ -127,4 +109,165 @@ func (s *LublinJobs) Next() (Job, error) {
 	j.Size = first.Sizes.Draw(s.chance)
 	j.Runtime = first.Runtimes.Draw(s.chance, j.Size)
 	return j, nil
+}
+
+// LublinSizes are the sizes of jobs: one processor, or two to the power of a number from a
+// two-stage uniform distribution, which is rounded for some jobs.
+type LublinSizes struct {
+	// Serial and PowerOfTwo are the shares of the jobs on one processor and of the jobs that
+	// are rounded to a power of two. Other sizes may be powers of two by chance.
+	Serial, PowerOfTwo float64
+	// Low, Medium and High are binary logarithms of sizes. LowShare of the parallel jobs are
+	// uniform from Low to Medium, the others from Medium to High. A Low slightly below 1 makes
+	// pairs more likely.
+	Low, Medium, High float64
+	LowShare          float64
+}
+
+// On returns sizes for a machine with at least two processors: High is the whole machine, and
+// Medium is 2.5 below it or Low, as the authors of the model advise.
+func (s LublinSizes) On(processors int) LublinSizes {
+	s.High = math.Log2(float64(processors))
+	s.Medium = max(s.High-2.5, s.Low)
+	return s
+}
+
+// largest is the binary logarithm of the largest size, so that sizes fit every int.
+const largest = 30
+
+func (s LublinSizes) check() error {
+	for _, c := range []error{share("serial", s.Serial), share("power_of_two", s.PowerOfTwo), share("low_share", s.LowShare)} {
+		if c != nil {
+			return c
+		}
+	}
+	if s.Serial+s.PowerOfTwo > 1 {
+		return fault.Field("power_of_two", "is %v, and serial %v; together they must be at most 1", s.PowerOfTwo, s.Serial)
+	}
+	if !(s.Low >= 0 && s.Low <= s.Medium && s.Medium <= s.High && s.High <= largest) {
+		return fault.Field("medium", "low, medium and high are %v, %v and %v; they must rise, from 0 to %d", s.Low, s.Medium, s.High, largest)
+	}
+	return nil
+}
+
+// Draw returns the size of a job, at most two to the power of High.
+func (s LublinSizes) Draw(chance *rand.Rand) int {
+	kind := chance.Float64()
+	if kind < s.Serial {
+		return 1
+	}
+	power := s.Power(chance.Float64(), chance.Float64())
+	if kind < s.Serial+s.PowerOfTwo {
+		power = math.Round(power)
+	}
+	return int(math.Round(math.Exp2(min(power, s.High))))
+}
+
+// Power returns a number of the two-stage uniform distribution from two uniform numbers between
+// 0 and 1: the stage, and the position in it.
+func (s LublinSizes) Power(stage, place float64) float64 {
+	if stage < s.LowShare {
+		return s.Low + place*(s.Medium-s.Low)
+	}
+	return s.Medium + place*(s.High-s.Medium)
+}
+
+// PowerCDF returns the probability that Power is at most x.
+func (s LublinSizes) PowerCDF(x float64) float64 {
+	return s.LowShare*uniformCDF(x, s.Low, s.Medium) + (1-s.LowShare)*uniformCDF(x, s.Medium, s.High)
+}
+
+func uniformCDF(x, from, to float64) float64 {
+	switch {
+	case x >= to:
+		return 1
+	case x <= from:
+		return 0
+	}
+	return (x - from) / (to - from)
+}
+
+// LublinRuntimes are run times whose natural logarithm, in seconds, has a hyper-gamma
+// distribution: each comes from one of two gamma distributions, for larger jobs more often from
+// the second, of long run times. A run time of more than two days is drawn again.
+type LublinRuntimes struct {
+	Shape1, Scale1 float64
+	Shape2, Scale2 float64
+	// Share + PerNode × size, limited to 0 … 1, is the probability of the first distribution.
+	PerNode, Share float64
+}
+
+// longest is the logarithm of the longest run time: 162,754 seconds.
+const longest = 12
+
+// seldom is the smallest share of a distribution below its bound with which the repeated draws
+// end.
+const seldom = 0.01
+
+func (t LublinRuntimes) check() error {
+	for _, c := range []error{
+		positive("shape_1", t.Shape1), positive("scale_1", t.Scale1),
+		positive("shape_2", t.Shape2), positive("scale_2", t.Scale2),
+	} {
+		if c != nil {
+			return c
+		}
+	}
+	for _, c := range []error{soon("scale_1", t.Shape1, t.Scale1, longest), soon("scale_2", t.Shape2, t.Scale2, longest)} {
+		if c != nil {
+			return c
+		}
+	}
+	if math.IsNaN(t.PerNode+t.Share) || math.IsInf(t.PerNode+t.Share, 0) {
+		return fault.Field("per_node", "per_node and share are %v and %v; they must be numbers", t.PerNode, t.Share)
+	}
+	return nil
+}
+
+// soon returns an Invalid fault for a gamma distribution, of the logarithm of a time, that is
+// too seldom below a bound.
+func soon(field string, shape, scale, bound float64) error {
+	if g := gamma(shape, scale, nil); g.CDF(bound) < seldom {
+		return fault.Field(field, "results in times of e^%.3g s; they must be less than e^%v s", g.Mean(), bound)
+	}
+	return nil
+}
+
+// gamma returns a gamma distribution by its scale; distuv uses the inverse.
+func gamma(shape, scale float64, chance *rand.Rand) distuv.Gamma {
+	return distuv.Gamma{Alpha: shape, Beta: 1 / scale, Src: chance}
+}
+
+// First returns the probability of the first distribution for a job of a size.
+func (t LublinRuntimes) First(nodes float64) float64 {
+	return min(max(t.PerNode*nodes+t.Share, 0), 1)
+}
+
+// Draw returns the run time of a job of a size, in seconds.
+func (t LublinRuntimes) Draw(chance *rand.Rand, size int) int64 {
+	first := t.First(float64(size))
+	for {
+		g := gamma(t.Shape2, t.Scale2, chance)
+		if chance.Float64() < first {
+			g = gamma(t.Shape1, t.Scale1, chance)
+		}
+		if x := g.Rand(); x <= longest {
+			return int64(math.Exp(x))
+		}
+	}
+}
+
+// CDF returns the probability that a job of a size runs for at most a number of seconds, before
+// rounding down to whole seconds. The size may be a fraction if sizes are scaled.
+func (t LublinRuntimes) CDF(seconds, nodes float64) float64 {
+	if seconds <= 1 {
+		return 0
+	}
+	return min(t.hyperGamma(math.Log(seconds), nodes)/t.hyperGamma(longest, nodes), 1)
+}
+
+// hyperGamma is the distribution of the logarithm without the bound.
+func (t LublinRuntimes) hyperGamma(x, nodes float64) float64 {
+	first := t.First(nodes)
+	return first*gamma(t.Shape1, t.Scale1, nil).CDF(x) + (1-first)*gamma(t.Shape2, t.Scale2, nil).CDF(x)
 }

@@ -24,6 +24,26 @@ const level = 0.001
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
+// batch returns the constants of m_lublin99 for batch jobs.
+func batch() workload.Lublin {
+	return workload.Lublin{
+		Name:     "batch",
+		Arrivals: workload.LublinArrivals{Shape: 6.0415, Scale: 0.8531, DayShape: 6.1271, DayScale: 5.2740, RushToAll: 1.0519},
+		Sizes:    workload.LublinSizes{Serial: 0.2927, PowerOfTwo: 0.6686, Low: 1.2, Medium: 5, High: 7, LowShare: 0.875},
+		Runtimes: workload.LublinRuntimes{Shape1: 6.57, Scale1: 0.823, Shape2: 639.1, Scale2: 0.0156, PerNode: -0.003, Share: 0.6986},
+	}
+}
+
+// interactive returns those for interactive jobs.
+func interactive() workload.Lublin {
+	return workload.Lublin{
+		Name:     "interactive",
+		Arrivals: workload.LublinArrivals{Shape: 6.5510, Scale: 0.6621, DayShape: 8.9186, DayScale: 3.6680, RushToAll: 0.9797},
+		Sizes:    workload.LublinSizes{Serial: 0.1541, PowerOfTwo: 0.625, Low: 1, Medium: 3, High: 5.5, LowShare: 0.705},
+		Runtimes: workload.LublinRuntimes{Shape1: 3.8351, Scale1: 0.6605, Shape2: 7.073, Scale2: 0.6856, PerNode: -0.0118, Share: 0.9156},
+	}
+}
+
 // sound fails if a sample is farther from a distribution than chance allows (Kolmogorov and
 // Smirnov). cdf returns the probability of at most x; values with ties are compared only at the
 // values.
@@ -137,8 +157,8 @@ func TestTheModelsRunTimesAreHyperGammaByTheirSize(t *testing.T) {
 		{workload.Typeless().Runtimes, 1, 0.78 - 0.0054},
 		{workload.Typeless().Runtimes, 64, 0.78 - 0.0054*64},
 		{workload.Typeless().Runtimes, 1000, 0},
-		{workload.Batch().Runtimes, 16, 0.6986 - 0.003*16},
-		{workload.Interactive().Runtimes, 4, 0.9156 - 0.0118*4},
+		{batch().Runtimes, 16, 0.6986 - 0.003*16},
+		{interactive().Runtimes, 4, 0.9156 - 0.0118*4},
 	} {
 		m := c.model
 		mixed := cumulated(12, func(x float64) float64 { // longer ones are drawn again
@@ -163,7 +183,7 @@ func TestTheModelsRunTimesAreHyperGammaByTheirSize(t *testing.T) {
 }
 
 func TestGapsAtAMeanHourAreExponentialsOfGamma(t *testing.T) {
-	for _, kind := range []workload.Lublin{workload.Typeless(), workload.Batch(), workload.Interactive()} {
+	for _, kind := range []workload.Lublin{workload.Typeless(), batch(), interactive()} {
 		p, a := kind.Arrivals.Process(seeded(11)), kind.Arrivals
 		arrivals := make([]float64, 20_000)
 		for i := range arrivals {
@@ -307,7 +327,7 @@ func lublin(t *testing.T, seed uint64, jobs int, kinds ...workload.Lublin) []wor
 }
 
 func TestJobsOfTheModelComeInOrderAndFollowFromTheSeed(t *testing.T) {
-	jobs := lublin(t, 1, 3000, workload.Batch(), workload.Interactive())
+	jobs := lublin(t, 1, 3000, batch(), interactive())
 	if len(jobs) != 3000 {
 		t.Fatalf("%d jobs", len(jobs))
 	}
@@ -321,13 +341,13 @@ func TestJobsOfTheModelComeInOrderAndFollowFromTheSeed(t *testing.T) {
 			t.Fatalf("%+v", j)
 		}
 	}
-	if want := workload.Batch().Arrivals.MeanGap() / workload.Interactive().Arrivals.MeanGap(); count["interactive"]/count["batch"] < want/2 || count["interactive"]/count["batch"] > want*2 {
+	if want := batch().Arrivals.MeanGap() / interactive().Arrivals.MeanGap(); count["interactive"]/count["batch"] < want/2 || count["interactive"]/count["batch"] > want*2 {
 		t.Errorf("%v; want %.1f interactive jobs for one of batch", count, want)
 	}
-	if !reflect.DeepEqual(jobs, lublin(t, 1, 3000, workload.Batch(), workload.Interactive())) {
+	if !reflect.DeepEqual(jobs, lublin(t, 1, 3000, batch(), interactive())) {
 		t.Error("the same seed makes other jobs")
 	}
-	if reflect.DeepEqual(jobs, lublin(t, 2, 3000, workload.Batch(), workload.Interactive())) {
+	if reflect.DeepEqual(jobs, lublin(t, 2, 3000, batch(), interactive())) {
 		t.Error("another seed makes the same jobs")
 	}
 }

@@ -10,7 +10,7 @@ import (
 type arrivals struct {
 	now    span.Instant
 	queue  staging.Queue
-	nodes  []*profile
+	nodes  []string
 	images map[string]*arrival
 }
 
@@ -47,7 +47,7 @@ func (a *arrivals) ready(image staging.Image, node int) (at span.Instant, fresh 
 	all := a.of(image)
 	if at = all.there[node]; at == unknown || at == elsewhere && (a.queue.Limit != 0 || all.fresh == unknown) {
 		var transfer *staging.Transfer
-		at, transfer = a.queue.Ready(a.now, a.nodes[node].name, image)
+		at, transfer = a.queue.Ready(a.now, a.nodes[node], image)
 		if transfer == nil {
 			all.there[node] = at
 			return at, false
@@ -68,7 +68,7 @@ func (a *arrivals) ready(image staging.Image, node int) (at span.Instant, fresh 
 func (a *arrivals) seconds(image staging.Image, node int) int64 {
 	all := a.of(image)
 	if !all.timed {
-		if _, transfer := a.queue.Ready(a.now, a.nodes[node].name, image); transfer != nil {
+		if _, transfer := a.queue.Ready(a.now, a.nodes[node], image); transfer != nil {
 			all.seconds, all.timed = transfer.Seconds, true
 		}
 	}
@@ -77,7 +77,7 @@ func (a *arrivals) seconds(image staging.Image, node int) int64 {
 
 // send queues the transfer of the image to the node, if it needs one.
 func (a *arrivals) send(image staging.Image, node int, id string, until span.Instant) (at span.Instant, transfer *staging.Transfer) {
-	at, transfer = a.queue.Ready(a.now, a.nodes[node].name, image)
+	at, transfer = a.queue.Ready(a.now, a.nodes[node], image)
 	if transfer == nil {
 		return at, nil
 	}

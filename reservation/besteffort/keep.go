@@ -76,8 +76,7 @@ func (p *planner) resident(r *Request, vm *VM) (resident, bool) {
 
 // stay plans for residents that are handled at once, until they end or must leave.
 func (p *planner) stay(r *Request, group []resident) {
-	o := p.rules.Overheads
-	stop, suspend := o.stop(len(group)), o.suspension(r.Shape.MemoryMB, len(group))
+	stop, suspend := p.endSeconds(r, len(group))
 	leave := span.Forever
 	onNode := map[int]int{}
 	for _, at := range group {

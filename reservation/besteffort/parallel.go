@@ -186,7 +186,7 @@ func (p *planner) allSteps(u *unit, from span.Instant) []step {
 	for _, m := range u.members {
 		all = append(all, step{max(from, m.at), 0})
 		if m.memory && p.rules.Migrate {
-			all = append(all, step{max(from, m.at.Add(p.rules.Overheads.move(u.request.Shape.MemoryMB))), 0})
+			all = append(all, step{max(from, m.at.Add(p.moveSeconds(u.request))), 0})
 		}
 	}
 	slices.SortFunc(all, func(a, b step) int { return cmp.Compare(a.at, b.at) })

@@ -2,6 +2,7 @@ package besteffort
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -61,7 +62,11 @@ func newPlanner(r Rules, s Situation) *planner {
 			}
 		}
 	}
-	p.images = &arrivals{now: p.now, queue: s.Images, nodes: p.nodes, images: map[string]*arrival{}}
+	names := make([]string, len(p.nodes))
+	for i, n := range p.nodes {
+		names[i] = n.name
+	}
+	p.images = &arrivals{now: p.now, queue: s.Images, nodes: names, images: map[string]*arrival{}}
 	for _, h := range s.Holds {
 		h.Span.Start = max(h.Span.Start, p.now)
 		if i, known := p.byName[h.Node]; known && !h.Span.Empty() {
@@ -180,14 +185,13 @@ func (p *planner) stillTaken(u *unit, at spot) bool {
 // images or memory to its nodes. Memory that moves in no time moves first; the whole unit resumes
 // once the memory has arrived.
 func (p *planner) begin(u *unit, at spot) {
-	o, r := p.rules.Overheads, u.request
-	moves := u.moves(at)
+	r, moves := u.request, u.moves(at)
 	for i := range u.members {
 		m, node := &u.members[i], at.nodes[i]
 		name := p.nodes[node].name
 		switch {
 		case m.memory && node != m.node && m.vm.Phase == Suspended:
-			p.act(Move, r, m.vm, name, p.now.Add(o.move(r.Shape.MemoryMB)), "It can go on there before it can where its memory is.")
+			p.act(Move, r, m.vm, name, p.now.Add(p.moveSeconds(r)), "It can go on there before it can where its memory is.")
 		case at.start == p.now && moves: // it waits for the move
 		case at.start == p.now && m.memory:
 			p.act(Resume, r, m.vm, name, p.now.Add(u.lead), p.whyNow(u, at))
@@ -289,4 +293,46 @@ func (p *planner) enqueue() {
 			p.position[u.request.ID] = len(p.position) + 1
 		}
 	}
+}
+
+// whyNow returns why a unit starts, and what follows.
+func (p *planner) whyNow(u *unit, at spot) string {
+	if !at.whole {
+		return fmt.Sprintf("It can run until a reservation at %v, and is suspended for it.", at.end)
+	}
+	if u.ran {
+		return "There is room for it again."
+	}
+	return "There is room for it until it ends."
+}
+
+// whyNotNow returns what a unit waits for.
+func (p *planner) whyNotNow(u *unit, at spot) string {
+	switch {
+	case at.late:
+		return "It starts as soon as what has its place is over."
+	case at.start <= at.there && u.ran && len(u.members) == 1 && u.members[0].node == at.nodes[0] && u.members[0].vm.Phase == Suspending:
+		return "It is being suspended."
+	case at.start <= at.there && u.ran:
+		return fmt.Sprintf("Its memory is where it can go on at %v.", at.there)
+	case at.start <= at.there:
+		return fmt.Sprintf("Its image is on its node at %v.", at.there)
+	case p.roomNow(u):
+		return "There is room for it, but not for long enough: a reservation comes before its end, or someone who is before it in the queue."
+	default:
+		return "The nodes are busy, or reserved."
+	}
+}
+
+// roomNow reports whether all of a unit fits at this moment, for however short a time.
+func (p *planner) roomNow(u *unit) bool {
+	if u.ran && !p.rules.Migrate {
+		for _, m := range u.members {
+			if m.node < 0 || p.nodes[m.node].room(0, u.request.Shape, 1) == 0 {
+				return false
+			}
+		}
+		return true
+	}
+	return p.roomAt(u, p.now)
 }

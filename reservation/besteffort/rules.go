@@ -7,8 +7,47 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
+// Backfilling is how many of the waiting units are promised a start in the future, which those
+// behind them may not delay (Haizea, scheduling backfilling).
+type Backfilling string
+
+// The kinds of backfilling.
+const (
+	None         Backfilling = "none"         // no unit overtakes another
+	Aggressive   Backfilling = "aggressive"   // one is promised a start: EASY
+	Intermediate Backfilling = "intermediate" // Rules.Promises are promised a start
+	Conservative Backfilling = "conservative" // all are promised a start
+)
+
 // Backfillings are all kinds of backfilling.
 var Backfillings = []Backfilling{None, Aggressive, Intermediate, Conservative}
+
+// Rules configure the plans.
+type Rules struct {
+	// Suspend lets a VM run up to a reservation, be suspended and be resumed after it; otherwise
+	// it starts only where it ends before. With Backfilling None and without Suspend a node is
+	// drained before a reservation.
+	Suspend     bool
+	Backfilling Backfilling
+	Promises    int // of Intermediate
+	// Migrate lets a suspended VM resume on another node.
+	Migrate bool
+	// Worthwhile is the least run time before a reservation for which a VM is started, as a
+	// multiple of the time that its suspension and resumption take; 0 is any time.
+	Worthwhile float64
+	Overheads  Overheads
+}
+
+// Overheads are how long operations on VMs take, in seconds, and transfer rates in MB a second; 0
+// is no time.
+type Overheads struct {
+	Boot, Shutdown int64
+	// Operation is what each suspension, resumption and shutdown takes in addition, for each VM
+	// that is handled at once (Haizea, enactment-overhead).
+	Operation               int64
+	SuspendRate, ResumeRate float64 // MB of memory a second; 0 is at once
+	MoveRate                float64 // MB a second; 0 is at once
+}
 
 // Check refuses inconsistent rules with a fault.Field that names the option.
 func (r Rules) Check() error {

@@ -41,7 +41,7 @@ func (p *planner) arrivalOf(u *unit, m *member, node int) (at span.Instant, fres
 	case m.memory && !p.rules.Migrate:
 		return span.Forever, false
 	case m.memory:
-		return m.at.Add(p.rules.Overheads.move(u.request.Shape.MemoryMB)), false
+		return m.at.Add(p.moveSeconds(u.request)), false
 	case m.image:
 		return p.images.ready(u.request.Image, node)
 	}

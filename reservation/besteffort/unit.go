@@ -103,9 +103,10 @@ func (p *planner) waiting(r *Request, vm *VM) (member, bool) {
 
 // unit creates a unit of members.
 func (p *planner) unit(r *Request, members []member) *unit {
-	o, n, memory := p.rules.Overheads, len(members), r.Shape.MemoryMB
-	u := &unit{request: r, members: members, stop: o.stop(n), suspend: o.suspension(memory, n)}
-	resume := o.resumption(memory, n)
+	o, n := p.rules.Overheads, len(members)
+	u := &unit{request: r, members: members}
+	u.stop, u.suspend = p.endSeconds(r, n)
+	resume := o.resumption(r.Shape.MemoryMB, n)
 	for _, m := range members {
 		u.rest = max(u.rest, m.rest)
 		if m.memory {
@@ -121,6 +122,15 @@ func (p *planner) unit(r *Request, members []member) *unit {
 	}
 	return u
 }
+
+// endSeconds returns how long the shutdown and the suspension of n VMs of a request take.
+func (p *planner) endSeconds(r *Request, n int) (stop, suspend int64) {
+	o := p.rules.Overheads
+	return o.stop(n), o.suspension(r.Shape.MemoryMB, n)
+}
+
+// moveSeconds returns how long the memory of a VM of a request moves.
+func (p *planner) moveSeconds(r *Request) int64 { return p.rules.Overheads.move(r.Shape.MemoryMB) }
 
 // groups groups what is handled at once: all VMs of a parallel request, else each alone.
 func groups[T any](r *Request, all []T) [][]T {

@@ -205,12 +205,8 @@ func existing(classes []string) string {
 }
 
 func oneOf[T ~string](field string, value T, known []T) error {
-	names := make([]string, len(known))
-	for i, k := range known {
-		if k == value {
-			return nil
-		}
-		names[i] = string(k)
+	if slices.Contains(known, value) {
+		return nil
 	}
-	return fault.Field(field, "%s", fault.Unknown(field, string(value), names))
+	return fault.Field(field, "%s", fault.Unknown(field, string(value), known))
 }

@@ -1,5 +1,10 @@
 package calendar
 
+import (
+	"iter"
+	"slices"
+)
+
 // Policy names a rule of paper 003 section 5 for choosing among feasible starts.
 type Policy string
 
@@ -15,30 +20,38 @@ const (
 	PolicyPEDurationWorstFit Policy = "pe-duration-worst-fit"
 )
 
-// Policies lists all policies, in the order of the paper.
-var Policies = []Policy{
-	PolicyFirstFit, PolicyPEBestFit, PolicyPEWorstFit, PolicyDurationBestFit, PolicyDurationWorstFit, PolicyPEDurationBestFit, PolicyPEDurationWorstFit,
+// rules lists all policies, in the order of the paper. A rule reports whether its policy prefers
+// a, a later start, to b. Of equal candidates the earlier start wins.
+var rules = []struct {
+	policy Policy
+	better func(a, b Candidate) bool
+}{
+	{PolicyFirstFit, func(_, _ Candidate) bool { return false }},
+	{PolicyPEBestFit, func(a, b Candidate) bool { return a.Free < b.Free }},
+	{PolicyPEWorstFit, func(a, b Candidate) bool { return a.Free > b.Free }},
+	{PolicyDurationBestFit, func(a, b Candidate) bool { return a.length() < b.length() }},
+	{PolicyDurationWorstFit, func(a, b Candidate) bool { return a.length() > b.length() }},
+	{PolicyPEDurationBestFit, func(a, b Candidate) bool { return a.area() < b.area() }},
+	{PolicyPEDurationWorstFit, func(a, b Candidate) bool { return a.area() > b.area() }},
 }
 
-// better reports whether the policy prefers a, a later start, to b. Of equal candidates the
-// earlier start wins.
-func (p Policy) better(a, b Candidate) bool {
-	switch p {
-	case PolicyPEBestFit:
-		return a.Free < b.Free
-	case PolicyPEWorstFit:
-		return a.Free > b.Free
-	case PolicyDurationBestFit:
-		return a.length() < b.length()
-	case PolicyDurationWorstFit:
-		return a.length() > b.length()
-	case PolicyPEDurationBestFit:
-		return a.area() < b.area()
-	case PolicyPEDurationWorstFit:
-		return a.area() > b.area()
-	default: // FirstFit
-		return false
+// Policies lists all policies, in the order of the paper.
+var Policies = func() (list []Policy) {
+	for _, rule := range rules {
+		list = append(list, rule.policy)
 	}
+	return list
+}()
+
+// best returns the candidate that the policy chooses, false if there is none.
+func (p Policy) best(candidates iter.Seq[Candidate]) (best Candidate, found bool) {
+	better := rules[max(slices.Index(Policies, p), 0)].better // without a policy, first-fit
+	for candidate := range candidates {
+		if !found || better(candidate, best) {
+			best, found = candidate, true
+		}
+	}
+	return best, found
 }
 
 func (c Candidate) length() int64 { return int64(c.End - c.Begin) }

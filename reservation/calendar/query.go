@@ -54,13 +54,7 @@ func (c *Calendar) Find(q Query, p Policy) (span.Instant, bool) {
 	if p == PolicyFirstFit {
 		return c.earliest(c.complete(q))
 	}
-	var best Candidate
-	found := false
-	for candidate := range c.Candidates(q) {
-		if !found || p.better(candidate, best) {
-			best, found = candidate, true
-		}
-	}
+	best, found := p.best(c.Candidates(q))
 	return best.Start, found
 }
 

@@ -28,13 +28,13 @@ func (c *Calendar) FindWithin(q Query, p Policy, within []span.Span) (span.Insta
 		s.starts = append(s.starts, w.Start, w.End-1)
 	}
 	s.sortStarts(q.Ready, q.latest())
-	var best Candidate
-	found := false
-	for candidate := range s.candidates(&q) {
-		if lies(candidate.Start, starts) && (!found || p.better(candidate, best)) {
-			best, found = candidate, true
+	best, found := p.best(func(yield func(Candidate) bool) {
+		for candidate := range s.candidates(&q) {
+			if lies(candidate.Start, starts) && !yield(candidate) {
+				return
+			}
 		}
-	}
+	})
 	return best.Start, found
 }
 

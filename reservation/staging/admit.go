@@ -8,14 +8,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Reusable reports whether the node will have the image at an instant, as far as the state knows:
-// the image is in the pool then, or a transfer with a deadline by then brings it. An image that
-// expires at exactly that instant is kept for the next user (E000-6).
-func (s State) Reusable(node, image string, at span.Instant) bool {
-	return s.Nodes(image, at)[node]
-}
-
-// Nodes returns the nodes on which an image is Reusable at an instant.
+// Nodes returns the nodes that will have an image at an instant, as far as the state knows: it is
+// in the pool then, or a transfer with a deadline by then brings it. An image that expires at
+// exactly that instant is kept for the next user (E000-6).
 func (s State) Nodes(image string, at span.Instant) map[string]bool {
 	nodes := map[string]bool{}
 	for node, entries := range s.Pools {

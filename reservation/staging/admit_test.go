@@ -86,7 +86,7 @@ func TestWhoComesLaterUsesWhatRunsOnceItHasArrived(t *testing.T) {
 	running := due("A", 500)
 	running[0].Node, running[0].Started, running[0].Start, running[0].End = "N1", true, 0, 48
 	s := staging.State{Transfers: running}
-	if !s.Reusable("N1", "A", 48) || s.Reusable("N1", "A", 47) {
+	if !s.Nodes("A", 48)["N1"] || s.Nodes("A", 47)["N1"] {
 		t.Error("the image must be usable from its arrival at 48 on, and not before")
 	}
 }
@@ -200,7 +200,7 @@ func TestANodeThatJoinsLateIsSentItsImageForAWhile(t *testing.T) {
 	}
 	f.Pools, f.Running = nil, []staging.Transfer{{ID: "r", Image: image("A"), Node: "N1", Deadline: 100, Started: true, Start: 110, End: 158, Expire: 10_000}}
 	s := f.State(120, []staging.Demand{d})
-	if len(s.Transfers) != 1 || s.Reusable("N1", "A", 157) || !s.Reusable("N1", "A", 158) {
+	if len(s.Transfers) != 1 || s.Nodes("A", 157)["N1"] || !s.Nodes("A", 158)["N1"] {
 		t.Errorf("the image is under way, arriving at 158: %+v", s)
 	}
 }
@@ -218,7 +218,7 @@ func TestNobodyWaitsForWhatJoinsLateNorReliesOnIt(t *testing.T) {
 	if s, err := a.Admit(use("VW3", 160, 200)); err != nil || len(s.Transfers) != 2 {
 		t.Errorf("VW3 needs its own transfer by 160: %+v, %v", s.Transfers, err)
 	}
-	if a.Before().Reusable("N1", "A", 120) {
+	if a.Before().Nodes("A", 120)["N1"] {
 		t.Error("A counts as usable on N1 at 120, but is not there yet")
 	}
 }

@@ -133,7 +133,7 @@ func TestA000_5(t *testing.T) {
 		s = admit(t, s, site, 120, use(step.id, step.start, step.end))
 		expires(step.expire)
 	}
-	if s.Reusable("N1", "A", 311) {
+	if s.Nodes("A", 311)["N1"] {
 		t.Error("A is in the pool at 311, but it has expired")
 	}
 	s = admit(t, s, site, 120, use("VW5", 311, 320))

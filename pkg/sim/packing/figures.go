@@ -95,21 +95,10 @@ func (r *results) panel(p plate) figure.Panel {
 			}
 		}
 		if len(line.Points) > 1 {
-			panel.Lines = joined(panel.Lines, line)
+			panel.AddLine(line)
 		}
 	}
 	return panel
-}
-
-// joined adds a line, or adds its name to that of a line with the same points.
-func joined(lines []figure.Line, line figure.Line) []figure.Line {
-	for i := range lines {
-		if slices.Equal(lines[i].Points, line.Points) {
-			lines[i].Name += ", " + line.Name
-			return lines
-		}
-	}
-	return append(lines, line)
 }
 
 // adaptation draws the smallest yield over the budget.

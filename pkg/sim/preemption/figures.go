@@ -82,7 +82,7 @@ func (o Options) shareLines(c compared) figure.Figure {
 				line.Points, line.Deviations = append(line.Points, figure.Point{X: one.share, Y: e.Mean}), append(line.Deviations, e.Half)
 			}
 			if len(line.Points) > 1 {
-				panel.Lines = joined(panel.Lines, line)
+				panel.AddLine(line)
 			}
 		}
 		row = append(row, panel)
@@ -104,20 +104,9 @@ func (o Options) lifeLines(c compared) figure.Figure {
 				line.Points = append(line.Points, figure.Point{X: float64(h), Y: left})
 			}
 		}
-		panel.Lines = joined(panel.Lines, line)
+		panel.AddLine(line)
 	}
 	return figure.Figure{Width: 11, Height: 4.5, Rows: [][]figure.Panel{{panel}}}
-}
-
-// joined adds a line, or adds its name to that of a line with the same points.
-func joined(lines []figure.Line, line figure.Line) []figure.Line {
-	for i := range lines {
-		if slices.Equal(lines[i].Points, line.Points) {
-			lines[i].Name += ", " + line.Name
-			return lines
-		}
-	}
-	return append(lines, line)
 }
 
 // survival is the survival of the instances of all runs.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/job"
-	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
 func testLeases(t *testing.T, create func(t *testing.T) (open func(t *testing.T) Subject)) {
@@ -176,8 +175,8 @@ func testFence(t *testing.T, stores ...Subject) {
 			return err
 		},
 	} {
-		if err := write(); !errors.Is(err, store.ErrLeaseLost) {
-			t.Errorf("%s: %v, want ErrLeaseLost", name, err)
+		if err := write(); !errors.Is(err, job.ErrLost) {
+			t.Errorf("%s: %v, want job.ErrLost", name, err)
 		}
 	}
 	if list, err := out.Unsent(t.Context(), 0); err != nil || len(list) != 1 {

@@ -1,0 +1,13 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
+	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
+)
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	oslotest.Run(t, func(*testing.T) oslotest.Transport { return memory.New() })
+}
