@@ -115,7 +115,7 @@ var attributes = map[string]attribute{
 	},
 }
 
-// untold are the other attributes of Nova's host state, which a key without a namespace may
+// unknownAttributes are the other attributes of Nova's host state, which a key without a namespace may
 // name. Names that begin with __ are attributes too.
 var unknownAttributes = []string{
 	"_lock_name", "aggregates", "consume_from_request", "cpu_allocation_ratio", "cpu_info", "disk_allocation_ratio", "disk_mb_used",
@@ -130,8 +130,8 @@ func known(key string) bool {
 		slices.ContainsFunc([]string{"__", "num_task_", "num_vm_", "num_os_type_", "num_proj_"}, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
-// ofDriver stands for any other key without a namespace. It matters only on hosts whose driver
-// adds it to the statistics, as Ironic's does with a node's capabilities.
+// ofDriver is the attribute for any other key without a namespace. Such a key matters only on hosts
+// whose driver adds it to the statistics, as Ironic's does with a node's capabilities.
 func ofDriver(h *inventory.HostState) (fact, bool) { return fact{}, h.HypervisorType != "ironic" }
 
 // want is what one extra spec requires of hosts.

@@ -17,8 +17,9 @@ import (
 // _check_capacity_exceeded). It refuses a host whose amount of a class is unknown
 // (inventory.States.Split).
 type Capacity struct {
-	// Evicts lets instances make room for a request that is not preemptible: it is judged by
-	// the normal state of hosts (paper 001, Algorithm 2), any other request by the full state.
+	// Evicts makes the filter count the room of preemptible instances as free for a request that is
+	// not preemptible: it uses the normal state of the hosts (paper 001, Algorithm 2), for any
+	// other request the full state.
 	Evicts bool
 }
 
@@ -70,7 +71,7 @@ type demand struct {
 	class  string
 	amount int64
 	of     *inventory.Column
-	yield  []int64 // amounts that evictions can free, by host
+	yield  []int64 // amounts that evictions can free, by index of the host
 	split  hostset.Set
 }
 
@@ -84,8 +85,8 @@ func (c capacity) Keep(hosts hostset.Set) {
 	}
 }
 
-// fits returns which of the hosts 64w … 64w+63 have room for the demand. A sum that does not
-// fit is negative, so that the loop needs no branches.
+// fits returns which of the hosts 64w … 64w+63 have room for the demand, one bit for each. A sum
+// that does not fit is negative, so that the loop needs no branches.
 func (d demand) fits(w int) (fits uint64) {
 	from, to := w<<6, min(w<<6+64, len(d.of.Limit))
 	limit, used, yield := d.of.Limit[from:to], d.of.Used[from:to], d.yield[from:to]
@@ -131,7 +132,7 @@ func (c capacity) Why(i int) string {
 	return ""
 }
 
-// words returns the verb for the free amount on host i.
+// words returns the end of a sentence about the free amount on host i.
 func (d demand) words(i int) string {
 	if d.yield[i] > 0 {
 		return "are free or can be freed"

@@ -42,7 +42,7 @@ type destination struct {
 	only []hostset.Set
 }
 
-// limit allows only the named hosts, which place looks up.
+// limit allows only the named hosts; place returns the index of a host by its name.
 func (d *destination) limit(place func(string) (int, bool), names ...string) {
 	set := hostset.New(d.s.Len())
 	for _, name := range names {

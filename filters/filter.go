@@ -9,7 +9,7 @@ import (
 
 // Filter decides which hosts may run an instance, for all hosts at once.
 //
-// Each filter decides which requests it applies to. A pipeline therefore always runs all of them,
+// Each filter decides to which requests it applies. A pipeline therefore always runs all of them,
 // except that a Once runs for the first instance only. Nova's filters do not apply if hosts or
 // nodes are forced, unless Nova requests a check of such a host by its hint _nova_check_type
 // (nova/scheduler/host_manager.py get_filtered_hosts); filters for Placement's rules and for
@@ -18,9 +18,9 @@ import (
 type Filter interface {
 	// Name returns the name as in enabled_filters, Nova's or the papers'.
 	Name() string
-	// For prepares the filter for the first of the request's instances. Instances placed before
-	// it are in the states and no longer in the request, except that their hosts are in its
-	// group's Hosts. For returns nil if every host passes.
+	// For prepares the filter for the first of the request's instances. Instances placed before it
+	// are already in the states and no longer in the request, except that their hosts are in the
+	// Hosts of its group. For returns nil if every host passes.
 	For(s *inventory.States, r *placing.Request, now span.Instant) Test
 }
 
@@ -32,14 +32,14 @@ type Test interface {
 	Why(i int) string
 }
 
-// Once is a filter that Nova runs only for the first instance of a request: its input does not
-// change within one (nova/filters.py run_filter_once_per_request).
+// Once is a filter that Nova runs only for the first instance of a request, because its input is
+// the same for all (nova/filters.py run_filter_once_per_request).
 type Once interface {
 	Filter
 	OncePerRequest()
 }
 
-// oncePerRequest is embedded by filters that are a Once.
+// oncePerRequest implements Once for the filters that embed it.
 type oncePerRequest struct{}
 
 // OncePerRequest marks the filter as a Once.

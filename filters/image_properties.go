@@ -20,8 +20,8 @@ import (
 // unknown.
 type ImageProperties struct {
 	oncePerRequest
-	// DefaultArchitecture applies to images without one
-	// (image_properties_default_architecture); empty is any.
+	// DefaultArchitecture applies to images without one (image_properties_default_architecture);
+	// empty means any.
 	DefaultArchitecture string
 
 	kinds cached[[]kindOfHost]
@@ -129,7 +129,7 @@ func (i *image) String() string {
 	return strings.Join(words, " ")
 }
 
-// answer is whether a host supports something, as far as that is known.
+// answer states whether a host supports something: yes, no, or unknown.
 type answer int
 
 const (
@@ -138,7 +138,7 @@ const (
 	no
 )
 
-// judge sorts the hosts by whether they support the image.
+// judge divides the hosts into three sets by whether they support the image: yes, no, or unknown.
 func (i *image) judge(s *inventory.States, all []kindOfHost) (hosts [3]hostset.Set) {
 	for a := range hosts {
 		hosts[a] = hostset.New(s.Len())
@@ -172,7 +172,7 @@ type driver struct {
 	perhaps []string
 }
 
-// drivers map each hypervisor_type to what Nova's driver returns as supported_instances: for
+// drivers contains, by hypervisor_type, what Nova's driver returns as supported_instances: for
 // libvirt each domain type that the host can emulate (nova/virt/libvirt/driver.py
 // _get_instance_capabilities), for the others fixed lists (nova/virt/vmwareapi/host.py,
 // zvm/driver.py, hyperv/hostops.py, fake.py).
@@ -187,7 +187,7 @@ var drivers = map[string]driver{
 		hypervisors: []string{"vmware"}, modes: []string{"hvm"}},
 }
 
-// among reports whether name is one of names; an empty name is.
+// among states whether name is one of names; "" is always.
 func (d driver) among(names []string, name string, perhaps []string) answer {
 	switch {
 	case name == "" || slices.Contains(names, name):

@@ -13,11 +13,11 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// term is a part of a query and returns its value for a host. An operator ignores nil
-// arguments.
+// term is a compiled part of a query: it returns its value for a host. An operator ignores
+// arguments whose value is nil.
 type term func(h *inventory.HostState) (any, error)
 
-// errUntold reports that a host's attribute is unknown.
+// errUntold is the error if a host's attribute is unknown.
 var errUntold = errors.New("which Nova's API does not return")
 
 // Limits of a query: the nesting of lists, at which Python fails too, and the digits of a
@@ -59,7 +59,7 @@ func parseQuery(text string) (term, error) {
 	return constant(true), nil
 }
 
-// numbered returns a JSON value with its numbers as int64, *big.Int or float64, as Python reads
+// numbered returns a JSON value in which numbers are int64, *big.Int or float64, as Python parses
 // them.
 func numbered(value any, depth int) (_ any, err error) {
 	if depth > deepestQuery {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// flags are the result of the operator not: the negation of each argument.
+// flags is the result of the operator not: the negation of each argument.
 type flags []bool
 
 func (f flags) any() bool { return slices.Contains(f, true) }
@@ -86,7 +86,7 @@ func ordering(a, b any) (int, error) {
 	return x.Cmp(y), nil
 }
 
-// amount returns a number exactly; nil for anything else.
+// amount returns a number without rounding; nil for anything else.
 func amount(value any) *big.Float {
 	switch v := value.(type) {
 	case bool:
@@ -109,7 +109,7 @@ func bit(is bool) int64 {
 	return 0
 }
 
-// kind names the type of a value.
+// kind returns the name of the type of a value.
 func kind(value any) string {
 	switch value.(type) {
 	case bool:

@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// bound returns the hosts of the aggregates with a metadata key, and those of them in an
-// aggregate with a fitting value. A key can have several values, separated by commas
+// bound returns the hosts of the aggregates that have a metadata key, and those of them that are in
+// an aggregate with a fitting value. A key can have several values, separated by commas
 // (nova/scheduler/filters/utils.py aggregate_metadata_get_by_host).
 func bound(s *inventory.States, key string, fits func(value string) bool) (all, fitting hostset.Set) {
 	all, fitting = hostset.New(s.Len()), hostset.New(s.Len())
@@ -33,7 +33,7 @@ func bound(s *inventory.States, key string, fits func(value string) bool) (all, 
 	return all, fitting
 }
 
-// outside returns the hosts without a value under the key, or with a fitting one.
+// outside returns the hosts without a value under the key, and those with a fitting one.
 func outside(s *inventory.States, key string, fits func(value string) bool) hostset.Set {
 	all, fitting := bound(s, key, fits)
 	all.Subtract(fitting)
@@ -76,9 +76,9 @@ func (TypeAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant)
 // (nova/scheduler/filters/aggregate_image_properties_isolation.py).
 type ImageIsolation struct {
 	oncePerRequest
-	// Namespace and Separator are the prefix of the keys that count
-	// (aggregate_image_properties_isolation_namespace and _separator). Without a namespace all
-	// keys count.
+	// Namespace and Separator form the prefix of the keys that count
+	// (aggregate_image_properties_isolation_namespace and _separator). An empty Namespace means
+	// that all keys count.
 	Namespace, Separator string
 }
 
@@ -177,9 +177,9 @@ func newMembership(s *inventory.States, spec, key string, asked comparison) memb
 	return m
 }
 
-// memberships are those of all extra specs. If a value cannot be compared, Nova may fail the
-// request or not, depending on the random order of a host's values; this filter always refuses
-// it.
+// memberships contains the memberships of all extra specs. If a value cannot be compared, Nova may
+// fail the request or not, depending on the random order of a host's values; this filter always
+// refuses it.
 type memberships struct {
 	specs  []membership
 	failed string

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// passing is a filter of Nova that refuses nothing here.
+// passing is a filter of Nova that refuses nothing in Almanac.
 type passing struct{ name string }
 
 func (p passing) Name() string { return p.name }
@@ -52,7 +52,7 @@ func (f Metrics) Unsupported(_ *inventory.States, r *placing.Request) string {
 	return f.untold()
 }
 
-// untold names a metric that hosts need; empty is none.
+// untold returns the name of a metric that hosts need; "" means that they need none.
 func (f Metrics) untold() string {
 	n := slices.IndexFunc(f.Setting, func(metric string) bool {
 		name, ratio, _ := strings.Cut(metric, "=")

@@ -27,12 +27,12 @@ type Options struct {
 	MetricsWeightSetting                       []string // as Metrics.Setting
 	// Evicts is Capacity.Evicts.
 	Evicts bool
-	// Yield is the filter with a minimum yield. Without a Floor it does not run.
+	// Yield is the filter for a minimum yield. It does not run if its Floor is 0.
 	Yield Yield
 	// Alone means that no other scheduler handles requests that Almanac cannot judge.
 	Alone bool
 	// Available are the classes that may be enabled (available_filters): AllFilters or paths of
-	// Nova's classes. Empty is AllFilters.
+	// Nova's classes. Empty means AllFilters.
 	Available []string
 }
 
@@ -88,7 +88,7 @@ type choice struct {
 	path string
 }
 
-// ofNova returns Nova's filters by name.
+// ofNova returns Nova's filters, by their names.
 func ofNova(o Options) map[string]choice {
 	known := make(map[string]choice, len(choices))
 	for _, c := range choices {

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Fence determines from when on a promised host is closed to instances outside the reservation.
+// Fence determines how long before a claim its host is closed to instances outside the reservation.
 type Fence string
 
 // The fences.
@@ -32,7 +32,7 @@ var Fences = []Fence{FenceAlways, FenceLeadTime}
 
 // Promises returns what is reserved.
 type Promises interface {
-	// Reservation returns a live reservation; false if none has that id.
+	// Reservation returns a live reservation; false means that none has that id.
 	Reservation(id string) (reservation.Reservation, bool)
 	// Promised returns each host that is promised at t or later, once, with the first claim
 	// that is not over at t: one that ends after t, or whose end is still being carried out.
@@ -40,22 +40,23 @@ type Promises interface {
 	Promised(t span.Instant) []reservation.Claim
 }
 
-// Fillable are Promises that also know which promised hosts may be filled.
+// Fillable is Promises that can also return which promised hosts may be filled.
 type Fillable interface {
 	// Fillable returns the hosts that active reservations have at t, unless another reservation
 	// also has the host or starts on it within ahead seconds.
 	Fillable(t span.Instant, ahead int64) map[string]bool
 }
 
-// Reservation is the filter of paper 004, section "Filtering". A request that names a reservation may
-// use the hosts of that reservation, once it is active and only for its project. Any other request
-// may use the hosts that the fence leaves open: none during a claim, and before its start as
-// the Fence determines.
+// Reservation is the filter of paper 004, section "Filtering". A request that names a reservation
+// may use the hosts of that reservation while it is active, if the reservation belongs to the
+// request's project. Any other request may use every host that is not claimed. A claimed host is
+// closed to it during the claim and, before the claim starts, from when the Fence determines.
+// Preemptible instances may use the host until Eviction seconds before the start, and with Fill
+// also during the claim.
 //
-// A reservation of instances closes its hosts as a reservation of hosts does, like the
-// aggregate of package fence does for nova-scheduler: nobody else can use its empty slices.
-// Reservations that share a host cannot take each other's room, since each has its own slices and
-// an instance is no larger than a slice.
+// The hosts of a reservation of kind instance are closed in the same way, including their empty
+// slices, as the aggregate of package fence does for nova-scheduler. Reservations that share a host
+// cannot take each other's room: each has its own slices, and no instance is larger than a slice.
 type Reservation struct {
 	Promises Promises
 	Fence    Fence
@@ -65,8 +66,8 @@ type Reservation struct {
 	// Fill lets preemptible instances use hosts of active reservations too, if Promises is a
 	// Fillable. They make room when the owner's instances come.
 	Fill bool
-	// Class names the resource class of a reservation of instances; each of its instances
-	// uses one unit. nil if there is none.
+	// Class returns the resource class of a reservation of kind instance, by its id; each of its
+	// instances uses one unit. A nil function means that there are no resource classes.
 	Class func(id string) string
 
 	kept *keptPromises // nil reads Promises for each request; New sets it
@@ -74,8 +75,8 @@ type Reservation struct {
 
 func (Reservation) Name() string { return "ReservationFilter" }
 
-// For prepares the filter. For a reservation of instances, r must contain all instances that
-// are still to be placed.
+// For prepares the filter for one request. If the request names a reservation of kind instance, r
+// must contain all instances that are still without a host.
 func (f Reservation) For(s *inventory.States, r *placing.Request, now span.Instant) Test {
 	if r.Rebuild {
 		return nil
@@ -98,8 +99,8 @@ func (f Reservation) For(s *inventory.States, r *placing.Request, now span.Insta
 	return subset{inside, func(int) string { return notOf(named) }}
 }
 
-// Judge returns the filter's verdict on hosts by name, for callers that count free resources
-// themselves.
+// Judge returns a function that returns the filter's verdict on the host with a name. It is for
+// callers that count free resources themselves.
 func (f Reservation) Judge(r placing.Request, now span.Instant) func(host string) placing.Verdict {
 	named, why := f.Resolve(&r, now)
 	switch {
@@ -195,14 +196,14 @@ func shutSince(claim span.Span, now span.Instant) string {
 	}
 }
 
-// Revised are Promises with a revision. Their results after a call of Revision are valid as long
-// as Revision returns the same number, apart from the passage of time.
+// Revised is Promises with a revision. Results that were read after a call of Revision are valid as
+// long as Revision returns the same number, apart from what depends on the time.
 type Revised interface {
 	Promises
 	Revision() uint64
 }
 
-// promisedHosts is the result of Promises.Promised, by host of states.
+// promisedHosts is the result of Promises.Promised, in the order of the hosts of states.
 type promisedHosts struct {
 	states   *inventory.States
 	revision uint64
@@ -212,10 +213,10 @@ type promisedHosts struct {
 	which    []int32 // by host: the index of its claim
 }
 
-// keptPromises are those of the last decision.
+// keptPromises caches the promisedHosts of the last decision.
 type keptPromises struct{ last atomic.Pointer[promisedHosts] }
 
-// promised returns the promised hosts; those of the previous decision if they are still valid.
+// promised returns the promised hosts: the cached ones if they are still valid.
 func (f Reservation) promised(s *inventory.States, now span.Instant) *promisedHosts {
 	revised, ok := f.Promises.(Revised)
 	if !ok || f.kept == nil {
@@ -251,8 +252,8 @@ func gather(from Promises, s *inventory.States, now span.Instant) *promisedHosts
 	return p
 }
 
-// slices judges a request that names a reservation of instances: each of its hosts may run as
-// many as the reservation has slices there.
+// slices judges a request that names a reservation of kind instance: each of its hosts may run as
+// many instances as the reservation has slices there.
 func (f Reservation) slices(s *inventory.States, r *placing.Request, of *reservation.Reservation, now span.Instant) Test {
 	var class *inventory.Column
 	if f.Class != nil {

@@ -13,9 +13,9 @@ import (
 )
 
 // Resolve returns the reservation that the request names by its hint or by its flavor's mark
-// (inventory.ReservationMark); nil is none. If the request may not use it, why is the reason,
-// as a sentence for the tenant. Resolve reveals nothing about other projects' reservations and
-// does not find any that is over.
+// (inventory.ReservationMark); nil means none. If the request may not use it, why is the reason, as
+// a sentence for the tenant. Resolve reveals nothing about other projects' reservations and does
+// not find any that is over.
 func (f Reservation) Resolve(r *placing.Request, now span.Instant) (named *reservation.Reservation, why string) {
 	id, why := name(r)
 	if id == "" {
@@ -39,8 +39,8 @@ func (f Reservation) Resolve(r *placing.Request, now span.Instant) (named *reser
 	return &found, ""
 }
 
-// name returns the id of the reservation that the request names, if any, or why the name is
-// invalid.
+// name returns the id of the reservation that the request names, if any. why is the reason why the
+// name is invalid; "" if it is not.
 func name(r *placing.Request) (id, why string) {
 	hint, hinted := r.HintedReservations()
 	mark, marked := r.ExtraSpecs[inventory.ReservationMark]
@@ -63,15 +63,16 @@ func name(r *placing.Request) (id, why string) {
 // longestID is longer than any id.
 const longestID = 64
 
-// plain reports whether id could be an id and may be repeated to the caller.
+// plain reports whether id has the form of an id, so that it may be repeated in a message to the
+// caller.
 func plain(id string) bool {
 	return id != "" && len(id) <= longestID && strings.IndexFunc(id, func(c rune) bool {
 		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '-' && c != '_'
 	}) < 0
 }
 
-// exceeds returns the reason why the request needs more than the reservation of instances has
-// in total; empty if it does not.
+// exceeds returns the reason why the request needs more than the whole reservation of kind instance
+// has; "" if it does not.
 func (f Reservation) exceeds(of *reservation.Reservation, r *placing.Request) string {
 	if len(r.Instances) > of.Quantity {
 		return fmt.Sprintf("reservation %s has %d instances, %d are requested", of.ID, of.Quantity, len(r.Instances))

@@ -7,13 +7,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 )
 
-// refuseAll refuses all hosts, with one reason.
+// refuseAll is the Test that refuses all hosts for one reason.
 type refuseAll string
 
 func (refuseAll) Keep(hosts hostset.Set) { clear(hosts) }
 func (n refuseAll) Why(int) string       { return string(n) }
 
-// subset lets the hosts of a set pass.
+// subset is the Test that only the hosts of a set pass.
 type subset struct {
 	hosts hostset.Set
 	why   func(i int) string
@@ -22,8 +22,8 @@ type subset struct {
 func (s subset) Keep(hosts hostset.Set) { hosts.Keep(s.hosts) }
 func (s subset) Why(i int) string       { return s.why(i) }
 
-// cached caches what was computed from the hosts as long as they are the same: facts that
-// placements do not change. It is safe for concurrent use.
+// cached caches a result that was computed from the hosts, for as long as the hosts are the same:
+// facts that placements do not change. It is safe for concurrent use.
 type cached[T any] struct {
 	mu   sync.Mutex
 	of   *inventory.States

@@ -69,7 +69,7 @@ func readVersion(text string) (v version, err error) {
 	return v, nil
 }
 
-// on reports whether a hypervisor's version satisfies all comparisons; 0 is unknown.
+// on reports whether a hypervisor's version satisfies all comparisons; 0 means unknown.
 func (v versions) on(number int64) answer {
 	if v.text == "" {
 		return yes

@@ -9,12 +9,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Yield refuses hosts whose smallest yield would be below a floor with the instance (paper 002:
-// the fraction of the CPU that an instance needs which it can get, if all on the host get the
-// same fraction). Instances need Share of their VCPUs, as Placement counts them, including
-// stopped instances and those that could be evicted. Pinned CPUs are not shared.
+// Yield refuses hosts whose smallest yield would be below a floor with the instance on them. The
+// yield is the fraction that an instance can get of the CPU that it needs, if all instances on the
+// host get the same fraction (paper 002). An instance needs the fraction Share of its VCPUs, as
+// Placement counts them; stopped instances and those that could be evicted count too. Pinned CPUs
+// are not shared.
 type Yield struct {
-	// Floor is between 0 and 1; 0 refuses nothing.
+	// Floor is the smallest yield that is allowed, between 0 and 1; 0 refuses nothing.
 	Floor float64
 	Share float64
 }
@@ -35,7 +36,7 @@ type yield struct {
 	of           *inventory.Column
 }
 
-// with returns the smallest yield on host i with the instance.
+// with returns the smallest yield on host i if the instance were there.
 func (y yield) with(i int) float64 {
 	need := y.share * float64(y.of.Used[i]+y.asked)
 	if has := float64(y.of.Real[i]); need > has {

@@ -66,7 +66,7 @@ type builtIn struct {
 	name string
 	kind Kind
 	of   func(h *Host, ahead bool) Value
-	// timely properties differ with ahead.
+	// timely is true if the property differs with ahead.
 	timely bool
 }
 
@@ -125,7 +125,7 @@ func freeDisk(h *Host, ahead bool) Value {
 }
 
 // lookup returns the type of a property and how to read it from a host. The type is "" for a
-// property that no host has, and for a hidden one without seesHidden.
+// property that no host has, and for a hidden one if seesHidden is false.
 func (s *Snapshot) lookup(name string, seesHidden bool) (Kind, operand) {
 	if s.hidden[name] && !seesHidden {
 		return "", nil

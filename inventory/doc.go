@@ -11,5 +11,6 @@
 //
 // The inventory knows nothing of time and promises: reservation/calendar decides whether a host is
 // free at an instant. Paper 004 (section 004.1) requires hosts without a running VM here; that is
-// only true of the present, so Host.InstanceCount is reported and never excludes a host (E004-8).
+// only true of the present, so Host.InstanceCount is reported and never excludes a host
+// (erratum E004-8).
 package inventory

@@ -25,8 +25,8 @@ type File struct {
 // FileSource returns the Source of the file at path, without reading it.
 func FileSource(path string) *File { return &File{path: path} }
 
-// Hosts returns the hosts in the order of the file. It reads the file at each call and parses
-// it if its content has changed.
+// Hosts returns the hosts in the order of the file. It reads the file at each call, and parses it
+// if its content has changed.
 //
 // Errors in the content are joined faults of kind Invalid, each "path:line: message". After an
 // error the next call parses the file again.
@@ -50,7 +50,7 @@ func (f *File) Hosts(ctx context.Context) ([]Host, error) {
 	return slices.Clone(f.hosts), nil
 }
 
-// maxRange is how many hosts one entry of the hosts file can stand for.
+// maxRange is the largest number of hosts for which one entry of the hosts file can stand.
 const maxRange = 10_000
 
 var (

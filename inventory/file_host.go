@@ -22,7 +22,8 @@ var (
 	powerKeys = []string{"state", "flops_per_watt", "gflops", "watts_max", "boot_seconds"}
 )
 
-// hostsReader turns the document into hosts and remembers where it saw what.
+// hostsReader converts the document to hosts, and records the lines at which it found names and
+// properties.
 type hostsReader struct {
 	*yamlReader
 	names map[string]int          // line by host name
@@ -51,7 +52,7 @@ func readHosts(path string, raw []byte) ([]Host, error) {
 	return hosts, nil
 }
 
-// host reads one entry, which stands for several hosts where its name has a range.
+// host reads one entry, which stands for several hosts if its name has a range.
 func (r *hostsReader) host(node ast.Node) []Host {
 	problems := len(r.problems)
 	entry := r.section(node, "a host", hostKeys)
@@ -103,7 +104,7 @@ func (r *hostsReader) hostNames(entry section) []string {
 	return names
 }
 
-// amounts reads a resource vector with at least so many vCPUs and MB of memory.
+// amounts reads a resource vector, which must have at least that many vCPUs and MB of memory.
 func (r *hostsReader) amounts(s section, least int64) resource.Vector {
 	v := resource.Vector{
 		VCPUs:    s.whole("vcpus", least),
@@ -155,11 +156,11 @@ func (r *hostsReader) properties(entry section) map[string]Value {
 	return values
 }
 
-// stateWords are the power states as the operator is told of them.
+// stateWords are the power states that messages to the operator list.
 var stateWords = []string{"on", "off", "sleeping", "waking", "failed"}
 
-// powerStates are the spellings of a power state. YAML writers may mean on and
-// off as true and false: older YAML reads the words so.
+// powerStates maps the spellings of a power state. true and false are among them because YAML 1.1
+// reads the words on and off as these.
 var powerStates = map[string]Power{
 	"on": PowerOn, "true": PowerOn,
 	"off": PowerSleeping, "false": PowerSleeping,

@@ -17,17 +17,16 @@ import (
 )
 
 const (
-	// maxProblems is how many problems of one file are told at once.
+	// maxProblems is the largest number of problems of a file that one error lists.
 	maxProblems = 20
-	// maxAmount and maxNumber bound the numbers of the file, so that sums and
-	// unit conversions cannot overflow.
+	// maxAmount and maxNumber are the largest numbers in a file, so that sums and unit conversions
+	// cannot overflow.
 	maxAmount = 1 << 40
 	maxNumber = 1e18
 )
 
-// yamlReader reads a YAML document strictly and collects what is wrong with it,
-// so that an operator learns of all mistakes at once. After a problem its methods
-// go on with a zero value.
+// yamlReader reads a YAML document strictly and collects all problems, so that an operator sees all
+// mistakes at once. After a problem its methods continue with a zero value.
 type yamlReader struct {
 	path     string
 	problems []error
@@ -45,7 +44,7 @@ func (r *yamlReader) err() error {
 	return errors.Join(r.problems[:min(len(r.problems), maxProblems)]...)
 }
 
-// document returns the one document of a file, nil if there is none.
+// document returns the only document of a file; nil if there is none.
 func (r *yamlReader) document(raw []byte) ast.Node {
 	file, err := parser.ParseBytes(raw, 0)
 	if err != nil {
@@ -83,8 +82,8 @@ type section struct {
 	fields map[string]ast.Node
 }
 
-// section reads node, called what in messages, as a mapping. Other keys than
-// known are problems; known nil allows all.
+// section reads node as a mapping; what is its name in messages. Keys that are not in known are
+// problems; a nil known allows all.
 func (r *yamlReader) section(node ast.Node, what string, known []string) section {
 	s := section{r: r, node: node, fields: make(map[string]ast.Node)}
 	mapping, ok := node.(*ast.MappingNode)
@@ -118,7 +117,7 @@ func (s section) section(key string, known []string) section {
 
 func (s section) has(key string) bool { return s.fields[key] != nil }
 
-// require records the keys that are absent.
+// require records a problem for each of the keys that is absent.
 func (s section) require(keys ...string) {
 	if _, isMapping := s.node.(*ast.MappingNode); !isMapping {
 		return
@@ -130,7 +129,7 @@ func (s section) require(keys ...string) {
 	}
 }
 
-// wrong records that key is not what it must be.
+// wrong records the problem that the value of key is not what want describes.
 func (s section) wrong(key, want string) {
 	s.r.fail(s.fields[key], "%s%s must be %s, not %s", s.prefix, key, want, describe(s.fields[key]))
 }
@@ -186,7 +185,7 @@ func (s section) truth(key string, otherwise bool) bool {
 	return truth.Value
 }
 
-// whole reads a whole number of at least least, 0 if the key is absent.
+// whole reads a whole number that must be at least least; 0 if the key is absent.
 func (s section) whole(key string, least int64) int64 {
 	node, ok := s.fields[key]
 	if !ok {
@@ -204,7 +203,7 @@ func (s section) whole(key string, least int64) int64 {
 	return int64(number)
 }
 
-// number reads a number of at least 0, 0 if the key is absent.
+// number reads a number that must not be negative; 0 if the key is absent.
 func (s section) number(key string) float64 {
 	node, ok := s.fields[key]
 	if !ok {
@@ -276,7 +275,7 @@ func textOf(node ast.Node) (string, bool) {
 	return "", false
 }
 
-// kindsOfNode names the YAML nodes that a hosts file can hold.
+// kindsOfNode contains the names, for messages, of the kinds of YAML nodes in a hosts file.
 var kindsOfNode = map[ast.NodeType]string{
 	ast.NullType:     "nothing",
 	ast.MappingType:  "a mapping",
@@ -287,7 +286,7 @@ var kindsOfNode = map[ast.NodeType]string{
 	ast.TagType:      "a tag",
 }
 
-// describe names what stands at node, for a sentence that says it is wrong.
+// describe describes the value at node, for a message that it is wrong.
 func describe(node ast.Node) string {
 	if name, ok := kindsOfNode[node.Type()]; ok {
 		return name

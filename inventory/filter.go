@@ -31,9 +31,8 @@ type Filter struct {
 	named   map[string]bool // the strings among the arguments, as they were written
 }
 
-// Matches reports whether the filter selects h. With ahead, the question is about a later time,
-// when today's instances may be gone: $free_ram_mb and $free_disk_mb are then the host's
-// capacity.
+// Matches reports whether the filter selects h. If ahead is true, it judges a later time, when the
+// present instances may be gone: $free_ram_mb and $free_disk_mb are then the host's capacity.
 func (f *Filter) Matches(h *Host, ahead bool) bool {
 	if len(f.unknown) > 0 {
 		return false
@@ -68,8 +67,8 @@ var comparisons = map[string]func(order int) bool{
 	">=": func(order int) bool { return order >= 0 },
 }
 
-// compare returns the comparison of two operands. It checks their types again, although the
-// parser did: the filter may meet hosts of a later snapshot.
+// compare returns the comparison of two operands. It checks their types again, although the parser
+// did, because the filter may be applied to hosts of a later snapshot.
 func compare(operator string, left, right operand) predicate {
 	holds, unlike := comparisons[operator], operator == "!="
 	return func(h *Host, ahead bool) bool {

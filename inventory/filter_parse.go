@@ -13,13 +13,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// These bound the filters that are accepted. Filters written by hand have about ten parts; 256
-// allow a list of hosts or racks with names of 60 characters.
+// The limits of filters that are accepted. Filters written by hand have about ten parts; 256 allow
+// a list of hosts or racks with names of 60 characters.
 const (
 	maxFilterDepth = 64  // expressions within expressions
 	maxFilterParts = 256 // expressions and arguments as written
 	maxFilterBytes = 16 << 10
-	// maxFilterSteps bounds the work of matching all hosts once to some tens of milliseconds.
+	// maxFilterSteps limits the time to match all hosts once to some tens of milliseconds.
 	maxFilterSteps = 1_000_000
 )
 
@@ -244,14 +244,14 @@ type argument struct {
 	steps int
 }
 
-// addSteps counts the steps of a comparison of the arguments.
+// addSteps adds the steps of a comparison of the arguments.
 func (p *filterParser) addSteps(args []argument) {
 	for _, a := range args {
 		p.steps += a.steps
 	}
 }
 
-// comparedKind returns the type that is compared: for a list, that of its elements.
+// comparedKind returns the type that is compared; for a list, the type of its elements.
 func (a argument) comparedKind() Kind {
 	if a.kind == KindList {
 		return KindString
@@ -342,7 +342,7 @@ func arity(expr []any, rule string) error {
 	return invalid("%s has %s; %s", show(expr), count, rule)
 }
 
-// show returns a part of the filter as the user wrote it, shortened.
+// show returns a part of the filter for a message, as the user wrote it, shortened.
 func show(part any) string {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)

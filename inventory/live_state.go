@@ -9,17 +9,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/turns"
 )
 
-// LiveState holds the current states of the hosts: the last reading of the cloud plus everything
-// claimed since. It is safe for concurrent use. Load never waits. Place waits only for other
-// plans, and no longer than its context allows. All other methods hold a lock for a moment;
-// nobody plans under it.
+// LiveState contains the present states of the hosts: the last reading of the cloud plus everything
+// that was claimed since. It is safe for concurrent use. Load never waits. Place waits only for
+// other plans, and no longer than its context allows. All other methods hold a lock for a moment;
+// no plan is made under the lock.
 //
-// It errs on one side: what was claimed through it is never missing from the states. A claim
-// that reaches Placement while the hosts are being read may count twice until the next reading.
-// Victims leave with the plan that takes their room, so no other plan finds them. The remainder
-// that a victim holds until it is deleted counts as an allocation of the victim in the same
-// plan. A caller that restores a victim's allocation places it first in the same way and
-// confirms it.
+// It may count too much but never too little: what was claimed through it is never missing from the
+// states. A claim that reaches Placement while the hosts are being read may count twice until the
+// next reading. Victims leave the states with the plan that takes their room, so no other plan
+// finds them. The part of its allocation that a victim keeps until it is deleted counts in the same
+// plan. A caller that restores a victim's allocation places it first in the same way and confirms
+// it.
 type LiveState struct {
 	current atomic.Pointer[States]
 	entry   *turns.Gate // passed before mu is locked, by plans that enter or that are made alone
@@ -37,22 +37,22 @@ type LiveState struct {
 // precedes all others.
 type ReadVersion uint64
 
-// correction is a reading of one host that began after the last reading of all hosts: its
-// stocks, and what each consumer holds of them.
+// correction is a reading of one host that began after the last reading of all hosts: its stocks,
+// and the amounts of them that each consumer has.
 type correction struct {
 	began  ReadVersion
 	stocks map[string]Stock
 	holds  map[string]map[string]int64
 }
 
-// claim is what one consumer takes of one host. It names the host, because the host's index
-// changes from one reading to the next.
+// claim is the amounts that one consumer has on one host. It contains the name of the host, because
+// the host's index changes from one reading to the next.
 type claim struct {
 	host      string
 	take      Take
-	confirmed ReadVersion // when it was confirmed; 0 is not yet
-	// arriving marks a claim whose amounts are in the reading, but whose instance is still on
-	// its way and is not.
+	confirmed ReadVersion // when it was confirmed; 0 means not yet
+	// arriving is true if the amounts of the claim are in the reading but its instance is not,
+	// because it is still on its way.
 	arriving bool
 }
 
@@ -70,8 +70,7 @@ func NewLiveState() *LiveState {
 // Load returns the current states; nil before the first reading.
 func (b *LiveState) Load() *States { return b.current.Load() }
 
-// BeginRead returns the version that a reading of the cloud needs. Call it before the reading
-// begins.
+// BeginRead returns the version for a reading of the cloud. Call it before the reading begins.
 func (b *LiveState) BeginRead() ReadVersion {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,8 +107,8 @@ func (b *LiveState) Replace(m ReadVersion, s *States, underWay func(instance str
 	b.rebuild()
 }
 
-// InstanceLeft notes that an instance has left the host, so that the host may have more room than the
-// states show. Unknown hosts are ignored.
+// InstanceLeft records that an instance has left the host, so that the host may have more room than
+// the states show. Unknown hosts are ignored.
 func (b *LiveState) InstanceLeft(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,8 +134,8 @@ func (b *LiveState) CorrectHost(m ReadVersion, host string, stocks map[string]St
 	b.rebuildHosts(host)
 }
 
-// Confirm records that Placement has the claims, or may have them because a request was not
-// answered. The next reading decides. Confirm does nothing after Undo.
+// Confirm records that Placement has granted the claims, or may have because a request was not
+// answered. The next reading shows which. Confirm does nothing after Undo.
 func (h *Hold) Confirm() {
 	h.state.mu.Lock()
 	defer h.state.mu.Unlock()
@@ -147,8 +146,8 @@ func (h *Hold) Confirm() {
 	h.claims = nil
 }
 
-// Undo removes the claims, which Placement does not have. It does nothing after Confirm, so
-// that callers can defer it.
+// Undo removes the claims, which Placement has not granted. It does nothing after Confirm, so that
+// callers can defer it.
 func (h *Hold) Undo() {
 	h.state.mu.Lock()
 	defer h.state.mu.Unlock()
@@ -164,9 +163,9 @@ func (h *Hold) Undo() {
 	h.state.rebuildHosts(hosts...)
 }
 
-// UncertainHosts returns the sorted names of the hosts that may have more room than the states show:
-// an instance has left, or a claim may count twice because it was confirmed after a reading
-// began that may contain it. Reading such a host again decides.
+// UncertainHosts returns the names, sorted, of the hosts that may have more room than the states
+// show: an instance has left, or a claim may count twice because it was confirmed after the
+// beginning of a reading that may contain it. Reading such a host again removes the doubt.
 func (b *LiveState) UncertainHosts() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -205,7 +204,7 @@ func (b *LiveState) rebuildHosts(hosts ...string) {
 	b.current.Store(b.Load().withRows(rows).WithTaken(held))
 }
 
-// counted returns the claims on the hosts of base for which on returns true.
+// counted returns the claims on the hosts of base for whose index on returns true.
 func (b *LiveState) counted(on func(i int) bool) []Take {
 	takes := make([]Take, 0, len(b.claims))
 	for _, c := range b.claims {
@@ -236,7 +235,7 @@ func (s *States) withCorrections(looks map[string]correction) *States {
 	return s.withRows(rows)
 }
 
-// withHoldings returns the instances; preemptible ones get their current holdings.
+// withHoldings returns the instances; the Holds of preemptible ones are those in holds.
 func withHoldings(instances []Instance, holds map[string]map[string]int64) []Instance {
 	if !slices.ContainsFunc(instances, func(i Instance) bool { return i.Preemptible }) {
 		return instances

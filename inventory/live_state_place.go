@@ -6,8 +6,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// mostPlans bounds how often Place plans. From its second plan on, other plans wait, so that
-// only readings, corrections and restored allocations on the chosen hosts can invalidate it.
+// mostPlans is the largest number of plans in one call of Place. From its second plan on, other
+// plans wait, so that only readings, corrections and restored allocations on the chosen hosts can
+// invalidate it.
 const mostPlans = 10
 
 // Place calls plan with the current states and counts the allocations that it returns from then
@@ -59,8 +60,8 @@ func outOfTime(err error) error {
 	return &fault.Error{Kind: fault.Unavailable, Message: "other instances were being placed until the time was up; try again", Err: err}
 }
 
-// accept counts the allocations, which were planned on s, if their hosts are unchanged.
-// Otherwise it returns nil.
+// accept counts the allocations, which were planned on s, if their hosts have not changed since;
+// otherwise it returns nil.
 func (b *LiveState) accept(s *States, takes []Take) *Hold {
 	for {
 		now := b.Load()
@@ -91,8 +92,8 @@ func (b *LiveState) replaceCurrent(now, next *States, claims []*claim) bool {
 	return true
 }
 
-// AddClaims counts allocations[i] on the host named hosts[i], whether there is room or not:
-// someone else has decided it. The Host fields are ignored. An allocation on an unknown host
+// AddClaims counts takes[i] on the host named hosts[i], whether there is room or not, because it
+// was decided elsewhere. The Host fields of takes are ignored. An allocation on an unknown host
 // counts as soon as the host is known.
 func (b *LiveState) AddClaims(hosts []string, takes []Take) *Hold {
 	h := &Hold{state: b, claims: make([]*claim, len(takes))}

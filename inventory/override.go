@@ -5,14 +5,14 @@ import (
 	"maps"
 )
 
-// Override is what an operator has set for one host by hand. It wins over the host's Source.
+// Override is what an operator has set for one host. It takes precedence over the host's Source.
 type Override struct {
-	// Properties replaces properties; nil removes one.
+	// Properties replaces properties, by name; a nil value removes one.
 	Properties map[string]*Value
-	// Reservable admits the host to the pool or removes it; nil leaves it.
+	// Reservable adds the host to the pool or removes it; nil means no override.
 	Reservable *bool
-	// Power is the host's power state; nil leaves it to the Source. In a change, the empty
-	// Power removes the override.
+	// Power is the host's power state; nil means no override. In a change, the empty Power removes
+	// the override.
 	Power *Power
 }
 
@@ -41,8 +41,8 @@ func (o Override) apply(h *Host) {
 	h.Properties = properties
 }
 
-// applyPower also removes the problem of a host that is off on purpose: its services are
-// reported as down.
+// applyPower sets the power state. It removes the problem of a host that is off on purpose, whose
+// services are reported as down.
 func (o Override) applyPower(h *Host) {
 	if o.Power != nil {
 		h.Power = *o.Power
@@ -52,8 +52,8 @@ func (o Override) applyPower(h *Host) {
 	}
 }
 
-// kindsSet returns the type of each property that an operator set, on the first of hosts with
-// such a setting.
+// kindsSet returns the type of each property that an operator has set; if the types differ, that on
+// the first of hosts.
 func kindsSet(hosts []Host, overrides map[string]Override) map[string]Kind {
 	kinds := make(map[string]Kind)
 	for i := range hosts {
@@ -66,7 +66,7 @@ func kindsSet(hosts []Host, overrides map[string]Override) map[string]Kind {
 	return kinds
 }
 
-// with returns o with the settings of change added; those of change win.
+// with returns o with the settings of change, which take precedence.
 func (o Override) with(change Override) Override {
 	properties := make(map[string]*Value, len(o.Properties)+len(change.Properties))
 	maps.Copy(properties, o.Properties)

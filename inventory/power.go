@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// PowerSetting is what Almanac knows about a host's power beyond its Source. Empty and 0 leave
-// the Source's value.
+// PowerSetting is the power of a host as far as Almanac controls it. It takes precedence over the
+// Source; empty and 0 leave the Source's value.
 type PowerSetting struct {
 	Power Power
 	// Problem is the reason why the host cannot be used, if Power is PowerFailed.
@@ -19,9 +19,9 @@ type PowerSetting struct {
 	FlopsPerWatt  float64
 }
 
-// PowerSettings returns what Almanac knows about hosts that it switches off and on.
+// PowerSettings returns the power of hosts that Almanac switches off and on.
 type PowerSettings interface {
-	// PowerSettings returns the settings of the named hosts, by host.
+	// PowerSettings returns the settings of the named hosts, by the name of the host.
 	PowerSettings(ctx context.Context, hosts []string) (map[string]PowerSetting, error)
 }
 
@@ -47,8 +47,8 @@ func withPowerSettings(hosts []Host, settings map[string]PowerSetting) []Host {
 	return hosts
 }
 
-// apply also removes the problem of a host that is off on purpose: its services are reported as
-// down.
+// apply sets the power of the host. It removes the problem of a host that is off on purpose, whose
+// services are reported as down.
 func (p PowerSetting) apply(h *Host) {
 	h.BootSeconds = cmp.Or(p.BootSeconds, h.BootSeconds, p.BootOtherwise)
 	h.WakeDelay = p.WakeDelay

@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Source lists the hosts: from a file, or from a cloud. The result belongs to the caller,
-// except for the maps and slices inside the hosts, which nobody may change.
+// Source lists the hosts, from a file or from a cloud. The result belongs to the caller, except for
+// the maps and slices inside the hosts, which nobody may change.
 type Source interface {
 	Hosts(ctx context.Context) ([]Host, error)
 }
@@ -33,9 +33,9 @@ type Snapshot struct {
 	left      []string // the properties that were left out, as sentences
 }
 
-// NewSnapshot freezes hosts with the overrides, by host name, applied, and their traits and
-// aggregates sorted. An override of an unknown host has no effect. hidden contains the properties
-// that only admins may use.
+// NewSnapshot returns a snapshot of the hosts, with the overrides, by host name, applied, and with
+// sorted traits and aggregates. An override of an unknown host has no effect. hidden contains the
+// properties that only admins may use.
 //
 // It returns an Invalid fault if a name is empty or repeated, or if a property has two types, no
 // value, or the name of a built-in one.
@@ -43,7 +43,7 @@ func NewSnapshot(hosts []Host, overrides map[string]Override, hidden map[string]
 	return checked(layOver(hosts, overrides, hidden))
 }
 
-// newSnapshotThatAgrees is NewSnapshot without the properties whose type differs from the type
+// newSnapshotThatAgrees returns a snapshot without the properties whose type differs from the type
 // that an operator has set, on the first such host by name.
 func newSnapshotThatAgrees(hosts []Host, overrides map[string]Override, hidden map[string]bool) (*Snapshot, error) {
 	s := layOver(hosts, overrides, hidden)
@@ -75,7 +75,7 @@ func checked(s *Snapshot) (*Snapshot, error) {
 	return s, nil
 }
 
-// leaveOut removes properties with another type than in kinds.
+// leaveOut removes properties whose type differs from that in kinds.
 func (s *Snapshot) leaveOut(kinds map[string]Kind) {
 	if len(kinds) == 0 {
 		return
@@ -112,8 +112,8 @@ func (s *Snapshot) indexNames() error {
 	return nil
 }
 
-// gatherKinds determines the type of each property. It walks hosts and properties in order, so
-// that the same inventory always returns the same error.
+// gatherKinds determines the type of each property. It visits hosts and properties in a fixed
+// order, so that the same inventory always results in the same error.
 func (s *Snapshot) gatherKinds() error {
 	s.kinds, s.longest = make(map[string]Kind), make(map[string]int)
 	first := make(map[string]string) // the first host with the property
@@ -199,7 +199,7 @@ func (s *Snapshot) Index(name string) (int, bool) {
 	return i, ok
 }
 
-// Hosts iterates over the hosts by name, each with its index.
+// Hosts iterates over the hosts, sorted by name, each with its index.
 func (s *Snapshot) Hosts() iter.Seq2[int, *Host] {
 	return func(yield func(int, *Host) bool) {
 		for i := range s.hosts {
@@ -210,6 +210,6 @@ func (s *Snapshot) Hosts() iter.Seq2[int, *Host] {
 	}
 }
 
-// EfficiencyRank returns the rank of host i, from 0, among all hosts ordered by (1) FLOPS per
-// watt, the most first and unknown last, (2) name. It is weigher 2 of paper 004, section 004.1.
+// EfficiencyRank returns the rank of host i, from 0, among all hosts, sorted by (1) FLOPS per watt,
+// the most first and unknown last, (2) name. It is weigher 2 of paper 004, section 004.1.
 func (s *Snapshot) EfficiencyRank(i int) int { return s.ranks[i] }

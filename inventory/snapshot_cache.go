@@ -18,9 +18,9 @@ import (
 type HostSettings interface {
 	// Overrides returns all overrides by host name.
 	Overrides(ctx context.Context) (map[string]Override, error)
-	// ChangeOverride replaces the override of a host by the result of change, which gets all
+	// ChangeOverride replaces the override of a host by the result of change, which receives all
 	// stored overrides; no other change happens in between. If change fails, nothing is stored.
-	// change may be called again.
+	// change may be called more than once.
 	ChangeOverride(ctx context.Context, host string, change func(stored map[string]Override) (Override, error)) error
 }
 
@@ -41,7 +41,8 @@ type Dated interface {
 
 // InstanceRecords returns what was stored about instances when they were placed.
 type InstanceRecords interface {
-	// InstanceRecords returns the stored entries by instance id, of all instances if none are named.
+	// InstanceRecords returns the stored entries by the id of the instance: those of the named
+	// instances, or of all if none are named.
 	InstanceRecords(ctx context.Context, instances ...string) (map[string]InstanceRecord, error)
 }
 
@@ -49,11 +50,11 @@ type InstanceRecords interface {
 type SnapshotCacheOptions struct {
 	Hosts      HostSettings
 	Properties PropertySettings
-	// Records is read after each reading of the hosts, since instances are stored before they
-	// are on a host. Nil adds nothing.
+	// Records is read after each reading of the hosts, since instances are stored before they are
+	// on a host. nil means that there are no records.
 	Records InstanceRecords
-	// Powers is read after each reading of the hosts, since Almanac stores that it switches a
-	// host off before it does. Nil adds nothing.
+	// Powers is read after each reading of the hosts, since Almanac stores that it switches a host
+	// off before it does. nil means that Almanac switches no hosts.
 	Powers PowerSettings
 	Rules  TrustRules
 	// Published is called with each snapshot after the first; nil is not called.
@@ -100,8 +101,8 @@ func (k *SnapshotCache) Snapshot() *Snapshot {
 	return k.current.Load()
 }
 
-// Untrusted returns the reason why the last reading is not trusted now, as a sentence; empty if
-// it is.
+// Untrusted returns the reason why the last reading is not trusted now, as a sentence; "" if it is
+// trusted.
 func (k *SnapshotCache) Untrusted(now span.Instant) string { return k.trust.Load().untrusted(now) }
 
 // ReadAt returns when the hosts were read. A Snapshot requested after ReadAt is at least that
@@ -169,7 +170,7 @@ func (k *SnapshotCache) update(ctx context.Context, hosts []Host, read span.Inst
 	return nil
 }
 
-// recognize returns the hosts with what was stored about their instances.
+// recognize returns the hosts; their instances include what was stored about them.
 func (k *SnapshotCache) recognize(ctx context.Context, hosts []Host) ([]Host, error) {
 	if k.options.Records == nil {
 		return hosts, nil
@@ -189,7 +190,7 @@ func (k *SnapshotCache) recognize(ctx context.Context, hosts []Host) ([]Host, er
 	return hosts, nil
 }
 
-// logTrust logs that trust has ended or returned.
+// logTrust logs when the inventory becomes untrusted, and when it is trusted again.
 func (k *SnapshotCache) logTrust(ctx context.Context) {
 	if k.current.Load() == nil {
 		return
@@ -243,8 +244,8 @@ func (k *SnapshotCache) SetHost(ctx context.Context, name string, change Overrid
 	return nil
 }
 
-// fits returns an error if change sets a property of a host to another type than it has on
-// others.
+// fits returns an error if change sets a property of a host to a type that differs from that on
+// other hosts.
 func (k *SnapshotCache) fits(name string, change Override, stored map[string]Override) error {
 	bare := make(map[string]*Value, len(change.Properties))
 	for property := range change.Properties {
@@ -267,7 +268,7 @@ func (k *SnapshotCache) fits(name string, change Override, stored map[string]Ove
 	return nil
 }
 
-// SetHidden hides a property from everyone but admins, or shows it again, and stores that. It
+// SetHidden hides a property from everyone except admins, or shows it again, and stores that. It
 // returns a NotFound fault for a property that no host has.
 func (k *SnapshotCache) SetHidden(ctx context.Context, name string, hidden bool) error {
 	k.mu.Lock()

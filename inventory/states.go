@@ -20,15 +20,15 @@ type HostState struct {
 	Node string // hypervisor_hostname
 	// Provider is the root of its tree in Placement, with the UUID of the compute node.
 	Provider string
-	Cell     string // UUID; empty is unknown
+	Cell     string // UUID; empty means unknown
 	Zone     string // availability zone; Nova's default for a host in no aggregate with a zone
-	IP       string // address of its nova-compute (host_ip); empty is unknown
+	IP       string // address of its nova-compute (host_ip); empty means unknown
 	// Up reports whether its nova-compute has reported lately, Enabled whether nobody has
 	// disabled it; otherwise DisabledReason is the reason.
 	Up, Enabled    bool
 	DisabledReason string
 	HypervisorType string // "QEMU"
-	// HypervisorVersion is Nova's number, 1002003 for 1.2.3; 0 is unknown.
+	// HypervisorVersion is Nova's number, 1002003 for 1.2.3; 0 means unknown.
 	HypervisorVersion int64
 	// Stocks are the inventories of its tree, by resource class.
 	Stocks map[string]Stock
@@ -111,7 +111,7 @@ type States struct {
 	ioOps       []int64 // by host
 
 	locations *locations
-	received  hostset.Set // hosts that may have received instances since locations; nil is none
+	received  hostset.Set // hosts that may have received instances since locations; nil means none
 
 	columns map[string]*Column // by resource class, of those that many hosts have
 	// rare are the indices of the hosts that have one of the other classes: each reservation
@@ -161,7 +161,8 @@ func (c *Column) clear(i int) {
 	c.Offered[i] = 0
 }
 
-// differsInUse reports whether the stock of host i differs from the column at most in Used.
+// differsInUse reports whether s differs from the column's stock of host i in nothing but Used; it
+// is also true if they are equal.
 func (c *Column) differsInUse(i int, s Stock) bool {
 	return c.Limit[i] == s.Limit() && c.Real[i] == s.Real() && c.Offered[i] == s.offered() &&
 		c.Min[i] == cmp.Or(s.Min, 1) && c.Max[i] == cmp.Or(s.Max, most) && c.Step[i] == cmp.Or(s.Step, 1)

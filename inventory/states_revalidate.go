@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Revalidate returns the takes, which were planned on before, with the host indices of s. valid
-// reports whether each of their hosts can still supply what it could: nothing of any resource class
-// has been taken, no instance has come, no victim has left or can no longer be evicted, and
-// everything else about the host and all aggregates is the same. More free resources, or an
-// instance that has left, are no obstacle.
+// Revalidate returns the takes, which were planned on the states before, with the host indices of
+// s. standing is true if the plan is still valid, which requires of each of its hosts that nothing
+// of any resource class has been taken, no instance has come, no victim has left or can no longer
+// be evicted, and everything else about the host and all aggregates is the same. More free
+// resources, or an instance that has left, are no obstacle.
 //
 // Every filter judges a host by that host and the aggregates alone, so a plan whose hosts are
 // unchanged is as good as one made on s.

@@ -91,7 +91,7 @@ const (
 	whole
 )
 
-// rows are the hosts of States in pages, so that a change of one host copies few.
+// rows are the hosts of States in pages: a change of one host copies only its page.
 type rows [][]*HostState
 
 const rowsOnPage = 128
@@ -110,7 +110,7 @@ func newRows(hosts []HostState) rows {
 
 func (r rows) at(i int) *HostState { return r[i/rowsOnPage][i%rowsOnPage] }
 
-// put replaces a host, in a copy of its page. r is a clone of before.
+// put replaces a host. It copies the page of the host if r, a clone of before, still shares it.
 func (r rows) put(before rows, i int, h *HostState) {
 	page := &r[i/rowsOnPage]
 	if old := before[i/rowsOnPage]; &(*page)[0] == &old[0] {

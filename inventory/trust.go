@@ -21,7 +21,7 @@ type TrustRules struct {
 	// anyway, and how long a lost host counts together with hosts lost after it. 0 means at
 	// once, and not at all.
 	SettleTime int64
-	// StaleAfter is how old a reading may grow, in seconds; 0 is any age.
+	// StaleAfter is how old a reading may grow, in seconds; 0 means any age.
 	StaleAfter int64
 }
 
@@ -134,7 +134,7 @@ type trust struct {
 	// one by one count together.
 	trusted []sighting
 	worse   setback      // of the reading after believed
-	since   span.Instant // since when worse is the same
+	since   span.Instant // the instant since which worse is the same
 	read    span.Instant // when the last reading began
 	empty   bool         // whether the last reading had no hosts
 }

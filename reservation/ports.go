@@ -7,8 +7,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Key records the use of an idempotency key. The same key of the same project identifies
-// the same request.
+// Key is the use of an idempotency key. The same key of the same project identifies the same
+// request.
 type Key struct {
 	ProjectID, Key string
 	BodyHash       string // of the request that used the key
@@ -16,11 +16,11 @@ type Key struct {
 	Created        span.Instant
 }
 
-// ErrKeyUsed is returned for an idempotency key that the project has used before.
+// ErrKeyUsed is the error for an idempotency key that the project has used before.
 var ErrKeyUsed = errors.New("the idempotency key is used")
 
-// ErrStale is returned if the records have changed since a decision was made. The decision
-// must be made again on the current records.
+// ErrStale is the error if the records have changed since a decision was made. The decision must be
+// made again with the current records.
 var ErrStale = errors.New("the records have changed since the decision was made")
 
 // Action is the kind of a stored change.
@@ -41,12 +41,12 @@ const (
 	ActionRestore    Action = "restore" // no host is missing any more
 	ActionBeginEvent Action = "begin"
 	ActionPutOff     Action = "put_off"
-	// ActionRemark adds a remark about the image to the log, for the owner.
+	// ActionRemark adds a sentence about the image to the log, for the owner.
 	ActionRemark Action = "image"
 )
 
-// Cause is why a reservation changed. UserID and RequestID are empty if no request caused
-// the change.
+// Cause states why a reservation changed. UserID and RequestID are empty if no request caused the
+// change.
 type Cause struct {
 	Action            Action
 	UserID, RequestID string
@@ -70,17 +70,17 @@ type Query struct {
 	Kind      Kind     // empty selects every kind
 	// Overlaps selects reservations that overlap it; the zero Span selects all.
 	Overlaps span.Span
-	// Marker is the id of the last reservation of the previous page. Limit is the
-	// maximum length of the list. Lists are ordered by start, then id.
+	// Marker is the id of the last reservation of the previous page; empty means the first page.
+	// Limit is the maximum length of the list. Lists are sorted by start, then id.
 	Marker string
 	Limit  int
 }
 
 // Reader reads stored reservations.
 type Reader interface {
-	// Get returns one reservation in any status, or a NotFound fault.
+	// Get returns one reservation in any status; it fails with a NotFound fault if there is none.
 	Get(ctx context.Context, id string) (Reservation, error)
-	// List returns the reservations that q selects. An unknown marker is an Invalid
-	// fault on field marker.
+	// List returns the reservations that q selects. An unknown marker is an Invalid fault with the
+	// field marker.
 	List(ctx context.Context, q Query) ([]Reservation, error)
 }

@@ -34,18 +34,18 @@ type Refusal struct {
 	Constraint Constraint
 	// Message is a sentence for the user.
 	Message string
-	// Matched is how many hosts of the pool pass the filter.
+	// Matched is the number of hosts of the pool that pass the filter.
 	Matched int
-	// Free is how many hosts (for kind instance: instances) have room at the earliest
-	// requested start.
+	// Free is the number of hosts (for kind instance: of instances) for which there is room at the
+	// earliest requested start.
 	Free int
-	// BlockedBy lists the claims on matching hosts that overlap the earliest requested
-	// start and duration, at most MaxBlocks, by host and start. If an active reservation
-	// cannot be extended on its own hosts, it lists the claims on these hosts. It is
-	// empty if a limit is exceeded.
+	// BlockedBy lists the claims on matching hosts that overlap the earliest requested start and
+	// duration, at most MaxBlocks, sorted by host and start. If an active reservation cannot be
+	// extended on its own hosts, it lists the claims on these hosts. It is empty if a limit is
+	// exceeded.
 	BlockedBy []Block
-	// EarliestStart is the first time from which the same request would be accepted;
-	// 0 if there is none.
+	// EarliestStart is the first time from which the same request would be accepted; 0 means that
+	// there is none.
 	EarliestStart span.Instant
 	// LargestQuantity is the largest quantity that would be accepted in the requested window.
 	LargestQuantity int

@@ -103,8 +103,8 @@ type Request struct {
 	Terms
 	Start, End span.Instant
 	Duration   int64
-	// ShortWarning limits BeforeEnd to half of the duration. It is set if BeforeEnd is a
-	// default that nobody asked for.
+	// ShortWarning limits BeforeEnd to half of the duration. It is true if BeforeEnd is the default
+	// and was not requested.
 	ShortWarning bool
 }
 
@@ -118,10 +118,10 @@ type Reservation struct {
 	Span   span.Span
 	Claims []Claim
 	Events []Event
-	// DelayedByBoot reports whether a reservation without a requested time starts late
-	// because hosts must boot first.
+	// DelayedByBoot is true if a reservation without a requested time starts late because hosts
+	// must boot first.
 	DelayedByBoot bool
-	// Degraded is the reason why the promise is kept only in part; empty if it is kept.
+	// Degraded is the reason why the promise is kept only in part; empty if it is kept in full.
 	Degraded         string
 	Created, Updated span.Instant
 	// Version increases by one with every stored change.
@@ -132,8 +132,8 @@ type Reservation struct {
 type Claim struct {
 	Host string
 	Span span.Span
-	// Slices is the number of instances that the claim has room for; 0 if the claim
-	// holds the whole host.
+	// Slices is the number of instances for which the claim has room; 0 means that the claim holds
+	// the whole host.
 	Slices int
 }
 
@@ -169,7 +169,7 @@ const (
 	ImageEvent     EventType = "image"    // the image will be late, could not be put on hosts, or is there after all
 )
 
-// EventState is how far an event has come.
+// EventState is the progress of an event.
 type EventState string
 
 // The states of an event.
@@ -187,7 +187,7 @@ type Event struct {
 	Done   span.Instant // when it happened
 	Detail string       // what happened, in a sentence; may be empty
 	Holder string       // the replica that works on a running event
-	// Until is when a failed event is retried; 0 if it has not failed.
+	// Until is when a failed event is retried; 0 means that it has not failed.
 	Until span.Instant
 }
 

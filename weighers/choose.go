@@ -16,18 +16,19 @@ const AllWeighers = "nova.scheduler.weights.all_weighers"
 // Releases lists the releases of Nova that Almanac knows, by code name, the oldest first.
 var Releases = []string{"zed", "antelope", "bobcat", "caracal", "dalmatian", "epoxy", "flamingo", "gazpacho"}
 
-// Ports are what weighers need besides the states of the hosts.
+// Ports are what weighers need in addition to the states of the hosts.
 type Ports struct {
 	Promises     Promises
 	Efficiencies Efficiencies
 	// Evictor chooses the instances that make room, and Period is the cost in lost charging
-	// periods; nil is none.
+	// periods; nil means none.
 	Evictor *preemption.Evictor
 	Period  preemption.Cost
 	Nova    Nova
 }
 
-// Nova is the configuration of Nova besides the weighers' names and multipliers.
+// Nova is the part of Nova's configuration that affects weighers, without their names and
+// multipliers.
 type Nova struct {
 	// Releases are the code names of all releases up to the cloud's, such as "bobcat": weighers
 	// of later releases do not exist.
@@ -35,8 +36,8 @@ type Nova struct {
 	// ImageProperties and Metrics are image_props_weight_setting and [metrics] weight_setting,
 	// each entry "name=ratio".
 	ImageProperties, Metrics []string
-	// Alone means that no nova-scheduler handles requests that Almanac cannot judge: Choose
-	// then refuses weighers that would need unknown facts.
+	// Alone is true if no nova-scheduler handles requests that Almanac cannot judge: Choose then
+	// refuses weighers that would need unknown facts.
 	Alone bool
 }
 
@@ -186,7 +187,7 @@ func check(multipliers map[string]float64) error {
 	return nil
 }
 
-// named returns the choices that a name stands for.
+// named returns the choices for which a name stands.
 func named(name string, releases []string) ([]choice, error) {
 	there := func(c choice) bool { return c.since == "" || slices.Contains(releases, c.since) }
 	if name == AllWeighers {
@@ -202,8 +203,8 @@ func named(name string, releases []string) ([]choice, error) {
 	return choices[i : i+1], nil
 }
 
-// unknown returns the error sentence for an unknown name, with the nearest known one in the
-// same form.
+// unknown returns the error sentence for an unknown name. It suggests the nearest known name, in
+// the same form.
 func unknown(name string) string {
 	known := []string{AllWeighers}
 	for _, c := range choices {

@@ -13,10 +13,10 @@ type fact interface {
 	of(h *inventory.HostState) float64
 }
 
-// fixed is a weigher for a fact, which it computes once for each set of hosts.
+// fixed is a weigher whose raw weight is a fact. It computes the facts once for each set of hosts.
 type fixed[F fact] struct{ kept atomic.Pointer[numbers] }
 
-// numbers are the values of the hosts of states, by host; a single one if they are all equal.
+// numbers are the values of all hosts of states, in their order; only one if all are equal.
 type numbers struct {
 	states *inventory.States
 	values []float64
@@ -73,7 +73,7 @@ func (failedBuilds) of(h *inventory.HostState) float64 {
 
 // HypervisorVersionWeigher prefers hosts with a new hypervisor, so that instances leave the old
 // ones during an upgrade (nova/scheduler/weights/hypervisor_version.py). A version is Nova's
-// number, 1002003 for 1.2.3; 0 is unknown.
+// number, 1002003 for 1.2.3; 0 means unknown.
 type HypervisorVersionWeigher struct{ fixed[hypervisorVersion] }
 
 func (*HypervisorVersionWeigher) Name() string { return "HypervisorVersionWeigher" }
@@ -84,9 +84,9 @@ func (hypervisorVersion) of(h *inventory.HostState) float64 {
 	return float64(h.HypervisorVersion)
 }
 
-// PCIWeigher reserves hosts with free PCI devices for the instances that need some
-// (nova/scheduler/weights/pci.py): it weighs 100 less their number, at most 99. Almanac
-// does not weigh requests for such instances.
+// PCIWeigher keeps hosts with free PCI devices for the instances that need some
+// (nova/scheduler/weights/pci.py): the raw weight is 100 minus the number of free devices, and at
+// most 99 of them count. Almanac does not weigh requests for such instances.
 type PCIWeigher struct{ fixed[pciDevices] }
 
 // mostDevices is the number of devices beyond which more make no difference.

@@ -10,14 +10,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Promises returns what is reserved.
+// Promises is the part of booking.Service that the weigher reads.
 type Promises interface {
 	// Promised returns each host that is promised at t or later, once, with the first claim
 	// that is not over at t.
 	Promised(t span.Instant) []reservation.Claim
 }
 
-// Revised are Promises with a revision. They are not read again while Revision returns the same
+// Revised is Promises with a revision. They are not read again while Revision returns the same
 // number.
 type Revised interface {
 	Promises
@@ -35,7 +35,7 @@ type FreeTimeWeigher struct {
 	kept     atomic.Pointer[starts] // of Revised
 }
 
-// starts are the instants at which the next claims begin.
+// starts are the instants at which the next claims begin, for each host.
 type starts struct {
 	states   *inventory.States
 	revision uint64

@@ -22,7 +22,7 @@ type KWRankingWeigher struct {
 	kept atomic.Pointer[efficiencies]
 }
 
-// efficiencies are the FLOPS per watt of the hosts of states, by host.
+// efficiencies are the FLOPS per watt of the hosts of states, in their order.
 type efficiencies struct {
 	snapshot *inventory.Snapshot
 	states   *inventory.States

@@ -16,9 +16,9 @@ type overrides struct {
 	values []float64   // by host of States
 }
 
-// overridden returns what aggregates set for each weigher, nil if they set nothing
-// (nova/scheduler/utils.py get_weight_multiplier). The least counts if several aggregates of a
-// host set one, and the configured one if any of them is not a number.
+// overridden returns the multipliers that aggregates set, for each weigher; nil if they set none
+// (nova/scheduler/utils.py get_weight_multiplier). If several aggregates of a host set one, the
+// least counts; if any of them is not a number, the configured one does.
 func overridden(s *inventory.States, weighers []Weighted) []*overrides {
 	options := make(map[string]*overrides, len(weighers))
 	for _, w := range weighers {

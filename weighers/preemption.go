@@ -28,14 +28,15 @@ func (OvercommitWeigher) Weigh(s *inventory.States, r *placing.Request, _ span.I
 	}
 }
 
-// PreemptionCostWeigher prefers hosts that need cheap evictions: it weighs the cost of the
-// cheapest sufficient victims, 0 if there is room. (Paper 001, section 4.4.2; its Algorithm 4
-// differs, but does not produce the paper's tables.)
+// PreemptionCostWeigher prefers hosts that need cheap evictions: the weight is the negated cost of
+// the cheapest sufficient victims, 0 if there is room without victims (paper 001, section 4.4.2;
+// its Algorithm 4 differs, but does not produce the paper's tables, see erratum E001-1).
 //
-// Costs are exact on the cheapest hosts; on the others they are only known not to be lower.
+// The costs of the cheapest hosts are exact; the costs of the others are lower bounds.
 type PreemptionCostWeigher struct {
 	Evictor *preemption.Evictor // nil: no evictions
-	// Exactly is the number of hosts with exact costs; 0 is 32, more than a decision lists.
+	// Exactly is the number of hosts with exact costs; 0 means 32, which is more than a decision
+	// lists.
 	Exactly int
 }
 
@@ -80,8 +81,8 @@ func (w PeriodWeigher) Weigh(s *inventory.States, _ *placing.Request, now span.I
 	}
 }
 
-// PreemptibleCountWeigher prefers hosts with few preemptible instances. On full hosts its
-// choice differs from paper 001 (E001-2).
+// PreemptibleCountWeigher prefers hosts with few preemptible instances. On full hosts it may choose
+// another host than paper 001 (erratum E001-2).
 type PreemptibleCountWeigher struct{}
 
 func (PreemptibleCountWeigher) Name() string { return "PreemptibleCountWeigher" }

@@ -59,7 +59,7 @@ func (w *Weighted) addsNothing(s *inventory.States, r *placing.Request) bool {
 	return can && w.Min == nil && w.Max == nil && i.Indifferent(s, r)
 }
 
-// Forget drops the references to the inputs and keeps the memory for another use.
+// Forget drops the references to the inputs and keeps the allocated memory for another use.
 func (k *Ranking) Forget() {
 	clear(k.parts)
 	*k = Ranking{weights: k.weights, raw: k.raw, parts: k.parts[:0]}
@@ -122,8 +122,9 @@ func normal(x, low, high float64) float64 {
 	return (x - low) / (high - low)
 }
 
-// addTo adds the part to the weights of hosts. The conversions keep the compiler from fusing
-// the product with the sum: every machine computes Nova's numbers to the last bit.
+// addTo adds the weigher's contribution to weights. raw holds the weigher's raw weights; raw[i] and
+// weights[i] belong to the host with the index hosts[i]. The conversions keep the compiler from
+// fusing the product with the sum: every machine computes Nova's numbers to the last bit.
 func (p *part) addTo(weights []float64, hosts []int, raw []float64) {
 	low, width := p.low, p.high-p.low
 	weights = weights[:len(raw)]
@@ -161,7 +162,7 @@ func (p *part) multiplier(host int) float64 {
 // Len returns the number of hosts.
 func (k *Ranking) Len() int { return len(k.hosts) }
 
-// Equals returns the hosts with the greatest weight, by name.
+// Equals returns the indexes of the hosts with the greatest weight, in the order of their names.
 func (k *Ranking) Equals() []int {
 	if len(k.hosts) == 0 {
 		return nil
@@ -181,8 +182,8 @@ func (k *Ranking) Equals() []int {
 	return equal
 }
 
-// Best returns at most n of the hosts for which wanted, if not nil, returns true: (1) the
-// greatest weight first, (2) by name. It visits each host once and sorts only n.
+// Best returns at most n of the hosts for which wanted returns true, sorted by weight, the greatest
+// first, then by name. A nil wanted means all hosts. It visits each host once and sorts only n.
 func (k *Ranking) Best(n int, wanted func(host int) bool) []int {
 	n = min(n, len(k.hosts))
 	if n <= 0 {

@@ -29,8 +29,8 @@ type indifferent interface {
 type Weighted struct {
 	Weigher
 	Multiplier float64
-	// Option is the metadata key with which aggregates override Multiplier on their hosts, such
-	// as "ram_weight_multiplier"; empty is none.
+	// Option is the metadata key with which aggregates override Multiplier on their hosts, such as
+	// "ram_weight_multiplier"; empty means none.
 	Option string
 	// Negated reverses the sign of the multiplier, even if an aggregate sets it
 	// (nova/scheduler/weights/compute.py).

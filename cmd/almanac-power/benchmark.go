@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// side is the side of the matrices, and block the side of the blocks that are multiplied at
-	// once: three of them need 96 KiB, which fits in second-level caches.
+	// side is the number of rows of the matrices, and block that of the blocks that are multiplied
+	// at once: three blocks need 96 KiB, which fits into second-level caches.
 	side  = 512
 	block = 64
 	// flop is the number of floating-point operations of one multiplication: for each of the
@@ -151,7 +151,8 @@ func (b *benchmark) run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// known formats a number; empty if it is not known.
+// known formats a measured value with the number of digits after the point; it returns "" if the
+// value is 0 or less, which means not measured.
 func known(value float64, digits int) string {
 	if value <= 0 {
 		return ""
@@ -213,7 +214,7 @@ func square(seed int) []float64 {
 	return m
 }
 
-// multiply puts the product of x and y into z, block by block.
+// multiply computes the product of x and y in z, block by block.
 func multiply(x, y, z []float64) {
 	clear(z)
 	for i0 := 0; i0 < side; i0 += block {

@@ -18,9 +18,9 @@ type driver struct {
 	name string
 	// options returns empty options, whose keys an entry of the machines file may have.
 	options func() options
-	// yieldsToIronic: the driver leaves alone the hosts that are Ironic nodes.
+	// yieldsToIronic is true if the driver does not switch hosts that are Ironic nodes.
 	yieldsToIronic bool
-	// advice tells what to check if a machine cannot be read; empty is nothing.
+	// advice states what to check if a machine cannot be read; empty means nothing.
 	advice string
 }
 

@@ -38,8 +38,8 @@ func owned(host string) error {
 	return fault.New(fault.Denied, "Ironic has host %s as a node and would switch it back; set the driver of its machine to ironic", host)
 }
 
-// check returns an error for a machine that Ironic owns and another driver would switch. If
-// Ironic does not answer, check accepts all machines: each asks again before it switches off.
+// check returns an error if another driver would switch a machine that Ironic owns. If Ironic does
+// not answer, check accepts all machines: each of them asks Ironic again before it is switched off.
 func (o *owner) check(ctx context.Context, driven map[string]power.Driven, log *slog.Logger) error {
 	for _, host := range slices.Sorted(maps.Keys(driven)) {
 		if _, guarded := driven[host].Machine.(*guarded); !guarded {
@@ -62,8 +62,8 @@ func (o *owner) guard(host string, m power.Machine) power.Machine {
 	return &guarded{Machine: m, host: host, owns: func(ctx context.Context) (bool, error) { return ironicpower.Knows(ctx, o.client, host) }}
 }
 
-// guarded is a machine that Ironic may own. While that is unknown, the machine can be switched
-// on and not off.
+// guarded is a machine that Ironic may own. While that is unknown, the machine can be switched on
+// but not off.
 type guarded struct {
 	power.Machine
 	host string

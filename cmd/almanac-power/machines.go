@@ -71,7 +71,7 @@ func openMachines(cfg config.PowerAgent) (*machines, error) {
 	return m, nil
 }
 
-// Head has the keys of every entry.
+// Head contains the keys that every entry has.
 type Head struct {
 	Host   string `yaml:"host"`
 	Driver string `yaml:"driver"`
@@ -85,7 +85,7 @@ type entry struct {
 	options options
 }
 
-// UnmarshalYAML reads the keys of the entry's driver, and refuses others.
+// UnmarshalYAML reads the keys of the entry's driver, and returns an error for others.
 func (e *entry) UnmarshalYAML(node ast.Node) error {
 	e.line = node.GetToken().Position.Line
 	if mapping, ok := node.(*ast.MappingNode); ok && len(mapping.Values) > 0 {
@@ -155,7 +155,7 @@ func (s *timeSpan) String() string {
 
 func (s *timeSpan) Type() string { return "duration" }
 
-// beside returns the path of a file that the machines file names.
+// beside returns the path of a file that the machines file names: a relative path starts at folder.
 func beside(folder, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

@@ -111,7 +111,7 @@ func serve(ctx context.Context, cfg config.PowerAgent, agent *power.Agent, bus *
 	running.Go(func() { agent.Run(ctx) })
 	running.Go(func() {
 		select {
-		case <-server.Ready(): // a process that learns of the agent may send orders at once
+		case <-server.Ready(): // a process that receives the announcement may send orders at once
 		case <-ctx.Done():
 			return
 		}

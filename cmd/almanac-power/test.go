@@ -66,7 +66,7 @@ func served(ctx context.Context, bus *bus) error {
 	return nil
 }
 
-// who names the user: the account on this machine.
+// who returns the name of the user: the account on this machine.
 func who(cfg config.PowerAgent) string {
 	account := "unknown"
 	if u, err := user.Current(); err == nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// with runs work with a client and a printer. It refuses a wrong --column before it connects.
+// with runs work with a client and a printer. It returns the error for a wrong --column before it
+// connects.
 func with[T any](p *process, c *cobra.Command, all columns[T], in place, work func(context.Context, *client.Client, printer[T]) error) error {
 	out, err := newPrinter(p, all, in)
 	if err != nil {
@@ -78,7 +79,7 @@ func listCommand[T, A any](p *process, c *cobra.Command, all columns[T], ask fun
 // largestPage is the largest number of elements in one page of the API.
 const largestPage = 1000
 
-// limit is a flag for the maximum number of elements of a list; 0 is all.
+// limit is a flag for the maximum number of elements of a list; 0 means all.
 type limit int
 
 func (l *limit) add(c *cobra.Command) { c.Flags().Var(l, "limit", "maximum number; 0 is all") }
@@ -129,8 +130,8 @@ type catalog[T any] struct {
 	list func(ctx context.Context, almanac *client.Client, name string) iter.Seq2[T, error]
 }
 
-// find returns the resource with an id, or the one with a name. If several have the name, it
-// returns the only one that is live.
+// find returns the resource with an id or a name. If several have the name, it returns the one that
+// is live, if there is only one.
 func (k *catalog[T]) find(ctx context.Context, almanac *client.Client, what string) (T, error) {
 	found, err := k.get(ctx, almanac, what)
 	if failed, ok := errors.AsType[*client.Error](err); !ok || failed.Status != http.StatusNotFound {
@@ -183,11 +184,11 @@ func (k *catalog[T]) complete(p *process) cobra.CompletionFunc {
 	})
 }
 
-// pollTime is how often await looks again.
+// pollTime is the interval in which await looks again.
 const pollTime = 2 * time.Second
 
-// await looks at r again and again until over returns true or an error. After the time most
-// it fails with the exit code for a timeout and the text of late.
+// await calls again every pollTime, for the next state of r, until over returns true or an error.
+// When the time most is over, it fails with the exit code for a timeout and the text of late.
 func await[T any](
 	ctx context.Context, p *process, r T, most period, over func(T) (bool, error), again func(context.Context, T) (T, error), late func(T) string,
 ) (T, error) {

@@ -55,7 +55,7 @@ type backtestAnswer struct {
 	Until       string        `json:"until"`
 	Samples     int           `json:"samples"`
 	Hosts       int           `json:"hosts"`
-	// AlwaysOn is the host-hours that are idle if no host is ever switched off.
+	// AlwaysOn is the number of idle host-hours if no host is ever switched off.
 	AlwaysOn       float64        `json:"always_on_host_hours"`
 	Rows           int            `json:"rows"`
 	NotUsed        map[string]int `json:"not_used"`        // rows by reason
@@ -171,7 +171,7 @@ func (b *backtest) check() error {
 	return nil
 }
 
-// measured is the demand in the order of time, and the lines of its file that were skipped.
+// measured is the demand, sorted by time, and the lines of its file that were skipped.
 type measured struct {
 	series    []energy.Demand
 	rows      int

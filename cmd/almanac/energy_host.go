@@ -32,7 +32,7 @@ func energyHostFields(h v1.EnergyHost) []field {
 	}
 }
 
-// problemOf returns the most important problem of a host; empty is none.
+// problemOf returns the most important problem of a host; empty means none.
 func problemOf(h v1.EnergyHost) string {
 	for _, why := range []struct{ prefix, text string }{
 		{"in quarantine: ", h.Quarantine}, {"", h.Problem}, {"not to be touched: ", h.Untouchable},

@@ -190,8 +190,8 @@ func (p *process) awaitTests(ctx context.Context, almanac *client.Client, hosts 
 	return hosts, cmp.Or(err, failure)
 }
 
-// reportTest prints the result of a wake test that was ordered at a time, and reports whether
-// the host has passed it.
+// reportTest prints the result of a wake test that was ordered at the time ordered, and reports
+// whether the host has passed it.
 func (p *process) reportTest(h v1.EnergyHost, ordered time.Time) bool {
 	if h.LastWakeTest == nil || h.LastWakeTest.At.Before(ordered) {
 		p.inform("%s: the test was abandoned; 'almanac energy explain %s' shows why", h.Name, h.Name)

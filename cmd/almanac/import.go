@@ -127,7 +127,7 @@ type load struct {
 	rows []row
 	// digest is the beginning of the SHA-256 of the file as it is stored.
 	digest string
-	// synthetic reports whether the file has no sizes and the reader made them up.
+	// synthetic is true if the file has no sizes and the reader made them up.
 	synthetic bool
 }
 
@@ -145,7 +145,7 @@ const (
 
 var lastEnd = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 
-// readLoad reads the rows of a file, at most limit of them; 0 is all.
+// readLoad reads the rows of a file, at most limit of them; 0 means all.
 func readLoad(content []byte, name, format string, limit int) (load, error) {
 	sum := sha256.Sum256(content)
 	l := load{digest: hex.EncodeToString(sum[:])[:12]}
@@ -183,7 +183,7 @@ func readLoad(content []byte, name, format string, limit int) (load, error) {
 	return l, nil
 }
 
-// aboutFile names the argument FILE in an error of the reader, which calls it a trace.
+// aboutFile replaces the word trace in an error of the reader by the argument FILE.
 func aboutFile(err error) error {
 	about := *fault.Of(err)
 	if about.Field == "" || about.Field == "trace" {

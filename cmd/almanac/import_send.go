@@ -23,14 +23,14 @@ const (
 	failed   verdict = "failed" // neither accepted nor refused
 )
 
-// answer is what Almanac answered to a row.
+// answer is Almanac's answer for a row.
 type answer struct {
 	verdict    verdict
 	constraint string // of a refusal
 	message    string // the id of the reservation, or why there is none
 }
 
-// sender requests the rows of a file from Almanac.
+// sender requests one reservation from Almanac for each row of a file.
 type sender struct {
 	almanac *client.Client
 	load    load
@@ -116,7 +116,7 @@ func (s *sender) request(r row) v1.ReservationRequest {
 	}
 }
 
-// hopeless reports whether the next row would fail as this one did.
+// hopeless reports whether all further rows would fail in the same way.
 func hopeless(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && (e.Status == 0 || e.Kind == fault.Unauthorized || e.Kind == fault.Denied)

@@ -40,16 +40,15 @@ func (f *format) String() string { return string(*f) }
 
 func (f *format) Type() string { return "format" }
 
-// field is one value of a resource: a cell where resources are listed, a line where one is
-// shown.
+// field is one value of a resource: a cell in a list, or a line if one resource is shown.
 type field struct {
 	header string
 	value  any
 	in     place
 }
 
-// place is where a field appears unless --column selects it. All fields appear where one
-// resource is shown.
+// place is the least detailed output in which a field appears without --column. If one resource is
+// shown, all of its fields appear.
 type place int
 
 const (
@@ -58,8 +57,8 @@ const (
 	inShows           // never in lists
 )
 
-// columns returns the fields of a resource in the order in which they are printed. For the
-// zero value it returns the same headers.
+// columns returns the fields of a resource in the order in which they are printed. For the zero
+// value of the resource it returns the same headers.
 type columns[T any] func(T) []field
 
 // printer prints resources in the format and the columns of the command line.
@@ -97,7 +96,8 @@ func newPrinter[T any](p *process, all columns[T], in place) (printer[T], error)
 	return w, nil
 }
 
-// list prints items. answer is the answer of the API, which has them.
+// list prints items. answer is the API's whole response that contains them: JSON and YAML print it
+// unless --column selects fields.
 func (w printer[T]) list(items []T, answer any) error {
 	switch w.format {
 	case "json", "yaml":
@@ -120,7 +120,8 @@ func (w printer[T]) list(items []T, answer any) error {
 	}
 }
 
-// one prints an item. answer is the answer of the API, which has it.
+// one prints an item. answer is the API's whole response that contains the item: JSON and YAML
+// print it unless --column selects fields.
 func (w printer[T]) one(item T, answer any) error {
 	switch w.format {
 	case "json", "yaml":
@@ -141,7 +142,7 @@ func (w printer[T]) one(item T, answer any) error {
 	}
 }
 
-// object returns the selected values of an item by their headers.
+// object returns the selected values of an item, by their headers.
 func (w printer[T]) object(item T) map[string]any {
 	fields, values := w.columns(item), make(map[string]any, len(w.selected))
 	for i, header := range w.headers {

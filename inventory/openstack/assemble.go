@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// assemble returns the hosts of a cloud, sorted by name, and sorted sentences for the log about
-// what it left out.
+// assemble returns the hosts of a cloud, sorted by name, and sentences for the log, sorted, about
+// what it omitted.
 func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host, notes []string) {
 	services, trees := c.servicesByHost(), c.trees()
 	instances := instancesByHost(c, rule)
@@ -39,8 +39,8 @@ func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host,
 	return hosts, slices.Sorted(slices.Values(append(notes, setAggregates(hosts, c.aggregates)...)))
 }
 
-// single returns the hypervisors of hosts with exactly one, by host. Ironic's hypervisors are
-// machines that are not hosts to Nova.
+// single returns the hypervisors of those hosts that have exactly one, sorted by host. Ironic's
+// hypervisors are machines that are not hosts to Nova.
 func single(hypervisors []nova.Hypervisor) (nodes []nova.Hypervisor, notes []string) {
 	byHost := map[string][]nova.Hypervisor{}
 	for _, h := range hypervisors {
@@ -71,7 +71,7 @@ func instancesByHost(c *cloud, rule inventory.PreemptibleRule) map[string][]inve
 	return byHost
 }
 
-// setHolds sets what the preemptible ones of instances hold.
+// setHolds sets the Holds of the preemptible instances.
 func setHolds(instances []inventory.Instance, holds map[string]map[string]int64) {
 	for i := range instances {
 		if one := &instances[i]; one.Preemptible {
@@ -95,8 +95,8 @@ func (k holding) addTo(h *inventory.Host) {
 	}
 }
 
-// vector converts the amounts of Placement's resource classes that Almanac counts. Its own
-// classes stand for promises and are skipped.
+// vector converts the amounts of those of Placement's resource classes that Almanac counts.
+// Almanac's own classes stand for promises and are skipped.
 func vector(amounts map[string]int64) resource.Vector {
 	v := resource.Vector{
 		VCPUs: amounts["VCPU"] + amounts["PCPU"], MemoryMB: amounts["MEMORY_MB"], DiskGB: amounts["DISK_GB"],

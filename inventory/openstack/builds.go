@@ -14,11 +14,11 @@ import (
 // counts it until its nova-compute restarts, which no notification reports reliably.
 const remembered = 24 * time.Hour
 
-// Builds counts for each host the builds that failed on it since the last success. Each
-// nova-compute counts for itself, and no API returns it (nova/compute/stats.py build_failed);
-// its notifications report what it counts, except for builds that fail before they begin. A
-// missed notification is not corrected: it is a statistic. Builds is safe for concurrent use;
-// nil counts nothing.
+// Builds counts, for each host, the builds that failed on it since the last success. Each
+// nova-compute counts these itself, and no API returns the count (nova/compute/stats.py
+// build_failed). Its notifications report them, except for builds that fail before they begin. A
+// lost notification makes the count wrong, which is acceptable for a statistic. Builds is safe for
+// concurrent use; a nil *Builds counts nothing.
 type Builds struct {
 	now func() time.Time
 
@@ -52,7 +52,7 @@ func (b *Builds) Forget(host string) {
 // Nova does not count (nova/compute/manager.py RescheduledByPolicyException).
 const byPolicy = "GroupAffinityViolation"
 
-// observe updates the count by a notification.
+// observe updates the count from a notification.
 func (b *Builds) observe(n oslo.Notification) {
 	if b == nil {
 		return
@@ -91,7 +91,7 @@ func (b *Builds) fail(host string, at time.Time) {
 	b.hosts[host] = builds{failed: had.failed + 1, last: b.now(), since: had.since}
 }
 
-// of returns the count of a host; mu is held.
+// of returns the count of a host. The caller holds mu.
 func (b *Builds) of(host string) builds {
 	had := b.hosts[host]
 	if had.last.Before(b.now().Add(-remembered)) {
@@ -116,7 +116,7 @@ func exceptionOf(n oslo.Notification) string {
 	return payload.Data.Fault.Data.Exception
 }
 
-// usable returns the host whose nova-compute is new, deleted or enabled again; empty is none
+// usable returns the host whose nova-compute is new, deleted or enabled again; empty means none
 // (nova/notifications/objects/service.py).
 func usable(n oslo.Notification) string {
 	var payload struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// cloud is the result of one reading. It does not change; the next reading copies what has
-// stayed the same.
+// cloud is the result of one reading. It is immutable; the next reading reuses what has not
+// changed.
 type cloud struct {
 	at   span.Instant // when the reading began
 	full span.Instant // when the last full reading began
@@ -39,21 +39,21 @@ type cloud struct {
 	notes []string // what could not be read, as sentences for the log
 }
 
-// holding is Placement's data of a provider. It is at least as new as its generation.
+// holding is Placement's data of a provider, read at its generation or later.
 type holding struct {
 	generation int64
 	// counted is the generation at which the inventories were read.
 	counted     int64
 	inventories map[string]placement.Inventory
 	used        map[string]int64
-	// consumers are the allocations by consumer, and used is their sum; nil if only the sum was
-	// read.
+	// consumers are the allocations by consumer, and used is their sum. consumers is nil if only
+	// the sum was read.
 	consumers map[string]map[string]int64
 	traits    []string
 }
 
-// nodesOf lists the services and the root providers. While they stay the same, so do the
-// hypervisors.
+// nodesOf returns the names of the services and the ids of the root providers. As long as these are
+// the same, the hypervisors are too.
 func nodesOf(services []nova.Service, providers []placement.Provider) []string {
 	var nodes []string
 	for _, s := range services {
@@ -80,7 +80,7 @@ func ofHosts(providers []placement.Provider, hypervisors []nova.Hypervisor) []pl
 	})
 }
 
-// instance returns a server as an instance, according to the rule and what was stored about it.
+// instance converts a server, according to the rule and the stored record of it.
 func (c *cloud) instance(s nova.Server, rule inventory.PreemptibleRule) inventory.Instance {
 	one := s.Instance
 	one.Preemptible, one.Protected = rule.Marks(&one), rule.Protects(&one)
@@ -116,7 +116,7 @@ func (c *cloud) held(tree []placement.Provider) []placement.Held {
 	return held
 }
 
-// trees returns the providers by their root.
+// trees returns the providers by the id of their root provider.
 func (c *cloud) trees() map[string][]placement.Provider {
 	trees := map[string][]placement.Provider{}
 	for _, p := range c.providers {
@@ -173,8 +173,8 @@ func (c *cloud) replaceServers(listed []nova.Server) {
 	}
 }
 
-// touch notes the hosts on which servers have changed since the last reading, and keeps the
-// recent ones. The first reading has nothing to compare with.
+// touch records the hosts on which servers have changed since the last reading, and keeps the
+// recently recorded ones. After the first reading there is nothing to compare.
 func (c *cloud) touch(last *cloud, now span.Instant) {
 	if last.servers == nil {
 		return

@@ -22,18 +22,19 @@ type EventOptions struct {
 	// Queue is the prefix of the queues of this process, and unique to it. They receive copies:
 	// no other consumer loses notifications.
 	Queue string
-	// Gather is how long to wait for further events after the first; 0 is DefaultGather.
+	// Gather is how long to wait for further events after the first one; 0 means DefaultGather.
 	Gather time.Duration
-	// Builds, if not nil, counts failed builds.
+	// Builds counts failed builds; nil means that they are not counted.
 	Builds *Builds
-	// Also, if not nil, receives all notifications.
+	// Also receives all notifications; nil means no call.
 	Also func(oslo.Notification)
-	// Idle, if not nil, reports whether a notification means no change of hosts.
+	// Idle reports whether a notification means no change of hosts; a nil function means that none
+	// does.
 	Idle func(oslo.Notification) bool
 	Log  *slog.Logger
 }
 
-// DefaultGather is longer than Nova needs after an event to update Placement.
+// DefaultGather is longer than Nova takes to update Placement after an event.
 const DefaultGather = time.Second
 
 // Events reports that something has changed in Nova, so that a reading of the hosts should not

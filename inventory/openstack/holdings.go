@@ -17,10 +17,10 @@ type staleness struct {
 	consumers bool // the allocations of each consumer, not only their sum
 }
 
-// stale returns the providers of next whose holding is unknown or outdated. A new generation
-// reveals that, except that deleted allocations do not change it: therefore hosts whose servers
-// have changed are read too, and in a full reading all of them. Nor does the generation reveal
-// which instances are preemptible.
+// stale returns the providers of next whose holding is unknown or out of date. A new generation
+// shows that, with two exceptions. Deleted allocations do not change the generation: therefore
+// hosts whose servers have changed are read too, and in a full reading all hosts. The generation
+// does not show which instances are preemptible either.
 func stale(next *cloud, known map[string]holding, full bool) []staleness {
 	hosts := make(map[string]string, len(next.hypervisors))
 	for _, h := range next.hypervisors {
@@ -79,7 +79,7 @@ func (s *Source) readHoldings(ctx context.Context, next, last *cloud, full bool)
 	return holdings, reads.Wait()
 }
 
-// readsAtOnce bounds the concurrent reads of providers.
+// readsAtOnce is the largest number of concurrent reads of providers.
 const readsAtOnce = 8
 
 // readHolding reads what is stale of a holding and not in its summary, which may be nil. Its

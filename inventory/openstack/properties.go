@@ -13,11 +13,11 @@ import (
 )
 
 // setAggregates sets the aggregates of each host, and their metadata as its properties. notes
-// explain what could not become a property.
+// contains sentences about metadata that cannot become a property.
 //
 // A property is a number if it is one on all hosts that have it, otherwise a string. If two
-// aggregates of a host differ, the one with the smaller name counts. Almanac's own aggregates
-// are left out: tenants may not learn who has reserved a host.
+// aggregates of a host have different values, that of the aggregate with the smaller name counts.
+// Almanac's own aggregates are left out, because tenants must not learn who has reserved a host.
 func setAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (notes []string) {
 	index := make(map[string]int, len(hosts))
 	for i := range hosts {

@@ -12,12 +12,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// read makes the next reading: a full one if the last full one is too old, otherwise of what
-// has changed since the last.
+// read makes the next reading: a full one if the last full one is too old, otherwise a reading of
+// what has changed since the last one.
 //
-// An instance has one host at each moment and is identified by its id: in whatever order things
-// are read, it is never on two hosts, and an instance that moves is not lost.
-// things are read, it is never on two hosts, and one that moves is not lost.
+// An instance has one host at each moment and is identified by its id: whatever the order of the
+// reads, it is never on two hosts, and an instance that moves is not lost.
 func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*cloud, error) {
 	next := &cloud{at: now, full: last.full}
 	full := now >= last.full.Add(s.options.FullEvery)

@@ -18,16 +18,16 @@ import (
 type Options struct {
 	// Preemptible decides which instances are preemptible.
 	Preemptible inventory.PreemptibleRule
-	// FullEvery is the interval of full readings in seconds; between them only changes are
-	// read. 0 is DefaultFullEvery.
+	// FullEvery is the interval of full readings in seconds; between them only changes are read. 0
+	// means DefaultFullEvery.
 	FullEvery int64
-	// LiveState, if not nil, receives the states of the hosts of each reading, with the cells from
-	// Cells; without Cells, no cell is known.
+	// LiveState receives the states of the hosts of each reading, with the cells from Cells;
+	// without Cells, no cell is known. nil means that states are not needed.
 	LiveState *inventory.LiveState
 	Cells     Cells
 	// Shown is called with LiveState after each reading; nil is not called.
 	Shown func(*inventory.States)
-	// Builds contains the failed builds, for LiveState; nil has none.
+	// Builds contains the failed builds, for LiveState; nil means that there are none.
 	Builds *Builds
 	// Records mark preemptible instances, besides those that Preemptible marks; nil adds nothing.
 	Records inventory.InstanceRecords
@@ -74,8 +74,9 @@ func NewSource(compute *nova.Client, place *placement.Client, o Options) *Source
 // Calls returns the number of requests that the two clients have sent so far.
 func (s *Source) Calls() int64 { return s.compute.Calls() + s.placement.Calls() }
 
-// Hosts reads the cloud and returns its hosts by name. If a part of it cannot be read, it
-// returns the error of nova.Client or placement.Client, and the previous reading stays.
+// Hosts reads the cloud and returns its hosts, sorted by name. If a part of the cloud cannot be
+// read, it returns the error of nova.Client or placement.Client, and the previous reading stays
+// valid.
 func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -104,7 +105,7 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	return hosts, nil
 }
 
-// logNotes logs each note, once as long as it stays.
+// logNotes logs each note once, as long as it applies.
 func (s *Source) logNotes(notes []string) {
 	told := make(map[string]bool, len(notes))
 	for _, note := range notes {

@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// show replaces the live states of the hosts; the reading began after mark. notes explain
-// what is missing.
+// show replaces the live states of the hosts; the reading began after mark. notes contains
+// sentences about what is missing.
 func (s *Source) show(ctx context.Context, mark inventory.ReadVersion, c *cloud, hosts []inventory.Host) (notes []string) {
 	if s.options.Cells != nil {
 		cells, err := s.options.Cells.Cells(ctx)
@@ -84,9 +84,9 @@ func free(k holding) (n int64) {
 	return n
 }
 
-// stocks returns the inventories of a provider tree, by resource class. split are the classes
-// that one stock cannot describe: two providers of the tree have some, or a sharing provider
-// shares some with the host.
+// stocks returns the inventories of a provider tree, by resource class. split contains the classes
+// that one stock cannot describe: two providers of the tree have some, or a sharing provider shares
+// some with the host.
 func stocks(tree []placement.Held, shared []string) (all map[string]inventory.Stock, split []string) {
 	all, split = map[string]inventory.Stock{}, slices.Clone(shared)
 	for _, p := range tree {
@@ -112,8 +112,8 @@ func stocks(tree []placement.Held, shared []string) (all map[string]inventory.St
 	return all, split
 }
 
-// holds returns the allocations of each consumer from the stocks of a tree, by its id and by
-// resource class. Allocations from other providers than a stock's are left out.
+// holds returns, by the id of the consumer and by resource class, the allocations from the stocks
+// of a tree. Allocations from providers other than that of a stock are left out.
 func holds(tree []placement.Held, stocks map[string]inventory.Stock) map[string]map[string]int64 {
 	holds := map[string]map[string]int64{}
 	for _, p := range tree {
@@ -140,8 +140,8 @@ var heavyTasks = []string{
 	"rebuilding", "resize_prep", "resize_migrating", "image_snapshot", "image_backup", "rescuing", "unshelving",
 }
 
-// heavy returns the number of heavy operations; an instance may count for its status and its
-// task.
+// heavy returns the number of heavy operations; an instance may count twice, for its status and for
+// its task.
 func heavy(instances []inventory.Instance) (n int64) {
 	for i := range instances {
 		if instances[i].Status == building {
@@ -154,10 +154,10 @@ func heavy(instances []inventory.Instance) (n int64) {
 	return n
 }
 
-// mostLooks bounds the hosts that one Look reads.
+// mostLooks is the largest number of hosts that one Look reads.
 const mostLooks = 32
 
-// looksAtOnce bounds the concurrent reads of hosts.
+// looksAtOnce is the largest number of concurrent reads of hosts.
 const looksAtOnce = 4
 
 // Look reads the stocks of the first 32 of these hosts and their consumers again and corrects

@@ -1,11 +1,11 @@
-// Package remote lets processes share one inventory (paper 004, section 004.1): a Service reads
-// the hosts and answers on topic almanac.inventory, and in every other process a Source calls
+// Package remote shares one inventory among processes (paper 004, section 004.1): a Service reads
+// the hosts and answers calls on topic almanac.inventory, and in every other process a Source calls
 // it.
 //
-// All hosts of one reading are an edition. Its generation is the SHA-256 of its encoding, so
-// two services, or one before and after a restart, have the same generation only for the same
-// hosts: a caller that has them does not receive them again, and parts of different editions
-// are never combined.
+// All hosts of one reading are an edition. Its generation is the SHA-256 of its encoding, so two
+// services, or one before and after a restart, have the same generation only for the same hosts: a
+// caller that has them does not receive them again, and parts of different editions are never
+// combined.
 package remote
 
 import (
@@ -34,15 +34,15 @@ const (
 
 // question is the argument of the method hosts.
 type question struct {
-	// Known is the generation that the caller has completely; "" is none.
+	// Known is the generation that the caller has completely; "" means none.
 	Known string `json:"known"`
 	// Reading is the generation whose first Offset bytes the caller has.
 	Reading string `json:"reading"`
 	Offset  int    `json:"offset"`
 }
 
-// answer has the next bytes of the edition being read, or the first of the current one if that
-// is another; none if the caller has it completely.
+// answer contains the next bytes of the edition that the caller is reading; if the current edition
+// is a different one, its first bytes; none if the caller has the current edition completely.
 type answer struct {
 	Generation string `json:"generation"`
 	// Age is how many seconds ago the service last read the hosts from its source.
@@ -54,7 +54,7 @@ type answer struct {
 // largestPart keeps a message, which encodes the bytes as base64, below 4 MB.
 const largestPart = 2 << 20 // bytes
 
-// edition is one reading of all hosts.
+// edition is the hosts of one reading, encoded.
 type edition struct {
 	generation string
 	packed     []byte // JSON, compressed by gzip

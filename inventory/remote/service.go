@@ -35,9 +35,9 @@ func NewService(source inventory.Source, client *oslo.Client, exchange string, e
 	return &Service{source: source, client: client, changes: topic(exchange, ChangesTopic), elapsed: elapsed, part: largestPart}
 }
 
-// Refresh reads the hosts again and announces a change. If they cannot be read or contradict
-// each other, or if there are none, it returns an error and the last good ones stay. If only
-// the announcement failed, the next Refresh repeats it.
+// Refresh reads the hosts again and announces a change. If they cannot be read or contradict each
+// other, or if there are none, it returns an error and the last valid hosts stay. If only the
+// announcement failed, the next Refresh repeats it.
 func (s *Service) Refresh(ctx context.Context) error {
 	s.refreshing.Lock()
 	defer s.refreshing.Unlock()
@@ -72,7 +72,8 @@ func (s *Service) publish(hosts []inventory.Host) error {
 	return nil
 }
 
-// announce announces the current edition unless that was done.
+// announce sends a fanout message that the list of hosts has changed, unless it has done so for the
+// present list.
 func (s *Service) announce(ctx context.Context) error {
 	generation := s.current.Load().generation
 	if s.announced == generation {

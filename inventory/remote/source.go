@@ -34,8 +34,9 @@ func NewSource(client *oslo.Client, exchange string) *Source {
 	return s
 }
 
-// Hosts returns the hosts as the service has read them last. Each call asks the service, which
-// sends them only if they have changed. A missing service is an Unavailable fault.
+// Hosts returns the hosts that the service has read last. Each call sends a request to the service,
+// which returns the hosts only if they have changed. If no service answers, it fails with an
+// Unavailable fault.
 func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	known := s.known.Load()
 	next, err := s.read(ctx, known.generation)
@@ -53,11 +54,11 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	return slices.Clone(known.hosts), nil
 }
 
-// restarts bounds how often hosts are read from the beginning because they have changed in
-// between, or because two services alternate and disagree.
+// restarts is how often hosts are read from the beginning again, because they have changed in
+// between, or because two services answer in turn and disagree.
 const restarts = 5
 
-// read returns the current edition, without its content if it is the known one.
+// read returns the current edition; without its content if it is the known one.
 func (s *Source) read(ctx context.Context, known string) (edition, error) {
 	var next edition
 	for started := 0; ; {
@@ -99,7 +100,8 @@ func (s *Source) call(ctx context.Context, q question) (answer, error) {
 	return a, err
 }
 
-// Age implements inventory.Dated: the service also answers while its own source fails.
+// Age implements inventory.Dated. The hosts may be old, because the service also answers while its
+// own source fails.
 func (s *Source) Age() int64 { return s.age.Load() }
 
 // Endpoint returns the methods for a server of ChangesTopic.
@@ -107,8 +109,8 @@ func (s *Source) Endpoint() oslo.Endpoint {
 	return oslo.Endpoint{Version: version, Methods: map[string]oslo.Handler{changedMethod: s.noteChange}}
 }
 
-// Changed receives a value when the service has other hosts than before. Such news can be lost;
-// it only makes reading the hosts faster.
+// Changed receives a value when the hosts of the service have changed. Such a message may be lost;
+// it only makes the next reading earlier.
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
 func (s *Source) noteChange(context.Context, *oslo.Request) (any, error) {

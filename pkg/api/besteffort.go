@@ -163,7 +163,8 @@ func (s *server) cancelBestEffort(c *gin.Context) (any, error) {
 	return nil, nil
 }
 
-// expected returns the expectations for waiting VMs, by VM; none if they cannot be determined.
+// expected returns when the waiting VMs are expected to start, by the id of the VM; an empty map if
+// that cannot be determined.
 func (s *server) expected(c *gin.Context) map[string]besteffort.Expectation {
 	expected, err := s.BestEffort.Expected(c.Request.Context())
 	if err != nil {
@@ -172,7 +173,7 @@ func (s *server) expected(c *gin.Context) map[string]besteffort.Expectation {
 	return expected
 }
 
-// presentBestEffort returns the request with what by may see.
+// presentBestEffort returns the request with those fields that by may see.
 func (s *server) presentBestEffort(r *state.Request, expected map[string]besteffort.Expectation, by *asker) v1.BestEffort {
 	out := v1.BestEffort{
 		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Status: string(r.Status()), Flavor: r.Flavor.Name,

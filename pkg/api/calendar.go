@@ -101,7 +101,8 @@ func (s *server) writeCalendar(to io.Writer, w span.Span, asked []string, by *as
 	return nil
 }
 
-// claims returns the claims on each host in w, by start: an empty list for a free host.
+// claims returns the claims on each host in w, by the name of the host and sorted by start; the
+// list of a free host is empty.
 func (s *server) claims(w span.Span, by *asker) map[string][]v1.Claim {
 	claims := make(map[string][]v1.Claim)
 	for _, h := range s.Inventory.Snapshot().Hosts() {
@@ -120,7 +121,7 @@ func (s *server) claims(w span.Span, by *asker) map[string][]v1.Claim {
 	return claims
 }
 
-// presentedClaim returns a claim; only callers that may see the reservation learn which it is.
+// presentedClaim returns a claim; it names the reservation only for callers that may see it.
 func presentedClaim(r *reservation.Reservation, w span.Span, slices int, by *asker) v1.Claim {
 	claim := v1.Claim{Start: w.Start.Time(), End: w.End.Time(), Kind: string(r.Kind), Instances: slices}
 	known := r.ProjectID == by.ProjectID || by.may("reservations:get_all_projects", r.ProjectID)

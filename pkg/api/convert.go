@@ -48,8 +48,8 @@ func (s *server) request(body v1.ReservationRequest) (reservation.Request, error
 	return r, checkName(body.Name)
 }
 
-// checkName refuses a blank name. Reservations made before names were required may have an empty
-// one.
+// checkName returns an Invalid fault for a blank name. Reservations made before names were required
+// may have an empty one.
 func checkName(name string) error {
 	if strings.TrimSpace(name) == "" {
 		return fault.Field("name", "is required: the name of the reservation")
@@ -57,8 +57,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// instant cuts a time to the second; nil if it is absent. The zero instant means "absent" in the
-// domain, so it becomes the next second: both are long past.
+// instant returns a time, rounded down to the second; nil if it is absent. The zero instant means
+// "absent" in the domain, so instant returns the next second for it: both are long past.
 func instant(t *time.Time) *span.Instant {
 	if t == nil {
 		return nil
@@ -70,7 +70,7 @@ func instant(t *time.Time) *span.Instant {
 	return &at
 }
 
-// presented returns the reservation with what by may see.
+// presented returns the reservation with those fields that by may see.
 func presented(r reservation.Reservation, by *asker) v1.Reservation {
 	out := v1.Of(&r)
 	if !seesHosts(&r, by) {
@@ -89,7 +89,8 @@ func begun(r *reservation.Reservation) bool {
 	return r.Status != reservation.Pending && r.Status != reservation.Starting
 }
 
-// offer returns a plan for project in the JSON types. Its hosts may still change.
+// offer returns a plan for project in the JSON types. The hosts may still change until it is
+// booked.
 func offer(p booking.Plan, project string, by *asker) v1.Offer {
 	out := v1.Offer{
 		Start: p.Span.Start.Time(), End: p.Span.End.Time(), Quantity: p.Terms.Quantity, Kind: string(p.Terms.Kind),

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// Decisions returns the decisions about the instance or in the request with that id, newest first.
+// Decisions returns the decisions about an instance or in a request, by its id, newest first.
 type Decisions interface {
 	Decisions(ctx context.Context, id string) ([]placing.Decision, error)
 }
@@ -42,8 +42,8 @@ func (a *asker) seesDecisionsOf(project string) bool {
 	return project == a.ProjectID || a.may("decisions:get_all_projects", project)
 }
 
-// evictedOf returns a decision that by may not see, reduced to by's evicted instances: it hides
-// the instances that they made room for.
+// evictedOf returns a decision that by may not see, reduced to by's evicted instances: it omits the
+// instances that they made room for.
 func evictedOf(d placing.Decision, by *asker) v1.Decision {
 	out := v1.Decision{Instances: []string{}, HandledBy: d.HandledBy, At: d.At.Time(), Placements: []v1.Placement{}, Filters: []v1.FilterCount{}}
 	for _, p := range d.Placements {
@@ -65,7 +65,7 @@ func victims(p placing.Placement, by *asker) (list []v1.Victim) {
 	return list
 }
 
-// decided returns a decision; with hosts only if by may see them.
+// decided returns a decision; it contains hosts only if by may see them.
 func decided(d placing.Decision, by *asker) v1.Decision {
 	withHosts := by.may("decisions:get_hosts", d.ProjectID)
 	out := v1.Decision{

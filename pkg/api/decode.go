@@ -27,10 +27,9 @@ const (
 	bestEffortBody  = 256 << 10 // user_data of 64 KiB, and metadata
 )
 
-// body reads the request's body, a JSON object of at most `most` bytes, into the struct that
-// target points to, and also returns it raw. Every mistake is a fault that names the field: an
-// unknown field, or one of the wrong type. null means absent, except for a v1.Power and a
-// v1.EnergyMode.
+// body reads the request's body, a JSON object of at most `most` bytes, into the struct to which
+// target points, and also returns it raw. Every mistake is a fault that names the field: an unknown
+// field, or one of the wrong type. null means absent, except for a v1.Power and a v1.EnergyMode.
 func (s *server) body(c *gin.Context, target any, most int64) ([]byte, error) {
 	most = min(most, s.MaxBodyBytes)
 	raw, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, most))
@@ -100,7 +99,7 @@ func field(raw json.RawMessage, place reflect.Value, name string) error {
 	return nil
 }
 
-// wrong returns the sentence that describes the expected type of a value.
+// wrong returns a sentence that describes the expected type of a value.
 func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -131,7 +130,7 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 	return fmt.Sprintf("must be %s, not %s", want, shorten(raw))
 }
 
-// shorten cuts a value to a length that fits into a message.
+// shorten returns a value, cut to a length that fits into a message.
 func shorten(raw []byte) string {
 	const most = 60
 	if text := []rune(string(raw)); len(text) > most {

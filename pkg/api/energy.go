@@ -24,7 +24,7 @@ type EnergyControl interface {
 	Approve(ctx context.Context, by, plan string) error
 }
 
-// EnergyHosts are the hosts in the view of the energy controller.
+// EnergyHosts reads the hosts that the energy controller switches, and sends it manual orders.
 type EnergyHosts interface {
 	// Hosts returns all hosts, sorted by name.
 	Hosts(ctx context.Context) ([]controller.HostStatus, error)

@@ -79,7 +79,7 @@ func energySavings(s energy.Savings) v1.EnergySavings {
 	}
 }
 
-// energyPlan returns the plan of settings that have one.
+// energyPlan returns the plan in the settings, which must contain one.
 func energyPlan(s energy.Settings) v1.EnergyPlan {
 	p := s.Plan
 	out := v1.EnergyPlan{

@@ -22,7 +22,7 @@ var phases = []string{
 	awake, string(energy.Draining), string(energy.Stopping), string(energy.Asleep), string(energy.Waking), string(energy.Failed),
 }
 
-// hostHistory is how many entries of the audit an answer about one host has.
+// hostHistory is the number of entries of the audit in an answer about one host.
 const hostHistory = 20
 
 func phase(h *controller.HostStatus) string {

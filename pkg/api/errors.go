@@ -31,7 +31,7 @@ var statuses = map[fault.Kind]int{
 	fault.Internal:      http.StatusInternalServerError,
 }
 
-// overloaded is the Retry-After of a request that took too long.
+// overloaded is the Retry-After in the answer to a request that took too long.
 const overloaded = 5 * time.Second
 
 // json returns the handler of a call: it sends the answer as JSON, or the error. A call sets a
@@ -49,7 +49,7 @@ func (s *server) json(call func(c *gin.Context) (answer any, err error)) gin.Han
 	}
 }
 
-// fail answers with err and ends the request.
+// fail sends err as the answer and ends the request.
 func (s *server) fail(c *gin.Context, err error) {
 	if refusal, ok := errors.AsType[*reservation.Refusal](err); ok {
 		s.refuse(c, refusal)
@@ -88,7 +88,7 @@ func retryAfter(c *gin.Context, f *fault.Error) {
 	c.Header("Retry-After", strconv.Itoa(max(1, int(math.Ceil(f.RetryAfter.Seconds())))))
 }
 
-// refuse answers with a refusal, which is an answer to a valid request.
+// refuse sends a refusal as the answer to a valid request.
 func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 	s.metrics.refusals.WithLabelValues(string(r.Constraint)).Inc()
 	answer := v1.ErrorAnswer{
@@ -108,8 +108,8 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 	c.AbortWithStatusPureJSON(statuses[fault.Refused], answer)
 }
 
-// challenge refers a caller without a token to Keystone, as keystonemiddleware does
-// (auth_token/__init__.py, _reject_auth_headers).
+// challenge returns the WWW-Authenticate header that refers a caller without a token to Keystone,
+// as keystonemiddleware does (auth_token/__init__.py, _reject_auth_headers).
 func (s *server) challenge() string {
 	if s.KeystoneURI == "" {
 		return "Keystone"

@@ -20,7 +20,7 @@ import (
 const (
 	feeds   = "/feeds/"
 	feedEnd = ".ics"
-	// feedPast is how many seconds a feed keeps reservations after their end.
+	// feedPast is for how many seconds after their end reservations stay in a feed.
 	feedPast = 30 * 24 * 3600
 	// longestFeed is the maximum number of reservations in a feed, earliest first.
 	longestFeed = 1000

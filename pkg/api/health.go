@@ -16,14 +16,15 @@ import (
 
 const (
 	healthPath = "/healthcheck"
-	// freshFor is how long the result of a probe is reused: many balancers and monitors ask.
+	// freshFor is how long the result of a probe is reused, because many load balancers and
+	// monitors ask.
 	freshFor = time.Second
 	// patience is how long a probe may take.
 	patience = 3 * time.Second
 )
 
-// ErrStarting is the error of a part that is still starting: it is not ready, and the log omits
-// it.
+// ErrStarting is the error of a part that is still starting: the service is not ready, but the part
+// is not logged as unhealthy.
 var ErrStarting = errors.New("not connected yet")
 
 // Probe checks one part of the service.
@@ -48,7 +49,8 @@ type watch struct {
 	since  span.Instant
 }
 
-// look returns the result of the probe, at most a second old, and the instant of its last change.
+// look returns the error of the probe, at most a second old, and the instant of the last change
+// between healthy and not.
 func (w *watch) look(ctx context.Context) (since span.Instant, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +80,7 @@ func (s *server) watch(p Probe) *watch {
 	return &watch{Probe: p, now: s.Now, monotonic: s.Monotonic, log: s.Log, since: s.Now()}
 }
 
-// Look runs every probe, so that the time of each change is known.
+// Look runs every probe, so that the times of changes are recorded even if nobody asks.
 func (s *Server) Look(ctx context.Context) error {
 	for _, part := range s.server.parts {
 		_, _ = part.look(ctx) // it has logged what it found
@@ -86,9 +88,9 @@ func (s *Server) Look(ctx context.Context) error {
 	return nil
 }
 
-// health handles GET and HEAD /healthcheck, in the forms of oslo.middleware
-// (oslo_middleware/healthcheck). It covers only what a balancer requires: a failure in a part that
-// all replicas share makes no replica worse than the others.
+// health handles GET and HEAD /healthcheck, in the formats of oslo.middleware
+// (oslo_middleware/healthcheck). It covers only what a load balancer requires: a failure in a part
+// that all replicas share is no reason to prefer another replica.
 func (s *server) health(c *gin.Context) {
 	status, reason := http.StatusOK, "OK"
 	if s.draining.Load() {

@@ -89,7 +89,7 @@ func (s *server) answerHost(c *gin.Context, name string) (any, error) {
 	return answer, nil
 }
 
-// propertyValue converts a property from JSON; null, which removes the property, is nil.
+// propertyValue converts a property from JSON. It returns nil for null, which removes the property.
 func propertyValue(name string, value any) (*inventory.Value, error) {
 	if strings.TrimSpace(name) == "" {
 		return nil, fault.Field("properties", "a property needs a name")
@@ -107,7 +107,7 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 	return &v, nil
 }
 
-// sight is what a caller may see of hosts.
+// sight states what a caller may see of hosts.
 type sight struct {
 	properties map[string]bool // by name
 	instances  bool            // and what their problems are

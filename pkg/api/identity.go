@@ -19,16 +19,16 @@ import (
 // fault, or with an Unavailable one if it cannot decide.
 type Authenticator interface {
 	Authenticate(r *http.Request) (policy.Credentials, error)
-	// Knows reports whether Authenticate would answer without a call to another service.
+	// Knows reports whether Authenticate can answer without a call to another service.
 	Knows(r *http.Request) bool
 }
 
 // Fixed is an Authenticator that returns the same credentials for everybody on this machine.
 type Fixed policy.Credentials
 
-// Authenticate implements Authenticator. It denies a request addressed to any name other than this
-// machine's own: a page of another site can reach the loopback address under its own name if its
-// name server returns that address.
+// Authenticate implements Authenticator. It denies a request addressed to a name other than this
+// machine's own: a web page of another site can reach the loopback address under its own name if
+// its name server returns that address.
 func (f Fixed) Authenticate(r *http.Request) (policy.Credentials, error) {
 	name := r.Host
 	if host, _, err := net.SplitHostPort(r.Host); err == nil {
@@ -83,8 +83,8 @@ type Enforcer interface {
 	Check(rule string, by policy.Credentials, target map[string]string) error
 }
 
-// asker is the sender of a request with the rules that apply. It belongs to one request and is not
-// safe for concurrent use.
+// asker is the sender of a request, with the rules that apply to them. It belongs to one request
+// and is not safe for concurrent use.
 type asker struct {
 	policy.Credentials
 	requestID string
@@ -92,8 +92,8 @@ type asker struct {
 	decided   map[decision]error
 }
 
-// decision is the question whether a rule allows an action on a project's resource, or on one
-// without a project.
+// decision identifies a question to the policy: whether a rule allows an action on a project's
+// resource, or on one without a project.
 type decision struct{ rule, project string }
 
 func (a *asker) check(rule, project string) error {
@@ -157,8 +157,8 @@ func (s *server) authenticate(c *gin.Context) {
 
 func asking(c *gin.Context) *asker { return c.MustGet(askerKey).(*asker) }
 
-// require admits callers that the rule allows to act on resources of their own project, or of
-// none.
+// require admits callers that the rule allows to act on resources of their own project, or on
+// resources without a project.
 func (s *server) require(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		by := asking(c)

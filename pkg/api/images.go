@@ -36,8 +36,8 @@ func (s *server) resolve(ctx context.Context, r reservation.Request, project str
 	return r, err
 }
 
-// withImages adds the state of the image on the hosts. Callers that cannot see the hosts yet see
-// neither names nor details.
+// withImages adds the state of the image on each host. For callers that may not see the hosts yet,
+// it omits their names and details.
 func (s *server) withImages(out v1.Reservation, r reservation.Reservation, by *asker) v1.Reservation {
 	if s.Images == nil {
 		return out

@@ -13,15 +13,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// mostLimited is how many callers limits remembers; it forgets the least recent one first.
+// mostLimited is the largest number of callers that limits stores; it removes the least recent one
+// first.
 const mostLimited = 10_000
 
-// limits bounds how often each caller may ask. A nil limits bounds nothing, and neither does an
-// empty caller.
+// limits limits how often each caller may send requests. A nil *limits allows everything, and so
+// does an empty caller.
 //
-// For each caller it keeps an instant until which the allowance is used up. Each request moves the
-// instant ahead by the time per request of the long-run rate; it may lie ahead of now by at most
-// the burst.
+// For each caller it stores an instant until which the allowance is used up. Each request moves
+// this instant ahead by the time between requests at the permitted rate; it may be ahead of now by
+// at most the burst.
 type limits struct {
 	each, burst time.Duration
 
@@ -29,8 +30,8 @@ type limits struct {
 	callers *simplelru.LRU[string, time.Duration]
 }
 
-// newLimits returns limits of perSecond requests in the long run and burst at once; nil, no limit,
-// if perSecond is 0.
+// newLimits returns limits of perSecond requests in the long run and burst at once. It returns nil,
+// which means no limit, if perSecond is 0.
 func newLimits(perSecond float64, burst int) *limits {
 	if perSecond <= 0 {
 		return nil
@@ -43,8 +44,8 @@ func newLimits(perSecond float64, burst int) *limits {
 	return &limits{each: each, burst: each * time.Duration(max(1, burst)), callers: callers}
 }
 
-// take counts a request and returns 0, or returns the time to wait if there were too many; then it
-// does not count the request.
+// take counts a request and returns 0. If there were too many requests, it does not count this one,
+// and returns the time to wait.
 func (l *limits) take(caller string, at time.Duration) time.Duration {
 	if l == nil || caller == "" {
 		return 0
@@ -72,7 +73,7 @@ func (l *limits) giveBack(caller string) {
 	}
 }
 
-// limit bounds the request rate of a project, except for admins.
+// limit limits the request rate of a project, except for admins.
 func (s *server) limit(c *gin.Context) {
 	by := asking(c)
 	if s.projects == nil || by.may("context_is_admin", by.ProjectID) {
@@ -81,8 +82,8 @@ func (s *server) limit(c *gin.Context) {
 	s.limitCaller(c, callerOf(by))
 }
 
-// callerOf returns the name under which requests are counted: the project, or for system tokens
-// the user.
+// callerOf returns the name under which requests are counted: the id of the project or, for system
+// tokens, of the user.
 func callerOf(by *asker) string {
 	if by.ProjectID == "" {
 		return "user " + by.UserID
@@ -107,7 +108,7 @@ func (s *server) limited(c *gin.Context, wait time.Duration, message string) {
 // connection may be an untrusted proxy.
 const proxied = 10
 
-// sender is the unit in which wrong tokens are counted.
+// sender is the client to which a wrong token is attributed.
 type sender struct {
 	address string
 	// connection is the address of the connection, if it may be a proxy of many clients; empty if
@@ -115,9 +116,9 @@ type sender struct {
 	connection string
 }
 
-// senderOf returns the sender of a request. An address named by a proxy counts by itself, so that
-// one client behind the proxy does not use up the limit of the others. But anybody can write such
-// a header, so the connection counts too, unless proxies are trusted.
+// senderOf returns the sender of a request. An address that a proxy names is counted separately, so
+// that one client behind the proxy does not use up the limit of the others. But anybody can write
+// such a header, so the connection is counted too, unless proxies are trusted.
 func (s *server) senderOf(c *gin.Context) sender {
 	connection := client(c.Request.RemoteAddr)
 	forwarded := c.Request.Header.Values("X-Forwarded-For")
@@ -137,9 +138,9 @@ func (s *server) senderOf(c *gin.Context) sender {
 	}
 }
 
-// client returns the client's address for limits, from text with or without a port. For IPv6 it is
-// the network of 64 bits, because a client can use any address in it. It is empty if text has no
-// address.
+// client returns the client's address for limits, from text with or without a port; "" if text
+// contains no address. For IPv6 it is the network of 64 bits, because a client can use any address
+// in it.
 func client(text string) string {
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
@@ -168,7 +169,7 @@ func (s *server) takeFailure(from sender) time.Duration {
 	return wait
 }
 
-// forgive removes a request from the count because its token was not wrong.
+// forgive takes back the count of a request whose token was not wrong.
 func (s *server) forgive(from sender) {
 	s.connections.giveBack(from.connection)
 	s.failures.giveBack(from.address)

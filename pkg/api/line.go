@@ -10,12 +10,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/turns"
 )
 
-// longestLine is how many requests of a project may wait. A waiting request is cheap: its body is
-// not read yet.
+// longestLine is the largest number of requests of a project that may wait. A waiting request is
+// cheap: its body has not been read.
 const longestLine = 256
 
-// newLine returns the gate that limits the concurrent requests of each project to atOnce; nil, no
-// limit, if atOnce is 0.
+// newLine returns the gate that limits the concurrent requests of each project to atOnce; nil,
+// which means no limit, if atOnce is 0.
 func newLine(atOnce int) *turns.Gate {
 	if atOnce <= 0 {
 		return nil

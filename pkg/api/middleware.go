@@ -13,8 +13,8 @@ import (
 
 const clientKey = "client"
 
-// bound bounds the time of a request. The work continues when the client disconnects. Nothing may
-// keep c after the request, because gin reuses it.
+// bound limits the time of a request. The work continues if the client disconnects. Nothing may use
+// c after the request, because gin reuses it.
 func (s *server) bound(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), s.RequestTimeout)
 	defer cancel()
@@ -26,8 +26,8 @@ func (s *server) bound(c *gin.Context) {
 	c.Next()
 }
 
-// awaited returns a context for work that should not begin after the client has disconnected. It
-// also ends with the time of the request.
+// awaited returns a context for work that must not begin after the client has disconnected. It also
+// ends with the time of the request.
 func awaited(c *gin.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.Request.Context())
 	client := c.MustGet(clientKey).(context.Context)
@@ -63,7 +63,7 @@ func (s *server) recover(c *gin.Context) {
 	c.Next()
 }
 
-// sameOrigin refuses requests that a page of another site sends through a visitor's browser.
+// sameOrigin refuses requests that a web page of another site sends through a user's browser.
 func (s *server) sameOrigin(c *gin.Context) {
 	if err := s.origins.Check(c.Request); err != nil {
 		s.fail(c, &fault.Error{Kind: fault.Denied, Message: "pages of other sites may not change anything here", Err: err})

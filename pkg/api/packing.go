@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 )
 
-// PackingAdmin plans live migrations and starts runs; *rebalance.Admin implements it. by is a
-// user id.
+// PackingAdmin plans live migrations and starts packing runs; *rebalance.Admin implements it. by is
+// the id of a user.
 type PackingAdmin interface {
 	Plan(ctx context.Context, o rebalance.Options) (rebalance.Plan, error)
 	Apply(ctx context.Context, by string, o rebalance.Options, plan string) (rebalance.Run, error)
@@ -24,7 +24,8 @@ type PackingAdmin interface {
 // Packing moves instances. The zero Packing moves none.
 type Packing struct {
 	Admin PackingAdmin
-	// Preset has the options that a request omits; CPUNeed is the configured source of needs.
+	// Preset contains the options that apply if a request omits them; CPUNeed is the configured
+	// source of needs.
 	Preset  rebalance.Options
 	CPUNeed string
 }

@@ -18,11 +18,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Placing has what the API requires of placement. The zero Placing places no instances.
+// Placing is the part of placement that the API uses. The zero Placing means that Almanac places no
+// instances.
 type Placing struct {
-	// States returns the states of the hosts, nil before they are read.
+	// States returns the states of the hosts; nil before they have been read.
 	States func() *inventory.States
-	// Pipeline chooses among the hosts; nil if another scheduler does.
+	// Pipeline chooses among the hosts; nil means that another scheduler does.
 	Pipeline *scheduler.Pipeline
 	// Flavors returns the cloud's flavors.
 	Flavors func(ctx context.Context) ([]inventory.Flavor, error)
@@ -35,7 +36,7 @@ func (p Placing) states() *inventory.States {
 	return p.States()
 }
 
-// evictor returns the evictor, nil if evictions are off.
+// evictor returns the evictor; nil means that evictions are off.
 func (p Placing) evictor() *preemption.Evictor {
 	if p.Pipeline == nil {
 		return nil
@@ -49,7 +50,7 @@ const (
 	noRoom    = "preemptible instances are never evicted here ([preemptible] preempt_action = no)"
 )
 
-// stay returns why no preemptible instance is ever evicted; empty if evictions are on.
+// stay returns the reason why no preemptible instance is ever evicted; "" if evictions are on.
 func (p Placing) stay() string {
 	switch {
 	case p.Pipeline == nil:
@@ -77,7 +78,7 @@ func (s *server) listPreemptible(c *gin.Context) (any, error) {
 	return v1.PreemptibleInstances{Instances: list[:min(limit, len(list))]}, nil
 }
 
-// inOrder sorts instances that can be evicted first, and among them the cheapest first.
+// inOrder compares instances: those that can be evicted come first, the cheapest first.
 func inOrder(a, b v1.PreemptibleInstance) int {
 	switch {
 	case a.Evictable != b.Evictable && a.Evictable:

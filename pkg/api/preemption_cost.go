@@ -40,7 +40,7 @@ func (s *server) costPreemption(c *gin.Context) (any, error) {
 	return s.costs(states, r, s.Now(), limit), nil
 }
 
-// size reads the size of an instance from the query: the name of a flavor, or amounts.
+// size reads the size of an instance from the parameters: the name of a flavor, or amounts.
 func size(q *query) (f inventory.Flavor) {
 	amount := func(name string) int64 { return int64(q.number(name, 0, 0, math.MaxInt32)) }
 	f.Name = q.text("flavor")
@@ -91,8 +91,8 @@ func classes(f inventory.Flavor) map[string]int64 {
 	return all
 }
 
-// costs ranks the hosts that the pipeline would choose from, and after them those that it would
-// skip because they require evictions.
+// costs returns the hosts from which the pipeline would choose, in its order, and after them those
+// that it would skip because they require evictions.
 func (s *server) costs(states *inventory.States, r *placing.Request, now span.Instant, limit int) v1.PreemptionCosts {
 	choice := *s.Placing.Pipeline
 	choice.Whole = true

@@ -15,13 +15,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// query reads the parameters of a URL. The first mistake stays in err.
+// query reads the parameters of a URL. err is the first mistake.
 type query struct {
 	values url.Values
 	err    error
 }
 
-// longestQuery is room for a filter of 16 KiB with every byte escaped, and for the rest.
+// longestQuery is the largest length of a query: a filter of 16 KiB with every byte escaped, and
+// the other parameters.
 const longestQuery = 64 << 10
 
 // readQuery returns the parameters; a parameter that is not in allowed is a mistake.
@@ -42,8 +43,8 @@ func readQuery(c *gin.Context, allowed ...string) *query {
 	return q
 }
 
-// noParameters refuses every parameter: a client must not get an answer that ignores part of its
-// request.
+// noParameters refuses requests with any parameter: a client must not get an answer that ignores a
+// part of its request.
 func (s *server) noParameters(c *gin.Context) {
 	if q := readQuery(c); q.err != nil {
 		s.fail(c, q.err)
@@ -99,10 +100,11 @@ func (q *query) number(name string, otherwise, least, most int) int {
 	return n
 }
 
-// lastYear leaves room for a view after it within the years that RFC 3339 can represent.
+// lastYear is the last year of a parameter, so that the times in the answer stay within the years
+// that RFC 3339 can represent.
 const lastYear = 8999
 
-// time returns an instant, 0 if the parameter is absent.
+// time returns an instant; 0 if the parameter is absent.
 func (q *query) time(name string) span.Instant {
 	if !q.values.Has(name) {
 		return 0
@@ -118,7 +120,7 @@ func (q *query) time(name string) span.Instant {
 	return *instant(&t)
 }
 
-// seconds returns a duration, 0 if the parameter is absent.
+// seconds returns a duration in seconds; 0 if the parameter is absent.
 func (q *query) seconds(name string) int64 {
 	if !q.values.Has(name) {
 		return 0

@@ -14,8 +14,8 @@ const (
 	requestIDKey    = "request id"
 )
 
-// RequestIDs are the ids of a request: its own, and the one of its caller, which calls to other
-// services pass on; empty if the caller sent none.
+// RequestIDs are the ids of a request: its own, and that of its caller's request, which calls to
+// other services pass on; the latter is empty if the caller sent none.
 type RequestIDs struct {
 	Own, Global string
 }

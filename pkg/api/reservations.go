@@ -81,7 +81,7 @@ func adviceOn(use *booking.KeyUse) string {
 	return bookingInDoubt
 }
 
-// inDoubt adds the advice to an error after which a change may or may not have been stored: see
+// inDoubt adds the advice to an error after which it is unknown whether a change was stored; see
 // booking.Records.
 func inDoubt(err error, advice string) error {
 	if !fault.Is(err, fault.Unavailable) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, reservation.ErrStale) {
@@ -108,7 +108,7 @@ func keyUse(c *gin.Context, body []byte) (*booking.KeyUse, error) {
 	return &booking.KeyUse{Key: key, BodyHash: hex.EncodeToString(hash[:])}, nil
 }
 
-// canonical writes JSON in one canonical way, so that a retry with the same content has the same
+// canonical returns JSON in one canonical form, so that a retry with the same content has the same
 // hash.
 func canonical(body []byte) []byte {
 	var value any

@@ -31,7 +31,7 @@ type Options struct {
 	Reader    reservation.Reader
 	Inventory *inventory.SnapshotCache
 	Admission admission.Admission
-	// Weighers are those whose weights the plugin in nova-scheduler uses.
+	// Weighers are the weighers whose weights the plugin in nova-scheduler uses.
 	Weighers      []weighers.Weighted
 	Authenticator Authenticator
 	// KeystoneURI is Keystone's address for callers without a token; empty without Keystone.
@@ -39,19 +39,19 @@ type Options struct {
 	Policy      Enforcer
 	// Ping returns nil if the database answers.
 	Ping func(ctx context.Context) error
-	// Doctor may be nil; then there are no examinations.
+	// Doctor examines consistency; nil means that there are no examinations.
 	Doctor Doctor
-	// Instances may be nil; then no reservation has servers.
+	// Instances finds the servers of reservations; nil means that no reservation has servers.
 	Instances Instances
 	Decisions Decisions
 	Placing   Placing
-	// Images may be nil; then the image of a reservation is stored and not staged.
+	// Images stages images; nil means that the image of a reservation is stored but not staged.
 	Images Images
-	// Energy may be nil; then there is no energy controller.
+	// Energy is the energy controller; nil means that there is none.
 	Energy Energy
-	// Packing has no Admin if no instances can be moved.
+	// Packing moves instances. If its Admin is nil, no instances can be moved.
 	Packing Packing
-	// BestEffort may be nil; then there is no best-effort work.
+	// BestEffort is the queue of best-effort work; nil means that there is none.
 	BestEffort BestEffort
 	// Probes check the other parts that readiness reports.
 	Probes []Probe
@@ -59,29 +59,30 @@ type Options struct {
 	// warning; at most half of the reservation.
 	BeforeEnd    int64
 	MaxBodyBytes int64
-	// RequestTimeout bounds the work for one request; 0 is 30 seconds.
+	// RequestTimeout limits the time of one request; 0 means 30 seconds.
 	RequestTimeout time.Duration
-	// RequestsPerSecond is how many requests a project may send in the long run, 0 for no limit,
-	// and Burst how many at once.
+	// RequestsPerSecond is how many requests a project may send per second in the long run, 0 means
+	// no limit; Burst is how many it may send at once.
 	RequestsPerSecond float64
 	Burst             int
-	// RequestsAtOnce is how many requests of a project are served at once, 0 for no limit. The
-	// others wait.
+	// RequestsAtOnce is how many requests of a project are served at the same time; the others
+	// wait. 0 means no limit.
 	RequestsAtOnce int
-	// FailuresPerSecond is how many wrong tokens that Keystone must check an address may send in
-	// the long run, 0 for no limit, and FailureBurst how many at once.
+	// FailuresPerSecond is how many wrong tokens that Keystone must check an address may send per
+	// second in the long run, 0 means no limit; FailureBurst is how many it may send at once.
 	FailuresPerSecond float64
 	FailureBurst      int
-	// ProxyHeaders trusts X-Forwarded-Proto, -Host, -Prefix and -For.
+	// ProxyHeaders is true if X-Forwarded-Proto, -Host, -Prefix and -For are trusted.
 	ProxyHeaders bool
-	// FeedSecret signs the links to the projects' feeds; without it there are no links.
+	// FeedSecret is the key that signs the links to the projects' feeds; empty means that there are
+	// no links.
 	FeedSecret string
 	Version    string
 	Now        func() span.Instant
-	// Monotonic returns the time since a fixed moment, to measure durations.
+	// Monotonic returns the time since a fixed instant, for measuring durations.
 	Monotonic    func() time.Duration
 	NewRequestID func() string
-	// Log gets the context of the request; LogHandler adds its ids.
+	// Log receives the context of the request; LogHandler adds the ids of the request.
 	Log      *slog.Logger
 	Registry *prometheus.Registry
 }
@@ -95,7 +96,7 @@ type Server struct {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Drain makes clients leave: from now on the health check fails, so that a balancer chooses
+// Drain makes clients leave: from now on the health check fails, so that a load balancer chooses
 // another replica, and every answer closes its connection. Requests are still served.
 func (s *Server) Drain() { s.server.draining.Store(true) }
 
@@ -143,7 +144,7 @@ func New(o Options) *Server {
 	return &Server{handler: withoutTrailingSlash(engine), server: s}
 }
 
-// routes registers every call with the rule that decides who may make it.
+// routes registers every call, with the policy rule that applies to it.
 func (s *server) routes(engine *gin.Engine) {
 	engine.GET("/", s.json(s.versions))
 	engine.GET("/v1", s.json(s.version))

@@ -24,7 +24,7 @@ type link struct {
 }
 
 // base returns the URL under which the client reaches the API, without a trailing slash. Behind a
-// proxy it uses the original request as oslo.middleware reads it
+// proxy it is derived from the original request as in oslo.middleware
 // (oslo_middleware/http_proxy_to_wsgi.py).
 func (s *server) base(c *gin.Context) string {
 	at := url.URL{Scheme: "http", Host: c.Request.Host}
@@ -48,8 +48,8 @@ func (s *server) base(c *gin.Context) string {
 // hostName matches a name or an address, with or without a port.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?$|^\[[0-9A-Fa-f:.]+\](:[0-9]+)?$`)
 
-// forwarded returns the value from the proxy next to the client; those of further proxies may
-// follow it.
+// forwarded returns the value in the header that was added by the proxy next to the client; values
+// of further proxies may follow it.
 func forwarded(c *gin.Context, what string) string {
 	first, _, _ := strings.Cut(c.GetHeader("X-Forwarded-"+what), ",")
 	return strings.TrimSpace(first)

@@ -52,7 +52,8 @@ func (s *server) weighHosts(c *gin.Context) (any, error) {
 	return answer, nil
 }
 
-// pinned admits only the host that the queue planned for a best-effort instance; "" admits any.
+// pinned returns a function that admits only the host that the queue planned for a best-effort
+// instance; "" means any host.
 func pinned(only string, judge func(host string) placing.Verdict) func(host string) placing.Verdict {
 	if only == "" {
 		return judge
@@ -66,7 +67,7 @@ func pinned(only string, judge func(host string) placing.Verdict) func(host stri
 }
 
 // admit finds the reservation that the request names and records that its instances belong to it.
-// The refusal is a sentence for the tenant.
+// refusal is a sentence for the tenant; "" if the request is admitted.
 func (s *server) admit(ctx context.Context, r *placing.Request, now span.Instant) (held *reservation.Reservation, refusal string) {
 	entry, refusal := s.Admission.Resolve(ctx, r, now)
 	if refusal != "" {
@@ -79,14 +80,14 @@ func (s *server) admit(ctx context.Context, r *placing.Request, now span.Instant
 }
 
 // counted reports whether Placement counts the request's instances as those of the reservation.
-// nova-scheduler asks Placement only for the flavor's resources, so the flavor must name the
-// reservation's.
+// nova-scheduler requests from Placement only the flavor's resources, so the flavor must contain
+// the reservation's resource class.
 func counted(held *reservation.Reservation, r *placing.Request) bool {
 	class := "resources:" + fence.OwnName(held.ID)
 	return r.ExtraSpecs[class] == fence.Requires(held)[class]
 }
 
-// named returns states of hosts that contain only their names.
+// named returns states of hosts that contain nothing but their names.
 func named(hosts []string) (*inventory.States, error) {
 	if hosts == nil {
 		return nil, fault.Field("hosts", "is required: the names of the hosts to weigh")
@@ -105,8 +106,8 @@ func named(hosts []string) (*inventory.States, error) {
 	return s, nil
 }
 
-// weights returns the weights by host. nova-scheduler itself applies the multipliers that
-// aggregates set.
+// weights returns the weights by the name of the host. The multipliers that aggregates set are
+// applied by nova-scheduler.
 func weights(by []weighers.Weighted, hosts *inventory.States, r *placing.Request, now span.Instant) map[string]float64 {
 	places := make([]int, hosts.Len())
 	for i := range places {

@@ -1,6 +1,6 @@
-// Package claiming claims resources in Placement for the instances of a request. It sends a
-// claim again until Placement grants or refuses it, and keeps the claims whose answers were
-// lost, so that a ledger can roll them back.
+// Package claiming claims resources in Placement for the instances of a request. It repeats a claim
+// until Placement grants or refuses it, and collects the claims whose answers were lost, so that a
+// ledger can roll them back.
 package claiming
 
 import (
@@ -16,33 +16,32 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// CallTimeout bounds one call to Placement, so that there is time to repeat it.
+// CallTimeout limits one call to Placement, so that there is time to repeat it.
 const CallTimeout = 20 * time.Second
 
 // Placement grants and releases claims; *placement.Client implements it.
 type Placement interface {
 	// Claim replaces the allocations of all consumers with those of their claims, in one
 	// transaction. It fails with a *placing.ErrNoCapacity, placing.ErrConsumerChanged,
-	// placing.ErrConcurrentUpdate or placing.ErrUnsent where Placement granted none. After any
-	// other Unavailable fault Placement may have granted them, or may still grant them.
+	// placing.ErrConcurrentUpdate or placing.ErrUnsent if Placement granted none. After any other
+	// Unavailable fault Placement may have granted them, or may still grant them.
 	Claim(ctx context.Context, claims []placing.Claim) error
-	// AllocationsOf returns the allocations of a consumer, without a Generation where it has
-	// none.
+	// AllocationsOf returns the allocations of a consumer; without a Generation if it has none.
 	AllocationsOf(ctx context.Context, consumer string) (placing.Claim, error)
-	// Release restores what consumers had before their claims. It skips consumers that have
-	// changed since.
+	// Release restores the allocations that consumers had before their claims. It skips consumers
+	// that have changed since.
 	Release(ctx context.Context, claims []placing.Claim) error
 }
 
-// Victim is an instance that releases allocations on Host in the transaction that grants
-// others theirs. Its Claim holds what it keeps.
+// Victim is an instance that releases allocations on Host in the transaction in which the
+// preemptors get theirs. Its Claim contains the allocations that it keeps.
 type Victim struct {
 	Host  string        `json:"host"`
 	Claim placing.Claim `json:"claim"`
 }
 
-// Unconfirmed is what Placement may have granted to a request, or may still grant, because
-// its answers were lost.
+// Unconfirmed contains the claims that Placement may have granted to a request, or may still grant,
+// because its answers were lost.
 type Unconfirmed struct {
 	Claims  []placing.Claim
 	Victims []Victim
@@ -63,8 +62,8 @@ func union[T any](all, more []T) []T {
 	return all
 }
 
-// Granted forgets all claims, and the victims with these ids: Placement has granted a later
-// transaction, so that the earlier ones can no longer be granted.
+// Granted removes all claims, and the victims with these ids. It is called when Placement has
+// granted a later transaction: it can no longer grant the earlier ones then.
 func (u *Unconfirmed) Granted(victims []Victim) {
 	u.Claims = nil
 	u.Victims = slices.DeleteFunc(slices.Clone(u.Victims), func(v Victim) bool {
@@ -72,8 +71,8 @@ func (u *Unconfirmed) Granted(victims []Victim) {
 	})
 }
 
-// EndHold ends the hold of claims that Placement did not grant: it may grant them yet where
-// some are unconfirmed.
+// EndHold ends the hold on the room of claims that Placement did not grant. If some are
+// unconfirmed, their room stays in use, because Placement may still grant them.
 func (u *Unconfirmed) EndHold(h *inventory.Hold) {
 	if len(u.Claims) > 0 {
 		h.Confirm()
@@ -82,22 +81,22 @@ func (u *Unconfirmed) EndHold(h *inventory.Hold) {
 	}
 }
 
-// pauses are the waits before each attempt. Together they are longer than a restart of
-// Placement takes; each is short compared to the caller's rpc_response_timeout.
+// pauses are the waits before each attempt. Together they are longer than a restart of Placement
+// takes; each is short compared with the caller's rpc_response_timeout.
 var pauses = []time.Duration{0, 0, 200 * time.Millisecond, time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
 
 // Transaction is a set of claims that Placement grants together.
 type Transaction struct {
 	Placement Placement
 	Wait      func(ctx context.Context, d time.Duration) error
-	// Claims are those of the request's instances. Run updates them in place to what it sends:
-	// an instance keeps the allocations that it has from before a move.
+	// Claims are the claims of the request's instances. Run changes them in place to what it sends:
+	// an instance keeps the allocations that it had before a move.
 	Claims  []placing.Claim
 	Victims []Victim // release allocations in the same transaction
-	// Unconfirmed collects the claims of the request whose answers were lost; Run replaces the
-	// allocations that an instance has from such a claim.
+	// Unconfirmed collects the claims of the request whose answers were lost. If an instance has
+	// allocations from such a claim, Run replaces them.
 	Unconfirmed *Unconfirmed
-	BeforeClaim func(ctx context.Context) error // called after each reading; its error ends Run; nil is none
+	BeforeClaim func(ctx context.Context) error // called after each reading; its error ends Run; nil means none
 	Lost        bool                            // an answer to this transaction was lost
 	Changed     []string                        // ids of the victims of an ErrVictimsChanged
 
@@ -106,15 +105,15 @@ type Transaction struct {
 	conflicts int                   // how often Placement returned ErrConsumerChanged
 }
 
-// ErrVictimsChanged is the error of a transaction whose victims have other allocations than
-// before: another request has chosen them as well, or they move.
+// ErrVictimsChanged is the error of a transaction if victims have different allocations than
+// before: another request has chosen them too, or they are being moved.
 var ErrVictimsChanged = errors.New("the allocations of victims have changed")
 
-// Run sends the claims until Placement grants or refuses them. After a lost answer or a
-// changed consumer it reads what the consumers have before it sends the claims again.
+// Run sends the claims until Placement grants or refuses them. After a lost answer, or if a
+// consumer has changed, it reads the consumers' allocations before it sends the claims again.
 //
-// It fails with ErrVictimsChanged, with Placement's refusal, with the error of BeforeClaim,
-// or with an Unavailable fault where the attempts or ctx end first.
+// It fails with ErrVictimsChanged, with Placement's refusal, with the error of BeforeClaim, or with
+// an Unavailable fault if the attempts or ctx end first.
 func (t *Transaction) Run(ctx context.Context) error {
 	if len(t.Claims) == 0 {
 		return nil
@@ -136,7 +135,7 @@ func (t *Transaction) Run(ctx context.Context) error {
 	return TimedOut(cmp.Or(err, ctx.Err()))
 }
 
-// attempt sends the claims once. final reports whether Placement granted or refused them.
+// attempt sends the claims once. final is true if Placement granted or refused them.
 func (t *Transaction) attempt(ctx context.Context) (final bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
@@ -172,8 +171,8 @@ func (t *Transaction) attempt(ctx context.Context) (final bool, err error) {
 	return false, err
 }
 
-// read adapts the claims to what their consumers have, or reports that Placement has granted
-// them.
+// read adapts the claims to the present allocations of their consumers. granted is true if
+// Placement has granted the claims already.
 func (t *Transaction) read(ctx context.Context) (granted bool, err error) {
 	has := make([]placing.Claim, len(t.Claims))
 	granted = len(t.Unconfirmed.Claims) > 0
@@ -196,8 +195,8 @@ func (t *Transaction) read(ctx context.Context) (granted bool, err error) {
 	return false, nil
 }
 
-// readVictims reports whether the victims have only what their claims leave them. It fails
-// with ErrVictimsChanged where one does not have what it had before.
+// readVictims reports whether the victims have only the allocations that their claims leave them.
+// It fails with ErrVictimsChanged if a victim has neither these nor the ones that it had before.
 func (t *Transaction) readVictims(ctx context.Context) (reduced bool, err error) {
 	reduced = true
 	for _, v := range t.Victims {
@@ -216,8 +215,8 @@ func (t *Transaction) readVictims(ctx context.Context) (reduced bool, err error)
 	return reduced, nil
 }
 
-// rebase sets the claim to target beside what the consumer has, except what it has from an
-// unconfirmed claim.
+// rebase changes the claim to target plus the present allocations of the consumer, without those
+// that it has from an unconfirmed claim.
 func (t *Transaction) rebase(claim *placing.Claim, target placing.Allocations, has placing.Claim) {
 	claim.Generation, claim.Before = has.Generation, has.Allocations
 	if has.Generation == nil && t.brokenOff() {
@@ -231,14 +230,14 @@ func (t *Transaction) rebase(claim *placing.Claim, target placing.Allocations, h
 	claim.Allocations = claim.Before.WithSource(target)
 }
 
-// brokenOff reports whether to treat consumers without allocations as those whose first claim
-// Placement broke off: it keeps such a consumer with generation 0 and does not show it
-// (placement/handlers/allocation.py inspect_consumers). A consumer whose first claim is under
-// way looks the same, so that this comes after some other attempts.
+// brokenOff reports whether this attempt should treat consumers without allocations as consumers
+// whose first claim Placement aborted: Placement keeps such a consumer with generation 0 and does
+// not show it (placement/handlers/allocation.py inspect_consumers). A consumer whose first claim is
+// in progress looks the same; therefore other attempts come first.
 func (t *Transaction) brokenOff() bool { return t.conflicts > 2 && t.conflicts%2 == 1 }
 
-// Refused reports whether err is a definite refusal. After any other error the service may
-// have done what it was asked.
+// Refused reports whether err is a definite refusal. After any other error the service may have
+// carried out the request.
 func Refused(err error) bool {
 	kind := fault.Of(err).Kind
 	return kind != fault.Unavailable && kind != fault.Internal && kind != fault.TooMany
@@ -249,9 +248,9 @@ func TimedOut(err error) error {
 	return &fault.Error{Kind: fault.Unavailable, Message: "Placement did not grant it in time; try again later", Err: err}
 }
 
-// AllocationsOn returns resources by the provider of the host that has them. It leaves out
-// zero amounts, which Placement refuses, such as the disk of an instance that boots from a
-// volume.
+// AllocationsOn returns the resources as allocations: each class at the provider of the host that
+// has it. It omits amounts of zero, which Placement refuses, such as the disk of an instance that
+// boots from a volume.
 func AllocationsOn(h *inventory.HostState, resources map[string]int64) placing.Allocations {
 	all := placing.Allocations{}
 	for class, amount := range resources {
@@ -267,8 +266,8 @@ func AllocationsOn(h *inventory.HostState, resources map[string]int64) placing.A
 	return all
 }
 
-// ResourcesOn returns the amounts that an instance has on the host, by resource class; nil
-// where it has allocations elsewhere too, as during a move.
+// ResourcesOn returns the amounts that an instance has on the host, by resource class; nil if it
+// has allocations elsewhere too, as during a move.
 func ResourcesOn(h *inventory.HostState, has placing.Allocations) map[string]int64 {
 	sum := map[string]int64{}
 	for provider, amounts := range has {

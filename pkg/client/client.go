@@ -27,7 +27,7 @@ type Options struct {
 	HTTPClient *http.Client
 	// Token returns the Keystone token to send with a request; nil sends none.
 	Token func(context.Context) (string, error)
-	// UserAgent names the calling program; empty is the default of net/http.
+	// UserAgent names the calling program; empty means the default of net/http.
 	UserAgent string
 	// RequestID returns the id of a call, "req-" and a UUID, which Almanac logs and sends
 	// back; if nil, Almanac generates one.

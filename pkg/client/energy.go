@@ -44,7 +44,7 @@ type EnergyFilter struct {
 	PageSize int // 0 is Almanac's default
 }
 
-// EnergyHosts returns the hosts with their power, by name, as pages does.
+// EnergyHosts iterates over the hosts with their power, sorted by name, as pages does.
 func (c *Client) EnergyHosts(ctx context.Context, f EnergyFilter) iter.Seq2[v1.EnergyHost, error] {
 	query := url.Values{}
 	set(query, "phase", strings.Join(f.Phases, ","))

@@ -23,7 +23,7 @@ type HostFilter struct {
 	PageSize int // 0 is Almanac's default
 }
 
-// Hosts returns the hosts by name, as pages does.
+// Hosts iterates over the hosts, sorted by name, as pages does.
 func (c *Client) Hosts(ctx context.Context, f HostFilter) iter.Seq2[v1.Host, error] {
 	query := url.Values{}
 	set(query, "host_properties", f.HostProperties)

@@ -32,7 +32,7 @@ type ImageFilter struct {
 	States []string
 }
 
-// Images returns the images on hosts and those under transfer, by name, id and host.
+// Images returns the images on hosts and the transfers under way, sorted by name, id and host.
 func (c *Client) Images(ctx context.Context, f ImageFilter) (v1.Images, error) {
 	query := url.Values{}
 	set(query, "image", f.Image)
@@ -46,7 +46,7 @@ func (c *Client) FilterHosts(ctx context.Context, question v1.FilterQuestion) (v
 	return answer[v1.FilterAnswer](ctx, c, call{method: http.MethodPost, path: "/v1/scheduler/filter", body: question})
 }
 
-// Health fails where Almanac does not answer or reports why it cannot serve.
+// Health returns an error if Almanac does not answer, or reports why it cannot serve.
 func (c *Client) Health(ctx context.Context) error {
 	return c.do(ctx, call{method: http.MethodGet, path: "/healthcheck"})
 }
@@ -108,7 +108,7 @@ func (c *Client) StopPacking(ctx context.Context, id string) (v1.PackingRun, err
 // PreemptibleFilter selects preemptible instances; a zero field selects all.
 type PreemptibleFilter struct {
 	Host, ProjectID string
-	Limit           int // 0 is all
+	Limit           int // 0 means all
 }
 
 // Preemptible returns the preemptible instances: those that can be evicted, the cheapest

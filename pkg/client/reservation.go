@@ -44,7 +44,7 @@ type ReservationFilter struct {
 	PageSize    int // 0 is Almanac's default
 }
 
-// ListReservations returns the reservations by start, then id, as pages does.
+// ListReservations iterates over the reservations, sorted by start, then id, as pages does.
 func (c *Client) ListReservations(ctx context.Context, f ReservationFilter) iter.Seq2[v1.Reservation, error] {
 	query := url.Values{}
 	set(query, "status", strings.Join(f.Statuses, ","))
@@ -85,7 +85,7 @@ func (c *Client) OfferDeletion(ctx context.Context, id string) (v1.Cancellation,
 	return offered.Cancellation, err
 }
 
-// AvailabilityQuery asks when Quantity hosts that pass HostProperties (JSON; empty is every
+// AvailabilityQuery asks when Quantity hosts that pass HostProperties (JSON; empty means every
 // host) are free for Duration. A zero Start or End is Almanac's default.
 type AvailabilityQuery struct {
 	Quantity       int

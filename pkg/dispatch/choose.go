@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// keepHosts places instances that keep their hosts and what they have there.
+// keepHosts answers a rebuild: the instances stay on their hosts, and nothing is claimed.
 func (t *task) keepHosts() (Placed, error) {
 	states := t.dispatcher.Board.Load()
 	if states == nil {
@@ -42,8 +42,8 @@ func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
 	return plan, nil
 }
 
-// choose plans on the board, which counts the plan from then on. The board may have it plan
-// several times, from newer states each time; the plan reads promises after the states.
+// choose makes a plan and reserves its room in the live state, from which later requests then plan.
+// It may make several plans, each from newer states; each reads the promises after the states.
 func (t *task) choose(ctx context.Context) (c choice, err error) {
 	hold, err := t.dispatcher.Board.Place(ctx, t.request.ProjectID, func(states *inventory.States) (takes []inventory.Take, err error) {
 		t.discard(c)
@@ -66,9 +66,8 @@ func (t *task) choose(ctx context.Context) (c choice, err error) {
 	return c, nil
 }
 
-// draft makes a plan and returns what it uses of the hosts. From then on its evictions are
-// pending, so that a request that finds no room waits for them as soon as the board counts
-// the plan.
+// draft makes a plan, and returns the amounts that it uses on the hosts. From then on its evictions
+// are pending: a request that finds no room because of the plan waits for them.
 func (t *task) draft(states *inventory.States) (c choice, takes []inventory.Take, err error) {
 	if t.ended == nil {
 		t.ended = t.dispatcher.pending.next()
@@ -96,7 +95,7 @@ func (t *task) draft(states *inventory.States) (c choice, takes []inventory.Take
 	return c, append(takes, t.residuals(c.victims, hosts, wanted)...), nil
 }
 
-// residuals returns what the victims keep of these hosts until they are gone.
+// residuals returns the amounts on these hosts that the victims keep until they are gone.
 func (t *task) residuals(victims []eviction.Victim, hosts []int, wanted placing.Allocations) (takes []inventory.Take) {
 	for n, v := range victims {
 		has := claiming.AllocationsOn(v.On, v.Instance.Holds)
@@ -107,15 +106,15 @@ func (t *task) residuals(victims []eviction.Victim, hosts []int, wanted placing.
 	return takes
 }
 
-// discard forgets a draft that the board does not count.
+// discard drops a plan whose room was not reserved.
 func (t *task) discard(c choice) {
 	if len(c.victims) > 0 {
 		t.dispatcher.pending.end()
 	}
 }
 
-// hosts returns the names of the hosts that a refusal is about: all that were chosen, where it
-// names no provider.
+// hosts returns the names of the hosts to which a refusal by Placement applies; all chosen hosts if
+// it names no provider.
 func (c choice) hosts(refusal error) []string {
 	full, named := errors.AsType[*placing.ErrNoCapacity](refusal)
 	named = named && full.Provider != ""

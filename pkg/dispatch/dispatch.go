@@ -1,6 +1,6 @@
-// Package dispatch places instances. The hosts that the pipeline chooses for a request count
-// as used for the next one at once; then they are claimed in Placement, together with the
-// eviction of preemptible instances where the plan needs their room.
+// Package dispatch places instances. When the pipeline has chosen hosts for a request, their room
+// counts as used for the next request at once. Then dispatch claims the room in Placement and, if
+// the plan requires it, has preemptible instances evicted.
 package dispatch
 
 import (
@@ -20,32 +20,32 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// maxChoices is how often hosts are chosen for a request, again whenever others have claimed
-// the room on those before.
+// maxChoices is how often hosts are chosen for a request: again whenever other requests have
+// claimed the room on the hosts chosen before.
 const maxChoices = 10
 
-// Planner chooses hosts; *scheduler.Pipeline is one.
+// Planner chooses hosts; *scheduler.Pipeline implements it.
 type Planner interface {
 	Plan(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) scheduler.Plan
 }
 
-// Decisions keeps decisions. Keep never waits.
+// Decisions stores decisions. Keep never waits.
 type Decisions interface {
 	Keep(d placing.Decision)
 }
 
-// Evictor evicts preemptible instances; *eviction.Evictor is one.
+// Evictor evicts preemptible instances; *eviction.Evictor implements it.
 type Evictor interface {
 	// Evict claims the room of victims for a request and evicts them.
 	Evict(ctx context.Context, r eviction.Request) error
-	// Unevictable returns the instances that cannot be evicted for any request now, with their
-	// hosts, in a map of the caller's own.
+	// Unevictable returns the instances that cannot be evicted for any request now: a new map from
+	// the id of an instance to its host.
 	Unevictable() map[string]string
-	// Duration returns how long an eviction takes at most.
+	// Duration returns the longest time that an eviction takes.
 	Duration() time.Duration
 }
 
-// Options are what a Dispatcher works with.
+// Options are the dependencies and settings of a Dispatcher.
 type Options struct {
 	Board      *inventory.LiveState
 	Planner    Planner
@@ -53,8 +53,8 @@ type Options struct {
 	Looker     eviction.Looker
 	Evictor    Evictor
 	Ledger     *eviction.Ledger
-	MaxWaiting int                             // requests that wait for victims at once, where their migrations need workers too; 0 is any number
-	Reread     func(ctx context.Context) error // all hosts, for the board; nil does not
+	MaxWaiting int                             // requests that wait for victims at once, where their migrations need workers too; 0 means any number
+	Reread     func(ctx context.Context) error // reads all hosts into the live state; nil means no such reading
 	Decisions  Decisions
 	Now        func() time.Time
 	Draw       func(n int) int                                  // returns one of 0 … n-1; several goroutines call it at once
@@ -67,7 +67,7 @@ type Dispatcher struct {
 	Options
 	reads   job.Shared[struct{}] // of all hosts
 	pending pendingEvictions
-	slots   chan struct{} // holds one for each request of MaxWaiting; nil where any number may wait
+	slots   chan struct{} // holds one for each request of MaxWaiting; nil if any number may wait
 }
 
 // New returns a Dispatcher.
@@ -90,29 +90,30 @@ type task struct {
 	request     placing.Request
 	decision    placing.Decision
 	refusals    map[string]int // of Placement, by host
-	looked      bool           // at the hosts that may have more room than the board shows
+	looked      bool           // at the hosts that may have more room than the live state shows
 	reread      bool           // all hosts
 	unconfirmed claiming.Unconfirmed
 	excluded    map[string]string // instances that are not evicted for this request, with their hosts
-	// ended is closed when an eviction for another request has ended that was under way when
-	// hosts were chosen last; nil where none was. until bounds all waits for such evictions.
+	// ended is closed when the next of the evictions ends that were in progress for other requests
+	// when hosts were last chosen; nil if there were none. until is the end of all waits for such
+	// evictions.
 	ended <-chan struct{}
 	until time.Time
 }
 
-// choice is where the pipeline puts the instances, and which others are evicted for them.
+// choice is a plan: the hosts of the instances, and the instances that are evicted for them.
 type choice struct {
 	Placed
 	victims []eviction.Victim
 	hold    *inventory.Hold
 }
 
-// Place chooses hosts for the instances of a request and claims them: all or none. A
-// rebuild claims nothing.
+// Place chooses hosts for the instances of a request and claims their room: for all instances or
+// for none. A rebuild claims nothing.
 //
-// It fails with a Conflict fault whose message tells the tenant why there is no place,
-// and with an Unavailable one where Placement has not answered before ctx ends, or after
-// some attempts. The Ledger releases what Placement may have granted then.
+// It fails with a Conflict fault, whose message states for the tenant why there is no room. It
+// fails with an Unavailable fault if Placement does not answer before ctx ends, or within some
+// attempts; the Ledger then releases what Placement may have granted.
 func (d *Dispatcher) Place(ctx context.Context, r *placing.Request) (Placed, error) {
 	begun := d.Now()
 	t := task{
@@ -129,7 +130,8 @@ func (d *Dispatcher) Place(ctx context.Context, r *placing.Request) (Placed, err
 	return placed, err
 }
 
-// Return releases what Place has claimed, as its caller could not be told.
+// Return releases what Place has claimed. It is called if the answer could not be sent to the
+// caller.
 func (d *Dispatcher) Return(p Placed) { d.Ledger.Schedule(claiming.Unconfirmed{Claims: p.claims}) }
 
 func (t *task) place(ctx context.Context) (p Placed, err error) {
@@ -170,7 +172,8 @@ func (t *task) place(ctx context.Context) (p Placed, err error) {
 	return Placed{}, t.explained(err)
 }
 
-// claim claims what was chosen, and evicts its victims. It ends the hold, whatever happens.
+// claim claims the room of a choice in Placement, and evicts its victims. In any case it ends the
+// hold on the room.
 func (t *task) claim(ctx context.Context, c choice) error {
 	defer c.hold.Confirm() // does nothing after another end
 	d := t.dispatcher

@@ -8,13 +8,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// crowded reports whether another choice of hosts, or a second look at the same, may help.
+// crowded reports whether a request that failed with err may succeed with other hosts, or after the
+// hosts have been read again.
 func crowded(err error) bool {
 	_, full := errors.AsType[*placing.ErrNoCapacity](err)
 	return full || errors.Is(err, placing.ErrConcurrentUpdate)
 }
 
-// explained returns the last error of a request with a message for the tenant.
+// explained returns the last error of a request, with a message for the tenant.
 func (t *task) explained(err error) error {
 	_, stay := errors.AsType[eviction.Failure](err)
 	switch {
@@ -28,8 +29,8 @@ func (t *task) explained(err error) error {
 	return err
 }
 
-// forTenant returns the reason of a decision, which the tenant reads: it has no words of a
-// service.
+// forTenant returns the message of a fault as the reason that the tenant reads. It contains no
+// messages of other services.
 func forTenant(f *fault.Error) string {
 	switch f.Kind {
 	case fault.Conflict:

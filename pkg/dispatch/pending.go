@@ -7,12 +7,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// pendingEvictions counts the evictions under way. The room that their victims leave over is
-// free when they are gone, so that a request that finds no room waits for that.
+// pendingEvictions counts the evictions in progress. Room that their victims leave and that the
+// preemptors do not need becomes free when the victims are gone, so a request that finds no room
+// waits for that.
 type pendingEvictions struct {
 	mu    sync.Mutex
 	n     int
-	ended chan struct{} // closed when the next of them ends; nil where there is none
+	ended chan struct{} // closed when the next of them ends; nil if there is none
 }
 
 func (p *pendingEvictions) begin() {
@@ -33,15 +34,16 @@ func (p *pendingEvictions) end() {
 	}
 }
 
-// next returns a channel that is closed when the next of them ends; nil where there is none.
+// next returns a channel that is closed when the next eviction ends; nil if none is in progress.
 func (p *pendingEvictions) next() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ended
 }
 
-// awaitEviction reports whether to choose again for a request that found no place, because an
-// eviction has ended that was under way then. All its waits are no longer than one eviction.
+// awaitEviction waits, if evictions were in progress when a request found no room, until one of
+// them has ended. It reports whether to choose hosts again. The sum of a request's waits is at most
+// the duration of one eviction.
 func (t *task) awaitEviction(ctx context.Context, refusal error) bool {
 	if t.ended == nil || t.request.Preemptible || !fault.Is(refusal, fault.Conflict) {
 		return false
@@ -65,8 +67,8 @@ func (t *task) awaitEviction(ctx context.Context, refusal error) bool {
 	}
 }
 
-// slot lets a request wait for victims until it calls release; ok reports whether MaxWaiting
-// allows another.
+// slot allows a request to wait for victims until it calls release; ok is false if MaxWaiting
+// requests wait already.
 func (d *Dispatcher) slot() (release func(), ok bool) {
 	if d.slots == nil {
 		return func() {}, true

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxRefusals is how often Placement may refuse a host to a request before the request
-	// ignores the host: Placement has reasons that reading the host again does not show.
+	// maxRefusals is how often Placement may refuse a host before the request ignores the host:
+	// Placement may have reasons that reading the host again does not reveal.
 	maxRefusals = 3
-	// readTimeout bounds a reading that requests wait for.
+	// readTimeout limits a reading for which requests wait.
 	readTimeout = 10 * time.Second
 )
 
-// confirm makes sure that there is no place before a request is refused. It reads the hosts
-// that may have more room than the board shows, and then all hosts, each once. It reports
-// whether to choose again.
+// confirm checks, before a request is refused, that there is really no room. It reads first the
+// hosts that may have more room than the live state shows, and then all hosts, and does each of
+// these once for a request. It reports whether to choose hosts again.
 func (t *task) confirm(ctx context.Context, refusal error) bool {
 	if !fault.Is(refusal, fault.Conflict) {
 		return false
@@ -44,8 +44,8 @@ func (t *task) confirm(ctx context.Context, refusal error) bool {
 	return true
 }
 
-// lookAt reads hosts again after a refusal. The request ignores those that cannot be read,
-// and those that Placement has refused several times.
+// lookAt reads hosts again after Placement has refused them. The request then ignores those that
+// cannot be read, and those that Placement has refused several times.
 func (t *task) lookAt(ctx context.Context, hosts []string, refusal error) {
 	err := t.look(ctx, hosts)
 	_, stay := errors.AsType[eviction.Failure](refusal)

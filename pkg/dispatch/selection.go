@@ -10,9 +10,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 )
 
-// Placed is where the instances of a request go.
+// Placed is the result of a request: the hosts of its instances, and its claims.
 type Placed struct {
-	// Selections are the hosts of each instance, in order: the chosen one, then the alternates.
+	// Selections are the hosts for each instance, in the order of the instances: first the chosen
+	// host, then the alternates.
 	Selections [][]Selection
 	claims     []placing.Claim
 }
@@ -20,13 +21,13 @@ type Placed struct {
 // Selection is a host for an instance, as in Nova (nova/objects/selection.py).
 type Selection struct {
 	Host *inventory.HostState
-	// Allocations are those of the instance on the host, or those that it would have on an
-	// alternate; nil where nothing is claimed, as for a rebuild.
+	// Allocations are the allocations of the instance on the host, or those that it would have on
+	// an alternate; nil if nothing is claimed, as for a rebuild.
 	Allocations placing.Allocations
 }
 
-// AllocationRequest returns the Allocations as Nova has them in a Selection: JSON, of
-// version 1.36 of Placement, or "null".
+// AllocationRequest returns the Allocations in the form of a Selection in Nova: JSON of version
+// 1.36 of Placement, or "null".
 func (s Selection) AllocationRequest() (string, error) {
 	if s.Allocations == nil {
 		return "null", nil

@@ -7,14 +7,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Admission selects the hosts that may be switched off. By default there are none: an
-// operator has to admit hosts.
+// Admission selects the hosts that may be switched off. By default it selects none: an operator has
+// to admit hosts.
 type Admission struct {
 	Aggregates, Traits []string // hosts with one of these are admitted
 	Property           string   // name of a property: true admits the host, false always refuses it
 }
 
-// Refuses returns why the host may not be switched off, as a sentence; empty if it may.
+// Refuses returns the reason, as a sentence, why the host may not be switched off; "" if it may.
 func (a Admission) Refuses(h *inventory.Host) string {
 	if why := a.Forbids(h); why != "" {
 		return why
@@ -35,8 +35,8 @@ func (a Admission) Refuses(h *inventory.Host) string {
 	return "it was not admitted: it has no property " + a.Property + ", and is in none of the aggregates and traits of [energy]"
 }
 
-// Forbids returns why the host may not be switched off even by a manual order, as a
-// sentence: its property is false. It is empty if a manual order may.
+// Forbids returns the reason, as a sentence, why the host may not be switched off even by a manual
+// order, which is that its property is false; "" if a manual order may.
 func (a Admission) Forbids(h *inventory.Host) string {
 	if set, there := h.Properties[a.Property]; there && a.Property != "" && !admits(set) {
 		return "its property " + a.Property + " forbids it"
@@ -44,7 +44,7 @@ func (a Admission) Forbids(h *inventory.Host) string {
 	return ""
 }
 
-// admits reads a property as yes or no. Metadata of aggregates are strings.
+// admits interprets a property as yes or no. Metadata of aggregates are strings.
 func admits(v inventory.Value) bool {
 	switch set := v.Any().(type) {
 	case bool:
@@ -57,8 +57,8 @@ func admits(v inventory.Value) bool {
 	return false
 }
 
-// ModeOf returns the mode in force for a host: its own mode, else the least of the modes of
-// its aggregates, else the mode of all hosts, else the configured one.
+// ModeOf returns the mode that applies to a host: its own mode, otherwise the least of the modes of
+// its aggregates, otherwise the mode of all hosts, otherwise the configured one.
 func (s *Settings) ModeOf(own Mode, aggregates []string, configured Mode) Mode {
 	if own != "" {
 		return own
@@ -83,9 +83,9 @@ func (m Mode) rank() int { return slices.Index(Modes, m) }
 // AtLeast reports whether m permits the controller at least as much as other.
 func (m Mode) AtLeast(other Mode) bool { return m.rank() >= other.rank() }
 
-// Rests reports whether the controller has nothing to measure or to do at now: the mode of
-// all hosts is off, no aggregate or host has another mode, every host is awake without an
-// operation, and no manual order is in force.
+// Rests reports whether the controller has nothing to measure or to do at now: the mode of all
+// hosts is off, no aggregate or host has another mode, every host is awake and not being switched,
+// and no manual order applies.
 func (s *Settings) Rests(now span.Instant, configured Mode, records map[string]Record) bool {
 	if s.ModeOf("", nil, configured) != ModeOff {
 		return false

@@ -21,32 +21,33 @@ type Switching struct {
 	Probe       int64 // time after which a Failed host is tried again
 }
 
-// Glitch is the number of observations in a row that confirm an unexpected state of a
+// Glitch is the number of consecutive observations that confirm an unexpected power state of a
 // machine.
 const Glitch = 2
 
-// Facts are the observations of a host from which its record advances.
+// Facts are the observations of a host from which Advance computes its next record.
 type Facts struct {
 	Now     span.Instant
 	Machine Reading // the zero Reading if it was not read
-	// Agent reports whether an agent can switch the host now.
+	// Agent is true if an agent can switch the host now.
 	Agent bool
-	// Service is the nova-compute of the host; nil if Nova did not answer, or if there is
-	// no cloud (Cloudless). In a Cloudless inventory a machine that is on is up.
+	// Service is the nova-compute of the host. It is nil if Nova did not answer, or if there is no
+	// cloud (Cloudless). In a Cloudless inventory a host whose machine is on counts as up.
 	Service   *ServiceFact
 	Cloudless bool
-	// BootSeconds is the boot time of a Cloudless host, where nothing reports the end of a
+	// BootSeconds is the boot time of a Cloudless host, for which nothing reports the end of a
 	// boot.
 	BootSeconds int64
-	// Outcome is the result of the record's order; nil if its agent did not answer.
+	// Outcome is the result of the record's order; nil if the agent did not answer.
 	Outcome *Outcome
-	// Want is the switch that is wanted; nil leaves the host as it is.
+	// Want is the switch that the plan or an operator wants; nil means that the host stays as it
+	// is.
 	Want *Switch
-	// Halt is the reason, as a sentence, why the host must not be switched off now; empty
-	// if it may.
+	// Halt is the reason, as a sentence, why the host must not be switched off now; "" if it may
+	// be.
 	Halt string
-	// Looked reports that Nova and Placement were asked whether the host is empty. Occupied
-	// is what they found on it, and Unknown why they could not answer.
+	// Looked is true if Nova and Placement were asked whether the host is empty. Occupied is what
+	// is on it, "" if nothing; Unknown is why that could not be determined.
 	Looked            bool
 	Occupied, Unknown string
 	// ID is a new id for an operation or an order.
@@ -54,7 +55,7 @@ type Facts struct {
 	Epoch int64
 }
 
-// ServiceFact is the nova-compute of a host, as far as Advance needs it.
+// ServiceFact is the state of the nova-compute of a host.
 type ServiceFact struct {
 	Up, Disabled bool
 	Ours         bool // Almanac has disabled it
@@ -77,18 +78,18 @@ type Step struct {
 	Record  Record
 	Entries []Entry
 	Actions []Action
-	// Woke and Failed report that a boot has just succeeded, or has failed for the last
+	// Woke is true if a boot has just succeeded, Failed if a boot has just failed for the last
 	// time.
 	Woke, Failed bool
 }
 
-// Nothing reports whether the step changes nothing. before is the record before it.
+// Nothing reports whether the step changes nothing; before is the record before the step.
 func (s *Step) Nothing(before *Record) bool {
 	return len(s.Actions)+len(s.Entries) == 0 && reflect.DeepEqual(&s.Record, before)
 }
 
-// MustLook reports whether Nova and Placement must be asked whether the host is empty
-// before the next step.
+// MustLook reports whether the next step requires that Nova and Placement are asked before whether
+// the host is empty.
 func (r *Record) MustLook(f Facts, how Switching) bool {
 	return r.Phase == Draining && f.Halt == "" && f.closed() && r.Closed != 0 && f.Now >= r.Closed.Add(how.Settle)
 }
@@ -120,7 +121,7 @@ func Advance(r Record, f Facts, how Switching) Step {
 	return s.Step
 }
 
-// stepping is a step in progress.
+// stepping is a step of Advance in progress.
 type stepping struct {
 	Step
 	f   Facts
@@ -133,7 +134,7 @@ func (s *stepping) tell(kind EntryKind, format string, args ...any) {
 	})
 }
 
-// Almanac names the controller in the audit.
+// Almanac is the name of the controller in the audit.
 const Almanac = "almanac"
 
 // become moves the host to another phase.
@@ -147,7 +148,7 @@ func (p Phase) word() string { return cmp.Or(string(p), "awake") }
 
 func (s *stepping) do(a Action) { s.Actions = append(s.Actions, a) }
 
-// wantsDown returns the state in which the host should be switched off, if it should be.
+// wantsDown returns the state in which the host should be switched off; false if it should stay on.
 func (s *stepping) wantsDown() (State, bool) {
 	w := s.f.Want
 	if w == nil || w.To == On || s.f.Halt != "" {
@@ -177,13 +178,13 @@ func (s *stepping) awake() {
 	s.do(Close)
 }
 
-// held reports whether one of these manual orders is in force.
+// held reports whether one of these manual orders applies now.
 func (s *stepping) held(actions ...ManualAction) bool {
 	h := s.Record.Hold
 	return h.Holds(s.f.Now) && slices.Contains(actions, h.Action)
 }
 
-// abort keeps a host on that was about to be switched off.
+// abort keeps a host on that was going to be switched off.
 func (s *stepping) abort(reason string) {
 	r := &s.Record
 	s.tell(EntryAborted, "it stays on: %s", reason)
@@ -193,8 +194,7 @@ func (s *stepping) abort(reason string) {
 	s.do(Open)
 }
 
-// endTest ends a wake test, if there is one. A manual order that has replaced the test
-// stays.
+// endTest ends a wake test, if there is one. A manual order that has replaced the test remains.
 func (s *stepping) endTest() {
 	r := &s.Record
 	if r.Testing && r.Hold != nil && r.Hold.Action == Test {
@@ -233,7 +233,7 @@ func (s *stepping) draining() {
 // drainFor is the number of seconds beyond the settling time that a host may stay Draining.
 const drainFor = 300
 
-// order makes a new order for the host's machine.
+// order adds a new order for the host's machine.
 func (s *stepping) order(to State, why string) {
 	r, f := &s.Record, &s.f
 	within := int64(onFor)
@@ -258,7 +258,7 @@ const (
 	offFor = 15
 )
 
-// progress returns the progress of the order; empty if the agent has not answered.
+// progress returns the progress of the order; "" if the agent has not answered.
 func (s *stepping) progress() Progress {
 	if s.f.Outcome == nil {
 		return ""
@@ -266,8 +266,8 @@ func (s *stepping) progress() Progress {
 	return s.f.Outcome.Progress
 }
 
-// lost reports that the deadline of the order has passed and that its agent has not
-// reported whether it began.
+// lost reports whether the deadline of the order has passed and the agent has not reported that it
+// began.
 func (s *stepping) lost() bool {
 	return s.progress() == "" && s.f.Now > s.Record.Order.Deadline
 }
@@ -331,7 +331,7 @@ func (s *stepping) fellAsleep() {
 	}
 }
 
-// switched adds a switch to those of the last day.
+// switched adds a switch to the switches of the last day.
 func (r *Record) switched(now span.Instant) {
 	recent := r.Switches[len(r.Switches)-r.SwitchedToday(now):]
 	r.Switches = append(slices.Clone(recent), now)
@@ -343,12 +343,12 @@ func (r *Record) SwitchedToday(now span.Instant) int {
 	return len(r.Switches) - i
 }
 
-// mostOffFailed is the number of failures in a row to switch a host off that puts it in
+// mostOffFailed is the number of consecutive failures to switch a host off after which it is in
 // quarantine.
 const mostOffFailed = 3
 
-// offFailed returns a host to service that could not be switched off. The host counts as
-// switched on now, so that MinOn protects it from another attempt for a while.
+// offFailed keeps a host in service that could not be switched off. The host counts as switched on
+// now, so that MinOn protects it for a while from another attempt.
 func (s *stepping) offFailed(reason string) {
 	r := &s.Record
 	r.OffFailed++
@@ -396,7 +396,7 @@ func (s *stepping) asleep() {
 	}
 }
 
-// wake orders the machine on.
+// wake orders the machine to be switched on.
 func (s *stepping) wake(reason string) {
 	r := &s.Record
 	r.Target, r.Urgent = On, s.f.Want != nil && s.f.Want.Urgent
@@ -406,9 +406,9 @@ func (s *stepping) wake(reason string) {
 	}
 }
 
-// hear records what Nova reports of the service. Nova shows a service as up for a while
-// after it has stopped, so that up alone is no sign of life. Any change to the service also
-// changes the time of its last report (nova/servicegroup/drivers/db.py).
+// hear stores what Nova shows of the service. Nova shows a service as up for a while after it has
+// stopped, so "up" alone does not prove that the host runs. Any change to the service also changes
+// the time of its last report (nova/servicegroup/drivers/db.py).
 func (s *stepping) hear() {
 	r, told := &s.Record, s.f.Service
 	switch {
@@ -422,7 +422,7 @@ func (s *stepping) hear() {
 	r.Reported = told.Reported
 }
 
-// found handles a host that runs although Almanac has not switched it on: it counts as
+// found handles a host that runs although Almanac has not switched it on. The host counts as
 // waking.
 func (s *stepping) found(reason string) {
 	r := &s.Record
@@ -432,8 +432,8 @@ func (s *stepping) found(reason string) {
 	s.become(Waking, reason)
 }
 
-// up reports whether the host runs: its service has reported since it was switched off,
-// whatever its machine reports.
+// up reports whether the host runs: its service has reported since the host was switched off,
+// whatever the power state of its machine.
 func (s *stepping) up() bool {
 	f, r := &s.f, &s.Record
 	if f.Cloudless {
@@ -493,7 +493,7 @@ func (s *stepping) foundWaking() {
 	}
 }
 
-// mostBoots is the number of boots that a record keeps.
+// mostBoots is the largest number of boot times that a record stores.
 const mostBoots = 50
 
 func (s *stepping) wokeUp() {

@@ -9,13 +9,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Watched is what Alarms needs to know of a host.
+// Watched is the state of a host from which Alarms computes its alarms.
 type Watched struct {
 	Record     Record
 	Machine    Machine
 	Reading    Reading
 	Agent      bool   // an agent can switch it
-	Service    *bool  // its nova-compute is up; nil is unknown
+	Service    *bool  // its nova-compute is up; nil means unknown
 	Twice      string // the names of two agents that both announce it
 	Mismatches int    // measurements in a row in which the machine of an awake host was off
 	How        Switching
@@ -26,13 +26,13 @@ type Watch struct {
 	Hosts   []Watched
 	Agents  []Agent
 	Breaker *Stop
-	// Halt is the reason why nothing is switched off; empty if hosts may be, or if no mode
-	// allows it anyway.
+	// Halt is the reason why nothing is switched off; "" if hosts may be, or if no mode allows it
+	// anyway.
 	Halt string
 }
 
-// Alarms returns the alarms in force at now, without Since: first those of hosts, by host
-// and kind, then the others.
+// Alarms returns the alarms that apply at now, without Since: first those about a host, sorted by
+// host and kind, then the others.
 func Alarms(now span.Instant, w Watch, rules Rules) []Alarm {
 	all := hostAlarms(now, w.Hosts, rules)
 	for _, a := range w.Agents {
@@ -119,7 +119,7 @@ func (w *Watched) problems(now span.Instant, raise raise) {
 	}
 }
 
-// limit returns how many seconds the host may stay in its phase; 0 is without limit.
+// limit returns for how many seconds the host may be in its phase; 0 means no limit.
 func (w *Watched) limit() int64 {
 	switch how := w.How; w.Record.Phase {
 	case Draining:

@@ -8,35 +8,34 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Backtest compares forecasters on past demand. It assumes that a host is on Ahead seconds
-// after a plan requires it, and off if the plan does not: at each instant the hosts that were
-// required Ahead earlier are on, the larger of forecast and reserved.
+// Backtest compares forecasters on past demand. At each measurement the plan requires a number of
+// hosts: the larger of the forecast and the number of reserved hosts. The backtest assumes that
+// this number of hosts is on Ahead seconds later.
 type Backtest struct {
 	Ahead  int64
-	Hosts  int     // the number of hosts; a plan requires no more. 0 is no bound
+	Hosts  int     // the number of hosts; a plan requires no more. 0 means no bound
 	Weight float64 // the cost of a missed host-hour, in idle host-hours
 }
 
-// Trial is the result of one forecaster.
+// Trial is the result of one forecaster in a backtest.
 type Trial struct {
 	Forecaster string
-	// MAE is the mean error of the forecast, in hosts, against the largest number of hosts in
-	// use within Ahead.
+	// MAE is the mean absolute error of the forecast, in hosts, compared with the largest number of
+	// hosts in use within Ahead.
 	MAE float64
-	// Missed is the host-hours that were in use and not on, Surplus those that were on and
-	// not in use.
+	// Missed is the number of host-hours in use that were not on, Surplus the number of those that
+	// were on and not in use.
 	Missed, Surplus float64
 	Worst           int // the largest number of hosts missed at once
 	WorstAt         span.Instant
 	Score           float64 // Weight·Missed + Surplus, in host-hours: less is better
-	// Required is the number of hosts that the plan at each measurement required.
+	// Required is, for each measurement, the number of hosts that the plan required.
 	Required []int
 }
 
-// Run replays the measurements, which are in the order of time, through each of the
-// forecasters and returns their trials, the best first; trials with equal scores keep the
-// order of names. It counts nothing within Ahead of the first measurement. The error is an
-// Invalid fault.
+// Run replays the measurements, which are sorted by time, through each of the forecasters and
+// returns their trials, the best first; trials with equal scores are sorted by name. It does not
+// count the time within Ahead of the first measurement. The error is an Invalid fault.
 func (b Backtest) Run(series []Demand, names ...string) ([]Trial, error) {
 	switch {
 	case b.Ahead < 1:
@@ -59,7 +58,7 @@ func (b Backtest) Run(series []Demand, names ...string) ([]Trial, error) {
 	return trials, nil
 }
 
-// AlwaysOn returns the host-hours that are idle if no host is ever switched off, over the time
+// AlwaysOn returns the number of idle host-hours if no host is ever switched off, over the time
 // that the trials count.
 func (b Backtest) AlwaysOn(series []Demand) (idle float64) {
 	for i, d := range series[:len(series)-1] {

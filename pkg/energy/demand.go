@@ -14,7 +14,7 @@ type Use struct {
 	Hosts int
 }
 
-// DemandOf returns the number of hosts in use at each instant at which the number changes.
+// DemandOf returns a measurement for each instant at which the number of hosts in use changes.
 func DemandOf(uses []Use) (series []Demand) {
 	type change struct {
 		at span.Instant
@@ -34,11 +34,11 @@ func DemandOf(uses []Use) (series []Demand) {
 	return series
 }
 
-// mostSamples bounds the run time of a backtest.
+// mostSamples is the largest number of samples; it limits the run time of a backtest.
 const mostSamples = 5_000_000
 
-// Sample returns the latest measurement every step seconds. The error is an Invalid fault
-// if there would be too many samples.
+// Sample returns, for every step seconds, the latest measurement. The error is an Invalid fault if
+// there would be too many samples.
 func Sample(series []Demand, step int64) ([]Demand, error) {
 	if len(series) == 0 {
 		return nil, nil
@@ -60,7 +60,7 @@ func Sample(series []Demand, step int64) ([]Demand, error) {
 	return samples, nil
 }
 
-// MostInUse returns the largest number of hosts in use.
+// MostInUse returns the largest number of hosts in use in the series.
 func MostInUse(series []Demand) (most int) {
 	for _, d := range series {
 		most = max(most, d.InUse)

@@ -9,9 +9,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// BreakEven returns how many seconds a machine must be off to save energy compared with
-// staying on idle: the energy of a boot divided by the watts saved. It is +Inf if being off
-// saves nothing; known is false if the power is unknown.
+// BreakEven returns for how many seconds a machine must be off to save energy compared with idling:
+// the energy of a boot divided by the watts that being off saves. It is +Inf if being off saves
+// nothing; known is false if the power is unknown.
 func (d *Draw) BreakEven() (seconds float64, known bool) {
 	switch {
 	case d.Idle <= 0 || d.Off <= 0 || d.BootJoules <= 0:
@@ -22,9 +22,9 @@ func (d *Draw) BreakEven() (seconds float64, known bool) {
 	return d.BootJoules / (d.Idle - d.Off), true
 }
 
-// depth returns the state in which a machine should spend the idle time that is expected
-// until it is woken for its first claim. It returns On, with the reason, if no other state
-// is worth it. It never returns a state that the driver lacks.
+// depth returns the state in which a machine should spend the idle time that is expected until it
+// is woken for its first claim. It returns On and the reason if no other state saves energy. It
+// never returns a state that the driver cannot set.
 func (r *Rules) depth(m *Machine, now span.Instant) (State, string) {
 	expected := int64(span.Forever)
 	if at := r.WakeAt(m); at != span.Forever {

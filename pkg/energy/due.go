@@ -16,11 +16,11 @@ func (r Rules) WakeAt(m *Machine) span.Instant {
 	return before(m.Claimed, max(r.Horizon, r.lead(m)))
 }
 
-// bootBy returns the latest instant at which the machine can be woken and still be up in
-// time.
+// bootBy returns the latest instant at which the machine can be woken and still be up when its
+// first claim starts.
 func (r *Rules) bootBy(m *Machine) span.Instant { return before(m.Claimed, r.lead(m)) }
 
-// lead returns the seconds that a machine needs to be up, with the margin.
+// lead returns the number of seconds that a machine needs to be up, including the margin.
 func (r *Rules) lead(m *Machine) int64 { return m.BootSeconds + r.BootMargin }
 
 func before(start span.Instant, seconds int64) span.Instant {
@@ -30,15 +30,15 @@ func before(start span.Instant, seconds int64) span.Instant {
 	return start.Add(-max(seconds, 0))
 }
 
-// reserved reports whether a claim on the machine has started, or starts so soon that the
-// machine must be on for it (Res_reserv of paper 004, including a start exactly at the
-// horizon, E004-12).
+// reserved reports whether a claim on the machine has started, or starts so soon that the machine
+// must be on for it (Res_reserv of paper 004). A claim that starts exactly at the horizon counts
+// (erratum E004-12).
 func (r *Rules) reserved(m *Machine, now span.Instant) bool {
 	at := r.WakeAt(m)
 	return at != span.Forever && at <= now
 }
 
-// efficiency returns the FLOPS/W of the machine; invalid values count as unknown.
+// efficiency returns the FLOPS/W of the machine; 0 if the value is unknown or invalid.
 func (m *Machine) efficiency() float64 {
 	if math.IsNaN(m.FlopsPerWatt) || m.FlopsPerWatt < 0 {
 		return 0
@@ -46,7 +46,7 @@ func (m *Machine) efficiency() float64 {
 	return m.FlopsPerWatt
 }
 
-// holds reports whether one of these manual orders is in force.
+// holds reports whether one of these manual orders applies at now.
 func (m *Machine) holds(now span.Instant, actions ...ManualAction) bool {
 	return m.Hold.Holds(now) && slices.Contains(actions, m.Hold.Action)
 }
@@ -63,8 +63,8 @@ func (r Rules) Due(s Situation) []Switch {
 	return switches
 }
 
-// due returns also the reserved hosts that should be on and cannot be woken, with the
-// reasons.
+// due returns the switches of Due, and the reserved hosts that should be on and cannot be woken,
+// with the reasons.
 func (r *Rules) due(s *Situation) (switches []Switch, hindered []Kept) {
 	booting := 0
 	var needed []*Machine
@@ -99,13 +99,13 @@ func (r *Rules) due(s *Situation) (switches []Switch, hindered []Kept) {
 	return switches, hindered
 }
 
-// orderedOn reports whether an operator has ordered on a host that is not on. A wake test
-// of a host that already sleeps wakes it.
+// orderedOn reports whether an operator has ordered the host on and it is not on. The wake test of
+// a host that already sleeps counts as such an order.
 func (r *Rules) orderedOn(m *Machine, now span.Instant) bool {
 	return m.holds(now, HoldOn) || m.Phase == Asleep && m.holds(now, Test)
 }
 
-// hindrance returns why a machine cannot be switched on; empty if it can.
+// hindrance returns the reason why a machine cannot be switched on; "" if it can.
 func (m *Machine) hindrance(now span.Instant) string {
 	switch {
 	case m.Phase == Draining: // a Draining host is on
@@ -131,7 +131,7 @@ func (r *Rules) wakeReason(m *Machine, now span.Instant) string {
 	}
 }
 
-// ordered returns the manual order as a clause.
+// ordered describes the manual order as a clause of a sentence.
 func (h *Hold) ordered() string {
 	if h.Action == Test {
 		return "an operator has ordered a wake test"
@@ -139,7 +139,7 @@ func (h *Hold) ordered() string {
 	return "an operator has ordered it " + string(h.Action)
 }
 
-// because returns the reason of a manual order as the end of a sentence.
+// because returns the reason of a manual order, as the end of a sentence; "" if it has none.
 func (h *Hold) because() string {
 	if h.Reason == "" {
 		return ""
@@ -147,19 +147,19 @@ func (h *Hold) because() string {
 	return ": " + h.Reason
 }
 
-// mostEfficient orders machines for switching on: by FLOPS/W, the largest first, then by
-// name.
+// mostEfficient compares machines by the order in which they are switched on: by FLOPS/W, the
+// largest first, then by name.
 func mostEfficient(a, b *Machine) int {
 	return cmp.Or(cmp.Compare(b.efficiency(), a.efficiency()), cmp.Compare(a.Name, b.Name))
 }
 
-// leastEfficient orders machines for switching off: by FLOPS/W, the smallest first, then by
-// name (E004-10).
+// leastEfficient compares machines by the order in which they are switched off: by FLOPS/W, the
+// smallest first, then by name (erratum E004-10).
 func leastEfficient(a, b *Machine) int {
 	return cmp.Or(cmp.Compare(a.efficiency(), b.efficiency()), cmp.Compare(a.Name, b.Name))
 }
 
-// first orders true before false.
+// first compares booleans: true comes before false.
 func first(a, b bool) int {
 	switch {
 	case a == b:

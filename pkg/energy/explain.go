@@ -7,8 +7,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Explain returns why a host is on or off, and what would change that, in sentences. kept
-// is the reason in the last plan why the host stays on; empty if the plan has none.
+// Explain returns sentences that state why a host is on or off, and what would change that. kept is
+// the reason in the last plan why the host stays on; "" if there is none.
 func Explain(now span.Instant, m *Machine, r *Record, kept string, rules Rules) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }

@@ -2,8 +2,8 @@ package energy
 
 import "github.com/almanac-cloud/almanac/pkg/span"
 
-// Forecaster predicts how many hosts will be in use. Observe receives the measurements in
-// the order of time.
+// Forecaster predicts how many hosts will be in use. Observe receives the measurements sorted by
+// time.
 type Forecaster interface {
 	Observe(at span.Instant, inUse int)
 	// Forecast returns the largest number of hosts predicted to be in use until ahead

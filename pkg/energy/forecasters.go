@@ -13,7 +13,7 @@ import (
 // Grid'5000 (docs/energy-forecast.md).
 const DefaultForecaster = "moving_maximum"
 
-// Forecasters are the names of all forecasters, the simplest first.
+// Forecasters contains the names of all forecasters, the simplest first.
 var Forecasters = func() (names []string) {
 	for _, f := range forecasters {
 		names = append(names, f.name)
@@ -40,10 +40,10 @@ type options struct {
 // it.
 type ForecasterOption func(*options)
 
-// Window sets how many seconds moving_maximum looks back; the default is one hour.
+// Window sets how many seconds of the past moving_maximum considers; the default is one hour.
 func Window(seconds int64) ForecasterOption { return func(o *options) { o.window = seconds } }
 
-// Weeks sets how many weeks time_of_week looks back; the default is 4.
+// Weeks sets how many weeks of the past time_of_week considers; the default is 4.
 func Weeks(n int) ForecasterOption { return func(o *options) { o.weeks = n } }
 
 const (
@@ -53,9 +53,9 @@ const (
 	mostSeconds = 30 * day
 )
 
-// NewForecaster returns the forecaster with this name. All forecasters need little time per
-// measurement and bounded memory, and are deterministic. The error is an Invalid fault; for
-// an unknown name it lists the known ones.
+// NewForecaster returns the forecaster with a name. Every forecaster is deterministic, and needs
+// little time for a measurement and bounded memory. The error is an Invalid fault; for an unknown
+// name it lists the known names.
 func NewForecaster(name string, given ...ForecasterOption) (Forecaster, error) {
 	o := options{window: 4 * quarter, weeks: 4}
 	for _, set := range given {
@@ -73,22 +73,22 @@ func NewForecaster(name string, given ...ForecasterOption) (Forecaster, error) {
 	return forecasters[known].make(o), nil
 }
 
-// lastValue predicts that as many hosts stay in use as are now (E004-7).
+// lastValue predicts that as many hosts stay in use as are in use now (erratum E004-7).
 type lastValue struct{ last int }
 
 func (f *lastValue) Observe(_ span.Instant, inUse int) { f.last = max(inUse, 0) }
 
 func (f *lastValue) Forecast(int64) int { return f.last }
 
-// movingMaximum predicts the largest number in use within the window.
+// movingMaximum predicts the largest number of hosts in use within the window.
 type movingMaximum struct {
 	window int64
-	// peaks are the measurements of the window with no later one as large, the largest
-	// first.
+	// peaks are the measurements of the window that no later measurement equals or exceeds, the
+	// largest first.
 	peaks []Demand
 }
 
-// mostPeaks bounds the memory for measurements in quick succession.
+// mostPeaks limits the memory if measurements follow each other quickly.
 const mostPeaks = 1 << 16
 
 func (f *movingMaximum) Observe(at span.Instant, inUse int) {

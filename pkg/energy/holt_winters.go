@@ -9,16 +9,16 @@ import (
 // daily is the number of quarters of an hour in a day.
 const daily = 24 * 4
 
-// These are the smoothing factors of the level, the trend, the season and the error, and
-// the factor that the trend keeps at each step ahead.
+// The smoothing factors of the level, the trend, the season and the error, and the factor that is
+// applied to the trend with each step ahead.
 const (
 	learnLevel  = 0.3
 	learnTrend  = 0.02
 	learnSeason = 0.3
 	learnError  = 0.02
 	damping     = 0.9
-	// margin is the number of mean errors added to the forecast, because a host that is
-	// missing costs more than a host that idles.
+	// margin is how many mean errors are added to the forecast, because a missing host costs more
+	// than an idle one.
 	margin = 2
 )
 
@@ -51,7 +51,7 @@ func (f *holtWinters) Observe(at span.Instant, inUse int) {
 	f.most = max(f.most, f.last.InUse)
 }
 
-// learn ends a quarter. Quarters without a measurement are skipped.
+// learn adds the value of a quarter of an hour. Quarters without a measurement are skipped.
 func (f *holtWinters) learn(value float64) {
 	season := &f.season[slotOf(f.quarter)]
 	expected := f.level + damping*f.trend + *season

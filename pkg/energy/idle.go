@@ -3,9 +3,9 @@ package energy
 // idle reports whether a host is on and without work.
 func (m *Machine) idle() bool { return m.Phase == Awake && !m.Busy }
 
-// Count adds a measurement and returns, by name, the number of measurements in a row that
-// each machine has been idle, this one included. before is the result of the last
-// measurement. A machine that is not idle has no entry; once idle again it starts at 1
+// Count adds a measurement and returns, by the name of the machine, for how many consecutive
+// measurements, including this one, the machine has been idle. before is the result for the last
+// measurement. A machine that is not idle has no entry, and starts at 1 when it is idle again
 // (checkIdle of paper 004, section 004.1, with erratum E004-5).
 func Count(before map[string]int, machines []Machine) map[string]int {
 	now := make(map[string]int, len(machines))

@@ -5,18 +5,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Machine is a host as the switch plan needs it.
+// Machine is the state of a host from which the switch plan is made.
 type Machine struct {
 	Name  string `json:"name"`
 	Phase Phase  `json:"phase,omitempty"`
-	// Busy reports that the host has instances, or other work in progress. Only Awake hosts
-	// can be busy.
+	// Busy is true if the host has instances, or other work in progress. Only Awake hosts can be
+	// busy.
 	Busy bool `json:"busy,omitempty"`
-	// Closed reports that the host accepts no instances although it is Awake: its service
-	// is down, or an operator has disabled it. Without work it is of no use and does not
-	// count as on.
+	// Closed is true if the host accepts no instances although it is Awake: its service is down, or
+	// an operator has disabled it. Without work, such a host does not count as on.
 	Closed bool `json:"closed,omitempty"`
-	// Idle is the number of measurements in a row that the host has been idle.
+	// Idle is for how many consecutive measurements the host has been idle.
 	Idle int `json:"idle,omitempty"`
 
 	Zone       string          `json:"zone,omitempty"`
@@ -24,21 +23,22 @@ type Machine struct {
 	Traits     []string        `json:"traits,omitempty"`
 	Capacity   resource.Vector `json:"capacity"`
 
-	// FlopsPerWatt is the efficiency of the host; 0 is unknown and counts as the least.
+	// FlopsPerWatt is the efficiency of the host; 0 means unknown, and counts as the least
+	// efficient.
 	FlopsPerWatt float64 `json:"flops_per_watt,omitempty"`
 	Draw         Draw    `json:"draw,omitzero"`
 	BootSeconds  int64   `json:"boot_seconds,omitempty"` // the 95th percentile of its boots
 	States       []State `json:"states,omitempty"`       // the states that its driver can set; none if no agent can switch it
 
-	// Claimed is the start of the host's first claim that has not ended: at or before now
-	// if the claim has started, span.Forever if there is none.
+	// Claimed is the start of the host's first claim that has not ended, also if it has started;
+	// span.Forever if there is none.
 	Claimed span.Instant `json:"claimed,omitempty"`
 
-	// Stays is the reason, as a sentence, why the host must not be switched off whatever
-	// the rules allow: it is not admitted, it has not passed a wake test, its mode is
-	// observe …
+	// Stays is the reason, as a sentence, why the host must not be switched off even if the rules
+	// allow it: for example, it is not admitted, it has not passed a wake test, or its mode is
+	// observe. "" if there is none.
 	Stays string `json:"stays,omitempty"`
-	// Stuck is the reason, as a sentence, why the host cannot be switched on.
+	// Stuck is the reason, as a sentence, why the host cannot be switched on; "" if it can.
 	Stuck string `json:"stuck,omitempty"`
 
 	Hold     *Hold        `json:"hold,omitempty"`    // the last manual order, until it is released
@@ -47,7 +47,7 @@ type Machine struct {
 	Switches int          `json:"switches,omitempty"` // number within the last day
 }
 
-// Draw is the power that a machine draws, in watts; 0 is unknown.
+// Draw is the power that a machine uses, in watts; 0 means unknown.
 type Draw struct {
 	Idle       float64 `json:"idle,omitempty"`
 	Full       float64 `json:"full,omitempty"`
@@ -56,11 +56,11 @@ type Draw struct {
 	BootJoules float64 `json:"boot_joules,omitempty"` // energy of a boot, with the shutdown before it
 }
 
-// Phase is the state of a host for the energy controller, between on and off.
+// Phase is the state of a host for the energy controller.
 type Phase string
 
-// The phases of a host. It goes from Awake through Draining and Stopping to Asleep, and
-// through Waking back. The empty Phase is Awake.
+// The phases of a host. It goes from Awake through Draining and Stopping to Asleep, and back
+// through Waking. The empty Phase means Awake.
 const (
 	Awake    Phase = ""
 	Draining Phase = "draining" // closed to new instances until it has proved empty
@@ -70,7 +70,7 @@ const (
 	Failed   Phase = "failed" // did not wake; an operator has to look at it
 )
 
-// Counts reports whether a host in the phase is on, or soon will be (Res_on).
+// Counts reports whether a host in the phase is on, or will soon be (Res_on of the paper).
 func (p Phase) Counts() bool { return p == Awake || p == Waking }
 
 // ManualAction is what an operator orders for a host.
@@ -85,7 +85,7 @@ const (
 	Test        ManualAction = "test"    // switch it off and on once, to check that it wakes
 )
 
-// Hold is a manual order. It takes precedence over the plan until it ends or is released.
+// Hold is a manual order. It overrides the plan until it ends or an operator releases it.
 type Hold struct {
 	Action ManualAction `json:"action"` // HoldOn, HoldOff, HoldStandby or Test
 	Reason string       `json:"reason,omitempty"`
@@ -94,7 +94,7 @@ type Hold struct {
 	Until  span.Instant `json:"until,omitempty"` // 0 is without end
 }
 
-// Holds reports whether h is in force at now.
+// Holds reports whether the order applies at now.
 func (h *Hold) Holds(now span.Instant) bool {
 	return h != nil && (h.Until == 0 || now < h.Until)
 }
@@ -111,5 +111,5 @@ const (
 	ModeAuto      Mode = "auto"
 )
 
-// Modes are all modes, the least first.
+// Modes lists all modes, from the one that allows the least to the one that allows the most.
 var Modes = []Mode{ModeOff, ModeObserve, ModeRecommend, ModeAuto}

@@ -2,14 +2,14 @@ package energy
 
 import "github.com/almanac-cloud/almanac/pkg/span"
 
-// Level is a number of cores from an instant until the next level.
+// Level is the number of cores from an instant until the next level.
 type Level struct {
 	From  span.Instant
 	Cores int64
 }
 
-// Area returns the core-seconds under the levels, which are in the order of time, until an
-// instant. For the cores that are off it is e_savings of paper 004.
+// Area returns the sum of the levels, which are sorted by time, until an instant, in core-seconds.
+// For the cores that are off this is e_savings of paper 004.
 func Area(levels []Level, until span.Instant) (area int64) {
 	for i, l := range levels {
 		end := until
@@ -21,8 +21,8 @@ func Area(levels []Level, until span.Instant) (area int64) {
 	return area
 }
 
-// ResIdle returns res_idle of paper 004: the core-seconds that are on and not in use. It is
-// the upper bound of the savings.
+// ResIdle returns res_idle of paper 004: the core-seconds that are available and not in use.
+// Savings cannot exceed it.
 func ResIdle(total, used []Level, until span.Instant) int64 {
 	return Area(total, until) - Area(used, until)
 }
@@ -49,9 +49,8 @@ type Spell struct {
 	Booted  bool  // a boot of it began in that time
 }
 
-// Add counts the interval from Until to now. Of an interval longer than most seconds, Add
-// counts only most, because nothing observed the rest. The first call only starts the
-// count.
+// Add counts the interval from Until to now, or only most seconds of it if it is longer, because
+// nothing observed the rest. The first call only starts the count.
 func (s *Savings) Add(now span.Instant, most int64, spells []Spell) {
 	if s.Since == 0 {
 		s.Since, s.Until = now, now
@@ -85,7 +84,8 @@ func (s *Savings) add(one *Spell, took int64) {
 	}
 }
 
-// saved returns the watts that a machine in the state draws less than an idle one.
+// saved returns how many watts less than an idle machine a machine in the state uses; known is
+// false if its power is unknown.
 func (d *Draw) saved(in State) (watts float64, known bool) {
 	rest := d.Off
 	if in == Standby {

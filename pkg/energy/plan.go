@@ -29,7 +29,7 @@ func (r Rules) Plan(s Situation) Plan {
 	return p.Plan
 }
 
-// planning is a plan in the making.
+// planning is a plan in progress.
 type planning struct {
 	Plan
 	r     Rules
@@ -37,7 +37,7 @@ type planning struct {
 	least []*Machine // all machines, the least efficient first
 
 	on, free, booting, off int // after the switches planned so far; off counts the idle hosts switched off
-	// freeCapacity is the capacity of the free hosts: on or waking, without work and not
+	// freeCapacity is the capacity of the free hosts, which are on or waking, without work and not
 	// reserved. It is counted only if a rule needs it.
 	freeCapacity resource.Vector
 	awake        map[member]int // number of Awake hosts by group
@@ -45,7 +45,7 @@ type planning struct {
 	short        []string
 }
 
-// member is one group that hosts belong to.
+// member identifies a group to which a host belongs.
 type member struct {
 	kind Group
 	name string
@@ -79,19 +79,19 @@ func newPlanning(r Rules, s *Situation) *planning {
 	return p
 }
 
-// counts reports whether a machine is on or waking, and of use (Res_on).
+// counts reports whether a machine is on or waking, and accepts instances (Res_on of the paper).
 func (m *Machine) counts() bool {
 	return m.Phase.Counts() && (m.Phase == Waking || m.Busy || !m.Closed)
 }
 
-// spare returns the number of hosts that the rules keep on in addition to those required,
-// of a fleet of so many hosts.
+// spare returns how many hosts the rules keep on in addition to the required ones, if there are
+// that many hosts.
 func (r *Rules) spare(hosts int) int {
 	percent := min(max(r.SparePercent, 0), 100)
 	return max(r.SpareHosts, (hosts*percent+99)/100, 0)
 }
 
-// groups returns the groups of the machine that must keep one host on.
+// groups returns the groups to which the machine belongs and in which one host must stay on.
 func (r *Rules) groups(m *Machine) (list []member) {
 	for _, kind := range r.KeepLast {
 		switch kind {
@@ -112,8 +112,8 @@ func (r *Rules) groups(m *Machine) (list []member) {
 	return list
 }
 
-// count adds a machine to the free hosts, or removes it, if it has no work and is not
-// reserved.
+// count adds a machine to the free hosts, or removes it if by is -1. It ignores machines that have
+// work or are reserved.
 func (p *planning) count(m *Machine, by int64) {
 	if m.Busy || p.r.reserved(m, p.s.Now) {
 		return
@@ -158,9 +158,9 @@ func (p *planning) wakeDue() {
 	}
 }
 
-// obey switches off what operators have ordered off. The limits of the rules do not apply
-// to manual orders. Reservations, work, an untrusted inventory and problems of the machine
-// (Stays) do prevent them.
+// obey switches off the hosts that operators have ordered off. The limits of the rules do not apply
+// to manual orders, but reservations, work, an untrusted inventory and the reasons in Stays prevent
+// them.
 func (p *planning) obey() {
 	for _, m := range p.least {
 		if !m.idle() || !m.heldDown(p.s.Now) {
@@ -210,7 +210,8 @@ func (p *planning) tooEarly(m *Machine) bool {
 	return m.LastOff != 0 && p.s.Now < m.LastOff.Add(p.r.MinOff)
 }
 
-// wants returns why one more host must be on that this machine can supply; empty if none.
+// wants returns the reason why one more host must be on that this machine can supply; "" if none is
+// required.
 func (p *planning) wants(m *Machine) string {
 	switch lacking := p.lacking(); {
 	case p.on < p.Required:
@@ -225,12 +226,12 @@ func (p *planning) wants(m *Machine) string {
 	return ""
 }
 
-// lacking returns the spare capacity that the free hosts do not have.
+// lacking returns the spare capacity that is missing on the free hosts.
 func (p *planning) lacking() resource.Vector {
 	return p.r.SpareCapacity.Sub(p.freeCapacity).Max(resource.Vector{})
 }
 
-// offers reports whether the capacity has some of what is lacking.
+// offers reports whether the capacity contains some of what is lacking.
 func offers(capacity, lacking resource.Vector) bool {
 	for class, amount := range lacking.Custom {
 		if amount > 0 && capacity.Custom[class] > 0 {

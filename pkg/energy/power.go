@@ -5,22 +5,21 @@ import "github.com/almanac-cloud/almanac/pkg/span"
 // State is the power state of a host's machine.
 type State string
 
-// The empty State is unknown.
+// The empty State means unknown.
 const (
 	On      State = "on"
 	Standby State = "standby" // wakes faster than off, and draws more power
 	Off     State = "off"
 )
 
-// States are the states that an order can name.
+// States lists the states that an order can name.
 var States = []State{On, Standby, Off}
 
 // Order is a power order: it asks an agent to bring the machine of a host to a state.
 type Order struct {
 	ID string `json:"id"` // an agent carries out each id once, even if it receives it again
-	// Epoch is the epoch of the lease of the controller that sent the order. Number
-	// increases with each order for the host: an agent refuses an order older than its last
-	// one.
+	// Epoch is the epoch of the lease of the controller that sent the order. Number increases with
+	// each order for the host: an agent refuses an order with a smaller number than its last one.
 	Epoch  int64  `json:"epoch"`
 	Number int64  `json:"number"`
 	Host   string `json:"host"`
@@ -44,19 +43,19 @@ const (
 	OrderRefused  Progress = "refused" // the agent did nothing
 )
 
-// Outcome is what an agent reports of an order.
+// Outcome is what an agent reports about an order.
 type Outcome struct {
 	Progress Progress `json:"progress"`
 	Reason   string   `json:"reason,omitempty"` // why it failed or was refused, as a sentence
 }
 
-// Reading is what an agent reports of a machine.
+// Reading is what an agent reports about a machine.
 type Reading struct {
 	Host  string  `json:"host"`
 	State State   `json:"state,omitempty"` // "" is unknown
 	Watts float64 `json:"watts,omitempty"` // present power; 0 is unknown
-	// Untouchable is the reason, as a sentence, why the machine must not be switched now:
-	// its owner works on it or has forbidden it.
+	// Untouchable is the reason, as a sentence, why the machine must not be switched now: somebody
+	// works on it or has forbidden it. "" if there is none.
 	Untouchable string       `json:"untouchable,omitempty"`
 	Problem     string       `json:"problem,omitempty"` // why it could not be read, as a sentence
 	At          span.Instant `json:"at"`

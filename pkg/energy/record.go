@@ -10,44 +10,42 @@ type Record struct {
 	Since span.Instant `json:"since"` // when the phase began
 	// Reason explains the phase in a sentence.
 	Reason string `json:"reason,omitempty"`
-	// Target is the power state that the host has or is being brought to: Off or Standby in
-	// the phases Draining, Stopping and Asleep, else On.
+	// Target is the power state that the host has or to which it is being brought: Off or Standby
+	// in the phases Draining, Stopping and Asleep, otherwise On.
 	Target State `json:"target,omitempty"`
-	// Operation is the id of the operation in progress, from Draining until the host is
-	// Awake and its service has been seen enabled. It is part of the reason with which the
-	// service is disabled.
+	// Operation is the id of the operation in progress, from Draining until the host is Awake and
+	// its service is enabled again. It is part of the reason with which the service is disabled.
 	Operation string `json:"operation,omitempty"`
-	// Urgent reports that a manual order or a need for the host is the cause of the switch.
+	// Urgent is true if a manual order or a need for the host is the cause of the switch.
 	Urgent bool `json:"urgent,omitempty"`
-	// Testing reports that the host goes to sleep for a wake test.
+	// Testing is true if the host goes to sleep for a wake test.
 	Testing bool `json:"testing,omitempty"`
-	// Found reports that the controller did not switch the host on, but found it running.
+	// Found is true if the controller did not switch the host on, but found it running.
 	Found bool `json:"found,omitempty"`
-	// Closed is the instant since which Almanac has the service disabled; 0 while it is
-	// enabled.
+	// Closed is the instant since which Almanac has disabled the service; 0 while it is enabled.
 	Closed span.Instant `json:"closed,omitempty"`
 	// Reported is when the service last reported to Nova (updated_at).
 	Reported span.Instant `json:"reported,omitempty"`
-	// Begun is when the host was first ordered on since it was asleep; 0 if it was not.
+	// Begun is when the host was first ordered on since it was asleep; 0 if it was not ordered.
 	Begun span.Instant `json:"begun,omitempty"`
 
 	Order *Order `json:"order,omitempty"` // the last order sent; nil once it is over
-	// Accepted reports that the agent has confirmed the order.
+	// Accepted is true if the agent has confirmed the order.
 	Accepted bool  `json:"accepted,omitempty"`
 	Number   int64 `json:"number,omitempty"`  // number of the last order
 	Attempt  int   `json:"attempt,omitempty"` // failed attempts to wake it since it was asleep
-	// OffFailed is the number of failures in a row to switch the host off.
+	// OffFailed is the number of consecutive failures to switch the host off.
 	OffFailed int          `json:"off_failed,omitempty"`
 	RetryAt   span.Instant `json:"retry_at,omitempty"` // when the next attempt is due; 0 if none is
-	// Mismatches counts the measurements in a row in which the state of the machine
+	// Mismatches is the number of consecutive measurements in which the state of the machine
 	// differed from the state that the record expects.
 	Mismatches int `json:"mismatches,omitempty"`
-	// Heartbeats counts the reports of the service to Nova since the last switch. A single
-	// report proves nothing: it may have been under way, or a change to the service may
-	// have caused it. Two mean that the host runs.
+	// Heartbeats is the number of reports of the service to Nova since the last switch. One report
+	// does not prove that the host runs: it may have been sent before, or a change to the service
+	// may have caused it. Two reports do.
 	Heartbeats int `json:"heartbeats,omitempty"`
-	// Down reports that Nova has seen the service down since the host was switched off. If
-	// the service is up after that, it has reported again.
+	// Down is true if Nova has shown the service as down since the host was switched off. If the
+	// service is up after that, it has reported again.
 	Down bool `json:"down,omitempty"`
 
 	LastOn   span.Instant   `json:"last_on,omitempty"`
@@ -58,10 +56,10 @@ type Record struct {
 	Hold     *Hold          `json:"hold,omitempty"`
 	// LastWakeTest is the result of the last attempt to wake the host, as a test or not.
 	LastWakeTest *WakeTest `json:"last_wake_test,omitempty"`
-	// Quarantine is the reason, as a sentence, why the controller does not switch the host
-	// off again until an operator releases it; empty if it may.
+	// Quarantine is the reason, as a sentence, why the controller does not switch the host off
+	// again until an operator releases it; "" if it may.
 	Quarantine string `json:"quarantine,omitempty"`
-	// Mode is the mode that an operator has set for this host; empty uses the mode of its
+	// Mode is the mode that an operator has set for this host; empty means the mode of its
 	// aggregates or of all hosts.
 	Mode Mode `json:"mode,omitempty"`
 }
@@ -78,10 +76,11 @@ type WakeTest struct {
 type Settings struct {
 	Mode       Mode            `json:"mode,omitempty"`       // empty: the mode of the configuration
 	Aggregates map[string]Mode `json:"aggregates,omitempty"` // by name of the aggregate
-	// Stopped is set while an operator has stopped all switching off (the kill switch).
+	// Stopped is set while an operator has stopped the switching off of all hosts (the kill
+	// switch).
 	Stopped *Stop `json:"stopped,omitempty"`
-	// Breaker is set by the controller after too many failed boots: no host is switched off
-	// until an operator resets it. FailedBoots counts the failed boots in a row.
+	// Breaker is set by the controller after too many failed boots: no host is switched off until
+	// an operator resets it. FailedBoots is the number of consecutive failed boots.
 	Breaker     *Stop `json:"breaker,omitempty"`
 	FailedBoots int   `json:"failed_boots,omitempty"`
 	// Plan is the latest plan, and Approved its approval by an operator, if any.
@@ -91,7 +90,7 @@ type Settings struct {
 	Savings  Savings   `json:"savings"`
 }
 
-// Stop records the user who stopped something, with the time and the reason.
+// Stop records who stopped the switching off of hosts, when and why.
 type Stop struct {
 	By     string       `json:"by"`
 	Reason string       `json:"reason,omitempty"`
@@ -106,7 +105,7 @@ type Approval struct {
 	Begun bool         `json:"begun,omitempty"` // the plan has been or is being carried out
 }
 
-// Entry is one line of the audit: an action on a host, its user, its reason and its result.
+// Entry is one line of the audit: an action on a host, who ordered it, its reason and its result.
 // Entries never change.
 type Entry struct {
 	ID   int64 // increases; 0 before it is stored
@@ -114,7 +113,8 @@ type Entry struct {
 	Host string // empty: all hosts
 	Kind EntryKind
 	By   string // "almanac" or the id of a user
-	// Operation groups the entries from one going to sleep to the next waking up.
+	// Operation is the same in all entries from the beginning of going to sleep to the end of
+	// waking up.
 	Operation string
 	Text      string // a sentence
 }
@@ -168,20 +168,20 @@ var AlarmKinds = []AlarmKind{
 	AlarmBreaker, AlarmHeldOff, AlarmHalted,
 }
 
-// Savings are the savings and the costs of switching off since Since. The baseline is that
-// each host would have stayed on idle while it was off.
+// Savings are the savings and the costs of switching off since the instant Since, compared with
+// hosts that stay on idle instead of being off.
 type Savings struct {
 	Since span.Instant `json:"since"`
 	Until span.Instant `json:"until"` // the end of the time counted so far
-	// HostSeconds and CoreSeconds are the time that hosts were off or in standby.
-	// CoreSeconds is e_savings of paper 004. Boot time counts as on.
+	// HostSeconds and CoreSeconds are the time for which hosts were off or in standby, times hosts
+	// and times cores. CoreSeconds is e_savings of paper 004. The time of boots counts as on.
 	HostSeconds int64 `json:"host_seconds"`
 	CoreSeconds int64 `json:"core_seconds"`
-	// IdleCoreSeconds is res_idle of paper 004: the core-seconds of hosts that were on and
-	// unused.
+	// IdleCoreSeconds is res_idle of paper 004: the core-seconds of hosts that were on and not in
+	// use.
 	IdleCoreSeconds int64 `json:"idle_core_seconds"`
-	// Joules is the energy saved by hosts with known power, minus the energy of boots.
-	// Unknown is the number of host-seconds of hosts without known power.
+	// Joules is the energy saved by hosts whose power is known, minus the energy of their boots.
+	// Unknown is the number of host-seconds of hosts whose power is unknown.
 	Joules  float64 `json:"joules"`
 	Unknown int64   `json:"unknown"`
 	Boots   int64   `json:"boots"`

@@ -2,13 +2,13 @@ package energy
 
 import "github.com/almanac-cloud/almanac/pkg/span"
 
-// Report is what the controller observed at its last measurement. Other processes read it
-// from the database.
+// Report is what the controller observed at its last measurement. Other processes read it from the
+// database.
 type Report struct {
 	At span.Instant `json:"at"`
 	// Controller is the name of the replica that measured.
 	Controller string `json:"controller,omitempty"`
-	// Halt is the reason why nothing is switched off now; empty if hosts may be.
+	// Halt is the reason why nothing is switched off now; "" if hosts may be.
 	Halt   string     `json:"halt,omitempty"`
 	Alarms []Alarm    `json:"alarms,omitempty"`
 	Agents []Agent    `json:"agents,omitempty"`
@@ -30,6 +30,6 @@ type Observed struct {
 	Agent   string  `json:"agent,omitempty"` // empty if no agent switches the host
 	Driver  string  `json:"driver,omitempty"`
 	Mode    Mode    `json:"mode,omitempty"` // in force
-	// Explanation is why the host is on or off, and what would change that, in sentences.
+	// Explanation states, in sentences, why the host is on or off, and what would change that.
 	Explanation []string `json:"explanation,omitempty"`
 }

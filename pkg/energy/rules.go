@@ -5,21 +5,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Rules are the limits and margins of the switch plan. Times are in seconds; a limit of 0
-// is none.
+// Rules are the limits and margins of the switch plan. Times are in seconds; a limit of 0 means no
+// limit.
 type Rules struct {
 	Horizon    int64 // how far ahead reservations keep hosts on (paper 004: 900)
 	IdleNeeded int   // measurements in a row that a host must be idle (paper 004: 5)
 	// BootMargin is added to the boot time of a host that must be awake in time.
 	BootMargin int64
 
-	// The spare hosts and the spare capacity stay on, idle and unreserved, in addition to
-	// the hosts that are required.
+	// The spare hosts and the spare capacity stay on, idle and unreserved, in addition to the
+	// required hosts.
 	SpareHosts    int
 	SparePercent  int             // percentage of all hosts
 	SpareCapacity resource.Vector // the sum over such hosts
 
-	// KeepLast are the kinds of groups that keep at least one host on.
+	// KeepLast lists the kinds of groups that keep at least one host on, in each group.
 	KeepLast []Group
 
 	MinOn, MinOff int64 // minimum time that a host stays on, or off, once switched
@@ -28,7 +28,7 @@ type Rules struct {
 	MostBooting   int   // hosts that boot at once; a reservation that could not wait is exempt
 }
 
-// Group is a kind of group that hosts belong to.
+// Group is a kind of group to which hosts belong.
 type Group string
 
 // The kinds of groups.
@@ -38,7 +38,7 @@ const (
 	Traits     Group = "trait"
 )
 
-// Groups are all kinds of groups.
+// Groups lists all kinds of groups.
 var Groups = []Group{Zones, Aggregates, Traits}
 
 // Paper returns the rules of paper 004, section 004.1, which have no safety limits.
@@ -48,9 +48,9 @@ func Paper() Rules { return Rules{Horizon: 15 * 60, IdleNeeded: 5} }
 type Situation struct {
 	Now      span.Instant
 	Machines []Machine // in any order, each name once
-	Forecast int       // predicted hosts in use, those in use now included (E004-7)
-	// Halt is the reason, as a sentence, why nothing may be switched off now: the inventory
-	// is untrusted, an operator has stopped the controller …; empty if it may.
+	Forecast int       // predicted hosts in use, including those in use now (erratum E004-7)
+	// Halt is the reason, as a sentence, why nothing may be switched off now, for example that the
+	// inventory is untrusted or that an operator has stopped it; "" if hosts may be.
 	Halt string
 }
 
@@ -65,7 +65,7 @@ type Plan struct {
 	Switches []Switch     `json:"switches,omitempty"`
 	// Kept are the idle hosts that stay on, with the reasons.
 	Kept []Kept `json:"kept,omitempty"`
-	// Short is what the plan cannot meet, as a sentence; empty if it meets everything.
+	// Short states, as a sentence, which requirements the plan cannot meet; "" if it meets all.
 	Short string `json:"short,omitempty"`
 }
 
@@ -74,8 +74,8 @@ type Switch struct {
 	Host   string `json:"host"`
 	To     State  `json:"to"`
 	Reason string `json:"reason"` // as a sentence
-	// Urgent reports that a reservation needs the host or that an operator has ordered the
-	// switch: it needs no approval, and most limits do not apply.
+	// Urgent is true if a reservation needs the host or an operator has ordered the switch: it
+	// needs no approval, and most limits do not apply.
 	Urgent bool `json:"urgent,omitempty"`
 }
 

@@ -6,18 +6,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// safeguard returns why an idle machine stays on; empty if it may be switched off.
+// safeguard returns the reason why an idle machine stays on; "" if it may be switched off.
 type safeguard func(p *planning, m *Machine) string
 
-// safeguards are the rules that a machine must pass to be switched off, ordered so that the
-// reason that lasts longest comes first. keptByLimit is checked after all of them, so that
-// it is the reason only for machines that would otherwise be switched off.
+// safeguards are the rules that a machine must pass before it is switched off. They are checked in
+// this order, so that the reason that lasts longest is found first. keptByLimit is checked after
+// all of them, so that it is the reason only for machines that would otherwise be switched off.
 var safeguards = []safeguard{
 	keptByHold, keptReserved, keptByState, keptWithoutAgent, keptHalted, keptFresh,
 	keptRequired, keptSpare, keptSpareCapacity, keptLast, keptMinOn, keptBySwitches,
 }
 
-// firstOf returns the first reason why the machine stays on; empty if there is none.
+// firstOf returns the first reason why the machine stays on; "" if there is none.
 func firstOf(p *planning, m *Machine, all ...safeguard) string {
 	for _, rule := range all {
 		if why := rule(p, m); why != "" {
@@ -71,10 +71,9 @@ func keptRequired(p *planning, _ *Machine) string {
 	return fmt.Sprintf("%d hosts are required, and %d are on", p.Required, p.on)
 }
 
-// keptSpare keeps spare hosts in addition to the required hosts, and also in addition to
-// the busy and reserved ones. If some hosts are busy and others are reserved but idle,
-// Required is only the larger of the two numbers, so that the first rule alone could leave
-// no free host.
+// keptSpare keeps the spare hosts in addition to the required hosts, and also in addition to the
+// busy and the reserved ones: if some hosts are busy and others are reserved but idle, Required is
+// only the larger of the two numbers, and the first rule alone could leave no free host.
 func keptSpare(p *planning, _ *Machine) string {
 	switch {
 	case p.on <= p.Required+p.Spare:
@@ -112,7 +111,8 @@ func keptMinOn(p *planning, m *Machine) string {
 	return ""
 }
 
-// keptBySwitches reserves one switch for the wake that follows, which no limit stops.
+// keptBySwitches leaves one of the allowed switches for the wake that follows, which no limit
+// prevents.
 func keptBySwitches(p *planning, m *Machine) string {
 	if p.r.MostSwitches <= 0 || m.Switches+2 <= p.r.MostSwitches {
 		return ""

@@ -7,9 +7,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Shown returns the power that the inventory shows of the host because of its record. boot
-// is the boot time in seconds if neither the record nor the inventory has one, and margin
-// is the time in seconds added to the boot.
+// Shown returns the power that the inventory shows of the host because of its record. boot is the
+// boot time in seconds to use if neither the record nor the inventory has one; margin is added to
+// the boot time, in seconds.
 func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSetting {
 	set := inventory.PowerSetting{BootSeconds: r.BootSeconds(0), BootOtherwise: boot}
 	switch r.Phase {
@@ -39,8 +39,8 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 	return set
 }
 
-// BootSeconds returns the 95th percentile of the host's boots by nearest rank, which is the
-// longest of fewer than 20 boots; or otherwise if it has none.
+// BootSeconds returns the 95th percentile of the host's boot times (nearest rank), which is the
+// longest of fewer than 20; it returns otherwise if there are none.
 func (r *Record) BootSeconds(otherwise int64) int64 {
 	if len(r.Boots) == 0 {
 		return otherwise

@@ -12,9 +12,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Efficiency is the efficiency and the power of a host as a table lists them.
+// Efficiency is what an imported table of efficiencies contains for a host: FLOPS per watt, and the
+// power that it draws in each state.
 type Efficiency struct {
-	FlopsPerWatt float64 // 0 is unknown
+	FlopsPerWatt float64 // 0 means unknown
 	Draw         Draw
 }
 
@@ -31,7 +32,7 @@ type tableRow struct {
 	Efficiency
 }
 
-// Of returns the efficiency of a host; zero if no row matches.
+// Of returns the efficiency of a host; the zero Efficiency if no row matches.
 func (t Table) Of(host string) Efficiency {
 	own, named := t.names[host]
 	for _, row := range t.patterns {
@@ -55,9 +56,8 @@ func (t *Table) add(row tableRow) {
 }
 
 // ReadTable reads a CSV table with a header. The column host is required; the columns
-// flops_per_watt, idle_watts, full_watts, standby_watts, off_watts and boot_joules are
-// optional. An empty cell is unknown. Errors are Invalid faults; an error in a row names
-// its line.
+// flops_per_watt, idle_watts, full_watts, standby_watts, off_watts and boot_joules are optional. An
+// empty cell means unknown. Errors are Invalid faults; an error in a row names its line.
 func ReadTable(r io.Reader) (Table, error) {
 	lines := csv.NewReader(r)
 	lines.Comment, lines.TrimLeadingSpace = '#', true

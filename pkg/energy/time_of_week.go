@@ -5,16 +5,17 @@ import "github.com/almanac-cloud/almanac/pkg/span"
 // quarters is the number of quarters of an hour in a week.
 const quarters = 7 * 24 * 4
 
-// timeOfWeek predicts the largest number in use at this time of the week within the last
-// weeks. Without a measurement of that time it predicts that as many stay in use as are
-// now.
+// timeOfWeek predicts the largest number of hosts in use at the same time of the week in the last
+// weeks. If there is no measurement for that time, it predicts that as many stay in use as are in
+// use now.
 type timeOfWeek struct {
 	last    Demand
 	weeks   int64
 	history []peak // one for each quarter of an hour of the last weeks and of this one
 }
 
-// peak is the largest number in use in one quarter of an hour, counted from 1970.
+// peak is the largest number of hosts in use in one quarter of an hour. Quarters are counted from
+// 1970.
 type peak struct {
 	quarter int64
 	inUse   int
@@ -34,7 +35,7 @@ func (f *timeOfWeek) Observe(at span.Instant, inUse int) {
 	p.inUse = max(p.inUse, f.last.InUse)
 }
 
-// at returns the entry of the quarter, which may still hold an older quarter.
+// at returns the entry of the quarter, which may still contain the peak of an older quarter.
 func (f *timeOfWeek) at(quarter int64) *peak {
 	n := int64(len(f.history))
 	return &f.history[((quarter%n)+n)%n]

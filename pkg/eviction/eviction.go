@@ -1,7 +1,7 @@
 // Package eviction makes room for instances: it notifies the owners of preemptible instances,
-// orders Nova to evict these, waits until they are gone, and rolls back what fails. The claims
-// of the preemptors and the reduced claims of the victims are one transaction in Placement; so
-// is the rollback.
+// orders Nova to evict these instances, waits until they are gone, and rolls back what fails. One
+// transaction in Placement contains the claims of the preemptors and the reduced claims of the
+// victims; another one undoes both.
 package eviction
 
 import (
@@ -21,26 +21,26 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// warnTimeout bounds the call that notifies an owner.
+// warnTimeout limits the call that notifies an owner.
 const warnTimeout = 5 * time.Second
 
-// firstPoll is the wait before the first look whether victims are gone; each further wait is
-// twice as long, up to lastPoll.
+// firstPoll is the wait before the first check whether victims are gone; each further wait is twice
+// as long, up to lastPoll.
 const firstPoll, lastPoll = 100 * time.Millisecond, 2 * time.Second
 
-// TimedOut is the tenant's message where a preemptible instance has not made room.
+// TimedOut is the message for the tenant if a preemptible instance has not made room in time.
 const TimedOut = "Instances that were to make room have not done so in time."
 
-// Servers reads and evicts servers; Nova has them.
+// Servers reads and evicts instances in Nova.
 type Servers interface {
-	// Server returns an instance as it is now, without what it Holds. It fails with a NotFound
-	// fault where there is none.
+	// Server returns the present state of an instance, without its Holds. It fails with a NotFound
+	// fault if the instance does not exist.
 	Server(ctx context.Context, id string) (inventory.Instance, error)
 	// Warn sends or withdraws an eviction notice.
 	Warn(ctx context.Context, w Warning) error
-	// Leave starts to evict an instance from i.Host and does not wait for the end. A further
-	// call with another Status takes the next step, and does nothing while a step is under
-	// way. It fails with a Conflict fault where Nova refuses it.
+	// Leave starts to evict an instance from i.Host and does not wait for the end. Another call
+	// with a different Status takes the next step, or does nothing while a step is in progress. It
+	// fails with a Conflict fault if Nova refuses the step.
 	Leave(ctx context.Context, i inventory.Instance) error
 }
 
@@ -52,24 +52,24 @@ type Warning struct {
 	Request  string    // id of the API request that needs the room
 }
 
-// Looker reads hosts again and corrects the board.
+// Looker reads hosts again and corrects the live state.
 type Looker interface {
 	Look(ctx context.Context, hosts []string) error
 }
 
-// Records stores the evictions under way, so that another replica rolls back what a stopped
-// one has left unfinished. Their ids are unique.
+// Records stores the evictions in progress, so that another replica rolls back those that a stopped
+// replica has not finished. Their ids are unique.
 type Records interface {
 	BeginEviction(ctx context.Context, e Record) error
-	// EndEviction deletes a record. It fails with a Conflict fault where another replica has
-	// taken it over.
+	// EndEviction deletes a record. It fails with a Conflict fault if another replica has taken it
+	// over.
 	EndEviction(ctx context.Context, id string) error
-	// TakeEvictions takes over the records of stopped replicas.
+	// TakeEvictions takes over and returns the records of stopped replicas.
 	TakeEvictions(ctx context.Context) ([]Record, error)
 }
 
-// Record is a stored eviction: what Placement is about to be asked for in one transaction.
-// With NoticeFor it is only the notice before that.
+// Record is a stored eviction: the claims that are about to be sent to Placement in one
+// transaction. If NoticeFor is set, it contains only the notice before the eviction.
 type Record struct {
 	ID         string            `json:"id"`
 	NoticeFor  time.Time         `json:"notice_for,omitzero"` // of the eviction; the victims' claims then have only their consumers
@@ -77,7 +77,7 @@ type Record struct {
 	Victims    []claiming.Victim `json:"victims"`
 }
 
-// Options are what an Evictor works with.
+// Options are the dependencies and settings of an Evictor.
 type Options struct {
 	Board      *inventory.LiveState
 	Placement  claiming.Placement
@@ -93,7 +93,7 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// locate returns an instance as it is now, and whether it still is on the host.
+// locate returns the present state of an instance, and whether it is still on the host.
 func (o *Options) locate(ctx context.Context, id, host string) (now inventory.Instance, there bool, err error) {
 	now, err = o.Servers.Server(ctx, id)
 	if fault.Is(err, fault.NotFound) {
@@ -109,7 +109,7 @@ func (o *Options) warn(ctx context.Context, w Warning) error {
 	return o.Servers.Warn(ctx, w)
 }
 
-// deleteRecord deletes a record even where ctx has ended.
+// deleteRecord deletes a record, also if ctx has ended.
 func (o *Options) deleteRecord(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claiming.CallTimeout)
 	defer cancel()
@@ -134,22 +134,22 @@ func New(o Options) *Evictor {
 	return e
 }
 
-// Duration returns how long an eviction takes at most.
+// Duration returns the longest time that an eviction takes.
 func (e *Evictor) Duration() time.Duration { return e.Notice + e.Timeout }
 
-// Unevictable returns the instances that cannot be evicted for any request now, with their
-// hosts, in a map of the caller's own.
+// Unevictable returns the instances that cannot be evicted for any request now: a new map from the
+// id of an instance to its host.
 func (e *Evictor) Unevictable() map[string]string { return e.unevictable.at(e.Now()) }
 
-// Evicted counts the instances that were evicted, and those that were chosen and stayed.
+// Evicted returns how many instances were evicted, and how many were chosen but stayed.
 func (e *Evictor) Evicted() (gone, stayed int64) { return e.evicted.Load(), e.stayed.Load() }
 
-// Request is a request for room that preemptible instances have.
+// Request is a request for the room of preemptible instances.
 type Request struct {
 	ID          string          // of the API request
 	Preemptors  []placing.Claim // that need the room; Evict updates them in place to what Placement has granted
 	Victims     []Victim
-	Hold        *inventory.Hold        // of the preemptors on the board, until Evict ends it
+	Hold        *inventory.Hold        // of the preemptors in the live state, until Evict ends it
 	Refused     func(host string) bool // reports whether Placement has refused a host to the request before
 	Unconfirmed *claiming.Unconfirmed  // claims of the request whose answers were lost
 }
@@ -159,10 +159,10 @@ type Victim struct {
 	Instance inventory.Instance
 	On       *inventory.HostState
 	Cost     int64         // of its loss, for the log; in the unit of [preemptible] victim_cost
-	claim    placing.Claim // what it has Before, and what it keeps until it is gone
+	claim    placing.Claim // its allocations Before, and those that it keeps until it is gone
 }
 
-// Failure is the error of an eviction; it lists the victims that stay.
+// Failure is the error of an eviction if victims stay; it lists these victims.
 type Failure []stay
 
 type stay struct {
@@ -170,10 +170,10 @@ type stay struct {
 	reason string
 }
 
-// alreadyGone is the reason for a victim that was gone before the eviction.
+// alreadyGone is the reason in a Failure for a victim that had left before the eviction.
 const alreadyGone = "it is gone already"
 
-// Hosts returns the hosts of the victims, by instance.
+// Hosts returns the host of each victim in the failure, by the id of the instance.
 func (f Failure) Hosts() map[string]string {
 	hosts := map[string]string{}
 	for _, s := range f {
@@ -190,30 +190,30 @@ func (f Failure) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// timedOut returns the fault of an eviction that has run out of time.
+// timedOut returns the fault for an eviction whose time is over.
 func timedOut(err error) error {
 	return &fault.Error{Kind: fault.Unavailable, Message: TimedOut, Err: err}
 }
 
-// unrecorded returns the fault of an eviction that cannot be stored.
+// unrecorded returns the fault for an eviction that could not be stored.
 func unrecorded(err error) error {
 	return &fault.Error{Kind: fault.Unavailable, Message: "nobody can make room now; try again later", Err: err}
 }
 
-// eviction is a request while its victims are evicted.
+// eviction is a request whose victims are being evicted.
 type eviction struct {
 	evictor *Evictor
 	Request
-	ordered  map[string]string // the status in which each victim was last ordered to leave; empty where Nova may not have heard it
-	notice   *Record           // as it is stored; nil where no owner was notified
-	recorded []placing.Claim   // the preemptors in the last stored record; nil where none is of this eviction
+	ordered  map[string]string // the status in which each victim was last ordered to leave; empty if Nova may not have heard it
+	notice   *Record           // as it is stored; nil if no owner was notified
+	recorded []placing.Claim   // the preemptors in the last stored record; nil if none of this eviction is stored
 }
 
 // Evict evicts the victims of a request and claims their room for the preemptors.
 //
-// It fails with a Failure where victims stay, with Placement's refusal, and with an
-// Unavailable fault where the time ends or a service does not answer. Then victims that
-// still run have, or get back, what they had.
+// It fails with a Failure if victims stay, with Placement's refusal, or with an Unavailable fault
+// if the time is over or a service does not answer. Then victims that still run keep their
+// allocations or get them back.
 func (e *Evictor) Evict(ctx context.Context, r Request) error {
 	current := &eviction{evictor: e, Request: r, ordered: map[string]string{}}
 	err := current.run(ctx)
@@ -222,7 +222,7 @@ func (e *Evictor) Evict(ctx context.Context, r Request) error {
 			if s.reason != alreadyGone {
 				e.stayed.Add(1)
 			}
-			e.Log.InfoContext(ctx, "an instance was not evicted; others are considered", "instance", s.victim.Instance.ID,
+			e.Log.InfoContext(ctx, "could not evict an instance; trying other victims", "instance", s.victim.Instance.ID,
 				"host", s.victim.On.Name, "request", r.ID, "reason", s.reason)
 		}
 	}
@@ -252,8 +252,8 @@ func (e *eviction) run(ctx context.Context) error {
 	return nil
 }
 
-// announce notifies the owners of the victims and waits for the notice period. Nothing has
-// happened to any victim where it fails.
+// announce notifies the owners of the victims and waits for the notice period. If it fails, nothing
+// has happened to any victim.
 func (e *eviction) announce(ctx context.Context) error {
 	if err := e.examine(ctx); err != nil {
 		return err
@@ -270,8 +270,8 @@ func (e *eviction) announce(ctx context.Context) error {
 	return e.examine(ctx)
 }
 
-// claimFreed claims what the victims have left. A migration releases the source some moments
-// after the instance has moved.
+// claimFreed claims the room of victims that have left already. It may wait: a migration releases
+// the allocations of its source some moments after the instance has moved.
 func (e *eviction) claimFreed(ctx context.Context) error {
 	until, wanted := e.evictor.Now().Add(e.evictor.Timeout), slices.Clone(e.Preemptors)
 	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
@@ -291,7 +291,8 @@ func (e *eviction) transaction() claiming.Transaction {
 	return claiming.Transaction{Placement: e.evictor.Placement, Wait: e.evictor.Wait, Claims: e.Preemptors, Unconfirmed: e.Unconfirmed}
 }
 
-// claimThenEvict claims what the victims have, evicts them, and rolls back where one stays.
+// claimThenEvict claims the room of the victims for the preemptors, evicts the victims, and rolls
+// back if one stays.
 func (e *eviction) claimThenEvict(ctx context.Context) error {
 	e.evictor.Ledger.dropRestores(e.Victims)
 	transaction := e.transaction()
@@ -304,7 +305,8 @@ func (e *eviction) claimThenEvict(ctx context.Context) error {
 		return e.failed(err, transaction.Changed)
 	}
 	e.Hold.Confirm()
-	// No other request can have what the victims keep until they are gone.
+	// The victims' residual allocations are not available to other requests until the victims are
+	// gone.
 	e.evictor.unevictable.add(e.Victims, e.evictor.Now().Add(e.evictor.Timeout))
 	before := *e.Unconfirmed
 	e.Unconfirmed.Granted(transaction.Victims)
@@ -320,7 +322,7 @@ func (e *eviction) claimThenEvict(ctx context.Context) error {
 	return err
 }
 
-// failed returns the error of a transaction, as a Failure where victims have changed.
+// failed returns the error of a transaction; a Failure if victims have changed.
 func (e *eviction) failed(err error, changed []string) error {
 	if !errors.Is(err, claiming.ErrVictimsChanged) {
 		return err
@@ -334,8 +336,8 @@ func (e *eviction) failed(err error, changed []string) error {
 	return failure
 }
 
-// finish deletes the record of an eviction that has succeeded. Where another replica has
-// taken it over, as if this one had stopped, the preemptors lose their claims.
+// finish deletes the record of an eviction that has succeeded. If another replica has taken over
+// the record, because this replica seemed to have stopped, the preemptors lose their claims.
 func (e *eviction) finish(ctx context.Context) error {
 	if err := e.deleteRecord(ctx); fault.Is(err, fault.Conflict) {
 		e.evictor.Ledger.Schedule(claiming.Unconfirmed{Claims: e.Preemptors})

@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// examine reads the victims and their allocations, and determines what each keeps until it is
-// gone. It fails with a Failure where one cannot be evicted as it is now.
+// examine reads the victims and their allocations, and determines what each victim keeps until it
+// is gone. It fails with a Failure if a victim cannot be evicted in its present state.
 func (e *eviction) examine(ctx context.Context) error {
 	var failure Failure
 	for i := range e.Victims {
@@ -37,8 +37,8 @@ func (e *eviction) examine(ctx context.Context) error {
 	return nil
 }
 
-// refresh reads a victim and returns why it cannot be evicted; empty where it can. Its error
-// is that of Placement.
+// refresh reads a victim. reason is why it cannot be evicted; "" if it can. err is the error of
+// Placement.
 func (e *eviction) refresh(ctx context.Context, v *Victim) (reason string, err error) {
 	now, err := e.evictor.Servers.Server(ctx, v.Instance.ID)
 	switch {
@@ -68,13 +68,14 @@ func (e *eviction) refresh(ctx context.Context, v *Victim) (reason string, err e
 	return "", nil
 }
 
-// Residual returns the part of a victim's allocations on a host that stays in Placement until
-// the victim is gone, so that no third party can claim it and a rollback has room. It reduces
-// wanted, what the preemptors want, by what the victim releases.
+// Residual returns the part of a victim's allocations on a host that stays in Placement until the
+// victim is gone, so that no other request can claim it and a rollback has room. wanted is what the
+// preemptors want; the victim releases as much of that as it has.
 //
-// Nothing of a class stays where Placement would refuse it: an amount below the step or
-// minimum of the class, and any amount where more is used than there is. As claims under way
-// may count twice in that, the latter holds only where Placement has refused the host before.
+// Nothing of a resource class stays if Placement would refuse the remaining amount: an amount below
+// the step or the minimum of the class, and any amount if more is in use than the host has. The
+// latter counts only if refused is true, because Placement has refused the host before: claims in
+// progress may be counted twice in what is in use.
 func Residual(h *inventory.HostState, has, wanted placing.Allocations, refused bool) placing.Allocations {
 	var stays placing.Allocations
 	for provider, amounts := range has {

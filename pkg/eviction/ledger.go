@@ -11,20 +11,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// maxRollbacks bounds the rollbacks on a ledger, to some MB.
+// maxRollbacks is the largest number of rollbacks in a ledger, which limits its memory to some MB.
 const maxRollbacks = 10_000
 
-// late is how long after its request has ended Placement, or a balancer before it, may hold a
-// claim back and still grant it.
+// late is how long after its request has ended Placement, or a load balancer before it, may delay a
+// claim and still grant it.
 const late = time.Minute
 
-// Ledger lists everything that must be rolled back: claims that Placement has granted, or may
-// have granted, and that no caller knows of; reduced allocations of victims that were not
-// evicted; notices to their owners. Rollbacks of evictions are stored as Records until they
-// are done.
+// Ledger contains everything that must be rolled back: claims that Placement has granted, or may
+// have granted, although no caller knows of them; reduced allocations of victims that were not
+// evicted; and notices to the victims' owners. Rollbacks of evictions are stored as Records until
+// they are done.
 type Ledger struct {
 	options *Options
-	// turn holds a value while no rollback is carried out and no claims are adopted.
+	// turn is a lock: it contains a value while nobody carries out rollbacks or adopts claims.
 	turn chan struct{}
 
 	mu   sync.Mutex // guards the list, and the claims of rollbacks on it
@@ -37,7 +37,7 @@ func newLedger(o *Options) *Ledger {
 	return l
 }
 
-// enter waits for the turn of the caller, which ends with leave.
+// enter waits for the lock; leave releases it.
 func (l *Ledger) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case <-l.turn:
@@ -47,8 +47,8 @@ func (l *Ledger) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// Schedule queues for Sweep what is unconfirmed of a request that has ended, or the claims of
-// a request whose caller could not be reached.
+// Schedule adds to the ledger, for Sweep, the unconfirmed claims of a request that has ended, or
+// the claims of a request whose caller could not be reached.
 func (l *Ledger) Schedule(u claiming.Unconfirmed) {
 	if len(u.Claims)+len(u.Victims)+len(u.Records) == 0 {
 		return
@@ -59,7 +59,7 @@ func (l *Ledger) Schedule(u claiming.Unconfirmed) {
 	l.add(&rollback{claims: u.Claims, victims: u.Victims, records: u.Records, until: l.options.Now().Add(late)})
 }
 
-// scheduleNotice queues for Sweep the withdrawal of a notice.
+// scheduleNotice adds to the ledger the withdrawal of a notice.
 func (l *Ledger) scheduleNotice(notice Record) {
 	r := &rollback{noticeFor: notice.NoticeFor}
 	if notice.ID != "" {
@@ -85,8 +85,8 @@ func (l *Ledger) add(r *rollback) {
 	}
 }
 
-// Adopt takes the claims of these instances over from the ledger, for a request that claims
-// for them again.
+// Adopt removes the claims of these instances from the ledger and returns them to a request that
+// claims for the same instances again.
 func (l *Ledger) Adopt(ctx context.Context, instances []string) (u claiming.Unconfirmed, err error) {
 	its := func(claim placing.Claim) bool { return slices.Contains(instances, claim.Consumer) }
 	l.mu.Lock()
@@ -113,8 +113,8 @@ func (l *Ledger) Adopt(ctx context.Context, instances []string) (u claiming.Unco
 	return u, nil
 }
 
-// restores reports whether an instance has only what an eviction has left it, and a rollback
-// is about to restore the rest.
+// restores reports whether an instance has only the allocations that an eviction has left it, and a
+// rollback is going to restore the rest.
 func (l *Ledger) restores(has placing.Claim) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,8 +126,8 @@ func (l *Ledger) restores(has placing.Claim) bool {
 	})
 }
 
-// dropRestores cancels the restores of victims that make room for another request now. They
-// become due again where Placement grants a claim of their rollback late.
+// dropRestores cancels the restoration of victims that now make room for another request. If
+// Placement grants a claim of their rollback late, they are due again.
 func (l *Ledger) dropRestores(victims []Victim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,12 +138,12 @@ func (l *Ledger) dropRestores(victims []Victim) {
 	}
 }
 
-// Sweep carries out the rollbacks, the latest first: of two evictions of a victim, Placement
-// more likely holds the later one. It is the step of a job, and returns the errors of
-// Placement, Nova and the Records.
+// Sweep carries out the rollbacks, the latest first: of two evictions of a victim, Placement more
+// likely shows the later one. It is the step of a job, and returns the errors of Placement, Nova
+// and the Records.
 //
-// It skips what others have changed since. nova-manage placement audit finds claims that
-// Placement grants even later, or that were not swept before almanacd stopped; another
+// It skips what has been changed by others since. For claims that Placement grants even later, or
+// that were not swept before almanacd stopped, there is nova-manage placement audit; another
 // replica takes over the evictions in the Records.
 func (l *Ledger) Sweep(ctx context.Context) error {
 	errs := []error{l.takeOver(ctx)}
@@ -162,7 +162,7 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 }
 
 func (l *Ledger) sweep(ctx context.Context, r *rollback) error {
-	if err := l.withdraw(ctx, r); err != nil { // before the turn, for which requests wait
+	if err := l.withdraw(ctx, r); err != nil { // before the lock, for which requests wait
 		return err
 	}
 	leave, err := l.enter(ctx)
@@ -182,7 +182,7 @@ func (l *Ledger) sweep(ctx context.Context, r *rollback) error {
 	return err
 }
 
-// takeOver adds the evictions of stopped replicas to the ledger.
+// takeOver adds the unfinished evictions of stopped replicas to the ledger.
 func (l *Ledger) takeOver(ctx context.Context) error {
 	if l.options.Records == nil {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// notifyOwners notifies the owners of the victims of their eviction at a time. It stores the
-// notice first, so that another replica withdraws it where this one stops. A notice that
-// cannot be sent does not spare the victim.
+// notifyOwners notifies the owners of the victims that their instances will be evicted at a time.
+// It stores the notice first, so that another replica withdraws it if this replica stops. A victim
+// whose notice cannot be sent is evicted too.
 func (e *eviction) notifyOwners(ctx context.Context, at time.Time) error {
 	notice := Record{NoticeFor: at}
 	for _, v := range e.Victims {
@@ -32,8 +32,8 @@ func (e *eviction) notifyOwners(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// withdrawNotice withdraws the notice to the owners of victims that stay. The ledger goes on
-// with those that fail.
+// withdrawNotice withdraws the notice to the owners of victims that stay. If that fails, the ledger
+// repeats it.
 func (e *eviction) withdrawNotice(ctx context.Context) {
 	if e.notice == nil {
 		return
@@ -54,8 +54,8 @@ func (e *eviction) withdrawNotice(ctx context.Context) {
 	e.evictor.Ledger.scheduleNotice(left)
 }
 
-// deleteNotice deletes the record of the notice. One that remains is withdrawn when this
-// replica has stopped, which changes nothing for victims that are gone.
+// deleteNotice deletes the record of the notice. If that fails, another replica withdraws the
+// notice when this one has stopped, which has no effect on victims that are gone.
 func (e *eviction) deleteNotice(ctx context.Context) {
 	if e.evictor.Records == nil {
 		return

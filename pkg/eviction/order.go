@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// retryAfter is how long an instance that did not leave is not chosen again, so that not
-	// every request waits for it.
+	// retryAfter is how long an instance that did not leave is not chosen again, so that not every
+	// request waits for it.
 	retryAfter = 10 * time.Minute
-	// cleanupTimeout bounds the wait for Nova to delete the allocations of a victim that is
-	// gone: a busy conductor needs many seconds for that.
+	// cleanupTimeout limits the wait for Nova to delete the allocations of a victim that is gone: a
+	// busy conductor needs many seconds for that.
 	cleanupTimeout = 30 * time.Second
 )
 
-// evictAll orders the victims to leave and returns when they are gone. It fails with a
-// Failure where one stays.
+// evictAll orders the victims to leave and returns when they are gone. It fails with a Failure if a
+// victim stays.
 func (e *eviction) evictAll(ctx context.Context) error {
 	waiting, err := e.order(ctx)
 	if err != nil {
@@ -47,8 +47,8 @@ func (e *eviction) evictAll(ctx context.Context) error {
 	return nil
 }
 
-// order orders all victims to leave, or none where one cannot be evicted any more. It returns
-// those that have not gone yet.
+// order orders all victims to leave, or none if one of them can no longer be evicted. It returns
+// those that are not gone yet.
 func (e *eviction) order(ctx context.Context) (waiting []Victim, err error) {
 	var failure Failure
 	for _, v := range e.Victims {
@@ -69,7 +69,8 @@ func (e *eviction) order(ctx context.Context) (waiting []Victim, err error) {
 	return e.progress(ctx, waiting)
 }
 
-// spared returns why a victim that was not ordered to leave stays; empty where it goes.
+// spared returns the reason why a victim that was not ordered to leave stays; "" if it should
+// leave.
 func spared(v Victim, now inventory.Instance) string {
 	if isBeingDeleted(now) {
 		return ""
@@ -78,8 +79,8 @@ func spared(v Victim, now inventory.Instance) string {
 	return now.NotEvictable()
 }
 
-// progress takes the next step of each victim and returns those that have not gone yet. It
-// fails with a Failure at the first that stays, and orders no other then.
+// progress takes the next step for each victim and returns those that are not gone yet. At the
+// first victim that stays, it fails with a Failure and orders no other victim.
 func (e *eviction) progress(ctx context.Context, victims []Victim) (waiting []Victim, err error) {
 	for _, v := range victims {
 		now, there, err := e.evictor.locate(ctx, v.Instance.ID, v.Instance.Host)
@@ -98,10 +99,10 @@ func (e *eviction) progress(ctx context.Context, victims []Victim) (waiting []Vi
 	return waiting, nil
 }
 
-// requestEviction orders a victim to leave, or to take its next step if there is one. It
-// orders no victim again that is locked or busy: Nova does not check that for an operator
-// (nova/compute/api.py check_instance_lock, force_delete). It returns why the victim stays;
-// empty where it leaves, or may.
+// requestEviction orders a victim to leave, or to take the next step. It does not order a victim
+// again that is locked or busy: Nova does not check that for an operator (nova/compute/api.py
+// check_instance_lock, force_delete). It returns the reason why the victim stays; "" if it leaves,
+// or may leave.
 func (e *eviction) requestEviction(ctx context.Context, v Victim, now inventory.Instance) (reason string) {
 	status, ordered := e.ordered[v.Instance.ID]
 	switch {
@@ -138,9 +139,10 @@ func isBeingDeleted(i inventory.Instance) bool {
 	return i.Task == "deleting" || i.Task == "soft-deleting"
 }
 
-// awaitCleanup waits until Nova has deleted what the victims kept until they were gone, and
-// removes it from the board. Nova does so some moments after an instance is gone
-// (nova/compute/manager.py _delete_instance).
+// awaitCleanup waits, at most cleanupTimeout for each victim, until Nova has deleted the
+// allocations that Placement still had for the victim when it left. Nova does so some moments after
+// an instance is gone (nova/compute/manager.py _delete_instance). Then awaitCleanup reads the
+// victims' hosts again, so that Almanac counts their room as free.
 func (e *eviction) awaitCleanup(ctx context.Context) {
 	var hosts []string
 	for _, v := range e.Victims {

@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// record stores what Placement is about to be asked for, where it differs from the last
-// record. refused reports that Placement has not granted what that one holds.
+// record stores the claims that are about to be sent to Placement, if they differ from the last
+// record. refused is true if Placement has refused the claims of the last record.
 func (e *eviction) record(ctx context.Context, refused bool) error {
 	if e.evictor.Records == nil || e.recorded != nil && reflect.DeepEqual(e.recorded, e.Preemptors) {
 		return nil
@@ -25,8 +25,8 @@ func (e *eviction) record(ctx context.Context, refused bool) error {
 	return nil
 }
 
-// deleteRecord deletes the last record of the eviction. It fails with a Conflict fault where
-// another replica has taken it over.
+// deleteRecord deletes the last record of the eviction. It fails with a Conflict fault if another
+// replica has taken it over.
 func (e *eviction) deleteRecord(ctx context.Context) error {
 	if e.recorded == nil {
 		return nil

@@ -15,11 +15,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// retryPauses are the waits before each attempt to roll back at once.
+// retryPauses are the waits before the attempts at an immediate rollback.
 var retryPauses = []time.Duration{0, 0, 200 * time.Millisecond, time.Second}
 
-// rollback is what must be undone of a request or an eviction. Its slices are replaced and
-// never changed.
+// rollback is what must be undone of a request or an eviction. Its slices are replaced and never
+// changed.
 type rollback struct {
 	claims    []placing.Claim   // to be released where Placement has granted them
 	victims   []claiming.Victim // whose allocations are restored where they still run
@@ -32,15 +32,15 @@ type rollback struct {
 	takenOver bool              // from a stopped replica
 	notified  []string          // instances whose eviction notices are withdrawn
 	noticeFor time.Time         // the time in these notices
-	hold      *inventory.Hold   // of what is restored, on the board; nil of one that was taken over
+	hold      *inventory.Hold   // of the restored claims, in the live state; nil for a rollback of another replica
 }
 
-// onlyClaims reports whether the rollback is neither of an eviction nor of a notice.
+// onlyClaims reports whether the rollback concerns only claims: neither victims nor a notice.
 func (r *rollback) onlyClaims() bool { return len(r.victims) == 0 && r.noticeFor.IsZero() }
 
-// rollBack releases the preemptors and restores the victims that still run, in one
-// transaction. The ledger goes on with what fails, and with victims that leave in that
-// moment. It fails where preemptors may still have their claims, or lose them later.
+// rollBack releases the claims of the preemptors and restores those of the victims that still run,
+// in one transaction. The ledger repeats what fails, and handles victims that leave at that moment.
+// rollBack fails if preemptors may still have their claims, or may lose them later.
 func (e *eviction) rollBack(ctx context.Context, victims []claiming.Victim) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claiming.CallTimeout)
 	defer cancel()
@@ -83,11 +83,10 @@ func (e *eviction) rollBack(ctx context.Context, victims []claiming.Victim) erro
 	return err
 }
 
-// errUnsure is the error of a rollback whose answer was lost.
+// errUnsure is the error of a rollback if Placement's answer was lost.
 var errUnsure = errors.New("the answer of Placement to a restored allocation was lost, so it may still be carried out")
 
-// rollBack takes the steps of a rollback that can be taken now, and reports whether none is
-// left.
+// rollBack carries out the steps of a rollback that are possible now; done is true if none is left.
 func (l *Ledger) rollBack(ctx context.Context, r *rollback) (done bool, err error) {
 	defer func() {
 		if done {
@@ -140,15 +139,15 @@ func (l *Ledger) rollBack(ctx context.Context, r *rollback) (done bool, err erro
 	return open == 0, nil
 }
 
-// claim sends claims, and notes whether the answer was lost.
+// claim sends claims, and records whether the answer was lost.
 func (l *Ledger) claim(ctx context.Context, r *rollback, claims []placing.Claim) error {
 	err := l.options.Placement.Claim(ctx, claims)
 	r.unsure = r.unsure || err != nil && !claiming.Refused(err) && !errors.Is(err, placing.ErrUnsent)
 	return err
 }
 
-// rollBackPartly restores as many claims as there is capacity for, one by one. The others
-// remain open.
+// rollBackPartly restores, one by one, as many claims as there is capacity for. The others remain
+// in the rollback.
 func (l *Ledger) rollBackPartly(ctx context.Context, r *rollback, released, restored []placing.Claim) error {
 	var refusal error
 	for _, one := range restored {
@@ -179,8 +178,8 @@ func consumers(claims []placing.Claim) (ids []string) {
 	return ids
 }
 
-// releases returns the claims that restore what consumers had before those claims that
-// Placement has granted, and the claims that it may still grant.
+// releases returns, for the claims that Placement has granted, claims that restore what their
+// consumers had before; and the claims that Placement may still grant.
 func (l *Ledger) releases(ctx context.Context, claims []placing.Claim) (released, pending []placing.Claim, err error) {
 	for _, claim := range claims {
 		has, err := l.options.Placement.AllocationsOf(ctx, claim.Consumer)
@@ -199,10 +198,10 @@ func (l *Ledger) releases(ctx context.Context, claims []placing.Claim) (released
 	return released, pending, nil
 }
 
-// restorable returns the claims that restore the victims that still run and have only what an
-// eviction has left them, and those that take everything from victims that are gone. open
-// counts the victims that Nova cannot tell about. A victim that was restored
-// may have lost its allocations again to another request.
+// restorable returns two lists: claims that restore the victims that still run and have only what
+// an eviction has left them, and claims that remove all allocations of victims that are gone. open
+// is the number of victims about which Nova did not answer. A victim that was restored may have
+// lost allocations again to another request.
 func (l *Ledger) restorable(ctx context.Context, r *rollback) (open int, restored, gone []placing.Claim, err error) {
 	for _, v := range r.victims {
 		id := v.Claim.Consumer
@@ -241,8 +240,8 @@ func (l *Ledger) restorable(ctx context.Context, r *rollback) (open int, restore
 	return open, restored, gone, nil
 }
 
-// isBuilt reports whether preemptors are on their way to the hosts of the victims: the stopped
-// replica has told its caller, and only not deleted the record.
+// isBuilt reports whether Nova is building preemptors on the hosts of the victims: then the stopped
+// replica had answered its caller, and only failed to delete the record.
 func (l *Ledger) isBuilt(ctx context.Context, r *rollback) (bool, error) {
 	for _, claim := range r.claims {
 		now, err := l.options.Servers.Server(ctx, claim.Consumer)
@@ -267,7 +266,7 @@ func (l *Ledger) deleteRecords(ctx context.Context, r *rollback) (done bool, err
 	return true, nil
 }
 
-// endHold ends the hold of a rollback that is done.
+// endHold ends the hold on the room of a rollback that is done.
 func (r *rollback) endHold() {
 	if r.hold != nil {
 		r.restored.Range(func(_, _ any) bool { r.hold.Confirm(); return false })
@@ -275,8 +274,8 @@ func (r *rollback) endHold() {
 	}
 }
 
-// withdraw withdraws the notices of a rollback. Those that fail because Nova does not answer
-// remain in it; those that Nova refuses do not.
+// withdraw withdraws the notices of a rollback. Those for which Nova does not answer remain in it;
+// those that Nova refuses do not.
 func (l *Ledger) withdraw(ctx context.Context, r *rollback) error {
 	var errs []error
 	for _, id := range slices.Clone(r.notified) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// unevictable lists the instances that cannot be evicted for any request for some time: those
+// unevictable contains the instances that cannot be evicted for any request for some time: those
 // that did not leave when ordered to, and those that are leaving.
 type unevictable struct {
 	mu   sync.Mutex
@@ -29,7 +29,7 @@ func (u *unevictable) add(victims []Victim, until time.Time) {
 	}
 }
 
-// at returns the hosts of the instances that are unevictable at a time.
+// at returns the host of each instance that is unevictable at a time, by the id of the instance.
 func (u *unevictable) at(now time.Time) map[string]string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

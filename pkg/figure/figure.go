@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is one picture: rows of panels, all of the same length.
+// Figure is one picture: rows of panels, each row with the same number of panels.
 type Figure struct {
 	Width, Height float64 // inches
 	Rows          [][]Panel
@@ -28,8 +28,8 @@ type Panel struct {
 	Title string
 	X, Y  Axis
 	Lines []Line
-	// Bars stand in groups, each with one bar per series; Groups are the names of the groups from
-	// the left.
+	// Bars are the series of bars. They stand in groups, with one bar of each series; Groups are
+	// the names of the groups from left to right.
 	Bars   []Bars
 	Groups []string
 	// LegendBeside places the legend to the right of the chart, for charts with too many series
@@ -37,16 +37,16 @@ type Panel struct {
 	LegendBeside bool
 }
 
-// Axis describes the quantity on an axis.
+// Axis describes an axis and the quantity on it.
 type Axis struct {
 	Label string
 	// FromZero makes the range begin at 0 even if the data does not, as for bars. The deviations
 	// of nonnegative values do not extend below 0.
 	FromZero bool
-	// Share marks values from 0 to 1: neither the axis nor a deviation exceeds this range. If this
-	// is the vertical axis, the legend is beside the chart.
+	// Share means that values are from 0 to 1: neither the axis nor a deviation exceeds this range.
+	// If this is the vertical axis, the legend is beside the chart.
 	Share bool
-	// Time marks values in seconds since 1970, which are shown in UTC.
+	// Time means that values are seconds since 1970, which are shown in UTC.
 	Time bool
 }
 
@@ -55,18 +55,18 @@ type Line struct {
 	Name   string
 	Points []Point
 	Step   bool // each value holds until the next point
-	// Deviations, one per point, are drawn as vertical lines around it; nil draws none.
+	// Deviations, one for each point, are drawn as vertical lines around it; nil means none.
 	Deviations []float64
 }
 
 // Point is one point of a line.
 type Point struct{ X, Y float64 }
 
-// Bars are one series of bars, with a value for each group.
+// Bars is one series of bars, with a value for each group.
 type Bars struct {
 	Name   string
 	Values []float64
-	// Deviations are drawn as vertical lines around the values; nil draws none.
+	// Deviations are drawn as vertical lines around the values; nil means none.
 	Deviations []float64
 }
 
@@ -182,7 +182,7 @@ func (p *Panel) deviates() bool {
 // legendGap is the distance between a chart and the legend beside it.
 const legendGap = 10.0 // points
 
-// besides draws a legend at the right edge, and returns the rest of the canvas.
+// besides draws a legend at the right edge, and returns the canvas without the space that it takes.
 func besides(c draw.Canvas, legend plot.Legend) draw.Canvas {
 	gap, title := vg.Points(legendGap), vg.Points(20)
 	size := legend.Rectangle(c).Size()
@@ -190,7 +190,7 @@ func besides(c draw.Canvas, legend plot.Legend) draw.Canvas {
 	return draw.Crop(c, 0, -size.X-gap, 0, 0)
 }
 
-// plot returns the panel's plot. width and height are the approximate size with axes.
+// plot returns the panel as a plot. width and height are its approximate size, including the axes.
 func (p *Panel) plot(width, height vg.Length) (*plot.Plot, error) {
 	if len(p.Lines) == 0 == (len(p.Bars) == 0) {
 		return nil, errors.New("it needs either lines or bars")
@@ -241,7 +241,8 @@ func (a *Axis) set(to *plot.Axis) {
 	}
 }
 
-// around returns the range of a deviation on both sides of a value.
+// around returns both ends of the line of a deviation around a value, within the range that the
+// axis allows.
 func (a *Axis) around(value, deviation float64) (low, high float64) {
 	low, high = value-deviation, value+deviation
 	if a.FromZero && value >= 0 {

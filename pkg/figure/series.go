@@ -31,7 +31,7 @@ var looks = []look{
 	{color.RGBA{R: 170, G: 40, B: 50, A: 255}, []vg.Length{2, 2, 6, 2, 2, 2}, draw.RingGlyph{}, color.RGBA{R: 200, G: 170, B: 150, A: 255}},
 }
 
-// more are the styles of further series; after these the styles repeat.
+// more are the styles of further series; after these, styles repeat.
 var more = []look{
 	{color.RGBA{R: 20, G: 120, B: 120, A: 255}, []vg.Length{10, 3, 2, 3, 2, 3}, draw.TriangleGlyph{}, color.Gray{Y: 235}},
 	{color.RGBA{R: 110, G: 90, B: 30, A: 255}, []vg.Length{4, 1.5}, draw.SquareGlyph{}, color.Gray{Y: 100}},
@@ -45,7 +45,7 @@ func lookOf(i int) look {
 	return more[i-len(looks)]
 }
 
-// marks is the approximate number of marks on a long line.
+// marks is the approximate number of marks on a line with many points.
 const marks = 14
 
 func (p *Panel) lines(drawn *plot.Plot) error {
@@ -104,7 +104,8 @@ func (p *Panel) lines(drawn *plot.Plot) error {
 	return nil
 }
 
-// some returns a few of the points, at a different offset for each series.
+// some returns a few of the points, for marks. The first one differs between series, so that their
+// marks do not coincide.
 func some(points plotter.XYs, series int) (few plotter.XYs) {
 	step := max(1, len(points)/marks)
 	for n := (series * step / len(looks)) % len(points); n < len(points); n += step {
@@ -151,7 +152,7 @@ const (
 	groupMargin = 0.6 // of a group, left of the first and right of the last
 )
 
-// groupRoom returns the width available for one group in a panel of width all.
+// groupRoom returns the width available for one group of bars in a panel with the width all.
 func (p *Panel) groupRoom(drawn *plot.Plot, all vg.Length) vg.Length {
 	const axis = 70.0 // points
 	all -= vg.Points(axis)
@@ -171,8 +172,8 @@ func (p *Panel) barWidth(drawn *plot.Plot, all vg.Length) vg.Length {
 	return min(max(width, vg.Points(2*barGap)), vg.Points(40))
 }
 
-// name adds the names of the groups, in a smaller font if they are wider than room, and in two
-// rows if that is not enough.
+// name adds the names of the groups below the bars, in a smaller font if they are wider than room,
+// and in two rows if that is not enough.
 func (p *Panel) name(drawn *plot.Plot, room vg.Length) {
 	const apart, smallest = 4.0, 7.0 // points
 	style := &drawn.X.Tick.Label

@@ -10,8 +10,9 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// textCanvas is an SVG canvas that remembers the width of each text, in points, in the font of the
-// layout. A viewer may not have that font.
+// textCanvas is an SVG canvas that records the width of each text, in points, in the figure's font.
+// write sets these widths in the SVG, so that the texts keep their size in a viewer without that
+// font.
 type textCanvas struct {
 	*vgsvg.Canvas
 	widths []vg.Length
@@ -26,7 +27,7 @@ func (c *textCanvas) FillString(face font.Face, at vg.Point, text string) {
 	c.Canvas.FillString(face, at, text)
 }
 
-// write writes the canvas with each text at its width in the layout, in any font.
+// write writes the SVG with the recorded width of each text.
 func (c *textCanvas) write(w io.Writer) error {
 	var drawn bytes.Buffer
 	if _, err := c.WriteTo(&drawn); err != nil {
@@ -41,8 +42,8 @@ var (
 	similar = []byte("font-family:'Liberation Serif','Times New Roman',Times,serif;")
 )
 
-// fit writes an SVG with the widths of its texts, in order, and with fallback fonts similar to the
-// layout's.
+// fit writes an SVG in which each text has its width of widths, in the order of the texts. For
+// viewers without the figure's font, it names similar fonts.
 func fit(w io.Writer, svg []byte, widths []vg.Length) error {
 	parts := bytes.Split(bytes.ReplaceAll(svg, laidOut, similar), textTag)
 	if len(parts) != len(widths)+1 {

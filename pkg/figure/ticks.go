@@ -11,7 +11,7 @@ import (
 // numberTicks marks round numbers: multiples of 1, 2 or 5 times a power of ten.
 type numberTicks struct{}
 
-// Ticks returns four to eleven of them, or only low if the range is empty.
+// Ticks returns four to eleven ticks, or only one at low if the range is empty.
 func (numberTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	const least, digits = 4, 10 // further digits are rounding errors of the products
 	if !(high > low) {
@@ -34,7 +34,7 @@ func (numberTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 // timeTicks marks round times in UTC.
 type timeTicks struct{}
 
-// Ticks returns at most eleven of them.
+// Ticks returns at most eleven ticks.
 func (timeTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	const most = 10
 	hour, day := int64(3600), int64(86400)

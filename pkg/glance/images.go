@@ -51,8 +51,8 @@ const (
 
 // Filter selects images.
 type Filter struct {
-	Visibility string // empty is any
-	Owner      string // id of a project; empty is any
+	Visibility string // empty means any
+	Owner      string // id of a project; empty means any
 }
 
 // Named returns the images of that name that Almanac may see, of all projects and of any

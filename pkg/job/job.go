@@ -16,11 +16,12 @@ type Job struct {
 	Every time.Duration
 	// Step does the work once. Run logs its error, and the next step tries again.
 	Step func(ctx context.Context) error
-	// Wake, unless it is nil, starts the next step at once; see Poke.
+	// Wake starts the next step at once when it receives a value; see Poke. nil means that nothing
+	// does.
 	Wake <-chan struct{}
 }
 
-// logRepeat is about how often a failure that lasts is logged.
+// logRepeat is the approximate interval in which a failure that lasts is logged again.
 const logRepeat = time.Minute
 
 // Run does the job's steps until ctx ends. The first begins at once.
@@ -49,7 +50,8 @@ func (j Job) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Poke leaves a value in a channel that holds one, and never waits.
+// Poke puts a value into a channel with a capacity of one, unless it contains one already. It never
+// waits.
 func Poke(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -57,7 +59,7 @@ func Poke(c chan<- struct{}) {
 	}
 }
 
-// Pause waits for d. It returns the error of ctx where that ends first.
+// Pause waits for d. It returns the error of ctx if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

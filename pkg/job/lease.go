@@ -16,17 +16,17 @@ type Lease struct {
 	Epoch int64
 }
 
-// Leases hands leases to the processes that share it.
+// Leases grants leases to the processes that share it.
 type Leases interface {
-	// Take takes a lease for ttl, or renews it; held is false while another process has it.
+	// Take acquires a lease for ttl, or renews it; held is false if another process has it.
 	Take(ctx context.Context, name string, ttl time.Duration) (lease Lease, held bool, err error)
 }
 
-// ErrLost is the error of a step whose lease another process has taken, or may take soon.
+// ErrLost is the error of a step if another process has acquired its lease, or may soon.
 var ErrLost = errors.New("the lease was lost to another process")
 
-// longestQuiet is how long a step without a call to Ensure keeps its lease. A step that
-// takes longer hangs, and another process should have the lease.
+// longestQuiet is for how long a step without a call to Ensure keeps its lease. A longer step is
+// assumed to hang, so that another process should get the lease.
 const longestQuiet = 5 * time.Minute
 
 // Held is a lease while a step works under it. A step keeps one rule, so that two processes
@@ -50,8 +50,8 @@ type Held struct {
 	expiry *time.Timer
 }
 
-// Hold takes a lease and runs step under it. It reports whether this process has the lease;
-// where it does not, step does not run.
+// Hold acquires a lease and runs step under it. It reports whether this process has the lease; if
+// not, step does not run.
 func Hold(ctx context.Context, leases Leases, name string, ttl time.Duration, step func(ctx context.Context, held *Held) error) (held bool, err error) {
 	h := &Held{leases: leases, ttl: ttl}
 	h.ctx, h.end = context.WithCancelCause(ctx)
@@ -72,7 +72,7 @@ func Hold(ctx context.Context, leases Leases, name string, ttl time.Duration, st
 	return true, err
 }
 
-// Leased returns the step of a job that only the holder of the lease does.
+// Leased returns a step for a job that runs only in the process that has the lease.
 func Leased(leases Leases, name string, ttl time.Duration, step func(ctx context.Context, held *Held) error) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := Hold(ctx, leases, name, ttl, step)
@@ -80,9 +80,9 @@ func Leased(leases Leases, name string, ttl time.Duration, step func(ctx context
 	}
 }
 
-// Ensure renews the lease. It fails where another process has taken it, and where the store
-// does not answer: this process may have been suspended, and cannot know. After a failure the
-// step's context has ended, and every further call fails.
+// Ensure renews the lease. It fails if another process has taken it, and if the store does not
+// answer: this process may have been suspended, and cannot know. After a failure the step's context
+// has ended, and every further call fails.
 func (h *Held) Ensure(ctx context.Context) error {
 	h.quiet.Store(0)
 	if h.ctx.Err() != nil {
@@ -95,8 +95,8 @@ func (h *Held) Ensure(ctx context.Context) error {
 	return err
 }
 
-// renew renews the lease until the step ends. An error of the store is no loss yet: expire
-// decides.
+// renew renews the lease until the step ends. An error of the store does not end the step; expire
+// does.
 func (h *Held) renew() {
 	every := h.ttl / 4
 	for Pause(h.ctx, every) == nil {
@@ -124,7 +124,7 @@ func (h *Held) take(ctx context.Context) error {
 	return nil
 }
 
-// expire ends the step before a lease that is taken from now on can end.
+// expire ends the step before the lease can end.
 func (h *Held) expire() *time.Timer {
 	return time.AfterFunc(h.ttl*3/4, func() { h.end(ErrLost) })
 }

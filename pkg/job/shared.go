@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Shared lets one read serve all callers that asked before it began, so that each caller
-// sees what was so at its call or later. One read runs at a time, and the callers that come
-// meanwhile share the next one. Set Read and Limit before the first use; T may be struct{}
-// where Read stores what it found. It is safe for concurrent use.
+// Shared makes one read serve all callers that asked before it began, so that each caller gets a
+// result that is not older than its call. One read runs at a time, and callers that arrive while it
+// runs share the next one. Set Read and Limit before the first use; T may be struct{} if Read
+// itself stores the result. It is safe for concurrent use.
 type Shared[T any] struct {
-	// Read must not be nil. Its context has the values of the first caller's, but ends only
-	// after Limit: no caller that leaves takes the read away from the others.
+	// Read must not be nil. Its context has the values of the first caller's context, but ends only
+	// after Limit: a caller that leaves does not end the read for the others.
 	Read  func(ctx context.Context) (T, error)
 	Limit time.Duration
-	// Young is how long after it began a read also serves later callers, if it did not
-	// fail; 0: none.
+	// Young is for how long after its beginning a read that did not fail also serves later callers;
+	// 0 means not at all.
 	Young time.Duration
 
 	mu    sync.Mutex
-	next  *read[T] // has not begun; nil where nobody waits for it
+	next  *read[T] // has not begun; nil if nobody waits for it
 	young *read[T]
 	last  *read[T] // the one that began last, or will next
 }
@@ -32,8 +32,8 @@ type read[T any] struct {
 	err   error
 }
 
-// Get returns the result of a read that began after the call, or of a young one. Its error
-// is the read's, or the context's where that ends first.
+// Get returns the result of a read that began after the call, or of a young one. The error is that
+// of the read or, if ctx ends first, that of ctx.
 func (s *Shared[T]) Get(ctx context.Context) (T, error) {
 	mine := s.join(ctx)
 	select {
@@ -80,7 +80,7 @@ func (s *Shared[T]) run(ctx context.Context, mine, before *read[T]) {
 	close(mine.over)
 }
 
-// age ends the time in which a read serves later callers.
+// age ends the time for which a read serves later callers.
 func (s *Shared[T]) age(old *read[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

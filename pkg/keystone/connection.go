@@ -133,7 +133,7 @@ func (c Connection) endpoint(catalog []tokens.CatalogEntry) (string, error) {
 	return "", option("interface", "the catalog has no %s endpoint of Keystone in region %q; correct interface or region_name", c.Interface, c.Region)
 }
 
-// told converts gophercloud's error for an unexpected status into an *openstack.Answer.
+// told returns gophercloud's error for an unexpected status as an *openstack.Answer.
 func told(err error) error { return openstack.AsAnswer("keystone", err) }
 
 const (

@@ -14,7 +14,7 @@ type Hypervisor struct {
 	Host string // of its nova-compute
 	IP   string // host_ip, of its nova-compute
 	Type string // "QEMU", "ironic", …
-	// Version is the hypervisor's version, 1002003 for 1.2.3; 0 is unknown.
+	// Version is the hypervisor's version, 1002003 for 1.2.3; 0 means unknown.
 	Version int64
 	// DiskMissing is how many GiB less are free on it than its instances leave.
 	DiskMissing int64

@@ -43,7 +43,7 @@ type QueueOptions struct {
 	Durable       bool          // amqp_durable_queues
 	AutoDelete    bool          // amqp_auto_delete
 	Quorum        bool          // rabbit_quorum_queue; implies Durable
-	DeliveryLimit int           // rabbit_quorum_delivery_limit; 0 is no limit
+	DeliveryLimit int           // rabbit_quorum_delivery_limit; 0 means no limit
 	TransientTTL  time.Duration // rabbit_transient_queues_ttl; 0 is 30 minutes
 	// TransientQuorum is rabbit_transient_quorum_queue: the queues of one process are quorum
 	// queues too, and fanout exchanges survive a restart of the broker.
@@ -53,7 +53,7 @@ type QueueOptions struct {
 	// oslo's senders fail: they declare an exchange only once.
 	Leave bool
 	// MaxMemoryLength and MaxMemoryBytes are rabbit_quorum_max_memory_length and
-	// rabbit_quorum_max_memory_bytes; 0 is no limit.
+	// rabbit_quorum_max_memory_bytes; 0 means no limit.
 	MaxMemoryLength, MaxMemoryBytes int
 }
 

@@ -136,14 +136,14 @@ func (s *Server) receive(ctx, work context.Context, d Delivery) {
 	})
 }
 
-// recent remembers the last ids (oslo_messaging/_drivers/amqp.py, _MsgIdCache).
+// recent stores the ids of the last messages (oslo_messaging/_drivers/amqp.py, _MsgIdCache).
 type recent struct {
 	mu   sync.Mutex
 	ids  [16]string
 	next int
 }
 
-// before reports whether id has occurred before, and remembers it. A message without an id is
+// before reports whether id has occurred before, and stores it. A message without an id is
 // always new.
 func (r *recent) before(id string) bool {
 	if id == "" {

@@ -55,7 +55,7 @@ type Message struct {
 	// nil declares only the exchange.
 	Queue *Queue
 	Body  []byte
-	// Expiration is how long the message may wait in a queue; 0 is forever.
+	// Expiration is how long the message may wait in a queue; 0 means forever.
 	Expiration time.Duration
 	// Mandatory makes Publish fail with ErrUnroutable if no queue accepts the message.
 	Mandatory bool

@@ -6,11 +6,11 @@ import (
 )
 
 // Adapt changes a placement for a changed workload and moves no more memory than the budget
-// (section 6.2, which leaves the heuristic open). For a yield it keeps the tasks of each
-// host as far as they fit, removes those that are cheapest to move, and packs these and the
-// new tasks with MCB8 into the remaining capacity. It searches for the yield as MCB does.
-// Then it moves and swaps single tasks off the fullest host while that helps and the budget
-// lasts.
+// (section 6.2, which does not specify the heuristic). To reach a yield it keeps the tasks of each
+// host as far as they fit, removes those that are cheapest to move, and packs these and the new
+// tasks with MCB8 into the remaining capacity. It searches for the largest such yield as MCB does.
+// Then it moves and swaps single tasks off the fullest host as long as that raises the smallest
+// yield and the budget suffices.
 type Adapt struct{}
 
 // Place implements Algorithm.
@@ -47,8 +47,8 @@ func (a Adapt) Place(ctx context.Context, p *Problem) (Placement, error) {
 	return p.placement(tasks, best), nil
 }
 
-// pack returns a placement in which every task gets the yield; nil if it finds none within
-// the budget.
+// pack returns the host of each task, in a placement in which every task gets the yield; nil if it
+// finds none within the budget.
 func (a Adapt) pack(p *Problem, tasks []task, yield float64) []int {
 	at := make([]int, len(tasks))
 	room := slices.Clone(p.Hosts)
@@ -93,9 +93,9 @@ func (a Adapt) pack(p *Problem, tasks []task, yield float64) []int {
 	return at
 }
 
-// keep divides the tasks whose current host is h into those that stay and those that leave,
-// so that those that stay get the yield and their memory. The task with the least price for
-// the CPU that it frees leaves first. In the end tasks return if there is room after all.
+// keep divides the tasks whose current host is h into kept and gone, so that the kept ones get the
+// yield and their memory. The task with the lowest price for the CPU that it frees goes first. In
+// the end tasks come back if there is room for them after all.
 func keep(host Host, tasks []task, h int, yield float64) (kept, gone []int) {
 	cpu, memory := 0.0, 0.0
 	for t := range tasks {
@@ -124,8 +124,8 @@ func keep(host Host, tasks []task, h int, yield float64) (kept, gone []int) {
 	return kept, gone
 }
 
-// cheaper compares tasks by the price of the CPU that moving them frees. CPU beyond the
-// excess is worth nothing.
+// cheaper compares tasks by the price of the CPU that moving them frees. CPU that a task frees
+// beyond over, the host's excess, does not count.
 func cheaper(tasks []task, a, b int, over, yield float64) int {
 	price := func(t int) float64 {
 		frees := yield * tasks[t].cpu
@@ -165,9 +165,9 @@ type polishing struct {
 	left        float64 // what is left of the budget
 }
 
-// step moves task t to a host, and task other, unless it is -1, to the host of t. load is
-// that of the fuller of the two hosts afterwards. cost is what the step takes of the
-// budget; it is negative if the step returns some.
+// step moves task t to a host and, unless other is -1, task other to the host of t. load is the
+// load of the fuller of the two hosts afterwards. cost is how much of the budget the step uses; it
+// is negative if the step reduces the cost of the moves.
 type step struct {
 	t, to, other int
 	load, cost   float64
@@ -183,7 +183,7 @@ func newPolishing(p *Problem, tasks []task, at []int) *polishing {
 	return s
 }
 
-// cost returns the price of having task t on host h.
+// cost returns the price of moving task t to host h; 0 if h is its current host.
 func (s *polishing) cost(t, h int) float64 {
 	if from := s.tasks[t].at; from < 0 || from == h {
 		return 0
@@ -193,8 +193,8 @@ func (s *polishing) cost(t, h int) float64 {
 
 func (s *polishing) load(h int, more float64) float64 { return (s.cpu[h] + more) / s.p.Hosts[h].CPU }
 
-// best returns the step that reduces the load of the fullest host most; better is false if
-// none does.
+// best returns the step that reduces the load of the fullest host most; better is false if no step
+// reduces it.
 func (s *polishing) best() (found step, better bool) {
 	full := 0
 	for h := range s.cpu {
@@ -229,7 +229,7 @@ func (s *polishing) best() (found step, better bool) {
 	return found, better
 }
 
-// swaps considers the steps that exchange a task for a task on another host that needs less
+// swaps calls consider with the steps that swap task t for a task on another host that needs less
 // CPU.
 func (s *polishing) swaps(t int, consider func(step)) {
 	from := s.at[t]

@@ -13,7 +13,7 @@ import (
 // minimizes the load of the fullest host. It moves tasks that have a current host only
 // within the budget.
 type Exact struct {
-	// Work bounds the search: the number of hosts considered for tasks. 0 is DefaultWork.
+	// Work bounds the search, counted in hosts that are considered for tasks; 0 means DefaultWork.
 	Work int
 }
 
@@ -53,8 +53,7 @@ func (p *Problem) noPlacement() string {
 	return "there is no placement in which the memory of all tasks fits" + p.within()
 }
 
-// within returns the constraints on a placement in addition to memory, as the end of a
-// sentence.
+// within describes, as the end of a sentence, the constraints on a placement other than memory.
 func (p *Problem) within() string {
 	if p.Current == nil {
 		return ""
@@ -62,28 +61,28 @@ func (p *Problem) within() string {
 	return fmt.Sprintf(" and at most the budget of %.6g is moved", p.Budget)
 }
 
-// Unproven is the error that comes with a placement that may not be the best.
+// Unproven is the error that accompanies a placement if a better one may exist.
 type Unproven struct {
 	Reason string // why the search ended
 }
 
 func (u *Unproven) Error() string { return u.Reason + ": there may be a better placement" }
 
-// branching is the search. It places one task after the other, those with the largest CPU
-// needs first.
+// branching is the state of the search. It places one task after the other, those with the largest
+// CPU needs first.
 type branching struct {
 	ctx   context.Context
 	p     *Problem
 	tasks []task
 	order []int
-	// rest is the memory of the tasks from an index in the order to its end.
+	// rest[i] is the memory of all tasks from index i of the order on.
 	rest        []float64
 	floor       float64 // lower bound of the load of the fullest host
 	cpu, memory []float64
 	at          []int
 	fresh       []bool // hosts that are no task's current host
 	like        []int  // the first host with the same capacity
-	seen        []int  // the turn that last considered an empty host of this capacity, by the first such host
+	seen        []int  // the step that last considered an empty host of this capacity, by the first such host
 	turn        int
 	free        float64 // free memory of all hosts
 	found       []int
@@ -127,7 +126,7 @@ func newBranching(ctx context.Context, p *Problem, most int) *branching {
 	return s
 }
 
-// seed starts with the best placement of the heuristics.
+// seed starts the search with the best placement of the heuristics.
 func (s *branching) seed() {
 	algorithms := []Algorithm{MCBs[7].Place, MCBs[4].Place, Greedies[1].Place}
 	if s.p.Current != nil || s.p.May != nil {
@@ -145,7 +144,7 @@ func (s *branching) seed() {
 	}
 }
 
-// ended returns why the search ended early.
+// ended returns the reason why the search ended early.
 func (s *branching) ended() string {
 	if s.ctx.Err() != nil {
 		return "the time limit of the search was reached"
@@ -153,7 +152,7 @@ func (s *branching) ended() string {
 	return fmt.Sprintf("the search ended after it had tried %d hosts for tasks", s.most)
 }
 
-// flat returns the hosts of all tasks in their order.
+// flat returns the hosts of all tasks, in the order of the tasks.
 func flat(at Placement) []int {
 	var hosts []int
 	for _, of := range at {
@@ -162,8 +161,8 @@ func flat(at Placement) []int {
 	return hosts
 }
 
-// branch places the tasks from depth on. load is that of the fullest host so far, and moved
-// the cost of the moves so far.
+// branch places the tasks of the order from depth on. load is the load of the fullest host so far,
+// and moved the cost of the moves so far.
 func (s *branching) branch(depth int, load, moved float64) {
 	if depth == len(s.order) {
 		s.best = max(load, s.floor)

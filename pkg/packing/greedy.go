@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Greedy is one of the greedy heuristics of section 3.3: each task goes to the host whose
-// tasks need least CPU, among the hosts with enough memory.
+// Greedy is one of the greedy heuristics of section 3.3: each task goes to the host whose tasks
+// have the smallest need of CPU, among the hosts with enough memory.
 type Greedy struct {
 	Name string
 	// Sorted places the tasks with the most memory first; otherwise they keep their order.
@@ -17,7 +17,7 @@ type Greedy struct {
 	Backtrack bool
 }
 
-// Greedies are GR, SG, GB and SGB.
+// Greedies lists GR, SG, GB and SGB.
 var Greedies = []Greedy{{"gr", false, false}, {"sg", true, false}, {"gb", false, true}, {"sgb", true, true}}
 
 // mostAttempts bounds backtracking: the number of attempts to put a task on a host, as in
@@ -57,20 +57,20 @@ func (g Greedy) Place(ctx context.Context, p *Problem) (Placement, error) {
 	return p.placement(tasks, s.at), nil
 }
 
-// stacking is a placement in progress: it puts tasks on hosts one after the other, and
-// removes them again.
+// stacking is a placement in progress, in which tasks are put on hosts one after the other, and
+// removed again.
 type stacking struct {
 	ctx         context.Context
 	hosts       []Host
 	tasks       []task
 	order       []int
-	cpu, memory []float64 // in use, by host; cpu as a fraction of the host's CPU
+	cpu, memory []float64 // in use on each host; cpu is a fraction of the host's CPU
 	at          []int
 	attempts    int
 }
 
-// straight puts each task on the host with the least load and enough memory. It returns
-// false if a task finds none.
+// straight puts each task on the least loaded host with enough memory. It returns false if there is
+// no such host for a task.
 func (s *stacking) straight() bool {
 	for _, t := range s.order {
 		host := -1
@@ -87,12 +87,12 @@ func (s *stacking) straight() bool {
 	return true
 }
 
-// backtrack puts tasks on hosts. If a task finds no host, backtrack removes earlier tasks,
-// the last first, and puts them on their next host. It returns false if it has tried
-// everything, or mostAttempts times.
+// backtrack puts tasks on hosts. If no host has room for a task, backtrack removes earlier tasks,
+// the last first, and puts them on their next host. It returns false when it has tried everything,
+// or after mostAttempts attempts.
 func (s *stacking) backtrack() bool {
-	// A level holds the hosts that remain for its task, in their order, and the use of the
-	// task's host before the task was put there.
+	// A level has the hosts that have not been tried for its task, in their order, and what was
+	// used on the task's host before the task was put there.
 	type level struct {
 		ways        []int
 		cpu, memory float64
@@ -138,7 +138,7 @@ func (s *stacking) put(t, host int) {
 	s.memory[host] += s.tasks[t].memory
 }
 
-// ordered returns the hosts by the load of the tasks on them, the smallest first.
+// ordered returns the hosts, sorted by the load of their tasks, the least loaded first.
 func (s *stacking) ordered() []int {
 	hosts := make([]int, len(s.hosts))
 	for h := range hosts {

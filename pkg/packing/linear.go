@@ -8,14 +8,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Linear is a linear program: maximize the sum of Objective under Rows. Each variable is 0
-// or more, and at most its Most if that is more than 0.
+// Linear is a linear program: maximize the sum of Objective subject to Rows. Each variable is at
+// least 0 and, if its Most is more than 0, at most that.
 type Linear struct {
 	Variables int
 	Objective []Term
 	Rows      []Row
 	Most      []float64 // by variable; nil and 0 are no bound
-	Whole     []bool    // variables restricted to 0 or 1; nil is none
+	Whole     []bool    // variables restricted to 0 or 1; nil means none
 }
 
 // Term is a variable times a factor.
@@ -31,7 +31,7 @@ type Row struct {
 	Is    float64
 }
 
-// Optimum is a solution of a Linear; Proven reports that no better one exists.
+// Optimum is a solution of a Linear. Proven is true if no better one exists.
 type Optimum struct {
 	Value  float64
 	Values []float64
@@ -43,24 +43,25 @@ type Solver interface {
 	Solve(ctx context.Context, l *Linear) (Optimum, error)
 }
 
-// program is a problem as a linear program. Its variables are, for each task and host, the
-// part of the task on the host and the CPU that the task gets there, and then the yield.
+// program is a problem as a linear program. For each task and host it has two variables: the part
+// of the task that is on the host, and the CPU that the task gets there. The last variable is the
+// yield.
 type program struct {
 	p     *Problem
 	tasks []task
 	Linear
 }
 
-// on returns the variable for the part of a task on a host, share the variable for the CPU
-// that the task gets there.
+// on returns the index of the variable for the part of task t that is on host h, share the index of
+// the variable for the CPU that the task gets there.
 func (l *program) on(t, h int) int    { return 2 * (t*len(l.p.Hosts) + h) }
 func (l *program) share(t, h int) int { return l.on(t, h) + 1 }
 func (l *program) yield() int         { return 2 * len(l.tasks) * len(l.p.Hosts) }
 
-// newProgram returns the problem as (3) to (11), or (12) to (21), of the paper, without the
-// constraint that a task is on one host only. A task gets no more CPU on a host than the
-// part of it there needs. For whole tasks that combines (7) and (10), and it does not
-// change the relaxed optimum of identical hosts.
+// newProgram returns the problem as equations (3) to (11) or, for parallel jobs, (12) to (21) of
+// the paper, without the constraint that a task is on one host only. A task gets no more CPU on a
+// host than the part of it there needs. For undivided tasks that combines (7) and (10), and it does
+// not change the relaxed optimum of identical hosts.
 func newProgram(p *Problem) *program {
 	l := &program{p: p, tasks: p.tasks()}
 	l.Variables = l.yield() + 1
@@ -77,8 +78,8 @@ func newProgram(p *Problem) *program {
 	return l
 }
 
-// placed adds the constraints of a task: it is placed completely, it gets CPU only where it
-// is and no more than it needs, and it gets the yield.
+// placed adds the constraints of task t: all its parts are placed, it gets CPU only where they are
+// and no more than they need, and in sum it gets the yield.
 func (l *program) placed(t int) {
 	var everywhere, given []Term
 	need := l.tasks[t].cpu
@@ -94,7 +95,7 @@ func (l *program) placed(t int) {
 	}
 }
 
-// held limits CPU and memory on a host.
+// held adds the limits of CPU and memory on host h.
 func (l *program) held(h int) {
 	var cpu, memory []Term
 	for t := range l.tasks {
@@ -104,7 +105,7 @@ func (l *program) held(h int) {
 	l.Rows = append(l.Rows, Row{Terms: cpu, Is: l.p.Hosts[h].CPU}, Row{Terms: memory, Is: l.p.Hosts[h].Memory})
 }
 
-// parallel requires that all tasks of a job get the same CPU (20).
+// parallel adds the constraint that all tasks of a job get the same CPU (20).
 func (l *program) parallel() {
 	for t := range l.tasks {
 		if l.tasks[t].number == 0 || l.tasks[t].cpu == 0 {
@@ -118,7 +119,7 @@ func (l *program) parallel() {
 	}
 }
 
-// moved limits the cost of moves to the budget (31).
+// moved adds the limit of the budget for moves (31).
 func (l *program) moved() {
 	var moved []Term
 	for t := range l.tasks {
@@ -133,8 +134,8 @@ func (l *program) moved() {
 	}
 }
 
-// whole requires that each task is on one host only, and on an allowed one. If there is a
-// current placement, it also limits the moves.
+// whole adds the constraints that each task is on one host only, and on an allowed one. If there is
+// a current placement, it also limits the moves.
 func (l *program) whole() {
 	l.Whole = make([]bool, l.Variables)
 	for t := range l.tasks {
@@ -163,8 +164,8 @@ func (l *program) placement(values []float64) Placement {
 	return l.p.placement(l.tasks, hosts)
 }
 
-// mostVariables is the largest number of variables in a program; a solver can need hours
-// for less.
+// mostVariables is the largest number of variables in a program; a solver can need hours even for
+// fewer.
 const mostVariables = 200_000
 
 // sized returns an Invalid fault if the program would be too large.
@@ -189,7 +190,7 @@ func (l *program) relaxed(ctx context.Context, solver Solver) (Optimum, error) {
 // too large for Exact.
 type Program struct{ Solver Solver }
 
-// Place implements Algorithm, with the same errors as Exact.
+// Place implements Algorithm. It returns the same errors as Exact.
 func (a Program) Place(ctx context.Context, p *Problem) (Placement, error) {
 	if crowded := p.crowded(); crowded != nil {
 		return nil, crowded
@@ -214,7 +215,8 @@ func (a Program) Place(ctx context.Context, p *Problem) (Placement, error) {
 	return placed, nil
 }
 
-// RaiseExactly is Raise with the largest average yield possible, for parallel jobs too.
+// RaiseExactly returns the yields of Raise with the largest average that is possible, also for
+// parallel jobs.
 func (p *Problem) RaiseExactly(ctx context.Context, solver Solver, at Placement, smallest float64) ([]float64, error) {
 	l := Linear{Variables: len(p.Jobs), Most: make([]float64, len(p.Jobs))}
 	on := make([][]Term, len(p.Hosts))

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// MCB is one of the multi-capacity bin packing heuristics of section 3.4. They differ in
-// the key that orders the tasks.
+// MCB is one of the multi-capacity bin packing heuristics of section 3.4. They differ in the key
+// that sorts the tasks.
 type MCB struct {
 	Name       string
 	key        func(cpu, memory float64) float64
@@ -28,7 +28,8 @@ func sum(cpu, memory float64) float64        { return cpu + memory }
 func difference(cpu, memory float64) float64 { return max(cpu, memory) - min(cpu, memory) }
 func larger(cpu, memory float64) float64     { return max(cpu, memory) }
 
-// ratio is infinite if a task takes no CPU or no memory (E002-8).
+// ratio returns the larger number divided by the smaller one; infinity if a task needs no CPU or no
+// memory (erratum E002-8).
 func ratio(cpu, memory float64) float64 {
 	if smaller := min(cpu, memory); smaller > 0 {
 		return max(cpu, memory) / smaller
@@ -36,18 +37,18 @@ func ratio(cpu, memory float64) float64 {
 	return math.Inf(1)
 }
 
-// width is the difference between bounds of the yield at which the search ends.
+// width is the width of the interval of yields at which the bisection ends.
 const width = 0.001
 
-// hardly is a yield at which CPU is no constraint. With 0 all ratios would be infinite, and
-// the order of the tasks arbitrary.
+// hardly is a yield at which CPU does not limit the placement. With 0 all ratios would be infinite,
+// and the order of the tasks arbitrary.
 const hardly = 1e-18
 
-// Place searches for the largest yield at which the heuristic packs all tasks: first the
-// bound itself, then by bisection below it. As in the paper, the search assumes that a
-// heuristic that fails at one yield fails at all larger ones, which is not always so
-// (E002-6). If all yields fail, possibly because each is more than any job can have, Place
-// packs the tasks once more by memory alone.
+// Place searches for the largest yield at which the heuristic packs all tasks. It tries the upper
+// bound of Problem.Bound first, then bisects between 0 and the bound. As in the paper, the search
+// assumes that a heuristic that fails at one yield fails at all larger ones, which is not always so
+// (erratum E002-6). If no yield that it tries succeeds, Place packs the tasks once more with almost
+// no CPU, so that only memory limits it.
 func (m MCB) Place(ctx context.Context, p *Problem) (Placement, error) {
 	if crowded := p.crowded(); crowded != nil {
 		return nil, crowded
@@ -81,25 +82,25 @@ func (m MCB) Place(ctx context.Context, p *Problem) (Placement, error) {
 	return p.placement(tasks, best), nil
 }
 
-// packer packs the same tasks at several yields, and reuses its memory.
+// packer packs the same tasks at several yields, and reuses its memory between them.
 type packer struct {
 	hosts []Host
 	mcb   MCB
 	tasks []task
 	lists [2]list // tasks that take at least as much CPU as memory, and the others
 	at    []int   // host of each task
-	// may reports whether a task may be on a host; nil is always.
+	// may reports whether a task may be on a host; a nil function means that it always may.
 	may func(t *task, host int) bool
 }
 
-// list holds the tasks that are not placed yet, in their order.
+// list contains the tasks that are not placed yet, in their order.
 type list struct {
 	ranks []uint64
 	items []item
 	least Host // the least CPU and the least memory that any task takes
 }
 
-// item is a task with the CPU and the memory that it takes at the current yield.
+// item is a task with the CPU and the memory that it needs at the current yield.
 type item struct {
 	cpu, memory float64
 	task        int
@@ -113,8 +114,8 @@ func newPacker(hosts []Host, tasks []task, m MCB) *packer {
 	return k
 }
 
-// pack returns the host of each task if each gets the yield; nil if the heuristic does not
-// find room for all. The slice belongs to the packer.
+// pack returns the host of each task if each gets the yield; nil if the heuristic does not find
+// room for all. The next call overwrites the returned slice.
 func (k *packer) pack(yield float64) []int {
 	k.sort(yield)
 	left, need, has := len(k.tasks), Host{}, Host{}
@@ -143,8 +144,8 @@ func (h *Host) add(sign, cpu, memory float64) {
 	h.Memory += sign * memory
 }
 
-// sort divides the tasks into the two lists, each in the order of the heuristic. Tasks with
-// equal keys stay in the order of the problem.
+// sort fills the two lists, each in the order of the heuristic. Tasks with equal keys keep the
+// order of the problem.
 func (k *packer) sort(yield float64) {
 	for l := range k.lists {
 		k.lists[l].ranks, k.lists[l].items, k.lists[l].least = k.lists[l].ranks[:0], k.lists[l].items[:0], Host{math.Inf(1), math.Inf(1)}
@@ -179,10 +180,10 @@ func (k *packer) sort(yield float64) {
 	}
 }
 
-// fill puts tasks on a host until none fits. It prefers the list that reduces the imbalance
-// of the free capacity. It returns how many tasks it placed, and what they take. A task
-// that does not fit once never will, because the host only fills up, so fill passes through
-// each list once.
+// fill puts tasks on a host until none fits. It prefers the list that reduces the imbalance of the
+// free capacity. It returns how many tasks it placed, and what they need in sum. The host only
+// becomes fuller, so a task that does not fit once never will, and fill passes through each list
+// only once.
 func (k *packer) fill(h int, host Host) (placed int, taken Host) {
 	free := Host{host.CPU + slack, host.Memory + slack}
 	var seen, kept [2]int
@@ -210,8 +211,8 @@ func (k *packer) fill(h int, host Host) (placed int, taken Host) {
 	return placed, taken
 }
 
-// next returns the next task of a list that fits on host h; nil if there is none. It moves
-// the tasks that it skips to the front of the list, which then begins with kept such tasks.
+// next returns the next task of a list that fits on host h; nil if there is none. It moves the
+// tasks that it skips to the front of the list; kept is the number of tasks there.
 func (k *packer) next(h, of int, free Host, seen, kept *[2]int) *item {
 	l := &k.lists[of]
 	if free.CPU < l.least.CPU || free.Memory < l.least.Memory {

@@ -1,7 +1,6 @@
-// Package packing shares hosts among jobs as fairly as possible (paper 002, Stillwell et
-// al., "Resource allocation using virtual clusters"). Every job gets its memory, and a
-// fraction of the CPU that it could use, its yield. The goal is to maximize the smallest
-// yield.
+// Package packing shares hosts among jobs as fairly as possible (paper 002, Stillwell et al.,
+// "Resource allocation using virtual clusters"). Every job gets all of its memory, and a fraction
+// of the CPU that it could use, its yield. The goal is to maximize the smallest yield.
 package packing
 
 import (
@@ -13,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Host is the capacity that jobs share. The hosts of the paper are all Unit. CPU and memory
-// may have any unit that jobs use too.
+// Host is the capacity that jobs share, in the units in which jobs state their needs. The hosts of
+// the paper are all Unit.
 type Host struct {
 	CPU, Memory float64
 }
@@ -22,8 +21,8 @@ type Host struct {
 // Unit is a host of the paper: CPU needs and memory are fractions of it.
 var Unit = Host{CPU: 1, Memory: 1}
 
-// Job is a job with its needs per task: CPU is what a task uses at full speed, and Memory
-// what it requires to run at all. All tasks of a job get the same share of CPU.
+// Job is a job with the needs of each of its tasks: CPU is what a task uses at full speed, Memory
+// what it requires to run at all. All tasks of a job get the same amount of CPU.
 type Job struct {
 	ID          string
 	CPU, Memory float64
@@ -34,24 +33,24 @@ type Job struct {
 type Problem struct {
 	Hosts []Host
 	Jobs  []Job
-	// Current is the current placement of the tasks; it is nil, or nil for a job, if they
-	// have no host yet. Only Exact and Adapt use it.
+	// Current is the current placement of the tasks. It is nil, or nil for a job, if the tasks have
+	// no host yet. Only Exact, Adapt and Program use it.
 	Current Placement
-	// Budget is how much memory of the tasks with a current host may be moved, or the sum
-	// of their Price.
+	// Budget is how much memory of tasks with a current host may be moved or, with Price, the
+	// largest sum of their prices.
 	Budget float64
-	// Price is the cost of moving a task of each job; nil uses its memory. With 1 for each
-	// job Budget is the number of migrations.
+	// Price is the cost of moving a task, for each job; nil means the task's memory. With 1 for
+	// each job, Budget is the number of migrations.
 	Price []float64
 	// May reports whether the tasks of a job may be on a host other than their current one;
 	// nil allows every host. Only Exact and Adapt use it.
 	May func(job, host int) bool
 }
 
-// Placement is the host of each task, by job and task.
+// Placement contains the host of each task: Placement[job][task] is the index of a host.
 type Placement [][]int
 
-// Identical returns n hosts of the paper.
+// Identical returns n hosts with the capacity Unit.
 func Identical(n int) []Host {
 	hosts := make([]Host, n)
 	for i := range hosts {
@@ -60,8 +59,8 @@ func Identical(n int) []Host {
 	return hosts
 }
 
-// slack is how much a host may be filled beyond its capacity, so that rounded fractions
-// with the sum 1 fit (E002-10).
+// slack is how much a host may be filled beyond its capacity, so that rounded fractions with the
+// sum 1 fit (erratum E002-10).
 const slack = 1e-9
 
 // Check returns an Invalid fault with the field if the problem is malformed.
@@ -129,7 +128,7 @@ func (p *Problem) checkCurrent() error {
 	return nil
 }
 
-// task is a task of a job. Tasks are in the order of the jobs.
+// task is a task of a job. Lists of tasks are in the order of the jobs.
 type task struct {
 	job, number int
 	cpu, memory float64
@@ -137,7 +136,7 @@ type task struct {
 	at          int     // its current host; -1 is none
 }
 
-// price returns the cost of moving a task of a job.
+// price returns the cost of moving a task of the job with an index.
 func (p *Problem) price(job int) float64 {
 	if p.Price != nil {
 		return p.Price[job]
@@ -168,8 +167,8 @@ func (p *Problem) tasks() []task {
 	return tasks
 }
 
-// placement returns the placement in which each task is on the host with its index; nil if
-// hosts is nil.
+// placement returns hosts, where hosts[i] is the host of tasks[i], in the form of a Placement: the
+// host of each task by its job and number. It returns nil if hosts is nil.
 func (p *Problem) placement(tasks []task, hosts []int) Placement {
 	if hosts == nil {
 		return nil
@@ -187,14 +186,14 @@ func (p *Problem) placement(tasks []task, hosts []int) Placement {
 // Infeasible is the error of an algorithm that finds no placement.
 type Infeasible struct {
 	Reason string
-	// Proven reports that no placement exists.
+	// Proven is true if it is proven that no placement exists.
 	Proven bool
 }
 
 func (e *Infeasible) Error() string { return e.Reason }
 
-// crowded returns an error if a task needs more memory than the largest host has, or all
-// tasks together more than all hosts have.
+// crowded returns an error if a task needs more memory than the largest host has, or all tasks
+// together need more than all hosts have; otherwise nil.
 func (p *Problem) crowded() *Infeasible {
 	need, has, largest := 0.0, 0.0, 0.0
 	for _, h := range p.Hosts {
@@ -213,6 +212,6 @@ func (p *Problem) crowded() *Infeasible {
 	return nil
 }
 
-// Algorithm returns a placement. If it finds none, the error is an *Infeasible; other
-// errors, except *Unproven, mean that it could not search.
+// Algorithm returns a placement. If it finds none, the error is an *Infeasible; an *Unproven
+// accompanies a placement; any other error means that it could not search.
 type Algorithm func(ctx context.Context, p *Problem) (Placement, error)

@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// Chance draws random numbers from 0 to less than 1.
+// Chance draws random numbers that are at least 0 and less than 1.
 type Chance interface{ Float64() float64 }
 
-// Rounding is RRND or RRNZ (section 3.2): it solves the relaxed problem and draws a host
-// for each task. The probability of a host is proportional to the part of the task on it in
-// the relaxed solution.
+// Rounding is RRND or RRNZ (section 3.2): it solves the relaxed problem, in which tasks may be
+// divided, and draws a host for each task. The probability of a host is proportional to the part of
+// the task that is there in the relaxed solution.
 type Rounding struct {
 	Name string
-	// Least is the least probability of each host: 0 for RRND, 0.01 for RRNZ.
+	// Least is the smallest probability of each host: 0 for RRND, 0.01 for RRNZ.
 	Least  float64
 	Solver Solver
 	Chance Chance
 }
 
-// Roundings are RRND and RRNZ.
+// Roundings returns RRND and RRNZ.
 func Roundings(solver Solver, chance Chance) []Rounding {
 	return []Rounding{{"rrnd", 0, solver, chance}, {"rrnz", 0.01, solver, chance}}
 }
@@ -40,8 +40,8 @@ func (a Rounding) Place(ctx context.Context, p *Problem) (Placement, error) {
 	return a.Round(p, func(t, h int) float64 { return found.Values[l.on(t, h)] })
 }
 
-// Round draws a host for each task, in their order, among the hosts on which its memory
-// still fits. part is the part of a task on a host in the relaxed solution.
+// Round draws a host for each task, in their order, among the hosts on which its memory still fits.
+// part returns the part of a task that is on a host in the relaxed solution.
 func (a Rounding) Round(p *Problem, part func(task, host int) float64) (Placement, error) {
 	tasks := p.tasks()
 	memory := make([]float64, len(p.Hosts))
@@ -67,7 +67,7 @@ func (a Rounding) Round(p *Problem, part func(task, host int) float64) (Placemen
 	return p.placement(tasks, at), nil
 }
 
-// draw returns the first index at which the sum of the chances up to it exceeds the point.
+// draw returns the first index at which the sum of chances[0] to chances[index] exceeds the point.
 func draw(chances []float64, point float64) int {
 	last := 0
 	for h, chance := range chances {

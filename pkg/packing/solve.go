@@ -12,15 +12,15 @@ import (
 
 // Tools are what some algorithms need in addition to the problem.
 type Tools struct {
-	// Solver is required for RRND and RRNZ. It helps Exact when its search ends early, and
-	// finds the largest average yield of parallel jobs. It is nil if there is none; Missing
-	// may then hold the reason.
+	// Solver is required for RRND and RRNZ. It also continues when the search of Exact ends early,
+	// and finds the largest average yield of parallel jobs. It is nil if there is none; Missing may
+	// then contain the reason.
 	Solver  Solver
 	Missing error
 	Chance  Chance // random numbers for RRND and RRNZ
 	Work    int    // limit of Exact's search, see Exact.Work
-	// Limit is the time that Exact may search before it asks the Solver; 0 is without
-	// limit, except its Work.
+	// Limit is how long Exact may search before the Solver continues; 0 means no limit except its
+	// Work.
 	Limit time.Duration
 }
 
@@ -39,8 +39,8 @@ func Names() []string {
 	return append(names, "exact", "adapt")
 }
 
-// Named returns the algorithm with this name. The error is an Invalid fault for an unknown
-// name, and Missing if the algorithm requires a solver and there is none.
+// Named returns the algorithm with a name. The error is an Invalid fault for an unknown name, and
+// Missing if the algorithm requires a solver and there is none.
 func (t Tools) Named(name string) (Algorithm, error) {
 	for _, m := range MCBs {
 		if m.Name == name {
@@ -69,8 +69,7 @@ func (t Tools) Named(name string) (Algorithm, error) {
 	return nil, fault.Field("algorithm", "%s", fault.Unknown("algorithm", name, Names()))
 }
 
-// exact asks the solver if branch and bound ends early, and returns the better of both
-// results.
+// exact uses the solver if branch and bound ends early, and returns the better of both results.
 func (t Tools) exact(ctx context.Context, p *Problem) (Placement, error) {
 	found, err := t.search(ctx, p)
 	if !gaveUp(err) || t.Solver == nil || p.sized() != nil {
@@ -105,18 +104,18 @@ func gaveUp(err error) bool {
 	return is && !infeasible.Proven
 }
 
-// Outcome is a placement with the yields of its jobs.
+// Outcome is a placement and the yields of its jobs.
 type Outcome struct {
 	Placement Placement
-	// MinYield is the largest smallest yield that the placement allows, Average that of the
-	// jobs after the second phase.
+	// MinYield is the largest smallest yield that the placement allows, Average the average yield
+	// of the jobs after the second phase.
 	MinYield, Average float64
 	Yields            []float64 // by job
-	// ByProgram reports that the second phase was solved as a linear program. Otherwise
-	// Raise did it, also if the solver failed.
+	// ByProgram is true if the second phase was solved as a linear program. Otherwise, also if the
+	// solver failed, Raise did it.
 	ByProgram bool
-	// Unproven is the reason why a placement of Exact may not be the best; empty if it is,
-	// and for other algorithms.
+	// Unproven is the reason why a better placement than that of Exact may exist; empty if none
+	// exists, and for other algorithms.
 	Unproven string
 }
 

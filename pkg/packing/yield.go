@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Bound returns an upper bound of the smallest yield of every placement: the CPU of all
-// hosts divided by the needs of all tasks. If hosts are identical, the memory fits in sum,
-// and tasks may be divided among hosts at will, the bound is reached (section 3.1).
+// Bound returns a yield that the smallest yield of no placement exceeds: the CPU of all hosts
+// divided by the needs of all tasks, at most 1. If hosts are identical, the memory fits in sum, and
+// tasks may be divided among hosts at will, this yield is reached (section 3.1).
 func (p *Problem) Bound() float64 {
 	need, has := 0.0, 0.0
 	for _, j := range p.Jobs {
@@ -22,7 +22,7 @@ func (p *Problem) Bound() float64 {
 	return has / need
 }
 
-// loads returns the CPU needs of the tasks on each host, as fractions of its CPU.
+// loads returns, for each host, the CPU needs of its tasks as a fraction of its CPU.
 func (p *Problem) loads(at Placement) []float64 {
 	loads := make([]float64, len(p.Hosts))
 	for i, hosts := range at {
@@ -36,8 +36,8 @@ func (p *Problem) loads(at Placement) []float64 {
 	return loads
 }
 
-// MinYield returns the largest smallest yield that a placement allows: every job on the
-// fullest host gets the same fraction of what it needs.
+// MinYield returns the largest smallest yield that a placement allows: that of the fullest host if
+// every job there gets the same fraction of what it needs.
 func (p *Problem) MinYield(at Placement) float64 {
 	return min(1, 1/slices.Max(p.loads(at)))
 }
@@ -58,8 +58,8 @@ func (p *Problem) Fits(at Placement) bool {
 	return true
 }
 
-// Moved returns the cost of moving the tasks from their current hosts: their memory, or
-// their Price.
+// Moved returns the cost of moving the tasks from their current hosts: their memory or, with Price,
+// the sum of their prices.
 func (p *Problem) Moved(at Placement) float64 {
 	moved := 0.0
 	for i, hosts := range at {
@@ -75,11 +75,11 @@ func (p *Problem) Moved(at Placement) float64 {
 	return moved
 }
 
-// Raise is the second phase (section 3.5). Every job has the smallest yield, and the rest
-// of the hosts goes to jobs in the order of their needs, the smallest first, so that as
-// many as possible get all that they need. It returns the yields, by job. For jobs with one
-// task the average yield is the largest possible. For parallel jobs, whose tasks all get
-// the same, Raise is a heuristic, and RaiseExactly finds the largest average.
+// Raise is the second phase (section 3.5). Every job gets the smallest yield, and the rest of the
+// CPU goes to jobs in the order of their needs, the smallest first, so that as many jobs as
+// possible get all that they need. It returns the yield of each job. For jobs with one task the
+// average yield is the largest possible. For parallel jobs, whose tasks all get the same amount,
+// Raise is a heuristic, and RaiseExactly finds the largest average.
 func (p *Problem) Raise(at Placement, smallest float64) []float64 {
 	left := make([]float64, len(p.Hosts))
 	for h := range left {
@@ -88,7 +88,7 @@ func (p *Problem) Raise(at Placement, smallest float64) []float64 {
 	yields := make([]float64, len(p.Jobs))
 	for i, j := range p.Jobs {
 		yields[i] = smallest
-		if j.CPU == 0 { // E002-8
+		if j.CPU == 0 { // erratum E002-8
 			yields[i] = 1
 		}
 		for _, h := range at[i] {

@@ -34,9 +34,9 @@ type taken struct {
 // Claim replaces the allocations of each consumer by those of its claim: all of them in one
 // transaction, or none (POST /allocations). A claim without allocations deletes them.
 //
-// It returns a *placing.ErrNoCapacity, placing.ErrConsumerChanged or placing.ErrConcurrentUpdate, which are Conflict or
-// Invalid faults too, or placing.ErrUnsent, which is an Unavailable one. After any other
-// Unavailable fault the claims may or may not have been granted, or may still be.
+// It returns a *placing.ErrNoCapacity, placing.ErrConsumerChanged or placing.ErrConcurrentUpdate,
+// which are Conflict or Invalid faults too, or placing.ErrUnsent, which is an Unavailable fault.
+// After any other Unavailable fault the claims may or may not have been granted, or may still be.
 func (c *Client) Claim(ctx context.Context, claims []placing.Claim) error {
 	doing := "claim resources"
 	body := make(map[string]allocation, len(claims))
@@ -77,7 +77,7 @@ func written(claim placing.Claim) allocation {
 
 // refused returns the reason why Placement refused claims. Placement has an error code for
 // claims that may succeed on another attempt, and none for a lack of capacity
-// (placement/handlers/allocation.py set_allocations); only the message tells the cases apart.
+// (placement/handlers/allocation.py set_allocations); only the message distinguishes the cases.
 func refused(claims []placing.Claim, err error) error {
 	answer, answered := errors.AsType[*openstack.Answer](err)
 	if !answered {

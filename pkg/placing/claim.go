@@ -9,14 +9,14 @@ import (
 // resource class.
 type Allocations map[string]map[string]int64
 
-// Equal reports whether both are the same amounts of the same providers.
+// Equal reports whether both contain the same amounts of the same providers.
 func (a Allocations) Equal(b Allocations) bool {
 	return maps.EqualFunc(a, b, func(x, y map[string]int64) bool { return maps.Equal(x, y) })
 }
 
-// WithSource returns the allocations of an instance during a move in which no migration holds
-// those of its source, such as an evacuation: a, and target for the providers that a does not
-// have (nova/scheduler/client/report.py _move_operation_alloc_request).
+// WithSource returns the allocations of an instance during a move in which no migration has those
+// of the source, such as an evacuation: a, plus target for the providers that are not in a
+// (nova/scheduler/client/report.py _move_operation_alloc_request).
 func (a Allocations) WithSource(target Allocations) Allocations {
 	both := Allocations{}
 	maps.Copy(both, target)
@@ -24,7 +24,7 @@ func (a Allocations) WithSource(target Allocations) Allocations {
 	return both
 }
 
-// Add adds the amounts of more.
+// Add adds the amounts of more to a.
 func (a Allocations) Add(more Allocations) {
 	for provider, amounts := range more {
 		if a[provider] == nil {
@@ -36,23 +36,24 @@ func (a Allocations) Add(more Allocations) {
 	}
 }
 
-// Claim is what a consumer, an instance, has in Placement or wants to have there.
+// Claim is the allocations that a consumer, which is an instance, has in Placement or should get.
 type Claim struct {
 	Consumer  string `json:"consumer"`
 	ProjectID string `json:"project_id"`
 	UserID    string `json:"user_id"`
-	// Generation is the consumer's generation when it was read last; nil for a consumer without
+	// Generation is the consumer's generation when it was last read; nil for a consumer without
 	// allocations.
 	Generation  *int64      `json:"generation"`
 	Allocations Allocations `json:"allocations"`
-	// Before is what it had, and has again when the claim is released.
+	// Before is the allocations that the consumer had before; it gets them back when the claim is
+	// released.
 	Before Allocations `json:"before"`
 }
 
-// Granted reports whether the consumer, which now has these allocations, has them from the
-// claim and nothing has changed since: each change increments its generation
-// (placement/objects/allocation.py _set_allocations). After a claim of nothing the consumer
-// has nothing, whatever removed its allocations.
+// Granted reports whether the consumer got its present allocations, has, from the claim, and
+// nothing has changed since: each change increments the generation (placement/objects/allocation.py
+// _set_allocations). After a claim of nothing, it is enough that the consumer has nothing, whatever
+// removed its allocations.
 func (c Claim) Granted(has Claim) bool {
 	if len(c.Allocations) == 0 {
 		return has.Generation == nil
@@ -64,22 +65,22 @@ func (c Claim) Granted(has Claim) bool {
 	return has.Generation != nil && *has.Generation == next && has.Allocations.Equal(c.Allocations)
 }
 
-// The errors of claims that Placement did not grant. Nothing has changed then.
+// The errors of claims that Placement did not grant. They have changed nothing.
 var (
-	// ErrUnsent is the error where Placement could not be reached.
+	// ErrUnsent is the error if Placement could not be reached.
 	ErrUnsent = errors.New("Placement cannot be asked")
-	// ErrConsumerChanged is the error where a consumer has another generation than its claim,
-	// that is, allocations that the claim does not know.
+	// ErrConsumerChanged is the error if the generation of a consumer differs from that in its
+	// claim: its allocations have changed since they were read.
 	ErrConsumerChanged = errors.New("another has changed what the instance has in Placement")
-	// ErrConcurrentUpdate is the error where too many claims change the same providers at the
-	// same time.
+	// ErrConcurrentUpdate is the error if too many claims change the same providers at the same
+	// time.
 	ErrConcurrentUpdate = errors.New("others claim resources of the same hosts at the same time")
 )
 
-// ErrNoCapacity is the error of claims for which a provider has no capacity, or not in such
+// ErrNoCapacity is the error of claims for which a provider has no capacity, does not allow such
 // amounts, or no longer exists.
 type ErrNoCapacity struct {
-	Provider string // empty where Placement does not name it
+	Provider string // empty if Placement does not name it
 }
 
 func (e *ErrNoCapacity) Error() string {

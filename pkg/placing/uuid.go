@@ -10,8 +10,8 @@ import (
 // case.
 func IsUUID(text string) bool { return len(text) == 36 && uuid.Validate(text) == nil }
 
-// LowerUUID returns a UUID in lower case, as Almanac and OpenStack store it, and any other
-// text as it is.
+// LowerUUID returns a UUID in lower case, as Almanac and OpenStack store it. It returns any other
+// text unchanged.
 func LowerUUID(text string) string {
 	if !IsUUID(text) {
 		return text
@@ -19,8 +19,8 @@ func LowerUUID(text string) string {
 	return strings.ToLower(text)
 }
 
-// HintedReservations returns the ids of the reservations that the request's hint names;
-// hinted reports whether it has the hint at all.
+// HintedReservations returns the ids of the reservations that the request's hint names; hinted is
+// false if the request does not have the hint.
 func (r *Request) HintedReservations() (ids []string, hinted bool) {
 	values, hinted := r.Hints[ReservationHint]
 	for _, value := range values {

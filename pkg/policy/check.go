@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// expression is a parsed check string.
+// expression is a parsed check string, in the form of goslo.policy.
 type expression struct {
 	text  string   // in goslo.policy's form
 	needs []string // the rules that it refers to, in their order
@@ -52,8 +52,8 @@ func read(check string) (expression, error) {
 	return e, nil
 }
 
-// wellFormed reports whether the words make one expression. goslo.policy must never see words that
-// do not: its lexer keeps running after its parser reports an error.
+// wellFormed reports whether the words form one expression. goslo.policy must not receive words
+// that do not: its lexer keeps running after its parser has reported an error.
 func wellFormed(words []string) bool {
 	open, operand := 0, true // operand: the next word must be an operand
 	for _, word := range words {

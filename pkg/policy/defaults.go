@@ -1,15 +1,15 @@
 package policy
 
-// Rule is a rule with its default.
+// Rule is a rule with its default check string.
 type Rule struct {
 	Name string
 	// Check is a check string in oslo.policy's language.
 	Check       string
 	Description string
-	// Operations are the REST calls that the rule guards. A base rule, which others refer to,
-	// guards none.
+	// Operations are the REST calls that the rule guards. It is empty for a base rule, to which
+	// other rules refer.
 	Operations []Operation
-	// Scopes are the scopes of the tokens that the rule accepts; none means every scope.
+	// Scopes are the token scopes that the rule accepts; an empty list means every scope.
 	Scopes []Scope
 }
 
@@ -18,8 +18,8 @@ type Operation struct {
 	Method, Path string
 }
 
-// ProjectID is the attribute of a target: the project that the resource belongs to, or that the
-// caller names.
+// ProjectID is the attribute of a target that contains the project to which the resource belongs,
+// or which the caller names.
 const ProjectID = "project_id"
 
 // The check strings follow the personas of OpenStack's secure RBAC: a reader lists, a member

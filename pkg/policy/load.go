@@ -16,10 +16,11 @@ import (
 
 // Options name the files that override the default rules.
 type Options struct {
-	// File is a YAML file of rules, name to check string; empty means none.
+	// File is a YAML file that maps names of rules to check strings; empty means that there is
+	// none.
 	File string
-	// Dirs are folders whose *.yaml files are read after File, in the order of their names. Later
-	// files win.
+	// Dirs are folders whose *.yaml files are read after File, in the order of their names. If
+	// several files define a rule, the last one counts.
 	Dirs []string
 }
 
@@ -90,7 +91,7 @@ func (o Options) files() ([]string, error) {
 	return files, nil
 }
 
-// readFile returns the rules of a file, name to check string.
+// readFile returns the rules of a file: check strings by the name of the rule.
 func readFile(path string) (map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -111,8 +112,8 @@ func readFile(path string) (map[string]string, error) {
 	return checks, nil
 }
 
-// unreachable returns an error for every mistyped name: one that is no rule of Almanac's and that
-// no rule refers to.
+// unreachable returns an error for every mistyped name: a name that is neither a rule of Almanac
+// nor one to which another rule refers.
 func (e *Enforcer) unreachable(known []string) []error {
 	asked := make(map[string]bool)
 	for _, r := range e.rules {

@@ -1,5 +1,5 @@
-// Package policy decides which caller may do what: rules in the language of oslo.policy, with
-// defaults in code that an operator's policy.yaml overrides.
+// Package policy decides which caller may do what. The rules are in the language of oslo.policy;
+// their defaults are in code, and an operator's policy.yaml overrides them.
 //
 // goslo.policy evaluates the rules. Load refuses what goslo.policy would silently accept: a rule,
 // a credential or a target attribute that does not exist, rules that refer to each other in a
@@ -26,11 +26,10 @@ type Credentials struct {
 	DomainID string
 	// System is true for a token whose scope is the whole system.
 	System bool
-	// IsAdminProject is false only if Keystone has an admin project and the token is for another
-	// one.
+	// IsAdminProject is true unless Keystone has an admin project and the token is for another
+	// project.
 	IsAdminProject bool
-	// Roles are the names of the roles. The roles that Keystone's admin and member imply count as
-	// well.
+	// Roles are the names of the roles. The roles that Keystone's admin and member imply count too.
 	Roles []string
 }
 
@@ -73,7 +72,7 @@ func (c Credentials) context(target map[string]string) goslo.Context {
 	return goslo.Context{Auth: attributes, Roles: implied(c.Roles), Request: target}
 }
 
-// credentials are the attributes that a check may refer to.
+// credentials are the attributes to which a check may refer.
 var credentials = []string{
 	"user_id", "user_domain_id", "project_id", "project_domain_id", "domain_id", "system_scope", "is_admin_project",
 }
@@ -95,8 +94,8 @@ func has(roles []string, name string) bool {
 	return slices.ContainsFunc(roles, func(r string) bool { return strings.EqualFold(r, name) })
 }
 
-// Enforcer decides by one set of rules. It never changes; Load returns a new one from the current
-// files.
+// Enforcer decides by one set of rules, which never changes. Load returns a new Enforcer from the
+// current files.
 type Enforcer struct {
 	rules  map[string]entry
 	engine *goslo.Enforcer
@@ -109,11 +108,11 @@ type entry struct {
 	needs  []string
 }
 
-// Check returns nil if rule allows by to act on target, and otherwise a Denied fault that names
-// the rule. It denies a token whose scope the rule does not accept whatever the check string is,
-// like oslo.policy's enforce_scope.
+// Check returns nil if the rule allows by to act on target, and otherwise a Denied fault that names
+// the rule. Like oslo.policy with enforce_scope, it denies a token whose scope the rule does not
+// accept, whatever the check string is.
 //
-// target describes the resource; its one attribute is project_id.
+// target describes the resource; its only attribute is project_id.
 func (e *Enforcer) Check(rule string, by Credentials, target map[string]string) error {
 	asked, ok := e.rules[rule]
 	if !ok {
@@ -142,7 +141,7 @@ func described(roles []string) string {
 // Rules returns the names of the rules in effect, sorted.
 func (e *Enforcer) Rules() []string { return slices.Sorted(maps.Keys(e.rules)) }
 
-// Step is one rule of an explanation.
+// Step is one rule in an explanation, and whether it allows the operation.
 type Step struct {
 	Rule, Check string
 	// Source is the file that contains the check; empty for a default.
@@ -150,8 +149,8 @@ type Step struct {
 	Allowed bool
 }
 
-// Explain returns what Check evaluates: the rule, then every rule that it refers to, each once,
-// depth first. It ignores scopes, which Check compares first.
+// Explain returns the rules that Check evaluates: the rule, then every rule to which it refers,
+// each once, depth first. It does not check scopes.
 func (e *Enforcer) Explain(rule string, by Credentials, target map[string]string) []Step {
 	var steps []Step
 	seen := make(map[string]bool)

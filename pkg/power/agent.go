@@ -17,21 +17,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// mostReads is the largest number of machines that an agent reads at once.
+// mostReads is the largest number of machines that an agent reads at the same time.
 const mostReads = 64
 
 // AgentOptions describe an agent.
 type AgentOptions struct {
 	Name     string
 	Machines map[string]Driven // by host
-	// StateFile is where the agent stores its orders. Empty: nowhere, so that a restarted
-	// agent knows of none.
+	// StateFile is the file in which the agent stores its orders. If it is empty, a restarted agent
+	// has no orders of its previous run.
 	StateFile string
-	// ReadTimeout bounds one read of a machine; 0 is 10 s.
+	// ReadTimeout limits one read of a machine; 0 means 10 s.
 	ReadTimeout time.Duration
-	// SwitchTimeout bounds an order, in addition to its patience; 0 is 5 min.
+	// SwitchTimeout limits an order, in addition to its patience; 0 means 5 min.
 	SwitchTimeout time.Duration
-	// Client sends the announcements, on Exchange; nil sends none.
+	// Client sends the announcements, on Exchange; nil means that the agent sends none.
 	Client   *oslo.Client
 	Exchange string
 	// NewID returns a random UUID.
@@ -46,11 +46,12 @@ type Driven struct {
 	Machine Machine
 }
 
-// Agent switches machines as ordered. It accepts an order once, however often it is sent,
-// and for each host only an order that is newer than all before. It carries out one at a
-// time. Its methods are safe for concurrent use.
+// Agent switches machines as ordered. It accepts an order once, however often it is sent, and for
+// each host only an order that is newer than all before. For each host, it carries out one order at
+// a time. Its methods are safe for concurrent use.
 //
-// In the process of the controller it is the controller.Agents without any messages.
+// In the process of the energy controller, an Agent can be used as controller.Agents without any
+// messages.
 type Agent struct {
 	options  AgentOptions
 	run      string
@@ -66,9 +67,9 @@ type Agent struct {
 	workers sync.WaitGroup
 }
 
-// NewAgent returns an agent that knows the orders of its previous run. Run carries out
-// orders, Endpoint serves the agent on Topic under its name, Close ends it. NewAgent fails
-// where the state file is damaged or belongs to another agent.
+// NewAgent returns an agent with the orders of its previous run. Run carries out orders, Endpoint
+// serves the agent on Topic under its name, and Close ends it. NewAgent fails if the state file is
+// damaged or belongs to another agent.
 func NewAgent(o AgentOptions) (*Agent, error) {
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 10*time.Second)
 	o.SwitchTimeout = cmp.Or(o.SwitchTimeout, 5*time.Minute)
@@ -95,9 +96,9 @@ func NewAgent(o AgentOptions) (*Agent, error) {
 // Close releases the state file.
 func (a *Agent) Close() error { return a.journal.close() }
 
-// Run carries out orders until ctx ends, beginning with those that the previous run has
-// left. It returns when no machine is being switched any more; the next run continues with
-// what is under way then. Call it once.
+// Run carries out orders until ctx ends, beginning with those of the previous run that are not
+// finished. It returns when no machine is being switched any more; the next run continues the
+// orders that are still open. Call it once.
 func (a *Agent) Run(ctx context.Context) {
 	a.mu.Lock()
 	a.work = ctx
@@ -143,11 +144,11 @@ func (a *Agent) Endpoint() oslo.Endpoint {
 	}}
 }
 
-// DiscoveryRequested receives a value when a fleet asks which agents there are: call
+// DiscoveryRequested receives a value when a fleet asks all agents to announce themselves: call
 // Announce soon.
 func (a *Agent) DiscoveryRequested() <-chan struct{} { return a.discover }
 
-// Announce sends the hosts that the agent can switch to all fleets.
+// Announce sends all fleets the list of the hosts that the agent can switch.
 func (a *Agent) Announce(ctx context.Context) error {
 	message := announcement{Agent: a.options.Name, Run: a.run, Hosts: []energy.Access{}}
 	access, _ := a.Access()
@@ -160,7 +161,7 @@ func (a *Agent) Announce(ctx context.Context) error {
 	return nil
 }
 
-// Access returns the agent's hosts, see controller.Agents.
+// Access implements controller.Agents for the agent's own hosts.
 func (a *Agent) Access() (hosts map[string]energy.Access, twice map[string]string) {
 	hosts = make(map[string]energy.Access, len(a.options.Machines))
 	for host, m := range a.options.Machines {
@@ -169,14 +170,14 @@ func (a *Agent) Access() (hosts map[string]energy.Access, twice map[string]strin
 	return hosts, nil
 }
 
-// Agents returns this agent, see Fleet.Agents.
+// Agents returns only this agent; see Fleet.Agents.
 func (a *Agent) Agents() []energy.Agent {
 	return []energy.Agent{{Name: a.options.Name, Hosts: len(a.options.Machines), Seen: a.now()}}
 }
 
-// Order accepts an order, or returns the progress of one that it has accepted before. It
-// fails with an Unavailable fault where the agent does not run or cannot write its state
-// file; nothing was done then.
+// Order accepts an order, or returns the progress of one that it has accepted before. It fails with
+// an Unavailable fault if the agent does not run or cannot write its state file; it has done
+// nothing then.
 func (a *Agent) Order(_ context.Context, o energy.Order) (energy.Outcome, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -200,7 +201,7 @@ func (a *Agent) Order(_ context.Context, o energy.Order) (energy.Outcome, error)
 	return result, nil
 }
 
-// canCarryOut fails where the agent cannot carry out the order.
+// canCarryOut fails if the agent cannot carry out the order.
 func (a *Agent) canCarryOut(o energy.Order) error {
 	m, ok := a.options.Machines[o.Host]
 	if !ok {
@@ -212,8 +213,8 @@ func (a *Agent) canCarryOut(o energy.Order) error {
 	return nil
 }
 
-// startWorker starts a worker for the host where it has an order to carry out and no worker.
-// The caller holds the lock.
+// startWorker starts a worker for the host if it has an order to carry out and no worker. The
+// caller must have the lock.
 func (a *Agent) startWorker(host string) {
 	if a.work == nil || a.busy[host] || !slices.ContainsFunc(a.orders.hosts[host], func(e entry) bool { return e.waits() }) {
 		return
@@ -231,7 +232,8 @@ func (a *Agent) startWorker(host string) {
 	})
 }
 
-// begin returns the next order for the host, or ends its worker.
+// begin returns the next order for the host. If there is none, it ends the host's worker and
+// returns false.
 func (a *Agent) begin(ctx context.Context, host string) (entry, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -247,8 +249,8 @@ func (a *Agent) begin(ctx context.Context, host string) (entry, bool) {
 	return e, found
 }
 
-// carryOut brings a machine to the ordered state. The outcome is Accepted where ctx has
-// ended before.
+// carryOut brings a machine to the ordered state. The outcome is Accepted if ctx ended before the
+// agent began.
 func (a *Agent) carryOut(ctx context.Context, e entry) energy.Outcome {
 	o, m := e.order, a.options.Machines[e.order.Host].Machine
 	if e.resumed {
@@ -299,15 +301,16 @@ func levelOf(o energy.Outcome) slog.Level {
 	return slog.LevelWarn
 }
 
-// save writes the orders after one has ended. Where that fails, the next run reads the
-// machine.
+// save writes the orders to the state file after one has ended. If that fails, the next run
+// determines the outcome by reading the machine.
 func (a *Agent) save() {
 	if err := a.journal.write(a.orders); err != nil {
 		a.options.Log.Error("could not write the end of an order to the state file", "error", err)
 	}
 }
 
-// Read reads the machines of hosts; one that does not answer in time has a Problem.
+// Read reads the machines of hosts, by the name of the host. A machine that does not answer in time
+// has a Problem.
 func (a *Agent) Read(ctx context.Context, hosts []string) map[string]energy.Reading {
 	readings := make(map[string]energy.Reading, len(hosts))
 	var mu sync.Mutex
@@ -326,7 +329,7 @@ func (a *Agent) Read(ctx context.Context, hosts []string) map[string]energy.Read
 	return readings
 }
 
-// read reads one machine, or returns why it could not, a sentence.
+// read reads one machine. problem is the reason, as a sentence, why it could not; "" if it could.
 func (a *Agent) read(ctx context.Context, host string) (r Reading, problem string) {
 	m, ok := a.options.Machines[host]
 	if !ok {
@@ -358,8 +361,8 @@ func (a *Agent) read(ctx context.Context, host string) (r Reading, problem strin
 	}
 }
 
-// turn waits until nobody else reads the host, and fewer than mostReads others are being
-// read.
+// turn waits until the host is not being read and fewer than mostReads machines are. The caller
+// must call release after its reading.
 func (a *Agent) turn(ctx context.Context, host string) (release func(), err error) {
 	mine := a.looks[host]
 	select {

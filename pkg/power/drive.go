@@ -1,6 +1,7 @@
-// Package power carries power orders over AMQP (paper 004, section 004.1). An Agent runs
-// where the machines can be reached, announces which hosts it can switch, and carries out
-// its orders. A Fleet is the energy controller's side of all agents.
+// Package power sends power orders over AMQP to the agents that switch machines (paper 004, section
+// 004.1). An Agent runs where it can reach the machines' BMCs, announces which hosts it can switch,
+// and carries out its orders. A Fleet represents all agents in the process of the energy
+// controller.
 package power
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
-// Command is a command that a driver can send to a machine. Each may be repeated.
+// Command is a command that a driver can send to a machine. Sending it again does no harm.
 type Command string
 
 // The commands.
@@ -29,23 +30,22 @@ const (
 	Sleep    Command = "sleep"    // go to standby
 )
 
-// Controls are what a driver can do with a machine; Drive implements Machine.Switch with
-// them.
+// Controls is what a driver implements so that Drive can implement Machine.Switch.
 type Controls interface {
 	Read(ctx context.Context) (Reading, error)
-	// Send sends the command, and does not wait until the machine has followed it.
+	// Send sends the command. It does not wait until the machine has reached a state.
 	Send(ctx context.Context, p Command) error
 }
 
-// PollInterval has the intervals at which Drive reads a machine and repeats a command.
+// PollInterval contains the intervals at which Drive reads a machine and repeats a command.
 type PollInterval struct {
 	Read   time.Duration // 0 is 5 s
 	Resend time.Duration // 0 is 30 s; Shutdown is sent once
 }
 
-// Drive brings a machine to a state, see Machine.Switch. It believes a state that it has
-// read twice in a row, and repeats a failed read until ctx ends or the patience is over. The
-// first reads must succeed: it does nothing with a machine whose state is unknown.
+// Drive brings a machine to a state; see Machine.Switch. It relies on a state only when it has read
+// it twice in a row, and repeats a failed read until ctx ends or the patience is over. The first
+// reads must succeed: Drive does nothing with a machine whose state is unknown.
 func Drive(ctx context.Context, b Controls, to energy.State, how PowerOffMode, poll PollInterval) error {
 	poll.Read, poll.Resend = cmp.Or(poll.Read, 5*time.Second), cmp.Or(poll.Resend, 30*time.Second)
 	w := drive{b, poll}
@@ -70,13 +70,13 @@ func Drive(ctx context.Context, b Controls, to energy.State, how PowerOffMode, p
 	return w.command(ctx, Start, energy.On)
 }
 
-// drive is a machine that is being driven to a state.
+// drive is a machine that Drive is bringing to a state.
 type drive struct {
 	Controls
 	poll PollInterval
 }
 
-// first returns the state of a machine that may be switched.
+// first returns the state of a machine, or an error if it must not be switched.
 func (w *drive) first(ctx context.Context) (energy.State, error) {
 	var last Reading
 	for range 5 { // a flapping machine has the same state twice in a row at some time
@@ -100,7 +100,7 @@ func (w *drive) first(ctx context.Context) (energy.State, error) {
 	return "", fault.New(fault.Unavailable, "nothing was done: the machine reports another power state at each read")
 }
 
-// stop brings a machine that is on or in standby to off.
+// stop switches off a machine that is on or in standby.
 func (w *drive) stop(ctx context.Context, how PowerOffMode) error {
 	if how.Patience > 0 || !how.Hard {
 		err := w.Send(ctx, Shutdown)
@@ -128,8 +128,8 @@ func (w *drive) command(ctx context.Context, p Command, to energy.State) error {
 	return nil
 }
 
-// until waits until the machine has reported the state twice, and repeats send. It returns
-// at once where the machine cannot follow the command at all.
+// until repeats send, and waits until the machine has reported the state twice. It returns at once
+// if the machine cannot carry out the command at all.
 func (w *drive) until(ctx context.Context, to energy.State, send func() error) error {
 	var trouble error
 	again := time.NewTimer(0)
@@ -168,10 +168,10 @@ func (w *drive) until(ctx context.Context, to energy.State, send func() error) e
 	return nil
 }
 
-// Machine is a machine that a driver can switch. An Agent makes one call of Switch at a
-// time, and calls Read also during it.
+// Machine is a machine that a driver can switch. An Agent makes one call of Switch at a time, but
+// calls Read also while a Switch is in progress.
 type Machine interface {
-	// States are the states that it can be brought to; On and Off at least.
+	// States returns the states to which the machine can be brought: at least On and Off.
 	States() []energy.State
 	Read(ctx context.Context) (Reading, error)
 	// Switch brings the machine to a state, and returns when the machine reports it. It does
@@ -184,29 +184,30 @@ type Machine interface {
 // Reading is the state of a machine.
 type Reading struct {
 	State energy.State // "" where it does not report one
-	Watts float64      // present draw; 0 is not known
-	// Untouchable is why nobody may switch it now, a sentence.
+	Watts float64      // present draw; 0 means not known
+	// Untouchable is the reason, as a sentence, why the machine must not be switched now; "" if it
+	// may be.
 	Untouchable string
 }
 
-// PowerOffMode is how a machine is switched.
+// PowerOffMode is how an order switches a machine.
 type PowerOffMode struct {
-	// Patience is how long the operating system has to stop by itself. Hard allows to cut
-	// the power after that, and to power-cycle a machine that is on and should boot (it
-	// hangs).
+	// Patience is how long the operating system may take to stop by itself. Hard permits cutting
+	// the power after that, and power-cycling a machine that is on although it should boot, because
+	// it hangs.
 	Patience time.Duration
 	Hard     bool
 }
 
-// mostOutput is how much of a program's output is kept, in bytes.
+// mostOutput is how many bytes of a program's output are kept.
 const mostOutput = 64 << 10
 
 // path is the PATH of programs.
 const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// RunProgram runs a program with its arguments, without a shell and without this process's
-// environment, and returns its output. When ctx ends, the program and the processes that it
-// has started are killed. Errors are Unavailable and name the program without its arguments,
+// RunProgram runs a program with its arguments, without a shell and without the environment of this
+// process, and returns its output. When ctx ends, it kills the program and the processes that the
+// program has started. Errors are Unavailable faults; they name the program without its arguments,
 // which may be confidential.
 func RunProgram(ctx context.Context, argv []string) (string, error) {
 	var out, complaint bounded
@@ -241,7 +242,7 @@ func lastLine(text string) string {
 	return ": " + strings.ToValidUTF8(line[:min(len(line), 300)], "")
 }
 
-// bounded keeps the beginning of what is written to it.
+// bounded is an io.Writer that keeps the first mostOutput bytes.
 type bounded struct{ kept []byte }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// mostAsked is how many machines one request to an agent names.
+	// mostAsked is the largest number of machines in one request to an agent.
 	mostAsked = 32
-	// forgotten is how long a lost agent is listed.
+	// forgotten is how long a lost agent stays in the list of agents.
 	forgotten = 24 * time.Hour
 )
 
@@ -28,15 +28,18 @@ type FleetOptions struct {
 	// Client sends requests to the agents, on Exchange.
 	Client   *oslo.Client
 	Exchange string
-	// LostAfter is how long an agent may be silent before it is lost; 0 is 30 s.
+	// LostAfter is the time without an announcement after which an agent counts as lost; 0 means 30
+	// s.
 	LostAfter time.Duration
-	// OrderTimeout bounds the answer to an order; 0 is 10 s. ReadTimeout bounds the answer
-	// to a read of machines; 0 is 20 s, which is more than agents allow a silent machine.
+	// OrderTimeout limits the wait for the answer to an order; 0 means 10 s. ReadTimeout limits the
+	// wait for the answer to a read of machines; 0 means 20 s, which is longer than agents wait for
+	// a machine.
 	OrderTimeout, ReadTimeout time.Duration
 	Now                       func() time.Time
 }
 
-// Fleet knows all agents, as controller.Agents. Its methods are safe for concurrent use.
+// Fleet implements controller.Agents for all agents that announce themselves. Its methods are safe
+// for concurrent use.
 type Fleet struct {
 	options FleetOptions
 
@@ -49,11 +52,12 @@ type member struct {
 	announcement
 	hosts map[string]energy.Access
 	seen  time.Time
-	// replaced: another run of its name was first heard of after it.
+	// replaced is true if a later run of the agent with the same name has announced itself.
 	replaced bool
 }
 
-// NewFleet returns a fleet that knows no agent. Endpoint serves it on AgentsTopic.
+// NewFleet returns a fleet without agents. Endpoint serves it on AgentsTopic, where agents announce
+// themselves.
 func NewFleet(o FleetOptions) *Fleet {
 	o.LostAfter = cmp.Or(o.LostAfter, 30*time.Second)
 	o.OrderTimeout = cmp.Or(o.OrderTimeout, 10*time.Second)
@@ -83,8 +87,8 @@ func (f *Fleet) Discover(ctx context.Context) error {
 	return nil
 }
 
-// hear records an announcement. Of two runs of one name the later one has replaced the
-// earlier, until that announces itself again: then both are alive.
+// hear stores an announcement. If two runs have the same name, the later one has replaced the
+// earlier one, until the earlier one announces itself again: then both are alive.
 func (f *Fleet) hear(message announcement) {
 	if message.Agent == "" || message.Run == "" {
 		return
@@ -115,8 +119,7 @@ func (f *Fleet) lives(m *member) bool {
 	return !m.replaced && f.options.Now().Sub(m.seen) <= f.options.LostAfter
 }
 
-// Access returns how each host can be switched by an agent that is alive, see
-// controller.Agents.
+// Access implements controller.Agents with the agents that are alive.
 func (f *Fleet) Access() (hosts map[string]energy.Access, twice map[string]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -147,7 +150,7 @@ func claimants(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Agents returns the agents heard of within a day, by name.
+// Agents returns the agents that have announced themselves within a day, sorted by name.
 func (f *Fleet) Agents() []energy.Agent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,9 +166,9 @@ func (f *Fleet) Agents() []energy.Agent {
 	return slices.SortedFunc(maps.Values(byName), func(a, b energy.Agent) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// agentOf returns the name of the agent that switches a host. It fails with a NotFound fault
-// where no agent has announced the host, Unavailable where its agent is lost, and Conflict
-// where several agents announce it.
+// agentOf returns the name of the agent that switches a host. It fails with a NotFound fault if no
+// agent has announced the host, with Unavailable if its agent is lost, and with Conflict if several
+// agents announce it.
 func (f *Fleet) agentOf(host string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,18 +196,18 @@ func (f *Fleet) agentOf(host string) (string, error) {
 	return "", fault.New(fault.NotFound, "no agent has announced host %s", host)
 }
 
-// Order sends an order to the host's agent, see controller.Agents. It fails with an
-// Unavailable fault where the agent is lost, or where it is unknown whether the order has
-// arrived, and with NotFound or Conflict where there is not exactly one agent for the host
-// and nothing was sent.
+// Order implements controller.Agents: it sends an order to the host's agent. It fails with an
+// Unavailable fault if the agent is lost or it is unknown whether the order has arrived. It fails
+// with NotFound or Conflict if there is not exactly one agent for the host; then it has sent
+// nothing.
 func (f *Fleet) Order(ctx context.Context, o energy.Order) (energy.Outcome, error) {
 	agent, err := f.agentOf(o.Host)
 	if err != nil {
 		return energy.Outcome{}, err
 	}
 	timeout := f.options.OrderTimeout
-	// A message that waits longer is not delivered. Order may be repeated at any time after
-	// the deadline, to learn the outcome of the order.
+	// A message that waits longer is not delivered. The controller may repeat Order at any time
+	// after the deadline, to read the outcome of the order.
 	if left := o.Deadline.Time().Sub(f.options.Now()); left > 0 {
 		timeout = min(timeout, max(left, time.Second))
 	}
@@ -222,7 +225,7 @@ func (f *Fleet) Order(ctx context.Context, o energy.Order) (energy.Outcome, erro
 
 var answers = []energy.Progress{energy.OrderAccepted, energy.OrderDone, energy.OrderFailed, energy.OrderRefused}
 
-// Read reads the machines of hosts through their agents, see controller.Agents.
+// Read implements controller.Agents: it reads the machines of hosts through their agents.
 func (f *Fleet) Read(ctx context.Context, hosts []string) map[string]energy.Reading {
 	readings := make(map[string]energy.Reading, len(hosts))
 	hostsOf := map[string][]string{}
@@ -250,7 +253,7 @@ func (f *Fleet) Read(ctx context.Context, hosts []string) map[string]energy.Read
 	return readings
 }
 
-// ask reads machines through one agent. A host that is missing in the answer has a Problem.
+// ask reads machines through one agent. A host that the answer does not contain has a Problem.
 func (f *Fleet) ask(ctx context.Context, agent string, hosts []string) map[string]energy.Reading {
 	ctx, cancel := context.WithTimeout(ctx, f.options.ReadTimeout)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// journal stores the order log of an agent in a file, so that a run knows the orders of the
-// previous one. The zero journal stores nothing.
+// journal stores the order log of an agent in a file, so that a run has the orders of the previous
+// one. The zero journal stores nothing.
 type journal struct {
 	path string
 	lock *os.File
@@ -32,7 +32,8 @@ type acceptedOrder struct {
 	energy.Outcome
 }
 
-// openJournal opens the file for this process alone. It creates a missing file and folder.
+// openJournal opens the file and locks it for this process. It creates the file and its folder if
+// they do not exist.
 func openJournal(path string) (journal, error) {
 	if path == "" {
 		return journal{}, nil
@@ -83,7 +84,8 @@ func (j journal) read() (*orderLog, error) {
 	return b, nil
 }
 
-// write writes the whole order log: after a crash the file holds it, or the one before.
+// write replaces the stored order log. After a crash the file contains the new log or the one
+// before.
 func (j journal) write(b *orderLog) error {
 	if j.path == "" {
 		return nil
@@ -104,7 +106,7 @@ func (j journal) write(b *orderLog) error {
 	return nil
 }
 
-// replace replaces the content of the file at path, and returns when that is on disk.
+// replace replaces the content of the file at path. It returns when the content is on the disk.
 func replace(path string, content []byte) error {
 	next, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -9,21 +9,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// remembered is how many orders of a host an agent knows the outcome of.
+// remembered is the number of orders of a host whose outcome an agent stores.
 const remembered = 4
 
-// orderLog has the orders of an agent and the rules for accepting them.
+// orderLog contains the orders of an agent, and implements the rules for accepting them.
 type orderLog struct {
 	epoch int64 // the newest of all orders
 	hosts map[string][]entry
 }
 
-// entry is an accepted order; those of a host are in the order in which they came.
+// entry is an accepted order. The entries of a host are in the order in which they were accepted.
 type entry struct {
 	order   energy.Order
 	outcome energy.Outcome
 	begun   bool
-	// resumed: an earlier run of the agent accepted it, and may have begun with it.
+	// resumed is true if an earlier run of the agent accepted the order, and may have begun it.
 	resumed bool
 }
 
@@ -39,8 +39,8 @@ func (b *orderLog) find(host, id string) *entry {
 	return nil
 }
 
-// accept accepts an order, or returns the progress of one that was accepted before. changed
-// reports whether the log has changed.
+// accept accepts an order, or returns the progress of one that was accepted before. changed is true
+// if the log has changed.
 func (b *orderLog) accept(o energy.Order, now span.Instant, canCarryOut func() error) (result energy.Outcome, changed bool) {
 	if known := b.find(o.Host, o.ID); known != nil {
 		return known.outcome, false
@@ -73,7 +73,7 @@ func (b *orderLog) accept(o energy.Order, now span.Instant, canCarryOut func() e
 	return energy.Outcome{Progress: energy.OrderAccepted}, true
 }
 
-// forget removes old orders to make room for one more. It keeps those under way.
+// forget removes old orders to make room for one more. It keeps those in progress.
 func forget(orders []entry) []entry {
 	for i := 0; len(orders) >= remembered && i < len(orders); {
 		if orders[i].outcome.Progress == energy.OrderAccepted {
@@ -85,8 +85,8 @@ func forget(orders []entry) []entry {
 	return orders
 }
 
-// next returns the order to begin with now, and marks it as begun. ended reports whether
-// others have ended because their deadlines are over.
+// next returns the order that the agent should begin now, and marks it as begun; found is false if
+// there is none. ended is true if other orders have ended because their deadlines are over.
 func (b *orderLog) next(host string, now span.Instant) (e entry, found, ended bool) {
 	for i := range b.hosts[host] {
 		e := &b.hosts[host][i]
@@ -102,8 +102,7 @@ func (b *orderLog) next(host string, now span.Instant) (e entry, found, ended bo
 	return entry{}, false, ended
 }
 
-// resume restarts the last order of each host that an earlier run has not finished, and ends
-// those before it.
+// resume makes the last unfinished order of each host due again, and ends the orders before it.
 func (b *orderLog) resume() {
 	for _, orders := range b.hosts {
 		for i := range orders {

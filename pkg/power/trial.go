@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// TrialsTopic is where the process with the energy controller serves Trials: only it can
-// close the host to new instances first.
+// TrialsTopic is the topic on which the process with the energy controller serves Trials: only that
+// process can close the host to new instances before.
 const TrialsTopic = "almanac.energy"
 
 const (
@@ -18,13 +18,13 @@ const (
 	hostMethod = "host"
 )
 
-// Trials are the wake tests of hosts.
+// Trials makes wake tests of hosts.
 type Trials interface {
-	// Test requests that a host is switched off and on once, as soon as it is empty. by is
-	// the requesting user. Errors are those of the manual order energy.Test.
+	// Test orders that a host is switched off and on once, as soon as it is empty. by is the id of
+	// the user who requests it. Errors are those of the manual order energy.Test.
 	Test(ctx context.Context, host, by string) error
-	// HostRecord returns the record of a host; it fails with a NotFound fault where there is
-	// no such host.
+	// HostRecord returns the record of a host; it fails with a NotFound fault if there is no such
+	// host.
 	HostRecord(ctx context.Context, host string) (energy.Record, error)
 }
 
@@ -48,7 +48,7 @@ func TrialsEndpoint(t Trials) oslo.Endpoint {
 	}}
 }
 
-// RemoteTrials are the Trials of the process with the energy controller.
+// RemoteTrials implements Trials with calls to the process with the energy controller.
 type RemoteTrials struct {
 	client   *oslo.Client
 	exchange string
@@ -56,13 +56,12 @@ type RemoteTrials struct {
 
 var _ Trials = (*RemoteTrials)(nil)
 
-// NewTrials returns the Trials on exchange.
+// NewTrials returns Trials that sends its calls on the exchange.
 func NewTrials(client *oslo.Client, exchange string) *RemoteTrials {
 	return &RemoteTrials{client, exchange}
 }
 
-// Test requests a wake test, see Trials. It fails with an Unavailable fault where nobody
-// answers.
+// Test implements Trials. It fails with an Unavailable fault if no process answers.
 func (t *RemoteTrials) Test(ctx context.Context, host, by string) error {
 	if err := t.client.Call(ctx, target(t.exchange, TrialsTopic, ""), testMethod, trial{host, by}, nil); err != nil {
 		return fmt.Errorf("request a wake test of host %s: %w", host, err)
@@ -70,7 +69,7 @@ func (t *RemoteTrials) Test(ctx context.Context, host, by string) error {
 	return nil
 }
 
-// HostRecord returns the record of a host, see Trials.
+// HostRecord implements Trials.
 func (t *RemoteTrials) HostRecord(ctx context.Context, host string) (record energy.Record, err error) {
 	if err := t.client.Call(ctx, target(t.exchange, TrialsTopic, ""), hostMethod, trial{Host: host}, &record); err != nil {
 		return energy.Record{}, fmt.Errorf("read the record of host %s: %w", host, err)
@@ -106,7 +105,7 @@ func target(exchange, topic, server string) oslo.Target {
 // announcement lists the hosts that an agent can switch.
 type announcement struct {
 	Agent string `json:"agent"`
-	// Run is new at each start of the agent, so that two agents of one name can be told apart.
+	// Run is different at each start of the agent; it distinguishes two agents with the same name.
 	Run   string          `json:"run"`
 	Hosts []energy.Access `json:"hosts"`
 }

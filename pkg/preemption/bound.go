@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// bound is the Lagrangian lower bound of the price of sets. Covering all that a dimension lacks
-// has a worth, the multiplier of the dimension; the net price of an item is its price minus
-// the worth of what it frees. The floor, the sum of the worths and of the negative net prices,
-// is a lower bound. A set without an item of negative net price, or with an item of positive
-// net price, costs at least that much more than the floor.
+// bound is the Lagrangian lower bound of the price of sets. Each dimension has a worth, its
+// Lagrange multiplier: the worth of covering everything that the dimension lacks. The net price of
+// an item is its price minus the worth of what it frees. The floor, the sum of the worths and of
+// the negative net prices, is a lower bound. A set that omits an item of negative net price, or
+// contains one of positive net price, costs at least that much more than the floor.
 //
-// The bound is about sets that have some items and do not have others; the remaining items
-// are open and cover what is lacking without them.
+// The bound is about sets that contain certain items and omit others; the remaining items are open,
+// and must cover what is lacking without those decided items.
 type bound struct {
 	shares []float64 // by item and dimension: the fraction of the lack that it covers
 	open   []int
@@ -71,7 +71,7 @@ func (s *search) lower(bar int64) {
 	s.top = float64((bar - 1) / s.grain * s.grain)
 }
 
-// beyond reports whether sets with at least that price are useless.
+// beyond reports whether the search need not consider sets with at least that price.
 func (s *search) beyond(price float64) bool { return price > s.top+s.slack }
 
 // divisor returns the greatest common divisor.
@@ -87,7 +87,8 @@ func (s *search) sharesOf(i int) []float64 {
 	return s.shares[i*dims : (i+1)*dims]
 }
 
-// measure computes the shares and ranks the items by price per share.
+// measure computes the shares, what each item frees of what is lacking, and ranks the items by
+// price per share.
 func (s *search) measure() {
 	s.shares, s.ranks = s.shares[:0], s.ranks[:0]
 	for i := range s.items {
@@ -101,7 +102,7 @@ func (s *search) measure() {
 	}
 }
 
-// greedy offers the set of the items with the lowest ranks that are enough together.
+// greedy offers the set of the items with the lowest ranks that together free enough.
 func (s *search) greedy() {
 	s.line = s.line[:0]
 	for i := range s.items {
@@ -128,7 +129,7 @@ func (s *search) greedy() {
 	s.offer()
 }
 
-// offer improves the set in by simple exchanges and keeps it if it is below bar.
+// offer improves the set in by simple exchanges, and stores it if its price is below bar.
 func (s *search) offer() {
 	price := s.exchange(s.in, s.trim(s.in))
 	s.known = min(s.known, price)
@@ -139,7 +140,7 @@ func (s *search) offer() {
 	}
 }
 
-// trim removes needless items from a set, the dearest first, and returns its price.
+// trim removes items that a set does not need, the most expensive first, and returns its price.
 func (s *search) trim(set bits) (price int64) {
 	over := s.sum
 	for d, lack := range s.lacks {
@@ -168,8 +169,8 @@ func (s *search) trim(set bits) (price int64) {
 	return price
 }
 
-// exchange replaces items of a set by cheaper ones while it stays enough, and returns the new
-// price of the set.
+// exchange replaces items of a set by cheaper ones as long as the set frees enough, and returns its
+// new price.
 func (s *search) exchange(set bits, price int64) int64 {
 	over := s.sum // set by trim
 	for i := 0; i < len(s.items); i++ {
@@ -196,7 +197,8 @@ func (s *search) exchange(set bits, price int64) int64 {
 	return price
 }
 
-// replaces reports whether a set with so much to spare is still enough after an exchange.
+// replaces reports whether a set that frees over more than necessary still frees enough if it
+// contains in instead of out.
 func replaces(in, out, over []int64) bool {
 	for d, spare := range over {
 		if spare+in[d] < out[d] {
@@ -254,8 +256,8 @@ func (s *search) openAll() {
 	s.nets = slices.Grow(s.nets[:0], len(s.items))[:len(s.items)]
 }
 
-// worthAlone returns the worth of a dimension if nothing else were lacking and fractions of
-// items could be taken: the price per share of the last item taken.
+// worthAlone returns the worth that a dimension would have if nothing else were lacking and items
+// were divisible: the price per share of the last item that is necessary.
 func (s *search) worthAlone(d int) float64 {
 	each := func(i int) float64 { return float64(s.items[i].price) / s.sharesOf(i)[d] }
 	s.line = s.line[:0]
@@ -274,7 +276,7 @@ func (s *search) worthAlone(d int) float64 {
 	return 0
 }
 
-// raise searches worths with a higher floor by subgradient steps of Polyak's length.
+// raise searches for worths with a higher floor, by subgradient steps of Polyak's length.
 func (s *search) raise() {
 	goal := float64(min(s.bar, s.known))
 	highest, stale, pace := math.Inf(-1), 0, 1.0

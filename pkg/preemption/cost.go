@@ -10,10 +10,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// CostOptions parameterize the costs.
+// CostOptions are the parameters of the costs.
 type CostOptions struct {
 	Period int64 // of partial_hour, in seconds; greater than 0
-	// PriceSpec and PrioritySpec are extra specs of flavors.
+	// PriceSpec and PrioritySpec are the names of extra specs of flavors.
 	PriceSpec, PrioritySpec string
 }
 
@@ -54,7 +54,7 @@ var Costs = func() (names []string) {
 	return names
 }()
 
-// NewCost returns the cost with that name:
+// NewCost returns the cost with a name:
 //   - partial_hour: seconds since the last full Period of running, for which a provider that
 //     terminates an instance does not charge (paper 001, Algorithm 4);
 //   - running_time: seconds since the instance started to run;
@@ -78,8 +78,8 @@ func NewCost(name string, o CostOptions) (Cost, error) {
 func launched(i *inventory.Instance) span.Instant { return i.Launched }
 func created(i *inventory.Instance) span.Instant  { return i.Created }
 
-// elapsed is the cost of the seconds since an instant, or since the last full period after
-// it. The instant 0 means never, and a period of 0 means none.
+// elapsed is the cost that counts seconds since an instant or, with a period, since the last full
+// period after it. The instant 0 means never, and a period of 0 means none.
 type elapsed struct {
 	name   string
 	since  func(*inventory.Instance) span.Instant
@@ -152,8 +152,8 @@ func (c valued) key(i *inventory.Instance) (int64, span.Instant) { return c.Of(i
 func (valued) at(key int64, _ span.Instant) int64                { return key }
 func (valued) turn(span.Instant) int64                           { return nothing }
 
-// whole parses a whole number; a larger one than math.MaxInt64 is math.MaxInt64. It returns
-// 0 for negative numbers and other text.
+// whole parses a whole number; it returns math.MaxInt64 for a larger one, and 0 for negative
+// numbers and other text.
 func whole(word string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(word), 10, 64)
 	if err != nil && n != math.MaxInt64 {

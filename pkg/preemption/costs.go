@@ -8,13 +8,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Costs sets costs[k] to the cost of the Victims on hosts[k], and to 0 if there is room. hosts
-// are places in s in ascending order. The costs of the cheapest hosts, as many as most, are
-// exact; the others, and hosts without sufficient victims, have the cost of the dearest of
-// these.
+// Costs sets costs[k] to the cost of the Victims on hosts[k], or to 0 if there is room without
+// victims. hosts are indexes of s in ascending order. Only the costs of the cheapest hosts, as many
+// as most, are exact. The other hosts, and hosts without sufficient victims, get the highest of
+// these exact costs.
 //
-// The search for many hosts stops earlier than that of Victims. In that case a cost may be
-// higher than the cost of the host's Victims.
+// The search for many hosts stops earlier than that of Victims. A cost may then be higher than that
+// of the host's Victims.
 func (e *Evictor) Costs(s *inventory.States, hosts []int, resources map[string]int64, now span.Instant, most int, costs []int64) {
 	p := passes.Get().(*pass)
 	defer p.end()
@@ -39,7 +39,7 @@ func (e *Evictor) Costs(s *inventory.States, hosts []int, resources map[string]i
 	}
 }
 
-// pass is one pass over many hosts.
+// pass is one computation of the costs of many hosts.
 type pass struct {
 	evictor  *Evictor
 	states   *inventory.States
@@ -56,7 +56,7 @@ type pass struct {
 	aside    []int   // places in hosts of the hosts for which the order is stale
 }
 
-// passes reuses the memory of passes, some hundred KiB with 10,000 hosts.
+// passes is a pool of passes. A pass has some hundred KiB with 10,000 hosts.
 var passes = sync.Pool{New: func() any { return new(pass) }}
 
 func (p *pass) end() {
@@ -65,14 +65,14 @@ func (p *pass) end() {
 	passes.Put(p)
 }
 
-// States of a host in place of its cost.
+// The values that replace the cost of a host whose cost is not known.
 const (
 	unknown  = -1
 	begun    = -2 // the walk has visited the host
 	hopeless = -3 // no victims free enough room, or only ones that cost at least the bar
 )
 
-// found records the cost of a host.
+// found stores the cost of the kth host.
 func (p *pass) found(k int, cost int64) {
 	p.costs[k] = cost
 	if cost >= p.bar() {
@@ -85,7 +85,7 @@ func (p *pass) found(k int, cost int64) {
 	p.cheapest = slices.Insert(p.cheapest, at, cost)
 }
 
-// bar returns the cost below which a host is one of the cheapest.
+// bar returns the cost below which a host is among the cheapest.
 func (p *pass) bar() int64 {
 	if len(p.cheapest) < p.most {
 		return boundless
@@ -93,8 +93,8 @@ func (p *pass) bar() int64 {
 	return p.cheapest[p.most-1]
 }
 
-// findRoom sets the costs of hosts with room to 0 and of the others to unknown. It stops
-// looking for room after as many hosts as most.
+// findRoom sets the costs of hosts with room to 0, and of the others to unknown. It stops after
+// finding as many hosts with room as most.
 func (p *pass) findRoom() {
 	if len(p.demands) == 0 {
 		clear(p.costs)
@@ -114,7 +114,7 @@ func (p *pass) findRoom() {
 	}
 }
 
-// missing sets lacks and lacking for host i. It returns false if no eviction can help.
+// missing sets lacks and lacking for host i. It returns false if evictions cannot free enough room.
 func (p *pass) missing(i int) bool {
 	p.lacks, p.lacking = p.lacks[:0], p.lacking[:0]
 	for n, d := range p.demands {
@@ -159,10 +159,10 @@ func (p *pass) solve(k int) {
 }
 
 // walk finds the cheapest hosts by visiting the instances in the order of their costs (the
-// threshold algorithm of Fagin, Lotem and Naor). If the instances of a host up to some cost
-// free enough room only together with the last one, the host costs at least as much as that
-// instance. So no other host is one of the cheapest once the cost of the instances has
-// reached the bar. walk returns false if it cannot be used.
+// threshold algorithm of Fagin, Lotem and Naor). If the instances of a host up to some cost free
+// enough room only together with the last one, the host costs at least as much as that instance. So
+// no further host is among the cheapest once the cost of the visited instances has reached the bar.
+// walk returns false if there is no such order of the instances.
 func (p *pass) walk() bool {
 	if len(p.hosts) <= 2*p.most {
 		return false // looking at all hosts is as fast
@@ -199,7 +199,7 @@ func (p *pass) walk() bool {
 	return true
 }
 
-// putAside marks a host for look after the walk, because the order is stale for it.
+// putAside marks a host for look after the walk, because the order is out of date for it.
 func (p *pass) putAside(host int) {
 	if k, asked := p.place(host); asked && p.costs[k] == unknown {
 		p.costs[k] = hopeless
@@ -207,7 +207,7 @@ func (p *pass) putAside(host int) {
 	}
 }
 
-// place returns the place of a host in hosts.
+// place returns the index of a host in hosts; asked is false if it is not in hosts.
 func (p *pass) place(host int) (k int, asked bool) {
 	// At most as many hosts are left out before it as in total.
 	from, to := max(0, host-(p.states.Len()-len(p.hosts))), min(host+1, len(p.hosts))
@@ -218,8 +218,8 @@ func (p *pass) place(host int) (k int, asked bool) {
 	return from + k, asked
 }
 
-// visit subtracts the next instance of the kth of hosts from what the host lacks, and
-// computes the host's cost once the instances so far free enough room.
+// visit subtracts what the next instance of the kth host frees from what the host lacks. When the
+// instances so far free enough room, it computes the host's cost.
 func (p *pass) visit(o *order, columns []int, k, instance int) {
 	host := p.hosts[k]
 	left := p.left[k*len(columns) : (k+1)*len(columns)]

@@ -19,16 +19,16 @@ type descent struct {
 	effort      int // maximum of nodes
 }
 
-// Efforts in nodes: some milliseconds for victims, and less for costs, which are computed for
-// many hosts.
+// The largest numbers of nodes that a search visits: some milliseconds for victims, and less for
+// costs, which are computed for many hosts.
 const (
 	victimsEffort = 1 << 16
 	costsEffort   = 1 << 13
 )
 
-// firstOfEquals finds the set with the smallest IDs among those with the price of the set that
-// best found. For one item after the other, it checks whether such a set has it together with
-// the items decided before.
+// firstOfEquals finds, among the sets with the price of the set that best found, the one with the
+// smallest IDs. For one item after the other, it checks whether such a set contains the item
+// together with the items decided before.
 func (s *search) firstOfEquals() {
 	if s.nodes > s.effort {
 		return // best may have missed a better set
@@ -46,7 +46,7 @@ func (s *search) firstOfEquals() {
 	s.any = false
 }
 
-// possible reports whether a set below bar is consistent with has and hasNot.
+// possible reports whether there is a set below bar that contains has and omits hasNot.
 func (s *search) possible() bool {
 	left := s.sum
 	copy(left, s.lacks)
@@ -81,8 +81,8 @@ func (s *search) possible() bool {
 	return s.found
 }
 
-// complete builds a set greedily: it adds the item that frees the most of what is still
-// lacking for its price, until the set is enough. It returns false if that fails.
+// complete extends a set greedily until it frees enough: it adds the item that frees the most of
+// what is still lacking for its price. It returns false if that does not succeed.
 func (s *search) complete() bool {
 	copy(s.in, s.has)
 	left, price := s.sum, s.paid // set by possible
@@ -114,7 +114,7 @@ func (s *search) complete() bool {
 	return true
 }
 
-// descend searches the sets that are consistent with has and hasNot.
+// descend searches the sets that contain has and omit hasNot.
 func (s *search) descend() {
 	copy(s.in, s.has)
 	copy(s.out, s.hasNot)
@@ -158,8 +158,8 @@ func (s *search) descend() {
 	s.decide(0, price, s.floor)
 }
 
-// weight returns how much a wrong decision on an item raises the floor, and given how much
-// the item frees, as a sum of shares. Items with a large weight are decided first.
+// weight returns how much a wrong decision about an item would raise the floor, plus how much the
+// item frees, as a sum of shares. Items with a large weight are decided first.
 func (s *search) weight(i int) float64 {
 	return math.Round(64 * math.Abs(s.nets[i]) / float64(s.grain))
 }
@@ -171,8 +171,9 @@ func (s *search) given(i int) (all float64) {
 	return all
 }
 
-// decide searches the items from depth on. The chosen items before have that price, and every
-// set with them costs at least floor. It returns true if the descent is over.
+// decide searches the items from depth on. price is the sum of the prices of the items chosen
+// before, and floor a lower bound for every set that contains them. It returns true if the search
+// can stop.
 func (s *search) decide(depth int, price int64, floor float64) bool {
 	dims := len(s.lacks)
 	left := s.left[depth*dims : (depth+1)*dims]
@@ -208,7 +209,7 @@ func (s *search) decide(depth int, price int64, floor float64) bool {
 	return s.without(i, depth, price, floor) || s.with(i, depth, price, floor)
 }
 
-// near reports whether one or two items may be enough for what is left.
+// near reports whether one or two more items may free what is left.
 func (s *search) near(left []int64) bool {
 	for d, lack := range left {
 		if lack > 2*s.most[d] {
@@ -218,9 +219,9 @@ func (s *search) near(left []int64) bool {
 	return true
 }
 
-// last tries to complete the set with one more item, and reports whether the search below this
-// node is over: no cheaper set is left, or any set will do. Its bound counts only the part of
-// an item that is still lacking, which matters near the end.
+// last tries to complete the set with one more item, and reports whether the search below this node
+// can stop: because no cheaper set remains, or because any set suffices. Its bound counts only the
+// part of an item that is still lacking, which matters near the end.
 func (s *search) last(depth int, left []int64, price int64) bool {
 	s.nodes += len(s.order[depth:]) / 16 // because last takes longer than a node
 	parts := s.slopes

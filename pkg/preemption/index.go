@@ -11,17 +11,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// ordered is a Cost that keeps instances in a cyclic order, although their costs change with
-// time.
+// ordered is a Cost whose cyclic order of instances does not change with time, although the costs
+// do.
 type ordered interface {
 	Cost
-	// key returns the key of an instance for at, valid from since. An instance that never
-	// costs anything has the key nothing.
+	// key returns the key of an instance for at; it is valid since the instant since. An instance
+	// that never costs anything has the key nothing.
 	key(i *inventory.Instance) (key int64, since span.Instant)
 	// at returns the value of Of for the instance with that key.
 	at(key int64, now span.Instant) int64
-	// turn returns the key of the cheapest instance at now, except those with the key
-	// nothing. Costs rise with the keys from it to the highest key, and on from the lowest
+	// turn returns the key of the cheapest instance at now, apart from those with the key nothing.
+	// Costs rise with the keys from this one to the highest, and continue to rise from the lowest
 	// key up to it.
 	turn(now span.Instant) int64
 }
@@ -29,13 +29,13 @@ type ordered interface {
 // nothing is the key of an instance that never costs anything.
 const nothing = math.MinInt64
 
-// index caches the order of the last States.
+// index caches the order of the instances for the latest States.
 type index struct {
 	mu   sync.Mutex
 	kept *order
 }
 
-// order has the evictable instances on all hosts of states in the order of their keys.
+// order contains the evictable instances on all hosts of states, sorted by their keys.
 type order struct {
 	states  *inventory.States
 	cost    ordered
@@ -49,20 +49,21 @@ type order struct {
 	ahead   map[int]bool // hosts left out because of times in the future
 }
 
-// entry is an instance on a host with its place in keys.
+// entry is an instance on a host, and its position in keys.
 type entry struct {
 	key            int64
 	host, instance int32
 }
 
-// classesKept is the maximum number of classes in an order.
+// classesKept is the largest number of resource classes in an order.
 const classesKept = 8
 
-// Prepare computes the order that Costs needs, which takes some milliseconds with thousands
-// of hosts, so that the first request need not wait for it. Calling it is optional.
+// Prepare computes in advance the order that Costs needs. That takes some milliseconds with
+// thousands of hosts, which the first request then does not need to wait for. Calling it is
+// optional.
 func (e *Evictor) Prepare(s *inventory.States, now span.Instant) { e.index.of(s, e.Cost, now) }
 
-// of returns the order of the instances of s by cost, or nil if there is none.
+// of returns the order of the instances of s by cost; nil if the cost has none.
 func (x *index) of(s *inventory.States, cost Cost, now span.Instant) *order {
 	c, ok := cost.(ordered)
 	if !ok {
@@ -79,7 +80,7 @@ func (x *index) of(s *inventory.States, cost Cost, now span.Instant) *order {
 	return x.kept
 }
 
-// stale reports whether so many hosts have changed that a new order is better.
+// stale reports whether so many hosts have changed that a new order is faster.
 func (o *order) stale(s *inventory.States) bool {
 	changed := 0
 	for range s.Changed(o.states) {
@@ -133,7 +134,7 @@ func (o *order) gather(host int, instances []inventory.Instance, now span.Instan
 	}
 }
 
-// classesOf returns the classes that most instances hold, judged by the first evictable
+// classesOf returns the resource classes that most instances use, judged by the first evictable
 // instance on each of some hundred hosts.
 func classesOf(s *inventory.States) []string {
 	counts := map[string]int{}
@@ -151,7 +152,7 @@ func classesOf(s *inventory.States) []string {
 	return classes[:min(len(classes), classesKept)]
 }
 
-// rising visits the instances with their costs, from the cheapest at now to the dearest,
+// rising visits the instances with their costs, from the cheapest at now to the most expensive,
 // until visit returns false.
 func (o *order) rising(now span.Instant, visit func(e *entry, cost int64) (on bool)) {
 	turn := max(o.never, o.below(o.cost.turn(now)))

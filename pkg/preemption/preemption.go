@@ -25,7 +25,7 @@ type Cost interface {
 // Victims are instances of one host that free enough room together.
 type Victims struct {
 	Instances []*inventory.Instance // by ID
-	// Costs has the cost of each of Instances; Cost is their sum.
+	// Costs contains the cost of each of Instances; Cost is their sum.
 	Costs []int64
 	Cost  int64
 }
@@ -39,7 +39,7 @@ func (v Victims) IDs() []string {
 	return ids
 }
 
-// Without returns the victims except those for which drop returns true.
+// Without returns the victims without those for which drop returns true.
 func (v Victims) Without(drop func(i *inventory.Instance) bool) (left Victims) {
 	for n, i := range v.Instances {
 		if !drop(i) {
@@ -57,14 +57,14 @@ type Evictor struct {
 	index index
 }
 
-// Victims returns the set of instances of host i whose eviction makes room for resources, with
-// (1) the least cost, (2) the fewest instances, (3) the smallest IDs. The set is empty if there
-// is room already. ok is false if evicting every evictable instance is not enough.
+// Victims returns the set of instances of host i whose eviction makes room for resources, with (1)
+// the least cost, (2) the fewest instances, (3) the smallest IDs. The set is empty if there is room
+// already. ok is false if evicting all evictable instances would not make enough room.
 //
-// The search is exact for realistic hosts, such as 64 instances and three resources. It stops
-// after some milliseconds, which can happen if the costs of that many instances are
-// proportional to their amounts and the request is several times larger than each of them.
-// Then the victims may not be the cheapest, but they free enough room and none is needless.
+// The search is exact for realistic hosts, such as 64 instances and three resource classes. It
+// stops after some milliseconds, which can happen if the costs of that many instances are
+// proportional to their amounts and the request is several times larger than each of them. Then the
+// victims may not be the cheapest, but they free enough room and none is superfluous.
 func (e *Evictor) Victims(s *inventory.States, i int, resources map[string]int64, now span.Instant) (v Victims, ok bool) {
 	demands := demandsOf(s, resources)
 	lacks := make([]int64, 0, len(demands))
@@ -111,7 +111,7 @@ func evictable(h *inventory.HostState) []*inventory.Instance {
 	return all
 }
 
-// demand is the amount that a request needs of a resource class.
+// demand is the amount of a resource class that a request needs.
 type demand struct {
 	class  string
 	amount int64
@@ -129,9 +129,9 @@ func demandsOf(s *inventory.States, resources map[string]int64) []demand {
 	return demands
 }
 
-// lack returns the amount that host i lacks; 0 or less if it has enough. ok is false if
-// Placement would refuse the amount even on an empty host. The column has no amount of a class
-// that cannot be counted (inventory.HostState.Split).
+// lack returns the amount that is missing on host i; 0 or less if there is enough. ok is false if
+// Placement would refuse the amount even on an empty host. A class that cannot be counted has no
+// amounts in the column (inventory.HostState.Split).
 func (d demand) lack(i int) (lack int64, ok bool) {
 	c := d.of
 	if d.amount > c.Limit[i] || d.amount < c.Min[i] || d.amount > c.Max[i] || d.amount%max(1, c.Step[i]) != 0 {

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// search finds the cheapest set of candidates that frees enough room: a 0-1 covering problem
-// with one dimension per lacking resource class. It uses branch and bound with Lagrangian
-// bounds (bound.go) and dominance: the set has a candidate only with all candidates that are
+// search finds the cheapest set of candidates that frees enough room: a 0-1 covering problem with
+// one dimension for each lacking resource class. It uses branch and bound with Lagrangian bounds
+// (bound.go) and dominance: the set contains a candidate only together with all candidates that are
 // better in every respect.
 //
-// Callers fill a search with begin and then add, in the order of IDs, and call cheapest or
-// cost once. After that it can be filled again.
+// Callers fill a search with begin and then add, in the order of IDs, and call cheapest or cost
+// once. After that they can fill it again.
 type search struct {
 	lacks   []int64 // by dimension, greater than 0
 	costs   []int64 // by candidate
@@ -31,18 +31,18 @@ type search struct {
 // item is a candidate that can be in the set.
 type item struct {
 	place int // among the candidates
-	// price is the cost times a unit, plus 1: of sets with the same cost the one with fewer
+	// price is the cost times a unit, plus 1, so that of sets with the same cost the one with fewer
 	// items has the lower price.
 	price int64
 	gives []int64 // by dimension: the amount that it frees
-	// better are the items that free at least as much and have a lower price, or the same
-	// price and a smaller ID: the best set has the item only with all of them. worse is the
-	// inverse.
+	// better are the items that free at least as much and have a lower price, or the same price and
+	// a smaller ID: the best set contains the item only together with all of them. worse is the
+	// inverse relation.
 	better, worse bits
 	needless      bool // its better items are enough together
 }
 
-// boundless is a bar or limit above every price and cost.
+// boundless is a bar or limit that exceeds every price and cost.
 const boundless = math.MaxInt64
 
 // bits is a set of items.
@@ -63,7 +63,8 @@ func (b bits) meets(o bits) bool {
 
 var searches = sync.Pool{New: func() any { return new(search) }}
 
-// begin resets the search. lacks is greater than 0 in each dimension.
+// begin resets the search. lacks is the amount that is lacking in each dimension, always more than
+// 0.
 func (s *search) begin(lacks []int64) {
 	s.lacks = append(s.lacks[:0], lacks...)
 	s.costs, s.amounts = s.costs[:0], s.amounts[:0]
@@ -77,15 +78,14 @@ func (s *search) add(cost int64) (amounts []int64) {
 	return s.amounts[from:to]
 }
 
-// cheapest returns the places of the candidates in the best set: the least cost, then the
-// fewest candidates, then the smallest IDs. ok is false if all candidates together are not
-// enough.
+// cheapest returns the indexes of the candidates in the best set: the least cost, then the fewest
+// candidates, then the smallest IDs. ok is false if all candidates together do not free enough.
 func (s *search) cheapest() (places []int, ok bool) {
 	s.effort = victimsEffort
 	return s.within()
 }
 
-// within is cheapest with the current effort.
+// within is cheapest, limited to the current effort.
 func (s *search) within() (places []int, ok bool) {
 	if !s.gather(boundless) {
 		return nil, false
@@ -104,7 +104,7 @@ func (s *search) within() (places []int, ok bool) {
 	return places, true
 }
 
-// cost returns the cost of the cheapest set, at most limit.
+// cost returns the cost of the cheapest set, or limit if that is less.
 func (s *search) cost(limit int64) int64 {
 	if !s.gather(limit) || limit < boundless && s.relaxed() >= float64(limit) {
 		return limit
@@ -130,9 +130,8 @@ func (s *search) cost(limit int64) int64 {
 	return min(limit, cost)
 }
 
-// relaxed returns a lower bound of the cost of every set: the cost if fractions of items could
-// be taken and only one dimension were lacking, the most expensive one. It takes far less time
-// than the search.
+// relaxed returns a lower bound of the cost of every set: the cost if items were divisible and only
+// one dimension were lacking, the most expensive one. It is much faster than the search.
 func (s *search) relaxed() (cost float64) {
 	for d, lack := range s.lacks {
 		left, sum := lack, 0.0
@@ -158,7 +157,7 @@ func (s *search) relaxed() (cost float64) {
 	return math.Ceil(cost * (1 - 0x1p-40))
 }
 
-// plus adds numbers that are not negative, up to math.MaxInt64.
+// plus adds two numbers that are not negative; the result is at most math.MaxInt64.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -166,8 +165,8 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// gather makes items of the useful candidates that cost less than limit. It reports whether
-// all of them together are enough.
+// gather makes items of the useful candidates that cost less than limit. It reports whether all of
+// them together free enough.
 func (s *search) gather(limit int64) bool {
 	unit := int64(len(s.costs) + 1)
 	dearest := (1 << 61) / (unit * unit) // so that sums of prices do not overflow
@@ -192,8 +191,8 @@ func (s *search) gather(limit int64) bool {
 	return slices.Equal(s.sum, s.lacks)
 }
 
-// alone returns the item that is the best set by itself, or -1. It decides only the easy case
-// in which no two other items are cheaper.
+// alone returns the index of the item that is the best set by itself, or -1. It finds it only in
+// the easy case that no two other items together are cheaper.
 func (s *search) alone() int {
 	one, least, second := -1, int64(math.MaxInt64/2), int64(math.MaxInt64/2)
 	for i := range s.items {
@@ -215,8 +214,8 @@ func (s *search) alone() int {
 	return one
 }
 
-// thin removes the items whose better items are enough together, and sets better and worse
-// of the others.
+// thin removes the items whose better items free enough without them, and sets better and worse of
+// the others.
 func (s *search) thin() {
 	for j := range s.items {
 		clear(s.sum)
@@ -256,7 +255,8 @@ func (s *search) makeSets() {
 	}
 }
 
-// outdoes reports whether the best set cannot have b without a.
+// outdoes reports whether a is better than b in every respect, so that the best set does not
+// contain b without a.
 func (a *item) outdoes(b *item) bool {
 	if a.price > b.price || a.price == b.price && a.place > b.place {
 		return false

@@ -9,10 +9,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
-// errOther reports that the run has changed since it was read, for example by a stop.
+// errOther means that the run has changed since it was read, for example because an operator
+// stopped it.
 var errOther = errors.New("the run has changed")
 
-// begin stores that a move begins, and then sends the order to Nova.
+// begin stores that move i of the run begins, and then orders it from Nova.
 func (c *Executor) begin(ctx context.Context, held *job.Held, r Run, i int) error {
 	m := r.Plan.Moves[i]
 	sight, err := c.Cloud.Look(ctx, m.Instance)
@@ -56,8 +57,9 @@ func busy(s Sight) string {
 	return ", and Nova is busy with it: " + s.Task
 }
 
-// told stores that Nova refuses a move. It returns errors that leave open whether Nova
-// received the call: the next step checks the instance.
+// told handles the answer of Nova to the order of a move. If Nova refuses, told stores that. It
+// returns the errors after which Nova may have received the order; the next step then checks the
+// instance.
 func (c *Executor) told(ctx context.Context, held *job.Held, r Run, i int, err error) error {
 	if err == nil {
 		return nil
@@ -73,7 +75,7 @@ func (c *Executor) told(ctx context.Context, held *job.Held, r Run, i int, err e
 	return c.note(ctx, held, r, i, MoveFailed, "Nova refuses: "+fault.Of(err).Message)
 }
 
-// note stores the final state of a move.
+// note stores the final state of move i.
 func (c *Executor) note(ctx context.Context, held *job.Held, r Run, i int, state State, why string) error {
 	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		p := &r.Progress[i]
@@ -89,22 +91,22 @@ func (c *Executor) note(ctx context.Context, held *job.Held, r Run, i int, state
 	return err
 }
 
-// end ends a run, with the yield at its end, and adds to the reason which hosts became
-// empty.
+// end ends a run. It stores the smallest yield at the end, and adds to the reason which hosts
+// became empty.
 func (c *Executor) end(ctx context.Context, held *job.Held, r Run, status Status, why string) error {
 	yield := 0.0
 	if s, err := c.observe(ctx); err == nil {
 		yield = s.Yield()
 		why += s.emptied(&r.Plan)
 	} else {
-		c.Log.WarnContext(ctx, "could not determine the result of a run", "run", r.ID, "error", err)
+		c.Log.WarnContext(ctx, "could not determine the result of a packing run", "run", r.ID, "error", err)
 	}
 	_, err := c.Records.ChangePackingRun(ctx, held.Lease, r.ID, func(r *Run) error {
 		r.Status, r.Reason, r.Ended, r.Yield = status, why, c.Now(), yield
 		return nil
 	})
 	if err == nil {
-		c.Log.InfoContext(ctx, "a run has ended", "run", r.ID, "status", string(status), "reason", why)
+		c.Log.InfoContext(ctx, "a packing run has ended", "run", r.ID, "status", string(status), "reason", why)
 	}
 	return err
 }

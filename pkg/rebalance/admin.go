@@ -9,19 +9,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Admin lets operators plan, apply and stop runs.
+// Admin is what operators use to plan, apply and stop packing runs.
 type Admin struct {
 	Records   Records
 	Archive   Archive
 	Situation func(ctx context.Context) (Situation, error)
 	Untrusted func() string
-	// Ordered is called when the executor has something to do.
+	// Ordered is called when the executor should make a step.
 	Ordered func()
 	Now     func() span.Instant
 	NewID   func() string
 }
 
-// Plan returns a plan and changes nothing. An untrusted inventory is among its reasons.
+// Plan returns a plan and changes nothing. If the inventory is untrusted, that is among the plan's
+// reasons.
 func (c *Admin) Plan(ctx context.Context, o Options) (Plan, error) {
 	if err := o.Check(); err != nil {
 		return Plan{}, err
@@ -37,10 +38,10 @@ func (c *Admin) Plan(ctx context.Context, o Options) (Plan, error) {
 	return p, err
 }
 
-// Apply makes a plan and stores a run that carries it out. If plan is not empty, it is the
-// id of the plan that the operator has seen. Apply fails with a Conflict fault if the plan
-// is now another, if there is nothing to move, if the inventory is untrusted, and while
-// another run is not over.
+// Apply makes a plan and stores a run that carries it out. If plan is not empty, it is the id of
+// the plan that the operator has seen. Apply fails with a Conflict fault if the plan is a different
+// one now, if there is nothing to move, if the inventory is untrusted, and while another run is
+// active.
 func (c *Admin) Apply(ctx context.Context, by string, o Options, plan string) (Run, error) {
 	p, err := c.Plan(ctx, o)
 	if err != nil {
@@ -89,7 +90,7 @@ func (c *Admin) Run(ctx context.Context, id string) (Run, error) {
 	return c.Archive.PackingRun(ctx, id)
 }
 
-// Runs returns the latest runs, the latest first.
+// Runs returns at most most runs, the latest first.
 func (c *Admin) Runs(ctx context.Context, most int) ([]Run, error) {
 	return c.Archive.PackingRuns(ctx, most)
 }

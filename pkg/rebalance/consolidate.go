@@ -10,11 +10,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/packing"
 )
 
-// consolidate plans to empty hosts so that they can be switched off, the least efficient
-// first: by FLOPS per watt, hosts without a known value before all others, then by name in
-// descending order. It moves only instances on these hosts, moves nothing to empty hosts,
-// and keeps the smallest yield at the floor. A host that cannot become empty within the
-// budget stays as it is, and the next one is considered.
+// consolidate plans to empty hosts so that they can be switched off. The least efficient hosts come
+// first: those without a known value, then by FLOPS per watt, hosts of the same value by name in
+// descending order. It moves only instances on these hosts, moves nothing to empty hosts, and keeps
+// the smallest yield at or above the floor. A host that cannot become empty within the budget stays
+// as it is, and the next one is considered.
 func (v *view) consolidate(ctx context.Context, p *Plan) error {
 	p.Algorithm = "adapt"
 	floor := cmp.Or(p.Options.Floor, p.Before)
@@ -46,7 +46,7 @@ func (v *view) consolidate(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// leastEfficient returns the hosts with instances, the least efficient first.
+// leastEfficient returns the indexes of the hosts with instances, the least efficient first.
 func (v *view) leastEfficient() []int {
 	var order []int
 	for h := range v.hosts {
@@ -58,8 +58,8 @@ func (v *view) leastEfficient() []int {
 	return order
 }
 
-// rooted returns why a host must not or cannot become empty, whatever room there is
-// elsewhere.
+// rooted returns the reason why host h must not or cannot become empty, regardless of the room on
+// other hosts; "" if it can.
 func (v *view) rooted(h int) string {
 	n := v.hosts[h]
 	switch {
@@ -73,8 +73,8 @@ func (v *view) rooted(h int) string {
 	return ""
 }
 
-// empty packs the instances on the leaving hosts onto the others; why is the reason if that
-// fails.
+// empty packs the instances of the leaving hosts onto the other hosts. If that fails, why is the
+// reason.
 func (v *view) empty(ctx context.Context, leaving []int, floor float64, o Options) (done ordered, why string, err error) {
 	problem, hosts := v.without(leaving)
 	if len(hosts) == 0 {
@@ -110,9 +110,9 @@ func (v *view) empty(ctx context.Context, leaving []int, floor float64, o Option
 	return done, "", nil
 }
 
-// without returns the problem without the leaving hosts and the empty ones, and the numbers
-// of the hosts that are left. The jobs of the leaving hosts have no current host, and the
-// others cannot move.
+// without returns the problem without the leaving and the empty hosts, and the indexes of the
+// remaining hosts in the view. In this problem the jobs of the leaving hosts have no current host,
+// and the other jobs cannot move.
 func (v *view) without(leaving []int) (p *packing.Problem, hosts []int) {
 	whole := v.problem()
 	p = &packing.Problem{Jobs: whole.Jobs, Price: make([]float64, len(v.jobs)), Current: make(packing.Placement, len(v.jobs))}

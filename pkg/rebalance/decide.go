@@ -13,9 +13,9 @@ type Verdict struct {
 	End  string // why nothing more is moved, as a sentence
 }
 
-// Judge checks move i of a plan, the first that is left, against the current situation:
-// whether the instance is on its source, whether it may go to its destination, and whether
-// the remaining moves still help.
+// Judge checks move i of a plan, the first one that remains, against the current situation: whether
+// the instance is on its source, whether it may go to its destination, and whether the remaining
+// moves still help. floor is the yield below which no move may bring the smallest yield.
 func (s *Situation) Judge(p *Plan, i int, floor float64) Verdict {
 	rest, o := p.Moves[i:], p.Options
 	m := rest[0]
@@ -54,7 +54,7 @@ func (s *Situation) Judge(p *Plan, i int, floor float64) Verdict {
 	return Verdict{}
 }
 
-// remains returns what the moves would leave on a host that they should empty; empty if
+// remains returns what would be left, after the moves, on a host that they should empty; "" if
 // nothing.
 func (v *view) remains(host string, rest []Move) string {
 	number := v.number(host)
@@ -72,8 +72,8 @@ func (v *view) remains(host string, rest []Move) string {
 	return ""
 }
 
-// emptied returns which of the hosts that a plan should empty are empty, as the end of a
-// sentence. It returns "" if the plan should empty none.
+// emptied describes, as the end of a sentence, which of the hosts that a plan should empty are
+// empty now. It returns "" if the plan should not empty any.
 func (s *Situation) emptied(p *Plan) string {
 	if len(p.Emptied) == 0 {
 		return ""
@@ -90,7 +90,8 @@ func (s *Situation) emptied(p *Plan) string {
 	return "; these became empty: " + strings.Join(empty, ", ")
 }
 
-// displaced returns why the instance is not on the source of the move; empty if it is.
+// displaced returns the reason why the instance is not on the source of the move; "" if it is
+// there.
 func (s *Situation) displaced(m Move) string {
 	var on []string
 	for _, i := range s.States.HostsOf(m.Instance) {
@@ -107,7 +108,7 @@ func (s *Situation) displaced(m Move) string {
 	return "it is on " + strings.Join(on, " and ") + " now"
 }
 
-// whyStays returns why an instance is not a job of the problem.
+// whyStays returns the reason why the instance of a move is not a job of the problem.
 func (v *view) whyStays(m Move) string {
 	for _, stay := range v.stay {
 		if stay.Instance == m.Instance {
@@ -117,8 +118,7 @@ func (v *view) whyStays(m Move) string {
 	return fmt.Sprintf("%s is no longer up, enabled and on, or its state is unknown", m.From)
 }
 
-// number returns the number of the host with this name; -1 if it is not part of the
-// problem.
+// number returns the index of the host with a name; -1 if it is not part of the problem.
 func (v *view) number(host string) int {
 	place, known := v.States.Index(host)
 	if number, is := v.at[place]; known && is {

@@ -11,8 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// ExecutorOptions are the parts and settings of an Executor. Times are in seconds unless they
-// are durations.
+// ExecutorOptions are the dependencies and settings of an Executor. Numbers of time are in seconds.
 type ExecutorOptions struct {
 	Records Records
 	Archive Archive
@@ -24,9 +23,9 @@ type ExecutorOptions struct {
 	// while it is untrusted.
 	Untrusted func() string
 
-	// Timeout is the time allowed for a move, and again for aborting it.
+	// Timeout is how many seconds a move may take, and how many more its abortion may take.
 	Timeout int64
-	// MostFailed is the number of failed moves that ends a run; 0 is without limit.
+	// MostFailed is the number of failed moves after which a run ends; 0 means no limit.
 	MostFailed int
 
 	Every time.Duration
@@ -34,9 +33,8 @@ type ExecutorOptions struct {
 	Log   *slog.Logger
 }
 
-// Executor carries out runs, one move at a time, while it holds the lease. It stores each
-// action before it sends the order to Nova, so that a replica that takes over continues
-// from there.
+// Executor carries out packing runs, one move at a time, while it has the lease. It stores each
+// action before it sends the order to Nova, so that a replica that takes over continues from there.
 type Executor struct {
 	ExecutorOptions
 	wake chan struct{}
@@ -48,19 +46,18 @@ func NewExecutor(o ExecutorOptions) *Executor {
 	return &Executor{ExecutorOptions: o, wake: make(chan struct{}, 1), made: map[State]*atomic.Int64{MoveDone: {}, MoveSkipped: {}, MoveFailed: {}}}
 }
 
-// Made returns the number of moves that reached the state in this process.
+// Made returns the number of moves that this process has brought to the state.
 func (c *Executor) Made(state State) int64 { return c.made[state].Load() }
 
 const (
 	leaseName = "packing"
 	leaseTTL  = time.Minute
-	// tellTime bounds the time from storing the begin of a move to the end of the call to
-	// Nova.
+	// tellTime limits the time from the storing of a move's begin until the call to Nova has ended.
 	tellTime = 45 * time.Second
-	// heard is the number of seconds after the begin of a move when Nova has received the
-	// call or never will.
+	// heard is the number of seconds after the begin of a move after which Nova either has received
+	// the call or never will.
 	heard = int64(leaseTTL / time.Second)
-	// mostTold is the number of orders to Nova for a move that does not begin.
+	// mostTold is the largest number of orders to Nova for one move.
 	mostTold  = 3
 	mostSteps = 100
 )
@@ -73,7 +70,7 @@ func (c *Executor) Job() job.Job {
 	return job.Job{Name: "packing", Every: c.Every, Wake: c.wake, Step: c.Step}
 }
 
-// Step does what is possible now, without waiting for Nova.
+// Step does everything that is possible now; it does not wait for Nova to finish a move.
 func (c *Executor) Step(ctx context.Context) error {
 	if r, err := c.open(ctx); r == nil {
 		return err
@@ -96,7 +93,7 @@ func (c *Executor) Step(ctx context.Context) error {
 	return err
 }
 
-// advance makes one transition; more reports whether the next one is possible at once.
+// advance makes one transition of the run; more is true if another one is possible at once.
 func (c *Executor) advance(ctx context.Context, held *job.Held, r Run) (more bool, err error) {
 	i, left := r.next()
 	switch {

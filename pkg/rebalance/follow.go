@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// follow checks the state of a move that has begun.
+// follow reads the state of a move that has begun, and stores its end or waits.
 func (c *Executor) follow(ctx context.Context, held *job.Held, r Run, i int) (more bool, err error) {
 	m, p := r.Plan.Moves[i], r.Progress[i]
 	sight, err := c.Cloud.Look(ctx, m.Instance)
@@ -47,13 +47,13 @@ func (c *Executor) follow(ctx context.Context, held *job.Held, r Run, i int) (mo
 	return true, err
 }
 
-// patience returns the instant until which a move, or aborting it, may take.
+// patience returns the instant until which a move, or its abortion, may take.
 func (c *Executor) patience(p Progress) span.Instant {
 	return max(p.Begun, p.Aborted).Add(c.Timeout)
 }
 
-// wait does nothing while a move is in progress, until it takes too long. While the move is
-// being aborted, it repeats the order to abort.
+// wait lets a move continue until it takes too long. While the move is being aborted, wait repeats
+// the order to abort.
 func (c *Executor) wait(ctx context.Context, held *job.Held, r Run, i int) error {
 	late := c.Now() >= c.patience(r.Progress[i])
 	switch aborting := r.Progress[i].State == MoveAborting; {
@@ -66,8 +66,8 @@ func (c *Executor) wait(ctx context.Context, held *job.Held, r Run, i int) error
 	return c.giveUp(ctx, held, r, i, "Nova has neither finished nor aborted it in time; the migration goes on")
 }
 
-// giveUp handles a move that has taken too long: it orders Nova to abort it. If that order
-// was already sent, giveUp ends the run.
+// giveUp orders Nova to abort a move that has taken too long. If it has ordered that before, it
+// ends the run.
 func (c *Executor) giveUp(ctx context.Context, held *job.Held, r Run, i int, why string) error {
 	if r.Progress[i].State == MoveAborting {
 		if err := c.note(ctx, held, r, i, MoveFailed, why); err != nil {
@@ -85,8 +85,8 @@ func (c *Executor) giveUp(ctx context.Context, held *job.Held, r Run, i int, why
 	return err
 }
 
-// abort orders Nova to abort a migration. Each step repeats the order, because Nova may not
-// have received it, and refuses it while a migration is about to begin.
+// abort orders Nova to abort a migration. Each step repeats the order, because Nova may not have
+// received it, and refuses it while a migration is about to begin.
 func (c *Executor) abort(ctx context.Context, held *job.Held, r Run, i int) {
 	instance := r.Plan.Moves[i].Instance
 	err := held.Ensure(ctx)

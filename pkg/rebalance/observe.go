@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// readLimit bounds one reading of the cloud.
+// readLimit is the longest time for one reading of the cloud.
 const readLimit = 5 * time.Minute
 
-// open returns the run that is not over; nil if there is none.
+// open returns the run that has not ended; nil if there is none.
 func (c *Executor) open(ctx context.Context) (*Run, error) {
 	last, err := c.Archive.PackingRuns(ctx, 1)
 	if err != nil || len(last) == 0 || last[0].Over() {

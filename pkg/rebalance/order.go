@@ -20,7 +20,7 @@ type drop struct {
 	why     string
 }
 
-// walk is the simulated cloud while moves are made.
+// walk simulates the cloud while the moves of a plan are made.
 type walk struct {
 	*view
 	states *inventory.States
@@ -31,7 +31,7 @@ type walk struct {
 	left   budget
 }
 
-// budget is what the moves may still cost.
+// budget is how much more the moves may cost. anyNumber and anyMemory mean no limit.
 type budget struct {
 	migrations int
 	memory     float64
@@ -53,7 +53,7 @@ func (v *view) walk(o Options) *walk {
 	return w
 }
 
-// refuses returns why a job cannot go to a host now; empty if it can.
+// refuses returns the reason why job j cannot go to a host now; "" if it can.
 func (w *walk) refuses(j, to int) string {
 	one := &w.jobs[j]
 	switch {
@@ -69,7 +69,7 @@ func (w *walk) refuses(j, to int) string {
 	return w.Situation.refuses(w.states, r, w.hosts[to].place)
 }
 
-// inGroup returns the request with the hosts that the members of its group are on after the
+// inGroup returns the request with the hosts on which the members of its server group are after the
 // moves so far.
 func (w *walk) inGroup(r *placing.Request) *placing.Request {
 	next, group := *r, *r.Group
@@ -87,7 +87,7 @@ func (w *walk) affords(j int) bool {
 	return (w.left.anyNumber || w.left.migrations > 0) && (w.left.anyMemory || w.left.memory >= w.jobs[j].memory-slack)
 }
 
-// after returns the load of the fullest host after a job has gone to a host.
+// after returns the load of the fullest host if job j were on another host.
 func (w *walk) after(j, to int) float64 {
 	fullest := 0.0
 	for h, load := range w.loads {
@@ -121,13 +121,13 @@ func (w *walk) move(j, to int, between bool) {
 	})
 }
 
-// order puts the moves to a placement in sequence. At each step it chooses the move after
-// which the smallest yield is largest, so that a run that is stopped early has most of the
-// benefit. If no move is possible because each waits for another, a job makes room by going
-// elsewhere for a while. If that does not help, order drops the move of the job with the
-// smallest need.
+// order puts the moves that lead to a placement in sequence. At each step it chooses the move after
+// which the smallest yield is largest, so that a run that is stopped early has had most of the
+// benefit. If no move is possible because each requires another one first, a job makes room by
+// moving to a third host for a while. If that does not help, order drops the move of the job with
+// the smallest need.
 //
-// If first is not nil, jobs with a smaller first go before others.
+// If first is not nil, jobs with a smaller value of first move before others.
 func (v *view) order(at []int, o Options, first func(job int) int) ordered {
 	w := v.walk(o)
 	pending := map[int]int{}
@@ -159,10 +159,12 @@ func (v *view) order(at []int, o Options, first func(job int) int) ordered {
 	return ordered{w.moves, w.at, w.loads, dropped}
 }
 
-// many is the number of pending moves above which best returns the first possible one.
+// many is the number of pending moves above which best returns the first possible move instead of
+// the best one.
 const many = 200
 
-// best returns the pending job that moves next; -1 if none can.
+// best returns the pending job that moves next; -1 if none can. pending contains the destination of
+// each job.
 func (w *walk) best(pending map[int]int, first func(int) int) int {
 	best, load, turn := -1, 0.0, 0
 	for j := range w.jobs { // in their order, so that plans are deterministic
@@ -184,11 +186,11 @@ func (w *walk) best(pending map[int]int, first func(int) int) int {
 	return best
 }
 
-// relieves reports whether a job leaves a fuller host than another job does.
+// relieves reports whether job j leaves a fuller host than job other does.
 func (w *walk) relieves(j, other int) bool { return w.loads[w.at[j]] > w.loads[w.at[other]]+slack }
 
-// stepAside moves a job to a host where it does not stay, so that another can move. A job
-// does so at most once, and no host becomes fuller than the fullest is now.
+// stepAside moves a job to a host where it does not stay, so that another job can move. Each job
+// steps aside at most once, and no host becomes fuller than the fullest is now.
 func (w *walk) stepAside(pending map[int]int, around map[int]bool) bool {
 	if !w.left.anyNumber && w.left.migrations <= len(pending) {
 		return false
@@ -237,8 +239,8 @@ func (v *view) least(pending map[int]int) int {
 	return least
 }
 
-// markWays clears Between on the last move of each instance: its second move may have been
-// dropped.
+// markWays clears Between on the last move of each instance, because the second move of an instance
+// may have been dropped.
 func (w *walk) markWays() {
 	last := map[string]int{}
 	for n, m := range w.moves {

@@ -15,24 +15,25 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Options are an operator's requirements for a plan.
+// Options are what an operator requires of a plan.
 type Options struct {
-	// Migrations is the largest number of moves, and MemoryMB the most memory that they may
-	// move together; 0 is without limit.
+	// Migrations is the largest number of moves, and MemoryMB the largest sum of the memory that
+	// they transfer; 0 means no limit.
 	Migrations int   `json:"migrations,omitempty"`
 	MemoryMB   int64 `json:"memory_mb,omitempty"`
-	// Algorithm is adapt or exact; empty uses exact for small problems, else adapt.
+	// Algorithm is adapt or exact; empty means exact for small problems, otherwise adapt.
 	Algorithm string `json:"algorithm,omitempty"`
-	// Consolidate is the number of hosts that the plan should empty, the least efficient
-	// first, instead of raising the yield; 0 is none. AllThatCan is as many as possible.
+	// Consolidate is the number of hosts that the plan should empty, the least efficient first,
+	// instead of raising the yield. 0 means that it raises the yield; AllThatCan means as many as
+	// possible.
 	Consolidate int `json:"consolidate,omitempty"`
-	// Floor is the smallest yield that consolidation may cause; 0 is the current one.
+	// Floor is the smallest yield that consolidation may cause; 0 means the current one.
 	Floor float64 `json:"floor,omitempty"`
-	// Gain is the least increase of the smallest yield that justifies any move.
+	// Gain is the smallest increase of the smallest yield for which the plan moves anything.
 	Gain float64 `json:"gain,omitempty"`
 }
 
-// AllThatCan is the value of Options.Consolidate for no limit.
+// AllThatCan is the value of Options.Consolidate that means no limit.
 const AllThatCan = math.MaxInt
 
 // Algorithms are the values of Options.Algorithm.
@@ -66,21 +67,21 @@ type Plan struct {
 	ID        string  `json:"id"`
 	Options   Options `json:"options"`
 	Algorithm string  `json:"algorithm,omitempty"` // the algorithm used
-	// Hosts is the number of hosts whose yields count, Instances that of all instances on
-	// hosts that are up, Movable that of jobs that can be moved, and Measured that of jobs
-	// with a measured need.
+	// Hosts is the number of hosts whose yields count, Instances the number of all instances on
+	// hosts that are up, Movable the number of jobs that can be moved, and Measured the number of
+	// jobs whose need was measured.
 	Hosts     int `json:"hosts"`
 	Instances int `json:"instances"`
 	Movable   int `json:"movable"`
 	Measured  int `json:"measured,omitempty"`
-	// Before is the current smallest yield, After the one after all moves, and Bound an
-	// upper bound for every placement, whatever the budget.
+	// Before is the current smallest yield, After the smallest yield after all moves, and Bound a
+	// yield that no placement exceeds, whatever the budget.
 	Before  float64  `json:"before"`
 	After   float64  `json:"after"`
 	Bound   float64  `json:"bound"`
 	Moves   []Move   `json:"moves"`
 	Emptied []string `json:"emptied,omitempty"` // names of hosts
-	// Kept are the hosts that should have become empty and cannot, with the reasons.
+	// Kept are the hosts that should have become empty but cannot, with the reasons.
 	Kept     []Stay     `json:"kept,omitempty"`
 	Stays    []Stay     `json:"stays,omitempty"`
 	Excluded []Excluded `json:"excluded,omitempty"`
@@ -99,8 +100,7 @@ type Move struct {
 	Need      float64 `json:"need"` // cores that it could use
 	// Yield is the smallest yield after the move.
 	Yield float64 `json:"yield"`
-	// Between reports that the instance moves on to another host later: it only makes room
-	// for now.
+	// Between is true if the instance makes room on its host and moves on to another host later.
 	Between bool `json:"between,omitempty"`
 }
 
@@ -112,9 +112,9 @@ func (p *Plan) Memory() (sum int64) {
 	return sum
 }
 
-// Plan returns the moves within the budget. It fails with an Invalid fault if the options
-// are invalid. If no move helps, the plan is empty. If ctx ends, Plan returns the best plan
-// found so far.
+// Plan returns the moves within the budget. It fails with an Invalid fault if the options are
+// invalid. If no move helps, the plan has no moves. If ctx ends, Plan returns the best plan found
+// so far.
 func (s *Situation) Plan(ctx context.Context, o Options) (Plan, error) {
 	if err := o.Check(); err != nil {
 		return Plan{}, err
@@ -147,7 +147,7 @@ func (s *Situation) Plan(ctx context.Context, o Options) (Plan, error) {
 	return p, err
 }
 
-// digest returns an identifier of the moves.
+// digest returns an identifier that is equal for equal moves.
 func digest(moves []Move) string {
 	sum := sha256.New()
 	for _, m := range moves {
@@ -156,7 +156,7 @@ func digest(moves []Move) string {
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
-// rounds is the number of attempts to find a placement whose moves can all be put in order.
+// rounds is the number of attempts to find a placement whose moves can be put in sequence.
 const rounds = 8
 
 // level plans to raise the smallest yield.
@@ -210,8 +210,8 @@ func (v *view) level(ctx context.Context, problem *packing.Problem, p *Plan) err
 	return nil
 }
 
-// explain adds the reasons why the plan does no more. ended is why the search ended early,
-// or empty.
+// explain adds the reasons why the plan does not achieve more. ended is the reason why the search
+// ended early; empty if it did not.
 func (p *Plan) explain(ended string) {
 	if ended != "" && p.After < p.Bound-slack {
 		p.Reasons = append(p.Reasons, ended+": there may be a better plan")
@@ -228,7 +228,7 @@ func (p *Plan) explain(ended string) {
 	}
 }
 
-// quick is the largest number of pairs of a job and a host with the exact search as the
+// quick is the largest number of pairs of a job and a host for which the exact search is the
 // default.
 const quick = 60
 
@@ -243,9 +243,9 @@ func (v *view) algorithm(o Options) (packing.Algorithm, string) {
 	return packing.Adapt{}.Place, "adapt"
 }
 
-// price sets the prices of moves and the budget so that both limits hold: with two limits,
-// the price of a move is the larger of its fractions of them. The price of an instance that
-// stays exceeds the budget.
+// price sets the budget and the price of each move so that a plan within the budget keeps both
+// limits: with two limits, the price of a move is the larger of its fractions of them. The price of
+// an instance that must stay exceeds the budget.
 func (v *view) price(p *packing.Problem, o Options) {
 	p.Price = make([]float64, len(v.jobs))
 	total := 0.0
@@ -280,7 +280,7 @@ func (v *view) price(p *packing.Problem, o Options) {
 	}
 }
 
-// prune cancels moves that gain nothing, those with the most memory first.
+// prune cancels moves without a benefit, those with the most memory first.
 func (v *view) prune(at []int) {
 	var gone []int
 	for i, h := range at {

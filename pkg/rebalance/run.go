@@ -43,9 +43,9 @@ type Run struct {
 	Created span.Instant `json:"created"`
 	Ended   span.Instant `json:"ended,omitempty"` // 0 until it has ended
 	Plan    Plan         `json:"plan"`
-	// Progress is the progress of each move of the plan, by index.
+	// Progress contains the progress of each move of the plan, in the order of the plan.
 	Progress []Progress `json:"progress"`
-	// Yield is the smallest yield at the end of the run; 0 is unknown.
+	// Yield is the smallest yield at the end of the run; 0 means unknown.
 	Yield float64 `json:"yield,omitempty"`
 }
 
@@ -54,11 +54,11 @@ type Progress struct {
 	State  State        `json:"state"`
 	Reason string       `json:"reason,omitempty"` // why it was skipped or has failed
 	Begun  span.Instant `json:"begun,omitempty"`  // when Nova was last ordered to move it; 0 if it was not
-	// Aborted is when Nova was first ordered to abort it; 0 if it was not.
+	// Aborted is when Nova was first ordered to abort the move; 0 means never.
 	Aborted span.Instant `json:"aborted,omitempty"`
 	Ended   span.Instant `json:"ended,omitempty"`
-	// Before is the id of the last migration of the instance before the order: a later one
-	// belongs to this move. Told is the number of orders.
+	// Before is the id of the last migration that the instance had before the order: a later one
+	// belongs to this move. Told is the number of orders sent for the move.
 	Before string `json:"before,omitempty"`
 	Told   int    `json:"told,omitempty"`
 }
@@ -66,7 +66,7 @@ type Progress struct {
 // Over reports whether the run has ended.
 func (r *Run) Over() bool { return r.Status != RunActive && r.Status != RunStopping }
 
-// next returns the index of the first move that is not over, if there is one.
+// next returns the index of the first move that has not ended; false if all have.
 func (r *Run) next() (int, bool) {
 	i := slices.IndexFunc(r.Progress, func(p Progress) bool { return !p.over() })
 	return i, i >= 0
@@ -86,7 +86,7 @@ func (r *Run) Count(state State) (n int) {
 	return n
 }
 
-// Floor returns the yield that a run must not go below when it empties hosts.
+// Floor returns the yield below which a run that empties hosts must not bring the smallest yield.
 func (r *Run) Floor() float64 {
 	if r.Plan.Options.Floor > 0 {
 		return r.Plan.Options.Floor

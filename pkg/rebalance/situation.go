@@ -1,10 +1,9 @@
-// Package rebalance moves instances between hosts to raise the smallest yield (paper 002,
-// section 6.2) or to empty hosts. It carries out such a packing plan one live migration
-// after the other.
+// Package rebalance moves instances between hosts, to raise the smallest yield (paper 002, section
+// 6.2) or to empty hosts. It makes a packing plan and carries it out, one live migration after the
+// other.
 //
-// A plan is a pure function of a Situation. The filters for placements decide which host
-// may take an instance. They run for each move of the plan, with the state after the moves
-// before it.
+// A plan is a pure function of a Situation. The scheduler's filters decide which host may take an
+// instance. They run for each move of the plan, with the state after the moves before it.
 package rebalance
 
 import (
@@ -26,36 +25,37 @@ import (
 type Situation struct {
 	Now    span.Instant
 	States *inventory.States
-	// Hosts holds the power and the efficiency of the hosts.
+	// Hosts has the power and the efficiency of the hosts.
 	Hosts *inventory.Snapshot
 	// Filters decide which hosts may take an instance.
 	Filters []filters.Filter
-	// Groups are the server groups, by the id of each of their members.
+	// Groups contains the server group of each server that is a member of one, by the id of the
+	// server.
 	Groups map[string]placing.Group
-	// Closed are hosts that take nothing for a reason that States, Hosts and Filters do not
-	// know, for example because they will be switched off, each with the reason as a
-	// sentence.
+	// Closed contains hosts that take no instance for a reason that States, Hosts and Filters do
+	// not contain, for example because they will be switched off. The values are the reasons, as
+	// sentences.
 	Closed map[string]string
 	// Share is the fraction of the vCPUs of its flavor that an instance needs if its use
 	// was not measured.
 	Share float64
-	// Use is the measured use of instances, in cores, by id.
+	// Use is the measured use of instances, in cores, by the id of the instance.
 	Use map[string]float64
-	// Kept are instances that another part of Almanac keeps where they are, each with the
-	// reason.
+	// Kept contains instances that another part of Almanac keeps where they are, by id, each with
+	// the reason.
 	Kept map[string]string
-	// Told is the metadata key that notifies the owner of an instance of its eviction;
-	// empty is none.
+	// Told is the metadata key that notifies the owner of an instance of its eviction; empty means
+	// that there is none.
 	Told string
 }
 
-// The sources of needs.
+// The sources from which the need of an instance can come.
 const (
 	OfFlavor      = "flavor"
 	OfDiagnostics = "diagnostics"
 )
 
-// Needs are the sources of needs.
+// Needs lists the sources of needs.
 var Needs = []string{OfFlavor, OfDiagnostics}
 
 // idle are the statuses in which an instance keeps its memory and uses no CPU.
@@ -73,14 +73,14 @@ func (s *Situation) need(i *inventory.Instance, most float64) float64 {
 	return min(float64(i.Flavor.Resources.VCPUs)*s.Share, most)
 }
 
-// unjudged are the prefixes of extra specs with requirements that the filters cannot check:
-// instances with such flavors stay (nova/virt/hardware.py).
+// unjudged are prefixes of extra specs whose requirements the filters cannot check. Instances with
+// such flavors are not moved (nova/virt/hardware.py).
 var unjudged = []string{
 	"hw:numa_", "hw:cpu_dedicated_mask", "hw:cpu_thread_policy", "hw:cpu_realtime", "hw:mem_page_size", "hw:pmem", "hw:pci_",
 	"hw:mem_encryption", "hw:tpm_", "hw:emulator_threads_policy", "pci_passthrough:", "accel:", "resources:PCPU", "resources:VGPU",
 }
 
-// stays returns why an instance cannot be moved; empty if it can.
+// stays returns the reason why an instance cannot be moved; "" if it can.
 func (s *Situation) stays(i *inventory.Instance) string {
 	group, grouped := s.Groups[i.ID]
 	switch {
@@ -135,7 +135,7 @@ func (s *Situation) request(i *inventory.Instance, from *inventory.HostState) *p
 	return r
 }
 
-// takes returns the resources that an instance takes of its host, by resource class of
+// takes returns the resources that an instance occupies on its host, by resource class of
 // Placement.
 func takes(i *inventory.Instance) map[string]int64 {
 	all := map[string]int64{}
@@ -153,7 +153,7 @@ func takes(i *inventory.Instance) map[string]int64 {
 	return all
 }
 
-// shut returns why no instance may move to host i; empty if one may.
+// shut returns the reason why no instance may move to host i; "" if instances may.
 func (s *Situation) shut(i int) string {
 	h := s.States.Host(i)
 	if why := s.Closed[h.Name]; why != "" {
@@ -172,9 +172,9 @@ func (s *Situation) shut(i int) string {
 	return ""
 }
 
-// refuses returns why a host may not take a request: the reason that no instance may move
-// there, or the first filter that refuses with its reason. It is empty if the host may.
-// states is the state at that moment.
+// refuses returns the reason why a host may not take a request, with the given states: that no
+// instance may move there, or the first filter that refuses with its reason. It returns "" if the
+// host may take the request.
 func (s *Situation) refuses(states *inventory.States, r *placing.Request, host int) string {
 	if why := s.shut(host); why != "" {
 		return why
@@ -189,10 +189,9 @@ func (s *Situation) refuses(states *inventory.States, r *placing.Request, host i
 	return ""
 }
 
-// tests returns the filters, prepared for a request. For a preemptible instance the filter
-// for reservations runs a second time, as for an instance that is not preemptible: a
-// preemptible instance may fill a reserved host, but a move there would lead to its
-// eviction.
+// tests returns the filters, prepared for a request. For a preemptible instance the reservation
+// filter runs a second time, as for an instance that is not preemptible: a preemptible instance may
+// fill a reserved host, but a move there would lead to its eviction.
 func (s *Situation) tests(states *inventory.States, r *placing.Request) iter.Seq2[filters.Filter, filters.Test] {
 	lasting := *r
 	lasting.Preemptible = false
@@ -211,7 +210,7 @@ func (s *Situation) tests(states *inventory.States, r *placing.Request) iter.Seq
 	}
 }
 
-// open returns the hosts that may take the request if there is room on them.
+// open returns the hosts that may take the request, regardless of the room on them.
 func (s *Situation) open(r *placing.Request) hostset.Set {
 	hosts := s.States.All().Clone()
 	for f, test := range s.tests(s.States, r) {
@@ -224,8 +223,8 @@ func (s *Situation) open(r *placing.Request) hostset.Set {
 	return hosts
 }
 
-// promised returns the hosts that the filter for reservations closes to instances outside
-// the reservation.
+// promised returns the hosts that the reservation filter closes to instances outside the
+// reservation.
 func (s *Situation) promised() hostset.Set {
 	left := s.States.All().Clone()
 	for _, f := range s.Filters {
@@ -244,9 +243,9 @@ func (s *Situation) promised() hostset.Set {
 // cores returns the number of physical cores of a host, without overcommitment.
 func cores(h *inventory.HostState) float64 { return float64(h.Stocks["VCPU"].Real()) }
 
-// memory returns the memory in MB that instances may have on a host: its physical memory,
-// or the limit in Placement if that is less. If instances already have more, the result is
-// what they have: no more fits, and none has to leave.
+// memory returns the memory in MB that instances may occupy on a host: its physical memory, or the
+// limit in Placement if that is less. If instances already occupy more, the result is what they
+// occupy: no other instance fits, and none has to leave.
 func memory(h *inventory.HostState) float64 {
 	stock := h.Stocks["MEMORY_MB"]
 	return float64(max(min(stock.Limit(), stock.Real()), stock.Used))
@@ -272,7 +271,7 @@ func with(stocks map[string]inventory.Stock, amounts map[string]int64, sign int6
 	return next
 }
 
-// yieldOf returns the yield if the fullest host has this load; 1 without needs.
+// yieldOf returns the smallest yield if the fullest host has this load; 1 if nothing needs CPU.
 func yieldOf(load float64) float64 {
 	if !(load > 1) {
 		return 1
@@ -280,5 +279,5 @@ func yieldOf(load float64) float64 {
 	return 1 / load
 }
 
-// slack is the smallest difference between two yields that counts (E002-10).
+// slack is the difference below which two yields count as equal (erratum E002-10).
 const slack = 1e-9

@@ -10,14 +10,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// view is a situation as a problem of package packing, which numbers hosts and jobs itself.
+// view is a situation in the form of package packing, which identifies hosts and jobs by index.
 type view struct {
 	*Situation
 	hosts []node
 	at    map[int]int // number of a host by its index
 	jobs  []cpuUser
-	// stay are the instances that cannot be moved, and excluded the hosts that are not part
-	// of the problem.
+	// stay are the instances that cannot be moved; excluded are the hosts that are not part of the
+	// problem.
 	stay     []Stay
 	excluded []Excluded
 	all      int // instances on hosts that are up
@@ -27,7 +27,7 @@ type view struct {
 type node struct {
 	place       int // index in States
 	cpu, memory float64
-	// other is the memory that is used on the host by anything but jobs.
+	// other is the memory on the host that is used by anything except jobs.
 	other    float64
 	anybody  bool // has instances, whether jobs or not
 	rooted   int  // number of its instances that cannot be moved
@@ -35,7 +35,7 @@ type node struct {
 	rank     int // rank of its efficiency; the largest is the least efficient
 }
 
-// cpuUser is an instance that uses CPU: a job of the problem.
+// cpuUser is an instance that uses CPU, and so a job of the problem.
 type cpuUser struct {
 	one         inventory.Instance
 	host        int // number of its host
@@ -52,7 +52,7 @@ type Stay struct {
 	Reason   string `json:"reason"`
 }
 
-// Excluded is a host with a yield that no move can change.
+// Excluded is a host whose yield no move can change.
 type Excluded struct {
 	Host   string  `json:"host"`
 	Yield  float64 `json:"yield"`
@@ -118,8 +118,8 @@ func (v *view) gather() {
 	}
 }
 
-// openTo returns Situation.open for a job, without the hosts that are not part of the
-// problem. It computes the set once for instances with equal requests.
+// openTo returns the hosts of the problem that Situation.open returns for a job. same caches the
+// sets for instances with equal requests.
 func (v *view) openTo(j *cpuUser, same map[string]hostset.Set) hostset.Set {
 	r := j.request
 	key := ""
@@ -141,9 +141,8 @@ func (v *view) openTo(j *cpuUser, same map[string]hostset.Set) hostset.Set {
 	return set
 }
 
-// leaveOut removes the hosts from the problem that have too few CPUs for their instances
-// and no instance that can be moved: they would determine the smallest yield, whatever is
-// moved.
+// leaveOut removes from the problem the hosts that have too few CPUs for their instances and no
+// instance that can be moved: they would determine the smallest yield, whatever is moved.
 func (v *view) leaveOut() {
 	movable := make([]bool, len(v.hosts))
 	for i := range v.jobs {
@@ -176,7 +175,7 @@ func (v *view) leaveOut() {
 	v.hosts = kept
 }
 
-// now returns the current host of each job.
+// now returns the index of the current host of each job.
 func (v *view) now() []int {
 	at := make([]int, len(v.jobs))
 	for i := range v.jobs {
@@ -185,7 +184,8 @@ func (v *view) now() []int {
 	return at
 }
 
-// loads returns the CPU needs on each host as a fraction of its CPU.
+// loads returns, for each host, the CPU needs of its jobs as a fraction of its CPU. at contains the
+// host of each job.
 func (v *view) loads(at []int) []float64 {
 	loads := make([]float64, len(v.hosts))
 	for i, h := range at {
@@ -219,7 +219,7 @@ func (v *view) fits(at []int) bool {
 	return true
 }
 
-// may reports whether a job may be on a host if there is room.
+// may reports whether job j may be on a host, regardless of the room there.
 func (v *view) may(j, host int) bool {
 	return v.jobs[j].host == host || v.jobs[j].open != nil && v.jobs[j].open.Has(v.hosts[host].place)
 }
@@ -243,7 +243,7 @@ func (v *view) problem() *packing.Problem {
 	return p
 }
 
-// index returns the number of the job of an instance; -1 if there is none.
+// index returns the index of the job of an instance; -1 if there is none.
 func (v *view) index(instance string) int {
 	return slices.IndexFunc(v.jobs, func(j cpuUser) bool { return j.one.ID == instance })
 }

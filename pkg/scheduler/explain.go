@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// These limit how much of a decision is stored: refused hosts, spread over the filters that
+// The limits of how much of a decision is stored: refused hosts, distributed over the filters that
 // refused some, and the best hosts.
 const (
 	refusedKept = 100
@@ -27,7 +27,8 @@ const (
 // _ensure_sufficient_hosts).
 const notEnough = "There are not enough hosts available."
 
-// listed returns how many hosts a decision lists; usually is the number without Pipeline.Whole.
+// listed returns the number of hosts that a decision lists; usually is this number without
+// Pipeline.Whole.
 func (w *walk) listed(usually int) int {
 	if w.pipeline.Whole {
 		return math.MaxInt
@@ -60,7 +61,8 @@ func counts(steps []step) []placing.FilterCount {
 	return left
 }
 
-// refused returns at most that many refused hosts, grouped by filter, then by name.
+// refused returns at most that many refused hosts, in the order of the filters that refused them,
+// and of their names.
 func refused(s *inventory.States, steps []step, most int) []placing.RefusedHost {
 	refusing, hosts := 0, 0
 	for _, st := range steps {
@@ -116,20 +118,20 @@ func (p *Pipeline) placements(s *inventory.States, picks []Pick) []placing.Place
 	return list
 }
 
-// telling are the filters whose reasons may be read by the owner of a reservation, about its
-// hosts, and by users who name or force a host, which Nova allows admins
-// (nova/policies/servers.py create:forced_host, compute:servers:create:requested_destination).
-// All other reasons are for operators: they may reveal hosts, their problems and other projects
+// tenantReadable contains the filters whose reasons tenants may read: the owner of a reservation,
+// about its hosts, and users who name or force a host, which Nova allows admins
+// (nova/policies/servers.py create:forced_host, compute:servers:create:requested_destination). All
+// other reasons are for operators: they may reveal hosts, their problems and other projects
 // (nova/scheduler/manager.py _ensure_sufficient_hosts).
 var tenantReadable = []string{filters.Reservation{}.Name(), filters.Capacity{}.Name()}
 
-// namesHost reports whether the request asks for hosts by name.
+// namesHost reports whether the request names or forces a host.
 func namesHost(r *placing.Request) bool {
 	return r.Host != "" || r.Node != "" || len(r.ForceHosts)+len(r.ForceNodes) > 0
 }
 
-// reason returns, as a sentence for the tenant, why the nth of that many instances found no
-// host. may reports whether the tenant may read the reasons of telling filters.
+// reason returns, as a sentence for the tenant, why the nth of that many instances found no host.
+// may is true if the tenant may read the reasons of the tenantReadable filters.
 func reason(steps []step, n, instances int, may bool) string {
 	var last step
 	if len(steps) > 0 {
@@ -151,7 +153,7 @@ func reason(steps []step, n, instances int, may bool) string {
 	return fmt.Sprintf("%s %s refused the last %d%s.", notEnough, last.filter.Name(), refused, subject)
 }
 
-// onlyReason returns the filter's reason if it is the same for all hosts, else false.
+// onlyReason returns the filter's reason if it is the same for all hosts; otherwise same is false.
 func (s step) onlyReason() (why string, same bool) {
 	for i := range s.refused.All() {
 		switch next := s.test.Why(i); {
@@ -164,7 +166,7 @@ func (s step) onlyReason() (why string, same bool) {
 	return why, why != ""
 }
 
-// sentence turns why into a full sentence.
+// sentence returns why as a full sentence.
 func sentence(why, subject string) string {
 	why = strings.TrimSuffix(why, ".")
 	if subject != "" {

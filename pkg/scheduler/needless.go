@@ -7,9 +7,9 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 )
 
-// dropNeedlessVictims removes victims that need not leave once all instances of a request are placed
-// on the hosts of s: a later instance may evict a larger victim that is enough for both. The
-// most expensive victims are removed first.
+// dropNeedlessVictims removes victims that need not leave once all instances of a request are
+// placed on the hosts of s: a later instance may evict a larger victim whose room is enough for
+// both. The most expensive victims are removed first.
 func dropNeedlessVictims(s *inventory.States, picks []Pick) {
 	type leaving struct{ pick, victim int }
 	var all []leaving

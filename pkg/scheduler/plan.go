@@ -84,13 +84,13 @@ type walk struct {
 	states *inventory.States
 	hosts  hostset.Set
 	group  *placing.Group
-	// request is for the next instance and those after it, places are the hosts being ranked,
-	// and order is the beginning of ranking.
+	// request is the request for the next instance and those after it, places are the hosts that
+	// are ranked, and order is the beginning of the ranking.
 	request *placing.Request
 	places  []int
 	ranking weighers.Ranking
 	order   []int
-	// roomy are those of hosts that need no eviction; nil without an Evictor.
+	// roomy are those of the hosts that need no eviction; nil without an Evictor.
 	roomy hostset.Set
 }
 
@@ -189,7 +189,8 @@ func (w *walk) rank(instances int) {
 	}
 }
 
-// drawAmongEquals breaks the tie of the best by chance (shuffle_best_same_weighed_hosts).
+// drawAmongEquals moves a random one of the hosts with the highest weight to the front
+// (shuffle_best_same_weighed_hosts).
 func (w *walk) drawAmongEquals() {
 	if w.draw == nil || len(w.order) < 2 || w.ranking.Weight(w.order[0]) != w.ranking.Weight(w.order[1]) {
 		return
@@ -264,8 +265,8 @@ func (w *walk) chooseAlternates(picks []Pick) {
 	}
 }
 
-// alternates returns the first suitable hosts in order. If rank sorted too few of them, as with
-// several cells, it searches the others.
+// alternates returns the first suitable hosts in order. If rank has sorted too few of them, as may
+// happen with several cells, it searches the others.
 func (w *walk) alternates(will func(host int) bool) []int {
 	var found []int
 	for _, host := range w.order {

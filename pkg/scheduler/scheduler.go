@@ -26,26 +26,27 @@ type Pipeline struct {
 	ShuffleBest bool
 	// Evictor chooses victims on a host without room; nil means that there are no evictions.
 	Evictor *preemption.Evictor
-	// Spares evicts as few instances as possible: hosts with room precede hosts that need an
-	// eviction, whatever they weigh, and a victim stays if it turns out not to be needed once
-	// all instances of the request are placed. Without it the plan is exactly that of paper
+	// Spares makes the Pipeline evict as few instances as possible: hosts with room precede hosts
+	// that need an eviction, whatever their weights, and a victim stays if it proves unnecessary
+	// once all instances of the request are placed. Without it the plan is exactly that of paper
 	// 001, one instance after the other.
 	Spares bool
-	// Whole makes decisions list all hosts instead of the most important ones.
+	// Whole makes decisions list all hosts, not only the most important ones.
 	Whole bool
 }
 
-// Plan is where the instances of a request go. If they find no hosts, only the Decision is set.
+// Plan contains the hosts of the instances of a request. If there are none, only the Decision is
+// set.
 type Plan struct {
-	// Picks has one entry for each instance, in order.
+	// Picks contains one entry for each instance, in order.
 	Picks []Pick
-	// Decision explains the plan, without the fields that only the shell knows: HandledBy and Took.
+	// Decision explains the plan. Its fields HandledBy and Took are set by the caller.
 	Decision placing.Decision
 }
 
-// Pick is where one instance goes.
+// Pick is the host of one instance, with alternates and victims.
 type Pick struct {
-	// Take uses no resources for a rebuild.
+	// Take is the amount that the instance uses of its host; nothing for a rebuild.
 	Take inventory.Take
 	// Alternates are the indices of further hosts, the best first, in the same cell and without
 	// an instance of the request (nova/scheduler/manager.py _get_alternate_hosts).

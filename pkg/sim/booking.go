@@ -13,13 +13,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Booking is the booking service on a Timeline, with records in memory. It carries out
-// starts and ends on time and forgets reservations that have ended, so that live reservations
-// bound its memory.
+// Booking is the service's booking.Service on a Timeline, with records in memory. It carries out
+// starts and ends on time and removes reservations that have ended from memory.
 type Booking struct {
 	*booking.Service
 	Timeline *Timeline
-	// Happened, unless it is nil, is called for each start and end that was carried out.
+	// Happened is called for each start and end that was carried out; nil means no call.
 	Happened func(booking.Happening) error
 
 	records *booking.Memory
@@ -31,7 +30,8 @@ type BookingOptions struct {
 	Limits   booking.Limits
 	Defaults booking.Defaults // empty: first fit, delete
 	LeadTime int64            // seconds
-	// Images returns the newest facts about images; nil: decisions ignore images.
+	// Images returns the newest facts about images; a nil function means that decisions ignore
+	// images.
 	Images func() *staging.Facts
 }
 
@@ -64,7 +64,7 @@ func (d *Booking) newID() string {
 	return string(rune('a'+len(id))) + id
 }
 
-// tidy forgets reservations that have ended, and schedules the next call.
+// tidy removes reservations that have ended, and schedules its next call.
 func (d *Booking) tidy() {
 	d.Prune()
 	d.records.Forget()

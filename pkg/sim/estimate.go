@@ -9,7 +9,7 @@ import (
 )
 
 // Estimate is a mean over independent runs with half the width of its 95 % confidence interval
-// (Student's t), which is 0 with a single run.
+// (Student's t). The half width is 0 with a single run.
 type Estimate struct {
 	Mean, Half float64
 	Runs       int
@@ -35,7 +35,7 @@ func Mean(values []float64) Estimate {
 // String returns the mean and its interval, such as "0.872 ± 0.004".
 func (e Estimate) String() string { return e.Format(3) }
 
-// Format is String with that number of decimals.
+// Format returns the mean and its interval with digits decimals.
 func (e Estimate) Format(digits int) string {
 	if e.Runs < 2 {
 		return fmt.Sprintf("%.*f", digits, e.Mean)

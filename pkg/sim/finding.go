@@ -29,7 +29,8 @@ func HeldIf(holds bool) Verdict {
 	return NotHeld
 }
 
-// Counted returns the verdict on a statement that held in some of a number of comparisons.
+// Counted returns the verdict on a statement that was true in held of the `of` comparisons: Held in
+// all, NotHeld in none, otherwise HeldInPart.
 func Counted(held, of int) Verdict {
 	v := HeldInPart
 	switch held {
@@ -42,7 +43,8 @@ func Counted(held, of int) Verdict {
 	return v
 }
 
-// Positive returns the verdict on a difference that should be greater than 0.
+// Positive returns the verdict on the claim that a difference is greater than 0: Undecided if its
+// interval contains 0.
 func Positive(difference Estimate) Verdict {
 	switch {
 	case difference.Mean > difference.Half:
@@ -53,7 +55,8 @@ func Positive(difference Estimate) Verdict {
 	return NotHeld
 }
 
-// Worst returns the worst of some verdicts that are not Counted: NotHeld, Undecided or Held.
+// Worst returns the worst of the verdicts, in the order NotHeld, Undecided, Held. The verdicts must
+// not be of Counted.
 func Worst(verdicts ...Verdict) Verdict {
 	for _, v := range []Verdict{NotHeld, Undecided} {
 		if slices.Contains(verdicts, v) {
@@ -81,7 +84,7 @@ func (v Verdict) String() string {
 	return word
 }
 
-// Finding holds a statement, usually of a paper, against the results of an experiment.
+// Finding compares a statement, usually of a paper, with the results of an experiment.
 type Finding struct {
 	Claim   string
 	Verdict Verdict
@@ -106,8 +109,8 @@ func CountHeld(list []Finding) (n int) {
 	return n
 }
 
-// Findings adds a table of findings, with source as the title of the claims, and below it the
-// reasons why some of them may not hold.
+// Findings adds a table of findings, with source as the header of the column of claims, and below
+// it the reasons of the findings whose claims do not hold.
 func (r *Report) Findings(source string, list []Finding) {
 	within := slices.ContainsFunc(list, func(f Finding) bool { return f.Within != "" })
 	t := Table{Columns: []string{source, "here", "in numbers"}}

@@ -11,16 +11,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Queue runs best-effort requests on a Timeline. The service's planner decides; the Queue
-// carries out its plans, and every operation takes exactly the time in the rules. Images is
-// the transfer channel of best-effort work. A caller that also simulates the image pools of
+// Queue runs best-effort requests on a Timeline. The service's planner decides; the Queue carries
+// out its plans, and every operation takes exactly the time that the rules assume. Images is the
+// channel through which images reach the nodes. A caller that also simulates the image pools of
 // reservations may change Images between events and must call Look afterwards.
 type Queue struct {
 	Timeline *Timeline
 	Images   staging.Queue
-	// Happened, unless it is nil, is called for each virtual machine that enters a phase.
+	// Happened is called for each virtual machine that enters a phase; nil means no call.
 	Happened func(Change) error
-	// Looked, unless it is nil, is called with each plan before the Queue carries it out.
+	// Looked is called with each plan before the Queue carries it out; nil means no call.
 	Looked func(besteffort.Situation, besteffort.Plan) error
 
 	options  QueueOptions
@@ -42,15 +42,15 @@ type QueueOptions struct {
 	Rules  besteffort.Rules
 	Nodes  []besteffort.Node
 	Images staging.Queue
-	// Keep is how many seconds an image stays in the pool of its node after its transfer: with
-	// 0 each virtual machine has its own transfer, with KeepForever images are never deleted.
+	// Keep is how many seconds an image stays on its node after its transfer. With 0 each virtual
+	// machine has its own transfer; with KeepForever images are never deleted.
 	Keep int64
 }
 
 // KeepForever is the Keep of images that are never deleted.
 const KeepForever = int64(span.Forever)
 
-// Work is a best-effort request with the real run time of its virtual machines.
+// Work is a best-effort request and the real run time of its virtual machines.
 type Work struct {
 	besteffort.Request
 	// Real is how many seconds each virtual machine runs before it ends by itself. With 0, or
@@ -58,7 +58,7 @@ type Work struct {
 	Real int64
 }
 
-// Change is a virtual machine that enters a phase.
+// Change is the entry of a virtual machine into a phase.
 type Change struct {
 	At          span.Instant
 	Request, VM string
@@ -77,7 +77,7 @@ type Outcome struct {
 	Staged      int // number of image transfers for it
 }
 
-// Started returns when it first had a node, and Forever if it has had none.
+// Started returns when the virtual machine first had a node; Forever if it has had none.
 func (o *Outcome) Started() span.Instant {
 	if len(o.Pieces) == 0 {
 		return span.Forever
@@ -112,8 +112,8 @@ func NewQueue(t *Timeline, o QueueOptions) (*Queue, error) {
 	}, nil
 }
 
-// Submit adds a request now. It sets Submitted, the phases of the virtual machines, and Place
-// if it is 0. The IDs of virtual machines must be unique in the Queue.
+// Submit adds a request at the present instant. It sets Submitted, the phases of the virtual
+// machines, and Place if that is 0. The IDs of virtual machines must be unique in the Queue.
 func (q *Queue) Submit(w Work) {
 	r := w.Request
 	r.Submitted = q.Timeline.Now()
@@ -132,13 +132,13 @@ func (q *Queue) Submit(w Work) {
 	q.Look()
 }
 
-// Hold replaces the holds of a reservation on nodes.
+// Hold replaces what a reservation holds on nodes.
 func (q *Queue) Hold(reservation string, holds ...besteffort.Hold) {
 	q.holds[reservation] = holds
 	q.Look()
 }
 
-// Release removes the holds of a reservation.
+// Release removes everything that a reservation holds on nodes.
 func (q *Queue) Release(reservation string) {
 	delete(q.holds, reservation)
 	q.Look()
@@ -150,10 +150,10 @@ func (q *Queue) Outcomes() []*Outcome { return q.outcomes }
 // Left returns the number of virtual machines that have not ended.
 func (q *Queue) Left() int { return len(q.machines) }
 
-// Planned returns the last plan.
+// Planned returns the most recent plan.
 func (q *Queue) Planned() besteffort.Plan { return q.last }
 
-// Situation returns the input of the next plan, which shares no memory with the Queue.
+// Situation returns the input of the planner for the next plan, as a copy.
 func (q *Queue) Situation() besteffort.Situation {
 	now := q.Timeline.Now()
 	s := besteffort.Situation{Now: now, Nodes: q.options.Nodes, Images: q.Images}
@@ -172,7 +172,7 @@ func (q *Queue) Situation() besteffort.Situation {
 	return s
 }
 
-// Look schedules a plan after all other events of this instant.
+// Look schedules the next plan, after all other events of the present instant.
 func (q *Queue) Look() {
 	if !q.looking {
 		q.looking = true
@@ -180,7 +180,7 @@ func (q *Queue) Look() {
 	}
 }
 
-// mostLooks is the number of plans at one instant that counts as an endless loop.
+// mostLooks is the number of plans at one instant from which the Queue assumes an endless loop.
 const mostLooks = 10_000
 
 func (q *Queue) look() error {
@@ -214,7 +214,7 @@ func (q *Queue) look() error {
 	return nil
 }
 
-// send starts a transfer, after which the image may stay in the pool.
+// send starts a transfer. After the transfer, the image stays on its node as Keep determines.
 func (q *Queue) send(t staging.Transfer) {
 	q.transfer++
 	t.ID = fmt.Sprintf("%s/%d", t.Image.ID, q.transfer)
@@ -238,7 +238,8 @@ func (q *Queue) arrive(t staging.Transfer) {
 	q.Look()
 }
 
-// begun has the phase that an act begins and the phase after it.
+// begun contains, for each action, the phase that it begins and the phase that follows when it is
+// over.
 var begun = map[besteffort.Action]struct{ begun, over besteffort.Phase }{
 	besteffort.Stage:   {besteffort.Staging, besteffort.Staging},
 	besteffort.Start:   {besteffort.Starting, besteffort.Running},
@@ -248,7 +249,7 @@ var begun = map[besteffort.Action]struct{ begun, over besteffort.Phase }{
 	besteffort.Stop:    {besteffort.Stopping, besteffort.Done},
 }
 
-// carryOut starts an act of a plan and schedules its end.
+// carryOut begins an act of a plan and schedules its end.
 func (q *Queue) carryOut(act besteffort.Act) error {
 	m, known := q.machines[act.VM]
 	phases, sound := begun[act.Action]
@@ -327,7 +328,7 @@ func (q *Queue) endEarly(m *machine) {
 	})
 }
 
-// finish forgets a virtual machine, and its request after the last one.
+// finish removes a virtual machine that has ended, and its request with the last one.
 func (q *Queue) finish(m *machine) {
 	m.outcome.Ended = q.Timeline.Now()
 	delete(q.machines, m.vm.ID)

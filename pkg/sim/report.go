@@ -19,7 +19,7 @@ type Table struct {
 	Rows    [][]string
 }
 
-// Add adds a row. It writes float64 cells with six significant digits.
+// Add adds a row. float64 cells are written with six significant digits.
 func (t *Table) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, c := range cells {
@@ -111,7 +111,7 @@ func (r *Report) Figure(name, caption string, f figure.Figure) {
 	fmt.Fprintf(&r.text, "\n![%s](%s.svg)\n\n*%s*\n", name, name, caption)
 }
 
-// File adds a table that Write writes as a CSV file with that name.
+// File adds a table that Write writes as a CSV file with the name.
 func (r *Report) File(name string, t Table) {
 	if r.files == nil {
 		r.files = map[string]Table{}

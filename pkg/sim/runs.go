@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// Progress is called with the number of finished steps and of all steps, possibly by several
-// goroutines.
+// Progress is called with the number of finished steps and of all steps. Several goroutines may
+// call it at once.
 type Progress func(done, of int)
 
 // Runs performs n runs, as many in parallel as there are processors, and returns their results
@@ -44,8 +44,8 @@ func Runs[T any](ctx context.Context, n int, progress Progress, run func(ctx con
 	return results, nil
 }
 
-// Chance returns a source of random numbers determined by the seed and by words that name its
-// purpose. Sources with other words are independent.
+// Chance returns a source of random numbers that is determined by the seed and by words that name
+// its purpose. Sources with different words are independent.
 func Chance(seed uint64, words ...any) *rand.Rand {
 	h := fnv.New64a()
 	for _, w := range words {

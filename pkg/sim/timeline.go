@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Order determines which of the events at one instant come first.
+// Order determines the sequence of events at the same instant.
 type Order int
 
 // The orders: ends free hosts before new work arrives, and controllers see both.
@@ -44,7 +44,7 @@ func (t *Timeline) At(at span.Instant, order Order, do func() error) {
 	heap.Push(&t.ahead, happening{max(at, t.now), order, t.entered, do})
 }
 
-// After is At with the number of seconds from now.
+// After schedules do for the instant that is that many seconds from now.
 func (t *Timeline) After(seconds int64, order Order, do func() error) {
 	t.At(t.now.Add(seconds), order, do)
 }

@@ -14,12 +14,12 @@ import (
 // their number.
 type Count struct{ root *turn }
 
-// turn is an instant at which the count changes, with all turns below it in the tree.
+// turn is an instant at which the count changes, and a node of the tree of these instants.
 type turn struct {
 	at     Instant
 	change int // never 0
-	// sum is the total change of the subtree, most the highest sum of its first one or more
-	// turns.
+	// sum is the sum of all changes in the subtree; most is the highest sum of the first one or
+	// more of them.
 	sum, most   int
 	left, right *turn
 }
@@ -58,7 +58,8 @@ func (c Count) Most(s Span) int {
 	return max(c.At(s.Start), c.root.mostWithin(s, 0, false, false))
 }
 
-// Steps iterates over the parts of s with a constant count, in order. Neighbors differ.
+// Steps iterates over the parts of s with a constant count, in order, each with its count.
+// Neighbors differ.
 func (c Count) Steps(s Span) iter.Seq2[Span, int] {
 	return func(yield func(Span, int) bool) {
 		if s.Empty() {
@@ -92,7 +93,8 @@ func (c Count) AtMost(n int, s Span) []Span {
 	return parts
 }
 
-// walk visits the turns after s.Start and before s.End in order, until visit returns false.
+// walk visits the instants between s.Start and s.End at which the count changes, in order, until
+// visit returns false, and reports whether it visited all. s.Start and s.End are not among them.
 func (n *turn) walk(s Span, visit func(n *turn) bool) bool {
 	switch {
 	case n == nil:
@@ -105,9 +107,10 @@ func (n *turn) walk(s Span, visit func(n *turn) bool) bool {
 	return n.left.walk(s, visit) && visit(n) && n.right.walk(s, visit)
 }
 
-// mostWithin returns the highest count right after one of the turns after s.Start and before
-// s.End; before is the count before the first turn of the subtree. after and until report
-// whether all its turns are after s.Start, and before s.End.
+// mostWithin returns the highest count right after one of the subtree's instants that are after
+// s.Start and before s.End; math.MinInt if there is none. before is the count before the first
+// instant of the subtree. after is true if all its instants are known to be after s.Start, until if
+// all are before s.End.
 func (n *turn) mostWithin(s Span, before int, after, until bool) int {
 	switch {
 	case n == nil:
@@ -132,7 +135,7 @@ func (n *turn) total() int {
 	return n.sum
 }
 
-// join returns a tree of one turn between two trees.
+// join returns the tree of left, one instant after it, and right.
 func join(left *turn, at Instant, change int, right *turn) *turn {
 	n := &turn{at: at, change: change, left: left, right: right}
 	here := left.total() + change
@@ -165,7 +168,7 @@ func (n *turn) add(at Instant, change int) *turn {
 	}
 }
 
-// split returns the turns before at and those after it.
+// split returns the tree of the instants before at, and that of the instants after it.
 func (n *turn) split(at Instant) (left, right *turn) {
 	switch {
 	case n == nil:
@@ -179,7 +182,7 @@ func (n *turn) split(at Instant) (left, right *turn) {
 	}
 }
 
-// merge returns one tree of two; the turns of left precede those of right.
+// merge returns one tree of two; the instants of left precede those of right.
 func merge(left, right *turn) *turn {
 	switch {
 	case left == nil:

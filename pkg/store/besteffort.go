@@ -44,7 +44,7 @@ func (s *Store) AddBestEffort(ctx context.Context, r state.Request, userData str
 		return state.Request{}, fmt.Errorf("store best-effort request %s: %w", r.ID, err)
 	}
 	err = s.write(ctx, func(tx *gorm.DB) error {
-		// A transaction with an unknown outcome may have stored it.
+		// An earlier attempt whose outcome is unknown may have stored it.
 		var there int64
 		if err := tx.Model(&bestEffortRow{}).Where("id = ?", r.ID).Count(&there).Error; err != nil || there > 0 {
 			return err
@@ -68,8 +68,8 @@ func (s *Store) AddBestEffort(ctx context.Context, r state.Request, userData str
 	return s.BestEffort(ctx, r.ID)
 }
 
-// within refuses a request that would exceed the number of VMs that its project may have.
-// Requests are counted one after the other, on the nodes of a cluster too.
+// within returns a fault if, with the request, the project would have more VMs than most. Requests
+// are counted one after the other, on the nodes of a cluster too.
 func (s *Store) within(tx *gorm.DB, r state.Request, most int) error {
 	if most <= 0 {
 		return nil
@@ -228,8 +228,8 @@ func (s *Store) BestEffortPin(ctx context.Context, vm string) (requests.Pinned, 
 	return requests.Pinned{ProjectID: rows[0].ProjectID, Server: v.Server, Node: v.Node, Phase: v.Phase}, err == nil, err
 }
 
-// Resting returns which of the servers best-effort work has suspended and removed from
-// Placement.
+// Resting returns those of the servers that best-effort work has suspended and whose allocations it
+// has released, as a set of ids.
 func (s *Store) Resting(ctx context.Context, servers ...string) (map[string]bool, error) {
 	resting := map[string]bool{}
 	for part := range slices.Chunk(servers, batch) {
@@ -247,8 +247,8 @@ func (s *Store) Resting(ctx context.Context, servers ...string) (map[string]bool
 	return resting, nil
 }
 
-// Departing returns, for the servers that are best-effort work and have their allocations,
-// until when the controller of best-effort work handles them: 0 is not known yet.
+// Departing returns those of the servers that belong to best-effort VMs in any phase except done
+// and failed, each with the deadline for its suspension; 0 means that no suspension is under way.
 func (s *Store) Departing(ctx context.Context, servers ...string) (map[string]span.Instant, error) {
 	departing := map[string]span.Instant{}
 	for part := range slices.Chunk(servers, batch) {
@@ -288,8 +288,8 @@ func (s *Store) PurgeBestEffort(ctx context.Context, lease job.Lease, before spa
 	})
 }
 
-// bestEffort returns the requests that scope selects, with their VMs and without user_data,
-// which may be long and which only the creation of a server needs.
+// bestEffort returns the requests that scope selects, with their VMs but without user_data, which
+// may be long and is needed only for the creation of a server.
 func (s *Store) bestEffort(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) (list []state.Request, err error) {
 	var rows []bestEffortRow
 	vms := map[string][]state.VM{}

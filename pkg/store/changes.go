@@ -14,10 +14,10 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// The table changes has a row for each commit. It is the change log that replicas
-// follow, the outbox of notifications and the audit trail.
+// The table changes has a row for each commit. It is the change log that replicas follow, the
+// outbox of notifications, and the audit trail.
 
-// entry returns the row for a commit that makes a reservation into row.
+// entry returns the row of the change log for a commit; row is the reservation after it.
 func (s *Store) entry(cause reservation.Cause, row *reservationRow) (changeRow, error) {
 	state, err := stateOf(*row)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Store) entry(cause reservation.Cause, row *reservationRow) (changeRow, 
 	}, nil
 }
 
-// stateOf returns a reservation as a change record keeps it. It does not escape HTML:
-// filters are full of such characters.
+// stateOf returns a reservation in the form in which the change log stores it. It does not escape
+// HTML, because filters contain many of these characters.
 func stateOf(row reservationRow) (string, error) {
 	row.Events = latest(row.Events)
 	var text strings.Builder
@@ -45,8 +45,8 @@ func stateOf(row reservationRow) (string, error) {
 	return strings.TrimSuffix(text.String(), "\n"), err
 }
 
-// latest returns the events that have not happened and, of each type, the last that
-// has. A change record has these alone, so that a long history is not copied into each.
+// latest returns the events that have not happened, and the last one of each type that has. Change
+// records contain only these, so that a long history is not copied into each record.
 func latest(events []eventRow) []eventRow {
 	var list []eventRow
 	seen := make(map[string]bool)
@@ -75,23 +75,22 @@ func (row changeRow) change() (reservation.Change, error) {
 	}, err
 }
 
-// Trail returns the stored changes of a reservation, the oldest first. A limit of 0 is no
-// limit.
+// Trail returns the stored changes of a reservation, the oldest first. A limit of 0 means no limit.
 func (s *Store) Trail(ctx context.Context, id string, limit int) ([]reservation.Change, error) {
 	return s.changes(ctx, limit, func(db *gorm.DB) *gorm.DB { return db.Where("reservation_id = ?", id).Order("version") })
 }
 
-// Unsent returns changes that wait to be sent, in order of place. A limit of 0 is no limit.
-// A change with an earlier place may appear later.
+// Unsent returns changes whose notifications were not sent yet, sorted by place, at most limit; 0
+// means no limit. A change with an earlier place may appear later.
 func (s *Store) Unsent(ctx context.Context, limit int) ([]reservation.Change, error) {
 	return s.changes(ctx, limit, func(db *gorm.DB) *gorm.DB { return db.Where("sent = ?", false).Order("seq") })
 }
 
-// countedMost is the largest number that Waiting counts to.
+// countedMost is the largest number that Waiting returns.
 const countedMost = 10_000
 
-// Waiting returns how many changes wait to be sent, 10,000 at most, and when the first of
-// them was made; 0 where none waits. It reads the index alone and one row.
+// Waiting returns how many changes wait to be sent, at most countedMost, and when the first of them
+// was made; 0 if none waits. It reads only the index and one row.
 func (s *Store) Waiting(ctx context.Context) (count int, first span.Instant, err error) {
 	var found struct {
 		Waiting int

@@ -19,17 +19,17 @@ const (
 	// batch is the largest number of rows that one statement inserts or selects. Databases
 	// accept some ten thousand values in a statement.
 	batch = 1000
-	// alternatives is the largest number of conditions that one statement joins with OR:
-	// SQLite accepts an expression of 1,000 levels.
+	// alternatives is the largest number of conditions that one statement joins with OR: the
+	// largest depth of an expression in SQLite is 1,000.
 	alternatives = 200
 )
 
-// Commit implements booking.Records. A new reservation of few hosts requires eight
-// statements with BEGIN and COMMIT, and one more for a key.
+// Commit implements booking.Records. For a new reservation of few hosts it makes eight statements,
+// including BEGIN and COMMIT, and one more for a key.
 //
-// Rows are locked in one order: key, hosts by name, reservation, log, usage. The usage row
-// of a project, which all its bookings share, comes last, so that it is locked for one round
-// trip only, that of the COMMIT.
+// Rows are locked in one order: key, hosts by name, reservation, log, usage. The usage row of a
+// project, which all its bookings share, comes last, so that it is locked only for one round trip,
+// that of the COMMIT.
 func (s *Store) Commit(ctx context.Context, c booking.Commit) error {
 	row, err := rowOf(c.Reservation)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) Commit(ctx context.Context, c booking.Commit) error {
 			doubtful = true
 		}
 		if doubtful && (errors.Is(err, reservation.ErrStale) || errors.Is(err, reservation.ErrKeyUsed)) {
-			// The previous attempt may be what this one conflicts with.
+			// The conflict may be with the previous attempt of this commit.
 			if done, lookErr := s.landed(ctx, entry); done || lookErr != nil {
 				return lookErr
 			}
@@ -64,7 +64,8 @@ func (s *Store) Commit(ctx context.Context, c booking.Commit) error {
 	return nil
 }
 
-// landed reports whether the log has the entry of this very commit.
+// landed reports whether the change log contains the entry of this commit, so that an earlier
+// attempt has stored it.
 func (s *Store) landed(ctx context.Context, entry changeRow) (bool, error) {
 	var found []int64
 	err := s.reader.WithContext(ctx).Model(&changeRow{}).
@@ -95,8 +96,8 @@ func commit(tx *gorm.DB, c booking.Commit, row reservationRow, entry changeRow, 
 	return addUsage(tx, row.ProjectID, c.Usage, insertMissing)
 }
 
-// useKey stores the use of a key. It comes first, so that a repeated request writes nothing
-// else.
+// useKey stores the use of a key. It is the first statement, so that a repeated request writes
+// nothing else.
 func useKey(tx *gorm.DB, key reservation.Key) error {
 	err := tx.Create(rowOfKey(key)).Error
 	if errors.Is(err, gorm.ErrDuplicatedKey) {
@@ -105,8 +106,8 @@ func useKey(tx *gorm.DB, key reservation.Key) error {
 	return err
 }
 
-// raiseHosts raises the versions of hosts. Each must have the version that the decision was
-// based on.
+// raiseHosts raises the versions of hosts. Each host must have the version on which the decision
+// was based.
 func raiseHosts(tx *gorm.DB, hosts []booking.HostVersion) error {
 	hosts = slices.SortedFunc(slices.Values(hosts), func(a, b booking.HostVersion) int { return cmp.Compare(a.Host, b.Host) })
 	var fresh []hostRow
@@ -133,7 +134,7 @@ func raiseHosts(tx *gorm.DB, hosts []booking.HostVersion) error {
 	return unlessThere(insert(tx, fresh))
 }
 
-// unlessThere returns ErrStale where a new row exists already.
+// unlessThere returns ErrStale if the error is that a new row exists already; otherwise err.
 func unlessThere(err error) error {
 	if errors.Is(err, gorm.ErrDuplicatedKey) {
 		return reservation.ErrStale
@@ -151,8 +152,8 @@ func create(tx *gorm.DB, row *reservationRow) error {
 	return insert(tx, row.Events)
 }
 
-// update replaces a reservation. Of its claims, which may be many, it writes those from the
-// first difference on; of its events those that are new or changed.
+// update replaces a reservation. Of its claims, which may be many, it writes those from the first
+// difference on; of its events, those that are new or changed.
 func update(tx *gorm.DB, row *reservationRow) error {
 	done := tx.Where("version = ?", row.Version-1).Select("*").Omit("id", clause.Associations).Updates(row)
 	if done.Error != nil {
@@ -198,9 +199,9 @@ func replaceEvents(tx *gorm.DB, id string, stored, wanted []eventRow) error {
 	return insert(tx.Clauses(clause.OnConflict{UpdateAll: true}), write)
 }
 
-// eventChanges returns the rows to write and the places to clear so that the stored events
-// become the wanted ones. Events that stay keep their place: a log that loses its oldest
-// entry as it gains a new one is not rewritten.
+// eventChanges returns the rows to write and the places to clear so that the stored events become
+// the wanted ones. Events that stay keep their place: a log that loses its oldest entry when it
+// gains a new one is not rewritten.
 func eventChanges(stored, wanted []eventRow) (write []eventRow, gone []int) {
 	next := 0
 	if len(stored) > 0 {
@@ -230,7 +231,7 @@ func eventChanges(stored, wanted []eventRow) (write []eventRow, gone []int) {
 	return write, append(gone, places(stored)...)
 }
 
-// tells reports whether two rows are the same event, at whatever place.
+// tells reports whether two rows contain the same event, whatever their places.
 func (row eventRow) tells(same eventRow) bool {
 	row.Seq = same.Seq
 	return row == same
@@ -251,9 +252,9 @@ func insert[T any](tx *gorm.DB, rows []T) error {
 	return tx.CreateInBatches(rows, batch).Error
 }
 
-// addUsage adds to what a project holds and raises its version. It fails with ErrStale where
-// the version is not the one that the decision was based on, or where the sum of
-// host-seconds would exceed its limit.
+// addUsage adds to what a project holds and raises its version. It fails with ErrStale if the
+// version is not the one on which the decision was based, or if the sum of host-seconds would
+// exceed its limit.
 func addUsage(tx *gorm.DB, project string, u booking.Usage, insertMissing string) error {
 	if u.Hosts == 0 && u.HostSeconds == 0 && !u.Raises {
 		return nil

@@ -17,14 +17,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Check reports whether this build supports the connection; it connects to nothing.
+// Check returns an error if this build does not support the connection. It does not connect.
 func Check(connection string) error {
 	_, err := parseConnection(connection)
 	return err
 }
 
-// parseConnection reads a connection. Its errors name the scheme and options only:
-// the rest may hold a password.
+// parseConnection parses a connection. Its errors contain only the scheme and options, because the
+// rest may contain a password.
 func parseConnection(connection string) (target, error) {
 	if goForm.MatchString(connection) {
 		return parseGoForm(connection)
@@ -102,8 +102,8 @@ func placeOf(path string, options url.Values) place {
 	return place{path: filepath.Clean(path), options: options}
 }
 
-// createFile creates an empty file, and its folder, where there is none: SQLite would make
-// it readable for others. SQLite copies the mode of the first file to its further files.
+// createFile creates an empty file, and its folder, if they do not exist; SQLite itself would make
+// the file readable for others. SQLite copies the mode of the first file to its further files.
 func (p place) createFile() error {
 	if mode := p.options.Get("mode"); p.path == "" || mode != "" && mode != "rwc" {
 		return nil
@@ -121,7 +121,7 @@ func (p place) createFile() error {
 	return file.Close()
 }
 
-// dsn returns the name that the driver opens, with these options set.
+// dsn returns the data source name for the driver, with these options set.
 func (p place) dsn(set map[string]string) string {
 	options := url.Values{}
 	maps.Copy(options, p.options)
@@ -135,8 +135,8 @@ func (p place) dsn(set map[string]string) string {
 	return "file:" + path + "?" + options.Encode()
 }
 
-// sqlLog writes gorm's log to slog. It does not log errors: the caller receives them, and
-// knows which of them matter.
+// sqlLog writes gorm's log to slog. It omits errors, because the caller receives them and decides
+// which of them matter.
 type sqlLog struct{ log *slog.Logger }
 
 func (l sqlLog) LogMode(logger.LogLevel) logger.Interface { return l }

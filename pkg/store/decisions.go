@@ -16,18 +16,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// mostDecisions is how many decisions about one instance or request Decisions returns.
+// mostDecisions is the largest number of decisions that Decisions returns.
 const mostDecisions = 100
 
-// KeepDecisions stores decisions, all or none, with two statements for each batch. A
-// decision that is stored already is left as it is, so that a call with an unknown outcome
-// may be repeated. Texts that have a column are cut to its size.
+// KeepDecisions stores decisions, all or none, with two statements for each batch. It does not
+// change a decision that is stored already, so that a call with an unknown outcome may be repeated.
+// Texts in columns of their own are cut to the size of the column.
 func (s *Store) KeepDecisions(ctx context.Context, list []placing.Decision) error {
 	rows, subjects, err := decisionRows(list)
 	if err == nil && len(rows) > 0 {
 		err = s.write(ctx, func(tx *gorm.DB) error {
 			missing := tx.Clauses(clause.OnConflict{DoNothing: true}).Omit(clause.Associations).Session(&gorm.Session{})
-			// An earlier attempt has put its keys into the rows.
+			// An earlier attempt has set the keys of the rows.
 			if err := missing.CreateInBatches(slices.Clone(rows), batch).Error; err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func (s *Store) Decisions(ctx context.Context, id string) ([]placing.Decision, e
 	if err != nil {
 		return nil, fmt.Errorf("read the decisions about %s: %w", id, err)
 	}
-	// The database would move the explanations as it sorts.
+	// Sorting in the database would move the explanations, which are long.
 	slices.SortFunc(rows, func(a, b decisionRow) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Seq, a.Seq)) })
 	list := make([]placing.Decision, len(rows))
 	for i := range rows {
@@ -59,7 +59,7 @@ func (s *Store) Decisions(ctx context.Context, id string) ([]placing.Decision, e
 	return list, nil
 }
 
-// about selects the newest decisions about a subject, in no order.
+// about selects the newest decisions about an instance or a request, in any order.
 func about(db *gorm.DB, subject string) *gorm.DB {
 	newest := db.Model(&subjectRow{}).Select("decision_hash").Where("subject = ?", subject).Order("decided_at DESC").Limit(mostDecisions)
 	return db.Joins("JOIN (?) AS newest ON newest.decision_hash = decisions.hash", newest)
@@ -71,7 +71,8 @@ func (s *Store) PurgeDecisions(ctx context.Context, lease job.Lease, before span
 	return s.purgeOldest(ctx, lease, "decisions", &decisionRow{}, "seq", "decided_at", before)
 }
 
-// decisionRows returns the rows of decisions, and the subjects that lead to them.
+// decisionRows returns the rows of decisions, and the rows of the subjects under which they are
+// found.
 func decisionRows(list []placing.Decision) (rows []decisionRow, subjects []subjectRow, err error) {
 	for _, d := range list {
 		d.RequestID, d.ProjectID = fitting(d.RequestID, 255), fitting(d.ProjectID, 255)
@@ -96,8 +97,8 @@ func decisionRows(list []placing.Decision) (rows []decisionRow, subjects []subje
 	return rows, subjects, nil
 }
 
-// subjectsOf returns the ids that lead to a decision: those of the request, its instances,
-// and their victims.
+// subjectsOf returns the ids under which a decision is found: the request, its instances, and their
+// victims.
 func subjectsOf(d placing.Decision) []string {
 	ids := append([]string{d.RequestID}, d.Instances...)
 	for _, p := range d.Placements {

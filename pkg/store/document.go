@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// encode returns a document as JSON. Infinite numbers become the largest that JSON has,
-// and NaN becomes 0.
+// encode returns a document as JSON. Infinite numbers become the largest number of JSON, and NaN
+// becomes 0.
 func encode(document any) ([]byte, error) {
 	text, err := json.Marshal(document)
 	if _, unsupported := errors.AsType[*json.UnsupportedValueError](err); unsupported {
@@ -61,7 +61,7 @@ func finite(v reflect.Value) reflect.Value {
 	return out
 }
 
-// packers are gzip writers to use again: each has more than a megabyte.
+// packers is a pool of gzip writers. A writer has more than a megabyte.
 var packers = sync.Pool{New: func() any {
 	pack, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for an unknown level only
 	return pack
@@ -91,7 +91,7 @@ func decompress(stored []byte, document any) error {
 	return json.NewDecoder(text).Decode(document)
 }
 
-// fitting returns text, cut after so many characters.
+// fitting returns text, cut to at most that many characters.
 func fitting(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= most {

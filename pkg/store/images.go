@@ -56,8 +56,8 @@ func (s *Store) StagedImages(ctx context.Context, now span.Instant) (controller.
 	return stored, nil
 }
 
-// transfersThatMatter reads the transfers in parts, each by an index of its own: those of a
-// month may be very many.
+// transfersThatMatter reads the transfers in several queries, each with its own index, because
+// those of a month may be very many.
 func transfersThatMatter(tx *gorm.DB, now span.Instant) ([]imageTransferRow, error) {
 	var under, more []imageTransferRow
 	if err := tx.Where("outcome = ''").Find(&under).Error; err != nil {

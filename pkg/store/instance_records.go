@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// SaveInstanceRecords stores g for instances that are about to be placed, with one statement for each
-// batch. It replaces what was stored for them before.
+// SaveInstanceRecords stores g for instances that are about to be placed, with one statement for
+// each batch. It replaces earlier records of them.
 func (s *Store) SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error {
 	rows := make([]instanceRecordRow, len(instances))
 	for i, id := range instances {
@@ -54,7 +54,7 @@ func (s *Store) InstanceRecords(ctx context.Context, instances ...string) (map[s
 	return known, nil
 }
 
-// OldInstanceRecords returns the stored instances that were last requested before an instant, the
+// OldInstanceRecords returns the ids of the instances whose last request was before an instant, the
 // oldest request first.
 func (s *Store) OldInstanceRecords(ctx context.Context, before span.Instant) (instances []string, err error) {
 	err = s.look(ctx, func(db *gorm.DB) error {

@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
-// Take implements job.Leases. Options.Holder holds the lease for ttl of the database's time,
-// and prolongs it by another Take before that. The epoch grows with each change of holder.
-// held is false where another process holds the lease.
+// Take implements job.Leases. Options.Holder gets the lease for ttl on the database's clock, and
+// must call Take again before that to keep it. The epoch grows with each change of holder. held is
+// false if another process has the lease.
 func (s *Store) Take(ctx context.Context, name string, ttl time.Duration) (lease job.Lease, held bool, err error) {
 	lease, held, err = s.take(ctx, name, s.options.Holder, ttl)
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *Store) take(ctx context.Context, name, holder string, ttl time.Duration
 	return job.Lease{Name: name, Epoch: epoch}, true, nil
 }
 
-// Release ends a lease, so that the next holder need not wait. It does nothing where the
-// lease has moved on.
+// Release ends a lease, so that the next holder need not wait. It does nothing if the lease has
+// moved on.
 func (s *Store) Release(ctx context.Context, lease job.Lease) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Exec("UPDATE `leases` SET `expires_at` = 0 WHERE `name` = ? AND `epoch` = ?", lease.Name, lease.Epoch).Error
@@ -69,7 +69,7 @@ func (s *Store) Release(ctx context.Context, lease job.Lease) error {
 	return nil
 }
 
-// writeUnder is write under a lease.
+// writeUnder is write, except that it fails with ErrLeaseLost if the lease has moved on.
 func (s *Store) writeUnder(ctx context.Context, lease job.Lease, act func(tx *gorm.DB) error) error {
 	return s.write(ctx, func(tx *gorm.DB) error {
 		if err := guard(tx, lease); err != nil {
@@ -94,11 +94,11 @@ func guard(tx *gorm.DB, lease job.Lease) error {
 	return done.Error
 }
 
-// presence is the prefix of the leases that show which replicas run.
+// presence is the prefix of the names of the leases that show which replicas run.
 const presence = "replica/"
 
-// Present shows for another ttl of the database's time that Options.Holder runs, and returns
-// the names of all that run.
+// Present records that Options.Holder runs, for another ttl on the database's clock, and returns
+// the names of all replicas that run.
 func (s *Store) Present(ctx context.Context, ttl time.Duration) (replicas []string, err error) {
 	if _, _, err := s.take(ctx, presence+s.options.Holder, s.options.Holder, ttl); err != nil {
 		return nil, fmt.Errorf("show that this replica runs: %w", err)
@@ -128,7 +128,8 @@ func (s *Store) Present(ctx context.Context, ttl time.Duration) (replicas []stri
 	return replicas, nil
 }
 
-// Leave shows that Options.Holder has stopped, so that nobody waits until its ttl is over.
+// Leave records that Options.Holder has stopped, so that others need not wait until its ttl is
+// over.
 func (s *Store) Leave(ctx context.Context) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Exec("UPDATE `leases` SET `expires_at` = "+s.engine.now+" WHERE `name` = ?", presence+s.options.Holder).Error

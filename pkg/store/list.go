@@ -25,8 +25,8 @@ func (s *Store) Get(ctx context.Context, id string) (reservation.Reservation, er
 	return list[0], nil
 }
 
-// List implements reservation.Reader. A marker remains valid as long as its reservation is
-// stored and belongs to the project, whatever its status. A Limit of 0 is no limit.
+// List implements reservation.Reader. A marker remains valid as long as its reservation is stored
+// and belongs to the project, whatever its status. A Limit of 0 means no limit.
 func (s *Store) List(ctx context.Context, q reservation.Query) ([]reservation.Reservation, error) {
 	list, err := s.find(ctx, func(tx *gorm.DB) *gorm.DB { return page(tx, q) })
 	if err != nil {
@@ -63,7 +63,7 @@ func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
 	return found
 }
 
-// after restricts found to what follows the marker.
+// after restricts found to the reservations that follow the marker.
 func after(tx, found *gorm.DB, q reservation.Query) *gorm.DB {
 	marked := tx.Model(&reservationRow{}).Where("id = ?", q.Marker)
 	if q.ProjectID != "" {

@@ -11,18 +11,18 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// migrations lead from an empty database to the present rows, in order. The first one is
-// the schema of the first release. A released migration never changes: a new one has its
-// own copy of what it adds. Each only adds, so that the version before it keeps working
-// beside the new one. Each can be repeated after it was interrupted, since a server
-// commits each change of a table by itself.
+// migrations are the steps from an empty database to the present tables, in order. The first one is
+// the schema of the first release. A released migration never changes: a new one has its own copy
+// of what it adds. Each only adds, so that the previous version of Almanac keeps working beside the
+// new one. Each can be repeated after an interruption, since a server commits each change of a
+// table separately.
 var migrations = []*gormigrate.Migration{
 	{ID: firstSchema, Migrate: func(tx *gorm.DB) error { return createMissing(tx, allRows...) }},
 }
 
 const firstSchema = "0001_first_schema"
 
-// allRows are the rows of all tables. A table follows those that it refers to.
+// allRows are the rows of all tables. A table comes after the tables to which it refers.
 var allRows = []any{
 	&reservationRow{}, &claimRow{}, &eventRow{}, &keyRow{}, &overrideRow{}, &hiddenRow{},
 	&hostRow{}, &usageRow{}, &changeRow{}, &leaseRow{}, &decisionRow{}, &subjectRow{}, &instanceRecordRow{}, &evictionRow{},
@@ -30,16 +30,16 @@ var allRows = []any{
 	&imageRow{}, &imageTransferRow{}, &cachedImageRow{}, &bestEffortRow{}, &bestEffortVMRow{}, &packingRunRow{},
 }
 
-// MigrationStatus reports whether a migration was applied to the database.
+// MigrationStatus states whether a migration was applied to the database.
 type MigrationStatus struct {
 	ID      string
 	Applied bool
 }
 
-// Migrate applies the missing migrations and returns their ids. Of several processes that
-// migrate at once the first does the work, and the others wait. SQLite applies all or
-// none. It fails with a Conflict fault where the database has tables of another program,
-// or of an Almanac from before the first release.
+// Migrate applies the missing migrations and returns their ids. If several processes migrate at the
+// same time, the first one does the work and the others wait. SQLite applies all or none. Migrate
+// fails with a Conflict fault if the database has tables of another program, or of an Almanac from
+// before the first release.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if _, err := s.Status(ctx); err != nil { // before anything is written
 		return nil, err
@@ -51,8 +51,8 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	return applied, nil
 }
 
-// Status returns all migrations, in order, without those of a newer version. It fails with
-// a Conflict fault where the database is from before the first release.
+// Status returns all migrations, in order, without those of a newer version. It fails with a
+// Conflict fault if the database is from before the first release.
 func (s *Store) Status(ctx context.Context) (list []MigrationStatus, err error) {
 	err = s.read(ctx, func(tx *gorm.DB) error {
 		list, err = status(tx)

@@ -22,9 +22,9 @@ const (
 )
 
 // migrateShared applies the migrations to a server, where each change of a table commits
-// by itself. A lease keeps other processes from migrating at the same time: unlike GET_LOCK
-// it holds on every node of a Galera cluster, and unlike a transaction it outlives such a
-// commit. When the process dies, the next one continues after schemaTTL.
+// separately. A lease keeps other processes from migrating at the same time: unlike GET_LOCK it
+// applies on every node of a Galera cluster, and unlike a transaction it outlasts such a commit. If
+// the process ends, another one continues after schemaTTL.
 func (s *Store) migrateShared(ctx context.Context, t server, session []string) (applied []string, err error) {
 	config := t.config.Clone()
 	config.ReadTimeout = 0 // a change of a large table may take long
@@ -64,7 +64,7 @@ func (s *Store) withOptions(db *gorm.DB) *gorm.DB {
 	return db.Set("gorm:table_options", s.engine.tableOptions).Session(&gorm.Session{})
 }
 
-// hold runs act under the lease on the schema, and renews the lease meanwhile.
+// hold runs act under the lease on the schema, which it renews while act runs.
 func (s *Store) hold(ctx context.Context, act func(ctx context.Context) error) error {
 	holder := s.options.NewToken()
 	lease, err := s.await(ctx, holder)
@@ -94,7 +94,7 @@ func (s *Store) hold(ctx context.Context, act func(ctx context.Context) error) e
 	return errors.Join(err, s.Release(context.WithoutCancel(ctx), lease))
 }
 
-// await acquires the lease on the schema as soon as nobody else holds it.
+// await waits for the lease on the schema and acquires it.
 func (s *Store) await(ctx context.Context, holder string) (job.Lease, error) {
 	for n := 0; ; n++ {
 		lease, held, err := s.take(ctx, schemaLease, holder, schemaTTL)

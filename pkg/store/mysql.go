@@ -42,8 +42,8 @@ const (
 	ofGaleraReader = "SET SESSION wsrep_sync_wait = 1"
 )
 
-// mysqlIdle is how long an unused connection to MySQL is kept: less than the wait_timeout of
-// its session.
+// mysqlIdle is how long an unused connection to MySQL is kept: less than the wait_timeout of its
+// session.
 const mysqlIdle = 2 * time.Second
 
 // connect implements target.
@@ -86,8 +86,8 @@ func (t server) connect(ctx context.Context, s *Store) (err error) {
 	return err
 }
 
-// flavor sets the collation that compares every letter and space, and reports whether the
-// server is MariaDB, not MySQL, and a node of a Galera cluster.
+// flavor sets the collation that distinguishes every letter and space. It reports whether the
+// server is MariaDB (not MySQL), and whether it is a node of a Galera cluster.
 func (s *Store) flavor(ctx context.Context) (mariadb, galera bool, err error) {
 	db := s.writer.WithContext(ctx)
 	var found struct{ Value string }
@@ -106,7 +106,7 @@ func (s *Store) flavor(ctx context.Context) (mariadb, galera bool, err error) {
 	return mariadb, found.Value == "ON", nil
 }
 
-// addServer is openServer for a pool that the Store closes.
+// addServer opens a pool like openServer; the Store closes it.
 func (s *Store) addServer(ctx context.Context, config *mysql.Config, size int, session ...string) (*gorm.DB, error) {
 	db, pool, err := s.openServer(ctx, config, size, session...)
 	if err == nil {
@@ -115,8 +115,8 @@ func (s *Store) addServer(ctx context.Context, config *mysql.Config, size int, s
 	return db, err
 }
 
-// openServer opens a pool of at most size connections, 0 for no bound. Each connection
-// begins with the statements of session.
+// openServer opens a pool of at most size connections; 0 means no limit. Each connection begins
+// with the statements of session.
 func (s *Store) openServer(ctx context.Context, config *mysql.Config, size int, session ...string) (*gorm.DB, *sql.DB, error) {
 	config = config.Clone()
 	config.InterpolateParams = true // one round trip for each statement
@@ -161,7 +161,7 @@ func (b begun) Connect(ctx context.Context) (driver.Conn, error) {
 	return &connection{mysqlConn: conn.(mysqlConn)}, nil
 }
 
-// mysqlConn has the interfaces of a connection that database/sql uses.
+// mysqlConn consists of the interfaces of a connection that database/sql uses.
 type mysqlConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -174,9 +174,9 @@ type mysqlConn interface {
 	driver.Validator
 }
 
-// connection is closed when a transaction on it could not be ended: a Galera node without a
-// majority refuses COMMIT and ROLLBACK, and the next BEGIN would commit an open transaction,
-// whole or in part.
+// connection is closed if a transaction on it could not be ended: a Galera node without a majority
+// refuses COMMIT and ROLLBACK, and the next BEGIN would commit an open transaction, whole or in
+// part.
 type connection struct {
 	mysqlConn
 	unended bool
@@ -191,7 +191,7 @@ func (c *connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx
 // IsValid implements driver.Validator.
 func (c *connection) IsValid() bool { return !c.unended && c.mysqlConn.IsValid() }
 
-// transaction marks its connection when it could not be ended.
+// transaction marks its connection if it could not be ended.
 type transaction struct {
 	driver.Tx
 	on *connection
@@ -246,7 +246,7 @@ func number(err error) uint16 {
 // rolledBack reports whether a failed COMMIT has certainly changed nothing.
 func rolledBack(err error) bool { return slices.Contains(conflicts, number(err)) }
 
-// passing reports whether the same transaction may succeed when it is repeated.
+// passing reports whether the same transaction may succeed if it is repeated.
 func passing(err error) bool {
 	n := number(err)
 	return slices.Contains(conflicts, n) || slices.Contains(absences, n) || lost(err)

@@ -18,7 +18,7 @@ var (
 	_ rebalance.Archive = (*Store)(nil)
 )
 
-// packingRunsKept is how many runs are kept; older ones are deleted.
+// packingRunsKept is the number of runs that are kept; older ones are deleted.
 const packingRunsKept = 100
 
 // AddPackingRun implements rebalance.Records. Runs are added one after the other, on the
@@ -136,7 +136,8 @@ func packingRuns(scope *gorm.DB) ([]rebalance.Run, error) {
 	return list, nil
 }
 
-// PlacedByQueue returns the servers of best-effort work on hosts that the queue has chosen.
+// PlacedByQueue returns the ids of the servers of best-effort work that are on hosts which the
+// queue has chosen.
 func (s *Store) PlacedByQueue(ctx context.Context) (servers []string, err error) {
 	phases := []besteffort.Phase{besteffort.Starting, besteffort.Running, besteffort.Suspending, besteffort.Suspended, besteffort.Resuming, besteffort.Stopping}
 	err = s.look(ctx, func(db *gorm.DB) error {

@@ -31,9 +31,9 @@ func (s *Store) PowerRecords(ctx context.Context) (map[string]energy.Record, err
 	return recordsOf(rows)
 }
 
-// ChangePower implements controller.Records. It deletes the record of a host that change
-// removes from the map, and does not store hosts that are not named. All changes update one
-// row, so that they come one after the other, on the nodes of a cluster too.
+// ChangePower implements controller.Records. It deletes the record of a host that change removes
+// from the map, and does not store hosts that are not named. All changes update the same row, so
+// that they follow each other, on the nodes of a cluster too.
 func (s *Store) ChangePower(
 	ctx context.Context, lease job.Lease, hosts []string, change func(stored map[string]energy.Record) ([]energy.Entry, error),
 ) error {
@@ -64,8 +64,8 @@ func (s *Store) ChangePower(
 	return nil
 }
 
-// changeEnergy runs act in a transaction of its own, under the lease and in turn, and adds
-// the entries that act returns to the audit. They are added once, also where the connection
+// changeEnergy runs act in a transaction of its own, under the lease and after other such changes,
+// and adds the entries that act returns to the audit. They are added once, also if the connection
 // is lost at COMMIT.
 func (s *Store) changeEnergy(ctx context.Context, lease job.Lease, act func(tx *gorm.DB) ([]energy.Entry, error)) error {
 	token, doubtful := "", false
@@ -189,7 +189,7 @@ func (s *Store) ChangeEnergySettings(
 	return nil
 }
 
-// EnergyReport returns the last stored report; the zero Report where there is none.
+// EnergyReport returns the last stored report; the zero Report if there is none.
 func (s *Store) EnergyReport(ctx context.Context) (report energy.Report, err error) {
 	err = s.look(ctx, func(db *gorm.DB) error { return readEnergy(db, reportOfEnergy, &report) })
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Store) SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.
 	return nil
 }
 
-// readEnergy reads the row with that name into document; it sets nothing where there is none.
+// readEnergy reads the row with a name into document; it changes nothing if there is no such row.
 func readEnergy(db *gorm.DB, name string, document any) error {
 	var rows []energyRow
 	if err := db.Where("name = ?", name).Find(&rows).Error; err != nil || len(rows) == 0 {

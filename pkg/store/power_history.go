@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// mostText is the largest number of characters of an entry's text: at four bytes each they
-// fit the column.
+// mostText is the largest number of characters of an entry's text. At four bytes each they fit into
+// the column.
 const mostText = 16000
 
 func entryRow(e energy.Entry, token string) powerEntryRow {
@@ -37,7 +37,7 @@ func (row demandRow) demand() energy.Demand {
 	return energy.Demand{At: span.Instant(row.At), InUse: row.InUse, Reserved: row.Reserved}
 }
 
-// Audit implements controller.History; a limit of 0 is no limit.
+// Audit implements controller.History; a limit of 0 means no limit.
 func (s *Store) Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error) {
 	var rows []powerEntryRow
 	err := s.look(ctx, func(db *gorm.DB) error { return entries(db, host, before, limit).Find(&rows).Error })
@@ -80,8 +80,8 @@ func (s *Store) Demand(ctx context.Context, from span.Instant) ([]energy.Demand,
 	return converted(rows, demandRow.demand), nil
 }
 
-// AddDemand implements controller.History. Of two measurements at one instant the later one
-// is kept.
+// AddDemand implements controller.History. Of two measurements at the same instant it keeps the
+// later one.
 func (s *Store) AddDemand(ctx context.Context, lease job.Lease, d energy.Demand, keep span.Instant) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 		if err := tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(rowOfDemand(d)).Error; err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Recall implements booking.Records. With All, the log is its last entry alone: the place
-// from which to continue. A question for the log that finds nothing new requires one
+// Recall implements booking.Records. With All, the log in the answer is only its last entry: the
+// place from which to continue. If a question for the log finds nothing new, Recall makes one
 // statement.
 func (s *Store) Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error) {
 	got, err := s.recall(ctx, q)
@@ -103,7 +103,7 @@ func readLog(tx *gorm.DB, q booking.Recall) ([]booking.LogEntry, error) {
 	return entries, nil
 }
 
-// finding collects the reservations of an answer.
+// finding collects the reservations for an answer.
 type finding struct {
 	tx      *gorm.DB
 	asked   booking.Recall
@@ -112,7 +112,7 @@ type finding struct {
 	owners  map[string]bool // the projects of the unknown ones
 }
 
-// add adds the reservations of found that the caller does not know.
+// add adds the reservations of found that the caller does not have in their version.
 func (f *finding) add(found *gorm.DB) error {
 	var rows []reservationRow
 	if err := found.Select("id", "version", "project_id").Find(&rows).Error; err != nil {
@@ -143,7 +143,7 @@ func (f *finding) all() ([]booking.HostVersion, error) {
 }
 
 // named adds the reservations that the question and the log name, and the live ones on the
-// requested hosts and on theirs. It returns the versions of these hosts.
+// requested hosts and on the hosts of these reservations. It returns the versions of these hosts.
 func (f *finding) named(log []booking.LogEntry) ([]booking.HostVersion, error) {
 	ids, hosts := make(map[string]bool), make(map[string]bool)
 	for _, entry := range log {
@@ -197,13 +197,13 @@ func (f *finding) on(hosts []string) ([]booking.HostVersion, error) {
 	}
 	list := make([]booking.HostVersion, len(hosts))
 	for i, host := range hosts {
-		list[i] = booking.HostVersion{Host: host, Version: versions[host]} // 0 where there is no row
+		list[i] = booking.HostVersion{Host: host, Version: versions[host]} // 0 if there is no row
 	}
 	return list, nil
 }
 
-// projects returns the versions of projects that the caller does not know, and adds the live
-// reservations of these projects.
+// projects returns the versions of the projects for which the caller has an older version, and adds
+// the live reservations of these projects.
 func (f *finding) projects() (list []booking.ProjectVersion, err error) {
 	if f.asked.Projects == nil {
 		return nil, nil
@@ -230,7 +230,7 @@ func (f *finding) projects() (list []booking.ProjectVersion, err error) {
 	return list, nil
 }
 
-// usage returns the rows of the projects of the answer, by project.
+// usage returns the rows of the answer's projects, sorted by project.
 func (f *finding) usage() (rows []usageRow, err error) {
 	if f.asked.All {
 		err = f.tx.Order("project_id").Find(&rows).Error
@@ -249,7 +249,7 @@ func (f *finding) usage() (rows []usageRow, err error) {
 	return rows, nil
 }
 
-// hostVersions returns the versions of the hosts of found, by name.
+// hostVersions returns the versions of the hosts of found, sorted by name.
 func hostVersions(found *gorm.DB) ([]booking.HostVersion, error) {
 	var rows []hostRow
 	if err := found.Order("host").Find(&rows).Error; err != nil {

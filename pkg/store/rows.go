@@ -133,7 +133,7 @@ type decisionRow struct {
 	Subjects []subjectRow `gorm:"foreignKey:Decision;references:Hash;constraint:OnDelete:CASCADE"`
 }
 
-// subjectRow leads to a decision from the id of an instance or of the request.
+// subjectRow relates the id of an instance or of a request to a decision about it.
 type subjectRow struct {
 	Subject  string `gorm:"primaryKey;size:255"`
 	At       int64  `gorm:"column:decided_at;primaryKey;autoIncrement:false"`
@@ -337,7 +337,7 @@ func spanOf(start, end int64) span.Span {
 	return span.Span{Start: span.Instant(start), End: span.Instant(end)}
 }
 
-// encodeMap returns a map as JSON; an empty map is the empty text.
+// encodeMap returns a map as JSON; "" for an empty map.
 func encodeMap[V any](m map[string]V) (string, error) {
 	if len(m) == 0 {
 		return "", nil

@@ -19,8 +19,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// ioTimeout bounds the wait for a connection, and for every answer on it, where the
-// connection sets no bound.
+// ioTimeout limits the wait for a connection, and for every answer on it, if the connection sets no
+// limit.
 const ioTimeout = 20 * time.Second
 
 // server is a MariaDB or MySQL server and a database on it.
@@ -32,8 +32,8 @@ func (t server) String() string {
 }
 
 var (
-	// urlForm is the part after the scheme, as SQLAlchemy reads it: a password may contain
-	// every character except an at sign (sqlalchemy/engine/url.py, _parse_url).
+	// urlForm is the part after the scheme, as SQLAlchemy parses it: a password may contain every
+	// character except an at sign (sqlalchemy/engine/url.py, _parse_url).
 	urlForm = regexp.MustCompile(`^(?:([^:/]*)(?::([^@]*))?@)?(?:\[([^/?]+)\]|([^/:?\[\]]+))?(?::([^/?]*))?(?:/([^?]*))?(?:\?(.*))?$`)
 	// goForm is the form of https://github.com/go-sql-driver/mysql#dsn-data-source-name.
 	goForm = regexp.MustCompile(`^(?:.*@)?(?:tcp|unix)\([^()]*\)/[^/]*$`)
@@ -144,8 +144,8 @@ func setOptions(config *mysql.Config, options url.Values) error {
 	return setTLS(config, options)
 }
 
-// setTLS encrypts the connection where a file is named. It verifies the server like PyMySQL:
-// its certificate, and its name unless ssl_check_hostname is false.
+// setTLS encrypts the connection if the options name a file. Like PyMySQL it verifies the server's
+// certificate, and the name in it unless ssl_check_hostname is false.
 func setTLS(config *mysql.Config, options url.Values) error {
 	ca, cert, key := options.Get("ssl_ca"), options.Get("ssl_cert"), options.Get("ssl_key")
 	if ca == "" && cert == "" && key == "" {
@@ -195,13 +195,12 @@ func trustAnyName(c *tls.Config) {
 	}
 }
 
-// readOnly begins a session that may change nothing.
+// readOnly is the first statement of a session; it prevents changes.
 const readOnly = "SET SESSION TRANSACTION READ ONLY"
 
-// OpenForeign returns a pool of connections to the database of another service on MariaDB or
-// MySQL, in which nothing can be changed. The connection has the form of that service's own
-// configuration. OpenForeign does not connect yet. It fails with an Invalid fault, which
-// does not repeat a password.
+// OpenForeign returns a pool of read-only connections to the database of another service on MariaDB
+// or MySQL. The connection has the form of that service's own configuration. OpenForeign does not
+// connect yet. It fails with an Invalid fault, which does not contain the password.
 func OpenForeign(connection string, log *slog.Logger) (*sql.DB, error) {
 	t, err := parseConnection(connection)
 	if err != nil {

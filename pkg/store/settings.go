@@ -40,9 +40,8 @@ func overrides(db *gorm.DB) (map[string]inventory.Override, error) {
 	return all, nil
 }
 
-// ChangeOverride implements inventory.HostSettings. An override that sets nothing is
-// deleted. All changes update one row, so that they come one after the other, on the nodes
-// of a cluster too.
+// ChangeOverride implements inventory.HostSettings. An override that sets nothing is deleted. All
+// changes update the same row, so that they follow each other, on the nodes of a cluster too.
 func (s *Store) ChangeOverride(
 	ctx context.Context, host string, change func(stored map[string]inventory.Override) (inventory.Override, error),
 ) error {
@@ -66,7 +65,7 @@ func (s *Store) ChangeOverride(
 	return nil
 }
 
-// inTurn makes transactions with the same name come one after the other.
+// inTurn makes transactions with the same name follow each other.
 func (s *Store) inTurn(tx *gorm.DB, name string) error {
 	turn := "UPDATE `leases` SET `writes` = `writes` + 1 WHERE `name` = ?"
 	done := tx.Exec(turn, name)
@@ -92,7 +91,7 @@ func saveOverride(tx *gorm.DB, host string, o inventory.Override) error {
 	return tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error
 }
 
-// Hidden returns the properties that only an admin may use; all values are true.
+// Hidden returns the properties that only admins may use, as a set of names.
 func (s *Store) Hidden(ctx context.Context) (map[string]bool, error) {
 	var rows []hiddenRow
 	if err := s.look(ctx, func(db *gorm.DB) error { return db.Find(&rows).Error }); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// readers is how many reads run at once beside the writer.
+// readers is the number of reads that can run at the same time, in addition to the writer.
 const readers = 4
 
 // connect implements target. It opens the writer, which enables WAL mode, then the readers.
@@ -51,7 +51,7 @@ func (p place) connect(ctx context.Context, s *Store) (err error) {
 	return err
 }
 
-// openSQLite opens a pool of this many connections, which it keeps open.
+// openSQLite opens a pool of size connections, which it keeps open.
 func (s *Store) openSQLite(ctx context.Context, size int, dsn string) (*gorm.DB, error) {
 	pool, err := sql.Open("sqlite", dsn)
 	if err != nil {
@@ -66,15 +66,16 @@ func (s *Store) openSQLite(ctx context.Context, size int, dsn string) (*gorm.DB,
 	return gorm.Open(dialector{&gormsqlite.Dialector{Conn: pool}}, s.gorm())
 }
 
-// dialector is gorm's dialector for SQLite, which knows the errors of another driver only.
+// dialector is gorm's dialector for SQLite, with a translation of the errors of this driver; gorm
+// itself only knows those of another one.
 type dialector struct{ *gormsqlite.Dialector }
 
 // Translate implements gorm.ErrorTranslator.
 func (dialector) Translate(err error) error { return translate(err) }
 
-// translate returns gorm.ErrDuplicatedKey for a key that exists already, and an Unavailable
-// fault for a problem that passes or that the operator can solve. It returns a translated
-// error as it is. The codes are those of https://www.sqlite.org/rescode.html.
+// translate returns gorm.ErrDuplicatedKey for a key that exists already, and an Unavailable fault
+// for a problem that passes or that the operator can solve. It returns a translated error
+// unchanged. The codes are those of https://www.sqlite.org/rescode.html.
 func translate(err error) error {
 	cause, ok := errors.AsType[*sqlite.Error](err)
 	if _, translated := errors.AsType[*fault.Error](err); !ok || translated || errors.Is(err, gorm.ErrDuplicatedKey) {
@@ -99,10 +100,10 @@ func translate(err error) error {
 	return err
 }
 
-// Own locks the SQLite file of connection for this process until release is called: its
-// pools, its migrations and its queue of writes are made for one process. It fails with a
-// Conflict fault where another process has the lock. It does nothing for a database in
-// memory, which no other process can reach, and for a server, which is shared.
+// Own locks the SQLite file of connection for this process until release is called, because the
+// Store's connections, migrations and queue of writes assume a single process. It fails with a
+// Conflict fault if another process has the lock. It does nothing for a database in memory, which
+// no other process can use, and for a server, which may be shared.
 func Own(connection string) (release func() error, err error) {
 	named, err := parseConnection(connection)
 	if err != nil {

@@ -21,44 +21,43 @@ type Options struct {
 	// or a name in the form of a Go driver ("user:password@tcp(host:3306)/name",
 	// "file:relative.db").
 	Connection string
-	// BusyTimeout is how long a write to SQLite waits for other writes: first for those of
-	// this Store, then as long again for those of other processes.
+	// BusyTimeout is how long a write to SQLite waits for other writes of this Store, and then as
+	// long again for those of other processes.
 	BusyTimeout time.Duration
 
 	// The fields from here to Random are for a database server.
 
-	// PoolSize is the number of idle connections to keep for each of reading and writing; 0
-	// keeps all. Together there are at most PoolSize and Overflow, half for each; a PoolSize
-	// of 0 or an Overflow of -1 is no bound. Recycle is the age at which a connection is
-	// replaced; 0 is never.
+	// PoolSize is the number of idle connections that are kept, for reads and for writes each; 0
+	// means all. The number of connections is at most PoolSize + Overflow, half for each; a
+	// PoolSize of 0 or an Overflow of -1 means no limit. Recycle is the age at which a connection
+	// is replaced; 0 means never.
 	PoolSize, Overflow int
 	Recycle            time.Duration
-	// Patience bounds the attempts at a transaction, after which it fails as Unavailable.
-	// Retries bounds their number (-1 is no bound), and LongestWait the time between two of
-	// them. Waits begin at 10 ms and double; each is a random part of that.
+	// Patience is how long a transaction is repeated before it fails as Unavailable. Retries is the
+	// largest number of repetitions (-1 means no limit), and LongestWait the longest time between
+	// two of them. Waits begin at 10 ms and double; the actual wait is a random part of that.
 	Patience    time.Duration
 	Retries     int
 	LongestWait time.Duration
-	// NewToken returns a unique text. It marks a commit, so that the commit can be found
-	// after a lost connection. A server requires it; SQLite does not.
+	// NewToken returns a unique text. It marks a commit, so that the commit can be found after a
+	// lost connection. A server requires it; SQLite does not.
 	NewToken func() string
-	// Random returns a number in [0, 1); nil makes every wait a full one.
+	// Random returns a number in [0, 1); a nil function means that every wait has its full length.
 	Random func() float64
 
-	// Holder is the name of this process among all that share the database. It holds the
+	// Holder is the name of this process among all that share the database, under which it has
 	// leases.
 	Holder string
-	// Outbox keeps changes until they are sent as notifications; without it all changes are
+	// Outbox is true if changes are stored until their notifications are sent. Otherwise they are
 	// stored as sent.
 	Outbox bool
-	// Logger receives every statement, without its values, at level debug; nil discards
-	// them.
+	// Logger receives every statement, without its values, at level debug; nil means no logging.
 	Logger *slog.Logger
 }
 
-// Store is booking.Records, booking.Keys, reservation.Reader, the settings of the
-// inventory, the leases of periodic work and the outbox, in a database. It is safe
-// for concurrent use.
+// Store implements booking.Records, booking.Keys, reservation.Reader, and the ports for the
+// settings of the inventory, the leases of periodic work and the outbox, with a database. It is
+// safe for concurrent use.
 type Store struct {
 	engine         engine
 	writer, reader *gorm.DB // the same for a database in memory
@@ -74,18 +73,18 @@ var (
 	_ reservation.Reader = (*Store)(nil)
 )
 
-// engine has the differences between databases.
+// engine contains what differs between databases.
 type engine struct {
-	// now is an SQL expression for its clock, in milliseconds since 1970.
+	// now is an SQL expression for the database's clock, in milliseconds since 1970.
 	now string
-	// insertMissing begins an INSERT that skips existing rows.
+	// insertMissing is the beginning of an INSERT that skips existing rows.
 	insertMissing string
-	// tableOptions end a CREATE TABLE.
+	// tableOptions is the end of a CREATE TABLE.
 	tableOptions string
 	// translate returns a fault, gorm.ErrDuplicatedKey, or the error itself.
 	translate func(error) error
-	// passing reports whether a transaction that failed with the error may succeed when it
-	// is repeated. Nil is never.
+	// passing reports whether a transaction that failed with the error may succeed if it is
+	// repeated. A nil function means never.
 	passing func(error) bool
 	// migrate applies the missing migrations and returns their ids.
 	migrate func(ctx context.Context) ([]string, error)
@@ -95,14 +94,14 @@ type engine struct {
 type target interface {
 	// connect opens the pools of s and sets its engine.
 	connect(ctx context.Context, s *Store) error
-	// String is safe to log: it has no password.
+	// String returns a description without the password, for logs.
 	String() string
 }
 
-// Open connects to the database. It creates a missing SQLite database, a file readable for
-// owner and group, with the folder around it. It does not migrate. It fails with an Invalid
-// fault on field connection for a connection that it cannot read, and with an Unavailable
-// fault where the database cannot be used now.
+// Open connects to the database. It creates an SQLite database that does not exist, as a file
+// readable for owner and group, and its folder. It does not migrate. It fails with an Invalid fault
+// with the field connection if it cannot parse the connection, and with an Unavailable fault if the
+// database cannot be used now.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	at, err := parseConnection(o.Connection)
 	if err != nil {
@@ -118,7 +117,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends all connections after their present statements.
+// Close closes all connections after their present statements.
 func (s *Store) Close() error {
 	var errs []error
 	for _, pool := range s.pools {
@@ -127,7 +126,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ping reports whether the database answers. It tries once.
+// Ping returns an error if the database does not answer. It tries once.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.plain(ctx, s.reader.WithContext(ctx).Exec("SELECT 1").Error)
 }
@@ -142,7 +141,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(now).UTC(), nil
 }
 
-// gorm returns the settings that every database has.
+// gorm returns the settings of gorm that apply to every database.
 func (s *Store) gorm() *gorm.Config {
 	return &gorm.Config{
 		Logger:                 sqlLog{s.options.Logger},

@@ -18,14 +18,14 @@ const (
 	doublings = 8                     // then the wait stays at 2.6 s
 )
 
-// inDoubt is an error at COMMIT that leaves unknown whether the transaction was carried out.
+// inDoubt is an error of COMMIT after which it is unknown whether the transaction was carried out.
 type inDoubt struct{ err error }
 
 func (e *inDoubt) Error() string { return e.err.Error() }
 
 func (e *inDoubt) Unwrap() error { return e.err }
 
-// look runs act, which reads with one statement.
+// look runs act, which must read with one statement.
 func (s *Store) look(ctx context.Context, act func(db *gorm.DB) error) error {
 	return s.persist(ctx, func(ctx context.Context) error { return act(s.reader.WithContext(ctx)) })
 }
@@ -38,9 +38,9 @@ func (s *Store) read(ctx context.Context, act func(tx *gorm.DB) error) error {
 	})
 }
 
-// write runs act in a transaction of its own. act may run several times, even after it was
-// carried out: the last run must be as good as the first. When ctx is canceled no
-// transaction begins, and one that has begun is carried out.
+// write runs act in a transaction of its own. act may run several times, even after a run that was
+// carried out: the last run must have the same effect as the first. If ctx is canceled, no
+// transaction begins, but one that has begun is completed.
 func (s *Store) write(ctx context.Context, act func(tx *gorm.DB) error) error {
 	return s.persist(ctx, func(ctx context.Context) error { return s.writeOnce(ctx, act) })
 }
@@ -65,8 +65,8 @@ func (s *Store) writeOnce(ctx context.Context, act func(tx *gorm.DB) error) erro
 	})
 }
 
-// unbroken returns a context with the deadline of ctx that does not end when ctx is
-// canceled: a caller that goes away interrupts no transaction.
+// unbroken returns a context with the deadline of ctx that does not end when ctx is canceled, so
+// that a caller that goes away does not interrupt a transaction.
 func unbroken(ctx context.Context) (context.Context, context.CancelFunc) {
 	whole := context.WithoutCancel(ctx)
 	if deadline, bounded := ctx.Deadline(); bounded {
@@ -91,7 +91,7 @@ func (s *Store) transact(tx *gorm.DB, act func(tx *gorm.DB) error) error {
 	return err
 }
 
-// persist runs attempt until it succeeds, fails for good, or Patience is over.
+// persist runs attempt until it succeeds, fails permanently, or Patience is over.
 func (s *Store) persist(ctx context.Context, attempt func(ctx context.Context) error) error {
 	bounded := ctx
 	if s.options.Patience > 0 {
@@ -154,8 +154,8 @@ func (s *Store) Retries() map[string]int64 {
 	}
 }
 
-// pause waits before a transaction is repeated, and reports false where ctx ends first. The
-// wait has full jitter, so that conflicting transactions separate.
+// pause waits before a transaction is repeated; it returns false if ctx ends first. The wait has
+// full jitter, so that conflicting transactions separate.
 func (s *Store) pause(ctx context.Context, n int) bool {
 	wait := firstWait << min(n, doublings)
 	if most := s.options.LongestWait; most > 0 {
@@ -167,8 +167,8 @@ func (s *Store) pause(ctx context.Context, n int) bool {
 	return job.Pause(ctx, wait) == nil
 }
 
-// plain returns the error of the context where that ended the work, whatever the driver made
-// of it, and a fault where Patience did.
+// plain returns the error of the context if that has ended the work, whatever the driver returned,
+// and a fault if Patience has.
 func (s *Store) plain(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -181,8 +181,8 @@ func (s *Store) plain(ctx context.Context, err error) error {
 	return s.engine.translate(err)
 }
 
-// queue waits for the other writes of this process. A wait for a connection of the pool
-// would have no bound.
+// queue waits until the other writes of this process are done. Waiting for a connection of the pool
+// instead would have no time limit.
 func (s *Store) queue(ctx context.Context) error {
 	select {
 	case s.writing <- struct{}{}:
@@ -199,7 +199,7 @@ func (s *Store) queue(ctx context.Context) error {
 	}
 }
 
-// busy returns a fault that passes in a moment.
+// busy returns a fault for a problem that passes in a moment.
 func busy(err error) error {
 	return &fault.Error{
 		Kind:       fault.Unavailable,
@@ -209,7 +209,7 @@ func busy(err error) error {
 	}
 }
 
-// away returns a fault that passes when the database is back.
+// away returns a fault for a problem that lasts until the database is back.
 func away(err error) error {
 	return &fault.Error{
 		Kind:       fault.Unavailable,
@@ -219,7 +219,7 @@ func away(err error) error {
 	}
 }
 
-// unavailable returns a fault that the operator must correct.
+// unavailable returns a fault for a problem that the operator must solve.
 func unavailable(err error, message string) error {
 	return &fault.Error{Kind: fault.Unavailable, Message: message, RetryAfter: 30 * time.Second, Err: err}
 }

@@ -1,5 +1,6 @@
-// Package turns bounds how many callers are inside at once and lets waiting parties take turns,
-// so that one party with many requests does not keep the others out.
+// Package turns is a fair queue: it bounds how many callers run at once, and waiting parties take
+// turns, so that a party with many requests does not keep the others out. A party is what the
+// callers choose to be fair to, for example a project.
 package turns
 
 import (
@@ -9,20 +10,20 @@ import (
 	"sync"
 )
 
-// Gate admits a bounded number of callers at once. Waiting callers queue per party, first come
-// first served, and the parties take turns: however long the queue of one party is, it delays
-// another party by one caller at a time. Use New to make one.
+// Gate admits a bounded number of callers at once. Each party has a queue of waiting callers, first
+// come first served, and free slots go to the parties in rotation: however long the queue of one
+// party is, it delays another party by one caller at a time. Use New to make a Gate.
 type Gate struct {
 	mu      sync.Mutex
 	free    int
-	each    int                        // limit of one party inside; 0 is none
-	inside  map[string]int             // by party; nil without a limit
+	each    int                        // limit of one party inside; 0 means no limit
+	inside  map[string]int             // callers that have a slot, by party; nil without a limit
 	lines   map[string][]chan struct{} // waiting callers, by party
-	parties []string                   // those with a queue, the next one first
+	parties []string                   // those with a queue, in the order of their turns
 }
 
-// New returns a gate that admits slots callers at once, at least one, and at most each of one
-// party; 0 is no limit per party.
+// New returns a gate that admits slots callers at once, at least one, and each callers of one
+// party; 0 means no limit for a party.
 func New(slots, each int) *Gate {
 	g := &Gate{free: max(1, slots), each: each}
 	if each > 0 {
@@ -31,7 +32,7 @@ func New(slots, each int) *Gate {
 	return g
 }
 
-// Enter waits for a slot until ctx ends. After success the caller must call Leave.
+// Enter waits for a slot until ctx ends. If it returns nil, the caller must call Leave.
 func (g *Gate) Enter(ctx context.Context, party string) error { return g.enter(ctx, party, false) }
 
 // EnterAhead is Enter for a caller that others wait for: it goes to the front of its party's
@@ -66,8 +67,8 @@ func (g *Gate) Waiting(party string) int {
 	return len(g.lines[party])
 }
 
-// queue takes a free slot and returns nil, or returns a channel that is closed when a slot is
-// free.
+// queue occupies a free slot and returns nil, or puts the caller into the queue and returns a
+// channel that is closed when the caller has a slot.
 func (g *Gate) queue(party string, ahead bool) chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,7 +102,7 @@ func (g *Gate) admits(party string) bool {
 	return g.free > 0 && (g.each == 0 || g.inside[party] < g.each)
 }
 
-// quit leaves the queue and reports whether the caller was still in it.
+// quit removes the caller from the queue and reports whether it was still there.
 func (g *Gate) quit(party string, called chan struct{}) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -116,7 +117,8 @@ func (g *Gate) quit(party string, called chan struct{}) bool {
 	return true
 }
 
-// Leave frees the party's slot for the first caller in the queue of the next party.
+// Leave ends the use of a slot by a caller of the party. The slot goes to the first waiting caller
+// of the next party that is below its limit.
 func (g *Gate) Leave(party string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package whatif answers questions in files with the code that serves the cloud, for operators who
-// want explanations, and for tests.
+// Package whatif answers questions from files with the code that serves the cloud. Operators use it
+// for explanations, and tests to check the papers' examples.
 package whatif
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// FitQuestion asks when a number of hosts is available (paper 003). Times are whole numbers of any
-// unit.
+// FitQuestion asks when a number of hosts is available for a duration (paper 003). Times are whole
+// numbers in any unit.
 type FitQuestion struct {
 	Hosts   int        `json:"hosts"`
 	Now     int64      `json:"now"`
@@ -28,14 +28,14 @@ type FitQuestion struct {
 	Policy string `json:"policy"`
 }
 
-// FitClaim is a time in which hosts are busy.
+// FitClaim is a span in which hosts are busy.
 type FitClaim struct {
 	Hosts []int `json:"hosts"`
 	Start int64 `json:"start"`
 	End   int64 `json:"end"`
 }
 
-// FitAnswer has the start and the hosts, or the reason of a refusal, and all candidates.
+// FitAnswer contains the start and the hosts, or the reason of a refusal, and all candidates.
 type FitAnswer struct {
 	Accepted   bool           `json:"accepted"`
 	Start      *int64         `json:"start,omitempty"`
@@ -54,7 +54,7 @@ type FitCandidate struct {
 	Free  int   `json:"free"`
 }
 
-// FitSlot has the hosts that are busy from Time until the next slot.
+// FitSlot contains the hosts that are busy from Time until the next slot.
 type FitSlot struct {
 	Time int64 `json:"time"`
 	Busy []int `json:"busy"`
@@ -138,8 +138,8 @@ func (q *FitQuestion) check() (calendar.Query, calendar.Policy, error) {
 
 func outOfRange(t int64) bool { return t < -mostTime || t > mostTime }
 
-// calendar returns a calendar with the claims. Claims may overlap, as in the paper: a host that is
-// claimed twice is busy.
+// calendar returns a calendar with the claims of the question. As in the paper, claims may overlap:
+// a host that is claimed twice is busy.
 func (q *FitQuestion) calendar() (*calendar.Calendar, error) {
 	c := calendar.New(make([]resource.Vector, q.Hosts), span.Instant(q.Now))
 	for i, claim := range q.Claims {
@@ -175,7 +175,7 @@ func missing(c *calendar.Calendar, host int, w span.Span) []calendar.Claim {
 	return parts
 }
 
-// book claims the lowest free hosts at start.
+// book claims, for the request, the free hosts with the lowest numbers at start.
 func (a *FitAnswer) book(c *calendar.Calendar, q calendar.Query, start span.Instant) error {
 	w := q.Window(start)
 	var claims []calendar.Claim

@@ -15,32 +15,34 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/packing"
 )
 
-// PackQuestion asks for the fairest placement of jobs on hosts (paper 002).
+// PackQuestion asks for the placement of jobs on hosts with the largest smallest yield (paper 002).
 type PackQuestion struct {
 	Hosts PackHosts `json:"hosts"`
 	Jobs  []PackJob `json:"jobs"`
-	// Algorithm is one of packing.Names; empty is mcb8.
+	// Algorithm is one of packing.Names; empty means mcb8.
 	Algorithm string `json:"algorithm"`
-	// Current has the present hosts of each job's tasks; a job without an entry is new.
+	// Current contains the present hosts of each job's tasks, by the name of the job; a job without
+	// an entry is new.
 	Current map[string][]int `json:"current"`
-	// MigrationBudget is how much memory may be moved, and Migrations how many tasks; at most one
-	// of them may be set. With neither, exact and adapt move nothing.
+	// MigrationBudget is how much memory may be moved, Migrations how many tasks; at most one of
+	// them may be set. If neither is set, exact and adapt move nothing.
 	MigrationBudget *float64 `json:"migration_budget"`
 	Migrations      *int     `json:"migrations"`
-	// Seed is the seed of the random numbers of rrnd and rrnz; nil is 1.
+	// Seed is the seed of the random numbers of rrnd and rrnz; nil means 1.
 	Seed *int64 `json:"seed"`
 }
 
-// PackHosts are the hosts: in JSON a list, or a number of hosts with 1 of CPU and memory each.
+// PackHosts are the hosts: in JSON a list of them, or a number of hosts with CPU 1 and memory 1
+// each.
 type PackHosts []PackHost
 
-// PackHost is the capacity of a host, in any unit.
+// PackHost is the capacity of a host, in the units of the jobs' needs.
 type PackHost struct {
 	CPU    *float64 `json:"cpu"`
 	Memory *float64 `json:"memory"`
 }
 
-// PackJob is a job with the needs of each task; nil Tasks means 1.
+// PackJob is a job with the needs of each task; nil Tasks means one task.
 type PackJob struct {
 	ID     string   `json:"id"`
 	CPU    *float64 `json:"cpu"`
@@ -48,7 +50,7 @@ type PackJob struct {
 	Tasks  *int     `json:"tasks"`
 }
 
-// PackAnswer has the placement and the yields, or the reason why there is none.
+// PackAnswer contains the placement and the yields, or the reason why there is none.
 type PackAnswer struct {
 	Feasible bool   `json:"feasible"`
 	Reason   string `json:"reason,omitempty"`
@@ -57,15 +59,16 @@ type PackAnswer struct {
 	MinYield     *float64 `json:"min_yield,omitempty"`
 	AverageYield *float64 `json:"average_yield,omitempty"`
 	UpperBound   float64  `json:"upper_bound"`
-	// Placement has the host of each task, and Yields the yield of each job.
+	// Placement contains the host of each task, and Yields the yield, by the name of the job.
 	Placement map[string][]int   `json:"placement,omitempty"`
 	Yields    map[string]float64 `json:"yields,omitempty"`
 	// AverageBy is the method of the second phase if jobs have several tasks: "linear program",
 	// which yields the largest average, or "greedy".
 	AverageBy string `json:"average_by,omitempty"`
-	// Moved is how much of the budget the placement uses; nil if there is no current placement.
+	// Moved is how much of the budget the placement uses; nil means that there is no current
+	// placement.
 	Moved *float64 `json:"moved,omitempty"`
-	// Unproven is why exact cannot exclude a better placement.
+	// Unproven is the reason why exact cannot exclude a better placement; empty if it can.
 	Unproven string `json:"unproven,omitempty"`
 }
 
@@ -76,7 +79,7 @@ const (
 	mostNeed      = 1e9
 )
 
-// form implements forms.
+// form implements forms: a number or a list.
 func (PackHosts) form(value any) reflect.Type {
 	if _, list := value.([]any); list {
 		return reflect.TypeFor[[]PackHost]()
@@ -100,9 +103,9 @@ func (h *PackHosts) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Pack answers the question in r. chance returns the random numbers of a seed; tools has the other
-// dependencies. Errors are Invalid faults that name the field, or the reason why the algorithm
-// could not run; an infeasible problem is an answer and no error.
+// Pack answers the question in r. chance returns the source of random numbers for a seed; tools are
+// the solver and the limits. Errors are Invalid faults that name the field, or the reason why the
+// algorithm could not run; if there is no placement, the answer states that, and the error is nil.
 func Pack(ctx context.Context, r io.Reader, tools packing.Tools, chance func(seed int64) packing.Chance) (PackAnswer, error) {
 	var q PackQuestion
 	if err := read(r, &q); err != nil {
@@ -135,11 +138,11 @@ func Pack(ctx context.Context, r io.Reader, tools packing.Tools, chance func(see
 	return answer, nil
 }
 
-// bounded reports whether the algorithm itself keeps to a budget.
+// bounded reports whether the algorithm itself observes a budget.
 func (q *PackQuestion) bounded() bool { return q.Algorithm == "exact" || q.Algorithm == "adapt" }
 
-// tooMuch returns an error text if a placement by an algorithm without a budget moves more than
-// the budget.
+// tooMuch returns an error text if the placement of an algorithm that does not observe a budget
+// moves more than the budget; otherwise "".
 func (q *PackQuestion) tooMuch(p *packing.Problem, at packing.Placement) string {
 	if q.MigrationBudget == nil && q.Migrations == nil || q.bounded() {
 		return ""
@@ -188,8 +191,8 @@ func (q *PackQuestion) readHosts(p *packing.Problem) error {
 	return nil
 }
 
-// readJobs adds the jobs. No task may need more than the largest host has, which is 1 for the
-// paper's hosts.
+// readJobs adds the jobs to the problem. No task may need more than the largest host has, which is
+// 1 with the paper's hosts.
 func (q *PackQuestion) readJobs(p *packing.Problem) error {
 	largest := packing.Host{}
 	for _, h := range p.Hosts {

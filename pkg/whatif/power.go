@@ -14,19 +14,20 @@ import (
 // PowerQuestion asks which hosts are switched on and off (paper 004), without safety limits.
 type PowerQuestion struct {
 	Now int64 `json:"now"`
-	// Horizon is how far ahead reservations count, in seconds; nil is the paper's value.
+	// Horizon is how many seconds ahead reservations count; nil means the paper's value.
 	Horizon *int64 `json:"horizon"`
-	// IdleNeeded is how many measurements a host must be idle; nil is the paper's value.
+	// IdleNeeded is the number of consecutive measurements in which a host must have been idle
+	// before it is switched off; nil means the paper's value.
 	IdleNeeded *int        `json:"idle_needed"`
 	Hosts      []PowerHost `json:"hosts"`
-	// Forecast is how many hosts will be in use, including those in use now.
+	// Forecast is the number of hosts that will be in use, including those in use now.
 	Forecast int `json:"forecast"`
 	// Reserved are the hosts with a reservation that is active or begins within the horizon.
 	Reserved []string `json:"reserved"`
 }
 
-// PowerHost is a host that is on or off. Idle is for how many measurements a host that is on has
-// been idle, 0 if it is busy.
+// PowerHost is a host that is on or off. Idle is the number of measurements for which a host that
+// is on has been idle; 0 means busy.
 type PowerHost struct {
 	Name         string  `json:"name"`
 	On           bool    `json:"on"`
@@ -34,8 +35,8 @@ type PowerHost struct {
 	FlopsPerWatt float64 `json:"flops_per_watt"` // 0 is unknown
 }
 
-// PowerAnswer has the hosts in the order of switching, and the reasons by host, including those of
-// idle hosts that stay on.
+// PowerAnswer contains the hosts to switch, in the order of switching, and the reasons by host.
+// Idle hosts that stay on have a reason too.
 type PowerAnswer struct {
 	On      []string          `json:"on"`
 	Off     []string          `json:"off"`

@@ -37,7 +37,7 @@ func read(r io.Reader, into any) error {
 	return nil
 }
 
-// numbered decodes JSON and keeps its numbers as text.
+// numbered decodes JSON; numbers stay json.Number, as written.
 func numbered(raw []byte) (value any, err error) {
 	if err := json.Unmarshal(raw, new(json.RawMessage)); err != nil {
 		return nil, err
@@ -48,8 +48,9 @@ func numbered(raw []byte) (value any, err error) {
 	return value, err
 }
 
-// exact returns an error for a field of value that t does not have, or has with another type. A
-// null field is absent; elements of lists, and numbers and strings in maps, must not be null.
+// exact returns an error for a field of value that t does not have or that has a different type
+// there. A null field counts as absent; elements of lists, and numbers and strings in maps, must
+// not be null.
 func exact(value any, t reflect.Type, path string) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -88,7 +89,7 @@ func exact(value any, t reflect.Type, path string) error {
 
 // forms is a type with several JSON forms.
 type forms interface {
-	// form returns the type that decodes value.
+	// form returns the type into which value is decoded.
 	form(value any) reflect.Type
 }
 
@@ -133,7 +134,7 @@ func mistyped(path string, t reflect.Type, is string) error {
 	return fault.Field(path, "must be %s, not %s", article(t), is)
 }
 
-// article returns a name of a type for messages.
+// article returns the name of a type with its article, for messages.
 func article(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int64:

@@ -16,8 +16,8 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// ScheduleQuestion asks for the hosts of instances, and for the preemptible instances that are
-// evicted for them (paper 001).
+// ScheduleQuestion asks on which hosts the instances of a request would be placed, and which
+// preemptible instances would be evicted for them (paper 001).
 type ScheduleQuestion struct {
 	Hosts   []ScheduleHost `json:"hosts"`
 	Request struct {
@@ -25,16 +25,16 @@ type ScheduleQuestion struct {
 		Preemptible bool          `json:"preemptible"`
 		Count       *int          `json:"count"` // nil is 1
 	} `json:"request"`
-	// PeriodMinutes is the charged period; nil is an hour.
+	// PeriodMinutes is the period that is charged as a whole; nil means an hour.
 	PeriodMinutes *int64 `json:"period_minutes"`
-	// Weighers are the only weighers in use, with their multipliers; nil is overcommit and
+	// Weighers are the weighers in use, with their multipliers. nil means overcommit and
 	// preemption_cost with 1 each, which evict nothing while there is room.
 	Weighers map[string]float64 `json:"weighers"`
-	// Seed is the seed for the choice among equal hosts; nil chooses the first by name.
+	// Seed is the seed for the choice among equal hosts; nil means the first host by name.
 	Seed *int64 `json:"seed"`
 }
 
-// ScheduleHost is a host with its instances.
+// ScheduleHost is a host and its instances.
 type ScheduleHost struct {
 	Name      string             `json:"name"`
 	Capacity  *v1.Resources      `json:"capacity"`
@@ -49,23 +49,23 @@ type ScheduleInstance struct {
 	RunningMinutes int64        `json:"running_minutes"`
 }
 
-// ScheduleAnswer has the hosts of the instances, in order, or the reason why there is none. Hosts
-// has the hosts before the first placement, in the order of the question.
+// ScheduleAnswer contains the hosts of the instances, in order, or the reason why there is none.
+// Hosts are the hosts before the first placement, in the order of the question.
 type ScheduleAnswer struct {
 	Placements []SchedulePlacement `json:"placements"`
 	Reason     string              `json:"reason,omitempty"`
 	Hosts      []ScheduleVerdict   `json:"hosts"`
 }
 
-// SchedulePlacement is the host of one instance, with the victims and their cost.
+// SchedulePlacement is the host of one instance, with the victims there and their cost.
 type SchedulePlacement struct {
 	Host        string   `json:"host"`
 	Victims     []string `json:"victims"`
 	CostMinutes int64    `json:"cost_minutes"`
 }
 
-// ScheduleVerdict is the result for one host: the filter that refused it, or the normalized and
-// multiplied weight of each weigher, and their sum.
+// ScheduleVerdict is the result for one host: the filter that refused it or, for each weigher, its
+// normalized weight times its multiplier, and the sum of these.
 type ScheduleVerdict struct {
 	Name      string             `json:"name"`
 	Passed    bool               `json:"passed"`
@@ -75,14 +75,14 @@ type ScheduleVerdict struct {
 }
 
 const (
-	// mostOfAny is the largest amount in Placement (placement/db/constants.py MAX_INT).
+	// mostOfAny is the largest amount that Placement accepts (placement/db/constants.py MAX_INT).
 	mostOfAny     = math.MaxInt32
 	mostInstances = 10_000
 	// today is later than the launch of any instance.
 	today = span.Instant(2 * 60 * mostOfAny)
 )
 
-// rankings are the weighers by name, in the order of the addition of their weights.
+// rankings are the weighers with their names, in the order in which their weights are added.
 var rankings = []struct {
 	name string
 	with func(*preemption.Evictor) weighers.Weigher
@@ -98,8 +98,8 @@ var rankings = []struct {
 	{"disk", func(*preemption.Evictor) weighers.Weigher { return &weighers.DiskWeigher{} }},
 }
 
-// Schedule answers the question in r; chance returns the random numbers of a seed, each from 0 to
-// n-1. Errors are Invalid faults that name the field; a refusal is an answer and no error.
+// Schedule answers the question in r. chance returns, for a seed, a function that draws from 0 to
+// n-1. Errors are Invalid faults that name the field; a refusal is an answer, with a nil error.
 func Schedule(r io.Reader, chance func(seed int64) func(n int) int) (ScheduleAnswer, error) {
 	var q ScheduleQuestion
 	if err := read(r, &q); err != nil {
@@ -124,8 +124,8 @@ func Schedule(r io.Reader, chance func(seed int64) func(n int) int) (ScheduleAns
 	return q.answer(plan), nil
 }
 
-// pipeline returns the service's pipeline with only the filter of Algorithm 2, and with weighers
-// normalized only by equation (2).
+// pipeline returns the service's pipeline with only the filter of Algorithm 2, and with weights
+// that are only normalized by equation (2).
 func (q *ScheduleQuestion) pipeline() (*scheduler.Pipeline, error) {
 	cost, err := preemption.NewCost("partial_hour", preemption.CostOptions{Period: 60 * *q.PeriodMinutes})
 	if err != nil {
@@ -160,7 +160,7 @@ func (q *ScheduleQuestion) request() *placing.Request {
 	return r
 }
 
-// states returns the hosts in the form of the service.
+// states returns the hosts in the form that the service's filters and weighers read.
 func (q *ScheduleQuestion) states() (*inventory.States, error) {
 	hosts := make([]inventory.HostState, len(q.Hosts))
 	for i, h := range q.Hosts {
@@ -222,7 +222,7 @@ func (q *ScheduleQuestion) answer(plan scheduler.Plan) ScheduleAnswer {
 	return a
 }
 
-// called is a weigher under the name that questions use.
+// called is a weigher with the name that questions use.
 type called struct {
 	weighers.Weigher
 	name string

@@ -84,7 +84,7 @@ func (q *ScheduleQuestion) checkHosts() error {
 	return nil
 }
 
-// checkInstance validates an instance and adds its id to known.
+// checkInstance validates an instance, and adds its id to known.
 func checkInstance(path string, one ScheduleInstance, known map[string]bool) error {
 	switch {
 	case one.ID == "":

@@ -16,9 +16,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// StageQuestion asks whether virtual machines can be reserved so that their image is on their
-// nodes when they start (paper 000). Times are whole numbers of any unit, sizes are numbers of any
-// unit, and Bandwidth is in units of size per unit of time.
+// StageQuestion asks whether virtual machines can be reserved so that their image is on their nodes
+// when they start (paper 000). Times are whole numbers and sizes are numbers, each in any unit;
+// Bandwidth is in units of size per unit of time.
 type StageQuestion struct {
 	Now       int64       `json:"now"`
 	Bandwidth *float64    `json:"bandwidth"`
@@ -27,7 +27,8 @@ type StageQuestion struct {
 	Nodes     []StageNode `json:"nodes"`
 	// Pending are the transfers that are already scheduled.
 	Pending []StagePending `json:"pending"`
-	// Request is nil if the question is only whether the pending transfers can be in time.
+	// Request is nil if the question is only whether the pending transfers end before their
+	// deadlines.
 	Request *StageRequest `json:"request"`
 }
 
@@ -39,7 +40,7 @@ type StageNode struct {
 	Pool      []StageImage     `json:"pool"`
 }
 
-// StageResources are amounts; CPU and Memory are aliases of VCPUs and MemoryMB.
+// StageResources are amounts of resources; CPU and Memory are other names for VCPUs and MemoryMB.
 type StageResources struct {
 	VCPUs    *int64           `json:"vcpus"`
 	CPU      *int64           `json:"cpu"`
@@ -49,14 +50,14 @@ type StageResources struct {
 	Custom   map[string]int64 `json:"custom"`
 }
 
-// StageCommitted are the resources of a node that others hold during [Start, End).
+// StageCommitted are the resources of a node that others occupy during [Start, End).
 type StageCommitted struct {
 	Start     *int64          `json:"start"`
 	End       int64           `json:"end"`
 	Resources *StageResources `json:"resources"`
 }
 
-// StageImage is an image that is in a pool until it expires.
+// StageImage is an image that is on a node until it expires.
 type StageImage struct {
 	Image  string   `json:"image"`
 	Expire *int64   `json:"expire"`
@@ -75,7 +76,7 @@ type StagePending struct {
 	Start    *int64   `json:"start"`  // when it began; nil if it has not
 }
 
-// StageRequest asks for VMs with equal resources, all of them during [Start, End).
+// StageRequest asks for VMs with equal resources, all during [Start, End).
 type StageRequest struct {
 	VMs       *int            `json:"vms"`
 	Resources *StageResources `json:"resources"`
@@ -85,16 +86,17 @@ type StageRequest struct {
 	End       *int64          `json:"end"`
 }
 
-// StageAnswer has the nodes of the VMs and the transfers of their image, or the reason of the
+// StageAnswer contains the nodes of the VMs and the transfers of their image, or the reason of the
 // refusal: resources, pool or transfer. A refused request changes nothing.
 type StageAnswer struct {
 	Accepted bool   `json:"accepted"`
 	Reason   string `json:"reason,omitempty"`
-	// Placement has how many VMs each node gets, without nodes that get none.
+	// Placement is the number of VMs on each node, by the name of the node, without nodes that have
+	// none.
 	Placement map[string]int `json:"placement"`
 	// Transfers are all unfinished transfers, sorted by start, then id.
 	Transfers []StageTransfer `json:"transfers"`
-	// Pool has the images that are or will be in each node's pool, each once, sorted by name.
+	// Pool contains, by node, the images that are or will be there, each once, sorted by name.
 	Pool map[string][]StagePooled `json:"pool"`
 }
 
@@ -108,7 +110,7 @@ type StageTransfer struct {
 	Deadline int64  `json:"deadline"`
 }
 
-// StagePooled is an image with the time until which it is needed.
+// StagePooled is an image on a node, with the time until which it is needed.
 type StagePooled struct {
 	Image  string `json:"image"`
 	Expire int64  `json:"expire"`
@@ -122,7 +124,7 @@ const (
 )
 
 // Stage answers the question in r. Errors are Invalid faults that name the field; a refusal is an
-// answer and no error.
+// answer, with a nil error.
 func Stage(r io.Reader) (StageAnswer, error) {
 	var q StageQuestion
 	if err := read(r, &q); err != nil {
@@ -163,7 +165,7 @@ func Stage(r io.Reader) (StageAnswer, error) {
 	return a, nil
 }
 
-// pendingAlone answers whether the pending transfers can be in time.
+// pendingAlone answers whether the pending transfers end before their deadlines.
 func (q *StageQuestion) pendingAlone(f *staging.Facts) StageAnswer {
 	now := q.shifted(q.Now)
 	state := f.State(now, nil)
@@ -209,7 +211,7 @@ func (r *StageRequest) reservation(at func(int64) span.Instant) reservation.Requ
 	}
 }
 
-// view returns the service's view of the nodes in the question.
+// view returns the nodes of the question in the form that booking reads.
 func (q *StageQuestion) view(f *staging.Facts) (booking.View, error) {
 	hosts := make([]inventory.Host, len(q.Nodes))
 	var held []booking.Hold
@@ -235,7 +237,7 @@ func (q *StageQuestion) view(f *staging.Facts) (booking.View, error) {
 	return view, err
 }
 
-// answer describes a state, without a placement.
+// answer returns the transfers and the images of a state, without a placement.
 func (q *StageQuestion) answer(f *staging.Facts, s staging.State) StageAnswer {
 	a := StageAnswer{Placement: map[string]int{}, Transfers: []StageTransfer{}, Pool: map[string][]StagePooled{}}
 	all, _ := s.Schedule(f.Site, s.At)

@@ -14,7 +14,7 @@ import (
 
 const (
 	// farthest and longestStage are how far ahead a request may start and how long it may last, in
-	// any unit: the limits of the service, which are in seconds.
+	// the question's unit. They equal the limits of the service in seconds.
 	farthest     = 100_000_000_000
 	longestStage = 100 * 366 * 24 * 3600
 )
@@ -198,7 +198,7 @@ func (r *StageResources) vector() resource.Vector {
 	return resource.Vector{VCPUs: first(r.VCPUs, r.CPU), MemoryMB: first(r.MemoryMB, r.Memory), DiskGB: r.DiskGB, Custom: r.Custom}
 }
 
-// facts returns the question's images and transfers.
+// facts returns the question's images and transfers in the form of the service.
 func (q *StageQuestion) facts() (*staging.Facts, error) {
 	sizes, err := q.sizes()
 	if err != nil {
@@ -242,8 +242,8 @@ func (q *StageQuestion) facts() (*staging.Facts, error) {
 	return f, nil
 }
 
-// sizes returns the size of each image: a size in the question, otherwise the one that results
-// from the duration of its transfer, otherwise that of the request's image. In the paper all
+// sizes returns the size of each image: a size in the question; otherwise the one that follows from
+// the duration of its transfer; otherwise that of the request's image, because in the paper all
 // images have one size.
 func (q *StageQuestion) sizes() (map[string]float64, error) {
 	sizes := map[string]float64{}
@@ -276,7 +276,8 @@ func (q *StageQuestion) sizes() (map[string]float64, error) {
 	return sizes, nil
 }
 
-// saidSize is a place in the question for an image's size; size is nil if the question omits it.
+// saidSize is a place in the question where an image can have a size; size is nil if it has none
+// there.
 type saidSize struct {
 	path, image string
 	size        *float64
@@ -298,8 +299,8 @@ func (q *StageQuestion) said() []saidSize {
 	return list
 }
 
-// unit returns how many internal units a unit of size in the question has: more than one if any
-// size has a fraction, as far as the range of numbers allows.
+// unit returns the number of internal units in one unit of size of the question: more than one if
+// any size has a fraction, as far as the range of numbers allows.
 func (q *StageQuestion) unit(sizes map[string]float64) float64 {
 	all, largest := []float64{q.PoolLimit, *q.Bandwidth}, q.PoolLimit
 	for _, size := range sizes {

@@ -1,6 +1,6 @@
 package workload
 
-// firstLines is how many line numbers an account keeps for each reason.
+// firstLines is the number of line numbers that an account stores for each reason.
 const firstLines = 10
 
 // Blank is the reason for which blank lines are skipped.

@@ -27,7 +27,7 @@ const azureTick = 300
 type AzureOptions struct {
 	Flavors AzureFlavors
 	Bins    AzureBins
-	// Keep is the share of the batches to keep, from 0 to 1, and Preemptible the share of the
+	// Keep is the share of the batches that are kept, from 0 to 1; Preemptible is the share of the
 	// batches whose machines are preemptible.
 	Keep, Preemptible float64
 }
@@ -51,7 +51,7 @@ type Azure struct {
 	ended    error
 }
 
-// azureMachine is a machine of a line.
+// azureMachine is one machine of a batch, as a line describes it.
 type azureMachine struct {
 	number, batch int // on its line, from 1
 	shape         resource.Vector
@@ -77,11 +77,11 @@ func NewAzure(flavors, lifetimes io.Reader, chance *rand.Rand, o AzureOptions) (
 	return a, nil
 }
 
-// Account counts the used lines of the file of flavors and the skipped lines of both files; its
-// Jobs are the returned machines.
+// Account counts the used lines of the file of flavors and the skipped lines of both files. Its
+// Jobs is the number of returned machines.
 func (a *Azure) Account() Account { return a.ledger.account() }
 
-// Thinned returns how many machines were left out because their batch was not kept.
+// Thinned returns the number of machines that were left out because their batch was not kept.
 func (a *Azure) Thinned() int64 { return a.thinned }
 
 // Next returns the next machine.
@@ -209,7 +209,7 @@ func (l *azureLines) advance() (why string, err error) {
 	return "", nil
 }
 
-// cell removes and returns the next cell.
+// cell returns the next cell of the line; more is false after the last one.
 func (l *azureLines) cell() (cell []byte, more bool) {
 	for len(l.cells) > 0 {
 		cell, l.cells, _ = bytes.Cut(l.cells, []byte{','})
@@ -248,9 +248,9 @@ func (a *Azure) parse() (why string) {
 	}
 }
 
-// makeUp draws the values that the files lack, leaves out batches that are not kept, and sorts
-// the machines by Submit. The random numbers do not depend on the shares, so that a batch that
-// is kept, or preemptible, with a smaller share is so with a larger one.
+// makeUp draws the values that the files lack, leaves out batches that are not kept, and sorts the
+// machines by Submit. The random numbers do not depend on the shares: a batch that is kept, or
+// preemptible, with a smaller share is also with a larger one.
 func (a *Azure) makeUp() {
 	kept, batch, keep := a.machines[:0], 0, false
 	var submit int64
@@ -272,8 +272,8 @@ func (a *Azure) makeUp() {
 	slices.SortStableFunc(a.machines, func(x, y azureMachine) int { return cmp.Compare(x.submit, y.submit) })
 }
 
-// bin reads a lifetime, such as "U13" for a machine that ended and "C46" for one that was cut
-// off.
+// bin parses a lifetime, such as "U13" for a machine that ended in bin 13, or "C46" for one that
+// still ran when its observation was cut off in bin 46.
 func (a *Azure) bin(cell []byte) (bin int, cut, ok bool) {
 	if len(cell) < 2 || cell[0] != 'U' && cell[0] != 'C' {
 		return 0, false, false
@@ -282,7 +282,8 @@ func (a *Azure) bin(cell []byte) (bin int, cut, ok bool) {
 	return int(n), cell[0] == 'C', why == "" && n >= 0
 }
 
-// runtime draws a lifetime within its bin, or beyond it if it was cut off.
+// runtime draws a lifetime, in seconds, within its bin, or beyond the bin if the observation was
+// cut off.
 func (a *Azure) runtime(bin int, cut bool) int64 {
 	a.lived.add(bin, cut)
 	if cut {

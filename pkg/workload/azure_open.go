@@ -17,10 +17,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
-// azureParts are the parts of the Azure traces that have lifetimes, in their order.
+// azureParts are the parts of the Azure traces that contain lifetimes, in their order.
 var azureParts = []string{"dev", "test"}
 
-// AzureFiles is the Azure traces of a folder, one part after the other.
+// AzureFiles is a Stream of the Azure traces in a folder, one part after the other.
 type AzureFiles struct {
 	parts   []*Azure
 	current int
@@ -77,7 +77,8 @@ func OpenAzure(folder string, chance *rand.Rand, keep, preemptible float64) (fil
 	return f, nil
 }
 
-// matching returns the files of a name or pattern, compressed with gzip or not.
+// matching returns the paths of the files that match a name or pattern, compressed with gzip or
+// not.
 func matching(folder, pattern string) []string {
 	plain, _ := filepath.Glob(filepath.Join(folder, pattern)) // the pattern is valid
 	zipped, _ := filepath.Glob(filepath.Join(folder, pattern+".gz"))
@@ -103,7 +104,7 @@ func (f *AzureFiles) open(folder, pattern string) (*bufio.Reader, error) {
 	return text, nil
 }
 
-// Next returns the next machine, with its part before its ID.
+// Next returns the next machine. Its ID is prefixed with the name of the part.
 func (f *AzureFiles) Next() (Job, error) {
 	for ; f.current < len(f.parts); f.current++ {
 		j, err := f.parts[f.current].Next()
@@ -132,7 +133,7 @@ func (f *AzureFiles) Account() (sum Account) {
 	return sum
 }
 
-// Thinned returns how many machines were left out because their batch was not kept.
+// Thinned returns the number of machines that were left out because their batch was not kept.
 func (f *AzureFiles) Thinned() (sum int64) {
 	for _, p := range f.parts {
 		sum += p.Thinned()
@@ -149,10 +150,10 @@ func (f *AzureFiles) Close() error {
 	return errors.Join(errs...)
 }
 
-// AzureFlavors are the shapes of virtual machines by letter.
+// AzureFlavors contains the shapes of virtual machines by the letter of their flavor.
 type AzureFlavors map[string]resource.Vector
 
-// AzureBins are the lifetimes of virtual machines by bin number.
+// AzureBins contains the lifetimes of virtual machines by the number of their bin.
 type AzureBins []AzureBin
 
 // AzureBin is the lifetimes of at least From and less than To seconds.
@@ -200,7 +201,8 @@ func ReadAzureBins(r io.Reader) (AzureBins, error) {
 	return bins, err
 }
 
-// eachRow reads lines of two fields.
+// eachRow calls use with the fields of each line, which must be two. use returns the reason why a
+// line is wrong; "" if it is not.
 func eachRow(r io.Reader, use func(fields [][]byte) (why string)) error {
 	text := lines{r: bufio.NewReader(r)}
 	var fields row

@@ -12,8 +12,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// CSVColumns are the columns of a CSV of reservations or virtual machines, in any order. It
-// needs submit or start, and runtime or end. quantity is another name of size. The default of
+// CSVColumns are the columns of a CSV of reservations or virtual machines, in any order. It needs
+// submit or start, and runtime or end. quantity is another name of size. If submit is missing, it
+// equals start, and the other way round. A missing size is 1; other missing values are absent in
+// the Job.
 // submit is start and the other way round; the size is 1, and other values are absent.
 var CSVColumns = []string{
 	"name", "id", "submit", "start", "end", "deadline", "runtime", "estimate", "quantity", "size", "properties",
@@ -31,9 +33,9 @@ const (
 	badFilter   = "has properties that are not JSON"
 )
 
-// table reads CSV with a header. Times are seconds, or dates, which become seconds since
-// 1970; dates without a zone are in UTC. Durations are seconds, or as 2h30m. Lines that begin
-// with # are comments.
+// table reads CSV with a header. Times are dates, or seconds as written; dates become seconds since
+// 1970, in UTC if they have no zone. Durations are seconds, or in a form such as 2h30m. Lines that
+// begin with # are comments.
 type table struct {
 	columns []string // nil before the header
 	cells   []string
@@ -208,8 +210,8 @@ func (f *table) flag(name string) bool {
 	return false
 }
 
-// splitCSV appends the cells of a line to cells (RFC 4180, except that no cell has line
-// breaks). It is not ok if quotes do not end.
+// splitCSV appends the cells of a line to cells (RFC 4180, except that a cell contains no line
+// breaks). ok is false if a quotation does not end.
 func splitCSV(cells []string, line []byte) (_ []string, ok bool) {
 	for {
 		if quoted := bytes.TrimLeft(line, " "); len(quoted) > 0 && quoted[0] == '"' {
@@ -232,7 +234,8 @@ func splitCSV(cells []string, line []byte) (_ []string, ok bool) {
 	}
 }
 
-// cutQuoted returns the cell before the closing quote, and the rest of the line from the comma.
+// cutQuoted returns the cell before the closing quotation mark, and the rest of the line from the
+// comma on. ok is false if the mark is missing.
 func cutQuoted(text []byte) (cell string, rest []byte, ok bool) {
 	var b []byte
 	for {

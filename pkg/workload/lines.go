@@ -54,7 +54,7 @@ func (l *lines) next() (line []byte, why string, err error) {
 	return line, "", nil
 }
 
-// rest reads the rest of a line.
+// rest reads a line to its end. The buffer contained only its beginning.
 func (l *lines) rest(begin []byte) (line []byte, why string, err error) {
 	l.long = append(l.long[:0], begin...)
 	for err = bufio.ErrBufferFull; errors.Is(err, bufio.ErrBufferFull); {
@@ -70,13 +70,14 @@ func (l *lines) rest(begin []byte) (line []byte, why string, err error) {
 	return l.long, why, err
 }
 
-// The bounds of numbers, so that no sum of a few of them overflows. mostTime is 34,000 years.
+// The bounds of numbers, so that the sum of a few of them does not overflow. mostTime is 34,000
+// years in seconds.
 const (
 	mostTime = 1 << 40
 	mostSize = 1 << 30
 )
 
-// row reads the fields of one line and keeps the first reason to skip it.
+// row contains the fields of one line and the first reason to skip it.
 type row struct {
 	fields [][]byte
 	why    string
@@ -106,10 +107,10 @@ func (r *row) fail(why string) {
 
 func (r *row) text(i int) string { return string(r.fields[i]) }
 
-// time returns a field in whole seconds, rounded down.
+// time returns field i in whole seconds, rounded down.
 func (r *row) time(i int) int64 { return r.whole(i, mostTime) }
 
-// size returns a field as a count.
+// size returns field i as a count.
 func (r *row) size(i int) int { return int(r.whole(i, mostSize)) }
 
 func (r *row) whole(i int, most int64) int64 {
@@ -120,7 +121,8 @@ func (r *row) whole(i int, most int64) int64 {
 	return n
 }
 
-// whole reads a number, which may have a fraction, and rounds it down.
+// whole parses a number, which may have a fraction, and rounds it down. why is the reason why it
+// cannot be used; "" if it can.
 func whole(text []byte, most int64) (n int64, why string) {
 	digits, negative := text, false
 	if len(text) > 1 && text[0] == '-' {

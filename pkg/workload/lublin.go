@@ -13,10 +13,10 @@ import (
 
 // Lublin is the workload model of U. Lublin and D. Feitelson, "The workload on parallel
 // supercomputers: modeling the characteristics of rigid jobs", JPDC 63(11), 2003, with the
-// constants of its authors' program m_lublin99. A job's arrival, size and run time are drawn
-// in this order; the run time depends on the size, nothing else does.
+// constants of its authors' program m_lublin99. A job's arrival, size and run time are drawn in
+// this order. The run time depends on the size; otherwise they are independent.
 type Lublin struct {
-	// Name is the User of the jobs.
+	// Name becomes the User of the jobs.
 	Name     string
 	Arrivals LublinArrivals
 	Sizes    LublinSizes
@@ -66,7 +66,7 @@ type LublinJobs struct {
 	jobs   int
 }
 
-// lublinKind is one kind of jobs, with the arrival of the next one.
+// lublinKind is one kind of jobs, with the arrival time of its next job.
 type lublinKind struct {
 	Lublin
 	arrivals *LublinProcess
@@ -111,21 +111,21 @@ func (s *LublinJobs) Next() (Job, error) {
 	return j, nil
 }
 
-// LublinSizes are the sizes of jobs: one processor, or two to the power of a number from a
-// two-stage uniform distribution, which is rounded for some jobs.
+// LublinSizes are the sizes of jobs: one processor, or 2 to the power of a number from a two-stage
+// uniform distribution, which is rounded to a whole number for some jobs.
 type LublinSizes struct {
-	// Serial and PowerOfTwo are the shares of the jobs on one processor and of the jobs that
-	// are rounded to a power of two. Other sizes may be powers of two by chance.
+	// Serial is the share of the jobs that have one processor, and PowerOfTwo the share of those
+	// whose sizes are rounded to a power of two. Other sizes may be powers of two by chance.
 	Serial, PowerOfTwo float64
-	// Low, Medium and High are binary logarithms of sizes. LowShare of the parallel jobs are
-	// uniform from Low to Medium, the others from Medium to High. A Low slightly below 1 makes
-	// pairs more likely.
+	// Low, Medium and High are binary logarithms of sizes. For a share of LowShare of the parallel
+	// jobs the logarithm is uniform between Low and Medium, for the others between Medium and High.
+	// A Low slightly below 1 makes jobs of two processors more frequent.
 	Low, Medium, High float64
 	LowShare          float64
 }
 
-// On returns sizes for a machine with at least two processors: High is the whole machine, and
-// Medium is 2.5 below it or Low, as the authors of the model advise.
+// On returns the sizes for a machine with at least two processors: High is the whole machine, and
+// Medium is High − 2.5, or Low if that is larger, as the authors of the model advise.
 func (s LublinSizes) On(processors int) LublinSizes {
 	s.High = math.Log2(float64(processors))
 	s.Medium = max(s.High-2.5, s.Low)
@@ -163,8 +163,8 @@ func (s LublinSizes) Draw(chance *rand.Rand) int {
 	return int(math.Round(math.Exp2(min(power, s.High))))
 }
 
-// Power returns a number of the two-stage uniform distribution from two uniform numbers between
-// 0 and 1: the stage, and the position in it.
+// Power returns a number of the two-stage uniform distribution, computed from two uniform numbers
+// between 0 and 1: one selects the stage, the other the position in it.
 func (s LublinSizes) Power(stage, place float64) float64 {
 	if stage < s.LowShare {
 		return s.Low + place*(s.Medium-s.Low)
@@ -187,9 +187,9 @@ func uniformCDF(x, from, to float64) float64 {
 	return (x - from) / (to - from)
 }
 
-// LublinRuntimes are run times whose natural logarithm, in seconds, has a hyper-gamma
-// distribution: each comes from one of two gamma distributions, for larger jobs more often from
-// the second, of long run times. A run time of more than two days is drawn again.
+// LublinRuntimes are run times whose natural logarithm, in seconds, has a hyper-gamma distribution:
+// each is drawn from one of two gamma distributions; for larger jobs more often from the second,
+// whose run times are long. A run time of more than two days is drawn again.
 type LublinRuntimes struct {
 	Shape1, Scale1 float64
 	Shape2, Scale2 float64
@@ -200,8 +200,8 @@ type LublinRuntimes struct {
 // longest is the logarithm of the longest run time: 162,754 seconds.
 const longest = 12
 
-// seldom is the smallest share of a distribution below its bound with which the repeated draws
-// end.
+// seldom is the smallest probability of a value below the bound for which a distribution is
+// accepted, because draws are repeated until a value is below it.
 const seldom = 0.01
 
 func (t LublinRuntimes) check() error {
@@ -224,8 +224,8 @@ func (t LublinRuntimes) check() error {
 	return nil
 }
 
-// soon returns an Invalid fault for a gamma distribution, of the logarithm of a time, that is
-// too seldom below a bound.
+// soon returns an Invalid fault if a gamma distribution, of the logarithm of a time, has values
+// below the bound too seldom.
 func soon(field string, shape, scale, bound float64) error {
 	if g := gamma(shape, scale, nil); g.CDF(bound) < seldom {
 		return fault.Field(field, "results in times of e^%.3g s; they must be less than e^%v s", g.Mean(), bound)
@@ -233,12 +233,14 @@ func soon(field string, shape, scale, bound float64) error {
 	return nil
 }
 
-// gamma returns a gamma distribution by its scale; distuv uses the inverse.
+// gamma returns the gamma distribution with a shape and a scale; distuv expects the inverse of the
+// scale.
 func gamma(shape, scale float64, chance *rand.Rand) distuv.Gamma {
 	return distuv.Gamma{Alpha: shape, Beta: 1 / scale, Src: chance}
 }
 
-// First returns the probability of the first distribution for a job of a size.
+// First returns the probability that the run time of a job of a size is from the first
+// distribution.
 func (t LublinRuntimes) First(nodes float64) float64 {
 	return min(max(t.PerNode*nodes+t.Share, 0), 1)
 }
@@ -266,7 +268,8 @@ func (t LublinRuntimes) CDF(seconds, nodes float64) float64 {
 	return min(t.hyperGamma(math.Log(seconds), nodes)/t.hyperGamma(longest, nodes), 1)
 }
 
-// hyperGamma is the distribution of the logarithm without the bound.
+// hyperGamma returns the probability that the logarithm of a run time is at most x, without the
+// bound.
 func (t LublinRuntimes) hyperGamma(x, nodes float64) float64 {
 	first := t.First(nodes)
 	return first*gamma(t.Shape1, t.Scale1, nil).CDF(x) + (1-first)*gamma(t.Shape2, t.Scale2, nil).CDF(x)

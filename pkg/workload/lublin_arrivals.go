@@ -8,15 +8,15 @@ import (
 )
 
 // LublinArrivals are arrivals with a daily cycle. The natural logarithm of the gap between two
-// jobs, in seconds at the mean rate of the day, has a gamma distribution. The rates of the half
-// hours of the day, which follow a second gamma distribution, stretch and shrink the gaps.
+// jobs, in seconds at the mean rate of the day, has a gamma distribution. The rate differs between
+// the half hours of the day, by a second gamma distribution, which stretches or shrinks the gaps.
 type LublinArrivals struct {
 	Shape, Scale float64 // of the gaps in the rush hours
-	// RushToAll times Shape is the shape of the gaps at all hours.
+	// RushToAll × Shape is the shape of the gaps' distribution at all hours.
 	RushToAll float64
 	// DayShape and DayScale describe the half hour in which a job arrives; see Profile.
 	DayShape, DayScale float64
-	// Pace multiplies all gaps, and does not change the cycle of the day; 0 is 1.
+	// Pace multiplies all gaps without changing the daily cycle; 0 means 1.
 	Pace float64
 }
 
@@ -93,7 +93,7 @@ func (a LublinArrivals) pace() float64 {
 	return a.Pace
 }
 
-// LublinProcess is Arrivals of the model.
+// LublinProcess implements Arrivals for the model.
 type LublinProcess struct {
 	chance  *rand.Rand
 	gap     LublinArrivals

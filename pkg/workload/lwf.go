@@ -30,9 +30,10 @@ const (
 // leases reads the lease workloads of Haizea, which are XML. Times are seconds since the
 // beginning of the workload.
 //
-// A lease with an exact start is Reserved; a lease with an empty start, which is best effort,
-// and a lease that starts now are not. The duration is the Estimate, and the real duration, if
-// there is one, the Runtime. Sets of different nodes count as nodes of the largest shape.
+// The Job of a lease is Reserved only if the lease has an exact start, not if it is best effort (an
+// empty start) or starts now. Its Estimate is the lease's duration; its Runtime is the real
+// duration, or the duration if the file has none. A lease with several sets of nodes has nodes of
+// the same shape: the largest amount of each resource in the sets.
 type leases struct {
 	decoder *xml.Decoder
 	input   *meter
@@ -188,8 +189,8 @@ func (read *lease) job() (job Job, why string) {
 	return job, read.nodes(&job)
 }
 
-// setImage reads the disk image of a job, with a size in megabytes. In the old form the image is
-// in quotation marks, and NONE.img is no image.
+// setImage sets the disk image of a job, whose size is in megabytes in the file. In the old form
+// the image is in quotation marks, and NONE.img means no image.
 func (j *Job) setImage(image, size string) (why string) {
 	n, bad := whole([]byte(strings.TrimSpace(size)), mostTime)
 	if bad != "" || n < 0 {
@@ -201,7 +202,8 @@ func (j *Job) setImage(image, size string) (why string) {
 	return ""
 }
 
-// nodes reads the size and the shape of the nodes.
+// nodes sets the size of a job and the shape of its nodes. why is the reason why the lease cannot
+// be used; "" if it can.
 func (read *lease) nodes(job *Job) (why string) {
 	for _, set := range read.Lease.Sets {
 		n, bad := whole([]byte(strings.TrimSpace(set.Nodes)), mostSize)
@@ -226,7 +228,7 @@ func (read *lease) nodes(job *Job) (why string) {
 	return ""
 }
 
-// clockTime reads [days:]HH:MM:SS[.hundredths], with any number of hours, or plain seconds.
+// clockTime parses [days:]HH:MM:SS[.hundredths], with any number of hours, or plain seconds.
 func clockTime(text string) (seconds int64, why string) {
 	text = strings.TrimSpace(text)
 	parts := strings.Split(text, ":")
@@ -249,7 +251,7 @@ func clockTime(text string) (seconds int64, why string) {
 	return seconds, ""
 }
 
-// meter ends a read after the bytes that are left for one element, so that memory is bounded.
+// meter fails a read after the bytes that one element may have, so that memory is bounded.
 type meter struct {
 	r    *bufio.Reader
 	left int
@@ -257,8 +259,8 @@ type meter struct {
 
 var errLongElement = errors.New("an element is longer than 1 MiB")
 
-// ReadByte implements io.ByteReader. The decoder then reads single bytes and buffers nothing, so
-// that the count is the size of an element.
+// ReadByte implements io.ByteReader. Because of it the decoder reads single bytes and buffers
+// nothing, so the count is the size of an element.
 func (m *meter) ReadByte() (byte, error) {
 	if m.left--; m.left < 0 {
 		return 0, errLongElement
@@ -269,9 +271,9 @@ func (m *meter) ReadByte() (byte, error) {
 // Read implements io.Reader.
 func (m *meter) Read(p []byte) (int, error) { return m.r.Read(p) }
 
-// oldLeases reads the injected leases of Haizea before its XML, one on each line: arrival, start
-// (-1 is best effort), duration, real duration, nodes, CPU, memory, disk, image and its size.
-// Times are seconds. The nodes are whole hosts, so that the jobs have no shape.
+// oldLeases reads the format of Haizea's leases before XML, with one lease on each line: arrival,
+// start (-1 means best effort), duration, real duration, nodes, CPU, memory, disk, image and its
+// size. Times are seconds. The nodes are whole hosts, so the jobs have no shape.
 type oldLeases struct{ row row }
 
 func (f *oldLeases) isHeader(line []byte) bool { return bytes.HasPrefix(line, []byte("#")) }

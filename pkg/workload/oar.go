@@ -29,7 +29,7 @@ var gwaT2 = span.Span{
 	End:   span.At(time.Date(2006, time.November, 11, 0, 0, 0, 0, time.UTC)),
 }
 
-// gwaMark appears in the first line of the tables of GWA-T-2.
+// gwaMark occurs in the first line of the tables of GWA-T-2.
 var gwaMark = []byte("get-clean-log.py")
 
 // oar reads advance reservations of OAR in the form of Grid'5000's in the Grid Workloads

@@ -39,31 +39,33 @@ const FormatsHelp = `  csv   a header with the names of the columns, in any orde
 
 // OpenOptions configure how a file is read.
 type OpenOptions struct {
-	// Format is one of Formats; if empty, the content decides, or else the file name.
+	// Format is one of Formats; empty means that the content of the file determines it, or else its
+	// name.
 	Format string
-	// ProcsPerHost is the number of processors of a host, for formats that count processors:
-	// the size of a job is the number of hosts that have its processors. 0 is 1.
+	// ProcsPerHost is the number of processors of a host, for formats that count processors: the
+	// size of a job is then the number of hosts that have as many processors. 0 means 1.
 	ProcsPerHost int
-	// MostSize is the number of hosts of the machine: larger jobs are skipped. 0 is no bound.
+	// MostSize is the number of hosts of the machine; larger jobs are skipped. 0 means no bound.
 	MostSize int
-	// Within bounds the starts of OAR reservations; for the zero Span it is the period of
-	// Grid'5000's log in that log, and no bound in others.
+	// Within is the span in which OAR reservations must start. The zero Span means the period of
+	// Grid'5000's log for that log, and no bound for other logs.
 	Within span.Span
-	// MakeUp makes up what OAR reservations lack; see OARMadeUp.
+	// MakeUp fills in what OAR logs do not contain; see OARMadeUp.
 	MakeUp bool
-	// Longest is the maximum, in seconds, of a job's run time, of the time between its
-	// submission and its start, and of the time between two submissions; larger estimates are
-	// reduced to it. 0 is no bound.
+	// Longest is the maximum, in seconds, of a job's run time, of the time between its submission
+	// and its start, and of the time between two submissions. Larger estimates are reduced to it. 0
+	// means no bound.
 	Longest int64
-	// Ahead is how many jobs the reader buffers to sort them by submission; 0 is DefaultAhead.
+	// Ahead is the number of jobs that the reader buffers to sort them by submission; 0 means
+	// DefaultAhead.
 	Ahead int
-	// FileOrder keeps the jobs in the order of the file instead.
+	// FileOrder disables the sorting: the jobs come in the order of the file.
 	FileOrder bool
-	// Skipped, if not nil, receives each skipped line with its number and the reason.
+	// Skipped receives the number of each skipped line and the reason; nil means no call.
 	Skipped func(line int64, reason string)
 }
 
-// Check returns an Invalid fault for options that make no sense.
+// Check returns an Invalid fault for options that contradict each other or are out of range.
 func (o OpenOptions) Check() error {
 	switch {
 	case o.Format != "" && !slices.Contains(Formats, o.Format):
@@ -103,8 +105,8 @@ func Open(path string, o OpenOptions) (*File, error) {
 	return f, nil
 }
 
-// regular opens a regular file. It refuses others before it opens them, which could block: a
-// pipe is empty when a simulation reads the trace for the second time.
+// regular opens a regular file. It refuses other files before opening them, which could block. A
+// simulation reads the trace twice, and a pipe would be empty the second time.
 func regular(path string) (*os.File, error) {
 	about, err := os.Stat(path)
 	switch {
@@ -156,7 +158,8 @@ func Read(r io.Reader, name string, o OpenOptions) (*File, error) {
 	return f, nil
 }
 
-// buffered is the size of the read buffer in bytes; the format is recognized from this much.
+// buffered is the size of the read buffer in bytes. The format is recognized from at most as many
+// bytes.
 const buffered = 64 << 10
 
 // unzipped returns the text of a file, decompressed and without a byte order mark.
@@ -187,7 +190,7 @@ func (f *File) Format() string { return f.reader.format }
 // Header returns what the file states about itself before its first job.
 func (f *File) Header() Header { return f.reader.header }
 
-// Account returns the account of what was read so far, which includes buffered jobs.
+// Account returns the account of what has been read so far, including buffered jobs.
 func (f *File) Account() Account {
 	a := f.reader.account()
 	if f.ordered == nil {

@@ -7,28 +7,28 @@ import (
 	"io"
 )
 
-// DefaultAhead is how many jobs a reader buffers to sort them by submission.
+// DefaultAhead is the number of jobs that a reader buffers to sort them by submission.
 const DefaultAhead = 100_000
 
-// TooLate is the reason to skip a job that the buffer cannot bring into order.
+// TooLate is the reason to skip a job that is so far out of order that the buffer cannot sort it.
 const TooLate = "is out of order by more than the reader looks ahead"
 
-// AfterGap is the reason to skip a job that comes too long after the one before; see
+// AfterGap is the reason to skip a job whose submission is too long after the job before it; see
 // OpenOptions.Longest.
 const AfterGap = "comes longer after the job before it than the limit"
 
-// InOrder returns the jobs of a stream in the order of their Submit, equal ones in the order of
-// the stream. It buffers ahead jobs; a job that comes later than that is skipped and counted.
+// InOrder returns the jobs of a stream sorted by Submit; jobs with equal Submit keep their order.
+// It buffers ahead jobs. A job that is further out of order is skipped and counted.
 func InOrder(s Stream, ahead int) *Ordered {
 	return &Ordered{stream: s, ahead: max(1, ahead)}
 }
 
-// Ordered is a Stream in order.
+// Ordered is a Stream sorted by Submit.
 type Ordered struct {
 	stream Stream
 	ahead  int
 	ended  error // the error of the stream after its last job
-	// mostGap is the maximum time between two jobs in seconds; 0 is no bound.
+	// mostGap is the maximum time between two jobs in seconds; 0 means no bound.
 	mostGap int64
 
 	waiting bySubmit
@@ -36,7 +36,7 @@ type Ordered struct {
 	late    ledger
 }
 
-// Next implements Stream. The error of the stream comes after the jobs before it.
+// Next implements Stream. An error of the underlying stream is returned after the jobs before it.
 func (o *Ordered) Next() (Job, error) {
 	for {
 		for o.ended == nil && o.waiting.len() < o.ahead {
@@ -64,10 +64,11 @@ func (o *Ordered) Next() (Job, error) {
 	}
 }
 
-// Late counts the skipped jobs; its Jobs are the returned ones.
+// Late counts the skipped jobs. Its Jobs is the number of returned jobs.
 func (o *Ordered) Late() Account { return o.late.account() }
 
-// bySubmit is a queue of jobs by Submit, equal ones in the order in which they were put.
+// bySubmit is a queue of jobs, sorted by Submit; jobs with equal Submit keep the order in which
+// they were put.
 type bySubmit struct {
 	heap turns
 	jobs []Job // in places, so that the heap moves little
@@ -92,7 +93,7 @@ func (q *bySubmit) put(job Job) {
 	heap.Push(&q.heap, turn{job.Submit, q.came, place})
 }
 
-// take removes the first job.
+// take removes and returns the first job.
 func (q *bySubmit) take() Job {
 	place := heap.Pop(&q.heap).(turn).place
 	job := q.jobs[place]
@@ -101,13 +102,14 @@ func (q *bySubmit) take() Job {
 	return job
 }
 
-// turn is the turn of the job in a place.
+// turn is an element of the heap: the Submit of a job, its sequence number, and where the job is
+// stored.
 type turn struct {
 	submit, came int64
 	place        int
 }
 
-// turns is a heap.
+// turns implements heap.Interface.
 type turns []turn
 
 func (w turns) Len() int { return len(w) }
@@ -122,7 +124,7 @@ func (w *turns) Pop() any {
 	return last
 }
 
-// Merge returns the jobs of several streams in the order of their Submit, equal ones in the
+// Merge returns the jobs of several streams sorted by Submit. Jobs with equal Submit come in the
 // order of the streams.
 func Merge(streams ...Stream) Stream { return &merged{streams: streams} }
 

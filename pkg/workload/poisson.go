@@ -7,14 +7,14 @@ type Arrivals interface {
 	Next() float64
 }
 
-// Poisson is Arrivals with independent gaps.
+// Poisson implements Arrivals with independent gaps.
 type Poisson struct {
 	chance *rand.Rand
 	gap    float64
 	at     float64
 }
 
-// NewPoisson returns arrivals with exponential gaps of gap seconds in the mean.
+// NewPoisson returns arrivals with exponentially distributed gaps, whose mean is gap seconds.
 func NewPoisson(chance *rand.Rand, gap float64) *Poisson {
 	return &Poisson{chance: chance, gap: gap}
 }

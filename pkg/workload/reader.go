@@ -39,8 +39,8 @@ type reader struct {
 
 // textFormat is a format with one job on each line.
 type textFormat interface {
-	// isHeader reports whether a line, which is not blank, is a header or a comment, and
-	// stores its values.
+	// isHeader reports whether a line, which is not blank, is a header or a comment, and stores the
+	// values in it.
 	isHeader(line []byte) bool
 	job(line []byte) (job Job, why string)
 }
@@ -49,7 +49,7 @@ type textFormat interface {
 type text struct {
 	lines  lines
 	format textFormat
-	// ahead is the line that ended the header.
+	// ahead is the line that ended the header; it is the first line that text returns.
 	ahead struct {
 		is   bool
 		line []byte
@@ -90,7 +90,7 @@ func (r *reader) begin(from *bufio.Reader, o OpenOptions) error {
 	return nil
 }
 
-// unlessEOF returns err unless it is the end of the text.
+// unlessEOF returns err, or nil if err is io.EOF.
 func unlessEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -121,7 +121,7 @@ func (r *reader) beginTable(t *text) error {
 	}
 }
 
-// look reads the lines of the header, up to the first other line.
+// look reads the lines of the header, until the first line that does not belong to it.
 func (t *text) look() {
 	a := &t.ahead
 	for a.is = true; ; {
@@ -150,7 +150,8 @@ func (t *text) next() (job Job, why string, err error) {
 	return job, why, nil
 }
 
-// broken returns the error of a file that ends after a line too early; 0 is no line.
+// broken returns the error for a file that breaks off after a line; line 0 means that it has no
+// whole line.
 func broken(line int64, err error) error {
 	message := "the file breaks off before its first line"
 	if line > 0 {
@@ -181,7 +182,7 @@ func (r *reader) Next() (Job, error) {
 	}
 }
 
-// wrong returns the reason to skip a job; empty is none.
+// wrong returns the reason to skip a job; "" means that it can be used.
 func (r *reader) wrong(j *Job) (why string) {
 	begin := j.Begin()
 	switch {
@@ -205,7 +206,7 @@ func (r *reader) wrong(j *Job) (why string) {
 	return ""
 }
 
-// beginning returns the beginning of a text without leading blanks.
+// beginning returns the beginning of the content, without leading white space.
 func beginning(from *bufio.Reader) []byte {
 	first, _ := from.Peek(buffered) // a later read returns the error
 	return bytes.TrimLeft(first, blanks)
@@ -213,7 +214,7 @@ func beginning(from *bufio.Reader) []byte {
 
 const blanks = " \t\r\n"
 
-// recognize returns the format of a text by its content, or else by its name.
+// recognize returns the format by the content, or else by the name of the file.
 func recognize(from *bufio.Reader, name string) (string, error) {
 	text, err := from.Peek(buffered)
 	first := bytes.TrimLeft(text, blanks)

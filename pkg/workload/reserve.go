@@ -6,8 +6,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Reserved is a Stream that turns a share of the jobs of another into reservations. Such a job
-// starts at its former Submit, and is submitted earlier, so that the load stays the same.
+// Reserved is a Stream that turns a share of the jobs of another stream into reservations. Such a
+// job starts at its former Submit and has an earlier Submit, so the load stays the same.
 type Reserved struct {
 	from        Stream
 	chance      *rand.Rand
@@ -18,10 +18,10 @@ type Reserved struct {
 	end         error
 }
 
-// Reserve turns a share of the jobs of a stream, from 0 to 1, into reservations that are
-// requested from least to most seconds ahead, uniformly distributed, but not before 0. Jobs that
-// are reserved already stay as they are. The random numbers do not depend on the share, so that
-// the reservations of a smaller share are also reservations of a larger one.
+// Reserve turns a share of the jobs of a stream, from 0 to 1, into reservations. They are requested
+// between least and most seconds ahead, uniformly distributed, but not before second 0. Jobs that
+// are Reserved already stay as they are. The random numbers do not depend on the share: the
+// reservations of a smaller share are also reservations with a larger one.
 func Reserve(from Stream, chance *rand.Rand, share float64, least, most int64) (*Reserved, error) {
 	switch {
 	case !(share >= 0 && share <= 1):
@@ -32,7 +32,7 @@ func Reserve(from Stream, chance *rand.Rand, share float64, least, most int64) (
 	return &Reserved{from: from, chance: chance, share: share, least: least, most: most}, nil
 }
 
-// Next returns the next job by its new Submit.
+// Next returns the next job in the order of the new Submit.
 func (s *Reserved) Next() (Job, error) {
 	for s.end == nil && (s.waiting.len() == 0 || s.next == nil || s.next.Submit-s.most < s.waiting.first()) {
 		if s.next != nil {
@@ -52,7 +52,7 @@ func (s *Reserved) Next() (Job, error) {
 	return Job{}, s.end
 }
 
-// enter draws whether a job becomes a reservation.
+// enter draws whether a job becomes a reservation, and buffers it.
 func (s *Reserved) enter(job Job) {
 	drawn, ahead := s.chance.Float64(), s.least+s.chance.Int64N(s.most-s.least+1)
 	if drawn < s.share && !job.Reserved {

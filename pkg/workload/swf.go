@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The used columns of the Standard Workload Format, from 0. The Grid Workload Format has the
-// same columns up to the user.
+// The indexes of the columns of the Standard Workload Format that are used. The Grid Workload
+// Format has the same columns up to the user.
 const (
 	swfJob       = 0
 	swfSubmit    = 1
@@ -29,10 +29,10 @@ const neverRan = "never ran"
 // (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html), and the Grid Workload Format
 // of the Grid Workloads Archive. Times are seconds since the start of the log.
 //
-// The size is the allocated number of processors where a log has it, because some logs request
-// nodes instead (SDSC Blue Horizon in Haizea's form); else the requested number. A job without
-// an allocation that did not run was canceled in the queue and is skipped. A run time of 0 is
-// less than half a second, and counts as 1.
+// The size is the allocated number of processors if the log has it, because some logs request nodes
+// instead (SDSC Blue Horizon in Haizea's form); otherwise the requested number. A job without an
+// allocation that did not run was canceled in the queue and is skipped. A run time of 0 means less
+// than half a second, and counts as 1.
 type swf struct {
 	columns int
 	comment byte
@@ -84,7 +84,7 @@ func (f *swf) job(line []byte) (job Job, why string) {
 	return job, ""
 }
 
-// hostsOf returns how many hosts have a number of processors together.
+// hostsOf returns the number of hosts that together have a number of processors.
 func hostsOf(processors, perHost int) int {
 	if perHost = max(1, perHost); processors > 0 {
 		return (processors-1)/perHost + 1
@@ -98,11 +98,11 @@ type Header struct {
 	MaxProcs, MaxNodes                  int
 	// UnixStart is the time, in seconds since 1970, that is 0 on the workload's clock.
 	UnixStart int64
-	// MadeUp describes what the reader made up about the jobs; empty is nothing.
+	// MadeUp describes what the reader made up about the jobs; empty means nothing.
 	MadeUp string
 }
 
-// set stores a line of a header; the first of several lines with the same key wins.
+// set stores a line of a header. If several lines have the same key, the first one counts.
 func (h *Header) set(key, value string) {
 	number := func() int64 {
 		n, err := strconv.ParseInt(value, 10, 64)

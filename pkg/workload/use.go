@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Use is a measurement: how many hosts were in use at a time, in seconds since 1970.
+// Use is a measurement: the number of hosts in use at a time, in seconds since 1970.
 type Use struct {
 	At    int64
 	InUse int
@@ -18,9 +18,9 @@ var useColumns = []string{"in_use", "time"}
 
 const notLater = "is not later than the line before"
 
-// ReadUse reads measurements from a CSV with the columns time and in_use, compressed with gzip
-// or not. skipped receives each line that it skips. It reports false if the file has other
-// columns: then it may be a file for Read.
+// ReadUse reads measurements from a CSV with the columns time and in_use, compressed with gzip or
+// not. skipped receives the number of each skipped line and the reason. found is false if the file
+// has other columns; it may then be a file for Read.
 func ReadUse(r io.Reader, skipped func(line int64, reason string)) (uses []Use, found bool, err error) {
 	text, err := unzipped(r)
 	if err != nil {
@@ -57,7 +57,7 @@ func ReadUse(r io.Reader, skipped func(line int64, reason string)) (uses []Use, 
 	}
 }
 
-// measured reads a header, and reports whether it has the columns of measurements.
+// measured reads the header, and reports whether its columns are those of measurements.
 func (f *table) measured(line []byte) bool {
 	names, _ := splitCSV(nil, line)
 	for i, name := range names {
@@ -67,7 +67,7 @@ func (f *table) measured(line []byte) bool {
 	return slices.Equal(slices.Sorted(slices.Values(names)), useColumns)
 }
 
-// use reads a measurement, or returns the reason to skip it.
+// use parses a measurement. why is the reason to skip the line; "" if there is none.
 func (f *table) use(line []byte) (use Use, why string) {
 	var ok bool
 	if f.cells, ok = splitCSV(f.cells[:0], line); !ok {

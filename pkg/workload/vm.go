@@ -12,21 +12,21 @@ import (
 // VMModel generates virtual machines: they arrive by a Poisson process with a daily cycle, have
 // one of a few flavors, and live for a log-normal time. It models no particular cloud.
 type VMModel struct {
-	// PerDay is the mean number of arrivals in a day. The rate is highest at Peak, in seconds
-	// after midnight, and lowest half a day later: it varies by the share Swing of the mean,
-	// 0 to 1.
+	// PerDay is the mean number of arrivals in a day. The rate varies over the day by the share
+	// Swing of its mean, from 0 to 1: it is highest at Peak, in seconds after midnight, and lowest
+	// half a day later.
 	PerDay, Swing float64
 	Peak          int64
 	Flavors       []VMFlavor
-	// Median is the median lifetime in seconds, and Spread the standard deviation of its
-	// logarithm. Longest is the maximum lifetime.
+	// Median is the median lifetime in seconds, and Spread the standard deviation of its logarithm.
+	// Longest is the maximum lifetime in seconds.
 	Median, Spread float64
 	Longest        int64
-	// Preemptible is the share of preemptible machines.
+	// Preemptible is the share of the machines that are preemptible.
 	Preemptible float64
 }
 
-// VMFlavor is a shape, and its share of the machines in proportion to Weight.
+// VMFlavor is a shape. Its share of the machines is proportional to Weight.
 type VMFlavor struct {
 	Shape  resource.Vector
 	Weight float64
@@ -47,7 +47,7 @@ func PaperVMs() VMModel {
 	}
 }
 
-// leastPerDay keeps arrival times in the range of an int64.
+// leastPerDay is the smallest PerDay: arrival times stay in the range of an int64.
 const leastPerDay = 1e-6
 
 // Check returns an Invalid fault, with the field, for an impossible model.
@@ -80,7 +80,8 @@ func (m VMModel) Check() error {
 	return nil
 }
 
-// MeanLifetime returns the mean lifetime in seconds, with lifetimes cut at Longest.
+// MeanLifetime returns the mean lifetime in seconds, where longer lifetimes than Longest count as
+// Longest.
 func (m VMModel) MeanLifetime() float64 {
 	longest := float64(m.Longest)
 	if m.Spread == 0 {
@@ -123,7 +124,7 @@ func NewVMs(chance *rand.Rand, m VMModel) (*VMs, error) {
 }
 
 // Next returns the next machine. The random numbers do not depend on the share of preemptible
-// machines, so that those of a smaller share are also preemptible in a larger one.
+// machines: those of a smaller share are preemptible with a larger one too.
 func (v *VMs) Next() (Job, error) {
 	v.arrive()
 	v.made++
@@ -135,8 +136,8 @@ func (v *VMs) Next() (Job, error) {
 	return j, nil
 }
 
-// arrive advances to the next arrival, by thinning arrivals of the highest rate (Lewis and
-// Shedler 1979).
+// arrive advances to the next arrival. It draws arrivals at the highest rate and drops some of them
+// (thinning, Lewis and Shedler 1979).
 func (v *VMs) arrive() {
 	const day = 86400
 	m := v.model

@@ -1,5 +1,5 @@
 // Package admission decides which reservation a request for hosts may use, and stores to which
-// reservation its instances belong. Every path on which Almanac answers Nova uses it.
+// reservation its instances belong. Almanac uses it in every mode in which it answers Nova.
 package admission
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// InstanceRecords stores what instances were placed for, since Nova may not return it later.
+// InstanceRecords stores for which reservation instances were placed, since Nova may not return
+// that later.
 type InstanceRecords interface {
 	inventory.InstanceRecords
 	SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
@@ -29,32 +30,32 @@ type Admission struct {
 	Log      *slog.Logger
 }
 
-// Pins decide on which host a best-effort instance may be placed.
+// Pins decides on which host a best-effort instance may be placed.
 type Pins interface {
-	// Pin returns the host for the VM that the request's hint names; empty is any. refusal is
+	// Pin returns the host for the VM that the request's hint names; empty means any. refusal is
 	// the reason why it may not be placed, as a sentence for the tenant.
 	Pin(ctx context.Context, vm, project string, instances []string) (host, refusal string, err error)
 }
 
 // Entry is the admission of a request.
 type Entry struct {
-	// Held is the reservation that the request names; nil is none.
+	// Held is the reservation that the request names; nil means none.
 	Held *reservation.Reservation
-	// outlived reports whether the instances were admitted to a reservation by their hint and
-	// it is over: Nova still sends the hint whenever they move.
+	// outlived is true if the instances were admitted to a reservation by their hint and the
+	// reservation is over: Nova still sends the hint whenever they move.
 	outlived bool
-	// BestEffort reports whether the request is a best-effort one; Host is the only host on
-	// which it may be placed, empty is any.
+	// BestEffort is true if the request is for best-effort work; Host is the only host on which it
+	// may be placed, empty means any.
 	BestEffort bool
 	Host       string
 }
 
-// memoryTimeout bounds a read or write of the database.
+// memoryTimeout limits a read or write of the database.
 const memoryTimeout = time.Second
 
-// Resolve finds the reservation that the request names. refusal is the reason why the request
-// may not use it, as a sentence for the tenant; empty if it may, or names none. Resolve removes
-// the hint of a reservation that its instances have outlived from the request.
+// Resolve finds the reservation that the request names. refusal is the reason why the request may
+// not use it, as a sentence for the tenant; "" if it may, or names none. If its instances have
+// outlived the reservation, Resolve removes the hint from the request.
 func (a Admission) Resolve(ctx context.Context, r *placing.Request, now span.Instant) (entry Entry, refusal string) {
 	entry.Held, refusal = a.Promises.Resolve(r, now)
 	if refusal != "" && a.outlived(ctx, r) {
@@ -117,9 +118,9 @@ func (a Admission) outlived(ctx context.Context, r *placing.Request) bool {
 }
 
 // Remember stores what the instances' hints contain: their reservation, and that they are
-// preemptible. It does so before they have a host, so that it can be looked up as soon as one
-// appears on a host. Entries of instances that get no host expire. refusal is the reason why the
-// request cannot continue; empty if it can.
+// preemptible. It does so before the instances have a host, so that it can be read as soon as one
+// appears on a host. Entries of instances that never get a host expire. refusal is the reason why
+// the request cannot continue; "" if it can.
 func (a Admission) Remember(ctx context.Context, r *placing.Request, entry Entry, now span.Instant) (refusal string) {
 	byHint := inventory.PreemptibleRule{Hint: a.Rule.Hint}
 	g := inventory.InstanceRecord{Preemptible: byHint.Marks(&inventory.Instance{Hints: r.Hints}) || entry.BestEffort}

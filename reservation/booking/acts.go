@@ -17,10 +17,9 @@ import (
 
 // Cloud carries out events in the cloud.
 type Cloud interface {
-	// Carry does the work of an event. It may be called again for the same event, also by
-	// another replica after the first one has stopped. Owners read the message of its
-	// fault, and must not learn host names before the start; the cause is for the audit
-	// trail and the log.
+	// Carry does the work of an event. It may be called again for the same event, also by another
+	// replica after the first one has stopped. Owners read the message of its fault, which must not
+	// contain host names before the start; the fault's cause is for the audit trail and the log.
 	Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error
 }
 
@@ -35,7 +34,7 @@ const (
 	concludeEvery = time.Second
 )
 
-// actions are the actions of events in the audit trail.
+// actions maps events to their actions in the audit trail.
 var actions = map[reservation.EventType]reservation.Action{
 	reservation.StartEvent:     reservation.ActionStart,
 	reservation.BeforeEndEvent: reservation.ActionWarnOfEnd,
@@ -79,7 +78,7 @@ func carried(r reservation.Reservation, i int, now span.Instant) (reservation.Re
 	return r, err
 }
 
-// postponed returns r with its failed event i due again, no later than last.
+// postponed returns r with its failed event i due again, at last at the latest.
 func postponed(r reservation.Reservation, i int, why error, last, now span.Instant) reservation.Reservation {
 	e := r.Events[i]
 	wait := int64(soonest)
@@ -188,9 +187,9 @@ func (d *Service) conclude(ctx context.Context, id string, ran reservation.Event
 	return nil, fmt.Errorf("store the result of %s of reservation %s: %w", ran.Type, id, reservation.ErrStale)
 }
 
-// conclusion returns the attempt that stores the result of a running event, or nil if this
-// replica no longer carries the event out. It fails with ErrStale if another attempt is in
-// doubt.
+// conclusion returns the attempt that stores the result of a running event, or nil if this replica
+// no longer carries the event out. It fails with ErrStale if it is unknown whether another attempt
+// was stored.
 func (d *Service) conclusion(e *entry, ran reservation.Event, why error) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -217,8 +216,9 @@ func (d *Service) conclusion(e *entry, ran reservation.Event, why error) (*attem
 	return d.begin(a), i, nil
 }
 
-// TakeOver carries out the running events of replicas that have stopped, and those of this
-// replica that it does not work on, since it never learned that they had begun.
+// TakeOver carries out the running events of replicas that have stopped, and running events that
+// belong to this replica although it does not work on them, because it never received the
+// confirmation that they were stored as begun.
 func (d *Service) TakeOver(ctx context.Context, gone func(replica string) bool) error {
 	lost := func(id string) func(e reservation.Event) bool {
 		return func(e reservation.Event) bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// agenda is a heap of the times at which live reservations have their next event. Outdated
-// appointments stay until their time; readers check the reservation itself.
+// agenda is a heap of appointments: the times at which live reservations have their next event.
+// Outdated appointments stay until their time; readers check the reservation itself.
 type agenda []appointment
 
 type appointment struct {
@@ -22,7 +22,8 @@ type appointment struct {
 	id   string
 }
 
-// byTime orders by time. Within a second, ends come first, since they make room for starts.
+// byTime compares appointments by time. Within a second, ends come first, since they make room for
+// starts.
 func byTime(a, b appointment) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), compareBool(b.ends, a.ends), cmp.Compare(a.id, b.id))
 }
@@ -49,7 +50,7 @@ func newAgenda(live map[string]*entry) agenda {
 	return a
 }
 
-// enter adds the next event of r, unless it is running.
+// enter adds an appointment for the next event of r, unless the event is running.
 func (a *agenda) enter(r *reservation.Reservation) {
 	if next, ok := appointmentOf(r); ok {
 		heap.Push(a, next)
@@ -67,7 +68,7 @@ func appointmentOf(r *reservation.Reservation) (appointment, bool) {
 	return appointment{at, r.Events[i].Type == reservation.EndEvent, r.ID}, due
 }
 
-// until removes and returns what is due at now.
+// until removes and returns the appointments that are due at now.
 func (a *agenda) until(now span.Instant) []appointment {
 	var due []appointment
 	for len(*a) > 0 && (*a)[0].at <= now {
@@ -76,8 +77,8 @@ func (a *agenda) until(now span.Instant) []appointment {
 	return due
 }
 
-// timetable has reservations ordered by a time. A snapshot costs nothing and is independent of
-// the original.
+// timetable contains reservations, sorted by a time. A snapshot of it costs nothing and is
+// independent of the original.
 type timetable struct{ tree *btree.BTreeG[timed] }
 
 type timed struct {
@@ -95,7 +96,7 @@ func (t timetable) add(at span.Instant, r *reservation.Reservation)    { t.tree.
 func (t timetable) remove(at span.Instant, r *reservation.Reservation) { t.tree.Delete(timed{at, r}) }
 func (t timetable) snapshot() timetable                                { return timetable{t.tree.IsoCopy()} }
 
-// until yields the reservations whose time is not after last, by time, then id.
+// until yields the reservations whose time is at or before last, sorted by time, then id.
 func (t timetable) until(last span.Instant) iter.Seq[*reservation.Reservation] {
 	return func(yield func(*reservation.Reservation) bool) {
 		t.tree.Scan(func(x timed) bool { return x.at <= last && yield(x.r) })
@@ -113,7 +114,7 @@ type liveIndex struct {
 	byStart timetable
 	// byRelease orders them by the first end of a claim, which is not after their own end.
 	byRelease timetable
-	imaged    timetable // those with an image, by start
+	imaged    timetable // those with an image, sorted by start
 }
 
 func newLiveIndex() liveIndex {

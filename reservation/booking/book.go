@@ -67,12 +67,13 @@ func (d *Service) bookOnce(ctx context.Context, by Caller, req reservation.Reque
 	return a, nil
 }
 
-// errOvertaken is returned if memory has changed since the state on which a decision was made,
-// so that the decision no longer holds.
+// errOvertaken is the error of a decision if memory has changed since the state on which it was
+// made, so that it no longer holds.
 var errOvertaken = errors.New("memory has changed since the decision was made")
 
-// decide runs try, which makes a decision and enters it, until it is not overtaken by other
-// replicas' commits, by the inventory, or by the end of a reservation.
+// decide runs try, which makes a decision and adds its claims to memory. It repeats this as long as
+// the decision is overtaken by other replicas' commits, by a change of the inventory, or by the end
+// of a reservation.
 func (d *Service) decide(
 	ctx context.Context, project string, enter func(*turns.Gate, context.Context, string) error, try func() (*attempt, error),
 ) (*attempt, error) {
@@ -93,7 +94,8 @@ func (d *Service) decide(
 	return nil, inDemand(errOvertaken)
 }
 
-// madeBefore returns the reservation that was made with the key; ok is false if the key is new.
+// madeBefore returns the reservation that was made with the key; ok is false if the key was not
+// used before.
 func (d *Service) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r reservation.Reservation, ok bool, err error) {
 	if use == nil {
 		return r, false, nil
@@ -148,7 +150,8 @@ func (d *Service) reserve(ctx context.Context, by Caller, req reservation.Reques
 	return a, d.enter(&v, a)
 }
 
-// enter adds the claims of a new reservation that was decided on v to the calendar.
+// enter adds the claims of a new reservation to the calendar. v is the view on which it was
+// decided.
 func (d *Service) enter(v *View, a *attempt) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -168,7 +171,7 @@ func (u *KeyUse) key(r *reservation.Reservation) *reservation.Key {
 	return &reservation.Key{ProjectID: r.ProjectID, Key: u.Key, BodyHash: u.BodyHash, ReservationID: r.ID, Created: r.Created}
 }
 
-// happened returns an event that is done when it is entered.
+// happened returns an event that is already done.
 func happened(t reservation.EventType, at span.Instant, detail string) reservation.Event {
 	return reservation.Event{Type: t, Time: at, State: reservation.EventDone, Done: at, Detail: detail}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// bound is the limit on the hosts that a project holds at one instant, for one decision.
+// bound is the limit on the hosts that a project holds at one instant, as one decision uses it.
 type bound struct {
 	most int        // 0 means no limit
 	held span.Count // what the project holds, without the reservation that is changed
 	own  span.Count // what that reservation holds, which is never refused
 }
 
-// keeps returns the parts of w, in order, in which quantity more hosts keep the limit.
+// keeps returns the parts of w, in order, in which the project may hold quantity more hosts.
 func (b bound) keeps(quantity int, w span.Span) []span.Span {
 	switch {
 	case b.most == 0:
@@ -40,13 +40,13 @@ func (b bound) keeps(quantity int, w span.Span) []span.Span {
 	return broken.AtMost(0, w)
 }
 
-// keepsAll reports whether quantity more hosts keep the limit throughout w.
+// keepsAll reports whether the project may hold quantity more hosts throughout w.
 func (b bound) keepsAll(quantity int, w span.Span) bool {
 	kept := b.keeps(quantity, w)
 	return len(kept) == 1 && kept[0] == w
 }
 
-// quantity returns the largest quantity that keeps the limit throughout w.
+// quantity returns the largest number of additional hosts that the project may hold throughout w.
 func (b bound) quantity(w span.Span) int {
 	switch {
 	case b.most == 0:
@@ -57,7 +57,8 @@ func (b bound) quantity(w span.Span) int {
 	return sort.Search(max(b.most, b.own.Most(w)), func(less int) bool { return !b.keepsAll(less+1, w) })
 }
 
-// find returns the start that the policy chooses for q among those that keep the limit.
+// find returns the start that the policy chooses for q among those at which the limit is kept;
+// false if there is none.
 func (s *search) find(q calendar.Query, policy calendar.Policy) (span.Instant, bool) {
 	kept := s.bound.keeps(q.Quantity, span.Span{Start: q.Ready, End: q.Deadline})
 	if s.request.Kind == reservation.Instances {
@@ -82,9 +83,9 @@ func (s *search) mostKept(q calendar.Query) int {
 	})
 }
 
-// refuseHosts returns the refusal if the limit on hosts is in the way, with the start from
-// which it would be kept. It returns nil if something else is, such as hosts that could never
-// hold the request.
+// refuseHosts returns the refusal if the limit on hosts is the obstacle, with the start from which
+// it would be kept. It returns nil if something else is the obstacle, such as hosts that could
+// never hold the request.
 func (s *search) refuseHosts() *reservation.Refusal {
 	if s.bound.most == 0 || s.request.Quantity <= s.bound.most && s.never() {
 		return nil
@@ -108,8 +109,8 @@ func (s *search) refuseHosts() *reservation.Refusal {
 	return r
 }
 
-// sentence states how quantity more hosts for that many seconds within w break the limit;
-// somewhere reports whether they keep it from some start there.
+// sentence returns a sentence that states how quantity more hosts, for that many seconds within w,
+// exceed the limit. somewhere is true if they would keep it from some start in w.
 func (b bound) sentence(quantity int, w span.Span, seconds int64, somewhere bool) string {
 	switch {
 	case quantity > b.most:

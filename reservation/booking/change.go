@@ -13,11 +13,10 @@ type Change struct {
 	Start, End *span.Instant
 }
 
-// PlanChange decides on a change of r, whose claims the view's calendar and Held do not
-// contain. Claims that stay keep their hosts if possible, and always once the reservation is
-// active. A change is never refused for what r holds already, neither by a limit nor for lack
-// of room. Errors are as in NewPlan, and a Conflict fault if the status of r does not allow
-// the change.
+// PlanChange decides on a change of r. The view's calendar and Held must not contain the claims of
+// r. Claims that stay keep their hosts if possible, and always once the reservation is active. A
+// change is never refused because of what r holds already, neither by a limit nor for lack of room.
+// Errors are those of NewPlan, and a Conflict fault if the status of r does not allow the change.
 func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	plan := Plan{Terms: r.Terms, Span: r.Span, Claims: r.Claims, DelayedByBoot: r.DelayedByBoot}
 	if c.Name != nil {

@@ -20,7 +20,7 @@ type changePlan struct {
 	kept   []keptClaim
 }
 
-// keptClaim is what the reservation holds of one host and may continue to hold.
+// keptClaim is the part of a claim on one host that the reservation may keep.
 type keptClaim struct {
 	host  int
 	since span.Instant // the start of the claim
@@ -44,7 +44,7 @@ func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, err
 	return p, nil
 }
 
-// expectAwake assumes that sleeping hosts are woken for the claims that they have.
+// expectAwake makes the plan assume that sleeping hosts are woken for the claims that they have.
 func (p *changePlan) expectAwake() {
 	from := p.search.query.AvailableFrom
 	for _, claim := range p.from.Claims {
@@ -74,14 +74,14 @@ func (p *changePlan) findKept() {
 	})
 }
 
-// misses reports whether the host is one that the degraded reservation cannot use.
+// misses reports whether the host is one that the degraded reservation cannot use now.
 func (p *changePlan) misses(k keptClaim) bool {
 	h := p.search.view.hosts.host(k.host)
 	return p.from.Degraded != "" && (h == nil || h.Failure() != "")
 }
 
-// since returns the start of a claim that stays. Time in the past that was not held cannot be
-// claimed now.
+// since returns the start of a claim that stays. Time in the past that the reservation did not hold
+// cannot be claimed now.
 func (p *changePlan) since(claim reservation.Claim) span.Instant {
 	start := p.to.Span.Start
 	if start < p.search.view.Now {
@@ -90,9 +90,9 @@ func (p *changePlan) since(claim reservation.Claim) span.Instant {
 	return start
 }
 
-// keepable returns how many slices of a claim on host can stay beside others slices of the
-// reservation there: all for the time that it holds already, and as many as the host has
-// room for in the rest.
+// keepable returns how many slices of a claim on host can stay if others slices of the reservation
+// stay there too: all for the time that the reservation holds already, and for the rest as many as
+// there is room for.
 func (p *changePlan) keepable(claim reservation.Claim, host, others int) int {
 	all, w := max(claim.Slices, 1), p.search.request.window
 	stays := all
@@ -107,8 +107,8 @@ func (p *changePlan) keepable(claim reservation.Claim, host, others int) int {
 	return stays
 }
 
-// room returns how many slices the host can hold throughout w, up to limit; for kind host, 1
-// if it is free. A host in use need not pass the filter again, but must be in the pool.
+// room returns how many slices fit on the host throughout w, at most limit; for kind host, 1 if the
+// host is free. A host in use need not pass the filter again, but must be in the pool.
 func (p *changePlan) room(host int, w span.Span, limit int) int {
 	v, q := p.search.view, p.search.query
 	if h := v.hosts.host(host); h == nil || !h.Reservable || !p.pinned() && !q.Hosts.Has(host) {
@@ -135,7 +135,7 @@ func (p *changePlan) guests(k keptClaim) int {
 	return 0
 }
 
-// keepableTotal returns how many hosts or instances can stay where they are.
+// keepableTotal returns how many hosts or instances can stay on their hosts.
 func (p *changePlan) keepableTotal() int {
 	sum := 0
 	for _, k := range p.kept {
@@ -147,7 +147,7 @@ func (p *changePlan) keepableTotal() int {
 // pinned reports whether claims must stay on their hosts, because the reservation is active.
 func (p *changePlan) pinned() bool { return p.from.Status == reservation.Active }
 
-// stuck reports whether claims that must stay for quantity cannot stay.
+// stuck reports whether, with this quantity, claims that must stay on their hosts cannot.
 func (p *changePlan) stuck(quantity int) bool {
 	return p.pinned() && p.keepableTotal() < min(quantity, p.from.Quantity)
 }
@@ -174,7 +174,7 @@ func (p *changePlan) limits() *reservation.Refusal {
 	return refusal
 }
 
-// claims returns the claims of the changed reservation, or false if there is no room.
+// claims returns the claims of the changed reservation; false if there is no room for them.
 func (p *changePlan) claims() ([]reservation.Claim, bool) {
 	quantity := p.to.Terms.Quantity
 	if p.stuck(quantity) {
@@ -279,8 +279,8 @@ func (p *changePlan) refuse() *reservation.Refusal {
 	return r
 }
 
-// never reports whether the matching and the kept hosts have too little room even if they had
-// no claims.
+// never reports whether the matching hosts and the kept ones have too little room even without
+// other claims.
 func (p *changePlan) never() bool {
 	hosts, gone := p.search.matching(true), 0
 	hosts.Unite(p.search.query.Hosts)

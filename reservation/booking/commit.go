@@ -12,15 +12,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// attempt is a change of one reservation that is being stored. Its entry and the calendar have
-// it from begin on, until applyOutcome or adopt knows whether it was stored.
+// attempt is a change of one reservation that is being stored. Its entry and the calendar contain
+// it from begin on, until applyOutcome or adopt finds out whether it was stored. It is in doubt if
+// storing failed with an error that leaves that open.
 type attempt struct {
 	entry        *entry
 	before, next reservation.Reservation // before is empty for a new reservation
-	// held is what the calendar has for the reservation meanwhile; nil means the claims of
-	// before.
+	// held contains the claims that the calendar has for the reservation meanwhile; nil means the
+	// claims from before the change.
 	held []calendar.Claim
-	// more is where next holds more hosts at one instant than before.
+	// more lists the spans in which next holds more hosts than before, with their number.
 	more  []excess
 	usage Usage
 	cause reservation.Cause
@@ -32,7 +33,8 @@ type attempt struct {
 	over  bool // memory no longer contains it, since adopt has newer records
 }
 
-// begin puts a change in flight; mu is held, and memory is as the change was decided on.
+// begin marks a change as being stored. The caller holds mu, and memory has not changed since the
+// decision.
 func (d *Service) begin(a *attempt) *attempt {
 	a.more, a.usage = moreHosts(a.before, a.next), usageOf(a.before, a.next)
 	a.usage.Raises = len(a.more) > 0
@@ -79,8 +81,8 @@ func (d *Service) commit(ctx context.Context, a *attempt) error {
 	return err
 }
 
-// isNews reports whether the attempt changes more than the progress of an event. An end is
-// news, since it makes room.
+// isNews reports whether the attempt changes more than the progress of an event, so that others
+// must react. An end does, since it makes room.
 func (a *attempt) isNews() bool {
 	switch a.cause.Action {
 	case reservation.ActionBeginEvent, reservation.ActionPutOff, reservation.ActionStart, reservation.ActionWarnOfEnd:
@@ -89,13 +91,13 @@ func (a *attempt) isNews() bool {
 	return true
 }
 
-// errNotSent is returned for an attempt that was certainly not stored.
+// errNotSent is the error of an attempt that was certainly not stored.
 var errNotSent = errors.New("nothing was stored")
 
-// commitOf returns the commit with what the attempt was decided on, or ErrStale if that no
-// longer holds. Nobody else here claims time on hosts until the attempt is over; claims since
-// the decision have left room for it. They may have used up the limit of the project, so it
-// is checked again.
+// commitOf returns the commit with the versions on which the attempt was decided, or ErrStale if
+// the decision no longer holds. Until the attempt is over, nothing else in this process claims time
+// on its hosts, and claims made since the decision have left room for it. But they may have used up
+// the limit of the project, so commitOf checks it again.
 func (d *Service) commitOf(a *attempt, hosts []string) (Commit, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,8 +115,8 @@ func (d *Service) commitOf(a *attempt, hosts []string) (Commit, error) {
 	return c, nil
 }
 
-// applyOutcome keeps the new state in memory if it was stored, and the old one if it was not.
-// While the outcome is unknown, memory holds both until the records are read.
+// applyOutcome leaves the new state in memory if it was stored, and the old one if it was not.
+// While that is unknown, memory contains both, until the records have been read.
 func (d *Service) applyOutcome(a *attempt, c Commit, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,7 +147,7 @@ func (d *Service) applyOutcome(a *attempt, c Commit, err error) {
 	}
 }
 
-// holdsNext reports whether the calendar has the claims of next already: if the reservation is
+// holdsNext reports whether the calendar contains the claims of next already: if the reservation is
 // new, or if its claims have not changed.
 func (a *attempt) holdsNext() bool {
 	if !a.next.Status.Live() {
@@ -162,7 +164,7 @@ func sameClaims(a, b []reservation.Claim) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// holding returns the claims that the calendar has for an entry.
+// holding returns the claims that the calendar contains for an entry.
 func (d *Service) holding(e *entry) []calendar.Claim {
 	if e.attempt != nil && e.attempt.held != nil {
 		return e.attempt.held
@@ -170,7 +172,7 @@ func (d *Service) holding(e *entry) []calendar.Claim {
 	return d.calendarClaims(&e.r, e.r.Claims)
 }
 
-// revert removes an attempt that was not stored; the calendar has the old claims again.
+// revert removes an attempt that was not stored, and restores the old claims in the calendar.
 func (d *Service) revert(a *attempt) {
 	d.endAttempt(a.entry)
 	if a.before.ID == "" {
@@ -178,7 +180,8 @@ func (d *Service) revert(a *attempt) {
 	}
 }
 
-// put enters a stored state in memory; the calendar has its claims.
+// put replaces a reservation in memory by its stored state; the calendar contains its claims
+// already.
 func (d *Service) put(r reservation.Reservation) {
 	e, live := d.live[r.ID]
 	if live {
@@ -209,7 +212,7 @@ func (d *Service) endAttempt(e *entry) {
 	e.attempt = nil
 }
 
-// claimedAnew returns, sorted, the hosts on which after holds what before does not, and
+// claimedAnew returns, sorted, the hosts on which after claims time that before does not, and
 // imagesRow if the claims of a reservation with an image change.
 func (d *Service) claimedAnew(before, after reservation.Reservation) []string {
 	hosts := hostsAnew(before, after)
@@ -220,7 +223,7 @@ func (d *Service) claimedAnew(before, after reservation.Reservation) []string {
 	return hosts
 }
 
-// hostsAnew returns the hosts on which after holds what before does not, sorted.
+// hostsAnew returns, sorted, the hosts on which after claims time that before does not.
 func hostsAnew(before, after reservation.Reservation) []string {
 	if !after.Status.Live() || sameClaims(before.Claims, after.Claims) {
 		return nil

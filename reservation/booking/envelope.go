@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// envelope returns claims that hold, on each host and at each instant, the larger of what the
-// first old claims and the other claims hold.
+// envelope returns claims that hold, on each host and at each instant, the larger of two amounts:
+// that of the first old claims, and that of the other claims.
 func envelope(claims []reservation.Claim, old int) []reservation.Claim {
 	byHost := make(map[string][]int)
 	var hosts []string

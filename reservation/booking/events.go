@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// Happening is an event that was carried out, with its reservation afterwards.
+// Happening is an event that was carried out, and its reservation afterwards.
 type Happening struct {
 	Reservation reservation.Reservation
 	Event       reservation.Event
@@ -26,13 +26,13 @@ func (d *Service) Woken() <-chan struct{} { return d.woken }
 
 func (d *Service) wake() { job.Poke(d.woken) }
 
-// News receives a value when what is promised has changed, here or through another replica.
+// News receives a value when the promises have changed, in this process or through another replica.
 func (d *Service) News() <-chan struct{} { return d.news }
 
-// CarryOut carries out all due events and returns those that are done, including those begun
-// earlier. It stores each event before the next one of the same reservation. A failed event
-// is due again. With Parallel, CarryOut does not wait for storing or for the cloud, and one
-// event does not delay another.
+// CarryOut carries out all due events, and returns those that are done, including those that an
+// earlier call began. It stores each event before it begins the next one of the same reservation. A
+// failed event becomes due again. With Parallel, CarryOut waits neither for storing nor for the
+// cloud, and one event does not delay another.
 func (d *Service) CarryOut(ctx context.Context) (done []Happening, failed map[string]error) {
 	d.mu.Lock()
 	due := d.agenda.until(d.options.Now())
@@ -61,8 +61,8 @@ func (d *Service) CarryOut(ctx context.Context) (done []Happening, failed map[st
 	return d.working.drain()
 }
 
-// byReplica orders due events. Ends come first, since they make room for starts. The rest has a
-// different order on each replica, so that replicas rarely compete for the same event.
+// byReplica compares due events. Ends come first, since they make room for starts. The other events
+// have a different order on each replica, so that replicas rarely compete for the same event.
 func (d *Service) byReplica(a, b appointment) int {
 	return cmp.Or(compareBool(b.ends, a.ends), cmp.Compare(d.place(a.id), d.place(b.id)), cmp.Compare(a.id, b.id))
 }
@@ -122,9 +122,9 @@ func (d *Service) carryOut(ctx context.Context, at appointment, lost func(reserv
 	return done, fmt.Errorf("carry out what is due for reservation %s: %w", id, reservation.ErrStale)
 }
 
-// dueAttempt begins the next event of a reservation and returns its index in the log, or nil if
-// none is due. It fails with ErrStale if an attempt is in doubt. appointed is the time of the
-// appointment, which is no longer in the agenda.
+// dueAttempt begins the next event of a reservation and returns its index in the log, or a nil
+// attempt if none is due. It fails with ErrStale if an attempt is in doubt. appointed is the time
+// of the appointment, which is no longer in the agenda.
 func (d *Service) dueAttempt(e *entry, appointed span.Instant, lost func(reservation.Event) bool) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

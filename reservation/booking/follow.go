@@ -17,14 +17,14 @@ import (
 // followLimit bounds one read of the log.
 const followLimit = time.Minute
 
-// Follow takes over what other replicas have stored.
+// Follow reads what other replicas have stored, and adds it to memory.
 func (d *Service) Follow(ctx context.Context) error {
 	_, err := d.follows.Get(ctx)
 	return err
 }
 
-// Resync compares every reservation and host with the records, to find what Follow may have
-// missed.
+// Resync compares all reservations and hosts in memory with the records, to find what Follow may
+// have missed.
 func (d *Service) Resync(ctx context.Context) error {
 	if err := d.reading.lock(ctx); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (d *Service) versions() (live []string, stored map[string]int64) {
 	return live, stored
 }
 
-// poll reads the log and what q selects, and takes it over.
+// poll reads the change log and what q selects, and adds it to memory.
 func (d *Service) poll(ctx context.Context, q Recall) error {
 	if err := d.reading.lock(ctx); err != nil {
 		return err
@@ -73,7 +73,8 @@ func (d *Service) poll(ctx context.Context, q Recall) error {
 	defer d.reading.unlock()
 	err := d.recall(ctx, q, nil)
 	if errors.Is(err, errContradiction) {
-		// A reservation that is over is still in the way: the log does not have it yet.
+		// A reservation in memory that is over contradicts the answer, since the log does not
+		// contain its end yet.
 		err = d.resync(ctx)
 	}
 	if errors.Is(err, errContradiction) {
@@ -85,11 +86,11 @@ func (d *Service) poll(ctx context.Context, q Recall) error {
 	return err
 }
 
-// errContradiction is returned if what was read does not fit beside what memory has.
+// errContradiction is the error if what was read does not fit together with what memory contains.
 var errContradiction = errors.New("the records contradict what is known")
 
-// recall reads the records and takes the answer over. It forgets reservations that were
-// selected by id but are not stored, if stored has them in the version that memory still has.
+// recall reads the records and adds the answer to memory. It removes reservations that were
+// selected by id but are not stored, if memory still has them in the version in stored.
 func (d *Service) recall(ctx context.Context, q Recall, stored map[string]int64) error {
 	d.mu.RLock()
 	q.Since, q.Known = max(q.Since, d.logCursor.low), d.version
@@ -130,7 +131,7 @@ func (d *Service) version(id string) int64 {
 	return d.tombstones.version(id)
 }
 
-// stored returns the version that memory knows to be stored.
+// stored returns the version of the reservation that is certainly stored.
 func (e *entry) stored() int64 {
 	if e.attempt != nil {
 		return e.attempt.before.Version
@@ -138,9 +139,9 @@ func (e *entry) stored() int64 {
 	return e.r.Version
 }
 
-// adopt takes over what the records held at one moment, all or nothing; mu is held. doubts are
-// the attempts in doubt whose reservations were selected: if the records do not have them,
-// they were not stored.
+// adopt adds the records of one moment to memory, all of them or none; the caller holds mu. doubts
+// are the attempts in doubt whose reservations were selected: those that the records do not contain
+// were not stored.
 func (d *Service) adopt(got Recalled, doubts []*attempt, stored map[string]int64) error {
 	x := d.exchangeOf(got, doubts)
 	x.gone = d.gone(got, stored)
@@ -175,7 +176,7 @@ func (d *Service) adopt(got Recalled, doubts []*attempt, stored map[string]int64
 	return nil
 }
 
-// exchange is what memory must drop and take over to agree with the records.
+// exchange is what memory must remove and add to agree with the records.
 type exchange struct {
 	news     []reservation.Reservation // stored states that memory does not have
 	gone     []*entry                  // reservations that the records no longer have
@@ -210,8 +211,8 @@ func (d *Service) exchangeOf(got Recalled, doubts []*attempt) exchange {
 		raised[h.Host] = d.known[h.Host] < h.Version
 	}
 	for a := range d.attempts {
-		// The records refuse an attempt that names an older version of a host. An attempt
-		// that names no version yet was decided without the strange claims.
+		// The records refuse an attempt that is based on an older version of a host. An attempt
+		// that has not named a version yet was decided without these claims of other replicas.
 		refused := slices.ContainsFunc(d.claimedAnew(a.before, a.next), func(host string) bool {
 			return raised[host] && (a.sent || strange[host])
 		})
@@ -222,9 +223,9 @@ func (d *Service) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	return x
 }
 
-// gone returns the entries to forget: those that are not stored, in the version that they
-// have in stored. It keeps an entry if the answer is older than memory, since the answer may
-// not have it yet.
+// gone returns the entries to remove: those that are not stored, if they still have their version
+// in stored. It keeps an entry if the answer is older than memory and may not contain the entry
+// yet.
 func (d *Service) gone(got Recalled, stored map[string]int64) (list []*entry) {
 	lags := d.lags(got, true)
 	for _, id := range got.Gone {
@@ -240,9 +241,9 @@ func (d *Service) gone(got Recalled, stored map[string]int64) (list []*entry) {
 	return list
 }
 
-// lags returns a function that reports whether memory knows more of a host than the answer
-// does: the answer was read before something that memory has was stored, or on a server where
-// it has not arrived. For a host that the answer does not name, the function returns unnamed.
+// lags returns a function that reports whether the answer about a host is older than memory: it was
+// read before something that memory contains was stored, or on a server that has not received it
+// yet. For a host that the answer does not contain, the function returns unnamed.
 func (d *Service) lags(got Recalled, unnamed bool) func(host string) bool {
 	versions := make(map[string]int64, len(got.Hosts))
 	for _, h := range got.Hosts {
@@ -256,7 +257,7 @@ func (d *Service) lags(got Recalled, unnamed bool) func(host string) bool {
 	}
 }
 
-// exchange exchanges claims in the calendar. After an error the calendar is as it was.
+// exchange replaces claims in the calendar. After an error the calendar is unchanged.
 func (d *Service) exchange(x exchange) error {
 	var out []*entry
 	var in [][]calendar.Claim

@@ -13,15 +13,15 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// Failed reports whether a host has failed, and why, in a sentence such as "its nova-compute
+// Failed reports whether a host has failed, and the reason, as a clause such as "its nova-compute
 // is down".
 type Failed func(host string) (reason string, yes bool)
 
-// Heal replaces the failed hosts of a reservation: from now on if it has started or is about
-// to, for its whole span if it is pending. If no host is free, the reservation keeps its
-// claims on the failed host, and Degraded states what is missing; it is cleared once no host
-// is missing. The project's limits do not apply. A reservation that is ending or over stays as
-// it is. changed reports whether anything changed.
+// Heal replaces the failed hosts of a reservation: from now on if it has started or is about to,
+// for its whole span if it is pending. If no host is free, the reservation keeps its claims on the
+// failed host, and Degraded states what is missing, until no host is missing any more. The
+// project's limits do not apply. Heal does not change a reservation that is ending or over. changed
+// is true if anything changed.
 func (d *Service) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, failed, false)
 }
@@ -53,15 +53,16 @@ func (d *Service) heal(ctx context.Context, id string, failed Failed, blocked bo
 	return r, changed, nil
 }
 
-// healing is the plan for a reservation with failed hosts.
+// healing is the plan that replaces the failed hosts of a reservation.
 type healing struct {
 	claims []reservation.Claim
 	fresh  []string // the new hosts
-	// replaced are failed hosts with fewer claims than before, missing those with claims left.
+	// replaced are failed hosts that lose claims to other hosts, missing those that keep claims for
+	// lack of other hosts.
 	replaced, missing []loss
-	// blocked: the hosts have not failed, but block the start.
+	// blocked is true if the hosts have not failed, but block the start.
 	blocked bool
-	// hopeless is why no other host can be searched for; usually empty.
+	// hopeless is the reason why no other host can be searched for; usually "".
 	hopeless string
 }
 
@@ -135,7 +136,7 @@ func substitutes(v View, r reservation.Reservation, quantity int, failed Failed)
 	return fresh, nil
 }
 
-// without returns claims without the first n hosts or instances.
+// without returns the claims without their first n hosts or instances.
 func without(claims []reservation.Claim, n int) (rest []reservation.Claim) {
 	for _, c := range claims {
 		taken := min(n, max(c.Slices, 1))
@@ -193,7 +194,7 @@ func healed(r reservation.Reservation, h healing, now span.Instant) (reservation
 
 const backAgain = "all its hosts work again"
 
-// unusable is all that a tenant reads about why a host is missing.
+// unusable is the only reason for a missing host that tenants read.
 const unusable = "it accepts no instances now"
 
 // withoutReasons returns h without the reasons.
@@ -207,7 +208,7 @@ func (h healing) withoutReasons() healing {
 	return h
 }
 
-// words are the sentences about a healing.
+// words are the sentences that describe a healing.
 type words struct{ healed, degraded string }
 
 func (h healing) words(named bool) (w words) {
@@ -239,7 +240,7 @@ func (h healing) words(named bool) (w words) {
 	return w
 }
 
-// eachOf returns what happened to each host, and why.
+// eachOf returns a clause about each host that names what happened to it, and why.
 func eachOf(losses []loss, what string) string {
 	parts := make([]string, len(losses))
 	for i, l := range losses {
@@ -248,7 +249,7 @@ func eachOf(losses []loss, what string) string {
 	return strings.Join(shortened(parts), ", ")
 }
 
-// mostNamed is how many hosts one sentence names at most.
+// mostNamed is the largest number of hosts that one sentence names.
 const mostNamed = 10
 
 func shortened(list []string) []string {

@@ -8,9 +8,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// bounded lists the groups of events that may happen any number of times: an owner may change
-// a reservation often, and a host may fail and come back. A log keeps the last entries of each
-// group; the audit trail keeps every change.
+// bounded lists the groups of events that may happen any number of times: an owner may change a
+// reservation often, and a host may fail and return often. The log of a reservation keeps the last
+// entries of each group; the audit trail keeps every change.
 var bounded = []struct {
 	types []reservation.EventType
 	most  int
@@ -21,8 +21,8 @@ var bounded = []struct {
 	{[]reservation.EventType{reservation.BeforeEndEvent}, 20},
 }
 
-// recent returns the log without the oldest entries of each group that has too many. Events
-// that have not happened yet stay. It may modify log.
+// recent returns the log without the oldest entries of each group that has too many. Events that
+// have not happened yet stay. recent may change log.
 func recent(log []reservation.Event) []reservation.Event {
 	for _, group := range bounded {
 		happened := func(e reservation.Event) bool {

@@ -10,16 +10,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// hostIndex maps hosts to their numbers in the calendar. A host keeps its number forever,
-// even while it is gone. A hostIndex is immutable.
+// hostIndex maps the names of hosts to their numbers in the calendar. A host keeps its number
+// forever, also while it does not exist. A hostIndex is immutable.
 type hostIndex struct {
 	numbers   map[string]int
 	names     []string // by number
 	snapshot  *inventory.Snapshot
 	place     []int // by number: index in the snapshot, or gone
 	hostOrder *hostOrder
-	// efficient has the numbers of the existing hosts by FLOPS per watt, then name;
-	// preferred has those with few scarce features first: criteria 4 to 6 of
+	// efficient contains the numbers of the existing hosts, sorted by FLOPS per watt, then name.
+	// preferred contains them with those first that have few scarce features: criteria 4 to 6 of
 	// docs/concepts.md "Which hosts", for requests that name none of these features.
 	efficient, preferred []int
 	occupants            []occupants // by number

@@ -13,19 +13,20 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Images are what decisions on reservations with an image depend on. Reservations share the
-// channels for transfers, so one may delay another on other hosts.
+// Images are the facts on which decisions about reservations with an image depend. All reservations
+// use the same channels for transfers, so one may delay another on other hosts.
 type Images struct {
 	Facts *staging.Facts
-	// Demands returns what the live reservations need, without the one that is changed, in
-	// the order of the function Demands.
+	// Demands returns the images that the live reservations need, without the reservation that is
+	// changed, in the order of the function Demands.
 	Demands func() []staging.Demand
 }
 
-// Demands returns what live reservations need of images, in the order in which they were
-// made. An image that the facts do not contain takes no time. Reservations that have started
-// are included, since they keep their image on their hosts. A canceled reservation keeps
-// nothing; another one that relied on it then needs a transfer of its own, which may be late.
+// Demands returns the images that live reservations need, in the order in which the reservations
+// were made. An image that is not in the facts counts as taking no time. Reservations that have
+// started are included, since they keep their image on their hosts. A canceled reservation keeps
+// nothing; another one that relied on its image then needs a transfer of its own, which may be
+// late.
 func Demands(f *staging.Facts, live []reservation.Reservation) []staging.Demand {
 	var imaged []*reservation.Reservation
 	for i := range live {
@@ -63,11 +64,11 @@ func demandsOf(r *reservation.Reservation, image staging.Image) (list []staging.
 	return list
 }
 
-// staged is what a search needs for the image of its request.
+// staged contains what a search must consider for the image of its request.
 type staged struct {
 	image     staging.Image
 	admission *staging.Admission // given the demands of other reservations
-	// there has the hosts that will have the image at thereAt.
+	// there contains the names of the hosts that will have the image at thereAt.
 	there   map[string]bool
 	thereAt span.Instant
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Limits are what the operator allows a project; 0 means no limit, in every field. An
-// instance counts as one host.
+// Limits are the operator's limits for each project; 0 means no limit. An instance counts as one
+// host.
 type Limits struct {
 	Duration        int64 // longest duration of a reservation, in seconds
 	StartAhead      int64 // farthest start, in seconds from now
@@ -19,14 +19,14 @@ type Limits struct {
 	ExtensionWindow int64 // how many seconds before the end an extension is accepted
 }
 
-// Held is what a project's live reservations hold. It is immutable, so decisions use it
+// Held is the sum of what a project's live reservations hold. It is immutable, so decisions use it
 // without a lock.
 type Held struct {
 	Hosts       span.Count // over time
 	HostSeconds int64      // in total
 }
 
-// with returns h with r.
+// with returns h plus what r holds.
 func (h Held) with(r *reservation.Reservation) Held {
 	return Held{addClaims(h.Hosts, r.Claims, 1), h.HostSeconds + weight(r)}
 }
@@ -73,8 +73,8 @@ func (l Limits) quantity(held Held, seconds int64) int {
 	return int(max(min((l.HostSeconds-held.HostSeconds)/seconds, math.MaxInt32), 0))
 }
 
-// granting returns the limits raised to what r has, for a change of r to that many seconds: a
-// change is measured only by what it adds. held is without r. The search allows for what r
+// granting returns the limits, raised by what r has, for a change of r to that many seconds: a
+// change is measured only by what it adds. held does not contain r. The search considers what r
 // holds at each instant.
 func (l Limits) granting(now span.Instant, held Held, r *reservation.Reservation, seconds int64) Limits {
 	if l.Duration > 0 {
@@ -93,9 +93,9 @@ func (l Limits) granting(now span.Instant, held Held, r *reservation.Reservation
 	return l
 }
 
-// exceeded returns the first limit that quantity for seconds from start on exceeds, with a
-// sentence; "" if none. It does not check the limit on hosts at one instant, which depends on
-// the start that the search finds.
+// exceeded returns the first limit that quantity hosts, for seconds from start on, exceed, with a
+// sentence; "" if none. It does not check the limit on hosts at one instant, because that depends
+// on the start that the search finds.
 func (l Limits) exceeded(now span.Instant, held Held, quantity int, start span.Instant, seconds int64) (reservation.Constraint, string) {
 	switch {
 	case l.Duration > 0 && seconds > l.Duration:

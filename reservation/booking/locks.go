@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// contextMutex is a lock that is waited for no longer than the context lasts.
+// contextMutex is a lock for which a caller waits until the context ends at most.
 type contextMutex chan struct{}
 
 func newContextMutex() contextMutex { return make(contextMutex, 1) }
 
-// newSlots returns a lock that n may hold at once.
+// newSlots returns a lock that n callers may have at the same time.
 func newSlots(n int) contextMutex { return make(contextMutex, n) }
 
 func (t contextMutex) lock(ctx context.Context) error {
@@ -30,8 +30,9 @@ func (t contextMutex) lock(ctx context.Context) error {
 
 func (t contextMutex) unlock() { <-t }
 
-// locks has a lock for each key in use. A key is an idempotency key, so that a repeated request
-// waits for the first one and gets its reservation, or a host on which time is being claimed.
+// locks contains a lock for each key in use. A key is an idempotency key, so that a repeated
+// request waits for the first one and gets its reservation; or a host on which time is being
+// claimed.
 type locks[K comparable] struct {
 	mu    sync.Mutex
 	inUse map[K]*keyLock
@@ -90,7 +91,8 @@ func (l *locks[K]) use(key K) *keyLock {
 	return used
 }
 
-// disuse records that a caller no longer holds the key or waits for it; mu is held.
+// disuse records that a caller no longer has the lock of the key or waits for it. The caller holds
+// mu.
 func (l *locks[K]) disuse(key K) {
 	used := l.inUse[key]
 	if used.users--; used.users > 0 {

@@ -3,18 +3,18 @@ package booking
 import "time"
 
 const (
-	// patience is for how long places in the log that later ones have passed may still
-	// become visible. Transactions are aborted sooner; Resync finds what a server stores
-	// later still.
+	// patience is for how long a place in the log, which later places have overtaken, may still
+	// become visible. Transactions are aborted sooner; what a server stores even later is found by
+	// Resync.
 	patience = 30 * time.Second
-	// margin is how many places before the end of the log a service starts after it has read
-	// everything.
+	// margin is how many places before the end of the log a service begins to read it after it has
+	// read all records.
 	margin = 5000
 )
 
-// logCursor is how far a service has read the change log. Places become visible out of order and
-// some never do, so the service reads from the first gap again until the gap is closed or too
-// old to be closed.
+// logCursor is the position up to which a service has read the change log. Places become visible
+// out of order and some never do, so the service reads from the first gap again until the gap is
+// filled, or is too old to be filled.
 type logCursor struct {
 	low   int64 // no place up to here is missing
 	marks []mark
@@ -50,8 +50,8 @@ func (t *logCursor) advance(log []LogEntry, now time.Duration) {
 	}
 }
 
-// tombstones remember for a while which reservations are no longer live, and in which version,
-// so that an older reading does not bring them back.
+// tombstones contain, for a while, the reservations that are no longer live, with their last
+// version, so that an older reading does not restore them.
 type tombstones struct{ young, old map[string]int64 }
 
 func (g *tombstones) add(id string, version int64) {
@@ -64,5 +64,5 @@ func (g *tombstones) add(id string, version int64) {
 // version returns the version in which a reservation ended, or 0 if it did not end recently.
 func (g *tombstones) version(id string) int64 { return max(g.young[id], g.old[id]) }
 
-// age forgets what was added before the previous call.
+// age removes what was added before the previous call.
 func (g *tombstones) age() { g.old, g.young = g.young, nil }

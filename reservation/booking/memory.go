@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Memory keeps reservations in memory, for simulations and tests. It implements Records, Keys
-// and reservation.Reader, for any number of services in this process.
+// Memory stores reservations in memory, for simulations and tests. It implements Records, Keys and
+// reservation.Reader, for any number of services in this process.
 type Memory struct {
 	mu           sync.Mutex
 	reservations map[string]reservation.Reservation
@@ -60,8 +60,8 @@ func (m *Memory) Commit(_ context.Context, c Commit) error {
 	return nil
 }
 
-// Forget deletes reservations that are over, and the log: for a single service that runs for a
-// long time and need not learn from others.
+// Forget deletes reservations that are over, and the log. It is for a single service that runs for
+// a long time and does not have other replicas.
 func (m *Memory) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +82,8 @@ func (u usage) after(c Usage) usage {
 	return u
 }
 
-// allows reports whether the project is as the decision knew it and keeps its limit.
+// allows reports whether the project has the version on which the decision is based, and keeps its
+// limit.
 func (u usage) allows(c Usage) bool {
 	return (c.Known == nil || *c.Known == u.version) &&
 		(c.HostSeconds <= 0 || c.MostHostSeconds == 0 || u.after(c).hostSeconds <= c.MostHostSeconds)
@@ -144,7 +145,7 @@ func (m *Memory) Recall(_ context.Context, q Recall) (Recalled, error) {
 	return got, nil
 }
 
-// raised returns the projects whose versions belong in the answer beside found.
+// raised returns the projects whose versions the answer must contain in addition to those in found.
 func (m *Memory) raised(q Recall, found map[string]bool) map[string]bool {
 	projects := make(map[string]bool)
 	if q.Projects == nil || !q.All && q.Project == "" && len(found) == 0 {
@@ -162,7 +163,8 @@ func (m *Memory) raised(q Recall, found map[string]bool) map[string]bool {
 	return projects
 }
 
-// findLive adds to found the live reservations that meant selects and the caller does not know.
+// findLive adds to found the live reservations that meant selects and that the caller does not
+// have.
 func (m *Memory) findLive(q Recall, found map[string]bool, meant func(r *reservation.Reservation) bool) {
 	for id, r := range m.reservations {
 		if r.Status.Live() && r.Version > known(q, id) && meant(&r) {

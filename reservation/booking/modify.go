@@ -61,7 +61,8 @@ func (d *Service) Cancel(ctx context.Context, by Caller, id string) (reservation
 }
 
 // amendment decides on a change of a reservation, which the view contains. It returns the
-// reservation after the change and the cause, or the reservation as it is if nothing changes.
+// reservation after the change and the cause, or the unchanged reservation if there is nothing to
+// change.
 type amendment func(v View, r reservation.Reservation) (next reservation.Reservation, cause reservation.Cause, err error)
 
 // modify decides on a change of a reservation and stores it. It decides again if the records
@@ -139,9 +140,8 @@ func (d *Service) amendNow(by Caller, e *entry, amend amendment) (*attempt, erro
 	return a, d.enterChange(&v, a)
 }
 
-// viewOf returns what a decision about a live reservation depends on, and the reservation,
-// which the caller has locked. It fails with ErrStale if a change of it is in doubt or it is
-// over.
+// viewOf returns the view for a decision about a live reservation, and the reservation, whose entry
+// the caller has locked. It fails with ErrStale if a change of it is in doubt or if it is over.
 func (d *Service) viewOf(by Caller, e *entry) (View, reservation.Reservation, error) {
 	d.mu.lockToLook()
 	defer d.mu.Unlock()
@@ -151,7 +151,7 @@ func (d *Service) viewOf(by Caller, e *entry) (View, reservation.Reservation, er
 	return d.viewNow(by, e.r.ProjectID), e.r, nil
 }
 
-// enterChange begins a change that was decided on v. Until it is stored, the calendar holds, at
+// enterChange begins a change that was decided on v. Until it is stored, the calendar contains, at
 // each instant, the larger of the old and the new claims.
 func (d *Service) enterChange(v *View, a *attempt) error {
 	d.mu.Lock()
@@ -177,7 +177,8 @@ func (d *Service) enterChange(v *View, a *attempt) error {
 	return nil
 }
 
-// unchanged reports whether the calendar has the same claims on hosts as v; mu is held.
+// unchanged reports whether the calendar has the same claims on the hosts as v. The caller holds
+// mu.
 func (d *Service) unchanged(v *View, hosts []string) bool {
 	for _, host := range hosts {
 		if !d.calendar.Unchanged(v.state.calendar, d.hosts.numbers[host]) {
@@ -254,7 +255,7 @@ func canceled(r reservation.Reservation, now span.Instant) (reservation.Reservat
 	return closed(r, status, happened(reservation.CanceledEvent, now, ""), now), nil
 }
 
-// closed returns r ended early: claims that it has used stay, later ones are removed.
+// closed returns r, ended early: it keeps claims that it has used, later ones are removed.
 func closed(r reservation.Reservation, status reservation.Status, last reservation.Event, now span.Instant) reservation.Reservation {
 	r.Status, r.Updated, r.Version = status, now, r.Version+1
 	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State != reservation.EventDone })

@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// never reports whether the hosts that match, now or later, have too little room for the
-// request even if nothing is promised. Then neither claims nor the time are in the way.
+// never reports whether the hosts that match, now or later, have too little room for the request
+// even without other reservations, so that neither claims nor the time are the obstacle.
 func (s *search) never() bool {
 	for _, hosts := range []hostset.Set{s.query.Hosts, s.matching(true)} {
 		if s.roomOfEmpty(hosts) >= s.request.Quantity {
@@ -22,8 +22,8 @@ func (s *search) never() bool {
 	return true
 }
 
-// roomOfEmpty returns how many hosts or instances the hosts could hold if nothing were
-// promised, at most the requested quantity.
+// roomOfEmpty returns how many hosts or instances would fit on the hosts without other
+// reservations, at most the requested quantity.
 func (s *search) roomOfEmpty(hosts hostset.Set) int {
 	if s.request.Kind == reservation.Hosts {
 		return min(hosts.Count(), s.request.Quantity)
@@ -43,8 +43,8 @@ func (s *search) roomOfEmpty(hosts hostset.Set) int {
 	return int(min(total, int64(s.request.Quantity)))
 }
 
-// tooSmall returns a sentence that states why the hosts could not hold the instances even if
-// nothing were promised.
+// tooSmall returns a sentence that states why the instances would not fit on the hosts even without
+// other reservations.
 func (s *search) tooSmall(hosts hostset.Set) string {
 	which := ""
 	if s.request.HostProperties != "" {
@@ -63,8 +63,8 @@ func (s *search) tooSmall(hosts hostset.Set) string {
 	}
 }
 
-// lacking names the first resource of one instance that no host has enough of, with the
-// largest amount on a host. If each resource alone would fit, it names the whole size.
+// lacking describes the first resource that is too small on every host for one instance, with the
+// largest amount on a host. If each resource alone would fit, it describes the whole size.
 func (s *search) lacking(hosts hostset.Set) string {
 	var most resource.Vector
 	for number := range hosts.All() {

@@ -6,10 +6,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// occupants are the kinds of instances on a host.
+// occupants states which kinds of instances are on a host.
 type occupants struct {
-	// bound: some were created in a reservation. other: some are neither that nor
-	// preemptible. If the source only counts instances, they count as other.
+	// bound is true if there are instances that were created in a reservation, other if there are
+	// instances that are neither that nor preemptible. If the source only counts instances, they
+	// count as other.
 	bound, other bool
 }
 
@@ -24,10 +25,10 @@ func occupantsOf(h *inventory.Host) occupants {
 	return c
 }
 
-// occupied reports whether instances are likely to be on the host at start. Within the lead
-// time all instances count. Farther ahead, those count that nothing will remove: instances of
-// ended reservations, and those that are not preemptible unless the cloud migrates them.
-// Instances on a host that is reserved now are assumed to leave with that reservation.
+// occupied reports whether instances are likely to be on the host at start. Within the lead time
+// before the start, all instances count. Before that, only those count that nothing will remove:
+// instances of ended reservations, and instances that are not preemptible unless the cloud migrates
+// them. Instances on a host that is reserved now are assumed to leave with that reservation.
 func (s *search) occupied(number int, start span.Instant) bool {
 	if start <= s.view.Now.Add(s.view.LeadTime) {
 		return s.view.hosts.host(number).InstanceCount > 0

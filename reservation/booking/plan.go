@@ -18,10 +18,10 @@ type View struct {
 	Defaults Defaults
 	// LeadTime is how many seconds before a start its hosts should be empty.
 	LeadTime int64
-	// Migrates reports whether others' instances are migrated off reserved hosts.
-	// Otherwise they stay.
+	// Migrates is true if the instances of others are migrated off reserved hosts; otherwise they
+	// stay.
 	Migrates bool
-	// SeesHidden reports whether the caller may use hidden properties.
+	// SeesHidden is true if the caller may use hidden properties.
 	SeesHidden bool
 	// Images is nil if decisions ignore images.
 	Images *Images
@@ -34,21 +34,21 @@ type View struct {
 	facts      *staging.Facts // nil if decisions ignore images
 }
 
-// Plan is the result of a decision: what booking the request would store.
+// Plan is the result of a decision, which a booking of the request would store.
 type Plan struct {
 	Terms         reservation.Terms
 	Span          span.Span
 	Claims        []reservation.Claim
 	DelayedByBoot bool
-	// Matched is how many hosts of the pool pass the filter.
+	// Matched is the number of hosts of the pool that pass the filter.
 	Matched int
 	// Images is the state of images on the hosts, with those of the request; nil if the
 	// request has no image or decisions ignore images.
 	Images *staging.State
 }
 
-// NewPlan decides on a request. The error is an Invalid fault for a request that makes no
-// sense, and a *reservation.Refusal for one that cannot be accepted.
+// NewPlan decides on a request. The error is an Invalid fault for an invalid request, and a
+// *reservation.Refusal for one that cannot be accepted.
 func NewPlan(v View, req reservation.Request) (Plan, error) {
 	a, err := parseRequest(req, v)
 	if err != nil {

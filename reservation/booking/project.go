@@ -13,13 +13,13 @@ import (
 // the version of the project, and if there is a limit, the commit names the version that it
 // was decided on.
 
-// excess is a number of additional hosts that are held throughout a span.
+// excess is a number of additional hosts that a project holds throughout a span.
 type excess struct {
 	span  span.Span
 	hosts int
 }
 
-// moreHosts returns where next holds more hosts at one instant than before.
+// moreHosts returns the spans in which next holds more hosts than before, with the difference.
 func moreHosts(before, next reservation.Reservation) (list []excess) {
 	if !next.Status.Live() || sameClaims(before.Claims, next.Claims) {
 		return nil
@@ -53,8 +53,9 @@ func (d *Service) setHeld(project string, held Held) {
 	d.held[project] = held
 }
 
-// countMore adds what an attempt holds beyond what was held before, times times: while it is in
-// flight, the project holds at each instant the larger of the two. mu is held.
+// countMore adds to the project, times times, what an attempt holds in addition to what was held
+// before. While the attempt is being stored, the project holds at each instant the larger of the
+// two. The caller holds mu.
 func (d *Service) countMore(a *attempt, times int) {
 	held := d.held[a.next.ProjectID]
 	for _, m := range a.more {
@@ -63,8 +64,8 @@ func (d *Service) countMore(a *attempt, times int) {
 	d.setHeld(a.next.ProjectID, held)
 }
 
-// keepsLimit reports whether the project, with all attempts in flight, keeps its limit wherever
-// the attempt holds more than before; mu is held.
+// keepsLimit reports whether the project, including all attempts that are being stored, keeps its
+// limit at all instants at which the attempt holds more than before. The caller holds mu.
 func (d *Service) keepsLimit(a *attempt) bool {
 	if !d.isLimited(a) {
 		return true
@@ -73,11 +74,11 @@ func (d *Service) keepsLimit(a *attempt) bool {
 	return !slices.ContainsFunc(a.more, func(m excess) bool { return held.Most(m.span) > d.options.Limits.Hosts })
 }
 
-// isLimited reports whether the limit on hosts applies to the attempt; mu is held.
+// isLimited reports whether the limit on hosts applies to the attempt. The caller holds mu.
 func (d *Service) isLimited(a *attempt) bool { return a.usage.Raises && d.options.Limits.Hosts > 0 }
 
-// claimingKeys returns, sorted, what is locked while the attempt is stored: the hosts that it
-// claims and, if there is a limit, its project.
+// claimingKeys returns, sorted, the keys that are locked while the attempt is stored: the hosts on
+// which it claims time and, if there is a limit, its project.
 func (d *Service) claimingKeys(a *attempt, hosts []string) []string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

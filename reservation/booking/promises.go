@@ -29,12 +29,12 @@ func (l *memoryLock) Lock() {
 // calendar and the index share with their snapshots.
 func (l *memoryLock) lockToLook() { l.RWMutex.Lock() }
 
-// Revision increases with every change of what is promised, and may increase without one. An
-// answer that was read after a revision stays true while the revision stays the same, except
-// for the passing of time.
+// Revision increases with every change of what is promised, and may increase without one. Results
+// that were read after a revision stay true while the revision stays the same, apart from what
+// depends on the time.
 func (d *Service) Revision() uint64 { return d.mu.revision.Load() }
 
-// Reservation returns a live reservation, or false if there is none with that id.
+// Reservation returns a live reservation; false means that none has that id.
 func (d *Service) Reservation(id string) (reservation.Reservation, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -104,7 +104,7 @@ func (d *Service) Snapshot() *inventory.Snapshot {
 	return d.hosts.snapshot
 }
 
-// Live returns the live reservations whose span overlaps w, by start, then id.
+// Live returns the live reservations whose span overlaps w, sorted by start, then id.
 func (d *Service) Live(w span.Span) []reservation.Reservation {
 	var list []reservation.Reservation
 	for r := range d.state().live.byStart.until(w.End - 1) {
@@ -115,8 +115,8 @@ func (d *Service) Live(w span.Span) []reservation.Reservation {
 	return list
 }
 
-// Availability returns the windows in which the request's quantity has room for its duration,
-// at most limit, and how many hosts match. It applies the limits as a booking does: the error
+// Availability returns at most limit windows in which there is room for the requested quantity and
+// duration, and the number of hosts that match. It applies the limits as a booking does: the error
 // is a *reservation.Refusal if they allow no start.
 func (d *Service) Availability(ctx context.Context, by Caller, req reservation.Request, limit int) (windows []calendar.Window, matched int, err error) {
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {

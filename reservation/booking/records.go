@@ -8,24 +8,24 @@ import (
 
 // Records stores reservations durably, for any number of services.
 type Records interface {
-	// Commit stores a change completely or not at all. It fails with reservation.ErrStale
-	// if the records are not as the decision knew them, and with reservation.ErrKeyUsed if
-	// the project has used the key before. After any other error the change may or may not
-	// have been stored.
+	// Commit stores a change completely or not at all. It fails with reservation.ErrStale if the
+	// versions in the records differ from those on which the decision is based, and with
+	// reservation.ErrKeyUsed if the project has used the key before. After any other error it is
+	// unknown whether the change was stored.
 	Commit(ctx context.Context, c Commit) error
-	// Recall returns what q selects, all as of one moment.
+	// Recall returns what q selects, as it was at one moment.
 	Recall(ctx context.Context, q Recall) (Recalled, error)
 }
 
-// Commit is a change of one reservation and the versions that it was decided on.
+// Commit is a change of one reservation, with the versions on which it was decided.
 type Commit struct {
-	// Reservation is the state to store. The records hold the previous Version; Version 1
-	// is a new reservation.
+	// Reservation is the state to store. The records contain the previous Version; Version 1 means
+	// a new reservation.
 	Reservation reservation.Reservation
-	// Key is the use of the idempotency key for a new reservation; nil if there was none.
+	// Key is the use of the idempotency key for a new reservation; nil means that there was no key.
 	Key *reservation.Key
-	// Hosts are the hosts on which the change claims additional time, by name, with the
-	// versions that the decision knew. Commit increases each by one. One name, which no
+	// Hosts are the hosts on which the change claims additional time, sorted by name, with the
+	// versions on which it was decided. Commit increases each version by one. One name, which no
 	// host has, stands for the images of all reservations.
 	Hosts []HostVersion
 	Usage Usage
@@ -44,7 +44,7 @@ type ProjectVersion struct {
 	Version int64
 }
 
-// Usage is how a commit changes what its project holds.
+// Usage is by how much a commit changes what its project holds.
 type Usage struct {
 	// Hosts and HostSeconds are added to the sums over the live reservations; they may be
 	// negative. The sum of the hosts is read only by the previous version of Almanac, whose
@@ -53,44 +53,46 @@ type Usage struct {
 	HostSeconds int64
 	// MostHostSeconds is the largest allowed sum if HostSeconds raises it; 0 means no limit.
 	MostHostSeconds int64
-	// Raises reports whether the project holds more hosts at some instant than before. If
-	// so, Commit increases the version of the project by one.
+	// Raises is true if the project holds more hosts at some instant than before. Commit then
+	// increases the version of the project by one.
 	Raises bool
-	// Known is the version of the project that the decision knew; nil allows any. It is set
-	// only if Raises is true.
+	// Known is the version of the project on which the change was decided; nil allows any. It is
+	// set only if Raises is true.
 	Known *int64
 }
 
 // Recall selects stored state. The answer always includes the log. All overrides the other
 // fields.
 type Recall struct {
-	// Since is a place in the log; the answer has the entries after it.
+	// Since is a place in the log; the answer contains the entries after it.
 	Since int64
-	// All selects every live reservation and every host, and IDs.
+	// All selects all live reservations and all hosts, in addition to IDs.
 	All bool
-	// IDs selects reservations, Hosts the live ones with claims on these hosts, and
-	// Project, if not empty, the live ones of the project.
+	// IDs selects reservations, Hosts the live reservations with claims on these hosts, and
+	// Project, unless it is empty, the live reservations of the project.
 	IDs, Hosts []string
 	Project    string
-	// Projects returns the version of a project that the caller has. Nil selects no versions.
+	// Projects returns the version of a project that the caller has. A nil function means that the
+	// answer contains no versions of projects.
 	Projects func(project string) int64
-	// Known returns the version of a reservation that the caller has, 0 for none. The
-	// answer leaves out what the caller has. Nil means that the caller has nothing.
+	// Known returns the version of a reservation that the caller has, or 0. The answer leaves out
+	// reservations that the caller has in this version. A nil function means that the caller has
+	// none.
 	Known func(id string) int64
 }
 
 // Recalled is stored state as of one moment.
 type Recalled struct {
-	// Log has the entries after Since, in order; for All, only the last entry.
+	// Log contains the entries after Since, in order; with All, only the last entry.
 	Log []LogEntry
-	// Reservations are those that the log and the query name and that the caller does not
-	// have in their version, live or over.
+	// Reservations are those in the log or selected by the query, live or over, unless the caller
+	// has them in their version.
 	Reservations []reservation.Reservation
 	// Gone are the IDs for which nothing is stored.
 	Gone []string
-	// Hosts has the versions of the selected hosts, and of the hosts of reservations that
-	// the log or IDs name. For these hosts, Reservations has every live reservation that
-	// the caller does not have.
+	// Hosts contains the versions of the selected hosts, and of the hosts of reservations that the
+	// log or IDs name. For these hosts, Reservations contains every live reservation that the
+	// caller does not have.
 	Hosts []HostVersion
 	// Projects has, if the query has Projects, the versions of Project, of the projects of
 	// all Reservations, and for All of every project, by name, if the caller has an older
@@ -99,7 +101,7 @@ type Recalled struct {
 	Projects []ProjectVersion
 }
 
-// LogEntry states that a reservation was stored in a version. Places increase, but an entry may
+// LogEntry states that a version of a reservation was stored. Places increase, but an entry may
 // become visible after one with a larger place, and there may be gaps.
 type LogEntry struct {
 	Place   int64

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// refuse returns why no start was found, and what would be accepted instead.
+// refuse returns the reason why no start was found, and what would be accepted instead.
 func (s *search) refuse() *reservation.Refusal {
 	r, never := s.refusal(), s.never()
 	r.Constraint, r.Message = s.reason(r.Free, never)
@@ -33,7 +33,8 @@ func (s *search) limited() *reservation.Refusal {
 	return s.refuseLimit(constraint, text, s.largest())
 }
 
-// refuseLimit returns the refusal for a limit. A smaller quantity, up to largest, may keep it.
+// refuseLimit returns the refusal for a limit. It suggests a smaller quantity, up to largest, that
+// keeps the limit.
 func (s *search) refuseLimit(constraint reservation.Constraint, text string, largest int) *reservation.Refusal {
 	r := s.refusal()
 	r.Constraint, r.Message, r.BlockedBy = constraint, text, nil
@@ -46,7 +47,7 @@ func (s *search) refuseLimit(constraint reservation.Constraint, text string, lar
 	return r
 }
 
-// refusal returns a refusal with the figures for the earliest requested start.
+// refusal returns a refusal with the numbers for the earliest requested start.
 func (s *search) refusal() *reservation.Refusal {
 	at := s.query
 	at.Deadline = at.Ready.Add(at.Duration)
@@ -71,7 +72,7 @@ func (s *search) blocks(w span.Span, hosts hostset.Set) []reservation.Block {
 	return blocks
 }
 
-// byName returns the numbers of the existing hosts among hosts, by host name.
+// byName returns the numbers of the existing hosts among hosts, sorted by host name.
 func (s *search) byName(hosts hostset.Set) []int {
 	var numbers []int
 	for _, h := range s.view.hosts.snapshot.Hosts() {
@@ -94,7 +95,7 @@ func (s *search) largest() int {
 	return min(most, s.view.Limits.quantity(s.view.Held, s.request.duration))
 }
 
-// earliest returns the first start at which the quantity has room, or 0 if the limits or the
+// earliest returns the first start at which there is room for the quantity; 0 if the limits or the
 // hosts allow none.
 func (s *search) earliest() span.Instant {
 	q := s.ahead()
@@ -112,8 +113,8 @@ func (s *search) earliest() span.Instant {
 	return 0
 }
 
-// ahead returns the query for any start that the limits allow. A request that is refused now
-// starts in the future, where the filter may match more hosts.
+// ahead returns the query for any start that the limits allow. A request that is refused now would
+// start in the future, when the filter may match more hosts.
 func (s *search) ahead() calendar.Query {
 	q := s.query
 	q.Ready, q.Hosts = max(q.Ready, s.view.Now+1), s.matching(true)

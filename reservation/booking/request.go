@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// Defaults are the operator's values for what a request leaves out.
+// Defaults are the operator's values for what a request omits.
 type Defaults struct {
 	Policy calendar.Policy
 	OnEnd  reservation.OnEnd
@@ -40,8 +40,8 @@ type request struct {
 	reservation.Terms
 	window   span.Span
 	duration int64
-	// immediate: the request has no time, so the reservation starts now, or as soon as
-	// sleeping hosts have booted and the image can be on the hosts.
+	// immediate is true if the request has no time, so that the reservation starts now, or as soon
+	// as sleeping hosts have booted and the image can be on the hosts.
 	immediate bool
 }
 
@@ -50,7 +50,8 @@ const (
 	longestDuration = 100 * 366 * 24 * 3600
 )
 
-// lastInstant is early enough that the longest reservation ends within the years of RFC 3339.
+// lastInstant is the latest instant in a request. It is so early that the longest reservation ends
+// within the years of RFC 3339.
 var lastInstant = span.At(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 
 // parseRequest reads a request at v.Now. It fails with an Invalid fault that names the field.
@@ -179,7 +180,8 @@ func checkInstanceTerms(t reservation.Terms) error {
 // compares all of them, for each claim on each host.
 const mostClasses = 32
 
-// checkClasses refuses custom resource classes that are not in known, the classes that hosts have.
+// checkClasses returns an Invalid fault for custom resource classes that are not in known, the
+// classes that hosts have.
 func checkClasses(custom map[string]int64, known []string) error {
 	const field = "resources.custom"
 	if len(custom) > mostClasses {
@@ -196,7 +198,7 @@ func checkClasses(custom map[string]int64, known []string) error {
 	return nil
 }
 
-// existing lists the resource classes that hosts have, in words.
+// existing returns the names of the resource classes that hosts have, for a sentence.
 func existing(classes []string) string {
 	if len(classes) == 0 {
 		return "the hosts have no custom resource classes"

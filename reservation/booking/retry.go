@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// tries is how often a decision is repeated because others committed first. Each time one of
-// the others' commits was stored.
+// tries is how often a decision is made again because the commit of another replica came first.
+// Each time one of these commits was stored.
 const tries = 20
 
 // retry controls whether a decision is repeated.
@@ -23,8 +23,8 @@ type retry struct {
 // decide records that a decision is about to be made.
 func (t *retry) decide(d *Service) { t.seen = d.adoptions.Load() }
 
-// after reads what has changed if err may be due to outdated memory. It returns nil if the
-// decision must be repeated, and otherwise the error for the caller.
+// after reads the records again if err may be due to outdated memory. It returns nil if the
+// decision must be made again, and otherwise the error for the caller.
 func (t *retry) after(ctx context.Context, d *Service, err error, q Recall) error {
 	_, refused := errors.AsType[*reservation.Refusal](err)
 	switch {
@@ -57,7 +57,7 @@ func inDemand(err error) error {
 	}
 }
 
-// limited reports whether a limit counts what a project holds in total.
+// limited reports whether there is a limit on the sum of what a project holds.
 func (d *Service) limited() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

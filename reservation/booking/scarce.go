@@ -24,7 +24,7 @@ const (
 	isLarge                        // at least twice the median of vCPUs or memory, and more than half of the pool have
 )
 
-// hostOrder has the hosts of a snapshot in the orders that searches need.
+// hostOrder contains the hosts of a snapshot in the orders that searches need.
 type hostOrder struct {
 	snapshot  *inventory.Snapshot
 	scarce    [][]feature // of each host of the pool, by index in the snapshot
@@ -47,8 +47,8 @@ func orderHosts(s *inventory.Snapshot) *hostOrder {
 	return l
 }
 
-// fewestFirst sorts hosts by the number that has returns for each. The sort is stable, and fast
-// for small numbers.
+// fewestFirst sorts hosts by the number that has returns for each, the smallest first. The sort is
+// stable, and fast for small numbers.
 func fewestFirst(hosts []int, has func(host int) int) []int {
 	order := make([]int, 0, len(hosts))
 	for n := 0; len(order) < len(hosts); n++ {
@@ -134,7 +134,7 @@ func largerThanMost(s *inventory.Snapshot, pool []int) func(h *inventory.Host) b
 		}
 		slices.Sort(amounts)
 		median := amounts[(len(amounts)-1)/2]
-		// An amount that half of the pool have is not much.
+		// An amount that half of the pool has is not much.
 		return max(2*median, amounts[len(amounts)/2]+1)
 	}
 	vcpus := much(func(h *inventory.Host) int64 { return h.Capacity.VCPUs })
@@ -156,7 +156,7 @@ func (s *search) asksFor(f feature) bool {
 	}
 }
 
-// unasked returns how many scarce features of a host the request does not name: criterion 4
+// unasked returns how many scarce features a host has that the request does not name: criterion 4
 // of docs/concepts.md "Which hosts".
 func (s *search) unasked(number int) int {
 	n := 0
@@ -168,7 +168,7 @@ func (s *search) unasked(number int) int {
 	return n
 }
 
-// inOrder returns the numbers of the existing hosts by criteria 4 to 6.
+// inOrder returns the numbers of the existing hosts, sorted by criteria 4 to 6.
 func (s *search) inOrder() []int {
 	r := s.view.hosts
 	if !slices.ContainsFunc(r.hostOrder.features, s.asksFor) {

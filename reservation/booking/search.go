@@ -18,13 +18,14 @@ type search struct {
 	filter  *inventory.Filter
 	query   calendar.Query
 	matched int
-	// match has the matching hosts, by whether the start lies ahead; nil until needed.
+	// match contains the matching hosts for a start now and for a start in the future; nil until
+	// needed.
 	match [2]hostset.Set
 	order []int // by criteria 4 to 6, see choose
 	bound bound
 	// wakes are the times at which matching hosts that sleep or boot become available.
 	wakes []span.Instant
-	// fruitless is the last start of the requested window after no start was found there; else 0.
+	// fruitless is the last start of the requested window if no start was found there; otherwise 0.
 	fruitless span.Instant
 	idle      *hostset.Set // the hosts that no reservation has now; nil until needed
 	// staged is nil if there is no image or decisions ignore images.
@@ -53,8 +54,8 @@ func searchBy(v View, a request, filter *inventory.Filter) *search {
 	return s
 }
 
-// matching returns the hosts of the pool that pass the filter; ahead reports whether the start
-// lies in the future. The caller may change the set.
+// matching returns the hosts of the pool that pass the filter. ahead is true if the start lies in
+// the future. The caller may change the set.
 func (s *search) matching(ahead bool) hostset.Set {
 	place := 0
 	if ahead && s.filter.Timely() {
@@ -72,7 +73,7 @@ func (s *search) matching(ahead bool) hostset.Set {
 	return s.match[place].Clone()
 }
 
-// sleepers fills in when hosts that are not awake become available.
+// sleepers sets from when hosts that are not awake are available.
 func (s *search) sleepers() {
 	for number := range s.view.hosts.names {
 		h := s.view.hosts.host(number)
@@ -96,7 +97,7 @@ func (s *search) slices(q calendar.Query) calendar.SliceQuery {
 	return calendar.SliceQuery{Query: q, Shape: s.request.Resources, Affinity: s.request.Affinity}
 }
 
-// most returns the largest quantity that q has room for at one start.
+// most returns the largest quantity for which q has room at one start.
 func (s *search) most(q calendar.Query) int {
 	if s.request.Kind == reservation.Instances {
 		return s.view.Calendar.MostSlices(s.slices(q), mostInstances)
@@ -107,8 +108,8 @@ func (s *search) most(q calendar.Query) int {
 // mostInstances is the maximum number of instances that a refusal counts on a host.
 const mostInstances = 1 << 20
 
-// start returns the start; delayed reports whether an immediate reservation must wait for
-// hosts to boot.
+// start returns the start of the reservation; delayed is true if an immediate reservation must wait
+// for hosts to boot.
 func (s *search) start() (start span.Instant, delayed, ok bool) {
 	if start, ok = s.find(s.query, s.request.Policy); ok {
 		return start, false, true
@@ -147,7 +148,7 @@ func (s *search) startingAt(at span.Instant) calendar.Query {
 	return q
 }
 
-// claims returns claims on the hosts chosen for start.
+// claims returns the claims on the hosts that it chooses for start.
 func (s *search) claims(start span.Instant) []reservation.Claim {
 	if s.request.Kind == reservation.Instances {
 		return s.placeSlices(start, s.request.Quantity, nil)
@@ -236,7 +237,7 @@ func (s *search) rooms(start span.Instant, limit int, first map[int]bool) []cale
 	return rooms
 }
 
-// compareBool orders false before true.
+// compareBool compares booleans: false comes before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:

@@ -21,9 +21,9 @@ type Caller struct {
 	ProjectID, UserID string
 	// RequestID is the id of the API request, for the audit trail.
 	RequestID string
-	// Admin allows access to the reservations of every project.
+	// Admin is true if the caller may use the reservations of every project.
 	Admin bool
-	// SeesHidden allows filters over hidden properties.
+	// SeesHidden is true if the caller may use hidden properties in filters.
 	SeesHidden bool
 }
 
@@ -35,23 +35,23 @@ type Options struct {
 	Limits   Limits
 	Defaults Defaults
 	LeadTime int64 // seconds before a start within which its hosts should be empty
-	// Migrates reports whether others' instances are migrated off reserved hosts.
+	// Migrates is true if the instances of others are migrated off reserved hosts.
 	Migrates bool
 	// Images returns the current facts about images, which are immutable. If it is nil or
 	// returns nil, decisions ignore images.
 	Images func() *staging.Facts
-	// Cloud carries out events in the cloud; nil if there is none.
+	// Cloud carries out events in the cloud; nil means that there is no cloud.
 	Cloud Cloud
 	// Replica is the name of this replica among those that share the records.
 	Replica string
-	// Parallel is how many events are carried out concurrently while CarryOut returns at
-	// once. If it is 0, CarryOut carries them out one after the other.
+	// Parallel is the number of events that are carried out concurrently, for which CarryOut does
+	// not wait. 0 means that CarryOut carries them out itself, one after the other.
 	Parallel int
-	// Deciding is how many decisions are made concurrently, each on one processor; 0 means
-	// one. If it leaves a processor free, other work does not wait for decisions.
+	// Deciding is the number of decisions that are made concurrently, each on one processor; 0
+	// means one. It should leave a processor free for other work.
 	Deciding int
-	// Announce tells the other replicas that something was stored. It must not block; it
-	// may be nil.
+	// Announce informs the other replicas that something was stored. It must not block; nil means
+	// that nobody is informed.
 	Announce func()
 	Now      func() span.Instant
 	// Elapsed is the time since some moment, on a monotonic clock; nil uses Now.
@@ -125,7 +125,7 @@ type Service struct {
 	tombstones tombstones
 }
 
-// Requests and events take turns at a reservation: a start or an end waits for at most one
+// Requests and events for a reservation take turns: a start or an end waits for at most one
 // request.
 const byRequest, byEvent = "request", "event"
 
@@ -133,13 +133,13 @@ const byRequest, byEvent = "request", "event"
 type entry struct {
 	changing *turns.Gate // held while the reservation changes here
 
-	// Guarded by Service.mu. While an attempt is in flight, r is the stored state; for a new
-	// reservation, the state that is being stored.
+	// Guarded by Service.mu. While an attempt is being stored, r is the stored state; for a new
+	// reservation, it is the state that is being stored.
 	r       reservation.Reservation
 	indexed *reservation.Reservation // r, as the index has it
 	attempt *attempt
 	over    bool // it is no longer in Service.live
-	// endRetried is when this replica first retried its end after a failure.
+	// endRetried is when this replica first repeated the reservation's end after a failure.
 	endRetried span.Instant
 }
 
@@ -206,7 +206,8 @@ func (d *Service) Observe(s *inventory.Snapshot) {
 	}
 }
 
-// takeOver replaces the host index. It returns false if another call has replaced it meanwhile.
+// takeOver replaces the host index. It returns false if another call has replaced it in the
+// meantime.
 func (d *Service) takeOver(before, next *hostIndex, added []resource.Vector) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -251,7 +252,7 @@ func (d *Service) Offer(ctx context.Context, by Caller, req reservation.Request)
 	return NewPlan(d.view(by, by.ProjectID), req)
 }
 
-// InTurn runs do at the project's turn, as if it were a decision. Large answers are computed
+// InTurn runs do when the project has its turn, as for a decision. Large answers are computed in
 // this way, so that they leave a processor for other requests.
 func (d *Service) InTurn(ctx context.Context, project string, do func()) error {
 	if err := d.deciding.Enter(ctx, project); err != nil {
@@ -279,7 +280,7 @@ func (d *Service) Prune() {
 	}
 }
 
-// agendaSlack is how many outdated appointments the agenda may have before it is rebuilt.
+// agendaSlack is the number of outdated appointments from which the agenda is rebuilt.
 const agendaSlack = 1000
 
 // Stale returns how often a commit was refused because the records had changed.
@@ -292,7 +293,7 @@ func (d *Service) elapsed() time.Duration {
 	return d.options.Elapsed()
 }
 
-// addLive adds a reservation to the live ones; its claims are in the calendar already.
+// addLive adds a reservation to the live ones; the calendar contains its claims already.
 func (d *Service) addLive(e *entry) {
 	d.live[e.r.ID] = e
 	d.index(e)
@@ -300,8 +301,8 @@ func (d *Service) addLive(e *entry) {
 	d.agenda.enter(&e.r)
 }
 
-// replace stores a reservation's new state in memory, and adds its next event to the agenda if
-// this event has changed; mu is held.
+// replace replaces a reservation's state in memory, and adds its next event to the agenda if this
+// event has changed. The caller holds mu.
 func (d *Service) replace(e *entry, r reservation.Reservation) {
 	before, had := nextDue(&e.r)
 	d.liveIndex.remove(e.indexed)
@@ -315,7 +316,8 @@ func (d *Service) replace(e *entry, r reservation.Reservation) {
 	}
 }
 
-// forget removes a reservation from the live ones; its claims are out of the calendar already.
+// forget removes a reservation from the live ones; its claims have been removed from the calendar
+// already.
 func (d *Service) forget(e *entry) {
 	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].without(&e.r))
 	delete(d.live, e.r.ID)
@@ -330,8 +332,9 @@ func (d *Service) index(e *entry) {
 	d.liveIndex.add(e.indexed)
 }
 
-// release removes claims from the calendar, which may have pruned past ones. If another one is
-// missing, memory is corrupt, and the process stops rather than promise a host twice.
+// release removes claims from the calendar. A claim that ended before pruned may be missing: the
+// calendar has pruned it. If any other claim is missing, memory is corrupt, and release panics
+// rather than promise a host twice.
 func (d *Service) release(claims []calendar.Claim) {
 	for _, c := range claims {
 		if err := d.calendar.Remove(c); err != nil && c.Span.End > d.pruned {
@@ -343,8 +346,8 @@ func (d *Service) release(claims []calendar.Claim) {
 // restoreClaims adds the claims of a reservation, for which there is room, to the calendar.
 func (d *Service) restoreClaims(r *reservation.Reservation) { d.restore(d.calendarClaims(r, r.Claims)) }
 
-// restore adds claims to the calendar that it held a moment ago, or for which room was just
-// made.
+// restore adds claims to the calendar that it contained a moment ago, or for which room was just
+// made. It panics if there is no room for them.
 func (d *Service) restore(claims []calendar.Claim) {
 	if err := d.calendar.Restore(claims...); err != nil {
 		panic(fmt.Sprintf("booking: what was held is taken: %v", err))

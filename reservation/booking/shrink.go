@@ -29,8 +29,8 @@ func (p *changePlan) instancesOn(host string) []string {
 	return ids
 }
 
-// keepShares returns how much of each kept claim stays, at most quantity in total: first what
-// the reservation's instances use on hosts that work, then the rest in order.
+// keepShares returns how much of each kept claim stays, at most quantity in total: first the parts
+// that the reservation's instances use on hosts that work, then the rest in order.
 func (p *changePlan) keepShares(quantity int) []int {
 	shares, used := make([]int, len(p.kept)), make(map[int]int)
 	for _, k := range p.kept {

@@ -18,7 +18,8 @@ type state struct {
 	hosts    *hostIndex
 	calendar *calendar.Calendar // a snapshot
 	live     liveIndex
-	// becoming are the changed reservations of attempts in flight that have an image and other claims.
+	// becoming are the changed reservations of attempts that are being stored, if they have an
+	// image and different claims.
 	becoming []*reservation.Reservation
 	pruned   span.Instant
 }
@@ -74,7 +75,8 @@ func (d *Service) viewNow(by Caller, project string) View {
 	return v
 }
 
-// outdated reports whether a decision on v must be repeated whatever it claims; mu is held.
+// outdated reports whether a decision on v must be made again whatever it claims. The caller holds
+// mu.
 func (d *Service) outdated(v *View, project string) bool {
 	limited := v.Limits.Hosts > 0 || v.Limits.HostSeconds > 0
 	return v.hosts != d.hosts || v.configured != d.configured || limited && v.held != d.held[project]
@@ -94,7 +96,7 @@ func (v View) without(r *reservation.Reservation) View {
 	return v
 }
 
-// images returns what decisions depend on, without the reservation with id but.
+// images returns the Images for a decision, without the reservation that has the id but.
 func (v *View) images(but string) *Images {
 	if v.facts == nil {
 		return nil
@@ -103,7 +105,7 @@ func (v *View) images(but string) *Images {
 	return &Images{Facts: facts, Demands: func() []staging.Demand { return Demands(facts, s.withImages(but)) }}
 }
 
-// withImages returns the live reservations with an image, except the one with id but. A
+// withImages returns the live reservations with an image, except the one with the id but. A
 // reservation that is being changed is listed in its old and its new state.
 func (s *state) withImages(but string) []reservation.Reservation {
 	var live []reservation.Reservation

@@ -13,28 +13,29 @@ import (
 type Claim struct {
 	Host int
 	Span span.Span
-	// Slice is the part of the host; the zero Vector is the whole host.
+	// Slice is the claimed part of the host; the zero Vector means the whole host.
 	Slice resource.Vector
 }
 
 // Whole reports whether the claim holds the whole host.
 func (c Claim) Whole() bool { return c.Slice.IsZero() }
 
-// Calendar holds the claims of hosts 0 … Hosts()-1.
+// Calendar contains the claims of the hosts 0 … Hosts()-1.
 //
-// A calendar and its snapshots share what neither has changed since: a change copies the lanes
-// and the parts of the index that it touches, once after each snapshot.
+// A calendar and its snapshots share memory: a change copies the lanes and the parts of the index
+// that it touches, once after each snapshot.
 type Calendar struct {
 	lanes []*lane
 	index index
 	owner *owner // may write lanes and pages without copying them; nil in a snapshot
 }
 
-// owner distinguishes calendars that share parts. It has a size, so that two pointers differ.
+// owner identifies a calendar among those that share memory. It has a size, so that the pointers of
+// two owners differ.
 type owner struct{ _ byte }
 
-// New returns an empty calendar of hosts with these capacities. The index starts at from;
-// earlier claims are possible too.
+// New returns an empty calendar of hosts with these capacities. The index begins at from; earlier
+// claims are possible too.
 func New(capacity []resource.Vector, from span.Instant) *Calendar {
 	c := &Calendar{owner: new(owner)}
 	c.index = newIndex(from, c.owner)
@@ -44,9 +45,9 @@ func New(capacity []resource.Vector, from span.Instant) *Calendar {
 	return c
 }
 
-// Snapshot returns the calendar as it is now, for any number of concurrent readers. It never
-// changes, and panics on an attempt. It costs a pointer for each host and for each page of the
-// index.
+// Snapshot returns the calendar in its present state, for any number of concurrent readers. It
+// never changes; an attempt to change it panics. It copies a pointer for each host and for each
+// page of the index.
 func (c *Calendar) Snapshot() *Calendar {
 	if c.owner == nil {
 		return c
@@ -67,13 +68,13 @@ func (c *Calendar) Fork() *Calendar {
 	return f
 }
 
-// Unchanged reports whether the claims and the capacity of host are the same in a calendar and a
-// snapshot of it, taken at any time.
+// Unchanged reports whether host has the same claims and the same capacity in the calendar and in
+// other, which is a snapshot of it or the other way round.
 func (c *Calendar) Unchanged(other *Calendar, host int) bool {
 	return host < len(c.lanes) && host < len(other.lanes) && c.lanes[host] == other.lanes[host]
 }
 
-// lane returns the lane of host for writing.
+// lane returns the lane of a host, copied if it is shared, so that the caller may change it.
 func (c *Calendar) lane(host int) *lane {
 	if c.owner == nil {
 		panic("calendar: change of a snapshot")
@@ -98,7 +99,7 @@ func (c *Calendar) AddHost(capacity resource.Vector) int {
 	return len(c.lanes) - 1
 }
 
-// SetCapacity changes what host offers to slices from now on. Existing slices stay, even if
+// SetCapacity changes the capacity of a host for slices from now on. Existing slices stay, even if
 // they exceed the new capacity.
 func (c *Calendar) SetCapacity(host int, capacity resource.Vector) {
 	if !c.lanes[host].capacity.Equal(capacity) {
@@ -106,8 +107,8 @@ func (c *Calendar) SetCapacity(host int, capacity resource.Vector) {
 	}
 }
 
-// Add adds all claims or none. It returns an error if a span is empty, a host does not exist,
-// or a claim does not fit beside existing ones.
+// Add adds all claims or none. It returns an error if a span is empty, a host does not exist, or
+// there is no room for a claim beside existing ones.
 func (c *Calendar) Add(claims ...Claim) error {
 	for i, claim := range claims {
 		if err := c.admit(claim); err != nil {
@@ -120,7 +121,7 @@ func (c *Calendar) Add(claims ...Claim) error {
 }
 
 // Remove removes all claims or none. It can remove a part of a whole-host claim, for an early
-// release; it removes a slice only as it was added.
+// release; it can remove a slice only in the form in which it was added.
 func (c *Calendar) Remove(claims ...Claim) error {
 	for i, claim := range claims {
 		if !c.withdrawOne(claim) {
@@ -133,7 +134,7 @@ func (c *Calendar) Remove(claims ...Claim) error {
 	return nil
 }
 
-// Prune removes what ended by t and lets the index start there.
+// Prune removes everything that ended at or before t; the index then begins at t.
 func (c *Calendar) Prune(t span.Instant) {
 	reached := bucketSpan(c.index.end()).Start
 	c.index.advance(t)
@@ -246,9 +247,9 @@ func (c *Calendar) withdrawOne(claim Claim) bool {
 	return true
 }
 
-// Restore adds claims that were promised before, as after a restart. Slices may exceed a
-// capacity that has shrunk since; a whole-host claim that overlaps another claim is still an
-// error, and leaves the calendar unchanged.
+// Restore adds claims that were promised before, as after a restart. Slices may exceed a capacity
+// that has become smaller since. A whole-host claim that overlaps another claim is still an error,
+// and leaves the calendar unchanged.
 func (c *Calendar) Restore(claims ...Claim) error {
 	for i, claim := range claims {
 		if err := c.admitRestored(claim); err != nil {

@@ -5,7 +5,7 @@
 // 003): requests have a ready time, a duration, a deadline and a number of
 // hosts; the feasible starts are the ready time, the latest start, and the slot
 // boundaries and those minus the duration; each feasible start has an
-// availability rectangle (how many hosts are free, since when, until when); a
+// availability rectangle (how many hosts are free, from when, until when); a
 // policy chooses among the rectangles.
 //
 // Two granularities share one calendar. A whole-host claim has the host to

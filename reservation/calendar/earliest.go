@@ -36,8 +36,8 @@ func (c *Calendar) earliest(q Query) (span.Instant, bool) {
 	return c.earliestAmong(&q, q.Hosts, from, latest)
 }
 
-// suffices reports whether enough hosts are free from start on: it counts first the hosts that
-// the index knows to be free, then those whose lane decides.
+// suffices reports whether enough hosts are free from start on. It first counts the hosts that are
+// free according to the index, then those that must be looked up in their lanes.
 func (c *Calendar) suffices(q *Query, start span.Instant) bool {
 	w, enough := q.Window(start), 0
 	free, open := c.index.split(w, q.Hosts)
@@ -72,9 +72,10 @@ func (c *Calendar) earliestAmong(q *Query, hosts hostset.Set, from, to span.Inst
 	return 0, false
 }
 
-// run is a sliding window of consecutive buckets: the hosts busy in any of them, at constant
-// cost per step. It is a queue of two stacks: ahead has the unions of each older bucket with
-// all that follow it in that stack, newest the union of the younger ones.
+// run is a sliding window of consecutive buckets: it provides the hosts that are busy in any of
+// them, at constant cost for each step. It is a queue of two stacks: ahead contains, for each older
+// bucket, the union of this bucket and all that follow it in the stack; newest is the union of the
+// younger buckets.
 type run struct {
 	index     *index
 	from, len int64 // buckets [from, from+len)
@@ -127,10 +128,10 @@ func (r *run) older() hostset.Set {
 	return r.ahead[len(r.ahead)-1]
 }
 
-// countFree returns the number of hosts of among that are in no bucket of the run.
+// countFree returns the number of hosts of among that are busy in no bucket of the run.
 func (r *run) countFree(among hostset.Set) int { return among.CountWithout(r.older(), r.newest) }
 
-// free returns the hosts of among that are in no bucket of the run.
+// free returns the hosts of among that are busy in no bucket of the run.
 func (r *run) free(among hostset.Set) hostset.Set {
 	free, older := among.Clone(), r.older()
 	for i := range free {

@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	// bucketSeconds is the width of a bucket. Narrower buckets leave fewer hosts to their
-	// lanes, and cost more words to unite.
+	// bucketSeconds is the width of a bucket in seconds. With narrower buckets, fewer hosts must be
+	// looked up in their lanes, but more sets must be united.
 	bucketSeconds = 3600
 	// indexReach is the number of buckets of the index, nearly two years.
 	indexReach = 1 << 14
 )
 
-// index has for each bucket the hosts that are busy at any time of it. A bucket without busy
-// hosts has no set.
+// index contains, for each bucket, the set of the hosts that are busy at any time of it. A bucket
+// without busy hosts has no set.
 type index struct {
 	hosts int
 	first int64 // number of the first bucket; bucket b is [b*bucketSeconds, (b+1)*bucketSeconds)
 	owner *owner
-	// pages have the buckets from base on, a multiple of pageBuckets not after first. Buckets
-	// before first are ignored.
+	// pages contain the buckets from base on; base is a multiple of pageBuckets and not after
+	// first. Buckets before first are ignored.
 	base  int64
 	pages []*page
 }
 
-// pageBuckets is the number of buckets that calendars share or copy together.
+// pageBuckets is the number of buckets in a page, which calendars share or copy as a whole.
 const pageBuckets = 64
 
-// page has consecutive buckets. Its owner may write it; bit i of own marks that the owner has
-// made set i, the other sets are shared.
+// page contains consecutive buckets. Only its owner may change it. Bit i of own is 1 if the owner
+// has made set i; the other sets are shared.
 type page struct {
 	owner *owner
 	own   uint64
@@ -70,13 +70,13 @@ func (x *index) known() int64 {
 	return max(x.first, min(x.base+int64(len(x.pages))*pageBuckets, x.end()))
 }
 
-// touched returns the numbers [from, to) of the buckets within reach that share an
-// instant with w.
+// touched returns the numbers [from, to) of the buckets of the index that have an instant in common
+// with w.
 func (x *index) touched(w span.Span) (from, to int64) {
 	return max(bucketOf(w.Start), x.first), min(bucketOf(w.End-1)+1, x.end())
 }
 
-// at returns the set of bucket b, nil if no host is busy or the bucket is outside the index.
+// at returns the set of bucket b; nil if no host is busy or the bucket is outside the index.
 func (x *index) at(b int64) hostset.Set {
 	if i := b - x.base; b >= x.first && i < int64(len(x.pages))*pageBuckets && x.pages[i/pageBuckets] != nil {
 		return x.pages[i/pageBuckets].sets[i%pageBuckets]
@@ -84,7 +84,8 @@ func (x *index) at(b int64) hostset.Set {
 	return nil
 }
 
-// writable returns the set of bucket b for writing, with space for all hosts.
+// writable returns the set of bucket b, copied if it is shared and with space for all hosts, so
+// that the caller may change it.
 func (x *index) writable(b int64) hostset.Set {
 	i, of := int((b-x.base)/pageBuckets), int((b-x.base)%pageBuckets)
 	if i >= len(x.pages) {
@@ -115,7 +116,7 @@ func (x *index) mark(host int, w span.Span) {
 	}
 }
 
-// unmark clears host in the buckets of w in which it is no longer busy.
+// unmark removes host from those buckets in w in which it is no longer busy.
 func (x *index) unmark(host int, w span.Span, busy spans) {
 	from, to := x.touched(w)
 	for b := from; b < to; b++ {
@@ -129,7 +130,7 @@ func bucketSpan(b int64) span.Span {
 	return span.Span{Start: span.Instant(b * bucketSeconds), End: span.Instant((b + 1) * bucketSeconds)}
 }
 
-// advance lets the index start with the bucket of t.
+// advance makes the index begin with the bucket of t.
 func (x *index) advance(t span.Instant) {
 	first := bucketOf(t)
 	if first <= x.first {
@@ -142,8 +143,8 @@ func (x *index) advance(t span.Instant) {
 	}
 }
 
-// split divides the hosts of among over w: free has those that the index knows to be free, open
-// those whose lane decides; the rest are busy.
+// split divides the hosts of among for the span w: free contains those that are free according to
+// the index, open those that must be looked up in their lanes; the others are busy.
 func (x *index) split(w span.Span, among hostset.Set) (free, open hostset.Set) {
 	inside, edges := hostset.New(x.hosts), hostset.New(x.hosts)
 	from, to := x.touched(w)

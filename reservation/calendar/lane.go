@@ -35,7 +35,7 @@ func (l *lane) clone() *lane {
 	}
 }
 
-// busy returns the time in which the host is not wholly free.
+// busy returns the spans in which the host is not wholly free.
 func (l *lane) busy() spans {
 	if len(l.slices) == 0 {
 		return l.whole
@@ -77,7 +77,7 @@ func (l *lane) removeSlice(s slice) bool {
 	return true
 }
 
-// remix recomputes mixed from the whole-host claims and the slices.
+// remix computes mixed, the union of the whole-host claims and the slices.
 func (l *lane) remix() {
 	if len(l.slices) == 0 {
 		l.mixed, l.held = nil, usage{}
@@ -103,13 +103,13 @@ func (l *lane) removeWhole(w span.Span) {
 	}
 }
 
-// outdated reports whether anything in the lane ended by t.
+// outdated reports whether anything in the lane ended at or before t.
 func (l *lane) outdated(t span.Instant) bool {
 	return len(l.whole) > 0 && l.whole[0].End <= t ||
 		slices.ContainsFunc(l.slices, func(s slice) bool { return s.span.End <= t })
 }
 
-// prune removes what ended by t.
+// prune removes everything that ended at or before t.
 func (l *lane) prune(t span.Instant) {
 	l.whole = slices.Delete(l.whole, 0, l.whole.endingAfter(t))
 	if len(l.slices) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// never is before every instant.
+// never is an instant before all others.
 const never = span.Instant(math.MinInt64)
 
 // opening is a gap of one host in which a query fits: every start from first to last is
@@ -23,7 +23,7 @@ func compareSpans(a, b span.Span) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
 }
 
-// firstOpenings bounds the memory that openings allocates in advance.
+// firstOpenings is the largest number of openings for which memory is allocated in advance.
 const firstOpenings = 1024
 
 // openings returns the gaps of hosts that contain a start in [from, to].
@@ -63,8 +63,8 @@ func (c *Calendar) appendOpenings(found []opening, q *Query, host int, from, to 
 	}
 }
 
-// levels iterates over the times at which the number of open hosts changes, with the number
-// from then on. The last is 0.
+// levels iterates over the times at which the number of open hosts changes, each with the number
+// from then on. The last number is 0.
 func levels(openings []opening) iter.Seq2[span.Instant, int] {
 	enter, leave := make([]span.Instant, len(openings)), make([]span.Instant, len(openings))
 	for i, o := range openings {

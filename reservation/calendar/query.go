@@ -13,9 +13,9 @@ type Query struct {
 	Now, Ready, Deadline span.Instant
 	Duration             int64
 	Quantity             int
-	// Hosts are the eligible hosts; nil is every host.
+	// Hosts are the eligible hosts; nil means every host.
 	Hosts hostset.Set
-	// AvailableFrom is the instant from which each host can be used at all, for hosts that must
+	// AvailableFrom is the instant, for each host, from which it can be used, for hosts that must
 	// boot first; nil means that all can be used at any time.
 	AvailableFrom []span.Instant
 }
@@ -34,8 +34,9 @@ func (q *Query) availableFrom(host int) span.Instant {
 }
 
 // Candidate is a feasible start with its availability rectangle: Free hosts are free throughout
-// [Begin, End), which covers the start and the duration. Begin is not before the query's Now.
-// If all of them are free forever, End is the later of the deadline and the last slot (E003-4).
+// [Begin, End), which contains the reservation's span. Begin is not before the query's Now. If all
+// of these hosts are free forever, End is the later of the deadline and the last slot (erratum
+// E003-4).
 type Candidate struct {
 	Start, Begin, End span.Instant
 	Free              int
@@ -48,8 +49,8 @@ type Window struct {
 	Free               int
 }
 
-// Find returns the start that the policy chooses, false if none is feasible. The earliest start
-// wins among equal rectangles.
+// Find returns the start that the policy chooses; false if none is feasible. Among equal rectangles
+// the earliest start is chosen.
 func (c *Calendar) Find(q Query, p Policy) (span.Instant, bool) {
 	if p == PolicyFirstFit {
 		return c.earliest(c.complete(q))
@@ -73,7 +74,8 @@ func (c *Calendar) FreeAt(q Query, start span.Instant) hostset.Set {
 }
 
 // FirstFree returns the first hosts of order that are free for the query from start on, at most
-// Quantity. With all hosts in order it equals FreeAt in that order, but reads few lanes.
+// Quantity. If order contains all hosts, these are the first ones of FreeAt in that order, but
+// FirstFree reads fewer lanes.
 func (c *Calendar) FirstFree(q Query, start span.Instant, order iter.Seq[int]) []int {
 	q = c.complete(q)
 	w := q.Window(start)
@@ -139,7 +141,7 @@ func (c *Calendar) MostFree(q Query) int {
 	return most
 }
 
-// complete sets all hosts if the query names none.
+// complete returns the query with all hosts if it has none.
 func (c *Calendar) complete(q Query) Query {
 	if q.Hosts == nil {
 		q.Hosts = hostset.Full(c.Hosts())

@@ -20,8 +20,8 @@ const (
 	AffinityDifferent Affinity = "different" // at most one on a host
 )
 
-// SliceQuery is a search for Quantity slices of one shape at the same time; the other fields
-// are those of Query.
+// SliceQuery is a search for Quantity slices of one shape at the same time. Its other fields have
+// the meaning of those of Query.
 type SliceQuery struct {
 	Query
 	Shape    resource.Vector
@@ -33,8 +33,8 @@ type Room struct {
 	Host, Slices int
 }
 
-// EarliestSlices returns the smallest start from which the slices fit, false if there is none.
-// It is the ready time, or a time at which a claim ends or a host becomes usable.
+// EarliestSlices returns the smallest start from which there is room for the slices; false if there
+// is none. It is the ready time, or a time at which a claim ends or a host becomes usable.
 func (c *Calendar) EarliestSlices(q SliceQuery) (span.Instant, bool) {
 	for at, room := range c.room(&q, q.Quantity, q.Quantity) {
 		if room >= q.Quantity {
@@ -44,8 +44,8 @@ func (c *Calendar) EarliestSlices(q SliceQuery) (span.Instant, bool) {
 	return 0, false
 }
 
-// MostSlices returns the largest number of slices that fit together from any start of the
-// query, whatever its Quantity. At most limit slices of one host count.
+// MostSlices returns the largest number of slices for which there is room from any one start of the
+// query, whatever its Quantity. At most limit slices count on each host.
 func (c *Calendar) MostSlices(q SliceQuery, limit int) int {
 	most := 0
 	if q.Affinity != AffinitySame {
@@ -63,8 +63,8 @@ func (c *Calendar) MostSlices(q SliceQuery, limit int) int {
 	return most
 }
 
-// SliceWindows returns the maximal runs of starts from which the slices fit. Free counts at
-// most the query's Quantity on each host.
+// SliceWindows returns the maximal runs of starts from which there is room for the slices. Free
+// counts at most the query's Quantity on each host.
 func (c *Calendar) SliceWindows(q SliceQuery) []Window {
 	var windows []Window
 	open := false
@@ -81,8 +81,8 @@ func (c *Calendar) SliceWindows(q SliceQuery) []Window {
 	return windows
 }
 
-// RoomAt returns the hosts on which slices fit from start on, by host number, with how many, at
-// most the query's Quantity.
+// RoomAt returns the hosts on which slices fit from start on, sorted by host number, each with the
+// number of slices, at most the query's Quantity.
 func (c *Calendar) RoomAt(q SliceQuery, start span.Instant) []Room {
 	q.Query = c.complete(q.Query)
 	limit, w := int64(q.Quantity), q.Window(start)
@@ -101,9 +101,9 @@ func (c *Calendar) RoomAt(q SliceQuery, start span.Instant) []Room {
 	return rooms
 }
 
-// room iterates over the starts at which the room changes, with the number of slices that fit
-// from then on; each host counts up to limit. It yields none if fewer than least fit even on
-// empty hosts.
+// room iterates over the starts at which the room changes, each with the number of slices that fit
+// from then on; each host counts up to limit. It yields nothing if fewer than least would fit even
+// on empty hosts.
 func (c *Calendar) room(q *SliceQuery, limit, least int) iter.Seq2[span.Instant, int] {
 	q.Query = c.complete(q.Query)
 	return func(yield func(span.Instant, int) bool) {
@@ -161,7 +161,7 @@ func (c *Calendar) roomAtFirst(q *SliceQuery, limit int) (total int64, changes c
 	return total, changes
 }
 
-// mostOn returns how many slices on one host matter.
+// mostOn returns the number of slices on one host from which more do not matter.
 func (q *SliceQuery) mostOn(limit int) int64 {
 	if q.Affinity == AffinityDifferent {
 		return 1
@@ -169,8 +169,8 @@ func (q *SliceQuery) mostOn(limit int) int64 {
 	return int64(limit)
 }
 
-// count returns how many of the slices that fit on one host count: with affinity SameHost, all
-// or none.
+// count returns how many of the slices that fit on one host count: with affinity SameHost, all that
+// are requested or none.
 func (q *SliceQuery) count(room int64, limit int) int64 {
 	if q.Affinity == AffinitySame && room < int64(limit) {
 		return 0

@@ -27,7 +27,7 @@ func (s spans) covers(w span.Span) bool {
 	return i < len(s) && s[i].Covers(w)
 }
 
-// with returns the set and w, merged with what w overlaps or touches.
+// with returns the set plus w, merged with the spans that w overlaps or touches.
 func (s spans) with(w span.Span) spans {
 	first := sort.Search(len(s), func(i int) bool { return s[i].End >= w.Start })
 	last := first
@@ -38,7 +38,7 @@ func (s spans) with(w span.Span) spans {
 	return slices.Replace(s, first, last, w)
 }
 
-// without returns the set less the instants of w.
+// without returns the set without the instants of w.
 func (s spans) without(w span.Span) spans {
 	first := s.endingAfter(w.Start)
 	last := first

@@ -19,8 +19,9 @@ type stairs struct {
 	at      span.Instant // the current start
 	counted int64        // slices that count from there on
 
-	// window has the stretches of equal room that overlap the window of at, without those that
-	// a later one with no more room makes irrelevant: their room rises.
+	// window contains the stretches of constant room that overlap the query's window at the start
+	// at. It omits a stretch if a later one has no more room, so that the room of the remaining
+	// ones rises.
 	window []stretch
 	until  span.Instant // end of the part of the lane that was read
 	step   int          // of held, at until
@@ -33,8 +34,8 @@ type stretch struct {
 	room int64
 }
 
-// stairs returns the stairs at the first start of the query at which the host is usable, nil if
-// it never is.
+// stairs returns the stairs at the first start of the query at which the host is usable; nil if it
+// never is.
 func (c *Calendar) stairs(q *SliceQuery, host, limit int) *stairs {
 	l, first := c.lanes[host], max(q.Ready, q.availableFrom(host))
 	if first > q.latest() {
@@ -49,8 +50,8 @@ func (c *Calendar) stairs(q *SliceQuery, host, limit int) *stairs {
 	return s
 }
 
-// climbed returns s at the next start from which another number of slices counts, nil if there
-// is none.
+// climbed returns s at the next start that changes the number of slices that count; nil if there is
+// no such start.
 func (s *stairs) climbed() *stairs {
 	for {
 		s.at = min(s.window[0].end, s.until-span.Instant(s.query.Duration)+1)
@@ -106,14 +107,14 @@ func (s *stairs) stretch() stretch {
 	return next
 }
 
-// change is a start at which stairs that are there count otherwise than before.
+// change is the next start at which the number of slices on the host of stairs changes.
 type change struct {
 	at     span.Instant
 	before int64
 	of     *stairs
 }
 
-// changes has the next change of each of the stairs of a query, as a heap: the first comes first.
+// changes is a heap of the next change of each of the stairs of a query, the earliest on top.
 type changes []change
 
 // with appends the next change of s, if there is one. The heap order must be restored
@@ -130,7 +131,7 @@ func (c changes) order() {
 	slices.SortFunc(c, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 }
 
-// next replaces the first change by the next one of the same stairs.
+// next replaces the first change by the next change of the same stairs.
 func (c changes) next() changes {
 	first := &c[0]
 	first.before = first.of.counted
@@ -144,7 +145,7 @@ func (c changes) next() changes {
 	return c
 }
 
-// sink moves the first change to its place.
+// sink moves the first change down to its place in the heap.
 func (c changes) sink() {
 	for at := 0; ; {
 		least := at

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// survey is the data from which all feasible starts of a query follow.
+// survey contains the data from which all feasible starts of a query are computed.
 type survey struct {
 	openings []opening      // sorted by begin
 	starts   []span.Instant // the possible starts, sorted, each once
@@ -34,8 +34,9 @@ func (c *Calendar) survey(q *Query) survey {
 	return s
 }
 
-// sortStarts sorts the starts, all in [from, to], and removes duplicates. Starts that are dense
-// are marked in a set of seconds, which is a third of the work.
+// sortStarts sorts the starts, which are all in [from, to], and removes duplicates. If there are
+// many for the length of this span, it marks them in a set of seconds, which is three times as
+// fast.
 func (s *survey) sortStarts(from, to span.Instant) {
 	if seconds := int64(to-from) + 1; 0 < seconds && seconds <= 64*int64(len(s.starts)) {
 		marked := hostset.New(int(seconds))
@@ -52,7 +53,7 @@ func (s *survey) sortStarts(from, to span.Instant) {
 	s.starts = slices.Compact(s.starts)
 }
 
-// boundaries adds the starts that follow from the slot boundaries of one lane.
+// boundaries adds the starts that result from the slot boundaries of one lane.
 func (s *survey) boundaries(q *Query, busy spans) {
 	if len(busy) == 0 {
 		return
@@ -74,9 +75,10 @@ func (s *survey) boundaries(q *Query, busy spans) {
 	}
 }
 
-// candidates iterates over the starts once, keeping the openings that contain the start. They
-// enter by begin and leave by end, so the last that entered and is still there began last, and
-// the next to leave ends first: these are the sides of the rectangle.
+// candidates iterates over the starts, in order, and keeps the openings that contain the present
+// start. Openings enter in the order of their begin and leave in the order of their end. So the
+// last one that entered and is still there has the latest begin, and the next one to leave has the
+// earliest end: these two are the sides of the rectangle.
 func (s *survey) candidates(q *Query) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		var entered []opening // the last that has not left began last
@@ -110,7 +112,7 @@ func (s *survey) candidates(q *Query) iter.Seq[Candidate] {
 	}
 }
 
-// endHeap has the smallest end on top.
+// endHeap is a heap with the smallest end on top.
 type endHeap []span.Instant
 
 func (h endHeap) Len() int           { return len(h) }

@@ -9,9 +9,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// usage is the resources of one host that slices hold over time, as a step function. Step i
-// lasts from at[i] to at[i+1], the last one forever; before at[0] and in the last step nothing
-// is held. Neighboring steps differ.
+// usage is the amount of resources of one host that slices hold over time, as a step function. Step
+// i lasts from at[i] to at[i+1], the last one forever; before at[0] and in the last step nothing is
+// held. Neighboring steps differ.
 type usage struct {
 	classes []string // the custom resource classes that some slice has held
 	at      []span.Instant
@@ -28,12 +28,12 @@ func (u *usage) step(i int) []int64 {
 	return u.amounts[i*w : (i+1)*w : (i+1)*w]
 }
 
-// during returns the index of the step at t, -1 before the first.
+// during returns the index of the step at t; -1 means before the first.
 func (u *usage) during(t span.Instant) int {
 	return sort.Search(len(u.at), func(i int) bool { return u.at[i] > t }) - 1
 }
 
-// usageOf returns the usage of slices that are sorted by span.
+// usageOf returns the usage of slices, which are sorted by span.
 func usageOf(list []slice) usage {
 	var u usage
 	type turn struct {
@@ -78,7 +78,8 @@ func (u *usage) change(w span.Span, demand resource.Vector, sign int64) {
 	u.join(from)
 }
 
-// row returns demand as a row of amounts, and adds columns for new classes.
+// row returns demand as a row of amounts, one for each column. It adds columns for new resource
+// classes.
 func (u *usage) row(demand resource.Vector) []int64 {
 	for class, amount := range demand.Custom {
 		if amount != 0 && !slices.Contains(u.classes, class) {
@@ -101,7 +102,7 @@ func (u *usage) widen(class string) {
 	u.classes, u.amounts = append(u.classes, class), wide
 }
 
-// cut ensures that a step begins at t and returns its index.
+// cut makes a step begin at t, if none does, and returns its index.
 func (u *usage) cut(t span.Instant) int {
 	i := u.during(t)
 	if i >= 0 && u.at[i] == t {
@@ -128,7 +129,7 @@ func (u *usage) join(i int) {
 	}
 }
 
-// shape is the needs of one slice on one host, prepared for comparison with its usage.
+// shape is the need of one slice on one host, prepared for comparison with the host's usage.
 type shape struct {
 	// most is how many slices fit on the empty host.
 	most  int64
@@ -141,7 +142,7 @@ type need struct {
 	amount, offered int64
 }
 
-// shapeOf returns the shape for a host of that capacity, on which at most limit slices count.
+// shapeOf returns the shape for a host of that capacity. At most limit slices count on it.
 func (u *usage) shapeOf(demand, capacity resource.Vector, limit int64) shape {
 	s := shape{most: min(capacity.Times(demand), limit)}
 	add := func(column int, amount, offered int64) {
@@ -158,7 +159,7 @@ func (u *usage) shapeOf(demand, capacity resource.Vector, limit int64) shape {
 	return s
 }
 
-// fits returns how many slices fit beside the held amounts.
+// fits returns how many slices fit in addition to the held amounts.
 func (s *shape) fits(held []int64) int64 {
 	room := s.most
 	for i := range s.needs {

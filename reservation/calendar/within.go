@@ -7,10 +7,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// FindWithin returns the start that the policy chooses among those from which the whole
-// duration is in one of the spans, which are in order and apart from each other; false if none
-// is feasible. The first and the last start in each span count like the ready time and the
-// latest start of a query. With a span that contains the whole window it equals Find.
+// FindWithin returns the start that the policy chooses among those from which the whole duration is
+// in one of the spans; false if none is feasible. The spans are sorted and do not touch. The first
+// and the last start in each span are candidates like the ready time and the latest start of a
+// query. With a span that contains the whole window, FindWithin equals Find.
 func (c *Calendar) FindWithin(q Query, p Policy, within []span.Span) (span.Instant, bool) {
 	starts, all := q.startsWithin(within)
 	switch {
@@ -54,8 +54,8 @@ func (c *Calendar) EarliestSlicesWithin(q SliceQuery, within []span.Span) (span.
 		func(part Query) iter.Seq[Window] { return slices.Values(c.SliceWindows(of(part))) })
 }
 
-// startsWithin returns the runs of the query's starts from which the whole duration is in one
-// of the spans; all reports whether these are all its starts.
+// startsWithin returns the runs of the query's starts from which the whole duration is in one of
+// the spans; all is true if these are all its starts.
 func (q *Query) startsWithin(within []span.Span) (starts []span.Span, all bool) {
 	every := span.Span{Start: q.Ready, End: q.latest() + 1}
 	for _, w := range within {
@@ -68,8 +68,8 @@ func (q *Query) startsWithin(within []span.Span) (starts []span.Span, all bool) 
 }
 
 // firstWithin returns the first feasible start of q in one of the runs. Often that is the first
-// start from the first run on, which find returns at little cost; otherwise it iterates over
-// all later windows once.
+// start from the first run on, which find returns quickly; otherwise firstWithin iterates over all
+// later windows once.
 func firstWithin(
 	q Query, runs []span.Span, find func(Query) (span.Instant, bool), windows func(Query) iter.Seq[Window],
 ) (span.Instant, bool) {
@@ -93,7 +93,7 @@ func firstWithin(
 	return 0, false
 }
 
-// lies reports whether a start is in one of the runs, which are in order.
+// lies reports whether a start is in one of the runs, which are sorted.
 func lies(start span.Instant, runs []span.Span) bool {
 	i := spans(runs).endingAfter(start)
 	return i < len(runs) && runs[i].Contains(start)

@@ -146,8 +146,8 @@ func (p *plan) prepare(r *reservation.Reservation) {
 	p.layout.Aggregates[aggregate] = inventory.Aggregate{Name: aggregate, Metadata: metadata, Hosts: sorted(joined)}
 }
 
-// mayJoin reports whether no earlier claim excludes the reservation from the host.
-// Reservations of instances share a host; a reservation of hosts has it alone.
+// mayJoin reports whether no earlier claim excludes the reservation from the host. Reservations of
+// kind instance share a host; a reservation of kind host has it alone.
 func (p *plan) mayJoin(r *reservation.Reservation, claims []openClaim) bool {
 	for _, t := range claims {
 		if t.r.ID == r.ID {
@@ -160,7 +160,8 @@ func (p *plan) mayJoin(r *reservation.Reservation, claims []openClaim) bool {
 	return false
 }
 
-// rooms returns the maximum of what the reservation's claims on the host hold at one instant.
+// rooms returns the largest number of slices that the reservation's claims on the host hold at one
+// instant.
 func rooms(claims []openClaim, mine func(openClaim) bool) (most int64) {
 	for _, at := range claims {
 		sum := int64(0)

@@ -24,7 +24,7 @@ func Diff(actual, desired Layout) []Step {
 	d.members(AddHost, actual, lacking(members(desired), members(actual)))
 
 	d.deleteFlavors(actual, desired)
-	// Placement refuses this while instances hold some. So it comes before the host is opened.
+	// Placement refuses this while instances use some. So it comes before the host is opened.
 	d.rooms(RemoveRooms, actual, desired, func(is, shall int64) bool { return is > shall })
 	d.unmark(actual, desired)
 	d.members(RemoveHost, actual, lacking(members(actual), members(desired)))
@@ -35,7 +35,7 @@ func Diff(actual, desired Layout) []Step {
 	return d
 }
 
-// For returns the steps for one reservation: those that create or delete its own
+// For returns the steps that belong to one reservation: those that create or delete its own
 // aggregate, traits and flavors, and those that add its hosts to the fence or remove them.
 func For(steps []Step, r *reservation.Reservation) (own []Step) {
 	hosts := r.HostNames()
@@ -125,7 +125,7 @@ func (d *diff) members(action Action, actual Layout, hosts map[string][]string) 
 	}
 }
 
-// hostwise adds one step for each host and reservation with surplus or missing traits.
+// hostwise adds one step for each host and reservation whose traits are missing or superfluous.
 func (d *diff) hostwise(action Action, traits map[string][]string) {
 	reason := "host %s lacks %s"
 	if action == RemoveTraits {
@@ -218,7 +218,7 @@ func flavorOwner(f inventory.Flavor) string {
 	return f.ExtraSpecs[inventory.ReservationMark]
 }
 
-// bare returns what a step needs of an aggregate.
+// bare returns the aggregate with only what a step needs.
 func bare(a inventory.Aggregate, metadata map[string]string) inventory.Aggregate {
 	return inventory.Aggregate{ID: a.ID, UUID: a.UUID, Name: a.Name, Metadata: metadata}
 }

@@ -32,10 +32,10 @@ import (
 const (
 	// Aggregate is the fence: it contains all reserved hosts, as early as Rules.Ahead requires.
 	Aggregate = "almanac-fence"
-	// AggregatePrefix begins the name of the aggregate of a reservation; its id follows.
+	// AggregatePrefix is the prefix of the name of a reservation's aggregate; its id follows.
 	AggregatePrefix = "almanac-reservation-"
-	// ImagesAggregate contains the hosts on which Nova is to put an image. It keeps no
-	// instances off.
+	// ImagesAggregate contains the hosts on which Nova must cache an image. It keeps no instances
+	// off.
 	ImagesAggregate = "almanac-images"
 	// OwnPrefix begins the names of all of Almanac's traits and resource classes.
 	OwnPrefix = "CUSTOM_ALMANAC_"

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// longest is the maximum length of a flavor's name and ID, in characters
+// longest is the largest length of a flavor's name and ID, in characters
 // (nova/api/openstack/compute/schemas/flavor_manage.py, parameter_types.name).
 const longest = 255
 
@@ -53,9 +53,9 @@ func (p *plan) instanceFlavor(r *reservation.Reservation) {
 	p.flavor(r.ID, FlavorPrefix+r.ID, r.Resources, common(r))
 }
 
-// Requires returns the extra specs that let an instance of any flavor use the hosts of
-// the active reservation, and no others. In a reservation of instances such an instance
-// counts as one of those promised.
+// Requires returns the extra specs with which an instance of any flavor can use the hosts of the
+// active reservation, and no other hosts. In a reservation of kind instance, such an instance uses
+// one of the promised slices.
 func Requires(r *reservation.Reservation) map[string]string {
 	if r.Kind == reservation.Hosts {
 		return map[string]string{required(Reserved): "required", required(OwnName(r.ID)): "required"}
@@ -105,9 +105,9 @@ func least(f *inventory.Flavor, amount *int64, class string) {
 	}
 }
 
-// smallest returns the vCPUs, memory and disk that every host of the reservation has; zero
-// if none of the hosts is known. Hosts for which Placement has no vCPUs or no memory do not
-// count, since no flavor fits there.
+// smallest returns the vCPUs, memory and disk that every host of the reservation has at least; zero
+// if none of the hosts is known. Hosts for which Placement has no vCPUs or no memory do not count,
+// since no flavor fits there.
 func (p *plan) smallest(r *reservation.Reservation) (least resource.Vector) {
 	first := true
 	for _, name := range r.HostNames() {
@@ -128,8 +128,8 @@ func (p *plan) smallest(r *reservation.Reservation) (least resource.Vector) {
 	return least
 }
 
-// plain returns text in the characters that Nova allows in a flavor's ID, at most n. Changed
-// text ends in a hash, so that different texts stay different.
+// plain returns text with only the characters that Nova allows in a flavor's ID, and with at most n
+// of them. Changed text ends in a hash, so that different texts stay different.
 func plain(text string, n int) string {
 	letters := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c) {
@@ -143,7 +143,7 @@ func plain(text string, n int) string {
 	return short(letters, n)
 }
 
-// short returns text in at most n bytes. Cut text ends in a hash too.
+// short returns text cut to at most n bytes. Cut text ends in a hash too.
 func short(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -47,7 +47,8 @@ func members(l Layout) map[string][]string {
 	return hosts
 }
 
-// lacking returns what a has and b has not, by key; keys with nothing are left out.
+// lacking returns, for each key, the values of a that are not in b; keys without such values are
+// left out.
 func lacking(a, b map[string][]string) map[string][]string {
 	less := map[string][]string{}
 	for key := range a {
@@ -67,7 +68,7 @@ func without(list, others []string) (rest []string) {
 	return rest
 }
 
-// differing returns the pairs of want that have does not contain.
+// differing returns the pairs of want that are not in have.
 func differing(want, have map[string]string) map[string]string {
 	wrong := map[string]string{}
 	for key, value := range want {

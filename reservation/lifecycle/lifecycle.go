@@ -1,6 +1,6 @@
-// Package lifecycle contains the life cycle of a reservation: the table of statuses and
-// triggers, and which events are due when. It is pure; the packages that carry events out
-// read the next status from it.
+// Package lifecycle contains the life cycle of a reservation: the table of statuses and triggers,
+// and which events are due when. Its functions are pure; the packages that carry events out read
+// the next status from it.
 package lifecycle
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Trigger moves a reservation from one status to another.
+// Trigger is what moves a reservation from one status to another.
 type Trigger string
 
 // The triggers.
@@ -28,7 +28,7 @@ const (
 // Triggers lists all triggers.
 var Triggers = []Trigger{Start, Started, Fail, BeforeEnd, End, Finished, Cancel}
 
-// table contains the next status by status and trigger. Other transitions are not allowed.
+// table contains the next status by status and trigger; other transitions are not allowed.
 var table = map[reservation.Status]map[Trigger]reservation.Status{
 	reservation.Pending: {
 		Start:  reservation.Starting,
@@ -99,10 +99,9 @@ func follow(s reservation.Status, triggers []Trigger) (reservation.Status, error
 	return s, nil
 }
 
-// Schedule returns the log of r with the events that its span requires. Events that are done
-// stay; pending ones are replaced. A warning that was sent for an earlier end is scheduled
-// again for a later one. A warning at or before the start is left out, since it would state
-// nothing that the start does not.
+// Schedule returns the log of r with the events that its span requires. Events that are done stay;
+// pending ones are replaced. A warning that was sent for an earlier end is scheduled again for a
+// later one. A warning that would be due at or before the start is left out.
 func Schedule(r *reservation.Reservation) []reservation.Event {
 	log := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.EventDue })
 	if r.Status == reservation.Pending {
@@ -125,8 +124,8 @@ func warned(log []reservation.Event, at span.Instant) bool {
 	})
 }
 
-// Due returns the index in the log of the next event, or false if all are done. Events of
-// the same time keep the order of the log.
+// Due returns the index in the log of the next event; false if all are done. Events of the same
+// time keep the order of the log.
 func Due(r *reservation.Reservation) (int, bool) {
 	first, found := 0, false
 	for i, e := range r.Events {

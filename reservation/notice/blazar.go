@@ -28,8 +28,7 @@ var leaseEventTypes = map[reservation.Action]string{
 	reservation.ActionRestore:   "lease.update",
 }
 
-// warningVoid follows an update after which an owner who was warned of the end will be
-// warned again.
+// warningVoid is sent after an update if an owner who was warned of the end will be warned again.
 const warningVoid = "lease.event.before_end_lease.stop"
 
 // Blazar's names of the statuses (blazar/status.py).

@@ -15,18 +15,19 @@ const (
 	leftType  = "reservation.evict"
 )
 
-// Eviction announces that an instance must leave its host: a preemptible instance, to make
-// room for another request, or one that an ended reservation left on a host that the next
-// reservation needs.
+// Eviction is the content of the notification that an instance must leave its host: a preemptible
+// instance, to make room for another request, or an instance that an ended reservation left on a
+// host that the next reservation needs.
 type Eviction struct {
 	Instance, Name, ProjectID, UserID, Host string
-	// At is when it must leave; Told is when this was decided.
+	// At is when the instance must leave; Told is when that was decided.
 	At, Told time.Time
-	// Action is what happens to it: delete, shelve or migrate.
+	// Action is what happens to the instance: delete, shelve or migrate.
 	Action string
-	// RequestID identifies the request that needs the room.
+	// RequestID is the id of the request that needs the room.
 	RequestID string
-	// Reservation is the ended reservation that left it; empty for a preemptible instance.
+	// Reservation is the id of the ended reservation that left the instance; empty for a
+	// preemptible instance.
 	Reservation string
 }
 
@@ -44,8 +45,8 @@ type eviction struct {
 	Left      string    `json:"reservation_id,omitempty"`
 }
 
-// Evict sends the notification of an eviction and returns when the broker has it. It does
-// so whatever the formats, since Blazar has no such notification.
+// Evict sends the notification of an eviction and returns when the broker has stored it. The
+// formats of the Options do not apply, since Blazar has no such notification.
 func (n *Notifier) Evict(ctx context.Context, e Eviction) error {
 	payload, err := json.Marshal(eviction{
 		payloadVersion, e.Instance, e.Name, e.ProjectID, e.UserID, e.Host, e.At.UTC(), e.Action, e.RequestID, e.Reservation,

@@ -123,9 +123,9 @@ func requestOf(change reservation.Change) oslo.Context {
 	return c
 }
 
-// messageID returns a different id for each event of each stored version of a reservation.
-// The time of the change distinguishes a version from one of the same number that was lost
-// when an older backup was restored.
+// messageID returns a different id for each event of each stored version of a reservation. After
+// the restoration of an older backup, a version may have the same number as one that was lost; the
+// time of the change distinguishes them.
 func messageID(change reservation.Change, eventType string) string {
 	r := &change.Reservation
 	return nameID(fmt.Sprintf("almanac:%s/%d/%d/%s", r.ID, r.Version, int64(change.At), eventType))

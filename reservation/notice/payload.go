@@ -35,7 +35,7 @@ type payload struct {
 	// ReservationVersion increases by one with every stored change, sent or not.
 	ReservationVersion int64   `json:"reservation_version"`
 	Claims             []claim `json:"claims"`
-	// Detail is the difference, in words; may be empty.
+	// Detail describes the difference; it may be empty.
 	Detail string `json:"detail"`
 	// RequestID identifies the request that caused the change; empty if none did.
 	RequestID string `json:"request_id"`
@@ -49,7 +49,7 @@ type claim struct {
 	Instances int       `json:"instances,omitempty"`
 }
 
-// ours returns the notification in Almanac's format, or none if the action has none.
+// ours returns the notification in Almanac's format; none if the action has none.
 func ours(change reservation.Change, host string) []event {
 	eventType, told := eventTypes[change.Action]
 	if !told {

@@ -20,23 +20,24 @@ const (
 	Failed Moment = "error"
 )
 
-// Power announces that Almanac switches the machine of a host.
+// Power is the content of the notification that Almanac switches the machine of a host.
 type Power struct {
 	Host   string
 	To     energy.State // Off and Standby send a power_off, On a power_on
 	Moment Moment
-	// Reason is why it is switched, or why that failed.
+	// Reason is why the machine is switched, or why that failed.
 	Reason string
 	// Operation is the same for all notifications from going to sleep to waking up, as in
 	// the audit trail.
 	Operation string
-	// Urgent: an operator ordered it, or a reservation needs the host.
+	// Urgent is true if an operator ordered it, or a reservation needs the host.
 	Urgent bool
 	// Since is when the host was first ordered to switch; At is when this was decided.
 	Since, At time.Time
 }
 
-// Alarm announces that an alarm of the energy controller begins or is over.
+// Alarm is the content of the notification that an alarm of the energy controller has begun or
+// ended.
 type Alarm struct {
 	energy.Alarm
 	Over bool
@@ -65,9 +66,9 @@ type alarmed struct {
 	At      time.Time `json:"at"`
 }
 
-// Power sends energy.host.power_off.start, .end or .error, or energy.host.power_on with the
-// same, and returns when the broker has it. It does so whatever the formats, since Blazar
-// has no such notification. A call with the same Power uses the same message id.
+// Power sends energy.host.power_off.start, .end or .error, or energy.host.power_on with the same
+// suffixes, and returns when the broker has stored it. The formats of the Options do not apply,
+// since Blazar has no such notification. A call with the same Power uses the same message id.
 func (n *Notifier) Power(ctx context.Context, p Power) error {
 	eventType := "energy.host.power_off." + string(p.Moment)
 	if p.To == energy.On {

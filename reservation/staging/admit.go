@@ -30,10 +30,11 @@ func (s State) Nodes(image string, at span.Instant) map[string]bool {
 
 func (e *Entry) serves(at span.Instant) bool { return e.From <= at && at <= e.Expire }
 
-// serves reports whether a demand that needs the image from at on can rely on the transfer. A
-// transfer under way serves from its end on. Where images do not age, they are kept over a gap
-// (E000-6); a demand that starts before the transfer's deadline cannot rely on it (E000-7). A
-// transfer that was due before it began promises nothing until it has ended.
+// serves reports whether a demand that needs the image from the instant at on can rely on the
+// transfer. A transfer under way serves from its end on. If images do not age, an image that a
+// later demand uses stays during the gap before it (erratum E000-6); a demand that starts before
+// the transfer's deadline cannot rely on the transfer (erratum E000-7). A transfer that was due
+// before it began promises nothing until it has ended.
 func (t *Transfer) serves(at span.Instant, s *State) bool {
 	there := t.Deadline
 	switch {
@@ -47,13 +48,14 @@ func (t *Transfer) serves(at span.Instant, s *State) bool {
 	return there <= at && (!s.Ages || at <= t.Expire)
 }
 
-// Admit returns the state with the demand in it: the demand reuses pools and transfers where the
-// image will be there, and one new transfer per node is entered elsewhere (paper 000, Algorithms 1
+// Admit returns the state including the demand: the demand reuses pools and transfers on the nodes
+// that will have the image, and adds one new transfer for each other node (paper 000, Algorithms 1
 // and 4). The error is a *Refusal.
 //
-// A pool keeps an image until the latest end of its users (E000-1, E000-2). Pools are refused
-// first, then transfers. A demand that needs no new transfer is not refused because other transfers
-// are late, and no demand is refused because of transfers that are already hopeless.
+// A pool keeps an image until the latest end of all demands that use it (errata E000-1, E000-2).
+// Admit first checks the room in pools, then the transfers. A demand that needs no new transfer is
+// not refused because other transfers are late, and no demand is refused because of transfers that
+// are already hopeless.
 func (s State) Admit(site Site, now span.Instant, d Demand) (State, error) {
 	before := s.without(now)
 	return newAdmission(site, before, func(d Demand) State {
@@ -63,7 +65,7 @@ func (s State) Admit(site Site, now span.Instant, d Demand) (State, error) {
 	}).Admit(d)
 }
 
-// without returns s at now, without the entries that have expired by then.
+// without returns s at now, without the entries that have expired before.
 func (s State) without(now span.Instant) State {
 	pools := make(map[string][]Entry, len(s.Pools))
 	for node, entries := range s.Pools {
@@ -72,7 +74,7 @@ func (s State) without(now span.Instant) State {
 	return State{At: now, Ages: s.Ages, Transfers: slices.Clone(s.Transfers), Pools: pools}
 }
 
-// draft is a state under construction; it shares its lists with nobody.
+// draft is a state under construction; nothing else uses its lists.
 type draft struct {
 	State
 	site      Site
@@ -83,7 +85,8 @@ type draft struct {
 
 type place struct{ node, image string }
 
-// newDraft takes over the lists of s; more is about how many transfers will be added.
+// newDraft returns a draft that reuses the lists of s; more is about the number of transfers that
+// will be added.
 func newDraft(s State, site Site, more int) *draft {
 	n := len(s.Transfers) + more
 	d := &draft{State: s, site: site, transfers: make(map[place][]int, n), ids: make(map[string]bool, n)}
@@ -102,8 +105,8 @@ func (d *draft) note(i int, t *Transfer) {
 	d.entered = max(d.entered, t.Entered)
 }
 
-// enter enters what a demand needs on each of its nodes. A demand that began before now uses what
-// is there and gets no new transfer.
+// enter adds what a demand needs on each of its nodes. A demand that began before now uses the
+// images that are there and gets no new transfer.
 func (d *draft) enter(demand Demand) {
 	begun := demand.Span.Start < d.At || demand.Span.Start == d.At && demand.Joining
 	for i, node := range demand.Nodes {
@@ -113,8 +116,9 @@ func (d *draft) enter(demand Demand) {
 	}
 }
 
-// enterLate enters what a Joining demand lacks, where no transfer is under way or overdue already.
-// These transfers are due before they can begin: they delay no others, and nobody relies on them.
+// enterLate adds transfers to the nodes where a Joining demand lacks its image and no transfer is
+// under way or overdue. These transfers are due before they can begin: they delay no other
+// transfers, and no other demand relies on them.
 func (d *draft) enterLate(demand Demand) {
 	for _, node := range demand.Nodes {
 		coming := func(i int) bool { t := &d.Transfers[i]; return t.Started || t.Deadline <= d.At }
@@ -133,8 +137,8 @@ func (d *draft) transfer(node string, demand Demand) {
 	d.note(i, &d.Transfers[i])
 }
 
-// reuse lets a demand use what a node has or will have, first from the pool, and reports whether it
-// can.
+// reuse makes a demand use an image that a node has or will have, preferably from the pool, and
+// reports whether there is one.
 func (d *draft) reuse(node string, demand Demand) bool {
 	if d.pooled(node, demand) {
 		return true
@@ -149,7 +153,7 @@ func (d *draft) reuse(node string, demand Demand) bool {
 	return false
 }
 
-// pooled lets a demand use what is in the pool of a node, and reports whether it can.
+// pooled makes a demand use the image in the pool of a node, and reports whether it is there.
 func (d *draft) pooled(node string, demand Demand) bool {
 	at := max(demand.Span.Start, d.At)
 	for i := range d.Pools[node] {
@@ -161,7 +165,7 @@ func (d *draft) pooled(node string, demand Demand) bool {
 	return false
 }
 
-// fresh returns an id that no transfer has yet.
+// fresh returns an id that no transfer has: id, or id with a suffix.
 func (d *draft) fresh(id string) string {
 	name := id
 	for n := 2; d.ids[name]; n++ {
@@ -171,7 +175,7 @@ func (d *draft) fresh(id string) string {
 }
 
 // Advance returns the state at now: transfers that Schedule would have begun since s.At are under
-// way or have become entries, and expired entries are gone.
+// way or have become entries, and expired entries are removed.
 func (s State) Advance(site Site, now span.Instant) State {
 	if now < s.At {
 		return s
@@ -204,7 +208,7 @@ func (s State) Advance(site Site, now span.Instant) State {
 	return next.without(now)
 }
 
-// arrived returns the entries of a pool with the image of a transfer that has ended.
+// arrived returns the entries of a pool, including the image of a transfer that has ended.
 func arrived(entries []Entry, t Transfer) []Entry {
 	entries = slices.Clone(entries)
 	for i := range entries {

@@ -8,9 +8,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Admission decides on demands beside those already accepted, each as if it were the only further
-// one. It computes once what all decisions share, and bounds the total work of finding earliest
-// starts for refusals. Only one goroutine may use it.
+// Admission decides on further demands, each as if it were the only one in addition to those
+// already accepted. It computes once what all decisions have in common, and limits the total work
+// for the earliest starts that refusals contain. Only one goroutine may use it.
 type Admission struct {
 	site    Site
 	before  State
@@ -30,11 +30,11 @@ func newAdmission(site Site, before State, with func(Demand) State) *Admission {
 	return a
 }
 
-// Before returns the state without another demand.
+// Before returns the state without a further demand.
 func (a *Admission) Before() State { return a.before }
 
-// Admit returns the state with the demand, or Before and a *Refusal with the earliest start that
-// was found.
+// Admit returns the state including the demand; or Before and a *Refusal with the earliest start
+// that it found.
 func (a *Admission) Admit(d Demand) (State, error) {
 	after := a.with(d)
 	if refusal, ok := errors.AsType[*Refusal](a.judge(after, d)); ok {
@@ -44,10 +44,11 @@ func (a *Admission) Admit(d Demand) (State, error) {
 	return after, nil
 }
 
-// Allows reports whether Admit would admit the demand.
+// Allows reports whether Admit would accept the demand.
 func (a *Admission) Allows(d Demand) bool { return a.judge(a.with(d), d) == nil }
 
-// judge returns a *Refusal that describes what a demand breaks in after, the state with it, or nil.
+// judge returns a *Refusal that states why the demand is impossible, or nil. after is the state
+// including the demand.
 func (a *Admission) judge(after State, d Demand) error {
 	site := a.site
 	fresh := added(a.before, after)
@@ -83,7 +84,7 @@ func (a *Admission) judge(after State, d Demand) error {
 		"the image %s cannot be on the hosts in time: it must be there by %s, but %s", d.Image.ID, site.by(d.Span.Start), why)}
 }
 
-// by describes when an image must be on the hosts for a start.
+// by describes, for a message, until when an image must be on the hosts for a start.
 func (s Site) by(start span.Instant) string {
 	if s.Margin == 0 {
 		return fmt.Sprintf("%v, the start", start)
@@ -96,7 +97,7 @@ func poolRefusal(site Site, d Demand, node string) *Refusal {
 		"there is no room for the image %s from %v to %v: a host keeps no more than %d bytes of images", d.Image.ID, d.Span.Start, d.Span.End, site.Limit)}
 }
 
-// added returns the transfers of after that before lacks or has with a later deadline.
+// added returns the transfers of after that are not in before, or have an earlier deadline there.
 func added(before, after State) (list []Transfer) {
 	had := make(map[string]span.Instant, len(before.Transfers))
 	for i := range before.Transfers {
@@ -111,8 +112,9 @@ func added(before, after State) (list []Transfer) {
 	return list
 }
 
-// hurt returns a transfer that is late in after, nil if none is. Transfers that run or are hopeless
-// already do not count; without a fresh transfer, neither do those that were late before.
+// hurt returns a transfer that is late in after; nil if none is. Transfers that run already or are
+// hopeless do not count. fresh states whether the demand adds a transfer; if it does not, transfers
+// that were late before do not count either.
 func (a *Admission) hurt(site Site, after State, fresh bool) *Transfer {
 	for _, t := range layOut(site, after.At, after).late {
 		if !a.excused[t.ID] && (fresh || !a.wasLate(t.ID)) {

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// mostPieces bounds how many pieces of time the search for an earliest start covers.
+	// mostPieces is the largest number of periods in which the search for an earliest start looks.
 	mostPieces = 64
-	// mostWork bounds how many transfers one Admission lays out to find earliest starts. That takes
-	// some ten milliseconds, during which the user waits for the answer.
+	// mostWork is the largest number of transfers that one Admission lays out to find earliest
+	// starts. That takes some ten milliseconds, during which the user waits for the answer.
 	mostWork = 25_000
 )
 
-// earliest returns a start at which a refused demand would be accepted, 0 where it finds none.
-// Between the instants at which something in its pools changes, a later start is never worse on one
-// channel. So it tests each piece at its end and bisects the first good one. The last piece ends
-// when the transfers could follow all others. With several channels or full pools it may miss an
-// earlier start; also where there are so many transfers that it cannot test every piece and treats
-// the remaining ones as one.
+// earliest returns a start at which a refused demand would be accepted; 0 if it finds none. The
+// pools of the demand's nodes change at certain instants. Between two of them, a later start is
+// never worse, if there is one channel. So earliest tests each such period at its end and bisects
+// the first good one. The last period ends when the transfers could follow all others. earliest may
+// miss an earlier start with several channels, with full pools, and with so many transfers that it
+// cannot test every period and treats the remaining ones as one.
 func (a *Admission) earliest(d Demand) span.Instant {
 	left := (mostWork - a.work) / 2 // the rest is for the next refusal
 	accepted := func(start span.Instant) bool {
@@ -55,11 +55,11 @@ func (a *Admission) earliest(d Demand) span.Instant {
 	return 0
 }
 
-// turns returns the ends of the pieces, in order.
+// turns returns the ends of these periods, in order.
 func turns(site Site, before State, d Demand) []span.Instant {
 	var list []span.Instant
-	// change enters the instants around the arrival and expiry of an image, seen from the demand's
-	// start.
+	// change adds the instants around the arrival and the expiry of an image, relative to the
+	// demand's start.
 	change := func(from, expire span.Instant) {
 		length := span.Instant(d.Span.Seconds() + site.Lifetime)
 		list = append(list, from-1, from-length, expire, expire+1)
@@ -91,8 +91,8 @@ func turns(site Site, before State, d Demand) []span.Instant {
 	return list
 }
 
-// followingAll returns a start late enough for the transfers of a demand to follow all others and,
-// with a limit, for its pools to have been cleared.
+// followingAll returns a start that is late enough for the transfers of a demand to follow all
+// others and, if pools are limited, for its pools to be empty.
 func followingAll(site Site, before State, d Demand) span.Instant {
 	now := before.At
 	if site.Limit > 0 {

@@ -7,34 +7,34 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Facts are what a service has observed of images. They do not contain future transfers: those
-// follow from the facts and the reservations. So replicas with the same facts and reservations plan
-// the same transfers, and none need be stored. Published facts never change.
+// Facts are what a service has observed of images. They do not contain future transfers, which
+// follow from the facts and the reservations: replicas with the same facts and reservations plan
+// the same transfers, and no plan needs to be stored. Published facts never change.
 type Facts struct {
 	Site Site
 	// Images are the images of known size, by id.
 	Images map[string]Image
-	// Pools are the images that hosts have, by host name, each until the host may drop it when
-	// unused. An image that is on its way appears only in Running.
+	// Pools are the images that hosts have, by host name. Each entry ends when the host may drop
+	// the image if it is unused. An image that is being transferred is only in Running.
 	Pools map[string][]Entry
-	// Running are the transfers under way: Started, with the Start, the expected End, and the
-	// deadline and expiry that they had when they began. A transfer that has not started is entered
-	// unchanged.
+	// Running are the transfers under way. They are Started, with their Start, their expected End,
+	// and the deadline and expiry that they had when they began. A transfer in this list that is
+	// not Started keeps its times too.
 	Running []Transfer
 }
 
-// Image returns the image with that id; known is false where its size is unknown.
+// Image returns the image with an id; known is false if its size is unknown.
 func (f *Facts) Image(id string) (i Image, known bool) {
 	i, known = f.Images[id]
 	i.ID = id
 	return i, known
 }
 
-// State returns what the pools will have and which transfers the demands need. The demands are in
-// the order in which they were made. State enters the one with the earliest start first, so that
-// one transfer to a node serves all that need the image there later. A demand that began before now
-// keeps the images that are there and needs no further transfer, unless it is Joining. Some
-// transfers may be impossible in time.
+// State returns what the pools will contain and which transfers the demands need. demands are in
+// the order in which they were made; State adds the one with the earliest start first, so that one
+// transfer to a node serves all demands that need the image there later. A demand that began before
+// now keeps the images that are there and gets no further transfer, unless it is Joining. Some of
+// the transfers may be impossible in time.
 func (f *Facts) State(now span.Instant, demands []Demand) State {
 	demands = inOrder(demands)
 	return f.state(now, demands, demands)
@@ -46,7 +46,8 @@ func inOrder(demands []Demand) []Demand {
 	return demands
 }
 
-// state is State for demands ordered by start; it takes late joiners from joining.
+// state is State for demands that are sorted by start; joining contains the Joining ones that have
+// begun.
 func (f *Facts) state(now span.Instant, demands, joining []Demand) State {
 	d := newDraft(State{At: now, Transfers: f.Running, Pools: f.Pools}.without(now), f.Site, len(demands))
 	for _, demand := range demands {
@@ -60,11 +61,12 @@ func (f *Facts) state(now span.Instant, demands, joining []Demand) State {
 	return d.State
 }
 
-// joinTime is for how many seconds after the start a node that joins late may still get its image.
+// joinTime is the number of seconds after its start during which a node that joins a reservation
+// late may still get its image.
 const joinTime = 3600
 
-// Wants reports whether a demand needs transfers: before it begins, and for a while afterwards if
-// it is Joining. That while ends before the image could have arrived and expired again.
+// Wants reports whether a demand needs transfers: before its start and, if it is Joining, for a
+// while after it. This while ends before the image could have arrived and expired again.
 func (f *Facts) Wants(now span.Instant, d Demand) bool {
 	until := int64(0)
 	if d.Joining {
@@ -75,8 +77,8 @@ func (f *Facts) Wants(now span.Instant, d Demand) bool {
 	return now < d.Span.Start.Add(until) && now < d.Span.End
 }
 
-// Admission returns an Admission for further demands beside these. Its Admit returns the state of
-// all demands with one more, as State.Admit does.
+// Admission returns an Admission for demands in addition to the given ones. Its Admit returns the
+// state of all demands together, as State.Admit does.
 func (f *Facts) Admission(now span.Instant, demands []Demand) *Admission {
 	demands = inOrder(demands)
 	return newAdmission(f.Site, f.state(now, demands, demands), func(d Demand) State {

@@ -6,22 +6,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// stay is a span in which an image takes space in a pool.
+// stay is a span in which an image occupies space in a pool.
 type stay struct {
 	image Image
 	span  span.Span
 }
 
-// level is the space in use from an instant on, until the next level.
+// level is the number of bytes in use from an instant on, until the next level.
 type level struct {
 	at   span.Instant
 	used int64
 }
 
-// levels are ordered by instant; nothing is in use before the first.
+// levels are sorted by instant; before the first one nothing is in use.
 type levels []level
 
-// index returns the index of the level that holds at an instant; -1 is before the first.
+// index returns the index of the level at an instant; -1 means before the first level.
 func (l levels) index(at span.Instant) int {
 	i, found := slices.BinarySearchFunc(l, at, func(l level, at span.Instant) int {
 		switch {
@@ -45,7 +45,7 @@ func (l levels) used(at span.Instant) int64 {
 	return 0
 }
 
-// split returns the levels with one that begins at the instant, and the index of that level.
+// split returns the levels with a level that begins at the instant, and the index of that level.
 func (l levels) split(at span.Instant) (levels, int) {
 	i := l.index(at)
 	if i >= 0 && l[i].at == at {
@@ -64,8 +64,9 @@ func (l levels) raise(w span.Span, size int64) levels {
 	return l
 }
 
-// pool is the space that images take on one node over time. Overlapping stays of one image take its
-// space once. Each level of an image begins where a level of the total begins.
+// pool is the space that images occupy on one node over time. If stays of the same image overlap,
+// the image occupies its space once. Each level of an image begins where a level of the total
+// begins.
 type pool struct {
 	all    levels
 	images map[string]levels
@@ -98,7 +99,7 @@ func (p *pool) add(s stay) {
 	p.busy[id] = p.busy[id].take(s.span)
 }
 
-// used returns the bytes that all images take at an instant; a nil pool is empty.
+// used returns the bytes that all images occupy at an instant; a nil pool is empty.
 func (p *pool) used(at span.Instant) int64 {
 	if p == nil {
 		return 0
@@ -106,8 +107,9 @@ func (p *pool) used(at span.Instant) int64 {
 	return p.all.used(at)
 }
 
-// room returns the first instant from at on from which the image has room until it expires. Where
-// it has none, the result is some instant at or after that. A nil pool is empty.
+// room returns the first instant, at or after at, from which there is room for the image until it
+// expires. If there is no such instant, the result is any instant at or after at. A nil pool is
+// empty.
 func (p *pool) room(image Image, at, expire span.Instant, limit int64) span.Instant {
 	switch {
 	case limit == 0:
@@ -141,7 +143,7 @@ func (p *pool) room(image Image, at, expire span.Instant, limit int64) span.Inst
 	return at
 }
 
-// pools are the pools of nodes, by name; an absent node has an empty pool.
+// pools are the pools by the name of the node; a node without an entry has an empty pool.
 type pools map[string]*pool
 
 func (p pools) add(node string, s stay) {
@@ -157,7 +159,7 @@ func (p pools) addEntries(node string, entries []Entry) {
 	}
 }
 
-// pooled returns what takes space before anything is scheduled: the entries of the pools and the
+// pooled returns what occupies space before anything is scheduled: the entries of the pools and the
 // transfers under way.
 func pooled(s State) pools {
 	nodes := make(pools, len(s.Pools))
@@ -172,12 +174,12 @@ func pooled(s State) pools {
 	return nodes
 }
 
-// stay returns the span in which the image takes space: from the start of its transfer until it
+// stay returns the span in which the image occupies space: from the start of its transfer until it
 // expires.
 func (t *Transfer) stay() stay { return stay{t.Image, span.Span{Start: t.Start, End: t.Expire}} }
 
-// needed returns what takes space on the nodes in any schedule. The image of a transfer that has
-// not started counts from its deadline, its latest arrival.
+// needed returns what occupies space on the nodes in any schedule. The image of a transfer that has
+// not started counts from its deadline on, when it arrives at the latest.
 func needed(s State, nodes []string) pools {
 	all := make(pools, len(nodes))
 	for _, node := range nodes {
@@ -200,8 +202,8 @@ func needed(s State, nodes []string) pools {
 	return all
 }
 
-// overfull reports whether after, at some instant, takes more than the limit and more than before
-// takes at that instant.
+// overfull reports whether there is an instant at which after occupies more than the limit, and
+// more than before does.
 func overfull(before, after *pool, limit int64) bool {
 	more := func(l level) bool {
 		used := after.used(l.at)

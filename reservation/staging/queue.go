@@ -6,24 +6,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Queue is the channel of best-effort work: first in, first out, with its own share of the
+// Queue is the transfer channel of best-effort work: first in, first out, with its own share of the
 // bandwidth (paper 000, "best-effort", and thesis p. 24).
 type Queue struct {
 	Rate float64 // bytes a second; 0 takes no time
-	// Avoid lets a request share a transfer that is already queued.
+	// Avoid makes a request use a transfer that is already queued, instead of one of its own.
 	Avoid bool
-	// Limit bounds the images in the pool of each node together, in bytes; 0 is no bound. A
-	// transfer that finds no room waits, and those behind it wait with it.
+	// Limit is the largest total size, in bytes, of the images in the pool of a node; 0 means no
+	// limit. A transfer without room waits, and so do those behind it.
 	Limit int64
-	// Transfers are those queued or under way, in their order, with Start and End.
+	// Transfers are queued or under way, in the order of the queue, with Start and End.
 	Transfers []Transfer
 	Pools     map[string][]Entry
 }
 
-// Ready returns the earliest instant from now on at which the node can have the image: at once from
-// its pool, with a queued transfer, or with a new one at the end of the queue. fresh is that new
-// transfer, without an id and an expiry, which the caller sets. An image that never has room is
-// ready at span.Forever.
+// Ready returns the earliest instant, at or after now, at which the node can have the image: now if
+// it is in the pool, otherwise at the end of a queued transfer or of a new one at the end of the
+// queue. fresh is this new transfer, without an id and an expiry, which the caller sets; nil if
+// none is necessary. If there is never room for the image, at is span.Forever.
 func (q Queue) Ready(now span.Instant, node string, image Image) (at span.Instant, fresh *Transfer) {
 	for _, e := range q.Pools[node] {
 		if e.Image.ID == image.ID && e.From <= now && now < e.Expire {
@@ -43,7 +43,7 @@ func (q Queue) Ready(now span.Instant, node string, image Image) (at span.Instan
 	return t.End, &t
 }
 
-// end returns when the channel has finished everything queued.
+// end returns when the channel has finished all queued transfers.
 func (q Queue) end(now span.Instant) span.Instant {
 	for _, t := range q.Transfers {
 		now = max(now, t.End)
@@ -51,7 +51,8 @@ func (q Queue) end(now span.Instant) span.Instant {
 	return now
 }
 
-// room returns the first instant from at on at which the pool of the node has room for the image.
+// room returns the first instant, at or after at, at which the pool of the node has room for the
+// image.
 func (q Queue) room(at span.Instant, node string, image Image) span.Instant {
 	if q.Limit == 0 {
 		return at

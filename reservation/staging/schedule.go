@@ -8,13 +8,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Schedule lays out the transfers of a state from now on, ordered by Start, with Repository,
-// Seconds, Start and End filled in. late are those that would end after their deadline minus the
-// margin, or that run already and end after their deadline. While any is late, all are laid out as
-// early as possible.
+// Schedule lays out the transfers of a state from now on, ordered by Start, and fills in their
+// Repository, Seconds, Start and End. late contains those that would end after their deadline minus
+// the margin, or that run already and end after their deadline. While any is late, all are laid out
+// as early as possible.
 //
-// Earliest deadline first follows paper 000, Algorithm 2, with E000-3: the chain begins now, or
-// when the channel has finished what runs, which is not preempted. With several repositories and
+// Earliest deadline first follows paper 000, Algorithm 2, with erratum E000-3: the chain begins
+// now, or when the running transfer ends, which is not preempted. With several repositories and
 // limited nodes this is list scheduling in the same order: each transfer gets the first free time,
 // from the repository that delivers it first.
 func (s State) Schedule(site Site, now span.Instant) (scheduled, late []Transfer) {
@@ -22,7 +22,7 @@ func (s State) Schedule(site Site, now span.Instant) (scheduled, late []Transfer
 	return p.all(), p.late
 }
 
-// Schedule lays out transfers where the pools contain nothing else.
+// Schedule lays out transfers as State.Schedule does, for nodes without other images.
 func (s Site) Schedule(now span.Instant, transfers []Transfer) (scheduled, late []Transfer) {
 	return State{At: now, Transfers: transfers}.Schedule(s, now)
 }
@@ -33,7 +33,7 @@ type plan struct {
 	late          []Transfer
 }
 
-// all returns the transfers by start.
+// all returns the transfers, sorted by start.
 func (p *plan) all() []Transfer {
 	all := slices.Concat(p.running, p.laid)
 	slices.SortStableFunc(all, func(a, b Transfer) int {
@@ -46,8 +46,8 @@ func byDeadline(a, b Transfer) int {
 	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.Entered, b.Entered))
 }
 
-// layOut schedules what has not started. A transfer that would be late even if it went alone is
-// hopeless: it must not delay any that can be in time.
+// layOut schedules the transfers that have not started. A transfer that would be late even without
+// any other transfer is hopeless: it must not delay any that can be in time.
 func layOut(site Site, now span.Instant, s State) plan {
 	p := plan{}
 	all := make([]Transfer, 0, len(s.Transfers))
@@ -83,9 +83,10 @@ func layOut(site Site, now span.Instant, s State) plan {
 	return p
 }
 
-// yielding lays out hopeless transfers where they make no other late: in the time that the others
-// leave when they go as late as possible; then all go in that order, as early as possible. Where
-// that does not help, hopeless transfers go last, in the remaining time.
+// yielding lays out hopeless transfers so that they make no other transfer late. First it puts them
+// into the gaps that remain when the others run as late as possible, and then lets all transfers
+// run in that order, as early as possible. If that makes others late, hopeless transfers run in the
+// time that remains after the others.
 func (s Site) yielding(now span.Instant, state State, pending, hopeless []Transfer) (laid, late []Transfer) {
 	c := s.channels(now, state)
 	if laid, ok := c.jit(now, pending); ok {
@@ -100,7 +101,7 @@ func (s Site) yielding(now span.Instant, state State, pending, hopeless []Transf
 	return append(laid, last...), append(late, lost...)
 }
 
-// byStart returns transfers in the order in which they start in a layout of them.
+// byStart returns transfers in the order of their starts in laid, a layout of them.
 func byStart(transfers, laid []Transfer) []Transfer {
 	places := make([]int, len(laid))
 	for i := range places {
@@ -114,7 +115,7 @@ func byStart(transfers, laid []Transfer) []Transfer {
 	return order
 }
 
-// sortByDeadline sorts list; it costs little where the list is in order already.
+// sortByDeadline sorts the list by deadline; it is fast if the list is sorted already.
 func sortByDeadline(list []Transfer) {
 	for i := 1; i < len(list); i++ {
 		if a, b := &list[i-1], &list[i]; a.Deadline > b.Deadline || a.Deadline == b.Deadline && a.Entered > b.Entered {
@@ -124,10 +125,10 @@ func sortByDeadline(list []Transfer) {
 	}
 }
 
-// firstInTime lays transfers out by the site's strategy, and by the other one if the first leaves
-// some late. On one channel without limits each strategy finds a layout if there is one. Elsewhere
-// neither is complete, and one may succeed where the other fails. A layout that either has found,
-// it finds again later if its plan was followed.
+// firstInTime lays transfers out by the site's strategy, and by the other strategy if some are late
+// with the first. On one channel without limits each strategy finds a layout if one exists.
+// Otherwise a strategy may fail if the other succeeds. If a strategy has found a layout, it finds
+// one later too, as long as the plan was followed.
 func (s Site) firstInTime(now span.Instant, state State, order []Transfer) (c *channels, laid, late []Transfer) {
 	if s.Strategy == JIT {
 		c = s.channels(now, state)
@@ -146,12 +147,13 @@ func (s Site) firstInTime(now span.Instant, state State, order []Transfer) (c *c
 	return c, laid, late
 }
 
-// edf lays transfers out in their order, each as early as possible.
+// edf lays transfers out in the order of the list, each as early as possible.
 //
-// With a lifetime, no transfer begins before its release, which lies equally long before each
-// deadline. The order by deadlines is then the order by releases, and stays optimal on one channel:
-// of two neighbors in the other order, an exchange lets the one with the earlier deadline end no
-// later than the pair did, and the other no later than the first of the two deadlines.
+// With a Lifetime, no transfer begins before its release, which is equally long before each
+// deadline. Sorted by deadline, the transfers are then also sorted by release, and this order stays
+// optimal on one channel. Proof: if two neighbors are in the opposite order and are exchanged, the
+// one with the earlier deadline ends no later than the pair did before, and the other no later than
+// the earlier of the two deadlines.
 func (c *channels) edf(now span.Instant, order []Transfer) (laid, late []Transfer) {
 	laid = make([]Transfer, 0, len(order))
 	for i := range order {
@@ -165,7 +167,7 @@ func (c *channels) edf(now span.Instant, order []Transfer) (laid, late []Transfe
 	return laid, late
 }
 
-// due returns when a transfer must have ended.
+// due returns the instant at which a transfer must have ended: its deadline less the margin.
 func (s Site) due(t *Transfer) span.Instant { return t.Deadline.Add(-s.Margin) }
 
 // release returns the earliest instant at which a transfer may begin.
@@ -176,7 +178,7 @@ func (s Site) release(t *Transfer, now span.Instant) span.Instant {
 	return now
 }
 
-// hopeless reports whether a transfer would be late even if nothing else had to be transferred.
+// hopeless reports whether a transfer would be late even without any other transfer.
 func (s Site) hopeless(now span.Instant, t *Transfer) bool {
 	fastest := int64(math.MaxInt64)
 	for _, r := range s.Repositories {
@@ -192,10 +194,10 @@ func (i *Image) at(repository string) bool {
 	return len(i.Repositories) == 0 || slices.Contains(i.Repositories, repository)
 }
 
-// longest bounds the seconds of one transfer, so that sums stay in range.
+// longest is the largest number of seconds for one transfer, so that sums do not overflow.
 const longest = 1 << 50
 
-// seconds returns how long a transfer from a repository takes.
+// seconds returns the duration of a transfer from a repository, in seconds.
 func (s Site) seconds(t *Transfer, from Repository) int64 {
 	if t.Seconds > 0 {
 		return t.Seconds
@@ -207,8 +209,7 @@ func (s Site) seconds(t *Transfer, from Repository) int64 {
 	return secondsAt(t.Image.Size, rate)
 }
 
-// secondsAt returns how long size bytes take at a rate in bytes a second, in whole seconds, rounded
-// up.
+// secondsAt returns the seconds for size bytes at a rate in bytes a second, rounded up.
 func secondsAt(size int64, rate float64) int64 {
 	if rate <= 0 || size <= 0 {
 		return 0
@@ -223,7 +224,7 @@ func secondsAt(size int64, rate float64) int64 {
 	return int64(math.Ceil(seconds))
 }
 
-// channels are the time and space that transfers use.
+// channels are the repositories, links and pools that transfers occupy over time.
 type channels struct {
 	site         Site
 	repositories []timeline          // by index in the site
@@ -231,7 +232,7 @@ type channels struct {
 	pools        pools
 }
 
-// channels returns the site's channels, occupied by the transfers under way.
+// channels returns the site's channels, with the transfers under way.
 func (s Site) channels(now span.Instant, state State) *channels {
 	c := &channels{site: s, repositories: make([]timeline, len(s.Repositories)), links: map[string]timeline{}}
 	if s.Limit > 0 {
@@ -246,8 +247,7 @@ func (s Site) channels(now span.Instant, state State) *channels {
 	return c
 }
 
-// place returns t at the first time at which it can run, from the repository that delivers it
-// first.
+// place returns t with its first possible start, and the repository that delivers it first.
 func (c *channels) place(t *Transfer, now span.Instant) Transfer {
 	best := *t
 	best.Repository, best.Start, best.End = "", span.Forever, span.Forever
@@ -265,7 +265,8 @@ func (c *channels) place(t *Transfer, now span.Instant) Transfer {
 	return best
 }
 
-// release returns when a transfer may begin, by its lifetime and by the pool of its node.
+// release returns when a transfer may begin at the earliest, by its lifetime and by the pool of its
+// node.
 func (c *channels) release(t *Transfer, now span.Instant) span.Instant {
 	release := c.site.release(t, now)
 	if c.site.Limit > 0 {
@@ -274,7 +275,8 @@ func (c *channels) release(t *Transfer, now span.Instant) span.Instant {
 	return release
 }
 
-// free returns the first start from at on at which a repository and a node are both free.
+// free returns the first start, at or after at, at which both a repository and a node are free for
+// that many seconds.
 func (c *channels) free(repository int, node string, at span.Instant, seconds int64) span.Instant {
 	for {
 		start := c.repositories[repository].free(at, seconds)
@@ -288,7 +290,7 @@ func (c *channels) free(repository int, node string, at span.Instant, seconds in
 	}
 }
 
-// take enters a transfer that was placed.
+// take adds a transfer that was placed.
 func (c *channels) take(t *Transfer) {
 	c.occupy(t)
 	if c.site.Limit > 0 {
@@ -296,8 +298,8 @@ func (c *channels) take(t *Transfer) {
 	}
 }
 
-// occupy makes the repository and the link busy. A transfer under way from a repository that the
-// site does not have counts for the first one.
+// occupy marks the repository and the link of a transfer as busy. A transfer from a repository that
+// the site does not have occupies the first one.
 func (c *channels) occupy(t *Transfer) {
 	w := span.Span{Start: t.Start, End: t.End}
 	i := max(0, slices.IndexFunc(c.site.Repositories, func(r Repository) bool { return r.Name == t.Repository }))
@@ -309,9 +311,10 @@ func (c *channels) occupy(t *Transfer) {
 	}
 }
 
-// jit lays transfers out as late as possible (paper 000, Algorithm 3, with E000-4), from the last
-// deadline backwards: each ends at its deadline, or when the next one needs the channel. ok is
-// false where a transfer would have to begin before it can.
+// jit lays transfers out as late as possible (paper 000, Algorithm 3, with erratum E000-4), from
+// the last deadline backwards: each ends at its deadline less the margin, or when the transfer
+// after it occupies the channel. ok is false if a transfer would have to begin earlier than release
+// allows.
 func (c *channels) jit(now span.Instant, order []Transfer) (laid []Transfer, ok bool) {
 	laid = make([]Transfer, 0, len(order))
 	for i := range slices.Backward(order) {
@@ -326,8 +329,8 @@ func (c *channels) jit(now span.Instant, order []Transfer) (laid []Transfer, ok 
 	return laid, true
 }
 
-// placeLast returns t at the last time at which it can run, from the repository that lets it begin
-// last.
+// placeLast returns t with its last possible start before its deadline, and the repository that
+// allows it. ok is false if there is none.
 func (c *channels) placeLast(t *Transfer, now span.Instant) (last Transfer, ok bool) {
 	due := c.site.due(t)
 	release := c.release(t, now)
@@ -345,8 +348,8 @@ func (c *channels) placeLast(t *Transfer, now span.Instant) (last Transfer, ok b
 	return last, ok
 }
 
-// freeBefore returns the last start at which a repository and a node are both free, for a transfer
-// that must end by an instant.
+// freeBefore returns the last start at which both a repository and a node are free for a transfer
+// of that many seconds that ends at or before by.
 func (c *channels) freeBefore(repository int, node string, by span.Instant, seconds int64) span.Instant {
 	for {
 		start := c.repositories[repository].freeBefore(by, seconds)

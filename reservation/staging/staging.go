@@ -1,14 +1,15 @@
-// Package staging brings the images of reservations to their hosts in time (paper 000, "File
-// staging strategies" and "Reusing VM images"). It schedules the transfers from the repository to
-// the hosts, computes which images a host's pool will have and when, and refuses what cannot arrive
-// in time. It knows hosts by name, images by id, and spans; it never changes its arguments.
+// Package staging plans how the images of reservations reach their hosts in time (paper 000, "File
+// staging strategies" and "Reusing VM images"). It schedules the transfers from the repositories to
+// the hosts, computes which images the pool of a host will contain and when, and refuses demands
+// whose images cannot arrive in time. A pool is the images on one host. The package identifies
+// hosts by name and images by id; it never changes its arguments.
 package staging
 
 import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Strategy is when transfers with a deadline run.
+// Strategy is the order and time of transfers with a deadline.
 type Strategy string
 
 // The strategies.
@@ -17,74 +18,76 @@ const (
 	JIT Strategy = "jit" // just in time: in the same order, each as late as possible
 )
 
-// Strategies are all strategies.
+// Strategies lists all strategies.
 var Strategies = []Strategy{EDF, JIT}
 
 // Image is what a transfer copies.
 type Image struct {
 	ID   string
 	Size int64 // bytes
-	// Repositories names the repositories that have it; an empty list is all of them.
+	// Repositories names the repositories that have the image; an empty list means all.
 	Repositories []string
 }
 
-// Repository is a source of images: a channel for one transfer at a time.
+// Repository is a source of images, which sends one image at a time.
 type Repository struct {
 	Name string
 	Rate float64 // bytes a second; 0 takes no time
 }
 
-// Site is what transfers go through. One repository without limits is the single channel of the
-// paper.
+// Site is the repositories, links and pools that transfers use. One repository without limits is
+// the single channel of the paper.
 type Site struct {
 	Strategy     Strategy
 	Repositories []Repository // at least one
-	// Links bounds what a node receives, in bytes a second, by node. A node with a limit receives
-	// one image at a time. An absent node has no limit.
+	// Links is the most that a node receives, in bytes a second, by the name of the node. A node
+	// with a limit receives one image at a time. A node without an entry has no limit.
 	Links map[string]float64
-	// Limit bounds the images in the pool of each node together, in bytes; 0 is no bound. An image
-	// takes its space from the start of its transfer on.
+	// Limit is the largest total size, in bytes, of the images in the pool of a node; 0 means no
+	// limit. An image occupies its space from the start of its transfer on.
 	Limit int64
-	// Margin is how many seconds before its deadline a transfer must end.
+	// Margin is the number of seconds before its deadline at which a transfer must have ended.
 	Margin int64
-	// Lifetime is for how many seconds an image is sure to stay on a node after its arrival or last
-	// use: a transfer begins no earlier than that before its deadline. With 0 an image stays for as
-	// long as it is promised, as in the pools of the paper.
+	// Lifetime is for how many seconds an image certainly stays on a node after its arrival or its
+	// last use. A transfer begins at most this long before its deadline. 0 means that an image
+	// stays as long as it is promised, as in the pools of the paper.
 	Lifetime int64
 }
 
-// Transfer is a copy of an image to a node, planned or under way. One transfer serves all that need
-// the image there from its deadline on.
+// Transfer is a copy of an image to a node, planned or under way. One transfer serves all demands
+// that need the image there from its deadline on.
 type Transfer struct {
 	ID         string
 	Image      Image
 	Node       string
 	Repository string // empty until the transfer is scheduled
-	// Seconds is how long it takes; 0 until it is scheduled, unless the duration is already known.
+	// Seconds is the duration; 0 until the transfer is scheduled, unless the duration is known
+	// before.
 	Seconds  int64
 	Deadline span.Instant // it must have ended by then
 	Entered  int64        // orders transfers with the same deadline
-	// Started reports whether it is under way: it is not preempted, and Start and End stay.
+	// Started is true if the transfer is under way: it is not preempted, and its Start and End do
+	// not change.
 	Started    bool
 	Start, End span.Instant
-	// Expire is until when the image then stays in the pool: the latest end of its users, plus the
-	// lifetime of the site.
+	// Expire is how long the image then stays in the pool: until the latest end of the demands that
+	// use it, plus the lifetime of the site.
 	Expire span.Instant
 }
 
-// Entry is an image in the pool of a node, from From until Expire.
+// Entry is an image that is in the pool of a node between From and Expire.
 type Entry struct {
 	Image        Image
 	From, Expire span.Instant
 }
 
-// State is what staging knows at an instant: the transfers that have not ended, and the contents of
-// the pools, by node. A transfer that has not started has no times yet: Schedule computes them from
-// everything known at that moment.
+// State is the transfers that have not ended and the contents of the pools, by node, at an instant.
+// A transfer that has not started has no times: Schedule computes them from everything that is
+// known at that moment.
 type State struct {
 	At span.Instant
-	// Ages reports whether images expire some time after their last use, as with the lifetime of a
-	// site: then a transfer serves only until it expires.
+	// Ages is true if images expire some time after their last use, as with the Lifetime of a site;
+	// a transfer then serves only until it expires.
 	Ages      bool
 	Transfers []Transfer
 	Pools     map[string][]Entry
@@ -96,12 +99,12 @@ type Demand struct {
 	Image Image
 	Nodes []string
 	Span  span.Span
-	// Joining reports whether the reservation received the nodes after it had begun: the image is
-	// late there in any case, and is still sent.
+	// Joining is true if the reservation received the nodes after it had begun: the image is late
+	// there in any case, and is transferred nevertheless.
 	Joining bool
 }
 
-// Reason is why a demand cannot be met.
+// Reason is the kind of obstacle for which a demand is refused.
 type Reason string
 
 // The reasons.
@@ -115,8 +118,7 @@ type Refusal struct {
 	Reason  Reason
 	Node    string
 	Message string // a sentence for the user
-	// Earliest is the first start at which the demand would be accepted if only images stood in the
-	// way; 0 where none is known.
+	// Earliest is the first start at which the images would allow the demand; 0 if none is known.
 	Earliest span.Instant
 }
 

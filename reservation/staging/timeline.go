@@ -6,11 +6,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// timeline is when a channel is busy, in order; adjacent spans are merged.
+// timeline is the spans in which a channel is busy, sorted; adjacent spans are merged.
 type timeline []span.Span
 
-// free returns the first start from at on at which the channel is free for that many seconds. A
-// transfer that takes no time never waits.
+// free returns the first start, at or after at, from which the channel is free for that many
+// seconds. A transfer that takes no time never waits.
 func (t timeline) free(at span.Instant, seconds int64) span.Instant {
 	if seconds == 0 {
 		return at
@@ -27,8 +27,8 @@ func (t timeline) free(at span.Instant, seconds int64) span.Instant {
 	return at
 }
 
-// freeBefore returns the last start at which the channel is free for that many seconds that end by
-// an instant.
+// freeBefore returns the last start from which the channel is free for that many seconds, which
+// must end at or before by.
 func (t timeline) freeBefore(by span.Instant, seconds int64) span.Instant {
 	if seconds == 0 {
 		return by
@@ -48,7 +48,7 @@ func (t timeline) freeBefore(by span.Instant, seconds int64) span.Instant {
 	return by.Add(-seconds)
 }
 
-// take makes the channel busy during w.
+// take returns the timeline with the channel busy during w too.
 func (t timeline) take(w span.Span) timeline {
 	if w.Empty() {
 		return t

@@ -12,12 +12,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// place is a host of a reservation.
+// place identifies a host of a reservation.
 type place struct{ reservation, host string }
 
-// splitAdded splits the steps into those that can be carried out at once, and those that add a host
-// to a reservation that has started. The flavors of such a reservation are open, so the host
-// must be free first, as at a start.
+// splitAdded returns the steps that can be carried out at once, and those that add a host to a
+// reservation that has started. The project can already use the flavors of such a reservation, so
+// the host must be free first, as at a start.
 func splitAdded(steps []fence.Step, live []reservation.Reservation) (ready, added []fence.Step) {
 	begun := make(map[string]bool)
 	for _, r := range live {
@@ -34,7 +34,7 @@ func splitAdded(steps []fence.Step, live []reservation.Reservation) (ready, adde
 }
 
 // addHosts carries out the steps whose hosts are in the fence and free of foreign instances, and
-// orders these to leave as the rules require. The other steps wait for the next round.
+// orders foreign instances to leave as the rules require. The other steps wait for the next round.
 func (s *Enforcer) addHosts(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
 	if len(steps) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (s *Enforcer) addHosts(ctx context.Context, steps []fence.Step, live []rese
 	return failed
 }
 
-// nextClaim returns when the reservation's first claim on the host that is not over starts.
+// nextClaim returns the start of the reservation's first claim on the host that has not ended.
 func nextClaim(r *reservation.Reservation, host string, now span.Instant) span.Instant {
 	first := span.Forever
 	for _, c := range r.Claims {
@@ -99,8 +99,9 @@ func (s *Enforcer) checkHost(ctx context.Context, w watch, live []reservation.Re
 	return found, nil
 }
 
-// removeFromSkipped removes the reservation's traits and rooms from those of its hosts with which it
-// does not start now and which may be occupied: they may come back while it is active.
+// removeFromSkipped removes the reservation's traits and rooms from those of its hosts with which
+// it does not start now and which may be in use: such a host may become usable again while the
+// reservation is active.
 func (s *Enforcer) removeFromSkipped(ctx context.Context, r reservation.Reservation, hosts []string) error {
 	skipped := slices.DeleteFunc(r.HostNames(), func(host string) bool { return slices.Contains(hosts, host) })
 	if len(skipped) == 0 {

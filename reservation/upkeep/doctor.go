@@ -50,8 +50,8 @@ type Finding struct {
 	Message string // what is wrong, in a sentence
 	Remedy  string // what to do, or what Fix does
 	Fixable bool   // by Fix
-	// Outcome is the result of Plan or Fix; empty in a report. Detail is why the fix was
-	// refused or has failed.
+	// Outcome is the result of Plan or Fix; empty in a report of Examine. Detail is the reason why
+	// the fix was refused or has failed.
 	Outcome Outcome
 	Detail  string
 }
@@ -69,8 +69,7 @@ const (
 
 // Examination is the report of a Doctor.
 type Examination struct {
-	// Cloud reports whether there is a cloud. Without one, only the inventory and Keystone
-	// are examined.
+	// Cloud is true if there is a cloud. Without one, only the inventory and Keystone are examined.
 	Cloud bool
 	// Untrusted is why the inventory is untrusted; empty if it is trusted. While it is
 	// untrusted, Fix removes nothing.
@@ -80,7 +79,7 @@ type Examination struct {
 
 // Projects reads projects from Keystone.
 type Projects interface {
-	// Exists reports whether there is a project with that id, and fails if that is unknown.
+	// Exists reports whether there is a project with an id. It fails if that cannot be determined.
 	Exists(ctx context.Context, project string) (bool, error)
 }
 
@@ -94,8 +93,8 @@ type Claims interface {
 	// Unplaced returns the instances that have been in ERROR on no host for some time
 	// before now and still have allocations.
 	Unplaced(ctx context.Context, now span.Instant) ([]inventory.Instance, error)
-	// Release deletes the allocations of such an instance. It fails with a Conflict fault
-	// if the instance no longer meets these conditions.
+	// Release deletes the allocations of an instance that Unplaced returned. It fails with a
+	// Conflict fault if the instance is no longer in that state.
 	Release(ctx context.Context, instance string) error
 }
 
@@ -106,24 +105,26 @@ type Doctor struct {
 	Records   Records
 	Snapshot  func() *inventory.Snapshot
 	Untrusted func() string
-	// Fence and Instances are the cloud; nil if there is none.
+	// Fence and Instances reach the cloud; nil means that there is no cloud.
 	Fence     FenceBackend
 	Instances Instances
 	// Claims is nil if there is no cloud.
 	Claims Claims
-	// Notices are those of evictions; nil if there is no cloud.
+	// Notices are the notices of evictions; nil means that there is no cloud.
 	Notices *Notices
 	// Projects is nil if there is no Keystone.
 	Projects Projects
 	Canceler Canceler
 	Rules    fence.Rules
-	// Fill reports whether preemptible instances may use what the owners of active
-	// reservations leave unused.
+	// Fill is true if preemptible instances may use what the owners of active reservations leave
+	// unused.
 	Fill bool
-	// Resting returns which of the servers best-effort work has suspended and released in
-	// Placement; nil if there is no best-effort work.
+	// Resting returns those of the servers that best-effort work has suspended and whose
+	// allocations it has released in Placement. A nil function means that there is no best-effort
+	// work.
 	Resting func(ctx context.Context, servers ...string) (map[string]bool, error)
-	// Unpinned is why Nova may place best-effort work on other hosts than planned; empty if it cannot.
+	// Unpinned is the reason why Nova may place best-effort work on hosts other than the planned
+	// ones; "" if it cannot.
 	Unpinned string
 	// Idle maps options that have no effect in the configured mode to the reason.
 	Idle map[string]string
@@ -154,7 +155,7 @@ func (d *Doctor) Fix(ctx context.Context, by booking.Caller) (Examination, error
 	})
 }
 
-// each examines, and calls do for each fixable finding.
+// each examines, calls do for each fixable finding, and returns the findings.
 func (d *Doctor) each(ctx context.Context, do func(t *diagnosis)) (Examination, error) {
 	seen, err := d.gather(ctx)
 	if err != nil {
@@ -192,8 +193,8 @@ type facts struct {
 	unplaced []inventory.Instance
 }
 
-// gather reads the facts. It reads the layout first, so that the records know every reservation
-// that the layout names.
+// gather reads the facts. It reads the layout first, so that the records, which are read later,
+// contain every reservation that the layout names.
 func (d *Doctor) gather(ctx context.Context) (f facts, err error) {
 	f = facts{cloud: d.Fence != nil, rules: d.Rules, fill: d.Fill, unpinned: d.Unpinned, idle: d.Idle, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
 	if d.Fence != nil {
@@ -230,8 +231,8 @@ func (d *Doctor) gather(ctx context.Context) (f facts, err error) {
 	return f, nil
 }
 
-// suspended returns the servers that best-effort work has suspended. They may be on hosts that
-// other reservations have.
+// suspended returns the servers that best-effort work has suspended, as a set of ids. They may be
+// on hosts of other reservations.
 func (d *Doctor) suspended(ctx context.Context, hosts *inventory.Snapshot) (map[string]bool, error) {
 	var ids []string
 	for _, h := range hosts.Hosts() {
@@ -247,8 +248,8 @@ func (d *Doctor) suspended(ctx context.Context, hosts *inventory.Snapshot) (map[
 	return d.Resting(ctx, ids...)
 }
 
-// readRecords reads the reservations that the cloud names and that are not live here: they are
-// over, or another replica has just booked them.
+// readRecords reads the reservations that something in the cloud names and that are not live in
+// this replica: they are over, or another replica has just booked them.
 func (d *Doctor) readRecords(ctx context.Context, f *facts) error {
 	live := map[string]bool{}
 	for _, r := range f.live {

@@ -15,7 +15,7 @@ import (
 // errUntrusted is the cause of a refusal to remove something while the inventory is untrusted.
 var errUntrusted = errors.New("the inventory is untrusted")
 
-// mend fixes one finding. It stops at the first failure; what is done already stays.
+// mend fixes one finding. It stops at the first failure, and does not undo the steps before.
 func (d *Doctor) mend(ctx context.Context, by booking.Caller, t *diagnosis) error {
 	if ctx.Err() != nil {
 		return fault.New(fault.Unavailable, "there was no time left for this; run the fix again")
@@ -96,7 +96,7 @@ func (d *Doctor) sendOrder(ctx context.Context, do instanceOrder) error {
 	return nil
 }
 
-// removes reports whether the fix removes something.
+// removes reports whether the fix removes anything.
 func (t *diagnosis) removes() bool {
 	takes := func(s fence.Step) bool { return !s.Adds() }
 	return len(t.cancel) > 0 || t.order != nil || slices.ContainsFunc(t.steps, takes)

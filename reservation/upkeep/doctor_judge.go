@@ -13,12 +13,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// fenceGrace is how many seconds after the fence is up an instance that starts to run on one of
-// its hosts counts as placed in spite of it.
+// fenceGrace is how many seconds after the fence is complete an instance may start to run on one of
+// its hosts without a finding.
 const fenceGrace = 120
 
-// afterEvent is for how many seconds after an event of a reservation its changes in the cloud
-// are no finding.
+// afterEvent is for how many seconds after an event of a reservation its changes in the cloud do
+// not count as findings.
 const afterEvent = 120
 
 // diagnosis is a finding with its fix.
@@ -31,7 +31,7 @@ type diagnosis struct {
 	claims string              // id of the instance whose allocations are released
 }
 
-// judge returns the findings, by kind, then subject.
+// judge returns the findings, sorted by kind, then subject.
 func judge(f facts) []diagnosis {
 	j := judgement{facts: f, found: map[Finding]*diagnosis{}}
 	j.promises()
@@ -62,8 +62,8 @@ func judge(f facts) []diagnosis {
 	return list
 }
 
-// inProgress reports whether the step belongs to an event that is being carried out, or was
-// until a moment ago. A step without a reservation belongs to the fence.
+// inProgress reports whether the step belongs to an event that is being carried out, or was until a
+// moment ago. A step without a reservation belongs to the fence.
 func (j *judgement) inProgress(s fence.Step) bool {
 	for i := range j.live {
 		r := &j.live[i]
@@ -113,7 +113,7 @@ func (j *judgement) find(kind FindingKind, subject, remedy string, fixable bool,
 	return t
 }
 
-// instances examines what evictions and failed builds have left.
+// instances adds what evictions and failed builds have left behind.
 func (j *judgement) instances() {
 	for i := range j.noticed {
 		g := &j.noticed[i]
@@ -126,7 +126,7 @@ func (j *judgement) instances() {
 	}
 }
 
-// promises examines the live reservations without reading the cloud.
+// promises examines the live reservations; it does not need the cloud.
 func (j *judgement) promises() {
 	for _, r := range j.live {
 		for _, c := range r.Claims {
@@ -141,8 +141,8 @@ func (j *judgement) promises() {
 	}
 }
 
-// vanishedOwner adds a project that Keystone does not know. If Keystone knows none of the
-// projects, it is more likely that Keystone is wrong.
+// vanishedOwner adds a project that does not exist in Keystone. If none of the projects exists
+// there, it is more likely that Keystone is wrong, and there is no finding.
 func (j *judgement) vanishedOwner(r *reservation.Reservation) {
 	const message = "project %s no longer exists and has reservation %s (%s)"
 	if all := len(j.gone); all > 1 && !slices.Contains(slices.Collect(maps.Values(j.gone)), false) {
@@ -155,8 +155,8 @@ func (j *judgement) vanishedOwner(r *reservation.Reservation) {
 	t.cancel = append(t.cancel, r.ID)
 }
 
-// shared finds hosts in the aggregates of two reservations, at least one of them of whole
-// hosts: the trait of that one keeps the flavors of the other off.
+// shared finds hosts in the aggregates of two reservations, if at least one of the two is of kind
+// host: the trait of that one keeps the flavors of the other off.
 func (j *judgement) shared() {
 	j.twice = map[string]bool{}
 	members := map[string][]inventory.Aggregate{}
@@ -181,7 +181,7 @@ func (j *judgement) shared() {
 	}
 }
 
-// exclusive reports whether the aggregate belongs to a reservation of whole hosts.
+// exclusive reports whether the aggregate belongs to a reservation of kind host.
 func exclusive(a inventory.Aggregate) bool {
 	for key, value := range a.Metadata {
 		if strings.HasPrefix(key, "trait:"+fence.ReservationPrefix) && value == "required" {
@@ -191,7 +191,7 @@ func exclusive(a inventory.Aggregate) bool {
 	return false
 }
 
-// step adds the finding for a step between the layout and the desired one.
+// step adds the finding for a step that leads from the layout to the desired one.
 func (j *judgement) step(s fence.Step, desired fence.Layout) {
 	const mend = "the fix repairs it; Almanac does so by itself at its next check"
 	var t *diagnosis
@@ -239,7 +239,7 @@ func (j *judgement) step(s fence.Step, desired fence.Layout) {
 	}
 }
 
-// surplusTraits adds each trait separately: a trait that no host should have is an orphan.
+// surplusTraits adds a finding for each trait: a trait that no host should have is an orphan.
 func (j *judgement) surplusTraits(s fence.Step, desired fence.Layout) {
 	for _, trait := range s.Traits {
 		one := s
@@ -296,7 +296,8 @@ func (j *judgement) leftover(r reservation.Reservation, g *inventory.Instance) {
 	t.order = &orders[0]
 }
 
-// stranger adds an instance on a host that another reservation holds now.
+// stranger adds an instance on a host that is now held by a reservation to which it does not
+// belong.
 func (j *judgement) stranger(host string, g *inventory.Instance) {
 	if j.resting[g.ID] {
 		return
@@ -318,9 +319,9 @@ func (j *judgement) stranger(host string, g *inventory.Instance) {
 	}
 }
 
-// passedFence adds an instance that started to run on a fenced host after the fence was up.
-// Nova's REST API does not show its settings; this is how a scheduler that ignores the fence
-// becomes visible. An instance for which an admin forced the host looks the same.
+// passedFence adds an instance that started to run on a fenced host after the fence was complete.
+// This is how a scheduler that ignores the fence becomes visible: Nova's REST API does not show the
+// scheduler's settings. An instance for which an admin forced the host looks the same.
 func (j *judgement) passedFence(host string, g *inventory.Instance, desired fence.Layout) {
 	isUp := slices.Contains(desired.Aggregates[fence.Aggregate].Hosts, host) && slices.Contains(j.layout.Aggregates[fence.Aggregate].Hosts, host) &&
 		slices.Contains(j.layout.Traits[host], fence.Reserved)
@@ -328,7 +329,7 @@ func (j *judgement) passedFence(host string, g *inventory.Instance, desired fenc
 	if !isUp || mayPass {
 		return
 	}
-	var since []span.Instant // since when the fence has been up, for each claim
+	var since []span.Instant // when the fence was complete, for each claim
 	for i := range j.live {
 		r := &j.live[i]
 		for _, c := range r.Claims {

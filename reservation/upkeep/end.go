@@ -12,19 +12,17 @@ import (
 )
 
 const (
-	// endPatience is how many seconds after the grace period an end waits for instances
-	// before it is put off.
+	// endPatience is how many seconds after the grace period an end waits for instances before it
+	// is retried later.
 	endPatience = 120
-	// An end checks the instances every pollEvery, and after quickPolls checks every
-	// pollSlowly.
+	// An end checks the instances every pollEvery, and after quickPolls checks every pollSlowly.
 	quickPolls = 10
 	pollSlowly = 5 * time.Second
 )
 
-// end takes the hosts back. It revokes the project's access to the flavors, deals with the
-// owner's instances as on_end requires, and then removes the reservation's layout: from each
-// host when no instance is left there that the end waits for, and the rest when none is left
-// at all.
+// end frees the hosts of a reservation. It revokes the project's access to the flavors, orders the
+// owner's instances as on_end requires, and then removes the reservation's layout: from each host
+// when no instance for which the end waits is left there, and the rest when none is left at all.
 func (s *Enforcer) end(ctx context.Context, r reservation.Reservation) error {
 	began := s.Elapsed()
 	if err := s.Fence.Expel(ctx, r); err != nil {
@@ -41,7 +39,7 @@ func (s *Enforcer) end(ctx context.Context, r reservation.Reservation) error {
 		}
 		if on := len(hostsOf(left)); on < taken { // the next reservation need not wait for all hosts
 			if _, failed := s.teardown(ctx, r, left); failed != nil {
-				s.Log.WarnContext(ctx, "could not yet take back hosts that are free", "reservation", r.ID, "error", failed)
+				s.Log.WarnContext(ctx, "could not take back the hosts without instances while others still have some; retrying", "reservation", r.ID, "error", failed)
 			} else {
 				taken = on
 			}
@@ -68,9 +66,9 @@ func (s *Enforcer) end(ctx context.Context, r reservation.Reservation) error {
 	return nil
 }
 
-// orderInstances sends the orders for the owner's instances and returns the instances that the end
-// still waits for, including those whose order was refused. If it returns an error and no
-// instances, the instances are unknown.
+// orderInstances sends the orders for the owner's instances and returns the instances for which the
+// end still waits, including those whose order was refused. If it returns an error and no
+// instances, it is unknown which instances there are.
 func (s *Enforcer) orderInstances(ctx context.Context, r reservation.Reservation) (left []inventory.Instance, err error) {
 	instances, err := s.Instances.Of(ctx, r)
 	if err != nil {
@@ -91,8 +89,8 @@ func (s *Enforcer) orderInstances(ctx context.Context, r reservation.Reservation
 	return left, err
 }
 
-// outOfPatience reports whether the instances have had their time since the end began or the
-// reservation was canceled.
+// outOfPatience reports whether the instances have had their time, counted from the beginning of
+// the end or from the cancellation.
 func (s *Enforcer) outOfPatience(r *reservation.Reservation) bool {
 	return s.Now() >= r.Updated.Add(s.Rules.EndGrace+endPatience)
 }
@@ -116,7 +114,7 @@ func (s *Enforcer) sendOrder(ctx context.Context, r reservation.Reservation, do 
 	return nil
 }
 
-// grace returns how many seconds instances have to shut down before they are deleted: 0 if
+// grace returns how many seconds instances may take to shut down before they are deleted: 0 if
 // another reservation starts on one of the hosts within that time.
 func grace(r *reservation.Reservation, live []reservation.Reservation, seconds int64) int64 {
 	over := min(r.Span.End, r.Updated)
@@ -132,8 +130,8 @@ func grace(r *reservation.Reservation, live []reservation.Reservation, seconds i
 	return seconds
 }
 
-// endOrders returns the orders for instances at the end, and the instances that the end waits
-// for. If graceful, instances may shut down before they are deleted.
+// endOrders returns the orders for instances at the end, and the instances for which the end waits.
+// If graceful is true, instances may shut down before they are deleted.
 func endOrders(instances []inventory.Instance, onEnd reservation.OnEnd, graceful bool) (left []inventory.Instance, orders []instanceOrder) {
 	for _, i := range instances {
 		order := map[reservation.OnEnd]Order{
@@ -149,7 +147,7 @@ func endOrders(instances []inventory.Instance, onEnd reservation.OnEnd, graceful
 			order, reason = OrderStop, "the reservation ends; the instance is deleted when it has shut down"
 		}
 		left = append(left, i)
-		// While Nova works on an instance, it can only delete it.
+		// While Nova works on an instance, the only order that it accepts is to delete it.
 		if i.Task == "" || order == OrderDelete && i.Task != "deleting" {
 			orders = append(orders, instanceOrder{i, order, reason})
 		}
@@ -162,9 +160,9 @@ func shutsDown(i *inventory.Instance) bool {
 	return slices.Contains([]string{"ACTIVE", "PASSWORD", "REBOOT", "HARD_REBOOT", "MIGRATING"}, i.Status)
 }
 
-// unstoppable reports whether Nova refuses to stop the instance in its status, which only its
-// owner can change (nova/compute/api.py stop: the allowed states). The end does not wait for
-// it, since the host is freed with stopped instances on it.
+// unstoppable reports whether Nova refuses to stop the instance in its status, which only its owner
+// can change (nova/compute/api.py stop: the allowed states). The end does not wait for such an
+// instance, since a host with stopped instances counts as free.
 func unstoppable(i *inventory.Instance) bool {
 	return i.Task == "" && slices.Contains([]string{"RESCUE", "VERIFY_RESIZE"}, i.Status)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// Promises are the live reservations, as booking knows them.
+// Promises is the live reservations, as booking.Service has them in memory.
 type Promises interface {
 	Live(w span.Span) []reservation.Reservation
 	Reservation(id string) (reservation.Reservation, bool)
@@ -46,11 +46,11 @@ type Rules struct {
 	// Fill allows preemptible instances on the hosts of an active reservation until its
 	// owner's instances need the room.
 	Fill bool
-	// EndGrace is how long instances that are deleted at the end may take to shut down.
+	// EndGrace is how many seconds instances that are deleted at the end may take to shut down.
 	EndGrace int64
 }
 
-// EnforcerOptions configure an Enforcer.
+// EnforcerOptions are the dependencies and settings of an Enforcer.
 type EnforcerOptions struct {
 	Fence     FenceBackend
 	Instances Instances
@@ -59,13 +59,15 @@ type EnforcerOptions struct {
 	Snapshot  func() *inventory.Snapshot
 	// Untrusted returns why the inventory is untrusted; empty if it is trusted.
 	Untrusted func() string
-	// Departing returns which of the servers best-effort work is about to suspend, and its
-	// deadline for that; 0 if the deadline is not known yet. Nil means none.
+	// Departing returns, for those of the servers that are unfinished best-effort work, the
+	// deadline for suspending them; 0 means that no suspension has begun. A nil function means that
+	// there is no best-effort work.
 	Departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
-	// Rehome replaces hosts that block the start of a reservation, see booking. Nil keeps
-	// the hosts.
+	// Rehome replaces hosts that block the start of a reservation; see booking.Service. A nil
+	// function means that the hosts stay.
 	Rehome func(ctx context.Context, id string, blocked booking.Failed) (r reservation.Reservation, changed bool, err error)
-	// TellLeft notifies the owner of an instance that it leaves its host; nil notifies nobody.
+	// TellLeft notifies the owner of an instance that it leaves its host; a nil function means that
+	// nobody is notified.
 	TellLeft func(ctx context.Context, d Departure) error
 
 	Rules Rules
@@ -77,9 +79,9 @@ type EnforcerOptions struct {
 	Log  *slog.Logger
 }
 
-// Enforcer prepares hosts for reservations and carries out starts and ends in the cloud. It
-// is safe for concurrent use. Several replicas may run one each: every action can be repeated
-// by any of them.
+// Enforcer prepares hosts for reservations and carries out starts and ends in the cloud. It is safe
+// for concurrent use. Several replicas may each run one, because every action can be repeated by
+// any of them.
 type Enforcer struct {
 	EnforcerOptions
 	layoutCache *layoutCache
@@ -118,7 +120,7 @@ func (s *Enforcer) Carry(ctx context.Context, r reservation.Reservation, event r
 // always is all time, so that overdue reservations are included.
 var always = span.Span{Start: -span.Forever, End: span.Forever}
 
-// differences returns the steps from layout to what the reservations need.
+// differences returns the steps from the layout to the one that the reservations need.
 func (s *Enforcer) differences(layout fence.Layout, live []reservation.Reservation) []fence.Step {
 	return s.differencesOn(s.Snapshot(), layout, live)
 }
@@ -127,7 +129,7 @@ func (s *Enforcer) differencesOn(hosts *inventory.Snapshot, layout fence.Layout,
 	return fence.Diff(layout, fence.Desired(withoutFreedClaims(live, layout), hosts, s.Now(), s.Rules.Fence))
 }
 
-// carry carries out a step and invalidates what was read before it.
+// carry carries out a step, and marks what was read before it as out of date.
 func (s *Enforcer) carry(ctx context.Context, step fence.Step) error {
 	err := s.Fence.Carry(ctx, step)
 	s.layoutCache.outdate(step)
@@ -139,7 +141,7 @@ func (s *Enforcer) carry(ctx context.Context, step fence.Step) error {
 	return nil
 }
 
-// failureOf returns why the host cannot run instances now; empty if it can.
+// failureOf returns the reason why the host cannot run instances now; "" if it can.
 func failureOf(hosts *inventory.Snapshot, name string) string {
 	i, there := hosts.Index(name)
 	if !there {
@@ -167,8 +169,8 @@ func each(ctx context.Context, slots chan struct{}, n int, do func(i int) error)
 	return errors.Join(errs...)
 }
 
-// wrapForUser wraps err with the action that failed, in a sentence for the user. If err is a fault,
-// its message is added.
+// wrapForUser wraps err with a sentence for the user that names the action that failed. If err is a
+// fault, it adds the fault's message.
 func wrapForUser(err error, doing string, args ...any) error {
 	sentence := fault.New(fault.Unavailable, doing, args...)
 	sentence.Err = err

@@ -12,9 +12,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// foreignInstances returns the instances on the host that do not belong to reservation r. On a
-// host of a reservation of instances, the instances of other reservations that hold a part
-// of it now belong there too, as many as these hold.
+// foreignInstances returns the instances on the host that do not belong to reservation r. On a host
+// of a reservation of kind instance, instances of other reservations that hold slices of it now
+// belong there too, as many as the slices.
 func foreignInstances(r *reservation.Reservation, host string, instances []inventory.Instance, live []reservation.Reservation, now span.Instant) []inventory.Instance {
 	welcome := map[string]int{} // number of instances, by reservation
 	for i := range live {
@@ -35,15 +35,15 @@ func foreignInstances(r *reservation.Reservation, host string, instances []inven
 	})
 }
 
-// holds reports whether a live reservation has the host now. It has it beyond its time until
-// its end is over, but not if the host was replaced.
+// holds reports whether a live reservation holds the host now. Beyond its span it holds the host
+// until its end is done, unless the host was replaced.
 func holds(r *reservation.Reservation, host string, now span.Instant) bool {
 	return slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool {
 		return c.Host == host && c.Span.Start <= now && (now < c.Span.End || c.Span.End >= r.Span.End)
 	})
 }
 
-// unpromised returns the instances without those of reservations that hold the host now: these
+// unpromised returns the instances without those of reservations that hold the host now, which
 // leave at the reservation's end.
 func unpromised(instances []inventory.Instance, host string, live []reservation.Reservation, now span.Instant) []inventory.Instance {
 	return slices.DeleteFunc(slices.Clone(instances), func(i inventory.Instance) bool {
@@ -53,7 +53,7 @@ func unpromised(instances []inventory.Instance, host string, live []reservation.
 	})
 }
 
-// instanceOrder is an order for an instance, with the reason for the operator.
+// instanceOrder is an order for an instance, and the reason, which operators read.
 type instanceOrder struct {
 	instance inventory.Instance
 	order    Order
@@ -61,11 +61,10 @@ type instanceOrder struct {
 }
 
 // evictionOrders returns the orders for foreign instances on a host that is reserved from start on;
-// left has those that ended reservations have left there. There is no order for an instance
-// that is locked, that Nova works on, or that only Placement knows. An instance that is
-// neither preemptible nor left can only be migrated. The protection of a preemptible instance
-// does not count against a reservation, since its owner sets it. For the same reason a lock
-// does not protect one that was left.
+// left contains those that ended reservations have left there. There is no order for an instance
+// that is locked, on which Nova works, or that is only in Placement. An instance that is neither
+// preemptible nor left can only be migrated. The delete protection of a preemptible instance and
+// the lock of one that was left are ignored, since their owners set them.
 func evictionOrders(foreign []inventory.Instance, left leftovers, start, now span.Instant, rules Rules) (list []instanceOrder) {
 	for _, i := range foreign {
 		order, from, why := rules.Normal, start.Add(-rules.LeadTime), ""
@@ -84,8 +83,8 @@ func evictionOrders(foreign []inventory.Instance, left leftovers, start, now spa
 	return list
 }
 
-// occupiedError returns the error for the owner of r that states what blocks the start. It does not
-// identify others' instances.
+// occupiedError returns the error, for the owner of r, that states what blocks the start. It does
+// not identify others' instances.
 func occupiedError(r *reservation.Reservation, host string, i inventory.Instance) error {
 	by := fmt.Sprintf("an instance (%s) of another project", i.Status)
 	switch {
@@ -97,15 +96,15 @@ func occupiedError(r *reservation.Reservation, host string, i inventory.Instance
 	return onHost(host, fault.New(fault.Conflict, "a host is occupied by %s; the start waits until it is gone", by))
 }
 
-// watch is a host that must be free of foreign instances for r from start on.
+// watch is a host that must be free of foreign instances from start on, for the reservation r.
 type watch struct {
 	r     reservation.Reservation
 	host  string
 	start span.Instant
 }
 
-// mustLeave returns the foreign instances without those that may use what the owner of an
-// active reservation leaves unused.
+// mustLeave returns the foreign instances without those that may use what the owner of an active
+// reservation leaves unused.
 func (w watch) mustLeave(foreign []inventory.Instance, now span.Instant, rules Rules) []inventory.Instance {
 	if !rules.Fill || w.r.Status != reservation.Active || now < w.start {
 		return foreign
@@ -121,8 +120,8 @@ func (w watch) toEvict(instances []inventory.Instance, live []reservation.Reserv
 	return w.mustLeave(unpromised(foreignInstances(&w.r, w.host, instances, live, now), w.host, live, now), now, rules)
 }
 
-// watches returns the hosts that foreign instances may have to leave now, while the claims
-// last.
+// watches returns the hosts from which foreign instances may have to leave now, as long as the
+// claims last.
 func watches(live []reservation.Reservation, now span.Instant, rules Rules) (list []watch) {
 	ahead := max(rules.LeadTime, rules.Eviction)
 	for _, r := range live {
@@ -138,9 +137,9 @@ func watches(live []reservation.Reservation, now span.Instant, rules Rules) (lis
 	return list
 }
 
-// needsCheck reports whether to read the host's instances: if the inventory shows foreign
-// ones, and always from Eviction before the start until the start. Failed hosts are left to
-// healing.
+// needsCheck reports whether the host's instances must be read: if the inventory shows foreign
+// ones, and in any case from Eviction before the start until the start. Failed hosts are not
+// checked, because healing replaces them.
 func (w watch) needsCheck(hosts *inventory.Snapshot, live []reservation.Reservation, now span.Instant, rules Rules) bool {
 	at, there := hosts.Index(w.host)
 	if !there || failureOf(hosts, w.host) != "" {
@@ -153,31 +152,31 @@ func (w watch) needsCheck(hosts *inventory.Snapshot, live []reservation.Reservat
 }
 
 const (
-	// orderAgain is after how many seconds an order that Nova accepted is sent again,
-	// orderRefused after how many one that Nova refused.
+	// orderAgain is after how many seconds an order that Nova accepted is sent again; orderRefused
+	// is that time for an order that Nova refused.
 	orderAgain   = 180
 	orderRefused = 10
 )
 
-// orders sends each order once.
+// orders sends each order once within these times.
 type orders struct {
 	instances Instances
 	now       func() span.Instant
 
 	mu      sync.Mutex
-	sent    map[sentOrder]span.Instant // until when the order is not sent again
+	sent    map[sentOrder]span.Instant // the instant until which the order is not sent again
 	blocked map[string]span.Instant    // when servers of best-effort work first blocked a host
 }
 
-// sentOrder is an order for an instance in a status. In another status the same order may mean
-// another step, such as the confirmation of a migration.
+// sentOrder identifies an order for an instance in a status. In another status the same order may
+// mean another step, such as the confirmation of a migration.
 type sentOrder struct {
 	instance string
 	order    Order
 	status   string
 }
 
-// send sends the order unless it was sent recently. done reports whether Nova accepted it.
+// send sends the order unless it was sent recently. done is true if Nova accepted it.
 func (o *orders) send(ctx context.Context, do instanceOrder) (done bool, err error) {
 	key := sentOrder{do.instance.ID, do.order, do.instance.Status}
 	if !o.begin(key) {
@@ -216,16 +215,16 @@ func (o *orders) retryAfter(key sentOrder, seconds int64) {
 }
 
 const (
-	// departGrace is how many seconds best-effort work has to notice that a host is needed,
-	// and to suspend its servers itself after its own deadline.
+	// departGrace is how many seconds best-effort work has, after its own deadline, to suspend a
+	// server itself before the server is evicted.
 	departGrace = 20
-	// forgetBlocked is after how many seconds the time at which a server first blocked a host
-	// is forgotten.
+	// forgetBlocked is for how many seconds the time at which a server first blocked a host is
+	// stored.
 	forgetBlocked = 600
 )
 
 // withoutSuspending returns the orders without those for servers that the best-effort controller
-// suspends itself in time.
+// will suspend in time.
 func (s *Enforcer) withoutSuspending(ctx context.Context, due []instanceOrder) ([]instanceOrder, error) {
 	if s.Departing == nil || len(due) == 0 {
 		return due, nil
@@ -263,8 +262,8 @@ func (o *orders) blockedSince(instance string) span.Instant {
 	return o.blocked[instance]
 }
 
-// evict sends the orders that are due for foreign instances on a host; none while the inventory
-// is untrusted. It logs refused orders: the instance stays, and the start waits.
+// evict sends the orders that are due for foreign instances on a host; none while the inventory is
+// untrusted. It logs an order that Nova refuses; that instance stays, and the start waits.
 func (s *Enforcer) evict(ctx context.Context, w watch, foreign []inventory.Instance) {
 	if s.Untrusted() != "" {
 		return

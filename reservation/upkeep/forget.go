@@ -20,17 +20,18 @@ const (
 type InstanceRecords interface {
 	// OldInstanceRecords returns the instances that were requested before an instant.
 	OldInstanceRecords(ctx context.Context, before span.Instant) ([]string, error)
-	// ForgetInstanceRecords deletes those of the instances that were not requested again since then.
+	// ForgetInstanceRecords deletes the records of those of the instances that were not requested
+	// again since that instant.
 	ForgetInstanceRecords(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error
 }
 
-// ForgettingOptions configure Forgetting.
+// ForgettingOptions are the dependencies of Forgetting.
 type ForgettingOptions struct {
 	Records   InstanceRecords
 	Leases    job.Leases
 	Snapshot  func() *inventory.Snapshot
 	Untrusted func() string
-	// Exists reports whether the cloud has an instance; it fails if that is unknown.
+	// Exists reports whether the cloud has an instance. It fails if that cannot be determined.
 	Exists func(ctx context.Context, instance string) (bool, error)
 	Now    func() span.Instant
 }

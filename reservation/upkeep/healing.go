@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Healer is what healing needs of booking.
+// Healer is the part of booking.Service that healing uses.
 type Healer interface {
 	Live(w span.Span) []reservation.Reservation
 	Snapshot() *inventory.Snapshot
@@ -24,13 +24,14 @@ type Healer interface {
 
 // HealingRules determine when a host is replaced. Times are in seconds.
 type HealingRules struct {
-	// Grace is how long a host must have failed without a break.
+	// Grace is for how many seconds, without a break, a host must have failed before it is
+	// replaced.
 	Grace int64
-	// Settle is the longer grace for a host that this process has never seen working, since
-	// the process cannot know whether the inventory was untrusted before.
+	// Settle is the longer grace, in seconds, for a host that this process has never seen working,
+	// since the process cannot know whether the inventory was untrusted before.
 	Settle int64
-	// Window is how far ahead reservations are healed. Later ones wait, since the host may
-	// be back by then.
+	// Window is how many seconds before their start reservations are healed. Later ones wait, since
+	// the host may work again by then.
 	Window int64
 }
 
@@ -40,8 +41,8 @@ type HealingOptions struct {
 	Leases  job.Leases
 	// Untrusted returns why the inventory is untrusted; empty if it is trusted.
 	Untrusted func() string
-	// Read returns when the hosts were read. A Snapshot of Booking that is requested after
-	// Read is no older.
+	// Read returns when the hosts were read. A Snapshot of Booking that is requested after the call
+	// of Read is not older than that.
 	Read  func() span.Instant
 	Rules HealingRules
 	Now   func() span.Instant
@@ -50,15 +51,15 @@ type HealingOptions struct {
 
 const (
 	healEvery = 5 * time.Second
-	// longestBreak is the maximum number of seconds between two checks. After a longer break
-	// it is unknown whether a host has worked in between.
+	// longestBreak is the maximum number of seconds between two checks. After a longer break it is
+	// unknown whether a host has worked in the meantime.
 	longestBreak = int64(6 * healEvery / time.Second)
 )
 
-// Healing returns the job that replaces failed hosts, first those of the reservation that
-// starts first. Each replica watches the hosts; one of them acts. While the inventory is
-// untrusted nothing is healed, and this time does not count as failed. Only the time between
-// readings counts, not the time since the last one.
+// Healing returns the job that replaces failed hosts, those of the earliest reservations first.
+// Each replica observes the hosts, and one of them acts. While the inventory is untrusted nothing
+// is healed, and this time does not count as failed. Only the time between readings counts, not the
+// time since the last one.
 func Healing(o HealingOptions) job.Job {
 	h := &healing{HealingOptions: o, working: make(map[string]bool)}
 	return job.Job{Name: "healing", Every: healEvery, Step: h.step}
@@ -70,7 +71,7 @@ type healing struct {
 	outages  outages
 	working  map[string]bool // the hosts that were seen working
 	lastStep span.Instant    // when the last step ran
-	counted  span.Instant    // until when outages were counted, or skipped while untrusted
+	counted  span.Instant    // the instant until which outages were counted, or skipped while untrusted
 }
 
 func (h *healing) step(ctx context.Context) error {
@@ -123,8 +124,8 @@ func (h *healing) heal(ctx context.Context, ailing []reservation.Reservation) er
 	return errors.Join(errs...)
 }
 
-// failures returns the failed hosts of live reservations, and why. A sleeping or waking host
-// has not failed.
+// failures returns the failed hosts of live reservations, with the reason for each. A sleeping or
+// waking host has not failed.
 func failures(s *inventory.Snapshot, live []reservation.Reservation) map[string]string {
 	failed := make(map[string]string)
 	for i := range live {
@@ -137,17 +138,17 @@ func failures(s *inventory.Snapshot, live []reservation.Reservation) map[string]
 	return failed
 }
 
-// outages are the failed hosts, by name.
+// outages contains the failed hosts, by name.
 type outages map[string]outage
 
-// outage is why a host has failed, and for how many seconds it has been seen failed.
+// outage is the reason why a host has failed, and the number of seconds for which it has been
+// observed as failed.
 type outage struct {
 	reason  string
 	seconds int64
 }
 
-// next returns the outages after a reading of the hosts that is seconds later than the one
-// before.
+// next returns the outages after the next reading of the hosts, seconds later.
 func (o outages) next(failed map[string]string, seconds int64) outages {
 	next := make(outages, len(failed))
 	for host, reason := range failed {
@@ -160,7 +161,7 @@ func (o outages) next(failed map[string]string, seconds int64) outages {
 	return next
 }
 
-// failedLongEnough reports whether a host has failed for long enough, and why.
+// failedLongEnough reports whether a host has failed for long enough, and the reason.
 func (h *healing) failedLongEnough(host string) (reason string, yes bool) {
 	found, failed := h.outages[host]
 	enough := h.Rules.Grace
@@ -170,7 +171,7 @@ func (h *healing) failedLongEnough(host string) (reason string, yes bool) {
 	return found.reason, failed && found.seconds >= enough
 }
 
-// reasons returns why hosts of r have failed, for operators.
+// reasons returns, for operators, a sentence about each failed host of r.
 func (h *healing) reasons(r *reservation.Reservation) (list []string) {
 	for _, host := range r.HostNames() {
 		if why, failed := h.failedLongEnough(host); failed {
@@ -180,9 +181,9 @@ func (h *healing) reasons(r *reservation.Reservation) (list []string) {
 	return list
 }
 
-// needsHealing reports whether hosts of r must be replaced or its degradation may be lifted. A degraded
-// reservation stays degraded while one of its hosts has just failed: after a restart all
-// failures look new.
+// needsHealing reports whether hosts of r must be replaced, or r may no longer be degraded. A
+// degraded reservation stays degraded while one of its hosts has failed only recently, because
+// after a restart all failures look recent.
 func (h *healing) needsHealing(r *reservation.Reservation, now span.Instant) bool {
 	lacks, waits := false, false
 	for _, c := range r.Claims {

@@ -29,7 +29,7 @@ type layoutCache struct {
 	changed map[string]int64 // by reservation and by host, when the layout was last changed
 }
 
-// layoutReading is the layout as it was read once.
+// layoutReading is the result of one reading of the layout.
 type layoutReading struct {
 	begun   span.Instant
 	changes int64 // made before it
@@ -42,7 +42,7 @@ func newLayoutCache(backend FenceBackend, now func() span.Instant) *layoutCache 
 	return l
 }
 
-// fresh returns the layout as it is from now on.
+// fresh returns the layout from a reading that begins after the call.
 func (l *layoutCache) fresh(ctx context.Context) (fence.Layout, error) { return l.shared.Get(ctx) }
 
 func (l *layoutCache) read(ctx context.Context) (fence.Layout, error) {
@@ -59,8 +59,8 @@ func (l *layoutCache) read(ctx context.Context) (fence.Layout, error) {
 	return mine.layout, nil
 }
 
-// recent returns the last reading if it is valid for the reservation on the hosts: it is not
-// old, and nothing of theirs has changed since.
+// recent returns the last reading if it is valid for the reservation on the hosts: it is not too
+// old, and nothing of the reservation or the hosts has changed since. ok is false otherwise.
 func (l *layoutCache) recent(id string, hosts []string) (fence.Layout, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,14 +76,14 @@ func (l *layoutCache) recent(id string, hosts []string) (fence.Layout, bool) {
 	return layout, true
 }
 
-// shown returns the last reading if it is not old, whatever has changed since.
+// shown returns the last reading if it is not too old, whatever has changed since.
 func (l *layoutCache) shown() (fence.Layout, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.latest()
 }
 
-// latest returns the last reading if it is not old; mu is held.
+// latest returns the last reading if it is not too old. The caller holds mu.
 func (l *layoutCache) latest() (fence.Layout, bool) {
 	if l.last == nil || l.now() >= l.last.begun.Add(readingValid) {
 		return fence.Layout{}, false
@@ -91,7 +91,8 @@ func (l *layoutCache) latest() (fence.Layout, bool) {
 	return l.last.layout, true
 }
 
-// outdate records that a step was, or may have been, carried out.
+// outdate records that a step was, or may have been, carried out, so that readings before it are
+// out of date for its host and reservation.
 func (l *layoutCache) outdate(step fence.Step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// leftovers maps the ids of instances on a host to the ended reservations that have left
-// them there.
+// leftovers contains the ended reservations that have left instances on a host, by the ids of these
+// instances.
 type leftovers map[string]reservation.Reservation
 
-// leftOn returns which of the foreign instances on a host ended reservations have left: those
-// with a flavor of such a reservation, and those that were placed by its hint and are on a
-// host that it had. The records decide whether a reservation is over; an instance whose
-// reservation has no record is left out.
+// leftOn returns which of the foreign instances on a host were left by ended reservations: those
+// with a flavor of such a reservation, and those that were placed by its hint and are on a host
+// that it had. A reservation is over if its record shows that; an instance whose reservation has no
+// record is not included.
 func (s *Enforcer) leftOn(ctx context.Context, host string, foreign []inventory.Instance) (leftovers, error) {
 	var ids []string
 	for _, i := range foreign {
@@ -45,10 +45,10 @@ func (s *Enforcer) leftOn(ctx context.Context, host string, foreign []inventory.
 	return left, nil
 }
 
-// forLeft returns the order for an instance that an ended reservation has left: what the
-// operator chose, except that the owner's on_end delete always deletes it and on_end shelve
-// never does. early reports whether there is still time to migrate; later the instance is
-// shelved instead.
+// forLeft returns the order for an instance that an ended reservation has left. It is the
+// operator's choice, except that with the owner's on_end delete the instance is always deleted, and
+// with shelve never. early is true if there is still time to migrate; later the instance is shelved
+// instead.
 func (r Rules) forLeft(i *inventory.Instance, chosen reservation.OnEnd, early bool) Order {
 	switch {
 	case i.Status == "VERIFY_RESIZE": // it has migrated; the order confirms that
@@ -63,16 +63,17 @@ func (r Rules) forLeft(i *inventory.Instance, chosen reservation.OnEnd, early bo
 	return r.Left
 }
 
-// Departure announces that an instance which an ended reservation left makes room for the next one.
+// Departure is the notification that an instance which an ended reservation left makes room for the
+// next reservation.
 type Departure struct {
 	Instance inventory.Instance
 	Order    Order
-	// Reservation is the ended reservation.
+	// Reservation is the id of the ended reservation.
 	Reservation string
 	At          span.Instant
 }
 
-// tellLeft notifies the owner of an instance that their ended reservation has left.
+// tellLeft notifies the owner of an instance that was left by their ended reservation.
 func (s *Enforcer) tellLeft(ctx context.Context, over reservation.Reservation, do instanceOrder) {
 	if s.TellLeft == nil || over.ID == "" {
 		return

@@ -12,14 +12,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Outbox stores the changes that nobody was notified of yet.
+// Outbox stores the changes for which no notification was sent yet.
 type Outbox interface {
-	// Unsent returns them in order, at most limit.
+	// Unsent returns these changes in order, at most limit.
 	Unsent(ctx context.Context, limit int) ([]reservation.Change, error)
 	MarkSent(ctx context.Context, lease job.Lease, places []int64) error
 }
 
-// Notifier sends a change. It returns when the message is safe.
+// Notifier sends the notification of a change. It returns when the broker has stored the message.
 type Notifier interface {
 	Notify(ctx context.Context, change reservation.Change) error
 }
@@ -27,10 +27,10 @@ type Notifier interface {
 const (
 	notifyEvery = time.Second
 	notifyBatch = 100
-	// batchTime is after how long a batch begins no further message, so that what was sent
-	// is marked soon.
+	// batchTime is the time after which a batch begins no further message, so that the messages
+	// sent so far are marked soon.
 	batchTime = 4 * time.Second
-	// sendTimeout bounds how long one message waits for its broker.
+	// sendTimeout limits how long one message waits for the broker.
 	sendTimeout = 6 * time.Second
 )
 
@@ -46,7 +46,7 @@ type notifications struct {
 	notifier Notifier
 }
 
-// send sends all that waits, in batches.
+// send sends all waiting notifications, in batches.
 func (n notifications) send(ctx context.Context, held *job.Held) error {
 	for {
 		more, err := n.sendBatch(ctx, held.Lease)
@@ -96,20 +96,20 @@ func (n notifications) sendOne(ctx context.Context, change reservation.Change) e
 	return nil
 }
 
-// noticesEvery is how often stale notices of evictions are withdrawn.
+// noticesEvery is the interval in which stale notices of evictions are withdrawn.
 const noticesEvery = 5 * time.Minute
 
-// Notices are the entries in instances' metadata that tell owners when an eviction is due.
+// Notices are the entries in instances' metadata from which owners learn when an eviction is due.
 type Notices struct {
 	Key string // of the metadata; the value is a time in RFC 3339
-	// Lasts is how many seconds after that time the eviction may still be in progress.
+	// Lasts is for how many seconds after that time the eviction may still be in progress.
 	Lasts int64
 	// Withdraw deletes the notice of an instance, unless it has changed since i was read.
 	Withdraw func(ctx context.Context, i inventory.Instance) error
 }
 
-// stale returns the instances on hosts whose evictions are over: they stayed, moved, or are
-// back. A value that is no time is not Almanac's.
+// stale returns the instances on hosts whose notice is due and past: they stayed, moved, or are
+// back. A value that is not a time was not written by Almanac, and is ignored.
 func (n *Notices) stale(hosts *inventory.Snapshot, now span.Instant) (list []inventory.Instance) {
 	for _, h := range hosts.Hosts() {
 		for i := range h.Instances {

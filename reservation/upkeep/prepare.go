@@ -19,13 +19,13 @@ import (
 
 const (
 	prepareEvery = 20 * time.Second
-	// prepareTTL is the lease time of the preparation job, and the limit of each step.
+	// prepareTTL is the duration of the lease of the preparation job, and the time limit of each of
+	// its steps.
 	prepareTTL = time.Minute
 )
 
-// Preparation returns the job that prepares hosts before reservations start and clears up
-// after canceled ones. changed receives a value when something was booked or changed; it may
-// be nil.
+// Preparation returns the job that prepares hosts before reservations start and clears up after
+// canceled ones. changed receives a value when something was booked or changed; it may be nil.
 func (s *Enforcer) Preparation(leases job.Leases, changed <-chan struct{}) job.Job {
 	step := func(ctx context.Context, _ *job.Held) error {
 		ctx, stop := context.WithTimeout(ctx, prepareTTL)
@@ -59,8 +59,8 @@ func (s *Enforcer) Prepare(ctx context.Context) error {
 }
 
 // splitDue returns the steps to carry out now, and the ids of reservations that are not live but
-// have something in the cloud. A host that has something of such a reservation, which another
-// replica may have just booked, stays in the fence.
+// have resources in the cloud. A host with a resource of such a reservation, which another replica
+// may have just booked, stays in the fence.
 func splitDue(steps []fence.Step, live []reservation.Reservation, untrusted bool) (now []fence.Step, unknown []string) {
 	known := map[string]bool{"": true} // the fence
 	for _, r := range live {
@@ -83,8 +83,8 @@ func splitDue(steps []fence.Step, live []reservation.Reservation, untrusted bool
 	return now, slices.Compact(unknown)
 }
 
-// withoutUnlisted returns the steps without removals on hosts that the inventory does not list and
-// that live reservations still hold: the hosts may still run the owner's instances until
+// withoutUnlisted returns the steps without removals on hosts that live reservations still hold
+// although the inventory does not list them: these hosts may still run the owner's instances until
 // healing replaces them.
 func withoutUnlisted(steps []fence.Step, live []reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) []fence.Step {
 	held := make(map[string]bool)
@@ -101,10 +101,10 @@ func withoutUnlisted(steps []fence.Step, live []reservation.Reservation, hosts *
 	})
 }
 
-// carryConcurrently carries out steps that were decided for the live reservations: kind after kind,
-// those of one kind concurrently. After a failure it skips later steps for the same host of
-// the same reservation, and if the failed step concerned no host, all later steps for the
-// reservation.
+// carryConcurrently carries out steps that were decided for the live reservations: one kind after
+// the other, the steps of one kind concurrently. After a failure it skips later steps for the same
+// host of the same reservation; if the failed step concerned no host, it skips all later steps for
+// the reservation.
 func (s *Enforcer) carryConcurrently(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
 	decided := make(map[string]reservation.Status, len(live))
 	for _, r := range live {
@@ -140,15 +140,15 @@ func (s *Enforcer) carryConcurrently(ctx context.Context, steps []fence.Step, li
 	return errors.Join(errs...)
 }
 
-// underWay reports whether an event of the reservation carries out the step itself: an end
-// removes its own things, and a start creates and opens its flavors.
+// underWay reports whether an event of the reservation carries out the step itself: an end removes
+// the reservation's resources, and a start creates and opens its flavors.
 func underWay(step fence.Step, its reservation.Status) bool {
 	return its == reservation.Ending || its == reservation.Starting && step.Flavor.ID != ""
 }
 
-// overtaken reports whether the step no longer applies: the status of its reservation has
-// changed since it was decided, an event carries it out, or it opens a host that was reserved
-// again meanwhile.
+// overtaken reports whether the step no longer applies: the status of its reservation has changed
+// since it was decided, an event carries it out, or it opens a host that has been reserved again in
+// the meantime.
 func (s *Enforcer) overtaken(step fence.Step, decided reservation.Status) bool {
 	if step.Reservation == "" {
 		return !step.Adds() && s.needed(step, "")
@@ -157,8 +157,8 @@ func (s *Enforcer) overtaken(step fence.Step, decided reservation.Status) bool {
 	return !live || r.Status != decided || underWay(step, r.Status)
 }
 
-// needed reports whether live reservations, except the one with id but, now need what a step
-// of the fence removes from its host.
+// needed reports whether live reservations, except the one with the id but, now need what a step of
+// the fence removes from its host.
 func (s *Enforcer) needed(step fence.Step, but string) bool {
 	live := slices.DeleteFunc(s.Promises.Live(always), func(r reservation.Reservation) bool {
 		return r.ID == but || !slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == step.Host })
@@ -171,7 +171,7 @@ func (s *Enforcer) needed(step fence.Step, but string) bool {
 }
 
 // checkHosts finds foreign instances on claimed hosts, logs them, and orders them to leave when
-// it is time.
+// that is due.
 func (s *Enforcer) checkHosts(ctx context.Context, live []reservation.Reservation) error {
 	hosts, now := s.Snapshot(), s.Now()
 	var checks []watch
@@ -194,8 +194,8 @@ func (s *Enforcer) checkHosts(ctx context.Context, live []reservation.Reservatio
 	})
 }
 
-// warn logs foreign instances once for each reservation and host. It is no warning if all of
-// them will be ordered to leave before the start.
+// warn logs foreign instances once for each reservation and host, as a warning unless all of them
+// will be ordered to leave before the start.
 func (s *Enforcer) warn(ctx context.Context, w watch, found []inventory.Instance) {
 	if len(found) == 0 || !s.warnings.first(w.r.ID, w.host) {
 		return
@@ -214,7 +214,7 @@ func (s *Enforcer) warn(ctx context.Context, w watch, found []inventory.Instance
 		"project", w.r.ProjectID, "starts", w.start.String(), "instances", ids)
 }
 
-// warnings remembers which problems were already logged.
+// warnings stores which problems were already logged.
 type warnings struct {
 	mu    sync.Mutex
 	given map[string]map[string]bool // by reservation and host
@@ -249,7 +249,7 @@ func (w *warnings) forget(live []reservation.Reservation) {
 }
 
 // clearUpAll clears up after those of the reservations that are over. A reservation without a
-// record is left to the doctor.
+// record is left; the doctor reports it.
 func (s *Enforcer) clearUpAll(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil

@@ -12,15 +12,15 @@ import (
 )
 
 // startPatience is how many seconds a start waits for a host that is not free before the
-// reservation moves to another host. A sleeping host has its boot time in addition.
+// reservation moves to another host. For a sleeping host, its boot time is added.
 const startPatience = 60
 
-// rehome replaces the hosts on which a late start is blocked with others that match and have
-// no foreign instances. It reports whether hosts were replaced. While the inventory is
-// untrusted it does nothing.
+// rehome replaces the hosts that block a late start by others that match and have no foreign
+// instances. It reports whether hosts were replaced. While the inventory is untrusted it does
+// nothing.
 func (s *Enforcer) rehome(ctx context.Context, r *reservation.Reservation, blocked map[string]error) bool {
 	hosts, now := s.Snapshot(), s.Now()
-	late := map[string]string{} // the reason, by host
+	late := map[string]string{} // the reasons, by name of the host
 	for host, why := range blocked {
 		if now >= r.Span.Start.Add(startPatience+bootTime(hosts, host)) {
 			late[host] = fault.Of(why).Message

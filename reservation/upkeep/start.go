@@ -19,14 +19,13 @@ import (
 
 const (
 	pollEvery = time.Second
-	// startPolls is how often a start checks whether its hosts are free before it is put
-	// off.
+	// startPolls is how often a start checks whether its hosts are free before it is retried later.
 	startPolls = 10
 )
 
-// start hands the hosts of a reservation over to its owner: it completes the layout, waits until
-// nobody else is on the hosts, and then admits the project. It reads the reservation again
-// before each check, since it may change meanwhile.
+// start opens the hosts of a reservation to its owner: it completes the layout, waits until no
+// foreign instances are on the hosts, and then admits the project. It reads the reservation again
+// before each check, since it may change in the meantime.
 func (s *Enforcer) start(ctx context.Context, id string) error {
 	began := s.Elapsed()
 	moved := false
@@ -76,7 +75,7 @@ func (s *Enforcer) start(ctx context.Context, id string) error {
 }
 
 // startable returns the hosts with which the reservation can start: those that it holds now,
-// except failed ones, which healing replaces. It fails if there are none, or if one of them
+// without failed ones, which healing replaces. It fails if there are none, or if one of them
 // sleeps.
 func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) (fit []string, err error) {
 	why := fault.New(fault.Unavailable, "the reservation holds no host now")
@@ -104,14 +103,14 @@ func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.I
 	return fit, nil
 }
 
-// onHost adds the name of the host as the cause, which operators read. Owners read only the
-// message, since they do not learn host names before the start.
+// onHost adds the name of the host as the cause of a fault. Operators read the cause; owners read
+// only the message, because they must not learn host names before the start.
 func onHost(host string, wrong *fault.Error) error {
 	wrong.Err = fmt.Errorf("it is host %s", host)
 	return wrong
 }
 
-// sleeper is a sleeping host that a start waits for. It implements error.
+// sleeper is the error that a start waits for a sleeping host.
 type sleeper struct{ host string }
 
 func (s sleeper) Error() string { return "it is host " + s.host }
@@ -123,8 +122,8 @@ func asleep(host, why string) error {
 	return wrong
 }
 
-// ensureLayout completes the layout that the reservation needs on the hosts. If all was prepared and
-// read recently, it makes no request.
+// ensureLayout completes the layout that the reservation needs on the hosts. If everything was
+// prepared, and read recently, it makes no request.
 func (s *Enforcer) ensureLayout(ctx context.Context, r reservation.Reservation, hosts []string) error {
 	if layout, good := s.layoutCache.recent(r.ID, hosts); good && len(s.missing(layout, &r, hosts)) == 0 {
 		return nil
@@ -153,8 +152,8 @@ func (s *Enforcer) carryAll(ctx context.Context, steps []fence.Step) error {
 	return nil
 }
 
-// keepsOwnerThere reports whether the owner's flavors may be placed on the host of the step
-// until the step is done.
+// keepsOwnerThere reports whether instances of the owner's flavors may be placed on the host of the
+// step until the step is done.
 func keepsOwnerThere(step fence.Step) bool {
 	return step.Action == fence.RemoveTraits || step.Action == fence.RemoveRooms
 }
@@ -199,9 +198,9 @@ func (s *Enforcer) obstacles(ctx context.Context, r reservation.Reservation, hos
 	return blocked, err
 }
 
-// heldBefore returns a host that an earlier reservation still holds and whose aggregate keeps
-// r's instances off it. The earlier reservation may be over but not yet cleared up. One that
-// is ending holds the hosts that are still in its aggregate.
+// heldBefore returns a host that an earlier reservation still holds and whose aggregate keeps r's
+// instances off it; false if there is none. The earlier reservation may be over but not yet cleared
+// up. One that is ending holds the hosts that are still in its aggregate.
 func (s *Enforcer) heldBefore(ctx context.Context, r *reservation.Reservation, hosts []string, live []reservation.Reservation) (host string, held bool, err error) {
 	for i := range live {
 		other := &live[i]
@@ -225,8 +224,8 @@ func (s *Enforcer) heldBefore(ctx context.Context, r *reservation.Reservation, h
 	return host, held, nil
 }
 
-// keepsOff returns one of the hosts that the aggregate of another reservation, live or not,
-// closes to the flavors of r, since they lack a trait that the aggregate requires.
+// keepsOff returns one of the hosts that the aggregate of another reservation, live or not, closes
+// to the flavors of r, since they lack a trait that the aggregate requires; false if there is none.
 func keepsOff(r *reservation.Reservation, hosts []string, layout fence.Layout) (string, bool) {
 	kind := fence.OwnName(r.ID)
 	if r.Kind == reservation.Instances {

@@ -12,9 +12,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// teardown removes the layout of the reservation, live or over, and opens its hosts unless
-// they are promised to others. If instances are left that its end waits for, it does so only
-// for the other hosts. all reports whether nothing is left in the cloud.
+// teardown removes the layout of the reservation, live or over, and opens its hosts unless they are
+// promised to other reservations. It leaves the hosts of the instances in left, for which the end
+// waits, as they are. all is true if nothing of the reservation is left in the cloud.
 func (s *Enforcer) teardown(ctx context.Context, r reservation.Reservation, left []inventory.Instance) (all bool, err error) {
 	layout, err := s.layoutCache.fresh(ctx)
 	if err != nil {

@@ -97,7 +97,7 @@ func (h *Hardware) Switched(host string, on bool) {
 	h.all.Go(func() { h.turn(host, on, turn) })
 }
 
-// turn starts or stops a nova-compute, unless its host has been switched again since.
+// turn starts or stops a nova-compute, unless its host has been switched again in the meantime.
 func (h *Hardware) turn(host string, on bool, turn int) {
 	verb := "kill"
 	if on {
@@ -205,7 +205,7 @@ func (h *Hardware) restore(cloud Cloud) {
 }
 
 // AwaitService waits until Nova reports the wanted state (up, down) and status (enabled, disabled)
-// of the nova-compute of a host, and a reason with the wanted prefix; empty is any.
+// of the nova-compute of a host, and a reason with the wanted prefix; empty means any.
 func (c Cloud) AwaitService(t testing.TB, host, state, status, reason string, limit time.Duration) {
 	t.Helper()
 	admin := c.REST(t, Admin)

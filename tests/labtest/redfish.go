@@ -124,7 +124,7 @@ func (r *Redfish) Resets() []string {
 	return slices.Clone(r.resets)
 }
 
-// EndSessions forgets all sessions, and returns how many were opened since the start and how many
+// EndSessions ends all sessions, and returns how many were opened since the start and how many
 // were open.
 func (r *Redfish) EndSessions() (opened, open int) {
 	r.mu.Lock()
@@ -212,7 +212,7 @@ func (r *Redfish) knows(q *http.Request) bool {
 	return user == BMCUser && password == BMCPassword || r.sessions[q.Header.Get("X-Auth-Token")]
 }
 
-// says returns the power state that it reports.
+// says returns the power state that the BMC reports.
 func (r *Redfish) says(t RedfishTrouble) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -65,7 +65,8 @@ func trouble(t testing.TB, path string, offset int64) (lines []string) {
 }
 
 // isTrouble reports whether a line is a warning or an error in the forms of oslo.log, RabbitMQ and
-// Python. A line of a call stack has only code or carets after the name of its logger.
+// Python. It skips lines of a call stack, which oslo.log prints with a level too: after the level
+// they have neither "[" nor the name of an error.
 func isTrouble(line string) bool {
 	for _, level := range []string{" ERROR ", " WARNING ", " CRITICAL "} {
 		if _, said, found := strings.Cut(line, level); found {

@@ -61,7 +61,7 @@ func Start(t testing.TB, target string) *Proxy {
 // Addr returns the address for clients, "host:port".
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// FailCommits makes every n-th commit from now on fail; 0 is none. Commits of transactions that
+// FailCommits makes every n-th commit from now on fail; 0 means none. Commits of transactions that
 // only read never fail and do not count.
 func (p *Proxy) FailCommits(kind Kind, n int) {
 	p.mu.Lock()

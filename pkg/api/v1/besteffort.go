@@ -44,7 +44,7 @@ type BestEffortVM struct {
 	Status   string `json:"status"` // a phase: waiting, starting, running, suspending, suspended, …
 	ServerID string `json:"server_id,omitempty"`
 	Host     string `json:"host,omitempty"` // for admins; else empty
-	// Ran is how many seconds the VM has run.
+	// Ran is the time for which the VM has run.
 	Ran           Duration   `json:"ran"`
 	ExpectedStart *time.Time `json:"expected_start,omitempty"`
 	Reason        string     `json:"reason,omitempty"`

@@ -40,7 +40,7 @@ type Placement struct {
 	Victims    []Victim `json:"victims,omitempty"`
 }
 
-// FilterCount is how many hosts remain after a filter.
+// FilterCount is the number of hosts that remain after a filter.
 type FilterCount struct {
 	Filter string `json:"filter"`
 	Left   int    `json:"left"`
@@ -53,7 +53,8 @@ type RefusedHost struct {
 	Reason string `json:"reason"`
 }
 
-// RankedHost is a host that passed every filter. Weight is the sum of Parts, which are by weigher.
+// RankedHost is a host that passed every filter. Weight is the sum of Parts, whose keys are the
+// names of the weighers.
 type RankedHost struct {
 	Host   string             `json:"host"`
 	Weight float64            `json:"weight"`

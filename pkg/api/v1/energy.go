@@ -4,19 +4,21 @@ import "time"
 
 // Energy is the answer to GET and PATCH /v1/energy: the state of the energy controller.
 type Energy struct {
-	// Mode is what an operator set; null means ConfiguredMode. EffectiveMode is in force for every
-	// host without a mode of its own or of its aggregates.
+	// Mode is the mode that an operator has set; null means ConfiguredMode. EffectiveMode applies
+	// to every host that has no mode of its own or of its aggregates.
 	Mode           EnergyMode `json:"mode"`
 	EffectiveMode  string     `json:"effective_mode"`
 	ConfiguredMode string     `json:"configured_mode"`
 	// Aggregates and Hosts are the modes set for single aggregates and hosts, by name.
 	Aggregates map[string]string `json:"aggregates"`
 	Hosts      map[string]string `json:"hosts"`
-	// Stopped: an operator stopped all switching off. Breaker: too many boots failed.
+	// Stopped is set if an operator has stopped the switching off of all hosts, Breaker if too many
+	// boots failed; otherwise they are null.
 	Stopped     *EnergyStop `json:"stopped"`
 	Breaker     *EnergyStop `json:"breaker"`
 	FailedBoots int         `json:"failed_boots"`
-	// Halt is why nothing is switched off now, Stale why this answer may be out of date.
+	// Halt is the reason why nothing is switched off now, Stale the reason why this answer may be
+	// out of date; both may be empty.
 	Halt       string         `json:"halt"`
 	Stale      string         `json:"stale"`
 	MeasuredAt *time.Time     `json:"measured_at"`
@@ -27,7 +29,8 @@ type Energy struct {
 	Savings    EnergySavings  `json:"savings"`
 }
 
-// EnergyStop records the user, time and reason of a stop.
+// EnergyStop records who stopped the switching off of all hosts, when and why. By is "almanac" if
+// too many boots failed.
 type EnergyStop struct {
 	By     string    `json:"by"`
 	At     time.Time `json:"at"`
@@ -58,7 +61,8 @@ type EnergySavings struct {
 	Baseline  string     `json:"baseline"`
 	KWh       float64    `json:"kwh"`
 	HostHours float64    `json:"host_hours"`
-	// UnknownHostHours are those of hosts with an unknown power draw: KWh does not include them.
+	// UnknownHostHours are the host-hours of hosts whose power is unknown; KWh does not include
+	// them.
 	UnknownHostHours float64 `json:"unknown_host_hours"`
 	Boots            int64   `json:"boots"`
 	// ResIdle and ESavings are core-hours: on and unused, and off. DelayReq is the sum of cores ×
@@ -68,7 +72,7 @@ type EnergySavings struct {
 	DelayReq float64 `json:"delay_req"`
 }
 
-// EnergyChange is the body of PATCH /v1/energy. Nil fields stay as they are; an empty mode removes
+// EnergyChange is the body of PATCH /v1/energy. Nil fields change nothing; an empty mode removes
 // the mode.
 type EnergyChange struct {
 	Mode         *EnergyMode           `json:"mode,omitempty"`
@@ -88,7 +92,7 @@ type EnergyPlan struct {
 	Required int       `json:"required"`
 	Spare    int       `json:"spare"`
 	On       int       `json:"on"`
-	// Short is what the plan cannot satisfy; empty if it satisfies everything.
+	// Short states which requirements the plan cannot meet; empty if it meets all.
 	Short    string          `json:"short"`
 	Switches []EnergySwitch  `json:"switches"`
 	Kept     []EnergyKept    `json:"kept"`
@@ -109,7 +113,8 @@ type EnergyKept struct {
 	Reason string `json:"reason"`
 }
 
-// EnergyApproval records who approved a plan. Begun: the plan is or was carried out.
+// EnergyApproval records who approved a plan. Begun is true if the plan is being or has been
+// carried out.
 type EnergyApproval struct {
 	By    string    `json:"by"`
 	At    time.Time `json:"at"`
@@ -128,7 +133,7 @@ type EnergyHosts struct {
 	Next  Marker       `json:"next"`
 }
 
-// EnergyHost is a host in the view of the energy controller. Unknown times are null. History, the
+// EnergyHost is the state of a host in the energy controller. Unknown times are null. History, the
 // last entries of the host's audit, latest first, is only in answers about one host.
 type EnergyHost struct {
 	Name      string     `json:"name"`
@@ -168,7 +173,7 @@ type EnergyHost struct {
 	History []EnergyEntry `json:"history,omitzero"`
 }
 
-// EnergyWakeTest reports whether a host woke when it was last ordered on.
+// EnergyWakeTest states whether a host woke when it was last ordered on.
 type EnergyWakeTest struct {
 	At      time.Time `json:"at"`
 	Woke    bool      `json:"woke"`

@@ -26,7 +26,7 @@ type Refusal struct {
 	LargestQuantity int        `json:"largest_quantity"`
 }
 
-// Block is a time in which other reservations hold a host.
+// Block is a span in which another reservation holds a host.
 type Block struct {
 	Host  string    `json:"host"`
 	Start time.Time `json:"start"`

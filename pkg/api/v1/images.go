@@ -27,7 +27,7 @@ type Image struct {
 	State string     `json:"state"`
 	Start *time.Time `json:"start"`
 	End   *time.Time `json:"end"`
-	// KeptUntil is how long the host keeps the image if nobody uses it.
+	// KeptUntil is when the host may remove the image if no instance uses it.
 	KeptUntil    *time.Time `json:"kept_until"`
 	Reservations []string   `json:"reservations"` // those that have not begun and need the image here
 	Detail       string     `json:"detail,omitempty"`

@@ -69,7 +69,7 @@ type HostChange struct {
 	Power      *Power         `json:"power,omitempty"`
 }
 
-// HostCalendar has the claims on one host, ordered by start.
+// HostCalendar contains the claims on one host, sorted by start.
 type HostCalendar struct {
 	Host   string  `json:"host"`
 	Claims []Claim `json:"claims"`

@@ -3,19 +3,20 @@ package v1
 import "time"
 
 // PackingRequest is the body of POST /v1/packing and, with Plan, of POST /v1/packing/runs.
-// Migrations and MemoryMB limit the migrations and the memory that they move; 0 is no limit.
+// Migrations and MemoryMB limit the migrations and the memory that they move; 0 means no limit.
 // Absent fields have their configured values.
 type PackingRequest struct {
 	Migrations *int   `json:"migrations,omitempty"`
 	MemoryMB   *int64 `json:"memory_mb,omitempty"`
-	// Algorithm is "adapt" or "exact"; if absent, exact where that is quick, else adapt.
+	// Algorithm is "adapt" or "exact"; if it is absent, exact for small problems, otherwise adapt.
 	Algorithm string `json:"algorithm,omitempty"`
-	// Consolidate is how many hosts the plan empties instead of raising the yield, Empty as many
-	// as possible. Floor is the minimum yield that such a plan keeps; if absent, the present one.
+	// Consolidate is the number of hosts that the plan should empty, instead of raising the yield;
+	// Empty means as many as possible. Floor is the minimum yield that such a plan keeps; if it is
+	// absent, the present one.
 	Consolidate *int     `json:"consolidate,omitempty"`
 	Empty       bool     `json:"empty,omitempty"`
 	Floor       *float64 `json:"floor,omitempty"`
-	// Plan is the id of the expected plan: if the hosts now lead to another plan, nothing is done.
+	// Plan is the id of the expected plan: if the plan is a different one now, nothing is done.
 	Plan string `json:"plan,omitempty"`
 }
 
@@ -30,8 +31,8 @@ type PackingPlan struct {
 	Instances int    `json:"instances"`
 	Movable   int    `json:"movable"`
 	Measured  int    `json:"measured"`
-	// MinYield is the present yield, PlannedYield the one after the moves, UpperBound one that no
-	// placement exceeds.
+	// MinYield is the present minimum yield, PlannedYield the one after the moves, UpperBound a
+	// yield that no placement exceeds.
 	MinYield     float64           `json:"min_yield"`
 	PlannedYield float64           `json:"planned_yield"`
 	UpperBound   float64           `json:"upper_bound"`
@@ -70,7 +71,7 @@ type PackingStay struct {
 	Reason   string `json:"reason"`
 }
 
-// PackingExcluded is a host whose yield no move can change; 0 is unknown.
+// PackingExcluded is a host whose yield no move can change; 0 means unknown.
 type PackingExcluded struct {
 	Host     string  `json:"host"`
 	MinYield float64 `json:"min_yield"`

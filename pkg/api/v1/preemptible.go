@@ -35,8 +35,8 @@ type PreemptionCosts struct {
 	Reason     string           `json:"reason,omitempty"`
 }
 
-// PreemptionCost is the cost for one host: the host has room (Room), would have room without
-// Victims, or cannot have the instance (Reason).
+// PreemptionCost is the cost for one host: the host has room (Room), would have room without its
+// Victims, or cannot run the instance (Reason).
 type PreemptionCost struct {
 	Host    string   `json:"host"`
 	Room    bool     `json:"room"`

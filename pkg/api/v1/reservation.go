@@ -1,5 +1,5 @@
-// Package v1 has the JSON of the REST API, version 1, as Go types, which server and client share.
-// It holds no rules.
+// Package v1 contains the JSON of the REST API, version 1, as Go types, which server and client
+// share. It contains no rules.
 package v1
 
 import (

@@ -51,8 +51,8 @@ func (m Marker) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(m))
 }
 
-// Power is a power state set for a host. The empty one, null in JSON, leaves the power to the
-// host's source.
+// Power is a power state set for a host. The empty Power, null in JSON, means that the host's
+// source determines the power.
 type Power string
 
 // MarshalJSON writes the state.
@@ -63,8 +63,8 @@ func (p Power) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(p))
 }
 
-// EnergyMode is how much the energy controller may do. The empty one, null in JSON, means no mode
-// of its own.
+// EnergyMode is how much the energy controller may do. The empty EnergyMode, null in JSON, means
+// that there is no mode of its own.
 type EnergyMode string
 
 // MarshalJSON writes the mode.
@@ -75,8 +75,8 @@ func (m EnergyMode) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(m))
 }
 
-// Until is an end: a time, or a duration from now if In is not 0. JSON has it in RFC 3339 or as a
-// Duration.
+// Until is an end: a time, or a duration from now if In is not 0. In JSON it is a time in RFC 3339
+// or a Duration.
 type Until struct {
 	At time.Time
 	In Duration
@@ -108,10 +108,10 @@ func (u Until) MarshalJSON() ([]byte, error) {
 	return json.Marshal(u.At.UTC().Truncate(time.Second))
 }
 
-// Hints are Nova's scheduler hints. Each is a string or a list of strings in JSON.
+// Hints are Nova's scheduler hints, by name. In JSON each is a string or a list of strings.
 type Hints map[string][]string
 
-// UnmarshalJSON reads the hints; it drops those that are null.
+// UnmarshalJSON reads the hints; it omits those that are null.
 func (h *Hints) UnmarshalJSON(raw []byte) error {
 	var mixed map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &mixed); err != nil {

@@ -13,8 +13,8 @@ type PlacementRequest struct {
 	Preemptible bool   `json:"preemptible"`
 }
 
-// FilterAnswer has the allowed hosts, in the order of the question, and the reason for each other
-// one.
+// FilterAnswer contains the admitted hosts, in the order of the question, and the reason for each
+// other host.
 type FilterAnswer struct {
 	Hosts   []string          `json:"hosts"`
 	Refused map[string]string `json:"refused"`
@@ -32,10 +32,10 @@ type WeighRequest struct {
 	ProjectID   string `json:"project_id"`
 	Hints       Hints  `json:"hints"`
 	Preemptible bool   `json:"preemptible"`
-	// ExtraSpecs are those of the flavor.
+	// ExtraSpecs are the extra specs of the flavor.
 	ExtraSpecs map[string]string `json:"extra_specs"`
-	// Instances are the ids of those that Nova is placing. Almanac records the reservation that
-	// each belongs to.
+	// Instances are the ids of the instances that Nova is placing. Almanac records to which
+	// reservation they belong.
 	Instances []string `json:"instances"`
 }
 
@@ -43,7 +43,7 @@ type WeighRequest struct {
 type WeighAnswer struct {
 	Hosts   []string          `json:"hosts"`
 	Refused map[string]string `json:"refused"`
-	// Weights has every host of the question; larger is better.
+	// Weights contains the weight of every host of the question, by name; larger is better.
 	Weights map[string]float64 `json:"weights"`
 	// Refusal is a sentence for the tenant, set if the reservation that the request names leaves
 	// no host.

@@ -57,7 +57,7 @@ func New(t interface{ Fatal(...any) }, c *Cloud, wait func() error) *Bench {
 	return b
 }
 
-// Sweep carries out what is on the ledger.
+// Sweep carries out the rollbacks in the ledger.
 func (b *Bench) Sweep(ctx context.Context) error { return b.Ledger.Sweep(ctx) }
 
 // Never is a wait that never ends early.
@@ -99,7 +99,7 @@ func (b *Bench) MustPlace(t *testing.T, r *placing.Request) dispatch.Placed {
 	return placed
 }
 
-// On returns the VCPU that a consumer has, by host.
+// On returns the number of VCPUs that a consumer has on each host.
 func (b *Bench) On(consumer string) map[string]int64 {
 	all := map[string]int64{}
 	for i := range len(b.Limit) {
@@ -136,7 +136,7 @@ func (b *Bench) Called(t *testing.T, want ...string) {
 	}
 }
 
-// Has checks the VCPU that a consumer has, by host.
+// Has checks how many VCPUs a consumer has on each host.
 func (b *Bench) Has(t *testing.T, consumer string, want map[string]int64) {
 	t.Helper()
 	if diff := cmp.Diff(want, b.On(consumer)); diff != "" {
@@ -144,7 +144,7 @@ func (b *Bench) Has(t *testing.T, consumer string, want map[string]int64) {
 	}
 }
 
-// Free checks that the board counts nothing as used.
+// Free checks that the live state counts nothing as used.
 func (b *Bench) Free(t *testing.T) {
 	t.Helper()
 	for i, used := range b.Board.Load().Column("VCPU").Used {
@@ -154,8 +154,8 @@ func (b *Bench) Free(t *testing.T) {
 	}
 }
 
-// Full returns a Bench with hosts of 4 VCPU each, with preemptible instances v0 and v1 on host 0, v2 and
-// v3 on host 1 and so on, of 2 VCPU each.
+// Full returns a Bench with hosts of 4 VCPU each. Each host is filled by two preemptible instances
+// of 2 VCPU: v0 and v1 are on host 0, v2 and v3 on host 1, and so on.
 func Full(t *testing.T, hosts int) *Bench {
 	t.Helper()
 	c := NewCloud(slices.Repeat([]int64{4}, hosts)...)
@@ -170,8 +170,8 @@ func Full(t *testing.T, hosts int) *Bench {
 // Preemptible returns the id of a preemptible instance.
 func Preemptible(n int) string { return "v" + string(rune('0'+n)) }
 
-// Untouched checks that the instances run with what they had, and that nobody was told
-// otherwise.
+// Untouched checks the same as Unharmed, and that no owner got a notice and no instance was ordered
+// to leave.
 func (b *Bench) Untouched(t *testing.T, ids ...string) {
 	t.Helper()
 	b.Unharmed(t, ids...)
@@ -182,7 +182,7 @@ func (b *Bench) Untouched(t *testing.T, ids ...string) {
 	}
 }
 
-// Unharmed checks that the instances run with what they had.
+// Unharmed checks that the instances exist and still have their VCPUs allocated on their hosts.
 func (b *Bench) Unharmed(t *testing.T, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -194,7 +194,7 @@ func (b *Bench) Unharmed(t *testing.T, ids ...string) {
 	}
 }
 
-// Gone checks that the instances are gone, with what they had.
+// Gone checks that the instances and their allocations are gone.
 func (b *Bench) Gone(t *testing.T, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -205,7 +205,7 @@ func (b *Bench) Gone(t *testing.T, ids ...string) {
 	}
 }
 
-// MustSweep carries out what is on the ledger.
+// MustSweep carries out the rollbacks in the ledger, which must succeed.
 func (b *Bench) MustSweep(t *testing.T) {
 	t.Helper()
 	if err := b.Sweep(t.Context()); err != nil {

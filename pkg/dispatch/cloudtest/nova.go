@@ -17,8 +17,8 @@ type Server struct {
 	inventory.Instance
 	Warned    []eviction.Warning // the notices to its owner
 	Withdrawn int                // how many notices were withdrawn
-	Told      int                // how often Nova was told to evict it
-	Wronged   bool               // Nova was told to evict it when it was locked, protected or busy
+	Told      int                // how often Nova was ordered to evict it
+	Wronged   bool               // Nova was ordered to evict it when it was locked, protected or busy
 	Refuses   bool               // Nova refuses to evict it
 	Takes     time.Duration      // the time until it is gone
 	left      time.Duration      // of that time has passed
@@ -26,7 +26,7 @@ type Server struct {
 
 var refused = fault.New(fault.Conflict, "Nova refuses it")
 
-// Preemptible puts a preemptible instance of so many VCPU on host i.
+// Preemptible puts a preemptible instance with that many VCPUs on host i.
 func (c *Cloud) Preemptible(id string, i int, vcpus int64) *Server {
 	s := &Server{Instance: inventory.Instance{
 		ID: id, ProjectID: "theirs", UserID: "they", Host: Host(i), Status: "ACTIVE", Preemptible: true,
@@ -41,7 +41,7 @@ func (c *Cloud) Preemptible(id string, i int, vcpus int64) *Server {
 	return s
 }
 
-// Pass lets time pass; servers that were told to leave do so when their time has passed.
+// Pass lets time pass; servers that were ordered to leave do so when their time has passed.
 func (c *Cloud) Pass(d time.Duration) {
 	c.At = c.At.Add(d)
 	for id, s := range c.Servers {

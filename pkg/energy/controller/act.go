@@ -21,7 +21,7 @@ import (
 // hostsAtOnce is the number of hosts that advance at the same time.
 const hostsAtOnce = 8
 
-// act advances every host that is on its way between on and off, or should be.
+// act advances every host that is being switched or should be.
 func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants map[string]energy.Switch) error {
 	var mu sync.Mutex
 	var errs []error
@@ -50,7 +50,8 @@ func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants ma
 	return errors.Join(errs...)
 }
 
-// concerned returns the hosts that may need an action, by name.
+// concerned returns the names, sorted, of the hosts that may need an action: those in wants, those
+// that are not awake or have an operation, and those whose nova-compute Almanac has disabled.
 func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []string {
 	hosts := map[string]bool{}
 	for host := range wants {
@@ -69,8 +70,8 @@ func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []strin
 	return slices.Sorted(maps.Keys(hosts))
 }
 
-// rests reports whether nothing changes for a host in this step, without a question to
-// agents, Nova or Placement. Most sleeping hosts rest.
+// rests reports whether this step changes nothing for a host, without asking agents, Nova or
+// Placement. It is true for most sleeping hosts.
 func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch) bool {
 	record := w.recordOf(host)
 	facts := c.known(w, &record, wants)
@@ -83,8 +84,7 @@ func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch
 
 func ours(s Service) bool { return strings.HasPrefix(s.Reason, ReasonPrefix) }
 
-// advanceHost makes one step with one host. It stores the decision before it carries it
-// out.
+// advanceHost makes one step for one host. It stores the decision before it carries it out.
 func (c *Controller) advanceHost(ctx context.Context, held *job.Held, w *world, host string, wants map[string]energy.Switch) (changed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*answerTimeout)
 	defer cancel()
@@ -135,7 +135,7 @@ func (w *world) recordOf(host string) energy.Record {
 	return r
 }
 
-// keep makes the new record visible to the rest of the step.
+// keep replaces the record of a host, for the rest of the step.
 func (w *world) keep(host string, r energy.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +143,7 @@ func (w *world) keep(host string, r energy.Record) {
 	w.records[host] = r
 }
 
-// facts returns the facts about a host, including its agent's answer about its order.
+// facts returns the facts about a host, including what its agent answers about its order.
 func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
 	f := c.known(w, r, wants)
 	if r.Order != nil && f.Agent {
@@ -164,7 +164,7 @@ func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, want
 	return f
 }
 
-// known returns the facts about a host that need no further question.
+// known returns the facts about a host that the step has already read.
 func (c *Controller) known(w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
 	f := energy.Facts{Now: w.now, Machine: w.fresh[r.Host], Agent: w.access[r.Host].States != nil, Cloudless: c.Cloud == nil, Halt: w.halt}
 	if h := w.hostOf(r.Host); h != nil && f.Cloudless {
@@ -182,7 +182,7 @@ func (c *Controller) known(w *world, r *energy.Record, wants map[string]energy.S
 	return f
 }
 
-// forbids returns why a host that is about to be switched off must stay on now; empty if it
+// forbids returns the reason why a host that is about to be switched off must stay on now; "" if it
 // need not.
 func (c *Controller) forbids(w *world, m *energy.Machine) string {
 	switch {
@@ -196,8 +196,7 @@ func (c *Controller) forbids(w *world, m *energy.Machine) string {
 	return ""
 }
 
-// occupied asks Nova and Placement what is on a host; without a cloud it asks the
-// inventory.
+// occupied returns what is on a host, as Vacancy does; without a cloud, from the inventory.
 func (c *Controller) occupied(ctx context.Context, w *world, host string) (string, error) {
 	if c.Vacancy != nil {
 		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -213,7 +212,7 @@ func (c *Controller) occupied(ctx context.Context, w *world, host string) (strin
 	return "", nil
 }
 
-// do carries out the stored actions. The next step repeats actions that fail.
+// do carries out the actions of a stored step. The next step repeats actions that fail.
 func (c *Controller) do(ctx context.Context, held *job.Held, step *energy.Step) error {
 	var errs []error
 	r := &step.Record

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Admin serves operators, in any process: it reads what the controller has stored, and
+// Admin is what operators use, in any process: it reads what the controller has stored, and
 // stores what operators order.
 type Admin struct {
 	Records    Records
@@ -28,8 +28,7 @@ type Admin struct {
 	Configured energy.Mode // the configured mode
 	StaleAfter int64       // the age in seconds from which a report is out of date
 	Now        func() span.Instant
-	// Ordered is called after an order, so that the controller acts on it soon; it may be
-	// nil.
+	// Ordered is called after an order, so that the controller acts on it soon; nil means no call.
 	Ordered func()
 }
 
@@ -39,17 +38,18 @@ type Status struct {
 	Configured energy.Mode // the configured mode
 	Mode       energy.Mode // in force for hosts without a mode of their own or of an aggregate
 	Report     energy.Report
-	// Stale is the reason, as a sentence, why Report is out of date: no process measures, or
-	// the one that does is behind. It is empty if the report is current.
+	// Stale is the reason, as a sentence, why Report is out of date: no process measures, or the one
+	// that does is late. It is "" if the report is current.
 	Stale string
 }
 
-// Change is what an operator changes in the settings. Nil fields change nothing.
+// Change is what an operator changes in the settings. A nil field changes nothing.
 type Change struct {
 	Mode *energy.Mode // empty: the configured mode
-	// Aggregates and Hosts set modes of their own; empty removes one.
+	// Aggregates and Hosts contain modes by the name of the aggregate or host; an empty mode
+	// removes the present one.
 	Aggregates, Hosts map[string]energy.Mode
-	// Stop stops switching off (true) or allows it again (false).
+	// Stop true stops the switching off of hosts, false allows it again.
 	Stop *bool
 	// ResetBreaker allows switching off again after too many failed boots.
 	ResetBreaker bool
@@ -60,7 +60,7 @@ type Change struct {
 type HostStatus struct {
 	Record   energy.Record
 	Observed energy.Observed
-	// Halt is the reason why nothing is switched off now; empty if hosts may be.
+	// Halt is the reason why nothing is switched off now; "" if hosts may be.
 	Halt string
 	// Outcome is the effect of the order that was just given, as a sentence.
 	Outcome string
@@ -153,7 +153,7 @@ func (c *Admin) ordered() {
 	}
 }
 
-// changed returns modes with that of name set, or removed if mode is empty.
+// changed returns a copy of modes in which name has the mode, or has none if mode is empty.
 func changed(modes map[string]energy.Mode, name string, mode energy.Mode) map[string]energy.Mode {
 	next := map[string]energy.Mode{}
 	maps.Copy(next, modes)
@@ -203,8 +203,8 @@ func (c *Admin) changeHosts(ctx context.Context, by string, change Change) error
 	return nil
 }
 
-// Approve allows the controller to carry out the plan with this id. It fails with a
-// Conflict fault if a newer plan exists.
+// Approve allows the controller to carry out the plan with an id. It fails with a Conflict fault if
+// a newer plan exists.
 func (c *Admin) Approve(ctx context.Context, by, plan string) error {
 	now := c.Now()
 	err := c.Settings.ChangeEnergySettings(ctx, job.Lease{}, func(s *energy.Settings) ([]energy.Entry, error) {
@@ -224,7 +224,7 @@ func (c *Admin) Approve(ctx context.Context, by, plan string) error {
 	return nil
 }
 
-// Hosts returns all hosts of the controller's last report and of the inventory, by name.
+// Hosts returns the hosts of the controller's last report and of the inventory, sorted by name.
 func (c *Admin) Hosts(ctx context.Context) ([]HostStatus, error) {
 	report, err := c.Reports.EnergyReport(ctx)
 	if err != nil {
@@ -252,7 +252,7 @@ func (c *Admin) Hosts(ctx context.Context) ([]HostStatus, error) {
 	return all, nil
 }
 
-// Host returns one host. It fails with a NotFound fault if no host has that name.
+// Host returns the host with a name. It fails with a NotFound fault if there is none.
 func (c *Admin) Host(ctx context.Context, name string) (HostStatus, error) {
 	all, err := c.Hosts(ctx)
 	if err != nil {
@@ -270,7 +270,7 @@ func (c *Admin) Audit(ctx context.Context, host string, before int64, limit int)
 	return c.History.Audit(ctx, host, before, limit)
 }
 
-// Demand returns the measurements from an instant on.
+// Demand returns the measurements since an instant.
 func (c *Admin) Demand(ctx context.Context, from span.Instant) ([]energy.Demand, error) {
 	return c.History.Demand(ctx, from)
 }

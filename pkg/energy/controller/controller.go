@@ -14,13 +14,13 @@ import (
 // disabled for any other reason was not disabled by Almanac.
 const ReasonPrefix = "almanac energy "
 
-// Reports store the last report of the controller.
+// Reports stores the last report of the controller.
 type Reports interface {
 	SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.Report) error
 	EnergyReport(ctx context.Context) (energy.Report, error)
 }
 
-// Notices send notifications; the controller logs their errors.
+// Notices sends notifications; the controller logs their errors.
 type Notices interface {
 	// Switched notifies that a host is being switched off or on, has been, or could not be.
 	Switched(ctx context.Context, n Switched) error
@@ -28,7 +28,7 @@ type Notices interface {
 	Alarm(ctx context.Context, a energy.Alarm, ended bool) error
 }
 
-// Switched is the notification of one stage in switching a host.
+// Switched is the content of the notification that the switching of a host has reached a stage.
 type Switched struct {
 	Host, Operation string
 	To              energy.State
@@ -38,7 +38,7 @@ type Switched struct {
 	Since, At       span.Instant // when this way began, and when it reached this stage
 }
 
-// Stage is how far the switching of a host is.
+// Stage is the progress of the switching of a host.
 type Stage string
 
 // The stages.
@@ -48,16 +48,15 @@ const (
 	Fails  Stage = "error"
 )
 
-// Options are the parts and settings of a Controller. Times are in seconds unless they are
-// durations.
+// Options are the dependencies and settings of a Controller. Numbers of time are in seconds.
 type Options struct {
 	Records  Records
 	Settings Settings
 	History  History
 	Reports  Reports // nil: no reports are stored
 	Agents   Agents
-	// Cloud and Vacancy are nil if the hosts have no cloud. Then a machine that is on is
-	// up, and a host without instances is empty.
+	// Cloud and Vacancy are nil if the hosts have no cloud. Then a host whose machine is on counts
+	// as up, and a host without instances as empty.
 	Cloud    Cloud
 	Vacancy  Vacancy
 	Promises Promises
@@ -70,16 +69,16 @@ type Options struct {
 	Admission  energy.Admission
 	Mode       energy.Mode // the configured mode
 	WakeTest   bool        // only hosts that have passed a wake test are switched off
-	MostFailed int         // failed wakes of hosts in a row that stop switching off; 0 is without limit
+	MostFailed int         // failed wakes of hosts in a row that stop switching off; 0 means no limit
 	BootTime   int64       // boot time of a host without a measured one
 	Efficiency func(host string) energy.Efficiency
-	// Watts returns the power of hosts whose machines do not report it, by host; nil if
-	// nothing else measures it. It may return results together with an error.
+	// Watts returns the power, in watts by host, of hosts whose machines do not report it. It may
+	// return results together with an error. A nil function means that nothing else measures power.
 	Watts      func(ctx context.Context, hosts []string) (map[string]float64, error)
 	Forecaster func() (energy.Forecaster, error)
 	Keep       int64 // how long the demand is kept
-	// Stopped returns a reason why nothing may be switched off, in addition to the settings
-	// of operators; empty if hosts may be. It may be nil.
+	// Stopped returns a reason why nothing may be switched off, in addition to the settings of
+	// operators; "" if hosts may be. A nil function means that there is none.
 	Stopped func() string
 	// Changed is called after the records have changed.
 	Changed func()
@@ -92,15 +91,15 @@ type Options struct {
 	Log                     *slog.Logger
 }
 
-// Controller switches hosts while it holds the lease.
+// Controller switches hosts off and on while it has the lease.
 type Controller struct {
 	Options
 	wake   chan struct{}
 	memory memory // valid for the lease's epoch; used by one step at a time
 }
 
-// memory is the state of a controller besides the records. A controller that takes over
-// starts with an empty one, and so counts idle hosts from 0.
+// memory is what a controller remembers between steps in addition to the stored records. A
+// controller that takes over starts with an empty memory, and so counts idle hosts from 0.
 type memory struct {
 	epoch      int64
 	idle       map[string]int
@@ -128,14 +127,14 @@ type alarmKey struct {
 
 func keyOf(a *energy.Alarm) alarmKey { return alarmKey{a.Kind, a.Host, a.Agent} }
 
-// leaseName names the lease for switching hosts.
+// leaseName is the name of the lease for switching hosts.
 const leaseName = "energy"
 
 const (
-	// leaseTTL is how long the lease outlives a controller that has stopped.
+	// leaseTTL is for how long the lease remains when its controller has stopped.
 	leaseTTL = time.Minute
-	// lookTimeout bounds the observation at the start of a step, and answerTimeout one
-	// question about a host. Both are well under leaseTTL.
+	// lookTimeout limits the observation at the beginning of a step, answerTimeout one request
+	// about a host. Both are much shorter than leaseTTL.
 	lookTimeout   = 20 * time.Second
 	answerTimeout = 10 * time.Second
 )
@@ -145,8 +144,7 @@ func New(o Options) *Controller {
 	return &Controller{Options: o, wake: make(chan struct{}, 1)}
 }
 
-// Wake starts the next step at once, after a change to reservations or an order by an
-// operator.
+// Wake starts the next step at once, for example after a change of reservations or a manual order.
 func (c *Controller) Wake() { job.Poke(c.wake) }
 
 // Job returns the controller's periodic work.
@@ -154,7 +152,7 @@ func (c *Controller) Job() job.Job {
 	return job.Job{Name: "energy", Every: c.StepEvery, Wake: c.wake, Step: job.Leased(c.Leases, leaseName, leaseTTL, c.step)}
 }
 
-// step observes the world once, decides and acts.
+// step observes once, decides, and acts.
 func (c *Controller) step(ctx context.Context, held *job.Held) error {
 	now := c.Now()
 	if err := c.resetIfLeaseChanged(ctx, held.Lease, now); err != nil {
@@ -178,8 +176,8 @@ func (c *Controller) step(ctx context.Context, held *job.Held) error {
 	return failed
 }
 
-// resetIfLeaseChanged rebuilds the memory from the history if another process has held the
-// lease in between.
+// resetIfLeaseChanged rebuilds the memory from the history if another process has had the lease
+// since the last step.
 func (c *Controller) resetIfLeaseChanged(ctx context.Context, lease job.Lease, now span.Instant) error {
 	if m := &c.memory; m.measured > now || m.planned > now { // the clock was set back
 		m.measured, m.planned = 0, 0

@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// decide measures and plans if either is due, and returns the switches to make now, by
-// host.
+// decide measures and plans if that is due, and returns the switches to make now, by the name of
+// the host.
 func (c *Controller) decide(ctx context.Context, lease job.Lease, w *world) (map[string]energy.Switch, error) {
 	if w.measure {
 		if err := c.measure(ctx, lease, w); err != nil {
@@ -76,8 +76,8 @@ func (c *Controller) measure(ctx context.Context, lease job.Lease, w *world) err
 	})
 }
 
-// save adds the time since the last measurement, up to twice the measurement interval:
-// nothing observed a longer gap.
+// save adds the time since the last measurement to the savings, but at most twice the measurement
+// interval, because nothing observed a longer gap.
 func (c *Controller) save(s *energy.Savings, w *world) {
 	spells := make([]energy.Spell, len(w.machines))
 	for i, m := range w.machines {
@@ -107,9 +107,9 @@ func delayed(w *world, since span.Instant) (all []energy.Delayed) {
 	return all
 }
 
-// weigh stores the power that machines draw while they are idle, in standby or off, if they
-// report it and it differs from the stored value. Once a host sleeps, its idle power cannot
-// be read.
+// weigh stores the power that machines use while they are idle, in standby or off, if they report
+// it and it differs from the stored value. The idle power of a host that sleeps cannot be measured
+// later.
 func (c *Controller) weigh(ctx context.Context, lease job.Lease, w *world) error {
 	measured := map[string]energy.Draw{}
 	for i := range w.machines {
@@ -138,8 +138,8 @@ func (c *Controller) weigh(ctx context.Context, lease job.Lease, w *world) error
 	})
 }
 
-// noise is the fraction of its power within which an idle machine may vary without a new
-// value being stored.
+// noise is the largest relative difference between the power of an idle machine and the stored
+// value that does not change the stored value.
 const noise = 0.1
 
 // planDue reports whether a plan is due: every PlanEvery seconds, and after a manual order.
@@ -173,8 +173,8 @@ func (c *Controller) replan(ctx context.Context, lease job.Lease, w *world) erro
 	})
 }
 
-// atOnce reports whether a switch needs no approval: it is urgent, it switches a host on,
-// which does no harm, or the host's mode is auto.
+// atOnce reports whether a switch needs no approval: it is urgent, it switches a host on, which
+// does no harm, or the host's mode is auto.
 func (c *Controller) atOnce(w *world, s energy.Switch) bool {
 	return s.Urgent || s.To == energy.On || c.mode(w, s.Host) == energy.ModeAuto
 }
@@ -211,7 +211,7 @@ func (c *Controller) approved(ctx context.Context, lease job.Lease, w *world, wa
 	})
 }
 
-// hostOf returns a host of the inventory; nil if the inventory does not know it.
+// hostOf returns the host of the inventory with a name; nil if there is none.
 func (w *world) hostOf(name string) *inventory.Host {
 	if i, known := w.hosts.Index(name); known {
 		return w.hosts.Host(i)

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// world is everything that one step observes.
+// world contains everything that one step observes.
 type world struct {
 	now       span.Instant
 	measure   bool // a measurement is due
@@ -38,8 +38,8 @@ type world struct {
 	moved bool       // the phase of a host has changed
 }
 
-// observe reads the world; it returns nil if the controller has nothing to do. Only records
-// and settings must be readable: the rules handle missing data of other kinds.
+// observe reads everything that a step needs; it returns nil if the controller has nothing to do.
+// It fails only if the records or the settings cannot be read: the rules handle other missing data.
 func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, error) {
 	w := &world{now: now, measure: now >= c.memory.measured.Add(c.MeasureEvery)}
 	var err error
@@ -65,8 +65,8 @@ func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, err
 	return w, nil
 }
 
-// ask reads the services from Nova and the machines from their agents at the same time,
-// within lookTimeout.
+// ask reads the services from Nova and, at the same time, the machines from their agents, within
+// lookTimeout.
 func (c *Controller) ask(ctx context.Context, w *world) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -83,7 +83,7 @@ func (c *Controller) ask(ctx context.Context, w *world) {
 	asking.Wait()
 }
 
-// busy reports whether a host is on its way between on and off.
+// busy reports whether any host is being switched.
 func (c *Controller) busy(w *world) bool {
 	for _, r := range w.records {
 		if moves(&r) {
@@ -93,7 +93,7 @@ func (c *Controller) busy(w *world) bool {
 	return false
 }
 
-// moves reports whether a host must be observed at each step, and not only at measurements.
+// moves reports whether a host must be observed in each step, and not only at measurements.
 func moves(r *energy.Record) bool {
 	switch r.Phase {
 	case energy.Awake:
@@ -104,8 +104,8 @@ func moves(r *energy.Record) bool {
 	return r.Testing
 }
 
-// read reads the machines: at a measurement all that agents can switch, else those that are
-// on their way.
+// read reads the machines: at a measurement all that agents can switch, otherwise those that are
+// being switched.
 func (c *Controller) read(ctx context.Context, w *world) {
 	var ask []string
 	for host := range w.access {
@@ -128,7 +128,7 @@ func (c *Controller) read(ctx context.Context, w *world) {
 	w.readings = c.memory.readings
 }
 
-// readWatts asks for the power of the hosts whose machines do not report it.
+// readWatts reads the power of the hosts whose machines do not report it.
 func (c *Controller) readWatts(ctx context.Context, hosts []string) {
 	silent := slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return c.memory.readings[host].Watts > 0 })
 	if len(silent) == 0 {
@@ -145,7 +145,7 @@ func (c *Controller) readWatts(ctx context.Context, hosts []string) {
 	}
 }
 
-// claims returns the start of the first claim of each host that has not ended.
+// claims returns, by host, the start of its first claim that has not ended.
 func claims(live []reservation.Reservation, now span.Instant) map[string]span.Instant {
 	first := map[string]span.Instant{}
 	for i := range live {
@@ -161,7 +161,7 @@ func claims(live []reservation.Reservation, now span.Instant) map[string]span.In
 	return first
 }
 
-// halt returns why nothing may be switched off now; empty if hosts may be.
+// halt returns the reason why nothing may be switched off now; "" if hosts may be.
 func (c *Controller) halt(w *world) string {
 	var why []string
 	if w.untrusted != "" {
@@ -188,16 +188,16 @@ func (c *Controller) halt(w *world) string {
 }
 
 const (
-	// recently is the number of seconds that a count of the instances is kept.
+	// recently is for how many seconds a count of the instances is kept.
 	recently = 600
-	// exodus is the number of instances that must disappear together to be suspicious, and
-	// total the number if none is left.
+	// exodus is the number of instances that must disappear together to be suspicious; total is
+	// that number if no instance remains.
 	exodus, total = 20, 5
 )
 
-// collapse returns a sentence if the instances suddenly disappear: all of them, or more
-// than half. The thresholds ignore the normal changes of a small cloud. A wiped database
-// can be the cause.
+// collapse returns a sentence if instances suddenly disappear, all of them or more than half;
+// otherwise "". A wiped database can be the cause. Small numbers do not count, so that the normal
+// changes of a small cloud are not suspicious.
 func (c *Controller) collapse(w *world) string {
 	m, now := &c.memory, 0
 	for _, h := range w.hosts.Hosts() {
@@ -217,8 +217,8 @@ func (c *Controller) collapse(w *world) string {
 	return ""
 }
 
-// survey returns all hosts as the plan needs them: those of the inventory, and those that
-// are not awake although the inventory no longer knows them.
+// survey returns all hosts in the form of the plan: those of the inventory, and those that are not
+// awake although they are no longer in the inventory.
 func (c *Controller) survey(w *world) []energy.Machine {
 	all := make([]energy.Machine, 0, w.hosts.Len())
 	for _, h := range w.hosts.Hosts() {
@@ -249,14 +249,14 @@ func (c *Controller) machine(w *world, h *inventory.Host) energy.Machine {
 	return m
 }
 
-// custom returns the traits that an operator has made: a trait that every host has keeps
-// none on.
+// custom returns the traits that an operator has defined. A standard trait, which every host may
+// have, need not keep a host on.
 func custom(traits []string) []string {
 	return slices.DeleteFunc(slices.Clone(traits), func(t string) bool { return !strings.HasPrefix(t, "CUSTOM_") })
 }
 
-// draw completes the power of a host: the table comes first, then the host's properties,
-// then measurements.
+// draw returns the power of a host. Each value is that of the table, otherwise that of the host's
+// properties, otherwise the measured one.
 func draw(d energy.Draw, h *inventory.Host, measured energy.Draw) energy.Draw {
 	for _, known := range [...]struct {
 		name  string
@@ -273,7 +273,8 @@ func draw(d energy.Draw, h *inventory.Host, measured energy.Draw) energy.Draw {
 	return d
 }
 
-// stays returns why a host must not be switched off, whatever the rules of the plan allow.
+// stays returns the reason why a host must not be switched off even if the rules of the plan allow
+// it; "" if there is none.
 func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string {
 	manual := r.Hold.Holds(w.now)
 	reading, read := w.readings[h.Name]
@@ -311,7 +312,7 @@ func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string
 	return ""
 }
 
-// stuck returns why a host cannot be switched on.
+// stuck returns the reason why a host cannot be switched on; "" if it can.
 func stuck(w *world, r *energy.Record) string {
 	reading := w.readings[r.Host]
 	switch {

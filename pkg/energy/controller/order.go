@@ -12,14 +12,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Order stores a manual order for a host by a user with the id by, and returns the state of
-// the host. The release of a host that the inventory does not know deletes its record.
+// Order stores a manual order for a host by a user with the id by, and returns the state of the
+// host. If the inventory does not contain the host, its release deletes its record.
 //
-// Order fails with a NotFound fault for an unknown host. It fails with a Conflict fault if
-// the order cannot be carried out or would break a promise: switching off a host that has
-// instances, whose property forbids it, or that is reserved before it would be up again. A
-// host that is held off without an end counts as failed, so that its reservations are
-// healed: such an order is refused only if the host is reserved now.
+// Order fails with a NotFound fault for an unknown host. It fails with a Conflict fault if the
+// order cannot be carried out or would break a promise: switching off a host that has instances,
+// whose property forbids it, or that is reserved before it would be up again. A host that is held
+// off without an end counts as failed, and its reservations are healed; such an order is refused
+// only if the host is reserved now.
 func (c *Admin) Order(ctx context.Context, by, host string, order energy.Hold) (HostStatus, error) {
 	order.By, order.At = by, c.Now()
 	if c.forgets(host, &order) {
@@ -55,8 +55,8 @@ func (c *Admin) Order(ctx context.Context, by, host string, order energy.Hold) (
 	return status, nil
 }
 
-// Foresee returns the state of the host and the effect that an order would have now, as a
-// sentence. It fails as Order would, and stores nothing.
+// Foresee returns the state of the host and, as a sentence, the effect that an order would have
+// now. It fails as Order would, and stores nothing.
 func (c *Admin) Foresee(ctx context.Context, host string, order energy.Hold) (HostStatus, string, error) {
 	order.At = c.Now()
 	if c.forgets(host, &order) {
@@ -101,9 +101,8 @@ func (c *Admin) forget(ctx context.Context, host string, o *energy.Hold) (HostSt
 	return HostStatus{Record: energy.Record{Host: host}}, nil
 }
 
-// asked returns the host of an order and the start of its first claim, read from the
-// reservations because the last measurement may be older. It refuses orders that make no
-// sense.
+// asked returns the state of the host of an order, and the start of its first claim. It reads the
+// reservations, because the last measurement may be older. It returns a fault for invalid orders.
 func (c *Admin) asked(ctx context.Context, host string, o *energy.Hold) (HostStatus, span.Instant, error) {
 	status, err := c.Host(ctx, host)
 	if err != nil {
@@ -116,7 +115,7 @@ func (c *Admin) asked(ctx context.Context, host string, o *energy.Hold) (HostSta
 	return status, claimed, c.sensible(o, &status, claimed)
 }
 
-// sensible refuses orders that cannot be carried out or would break a promise.
+// sensible returns a Conflict fault if an order cannot be carried out or would break a promise.
 func (c *Admin) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
 	m := &h.Observed.Machine
 	switch {
@@ -142,8 +141,8 @@ func (c *Admin) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) er
 	return c.free(o, h, claimed)
 }
 
-// free refuses to switch off a host that is in use, or that is reserved before it would be
-// up again.
+// free returns a Conflict fault if a host is in use, or if it is reserved before it would be up
+// again.
 func (c *Admin) free(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
 	m, phase := &h.Observed.Machine, h.Record.Phase
 	boot := m.BootSeconds + c.Rules.BootMargin
@@ -162,7 +161,7 @@ func (c *Admin) free(o *energy.Hold, h *HostStatus, claimed span.Instant) error 
 	return nil
 }
 
-// outcome returns the effect of a sensible order, as a sentence.
+// outcome returns, as a sentence, the effect of an order that sensible accepts.
 func outcome(o *energy.Hold, h *HostStatus, claimed span.Instant) string {
 	phase := h.Record.Phase
 	up := phase == energy.Awake || phase == energy.Waking

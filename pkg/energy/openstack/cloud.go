@@ -27,7 +27,7 @@ var (
 // New returns the cloud that the two clients reach.
 func New(n *nova.Client, p *placement.Client) *Cloud { return &Cloud{nova: n, placement: p} }
 
-// Services returns the nova-compute of each host, by host.
+// Services returns the nova-compute of each host, by the name of the host.
 func (c *Cloud) Services(ctx context.Context) (map[string]controller.Service, error) {
 	all, err := c.nova.Services(ctx)
 	if err != nil {

@@ -99,9 +99,10 @@ type File struct{ path string }
 // NewFile returns the file at path, without reading it.
 func NewFile(path string) File { return File{path} }
 
-// Cells reads the file in its present state. It returns an Unavailable fault if the file cannot
-// be read, and an Invalid fault, with the line, if it is not such a table or incomplete, for
-// instance while it is being written.
+// Cells reads the file and returns the UUID of the cell of each host. It returns an Unavailable
+// fault if the file cannot be read, and an Invalid fault with the line if the content is not a
+// complete output of `nova-manage cell_v2 list_hosts`, for instance while the file is being
+// written.
 func (f File) Cells(context.Context) (map[string]string, error) {
 	text, err := os.ReadFile(f.path)
 	if err != nil {

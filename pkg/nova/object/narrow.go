@@ -16,7 +16,7 @@ type Narrowing struct {
 	Aggregates          [][]string
 	ForbiddenAggregates []string
 	IgnoreHosts         []string // by name
-	// Host is the only acceptable host, by name; empty is any.
+	// Host is the only acceptable host, by name; empty means any.
 	Host       string
 	ExtraSpecs map[string]string
 }

@@ -22,7 +22,7 @@ type Matter struct {
 	ExtraSpecs, ImageProperties, Fields []string
 	// Unless are values, in lower case, that do not require it. Nor do empty values.
 	Unless []string
-	// judged reports whether Almanac can judge it with these request filters; nil is never.
+	// judged reports whether Almanac can judge it with these request filters; nil means never.
 	judged func(Prefilters) bool
 }
 

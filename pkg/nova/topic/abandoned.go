@@ -9,17 +9,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// waitsTimeout bounds the question to Nova whether it still waits for a request.
+// waitsTimeout limits the call to Nova that finds out whether it still waits for a request.
 const waitsTimeout = 5 * time.Second
 
 // abandoned is the reason of the refusal for a request that its conductor has given up.
 const abandoned = "Nova does not wait for this request any more: nobody served it in time"
 
-// givenUp reports whether the conductor has stopped waiting for a request that was in the
-// queue for long: nobody served the topic, or all workers were busy. The message outlives the
-// patience of a living conductor (nova/scheduler/rpcapi.py select_destinations:
-// rpc_response_timeout without a sign of life, and long_rpc_timeout for the message), so that
-// only the instances tell. Where Nova does not answer, the conductor counts as waiting.
+// givenUp reports whether the conductor has stopped waiting for a request that was in the queue for
+// long, because nobody served the topic or all workers were busy. The message outlives the patience
+// of the conductor (nova/scheduler/rpcapi.py select_destinations: rpc_response_timeout without a
+// sign of life, and long_rpc_timeout for the message), so only the state of the instances shows it.
+// If Nova does not answer, the conductor counts as waiting.
 func (s *Service) givenUp(ctx context.Context, r *oslo.Request, q *question, now span.Instant) bool {
 	if s.Waits == nil || !old(r, now) {
 		return false
@@ -46,7 +46,7 @@ func old(r *oslo.Request, now span.Instant) bool {
 	return !begun.IsZero() && now.Time().Sub(begun) > r.Patience()/2
 }
 
-// refuse answers a request with a refusal, and keeps that as a decision.
+// refuse answers a request with a refusal, and stores that as a decision.
 func (s *Service) refuse(q *question, at span.Instant, refusal string, considered int) (any, error) {
 	s.Decisions.Keep(placing.Decision{
 		RequestID: q.request.ID, ProjectID: q.request.ProjectID, Instances: q.request.Instances,

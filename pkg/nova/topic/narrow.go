@@ -10,13 +10,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// narrow returns the changes to a request that restrict it to the hosts that it may use.
-// They restrict Placement too: it returns a thousand candidates at most, and Nova applies
-// ignored hosts only after that. The changes also list the other hosts as ignored, because
-// the fence on the cloud follows the promises a moment later.
+// narrow returns the changes that restrict a request to the hosts that it may use. They restrict
+// Placement too: it returns a thousand candidates at most, and Nova removes ignored hosts only
+// after that. The changes also list the other hosts as ignored, because the fence in the cloud
+// follows the promises a moment later.
 //
-// For a preemptible request the second change allows hosts inside the fence that are promised
-// for later. refusal is the reason where the request may use no host.
+// For a preemptible request the second change allows hosts inside the fence that are promised only
+// for later. refusal is the reason if the request may use no host.
 func narrow(promises filters.Reservation, q *question, s *inventory.States, now span.Instant) (list []object.Narrowing, refusal string) {
 	if q.request.Rebuild {
 		return []object.Narrowing{{}}, ""
@@ -35,8 +35,9 @@ func narrow(promises filters.Reservation, q *question, s *inventory.States, now 
 	return list, ""
 }
 
-// allow returns the hosts that the reservations leave to the request. Placement counts the
-// instances of a reservation of instances, because the states are older.
+// allow returns the hosts that the reservations leave to the request. It does not count the
+// instances of a reservation of kind instance, because the states are older than Placement, which
+// counts them.
 func allow(promises filters.Reservation, q *question, s *inventory.States, now span.Instant) (allowed hostset.Set, refusal string) {
 	allowed = s.All().Clone()
 	if q.held != nil && q.held.Kind == reservation.Instances {
@@ -66,11 +67,11 @@ func allow(promises filters.Reservation, q *question, s *inventory.States, now s
 	return allowed, ""
 }
 
-// inside restricts a request to the hosts of its reservation, and ignores all others too: the
-// aggregate and the traits count only where nova-scheduler queries Placement.
+// inside restricts a request to the hosts of its reservation, and lists all others as ignored too:
+// the aggregate and the traits have an effect only if nova-scheduler queries Placement.
 func inside(id string, requires map[string]string, allowed hostset.Set, s *inventory.States) object.Narrowing {
 	n := object.Narrowing{ExtraSpecs: requires, IgnoreHosts: names(s, without(s.All(), allowed))}
-	// Where the states do not have the aggregate yet, the traits suffice.
+	// If the states do not contain the aggregate yet, the traits suffice.
 	if own, there := aggregate(s, fence.AggregatePrefix+id); there {
 		n.Aggregates = [][]string{{own.UUID}}
 	}

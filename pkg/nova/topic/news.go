@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// news counts the casts about aggregates that the states do not show yet. A stock scheduler
-// follows them at once.
+// news counts the casts about aggregates whose effect is not in the states yet. An unmodified
+// nova-scheduler reacts to them at once.
 type news struct {
 	mu   sync.Mutex
 	told int64 // the casts that have come
@@ -18,7 +18,7 @@ type news struct {
 	reading sync.Mutex // held while the hosts are read
 }
 
-// readTime bounds a reading that a request waits for.
+// readTime limits a reading for which a request waits.
 const readTime = 10 * time.Second
 
 // add counts a cast about an aggregate.
@@ -35,9 +35,9 @@ func (n *news) unread() (told int64, shown bool) {
 	return n.told, n.read >= n.told
 }
 
-// catchUp returns when the states show what the casts were about; concurrent calls share a
-// reading. It does not repeat a failed reading for the same casts, or requests would wait one
-// after the other while the cloud does not answer.
+// catchUp returns when the states contain the changes that the casts announced; concurrent calls
+// share a reading. It does not repeat a failed reading for the same casts, since otherwise requests
+// would wait one after the other while the cloud does not answer.
 func (s *Service) catchUp(ctx context.Context) {
 	n := &s.news
 	if _, shown := n.unread(); shown || s.Reread == nil {

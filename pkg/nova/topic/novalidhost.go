@@ -6,9 +6,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
-// noValidHost returns Nova's exception for a request that finds no host
-// (nova/exception.py NoValidHost). Its message alone of all exceptions reaches the tenant, as
-// the fault of the server.
+// noValidHost returns Nova's exception for a request without a host (nova/exception.py
+// NoValidHost). It is the only exception whose message reaches the tenant, as the fault of the
+// server.
 func noValidHost(reason string) error {
 	message := "No valid host was found. " + reason
 	return &oslo.RemoteError{

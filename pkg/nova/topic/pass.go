@@ -16,8 +16,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// passOn passes a request on to the nova-scheduler behind, restricted to the hosts that it may
-// use, and returns the answer unchanged. It tries the next narrowing where one finds no host.
+// passOn passes a request on to the other nova-scheduler, restricted to the hosts that it may use,
+// and returns the answer unchanged. If a restriction finds no host, passOn tries the next one.
 func (s *Service) passOn(ctx context.Context, q *question, states *inventory.States, begun span.Instant) (any, error) {
 	d := placing.Decision{
 		RequestID: q.request.ID, ProjectID: q.request.ProjectID, Instances: q.request.Instances,
@@ -41,8 +41,8 @@ func (s *Service) passOn(ctx context.Context, q *question, states *inventory.Sta
 	return answer, nil
 }
 
-// why returns the tenant's reason why there is no host. The messages of Nova's other
-// exceptions may name what is private to others.
+// why returns the reason, for the tenant, why there is no host. The messages of Nova's other
+// exceptions may contain details that are private to others.
 func why(err error) string {
 	if remote, ok := errors.AsType[*oslo.RemoteError](err); ok && isNoValidHost(err) {
 		return remote.Message
@@ -74,23 +74,23 @@ func (s *Service) ask(ctx context.Context, q *question, states *inventory.States
 	case fault.Is(err, fault.Conflict):
 		return nil, noValidHost(sentence(fault.Of(err).Message))
 	case fault.Is(err, fault.Unavailable):
-		s.Log.ErrorContext(ctx, "the nova-scheduler behind did not answer", "request_id", q.request.ID, "error", err)
+		s.Log.ErrorContext(ctx, "the nova-scheduler that requests are passed on to did not answer", "request_id", q.request.ID, "error", err)
 		return nil, noValidHost("The scheduler does not answer; try again later.")
 	}
 	if _, is := errors.AsType[*oslo.RemoteError](err); is {
-		return nil, err // the conductor knows Nova's exceptions
+		return nil, err // an exception of Nova, which the conductor handles
 	}
 	s.Log.ErrorContext(ctx, "could not pass on a request for hosts", "request_id", q.request.ID, "error", err)
 	return nil, noValidHost(sentence(failed))
 }
 
 // full returns the reason why no host of the request's reservation can hold it.
-// nova-scheduler knows no reservations, and its reason is shorter.
+// nova-scheduler's own reason does not name the reservation.
 func (s *Service) full(q *question, states *inventory.States, now span.Instant) string {
 	if test := s.Promises.For(states, &q.request, now); test != nil && q.held.Kind == reservation.Instances {
 		left := states.All().Clone()
 		if test.Keep(left); left.Empty() && states.Len() > 0 {
-			return sentence(test.Why(0)) // the same for all hosts: there is no room for so many
+			return sentence(test.Why(0)) // the same for all hosts: there is no room for all instances
 		}
 	}
 	return fmt.Sprintf("None of the hosts of reservation %s has room for this; check what already runs on them.", q.held.ID)
@@ -106,8 +106,8 @@ func (s *Service) call(ctx context.Context, q *question, n object.Narrowing) (an
 	return answer, err
 }
 
-// placements returns the hosts of the instances in an answer; none where it is unreadable,
-// which the caller reports.
+// placements returns, from an answer of select_destinations, the host of each instance with its
+// alternates. It returns nil if the answer cannot be read; the caller reports that error.
 func placements(instances []string, answer json.RawMessage) (list []placing.Placement) {
 	chosen, err := object.ReadAnswer(answer)
 	if err != nil {

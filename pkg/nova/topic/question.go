@@ -21,12 +21,12 @@ type question struct {
 	version string
 	spec    object.RequestSpec
 	request placing.Request
-	// beyond lists what Almanac cannot judge.
+	// beyond lists what Almanac cannot judge about the request.
 	beyond  object.Unsupported
 	objects bool // the caller understands Selections
-	// held is the reservation that the request names; nil is none.
+	// held is the reservation that the request names; nil means none.
 	held *reservation.Reservation
-	// pinned is the only host for best-effort work; empty is any.
+	// pinned is the only host for best-effort work; empty means any.
 	pinned string
 }
 
@@ -76,9 +76,9 @@ func (s *Service) read(ctx context.Context, r *oslo.Request) (*question, error) 
 // overTimeout bounds the query whether a reservation is over.
 const overTimeout = time.Second
 
-// unbound reports whether the reservation of a flavor is over. Nova keeps the flavor with
-// servers that outlive the reservation, and sends it when these are moved or unshelved: then
-// no host has what the flavor requires, and the server may go to any host.
+// unbound reports whether the reservation of a flavor is over. Nova keeps the flavor with servers
+// that outlive the reservation, and sends it when they are moved or unshelved. No host meets the
+// flavor's requirements then, and the server may go to any host.
 func (s *Service) unbound(ctx context.Context, id string) bool {
 	if id == "" || s.Over == nil {
 		return false

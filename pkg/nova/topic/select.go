@@ -55,9 +55,8 @@ func (s *Service) decide(ctx context.Context, r *oslo.Request) (any, error) {
 	return s.place(ctx, r, q)
 }
 
-// admit finds the reservation that the request names, adds what its hosts require, and stores
-// that the instances belong to it. refusal is the reason where it does not admit the
-// request.
+// admit finds the reservation that the request names, adds what its hosts require, and stores that
+// the instances belong to it. refusal is the reason if the request is not admitted; "" if it is.
 func (s *Service) admit(ctx context.Context, q *question, now span.Instant) (refusal string) {
 	if q.request.Rebuild {
 		return "" // it keeps its host
@@ -104,7 +103,7 @@ func (s *Service) handledBy(q *question) string {
 	}
 }
 
-// place decides the request. It returns the claims where the answer does not reach the caller.
+// place decides the request. If the answer does not reach the caller, it releases the claims.
 func (s *Service) place(ctx context.Context, r *oslo.Request, q *question) (any, error) {
 	placed, err := s.Placer.Place(ctx, &q.request)
 	if err != nil {
@@ -141,8 +140,8 @@ func unreadable(f *fault.Error) string {
 	return "The request cannot be read: " + strings.TrimSuffix(what, ".") + "."
 }
 
-// among returns the tenant's message that only the hosts of a reservation were considered;
-// empty where all were.
+// among returns the tenant's message that only the hosts of a reservation were considered; empty if
+// all were.
 func (q *question) among() string {
 	if q.held == nil {
 		return ""

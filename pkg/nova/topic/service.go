@@ -1,9 +1,8 @@
-// Package topic serves Nova's topic "scheduler": it answers nova-conductor's
-// select_destinations, which asks on which hosts instances shall run
-// (nova/scheduler/rpcapi.py, nova/scheduler/manager.py).
+// Package topic serves Nova's topic "scheduler": it answers nova-conductor's select_destinations,
+// which asks for the hosts of instances (nova/scheduler/rpcapi.py, nova/scheduler/manager.py).
 //
-// It finds the reservation that a request names. Then it decides the request, or narrows it
-// to the hosts that it may use and passes it on to a stock nova-scheduler on another virtual
+// It finds the reservation that a request names. Then it decides the request, or restricts it to
+// the hosts that it may use and passes it on to an unmodified nova-scheduler on another virtual
 // host of the message broker. It returns that answer unchanged.
 package topic
 
@@ -45,23 +44,23 @@ type Placer interface {
 	Return(p dispatch.Placed)
 }
 
-// Decisions keeps decisions. Keep does not wait.
+// Decisions stores decisions. Keep does not wait.
 type Decisions interface {
 	Keep(d placing.Decision)
 }
 
-// Options are what a Service works with.
+// Options are the dependencies and settings of a Service.
 type Options struct {
-	// Placer decides requests; nil passes all on.
+	// Placer decides requests; nil means that all are passed on.
 	Placer Placer
-	// Behind receives the requests that are passed on; nil where there is none.
+	// Behind receives the requests that are passed on; nil if there is none.
 	Behind   Scheduler
 	Promises filters.Reservation
-	Records  admission.InstanceRecords // nil remembers nothing
-	// Over reports whether a reservation is over; nil knows none. The flavor of one that is
-	// over no longer binds its servers.
+	Records  admission.InstanceRecords // nil stores nothing
+	// Over reports whether a reservation is over; its flavor then no longer binds its servers. A
+	// nil function means that none is.
 	Over     func(ctx context.Context, id string) (bool, error)
-	Pins     admission.Pins      // nil where there is no best-effort work
+	Pins     admission.Pins      // nil if there is no best-effort work
 	Filters  []filters.Filter    // of the Placer: some cannot judge every request
 	Weighers []weighers.Weighted // of the Placer: some cannot weigh every request
 	// Alternates is the number of further hosts in an answer to a caller that supports them.
@@ -71,7 +70,7 @@ type Options struct {
 	// Prefilters are the request filters of this cloud's nova-scheduler.
 	Prefilters object.Prefilters
 	Decisions  Decisions
-	// Answered is called for each answer, with its time and whether it has hosts; nil is none.
+	// Answered is called for each answer, with its time and whether it has hosts; nil means none.
 	Answered func(took time.Duration, placed bool)
 	// Changed is called when something has changed on the cloud.
 	Changed func()
@@ -79,17 +78,17 @@ type Options struct {
 	Freed func(host string)
 	// Started is called for a host whose nova-compute has started and found instances there.
 	Started func(host string)
-	// Waits reports whether Nova still works on an instance; it is called for old requests
-	// only. nil treats all as waiting.
+	// Waits reports whether Nova still works on an instance; it is called only for old requests. A
+	// nil function means that Nova always does.
 	Waits func(ctx context.Context, instance string) (bool, error)
-	// Reread updates the States from the cloud; nil leaves them unchanged.
+	// Reread updates the States from the cloud; a nil function means that they stay as they are.
 	Reread  func(ctx context.Context) error
 	Now     func() span.Instant
 	Elapsed func() time.Duration // a stopwatch
 	Log     *slog.Logger
 }
 
-// Service answers on the topic. Between requests it keeps only the casts, which each server
+// Service answers on the topic. Between requests it stores only the casts, which every server
 // receives; any number of replicas may share the topic.
 type Service struct {
 	Options
@@ -108,7 +107,7 @@ func (s *Service) Endpoints() []oslo.Endpoint {
 	}
 }
 
-// casts are the methods that tell all schedulers of changes (nova/scheduler/rpcapi.py).
+// casts are the methods that announce changes to all schedulers (nova/scheduler/rpcapi.py).
 var casts = []string{"update_aggregates", "delete_aggregate", "update_instance_info", "delete_instance_info", "sync_instance_info"}
 
 // follow handles a cast and passes it on.
@@ -125,7 +124,8 @@ func (s *Service) follow(ctx context.Context, r *oslo.Request) (any, error) {
 		if host != "" && hasMigrated(r) {
 			s.Freed(host)
 		}
-		// With a user it is about an action of that user (nova/compute/manager.py init_host).
+		// With a user, the cast is about an action of that user (nova/compute/manager.py
+		// init_host).
 		if host != "" && r.Context.UserID() == "" {
 			s.Started(host)
 		}
@@ -143,7 +143,7 @@ func (s *Service) follow(ctx context.Context, r *oslo.Request) (any, error) {
 	return nil, nil
 }
 
-// hostOf returns the host that a cast is about; empty where it is unreadable.
+// hostOf returns the host that a cast is about; empty if it is unreadable.
 func (s *Service) hostOf(ctx context.Context, r *oslo.Request) string {
 	var args struct {
 		Host string `json:"host_name"`

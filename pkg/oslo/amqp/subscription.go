@@ -129,7 +129,7 @@ func (s *subscription) start() error {
 }
 
 // stop cancels the consumers of the previous generation; mu is held. On a reopened channel the
-// broker does not know them and confirms.
+// broker has none of them and confirms.
 func (s *subscription) stop() error {
 	for _, tag := range s.tags {
 		if err := s.ch.Cancel(tag, false); err != nil {

@@ -23,7 +23,7 @@ import (
 // Solver runs glpsol, each time in a new temporary folder.
 type Solver struct {
 	Program string        // empty is glpsol on the PATH
-	Limit   time.Duration // time for one program, in whole seconds; 0 is without limit
+	Limit   time.Duration // time for one program, in whole seconds; 0 means no limit
 }
 
 var _ packing.Solver = Solver{}
@@ -36,9 +36,9 @@ func (s Solver) Find() error {
 	return nil
 }
 
-// Solve implements packing.Solver. When the Limit is reached, it returns the best solution
-// found, not Proven, or an *packing.Infeasible, not Proven either, if there is none. The
-// end of ctx ends glpsol at once, without a result.
+// Solve implements packing.Solver. When the Limit is reached, it returns the best solution found,
+// with Proven false. If there is none, the error is a *packing.Infeasible, with Proven false too.
+// The end of ctx ends glpsol at once, without a result.
 func (s Solver) Solve(ctx context.Context, l *packing.Linear) (packing.Optimum, error) {
 	if err := s.Find(); err != nil {
 		return packing.Optimum{}, err
@@ -124,9 +124,9 @@ func sum(b *bytes.Buffer, terms []packing.Term) {
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', 17, 64) }
 
-// read parses the answer of glpsol (GLPK's reference manual, glp_write_sol and
-// glp_write_mip): a line "s bas|mip …" with status and objective, and a line "j …" for each
-// column. The columns are in the order in which the program first names the variables.
+// read parses the answer of glpsol (GLPK's reference manual, glp_write_sol and glp_write_mip): a
+// line "s bas|mip …" with status and objective, and a line "j …" for each column. Columns are
+// numbered in the order in which the program first names the variables.
 func read(answer []byte, l *packing.Linear) (packing.Optimum, error) {
 	order := columns(l)
 	found := packing.Optimum{Values: make([]float64, l.Variables)}
@@ -156,8 +156,8 @@ func read(answer []byte, l *packing.Linear) (packing.Optimum, error) {
 }
 
 // status parses "s bas rows columns primal dual objective", where primal and dual are u for
-// unknown, f for feasible and n for no solution, or "s mip rows columns status objective",
-// where status may also be o for optimal.
+// unknown, f for feasible or n for no solution, or "s mip rows columns status objective", where
+// status may also be o for optimal.
 func status(fields []string, found *packing.Optimum) error {
 	if len(fields) < 6 {
 		return fmt.Errorf("the answer of glpsol has the status %q", strings.Join(fields, " "))

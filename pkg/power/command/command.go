@@ -13,18 +13,19 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// Options are the programs, each a path and its arguments. {host} in an argument stands for
-// the name of the host. No shell is involved. A program has succeeded when it ends with exit
-// status 0; the machine need not have reached its state by then.
+// Options are the programs, each a path and its arguments. {host} in an argument stands for the
+// name of the host. No shell is involved. A program has succeeded when it ends with exit status 0;
+// the machine may reach its state later.
 type Options struct {
 	Host string
 	On   []string
 	Off  []string // asks the operating system to stop
-	// Cut cuts the power; empty where that is not possible.
+	// Cut is the program that cuts the power; empty if that is not possible.
 	Cut []string
-	// Standby brings the machine to standby; empty where it has none.
+	// Standby is the program that brings the machine to standby; empty if it has no standby.
 	Standby []string
-	// Status prints on, off or standby, and after a space the watts where they are known.
+	// Status is a program that prints on, off or standby, and after a space the watts if they are
+	// known.
 	Status  []string
 	Timeout time.Duration // of one program; 0 is 30 s
 	Poll    power.PollInterval
@@ -38,7 +39,7 @@ type Machine struct {
 
 var _ power.Machine = (*Machine)(nil)
 
-// New returns a machine. It fails with an Invalid fault where a program is missing.
+// New returns a machine. It fails with an Invalid fault if a program is missing.
 func New(o Options) (*Machine, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
@@ -61,7 +62,7 @@ func New(o Options) (*Machine, error) {
 	}}, nil
 }
 
-// States are On and Off, and Standby where there is a program for it.
+// States returns On and Off, and Standby if there is a program for it.
 func (m *Machine) States() []energy.State {
 	if len(m.options.Standby) == 0 {
 		return []energy.State{energy.On, energy.Off}

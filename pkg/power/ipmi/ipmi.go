@@ -19,12 +19,13 @@ type Options struct {
 	Address string
 	Port    int // 0 is 623
 	User    string
-	// PasswordFile has the password in its first line. ipmitool reads it, so that the
-	// password is in no argument and no environment.
+	// PasswordFile contains the password in its first line. ipmitool reads it, so that no argument
+	// and no environment variable contains the password.
 	PasswordFile string
 	Cipher       int    // cipher suite; 0 lets ipmitool choose
 	Privilege    string // ADMINISTRATOR where empty
-	// Sensor is the sensor that reads the watts, or "dcmi" for DCMI; empty reads none.
+	// Sensor is the sensor that measures the watts, or "dcmi" for DCMI; empty means that watts are
+	// not read.
 	Sensor  string
 	Program string        // ipmitool where empty
 	Timeout time.Duration // of one command; 0 is 20 s
@@ -39,7 +40,7 @@ type Machine struct {
 
 var _ power.Machine = (*Machine)(nil)
 
-// New returns a machine. It fails with an Invalid fault where an option is missing.
+// New returns a machine. It fails with an Invalid fault if an option is missing.
 func New(o Options) (*Machine, error) {
 	for _, needed := range []struct{ name, value string }{
 		{"address", o.Address}, {"user", o.User}, {"password_file", o.PasswordFile},
@@ -59,11 +60,10 @@ func New(o Options) (*Machine, error) {
 	return &Machine{o, argv}, nil
 }
 
-// States are On and Off: IPMI knows no standby.
+// States returns On and Off, because IPMI has no standby.
 func (m *Machine) States() []energy.State { return []energy.State{energy.On, energy.Off} }
 
-// Read reads the power state, and the watts where a sensor is set. Watts that cannot be read
-// are 0.
+// Read reads the power state and, if a sensor is set, the watts; 0 if they cannot be read.
 func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 	said, err := m.run(ctx, "chassis", "power", "status")
 	if err != nil {
@@ -101,7 +101,7 @@ func (m *Machine) watts(ctx context.Context) float64 {
 	return positive(number)
 }
 
-// dcmiWatts reads the line "Instantaneous power reading: 180 Watts".
+// dcmiWatts parses the line "Instantaneous power reading: 180 Watts"; 0 if there is none.
 func dcmiWatts(said string) float64 {
 	for line := range strings.Lines(said) {
 		name, value, _ := strings.Cut(line, ":")
@@ -112,7 +112,7 @@ func dcmiWatts(said string) float64 {
 	return 0
 }
 
-// positive parses a positive number of watts; anything else is 0.
+// positive parses a positive number of watts; it returns 0 for anything else.
 func positive(text string) float64 {
 	watts, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(watts > 0) || math.IsInf(watts, 0) {
@@ -126,7 +126,7 @@ func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOf
 	return power.Drive(ctx, m.powerOnly(), to, how, m.options.Poll)
 }
 
-// powerOnly returns the machine without its sensor, which Switch need not read.
+// powerOnly returns the machine without its sensor, because Switch does not need the watts.
 func (m *Machine) powerOnly() *Machine {
 	still := *m
 	still.options.Sensor = ""
@@ -145,7 +145,7 @@ func (m *Machine) Send(ctx context.Context, p power.Command) error {
 	return err
 }
 
-// run runs ipmitool. Options among words precede the ipmitool command.
+// run runs ipmitool and returns its output. Options in words precede the command of ipmitool.
 func (m *Machine) run(ctx context.Context, words ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package ironic switches machines that are nodes of Ironic, through its API alone: when
-// somebody else switches a node, Ironic takes that for a failure and switches it back
+// Package ironic switches machines that are nodes of Ironic, only through its API: if a node is
+// switched in another way, Ironic counts that as a failure and switches it back
 // (ironic/conductor/manager.py do_sync_power_state).
 package ironic
 
@@ -22,15 +22,15 @@ type Machine struct {
 	host   string
 	node   string // name or UUID; empty is the node of the host
 	wait   func(ctx context.Context, d time.Duration) error
-	// target is the ironic.Power that a Switch under way has ordered; empty where none is.
+	// target is the ironic.Power that a Switch in progress has ordered; empty if there is none.
 	target atomic.Value
 }
 
 var _ power.Machine = (*Machine)(nil)
 
-// New returns the machine of a host: the node with a name or UUID, or, where node is empty,
-// the one that Client.NodeOf finds. That lists all nodes at each read unless the node has
-// the name of the host. wait waits between two reads of the node; nil waits by the clock.
+// New returns the machine of a host: the node with a name or UUID or, if node is empty, the one
+// that Client.NodeOf finds. NodeOf lists all nodes at each read unless the node has the name of the
+// host. wait waits between two reads of the node; nil means a wait in real time.
 func New(client *ironic.Client, host, node string, wait func(ctx context.Context, d time.Duration) error) *Machine {
 	if wait == nil {
 		wait = job.Pause
@@ -40,8 +40,8 @@ func New(client *ironic.Client, host, node string, wait func(ctx context.Context
 	return m
 }
 
-// Knows reports whether Ironic has a node of the host, so that nobody else may switch it. An
-// error leaves that unknown.
+// Knows reports whether Ironic has a node for the host, so that it must not be switched in another
+// way. After an error that is unknown.
 func Knows(ctx context.Context, client *ironic.Client, host string) (bool, error) {
 	_, err := client.NodeOf(ctx, host, "")
 	switch {
@@ -53,7 +53,7 @@ func Knows(ctx context.Context, client *ironic.Client, host string) (bool, error
 	return err == nil, err
 }
 
-// States returns On and Off: Ironic has no others.
+// States returns On and Off, because Ironic has no other power states.
 func (m *Machine) States() []energy.State { return []energy.State{energy.On, energy.Off} }
 
 // Read returns the state of the node as Ironic last saw it ([conductor]
@@ -77,11 +77,11 @@ func (m *Machine) show(ctx context.Context) (ironic.Node, error) {
 }
 
 // atRest are the provision states in which Ironic does nothing with a node by itself and no
-// operator has to repair it (ironic/common/states.py STABLE_STATES, without error and
-// rescue).
+// operator has to repair it (ironic/common/states.py STABLE_STATES, without error and rescue).
 var atRest = map[string]bool{"enroll": true, "manageable": true, "available": true, "active": true}
 
-// untouchable returns why nobody may switch a node now, a sentence, except to ours.
+// untouchable returns the reason, as a sentence, why a node must not be switched now; "" if it may
+// be. ours is the power state that Almanac itself has ordered: that order is no reason.
 func untouchable(n ironic.Node, ours ironic.Power) string {
 	switch {
 	case n.Fault != "":

@@ -20,14 +20,15 @@ const (
 	allowance = 5 * time.Minute
 )
 
-// Switch brings the node to a state. Off is a soft power off; where the operating system has
-// not stopped within the patience and the mode is Hard, the power is cut. On is a reboot
-// where the mode is Hard and the node is on already. Ironic reads the BMC, and does nothing
-// with a node that has the state.
+// Switch brings the node to a state, if it is not in it already (Ironic reads the BMC). Off is a
+// soft power off. If how.Hard is set, Switch cuts the power when the operating system has not
+// stopped within how.Patience, or at once if Patience is 0. On switches the node on; if it is on
+// and how.Hard is set, Ironic reboots it.
 //
-// It fails with a Denied fault where somebody works on the node or it must not be switched,
-// with a Conflict fault where Ironic works on it for longer, and with an Unavailable fault
-// that contains Ironic's own error where Ironic could not do it.
+// The error is a Denied fault if the node must not be switched (maintenance, protected, retired, a
+// fault, disable_power_off, an unstable provision state, or a power change of somebody else); a
+// Conflict fault if Ironic still locks the node after about half a minute; and an Unavailable fault
+// with Ironic's own error if Ironic could not switch it.
 func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOffMode) error {
 	doing := fmt.Sprintf("switch host %s %s", m.host, to)
 	node, err := m.show(ctx)
@@ -75,8 +76,8 @@ func (m *Machine) switchNode(ctx context.Context, node ironic.Node, to energy.St
 	return err
 }
 
-// cut cuts the power of a node whose operating system does not stop, unless somebody has
-// begun to work on it meanwhile.
+// cut cuts the power of a node whose operating system does not stop, unless the node has become
+// untouchable in the meantime.
 func (m *Machine) cut(ctx context.Context, id string) error {
 	node, err := m.client.Node(ctx, id)
 	if err != nil {
@@ -89,8 +90,8 @@ func (m *Machine) cut(ctx context.Context, id string) error {
 	return err
 }
 
-// order sends Ironic an order, and waits until the node has the power state want. failed
-// reports that Ironic has given up, or does not accept such an order.
+// order sends Ironic an order, and waits until the node has the power state want. failed is true if
+// Ironic has given up, or does not accept such an order.
 func (m *Machine) order(ctx context.Context, id string, order, want ironic.Power, timeout time.Duration) (failed bool, err error) {
 	err = m.client.SetPower(ctx, id, order, timeout)
 	switch {
@@ -102,8 +103,8 @@ func (m *Machine) order(ctx context.Context, id string, order, want ironic.Power
 	return m.await(ctx, id, want, timeout)
 }
 
-// await reads the node until Ironic has finished, and repeats failed reads: the order
-// continues meanwhile. failed reports that Ironic has given up.
+// await reads the node until Ironic has finished. Failed reads are repeated, since the order
+// continues. failed is true if Ironic has given up.
 func (m *Machine) await(ctx context.Context, id string, want ironic.Power, patience time.Duration) (failed bool, err error) {
 	for spent := time.Duration(0); spent <= patience+allowance; spent += look {
 		var node ironic.Node

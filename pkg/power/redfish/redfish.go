@@ -25,7 +25,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// largestAnswer is the largest answer of a BMC that is read, in bytes.
+// largestAnswer is how many bytes of an answer of a BMC are read.
 const largestAnswer = 4 << 20
 
 // Options are the address and the settings of a BMC.
@@ -38,7 +38,7 @@ type Options struct {
 	Session  bool
 	CAFile   string // authorities that may sign the BMC's certificate; empty: the system's
 	Insecure bool   // accept any certificate
-	// System is the path of the ComputerSystem; empty where the BMC has only one.
+	// System is the path of the ComputerSystem; empty if the BMC has only one.
 	System  string
 	Timeout time.Duration // of one request; 0 is 30 s
 	Poll    power.PollInterval
@@ -55,7 +55,7 @@ type Machine struct {
 
 var _ power.Machine = (*Machine)(nil)
 
-// New returns a machine. It fails with an Invalid fault where options cannot work.
+// New returns a machine. It fails with an Invalid fault if options cannot work.
 func New(o Options) (*Machine, error) {
 	at, err := url.Parse(o.URL)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.User != nil || strings.Trim(at.Path, "/") != "" {
@@ -99,13 +99,13 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return reply, err
 }
 
-// States are On and Off.
+// States returns On and Off.
 func (m *Machine) States() []energy.State { return []energy.State{energy.On, energy.Off} }
 
-// Read reads the power state and the watts. Watts that cannot be read are 0.
+// Read reads the power state and the watts; 0 if they cannot be read.
 func (m *Machine) Read(ctx context.Context) (power.Reading, error) { return m.read(ctx, watts) }
 
-// read reads the power state, and the watts with the function.
+// read reads the power state, and calls the function for the watts.
 func (m *Machine) read(ctx context.Context, watts func(*schemas.ComputerSystem) float64) (r power.Reading, err error) {
 	err = m.connected(ctx, func(c *gofish.APIClient) error {
 		system, err := m.system(c)
@@ -118,11 +118,11 @@ func (m *Machine) read(ctx context.Context, watts func(*schemas.ComputerSystem) 
 	return r, err
 }
 
-// states are the stable power states: a machine that is powering on is not on yet.
+// states maps the stable power states: a machine that is powering on is not on yet.
 var states = map[schemas.PowerState]energy.State{schemas.OnPowerState: energy.On, schemas.OffPowerState: energy.Off}
 
-// watts returns the draw of the machine's chassis: the first that reports it, as
-// EnvironmentMetrics, or as Power like before Redfish 2020.4.
+// watts returns the power of the machine's first chassis that reports it, as EnvironmentMetrics or,
+// as before Redfish 2020.4, as Power; 0 if none does.
 func watts(system *schemas.ComputerSystem) float64 {
 	list, _ := system.Chassis() // those that can be read
 	for _, chassis := range list {
@@ -147,7 +147,7 @@ func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOf
 	return power.Drive(ctx, controls{m}, to, how, m.options.Poll)
 }
 
-// controls is a machine without its watts, which Switch need not read.
+// controls is a machine without its watts, which Switch does not need.
 type controls struct{ *Machine }
 
 func (b controls) Read(ctx context.Context) (power.Reading, error) {
@@ -162,8 +162,8 @@ var resets = map[power.Command][]schemas.ResetType{
 	power.Cut:      {schemas.ForceOffResetType},
 }
 
-// Send asks the BMC to reset the system, and follows the task where the BMC creates one. It
-// fails with an Invalid fault where the system's AllowableValues lack the reset.
+// Send orders the BMC to reset the system, and follows the task if the BMC creates one. It fails
+// with an Invalid fault if the system's AllowableValues do not contain the reset.
 func (m *Machine) Send(ctx context.Context, p power.Command) error {
 	return m.connected(ctx, func(c *gofish.APIClient) error {
 		system, err := m.system(c)
@@ -187,8 +187,8 @@ func (m *Machine) Send(ctx context.Context, p power.Command) error {
 	})
 }
 
-// follow waits for the end of a task, for a while: Switch reads the state anyway, and only a
-// failure of the task itself is news.
+// follow waits a while for the end of a task. Only a failure of the task matters, because Switch
+// reads the state anyway.
 func (m *Machine) follow(ctx context.Context, c *gofish.APIClient, info *schemas.TaskMonitorInfo) error {
 	ended := info.Task
 	if info.TaskMonitor != "" {
@@ -243,8 +243,8 @@ func (m *Machine) system(c *gofish.APIClient) (*schemas.ComputerSystem, error) {
 	return all[0], nil
 }
 
-// connected runs do on the BMC within the timeout, and repeats it once where a session has
-// ended meanwhile.
+// connected runs do with a connection to the BMC within the timeout, and repeats it once if a
+// session has ended in the meantime.
 func (m *Machine) connected(ctx context.Context, do func(c *gofish.APIClient) error) error {
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()
@@ -308,7 +308,7 @@ func (m *Machine) Close() error {
 	return m.explain(ctx, err)
 }
 
-// status returns the HTTP status of an error from a BMC; 0 where it has none.
+// status returns the HTTP status of an error from a BMC; 0 if it has none.
 func status(err error) int {
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
 		return refusal.HTTPReturnedStatusCode

@@ -1,4 +1,4 @@
-// Package simulated has a machine in memory: to try Almanac without any hardware, and for
+// Package simulated contains a machine in memory, for trying Almanac without any hardware, and for
 // tests.
 package simulated
 
@@ -16,19 +16,19 @@ import (
 // Options describe a machine.
 type Options struct {
 	State energy.State // initial state; empty is On
-	// Shutdown is how long the operating system needs to stop, and Boot how long it then
-	// needs until its services are up; from standby a tenth of that.
+	// Shutdown is how long the operating system takes to stop, and Boot how long it then takes
+	// until its services are up; from standby it takes a tenth of that.
 	Shutdown, Boot time.Duration
-	// Watts are the draw in each state.
+	// Watts is the power in each state, in watts.
 	Watts map[energy.State]float64
-	// Wait waits for a duration, or until ctx ends; nil waits in real time.
+	// Wait waits for a duration, or until ctx ends; nil means a wait in real time.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Changed is called with true when the operating system is up, and with false when it
-	// has stopped; may be nil.
+	// Changed is called with true when the operating system is up, and with false when it has
+	// stopped; nil means no call.
 	Changed func(up bool)
 }
 
-// Trouble is a set of defects of a machine. The zero Trouble is none.
+// Trouble is a set of defects of a machine. The zero Trouble means no defect.
 type Trouble struct {
 	NeverBoots bool          // the power is on, and the operating system never starts
 	NeverStops bool          // the operating system ignores the order to stop
@@ -38,7 +38,7 @@ type Trouble struct {
 	Lies       bool          // readings are the opposite of the truth
 	Flaps      bool          // every other reading is false
 	Broken     string        // every read and order fails with this sentence
-	// Untouchable is part of readings, and orders are denied with it.
+	// Untouchable is the Untouchable of readings, and the reason with which orders are denied.
 	Untouchable string
 }
 
@@ -79,7 +79,7 @@ func (m *Machine) Up() bool {
 	return m.up
 }
 
-// State returns the true state, whatever Read reports.
+// State returns the true state, which may differ from what Read reports.
 func (m *Machine) State() energy.State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,7 +104,7 @@ func (m *Machine) PressButton(to energy.State) {
 // States returns all states.
 func (m *Machine) States() []energy.State { return energy.States }
 
-// Read returns the state, or what its trouble makes of that.
+// Read returns the state, changed as the defects determine.
 func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 	t, err := m.answer(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 	return power.Reading{State: told, Watts: m.options.Watts[told], Untouchable: t.Untouchable}, nil
 }
 
-// Switch brings the machine to the state as far as its trouble allows.
+// Switch brings the machine to the state, as far as its defects allow.
 func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOffMode) error {
 	t, err := m.answer(ctx)
 	if err != nil {
@@ -189,8 +189,8 @@ func (m *Machine) stop(ctx context.Context, t Trouble, how power.PowerOffMode) e
 	return nil
 }
 
-// boot starts the operating system, which is up after a while, also where the caller no
-// longer waits.
+// boot starts the operating system, which is up after a while, also if the caller has stopped
+// waiting.
 func (m *Machine) boot(t Trouble, from energy.State) {
 	takes := m.options.Boot
 	if from == energy.Standby {
@@ -216,7 +216,7 @@ func (m *Machine) boot(t Trouble, from energy.State) {
 	}()
 }
 
-// set changes the power; the operating system is down then.
+// set changes the power; the operating system is down afterwards.
 func (m *Machine) set(to energy.State) {
 	m.mu.Lock()
 	was := m.up

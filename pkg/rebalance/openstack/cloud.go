@@ -15,8 +15,8 @@ type Cloud struct {
 	Compute *nova.Client
 }
 
-// Look implements rebalance.Cloud. It reads the migrations before the server, so that the
-// server shows the result of every migration that was over.
+// Look implements rebalance.Cloud. It reads the migrations before the server, so that the server
+// shows the result of every migration that had ended.
 func (c Cloud) Look(ctx context.Context, instance string) (rebalance.Sight, error) {
 	migrations, err := c.Compute.MigrationsOf(ctx, instance)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c Cloud) Abort(ctx context.Context, instance string) error {
 	return c.Compute.AbortLiveMigration(ctx, instance)
 }
 
-// Groups returns the server groups, by the id of each of their members.
+// Groups returns the server group of each server that is a member of one, by the id of the server.
 func (c Cloud) Groups(ctx context.Context) (map[string]placing.Group, error) {
 	all, err := c.Compute.ServerGroups(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Diagnostics reports the CPU time of a server, as nova.Client does.
+// Diagnostics reads the CPU time of a server, as nova.Client does.
 type Diagnostics interface {
 	CPUTime(ctx context.Context, id string) (nova.CPUTime, error)
 }
@@ -23,9 +23,9 @@ type Diagnostics interface {
 // diagnostics. With a single reading it is the mean since the instance was started, if the
 // driver reports its uptime. A Meter is safe for concurrent use.
 //
-// Nova asks the compute service of the server and waits up to a minute for it. Nova notices
-// a dead compute service late. After a failure the Meter therefore reads nothing of that
-// host for a while.
+// Nova forwards each request to the compute service of the server and waits up to a minute for its
+// answer. Nova notices late that a compute service is down. After a failure the Meter therefore
+// reads nothing from that host for a while.
 type Meter struct {
 	Compute Diagnostics
 	Now     func() span.Instant
@@ -35,8 +35,8 @@ type Meter struct {
 	silent map[string]span.Instant // hosts and instances that did not answer, with the time
 }
 
-// reading is the CPU time of an instance at an instant, and the use in cores derived from
-// it; -1 is unknown.
+// reading is the CPU time of an instance at an instant, and the use in cores since the reading
+// before; -1 means unknown.
 type reading struct {
 	at   span.Instant
 	time nova.CPUTime
@@ -47,10 +47,10 @@ const (
 	// apart is the least number of seconds between two readings: shorter intervals are
 	// imprecise.
 	apart = 30
-	// good is the number of seconds that a reading is valid.
+	// good is the number of seconds for which a reading is valid.
 	good = 600
-	// quiet is the number of seconds without a new question to a host or instance that did
-	// not answer.
+	// quiet is the number of seconds for which a host or an instance that did not answer is not
+	// read again.
 	quiet = 300
 	// atOnce is the number of concurrent readings: half of the concurrent calls to Nova, so
 	// that the other half is left for other work.
@@ -63,8 +63,8 @@ const (
 // target is an instance to read.
 type target struct{ id, host string }
 
-// Use returns the cores that instances use, by id, for those that it could measure.
-// instances are the ids by host.
+// Use returns how many cores each instance uses, by its id, for the instances that it could
+// measure. instances contains the ids of the instances by host.
 func (m *Meter) Use(ctx context.Context, instances map[string][]string) map[string]float64 {
 	ctx, cancel := context.WithTimeout(ctx, perReading)
 	defer cancel()
@@ -95,7 +95,7 @@ func (m *Meter) Use(ctx context.Context, instances map[string][]string) map[stri
 	return use
 }
 
-// due returns the instances to read, those with the oldest readings first.
+// due returns the instances that must be read, those with the oldest readings first.
 func (m *Meter) due(instances map[string][]string) (list []target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -158,8 +158,8 @@ func (m *Meter) isSilent(g target) bool {
 	return host || one
 }
 
-// measure returns the reading of the CPU time t at now, with the use derived from it and
-// from the reading before, and whether the use is known. The zero reading is none.
+// measure returns the reading for the CPU time t at now, with the use since the reading before it,
+// and whether the use is known. The zero reading means that there is none before.
 func measure(before reading, t nova.CPUTime, now span.Instant) (reading, bool) {
 	passed := float64(now - before.at)
 	again := before.at == 0 || t.Busy < before.time.Busy || t.Up > 0 && t.Up < before.time.Up // the instance was restarted

@@ -7,13 +7,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// results are the outcomes of all runs.
+// results are the outcomes of all runs, by setting and policy.
 type results struct {
 	Options
 	outcomes map[key][]outcome // by run
 }
 
-// key identifies a setting and a policy.
+// key identifies the runs of a policy with a setting.
 type key struct {
 	setting
 	policy calendar.Policy
@@ -46,7 +46,7 @@ func (o Options) run(ctx context.Context, settings []setting, progress sim.Progr
 type measure struct {
 	name string
 	axis string
-	// share reports whether it is from 0 to 1.
+	// share is true if the measure is a share between 0 and 1.
 	share bool
 	of    func(outcome) float64
 }
@@ -56,7 +56,7 @@ var (
 	slowdown   = measure{"average slowdown", "average slowdown (times the duration)", false, func(o outcome) float64 { return o.Slowdown }}
 )
 
-// values returns a measure, by run.
+// values returns a measure of a policy with a setting, one value for each run.
 func (r *results) values(m measure, s setting, p calendar.Policy) []float64 {
 	values := make([]float64, 0, r.Runs)
 	for _, o := range r.outcomes[key{s, p}] {
@@ -65,7 +65,7 @@ func (r *results) values(m measure, s setting, p calendar.Policy) []float64 {
 	return values
 }
 
-// mean estimates a measure.
+// mean estimates a measure of a policy with a setting from its runs.
 func (r *results) mean(m measure, s setting, p calendar.Policy) sim.Estimate {
 	return sim.Mean(r.values(m, s, p))
 }

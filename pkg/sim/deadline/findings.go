@@ -10,12 +10,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// comparing counts comparisons of two series by run, where the first should be larger.
+// comparing counts comparisons of two series of runs. A comparison holds if the mean of the first
+// series is larger.
 type comparing struct {
 	statement string
 	held, of  int
-	// clear counts the comparisons that hold by more than their interval, reversed those that are
-	// the other way round by more than it.
+	// clear counts the comparisons that hold and whose difference exceeds its confidence interval;
+	// reversed counts those in which the second series is larger by more than the interval.
 	clear, reversed int
 	narrowest       sim.Estimate
 	where           string // the narrowest comparison
@@ -38,7 +39,7 @@ func (c *comparing) larger(what string, a, b []float64) {
 	}
 }
 
-// found returns the finding, with the narrowest of the comparisons.
+// found returns the finding. It names the comparison with the smallest difference.
 func (c *comparing) found() sim.Finding {
 	seen := fmt.Sprintf("narrowest: %s, by %s", c.where, c.narrowest.Format(4))
 	if c.narrowest.Runs > 1 {
@@ -63,12 +64,13 @@ var (
 	first  = []calendar.Policy{calendar.PolicyFirstFit}
 )
 
-// others returns all policies except one.
+// others returns all policies except than.
 func others(than calendar.Policy) []calendar.Policy {
 	return slices.DeleteFunc(slices.Clone(calendar.Policies), func(p calendar.Policy) bool { return p == than })
 }
 
-// above compares each of the policies a with each of b, in each of the settings.
+// above tests whether each of the policies a has a larger mean than each of b, in each of the
+// settings.
 func (r *results) above(statement string, m measure, settings []setting, a, b []calendar.Policy) sim.Finding {
 	c := comparing{statement: statement}
 	for _, s := range settings {
@@ -81,8 +83,8 @@ func (r *results) above(statement string, m measure, settings []setting, a, b []
 	return c.found()
 }
 
-// along compares each setting of a scan with the one before. sign is 1 if the measure should rise,
-// and −1 if it should fall.
+// along tests whether a measure changes from each setting of a scan to the next in the expected
+// direction: sign is 1 if it should rise, and −1 if it should fall.
 func (r *results) along(statement string, m measure, along scan, sign float64, policies ...calendar.Policy) sim.Finding {
 	c := comparing{statement: statement}
 	for _, p := range policies {
@@ -97,7 +99,8 @@ func (r *results) along(statement string, m measure, along scan, sign float64, p
 	return c.found()
 }
 
-// near tests whether the means of two policies are within a tolerance in each of the settings.
+// near tests whether the means of two policies differ by at most the tolerance in each of the
+// settings.
 func (r *results) near(statement string, m measure, settings []setting, tolerance float64, a, b calendar.Policy) sim.Finding {
 	held, widest, seen := 0, -1.0, ""
 	for _, s := range settings {
@@ -113,7 +116,8 @@ func (r *results) near(statement string, m measure, settings []setting, toleranc
 	return sim.Finding{Claim: statement, Verdict: sim.Counted(held, len(settings)), Seen: seen}
 }
 
-// differ tests whether two policies differ by more than the interval of their difference.
+// differ tests whether the means of two policies differ by more than the confidence interval of
+// their difference, in each of the settings.
 func (r *results) differ(statement string, m measure, settings []setting, a, b calendar.Policy) sim.Finding {
 	held, narrowest, seen := 0, math.Inf(1), ""
 	for _, s := range settings {
@@ -146,8 +150,8 @@ func inWords(p calendar.Policy, steps []float64) string {
 	return words
 }
 
-// linear tests whether the acceptance of policies rises with each step of a scan, by at least half
-// of the mean step.
+// linear tests whether the acceptance of each of the policies rises with each step of a scan, by at
+// least half of the mean step.
 func (r *results) linear(statement string, along scan, policies ...calendar.Policy) sim.Finding {
 	held := 0
 	var details []string

@@ -40,7 +40,7 @@ func (r *results) report() *sim.Report {
 	return report
 }
 
-// table returns all results.
+// table returns the means of all settings and policies.
 func (r *results) table() sim.Table {
 	t := sim.Table{Columns: []string{"arrivals", "umed", "arrival_factor", "artime_factor", "deadline_factor", "policy", "measure", "mean", "half_width_95", "runs"}}
 	for _, s := range distinct(append(r.scans(), r.contrast())...) {
@@ -159,12 +159,12 @@ func ofPoisson(s setting) setting {
 	return s
 }
 
-// gain estimates by how much the acceptance of PE_W grows from one setting to another.
+// gain estimates how much the acceptance of PE_W grows from one setting to another.
 func (r *results) gain(from, to setting) sim.Estimate {
 	return sim.Mean(r.gains(from, to))
 }
 
-// gains returns the same by run.
+// gains returns the growth of gain for each run.
 func (r *results) gains(from, to setting) []float64 {
 	return differences(r.values(acceptance, to, calendar.PolicyPEWorstFit), r.values(acceptance, from, calendar.PolicyPEWorstFit))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// The machine of the paper, which its sizes refer to.
+// The machine of the paper, for which its job sizes are defined.
 const (
 	paperHosts = 1024
 	// smallest is the least number of hosts of a machine: then its smallest jobs have one host.
@@ -26,8 +26,9 @@ func (s setting) sizes() workload.LublinSizes {
 // runtimes are the run times of the paper's jobs, in seconds.
 var runtimes = [...]int64{60, 300, 900, 1800, 3600, 10800}
 
-// runtimeCDF returns the probability that a job of a size on the paper's machine takes at most each
-// of the runtimes: each stands for the run times of the model that are nearest to it.
+// runtimeCDF returns the probability, for each of the runtimes, that a job of the size takes at
+// most that long on the paper's machine. A run time that the model draws is rounded to the nearest
+// of the runtimes.
 func runtimeCDF(size int) (cdf [len(runtimes)]float64) {
 	model := workload.Typeless().Runtimes
 	for i := range cdf {
@@ -39,7 +40,7 @@ func runtimeCDF(size int) (cdf [len(runtimes)]float64) {
 	return cdf
 }
 
-// work returns the mean of a job's hosts times its seconds, on the paper's machine.
+// work returns the mean over the jobs of hosts × seconds, on the paper's machine.
 func (s setting) work() float64 {
 	sizes, sum := s.sizes(), 0.0
 	for power := math.Round(sizes.Low); power <= sizes.High; power++ {
@@ -54,14 +55,14 @@ func (s setting) work() float64 {
 	return sum
 }
 
-// request is one job, with times in seconds since the beginning.
+// request is one job, with times in seconds since the beginning of the run.
 type request struct {
 	arrival, ready, latestEnd, duration int64
 	hosts                               int
 }
 
-// requests returns the requests of a run. Everything that does not depend on the setting is the
-// same in all settings of one run.
+// requests returns the requests of a run with a setting. Within a run, everything that does not
+// depend on the setting is the same in all settings.
 func (o Options) requests(s setting, run int) []request {
 	chance := func(of string) *rand.Rand { return sim.Chance(o.Seed, "deadline", of, run) }
 	arrivals, sizing, lasting, waiting := o.arrivals(s.Arrivals, chance("arrivals")), chance("sizes"), chance("run times"), chance("windows")
@@ -88,7 +89,7 @@ func (o Options) requests(s setting, run int) []request {
 	return made
 }
 
-// arrivals returns the arrivals for arrival factor 1.
+// arrivals returns the arrival process of a kind, for arrival factor 1.
 func (o Options) arrivals(kind string, chance *rand.Rand) workload.Arrivals {
 	model := workload.Typeless().Arrivals
 	gap := model.MeanGap()

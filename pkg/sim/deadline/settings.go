@@ -7,21 +7,22 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// setting is the parameters that are varied.
+// setting holds the parameters of the workload; each scan of the paper varies one of them.
 type setting struct {
 	Arrivals      string
 	UMed          float64 // larger means larger jobs; 5 to 9
 	ArrivalFactor float64 // larger means shorter gaps between jobs; 0.5 to 1.5
-	// Flexibility is both the artime factor and the deadline factor: in multiples of a job's
-	// duration, the most that it arrives before its ready time and that it may start after it; 1 to
-	// 5.
+	// Flexibility is the paper's artime factor and also its deadline factor, 1 to 5: a job arrives
+	// at most this many times its duration before its ready time, and may start at most this many
+	// times its duration after it.
 	Flexibility float64
 }
 
-// usual is where the three scans of the paper meet.
+// usual is the setting that all three scans of the paper contain.
 var usual = setting{Lublin, 7, 1, 3}
 
-// scan is what the paper shows in two figures, one for each measure.
+// scan is a series of settings in which one parameter varies. The paper shows each scan in two
+// figures, one for each measure.
 type scan struct {
 	figures  [2]int // of the paper: the acceptance rate, the average slowdown
 	name     string
@@ -46,7 +47,7 @@ func scanFlexibility(arrivals string) scan {
 		arrivals, func(s *setting, i int) { s.Flexibility = float64(1 + i) })
 }
 
-// newScan varies the usual setting in five steps.
+// newScan returns the scan with five settings; vary turns the usual setting into the i-th.
 func newScan(s scan, arrivals string, vary func(s *setting, i int)) scan {
 	for i := range 5 {
 		step := usual
@@ -62,7 +63,8 @@ func (o Options) scans() []scan {
 	return []scan{scanSizes(o.Arrivals), scanArrivals(o.Arrivals), scanFlexibility(o.Arrivals)}
 }
 
-// contrast returns the scan of figures 6 and 7 with the other kind of arrivals.
+// contrast returns the scan of figures 6 and 7 with the kind of arrivals that the options do not
+// select.
 func (o Options) contrast() scan {
 	if o.Arrivals == Poisson {
 		return scanFlexibility(Lublin)
@@ -82,7 +84,7 @@ func distinct(scans ...scan) (all []setting) {
 	return all
 }
 
-// String names the setting in sentences.
+// String describes the setting for use in a sentence.
 func (s setting) String() string {
 	return fmt.Sprintf("UMed %v, arrival factor %v, {%v,%v}", s.UMed, s.ArrivalFactor, s.Flexibility, s.Flexibility)
 }

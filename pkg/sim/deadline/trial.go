@@ -19,8 +19,8 @@ type outcome struct {
 	Slowdown   float64 // the mean of (start − ready time + duration) / duration over accepted requests
 }
 
-// trial submits the requests to a booking service, each when it arrives. All count, also the first ones, which
-// find an empty machine.
+// trial submits the requests to a sim.Booking, each when it arrives. All requests count, including the
+// first ones, which find an empty machine.
 func trial(ctx context.Context, hosts int, policy calendar.Policy, requests []request) (outcome, error) {
 	machine, err := inventory.NewSnapshot(sim.Hosts(hosts), nil, nil)
 	if err != nil {
@@ -65,7 +65,7 @@ func trial(ctx context.Context, hosts int, policy calendar.Policy, requests []re
 	return outcome{float64(accepted) / float64(len(requests)), slowdowns / float64(max(accepted, 1))}, nil
 }
 
-// until returns the instant just after the last arrival.
+// until returns the instant after the last arrival.
 func until(requests []request) span.Instant {
 	return sim.Second(requests[len(requests)-1].arrival + 1)
 }

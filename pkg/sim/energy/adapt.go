@@ -10,20 +10,21 @@ import (
 type request struct {
 	start, duration int64
 	hosts           int
-	// own reports whether it was a reservation in the workload. asked is when the workload requested
-	// it, or its start if rule 1 of the adaptation has moved it. For other requests asked is the start.
+	// own is true if the workload had a reservation for the job. asked is when the workload
+	// requested it, or its start if rule 1 of the adaptation has moved it. For other requests asked
+	// is the start.
 	own   bool
 	asked int64
 }
 
-// clock distinguishes working hours from others; second 0 of the workload is shift seconds after
-// midnight.
+// clock converts seconds of the workload to times of day and distinguishes working hours from
+// others. Second 0 of the workload is shift seconds after midnight.
 type clock struct {
 	hours Hours
 	shift int64
 }
 
-// midnight returns the midnight before a second, or at it.
+// midnight returns the last midnight at or before a second.
 func (c clock) midnight(second int64) int64 { return second - c.sinceMidnight(second) }
 
 func (c clock) sinceMidnight(second int64) int64 { return ((second+c.shift)%day + day) % day }
@@ -33,8 +34,8 @@ func (c clock) working(second int64) bool {
 	return of >= int64(c.hours.From)*hour && of < int64(c.hours.To)*hour
 }
 
-// adapt converts a job to a request by the rules of paper 004, as users would request it in a cloud where
-// everything is on demand:
+// adapt converts a job to a request by the rules of paper 004, which model a cloud in which hosts
+// are available on demand:
 //
 //  1. a job that was submitted within working hours for a start outside of them starts at its
 //     submission: in a cloud its user need not have waited for the night;
@@ -48,7 +49,8 @@ func adapt(j *workload.Job, c clock) request {
 	return r
 }
 
-// peak returns the most hosts in use at once if each request has its own from its start on.
+// peak returns the largest number of hosts in use at once if each request gets its own hosts at its
+// start.
 func peak(requests []request) int {
 	type change struct {
 		at    int64

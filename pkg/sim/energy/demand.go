@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// demand is the requests of one run, by start, on a clock that is 0 when the simulation begins, at
-// midnight.
+// demand contains the requests of one run, sorted by start. Second 0 is the beginning of the
+// simulation, a midnight.
 type demand struct {
 	requests []request
 	hosts    int   // the most that are in use at once, plus the safety
@@ -51,7 +51,7 @@ func (o *Options) demand(run int) (*demand, error) {
 	return d, nil
 }
 
-// made generates jobs.
+// made generates the jobs of a run.
 func (o *Options) made(d *demand, run int) error {
 	kind := workload.Typeless()
 	kind.Sizes = kind.Sizes.On(o.Processors)
@@ -63,7 +63,7 @@ func (o *Options) made(d *demand, run int) error {
 	return o.take(d, jobs, clock{hours: o.Hours})
 }
 
-// read reads the jobs of a file.
+// read reads the jobs of the trace file.
 func (o *Options) read(d *demand) error {
 	f, err := workload.Open(o.Trace, workload.OpenOptions{ProcsPerHost: o.ProcsPerHost, MostSize: mostSize, MakeUp: true, Longest: 366 * day})
 	if err != nil {
@@ -75,8 +75,8 @@ func (o *Options) read(d *demand) error {
 	return errors.Join(err, f.Close())
 }
 
-// take adds the jobs of the simulated days. A job starts at its submission or later, so that no job
-// counts that was submitted after the last of these days.
+// take adds the jobs of the simulated days. A job starts at its submission or later, so take stops
+// at the first job that was submitted after the last of these days.
 func (o *Options) take(d *demand, from workload.Stream, c clock) error {
 	begin, until := int64(0), int64(math.MaxInt64)
 	for read := 0; ; read++ {
@@ -119,8 +119,8 @@ func (o *Options) take(d *demand, from workload.Stream, c clock) error {
 	return nil
 }
 
-// ahead returns when each request is submitted if a share of them is known ahead, in the order of
-// the requests.
+// ahead returns, for each request in their order, when it is submitted if the given share of them
+// is known ahead.
 func (o *Options) ahead(d *demand, share float64, run int) ([]int64, error) {
 	asked := make([]int64, len(d.requests))
 	known, err := workload.Reserve(&byStart{requests: d.requests}, sim.Chance(o.Seed, "ahead", run), share, o.Ahead.Least, o.Ahead.Most)
@@ -147,7 +147,8 @@ func (o *Options) ahead(d *demand, share float64, run int) ([]int64, error) {
 	}
 }
 
-// byStart is the requests as jobs on demand; their Line is their index.
+// byStart is a workload.Stream of the requests as jobs without reservations; the Line of a job is
+// the index of its request.
 type byStart struct {
 	requests []request
 	next     int

@@ -7,13 +7,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// cell is one setting of one strategy.
+// cell is one setting of the simulation with one strategy.
 type cell struct {
 	strategy Strategy
 	Setting
 }
 
-// results are the outcomes of all cells, run by run.
+// results are the outcomes of all cells, one for each run.
 type results struct {
 	options  Options
 	demands  []*demand // by run; with a trace they are identical
@@ -57,7 +57,7 @@ func run(ctx context.Context, o Options, progress sim.Progress) (*results, error
 	return r, nil
 }
 
-// demands returns the demands of all runs.
+// demands returns the demand of each run.
 func (o *Options) demands() ([]*demand, error) {
 	all := make([]*demand, o.Runs)
 	for i := range all {
@@ -73,7 +73,7 @@ func (o *Options) demands() ([]*demand, error) {
 	return all, nil
 }
 
-// cells returns the distinct cells that must be run.
+// cells returns the distinct cells that the experiment must run.
 func (r *results) cells() (cells []cell) {
 	seen := map[cell]bool{}
 	for _, v := range r.variants {
@@ -88,7 +88,7 @@ func (r *results) cells() (cells []cell) {
 	return cells
 }
 
-// of returns the outcomes of a strategy with a setting.
+// of returns the outcomes of a strategy with a setting, one for each run.
 func (r *results) of(strategy Strategy, s Setting) []outcome {
 	return r.outcomes[cell{strategy, r.options.effective(strategy, s)}]
 }

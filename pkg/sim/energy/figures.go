@@ -5,7 +5,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// axes are the labels of the factors along an axis.
+// axes contains the label of the axis for each factor.
 var axes = map[string]string{
 	Share:    "requests known ahead, % of all",
 	Horizon:  "horizon, minutes",
@@ -13,10 +13,11 @@ var axes = map[string]string{
 	Boot:     "median boot time, minutes",
 }
 
-// label is the label of a measure along an axis.
+// label returns the label of the axis of a measure.
 func (m *measure) label() string { return m.name + ", " + m.unit }
 
-// bars draws measures side by side for groups, with the 95 % intervals.
+// bars draws measures as bars side by side, one group of bars for each cell, with the 95 %
+// intervals. groups are the labels of the cells.
 func bars(groups []string, cells [][]outcome, shown ...measure) figure.Figure {
 	f := figure.Figure{Width: 5 * float64(len(shown)), Height: 3.8, Rows: [][]figure.Panel{nil}}
 	for _, m := range shown {
@@ -30,7 +31,7 @@ func bars(groups []string, cells [][]outcome, shown ...measure) figure.Figure {
 	return f
 }
 
-// strategies draws the strategies at the base.
+// strategies draws the strategies with the base setting.
 func (r *results) strategies() figure.Figure {
 	names, cells := []string{}, [][]outcome{}
 	for _, s := range Strategies {
@@ -40,7 +41,8 @@ func (r *results) strategies() figure.Figure {
 	return bars(names, cells, saved, delay, kWh)
 }
 
-// sweepFigure draws measures over a factor, for both strategies that switch hosts off.
+// sweepFigure draws measures over the values of a factor, for the two strategies that switch hosts
+// off.
 func (r *results) sweepFigure(factor string) figure.Figure {
 	f := figure.Figure{Width: 10, Height: 4, Rows: [][]figure.Panel{nil}}
 	for _, m := range []measure{saved, delay} {
@@ -88,8 +90,8 @@ func (r *results) variantsOf(factor string) (list []variant) {
 	return list
 }
 
-// week draws how many hosts are on, in use and off in a week of the first run: the second week if
-// there are two, since all hosts are on when the first begins.
+// week draws how many hosts are on, in use and off in a week of the first run. This is the second
+// week if there are two, since all hosts are on when the first begins.
 func (r *results) week() figure.Figure {
 	begin := int64(0)
 	if r.demands[0].seconds >= 14*day {
@@ -114,7 +116,8 @@ func (r *results) week() figure.Figure {
 	return f
 }
 
-// steps returns the values from begin on, below end, by day, and only where they change.
+// steps returns the values between the seconds begin and end, where they change, over the time in
+// days.
 func steps(moments []moment, begin, end int64, of func(m *moment) int64) (points []figure.Point) {
 	put := func(at int64, y float64) { points = append(points, figure.Point{X: float64(at) / float64(day), Y: y}) }
 	last := 0.0

@@ -7,16 +7,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// aFew is the largest difference in e_savings, in percent, that counts as about the same. muchLess
-// is the largest ratio of two delays that counts as much less.
+// aFew is the largest difference in e_savings, in percentage points, that counts as about the same.
+// muchLess is the largest ratio of two delays at which the smaller counts as much less.
 const (
 	aFew     = 5.0
 	muchLess = 0.5
 )
 
-// findings compares the base, run by run, with the known results of paper 004. Its draft has no
-// numbers; the abstract of the published paper states that reservations reduce the time to deliver
-// a cluster at savings like those of switching idle hosts off.
+// findings compares the base setting, run by run, with the known results of paper 004. The draft of
+// the paper has no numbers; the abstract of the published paper states that reservations reduce the
+// time to deliver a cluster while the savings are like those of switching idle hosts off.
 func (r *results) findings() []sim.Finding {
 	on, off, reserved := r.of(AlwaysOn, r.options.Base), r.of(SwitchOff, r.options.Base), r.of(Reservations, r.options.Base)
 	within, difference, share, late, known := true, 0.0, 0.0, 0, 0

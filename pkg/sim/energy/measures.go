@@ -2,14 +2,14 @@ package energy
 
 import "github.com/almanac-cloud/almanac/pkg/sim"
 
-// measure is a quantity of each run.
+// measure is a quantity of a run.
 type measure struct {
 	name, unit string
 	digits     int
 	of         func(out *outcome) float64
 }
 
-// The measures of the paper, and some more.
+// The measures of the paper, and others.
 var (
 	resIdle = measure{"res_idle", "core-hours", 0, func(out *outcome) float64 { return float64(out.ResIdle()) / float64(hour) }}
 	savings = measure{"e_savings", "core-hours", 0, func(out *outcome) float64 { return float64(out.Savings()) / float64(hour) }}
@@ -36,7 +36,7 @@ func percent(part, whole float64) float64 {
 	return 100 * part / whole
 }
 
-// estimate estimates a measure from the runs of a cell.
+// estimate estimates a measure from the runs of one cell.
 func (m *measure) estimate(runs []outcome) sim.Estimate {
 	values := make([]float64, len(runs))
 	for i := range runs {

@@ -63,7 +63,7 @@ func (r *results) workload(report *sim.Report) {
 		seconds(o.Ahead.Least), seconds(o.Ahead.Most))
 }
 
-// account describes in a sentence how much of a file could be read.
+// account describes in a sentence how many lines of a file could be read.
 func account(a *workload.Account) string {
 	skipped := int64(0)
 	for _, s := range a.Skipped {
@@ -96,7 +96,7 @@ func (r *results) setup(report *sim.Report) {
 	)
 }
 
-// base returns the table of the strategies at the base.
+// base returns the table of the strategies with the base setting.
 func (r *results) base() sim.Table {
 	t := sim.Table{Columns: []string{"", "unit"}}
 	for _, s := range Strategies {
@@ -112,8 +112,8 @@ func (r *results) base() sim.Table {
 	return t
 }
 
-// by returns the table of measures over a factor. Share and horizon make no difference if nothing
-// is known ahead.
+// by returns the table of measures over the values of a factor. Share and horizon do not
+// affect SwitchOff, which then has one row.
 func (r *results) by(factor string) sim.Table {
 	t := sim.Table{Columns: []string{factor, "strategy"}}
 	shown := []measure{saved, delay, delayed, kWh, switches, late}

@@ -6,7 +6,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 )
 
-// variant is a setting in which one factor differs from the base.
+// variant is a setting that differs from the base in one factor.
 type variant struct {
 	factor string // empty is the base
 	value  string
@@ -22,8 +22,8 @@ var (
 	boots    = []int64{30, 152, 300, 600, 1200}
 )
 
-// settings returns the base, and then the settings in which a factor varies. The value of the base
-// is among those of each factor.
+// settings returns the base, then for each swept factor the settings with its values. Each factor's
+// values include that of the base.
 func (o *Options) settings() []variant {
 	all := []variant{{value: "base", Setting: o.Base}}
 	for _, factor := range o.Sweeps {
@@ -77,7 +77,7 @@ func with[T int | int64 | float64](values []T, one T) (all []T) {
 	return all
 }
 
-// seconds writes a time in the largest unit in which it is whole.
+// seconds formats a duration in the largest unit in which it is a whole number.
 func seconds(n int64) string {
 	switch {
 	case n != 0 && n%hour == 0:
@@ -88,8 +88,9 @@ func seconds(n int64) string {
 	return fmt.Sprintf("%d s", n)
 }
 
-// effective returns the part of a setting that matters to a strategy, so that equal cells run once:
-// nothing if all hosts stay on, and neither share nor horizon if no request is known ahead.
+// effective returns the setting with the base's values of those parameters that do not affect a
+// strategy, so that equal cells run once. These are all parameters if all hosts stay on, and share
+// and horizon if no request is known ahead.
 func (o *Options) effective(strategy Strategy, s Setting) Setting {
 	switch strategy {
 	case AlwaysOn:

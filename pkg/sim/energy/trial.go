@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Strategy is how idle hosts are treated.
+// Strategy is what happens to idle hosts.
 type Strategy string
 
 // The strategies of the paper.
@@ -21,7 +21,7 @@ const (
 	Reservations Strategy = "switch-off with reservations" // and a share of the requests is known ahead
 )
 
-// Strategies are all strategies.
+// Strategies lists all strategies.
 var Strategies = []Strategy{AlwaysOn, SwitchOff, Reservations}
 
 // outcome is the result of one run.
@@ -32,13 +32,13 @@ type outcome struct {
 	week  []moment
 }
 
-// moment is how many hosts there are in each state from an instant on, in seconds.
+// moment is how many hosts are in each state from a second on, until the next moment.
 type moment struct {
 	at             int64
 	on, inUse, off int64
 }
 
-// try runs a strategy with a setting on the demand of a run.
+// try simulates the demand of a run with a strategy and a setting.
 func (o *Options) try(ctx context.Context, d *demand, strategy Strategy, s Setting, run int) (outcome, error) {
 	var out outcome
 	options := o.siteOptions(s)
@@ -80,8 +80,8 @@ func (o *Options) try(ctx context.Context, d *demand, strategy Strategy, s Setti
 	return out, nil
 }
 
-// submit makes the requests arrive. A request that is known ahead has a start; any other begins as
-// soon as possible.
+// submit schedules the requests. A request that is known ahead is a reservation with a start; any
+// other starts as soon as possible after it arrives.
 func (o *Options) submit(ctx context.Context, t *sim.Timeline, cloud *site.Site, d *demand, share float64, run int) error {
 	asked, err := o.ahead(d, share, run)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// budgets bound what may be moved, as shares of the memory of all present tasks.
+// budgets bound how much may be moved, as shares of the memory of all tasks that are present.
 var budgets = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5, 1}
 
-// change is a workload that has changed, with its smallest yields by budget.
+// change is a changed workload and the smallest yields after its adaptation, one for each budget.
 type change struct {
 	bound  float64
 	adapt  []float64
@@ -80,12 +80,13 @@ func (o Options) adapt(ctx context.Context, n int) (change, error) {
 	return c, nil
 }
 
-// adaptAll adapts as many changed workloads as the options request.
+// adaptAll adapts Changes changed workloads.
 func (o Options) adaptAll(ctx context.Context) ([]change, error) {
 	return sim.Runs(ctx, o.Changes, nil, o.adapt)
 }
 
-// distance is by how many percent adapt is below exact, for one budget.
+// distance is by how many percent the yield of the heuristic adaptation is below the exact one, for
+// one budget.
 type distance struct {
 	adapt, exact, bound, moved float64 // means
 	mean, most                 float64
@@ -112,7 +113,7 @@ func distanceOf(changes []change, budget int) distance {
 	return d
 }
 
-// proven reports whether exact is proven optimal for all of them.
+// proven reports whether the exact solution is proven optimal for all changes.
 func proven(changes []change) bool {
 	return !slices.ContainsFunc(changes, func(c change) bool { return slices.Contains(c.proven, false) })
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/figure"
 )
 
-// plate is a figure of the paper.
+// plate describes a figure of the paper.
 type plate struct {
 	number     int
 	set, title string
 	algorithms []string
 	measure    measure
 	label      string
-	// overTasks draws over the number of tasks instead of the slack.
+	// overTasks is true if the horizontal axis is the number of tasks instead of the slack.
 	overTasks bool
 }
 
@@ -44,7 +44,7 @@ const (
 )
 
 // plates returns figures 2 to 22 of the paper, without those of run times if these were not
-// measured. There is no Figure 7 (E002-4).
+// measured. There is no Figure 7 (erratum E002-4).
 func (r *results) plates() []plate {
 	best := slices.Concat([]string{bound}, []string{exact, "mcb8"}, greedies)
 	if r.Solver != nil {
@@ -101,7 +101,7 @@ func (r *results) panel(p plate) figure.Panel {
 	return panel
 }
 
-// adaptation draws the smallest yield over the budget.
+// adaptation draws the smallest yield over the budget of the adaptation.
 func (r *results) adaptation() figure.Figure {
 	lines := []figure.Line{{Name: "bound"}, {Name: "exact"}, {Name: "adapt"}}
 	for i, budget := range budgets {

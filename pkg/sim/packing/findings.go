@@ -25,7 +25,7 @@ func (r *results) findings() []sim.Finding {
 	return all
 }
 
-// orders are the statements on Tables 1 and 2.
+// orders returns the statements on Tables 1 and 2.
 func (r *results) orders() (list []sim.Finding) {
 	for _, one := range []struct{ name, table, paper string }{{smallScaled, "Table 1", "1.06"}, {largeScaled, "Table 2", "0.09"}} {
 		trials := r.trials[one.name]
@@ -63,7 +63,7 @@ func (r *results) orders() (list []sim.Finding) {
 	return append(list, r.withFailures()...)
 }
 
-// between is the range of numbers, both ends included, in which a statement holds.
+// between is the range, both ends included, in which a number must lie for a statement to hold.
 type between struct{ least, most float64 }
 
 func (b between) holds(numbers ...float64) bool {
@@ -77,12 +77,12 @@ func (b between) String() string {
 	return fmt.Sprintf("%g to %g", b.least, b.most)
 }
 
-// lossOf is what MCB8 may lose in percent, allowing for instances other than the paper's: check
-// A002-9 for the small set, a tenth of a percent more than in the paper for the large one.
+// lossOf is how many percent of the yield MCB8 may lose for a statement to hold, by set. The ranges
+// allow for instances that differ from the paper's.
 var lossOf = map[string]between{smallScaled: {0.7, 1.5}, largeScaled: {0, 0.19}}
 
-// withFailures compares the printed means with means that count an instance as 100 % if the
-// algorithm has not solved it.
+// withFailures compares the means that the paper prints with means in which an instance that the
+// algorithm has not solved counts as 100 %.
 func (r *results) withFailures() (list []sim.Finding) {
 	for _, one := range []struct{ set, table, says string }{
 		{smallScaled, "Table 1", "those that sort ascending lose 12 to 17 %"}, {largeScaled, "Table 2", "those that sort ascending lose 4 to 15 %"},
@@ -104,7 +104,7 @@ func (r *results) withFailures() (list []sim.Finding) {
 	return list
 }
 
-// smallSet are the statements of section 4.2.2.
+// smallSet returns the statements of section 4.2.2.
 func (r *results) smallSet() []sim.Finding {
 	t := r.trials[smallScaled]
 	aboveExact, aboveMCB8, aboveGreedy := between{2.5, 5.5}, between{1, 3}, between{10, 14}
@@ -131,8 +131,9 @@ func (r *results) smallSet() []sim.Finding {
 	}
 }
 
-// unplaced is the statement on the instances without a placement, and on those whose placement an
-// algorithm misses; its ranges are for as many instances as in the paper.
+// unplaced returns the statement on the instances that have no placement, and on those for which a
+// placement exists and an algorithm finds none. Its ranges assume as many instances as in the
+// paper.
 func (r *results) unplaced(t, feasible []trial) sim.Finding {
 	none, byMCB8, bySG := between{45, 75}, between{0, 5}, between{8, 30}
 	of := func(n int) float64 { return float64(n) * 1440 / float64(max(1, len(t))) }
@@ -146,7 +147,7 @@ func (r *results) unplaced(t, feasible []trial) sim.Finding {
 	)
 }
 
-// near reports whether a count is from half to twice a share of all.
+// near reports whether count is between half and twice the given share of all.
 func near(count, of int, share float64) bool {
 	return float64(count) > share*float64(of)/2 && float64(count) < 2*share*float64(of)
 }
@@ -158,7 +159,7 @@ func (r *results) drawnFailures() string {
 		failures(feasible, "mcb8"), failures(feasible, "sg"), failures(feasible, "gb")+failures(feasible, "sgb"))
 }
 
-// rounding is the statement on RRND and RRNZ.
+// rounding returns the statement on RRND and RRNZ.
 func (r *results) rounding(t []trial) sim.Finding {
 	f := sim.Finding{Claim: "RRND has the highest failure rate, then GR, then RRNZ, and the yields of both are markedly poorer than all others', a little less so RRNZ's."}
 	if r.Solver == nil {
@@ -183,7 +184,7 @@ func (r *results) rounding(t []trial) sim.Finding {
 	return f
 }
 
-// largeSet are the statements of section 4.2.3.
+// largeSet returns the statements of section 4.2.3.
 func (r *results) largeSet() []sim.Finding {
 	t := r.trials[largeScaled]
 	at := func(trials []trial) float64 { return 100 * (1 - ratio(trials, minYield, "mcb8", bound)) }
@@ -222,7 +223,7 @@ func (r *results) largeSet() []sim.Finding {
 	}
 }
 
-// alike holds if counts are the same, and in part if they differ by at most a twentieth.
+// alike returns Held if two counts are equal, and HeldInPart if they differ by at most a twentieth.
 func alike(a, b int) sim.Verdict {
 	switch {
 	case a == b:
@@ -233,8 +234,8 @@ func alike(a, b int) sim.Verdict {
 	return sim.NotHeld
 }
 
-// belowAll returns by how many percent the mean smallest yield of an algorithm, over the instances
-// that it has solved, is below the mean bound of all.
+// belowAll returns by how many percent an algorithm's mean yield, over the instances that it has
+// solved, is below the mean bound of all instances.
 func belowAll(trials []trial, name string) float64 {
 	all, _ := mean(trials, minYield, bound)
 	own, n := mean(trials, minYield, name)
@@ -244,7 +245,7 @@ func belowAll(trials []trial, name string) float64 {
 	return 100 * (1 - own/all)
 }
 
-// parallelSet are the statements of section 5.2.
+// parallelSet returns the statements of section 5.2.
 func (r *results) parallelSet() []sim.Finding {
 	t := r.trials[parallelScaled]
 	ample := slackFrom(t, 0.3)

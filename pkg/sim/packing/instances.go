@@ -12,30 +12,32 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// Spec is one kind of instance of section 4.1.
+// Spec is a kind of generated problem, which the paper calls an instance (section 4.1).
 type Spec struct {
 	Hosts, Tasks int
-	// Slack is the part of all memory that stays free.
+	// Slack is the share of all memory that stays free.
 	Slack float64
-	// CPUSpread and MemorySpread are coefficients of variance.
+	// CPUSpread and MemorySpread are coefficients of variation: standard deviation by mean.
 	CPUSpread, MemorySpread float64
-	// Scaled scales the memory so that each instance has exactly the slack, as the authors' later
-	// generator does (genprob.py of flexsched); otherwise only the mean has it, as in the paper.
+	// Scaled scales the memory of the tasks so that each problem has exactly the slack, as the
+	// authors' later generator does (genprob.py of flexsched). Otherwise only the mean over the
+	// problems is the slack, as in the paper.
 	Scaled bool
-	// Parallel draws jobs of 1 to 64 tasks (section 5.2); otherwise each has one.
+	// Parallel draws jobs of 1 to 64 tasks (section 5.2); otherwise each job has one task.
 	Parallel bool
 }
 
 const (
-	// meanCPU is the mean need of CPU of a task, and of memory before scaling.
+	// meanCPU is the mean need of CPU of a task, as a share of a host; with Scaled it is also the
+	// mean need of memory before scaling.
 	meanCPU = 0.5
 	// least is the lower bound of needs in scaled instances, as in the authors' generator.
 	least = 0.01
-	// largestJob is how many tasks a parallel job has at most.
+	// largestJob is the largest number of tasks of a parallel job.
 	largestJob = 64
 )
 
-// Instance draws an instance.
+// Instance draws a problem of the kind.
 func (s Spec) Instance(chance *rand.Rand) *packing.Problem {
 	p := &packing.Problem{Hosts: packing.Identical(s.Hosts)}
 	sizes := workload.Typeless().Sizes.On(largestJob)
@@ -67,7 +69,9 @@ func (s Spec) Instance(chance *rand.Rand) *packing.Problem {
 	return p
 }
 
-// draw returns a normal number between 0 and 1, and repeats the draw while it is outside.
+// draw returns a normally distributed number with the mean, and with spread × mean as its standard
+// deviation. It repeats the draw until the number is at most 1 and greater than 0, or greater than
+// least if the memory is Scaled.
 func (s Spec) draw(chance *rand.Rand, mean, spread float64) float64 {
 	low := 0.0
 	if s.Scaled {
@@ -80,19 +84,20 @@ func (s Spec) draw(chance *rand.Rand, mean, spread float64) float64 {
 	}
 }
 
-// small returns the specifications of the small instances.
+// small returns the specifications of the small set; like has the fields that do not vary.
 func small(like Spec) []Spec {
 	like.Hosts = 4
 	return specs(like, 6, 8, 10, 12)
 }
 
-// large returns the specifications of the large instances.
+// large returns the specifications of the large set; like has the fields that do not vary.
 func large(like Spec) []Spec {
 	like.Hosts = 64
 	return specs(like, 100, 250, 500)
 }
 
-// specs varies what the paper varies.
+// specs returns one specification for each combination of the numbers of tasks with the slacks and
+// spreads of the paper.
 func specs(like Spec, tasks ...int) (list []Spec) {
 	for _, like.Tasks = range tasks {
 		for tenth := 1; tenth <= 9; tenth++ {

@@ -5,15 +5,17 @@ import (
 )
 
 // degradation is by how many percent an algorithm's yield is below that of the best algorithm. mean
-// and most cover the instances that it has solved (E002-5). all is the mean over the instances that
-// any algorithm has solved, with 100 % where this one has not.
+// and most are over the instances that the algorithm has solved (erratum E002-5). all is the mean
+// over the instances that any algorithm has solved; it counts 100 % for those that this algorithm
+// has not.
 type degradation struct {
 	mean, most, all float64
 	solved          int
 	above           map[float64]int // how many instances are further from the best, by percent
 }
 
-// degradations compares algorithms with the best of them on each instance.
+// degradations compares algorithms with the best of them on each instance; the keys are the names
+// of the algorithms.
 func degradations(trials []trial, algorithms []string) map[string]degradation {
 	found := map[string]degradation{}
 	any := where(trials, func(t trial) bool {
@@ -49,10 +51,10 @@ func degradations(trials []trial, algorithms []string) map[string]degradation {
 	return found
 }
 
-// measure is a quantity of an instance and an algorithm; ok is false if it is undefined.
+// measure returns a quantity of an instance and an algorithm; ok is false if it is undefined.
 type measure func(t trial, name string) (value float64, ok bool)
 
-// of returns the outcome of an algorithm; that of the bound is always solved.
+// of returns the outcome of an algorithm. The outcome of the bound always counts as solved.
 func (t trial) of(name string) outcome {
 	if name == bound {
 		return outcome{solved: true, yield: t.bound, average: t.bound}
@@ -79,7 +81,7 @@ func failed(t trial, name string) (float64, bool) {
 
 func seconds(t trial, name string) (float64, bool) { return t.of(name).seconds, name != bound }
 
-// mean averages a measure over the instances that have it; n is how many.
+// mean returns the mean of a measure over the n instances for which it is defined.
 func mean(trials []trial, m measure, name string) (value float64, n int) {
 	sum := 0.0
 	for _, t := range trials {
@@ -94,8 +96,8 @@ func mean(trials []trial, m measure, name string) (value float64, n int) {
 	return sum / float64(n), n
 }
 
-// ratio returns the mean of a measure for an algorithm divided by that for another, over the
-// instances that both have solved.
+// ratio returns the mean of a measure for the algorithm name divided by its mean for the algorithm
+// other, over the instances that both have solved.
 func ratio(trials []trial, m measure, name, other string) float64 {
 	both := where(trials, func(t trial) bool { return t.of(name).solved && t.of(other).solved })
 	a, _ := mean(both, m, name)
@@ -115,7 +117,8 @@ func where(trials []trial, is func(t trial) bool) (list []trial) {
 	return list
 }
 
-// slackFrom and slackOf return the instances of slacks, which are tenths.
+// slackFrom and slackOf return the instances with at least, or exactly, a slack. Slacks are
+// multiples of 0.1.
 func slackFrom(trials []trial, least float64) []trial {
 	return where(trials, func(t trial) bool { return t.Slack > least-0.05 })
 }
@@ -129,7 +132,7 @@ func failures(trials []trial, name string) int {
 	return len(where(trials, func(t trial) bool { return !t.of(name).solved }))
 }
 
-// along returns the distinct values of a parameter, in order.
+// along returns the distinct values of a parameter, sorted.
 func along(trials []trial, of func(t trial) float64) (values []float64) {
 	for _, t := range trials {
 		if !slices.Contains(values, of(t)) {

@@ -11,13 +11,14 @@ import (
 type Options struct {
 	// Seed determines all random numbers.
 	Seed uint64
-	// Small, Large and Parallel are how many instances there are of each specification of the small
-	// set, of the large one, and of the large one with parallel jobs; 0 omits a set. The paper has
+	// Small, Large and Parallel are the numbers of instances for each specification of the small
+	// set, of the large set, and of the large set with parallel jobs; 0 omits a set. The paper has
 	// 10, 100 and 100.
 	Small, Large, Parallel int
-	// Changes is how many changed workloads a placement is adapted to; 0 is none.
+	// Changes is the number of changed workloads to which placements are adapted; 0 means none.
 	Changes int
-	// Solver is for RRND and RRNZ on the small set; nil omits them, and Missing is the reason.
+	// Solver solves the linear program of RRND and RRNZ on the small set. nil omits these two;
+	// Missing is the reason.
 	Solver  packing.Solver
 	Missing error
 	// Timings adds the run times of the algorithms, measured by Clock; they depend on the machine
@@ -30,7 +31,7 @@ type Options struct {
 // smaller.
 func Defaults() Options { return Options{Seed: 1, Small: 10, Large: 10, Parallel: 10, Changes: 300} }
 
-// mostInstances is how many instances there may be of a specification.
+// mostInstances is the largest allowed number of instances for each specification.
 const mostInstances = 1000
 
 // Check returns a fault that names the first option outside its range.

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// results are all results.
+// results are the results of all sets.
 type results struct {
 	Options
 	trials  map[string][]trial // by set
@@ -59,7 +59,7 @@ func (r *results) report() *sim.Report {
 	return report
 }
 
-// table returns all means, by set, algorithm, tasks and slack.
+// table returns all means, one row for each set, algorithm, number of tasks and slack.
 func (r *results) table() sim.Table {
 	t := sim.Table{Columns: []string{"set", "algorithm", "tasks", "slack", "measure", "mean", "instances"}}
 	for _, s := range r.sets() {
@@ -120,7 +120,7 @@ func (r *results) tellRun(report *sim.Report) {
 	}
 }
 
-// labels are the names of algorithms as the paper writes them.
+// labels returns the names of algorithms as the paper writes them.
 func labels(names []string) (list []string) {
 	for _, name := range names {
 		list = append(list, label(name))
@@ -142,7 +142,7 @@ func (r *results) tellFindings(report *sim.Report) {
 	report.Findings("the paper", list)
 }
 
-// printed are tables 1 and 2 of the paper.
+// printed contains the numbers of tables 1 and 2 of the paper, by set and algorithm.
 var printed = map[string]map[string]struct{ mean, most float64 }{
 	smallScaled: {"mcb8": {1.06, 40.45}, "mcb5": {1.60, 38.67}, "mcb6": {1.83, 37.61}, "mcb7": {3.91, 40.71}, "mcb3": {11.76, 55.73}, "mcb2": {14.21, 48.30}, "mcb1": {14.90, 55.84}, "mcb4": {17.32, 46.95}},
 	largeScaled: {"mcb8": {0.09, 3.16}, "mcb5": {0.25, 3.50}, "mcb6": {0.46, 16.68}, "mcb7": {1.04, 48.39}, "mcb3": {4.07, 64.71}, "mcb2": {8.68, 46.68}, "mcb1": {10.97, 73.33}, "mcb4": {14.80, 61.20}},

@@ -9,17 +9,17 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// growth are the sizes of instances for timing MCB8 alone.
+// growth lists the sizes for which MCB8 alone is timed.
 var growth = []struct{ hosts, tasks int }{{64, 500}, {256, 4096}, {1024, 16384}}
 
-// grown is the mean time of MCB8 on instances of a size.
+// grown is the mean run time of MCB8 on instances of one size.
 type grown struct {
 	hosts, tasks, instances int
 	seconds                 float64
 }
 
-// grow times MCB8 alone, one instance after the other, on all slacks and spreads. Of large
-// instances it takes a fifth, which has each slack and each spread.
+// grow times MCB8 alone, one instance after the other, on all slacks and spreads. For large sizes
+// it uses a fifth of the combinations, in which each slack and each spread occurs.
 func (o Options) grow(ctx context.Context) (list []grown, err error) {
 	for _, size := range growth {
 		g := grown{hosts: size.hosts, tasks: size.tasks}
@@ -41,7 +41,8 @@ func (o Options) grow(ctx context.Context) (list []grown, err error) {
 	return list, nil
 }
 
-// tellTimings reports the run times, which are in files of their own.
+// tellTimings adds the run times to the report. They are in files of their own, because they differ
+// between executions.
 func (r *results) tellTimings(report *sim.Report) {
 	report.Heading(2, "Figures 5, 10, 14, 18 and 22: run times")
 	if !r.Timings {
@@ -76,8 +77,8 @@ func (r *results) tellTimings(report *sim.Report) {
 	report.Table(larger)
 }
 
-// printedTimes returns the run times in the paper beside those here. Machines differ, so there are
-// no verdicts.
+// printedTimes returns a table of the run times in the paper beside those measured here. The
+// machines differ, so it has no verdicts.
 func (r *results) printedTimes() sim.Table {
 	slowest := func(set string, tasks int, names ...string) float64 {
 		most := 0.0

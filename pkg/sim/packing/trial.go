@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// The sets of instances. Scaled and drawn are the two ways to generate the memory.
+// The sets of instances. Scaled and drawn are the two ways in which the memory is generated.
 const (
 	smallScaled    = "small, scaled"
 	smallDrawn     = "small, drawn"
@@ -19,7 +19,7 @@ const (
 	parallelScaled = "parallel, scaled"
 )
 
-// set is instances that algorithms are run on.
+// set is a set of instances and the algorithms that run on it.
 type set struct {
 	name       string
 	specs      []Spec
@@ -27,7 +27,7 @@ type set struct {
 	algorithms []string
 }
 
-// exact names the exact solver, bound the bound where it is listed beside algorithms.
+// exact is the name of the exact solver, bound the name of the bound in lists of algorithms.
 const (
 	exact = "exact"
 	bound = "bound"
@@ -59,23 +59,23 @@ func (o Options) sets() []set {
 	return slices.DeleteFunc(all, func(s set) bool { return s.instances == 0 })
 }
 
-// trial is an instance and its results.
+// trial is an instance and the outcomes of the algorithms on it.
 type trial struct {
 	Spec
 	bound    float64
 	outcomes map[string]outcome // by algorithm
 }
 
-// outcome is the result of an algorithm on an instance. infeasible reports whether the algorithm
-// has proven that there is no placement, unproven whether a better one may exist.
+// outcome is the result of an algorithm on an instance. infeasible is true if the algorithm has
+// proven that there is no placement, unproven if a better placement may exist.
 type outcome struct {
 	solved, infeasible, unproven bool
 	yield, average               float64
 	seconds                      float64
 }
 
-// run runs the algorithms on all instances. Every algorithm of a set gets the same instances, which
-// follow from the seed alone.
+// run runs the algorithms on all instances; the results are by set. All algorithms of a set run on
+// the same instances, which depend only on the seed.
 func (o Options) run(ctx context.Context, sets []set, progress sim.Progress) (map[string][]trial, error) {
 	type batch struct {
 		set
@@ -109,7 +109,7 @@ func (o Options) run(ctx context.Context, sets []set, progress sim.Progress) (ma
 	return found, nil
 }
 
-// try runs the algorithms of the set on instance n of a specification.
+// try runs the algorithms of the set on the n-th instance of a specification.
 func (o Options) try(ctx context.Context, s set, spec, n int) (trial, error) {
 	p := s.specs[spec].Instance(sim.Chance(o.Seed, "instance", s.name, spec, n))
 	t := trial{Spec: s.specs[spec], bound: p.Bound(), outcomes: map[string]outcome{}}
@@ -127,7 +127,8 @@ func (o Options) try(ctx context.Context, s set, spec, n int) (trial, error) {
 	return t, nil
 }
 
-// Short run times are the least of several, since others use the machine too.
+// Short run times are measured several times, and the least counts, since others use the machine
+// too.
 const (
 	repeats = 3
 	short   = 0.005 // seconds

@@ -16,27 +16,27 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// cloud is a set of hosts on a Timeline on which the service's scheduler places the instances that
-// a stream requests. Decisions take effect at once: an instance runs as soon as it is placed, and a
-// victim is gone as soon as it is chosen.
+// cloud is a set of hosts on a Timeline. The service's scheduler places the instances that a stream
+// requests. Decisions take effect at once: an instance runs as soon as it is placed, and a victim
+// is gone as soon as it is chosen.
 type cloud struct {
 	timeline *sim.Timeline
 	pipeline *scheduler.Pipeline
 	draw     func(n int) int
 	states   *inventory.States
 	tally    *tally
-	// mark sets the random attributes of an instance: id and flavor.
+	// mark sets the id and the flavor of an instance, which are random.
 	mark func(*inventory.Instance)
-	// refuses reports whether requests for preemptible instances are dropped.
+	// refuses is true if requests for preemptible instances are dropped.
 	refuses bool
-	// watch, unless nil, receives each plan with the states that it was made from, and each end
-	// with the instance. Tests recount with it.
+	// watch receives each plan with the states that it was made from, and each end of an instance;
+	// nil means no call. Tests count again with it.
 	watch func(*event) error
 
 	running map[string]int // indexes of hosts by the id of the instance
 }
 
-// event is a plan or an end in a cloud.
+// event is a plan, or the end of an instance, in a cloud.
 type event struct {
 	at      span.Instant
 	before  *inventory.States
@@ -87,7 +87,7 @@ func (c *cloud) feed(from span.Instant, stream workload.Stream) error {
 	return nil
 }
 
-// arrive places or refuses one machine.
+// arrive places one virtual machine, or refuses it.
 func (c *cloud) arrive(j workload.Job) error {
 	now := c.timeline.Now()
 	one := inventory.Instance{
@@ -112,7 +112,7 @@ func (c *cloud) arrive(j workload.Job) error {
 	return c.tell(&e)
 }
 
-// apply carries out the plan: the victims go, and the instance runs.
+// apply carries out a plan: it removes the victims and starts the instance.
 func (c *cloud) apply(e *event, one *inventory.Instance) {
 	pick := &e.plan.Picks[0]
 	c.tally.placed(e.at, one, len(pick.Victims.Instances))

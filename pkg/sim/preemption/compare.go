@@ -8,13 +8,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// outcome is the result of the runs of a setting.
+// outcome is the results of all runs of a setting.
 type outcome struct {
 	setting
 	tallies []*tally // by run
 }
 
-// values returns a measure of each run; nil if a run does not define it.
+// values returns a measure of each run; nil if the measure is undefined in any run.
 func (c outcome) values(o Options, m measure) (values []float64) {
 	for _, t := range c.tallies {
 		v, has := m.of(o, t)
@@ -26,7 +26,7 @@ func (c outcome) values(o Options, m measure) (values []float64) {
 	return values
 }
 
-// compared is all outcomes.
+// compared contains the outcomes of all settings.
 type compared struct {
 	main   []outcome // at the share of the options
 	shares []outcome // of the costs at the other shares, by share
@@ -65,14 +65,14 @@ func (o Options) compare(ctx context.Context, from source, progress sim.Progress
 	return c, nil
 }
 
-// otherShares returns the Shares except the option Share, ascending.
+// otherShares returns the Shares except the option Share, sorted.
 func (o Options) otherShares() []float64 {
 	list := slices.DeleteFunc(slices.Clone(o.Shares), func(s float64) bool { return s == o.Share })
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// named returns the outcome of a setting at the option Share.
+// named returns the outcome of the setting with a name, at the option Share.
 func (c compared) named(name string) (outcome, bool) {
 	i := slices.IndexFunc(c.main, func(one outcome) bool { return one.name == name })
 	if i < 0 {
@@ -81,7 +81,7 @@ func (c compared) named(name string) (outcome, bool) {
 	return c.main[i], true
 }
 
-// overShares returns the outcomes of a setting by share, ascending.
+// overShares returns the outcomes of the setting with a name, sorted by share.
 func (c compared) overShares(name string) []outcome {
 	list := slices.DeleteFunc(slices.Concat(c.main, c.shares), func(one outcome) bool { return one.name != name })
 	slices.SortStableFunc(list, func(a, b outcome) int {
@@ -96,8 +96,8 @@ func (c compared) overShares(name string) []outcome {
 	return list
 }
 
-// timesLeast estimates the ratio of a measure to its least value among the settings of main that
-// choose victims, for each of these settings.
+// timesLeast estimates, for each setting of main that chooses victims, by its name, the ratio of a
+// measure to the least value of these settings.
 func (o Options) timesLeast(c compared, m measure) map[string]sim.Estimate {
 	values := map[string][]float64{}
 	least := slices.Repeat([]float64{math.Inf(1)}, o.Runs)
@@ -126,8 +126,8 @@ func (o Options) timesLeast(c compared, m measure) map[string]sim.Estimate {
 	return times
 }
 
-// difference estimates by how much a measure is greater in b than in a. Both had the same machines
-// in the same run, so the difference is more precise than either alone.
+// difference estimates by how much a measure is greater in b than in a. In each run both had the
+// same machines, so the difference is more precise than either value alone.
 func (o Options) difference(m measure, a, b outcome) sim.Estimate {
 	x, y := a.values(o, m), b.values(o, m)
 	if x == nil || y == nil {

@@ -59,7 +59,7 @@ func (o Options) evictionBars(c compared) figure.Figure {
 	return drawing
 }
 
-// shareLines draws what is lost and what is used over the share of preemptible requests.
+// shareLines draws how much is lost and how much is used over the share of preemptible requests.
 func (o Options) shareLines(c compared) figure.Figure {
 	var row []figure.Panel
 	for _, shown := range []struct {
@@ -90,7 +90,8 @@ func (o Options) shareLines(c compared) figure.Figure {
 	return figure.Figure{Width: 13, Height: 4.5, Rows: [][]figure.Panel{row}}
 }
 
-// lifeLines draws the share of preemptible instances left over the hours.
+// lifeLines draws the share of preemptible instances that have not been evicted, over the hours
+// since their start.
 func (o Options) lifeLines(c compared) figure.Figure {
 	const longest = 48
 	panel := figure.Panel{X: figure.Axis{Label: "hours since the instance began to run", FromZero: true}, Y: figure.Axis{Label: "not evicted until then, share", FromZero: true, Share: true}}
@@ -109,7 +110,7 @@ func (o Options) lifeLines(c compared) figure.Figure {
 	return figure.Figure{Width: 11, Height: 4.5, Rows: [][]figure.Panel{{panel}}}
 }
 
-// survival is the survival of the instances of all runs.
+// survival returns the survival (see the function survival) of the instances of all runs together.
 func (c outcome) survival() []float64 {
 	var finished, evicted []int64
 	for _, t := range c.tallies {
@@ -125,7 +126,7 @@ func (c outcome) survival() []float64 {
 	return survival(finished, evicted)
 }
 
-// measureOf returns a measure by its name.
+// measureOf returns the measure with a name.
 func measureOf(name string) measure {
 	all := measures()
 	return all[slices.IndexFunc(all, func(m measure) bool { return m.name == name })]

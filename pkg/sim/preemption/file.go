@@ -12,19 +12,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// file is a CSV file; every run has the same machines.
+// file is the source for a CSV file; every run has the same machines.
 type file struct {
 	o       Options
 	begin   int64 // the midnight before its first machine
 	days    int64 // until the end of the day on which the last machine arrives
 	account workload.Account
 
-	// These count machines: larger are those that no host has room for. The others arrive in the
-	// warm-up days, in the measured days, or after them.
+	// These count virtual machines: larger those for which no host has room. The others arrive in
+	// the warm-up days (early), in the measured days, or after them (late).
 	larger, early, measured, late int64
 }
 
-// openFile skips batches that all hosts together could not hold.
+// openFile opens the CSV file. Requests for several machines that all hosts together could not hold
+// are left out.
 func (o Options) openFile() (*workload.File, error) {
 	return workload.Open(o.Trace, workload.OpenOptions{Format: "csv", MostSize: int(o.vcpus())})
 }
@@ -74,7 +75,7 @@ func (s *file) count(j workload.Job) {
 	}
 }
 
-// check refuses a file that would leave nothing to measure.
+// check returns a fault if the file has no machine to measure.
 func (s *file) check() error {
 	switch {
 	case s.measured > 0:
@@ -97,7 +98,7 @@ func (s *file) open(ctx context.Context, _ int, _ float64) (machines, error) {
 	return &fileMachines{File: f, begin: s.begin, host: s.o.Host, ended: ctx.Err}, nil
 }
 
-// fileMachines are the machines of a file one by one, without those that no host has room for.
+// fileMachines are the single machines of a file, without those for which no host has room.
 type fileMachines struct {
 	*workload.File
 	begin int64

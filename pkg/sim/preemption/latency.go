@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// timed is how many instances are scheduled for each bar of Figure 2, and room how many a host
-	// has room for: four hosts, as in the snapshots of the paper, hold them all.
+	// timed is the number of instances scheduled for each bar of Figure 2, and room the number of
+	// them for which a host has room. Four hosts, as in the snapshots of the paper, hold all.
 	timed, room = 130, 36
-	// timedAt is the instant of the requests.
+	// timedAt is the instant at which the requests arrive.
 	timedAt = span.Instant(1_800_000_000)
 )
 
 // medium is the size of all timed instances.
 var medium = resource.Vector{VCPUs: 2, MemoryMB: 4000, DiskGB: 40}
 
-// contender is a scheduler of Figure 2.
+// contender is a scheduler whose time Figure 2 shows.
 type contender struct {
 	name string
 	plan func(s *inventory.States, r *placing.Request) scheduler.Plan
@@ -41,7 +41,8 @@ const (
 )
 
 // contenders returns the service's scheduler in three forms: without preemptible instances, with
-// them in one pass, and with a second pass if the first finds no host.
+// preemptible instances in one pass, and with preemptible instances in a second pass if the first
+// finds no host.
 func (o Options) contenders(desk *sim.Booking) ([]contender, error) {
 	plain, err := o.pipeline(setting{}, desk)
 	if err != nil {
@@ -78,7 +79,7 @@ var scenes = []scene{
 	{"normal, empty hosts", false, false}, {"preemptible, empty hosts", true, false}, {"normal, full hosts: one has to leave", false, true},
 }
 
-// timing is how long a contender took for each instance of a scene, in microseconds.
+// timing contains the microseconds that a contender took for each instance of a scene.
 type timing struct {
 	hosts            int
 	contender, scene string
@@ -118,7 +119,8 @@ func (o Options) latency(ctx context.Context) (all []timing, err error) {
 	return all, nil
 }
 
-// timedHosts returns hosts without instances, or full of preemptible ones.
+// timedHosts returns hosts without instances or, with full, hosts that are full of preemptible
+// instances.
 func timedHosts(hosts []inventory.Host, full bool) (*inventory.States, error) {
 	rows := make([]inventory.HostState, len(hosts))
 	each := amounts(medium)
@@ -147,12 +149,12 @@ func timedHosts(hosts []inventory.Host, full bool) (*inventory.States, error) {
 	return inventory.NewStates(rows, nil)
 }
 
-// unmeasured is how many instances are placed before the measurement: the first of them gathers
-// what the scheduler keeps for later ones.
+// unmeasured is the number of instances that are placed before the measurement. The scheduler fills
+// its caches with the first of them.
 const unmeasured = 10
 
-// measure makes the contenders place the instances one after the other, each on its own copy of the
-// hosts. They take turns, so that a slow moment of the machine affects all.
+// measure makes the contenders place the instances, each on its own copy of the hosts. After each
+// instance the next contender continues, so that a slow moment of the machine affects all.
 func (o Options) measure(list []contender, s scene, states *inventory.States) ([]timing, error) {
 	took := make([][]float64, len(list))
 	each := slices.Repeat([]*inventory.States{states}, len(list))
@@ -216,8 +218,8 @@ func latencyOrderings(times []timing) (list []sim.Finding) {
 	return list
 }
 
-// slower returns the finding that one takes longer than another. Means differ if 0 is outside the
-// 95 % interval of their difference.
+// slower returns the finding that one takes longer than other. Their means differ if 0 is outside
+// the 95 % interval of the difference.
 func slower(expected string, one, other timing) sim.Finding {
 	const z = 1.96
 	half := z * math.Hypot(one.deviation, other.deviation) / math.Sqrt(timed)

@@ -8,21 +8,21 @@ import (
 type measure struct {
 	name, unit string
 	digits     int
-	// of returns its value in one run; false if the run does not define it.
+	// of returns the value in one run; false if it is undefined for the run.
 	of func(o Options, t *tally) (float64, bool)
 }
 
-// seconds is how many seconds a tally has counted.
+// seconds returns the length of the measured period.
 func (t *tally) seconds() float64 { return float64(t.until - t.warm) }
 
-// days is how many days a tally has counted.
+// days returns the length of the measured period, in days.
 func (t *tally) days() float64 { return t.seconds() / day }
 
 func always(of func(o Options, t *tally) float64) func(Options, *tally) (float64, bool) {
 	return func(o Options, t *tally) (float64, bool) { return of(o, t), true }
 }
 
-// spots limits a measure to runs with requests for preemptible instances.
+// spots returns a measure that is undefined for runs without requests for preemptible instances.
 func spots(of func(o Options, t *tally) float64) func(Options, *tally) (float64, bool) {
 	return func(o Options, t *tally) (float64, bool) {
 		if t.asked[spot] == 0 {
@@ -32,7 +32,7 @@ func spots(of func(o Options, t *tally) float64) func(Options, *tally) (float64,
 	}
 }
 
-// ratio returns 0 for a zero denominator.
+// ratio returns part divided by of, or 0 if of is 0.
 func ratio(part, of float64) float64 {
 	if of == 0 {
 		return 0
@@ -90,10 +90,10 @@ func measures() []measure {
 	return list
 }
 
-// costMeasure names the measure of what the victims cost by a cost.
+// costMeasure returns the name of the measure that sums up a cost of all victims.
 func costMeasure(cost string) string { return "cost_" + cost }
 
-// costUnit returns the unit of a cost in the report, and how much cost one unit is.
+// costUnit returns the unit in which the report shows a cost, and how much of the cost one unit is.
 func costUnit(cost string) (unit string, of float64) {
 	switch cost {
 	case "price":
@@ -104,7 +104,7 @@ func costUnit(cost string) (unit string, of float64) {
 	return "instance-hours per day", hour
 }
 
-// lives returns how many preemptible instances were evicted, and how many there were.
+// lives returns how many preemptible instances were evicted, and how many there were in all.
 func lives(t *tally) (evicted, all float64) {
 	for h := range t.evicted {
 		evicted += float64(t.evicted[h])

@@ -18,22 +18,22 @@ import (
 
 // Options describe the simulation.
 type Options struct {
-	// Seed determines all random numbers. Runs is how many runs each setting has, with different
-	// ones.
+	// Seed determines all random numbers. Runs is the number of runs of each setting, each with
+	// different random numbers.
 	Seed uint64
 	Runs int
-	// Hosts is how many hosts there are, each with the capacity Host. The zero Host is the paper's;
-	// for a trace, one of 32 VCPUs with 256 GiB.
+	// Hosts is the number of hosts, each with the capacity Host. The zero Host means the paper's
+	// host or, for an Azure trace, one of 32 VCPUs with 256 GiB.
 	Hosts int
 	Host  resource.Vector
-	// Days are simulated; the first WarmUp of them are not measured, since the cloud is empty when
-	// it begins.
+	// Days is the number of simulated days. The first WarmUp of them are not measured, since the
+	// cloud is empty at the beginning.
 	Days, WarmUp int
-	// Load is the mean demand for VCPUs, as a share of all VCPUs, by preemptible and other
-	// instances together. An Azure trace is thinned to it; a CSV file is used unchanged.
+	// Load is the mean demand for VCPUs by all instances, preemptible or not, as a share of all
+	// VCPUs. An Azure trace is thinned to it; a CSV file is used unchanged.
 	Load float64
-	// Share is the preemptible share of the requests. Shares are those of the figure over shares;
-	// an empty list omits the figure.
+	// Share is the share of the requests that are preemptible. Shares are those that the figure
+	// over shares has in addition; an empty list omits the figure.
 	Share  float64
 	Shares []float64
 	// Costs are the compared ways to choose victims: values of [preemptible] victim_cost. Period is the
@@ -41,10 +41,11 @@ type Options struct {
 	Costs  []string
 	Period int64
 	// Trace is the folder of the Azure traces (workload.OpenAzure) or a CSV file of virtual
-	// machines (workload.CSVColumns). Without it, machines are generated (workload.PaperVMs).
+	// machines (workload.CSVColumns). If it is empty, machines are generated (workload.PaperVMs).
 	Trace string
-	// Latency turns on the measurement of Figure 2 of the paper: the time to schedule an instance
-	// on each number of LatencyHosts. The times come from Clock, and differ between executions.
+	// Latency adds the measurement of Figure 2 of the paper: the time to schedule an instance with
+	// each number of hosts of LatencyHosts. Clock measures the times, which differ between
+	// executions.
 	Latency      bool
 	LatencyHosts []int
 	Clock        func() time.Time

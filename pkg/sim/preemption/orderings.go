@@ -9,8 +9,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// judge returns the finding that all differences are greater than 0, as expected. Fewer than two
-// runs leave it undecided, and so does a difference of 0 in all runs, unless it must be 0.
+// judge returns the finding that all differences are greater than 0, which expected states in
+// words. It is undecided with fewer than two runs, or if a difference is 0 in all runs, unless it
+// must be 0.
 func judge(expected string, digits int, differences ...named) sim.Finding {
 	verdict := sim.Held
 	if !slices.ContainsFunc(differences, func(d named) bool { return !d.identity }) {
@@ -28,12 +29,11 @@ func judge(expected string, digits int, differences ...named) sim.Finding {
 	return sim.Finding{Claim: expected, Verdict: verdict, Seen: strings.Join(numbers, ", ")}
 }
 
-// named is an estimate of the difference to a setting.
+// named is an estimate of the difference to a setting, with the setting's name.
 type named struct {
 	name string
 	sim.Estimate
-	// identity reports whether both settings choose the same victims, so that there is no
-	// difference.
+	// identity is true if both settings choose the same victims, so that the difference must be 0.
 	identity bool
 }
 
@@ -47,14 +47,14 @@ func (d named) verdict() sim.Verdict {
 	return sim.Positive(d.Estimate)
 }
 
-// alike reports whether two costs choose alike here: instances are never shelved, so their age is
-// how long they have run.
+// alike reports whether two costs choose the same victims in this simulation. Instances are never
+// shelved here, so their age equals their running time.
 func alike(a, b string) bool {
 	same := []string{"age", "running_time"}
 	return slices.Contains(same, a) && slices.Contains(same, b)
 }
 
-// orderings returns the findings on the expectations for the weeks.
+// orderings returns the findings on what is expected of the simulated weeks.
 func (o Options) orderings(c compared) (list []sim.Finding) {
 	by := map[string]measure{}
 	for _, m := range measures() {
@@ -87,7 +87,8 @@ func (o Options) orderings(c compared) (list []sim.Finding) {
 	return o.leastBy(list, c, "running_time", by[lostWork], "The VCPU-hours that victims had run are least where running_time chooses.")
 }
 
-// leastBy adds the finding that a measure is least with a cost, if that cost is compared.
+// leastBy adds the finding that a measure is least if victims are chosen by a cost, unless that
+// cost is not compared.
 func (o Options) leastBy(list []sim.Finding, c compared, cost string, m measure, expected string) []sim.Finding {
 	own, ok := c.named(cost)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// Run runs everything that the options enable and returns the report. progress may be nil.
+// Run runs everything that the options enable and returns the report. A nil progress is not called.
 func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
 	if err := o.Check(); err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ func (r report) weeks(from source, c compared) {
 	r.allMeasures(c)
 }
 
-// evictionFigures draw how often and when preemptible instances were evicted.
+// evictionFigures adds figures of how often and when preemptible instances were evicted.
 func (r report) evictionFigures(c compared) {
 	r.Figure("evictions", "How often preemptible instances are evicted, and the losses, by the cost that chooses them, with 95 % intervals.", r.o.evictionBars(c))
 	r.Figure("survival", "The share of preemptible instances that were not evicted, over the time that they have run (Kaplan and Meier), all runs together.", r.o.lifeLines(c))
@@ -181,7 +181,7 @@ func (r report) settingsText() {
 		"counts as lost. A refused request is not repeated. Instances here are never shelved, so that age and running_time are the same.")
 }
 
-// mainTable has the settings in rows.
+// mainTable adds the table of the most important measures, one row for each setting.
 func (r report) mainTable(c compared) {
 	shown := []struct{ measure, title string }{
 		{utilization, "VCPUs in use"}, {useful, "the same without what was lost"}, {"utilization_memory", "memory in use"},
@@ -219,7 +219,7 @@ func (r report) cell(one outcome, m measure) string {
 	return sim.Mean(values).Format(m.digits)
 }
 
-// summary names the best cost by each measure.
+// summary names, for each measure, the costs with the best value.
 func (r report) summary(c compared) {
 	lost, unpaid := measureOf(lostWork), measureOf(unpaidWork)
 	if names := r.least(c, unpaid); names != nil {
@@ -237,7 +237,8 @@ func (r report) summary(c compared) {
 	}
 }
 
-// least returns the costs with the least mean of a measure; nil if no setting has the measure.
+// least returns the costs with the least mean of a measure; nil if the measure is undefined for all
+// settings.
 func (r report) least(c compared, m measure) (names []string) {
 	best := math.Inf(1)
 	for _, one := range c.main {
@@ -255,7 +256,8 @@ func (r report) least(c compared, m measure) (names []string) {
 	return names
 }
 
-// wrong reports whether an instance that is not preemptible was evicted.
+// wrong adds a sentence whether an instance that is not preemptible was evicted, which must not
+// happen.
 func (r report) wrong(c compared) {
 	victims, wrong := int64(0), int64(0)
 	for _, one := range slices.Concat(c.main, c.shares) {

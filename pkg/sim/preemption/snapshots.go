@@ -13,27 +13,26 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/whatif"
 )
 
-// snapshot is a table of paper 001 section 4.4: hosts with the minutes that their instances have
-// run, and the victims of a request. The tables' numbers are missing in the paper; these are its
-// third to sixth.
+// snapshot is one of four tables of paper 001, section 4.4: hosts with the minutes that their
+// instances have run, and the victims of a request. The paper's tables have lost their numbers;
+// these are its third to sixth.
 type snapshot struct {
 	name    string
 	request string // small, medium or large
 	hosts   []string
-	// paper is the victims in the paper, with their host.
+	// paper is the paper's choice of victims, with their host.
 	paper victims
-	// costs are the minutes that the cheapest victims of each host cost by the paper's rule; the
-	// paper's own numbers are missing.
+	// costs are the minutes that the cheapest victims of each host cost by the paper's rule.
 	costs []string
 }
 
-// victims are instances of a host.
+// victims are the instances of one host that are evicted.
 type victims struct {
 	host, ids string
 }
 
-// snapshots are in the order of the paper. An instance is its name, its size unless medium, and its
-// minutes; a P as the second letter marks preemptible ones.
+// snapshots are in the order of the paper. An instance is written as its name, its size unless it
+// is medium, and its minutes. The second letter P marks preemptible ones.
 var snapshots = []snapshot{
 	{"T3", "M", []string{
 		"A1 272 A2 172 AP1 96 AP2 207", "B1 136 B2 200 BP1 71 BP2 91", "C1 97 C2 275 CP1 210 CP2 215", "D1 16 DP1 85 DP2 199 DP3 152",
@@ -49,13 +48,14 @@ var snapshots = []snapshot{
 	}, victims{"host-B", "BP3"}, []string{"52", "20", "", "24"}},
 }
 
-// sizes returns the sizes in Table 2 of the paper.
+// sizes returns the resources of a size, as in Table 2 of the paper.
 func sizes(letter string) v1.Resources {
 	n := map[string]int64{"S": 1, "M": 2, "L": 4}[letter]
 	return v1.Resources{VCPUs: n, MemoryMB: 2000 * n, DiskGB: 20 * n}
 }
 
-// question writes the table, with some of its hosts, as a question to `almanac whatif schedule`.
+// question returns the table as a question for `almanac whatif schedule`, with the hosts that have
+// these indexes.
 func (s snapshot) question(hosts ...int) (q whatif.ScheduleQuestion, err error) {
 	for _, n := range hosts {
 		host := whatif.ScheduleHost{
@@ -79,8 +79,8 @@ func (s snapshot) question(hosts ...int) (q whatif.ScheduleQuestion, err error) 
 	return q, nil
 }
 
-// ask returns the answer of `almanac whatif schedule`; weigher is the only one, or empty for the
-// default ones.
+// ask returns the answer of `almanac whatif schedule`. weigher is the only weigher in use; if it is
+// empty, the default ones are.
 func (s snapshot) ask(weigher string, hosts ...int) (whatif.ScheduleAnswer, error) {
 	q, err := s.question(hosts...)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s snapshot) ask(weigher string, hosts ...int) (whatif.ScheduleAnswer, erro
 	return a, nil
 }
 
-// chosen returns where the request goes, and its victims.
+// chosen returns the host of the request with the victims there, and the minutes that they cost.
 func chosen(a whatif.ScheduleAnswer) (v victims, minutes int64) {
 	if len(a.Placements) == 0 {
 		return victims{"none", ""}, 0
@@ -109,21 +109,21 @@ func chosen(a whatif.ScheduleAnswer) (v victims, minutes int64) {
 	return victims{p.Host, strings.Join(p.Victims, " ")}, p.CostMinutes
 }
 
-// found is the scheduler's answer to a table.
+// found contains the scheduler's answers to a table.
 type found struct {
 	snapshot
-	// cheapest are the victims on each host, and minutes what they cost; empty if the host has no
-	// room.
+	// cheapest are the cheapest victims on each host, and minutes their costs; both are empty for a
+	// host on which not even they would make room.
 	cheapest, minutes []string
 	ours              victims
-	// period and count are the victims chosen by Algorithm 4 as printed, and by counting.
+	// period is the choice of Algorithm 4 as printed, count the choice by the number of victims.
 	period, count victims
 }
 
-// agrees reports whether the answer is that of the paper.
+// agrees reports whether the scheduler's choice and costs equal those of the paper.
 func (f found) agrees() bool { return f.ours == f.paper && slices.Equal(f.minutes, f.costs) }
 
-// recompute asks the scheduler about all tables.
+// recompute returns the scheduler's answers to all tables.
 func recompute() ([]found, error) {
 	var all []found
 	for _, s := range snapshots {

@@ -15,10 +15,10 @@ import (
 
 // source produces the virtual machines. Times begin at 0.
 type source interface {
-	// open returns the machines of a run. A larger share makes additional machines preemptible;
-	// everything else is the same. Reading ends when ctx does.
+	// open returns the machines of a run. Only which of them are preemptible depends on share, and
+	// a larger share adds to those of a smaller one. Reading ends when ctx does.
 	open(ctx context.Context, run int, share float64) (machines, error)
-	// marks reports whether the share determines which machines are preemptible.
+	// marks reports whether share determines which machines are preemptible.
 	marks() bool
 }
 
@@ -28,14 +28,14 @@ type machines interface {
 	io.Closer
 }
 
-// paperHost is the host of the snapshots of paper 001; traceHost has room for any machine of the
-// Azure traces.
+// paperHost is the capacity of the hosts in the snapshots of paper 001; traceHost has room for any
+// machine of the Azure traces.
 var (
 	paperHost = resource.Vector{VCPUs: 8, MemoryMB: 16000, DiskGB: 160}
 	traceHost = resource.Vector{VCPUs: 32, MemoryMB: 256 << 10}
 )
 
-// source returns the source that the options select, and sets a default Host for it. It reads a
+// source returns the source that the options select, and sets the default Host for it. It reads a
 // trace once, so that an unusable one is refused before the simulation begins.
 func (o *Options) source(ctx context.Context) (source, error) {
 	if o.Trace == "" {
@@ -62,7 +62,7 @@ func (o *Options) source(ctx context.Context) (source, error) {
 // vcpus returns the number of VCPUs of all hosts.
 func (o Options) vcpus() float64 { return float64(o.Hosts) * float64(o.Host.VCPUs) }
 
-// madeUp generates machines.
+// madeUp is the source that generates machines.
 type madeUp struct {
 	o     Options
 	model workload.VMModel
@@ -80,8 +80,8 @@ type endless struct{ workload.Stream }
 
 func (endless) Close() error { return nil }
 
-// traces are those of Azure, repeated in passes until the days are over. A pass has a whole number
-// of days, so that night follows day.
+// traces is the source for the Azure traces, which it repeats until the simulated days are over.
+// Each repetition, a pass, has a whole number of days, so that night follows day.
 type traces struct {
 	o       Options
 	begin   int64 // by the dataset's clock: the full hour before the first machine
@@ -129,10 +129,11 @@ func newTraces(ctx context.Context, o Options) (*traces, error) {
 	return s, nil
 }
 
-// seenMachine is what the first reading of the trace keeps of a machine.
+// seenMachine is what the first reading of the trace stores of a machine.
 type seenMachine struct{ submit, runtime, vcpus int64 }
 
-// offered returns the mean number of VCPUs that all machines request over the measured days.
+// offered returns the mean number of VCPUs that all machines of the trace request in the measured
+// days.
 func (s *traces) offered(seen []seenMachine) float64 {
 	warm, until := day*int64(s.o.WarmUp), day*int64(s.o.Days)
 	sum := 0.0
@@ -154,7 +155,7 @@ func (s *traces) open(ctx context.Context, run int, share float64) (machines, er
 	return m, m.begin()
 }
 
-// passes are the machines of one pass after the other.
+// passes are the machines of all passes, one pass after the other.
 type passes struct {
 	*traces
 	run   int

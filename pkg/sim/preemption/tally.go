@@ -25,11 +25,12 @@ func kindOf(i *inventory.Instance) int {
 	return normal
 }
 
-// tally counts what happens in a cloud: byHour from begin on, everything else from warm on.
+// tally counts what happens in a cloud. byHour covers all hours from begin on, everything else only
+// the measured period from warm on.
 type tally struct {
 	begin, warm, until span.Instant
-	// costs are the costs that evictions are counted by, whichever of them chooses; unpaid is the
-	// cost of the last period, which is not charged.
+	// costs are the costs that are summed up for all victims, whichever cost chooses them. unpaid
+	// is the cost of the last, incomplete period, which is not charged.
 	costs  []preemption.Cost
 	unpaid preemption.Cost
 
@@ -48,7 +49,7 @@ type tally struct {
 	finished, evicted []int64   // preemptible instances that began after warm, by the hours that they ran
 }
 
-// amount is resources of instances, or resources times seconds.
+// amount is an amount of resources, or of resources times seconds.
 type amount struct{ vcpus, memory float64 }
 
 func (a *amount) add(i *inventory.Instance, times float64) {
@@ -56,7 +57,7 @@ func (a *amount) add(i *inventory.Instance, times float64) {
 	a.memory += float64(i.Holds["MEMORY_MB"]) * times
 }
 
-// newTally returns a tally of that many days, with warm-up days at the beginning.
+// newTally returns a tally of that many days, which measures from the end of the warm-up days on.
 func newTally(begin span.Instant, days, warmUp int, costs []preemption.Cost, unpaid preemption.Cost) *tally {
 	t := &tally{begin: begin, warm: begin.Add(day * int64(warmUp)), until: begin.Add(day * int64(days)), at: begin, costs: costs, unpaid: unpaid}
 	t.charged = make([]float64, len(costs))
@@ -68,7 +69,7 @@ func newTally(begin span.Instant, days, warmUp int, costs []preemption.Cost, unp
 	return t
 }
 
-// advance counts what was held until now.
+// advance adds what the instances used since the last event.
 func (t *tally) advance(now span.Instant) {
 	now = min(now, t.until)
 	for t.at < now {
@@ -86,7 +87,7 @@ func (t *tally) advance(now span.Instant) {
 	}
 }
 
-// counts reports whether an event at now is measured.
+// counts reports whether now is in the measured period.
 func (t *tally) counts(now span.Instant) bool { return now >= t.warm && now < t.until }
 
 func (t *tally) refused(now span.Instant, i *inventory.Instance) {
@@ -96,7 +97,7 @@ func (t *tally) refused(now span.Instant, i *inventory.Instance) {
 	}
 }
 
-// placed counts an instance and its victims.
+// placed counts a placed instance and the number of its victims.
 func (t *tally) placed(now span.Instant, i *inventory.Instance, victims int) {
 	t.advance(now)
 	t.held[kindOf(i)].add(i, 1)
@@ -116,7 +117,7 @@ func (t *tally) left(now span.Instant, i *inventory.Instance) {
 	t.live(now, i, t.finished)
 }
 
-// gone counts a victim.
+// gone counts the eviction of an instance.
 func (t *tally) gone(now span.Instant, i *inventory.Instance) {
 	t.advance(now)
 	t.held[kindOf(i)].add(i, -1)
@@ -140,9 +141,10 @@ func (t *tally) live(now span.Instant, i *inventory.Instance, lives []int64) {
 	}
 }
 
-// survival returns the share of the preemptible instances that were not evicted before they had run
-// for that many hours, indexed by hours, as if none had ended by itself (Kaplan and Meier 1958).
-// finished are those that ended or still run.
+// survival returns, for each number of hours, the share of the preemptible instances that would not
+// have been evicted before they had run that long, if none ended by itself (the estimate of Kaplan
+// and Meier 1958). evicted and finished count instances by the hours that they ran; finished are
+// those that ended by themselves or still run.
 func survival(finished, evicted []int64) []float64 {
 	atRisk := int64(0)
 	for h := range finished {

@@ -15,24 +15,25 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// setting is the configuration of one cloud, and the share of preemptible requests.
+// setting is how one cloud chooses victims, and its share of preemptible requests.
 type setting struct {
 	name  string
 	share float64
 	cost  string // [preemptible] victim_cost; empty: no victims
 	blind bool   // no flavor states the cost of its instances
-	// without reports whether the cloud offers no preemptible instances.
+	// without is true if the cloud has no preemptible instances.
 	without bool
 }
 
-// The settings beside the costs.
+// The names of the settings that are compared with the costs.
 const (
 	without = "without" // no preemptible instances
 	stay    = "no"      // [preemptible] preempt_action = no
 	equal   = "equal"   // a cost that is equal for all instances
 )
 
-// settings returns the settings that are compared at the option Share.
+// settings returns the settings that are compared with the share of preemptible requests that the
+// option Share sets.
 func (o Options) settings() []setting {
 	list := []setting{
 		{name: without, without: true, share: o.Share},
@@ -45,15 +46,16 @@ func (o Options) settings() []setting {
 	return list
 }
 
-// The extra specs of flavors, by the default names of the configuration, and one that no flavor
-// has.
+// The extra specs that flavors have, by the default names of the configuration, and one that no
+// flavor has.
 const (
 	priceSpec    = "almanac:price"
 	prioritySpec = "almanac:priority"
 	noSpec       = "almanac:nowhere"
 )
 
-// costOptions returns the options of costs; those of a blind setting match no flavor.
+// costOptions returns the options of the costs of a setting. Those of a blind setting name extra
+// specs that no flavor has.
 func (o Options) costOptions(s setting) preemption.CostOptions {
 	c := preemption.CostOptions{Period: o.Period, PriceSpec: priceSpec, PrioritySpec: prioritySpec}
 	if s.blind {
@@ -88,7 +90,8 @@ func (o Options) pipeline(s setting, desk *sim.Booking) (*scheduler.Pipeline, er
 	return &scheduler.Pipeline{Filters: list, Weighers: weighted, SubsetSize: 1, Evictor: evictor, Spares: true}, nil
 }
 
-// trial runs a cloud of a setting, with the machines and the draws of a run. watch may be nil.
+// trial simulates the cloud of a setting with the machines and random numbers of a run. watch may
+// be nil.
 func (o Options) trial(ctx context.Context, from source, s setting, run int, watch func(*event) error) (*tally, error) {
 	timeline := sim.NewTimeline(sim.Second(0))
 	desk, hosts, err := o.desk(ctx, timeline, o.Hosts)
@@ -119,7 +122,7 @@ func (o Options) trial(ctx context.Context, from source, s setting, run int, wat
 	return c.tally, errors.Join(err, stream.Close())
 }
 
-// desk returns the booking service, without reservations, and the hosts.
+// desk returns a sim.Booking without reservations, and its hosts.
 func (o Options) desk(ctx context.Context, t *sim.Timeline, hosts int) (*sim.Booking, []inventory.Host, error) {
 	list := sim.Hosts(hosts)
 	snapshot, err := inventory.NewSnapshot(list, nil, nil)
@@ -142,20 +145,20 @@ func (o Options) tally() (*tally, error) {
 	return newTally(sim.Second(0), o.Days, o.WarmUp, costs, costs[0]), nil
 }
 
-// marker sets random ids, as Nova does, and a flavor with a price and a priority for preemptible
-// instances.
+// marker sets random ids, as Nova does, and for preemptible instances a flavor with a price and a
+// priority.
 type marker struct {
 	ids, priority func() uint64
 	flavors       map[mark]inventory.Flavor
 }
 
-// mark identifies a flavor.
+// mark identifies a flavor by its resources and its priority.
 type mark struct {
 	vcpus, memory, disk int64
 	priority            string
 }
 
-// priorities are drawn with equal probability.
+// priorities are those of preemptible instances; each has the same probability.
 var priorities = []string{"1", "10", "100"}
 
 func newMarker(seed uint64, run int) *marker {
@@ -173,7 +176,7 @@ func (m *marker) mark(i *inventory.Instance) {
 	}
 }
 
-// flavor returns a flavor with a price of one unit for each VCPU.
+// flavor returns a flavor whose price is one unit for each VCPU.
 func (m *marker) flavor(r resource.Vector, priority string) inventory.Flavor {
 	key := mark{r.VCPUs, r.MemoryMB, r.DiskGB, priority}
 	f, known := m.flavors[key]
@@ -187,7 +190,7 @@ func (m *marker) flavor(r resource.Vector, priority string) inventory.Flavor {
 	return f
 }
 
-// close counts the instances that still run.
+// close counts the instances that still run at the end.
 func (c *cloud) close() {
 	c.tally.advance(c.tally.until)
 	for host := range c.states.Len() {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// drawn is how many settings a figure shows if each has its own line or bar.
+	// drawn is the largest number of settings with a line or bar for each in one figure.
 	drawn = 6
-	// steps is how many values a line over time has at most.
+	// steps is the largest number of values of a line over time.
 	steps = 128
 )
 
-// writeFigures draws the comparisons.
+// writeFigures adds the figures that compare the settings.
 func writeFigures(r *sim.Report, results []result) {
 	r.Heading(2, "Figures")
 	some, note := results, ""
@@ -39,7 +39,8 @@ func writeFigures(r *sim.Report, results []result) {
 	}
 }
 
-// panelOf draws measures as bars in groups of settings; false if no measure has values.
+// panelOf draws measures as bars, in one group for each setting. It returns false if no measure has
+// values.
 func panelOf(results []result, title, label string, keys []string, names []string) (figure.Panel, bool) {
 	p := figure.Panel{Title: title, Y: figure.Axis{Label: label, FromZero: true}}
 	for i := range results {
@@ -58,7 +59,7 @@ func panelOf(results []result, title, label string, keys []string, names []strin
 	return p, len(p.Bars) > 0
 }
 
-// wrapped breaks a name at a comma, so that it fits below a bar.
+// wrapped breaks a name after a comma, so that it fits below a bar.
 func wrapped(name string) string {
 	for i := range name {
 		if name[i] == ',' && i+2 < len(name) && name[i+1] == ' ' {
@@ -68,7 +69,7 @@ func wrapped(name string) string {
 	return name
 }
 
-// width is the width, in inches, of a figure in which each setting has a group of bars.
+// width returns the width, in inches, of a figure with a group of bars for each setting.
 func width(results []result) float64 { return min(16, 4+1.1*float64(len(results))) }
 
 func acceptance(results []result) (figure.Figure, bool) {
@@ -76,7 +77,8 @@ func acceptance(results []result) (figure.Figure, bool) {
 	return figure.Figure{Width: width(results), Height: 4, Rows: [][]figure.Panel{{p}}}, ok
 }
 
-// spread warns of panels in which small bars look like none.
+// spread returns a sentence for a figure in which some bars are hardly visible beside others;
+// otherwise it returns "".
 func spread(f figure.Figure) string {
 	const decades = 100
 	for _, row := range f.Rows {
@@ -115,7 +117,7 @@ func power(results []result) (figure.Figure, bool) {
 	return figure.Figure{Width: width(results), Height: 7, Rows: [][]figure.Panel{{takes}, {off}}}, true
 }
 
-// waitClasses are the upper bounds of classes of waits, in seconds.
+// waitClasses are the classes of waits, with their upper bounds in seconds.
 var waitClasses = []struct {
 	name string
 	up   int64

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// better is which values of a measure are preferred.
+// better states whether larger or smaller values of a measure are preferred.
 type better int
 
 const (
@@ -22,21 +22,22 @@ type measure struct {
 	digits          int
 	better          better
 	of              func(r *result) (float64, bool)
-	// in returns the measure of a part of the jobs; nil if parts do not define it.
+	// in returns the measure over a part of the trace's time, and false if it is undefined there. A
+	// nil function means that the measure has no parts.
 	in func(p part) (float64, bool)
-	// switched reports whether the measure applies only if a setting switches hosts off.
+	// switched is true if the measure applies only if a setting switches hosts off.
 	switched bool
-	// sameJobs reports whether the measure compares only settings that ran the same jobs: a setting
-	// that refuses all jobs needs no energy.
+	// sameJobs is true if the measure compares only settings that ran the same jobs: a setting that
+	// refuses all jobs needs no energy.
 	sameJobs bool
 }
 
-// asResults stands for as many digits as results.csv has.
+// asResults means as many digits as in results.csv.
 const asResults = -1
 
 const hour = 3600.0
 
-// measures are in the order of the tables.
+// measures are listed in the order of the tables.
 var measures = []measure{
 	{
 		"acceptance_reserved", "acceptance of reservations", "share", 4, more,
@@ -122,12 +123,12 @@ func perWait(sum float64, r *result) (float64, bool) {
 	return sum / float64(r.tally.waits.n), r.tally.waits.n > 0
 }
 
-// hostSeconds returns the host-seconds of all hosts from the first submission to the last end.
+// hostSeconds returns the host-seconds of all hosts between the first submission and the last end.
 func (r *result) hostSeconds() float64 {
 	return float64(r.hosts) * float64(r.tally.last-r.tally.first)
 }
 
-// kWh returns the energy that the hosts took. Hosts that are always on are idle or in use.
+// kWh returns the energy that the hosts used. Hosts that are always on are idle or in use.
 func (r *result) kWh() float64 {
 	if r.power != nil {
 		return r.power.KWh()
@@ -136,25 +137,25 @@ func (r *result) kWh() float64 {
 	return (r.draw.Idle*(r.hostSeconds()-r.tally.inUse) + r.draw.Full*r.tally.inUse) / joules
 }
 
-// verdict is which setting was best on a measure, and how certain that is.
+// verdict states which setting was best by a measure, and how certain that is.
 type verdict struct {
 	best   int
 	values map[int]float64 // by the index of the setting, if it is judged
-	// alike are the settings that do not clearly differ from the best: the parts of the trace do
-	// not agree that it is better, or, for a measure without parts, the values are within a
-	// hundredth of each other.
+	// alike are the settings that do not clearly differ from the best one: the parts of the trace
+	// disagree on which of the two is better or, for a measure without parts, the values differ by
+	// at most a hundredth.
 	alike []int
-	// short reports whether the trace has too few parts to show whether they agree.
+	// short is true if the trace has too few parts to show whether they agree.
 	short bool
-	// fewer are the settings that are not judged, since they accepted fewer jobs.
+	// fewer are the settings that are not compared because they accepted fewer jobs.
 	fewer []int
 }
 
-// verdictParts is how many equal parts of its time a trace is divided into at most, to test whether
-// they agree.
+// verdictParts is the largest number of parts, equal in time, into which a trace is divided to test
+// whether they agree.
 const verdictParts = 20
 
-// judge compares the settings that have a value for a measure; ok is false if none has.
+// judge compares the settings for which the measure is defined; ok is false if there is none.
 func (m *measure) judge(results []result) (v verdict, ok bool) {
 	if !m.means(results) {
 		return v, false
@@ -191,7 +192,7 @@ func (m *measure) means(results []result) bool {
 	return !m.switched || slices.ContainsFunc(results, func(r result) bool { return r.power != nil })
 }
 
-// all returns the values of all settings; ok is false if one has none.
+// all returns the values of all settings; ok is false if one is undefined.
 func (m *measure) all(results []result) (values []float64, ok bool) {
 	ok = m.means(results)
 	for i := range results {
@@ -201,8 +202,8 @@ func (m *measure) all(results []result) (values []float64, ok bool) {
 	return values, ok
 }
 
-// enoughJobs returns how many jobs a setting must have accepted to compare totals over its jobs: as
-// many as the setting that accepted the most, less a hundredth of all.
+// enoughJobs returns how many jobs a setting must have accepted for a comparison of totals over its
+// jobs: as many as the setting that accepted the most, less a hundredth of all jobs.
 func enoughJobs(results []result) int64 {
 	enough := int64(1)
 	for i := range results {
@@ -214,8 +215,8 @@ func enoughJobs(results []result) int64 {
 
 func (r *result) accepted() int64 { return r.tally.reserved.accepted + r.tally.others.accepted }
 
-// alike reports whether another setting does not clearly differ from the best, and whether that is
-// because the trace is too short. Values that look the same in a table are alike.
+// alike reports whether other does not clearly differ from the best setting. short is true if the
+// trace is too short to show a difference. Values that are equal in a table are alike.
 func (m *measure) alike(best, other *result, value, otherValue float64) (alike, short bool) {
 	if m.number(value) == m.number(otherValue) {
 		return true, false

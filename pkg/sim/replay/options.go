@@ -1,7 +1,8 @@
 // Package replay runs an operator's own workload against the service under several settings,
 // concurrently, and reports which setting was best on which measure. It requests the jobs of the
-// traces as reservations at the booking service (sim.Booking), at the times of their submission. If
-// a setting switches hosts off, the service's own energy controller does so (package site).
+// traces as reservations from the service's own booking.Service (through sim.Booking), at the times
+// of their submission. If a setting switches hosts off, the service's own energy controller does so
+// (package site).
 package replay
 
 import (
@@ -17,26 +18,28 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// Options describe what is replayed, and under which settings.
+// Options describe the workload, the hosts, and the settings that are compared.
 type Options struct {
 	// Traces are files that package workload reads. Several are merged, on one clock.
 	Traces []string
-	// Formats are those of the traces, or one for all; if empty, the content determines them.
+	// Formats are the formats of the traces, or one format for all; an empty list means that the
+	// content of each determines it.
 	Formats []string
-	// ProcsPerHost is how many processors a host has, for traces that count processors.
+	// ProcsPerHost is the number of processors of a host, for traces that count processors.
 	ProcsPerHost int
-	// MakeUp fills in what reservations of OAR lack; see workload.OARMadeUp.
+	// MakeUp adds what OAR logs lack to their reservations; see workload.OARMadeUp.
 	MakeUp bool
-	// Hosts is the number of hosts, all alike. With 0, HostsFile lists them, in the service's own
-	// format (etc/almanac/hosts.yaml), or else the traces state the size of their machine.
+	// Hosts is the number of hosts, all alike. 0 means that HostsFile lists the hosts, in the
+	// service's own format (etc/almanac/hosts.yaml) or, without a file, that the traces state the
+	// size of their machine.
 	Hosts     int
 	HostsFile string
-	// Shapes lets jobs that have a shape share hosts, as reservations of kind instance. Otherwise
-	// each of them takes a whole host, like all other jobs.
+	// Shapes allows jobs that have a shape to share hosts, as reservations of kind instance do.
+	// Otherwise each of their nodes takes a whole host, as for all other jobs.
 	Shapes bool
-	// Settings are compared; an empty list is DefaultSettings.
+	// Settings are compared; an empty list means DefaultSettings.
 	Settings []Setting
-	// MostJobs ends the replay after that many jobs; 0 is all.
+	// MostJobs ends the replay after that many jobs; 0 means all jobs.
 	MostJobs int64
 	// Draw is the power of each host.
 	Draw energy.Draw
@@ -45,8 +48,8 @@ type Options struct {
 }
 
 // Defaults returns the options for an operator who only names a trace. The power of a host is that
-// of the example of Batsim (platforms/cluster_energy_128.xml): 95 W idle, 190.7 W at full load,
-// 9.75 W off, and 19,582 J for a shutdown and a boot.
+// of Batsim's example (platforms/cluster_energy_128.xml): 95 W idle, 190.7 W at full load, 9.75 W
+// off, and 19,582 J for a shutdown and a boot.
 func Defaults() Options {
 	return Options{
 		ProcsPerHost: 1, MakeUp: true, Seed: 1,
@@ -59,8 +62,9 @@ const (
 	mostSettings = 20
 	mostTraces   = 16
 	mostWatts    = 1e9
-	// longest is how many seconds a job may last, lie ahead, or come after the one before: larger
-	// values are mistakes of the trace, and would let the clock run empty for years.
+	// longest is the largest number of seconds that a job may last, be requested ahead of its
+	// start, or follow the job before it. Larger values are mistakes in the trace, and would
+	// simulate years without jobs.
 	longest = 366 * 24 * 3600
 )
 
@@ -127,7 +131,8 @@ func (o *Options) checkSettings() error {
 	return nil
 }
 
-// reading returns how a trace is read for that many hosts; 0 is unknown.
+// reading returns how to read the trace with an index for that many hosts; 0 means that the number
+// is not known.
 func (o *Options) reading(trace, hosts int) workload.OpenOptions {
 	r := workload.OpenOptions{ProcsPerHost: o.ProcsPerHost, MakeUp: o.MakeUp, MostSize: hosts, Longest: longest}
 	switch {
@@ -142,7 +147,8 @@ func (o *Options) reading(trace, hosts int) workload.OpenOptions {
 	return r
 }
 
-// machine returns the hosts: all are in the pool, on, and empty at first.
+// machine returns the hosts: all are in the pool, on, and empty at first. said is the number of
+// hosts that the traces state.
 func (o *Options) machine(ctx context.Context, said int) ([]inventory.Host, error) {
 	if o.HostsFile == "" {
 		n := o.Hosts

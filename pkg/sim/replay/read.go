@@ -65,7 +65,7 @@ func ReadSettings(text []byte) ([]Setting, error) {
 	return all, nil
 }
 
-// settingsReader remembers the first mistake.
+// settingsReader reads values; err is the first mistake.
 type settingsReader struct{ err error }
 
 func (r *settingsReader) fail(field, format string, args ...any) {
@@ -74,7 +74,7 @@ func (r *settingsReader) fail(field, format string, args ...any) {
 	}
 }
 
-// mapping returns the values of a mapping; it refuses keys other than known.
+// mapping returns the values of a mapping. Keys that are not in known are a mistake.
 func (r *settingsReader) mapping(field string, value any, known ...string) map[string]any {
 	if value == nil {
 		return nil
@@ -161,7 +161,7 @@ func (r *settingsReader) energy(value any, f string, to *Energy) {
 	}
 }
 
-// mode reads energy.mode; YAML reads a bare off as false.
+// mode reads energy.mode. YAML reads off without quotes as false.
 func (r *settingsReader) mode(m map[string]any, prefix string, to *energy.Mode) {
 	if m["mode"] == false {
 		*to = energy.ModeOff
@@ -180,7 +180,7 @@ func (r *settingsReader) text(m map[string]any, prefix, key string, to *string) 
 	}
 }
 
-// shown quotes the beginning of a value for a message of one line.
+// shown returns the beginning of a value in quotes, on one line, for a message.
 func shown(value any) string { return fmt.Sprintf("%.40q", fmt.Sprint(value)) }
 
 func (r *settingsReader) number(m map[string]any, prefix, key string, to *float64) {
@@ -216,7 +216,7 @@ func (r *settingsReader) count(m map[string]any, prefix, key string, to *int) {
 	*to = int(n)
 }
 
-// seconds reads a number of seconds or a duration in the form of span.ParseDuration.
+// seconds reads a number of seconds, or a duration in the form of span.ParseDuration.
 func (r *settingsReader) seconds(m map[string]any, prefix, key string, to *int64) {
 	text, ok := m[key].(string)
 	if !ok {

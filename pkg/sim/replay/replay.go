@@ -9,9 +9,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// Run replays the traces under each setting. progress receives the number of jobs over all
-// settings, and may be nil. Run refuses input that it cannot read or meet with an Invalid fault,
-// before it replays any job.
+// Run replays the traces under each setting. progress receives the number of jobs, counted over all
+// settings; it may be nil. Before it replays any job, Run returns an Invalid fault for input that
+// it cannot read or settings that no machine can meet.
 func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
 	if len(o.Settings) == 0 {
 		o.Settings = DefaultSettings()
@@ -30,7 +30,7 @@ func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, er
 	return report(&o, in, hosts, results), nil
 }
 
-// prepare reads the hosts and surveys the traces.
+// prepare reads the hosts, and reads the traces once.
 func (o *Options) prepare(ctx context.Context) ([]inventory.Host, *survey, error) {
 	said, err := 0, error(nil)
 	if o.Hosts == 0 && o.HostsFile == "" {

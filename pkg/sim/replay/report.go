@@ -34,7 +34,7 @@ func baseNames(paths []string) (names []string) {
 	return names
 }
 
-// counted writes a number and a noun.
+// counted formats a number and a noun, which is plural unless the number is 1.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -42,7 +42,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// writeSummary names the best setting on each measure.
+// writeSummary names the best setting by each measure.
 func writeSummary(r *sim.Report, results []result) {
 	r.Heading(2, "Which was best")
 	if len(results) == 1 {
@@ -68,7 +68,7 @@ func writeSummary(r *sim.Report, results []result) {
 		"accepted the most, less one in a hundred of all.", counted(len(parts), "equal part"))
 }
 
-// sentence names the setting that was best on a measure.
+// sentence returns a sentence that names the setting that was best by a measure.
 func (v *verdict) sentence(m *measure, results []result) string {
 	names := func(settings []int) string {
 		var all []string
@@ -95,7 +95,7 @@ func (v *verdict) sentence(m *measure, results []result) string {
 	return line
 }
 
-// writeMeasures writes the table of settings and measures.
+// writeMeasures writes the table of measures, one row for each setting.
 func writeMeasures(r *sim.Report, results []result) {
 	r.Heading(2, "All measures")
 	t := sim.Table{Columns: []string{"measure"}}
@@ -169,7 +169,7 @@ func writeRun(r *sim.Report, o *Options, in *survey, hosts []inventory.Host, res
 	}
 }
 
-// writeAccount writes what was skipped of each trace.
+// writeAccount writes which lines of each trace were skipped.
 func writeAccount(r *sim.Report, o *Options, in *survey) {
 	r.Heading(2, "Lines read and skipped")
 	t := sim.Table{Columns: []string{"trace", "format", "lines", "jobs", "skipped", "each of these", "the first of them"}}
@@ -196,7 +196,7 @@ func numbers(s workload.Skipped) string {
 	return text
 }
 
-// writeRefusals writes the constraints that jobs were refused by.
+// writeRefusals writes how many jobs each constraint has refused.
 func writeRefusals(r *sim.Report, results []result) {
 	all := map[string]bool{}
 	for i := range results {
@@ -222,7 +222,7 @@ func writeRefusals(r *sim.Report, results []result) {
 	r.Text("The columns are the constraints that the service names in a refusal; free_hosts means that enough hosts were there, and too few free together in time.")
 }
 
-// writeReading describes the method for the reader.
+// writeReading explains the method.
 func writeReading(r *sim.Report, o *Options) {
 	r.Heading(2, "How it was done")
 	r.List(

@@ -20,23 +20,24 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// Setting is one way to run the service. Times are seconds.
+// Setting is a configuration of the service under which the traces are replayed. Times are seconds.
 type Setting struct {
 	Name   string
 	Policy calendar.Policy
-	// Patience is how long a job without a start or a deadline of its own waits at most.
+	// Patience is the longest wait of a job that has neither a start nor a deadline.
 	Patience int64
-	// DeadlineFactor, unless 0, replaces Patience: such a job waits at most that many times as long
-	// as it is booked for.
+	// DeadlineFactor replaces Patience unless it is 0: such a job waits at most this many times the
+	// duration for which it is booked.
 	DeadlineFactor float64
 	Limits         booking.Limits
 	Energy         Energy
 }
 
-// Energy is how a setting switches hosts. Times are seconds.
+// Energy is how a setting switches hosts off and on. Times are seconds.
 type Energy struct {
 	Mode energy.Mode // energy.ModeOff or energy.ModeAuto
-	// MeasureInterval and PlanInterval are how often hosts are measured, and switched.
+	// MeasureInterval is the interval in which hosts are measured, PlanInterval the one in which
+	// they are switched.
 	MeasureInterval, PlanInterval int64
 	Rules                         energy.Rules
 	BootTime, ShutdownTime        int64
@@ -48,8 +49,8 @@ type Energy struct {
 
 func (e *Energy) on() bool { return e.Mode == energy.ModeAuto }
 
-// DefaultSetting returns the setting without any fields set: first fit, a week of patience, no
-// limits, and all hosts on. If a setting turns switching on, the service's own defaults apply.
+// DefaultSetting returns a setting without a name: first fit, a week of patience, no limits, and
+// all hosts on. If a setting turns switching on, the service's own defaults apply.
 func DefaultSetting() Setting {
 	service := config.Defaults().Energy
 	return Setting{
@@ -62,7 +63,7 @@ func DefaultSetting() Setting {
 	}
 }
 
-// DefaultSettings compares three of the policies with all hosts on, and first fit with idle hosts
+// DefaultSettings returns three of the policies with all hosts on, and first fit with idle hosts
 // switched off: by the service's defaults, and by the rules of paper 004.
 func DefaultSettings() (all []Setting) {
 	for _, policy := range []calendar.Policy{calendar.PolicyFirstFit, calendar.PolicyPEWorstFit, calendar.PolicyDurationBestFit} {
@@ -77,15 +78,17 @@ func DefaultSettings() (all []Setting) {
 	return append(all, s)
 }
 
-// longestName is how many letters the name of a setting may have, to fit beside a figure.
+// longestName is the largest number of letters in the name of a setting, so that it fits beside a
+// figure.
 const longestName = 40
 
-// printable reports whether a text can stand in a report, and in a message of one line.
+// printable reports whether a text may occur in a report and in a message of one line.
 func printable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// check refuses what no machine can meet; it puts prefix before the names of fields.
+// check returns an Invalid fault for the first field that is out of range; prefix precedes the
+// names of fields.
 func (s *Setting) check(prefix string) error {
 	switch {
 	case strings.TrimSpace(s.Name) == "" || len(s.Name) > longestName:
@@ -111,8 +114,8 @@ func (s *Setting) check(prefix string) error {
 	return within(prefix+"energy.", o.Check())
 }
 
-// check refuses what the service would refuse in its configuration: it passes the rules to the
-// configuration's own checks.
+// check returns an Invalid fault for what the configuration of the service does not accept. It uses
+// the configuration's own checks.
 func (e *Energy) check(prefix string) error {
 	r, variables := &e.Rules, map[string]string{}
 	for option, value := range map[string]int64{
@@ -132,7 +135,7 @@ func (e *Energy) check(prefix string) error {
 	return &refused
 }
 
-// meets refuses what a machine with that many hosts cannot meet.
+// meets returns an Invalid fault for what a machine with that many hosts cannot meet.
 func (s *Setting) meets(prefix string, hosts int) error {
 	if s.Energy.on() && s.Energy.Rules.SpareHosts > hosts {
 		return fault.Field(prefix+"energy.spare_hosts", "%d hosts cannot be spare of %d", s.Energy.Rules.SpareHosts, hosts)
@@ -143,7 +146,7 @@ func (s *Setting) meets(prefix string, hosts int) error {
 // settingNames maps fields of package site and of the forecasters to the names in a setting.
 var settingNames = map[string]string{"boot": "boot_time", "shutdown": "shutdown_time"}
 
-// within puts a prefix before the field of a fault.
+// within puts a prefix before the field that a fault names.
 func within(prefix string, err error) error {
 	if err == nil {
 		return nil
@@ -156,7 +159,7 @@ func within(prefix string, err error) error {
 	return &f
 }
 
-// site returns the cloud with power that the setting describes, without hosts.
+// site returns the options of the cloud that the setting describes, without hosts.
 func (s *Setting) site(o Options) site.Options {
 	e := &s.Energy
 	made := site.Options{
@@ -178,7 +181,7 @@ func (s *Setting) desk() sim.BookingOptions {
 	return sim.BookingOptions{Limits: s.Limits, Defaults: booking.Defaults{Policy: s.Policy, OnEnd: reservation.OnEndDelete}}
 }
 
-// waits returns how many seconds a job waits at most that is booked for booked seconds.
+// waits returns the longest wait, in seconds, of a job that is booked for booked seconds.
 func (s *Setting) waits(j *workload.Job, booked int64) int64 {
 	if s.DeadlineFactor == 0 {
 		return s.Patience
@@ -230,7 +233,7 @@ func (s *Setting) describe() string {
 	return text
 }
 
-// lasting writes seconds in a readable unit: "7 d", "1.5 h", "90 s".
+// lasting formats seconds in a readable unit: "7 d", "1.5 h", "90 s".
 func lasting(seconds int64) string {
 	for _, unit := range []struct {
 		seconds int64

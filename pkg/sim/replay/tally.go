@@ -5,10 +5,12 @@ import (
 	"math/bits"
 )
 
-// tally counts what happened to the jobs under a setting. Its memory does not grow with them.
+// tally counts what happened to the jobs under a setting. Its memory does not grow with the number
+// of jobs.
 type tally struct {
 	reserved, others asked
-	// waits are those of other jobs that were accepted, in seconds from their submission.
+	// waits are the seconds from submission to start of the accepted jobs without a start of their
+	// own.
 	waits     quantiles
 	slowdowns float64            // the sum of (wait + run time) / run time
 	bounded   float64            // the same with run times of 10 s at least (Feitelson)
@@ -21,14 +23,14 @@ type tally struct {
 	last      int64
 }
 
-// asked counts jobs.
+// asked counts requested jobs, and those that were accepted.
 type asked struct{ jobs, accepted int64 }
 
 func (a asked) share() (float64, bool) {
 	return float64(a.accepted) / float64(a.jobs), a.jobs > 0
 }
 
-// part sums up the jobs that were submitted in a part of the time.
+// part sums up the jobs that were submitted in a part of the trace's time.
 type part struct {
 	reserved, others          asked
 	waits, slowdowns, bounded float64
@@ -48,7 +50,7 @@ type hostSeconds float64
 //lint:ignore U1000 slots calls it through its constraint
 func (h hostSeconds) plus(o hostSeconds) hostSeconds { return h + o }
 
-// shortest is the least run time, in seconds, in a bounded slowdown.
+// shortest is the run time, in seconds, that shorter jobs count with in a bounded slowdown.
 const shortest = 10
 
 // ask counts a requested job and, if it was accepted, its wait.
@@ -86,8 +88,8 @@ func (t *tally) use(begin, end int64, hosts float64) {
 	}
 }
 
-// slots add up values by time in at most mostSlots slots. A slot is an hour wide at first; all
-// slots become twice as wide whenever they do not reach far enough.
+// slots sum up values by time in at most mostSlots slots. A slot is an hour wide at first; when a
+// value lies beyond the last slot, all slots become twice as wide.
 type slots[T interface{ plus(T) T }] struct {
 	width int64
 	at    []T
@@ -98,7 +100,7 @@ const (
 	firstSlot = 3600
 )
 
-// reach makes the slots wide enough for a second.
+// reach widens the slots until they cover a second.
 func (s *slots[T]) reach(second int64) {
 	for s.width = max(s.width, firstSlot); second/s.width >= mostSlots; s.width *= 2 {
 		half := s.at[:0]
@@ -124,7 +126,7 @@ func (s *slots[T]) add(second int64, value T) {
 	s.at[i] = s.at[i].plus(value)
 }
 
-// merged returns the values in at most parts parts, each of equally many slots, and their width.
+// merged returns the values as at most parts parts of equal width, and this width in seconds.
 func (s *slots[T]) merged(parts int) (all []T, width int64) {
 	each := max(1, (len(s.at)+parts-1)/parts)
 	for i := 0; i < len(s.at); i += each {
@@ -137,8 +139,8 @@ func (s *slots[T]) merged(parts int) (all []T, width int64) {
 	return all, s.width * int64(each)
 }
 
-// quantiles counts seconds, so that quantiles are accurate to half a percent, and exact below 256
-// s.
+// quantiles counts durations in seconds. Its quantiles are accurate to half a percent, and exact
+// below 256 s.
 type quantiles struct {
 	counts []int64
 	n      int64
@@ -146,8 +148,8 @@ type quantiles struct {
 	most   int64
 }
 
-// exact is how many values have a counter of their own; each range between two powers of two above
-// it is divided into half as many steps.
+// exact is the number of values that have a counter of their own. Above it, each range between two
+// powers of two is divided into half as many steps.
 const (
 	exact     = 256
 	exactBits = 8
@@ -170,7 +172,7 @@ func counterOf(value int64) int {
 	return shift*exact/2 + int(value>>shift)
 }
 
-// valueOf returns the largest value that a counter counts.
+// valueOf returns the largest value that the counter with an index counts.
 func valueOf(counter int) int64 {
 	if counter < exact {
 		return int64(counter)
@@ -181,7 +183,8 @@ func valueOf(counter int) int64 {
 
 func (q *quantiles) mean() (float64, bool) { return q.sum / float64(q.n), q.n > 0 }
 
-// at returns the value that a share of all values do not exceed.
+// at returns the value that the given share of all values do not exceed; false if there are no
+// values.
 func (q *quantiles) at(share float64) (float64, bool) {
 	rank, seen := int64(math.Ceil(share*float64(q.n))), int64(0)
 	for i, n := range q.counts {

@@ -11,14 +11,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// feed is the jobs of all traces in order.
+// feed is the jobs of all traces, merged in the order of their submission.
 type feed struct {
 	files  []*workload.File
 	merged workload.Stream
 	left   int64 // jobs that Next may still return; negative is unlimited
 }
 
-// open opens the traces for a machine with that many hosts; 0 is unknown.
+// open opens the traces for a machine with that many hosts; 0 means that the number is not known.
 func (o *Options) open(hosts int) (*feed, error) {
 	f := &feed{left: -1}
 	if o.MostJobs > 0 {
@@ -54,7 +54,7 @@ func (f *feed) Close() error {
 	return all
 }
 
-// hostsSaid returns the number of hosts in the traces' headers, 0 if no header has one.
+// hostsSaid returns the number of hosts that the traces' headers state; 0 if no header states one.
 func (o *Options) hostsSaid() (hosts int, err error) {
 	f, err := o.open(0)
 	if err != nil {
@@ -71,7 +71,7 @@ func (o *Options) hostsSaid() (hosts int, err error) {
 	return hosts, f.Close()
 }
 
-// survey is the contents of the traces, read before the first run.
+// survey is what the traces contain, from a first reading before any run.
 type survey struct {
 	traces   []traced
 	jobs     int64
@@ -83,18 +83,18 @@ type survey struct {
 	last     int64
 	demand   float64 // host-seconds
 	widest   int
-	// logged are the known waits in the trace itself, in seconds.
+	// logged are the waits that the trace itself recorded, in seconds.
 	logged quantiles
 }
 
-// traced is the result of reading one trace.
+// traced is the result of the first reading of one trace.
 type traced struct {
 	format  string
 	header  workload.Header
 	account workload.Account
 }
 
-// tooFarApart is how many seconds the clocks of merged traces may differ by.
+// tooFarApart is by how many seconds the clocks of merged traces may differ.
 const tooFarApart = 10 * 366 * 24 * 3600
 
 // look reads the traces once, so that unreadable ones are refused before any run.
@@ -151,7 +151,7 @@ func count(n *int64, is bool) {
 	}
 }
 
-// check refuses traces that leave nothing, or next to nothing, to replay.
+// check returns a fault if the traces leave nothing, or almost nothing, to replay.
 func (s *survey) check(o *Options) error {
 	for i, t := range s.traces {
 		gaps := int64(0)
@@ -186,11 +186,11 @@ func mainReason(traces []traced) string {
 	return ": most of the lines have the same problem: each " + most.Reason
 }
 
-// lastStart is the year 2242: a later start in a header is a mistake.
+// lastStart is in the year 2242: a header with a later start is wrong.
 const lastStart = 1 << 33
 
-// zero returns the instant of 0 on the clock of the traces: the start in a header; 1970 if times
-// count from then; and otherwise the beginning of simulated time.
+// zero returns the instant that is 0 on the clock of the traces: the start that a header states;
+// 1970 if the traces count from then; otherwise the beginning of simulated time.
 func (s *survey) zero() span.Instant {
 	for _, t := range s.traces {
 		if t.header.UnixStart > 0 && t.header.UnixStart < lastStart && s.first < tooFarApart {

@@ -19,7 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// checkEvery is how many jobs pass between two checks whether the replay must end.
+// checkEvery is the number of jobs between two checks whether ctx has ended.
 const checkEvery = 1024
 
 // cloud accepts reservations.
@@ -42,7 +42,7 @@ func (d desk) End(ctx context.Context, id string) error {
 	return err
 }
 
-// trial is one pass over the traces under a setting.
+// trial is one replay of the traces under a setting.
 type trial struct {
 	options  *Options
 	setting  *Setting
@@ -54,9 +54,9 @@ type trial struct {
 	zero     span.Instant
 	tally    tally
 	ctx      context.Context // of calls from the site
-	// ahead are the jobs, by reservation, whose begin is not known yet.
+	// ahead contains, by reservation, the jobs whose actual start is not known yet.
 	ahead map[string]*workload.Job
-	// until is the last promised start or known end.
+	// until is the last promised start or known end of a job.
 	until span.Instant
 }
 
@@ -76,7 +76,7 @@ func newTrial(ctx context.Context, o *Options, s *Setting, in *survey, hosts []i
 	return t
 }
 
-// runTrial replays the traces; it calls one for each job.
+// runTrial replays the traces under a setting; it calls one after each job.
 func runTrial(ctx context.Context, o *Options, s *Setting, in *survey, hosts []inventory.Host, one func()) (result, error) {
 	t := newTrial(ctx, o, s, in, hosts)
 	open := t.openDesk
@@ -113,7 +113,7 @@ func (t *trial) result() result {
 	return r
 }
 
-// openDesk opens a cloud whose hosts are always on.
+// openDesk makes the trial use a cloud whose hosts are always on.
 func (t *trial) openDesk(ctx context.Context) error {
 	snapshot, err := inventory.NewSnapshot(t.hosts, nil, nil)
 	if err != nil {
@@ -124,7 +124,7 @@ func (t *trial) openDesk(ctx context.Context) error {
 	return err
 }
 
-// openSite opens a cloud whose hosts are switched.
+// openSite makes the trial use a cloud whose hosts are switched.
 func (t *trial) openSite(ctx context.Context) error {
 	o := t.setting.site(*t.options)
 	o.Hosts, o.Began = slices.Clone(t.hosts), t.began
@@ -134,7 +134,7 @@ func (t *trial) openSite(ctx context.Context) error {
 	return err
 }
 
-// takeAll makes the jobs arrive.
+// takeAll schedules the arrival of all jobs.
 func (t *trial) takeAll(ctx context.Context, f *feed, one func()) error {
 	for jobs := int64(0); ; jobs++ {
 		job, err := f.Next()
@@ -157,7 +157,7 @@ func (t *trial) takeAll(ctx context.Context, f *feed, one func()) error {
 	}
 }
 
-// finish runs on until the last job is over.
+// finish runs the timeline until the last job is over.
 func (t *trial) finish(ctx context.Context) error {
 	// The last arrivals are still pending.
 	for again := true; again; again = t.timeline.Now() < t.until || len(t.ahead) > 0 {
@@ -192,7 +192,7 @@ func (t *trial) arrive(ctx context.Context, job workload.Job) error {
 	return nil
 }
 
-// invalid stands for requests that the service rejects as invalid.
+// invalid counts, among the constraints, the requests that the service rejects as invalid.
 const invalid = "not taken"
 
 func (t *trial) caller(job *workload.Job) booking.Caller {
@@ -203,8 +203,8 @@ func (t *trial) caller(job *workload.Job) booking.Caller {
 	return by
 }
 
-// request returns the request for a job: a reserved one for its start, any other for some time
-// before its deadline, or before its patience ends.
+// request returns the request for a job. A reserved job requests its own start; any other job a
+// start early enough for its deadline, or within its patience.
 func (t *trial) request(job *workload.Job) reservation.Request {
 	begin := t.zero.Add(job.Submit)
 	if job.Reserved {
@@ -230,7 +230,8 @@ func (t *trial) request(job *workload.Job) reservation.Request {
 	return req
 }
 
-// began handles each reservation that has its hosts, as the site reports it.
+// began handles a reservation that has all its hosts, or has ended without them, as the site
+// reports it.
 func (t *trial) began(b site.Beginning) error {
 	job := t.ahead[b.Reservation.ID]
 	if job == nil {
@@ -240,9 +241,8 @@ func (t *trial) began(b site.Beginning) error {
 	return t.run(t.ctx, &b.Reservation, job, b.At)
 }
 
-// run begins a job at an instant: the promised one or, if its hosts were late, a later one. The job
-// is booked for the estimate of its user and ends when it is done, which frees the rest of its
-// time.
+// run starts a job at begin: the promised start, or a later instant if its hosts were late. The job
+// is booked for the estimate of its user; when it is done, the rest of its booking becomes free.
 func (t *trial) run(ctx context.Context, r *reservation.Reservation, job *workload.Job, begin span.Instant) error {
 	t.tally.ask(job.Submit, job.Reserved, true, int64(begin-t.zero)-job.Submit, job.Runtime)
 	end := begin.Add(job.Runtime)
@@ -259,8 +259,8 @@ func (t *trial) run(ctx context.Context, r *reservation.Reservation, job *worklo
 	return nil
 }
 
-// weight returns how many hosts a job has. For a job that shares hosts it is the share of all
-// VCPUs, or of memory if it requests no VCPUs.
+// weight returns how many hosts a job occupies. For a job that shares hosts this is its share of
+// all VCPUs, or of all memory if it requests no VCPUs.
 func (t *trial) weight(job *workload.Job) float64 {
 	if !t.options.Shapes || job.Shape.IsZero() {
 		return float64(job.Size)

@@ -16,21 +16,22 @@ import (
 )
 
 // ledger keeps in memory what the controller stores. It keeps no history: there is one controller,
-// which lives as long as the site, and the site itself counts what an auditor would read.
+// which lives as long as the site, and the site itself counts what is read from a history
+// otherwise.
 type ledger struct {
 	mu       sync.Mutex
 	records  map[string]energy.Record
 	copy     map[string]energy.Record // of records; nil if they have changed since
 	settings energy.Settings
 	now      func() span.Instant
-	halt     span.Instant // since when no host may be switched off; 0 if hosts may be
+	halt     span.Instant // the instant since which no host may be switched off; 0 if hosts may be
 	halted   int64        // seconds of earlier periods in which no host could be switched off
 	changed  atomic.Bool
 	ids      atomic.Int64
 }
 
-// PowerRecords returns the same map until something is stored: the controller writes into it only
-// what it has just stored.
+// PowerRecords returns the ledger's own map, not a copy: the controller writes into it only what it
+// has just stored.
 func (l *ledger) PowerRecords(context.Context) (map[string]energy.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +90,8 @@ func (l *ledger) AddDemand(context.Context, job.Lease, energy.Demand, span.Insta
 // Switched implements controller.Notices.
 func (l *ledger) Switched(context.Context, controller.Switched) error { return nil }
 
-// Alarm implements controller.Notices: it records since when no host may be switched off.
+// Alarm implements controller.Notices. It adds up how long an AlarmHalted lasts, while no host may
+// be switched off, and ignores other alarms.
 func (l *ledger) Alarm(_ context.Context, a energy.Alarm, ended bool) error {
 	if a.Kind != energy.AlarmHalted {
 		return nil
@@ -113,13 +115,13 @@ func (l *ledger) haltedUntil(now span.Instant) int64 {
 
 func (l *ledger) newID() string { return strconv.FormatInt(l.ids.Add(1), 36) }
 
-// Take grants the lease to the only controller.
+// Take grants the lease always, since there is only one controller.
 func (l *ledger) Take(_ context.Context, name string, _ time.Duration) (job.Lease, bool, error) {
 	return job.Lease{Name: name, Epoch: 1}, true, nil
 }
 
-// Overrides, ChangeOverride, Hidden and SaveHidden implement the inventory's ports without any
-// manual setting.
+// Overrides, ChangeOverride, Hidden and SaveHidden implement ports of the inventory. There are no
+// manual settings.
 func (l *ledger) Overrides(context.Context) (map[string]inventory.Override, error) { return nil, nil }
 
 func (l *ledger) ChangeOverride(context.Context, string, func(map[string]inventory.Override) (inventory.Override, error)) error {

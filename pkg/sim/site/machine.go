@@ -24,7 +24,7 @@ const (
 	states // the number of states
 )
 
-// machine is a host with its machine and its nova-compute.
+// machine is a host's machine together with its nova-compute.
 type machine struct {
 	name   string
 	cores  int64
@@ -44,8 +44,8 @@ func (m *machine) up() bool { return m.state == idle || m.state == busy }
 // ready reports whether the host accepts instances.
 func (m *machine) ready() bool { return m.up() && m.closed == "" }
 
-// fleet is the machines, seen through agents and Nova. While the controller steps, several
-// goroutines may read and order: ordered changes begin when the step is over.
+// fleet is all machines, as agents and Nova show them. While the controller makes a step, several
+// goroutines may read and order; the machines obey the orders after the step.
 type fleet struct {
 	mu       sync.Mutex
 	all      []*machine
@@ -70,7 +70,7 @@ func (f *fleet) Agents() []energy.Agent {
 	return []energy.Agent{{Name: "simulated", Hosts: len(f.all), Seen: f.now()}}
 }
 
-// Read implements controller.Agents. A machine that boots is on.
+// Read implements controller.Agents. A machine that boots is read as on.
 func (f *fleet) Read(_ context.Context, hosts []string) map[string]energy.Reading {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,7 +85,7 @@ func (f *fleet) Read(_ context.Context, hosts []string) map[string]energy.Readin
 	return all
 }
 
-// Order implements controller.Agents.
+// Order implements controller.Agents. It records the order, which obey begins after the step.
 func (f *fleet) Order(_ context.Context, o energy.Order) (energy.Outcome, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +115,7 @@ func (f *fleet) Services(context.Context) (map[string]controller.Service, error)
 	return f.services, nil
 }
 
-// Disable implements controller.Cloud. Only the controller disables services here.
+// Disable implements controller.Cloud. Nobody but the controller disables services here.
 func (f *fleet) Disable(_ context.Context, host, reason string) error {
 	f.setClosed(host, reason)
 	return nil
@@ -154,8 +154,8 @@ func (s *Site) become(m *machine, to state) {
 	s.stale, s.changed = true, true
 }
 
-// obey begins what was ordered in the last step, by host, so that the order of concurrent calls
-// does not matter.
+// obey begins what was ordered in the last step, sorted by host, so that the result does not depend
+// on the sequence of concurrent calls.
 func (s *Site) obey() error {
 	for _, m := range s.fleet.all {
 		if m.progress != energy.OrderAccepted || m.state == stopping || m.state == booting {
@@ -195,8 +195,8 @@ func (s *Site) boot(m *machine) {
 	})
 }
 
-// later runs a change of a machine after that many seconds, and makes the controller step at the
-// next possible time to see it.
+// later runs a change of a machine after that many seconds, and then makes the controller step at
+// its next possible time, so that it sees the change.
 func (s *Site) later(seconds int64, do func()) {
 	s.timeline.After(seconds, sim.Ending, func() error {
 		do()

@@ -1,8 +1,9 @@
 // Package site simulates a cloud whose hosts are switched off and on, on a sim.Timeline. It uses
-// the booking service (sim.Booking), its inventory with the power of the hosts laid over it, and
-// its energy controller (pkg/energy/controller), which steps as time passes. The controller's ports
-// are implemented in memory: records, machines that need time to stop and to boot, and a Nova that
-// knows which of them are up. The site keeps exact accounts of hosts and reservations.
+// the service's own booking.Service (through sim.Booking), its inventory including the power of the
+// hosts, and its energy controller (pkg/energy/controller), which steps as simulated time passes.
+// The controller's ports are implemented in memory: records, machines that need time to stop and to
+// boot, and a Nova that shows which of them are up. The site keeps exact accounts of hosts and
+// reservations.
 package site
 
 import (
@@ -19,20 +20,20 @@ import (
 
 // Options describe a Site.
 type Options struct {
-	// Hosts are all hosts. They are on and empty at first.
+	// Hosts are all hosts. At first they are on and empty.
 	Hosts    []inventory.Host
 	Booking  sim.BookingOptions
 	Machines Machines
-	// Power is how hosts are switched; nil leaves all of them on.
+	// Power is how hosts are switched; nil means that all of them stay on.
 	Power *Power
 	// Seed determines the boot times.
 	Seed uint64
 
-	// Began, unless nil, receives each reservation that has all its hosts, or has ended without
-	// having them all.
+	// Began receives each reservation when it has all its hosts, or when it has ended without ever
+	// having had them all. nil means no call.
 	Began func(Beginning) error
 	// Happened receives each start and end that was carried out; Watch receives the cores in each
-	// state whenever they change. Each may be nil.
+	// state whenever they change. nil means no call.
 	Happened func(booking.Happening) error
 	Watch    func(at span.Instant, cores Cores)
 }
@@ -41,33 +42,37 @@ type Options struct {
 type Machines struct {
 	Shutdown int64 // from the order until the machine is off
 	Boot     int64 // from the order until the host accepts instances: the median
-	// Spread is the standard deviation of the logarithm of boot times, which are log-normal; with 0
-	// all boots take equally long.
+	// Spread is the standard deviation of the logarithm of boot times, which are log-normal; 0
+	// means that all boots take equally long.
 	Spread float64
-	// Crowding is the share of Boot that a boot takes longer for each other boot under way at its
-	// start.
+	// Crowding is the share of Boot that is added to the duration of a boot for each other boot
+	// that is under way when it begins.
 	Crowding float64
-	// Draw is the power of each machine. While it stops or boots it takes BootJoules spread evenly
-	// over Shutdown and Boot, so that a longer boot takes more.
+	// Draw is the power of each machine in its states. BootJoules are spread evenly over Shutdown
+	// and Boot, so that a boot that takes longer uses more.
 	Draw energy.Draw
 }
 
-// Power is how hosts are switched, as in [energy] of the configuration. Times are seconds.
+// Power is how hosts are switched, like the section [energy] of the configuration. Times are
+// seconds.
 type Power struct {
 	Rules     energy.Rules
 	Switching energy.Switching
-	// Forecaster is one of energy.Forecasters; Window is how far back moving_maximum looks.
+	// Forecaster is one of energy.Forecasters; Window is how many seconds of the past
+	// moving_maximum considers.
 	Forecaster string
 	Window     int64
 	BootTime   int64 // of a host without measured boots
-	// StepEvery is how often the controller looks after hosts on their way, MeasureEvery how often
-	// it measures, and PlanEvery how often it plans. The first divides the second.
+	// StepEvery is the interval in which the controller advances hosts that are being switched,
+	// MeasureEvery the interval of measurements, PlanEvery the interval of plans. StepEvery divides
+	// MeasureEvery.
 	StepEvery, MeasureEvery, PlanEvery int64
 }
 
-// Paper returns the power of the evaluation in paper 004: its rules, a measurement each minute, a plan
-// every five, and a forecast that present use continues (E004-7). The service's defaults fill in what
-// the paper leaves open. boot is the assumed boot time, in seconds, of a host without measured boots.
+// Paper returns the power of the evaluation in paper 004: its rules, a measurement each minute, a
+// plan every five minutes, and the forecast that the present use continues (erratum E004-7). For
+// settings that the paper leaves open, it has the service's defaults. boot is the assumed boot
+// time, in seconds, of a host whose boots were not measured.
 func Paper(boot int64) Power {
 	return Power{
 		Rules:      energy.Paper(),
@@ -77,20 +82,20 @@ func Paper(boot int64) Power {
 	}
 }
 
-// Beginning is how a reservation began.
+// Beginning describes how a reservation began.
 type Beginning struct {
 	Reservation reservation.Reservation
 	Asked       span.Instant // when it was booked
 	Promised    span.Instant // its start
-	// At is when its last host was up; for a reservation that never had all its hosts, its end.
+	// At is when the last host of the reservation was up; its end, if it never had all its hosts.
 	At span.Instant
 }
 
-// Late returns for how many seconds the promised start was missed.
+// Late returns by how many seconds the reservation missed its promised start.
 func (b *Beginning) Late() int64 { return int64(b.At - b.Promised) }
 
-// Wait returns for how many seconds the request waited for hosts to boot: since the booking if it
-// had to begin at once, else since its start.
+// Wait returns how many seconds the request waited for hosts to boot, from its booking if it had to
+// begin at once, otherwise from its start.
 func (b *Beginning) Wait() int64 {
 	if b.Reservation.DelayedByBoot {
 		return int64(b.At - b.Asked)

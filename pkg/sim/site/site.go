@@ -18,7 +18,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Site is a cloud with power. Only the goroutine of its timeline may use it.
+// Site is a cloud whose hosts are switched off and on. Only the goroutine of its timeline may use
+// it.
 type Site struct {
 	options  Options
 	timeline *sim.Timeline
@@ -42,7 +43,8 @@ type Site struct {
 	totals  Totals
 }
 
-// admitting is the property that admits hosts to be switched off, as in the service.
+// admitting is the property of hosts that allows the controller to switch them off, as in the
+// service.
 const admitting = "energy_managed"
 
 // New returns a site on a timeline. It works for as long as the timeline runs and ctx lasts.
@@ -93,8 +95,8 @@ func (s *Site) equip() {
 	}
 }
 
-// admitted returns the hosts by name, admitted to be switched off unless their own property decides
-// that.
+// admitted returns the hosts, keyed by name, each with the property that allows switching it off,
+// unless the host has that property already.
 func admitted(hosts []inventory.Host) []inventory.Host {
 	list := slices.Clone(hosts)
 	slices.SortFunc(list, func(a, b inventory.Host) int { return cmp.Compare(a.Name, b.Name) })
@@ -125,8 +127,8 @@ func (s *Site) controllerOptions() controller.Options {
 	}
 }
 
-// Submit books a reservation, arranges its start and its end, and counts it. The error is that of
-// booking.
+// Submit books a reservation, schedules its start and its end, and counts it. It returns the error
+// of booking.Service.
 func (s *Site) Submit(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
 	if err := s.refresh(ctx); err != nil {
 		return reservation.Reservation{}, err
@@ -152,7 +154,7 @@ func (s *Site) End(ctx context.Context, id string) error {
 	return s.leave(&r)
 }
 
-// Reservation returns a reservation that is not over, false if there is none with that id.
+// Reservation returns a reservation that is not over; false means that none has that id.
 func (s *Site) Reservation(id string) (reservation.Reservation, bool) { return s.desk.Reservation(id) }
 
 // refresh reads the inventory again if something has changed.
@@ -168,7 +170,7 @@ func (s *Site) refresh(ctx context.Context) error {
 	return nil
 }
 
-// source is the site as the inventory reads it.
+// source presents the site as the sources of the inventory.
 type source Site
 
 // Hosts implements inventory.Source.

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// stay is a reservation that has begun.
+// stay is a reservation that has started.
 type stay struct {
 	r       reservation.Reservation
 	missing int // hosts that are not up yet
@@ -29,7 +29,8 @@ func (s *Site) happened(h booking.Happening) error {
 	return err
 }
 
-// enter assigns a reservation its hosts. Hosts that are not up get their instances once they are.
+// enter puts a reservation's instances on its hosts. On hosts that are not up, the instances appear
+// once they are.
 func (s *Site) enter(r reservation.Reservation) error {
 	one := &stay{r: r}
 	for _, host := range r.HostNames() {
@@ -53,7 +54,7 @@ func (s *Site) enter(r reservation.Reservation) error {
 	return s.complete(one)
 }
 
-// admit adds instances on late hosts that have come up.
+// admit adds the instances of hosts that were late and are up now.
 func (s *Site) admit() error {
 	for _, m := range s.fleet.all {
 		if m.tenant == "" || m.state != idle || !m.ready() {
@@ -96,7 +97,8 @@ func (s *Site) leave(r *reservation.Reservation) error {
 	return s.complete(one)
 }
 
-// complete counts a reservation that has all its hosts, or that ended without having them all.
+// complete counts a reservation that has all its hosts, or that has ended without ever having had
+// them all.
 func (s *Site) complete(one *stay) error {
 	b := Beginning{Reservation: one.r, Asked: one.r.Created, Promised: one.r.Span.Start, At: s.timeline.Now()}
 	s.totals.count(&b, s.coresOf(&one.r))
@@ -113,15 +115,15 @@ func (s *Site) coresOf(r *reservation.Reservation) (cores int64) {
 	return cores
 }
 
-// promises caches the reservations of booking until one changes.
+// promises caches the live reservations until one changes.
 type promises struct {
 	desk     *booking.Service
 	revision uint64
 	live     []reservation.Reservation
 }
 
-// Live implements controller.Promises. Ends are carried out on time, so that what was live at the
-// last change still is.
+// Live implements controller.Promises. The cached reservations are still live, because ends are
+// carried out on time.
 func (p *promises) Live(w span.Span) []reservation.Reservation {
 	if now := p.desk.Revision(); p.live == nil || now != p.revision {
 		p.live, p.revision = p.desk.Live(w), now

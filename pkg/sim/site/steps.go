@@ -9,15 +9,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// stepping is when the controller steps: at multiples of the step interval since the beginning, but
-// only where it has something to see.
+// stepping schedules the steps of the controller: at multiples of the step interval since the
+// beginning, but only when something has changed or is due.
 type stepping struct {
 	first, last span.Instant
-	next        span.Instant // the expected step; 0 is none
+	next        span.Instant // the expected step; 0 means none
 	always      bool         // no multiple is skipped
 }
 
-// expectStep schedules a step of the controller at its first possible time from an instant on.
+// expectStep schedules a step of the controller at its first possible time at or after an instant.
 func (s *Site) expectStep(at span.Instant) {
 	if s.step == nil {
 		return
@@ -38,7 +38,7 @@ func (s *Site) expectStep(at span.Instant) {
 	})
 }
 
-// takeStep runs a step of the controller, and begins what it ordered.
+// takeStep runs a step of the controller, and then lets the machines obey its orders.
 func (s *Site) takeStep() error {
 	now := s.timeline.Now()
 	if err := s.refresh(s.ctx); err != nil {
@@ -68,8 +68,8 @@ func (s *Site) takeStep() error {
 	return nil
 }
 
-// expectWake schedules a step for what depends on the clock alone: a host on its way has waited for
-// long enough, or a host that is draining or sleeping will be needed.
+// expectWake schedules a step for what depends on the clock alone: a host that has been stopping or
+// booting for too long, or one that drains or sleeps and will be needed.
 func (s *Site) expectWake() {
 	if s.step == nil {
 		return
@@ -100,7 +100,7 @@ func (s *Site) expectWake() {
 	}
 }
 
-// claimed returns the start of the first claim of each host that has one.
+// claimed returns the start of the first claim of each host that has one, by the name of the host.
 func (s *Site) claimed() map[string]span.Instant {
 	first := map[string]span.Instant{}
 	for _, c := range s.desk.Promised(s.timeline.Now()) {

@@ -5,7 +5,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Cores counts the cores in each state.
+// Cores is the number of cores of hosts in each state.
 type Cores [states]int64
 
 // InUse returns the cores of hosts with instances.
@@ -14,7 +14,7 @@ func (c *Cores) InUse() int64 { return c[busy] }
 // Off returns the cores of hosts that are off.
 func (c *Cores) Off() int64 { return c[off] }
 
-// On returns the cores of all other hosts: those that stop or boot count as on.
+// On returns the cores of all other hosts; hosts that stop or boot count as on.
 func (c *Cores) On() int64 { return c[idle] + c[busy] + c[stopping] + c[booting] }
 
 // All returns the cores of all hosts.
@@ -30,8 +30,8 @@ type Totals struct {
 	Boots, Shutdowns int64
 	Booked, Refused  int64 // requests
 	Begun            int64 // reservations that have all their hosts, or have ended without having them all
-	// Delayed counts those that began late because hosts had to boot. Late counts those that missed
-	// a promised start, and LateSeconds sums up by how much.
+	// Delayed counts the reservations that began late because hosts had to boot. Late counts those
+	// that missed a promised start, and LateSeconds is the sum of these delays.
 	Delayed, Late, LateSeconds int64
 	// Delay is delay_req of paper 004: the sum of cores × seconds waited for boots / duration.
 	Delay float64
@@ -47,7 +47,7 @@ func (t *Totals) ResIdle() int64 { return t.Cores.All() - t.Cores.InUse() }
 // Savings returns e_savings of paper 004, in core-seconds: the capacity that is off.
 func (t *Totals) Savings() int64 { return t.Cores.Off() }
 
-// KWh returns the energy taken.
+// KWh returns the energy that the hosts used, in kWh.
 func (t *Totals) KWh() float64 { return t.Joules / 3.6e6 }
 
 // count counts a reservation that has begun.
@@ -64,7 +64,7 @@ func (t *Totals) count(b *Beginning, cores int64) {
 	t.Delay += energy.DelayReq([]energy.Delayed{{Cores: cores, Boot: wait, Duration: b.Reservation.Span.Seconds()}})
 }
 
-// Finish returns the account until now. It may be called more than once.
+// Finish returns the totals until now. It may be called more than once.
 func (s *Site) Finish() Totals {
 	t := s.totals
 	t.Until = s.timeline.Now()

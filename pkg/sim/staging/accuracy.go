@@ -12,11 +12,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// plan is a way to send the images of reservations.
+// plan is a way to schedule the transfers of the images of reservations.
 type plan string
 
-// The plans: three are the service's own, which send one image after the other. The other three
-// stand for simpler systems, whose transfers share the channel (thesis, section 8.1).
+// The plans. The first three are the service's own, which send one image after the other. The other
+// three stand for simpler systems, whose transfers share the channel (thesis, section 8.1).
 const (
 	planEDF         plan = "EDF"
 	planEDFJIT      plan = "EDF/JIT"
@@ -28,7 +28,8 @@ const (
 
 var plans = []plan{planEDF, planEDFJIT, planMargin, planAggressive, planJustInTime, planUnscheduled}
 
-// errand is an image that a reservation needs on a node.
+// errand is a transfer in a trace: an image that one virtual machine of a reservation needs on a
+// node.
 type errand struct {
 	wish
 	name    string
@@ -37,7 +38,7 @@ type errand struct {
 	arrived span.Instant // filled in by a plan
 }
 
-// share returns the share of its time that the virtual machine had.
+// share returns the share of its reserved time in which the virtual machine had its image.
 func (e *errand) share() float64 {
 	late := max(0, float64(int64(e.arrived)-e.start))
 	return max(0, 1-late/float64(e.duration))
@@ -55,7 +56,7 @@ func (o *Options) estimate() int64 {
 	return int64(math.Ceil(float64(o.ImageSize)/o.Measured.Estimate)) + o.Measured.Extra
 }
 
-// testbed is the channel of the testbed as the planner sees it.
+// testbed returns the testbed's channel as the planner models it.
 func (o *Options) testbed(strategy staging.Strategy) staging.Site {
 	return staging.Site{Strategy: strategy, Repositories: []staging.Repository{{Name: "repository", Rate: float64(o.ImageSize*megabyte) / float64(o.estimate())}}}
 }
@@ -64,8 +65,8 @@ func (o *Options) image(id string) staging.Image {
 	return staging.Image{ID: id, Size: o.ImageSize * megabyte}
 }
 
-// errands generates a trace, in the order of submission. It contains what the service would admit
-// if it knew the whole trace at the beginning, as the thesis does.
+// errands generates the image transfers of a trace, in the order of submission. As in the thesis,
+// it keeps only transfers that the service would admit if it knew all of them at time 0.
 func (o *Options) errands(t accuracyTrace, run int) (all []errand) {
 	chance := sim.Chance(o.Seed, Accuracy, t.name, run)
 	site, state, node := o.testbed(staging.EDF), staging.State{}, 0
@@ -89,14 +90,14 @@ func (o *Options) errands(t accuracyTrace, run int) (all []errand) {
 	return all
 }
 
-// really draws the duration of a transfer on the testbed, alone, in seconds.
+// really draws how many seconds a transfer takes on the testbed when it has the channel for itself.
 func (o *Options) really(chance *rand.Rand) float64 {
 	return float64(o.ImageSize) / o.Measured.Rate * math.Exp(o.Measured.Spread*chance.NormFloat64())
 }
 
 func nodeName(n int) string { return fmt.Sprintf("n%04d", n) }
 
-// serve sends the images of a trace by a plan.
+// serve transfers the images of a trace as the plan determines.
 func (o *Options) serve(errands []errand, p plan) served {
 	errands = slices.Clone(errands)
 	switch p {
@@ -131,8 +132,8 @@ func (o *Options) serve(errands []errand, p plan) served {
 	return s
 }
 
-// inTurn sends one image after the other, in the order of the service's schedule. Errands are in
-// the order of submission.
+// inTurn transfers one image after the other, in the order of the service's schedule. errands are
+// sorted by submission.
 func inTurn(errands []errand, site staging.Site, size int64) {
 	state, asked := staging.State{}, 0
 	for now := span.Instant(0); asked < len(errands) || len(state.Transfers) > 0; {
@@ -159,7 +160,7 @@ func inTurn(errands []errand, site staging.Site, size int64) {
 	}
 }
 
-// transfer returns the errand as the planner sees it.
+// transfer returns the errand as a transfer for the planner.
 func (e *errand) transfer(n int, size int64) staging.Transfer {
 	return staging.Transfer{
 		ID: e.name, Image: staging.Image{ID: e.name, Size: size}, Node: nodeName(e.node), Deadline: span.Instant(e.start),
@@ -167,7 +168,8 @@ func (e *errand) transfer(n int, size int64) staging.Transfer {
 	}
 }
 
-// together sends each image from its start on; those under way share the channel equally.
+// together transfers each image from its start on; transfers that run at the same time share the
+// channel equally.
 func together(errands []errand, start func(*errand) float64) {
 	type sending struct {
 		*errand

@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// counter books reservations of virtual machines at the booking service, all at the beginning, and
-// knows which images they need.
+// counter books reservations of virtual machines through a sim.Booking, all at the beginning, and
+// records which images they need.
 type counter struct {
 	options *Options
 	desk    *sim.Booking
@@ -25,7 +25,7 @@ type counter struct {
 	refused int
 }
 
-// newCounter opens a counter at the beginning of simulated time.
+// newCounter returns a counter at the beginning of simulated time.
 func (o *Options) newCounter(ctx context.Context, strategy staging.Strategy, begin span.Instant) (*counter, error) {
 	c := &counter{options: o, begin: begin, facts: &staging.Facts{Site: staging.Site{
 		Strategy: strategy, Limit: o.PoolLimit * megabyte,
@@ -47,8 +47,8 @@ func (o *Options) newCounter(ctx context.Context, strategy staging.Strategy, beg
 	return c, nil
 }
 
-// book requests a reservation at its start; an empty image is none. It returns false if booking
-// refused it.
+// book requests a reservation at its start; an empty image means that it needs none. It returns
+// false if the request was refused.
 func (c *counter) book(ctx context.Context, w wish, image string) (reservation.Reservation, bool, error) {
 	if image != "" {
 		facts := *c.facts
@@ -74,13 +74,13 @@ func (c *counter) book(ctx context.Context, w wish, image string) (reservation.R
 	return r, true, nil
 }
 
-// state returns the images that the accepted reservations need, and the transfers for them.
+// state returns the images that the accepted reservations need, with their transfers.
 func (c *counter) state() staging.State {
 	return c.facts.State(c.begin, booking.Demands(c.facts, c.taken))
 }
 
-// copies returns how many virtual machines need an image on a node, where each reservation has an
-// image of its own.
+// copies returns how many virtual machines need an image on a node, by image and node, if each
+// reservation has an image of its own.
 func (c *counter) copies() map[place]int {
 	all := map[place]int{}
 	for _, r := range c.taken {

@@ -9,13 +9,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// level is the size of the images on the fullest node from an instant on.
+// level is the size of the images on the fullest node from an instant on, until the next level.
 type level struct {
 	seconds int64 // since the beginning
 	bytes   int64
 }
 
-// kept is the result of the disk experiment under a strategy.
+// kept is the result of the disk experiment with a strategy.
 type kept struct {
 	taken, refused int
 	transfers      int
@@ -23,9 +23,9 @@ type kept struct {
 	levels         []level
 }
 
-// keep books the reservations of the disk experiment, and follows the pools until all are over. No
-// reservation shares an image, and each virtual machine has its own copy, since the thesis' program
-// counts so.
+// keep books the reservations of the disk experiment, and follows the size of the images on the
+// nodes until all reservations are over. As in the thesis' program, no reservations share an image,
+// and each virtual machine has its own copy.
 func (o *Options) keep(ctx context.Context, strategy staging.Strategy, run int) (kept, error) {
 	begin := sim.Second(0)
 	k := kept{}
@@ -63,7 +63,7 @@ func (o *Options) keep(ctx context.Context, strategy staging.Strategy, run int) 
 	return k, nil
 }
 
-// following returns when something in the pools or on the way to them changes next.
+// following returns the next instant after s.At at which an image arrives or expires.
 func following(s staging.State, site staging.Site) span.Instant {
 	next := span.Forever
 	note := func(at span.Instant) {

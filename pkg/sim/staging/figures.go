@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// accuracyFigure draws the mean share of time so far, over the starts of the first run, as in
-// figures 8.2 and 8.3 of the thesis.
+// accuracyFigure draws the mean share of time over the starts of the first run, as in figures 8.2
+// and 8.3 of the thesis.
 func (r *results) accuracyFigure() figure.Figure {
 	f := figure.Figure{Width: 9, Height: 8}
 	for _, t := range accuracyTraces {
@@ -23,7 +23,7 @@ func (r *results) accuracyFigure() figure.Figure {
 	return f
 }
 
-// soFar returns, for each start, the mean share of all that start by then.
+// soFar returns, for each start, the mean share of time of all virtual machines that start by then.
 func soFar(errands []errand) (points []figure.Point) {
 	errands = slices.SortedStableFunc(slices.Values(errands), func(a, b errand) int { return cmp.Compare(a.start, b.start) })
 	sum := 0.0
@@ -52,7 +52,8 @@ func (r *results) diskFigure() figure.Figure {
 	return figure.Figure{Width: 8, Height: 4.5, Rows: [][]figure.Panel{{panel}}}
 }
 
-// reuseFigure draws how much is deployed over time, in the first run, as in figures 8.6 and 8.7.
+// reuseFigure draws how much has been deployed over time, in the first run, as in figures 8.6 and
+// 8.7.
 func (r *results) reuseFigure() figure.Figure {
 	f := figure.Figure{Width: 12, Height: 4.5, Rows: [][]figure.Panel{nil}}
 	for _, t := range reuseTraces {

@@ -9,7 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// apart returns the verdict on a difference that should be positive, run by run.
+// apart returns the verdict on the claim that the first series is larger than the second, from the
+// differences of each run.
 func apart(larger, smaller []float64) sim.Verdict {
 	d := make([]float64, len(larger))
 	for i := range d {
@@ -18,7 +19,8 @@ func apart(larger, smaller []float64) sim.Verdict {
 	return sim.Positive(sim.Mean(d))
 }
 
-// near reports whether a value is within a share of the printed one.
+// near reports whether a value differs from the printed one by at most that share of the printed
+// one.
 func near(value, printed, share float64) bool { return math.Abs(value-printed) <= share*printed }
 
 // The largest deviations that count as near, as shares of the thesis' value.
@@ -47,8 +49,8 @@ func (r *results) findings() (list []sim.Finding) {
 	return list
 }
 
-// accuracyFindings are about figures 8.2 and 8.3. The thesis has no other numbers than those
-// quoted; the means are read off its figures.
+// accuracyFindings returns the findings on figures 8.2 and 8.3. The thesis states no other numbers
+// than those quoted; the means are read off its figures.
 func (r *results) accuracyFindings() []sim.Finding {
 	one, two := accuracyTraces[0].name, accuracyTraces[1].name
 	mean := func(trace string, p plan) sim.Estimate { return estimate(r.accuracy[accuracyKey{trace, p}], meanShare) }
@@ -152,19 +154,19 @@ func (r *results) imageFindings() []sim.Finding {
 	}
 }
 
-// need returns the bandwidth for that many images in ten hours, in MB/s.
+// need returns the bandwidth, in MB/s, for sending that many images in ten hours.
 func (r *results) need(images float64) float64 {
 	return images * float64(r.ImageSize) / float64(tenHours)
 }
 
-// more returns how much longer a mix takes with images sent and without suspension.
+// more describes how much longer a mix takes when images are sent and work is not suspended.
 func (r *results) more(m mix) string {
 	return percent(r.finish(m, sentSetup).Mean/r.finish(m, plainSetup).Mean - 1)
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// tally counts the mixes for which a statement holds, and names the others.
+// tally counts the mixes for which a statement holds, and lists the others.
 type tally struct {
 	held, of int
 	not      []string
@@ -179,7 +181,8 @@ func (t *tally) note(m mix, holds bool) {
 	}
 }
 
-// named names the mixes for which it does not hold, with at most few names.
+// named returns the names of the mixes for which the statement does not hold, if there are at most
+// a few.
 func (t *tally) named() string {
 	const few = 6
 	switch n := len(t.not); {
@@ -192,11 +195,11 @@ func (t *tally) named() string {
 	}
 }
 
-// explodes is the least gap that the thesis marks: prefetching without reuse takes longer by this
-// share than with images in place.
+// explodes is the least difference that the thesis highlights: prefetching without reuse takes
+// longer than images in place by this share.
 const explodes = 0.5
 
-// mixFindings are about the ordering in tables 8.3 to 8.7.
+// mixFindings returns the findings on the order of the setups in tables 8.3 to 8.7.
 func (r *results) mixFindings() []sim.Finding {
 	var worse, costs, gap, wide, brief, sizes tally
 	most, reusedMost, best, worst := 0.0, 0.0, 1.0, -1.0
@@ -236,7 +239,8 @@ func (r *results) mixFindings() []sim.Finding {
 	}
 }
 
-// furthest names the largest deviation from the times of the thesis, and the mean of all.
+// furthest describes the largest deviation from the times of the thesis, and the mean of all
+// deviations.
 func (r *results) furthest() string {
 	largest, where, sum, n := 0.0, "", 0.0, 0
 	for _, m := range allMixes() {
@@ -255,7 +259,7 @@ func (r *results) furthest() string {
 	return fmt.Sprintf("In the mean they are %.1f %% off. Furthest: %s, by %+.0f %%.", 100*sum/float64(n), where, 100*largest)
 }
 
-// peakFindings are about the disk space that the mixes take.
+// peakFindings returns the findings on the disk space that the mixes need.
 func (r *results) peakFindings() []sim.Finding {
 	highest := func(s setup) (peak float64) {
 		for _, m := range allMixes() {

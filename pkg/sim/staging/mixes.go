@@ -12,10 +12,10 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// setup is a way to run a mix.
+// setup is a configuration in which a mix runs.
 type setup struct {
 	name string
-	// machines reports whether work runs in virtual machines, and so takes longer.
+	// machines is true if work runs in virtual machines, which takes longer.
 	machines bool
 	suspend  bool
 	images   bool // images must be sent
@@ -37,7 +37,7 @@ var (
 	earlySetup = setup{name: "prefetched by EDF", machines: true, suspend: true, images: true, strategy: staging.EDF}
 )
 
-// setups returns the setups that a mix is run in. The peak under EDF follows from the reservations
+// setups returns the setups in which a mix runs. The peak under EDF depends on the reservations
 // alone, so it is measured only with long work, which takes the least time to simulate.
 func (m mix) setups() []setup {
 	all := []setup{plainSetup, predeployedSetup, prefetchedSetup, reusedSetup}
@@ -50,7 +50,7 @@ func (m mix) setups() []setup {
 	return all
 }
 
-// worked is the result of a mix in a setup.
+// worked is the result of one run of a mix in a setup.
 type worked struct {
 	finish         int64 // seconds until all best-effort work was done
 	taken, refused int   // reservations
@@ -61,7 +61,7 @@ type worked struct {
 	suspensions    int
 }
 
-// floor is one run of a mix in a setup.
+// floor simulates one run of a mix in a setup.
 type floor struct {
 	options  *Options
 	setup    setup
@@ -77,7 +77,7 @@ type floor struct {
 	taken    []reservation.Reservation
 }
 
-// work runs a mix in a setup.
+// work runs a mix in a setup, once.
 func (o *Options) work(ctx context.Context, m mix, s setup, run int) (worked, error) {
 	load := o.workload(m, run)
 	f, err := o.newFloor(s)
@@ -125,7 +125,7 @@ func (o *Options) newFloor(s setup) (*floor, error) {
 	return f, nil
 }
 
-// book books all reservations at the beginning, and schedules their images.
+// book books all reservations at the beginning, and schedules the transfers of their images.
 func (f *floor) book(ctx context.Context, wishes []wish) error {
 	c, err := f.options.newCounter(ctx, f.setup.strategy, f.begin)
 	if err != nil {
@@ -154,8 +154,7 @@ func (f *floor) book(ctx context.Context, wishes []wish) error {
 	return nil
 }
 
-// send schedules the transfers of the reservations' images at the beginning, when all reservations
-// are known.
+// send schedules the transfers of the reservations' images, all at the beginning.
 func (f *floor) send(c *counter) {
 	copies := c.copies()
 	scheduled, _ := c.state().Schedule(c.facts.Site, f.begin)
@@ -166,7 +165,7 @@ func (f *floor) send(c *counter) {
 	}
 }
 
-// hold keeps best-effort work off a reservation's part of its nodes.
+// hold keeps best-effort work off the part of its nodes that a reservation uses.
 func (f *floor) hold(r reservation.Reservation) {
 	var holds []besteffort.Hold
 	for _, c := range r.Claims {
@@ -176,7 +175,7 @@ func (f *floor) hold(r reservation.Reservation) {
 	f.timeline.At(r.Span.End, sim.Ending, func() error { f.queue.Release(r.ID); return nil })
 }
 
-// submit enters a best-effort request.
+// submit adds a best-effort request to the requests that wait for the planner.
 func (f *floor) submit(n int, w work) {
 	r := besteffort.Request{ID: fmt.Sprintf("b%05d", n), Shape: shape(), Duration: w.duration}
 	if f.setup.machines {
@@ -193,7 +192,8 @@ func (f *floor) submit(n int, w work) {
 	f.show()
 }
 
-// show shows the planner the next requests of the queue.
+// show passes waiting requests to the planner, as long as it has no more than Depth virtual
+// machines beyond those that can run at once.
 func (f *floor) show() {
 	for len(f.behind) > 0 && f.queue.Left() < f.options.slots()+f.options.Depth {
 		next := f.behind[0]
@@ -202,8 +202,8 @@ func (f *floor) show() {
 	}
 }
 
-// happened shows the planner more requests as work ends, and keeps account of images: a virtual
-// machine uses one on its node from its first start until it is done.
+// happened passes more requests to the planner when work ends, and keeps account of images: a
+// virtual machine uses one on its node from its first start until it is done.
 func (f *floor) happened(c sim.Change) error {
 	switch c.Phase {
 	case besteffort.Suspending:
@@ -233,7 +233,7 @@ func (f *floor) happened(c sim.Change) error {
 	return nil
 }
 
-// account sums up the run.
+// account returns the result of the run.
 func (f *floor) account() worked {
 	w, end, busy := f.outcome, f.begin, int64(0)
 	for _, o := range f.queue.Outcomes() {

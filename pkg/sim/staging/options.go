@@ -1,9 +1,9 @@
 // Package staging repeats the experiments of paper 000 and of the thesis that followed it
 // (Sotomayor, "A Resource Management Model for VM-Based Virtual Workspaces", University of Chicago
-// 2007, section 8) with the booking service, staging and best-effort plans. They measure the
-// share of their time that reservations get when their images must arrive first, the disk space
-// that this takes, the savings of image reuse, and the cost of mixing reservations with best-effort
-// work.
+// 2007, section 8) with the service's own code for booking, image transfers and best-effort plans.
+// The experiments measure which share of their time reservations can use when their images must
+// arrive first, the disk space that images take, the savings of image reuse, and the cost of mixing
+// reservations with best-effort work.
 package staging
 
 import (
@@ -24,7 +24,7 @@ const (
 	Mixes    = "mixes"    // tables 4.1, 4.2 and 8.3 to 8.7
 )
 
-// Experiments are all experiments, in the order of the report.
+// Experiments lists all experiments, in the order of the report.
 var Experiments = []string{Accuracy, Disk, Reuse, Mixes}
 
 // Options describe the simulation. Sizes are in MB of a million bytes, times in seconds.
@@ -38,33 +38,33 @@ type Options struct {
 	CPUs      int     // of a node; a virtual machine takes one
 	Rate      float64 // MB a second that the repository sends
 	ImageSize int64
-	// PoolLimit bounds the images in the pool of a node; 0 is no bound, as in the thesis.
+	// PoolLimit bounds the size of the images on a node; 0 means no bound, as in the thesis.
 	PoolLimit int64
-	// Slowdown is the share of its duration that work takes longer in a virtual machine.
+	// Slowdown is the share that is added to the duration of work in a virtual machine.
 	Slowdown float64
-	// Overheads are those of suspension, boot and shutdown. The thesis has none.
+	// Overheads are the durations of suspension, boot and shutdown. The thesis has none.
 	Overheads besteffort.Overheads
 	// ReservationLength is the mean length of a reservation of the mixes.
 	ReservationLength int64
 
-	// Depth is how many waiting virtual machines the planner sees, the first in the queue; others
-	// follow as these end. The time for a plan is proportional to it.
+	// Depth is the number of waiting virtual machines that the planner considers, from the head of
+	// the queue; others follow as these end. The run time of the planner is proportional to it.
 	Depth int
-	// Cache is how many images a node keeps in the reuse experiment.
+	// Cache is the number of images that a node keeps in the reuse experiment.
 	Cache int
 
-	// Measured describes transfers on the thesis' testbed: Accuracy and Reuse were measured there;
-	// the other experiments were simulated.
+	// Measured describes transfers on the thesis' testbed, on which Accuracy and Reuse were
+	// measured; the thesis simulated the other experiments.
 	Measured Measured
 }
 
-// Measured is how transfers differ from their estimates.
+// Measured is how real transfers differ from their estimates.
 type Measured struct {
 	Rate     float64 // median MB a second
 	Spread   float64 // standard deviation of the logarithm of a transfer's time
 	Estimate float64 // MB a second in the planner's estimate
 	Extra    int64   // seconds that the planner adds for each image
-	// Copy is how many MB a second a node copies from its cache; 0 takes no time.
+	// Copy is how many MB a second a node copies from its cache; 0 means that copies take no time.
 	Copy float64
 }
 
@@ -119,7 +119,7 @@ func (o Options) Check() error {
 	return o.checkMachine()
 }
 
-// checkMachine refuses machines that the thesis' requests do not fit.
+// checkMachine returns a fault if the requests of the thesis do not fit on the machine.
 func (o *Options) checkMachine() error {
 	const widths = 4 // of the mixes' reservations
 	switch slots := o.slots(); {
@@ -140,7 +140,7 @@ func within[N int | int64 | float64](name string, value, least, most N) error {
 	return nil
 }
 
-// plain writes a bound without an exponent.
+// plain formats a bound without an exponent.
 func plain[N int | int64 | float64](n N) string {
 	if f := float64(n); f != math.Trunc(f) {
 		return fmt.Sprint(n)
@@ -151,7 +151,7 @@ func plain[N int | int64 | float64](n N) string {
 // has reports whether an experiment is selected.
 func (o *Options) has(experiment string) bool { return slices.Contains(o.Experiments, experiment) }
 
-// slots returns how many virtual machines run at once.
+// slots returns how many virtual machines can run at once.
 func (o *Options) slots() int { return o.Nodes * o.CPUs }
 
 // transfer returns how many seconds the transfer of an image takes in simulations.

@@ -10,30 +10,29 @@ import (
 )
 
 // pools keep account of the images on the nodes, which reservations and best-effort work share. An
-// image stays as long as it has users. At the instant at which the last one ends it is still there
-// for users that begin at that instant.
+// image stays as long as something uses it. At the instant at which the last use ends it is still
+// there for uses that begin at that instant.
 type pools struct {
 	queue *sim.Queue
 	size  int64
-	// shared reports whether best-effort work may use these images; otherwise each user has its
-	// own.
+	// shared is true if best-effort work may use these images; otherwise each use has its own copy.
 	shared bool
 	copies map[place]*copied
-	used   map[string]int64 // bytes on a node
+	used   map[string]int64 // bytes of images, by node
 	peak   int64
-	sent   int // transferred images
+	sent   int // transfers so far
 }
 
 type place struct{ node, image string }
 
-// copied is an image on a node.
+// copied is an image on a node. users counts its present uses.
 type copied struct{ users int }
 
 func newPools(q *sim.Queue, o *Options, shared bool) *pools {
 	return &pools{queue: q, size: o.ImageSize * megabyte, shared: shared, copies: map[place]*copied{}, used: map[string]int64{}}
 }
 
-// use enters a user of an image on a node, and the image if it is not there.
+// use begins a use of an image on a node, and adds the image if it is not there.
 func (p *pools) use(node, image string) {
 	at := place{node, image}
 	c := p.copies[at]
@@ -45,14 +44,14 @@ func (p *pools) use(node, image string) {
 	c.users++
 }
 
-// fill adds bytes on a node.
+// fill adds bytes to a node's; a negative number removes them.
 func (p *pools) fill(node string, bytes int64) {
 	p.used[node] += bytes
 	p.peak = max(p.peak, p.used[node])
 }
 
-// arrive enters the image of a reservation, which uses it until its end. If nothing is shared, each
-// of its virtual machines has a copy.
+// arrive adds the image of a reservation, which uses it until its end. If nothing is shared, each
+// of the reservation's virtual machines on the node has a copy.
 func (p *pools) arrive(t staging.Transfer, copies int) {
 	p.sent++
 	p.use(t.Node, t.Image.ID)
@@ -70,7 +69,7 @@ func (p *pools) arrive(t staging.Transfer, copies int) {
 	p.queue.Look()
 }
 
-// end removes a reservation's image with its copies.
+// end ends the use of a reservation's image and removes its copies.
 func (p *pools) end(t staging.Transfer, copies int) {
 	if !p.shared {
 		p.fill(t.Node, -int64(copies-1)*p.size)
@@ -78,7 +77,8 @@ func (p *pools) end(t staging.Transfer, copies int) {
 	p.leave(t.Node, t.Image.ID)
 }
 
-// leave removes a user. If no other user begins at this instant, the image goes too.
+// leave ends one use of an image on a node. The image is removed with its last use, unless another
+// use begins at the same instant.
 func (p *pools) leave(node, image string) {
 	at := place{node, image}
 	if p.copies[at].users--; p.copies[at].users > 0 {

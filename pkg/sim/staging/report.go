@@ -47,7 +47,7 @@ func (r *results) tellRun(report *sim.Report) {
 	report.List(items...)
 }
 
-// overheads describes the overheads.
+// overheads describes the overheads in words.
 func (r *results) overheads() string {
 	if r.Overheads == (besteffort.Overheads{}) {
 		return " Suspension, resumption, boot and shutdown take no time, as in the thesis."
@@ -84,7 +84,7 @@ func (r *results) tellAccuracy(report *sim.Report) {
 	report.Figure("accuracy", "The share of their time that virtual machines got, as a mean over all that started so far, in the first run (figures 8.2 and 8.3 of the thesis).", r.accuracyFigure())
 }
 
-// inFigures are the means at the end of figures 8.2 and 8.3, read off them, in percent.
+// inFigures are the means at the end of figures 8.2 and 8.3, in percent, read off these figures.
 var inFigures = map[accuracyKey]string{
 	{"Trace I", planEDF}: "100", {"Trace I", planAggressive}: "99", {"Trace I", planJustInTime}: "100", {"Trace I", planUnscheduled}: "89",
 	{"Trace II", planEDF}: "98", {"Trace II", planAggressive}: "94", {"Trace II", planJustInTime}: "78", {"Trace II", planUnscheduled}: "65",

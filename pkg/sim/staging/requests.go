@@ -11,24 +11,23 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// wish is a requested reservation: virtual machines with one image, for a span. Times are seconds
-// since the beginning of the experiment.
+// wish is a request for a reservation: virtual machines with one image, for a span. Times are
+// seconds since the beginning of the experiment.
 type wish struct {
 	submitted, start, duration int64
 	vms                        int
 	image                      int
 }
 
-// work is requested best-effort work: virtual machines with one image, each for duration seconds.
+// work is a best-effort request: virtual machines with one image, each for duration seconds.
 type work struct {
 	submitted, duration int64
 	vms                 int
 	image               int
 }
 
-// The reservations of the accuracy traces have two to four virtual machines for half an hour, and
-// one of six images. They have about as many starts in two hours as the channel can serve (thesis,
-// table 8.1).
+// The reservations of the accuracy traces have two to four virtual machines for half an hour, with
+// one of six images. In two hours about as many start as the channel can serve (thesis, table 8.1).
 const (
 	accuracyDuration = 1800
 	accuracyImages   = 6
@@ -38,8 +37,8 @@ const (
 type accuracyTrace struct {
 	name     string
 	requests int
-	// window is the length in seconds of the windows that contain all starts, and every is the time
-	// from one window to the next. With 0, starts lie anywhere.
+	// window is the length in seconds of the windows that contain all starts, and every the time
+	// from one window to the next. every 0 means that starts may lie anywhere.
 	every, window int64
 }
 
@@ -49,17 +48,18 @@ var accuracyTraces = []accuracyTrace{
 }
 
 // How long before its start a reservation is requested, in multiples of the estimated duration of
-// its transfers: as in an example of the thesis' program for its "trace I".
+// its transfers: as in the "trace I" example of the thesis' program.
 const leastLead, mostLead = 1.0, 4.5
 
-// slack is the most seconds that a start is later than necessary.
+// slack is by how many seconds a start is later than necessary at most.
 const slack = 10
 
-// wishes generates the requests, by start. The thesis draws many, and accepts one after the other
-// those whose transfers can follow all earlier ones. So each starts when its transfers end, or in
-// the next window. estimate is the planner's estimate for one image, in seconds.
+// wishes generates the requests of the trace, sorted by start. The thesis draws many, and accepts
+// one after the other those whose transfers can follow all earlier ones; here each starts when its
+// transfers end, or in the next window. estimate is the planner's estimate for one image, in
+// seconds.
 func (t accuracyTrace) wishes(chance *rand.Rand, estimate int64) (all []wish) {
-	busy := int64(0) // until when the channel is busy, by the estimates
+	busy := int64(0) // when the channel becomes free, by the estimates
 	for window := t.every; len(all) < t.requests; {
 		w := wish{vms: 2 + chance.IntN(3), image: chance.IntN(accuracyImages), duration: accuracyDuration}
 		transfers := int64(w.vms) * estimate
@@ -86,7 +86,8 @@ const (
 	tenHours     = int64(36000)
 )
 
-// diskTrace returns the reservations by start; each has from one up to all slots.
+// diskTrace returns the reservations of a run, sorted by start. Each has from one virtual machine
+// to as many as there are slots.
 func (o *Options) diskTrace(run int) []wish {
 	chance := sim.Chance(o.Seed, Disk, run)
 	wishes := make([]wish, diskRequests)
@@ -97,8 +98,8 @@ func (o *Options) diskTrace(run int) []wish {
 	return wishes
 }
 
-// spread distributes the starts over ten hours, on whole minutes: the time from one to the next is
-// uniform between 0 and twice the mean, as in the program that generated the thesis' traces.
+// spread distributes the starts over ten hours, on whole minutes. As in the program that generated
+// the thesis' traces, the time from one start to the next is uniform between 0 and twice the mean.
 func spread(wishes []wish, chance *rand.Rand) {
 	mean, at := float64(tenHours)/float64(len(wishes)), 0.0
 	for i := range wishes {
@@ -107,7 +108,8 @@ func spread(wishes []wish, chance *rand.Rand) {
 	}
 }
 
-// reservationLength draws a length in whole minutes, from half to one and a half times the mean.
+// reservationLength draws a length in seconds: whole minutes, from half to one and a half times the
+// mean.
 func (o *Options) reservationLength(chance *rand.Rand) int64 {
 	mean := o.ReservationLength / 60
 	return 60 * max(1, mean-mean/2+chance.Int64N(2*(mean/2)+1))
@@ -123,7 +125,7 @@ func mixedImage(chance *rand.Rand) int {
 	return oftenUsed + chance.IntN(seldomUsed)
 }
 
-// workload is the requests of a mix.
+// workload is all requests of a mix.
 type workload struct {
 	wishes []wish
 	works  []work
@@ -143,9 +145,10 @@ func (w *workload) images() (n int) {
 // worksEvery is the time between best-effort requests, in seconds.
 const worksEvery = 300
 
-// workload generates a mix: work of 10 to 10.5 hours for all slots. A share of it is best-effort
-// requests at equal intervals. The rest is reservations that start throughout ten hours and are
-// known at the beginning (thesis, section 8.3).
+// workload generates the requests of a run of a mix: work of 10 to 10.5 hours for all slots. A
+// share of it, which the mix determines, is best-effort requests at equal intervals. The rest is
+// reservations whose starts are distributed over ten hours and which are known at the beginning
+// (thesis, section 8.3).
 func (o *Options) workload(m mix, run int) *workload {
 	chance := sim.Chance(o.Seed, Mixes, m.String(), run)
 	all := int64(float64(tenHours) * (1 + 0.05*chance.Float64()) * float64(o.slots()))
@@ -163,13 +166,14 @@ func (o *Options) workload(m mix, run int) *workload {
 	return w
 }
 
-// aboutSeconds draws a duration with a standard deviation of a fifth of its mean, as in an example
+// aboutSeconds draws a duration whose standard deviation is a fifth of the mean, as in an example
 // of the thesis' program (traces/exampletrace.desc).
 func aboutSeconds(mean int64, chance *rand.Rand) int64 {
 	return max(mean/4, int64(math.Round(float64(mean)*(1+0.2*chance.NormFloat64()))))
 }
 
-// wishes draws reservations of a mix until they sum up to that many seconds of virtual machines.
+// wishes draws reservations of a mix until their virtual machines sum up to that many
+// machine-seconds.
 func (o *Options) wishes(m mix, seconds int64, chance *rand.Rand) (wishes []wish) {
 	quarter := slices.Index(widths, m.Width)
 	least, most := quarter*o.slots()/len(widths)+1, (quarter+1)*o.slots()/len(widths)
@@ -185,7 +189,7 @@ func (o *Options) wishes(m mix, seconds int64, chance *rand.Rand) (wishes []wish
 // reuseTrace is one of the two traces of the reuse experiment.
 type reuseTrace struct {
 	name string
-	// weights are how often each of the images is requested.
+	// weights are the relative frequencies with which the images are requested.
 	weights []int
 }
 
@@ -194,20 +198,21 @@ var reuseTraces = []reuseTrace{
 	{"Trace IV", []int{55, 27, 6, 5, 3, 3}}, // table 8.2
 }
 
-// reuseFlurry is when the 62 requests of the reuse experiment arrive: a number of requests in each
-// interval, as in figure 8.5.
+// reuseFlurry is when the 62 requests of the reuse experiment arrive: the number of requests in
+// each interval of time, as in figure 8.5.
 var reuseFlurry = []struct {
 	from, to int64
 	requests int
 }{{0, 740, 2}, {740, 825, 37}, {1500, 2450, 9}, {2690, 2900, 10}, {3700, 4700, 4}}
 
-// reuseSizes are their virtual machines, 144 in all, which follows from the thesis' 86.4 GB.
+// reuseSizes are the numbers of virtual machines of these requests, 144 in all, which follows from
+// the thesis' 86.4 GB.
 var reuseSizes = []struct{ vms, requests int }{{2, 58}, {4, 3}, {16, 1}}
 
-// Their durations, with a mean of 53 s.
+// The bounds of their durations, in seconds; the mean is 53 s.
 const shortestReuse, longestReuse = 16, 90
 
-// works returns the requests by time.
+// works returns the requests of the trace, sorted by arrival.
 func (t reuseTrace) works(seed uint64, run int) (works []work) {
 	chance := sim.Chance(seed, Reuse, run) // the same in all traces, except for the images
 	var sizes []int
@@ -244,8 +249,8 @@ func pick(chance *rand.Rand, weights []int) int {
 	return len(weights) - 1
 }
 
-// imageID names an image that many users may share; ownImage names one for a single user: without
-// reuse every user has its own images.
+// imageID returns the id of an image that several users may share, ownImage that of an image for a
+// single one: without reuse every request has its own images.
 func imageID(n int) string { return "image-" + strconv.Itoa(n) }
 
 func ownImage(n int, owner string) string { return fmt.Sprintf("image-%d-of-%s", n, owner) }

@@ -13,23 +13,23 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// deployed is the result of the reuse experiment.
+// deployed is the result of one run of the reuse experiment.
 type deployed struct {
-	// mean is how many seconds a virtual machine's place waits for the image: from when the machine
-	// has the place, or would have it with the image there, until it runs.
+	// mean is the mean number of seconds for which a virtual machine waits only for its image: from
+	// when it has its place, or would have it if the image were there, until it runs.
 	mean  float64
 	sent  int     // transfers
 	ready []int64 // when each virtual machine began to run, in order
 }
 
-// by returns how many virtual machines had begun to run by a time.
+// by returns how many virtual machines had started by a time.
 func (d *deployed) by(seconds int64) int {
 	n, _ := slices.BinarySearch(d.ready, seconds+1)
 	return n
 }
 
-// cache keeps a limited number of images on a node. It evicts the one with the fewest uses, of
-// equals the oldest, as on the testbed of the thesis.
+// cache keeps a limited number of images on a node. As on the testbed of the thesis, it evicts the
+// image with the fewest uses; among equals, the oldest.
 type cache struct {
 	size   int
 	images []string // the oldest first
@@ -38,8 +38,8 @@ type cache struct {
 
 func (c *cache) has(image string) bool { return slices.Contains(c.images, image) }
 
-// use counts a use of an image, which the cache keeps from now on, and returns the image that it
-// evicts for it, if any.
+// use counts a use of an image and adds the image to the cache if it is not there. gone is the
+// image that the cache evicts for it; empty if none.
 func (c *cache) use(image string) (gone string) {
 	if c.uses == nil {
 		c.uses = map[string]int{}
@@ -57,8 +57,9 @@ func (c *cache) use(image string) (gone string) {
 	return gone
 }
 
-// deploy runs a trace of the reuse experiment: the virtual machines of a request run at the same
-// time, and each node receives an image once for a request. With a cache the image stays.
+// deploy simulates a trace of the reuse experiment with the service's planner. The virtual machines
+// of a request run at the same time, and each node receives an image once for a request. If cached
+// is true, the image stays.
 func (o *Options) deploy(ctx context.Context, t reuseTrace, cached bool, run int) (deployed, error) {
 	begin := sim.Second(0)
 	timeline := sim.NewTimeline(begin)
@@ -108,20 +109,20 @@ func (o *Options) deploy(ctx context.Context, t reuseTrace, cached bool, run int
 	return d.result, nil
 }
 
-// deployment is a run of the reuse experiment.
+// deployment is the state of a run of the reuse experiment.
 type deployment struct {
 	queue  *sim.Queue
 	begin  span.Instant
 	images map[string]string         // by request
-	free   map[string][]span.Instant // since when each free place of a node is free
+	free   map[string][]span.Instant // the instants since which the free places of a node are free
 	caches map[string]*cache         // by node
 	sent   map[string]bool
 	waited float64
 	result deployed
 }
 
-// happened counts how long the place of each virtual machine waited, from when it was free and the
-// request had arrived, and updates the caches.
+// happened measures how long each virtual machine waited after its place was free and its request
+// had arrived, and updates the caches.
 func (d *deployment) happened(c sim.Change) error {
 	switch c.Phase {
 	case besteffort.Staging:
@@ -146,7 +147,7 @@ func (d *deployment) submitted(vm string) span.Instant {
 	return all[slices.IndexFunc(all, func(o *sim.Outcome) bool { return o.VM == vm })].Submitted
 }
 
-// keep counts a use of an image in the cache of a node.
+// keep counts a use of an image in a node's cache.
 func (d *deployment) keep(node, image string) {
 	c := d.caches[node]
 	if c == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// results are the results of all experiments, each by run.
+// results are the results of all experiments; each list has one element for each run.
 type results struct {
 	Options
 	accuracy map[accuracyKey][]served
@@ -22,7 +22,8 @@ type accuracyKey struct {
 	plan  plan
 }
 
-// reuseKey is a setting: the service's planner or the testbed, with a cache or without.
+// reuseKey identifies the runs of one setting of the reuse experiment: a trace, planned by the
+// service's planner or served like the testbed, with a cache of images or without.
 type reuseKey struct {
 	trace           string
 	planner, cached bool
@@ -65,7 +66,8 @@ func run(ctx context.Context, o Options, progress sim.Progress) (*results, error
 	return r, err
 }
 
-// fill returns tasks for all runs of a setting; each stores its result in its place.
+// fill returns one task for each run of a setting; the i-th task stores its result in the i-th
+// element of into.
 func fill[T any](runs int, into *[]T, do func(ctx context.Context, run int) (T, error)) (tasks []task) {
 	places := make([]T, runs)
 	*into = places
@@ -125,7 +127,7 @@ func (r *results) mixTasks() (tasks []task) {
 	return tasks
 }
 
-// each returns a measure of every run.
+// each returns a measure of each run.
 func each[T any](runs []T, of func(T) float64) []float64 {
 	values := make([]float64, len(runs))
 	for i, run := range runs {
@@ -134,10 +136,10 @@ func each[T any](runs []T, of func(T) float64) []float64 {
 	return values
 }
 
-// estimate estimates a measure.
+// estimate estimates a measure from its runs.
 func estimate[T any](runs []T, of func(T) float64) sim.Estimate { return sim.Mean(each(runs, of)) }
 
-// The measures.
+// The measures of the experiments.
 func meanShare(s served) float64    { return s.mean }
 func worstShare(s served) float64   { return s.worst }
 func wholeShare(s served) float64   { return s.whole }
@@ -158,11 +160,11 @@ const gigabyte = 1e9
 // of returns the results of a mix in a setup.
 func (r *results) of(m mix, s setup) []worked { return r.mixes[mixKey{m, s.name}] }
 
-// finish estimates when all best-effort work of a mix is done.
+// finish estimates when all best-effort work of a mix is done, in seconds.
 func (r *results) finish(m mix, s setup) sim.Estimate { return estimate(r.of(m, s), finish) }
 
-// lead returns, by run, how many GB more are deployed with a cache than without, at the time that
-// the thesis uses.
+// lead returns, for each run, how many GB more are deployed with a cache than without, at the time
+// that the thesis states.
 func (r *results) lead(trace string, planner bool) []float64 {
 	without, with := r.reuse[reuseKey{trace, planner, false}], r.reuse[reuseKey{trace, planner, true}]
 	values := make([]float64, len(with))

@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// table returns all results: one measure of one setting in each row.
+// table returns all results, one measure of one setting in each row.
 func (r *results) table() sim.Table {
 	t := sim.Table{Columns: []string{"experiment", "trace", "setting", "measure", "mean", "half_width_95", "runs", "thesis"}}
 	add := func(experiment, trace, setting, measure string, e sim.Estimate, printed any) {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// testbed simulates the system on which the thesis measured image reuse. Requests begin in their
-// order as soon as there are places for all of their virtual machines, on the first nodes with
-// places, whatever images these have. Then the images are sent, and share the channel. From a cache
-// the testbed makes a local copy for each virtual machine. The service's planner, in contrast,
-// looks for nodes that have the image, and its nodes have copy-on-write.
+// testbed simulates the system on which the thesis measured image reuse. Requests start in the
+// order of their arrival as soon as there are places for all of their virtual machines, on the
+// first nodes with free places, whatever images these have. Then their images are sent and share
+// the channel. The testbed makes a local copy of a cached image for each virtual machine. The
+// service's planner, in contrast, prefers nodes that have the image, and its nodes copy on write.
 type testbed struct {
 	now     float64
 	free    []int // places, by node
@@ -24,7 +24,7 @@ type testbed struct {
 	result  deployed
 }
 
-// delivery is an image for the virtual machines of a request on a node.
+// delivery is the transfer of an image for the virtual machines of a request on a node.
 type delivery struct {
 	node, vms, image int
 	begun            float64
@@ -56,7 +56,7 @@ func (o *Options) onTestbed(t reuseTrace, cached bool, run int) deployed {
 	return b.result
 }
 
-// begin begins a request if it has enough places, and reports whether it did.
+// begin starts a request if there are enough places, and reports whether it did.
 func (b *testbed) begin(w work, most int) bool {
 	vms, places := min(w.vms, most), 0
 	for _, n := range b.free {
@@ -82,7 +82,7 @@ func (b *testbed) begin(w work, most int) bool {
 	return true
 }
 
-// advance continues until something happens, or until the time until.
+// advance simulates until the next transfer ends, or until the time until.
 func (b *testbed) advance(until float64) {
 	channel := 0
 	for _, d := range b.sending {

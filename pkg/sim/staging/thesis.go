@@ -2,7 +2,7 @@ package staging
 
 import "fmt"
 
-// length is how long the best-effort work of a mix takes.
+// length names how long each virtual machine of the best-effort work of a mix runs.
 type length string
 
 // The lengths of the thesis.
@@ -12,20 +12,20 @@ const (
 	short  length = "short"
 )
 
-// meanSeconds is the mean duration of a virtual machine of best-effort work.
+// meanSeconds is the mean duration of a virtual machine of best-effort work, in seconds, by length.
 var meanSeconds = map[length]int64{long: 900, medium: 600, short: 300}
 
 // mix is one of the 36 mixtures of reservations and best-effort work.
 type mix struct {
 	Length length
-	// Width is how many of the slots a reservation takes: more than the first percentage, up to the
-	// second.
+	// Width is the range of the share of all slots that a reservation occupies: more than the first
+	// percentage, and at most the second.
 	Width string
 	// BestEffort is the share of all work that is best-effort, in percent.
 	BestEffort int
 }
 
-// The widths, in quarters of all slots, and the shares of best-effort work.
+// The widths, in quarters of all slots, and the percentages of best-effort work.
 var (
 	widths = []string{"000-025", "025-050", "050-075", "075-100"}
 	shares = []int{25, 50, 75}
@@ -43,15 +43,15 @@ func allMixes() (all []mix) {
 	return all
 }
 
-// String names a mix as in the tables of the thesis.
+// String returns the name of a mix as in the tables of the thesis.
 func (m mix) String() string {
 	return fmt.Sprintf("%s %s %d-%d", m.Length, m.Width, m.BestEffort, 100-m.BestEffort)
 }
 
-// printed are the times of a mix in the thesis, in seconds until all best-effort work is done.
+// printed are the seconds until all best-effort work of a mix is done, as the thesis prints them.
 type printed struct{ plain, predeployed, prefetched, reused int64 }
 
-// inThesis are tables 8.3 and 8.5.
+// inThesis contains tables 8.3 and 8.5.
 var inThesis = map[mix]printed{
 	{long, "000-025", 25}:   {38880, 39000, 39120, 39120},
 	{long, "000-025", 50}:   {41160, 41880, 42180, 41760},
@@ -91,8 +91,9 @@ var inThesis = map[mix]printed{
 	{short, "075-100", 75}:  {41040, 42840, 84540, 44940},
 }
 
-// backfilledInThesis are tables 4.1 and 4.2 of the thesis, for work that is backfilled and not
-// suspended: without virtual machines, with images in place, and with an image sent for each.
+// backfilledInThesis contains tables 4.1 and 4.2 of the thesis, for work that is backfilled and not
+// suspended: without virtual machines, with images in place, and with an image sent for each
+// virtual machine.
 var backfilledInThesis = map[mix][3]int64{
 	fewLong:   {45780, 48240, 52020},
 	manyShort: {41040, 44640, 87000},
@@ -104,7 +105,7 @@ var (
 	manyShort = mix{short, "075-100", 75}
 )
 
-// imagesInThesis is how many images section 4 sends for these mixes, in ten hours.
+// imagesInThesis is the number of images that section 4 sends for these mixes in ten hours.
 var imagesInThesis = map[mix]int{fewLong: 830, manyShort: 1876}
 
 // The thesis on peaks of disk, in GB on a node (section 8.1 and 8.3.2).

@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// taking returns the commit of a new reservation on hosts, which were known in these
-// versions.
+// taking returns the commit of a new reservation on hosts; the versions are those on which it is
+// based.
 func taking(id string, hosts ...booking.HostVersion) booking.Commit {
 	r := booked(id)
 	r.Claims = nil
@@ -110,8 +110,8 @@ func testHostSeconds(t *testing.T, s Subject) {
 	}
 }
 
-// raising returns the usage of a commit that raises what its project holds, known in a
-// version.
+// raising returns the usage of a commit that raises what its project holds, based on a version of
+// the project.
 func raising(known int64) booking.Usage {
 	return booking.Usage{Hosts: 1, HostSeconds: 10, Raises: true, Known: &known}
 }
@@ -168,8 +168,8 @@ func testRefused(t *testing.T, s Subject) {
 	}
 }
 
-// testOneHost makes workers, spread over the stores, book a host that all know in one
-// version, and beside it a host of their own.
+// testOneHost makes workers, spread over the stores, book the same host on the basis of the same
+// version, each together with a host of its own. Only one may succeed.
 func testOneHost(t *testing.T, stores ...Subject) {
 	for round := range int64(rounds) {
 		var wg sync.WaitGroup
@@ -196,8 +196,8 @@ func testOneHost(t *testing.T, stores ...Subject) {
 	}
 }
 
-// testLimitTogether makes workers, spread over the stores, book up to a limit and cancel,
-// each with what it has just read of the project.
+// testLimitTogether makes workers, spread over the stores, book up to a limit and cancel, each on
+// the basis of what it has just read of the project. The limit must hold.
 func testLimitTogether(t *testing.T, stores ...Subject) {
 	const most = 5
 	var wg sync.WaitGroup

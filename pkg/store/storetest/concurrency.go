@@ -25,7 +25,7 @@ func testConcurrency(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("no reader sees half a change", func(t *testing.T) { testWholeChanges(t, open(t)) })
 }
 
-// testCounting makes workers, spread over the stores, raise one quantity.
+// testCounting makes workers, spread over the stores, raise one quantity. No raise may be lost.
 func testCounting(t *testing.T, stores ...Subject) {
 	r := booked("r")
 	r.Quantity = 0
@@ -46,7 +46,7 @@ func testCounting(t *testing.T, stores ...Subject) {
 	wantStored(t, stores[0], r)
 }
 
-// raise adds one to the quantity, and repeats that when another worker was faster.
+// raise adds one to the quantity, and tries again if another worker was faster.
 func raise(t *testing.T, s Subject, id string) error {
 	for {
 		r, err := s.Get(t.Context(), id)
@@ -60,7 +60,8 @@ func raise(t *testing.T, s Subject, id string) error {
 	}
 }
 
-// testOneWins makes workers, spread over the stores, update to the same version.
+// testOneWins makes workers, spread over the stores, update to the same version. Only one may
+// succeed.
 func testOneWins(t *testing.T, stores ...Subject) {
 	mustCreate(t, stores[0], booked("r"))
 	for version := int64(2); version <= rounds; version++ {
@@ -114,7 +115,8 @@ func testOneKey(t *testing.T, s Subject) {
 	}
 }
 
-// testWholeChanges has one writer; the version of a reservation determines its whole state.
+// testWholeChanges checks that readers never see a part of a change: the version of a reservation,
+// which one writer changes, determines its whole state.
 func testWholeChanges(t *testing.T, s Subject) {
 	state := func(version int64) reservation.Reservation {
 		r := booked("r")

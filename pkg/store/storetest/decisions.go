@@ -32,7 +32,8 @@ func keep(t *testing.T, s decisions, list ...placing.Decision) {
 	}
 }
 
-// wantDecisions compares what is stored about an instance or a request.
+// wantDecisions fails unless the stored decisions about an instance or a request are the wanted
+// ones.
 func wantDecisions(t reporter, s decisions, id string, want ...placing.Decision) {
 	t.Helper()
 	got, err := s.Decisions(t.Context(), id)
@@ -115,8 +116,8 @@ func testManyDecisions(t *testing.T, subject Subject) {
 	wantDecisions(t, s, "1099", list[1099])
 }
 
-// testKeptTogether makes workers, spread over the stores, keep decisions of their own and
-// one that all share, while old ones are purged.
+// testKeptTogether makes workers, spread over the stores, store decisions of their own and one that
+// all store, while old ones are purged. All must be stored, once.
 func testKeptTogether(t *testing.T, subjects ...Subject) {
 	common := placing.Decision{RequestID: "req-common", Instances: []string{"i"}, At: 200}
 	var wg sync.WaitGroup

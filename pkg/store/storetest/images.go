@@ -38,7 +38,7 @@ func wantStaged(t *testing.T, s controller.Records, want controller.Stored) {
 	}
 }
 
-// transfer returns one with every stored field.
+// transfer returns a transfer with every stored field set.
 func transfer(id, image, host string) controller.Transfer {
 	return controller.Transfer{
 		ID: id, Call: "req-1", Image: image, Host: host, Bytes: 1 << 40, Reservations: []string{"r2", "r1"},
@@ -130,7 +130,7 @@ func testImageNames(t *testing.T, subject Subject) {
 	wantStaged(t, s, controller.Stored{Images: c.Images, Cached: c.Cached})
 }
 
-// testImagesUnderLease tests that a process which has lost the lease stores nothing.
+// testImagesUnderLease tests that a process that has lost the lease stores nothing.
 func testImagesUnderLease(t *testing.T, stores ...Subject) {
 	one, two := offered[controller.Records](t, stores[0]), offered[controller.Records](t, stores[1])
 	first, second := offered[leases](t, stores[0]), offered[leases](t, stores[1])

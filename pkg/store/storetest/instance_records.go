@@ -22,7 +22,8 @@ func remember(t *testing.T, s instanceRecords, g inventory.InstanceRecord, at sp
 	}
 }
 
-// wantRecords compares what is stored of instances, or of all where none is named.
+// wantRecords fails unless the stored records of the instances, or of all if none are named, are
+// the wanted ones.
 func wantRecords(t *testing.T, s instanceRecords, want map[string]inventory.InstanceRecord, instances ...string) {
 	t.Helper()
 	got, err := s.InstanceRecords(t.Context(), instances...)

@@ -54,7 +54,7 @@ func take(t *testing.T, s leases, ttl time.Duration) (job.Lease, bool) {
 	return lease, held
 }
 
-// patience bounds every wait for a condition.
+// patience is the longest wait for a condition.
 const patience = 2 * time.Minute
 
 // waitFor waits until holds returns true.
@@ -191,8 +191,8 @@ func testFence(t *testing.T, stores ...Subject) {
 	}
 }
 
-// testPresence has two replicas. The second shows itself for a moment only, and then leaves
-// early.
+// testPresence tests the list of running replicas: the second one is present only for a moment, and
+// then leaves before its time is over.
 func testPresence(t *testing.T, first, second Subject) {
 	one, two := offered[presence](t, first), offered[presence](t, second)
 	there := func(s presence, ttl time.Duration) []string {

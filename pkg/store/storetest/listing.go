@@ -44,7 +44,7 @@ func testListing(t *testing.T, open func(t *testing.T) Subject) {
 	})
 }
 
-// testSelection compares lists with a plain reading of the query.
+// testSelection compares lists with a selection made in memory by the same query.
 func testSelection(t *testing.T, s Subject) {
 	all := population(rand.New(rand.NewPCG(1, 0)), 120)
 	for _, r := range all {

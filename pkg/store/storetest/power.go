@@ -45,7 +45,7 @@ func aMode(mode energy.Mode) func(stored *energy.Settings) ([]energy.Entry, erro
 	}
 }
 
-// wantNoPower fails where something of the energy controller is stored.
+// wantNoPower fails if anything of the energy controller is stored.
 func wantNoPower(t *testing.T, s power) {
 	t.Helper()
 	records, err := s.PowerRecords(t.Context())
@@ -305,9 +305,9 @@ func testDemand(t *testing.T, subject Subject) {
 	}
 }
 
-// testPowerInTurn makes workers, spread over the stores, count in the records of shared
-// hosts: an operator with each of them in another order, beside a controller with its lease
-// that changes all at once.
+// testPowerInTurn makes workers, spread over the stores, count in the records of the same hosts:
+// operators, each with the hosts in a different order, and a controller with its lease that changes
+// all hosts at once. No count may be lost.
 func testPowerInTurn(t *testing.T, subjects ...Subject) {
 	lease, held := take(t, offered[leases](t, subjects[0]), time.Hour)
 	if !held {

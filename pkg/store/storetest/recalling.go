@@ -26,8 +26,8 @@ func testRecalling(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("a recall sees one state", func(t *testing.T) { testOneMoment(t, open(t)) })
 }
 
-// testQuestions has one (over) and two on node a, and two and three, of another project, on
-// b.
+// testQuestions tests what a question selects. Reservations one (over) and two are on node a; two,
+// and three of another project, are on node b.
 func testQuestions(t *testing.T, s Subject) {
 	commits := []booking.Commit{taking("one", at("a", 0)), taking("two", at("a", 1), at("b", 0)), taking("three", at("b", 1)), taking("four", at("c", 0))}
 	commits[2].Reservation.ProjectID = "other"
@@ -87,8 +87,8 @@ func testQuestions(t *testing.T, s Subject) {
 	}
 }
 
-// testProjectQuestions has a project with one (over), two and three, and another with four
-// and five, all on different hosts.
+// testProjectQuestions tests what a question about a project selects. A project has one (over), two
+// and three, another has four and five, all on different hosts.
 func testProjectQuestions(t *testing.T, s Subject) {
 	var places []int64
 	for i, name := range []string{"one", "two", "three", "four", "five"} {
@@ -138,7 +138,7 @@ func testProjectQuestions(t *testing.T, s Subject) {
 	}
 }
 
-// lastPlace returns the place from which a caller who knows all continues.
+// lastPlace returns the place in the log from which a caller continues that has read everything.
 func lastPlace(t *testing.T, s Subject) int64 {
 	t.Helper()
 	got := mustRecall(t, s, booking.Recall{All: true})
@@ -201,8 +201,9 @@ func testMany(t *testing.T, s Subject) {
 	}
 }
 
-// testOneMoment has a writer that moves a reservation to and fro between two hosts, and so
-// raises their versions in turn.
+// testOneMoment checks that one Recall reads one state of the database: while a writer moves a
+// reservation between two hosts, the versions of the reservation and of the hosts in an answer
+// belong to the same commit.
 func testOneMoment(t *testing.T, s Subject) {
 	hosts := []string{"even", "odd"}
 	state := func(version int64) reservation.Reservation {
@@ -251,7 +252,8 @@ func testOneMoment(t *testing.T, s Subject) {
 	wg.Wait()
 }
 
-// testWholeLog makes workers, spread over the stores, commit while one follows.
+// testWholeLog makes workers, spread over the stores, commit while one worker follows the log. It
+// must see every commit.
 func testWholeLog(t *testing.T, stores ...Subject) {
 	var wg sync.WaitGroup
 	for worker := range workers {

@@ -85,7 +85,7 @@ func testReservations(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("a canceled reservation is found, and listed on request", func(t *testing.T) { testCanceled(t, open(t)) })
 }
 
-// spliced keeps a part of was before and after next, as changes do.
+// spliced returns next between parts of was, which is how lists change in practice.
 func spliced[T any](t *rapid.T, was, next []T) []T {
 	head := rapid.IntRange(0, len(was)).Draw(t, "kept at the head")
 	tail := rapid.IntRange(head, len(was)).Draw(t, "kept from")

@@ -69,7 +69,8 @@ func testSettings(t *testing.T, open func(t *testing.T) Subject) {
 	})
 }
 
-// testSettingsInTurn makes workers, spread over the stores, count in an override.
+// testSettingsInTurn makes workers, spread over the stores, count in one override. No count may be
+// lost.
 func testSettingsInTurn(t *testing.T, subjects ...Subject) {
 	var wg sync.WaitGroup
 	for worker := range workers {

@@ -1,4 +1,4 @@
-// Package storetest has the tests that every database must pass.
+// Package storetest contains the tests that every database must pass.
 package storetest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Subject is a store under test. Further methods that it has are tested too.
+// Subject is a store under test. If it has further methods, these are tested too.
 type Subject interface {
 	booking.Records
 	booking.Keys
@@ -76,7 +76,7 @@ type (
 	}
 )
 
-// offered returns s as a T, and skips the test where it is none.
+// offered returns s as a T, and skips the test if s does not implement T.
 func offered[T any](t *testing.T, s Subject) T {
 	t.Helper()
 	part, ok := s.(T)

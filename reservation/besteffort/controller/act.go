@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// mostCreated bounds the servers that a step creates, and longestCreating the seconds in
-	// which it begins to: others may have to leave hosts meanwhile.
+	// mostCreated is the largest number of servers that a step creates, and longestCreating the
+	// number of seconds after which it creates no more: other servers may have to leave hosts in
+	// the meantime.
 	mostCreated     = 8
 	longestCreating = 4
-	// lockReason is what Nova tells the owner of a locked server.
+	// lockReason is the reason that Nova shows the owner of a locked server.
 	lockReason = "suspended by Almanac for a reservation; it is resumed afterwards"
 )
 
-// act does the next task of each VM: first of those that leave hosts, last of those that are
-// created, which takes long. A failure is retried in the next step. It stops no other task,
-// unless the lease is lost or nothing can be stored.
+// act does the next task of each VM: first those of VMs that leave hosts, last the creation of
+// servers, which takes long. A failure is retried in the next step. It does not prevent other
+// tasks, unless the lease is lost or nothing can be stored.
 func (c *Controller) act(ctx context.Context, s *step) error {
 	var errs []error
 	begun, created := c.Now(), 0
@@ -51,7 +52,7 @@ func (c *Controller) act(ctx context.Context, s *step) error {
 	return errors.Join(append(errs, c.tidy(ctx, s))...)
 }
 
-// tidy deletes servers that belong to no VM, and closes requests with nothing left to do.
+// tidy deletes servers that belong to no VM, and closes requests that have nothing left to do.
 func (c *Controller) tidy(ctx context.Context, s *step) error {
 	var errs []error
 	for i := range s.requests {
@@ -89,7 +90,7 @@ func (c *Controller) do(ctx context.Context, s *step, r *state.Request, v *state
 	case state.TaskAdopt:
 		return c.Actions.Remember(ctx, v.Server)
 	case state.TaskSuspend:
-		// Locked, its owner does not resume it on a reserved host.
+		// While the server is locked, its owner cannot resume it on a reserved host.
 		if err := c.order(ctx, s, r, v, ActionLock, v.Server); err != nil {
 			return err
 		}
@@ -108,7 +109,7 @@ func (c *Controller) do(ctx context.Context, s *step, r *state.Request, v *state
 	return nil
 }
 
-// create asks for the VM's server. It stores first that it does.
+// create requests the VM's server from Nova. It stores before that it will.
 func (c *Controller) create(ctx context.Context, s *step, r *state.Request, v *state.VM) error {
 	if err := s.held.Ensure(ctx); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (c *Controller) create(ctx context.Context, s *step, r *state.Request, v *s
 	return c.Actions.Remember(ctx, v.Server)
 }
 
-// free removes the allocation of a suspended server. Its record has what it was.
+// free removes the allocation of a suspended server, which is in the VM's record by then.
 func (c *Controller) free(ctx context.Context, s *step, r *state.Request, v *state.VM, seen state.Sight) error {
 	if v.Phase == besteffort.Suspending && v.Asked == 0 { // its owner suspended it
 		if err := c.send(ctx, s, r, v, ActionLock); err != nil {
@@ -166,8 +167,8 @@ func (c *Controller) resume(ctx context.Context, s *step, r *state.Request, v *s
 	return c.send(ctx, s, r, v, ActionResume)
 }
 
-// restore restores the allocation of a server that runs without one. Where others use its
-// capacity it is suspended again.
+// restore restores the allocation of a server that runs without one. If others use its capacity,
+// the server is suspended again.
 func (c *Controller) restore(ctx context.Context, s *step, v *state.VM) error {
 	full, err := c.allocate(ctx, s, v)
 	if full {
@@ -177,7 +178,8 @@ func (c *Controller) restore(ctx context.Context, s *step, v *state.VM) error {
 	return err
 }
 
-// allocate allocates what the server had. full reports that others use it.
+// allocate restores the server's allocation from its record. full is true if others use the
+// capacity.
 func (c *Controller) allocate(ctx context.Context, s *step, v *state.VM) (full bool, err error) {
 	if err := s.held.Ensure(ctx); err != nil {
 		return false, err
@@ -187,7 +189,7 @@ func (c *Controller) allocate(ctx context.Context, s *step, v *state.VM) (full b
 	return full, err
 }
 
-// unlock returns control of a resumed server to its owner.
+// unlock unlocks a resumed server, so that its owner controls it again.
 func (c *Controller) unlock(ctx context.Context, s *step, r *state.Request, v *state.VM, server *state.Server) error {
 	if server.Locked {
 		if err := c.order(ctx, s, r, v, ActionUnlock, v.Server); err != nil {
@@ -198,7 +200,7 @@ func (c *Controller) unlock(ctx context.Context, s *step, r *state.Request, v *s
 	return c.save(ctx, s)
 }
 
-// send sends the order of the VM's phase, which is not sent again for a while.
+// send sends the order that the VM's phase requires, unless it was sent a short while ago.
 func (c *Controller) send(ctx context.Context, s *step, r *state.Request, v *state.VM, a Action) error {
 	err := c.order(ctx, s, r, v, a, v.Server)
 	if err == nil {

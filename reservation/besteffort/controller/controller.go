@@ -1,7 +1,7 @@
 // Package controller runs best-effort work: it creates servers in the names of their owners,
-// suspends them before reservations, resumes them afterwards, and deletes them when their time
-// is up. It stores what it is about to do before it acts, so that the process that continues
-// after it finds what may have been done.
+// suspends them before reservations, resumes them afterwards, and deletes them when their time is
+// over. It stores what it will do before it does it, so that a process that takes over finds what
+// may have been done.
 package controller
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// Options are what a Controller is made of.
+// Options are the dependencies and settings of a Controller.
 type Options struct {
 	Records     Records
 	Servers     Servers
 	Actions     ServerActions
 	Allocations Allocations
 	Trusts      Trusts
-	// View returns what the cluster is now.
+	// View returns the present hosts and reservations.
 	View    func() state.ClusterView
 	Planner state.Planner
 	Leases  job.Leases
-	// Untrusted returns why the inventory is not to be trusted now; empty if it is. While it is untrusted
+	// Untrusted returns why the inventory is untrusted; "" if it is trusted. While it is untrusted,
 	// nothing is started or resumed.
 	Untrusted func() string
 	Limits    state.Limits
@@ -38,7 +38,7 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// Controller runs the queue in the process that holds the lease.
+// Controller runs the queue of best-effort work, in the process that has the lease.
 type Controller struct {
 	Options
 	wake  chan struct{}
@@ -57,12 +57,12 @@ const (
 	leaseTTL = 8 * time.Second
 )
 
-// New returns a controller, which works through its Job.
+// New returns a controller. Its Job does the work.
 func New(o Options) *Controller {
 	return &Controller{Options: o, wake: make(chan struct{}, 1), hosts: state.Hosts{}}
 }
 
-// Wake starts the next step at once: there is a new request, or reservations have changed.
+// Wake starts the next step at once, because there is a new request, or reservations have changed.
 func (c *Controller) Wake() { job.Poke(c.wake) }
 
 // Job returns the controller's work.
@@ -70,7 +70,7 @@ func (c *Controller) Job() job.Job {
 	return job.Job{Name: "best-effort work", Every: c.StepEvery, Wake: c.wake, Step: c.Step}
 }
 
-// Step does the work once, where this process has the lease.
+// Step does the work once, if this process has the lease.
 func (c *Controller) Step(ctx context.Context) error {
 	held, err := job.Hold(ctx, c.Leases, leaseName, leaseTTL, c.run)
 	if !held {
@@ -79,7 +79,7 @@ func (c *Controller) Step(ctx context.Context) error {
 	return err
 }
 
-// step is what one step works on.
+// step contains the state on which one step works.
 type step struct {
 	held     *job.Held
 	end      context.CancelCauseFunc // no action follows

@@ -5,7 +5,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// decide updates the records from what was seen, plans, and enters the plan into the records.
+// decide updates the records from the observations, makes a plan, and adds what the plan intends to
+// the records.
 func (c *Controller) decide(s *step) besteffort.Plan {
 	limits := c.Limits
 	limits.Alone = s.view.Alone()

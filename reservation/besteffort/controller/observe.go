@@ -10,11 +10,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// checked is how many running VMs have their allocation read in a step.
+// checked is the number of running VMs whose allocation is read in a step.
 const checked = 8
 
-// observe reads what the cloud has of every request. A request whose project could not be read
-// stays as it is; the error is for the log.
+// observe reads the servers of every request from the cloud. A request whose project could not be
+// read stays as it is; the error is for the log.
 func (c *Controller) observe(ctx context.Context, s *step) error {
 	if len(s.requests) == 0 {
 		return nil
@@ -43,7 +43,8 @@ func (c *Controller) observe(ctx context.Context, s *step) error {
 	return errors.Join(errs...)
 }
 
-// serversOf returns the servers that the VMs are known to have, by project.
+// serversOf returns the ids of the servers that the VMs have according to their records, by
+// project.
 func serversOf(requests []state.Request) map[string][]string {
 	known := map[string][]string{}
 	for i := range requests {
@@ -59,8 +60,8 @@ func serversOf(requests []state.Request) map[string][]string {
 	return known
 }
 
-// checks returns, in turn, some of the VMs that run after they were suspended: a call that took
-// long may have removed their allocation.
+// checks returns some of the VMs that run after a suspension, different ones in each step: a call
+// of the suspension that took long may have removed their allocation.
 func (c *Controller) checks(requests []state.Request) map[string]bool {
 	var all []string
 	for i := range requests {
@@ -78,8 +79,8 @@ func (c *Controller) checks(requests []state.Request) map[string]bool {
 	return some
 }
 
-// look returns what was seen of a VM, with what only Placement knows of one that is suspended,
-// and who deleted the server of one that has lost it.
+// look returns the observation of a VM. For a suspended VM it includes its allocation in Placement,
+// for a VM that has lost its server, who deleted that.
 func (c *Controller) look(ctx context.Context, r *state.Request, v *state.VM, servers []state.Server, check bool) (state.Sight, error) {
 	seen := state.Identify(r, v, servers)
 	var err error

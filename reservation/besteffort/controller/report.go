@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	// soon is when the next step follows while something is under way.
+	// soon is the time until the next step while an operation is in progress.
 	soon = time.Second
 	// planAge is for how many seconds after the next step is due a plan is still shown.
 	planAge = 5
 )
 
-// report counts the VMs of requests, and schedules the next step soon where one is under way.
+// report counts the VMs of the requests by phase. If an operation is in progress for one, it
+// schedules the next step soon.
 func (c *Controller) report(requests []state.Request) {
 	count, busy := map[besteffort.Phase]int{}, false
 	for i := range requests {
@@ -38,21 +39,22 @@ func (c *Controller) report(requests []state.Request) {
 	}
 }
 
-// Count returns how many VMs were in each phase at the last step, where it was this process's.
+// Count returns the number of VMs in each phase at the last step of this process; nil if another
+// process made it.
 func (c *Controller) Count() map[besteffort.Phase]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.count
 }
 
-// publish shows what the plan of now expects, until the next one.
+// publish stores the expectations of the plan made at now, for Expected.
 func (c *Controller) publish(expected map[string]besteffort.Expectation, now span.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expected, c.planned = expected, now
 }
 
-// Expected returns what the last plan expects. known is false where this process did not make
+// Expected returns the expectations of the last plan. known is false if this process did not make
 // it, or made it long ago.
 func (c *Controller) Expected() (expected map[string]besteffort.Expectation, known bool) {
 	c.mu.Lock()

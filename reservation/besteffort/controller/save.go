@@ -7,8 +7,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// save stores the VMs that have changed since they were last stored. After an error no action
-// follows in the step: what is not stored is not done.
+// save stores the VMs that have changed since they were last stored. After an error the step does
+// no further action: only what is stored may be done.
 func (c *Controller) save(ctx context.Context, s *step) error {
 	var changed []state.VM
 	for i := range s.requests {

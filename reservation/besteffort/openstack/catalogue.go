@@ -17,8 +17,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// borrowed is a caller's token with the catalog of the service user: calls run as the caller, who
-// sees only what the caller may use.
+// borrowed is a session with a caller's token and the catalog of the service user: its calls run as
+// the caller, who sees only what they may use.
 type borrowed struct {
 	openstack.Session
 	token string
@@ -54,8 +54,8 @@ func (c *Cloud) Flavor(ctx context.Context, by requests.Caller, named string) (s
 	return state.Named{ID: f.ID, Name: f.Name}, f.Resources, nil
 }
 
-// unserved returns why a flavor needs something that not every host of the pool has: only free
-// capacity decides on which host a server starts. Empty where all hosts have it.
+// unserved returns the reason why servers of a flavor cannot run on every host of the pool; "" if
+// they can. Best-effort work is placed by free capacity alone.
 func (c *Cloud) unserved(specs map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(specs)) {
 		if strings.HasPrefix(key, "aggregate_instance_extra_specs:") {
@@ -74,9 +74,9 @@ func (c *Cloud) unserved(specs map[string]string) string {
 	return ""
 }
 
-// unsuspendable returns why servers of a flavor cannot be suspended for others: Nova refuses it
-// (nova/compute/api.py suspend), or the host keeps for them what Placement does not count. Empty
-// where they can.
+// unsuspendable returns the reason why suspended servers of a flavor would not make room: Nova
+// refuses to suspend them (nova/compute/api.py suspend), or they keep resources of the host that
+// Placement does not count. It returns "" if they can be suspended.
 func unsuspendable(specs map[string]string) string {
 	for key, value := range specs {
 		switch {

@@ -27,10 +27,11 @@ import (
 )
 
 const (
-	// Mark is the metadata key of a server, and the scheduler hint of its boot request, that
-	// names its VM.
+	// Mark is the key in a server's metadata, and the scheduler hint of its boot request, whose
+	// value is the id of its VM.
 	Mark = placing.BestEffortHint
-	// attemptMark is the metadata key for the VM's attempt that created the server.
+	// attemptMark is the key in a server's metadata whose value is the number of the VM's attempt
+	// that created the server.
 	attemptMark = Mark + "_attempt"
 )
 
@@ -39,13 +40,13 @@ type InstanceRecords interface {
 	SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
 }
 
-// Scripts are the user_data of requests.
+// Scripts reads the user_data of requests.
 type Scripts interface {
 	// BestEffortUserData returns the user_data of a request's servers, in base64.
 	BestEffortUserData(ctx context.Context, request string) (string, error)
 }
 
-// Options are what a Cloud is made of.
+// Options are the dependencies and settings of a Cloud.
 type Options struct {
 	Compute   *nova.Client
 	Placement *placement.Client
@@ -56,9 +57,9 @@ type Options struct {
 	Session openstack.Session
 	Records InstanceRecords
 	Scripts Scripts
-	// Hosts returns the hosts of the cloud; nil is not known.
+	// Hosts returns the hosts of the cloud; nil means that they are not known.
 	Hosts func() *inventory.Snapshot
-	// PreemptibleHint is the scheduler hint for preemptible servers; empty is none.
+	// PreemptibleHint is the scheduler hint for preemptible servers; empty means none.
 	PreemptibleHint string
 	Now             func() span.Instant
 }
@@ -159,8 +160,8 @@ func (c *Cloud) Create(ctx context.Context, r *state.Request, vm *state.VM) (str
 	})
 }
 
-// owner returns a Nova client in the name of the user who made the trust. It keeps the session
-// for the next server, and logs in first: a login that fails proves that Nova was not asked.
+// owner returns a Nova client in the name of the user who made the trust. It keeps the session for
+// the next server. It logs in at once: if that fails, no request has been sent to Nova.
 func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 	known, kept := c.owners.Load(trust)
 	if !kept {

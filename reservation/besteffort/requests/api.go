@@ -11,25 +11,27 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-// API is where users ask for best-effort work. It is safe for concurrent use.
+// API is what users call for best-effort work. It is safe for concurrent use.
 type API struct {
 	Store     RequestStore
 	Catalogue Catalogue
 	Trusts    Trusts
-	// View returns what the cluster is now; nil where no plan can be made here.
+	// View returns the present hosts and reservations; nil means that no plan can be made in this
+	// process.
 	View    func() state.ClusterView
 	Planner state.Planner
-	// Off is why nothing can be submitted; empty where it can.
+	// Off is the reason why nothing can be submitted; "" if requests can be.
 	Off string
-	// MostVMs is how many VMs a project may have that are not over; 0 is any number.
+	// MostVMs is the largest number of a project's VMs that are not over; 0 means no limit.
 	MostVMs int
 	// Changed is called when something was stored.
 	Changed func()
 	Now     func() span.Instant
 	NewID   func() string
 	Log     *slog.Logger
-	// Planned returns what the last plan of this process's controller expects; known is false
-	// where it made none lately. Nil: there is no controller.
+	// Planned returns the expectations of the last plan of this process's controller; known is
+	// false if it has not made one recently. A nil function means that there is no controller in
+	// this process.
 	Planned func() (expected map[string]besteffort.Expectation, known bool)
 
 	mu      sync.Mutex
@@ -37,8 +39,8 @@ type API struct {
 	guessed span.Instant
 }
 
-// Submit adds a request to the queue. The caller's token makes a trust, so that servers can be
-// created in the caller's name later.
+// Submit adds a request to the queue. It makes a trust with the caller's token, so that servers can
+// be created in the caller's name later.
 func (a *API) Submit(ctx context.Context, by Caller, s Submission) (state.Request, error) {
 	if a.Off != "" {
 		return state.Request{}, fault.New(fault.Conflict, "%s", a.Off)
@@ -76,7 +78,7 @@ func (a *API) Submit(ctx context.Context, by Caller, s Submission) (state.Reques
 	return a.store(ctx, r, s)
 }
 
-// store stores the request. It deletes the trust where the request does not need it after all.
+// store stores the request. If the request does not need the trust after all, store deletes it.
 func (a *API) store(ctx context.Context, r state.Request, s Submission) (state.Request, error) {
 	stored, err := a.Store.AddBestEffort(ctx, r, s.UserData, a.MostVMs)
 	if stored.ID != r.ID && !fault.Is(err, fault.Unavailable) {
@@ -94,7 +96,7 @@ func (a *API) store(ctx context.Context, r state.Request, s Submission) (state.R
 	return stored, nil
 }
 
-// sameBody refuses an Idempotency-Key that came with another body before.
+// sameBody returns a fault if the Idempotency-Key was used before with a different body.
 func sameBody(known state.Request, s Submission, err error) (state.Request, error) {
 	if err == nil && known.BodyHash != s.BodyHash {
 		err = fault.New(fault.Unprocessable, "the Idempotency-Key was used for another request; use a new one")
@@ -105,8 +107,8 @@ func sameBody(known state.Request, s Submission, err error) (state.Request, erro
 	return known, nil
 }
 
-// Cancel cancels a request; its servers are deleted soon. A request that is over, or was canceled
-// before, stays as it is.
+// Cancel cancels a request; its servers are deleted soon after. It does not change a request that
+// is over or was canceled before.
 func (a *API) Cancel(ctx context.Context, id string) error {
 	err := a.Store.CancelBestEffort(ctx, id, a.Now())
 	if err == nil {
@@ -115,7 +117,7 @@ func (a *API) Cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// Get returns a request, and a NotFound fault where there is none.
+// Get returns a request. It fails with a NotFound fault if there is none.
 func (a *API) Get(ctx context.Context, id string) (state.Request, error) {
 	return a.Store.BestEffort(ctx, id)
 }

@@ -6,11 +6,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// guessAge is for how many seconds a plan that was made here serves all callers.
+// guessAge is for how many seconds a plan made by this process is used for all callers.
 const guessAge = 5
 
-// Expected returns what is expected of the VMs that do not run: by the last plan of the
-// controller where it runs in this process, else by a plan like the controller's.
+// Expected returns when the VMs that do not run are expected to, by the id of the VM. If the
+// controller runs in this process, the answer is from its last plan, otherwise from a plan made in
+// the same way.
 func (a *API) Expected(ctx context.Context) (map[string]besteffort.Expectation, error) {
 	if a.Planned != nil {
 		if expected, known := a.Planned(); known {

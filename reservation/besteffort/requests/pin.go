@@ -7,21 +7,21 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// Pinned is where a VM's server may be placed.
+// Pinned is the host on which a VM's server may be placed.
 type Pinned struct {
 	ProjectID, Server, Node string
 	Phase                   besteffort.Phase
 }
 
-// Pins know where servers may be placed.
+// Pins reads the hosts on which servers may be placed.
 type Pins interface {
-	// BestEffortPin returns that of a VM; false where there is none.
+	// BestEffortPin returns the Pinned of a VM; false means that the VM does not exist.
 	BestEffortPin(ctx context.Context, vm string) (Pinned, bool, error)
 }
 
-// Pin returns the node on which a VM's new server must be placed; empty is any, for a server
-// that was placed before and moves. refusal is why it must not be placed at all, in a sentence
-// for the tenant.
+// Pin returns the node on which a VM's new server must be placed; "" means any, which is the case
+// for a server that was placed before and moves. refusal is the reason why it must not be placed at
+// all, as a sentence for the tenant.
 func Pin(ctx context.Context, pins Pins, vm, project string, instances []string) (node, refusal string, err error) {
 	p, known, err := pins.BestEffortPin(ctx, vm)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// Submission is what a user asks for.
+// Submission is the content of a user's request.
 type Submission struct {
 	Name     string
 	VMs      int
@@ -21,14 +21,14 @@ type Submission struct {
 	KeyName  string
 	UserData string // base64
 	Metadata map[string]string
-	// Key and BodyHash are those of state.Request.
+	// Key and BodyHash are stored as the fields of state.Request with these names.
 	Key, BodyHash string
 }
 
 const (
-	// MostVMsOfOne is how many VMs a request may have.
+	// MostVMsOfOne is the largest number of VMs of a request.
 	MostVMsOfOne = 100
-	// LongestDuration is the most that a VM may run, in seconds: 100 years.
+	// LongestDuration is the largest number of seconds that a VM may run: 100 years.
 	LongestDuration = 100 * 365 * 86400
 
 	longestName     = 255
@@ -36,7 +36,7 @@ const (
 	mostMetadata    = 100
 )
 
-// MarkPrefix begins the keys of metadata that are reserved for Almanac.
+// MarkPrefix is the prefix of the metadata keys that are reserved for Almanac.
 const MarkPrefix = "almanac:"
 
 var id = regexp.MustCompile(`^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$`)

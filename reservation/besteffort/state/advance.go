@@ -16,7 +16,7 @@ const (
 	steadySeconds = 600 // of running, after which earlier failures no longer count
 )
 
-// Advance updates the record of a VM from what was seen of it.
+// Advance updates the record of a VM from the observation seen.
 func (v *VM) Advance(r *Request, seen Sight, now span.Instant, l Limits) {
 	switch {
 	case v.Over():
@@ -50,7 +50,7 @@ func (v *VM) Advance(r *Request, seen Sight, now span.Instant, l Limits) {
 	}
 }
 
-// stopped notes that a server was deleted.
+// stopped records that the VM's server was deleted.
 func (v *VM) stopped(seen Sight, now span.Instant) {
 	if seen.Server != nil {
 		return
@@ -64,7 +64,7 @@ func (v *VM) stopped(seen Sight, now span.Instant) {
 	v.Held, v.Then = nil, ""
 }
 
-// missing notes that Nova has no server of a VM that had one, or was about to get one.
+// missing records that Nova has no server for a VM that had one, or was about to get one.
 func (v *VM) missing(r *Request, seen Sight, now span.Instant, l Limits) {
 	switch {
 	case v.Server == "" && v.Asked == 0 && r.Canceled != 0:
@@ -84,14 +84,14 @@ func (v *VM) missing(r *Request, seen Sight, now span.Instant, l Limits) {
 	}
 }
 
-// putOff lets the VM wait for some seconds before it is restarted.
+// putOff makes the VM wait for some seconds before it is restarted.
 func (v *VM) putOff(now span.Instant, reason string, seconds int64) {
 	v.requeue(now, reason)
 	v.RetryAt = now.Add(seconds)
 }
 
 // fail schedules a restart of the VM. After too many failures the VM is Failed. The first failure
-// counts against its host alone, unless there is no other host.
+// counts only for the host, unless there is no other host.
 func (v *VM) fail(now span.Instant, reason string, l Limits) {
 	if first := v.Node != "" && v.Failures == 0 && len(v.Avoids) == 0; !first || l.Alone {
 		v.Failures++
@@ -114,7 +114,7 @@ func (v *VM) fail(now span.Instant, reason string, l Limits) {
 	}
 }
 
-// ended notes that a server is of no more use, and reports whether it is so.
+// ended reports whether the VM's server is of no further use, and records that.
 func (v *VM) ended(s *Server, now span.Instant, l Limits) bool {
 	switch {
 	case s.Status == "ERROR":
@@ -133,7 +133,7 @@ func (v *VM) ended(s *Server, now span.Instant, l Limits) bool {
 	return true
 }
 
-// follow notes how far the VM is in its phase.
+// follow records the progress of the VM in its phase.
 func (v *VM) follow(r *Request, seen Sight, now span.Instant, l Limits) {
 	s := seen.Server
 	switch v.Phase {
@@ -163,14 +163,14 @@ func (v *VM) follow(r *Request, seen Sight, now span.Instant, l Limits) {
 	}
 }
 
-// run begins to count the VM's time, or continues to.
+// run begins or continues to count the time for which the VM runs.
 func (v *VM) run(r *Request, now span.Instant) {
 	v.enter(besteffort.Running, now, "")
 	v.Until = now.Add(r.Duration - v.Ran)
 }
 
-// suspending notes how far a suspension is. A server that is suspended already gets more
-// time: only the call that removes its allocation is left.
+// suspending records the progress of a suspension. A server that is suspended already gets more
+// time, because only the call that removes its allocation is left.
 func (v *VM) suspending(seen Sight, now span.Instant, l Limits) {
 	deadline := v.Deadline
 	if seen.Server.Status == "SUSPENDED" && seen.Server.Idle() && seen.Looked {

@@ -8,26 +8,26 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// avoidAfter is the number of VMs that fail on a host, with none that runs there, after which
+// avoidAfter is the number of different VMs that must fail on a host, while none runs there, before
 // the host is avoided.
 const avoidAfter = 3
 
-// Planner decides what is done now; besteffort.Rules is one.
+// Planner makes plans; besteffort.Rules implements it.
 type Planner interface {
 	Plan(s besteffort.Situation) besteffort.Plan
 }
 
-// Hosts remember, by name, how hosts have done since a VM last ran there.
+// Hosts contains, by the name of the host, the failures since a VM last ran there.
 type Hosts map[string]*failures
 
-// failures are the VMs that failed on a host, and until when it is avoided.
+// failures are the VMs that failed on a host, and the instant until which it is avoided.
 type failures struct {
 	vms   []string
 	times int
 	until span.Instant
 }
 
-// Learn notes that a VM, which was before, began to run or failed on its host.
+// Learn records whether a VM began to run or failed on its host since before, its previous state.
 func (h Hosts) Learn(before, v *VM, now span.Instant, l Limits) {
 	switch {
 	case before.Phase != besteffort.Starting:
@@ -49,8 +49,8 @@ func (h Hosts) Learn(before, v *VM, now span.Instant, l Limits) {
 	}
 }
 
-// Plan plans without the hosts on which one VM after another fails, and starts no VM on a host
-// where it failed before. VMs that failed on every host may try them again.
+// Plan makes a plan without the hosts on which one VM after another fails, and which starts no VM
+// on a host where it failed before. A VM that failed on every host may try all of them again.
 func (h Hosts) Plan(p Planner, s besteffort.Situation, requests []Request) besteffort.Plan {
 	bad := map[string]bool{}
 	for _, n := range s.Nodes {
@@ -82,8 +82,8 @@ func (h Hosts) Plan(p Planner, s besteffort.Situation, requests []Request) beste
 	return p.Plan(without(s, vms))
 }
 
-// Ready returns the situation without the VMs that must wait before they are tried again, so
-// that no other VM waits behind them. It changes s.Requests.
+// Ready returns the situation without the VMs that must wait before they are tried again, so that
+// no other VM waits behind them. It changes s.Requests.
 func Ready(s besteffort.Situation, requests []Request) besteffort.Situation {
 	waits := map[string]bool{}
 	for i := range requests {
@@ -106,7 +106,7 @@ func without(s besteffort.Situation, vms map[string]bool) besteffort.Situation {
 	return s
 }
 
-// forgive lets a VM that has failed on every host try them again.
+// forgive allows a VM that has failed on every host to try them again.
 func forgive(v *VM, nodes []besteffort.Node) {
 	if len(v.Avoids) == 0 || v.Phase != besteffort.Waiting {
 		return
@@ -116,8 +116,8 @@ func forgive(v *VM, nodes []besteffort.Node) {
 	}
 }
 
-// shunned returns the VMs that a plan starts on hosts that they avoid, and all hosts that
-// these VMs avoid. Where one VM of a parallel request is meant, all are.
+// shunned returns the VMs that a plan starts on hosts that they avoid, and all hosts that these VMs
+// avoid. If a VM of a parallel request is among them, all VMs of the request are.
 func shunned(plan besteffort.Plan, requests []Request) (vms, hosts map[string]bool) {
 	vms, hosts = map[string]bool{}, map[string]bool{}
 	for _, act := range plan.Acts {
@@ -142,7 +142,7 @@ func shunned(plan besteffort.Plan, requests []Request) (vms, hosts map[string]bo
 	return vms, hosts
 }
 
-// closed returns the nodes of a situation, some of them with nothing free beyond what the
+// closed returns the nodes of a situation. Those in some have no free capacity beyond what the
 // requests use there already.
 func closed(s besteffort.Situation, some map[string]bool) []besteffort.Node {
 	if len(some) == 0 {

@@ -10,19 +10,21 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// endMargin is how many seconds a host still counts as busy while its ended reservation is
-// being cleaned up.
+// endMargin is for how many seconds a host still counts as busy while its ended reservation is
+// cleaned up.
 const endMargin = 60
 
-// ClusterView is what best-effort work sees of the hosts and the reservations at one moment.
+// ClusterView is the hosts and the reservations at one moment, as the planning of best-effort work
+// requires them.
 type ClusterView struct {
 	Hosts *inventory.Snapshot
 	Live  []reservation.Reservation
-	// Clear is how many seconds before a reservation starts its hosts must be left.
+	// Clear is the number of seconds before the start of a reservation at which best-effort work
+	// must have left its hosts.
 	Clear int64
 }
 
-// Situation returns what a plan depends on.
+// Situation returns the input of a plan.
 func (c *ClusterView) Situation(requests []Request, now span.Instant) besteffort.Situation {
 	s := besteffort.Situation{Now: now, Nodes: c.nodes(requests), Holds: c.holds(now)}
 	for i := range requests {
@@ -33,8 +35,8 @@ func (c *ClusterView) Situation(requests []Request, now span.Instant) besteffort
 	return s
 }
 
-// planned returns the request as the rules know it. VMs that are over stay in it: they count
-// in a parallel request.
+// planned returns the request in the form that the rules read. It includes VMs that are over,
+// because they count in a parallel request.
 func planned(r *Request) besteffort.Request {
 	p := besteffort.Request{
 		ID: r.ID, Submitted: r.Created, Place: r.Place, Shape: r.Shape, Duration: r.Duration, Parallel: r.Parallel,
@@ -49,8 +51,8 @@ func planned(r *Request) besteffort.Request {
 // Alone reports whether there is at most one host.
 func (c *ClusterView) Alone() bool { return len(c.nodes(nil)) <= 1 }
 
-// nodes returns the reservable hosts that are up. Their free capacity excludes instances that are
-// neither best-effort work nor in a reservation: a reservation holds the host itself.
+// nodes returns the reservable hosts that are up. Their free capacity excludes what instances use
+// that are neither best-effort work nor in a reservation: a reservation itself holds its hosts.
 func (c *ClusterView) nodes(requests []Request) (list []besteffort.Node) {
 	ours, promised := map[string]bool{}, map[string]bool{}
 	for i := range requests {
@@ -79,8 +81,8 @@ func (c *ClusterView) nodes(requests []Request) (list []besteffort.Node) {
 	return list
 }
 
-// holds returns the claims of reservations, each with the time before it in which its host is
-// cleared. A reservation of instances closes its hosts to others as one of hosts does.
+// holds returns the claims of reservations, each including the time before it in which its host is
+// cleared. Hosts of a reservation of kind instance are closed to best-effort work too.
 func (c *ClusterView) holds(now span.Instant) (list []besteffort.Hold) {
 	for i := range c.Live {
 		for _, claim := range c.Live[i].Claims {
@@ -96,9 +98,8 @@ func (c *ClusterView) holds(now span.Instant) (list []besteffort.Hold) {
 	return list
 }
 
-// Deadline returns until when a suspension on the node may last that should be over at an
-// instant: patience seconds longer, but no longer than half of the time in which a host is
-// cleared.
+// Deadline returns the latest instant for the end of a suspension on the node that should be over
+// at until: patience seconds later, but at most half of the time in which a host is cleared.
 func (c *ClusterView) Deadline(holds []besteffort.Hold, node string, until span.Instant, patience int64) span.Instant {
 	next := until.Add(patience)
 	for _, h := range holds {
@@ -109,7 +110,7 @@ func (c *ClusterView) Deadline(holds []besteffort.Hold, node string, until span.
 	return max(next, until)
 }
 
-// Claimed reports whether a reservation has the node now, or is about to.
+// Claimed reports whether a reservation holds the node now, or will soon.
 func Claimed(holds []besteffort.Hold, node string, now span.Instant) bool {
 	return slices.ContainsFunc(holds, func(h besteffort.Hold) bool { return h.Node == node && h.Span.Contains(now) })
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// Enter notes an act of a plan as what is intended with the VM, where the act still applies.
-// deadline is until when a suspension may last. While the hosts are untrusted no VM starts or
-// resumes, but VMs still leave hosts.
+// Enter records an act of a plan as the intention for the VM, if the act still applies. deadline is
+// when a suspension must have ended. While the hosts are untrusted no VM starts or resumes, but VMs
+// still leave hosts.
 func (v *VM) Enter(r *Request, act besteffort.Act, now, deadline span.Instant, untrusted bool) {
 	switch {
 	case act.Action == besteffort.Start && v.Phase == besteffort.Waiting && v.RetryAt <= now && r.Canceled == 0 && !untrusted:
@@ -36,8 +36,8 @@ func (v *VM) Enter(r *Request, act besteffort.Act, now, deadline span.Instant, u
 	}
 }
 
-// Yield takes a VM that is not suspended off a node that a reservation has, or is about to
-// have. deadline is until when a suspension may last.
+// Yield records that a VM which is not suspended must leave a node that a reservation holds, or
+// will soon. deadline is when a suspension must have ended.
 func (v *VM) Yield(now, deadline span.Instant) {
 	const reason = "a reservation needs its host; it restarts"
 	switch v.Phase {

@@ -5,7 +5,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// Task is what has to be done in the cloud for a VM.
+// Task is an action in the cloud that is due for a VM.
 type Task string
 
 // The tasks.
@@ -21,10 +21,10 @@ const (
 	TaskDelete  Task = "delete"  // its server
 )
 
-// resendAfter is after how many seconds an order without effect is sent again.
+// resendAfter is the number of seconds after which an order without effect is sent again.
 const resendAfter = 15
 
-// Next returns what has to be done in the cloud for a VM.
+// Next returns the action in the cloud that is due for the VM.
 func (v *VM) Next(seen Sight, now span.Instant) Task {
 	if v.Turn() == TurnBegin {
 		return TaskCreate
@@ -53,15 +53,16 @@ func (v *VM) Next(seen Sight, now span.Instant) Task {
 	return TaskNone
 }
 
-// Occupies reports whether the VM's server has an allocation that its record knows.
+// Occupies reports whether the VM's server has an allocation that is in its record.
 func (v *VM) Occupies(seen Sight) bool {
 	return seen.Looked && seen.Allocated != nil && v.Held != nil
 }
 
-// Turn orders the tasks of a step.
+// Turn is the position of a task in a step.
 type Turn int
 
-// The turns: VMs that leave hosts come first. Creating servers comes last, as it is slow.
+// The turns, in order: VMs that leave hosts come first. The creation of servers comes last, because
+// it is slow.
 const (
 	TurnLeave Turn = iota
 	TurnContinue
@@ -69,10 +70,10 @@ const (
 	turnNever // of VMs that are over
 )
 
-// Turns are those in which there is something to do.
+// Turns lists the turns in which there can be something to do.
 var Turns = []Turn{TurnLeave, TurnContinue, TurnBegin}
 
-// Turn returns when in a step the VM's task is due.
+// Turn returns the turn in which the VM's task is due.
 func (v *VM) Turn() Turn {
 	switch {
 	case v.Over():

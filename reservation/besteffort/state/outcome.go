@@ -6,16 +6,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// refusalBackoff is the number of failures whose backoff follows a refusal by Nova.
+// refusalBackoff is the number of failures whose backoff applies after a refusal by Nova.
 const refusalBackoff = 3
 
-// NotSent notes that Nova was not asked for the VM's server, because of err.
+// NotSent records that no request for the VM's server was sent to Nova, because of err.
 func (r *Request) NotSent(v *VM, now span.Instant, err error, l Limits) {
 	r.putOff(v, now, "Nova was not asked for its server: "+fault.Of(err).Message, l)
 }
 
-// Refused notes that Nova refused to create the VM's server at the instant at of a step that
-// began at now. It reports false where err is no refusal: then the server may still appear.
+// Refused records that Nova refused to create the VM's server at the instant at, in a step that
+// began at now. It returns false if err is no refusal: then the server may still appear.
 func (r *Request) Refused(v *VM, now, at span.Instant, err error, l Limits) bool {
 	switch {
 	case fault.Is(err, fault.Invalid), fault.Is(err, fault.NotFound): // its flavor or its image is gone, for example
@@ -29,8 +29,8 @@ func (r *Request) Refused(v *VM, now, at span.Instant, err error, l Limits) bool
 	return true
 }
 
-// putOff lets the refused VM wait, and the others of its request that have no server yet: Nova
-// would refuse them too, and meanwhile they occupy no host.
+// putOff makes the refused VM wait, and also the VMs of its request that have no server yet: Nova
+// would refuse them too, and while they wait they occupy no host.
 func (r *Request) putOff(refused *VM, now span.Instant, reason string, l Limits) {
 	seconds := l.backoff(refusalBackoff)
 	for i := range r.VMs {
@@ -43,13 +43,13 @@ func (r *Request) putOff(refused *VM, now span.Instant, reason string, l Limits)
 	}
 }
 
-// NotResumed notes that the VM's host has no free capacity to resume it yet.
+// NotResumed records that the VM's host has no free capacity to resume it yet.
 func (v *VM) NotResumed(now span.Instant, l Limits) {
 	v.enter(besteffort.Suspended, now, "its host has no free capacity for it yet")
 	v.RetryAt = now.Add(l.Backoff)
 }
 
-// NotRestored notes that the VM runs but others have its capacity: it is suspended again.
+// NotRestored records that the VM runs but others use its capacity: it is suspended again.
 func (v *VM) NotRestored(now span.Instant, l Limits) {
 	v.Ran = v.Used(now)
 	v.enter(besteffort.Suspending, now, "others use its capacity")

@@ -5,8 +5,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// Together keeps the VMs of a parallel request together: where one restarts they all do, and
-// where one is given up they all are.
+// Together keeps the VMs of a parallel request together: if one restarts, all do, and if one is
+// given up, all are.
 func (r *Request) Together(now span.Instant) {
 	if !r.Parallel {
 		return

@@ -1,6 +1,6 @@
-// Package state is the state machine of best-effort work. From what is stored of requests and
-// what was seen of their servers it decides what becomes of each virtual machine and which
-// order is due. It changes records in memory and acts on nothing.
+// Package state is the state machine of best-effort work. From the stored requests and the
+// observations of their servers, it decides the next state of each virtual machine and which order
+// is due. It changes records in memory; it calls no service.
 package state
 
 import (
@@ -10,8 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// Request is a request for best-effort work as it is stored. Only its VMs and the two instants of
-// its end change.
+// Request is a stored request for best-effort work. Only its VMs and its two last instants change.
 type Request struct {
 	ID        string          `json:"id"`
 	ProjectID string          `json:"project_id"`
@@ -34,7 +33,8 @@ type Request struct {
 	// the body; both may be empty.
 	Key      string `json:"key,omitempty"`
 	BodyHash string `json:"body_hash,omitempty"`
-	// When its owner canceled it, and when nothing was left to do for it; 0 is not yet.
+	// Canceled is when its owner canceled it, and Over when nothing was left to do for it; 0 means
+	// not yet.
 	Canceled span.Instant `json:"-"`
 	Over     span.Instant `json:"-"`
 	VMs      []VM         `json:"-"` // by Number
@@ -46,41 +46,42 @@ type Named struct {
 	Name string `json:"name"`
 }
 
-// VM is one virtual machine of a request: what was last intended with it, and what was seen
-// of it.
+// VM is one virtual machine of a request: what was last intended for it, and what was last
+// observed.
 type VM struct {
 	ID     string           `json:"id"`
 	Number int              `json:"number"`
 	Phase  besteffort.Phase `json:"phase"`
-	// Node is the host where it is, or where it will be.
+	// Node is the host on which it is, or will be.
 	Node string `json:"node,omitempty"`
-	// Since, Until and Ran are those of besteffort.VM.
+	// Since, Until and Ran are the fields of besteffort.VM with these names.
 	Since span.Instant `json:"since"`
 	Until span.Instant `json:"until,omitempty"`
 	Ran   int64        `json:"ran,omitempty"`
-	// Server is the id of its server; empty where it has none, or the id is not known yet.
+	// Server is the id of its server; empty if it has none, or if the id is not known yet.
 	Server string `json:"server,omitempty"`
-	// Attempt counts the servers that were requested from Nova. It distinguishes the last one
-	// from those before.
+	// Attempt is the number of servers that were requested from Nova. It distinguishes the last
+	// server from earlier ones.
 	Attempt int `json:"attempt,omitempty"`
-	// Asked is when the order of the present phase was last sent; 0 is not yet.
+	// Asked is when the order of the present phase was last sent; 0 means not yet.
 	Asked span.Instant `json:"asked,omitempty"`
-	// Deadline is when a suspension that is not over is abandoned because of a reservation.
+	// Deadline is when a suspension that has not ended is abandoned because of a reservation; 0
+	// means that none is in progress.
 	Deadline span.Instant `json:"deadline,omitempty"`
 	// Held is the allocation that was removed from Placement while it is suspended.
 	Held *Held `json:"held,omitempty"`
-	// Then is what it becomes when the server that is being deleted is gone: Done, Failed,
-	// or Waiting, to be restarted.
+	// Then is the next phase after the server that is being deleted is gone: Done, Failed or, to be
+	// restarted, Waiting.
 	Then besteffort.Phase `json:"then,omitempty"`
-	// Failures counts what went wrong since it last ran for a while; RetryAt is when the next
-	// attempt may begin. Avoids are the hosts on which it failed.
+	// Failures is the number of failures since the VM last ran for a while. RetryAt is when the
+	// next attempt may begin. Avoids are the hosts on which it failed.
 	Failures int          `json:"failures,omitempty"`
 	RetryAt  span.Instant `json:"retry_at,omitempty"`
 	Avoids   []string     `json:"avoids,omitempty"`
-	// Released reports whether its server was unlocked after it was resumed. Held is kept
-	// then: a server that runs without an allocation has it restored.
+	// Released is true if its server was unlocked after it was resumed. Held is kept then: if the
+	// server runs without an allocation, Held is restored.
 	Released bool `json:"released,omitempty"`
-	// Reason explains its state to its owner in a sentence; may be empty.
+	// Reason explains its state to its owner, as a sentence; it may be empty.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -112,7 +113,7 @@ func (r *Request) Settled() bool {
 	return true
 }
 
-// Find returns a VM and its request; nil where there is none.
+// Find returns the VM and the request with these ids; nil if there is none.
 func Find(requests []Request, request, vm string) (*VM, *Request) {
 	for i := range requests {
 		if requests[i].ID != request {

@@ -8,7 +8,7 @@ import (
 // Server is a server in Nova that carries the mark of best-effort work.
 type Server struct {
 	ID, Host, Status, Task string
-	// VM and Attempt are what the mark in its metadata states. Its owner can change them.
+	// VM and Attempt are the mark in its metadata, which its owner can change.
 	VM      string
 	Attempt int
 	Locked  bool
@@ -16,31 +16,31 @@ type Server struct {
 	// UserID is the user who created it, Flavor the name of its flavor, and Image the id of
 	// its image.
 	UserID, Flavor, Image string
-	// Fault is Nova's message about what went wrong; empty where nothing did.
+	// Fault is Nova's message about a failure; empty if there was none.
 	Fault string
 }
 
-// Sight is what was seen of a VM in the cloud.
+// Sight is an observation of a VM in the cloud.
 type Sight struct {
-	Server *Server // its own; nil where Nova has none
-	// Surplus are other servers with its mark, such as one whose creation Nova did not
+	Server *Server // its own; nil if Nova has none
+	// Surplus are further servers with the VM's mark, for example one whose creation Nova did not
 	// confirm.
 	Surplus []Server
-	// ByOwner reports whether a user of its project deleted its server.
+	// ByOwner is true if a user of the project deleted the server.
 	ByOwner bool
-	// Looked reports whether Placement was read, Allocated what it had for the server (nil:
-	// nothing), and Generation which version of that it was.
+	// Looked is true if Placement was read. Allocated is the server's allocation there, nil if it
+	// had none, and Generation its generation.
 	Looked     bool
 	Allocated  *Held
 	Generation int64
 }
 
-// clockSkew is by how many seconds the clocks of Nova and of the database may differ.
+// clockSkew is the largest difference between the clocks of Nova and of the database, in seconds.
 const clockSkew = 60
 
-// Identify tells a VM's own server from others with its mark. Any user of the project can set
-// the mark, so a server counts only if it was created after the request, by its user, with
-// its flavor and from its image.
+// Identify distinguishes a VM's own server from other servers with its mark. Any user of the
+// project can set the mark, so a server counts only if it was created after the request, by its
+// user, with its flavor and from its image.
 func Identify(r *Request, v *VM, all []Server) (seen Sight) {
 	for i := range all {
 		s := &all[i]
@@ -56,5 +56,5 @@ func Identify(r *Request, v *VM, all []Server) (seen Sight) {
 	return seen
 }
 
-// Idle reports whether Nova is doing nothing with the server.
+// Idle reports whether Nova has no task in progress for the server.
 func (s *Server) Idle() bool { return s.Task == "" }

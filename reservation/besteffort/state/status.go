@@ -2,7 +2,7 @@ package state
 
 import "github.com/almanac-cloud/almanac/reservation/besteffort"
 
-// Status is the state of a request as its owner sees it.
+// Status is the state of a request that its owner sees.
 type Status string
 
 // The states of a request.
@@ -15,7 +15,7 @@ const (
 	StatusCanceled  Status = "canceled"
 )
 
-// Statuses are all of them.
+// Statuses lists all states.
 var Statuses = []Status{StatusWaiting, StatusRunning, StatusSuspended, StatusDone, StatusFailed, StatusCanceled}
 
 // Status derives the state of a request from its VMs.

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// carryOut begins the transfers that are due as far as s shows, and informs owners.
+// carryOut begins the transfers that are due according to the records s, and informs owners.
 func (c *Controller) carryOut(ctx context.Context, held *job.Held, s *Stored, live []reservation.Reservation, now span.Instant) error {
 	generation := c.publish(*s)
 	p := c.decide(s, live, now)
@@ -23,7 +23,7 @@ func (c *Controller) carryOut(ctx context.Context, held *job.Held, s *Stored, li
 	return errors.Join(cleared, err, c.remark(ctx, p))
 }
 
-// tidy removes records that are no longer needed.
+// tidy deletes records that are no longer needed.
 func (c *Controller) tidy(ctx context.Context, lease job.Lease, s *Stored, live []reservation.Reservation, now span.Instant) error {
 	change := c.Rules.tidy(s, imagesOf(live), c.exists(now), now)
 	if now >= c.tidied.Add(tidyEvery) {
@@ -32,7 +32,8 @@ func (c *Controller) tidy(ctx context.Context, lease job.Lease, s *Stored, live 
 	return c.store(ctx, lease, s, change)
 }
 
-// clear removes from the cloud what an earlier holder of the lease has left there.
+// clear removes from the cloud what interrupted calls of an earlier holder of the lease have left
+// there.
 func (c *Controller) clear(ctx context.Context, held *job.Held, s *Stored) error {
 	if c.cleared == held.Epoch || len(s.Transfers) == 0 {
 		return nil
@@ -48,7 +49,8 @@ func (c *Controller) clear(ctx context.Context, held *job.Held, s *Stored) error
 }
 
 // act begins the transfers that are due. It stores them before it calls the cloud, so that no
-// replica requests them twice: after a crash in between, they end at their bound.
+// replica requests them twice. If the process ends in between, such a transfer ends when its time
+// limit, Bound, has passed.
 func (c *Controller) act(ctx context.Context, held *job.Held, s *Stored, p *plan) error {
 	queued := int64(0)
 	for _, batch := range p.due(int64(c.Rules.Poll / time.Second)) {
@@ -68,8 +70,9 @@ func (c *Controller) act(ctx context.Context, held *job.Held, s *Stored, p *plan
 	return nil
 }
 
-// ask sends a stored call to the cloud, and records which transfers will not happen: those to hosts
-// that the cloud left out have failed, and if the call was never sent, the others wait.
+// ask sends a stored call to the cloud and stores which transfers will not happen: those to hosts
+// that the cloud left out have failed. If the call was not sent, the other transfers are lost and
+// will be retried.
 func (c *Controller) ask(ctx context.Context, lease job.Lease, s *Stored, rows []Transfer, p *plan) error {
 	hosts := make([]string, len(rows))
 	for i, t := range rows {
@@ -106,7 +109,7 @@ func (c *Controller) ask(ctx context.Context, lease job.Lease, s *Stored, rows [
 	return err
 }
 
-// tellEnds counts and logs transfers that have ended.
+// tellEnds counts and logs the transfers that have ended.
 func (c *Controller) tellEnds(ctx context.Context, ended []Transfer) {
 	for _, t := range ended {
 		c.done.add(t)

@@ -15,17 +15,17 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// ErrNoGlance reports that the cloud has no Glance.
+// ErrNoGlance means that the cloud has no Glance.
 var ErrNoGlance = errors.New("there is no Glance in the catalog")
 
-// Options are the parts of a Controller.
+// Options are the dependencies and settings of a Controller.
 type Options struct {
 	Records  Records
 	Cloud    Cloud
 	Glance   Glance
 	Promises Promises
-	// Demands returns what live reservations need of images, in the order in which they were made:
-	// the order in which they were decided on.
+	// Demands returns the images that live reservations need. They are in the order in which the
+	// reservations were made, in which they were also admitted.
 	Demands func(f *staging.Facts, live []reservation.Reservation) []staging.Demand
 	// Known shows decisions what the controller knows; nil is one of its own.
 	Known  *Known
@@ -37,15 +37,16 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Controller puts images on hosts in the replica that holds the lease, and knows the stored records
-// in every replica. It is safe for concurrent use.
+// Controller puts images on hosts, in the replica that has the lease. Every replica has the stored
+// records in memory. It is safe for concurrent use.
 type Controller struct {
 	Options
 	wake chan struct{}
 	done counts
 
-	// Steps set these, one step at a time: the epoch of the lease in which the cloud was cleared,
-	// when old transfers were last deleted, and the image that Glance last failed to answer for.
+	// Only steps set these, one step at a time: the epoch of the lease in which the cloud was
+	// cleared, when old transfers were last deleted, and the image about which Glance last did not
+	// answer.
 	cleared    int64
 	tidied     span.Instant
 	unanswered string
@@ -60,27 +61,28 @@ type Controller struct {
 	laid   atomic.Pointer[laid]
 }
 
-// laid is a plan with the generation of the records that it was made from.
+// laid is a plan and the generation of the records from which it was made.
 type laid struct {
 	*plan
 	generation int64
 }
 
-// leaseName names the lease for requesting images from the cloud.
+// leaseName is the name of the lease for requesting images from the cloud.
 const leaseName = "images"
 
 const (
-	// leaseTTL is for how long the lease outlives a controller that has stopped, and stepTimeout
-	// bounds one step with its calls to the cloud and Glance.
+	// leaseTTL is for how long the lease remains when its controller has stopped; stepTimeout
+	// limits one step with its calls to the cloud and Glance.
 	leaseTTL    = 8 * time.Second
 	stepTimeout = time.Minute
-	// lookTimeout bounds the Glance calls of a step: they come last, and the next step waits for
+	// lookTimeout limits the Glance calls of a step. They come last, and the next step waits for
 	// them.
 	lookTimeout = 5 * time.Second
-	// learned is for how many seconds facts about an image that were learned outside a step survive
-	// the records that a step read before: longer than a step takes.
+	// learned is for how many seconds facts about an image that were learned outside a step
+	// override records that a step may have read before. It is longer than a step.
 	learned = 120
-	// remembered is for how many seconds the cloud's reports are kept, mostHeard how many of them.
+	// remembered is for how many seconds the cloud's reports are kept, mostHeard the largest number
+	// of reports that are kept.
 	remembered, mostHeard = 3600, 10_000
 )
 
@@ -101,8 +103,8 @@ type Known struct {
 	glanceless atomic.Int64 // when Glance was last found missing
 }
 
-// Facts returns what this replica knows of images, which is nothing before the first look. They are
-// nil while there is no Glance: then no decision considers images.
+// Facts returns what this replica has read about images; empty facts before the first reading. It
+// returns nil while there is no Glance: decisions then ignore images.
 func (k *Known) Facts(now span.Instant) *staging.Facts {
 	if k.withoutGlance(now) {
 		return nil
@@ -110,7 +112,7 @@ func (k *Known) Facts(now span.Instant) *staging.Facts {
 	return k.facts.Load()
 }
 
-// withoutGlance reports whether Glance was found missing a short while ago.
+// withoutGlance reports whether Glance was missing from the catalog a short while ago.
 func (k *Known) withoutGlance(now span.Instant) bool {
 	at := k.glanceless.Load()
 	return at != 0 && span.Instant(at).Add(lookEvery) > now
@@ -124,8 +126,8 @@ func (c *Controller) Job() job.Job {
 // Wake makes the next step begin at once.
 func (c *Controller) Wake() { job.Poke(c.wake) }
 
-// Hear records a report of the cloud. Every replica hears it, so that one that takes over the lease
-// knows it too.
+// Hear records a report of the cloud. Every replica receives all reports, so that a replica that
+// takes over the lease has them too.
 func (c *Controller) Hear(w Word) {
 	w.At = c.Now()
 	c.mu.Lock()
@@ -159,7 +161,8 @@ func (c *Controller) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// publish makes s known in this replica, with what was learned of images since s was read.
+// publish makes the records s visible in this replica, together with what was learned about images
+// since s was read. It returns their generation.
 func (c *Controller) publish(s Stored) (generation int64) {
 	hosts, now := c.hostNames(), c.Now()
 	c.mu.Lock()
@@ -187,7 +190,7 @@ func (c *Controller) hostNames() []string {
 	return names
 }
 
-// Step runs one round of Job.
+// Step runs the Job once.
 func (c *Controller) Step(ctx context.Context) error {
 	held, err := job.Hold(ctx, c.Leases, leaseName, leaseTTL, c.run)
 	if err != nil || held {
@@ -196,8 +199,8 @@ func (c *Controller) Step(ctx context.Context) error {
 	return c.Refresh(ctx)
 }
 
-// run does one step: it settles what the cloud reported, begins what is due as far as it knows,
-// then asks Glance about images that it does not know, and begins what follows from the answers.
+// run does one step: it ends transfers by the cloud's reports, and begins those that are due. Then
+// it reads unknown images from Glance, and begins the transfers that become due thereby.
 func (c *Controller) run(ctx context.Context, held *job.Held) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -225,7 +228,7 @@ func (c *Controller) run(ctx context.Context, held *job.Held) error {
 	return errors.Join(err, lookErr)
 }
 
-// store stores a change, and applies it to s.
+// store stores a change, and applies it to the records s.
 func (c *Controller) store(ctx context.Context, lease job.Lease, s *Stored, change Change) error {
 	if change.Empty() {
 		return nil

@@ -10,35 +10,38 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// plan is what will happen to the images of reservations, seen from one instant.
+// plan is the plan for the images of reservations at one instant.
 type plan struct {
 	now   span.Instant
 	facts *staging.Facts
-	// transfers are scheduled or under way, by Start; at indexes them by place.
+	// transfers are scheduled or under way, sorted by Start; at contains their indexes by image and
+	// host.
 	transfers []staging.Transfer
 	at        map[place]staging.Transfer
-	// held maps each transfer that is needed but not begun now to the reason.
+	// held contains, for each transfer that is needed but not begun now, the reason.
 	held map[place]hold
-	// failures are the transfers that have failed since the last success, and lost those that did
-	// not reach the cloud since then.
+	// failures are the transfers that have failed since the last success; lost are those that have
+	// not reached the cloud since then.
 	failures map[place][]Transfer
 	lost     map[place]Transfer
-	// users are the reservations that need an image on a host and for which it is transferred.
+	// users are the ids of the reservations that need an image on a host and for which it is
+	// transferred.
 	users map[place][]string
-	// waiting are the reservations that have not begun; images and there are the stored records.
+	// waiting are the reservations that have not begun; images and there are the stored records of
+	// images and of what hosts have.
 	waiting []reservation.Reservation
 	images  map[string]Image
 	there   map[place]Cached
 }
 
-// hold is why a transfer is not begun.
+// hold is the reason why a transfer is not begun.
 type hold struct {
 	reason string
 	failed bool // it was tried and failed, or is impossible
 }
 
-// newPlan schedules what the reservations demand. unready returns why a host cannot receive images
-// now; empty if it can.
+// newPlan schedules the transfers for the demands of the reservations. unready returns the reason
+// why a host cannot receive images now; "" if it can.
 func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservation, demands []staging.Demand, unready func(host string) string, now span.Instant) *plan {
 	p := &plan{
 		now: now, facts: f, at: map[place]staging.Transfer{}, held: map[place]hold{}, users: map[place][]string{},
@@ -98,9 +101,9 @@ func imagesByID(s *Stored) map[string]Image {
 	return all
 }
 
-// failuresOf returns, by place, the transfers that have failed since the last success there, and
-// the last lost one. An image that a host was seen to have after a failure counts as a
-// success.
+// failuresOf returns, by image and host, the transfers that have failed since the last success
+// there, and the last transfer that was lost. If a host was seen to have the image after a failure,
+// that counts as a success.
 func failuresOf(transfers []Transfer, there map[place]Cached) (failed map[place][]Transfer, lost map[place]Transfer) {
 	failed, lost = map[place][]Transfer{}, map[place]Transfer{}
 	for _, t := range transfers {
@@ -122,10 +125,10 @@ func failuresOf(transfers []Transfer, there map[place]Cached) (failed map[place]
 	return failed, lost
 }
 
-// hold returns why a transfer is not begun now. A transfer that could not reach the cloud waits for
-// as long as the cloud has been out of reach, up to a limit. A transfer that hosts have refused is
-// abandoned after some tries, with one more try shortly before it would be late. A reservation made
-// later has as many tries as the earlier ones had.
+// hold returns the reason why a transfer is not begun now. A transfer that could not reach the
+// cloud waits as long again as the cloud has been unreachable, up to a limit. A transfer that the
+// host has refused is abandoned after some tries, with one more try shortly before it would be
+// late. A reservation that is made later has as many tries as the earlier ones had.
 func (r *Rules) hold(p *plan, t staging.Transfer) hold {
 	at := place{t.Image.ID, t.Node}
 	image, known := p.images[at.image]
@@ -168,7 +171,7 @@ func (r *Rules) hold(p *plan, t staging.Transfer) hold {
 	return hold{}
 }
 
-// triesOf returns the failures counted for the user with the fewest tries.
+// triesOf returns the number of failures that count for the reservation with the fewest.
 func triesOf(failed []Transfer, users []string) int {
 	tries := len(failed)
 	for _, id := range users {
@@ -183,7 +186,7 @@ func triesOf(failed []Transfer, users []string) int {
 	return tries
 }
 
-// seconds estimates how long a transfer takes.
+// seconds returns the estimated duration of a transfer, in seconds.
 func (p *plan) seconds(t staging.Transfer) int64 {
 	rate := p.facts.Site.Repositories[0].Rate
 	if link := p.facts.Site.Links[t.Node]; link > 0 && (rate <= 0 || link < rate) {
@@ -195,9 +198,9 @@ func (p *plan) seconds(t staging.Transfer) int64 {
 	return int64(math.Ceil(float64(t.Image.Size) / rate))
 }
 
-// due returns the transfers to begin now, grouped in calls. If one is due, it is followed by those
-// right behind it; consecutive transfers of the same image share a call. It includes all that
-// become due before the next look, within that many seconds.
+// due returns the transfers to begin now, as the calls to send. A call contains consecutive
+// transfers of the same image. If a transfer is due, those that follow it without a gap are
+// included, and so are all that become due within that many seconds, before the next step.
 func (p *plan) due(within int64) (calls [][]staging.Transfer) {
 	taken := map[place]bool{}
 	took := int64(0) // in the last call
@@ -225,9 +228,9 @@ func (p *plan) due(within int64) (calls [][]staging.Transfer) {
 	return calls
 }
 
-// begin returns the transfers of a call as they are stored before the call is sent. queued is for
-// how many seconds earlier calls occupy the channel. A lost transfer reuses its row, so
-// that an outage leaves one row of each.
+// begin returns the transfers of a call in the form in which they are stored before the call is
+// sent. queued is for how many seconds earlier calls occupy the channel. A lost transfer reuses its
+// row, so that an outage leaves one row for each transfer.
 func (r *Rules) begin(batch []staging.Transfer, p *plan, call string, newID func() string, queued int64) []Transfer {
 	rows := make([]Transfer, len(batch))
 	for i, t := range batch {
@@ -247,7 +250,7 @@ func (r *Rules) begin(batch []staging.Transfer, p *plan, call string, newID func
 	return rows
 }
 
-// decide plans the transfers that the live reservations need.
+// decide returns the plan for what the live reservations need.
 func (c *Controller) decide(s *Stored, live []reservation.Reservation, now span.Instant) *plan {
 	f := c.Known.facts.Load()
 	return c.Rules.newPlan(s, f, live, c.Demands(f, live), c.unready(), now)

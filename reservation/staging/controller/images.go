@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Resolve returns the id of the image that a user of a project means by an id or a name, and
-// records the image. Its faults are Invalid on field image, or Unavailable. Without Glance it
-// returns the text unchanged: the reservation keeps it, and no image is put on hosts.
+// Resolve returns the id of the image that a user of a project means by an id or a name, and stores
+// the image. Its faults are Invalid with the field image, or Unavailable. Without Glance it returns
+// the text unchanged: the reservation keeps it, and no image is put on hosts.
 func (c *Controller) Resolve(ctx context.Context, text, project string) (id string, err error) {
 	if text == "" {
 		return "", nil
@@ -63,11 +63,11 @@ type Overview struct {
 	Bytes             int64
 	HostImage
 	Reservations []string
-	// Until is how long the host keeps the image if nobody uses it.
+	// Until is when the host may remove the image if no instance uses it.
 	Until span.Instant
 }
 
-// Overview returns the images on hosts and on their way, by image and host.
+// Overview returns the images on hosts and the transfers under way, sorted by image and host.
 func (c *Controller) Overview() []Overview {
 	p := c.latest(nil)
 	if p == nil {

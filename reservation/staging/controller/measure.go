@@ -6,28 +6,28 @@ import (
 )
 
 const (
-	// Measured is how many of the last transfers the rate is measured by, and enough how many are
-	// necessary to accept a rate above the configured one.
+	// Measured is the number of latest transfers from which the rate is measured. enough is how
+	// many are necessary for a rate above the configured one.
 	Measured, enough = 20, 5
-	// slowShare is the share of the bytes that come no faster than the estimate, which leans to the
-	// slow side.
+	// slowShare is the share of the bytes that arrived at a lower rate than the estimate, which is
+	// therefore a cautious one.
 	slowShare = 0.25
-	// asking is for how many seconds the cloud handles a call before its first transfer begins:
-	// only the first one's time includes them.
+	// asking is for how many seconds the cloud handles a call before its first transfer begins.
+	// Only the duration of the first transfer includes them.
 	asking = 3
-	// Telling is the smallest image, in bytes, whose transfer counts for the rate: for a smaller
-	// one the call takes longer than the transfer.
+	// Telling is the size in bytes from which the transfer of an image counts for the rate: for
+	// smaller images the call takes longer than the transfer.
 	Telling = 64 << 20
-	// floor is the share of the configured rate that is assumed at least: a slower measurement has
+	// floor is the smallest share of the configured rate that is assumed: a slower measurement has
 	// other causes than the rate.
 	floor = 0.1
 )
 
-// Rate estimates how many bytes a second come from the repository, from the last transfers that the
-// cloud has confirmed. It is the rate that a quarter of their bytes did not reach, so that neither
-// a very fast transfer to a host that had the image already nor one that hung decides alone. Small
-// images do not count. With few transfers the estimate is at most the configured rate, and it is
-// never less than a tenth of that.
+// Rate estimates the rate of the repository, in bytes a second, from the last transfers that the
+// cloud has confirmed. A quarter of their bytes arrived at a lower rate, so that a single transfer
+// does not determine the result, neither a very fast one to a host that had the image already nor
+// one that hung. Small images do not count. With few transfers the estimate is at most the
+// configured rate, and it is never less than a tenth of that.
 func Rate(configured float64, transfers []Transfer) float64 {
 	var done []Transfer
 	for _, t := range transfers {
@@ -58,7 +58,7 @@ func Rate(configured float64, transfers []Transfer) float64 {
 	return rate
 }
 
-// rate is in bytes a second; a transfer of less than a second counts as one second.
+// rate returns bytes a second; a transfer of less than a second counts as one second.
 func (t Transfer) rate() float64 {
 	took := t.Finished - t.Begun
 	if t.Begun == t.Started {

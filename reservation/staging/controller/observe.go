@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// observe asks Glance about images that reservations need and whose records are old. It stops when
-// Glance does not answer: earlier facts stay valid, and the next step begins with another image.
-// news reports whether an image has changed.
+// observe reads from Glance the images that reservations need and whose records are old. It stops
+// when Glance does not answer: earlier facts stay valid, and the next step begins with another
+// image. news is true if an image has changed.
 func (c *Controller) observe(ctx context.Context, s *Stored, live []reservation.Reservation, now span.Instant) (change Change, news bool, err error) {
 	if c.Known.withoutGlance(now) {
 		return change, false, nil
@@ -44,8 +44,8 @@ func (c *Controller) observe(ctx context.Context, s *Stored, live []reservation.
 	return change, news, nil
 }
 
-// stale returns the images to ask Glance about now. The one that Glance did not answer for last
-// time comes last.
+// stale returns the ids of the images to read from Glance now. The one about which Glance did not
+// answer last time comes last.
 func (c *Controller) stale(known map[string]Image, live []reservation.Reservation, now span.Instant) (ids []string) {
 	seen := map[string]bool{}
 	for _, r := range waiting(live, now) {
@@ -66,7 +66,7 @@ func (c *Controller) stale(known map[string]Image, live []reservation.Reservatio
 	return ids[:min(len(ids), looks)]
 }
 
-// live returns the live reservations with an image that Glance can find.
+// live returns the live reservations whose image can be in Glance.
 func (c *Controller) live() []reservation.Reservation {
 	all := c.Promises.Live(span.Span{Start: c.Now(), End: span.Forever})
 	live := make([]reservation.Reservation, 0, len(all))
@@ -86,8 +86,8 @@ func imagesOf(live []reservation.Reservation) map[string]bool {
 	return ids
 }
 
-// exists returns a test for hosts of the cloud; while the inventory is untrusted, every host
-// passes.
+// exists returns a function that reports whether a host is in the cloud. While the inventory is
+// untrusted, it reports true for every host.
 func (c *Controller) exists(now span.Instant) func(host string) bool {
 	if c.Hosts.Untrusted(now) != "" {
 		return func(string) bool { return true }
@@ -96,7 +96,7 @@ func (c *Controller) exists(now span.Instant) func(host string) bool {
 	return func(name string) bool { _, there := hosts.Index(name); return there }
 }
 
-// unready returns a function from a host to why it cannot receive images now; empty if it can.
+// unready returns a function that returns why a host cannot receive images now; "" if it can.
 func (c *Controller) unready() func(host string) string {
 	hosts := c.Hosts.Snapshot()
 	return func(name string) string {

@@ -1,7 +1,7 @@
-// Package controller puts the images of reservations on their hosts in time: it observes, asks
-// package staging what is due, stores what it will do, and only then calls the cloud. One replica
-// at a time does so, under a lease whose epoch accompanies every write. All replicas know the
-// stored records, and use them in decisions about reservations.
+// Package controller puts the images of reservations on their hosts in time: it observes,
+// determines with package staging which transfers are due, stores what it will do, and only then
+// calls the cloud. One replica at a time does so, under a lease whose epoch accompanies every
+// write. All replicas read the stored records, and use them in decisions about reservations.
 package controller
 
 import (
@@ -19,33 +19,33 @@ import (
 // Outcome is how a transfer has ended.
 type Outcome string
 
-// The outcomes; a transfer under way has none.
+// The outcomes. A transfer under way has an empty one.
 const (
 	TransferThere   Outcome = "there"   // the cloud reported that the host has the image
 	TransferAssumed Outcome = "assumed" // its time is over, and nobody listens to the cloud's reports
 	TransferFailed  Outcome = "failed"
-	// TransferLost is no fault of the host: the call did not reach the cloud, or the cloud reported on no
-	// host of the call. Almanac retries it for as long as there is time.
+	// TransferLost is not the fault of the host: the call did not reach the cloud, or the cloud
+	// reported about no host of the call. Almanac retries the transfer as long as there is time.
 	TransferLost Outcome = "lost"
 )
 
-// Outcomes are all outcomes.
+// Outcomes lists all outcomes.
 var Outcomes = []Outcome{TransferThere, TransferAssumed, TransferFailed, TransferLost}
 
 // Transfer is a request to the cloud to put an image on a host.
 type Transfer struct {
 	ID   string
 	Call string // names its call to the cloud: req- and a UUID
-	// Image is its id in Glance, and Bytes its size.
+	// Image is the id of the image in Glance, Host the name of the host.
 	Image, Host string
 	Bytes       int64
-	// Reservations are the ids of the reservations that it serves.
+	// Reservations are the ids of the reservations that need the transfer.
 	Reservations []string
-	// Deadline, Expected and Expire are staging.Transfer's Deadline, End and Expire at the start.
-	// Bound is when it fails unless the cloud has reported on it. Begun is when the host's turn
-	// came, which is later than Started if the call has several hosts; it is set when the transfer
-	// ends. For a lost transfer, Started is when it first failed to reach the cloud, and
-	// Finished when it last did.
+	// Deadline, Expected and Expire are the Deadline, End and Expire of the staging.Transfer when
+	// it was started. Bound is when it fails unless the cloud has reported about it. Begun is when
+	// the host began to fetch the image, which is later than Started if the call has several hosts;
+	// it is set when the transfer ends. For a lost transfer, Started is when it first failed to
+	// reach the cloud, and Finished when it last did.
 	Deadline, Started, Expected, Bound, Expire span.Instant
 	Begun, Finished                            span.Instant
 	Outcome                                    Outcome
@@ -57,11 +57,12 @@ type Cached struct {
 	Image, Host string
 	Bytes       int64
 	Since       span.Instant
-	// LastUsed is when the cloud was last known to use it, or was last asked to cache it.
+	// LastUsed is when the cloud was last known to use the image, or was last requested to cache
+	// it.
 	LastUsed span.Instant
 }
 
-// Image is what is known of an image.
+// Image is the record of an image in Glance.
 type Image struct {
 	ID, Name string
 	Bytes    int64
@@ -69,7 +70,7 @@ type Image struct {
 	Gone     bool         // Glance no longer has it
 }
 
-// Stored is all stored records.
+// Stored contains all stored records.
 type Stored struct {
 	Images    []Image    // by ID
 	Transfers []Transfer // by Started and ID
@@ -81,43 +82,42 @@ type Change struct {
 	Images    []Image
 	Transfers []Transfer
 	Cached    []Cached
-	// Forgotten are images that hosts no longer have, by Image and Host. ForgetImages are ids of
-	// images that nobody uses any more. ForgetBefore deletes the transfers that finished before it;
-	// 0 deletes none.
+	// Forgotten are images that hosts no longer have, identified by Image and Host. ForgetImages
+	// are the ids of images that nothing uses any more. ForgetBefore deletes the transfers that
+	// finished before it; 0 deletes none.
 	Forgotten    []Cached
 	ForgetImages []string
 	ForgetBefore span.Instant
 }
 
-// Empty reports whether there is nothing to store.
+// Empty reports whether the change stores nothing.
 func (c *Change) Empty() bool {
 	return len(c.Images)+len(c.Transfers)+len(c.Cached)+len(c.Forgotten)+len(c.ForgetImages) == 0 && c.ForgetBefore == 0
 }
 
-// Records store what must survive a restart.
+// Records stores what must survive a restart.
 type Records interface {
-	// StagedImages returns the records that matter now, read in one transaction: everything except
-	// ended transfers. Of those it returns the ones of calls under way, the failed or lost ones
-	// that a reservation may still wait for by Expire, and the last ones that the rate is measured
-	// by.
+	// StagedImages returns the records that matter now, read in one transaction. Of the transfers
+	// that have ended it returns only those of calls under way, the failed or lost ones for which a
+	// reservation may still wait (Expire), and the last ones from which the rate is measured.
 	StagedImages(ctx context.Context, now span.Instant) (Stored, error)
-	// ChangeStagedImages stores a change atomically, under the lease; the zero lease guards
-	// nothing.
+	// ChangeStagedImages stores a change atomically, under the lease; the zero lease means without
+	// a lease.
 	ChangeStagedImages(ctx context.Context, lease job.Lease, c Change) error
 }
 
 // Cloud puts images on hosts.
 type Cloud interface {
-	// Cache requests an image on hosts, one after the other in their order as far as the cloud
-	// keeps it, and returns before that is done. asked reports whether the request may have reached
-	// the cloud; if false, nothing will come of it. Hosts that cannot take part are left out of the
-	// call: then the error is, or wraps, a *LeftOut.
+	// Cache requests an image on hosts and returns before they have it. The hosts fetch it one
+	// after the other in their order, as far as the cloud observes that. asked is false if the
+	// request certainly did not reach the cloud. Hosts that cannot take part are left out of the
+	// call; the error is, or wraps, a *LeftOut then.
 	Cache(ctx context.Context, call, image string, hosts []string) (asked bool, err error)
 	// Clear removes what interrupted calls have left in the cloud.
 	Clear(ctx context.Context) error
 }
 
-// LeftOut is the error of a call that was, or would have been, for the other hosts alone.
+// LeftOut is the error of a call that some hosts were left out of; the other hosts are in the call.
 type LeftOut struct {
 	Hosts map[string]error // with the reason
 }
@@ -127,27 +127,27 @@ func (l *LeftOut) Error() string {
 	return fmt.Sprintf("%d hosts were skipped, %s among them: %v", len(l.Hosts), host, l.Hosts[host])
 }
 
-// Glance looks up images.
+// Glance reads images.
 type Glance interface {
-	// IsID reports whether a text may be the id of an image. Other texts were stored with
-	// reservations before images were looked up, and are ignored.
+	// IsID reports whether a text has the form of an image's id. Reservations may have other texts,
+	// stored before images were resolved; these are ignored.
 	IsID(text string) bool
 	// Find returns the image that a user of a project means by an id or a name. Its faults are
-	// Invalid on field image, or Unavailable; without Glance the error is ErrNoGlance.
+	// Invalid with the field image, or Unavailable; without Glance the error is ErrNoGlance.
 	Find(ctx context.Context, text, project string) (Image, error)
-	// Look returns an image by its id; gone reports that it does not exist.
+	// Look returns an image by its id; gone is true if it does not exist.
 	Look(ctx context.Context, id string) (i Image, gone bool, err error)
 }
 
-// Promises are the reservations.
+// Promises is the reservations.
 type Promises interface {
 	Live(w span.Span) []reservation.Reservation
-	// Remark adds a sentence about its image to the log of a reservation that has not begun, unless
-	// it is the last remark already.
+	// Remark adds a sentence about its image to the log of a reservation that has not begun. It
+	// does nothing if this sentence is already the last one about its image; changed is false then.
 	Remark(ctx context.Context, id, sentence string) (changed bool, err error)
 }
 
-// Hosts are those of the inventory.
+// Hosts is the inventory.
 type Hosts interface {
 	Snapshot() *inventory.Snapshot
 	Untrusted(now span.Instant) string

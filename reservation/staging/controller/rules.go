@@ -13,59 +13,61 @@ import (
 // Rules are the operator's settings. Times without a type are in seconds.
 type Rules struct {
 	Strategy staging.Strategy
-	// Rate is how many bytes a second come from the repository, until it is measured, and Link how
-	// many a host receives; 0 is no limit.
+	// Rate is how many bytes a second come from the repository, until that is measured, and Link
+	// how many a host receives; Link 0 means no limit.
 	Rate, Link float64
-	// Limit bounds the images on a host together, in bytes; 0 is no bound.
+	// Limit is the largest total size of the images on a host, in bytes; 0 means no limit.
 	Limit int64
-	// Margin is how long before a start its images must be there.
+	// Margin is the number of seconds before a start at which its images must be on the hosts.
 	Margin int64
-	// Lifetime is for how long a host keeps an image that nobody uses; 0 is forever.
+	// Lifetime is for how many seconds a host keeps an image that no instance uses; 0 means
+	// forever.
 	Lifetime int64
-	// Factor is how many times longer than estimated a transfer may take.
+	// Factor is how many times longer than expected a transfer may take.
 	Factor float64
 	// Retries is how often a failed transfer is tried again for a reservation, and RetryDelay the
-	// wait before the first retry; it doubles each time.
+	// seconds before the first retry; they double each time.
 	Retries    int
 	RetryDelay int64
-	// Heard reports whether Almanac listens to the cloud's reports. Otherwise a transfer counts as
-	// done when its expected time is over.
+	// Heard is true if Almanac receives the cloud's reports. Otherwise a transfer counts as done
+	// after its expected duration.
 	Heard bool
 	Poll  time.Duration
 }
 
 const (
-	// slack is how much longer than by Factor a transfer may always take, since the call itself
-	// takes a while.
+	// slack is how many seconds a transfer may take in addition to what Factor allows, since the
+	// call itself takes a while.
 	slack = 60
-	// most is how many hosts the calls of one step may have. longCall is how many seconds of
-	// transfers a call may have before it accepts no more hosts: transfers under way cannot yield
-	// to more urgent ones.
+	// most is the largest number of hosts in the calls of one step. longCall is the number of
+	// seconds of transfers after which a call gets no more hosts: more urgent transfers cannot
+	// interrupt those under way.
 	most, longCall = 32, 120
-	// longestWait is the longest wait before the next call after one that did not reach the cloud.
-	// lastChance is how long before its last possible moment an abandoned transfer is tried once
-	// more.
+	// longestWait is the longest time, in seconds, from a call that did not reach the cloud until
+	// the next call. lastChance is how many seconds before its last possible moment an abandoned
+	// transfer is tried once more.
 	longestWait, lastChance = 300, 300
-	// longestDelay is the longest wait before a failed transfer is tried again.
+	// longestDelay is the longest time, in seconds, before a failed transfer is tried again.
 	longestDelay = 3600
-	// keep is for how long ended transfers stay stored.
+	// keep is for how many seconds ended transfers stay stored.
 	keep = 30 * 24 * 3600
-	// lookEvery is how often Almanac asks Glance about an image, and looks for how many images in
-	// one step.
+	// lookEvery is the interval, in seconds, in which Almanac reads an image from Glance, and looks
+	// the largest number of images that it reads in one step.
 	lookEvery, looks = 600, 20
-	// fresh is for how long an unused image stays stored.
+	// fresh is for how many seconds the record of an unused image stays stored.
 	fresh = 24 * 3600
-	// tidyEvery is how often old transfers are deleted.
+	// tidyEvery is the interval, in seconds, in which old transfers are deleted.
 	tidyEvery = 3600
 )
 
-// repository names the only repository.
+// repository is the name of the only repository.
 const repository = "glance"
 
-// place is an image on a host.
+// place identifies an image on a host.
 type place struct{ image, host string }
 
-// facts converts the stored rows to package staging's facts. hosts are all hosts of the inventory.
+// facts converts the stored records to staging.Facts. hosts are the names of all hosts of the
+// inventory.
 func (r *Rules) facts(s *Stored, hosts []string, now span.Instant) *staging.Facts {
 	f := &staging.Facts{
 		Site: staging.Site{
@@ -100,8 +102,7 @@ func (r *Rules) facts(s *Stored, hosts []string, now span.Instant) *staging.Fact
 	return f
 }
 
-// running converts a transfer under way. One that is overdue is expected to last until the next
-// look.
+// running converts a transfer under way. If it is overdue, its expected end is the next step.
 func (r *Rules) running(t *Transfer, now span.Instant) staging.Transfer {
 	end := max(t.Expected, now.Add(int64(r.Poll/time.Second)+1))
 	if t.Expected > now {
@@ -113,7 +114,7 @@ func (r *Rules) running(t *Transfer, now span.Instant) staging.Transfer {
 	}
 }
 
-// gone returns when the cloud may remove an unused image from a host.
+// gone returns when the cloud may remove an image from a host if no instance uses it.
 func (r *Rules) gone(c Cached) span.Instant {
 	if r.Lifetime == 0 {
 		return span.Forever

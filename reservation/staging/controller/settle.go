@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Word is a report of the cloud on a host, in answer to a call.
+// Word is a report of the cloud about an image on a host, in answer to a call.
 type Word struct {
 	Call, Host     string // Call is empty if the cloud does not name it
 	Cached, Failed []string
@@ -21,11 +21,12 @@ const (
 	lost    = "Nova reported on no host of the call in time"
 )
 
-// settle ends the transfers that the cloud has reported on, and those whose time is over. If no
-// host of a call is heard of by the bound of its first transfer, the call counts as lost: the first
-// has failed, and the others are lost. A report that a host has the image counts in answer to any
-// call since the transfer began. A report that it failed counts in answer to the transfer's own
-// call alone: an earlier call that was abandoned may still fail.
+// settle ends the transfers about which the cloud has reported, and those whose time is over. If
+// the cloud has reported about no host of a call by the Bound of its first transfer, the call
+// counts as lost: the first transfer has failed, and the others are lost. A report that a host has
+// the image counts in answer to any call since the transfer began. A report that it failed counts
+// only in answer to the transfer's own call, because an earlier call that was abandoned may still
+// fail.
 func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
 	cached := map[place]Cached{}
 	for _, one := range s.Cached {
@@ -62,8 +63,8 @@ func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
 	return c
 }
 
-// silentCalls returns the calls under way that nothing was heard of, with the earliest bound of
-// their transfers.
+// silentCalls returns the calls under way about which the cloud has not reported anything, by their
+// ids, with the earliest Bound of their transfers.
 func silentCalls(transfers []Transfer, words []Word) map[string]span.Instant {
 	silent := map[string]span.Instant{}
 	for _, t := range transfers {
@@ -82,7 +83,7 @@ func silentCalls(transfers []Transfer, words []Word) map[string]span.Instant {
 	return silent
 }
 
-// verdict is what reports imply for a transfer.
+// verdict is what the reports mean for a transfer.
 type verdict struct {
 	Outcome
 	Detail string
@@ -104,8 +105,8 @@ func outcome(t Transfer, words []Word) (v verdict) {
 	return v
 }
 
-// setBegun sets when the turn of each transfer that has ended now came: when the one before it in
-// the same step had ended.
+// setBegun sets Begun of the transfers that have ended in this step: when the transfer before it,
+// of those that were started at the same instant, had ended.
 func setBegun(stored, ended []Transfer) {
 	slices.SortStableFunc(ended, func(a, b Transfer) int { return cmp.Compare(a.Finished, b.Finished) })
 	for i := range ended {
@@ -121,9 +122,9 @@ func setBegun(stored, ended []Transfer) {
 	}
 }
 
-// tidy returns the change that forgets what is over: images that the cloud has removed from hosts,
-// images of hosts that have left the cloud, and images that nobody uses. exists reports whether a
-// host is in the cloud; in doubt it returns true.
+// tidy returns a change that deletes obsolete records: of images that the cloud has removed from
+// hosts, of images on hosts that have left the cloud, and of images that nothing uses. exists
+// reports whether a host is in the cloud; it must return true if that is uncertain.
 func (r *Rules) tidy(s *Stored, needed map[string]bool, exists func(host string) bool, now span.Instant) (c Change) {
 	used := map[string]bool{}
 	for _, one := range s.Cached {

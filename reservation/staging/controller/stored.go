@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Apply applies a change, as the records do.
+// Apply applies a change to the records, as the database does.
 func (s *Stored) Apply(c Change) {
 	s.Images = replaced(s.Images, c.Images, func(i Image) string { return i.ID }, func(i Image) bool { return slices.Contains(c.ForgetImages, i.ID) })
 	s.Transfers = replaced(s.Transfers, c.Transfers, func(t Transfer) string { return t.ID }, func(t Transfer) bool {
@@ -21,8 +21,8 @@ func (s *Stored) Apply(c Change) {
 	slices.SortFunc(s.Cached, func(a, b Cached) int { return cmp.Or(cmp.Compare(a.Image, b.Image), cmp.Compare(a.Host, b.Host)) })
 }
 
-// replaced returns a list without the forgotten rows, and with rows in place of those with the same
-// key.
+// replaced returns a list without the forgotten rows, in which each of rows replaces the one with
+// the same key, or is added.
 func replaced[T any, K comparable](list, rows []T, key func(T) K, forgotten func(T) bool) []T {
 	fresh := make(map[K]bool, len(rows))
 	for _, row := range rows {
@@ -32,13 +32,13 @@ func replaced[T any, K comparable](list, rows []T, key func(T) K, forgotten func
 	return append(rest, rows...)
 }
 
-// counts sums up the transfers that this replica saw end.
+// counts sums up the transfers whose end this replica has seen.
 type counts struct {
 	mu  sync.Mutex
 	all map[Outcome]Count
 }
 
-// Count sums up transfers with the same outcome.
+// Count is the number and the sums of transfers with the same outcome.
 type Count struct {
 	Transfers, Bytes, Seconds int64
 }
@@ -56,7 +56,7 @@ func (c *counts) add(t Transfer) {
 	c.all[t.Outcome] = n
 }
 
-// Done returns the count of the transfers with an outcome that this replica saw end.
+// Done returns the count of the transfers with an outcome whose end this replica has seen.
 func (c *Controller) Done(o Outcome) Count {
 	c.done.mu.Lock()
 	defer c.done.mu.Unlock()

@@ -23,11 +23,12 @@ const (
 	Held         State = "waiting"
 )
 
-// States are all states.
+// States lists all states.
 var States = []State{Present, Transferring, Scheduled, Late, Held, Refused}
 
-// HostImage is the image of a reservation on one of its hosts. Start and End are those of the
-// transfer; for an image that is there, since when and until when it is there. 0 is unknown.
+// HostImage is the image of a reservation on one of its hosts. Start and End are the start and the
+// end of its transfer or, if the image is there, of the time for which the host has it; 0 means
+// unknown.
 type HostImage struct {
 	Host       string
 	State      State
@@ -36,8 +37,8 @@ type HostImage struct {
 	tried      bool // a transfer was tried and failed
 }
 
-// Of returns the state of a reservation's image on its hosts, by host; nil if it has no image, or
-// nothing is known yet.
+// Of returns the state of a reservation's image on each of its hosts, sorted by host; nil if the
+// reservation has no image, or if no records have been read yet.
 func (c *Controller) Of(r *reservation.Reservation) []HostImage {
 	if r.Image == "" || !r.Status.Live() || !c.Glance.IsID(r.Image) {
 		return nil
@@ -49,9 +50,9 @@ func (c *Controller) Of(r *reservation.Reservation) []HostImage {
 	return p.of(r)
 }
 
-// latest returns the last plan. It lays out a new one if records were published since, or if the
-// plan does not contain r, a reservation that has not begun, as it is now. It returns nil before
-// the first records were read.
+// latest returns the last plan. If records have been published since, or if the plan does not
+// contain r in its present state, it makes a new plan first. It returns nil before the first
+// records have been read.
 func (c *Controller) latest(r *reservation.Reservation) *plan {
 	c.laying.Lock()
 	defer c.laying.Unlock()
@@ -69,7 +70,7 @@ func (c *Controller) latest(r *reservation.Reservation) *plan {
 	return p
 }
 
-// has reports whether the plan contains a reservation as it is, or need not contain it.
+// has reports whether the plan contains a reservation in its present state, or need not contain it.
 func (p *plan) has(r *reservation.Reservation) bool {
 	if r.Status != reservation.Pending || r.Span.Start <= p.now {
 		return true
@@ -131,9 +132,9 @@ func (p *plan) on(r *reservation.Reservation, host string) HostImage {
 	return h
 }
 
-// problem describes what is wrong with the image of a reservation that has not begun, for its
-// owner, who does not know its hosts yet; empty if the image will be there. It names no times,
-// since they change from step to step.
+// problem describes, for its owner, what is wrong with the image of a reservation that has not
+// begun; "" if the image will be there. The owner does not know the hosts yet, so it names none. It
+// names no times, since they change from step to step.
 func problem(hosts []HostImage, gone bool) string {
 	count := map[State]int{}
 	for _, h := range hosts {
@@ -153,10 +154,11 @@ func problem(hosts []HostImage, gone bool) string {
 	return ""
 }
 
-// fine is the remark that ends an earlier problem.
+// fine is the sentence that ends an earlier problem.
 const fine = "the image will be there in time on all hosts"
 
-// remark informs reservations that have not begun of problems with their images, and of its end.
+// remark adds a sentence to the log of reservations that have not begun when there is a problem
+// with their images, and when it has ended.
 func (c *Controller) remark(ctx context.Context, p *plan) error {
 	var errs []error
 	for _, r := range p.waiting {
@@ -179,7 +181,7 @@ func (c *Controller) remark(ctx context.Context, p *plan) error {
 	return errors.Join(errs...)
 }
 
-// Short returns how many reservations that have not begun will lack their image on a host.
+// Short returns the number of reservations that have not begun and will lack their image on a host.
 func (c *Controller) Short() (n int) {
 	p := c.latest(nil)
 	if p == nil {

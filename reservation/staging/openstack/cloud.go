@@ -1,5 +1,5 @@
-// Package openstack makes Nova cache images on hosts, reads Nova's reports on it, and asks Glance
-// about images.
+// Package openstack makes Nova cache images on hosts, reads Nova's reports about that, and reads
+// images from Glance.
 package openstack
 
 import (
@@ -15,15 +15,15 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// Cloud implements controller.Cloud by Nova's image pre-caching.
+// Cloud implements controller.Cloud with Nova's image pre-caching.
 type Cloud struct {
 	Compute *nova.Client
 }
 
 var _ controller.Cloud = Cloud{}
 
-// Cache implements controller.Cloud. Nova caches images on the hosts of an aggregate: an aggregate
-// of Almanac's own contains these hosts for the duration of the call. Nova copies the list of hosts
+// Cache implements controller.Cloud. Nova caches images on the hosts of an aggregate; an aggregate
+// of Almanac's own contains the hosts for the duration of the call. Nova copies the list of hosts
 // when it accepts the call, so Cache empties the aggregate afterwards.
 func (c Cloud) Cache(ctx context.Context, call, image string, hosts []string) (asked bool, err error) {
 	aggregate, err := c.aggregate(ctx)
@@ -42,7 +42,7 @@ func (c Cloud) Cache(ctx context.Context, call, image string, hosts []string) (a
 	if len(refused) > 0 {
 		err = errors.Join(err, &controller.LeftOut{Hosts: refused})
 	}
-	// Hosts that cannot leave the aggregate now leave it before the next call.
+	// Hosts that cannot be removed from the aggregate now are removed before the next call.
 	if leave := c.empty(ctx, aggregate); leave != nil {
 		err = errors.Join(err, fmt.Errorf("empty the aggregate of images again: %w", leave))
 	}
@@ -58,7 +58,8 @@ func (c Cloud) empty(ctx context.Context, a inventory.Aggregate) error {
 	return err
 }
 
-// aggregate returns Almanac's own aggregate with its hosts, and creates it if there is none.
+// aggregate returns Almanac's own aggregate with its hosts. It creates the aggregate if it does not
+// exist.
 func (c Cloud) aggregate(ctx context.Context) (inventory.Aggregate, error) {
 	a, err := c.Compute.AggregateNamed(ctx, fence.ImagesAggregate)
 	if fault.Is(err, fault.NotFound) {
@@ -84,7 +85,7 @@ func (c Cloud) clear(ctx context.Context) (inventory.Aggregate, error) {
 	return a, err
 }
 
-// Leave deletes the aggregate together with its hosts' membership.
+// Leave deletes the aggregate and the membership of its hosts.
 func (c Cloud) Leave(ctx context.Context) error {
 	a, err := c.clear(ctx)
 	if err != nil || a.ID == 0 {

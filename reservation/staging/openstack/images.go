@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// Images implements controller.Glance by Glance's API. Almanac's user sees all images; images that
-// a user of the project could not see count as absent (glance/db/utils.py is_image_visible).
+// Images implements controller.Glance with Glance's API. Almanac's user sees all images; an image
+// that a user of the project could not see counts as absent (glance/db/utils.py is_image_visible).
 type Images struct {
 	Glance *glance.Client
 }
@@ -85,12 +85,12 @@ func (i Images) meant(ctx context.Context, text, project string) (glance.Image, 
 	return glance.Image{}, fault.Field("image", "%d images have the name %q; use the id of one of them", len(seen), text)
 }
 
-// mostShared bounds how many images of one name are checked for the project's acceptance: each
-// check is a call.
+// mostShared is the largest number of images with one name for which Images checks whether the
+// project has accepted them; each check is a call to Glance.
 const mostShared = 20
 
-// named returns the images of a name that a user of a project sees in lists: public ones and the
-// project's own; if there are none, those that others share with it.
+// named returns the images with a name that a user of a project sees in lists: public ones and the
+// project's own or, if there are none, those that others share with the project.
 func (i Images) named(ctx context.Context, name, project string) (seen []glance.Image, err error) {
 	filters := []glance.Filter{{Visibility: glance.VisibilityPublic}}
 	if project != "" {
@@ -129,8 +129,8 @@ func (i Images) named(ctx context.Context, name, project string) (seen []glance.
 	return seen, nil
 }
 
-// sees reports whether a user of a project sees an image: in lists if listed, else also by its id
-// alone.
+// sees reports whether a user of a project sees an image: in lists if listed is true, otherwise
+// also if only its id leads to it.
 func (i Images) sees(ctx context.Context, image glance.Image, project string, listed bool) (bool, error) {
 	switch {
 	case image.Visibility == glance.VisibilityPublic, image.Owner == project && project != "":

@@ -9,12 +9,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// progress is the type of the notifications that report on one host (nova/compute/utils.py
-// notify_about_aggregate_cache).
+// progress is the type of the notifications about the caching of images on one host
+// (nova/compute/utils.py notify_about_aggregate_cache).
 const progress = "aggregate.cache_images.progress"
 
-// Own reports whether a notification of Nova concerns Almanac's own aggregate of images, which
-// reveals nothing about hosts.
+// Own reports whether a notification of Nova concerns Almanac's own aggregate of images. Such a
+// notification reveals nothing about hosts.
 func Own(n oslo.Notification) bool {
 	var payload struct {
 		Data struct {
@@ -24,9 +24,9 @@ func Own(n oslo.Notification) bool {
 	return strings.HasPrefix(n.EventType, "aggregate.") && json.Unmarshal(n.Payload, &payload) == nil && payload.Data.Name == fence.ImagesAggregate
 }
 
-// Said returns what a notification of Nova reports on images on a host; told is false if it
-// concerns something else or is not readable. The report may answer another user's call, since
-// others request images from Nova too: then Call is theirs.
+// Said returns what a notification of Nova reports about an image on a host; told is false if the
+// notification concerns something else or cannot be read. It may report about a call of somebody
+// else who requests images from Nova; Call is then the id of that call.
 func Said(n oslo.Notification) (w controller.Word, told bool) {
 	if n.EventType != progress {
 		return w, false

@@ -16,9 +16,9 @@ import (
 // closed is the extra spec that keeps a flavor off every host.
 const closed = "trait:" + fence.Closed
 
-// markFlavor sets extra specs of a flavor. The one that names the project is set last, after
-// the project has access, so that its presence shows that all earlier steps are done.
-// markFlavor fails with an Invalid fault if Keystone has no such project.
+// markFlavor sets the extra specs of a flavor. The one that names the project is set last, after
+// the project has access: if it is there, all earlier steps are done. markFlavor fails with an
+// Invalid fault if Keystone has no such project.
 func (c *Cloud) markFlavor(ctx context.Context, f inventory.Flavor) error {
 	specs := maps.Clone(f.ExtraSpecs)
 	project, admits := specs[fence.ProjectMark]
@@ -39,8 +39,8 @@ func (c *Cloud) markFlavor(ctx context.Context, f inventory.Flavor) error {
 }
 
 // Admit opens the reservation's flavors: the one whose ID is the reservation's and, for a
-// reservation of hosts, those whose IDs begin with it (fence.Desired). This takes a tenth of
-// the time that Nova needs to grant a project access to a flavor, for which it asks Keystone.
+// reservation of kind host, those whose IDs begin with it (fence.Desired). This takes a tenth of
+// the time in which Nova grants a project access to a flavor, because Nova calls Keystone for that.
 // Admit fails with a NotFound fault if there is no flavor.
 func (c *Cloud) Admit(ctx context.Context, r reservation.Reservation) error {
 	err := c.eachFlavor(ctx, r, func(ctx context.Context, flavor, _ string) error {

@@ -12,9 +12,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// Carry carries out one step. It is no error if the step is done already, or if the object
-// that the step removes, or removes something from, no longer exists. Carry fails with a
-// Conflict fault if instances still use what the step removes.
+// Carry carries out one step. It returns nil if the step is done already, or if the object that the
+// step removes or changes by a removal no longer exists. It fails with a Conflict fault if
+// instances still use what the step removes.
 func (c *Cloud) Carry(ctx context.Context, step fence.Step) error {
 	if step.Host != "" {
 		done, err := c.turns.enter(ctx, step.Host)
@@ -58,8 +58,8 @@ func (c *Cloud) carry(ctx context.Context, step fence.Step) error {
 	return fmt.Errorf("there is no action %q", step.Action)
 }
 
-// changeAggregate carries out a step on an aggregate. It looks the aggregate up by name if
-// neither the step nor this process knows its ID, or if it was deleted.
+// changeAggregate carries out a step on an aggregate. It finds the aggregate by name if neither the
+// step nor this process has its ID, or if it was deleted.
 func (c *Cloud) changeAggregate(ctx context.Context, step fence.Step) error {
 	a := step.Aggregate
 	if made, ok := c.made.Load(a.Name); a.ID == 0 && ok {
@@ -94,8 +94,8 @@ func (c *Cloud) onAggregate(ctx context.Context, step fence.Step, a inventory.Ag
 	return c.deleteAggregate(ctx, a)
 }
 
-// addHost adds a host to an aggregate, and makes sure that Placement has it there too, since
-// the fence relies on Placement.
+// addHost adds a host to an aggregate, and ensures that it is in the aggregate in Placement too,
+// since the fence relies on Placement.
 func (c *Cloud) addHost(ctx context.Context, a inventory.Aggregate, host string) error {
 	if err := c.compute.AddHost(ctx, a, host); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (c *Cloud) addHost(ctx context.Context, a inventory.Aggregate, host string)
 	return c.placement.JoinAggregate(ctx, provider, a.UUID)
 }
 
-// deleteAggregate also removes the hosts that only Nova has in the aggregate. The layout does
-// not list them, so there are no steps for them.
+// deleteAggregate deletes an aggregate. It also removes the hosts that are in the aggregate only in
+// Nova: the layout does not contain them, so there are no steps for them.
 func (c *Cloud) deleteAggregate(ctx context.Context, a inventory.Aggregate) error {
 	c.made.Delete(a.Name)
 	err := c.compute.DeleteAggregate(ctx, a)
@@ -127,8 +127,8 @@ func (c *Cloud) deleteAggregate(ctx context.Context, a inventory.Aggregate) erro
 	return c.compute.DeleteAggregate(ctx, there)
 }
 
-// changeProvider carries out a step on a host's provider. A removal from a provider that no
-// longer exists is done.
+// changeProvider carries out a step on a host's provider. If the provider no longer exists, a
+// removal counts as done.
 func (c *Cloud) changeProvider(ctx context.Context, step fence.Step) error {
 	provider, err := c.provider(ctx, step.Host)
 	if err == nil && step.Adds() {
@@ -143,7 +143,8 @@ func (c *Cloud) changeProvider(ctx context.Context, step fence.Step) error {
 	return err
 }
 
-// makeNames creates the traits and classes of the step, since Placement refuses unknown ones.
+// makeNames creates the traits and resource classes of the step, since Placement refuses unknown
+// ones.
 func (c *Cloud) makeNames(ctx context.Context, step fence.Step) error {
 	for _, trait := range step.Traits {
 		if err := c.placement.EnsureTrait(ctx, trait); err != nil {

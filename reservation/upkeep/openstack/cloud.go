@@ -32,18 +32,18 @@ type Options struct {
 	Placement *placement.Client
 	// Hosts returns the hosts with their providers in Placement.
 	Hosts func() *inventory.Snapshot
-	// Preemptible decides which instances make room.
+	// Preemptible decides which instances are preemptible.
 	Preemptible inventory.PreemptibleRule
-	// Records knows which instances were placed by a hint; nil means none.
+	// Records reports which instances were placed by a hint; nil means none.
 	Records inventory.InstanceRecords
-	// Resting knows which servers best-effort work has suspended; nil means none.
+	// Resting reports which servers best-effort work has suspended; nil means none.
 	Resting Resting
 }
 
-// Resting knows the suspended servers whose allocations were released in Placement, so that
-// others can use the host meanwhile.
+// Resting reports the suspended servers whose allocations were released in Placement, so that
+// others can use the host in the meantime.
 type Resting interface {
-	// Resting returns which of the servers are suspended in this way.
+	// Resting returns those of the servers that are suspended in this way.
 	Resting(ctx context.Context, servers ...string) (map[string]bool, error)
 }
 
@@ -75,15 +75,15 @@ func (c *Cloud) host(name string) (*inventory.Host, bool) {
 	return hosts.Host(i), true
 }
 
-// turns serializes changes of a host's provider. Placement refuses all but one of several
-// concurrent changes, and Nova, which changes the provider with aggregates, then pauses for
-// seconds (nova/scheduler/client/report.py aggregate_add_host).
+// turns is a lock for each host, so that changes of a host's provider follow each other. Placement
+// refuses all but one of several concurrent changes, and Nova, which changes the provider with
+// aggregates, then pauses for seconds (nova/scheduler/client/report.py aggregate_add_host).
 type turns struct {
 	mu    sync.Mutex
 	hosts map[string]chan struct{}
 }
 
-// enter waits for the host's turn and returns the function that ends it.
+// enter waits for the host's lock; done releases it.
 func (t *turns) enter(ctx context.Context, host string) (done func(), err error) {
 	t.mu.Lock()
 	if t.hosts == nil {

@@ -67,7 +67,7 @@ func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, erro
 }
 
 // suspended returns the servers that best-effort work has suspended and locked, without a task in
-// Nova and without allocations in Placement.
+// Nova and without allocations in Placement, as a set of ids.
 func (c *Cloud) suspended(ctx context.Context, servers []nova.Server, consumers map[string]map[string]int64) (map[string]bool, error) {
 	var ids []string
 	for _, s := range servers {
@@ -81,7 +81,8 @@ func (c *Cloud) suspended(ctx context.Context, servers []nova.Server, consumers 
 	return c.resting.Resting(ctx, ids...)
 }
 
-// recognize adds to the instances what Nova does not know of them.
+// recognize adds to the instances what Nova does not have: whether they are preemptible, and their
+// reservation.
 func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) error {
 	ids := make([]string, len(instances))
 	for n := range instances {
@@ -101,7 +102,7 @@ func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) e
 	return nil
 }
 
-// addHolders adds the instances behind the consumers that hold a place on the host.
+// addHolders adds the instances to which consumers with allocations on the host belong.
 func (c *Cloud) addHolders(ctx context.Context, host string, consumers map[string]map[string]int64, instances map[string]inventory.Instance) error {
 	var strange []string
 	for id := range consumers {
@@ -135,7 +136,7 @@ func (c *Cloud) addHolders(ctx context.Context, host string, consumers map[strin
 	return nil
 }
 
-// addServer adds the server with the id, if there is one, to the instances on the host.
+// addServer adds the server with the id, if it exists, to the instances on the host.
 func (c *Cloud) addServer(ctx context.Context, id, host string, instances map[string]inventory.Instance) (found bool, err error) {
 	if _, there := instances[id]; there {
 		return true, nil
@@ -172,7 +173,7 @@ func (c *Cloud) Of(ctx context.Context, r reservation.Reservation) ([]inventory.
 	return own, nil
 }
 
-// Server returns the instance with the id as it is now. It fails with a NotFound fault if
+// Server returns the present state of the instance with the id. It fails with a NotFound fault if
 // there is none.
 func (c *Cloud) Server(ctx context.Context, id string) (inventory.Instance, error) {
 	s, err := c.compute.Server(ctx, id)

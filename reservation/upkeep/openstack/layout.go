@@ -111,7 +111,7 @@ func (l *layoutReader) aggregates(ctx context.Context) (map[string]inventory.Agg
 	return own, nil
 }
 
-// effective returns the hosts of an aggregate that Placement has in it too.
+// effective returns the hosts of an aggregate that are in it in Placement too.
 func (l *layoutReader) effective(ctx context.Context, a inventory.Aggregate) ([]string, error) {
 	providers, err := l.cloud.placement.ProvidersIn(ctx, a.UUID)
 	if err != nil {
@@ -137,8 +137,8 @@ func (l *layoutReader) flavors(ctx context.Context) (map[string]inventory.Flavor
 	return own, nil
 }
 
-// unfinished reports whether the flavor is one of Almanac's that was created but has no extra specs
-// yet: Nova needs a second request for these. Blazar's flavors have some
+// unfinished reports whether the flavor was created by Almanac but has no extra specs yet: Nova
+// requires a second request for these. Blazar's flavors have some
 // (blazar/plugins/instances/instance_plugin.py).
 func unfinished(f inventory.Flavor) bool {
 	name, ours := strings.CutPrefix(f.Name, fence.FlavorPrefix)
@@ -149,7 +149,7 @@ func unfinished(f inventory.Flavor) bool {
 	return f.ID == id || shaped && shape != "" && strings.HasPrefix(f.ID, id+"-")
 }
 
-// readRooms reads the rooms of the hosts with a child provider of Almanac.
+// readRooms reads the rooms, which are child providers of the hosts created by Almanac.
 func (l *layoutReader) readRooms(ctx context.Context, all []placement.Provider) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, p := range all {

@@ -53,8 +53,8 @@ const (
 	refuse   call = "refuse"
 )
 
-// next returns the next request for an instance that is to stop or to leave a host, which may
-// be empty. Statuses are those of nova/api/openstack/common.py, tasks those of
+// next returns the next request for an instance that must stop, or leave the host from, which may
+// be "". Statuses are those of nova/api/openstack/common.py, tasks those of
 // nova/compute/task_states.py.
 func next(i *inventory.Instance, from string, order upkeep.Order) call {
 	offloaded := i.Status == "SHELVED_OFFLOADED"
@@ -102,8 +102,8 @@ func nextMove(i *inventory.Instance, from string) call {
 	return refuse
 }
 
-// hasLeft reports whether the instance is elsewhere, although it may still hold a place on
-// from. An instance without a host is on its way there.
+// hasLeft reports whether the instance is on another host than from, although it may still have
+// allocations there. An instance without a host counts as on its way to from.
 func hasLeft(i *inventory.Instance, from string) bool {
 	return from != "" && i.Host != from && (i.Host != "" || i.Status == "SHELVED_OFFLOADED")
 }
@@ -132,7 +132,8 @@ func (c *Cloud) send(ctx context.Context, i *inventory.Instance, what call) erro
 	return fault.New(fault.Conflict, "Nova does not allow that for an instance that is %s", i.Status)
 }
 
-// confirm confirms a migration but not a resize, which only the instance's owner can judge.
+// confirm confirms a migration. It does not confirm a resize, which is the decision of the
+// instance's owner.
 func (c *Cloud) confirm(ctx context.Context, i *inventory.Instance) error {
 	migrations, err := c.compute.MigrationsOf(ctx, i.ID)
 	if err != nil {

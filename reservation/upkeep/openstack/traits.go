@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// traits caches which of Almanac's traits providers have. Placement increments a provider's
-// generation with each change of its traits (placement/objects/resource_provider.py
+// traits caches, for each provider, which of Almanac's traits it has. Placement increments a
+// provider's generation with each change of its traits (placement/objects/resource_provider.py
 // _set_traits), so unchanged providers need not be read again.
 type traits struct {
 	mu    sync.Mutex
@@ -28,12 +28,12 @@ type ownTraits struct {
 	names      []string // sorted
 }
 
-// reloadEvery is after how many calls the cache is ignored: a provider that was deleted and
-// created again may have the generation of the old one.
+// reloadEvery is the number of calls after which the cache is ignored: a provider that was deleted
+// and created again may have the generation of the old one.
 const reloadEvery = 30
 
-// read returns Almanac's traits by provider, and the names of all that exist. The providers
-// must have been listed before.
+// read returns Almanac's traits of each provider, and the names of all such traits that exist. The
+// caller must have listed the providers before.
 func (t *traits) read(ctx context.Context, from *placement.Client, providers []placement.Provider) (own map[string][]string, names []string, err error) {
 	// A trait that is newer than this list is on none of the listed providers yet.
 	if names, err = from.TraitNames(ctx, fence.OwnPrefix); err != nil {

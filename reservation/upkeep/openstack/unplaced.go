@@ -18,8 +18,8 @@ const (
 	mostUnplaced = 200
 )
 
-// Unplaced returns the servers in ERROR on no host that still have allocations in Placement,
-// which nobody can use.
+// Unplaced returns the servers in ERROR on no host that still have allocations in Placement, which
+// nobody else can use.
 func (c *Cloud) Unplaced(ctx context.Context, now span.Instant) (list []inventory.Instance, _ error) {
 	servers, err := c.compute.Servers(ctx, nova.ServerQuery{Status: "ERROR"})
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *Cloud) Unplaced(ctx context.Context, now span.Instant) (list []inventor
 
 func unplaced(s *nova.Server) bool { return s.Status == "ERROR" && s.Host == "" && s.Task == "" }
 
-// Release deletes the allocations of a server that is Unplaced, if it still is.
+// Release deletes the allocations of a server if it is still in the state that Unplaced describes.
 func (c *Cloud) Release(ctx context.Context, id string) error {
 	has, err := c.placement.AllocationsOf(ctx, id)
 	if err != nil || len(has.Allocations) == 0 {
