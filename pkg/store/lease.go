@@ -69,7 +69,7 @@ func (s *Store) Release(ctx context.Context, lease job.Lease) error {
 	return nil
 }
 
-// writeUnder is write, except that it fails with ErrLeaseLost if the lease has moved on.
+// writeUnder is write, except that it fails with job.ErrLost if the lease has moved on.
 func (s *Store) writeUnder(ctx context.Context, lease job.Lease, act func(tx *gorm.DB) error) error {
 	return s.write(ctx, func(tx *gorm.DB) error {
 		if err := guard(tx, lease); err != nil {
