@@ -36,7 +36,7 @@ func (m *machines) close() error {
 
 // openMachines reads the machines file of the configuration. It contacts no machine.
 func openMachines(cfg config.PowerAgent) (*machines, error) {
-	path := cfg.Beside(cfg.Agent.MachinesFile)
+	path := cfg.ResolvePath(cfg.Agent.MachinesFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "the machines file cannot be read: %v", err)

@@ -86,7 +86,7 @@ func (s *service) run(ctx context.Context, stderr io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, bus.close()) }()
 	agent, err := power.NewAgent(power.AgentOptions{
-		Name: cfg.Agent.Name, Machines: machines.driven, StateFile: cfg.Beside(cfg.Agent.StateFile),
+		Name: cfg.Agent.Name, Machines: machines.driven, StateFile: cfg.ResolvePath(cfg.Agent.StateFile),
 		ReadTimeout: cfg.Agent.ReadTimeout, SwitchTimeout: cfg.Agent.SwitchTimeout,
 		Client: bus.client, Exchange: exchange, NewID: uuid.NewString, Now: time.Now, Log: log.With("component", "power"),
 	})

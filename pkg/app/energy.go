@@ -40,7 +40,7 @@ func efficiencies(c config.Config) (energy.Table, error) {
 	if c.Energy.EfficiencyFile == "" {
 		return energy.Table{}, nil
 	}
-	file, err := os.Open(c.Beside(c.Energy.EfficiencyFile))
+	file, err := os.Open(c.ResolvePath(c.Energy.EfficiencyFile))
 	if err != nil {
 		return energy.Table{}, fault.Field("[energy] efficiency_file", "cannot be read: %v", err)
 	}
@@ -122,7 +122,7 @@ func (f *feature) energyOptions(s shared) (controller.Options, error) {
 	o.Forecaster = func() (energy.Forecaster, error) {
 		return energy.NewForecaster(c.ForecasterName, energy.Window(c.ForecastWindow))
 	}
-	o.Stopped = func() string { return stopFile(s.config.Beside(c.StopFile), c.StopFile) }
+	o.Stopped = func() string { return stopFile(s.config.ResolvePath(c.StopFile), c.StopFile) }
 	o.Changed = s.source.changed.poke // other processes see the change when they read the hosts again
 	o.Replica, o.Now, o.NewID, o.Log = s.replica, s.clock.now, uuid.NewString, s.logOf("energy")
 	if s.bus.notifier != nil {

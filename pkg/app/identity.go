@@ -35,11 +35,11 @@ func (r *rules) load(c config.Config) error {
 // PolicyOptions returns the configured policy files. The default file and folder may be absent.
 func PolicyOptions(c config.Config) policy.Options {
 	var o policy.Options
-	if path := c.Beside(c.Policy.File); c.Policy.File != usualPolicy || exists(path) {
+	if path := c.ResolvePath(c.Policy.File); c.Policy.File != usualPolicy || exists(path) {
 		o.File = path
 	}
 	for _, dir := range c.Policy.Dirs {
-		if path := c.Beside(dir); dir != usualPolicyDir || exists(path) {
+		if path := c.ResolvePath(dir); dir != usualPolicyDir || exists(path) {
 			o.Dirs = append(o.Dirs, path)
 		}
 	}

@@ -136,7 +136,7 @@ func (f *feature) openCells(p process) (openstack.Cells, error) {
 	case c.UUID != "":
 		return cells.NewSingle(c.UUID)
 	case c.File != "":
-		return cells.NewFile(p.config.Beside(c.File)), nil
+		return cells.NewFile(p.config.ResolvePath(c.File)), nil
 	case c.APIDatabase != "":
 		database, err := cells.OpenDatabase(c.APIDatabase, p.logOf("inventory"))
 		if err != nil {

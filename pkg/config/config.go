@@ -62,9 +62,9 @@ type Origin struct {
 	Folder string // of the first file read; empty without a file
 }
 
-// Beside returns where a file named in the configuration lies: a relative path
+// ResolvePath returns where a file named in the configuration lies: a relative path
 // starts at the folder of the first configuration file.
-func (o Origin) Beside(path string) string {
+func (o Origin) ResolvePath(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}

@@ -88,10 +88,10 @@ func energyPlanOptions(e *Energy) []option {
 func energyLimitOptions(e *Energy) []option {
 	r := &e.Rules
 	return []option{
-		integer(&r.SpareHosts, "spare_hosts", 1, 0, 1_000_000, "Number of idle hosts that stay on in addition to those in demand."),
-		integer(&r.SparePercent, "spare_percent", 10, 0, 100, "The same as a percentage of all hosts; the larger number counts."),
+		integer(&r.SpareHosts, "spare_hosts", 1, 0, 1_000_000, "Number of idle hosts that stay on in addition to the hosts in demand."),
+		integer(&r.SparePercent, "spare_percent", 10, 0, 100, "Percentage of all hosts that stays on and idle in addition to the hosts in demand. If spare_hosts is larger, that number counts."),
 		capacity(&r.SpareCapacity, "spare_capacity",
-			"The same as capacity, such as VCPU:64, MEMORY_MB:262144, CUSTOM_GPU:2."),
+			"Idle capacity that stays on in addition to the demand, such as VCPU:64, MEMORY_MB:262144, CUSTOM_GPU:2. It applies together with spare_hosts and spare_percent."),
 		subset(&r.KeepLast, "keep_last", energy.Groups, energy.Groups,
 			"At least one host of each zone, aggregate and custom trait stays on; allowed are "+strings.Join(texts(energy.Groups), ", ")+"."),
 		duration(&r.MinOn, "min_on_time", 30*time.Minute, 0, 30*day, "Minimum time that a host stays on after it was switched on."),

@@ -26,10 +26,10 @@ func clientOptions(c *openstack.Options, service string) []option {
 	return []option{
 		text(&c.Region, "region_name", "", "Region of "+service+". It may be empty only if the catalog has the service in a single region."),
 		list(&c.Interfaces, "valid_interfaces", []string{"internal", "public"},
-			"Interfaces of its catalog endpoints in order of preference."),
-		text(&c.Override, "endpoint_override", "", "URL of the service, instead of the one in the catalog."),
-		text(&c.CAFile, "cafile", "", "PEM file with the CA certificates that may sign its certificate. Empty means the CAs of the system."),
-		boolean(&c.Insecure, "insecure", false, "Do not verify its certificate."),
+			"Interfaces of "+service+"'s endpoints in the catalog, in order of preference."),
+		text(&c.Override, "endpoint_override", "", "URL of "+service+", instead of the one in the catalog."),
+		text(&c.CAFile, "cafile", "", "PEM file with the CA certificates that may sign the certificate of "+service+". Empty means the CAs of the system."),
+		boolean(&c.Insecure, "insecure", false, "Do not verify the certificate of "+service+"."),
 		duration(&c.Timeout, "timeout", 30*time.Second, time.Second, 10*time.Minute, "Time limit for one call."),
 	}
 }

@@ -104,7 +104,7 @@ func TestAnInstanceIsOnItsHostFromTheChoiceUntilItIsGone(t *testing.T) {
 	l.await("the instance is gone", func() bool {
 		there := seen()
 		s, err := l.compute.Server(t.Context(), id)
-		if fault.Is(err, fault.NotFound) {
+		if fault.Is(err, fault.NotFound) || err == nil && s.Status == "DELETED" { // for a moment, before it is gone
 			return true
 		}
 		l.must(err)
