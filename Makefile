@@ -30,7 +30,7 @@ check: ## format, vet, staticcheck, layout and the quick tests, in under two min
 	@test -z "$$(gofmt -l cmd filters inventory pkg reservation tests weighers)" || { gofmt -l cmd filters inventory pkg reservation tests weighers; echo 'run gofmt -w on these files'; exit 1; }
 	@CGO_ENABLED=0 $(GO) vet ./...
 	@CGO_ENABLED=0 $(GO) tool staticcheck -tests=false ./...
-	@CGO_ENABLED=0 $(GO) test -short -shuffle=on ./... | { grep -v -e 'no test files' || true; }
+	@CGO_ENABLED=0 $(GO) test -short ./... | { grep -v -e 'no test files' || true; }
 
 # The tests of the cloud use it one after the other and wait most of the time. The other packages
 # run beside them, three at once, on the CPU time that the cloud and its tests leave. The three minutes in which replicas are killed are

@@ -106,7 +106,8 @@ func fittingImage(s *inventory.States, r *placing.Request, key string) hostset.S
 	return outside(s, key, func(value string) bool { return value == r.ImageProperties[key] })
 }
 
-// keys returns the properties of the image that count, sorted.
+// keys returns the names of the image's properties that are compared, sorted: those that begin with
+// the prefix, or all if no namespace is set, without those that Nova treats as absent.
 func (f ImageIsolation) keys(r *placing.Request) (keys []string) {
 	for key, value := range r.ImageProperties {
 		if !nothing(key, value) && (f.Namespace == "" || strings.HasPrefix(key, f.Namespace+f.Separator)) {

@@ -184,7 +184,8 @@ func (f Reservation) shuts(claim span.Span, preemptible bool, now span.Instant) 
 	}
 }
 
-// shutSince returns the reason why a claim closes its host.
+// shutSince returns the reason why a claim closes its host to requests that name no reservation:
+// when the claim ends or ended, or when it begins if it has not begun.
 func shutSince(claim span.Span, now span.Instant) string {
 	switch {
 	case claim.End <= now:

@@ -71,8 +71,8 @@ func plain(id string) bool {
 	}) < 0
 }
 
-// exceeds returns the reason why the request needs more than the whole reservation of kind instance
-// has; "" if it does not.
+// exceeds returns the reason why the request needs more instances than the reservation of kind
+// instance has, or larger ones; "" if it does not.
 func (f Reservation) exceeds(of *reservation.Reservation, r *placing.Request) string {
 	if len(r.Instances) > of.Quantity {
 		return fmt.Sprintf("reservation %s has %d instances, %d are requested", of.ID, of.Quantity, len(r.Instances))

@@ -8,7 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Efficiencies returns the efficiency of hosts.
+// Efficiencies returns the energy efficiency of hosts, in FLOPS per watt; 0 means unknown.
 type Efficiencies interface {
 	// Snapshot returns the hosts with their FlopsPerWatt.
 	Snapshot() *inventory.Snapshot

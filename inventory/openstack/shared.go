@@ -13,9 +13,11 @@ import (
 // aggregates (placement/objects/research_context.py get_sharing_providers).
 const sharing = "MISC_SHARES_VIA_AGGREGATE"
 
-// readShared reads the providers outside the hosts' trees, and what they share with hosts,
-// which only the states of hosts need. It reads them if one of them has changed, and in a full
-// reading: a host that joins the aggregate of a sharing provider does not change that provider.
+// readShared reads into next.others the providers outside the hosts' trees, such as shared storage,
+// and into next.shared the resource classes that these share, by the provider that has the use of
+// them. Without a live state it reads nothing. It reads next.shared again in a full reading, since
+// a host that joins the aggregate of a sharing provider does not change that provider; otherwise
+// only if one of the providers has changed since last.
 func (s *Source) readShared(ctx context.Context, next, last *cloud, providers []placement.Provider, full bool) error {
 	if s.options.LiveState == nil {
 		return nil

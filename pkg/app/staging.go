@@ -45,7 +45,9 @@ func openStaging(ctx context.Context, s shared, known *controller.Known) (c *con
 	return c, f, c.Refresh(ctx)
 }
 
-// images adds the results of image transfers in this process.
+// images adds the metrics of image transfers: done returns the number, bytes and seconds of the
+// transfers that ended in this process, by outcome; short returns how many reservations that have
+// not begun will lack their image on a host.
 func (m *metrics) images(done func(controller.Outcome) controller.Count, short func() int) {
 	for _, outcome := range controller.Outcomes {
 		labels := prometheus.Labels{"outcome": string(outcome)}

@@ -96,8 +96,8 @@ func rabbitQueueOptions(r *Rabbit) []option {
 		integer(&q.MaxMemoryBytes, "rabbit_quorum_max_memory_bytes", 0, 0, math.MaxInt32,
 			"Maximum number of bytes of messages that a quorum queue keeps in memory. 0 means no limit."),
 		boolean(&q.TransientQuorum, "rabbit_transient_quorum_queue", false,
-			"Make reply and fanout queues quorum queues. It must be the same as for Nova, because with [scheduler] mode Almanac "+
-				"receives Nova's fanout casts."),
+			"Make reply and fanout queues quorum queues. If [scheduler] mode is not off, it must be the same as in nova.conf: Almanac "+
+				"then receives Nova's fanout casts."),
 		boolean(&r.StreamFanout, "rabbit_stream_fanout", false,
 			"Use streams for fanout casts. Almanac does not support streams and refuses true."),
 		duration(&q.TransientTTL, "rabbit_transient_queues_ttl", 30*time.Minute, time.Second, 24*day,

@@ -35,7 +35,8 @@ type index struct {
 	kept *order
 }
 
-// order contains the evictable instances on all hosts of states, sorted by their keys.
+// order contains the evictable instances on the hosts of states, except those in ahead, sorted by
+// ordered.key. Their costs change with time, and this order does not.
 type order struct {
 	states  *inventory.States
 	cost    ordered

@@ -299,8 +299,10 @@ func (q *StageQuestion) said() []saidSize {
 	return list
 }
 
-// unit returns the number of internal units in one unit of size of the question: more than one if
-// any size has a fraction, as far as the range of numbers allows.
+// unit returns how many internal units make one unit of size of the question. It is 1 if all sizes,
+// the pool limit and the bandwidth are whole numbers. Otherwise it is the largest power of ten from
+// 1 to 1,000,000 with which the largest size and the pool limit stay within mostTime; 1 if none
+// does.
 func (q *StageQuestion) unit(sizes map[string]float64) float64 {
 	all, largest := []float64{q.PoolLimit, *q.Bandwidth}, q.PoolLimit
 	for _, size := range sizes {

@@ -27,11 +27,11 @@ type AzureFiles struct {
 	closers []io.Closer
 }
 
-// OpenAzure opens the traces in a folder with the file names of
-// huaweicloud/trace_generation_rnn, compressed with gzip or not: flav_map.txt,
-// v1.interval_map.txt, and v1.dev.txt and v1.test.txt with the lifetimes v1.dev.c*.txt and
-// v1.test.c*.txt. One part may be missing. AzureOptions defines the shares. The error is an
-// Invalid fault if a file is missing or wrong.
+// OpenAzure opens the traces in a folder: flav_map.txt, v1.interval_map.txt, and one or both of the
+// parts dev and test. The part dev is v1.dev.txt with the lifetimes v1.dev.c*.txt; test has the
+// same form. The names are those of huaweicloud/trace_generation_rnn; each file may be compressed
+// with gzip. AzureOptions defines keep and preemptible. The error is an Invalid fault if a file is
+// missing or wrong.
 func OpenAzure(folder string, chance *rand.Rand, keep, preemptible float64) (files *AzureFiles, err error) {
 	f := &AzureFiles{}
 	defer func() {
@@ -104,7 +104,7 @@ func (f *AzureFiles) open(folder, pattern string) (*bufio.Reader, error) {
 	return text, nil
 }
 
-// Next returns the next machine. Its ID is prefixed with the name of the part.
+// Next returns the next machine. Its ID is prefixed with the number of its part, from 0.
 func (f *AzureFiles) Next() (Job, error) {
 	for ; f.current < len(f.parts); f.current++ {
 		j, err := f.parts[f.current].Next()

@@ -145,7 +145,8 @@ func (l *leases) decode(v any, start *xml.StartElement) error {
 	return nil
 }
 
-// failed returns io.EOF after a complete document, and else an Invalid fault.
+// failed returns the error of the stream for an error of the XML: io.EOF, which the decoder returns
+// only at the end of a document, and otherwise an Invalid fault with the line.
 func (l *leases) failed(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.EOF

@@ -82,7 +82,9 @@ func (s *stairs) read() {
 	}
 }
 
-// stretch returns the stretch that begins at until.
+// stretch returns the next part of the host's lane in which the room for slices is constant: from
+// s.until to the end of the result. The room is 0 in a whole-host claim. It advances s.step and
+// s.whole to s.until.
 func (s *stairs) stretch() stretch {
 	held, next := &s.lane.held, stretch{end: span.Forever, room: s.shape.most}
 	for s.whole < len(s.lane.whole) && s.lane.whole[s.whole].End <= s.until {

@@ -54,8 +54,9 @@ func (c *Calendar) EarliestSlicesWithin(q SliceQuery, within []span.Span) (span.
 		func(part Query) iter.Seq[Window] { return slices.Values(c.SliceWindows(of(part))) })
 }
 
-// startsWithin returns the runs of the query's starts from which the whole duration is in one of
-// the spans; all is true if these are all its starts.
+// startsWithin returns the starts of the query from which the whole duration is in one of the spans
+// within, as spans of instants; empty if there are none. all reports whether these are all starts
+// of the query, as one span.
 func (q *Query) startsWithin(within []span.Span) (starts []span.Span, all bool) {
 	every := span.Span{Start: q.Ready, End: q.latest() + 1}
 	for _, w := range within {

@@ -17,7 +17,8 @@ const (
 	readingLimit = 30 * time.Second
 )
 
-// layoutCache shares readings of the layout.
+// layoutCache reads the layout: what Almanac has in OpenStack (fence.Layout). Callers that wait at
+// the same time share one reading, and later callers may use it for readingValid seconds.
 type layoutCache struct {
 	backend FenceBackend
 	now     func() span.Instant

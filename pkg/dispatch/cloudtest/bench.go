@@ -89,7 +89,7 @@ func Request(vcpus int64, instances ...string) *placing.Request {
 	}
 }
 
-// MustPlace places a request.
+// MustPlace places a request. An error ends the test.
 func (b *Bench) MustPlace(t *testing.T, r *placing.Request) dispatch.Placed {
 	t.Helper()
 	placed, err := b.Place(t.Context(), r)

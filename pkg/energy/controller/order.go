@@ -115,7 +115,9 @@ func (c *Admin) asked(ctx context.Context, host string, o *energy.Hold) (HostSta
 	return status, claimed, c.sensible(o, &status, claimed)
 }
 
-// sensible returns a Conflict fault if an order cannot be carried out or would break a promise.
+// sensible returns an Invalid fault for an unknown action or an end that is not in the future, and
+// a Conflict fault if an order cannot be carried out or would break a promise. claimed is the start
+// of the host's first claim; Forever means that it has none.
 func (c *Admin) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) error {
 	m := &h.Observed.Machine
 	switch {

@@ -151,7 +151,8 @@ var standardTraits = map[string]string{
 	"COMPUTE_ARCH": "AARCH64 MIPSEL PPC64LE RISCV64 S390X X86_64",
 }
 
-// standard reports whether a trait with one of these prefixes exists.
+// standard reports whether os-traits contains the trait; false for a trait without one of the
+// prefixes in standardTraits.
 func standard(trait string) bool {
 	for start, ends := range standardTraits {
 		if end, begins := strings.CutPrefix(trait, start+"_"); begins && slices.Contains(strings.Fields(ends), end) {

@@ -181,8 +181,8 @@ func (t *tally) note(m mix, holds bool) {
 	}
 }
 
-// named returns the names of the mixes for which the statement does not hold, if there are at most
-// a few.
+// named returns a sentence for the report with the mixes for which the statement does not hold: at
+// most the first six, and how many more there are. It is "" if the statement holds for all.
 func (t *tally) named() string {
 	const few = 6
 	switch n := len(t.not); {

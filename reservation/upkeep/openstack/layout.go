@@ -149,7 +149,9 @@ func unfinished(f inventory.Flavor) bool {
 	return f.ID == id || shaped && shape != "" && strings.HasPrefix(f.ID, id+"-")
 }
 
-// readRooms reads the rooms, which are child providers of the hosts created by Almanac.
+// readRooms sets rooms from the child providers that Almanac has created below the providers of the
+// hosts. A child's inventory of a resource class of Almanac is the number of instances of a
+// reservation that the host takes.
 func (l *layoutReader) readRooms(ctx context.Context, all []placement.Provider) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, p := range all {
