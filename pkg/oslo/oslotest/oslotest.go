@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) Transport) {
 		"ManyCallsAtOnceGetTheirOwnAnswers":           testConcurrentCalls,
 		"AnErrorComesBackWithClassModuleAndKind":      testRemoteErrors,
 		"ACallNobodyServesEndsAtItsTimeout":           testTimeout,
+		"ACallWhoseTimeIsOverIsUnavailable":           testOver,
 		"ACallEndsWithItsContext":                     testCancel,
 		"ASlowCallKeepsItsMonitorAlive":               testMonitor,
 		"ACastIsServedOnce":                           testCast,

@@ -106,6 +106,28 @@ func testTimeout(t *testing.T, c *cloud) {
 	}
 }
 
+// testOver calls with a context that has ended: on a busy machine a short one ends before the call
+// begins.
+func testOver(t *testing.T, c *cloud) {
+	over, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	c.serve("one", 0, map[string]oslo.Handler{"double": double})
+	client := c.client(oslo.ClientOptions{})
+	call := func() {
+		if err := client.Call(over, target, "double", number{1}, nil); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("call: want Unavailable, got %v", err)
+		}
+	}
+	call()
+	if err := client.Call(c.soon(), target, "double", number{1}, nil); err != nil {
+		t.Error(err)
+	}
+	call() // the reply queue is open now
+	if _, err := c.transport.Inspect(over, target.Topic); err != nil && !fault.Is(err, fault.Unavailable) {
+		t.Errorf("inspect: want Unavailable, got %v", err)
+	}
+}
+
 func testCancel(t *testing.T, c *cloud) {
 	began := make(chan struct{})
 	c.serve("one", 0, map[string]oslo.Handler{"hang": func(ctx context.Context, _ *oslo.Request) (any, error) {

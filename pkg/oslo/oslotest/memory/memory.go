@@ -45,7 +45,7 @@ func New() *Broker {
 // Publish adds the message to its queues; see oslo.Transport. It fails with an Unavailable fault
 // if a queue has 10,000 messages.
 func (b *Broker) Publish(ctx context.Context, m oslo.Message) error {
-	if err := ctx.Err(); err != nil {
+	if err := inTime(ctx); err != nil {
 		return err
 	}
 	b.mu.Lock()
@@ -136,7 +136,7 @@ func (b *Broker) delete(name string) {
 
 // Inspect implements oslo.Transport.
 func (b *Broker) Inspect(ctx context.Context, name string) (oslo.QueueStatus, error) {
-	if err := ctx.Err(); err != nil {
+	if err := inTime(ctx); err != nil {
 		return oslo.QueueStatus{}, err
 	}
 	b.mu.Lock()
@@ -168,6 +168,14 @@ func (b *Broker) Close() error {
 	b.mu.Unlock()
 	for _, s := range running {
 		s.end(errClosed())
+	}
+	return nil
+}
+
+// inTime returns an Unavailable fault if ctx has ended, as a transport to a broker does.
+func inTime(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return &fault.Error{Kind: fault.Unavailable, Message: "the message broker did not answer in time", Err: err}
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type subscription struct {
 
 // Subscribe implements oslo.Transport.
 func (b *Broker) Subscribe(ctx context.Context, queues []oslo.Queue, prefetch int, deliver func(oslo.Delivery)) (oslo.Subscription, error) {
-	if err := ctx.Err(); err != nil {
+	if err := inTime(ctx); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
