@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
 // Completion ends after completionTime without an answer, and offers at most mostCompletions.
@@ -29,7 +30,7 @@ func completeFlag(c *cobra.Command, flag string, complete cobra.CompletionFunc) 
 
 // oneOf offers the values of a vocabulary.
 func oneOf[T ~string](values []T) cobra.CompletionFunc {
-	return cobra.FixedCompletions(each(values, func(v T) string { return string(v) }), cobra.ShellCompDirectiveNoFileComp)
+	return cobra.FixedCompletions(fault.Texts(values), cobra.ShellCompDirectiveNoFileComp)
 }
 
 // completeHosts offers names of hosts.

@@ -129,7 +129,7 @@ func (p *process) energyChangeCommand(c *cobra.Command, change v1.EnergyChange) 
 // general is the word for the more general mode.
 const general = "default"
 
-var modeWords = append(each(energy.Modes, func(m energy.Mode) string { return string(m) }), general)
+var modeWords = append(fault.Texts(energy.Modes), general)
 
 func (p *process) energyModeCommand() *cobra.Command {
 	var hosts, aggregates []string

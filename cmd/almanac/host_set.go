@@ -28,7 +28,7 @@ type hostEdit struct {
 // source is the word for the power state that the inventory source reports.
 const source = "source"
 
-var powerWords = append(each(inventory.Powers, func(p inventory.Power) string { return string(p) }), source)
+var powerWords = append(fault.Texts(inventory.Powers), source)
 
 func (p *process) hostSetCommand() *cobra.Command {
 	var edit hostEdit

@@ -7,6 +7,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -104,7 +105,7 @@ func energyHost(h *controller.HostStatus) v1.EnergyHost {
 	out := v1.EnergyHost{
 		Name: switchedHost(h), Phase: phase(h), Since: when(r.Since), Reason: r.Reason, Target: string(r.Target), Operation: r.Operation, Urgent: r.Urgent,
 		State: string(o.Reading.State), Watts: number(o.Reading.Watts), ReadAt: when(o.Reading.At), Untouchable: o.Reading.Untouchable, Problem: o.Reading.Problem,
-		Agent: o.Agent, Driver: o.Driver, States: texts(o.Machine.States),
+		Agent: o.Agent, Driver: o.Driver, States: fault.Texts(o.Machine.States),
 		Busy: o.Machine.Busy, Idle: o.Machine.Idle, ReservedFrom: when(o.Machine.Claimed), BootSeconds: o.Machine.BootSeconds, Boots: append([]int64{}, r.Boots...),
 		LastOn: when(r.LastOn), LastOff: when(r.LastOff), Quarantine: r.Quarantine,
 		Mode: v1.EnergyMode(r.Mode), EffectiveMode: string(o.Mode), Explanation: append([]string{}, o.Explanation...),

@@ -228,11 +228,3 @@ func (s *server) changeReservation(c *gin.Context) (any, error) {
 	}
 	return presented(r, by), nil
 }
-
-func texts[T ~string](values []T) []string {
-	list := make([]string, len(values))
-	for i, v := range values {
-		list[i] = string(v)
-	}
-	return list
-}

@@ -84,11 +84,7 @@ func checkOnEnd(d booking.Defaults) error {
 	if slices.Contains(d.OnEndChoices, d.OnEnd) {
 		return nil
 	}
-	var choices []string
-	for _, choice := range d.OnEndChoices {
-		choices = append(choices, string(choice))
-	}
-	return fault.Field("[reservation] on_end", "is %q, which is not among on_end_choices: %s", d.OnEnd, strings.Join(choices, ", "))
+	return fault.Field("[reservation] on_end", "is %q, which is not among on_end_choices: %s", d.OnEnd, strings.Join(fault.Texts(d.OnEndChoices), ", "))
 }
 
 // checkCallers refuses to serve the network without authentication, and incomplete settings for

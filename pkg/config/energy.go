@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
@@ -93,7 +94,7 @@ func energyLimitOptions(e *Energy) []option {
 		capacity(&r.SpareCapacity, "spare_capacity",
 			"Idle capacity that stays on in addition to the demand, such as VCPU:64, MEMORY_MB:262144, CUSTOM_GPU:2. It applies together with spare_hosts and spare_percent."),
 		subset(&r.KeepLast, "keep_last", energy.Groups, energy.Groups,
-			"At least one host of each zone, aggregate and custom trait stays on; allowed are "+strings.Join(texts(energy.Groups), ", ")+"."),
+			"At least one host of each zone, aggregate and custom trait stays on; allowed are "+strings.Join(fault.Texts(energy.Groups), ", ")+"."),
 		duration(&r.MinOn, "min_on_time", 30*time.Minute, 0, 30*day, "Minimum time that a host stays on after it was switched on."),
 		duration(&r.MinOff, "min_off_time", 15*time.Minute, 0, 30*day, "Minimum time that a host stays off, unless a reservation needs it."),
 		integer(&r.MostOff, "max_off_per_cycle", 1, 0, 1_000_000, "Maximum number of hosts that one plan switches off. 0 means no limit."),

@@ -100,14 +100,14 @@ func (l *loader) apply(s statement) error {
 	at := slices.IndexFunc(l.sections, func(known section) bool { return strings.EqualFold(known.name, s.section) })
 	switch {
 	case at < 0 && s.key == "":
-		return fault.Field("["+s.section+"]", "%s", fault.Unknown("section", s.section, sectionNames(l.sections)))
+		return fault.Field("["+s.section+"]", "%s", fault.Unknown("section", s.section, names(l.sections, func(known section) string { return known.name })))
 	case at < 0 || s.key == "":
 		return nil // the header of the unknown section was refused before
 	}
 	name, options := l.sections[at].name, l.sections[at].options
 	at = slices.IndexFunc(options, func(known option) bool { return known.name == s.key })
 	if at < 0 {
-		return fault.Field(field(name, s.key), "%s", fault.Unknown("option", s.key, optionNames(options)))
+		return fault.Field(field(name, s.key), "%s", fault.Unknown("option", s.key, names(options, func(known option) string { return known.name })))
 	}
 	if _, overridden := l.variables[variable(name, s.key)]; overridden {
 		return nil
@@ -147,10 +147,7 @@ func field(section, option string) string { return fmt.Sprintf("[%s] %s", sectio
 // option. Variables of other sections may belong to another service.
 func (l *loader) unknownVariables() {
 	for _, s := range l.sections {
-		var known []string
-		for _, o := range s.options {
-			known = append(known, variable(s.name, o.name))
-		}
+		known := names(s.options, func(o option) string { return variable(s.name, o.name) })
 		for _, name := range slices.Sorted(maps.Keys(l.variables)) {
 			if strings.HasPrefix(name, variable(s.name, "")) && !slices.Contains(known, name) {
 				l.errs = append(l.errs, fault.New(fault.Invalid, "%s", fault.Unknown("environment variable", name, known)))
@@ -164,18 +161,10 @@ func variable(section, option string) string {
 	return "OS_" + strings.ToUpper(section) + "__" + strings.ToUpper(option)
 }
 
-func sectionNames(sections []section) []string {
-	var names []string
-	for _, s := range sections {
-		names = append(names, s.name)
-	}
-	return names
-}
-
-func optionNames(options []option) []string {
-	var names []string
-	for _, o := range options {
-		names = append(names, o.name)
+func names[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, one := range list {
+		names[i] = name(one)
 	}
 	return names
 }

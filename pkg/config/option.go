@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -202,7 +203,7 @@ func subset[T ~string](field *[]T, name string, preset, allowed []T, help string
 	return option{
 		name: name, help: help, kind: "list value",
 		restore: func() { *field = preset },
-		texts:   func() []string { return []string{strings.Join(texts(*field), ",")} },
+		texts:   func() []string { return []string{strings.Join(fault.Texts(*field), ",")} },
 		set: func(raw string) error {
 			var items []T
 			for item := range strings.SplitSeq(raw, ",") {
@@ -212,7 +213,7 @@ func subset[T ~string](field *[]T, name string, preset, allowed []T, help string
 					return err
 				case item == "":
 				case allowed != nil && !slices.Contains(allowed, item):
-					return fmt.Errorf("must be some of %s, not %q", strings.Join(texts(allowed), ", "), item)
+					return fmt.Errorf("must be some of %s, not %q", strings.Join(fault.Texts(allowed), ", "), item)
 				default:
 					items = append(items, item)
 				}
@@ -221,15 +222,6 @@ func subset[T ~string](field *[]T, name string, preset, allowed []T, help string
 			return nil
 		},
 	}
-}
-
-// texts returns the values of a list as text.
-func texts[T ~string](values []T) []string {
-	list := make([]string, len(values))
-	for i, v := range values {
-		list[i] = string(v)
-	}
-	return list
 }
 
 // oneLine refuses a text of several lines: the second line is usually an option

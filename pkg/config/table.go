@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/filters"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -106,7 +107,7 @@ func reservationOptions(r *Reservation) []option {
 		choice(&d.OnEnd, "on_end", reservation.OnEndDelete, reservation.OnEnds,
 			"Action on the instances of a reservation at its end, unless the request sets it. It must be one of on_end_choices.").asMutable(),
 		subset(&d.OnEndChoices, "on_end_choices", []reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve}, reservation.OnEnds,
-			"Actions that a request may choose: "+strings.Join(texts(reservation.OnEnds), ", ")+". With stop and leave, instances stay on "+
+			"Actions that a request may choose: "+strings.Join(fault.Texts(reservation.OnEnds), ", ")+". With stop and leave, instances stay on "+
 				"a host that the next reservation may need. Existing reservations keep their action.").asMutable(),
 		duration(&r.IdempotencyKeyTTL, "idempotency_key_ttl", day, time.Minute, 30*day,
 			"How long an Idempotency-Key and its response are stored."),

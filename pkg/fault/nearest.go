@@ -14,6 +14,15 @@ func Unknown[T ~string](what, name string, known []T) string {
 	return fmt.Sprintf("there is no %s %q", what, name)
 }
 
+// Texts returns the values of a vocabulary as strings.
+func Texts[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
+}
+
 // longestGuess is the length from which a name is not a typing error.
 const longestGuess = 100
 

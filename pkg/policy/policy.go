@@ -121,7 +121,7 @@ func (e *Enforcer) Check(rule string, by Credentials, target map[string]string) 
 	if len(asked.Scopes) > 0 {
 		if scope, name := by.scope(); !slices.Contains(asked.Scopes, scope) {
 			return fault.New(fault.Denied, "policy does not allow %s with a token for %s; get one for a %s",
-				rule, name, strings.Join(texts(asked.Scopes), " or for the "))
+				rule, name, strings.Join(fault.Texts(asked.Scopes), " or for the "))
 		}
 	}
 	if !e.engine.Enforce(rule, by.context(target)) {
@@ -170,12 +170,4 @@ func (e *Enforcer) Explain(rule string, by Credentials, target map[string]string
 	}
 	visit(rule)
 	return steps
-}
-
-func texts[T ~string](values []T) []string {
-	list := make([]string, len(values))
-	for i, v := range values {
-		list[i] = string(v)
-	}
-	return list
 }

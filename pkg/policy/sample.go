@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
 const sampleHead = `# Policy of Almanac: who may do what.
@@ -31,7 +33,7 @@ func Sample(w io.Writer) error {
 			fmt.Fprintf(&out, "# %s %s\n", o.Method, o.Path)
 		}
 		if len(r.Scopes) > 0 {
-			fmt.Fprintf(&out, "# Scopes: %s\n", strings.Join(texts(r.Scopes), ", "))
+			fmt.Fprintf(&out, "# Scopes: %s\n", strings.Join(fault.Texts(r.Scopes), ", "))
 		}
 		fmt.Fprintf(&out, "#%q: %q\n", r.Name, r.Check)
 	}

@@ -28,11 +28,7 @@ func (d Defaults) mayEnd(chosen reservation.OnEnd) error {
 	if d.OnEndChoices == nil || slices.Contains(d.OnEndChoices, chosen) {
 		return nil
 	}
-	names := make([]string, len(d.OnEndChoices))
-	for i, choice := range d.OnEndChoices {
-		names[i] = string(choice)
-	}
-	return fault.Field("on_end", "%q is not offered on this cloud; choose %s", chosen, strings.Join(names, " or "))
+	return fault.Field("on_end", "%q is not offered on this cloud; choose %s", chosen, strings.Join(fault.Texts(d.OnEndChoices), " or "))
 }
 
 // request is a parsed request: the terms, the duration in seconds, and the window.

@@ -13,7 +13,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
-	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
 // ReadSettings reads the settings of a YAML file:
@@ -235,12 +234,4 @@ func (r *settingsReader) seconds(m map[string]any, prefix, key string, to *int64
 		return
 	}
 	*to = seconds
-}
-
-// policyNames returns the names of all policies.
-func policyNames() (names []string) {
-	for _, p := range calendar.Policies {
-		names = append(names, string(p))
-	}
-	return names
 }

@@ -96,7 +96,7 @@ func (s *Setting) check(prefix string) error {
 	case !printable(s.Name):
 		return fault.Field(prefix+"name", "%q has letters that cannot be printed", s.Name)
 	case !slices.Contains(calendar.Policies, s.Policy):
-		return fault.Field(prefix+"policy", "%s; the policies are %s", fault.Unknown("policy", string(s.Policy), policyNames()), strings.Join(policyNames(), ", "))
+		return fault.Field(prefix+"policy", "%s; the policies are %s", fault.Unknown("policy", string(s.Policy), calendar.Policies), strings.Join(fault.Texts(calendar.Policies), ", "))
 	case s.Patience < 0 || s.Patience > longest:
 		return fault.Field(prefix+"patience", "is %d s; it must be from 0 s to a year", s.Patience)
 	case math.IsNaN(s.DeadlineFactor) || s.DeadlineFactor < 0 || s.DeadlineFactor > 1000:
