@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"math"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -76,7 +75,7 @@ func (l liveReservations) Describe(to chan<- *prometheus.Desc) { to <- l.desc }
 // Collect implements prometheus.Collector.
 func (l liveReservations) Collect(to chan<- prometheus.Metric) {
 	counts := make(map[reservation.Status]int)
-	for _, r := range l.desk.Live(span.Span{Start: math.MinInt64, End: span.Forever}) {
+	for _, r := range l.desk.Live(span.Always) {
 		counts[r.Status]++
 	}
 	for _, status := range reservation.Statuses {

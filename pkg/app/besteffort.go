@@ -50,7 +50,7 @@ func openBestEffort(s shared, enforced *enforcement) (*requests.API, feature) {
 	})
 	view := func() state.ClusterView {
 		return state.ClusterView{
-			Hosts: s.hosts.Snapshot(), Live: s.desk.Live(span.Span{Start: -span.Forever, End: span.Forever}), Clear: s.config.Reservation.Rules.Eviction,
+			Hosts: s.hosts.Snapshot(), Live: s.desk.Live(span.Always), Clear: s.config.Reservation.Rules.Eviction,
 		}
 	}
 	limits := c.Limits

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"math"
 	"runtime"
 	"time"
 
@@ -53,12 +52,9 @@ func stopwatch() func() time.Duration {
 	return func() time.Duration { return time.Since(begun) }
 }
 
-// always is all time.
-var always = span.Span{Start: math.MinInt64, End: span.Forever}
-
 func (m *metrics) booking(desk *booking.Service, clock *clock) {
 	m.gauge("almanac_reservations_degraded", "Live reservations that lack a host.", nil, func() (count float64) {
-		for _, r := range desk.Live(always) {
+		for _, r := range desk.Live(span.Always) {
 			count += oneIf(r.Degraded != "")
 		}
 		return count
@@ -69,13 +65,13 @@ func (m *metrics) booking(desk *booking.Service, clock *clock) {
 			return float64(poolHosts(desk.Snapshot(), desk.Promised(now), now)[state])
 		})
 	}
-	late := func() (int, int64) { return lateStarts(desk.Live(always), clock.now()) }
+	late := func() (int, int64) { return lateStarts(desk.Live(span.Always), clock.now()) }
 	m.gauge("almanac_starts_late", "Reservations whose start is overdue.", nil,
 		func() float64 { count, _ := late(); return float64(count) })
 	m.gauge("almanac_starts_late_seconds", "How long the start that is overdue longest has been due; 0 if none is.", nil,
 		func() float64 { _, seconds := late(); return float64(seconds) })
 	m.gauge("almanac_event_lag_seconds", "How long the event that is overdue longest has been due; 0 if none is.", nil,
-		func() float64 { return float64(eventLag(desk.Live(always), clock.now())) })
+		func() float64 { return float64(eventLag(desk.Live(span.Always), clock.now())) })
 	m.counter("almanac_booking_conflicts_total", "Decisions that were repeated because another replica committed first.", nil,
 		func() float64 { return float64(desk.Stale()) })
 }

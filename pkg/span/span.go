@@ -48,6 +48,9 @@ type Span struct {
 // New returns the span that begins at start and lasts seconds.
 func New(start Instant, seconds int64) Span { return Span{start, start.Add(seconds)} }
 
+// Always is all time.
+var Always = Span{math.MinInt64, Forever}
+
 // Empty reports whether the span contains no instant.
 func (s Span) Empty() bool { return s.End <= s.Start }
 

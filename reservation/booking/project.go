@@ -1,7 +1,6 @@
 package booking
 
 import (
-	"math"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -25,7 +24,7 @@ func moreHosts(before, next reservation.Reservation) (list []excess) {
 		return nil
 	}
 	difference := addClaims(addClaims(span.Count{}, next.Claims, 1), before.Claims, -1)
-	for part, hosts := range difference.Steps(span.Span{Start: math.MinInt64, End: span.Forever}) {
+	for part, hosts := range difference.Steps(span.Always) {
 		if hosts > 0 {
 			list = append(list, excess{part, hosts})
 		}

@@ -107,7 +107,7 @@ func (s *Enforcer) removeFromSkipped(ctx context.Context, r reservation.Reservat
 	if len(skipped) == 0 {
 		return nil
 	}
-	live := s.Promises.Live(always)
+	live := s.Promises.Live(span.Always)
 	occupied := make([]bool, len(skipped))
 	_ = each(ctx, s.asking, len(skipped), func(i int) error {
 		instances, err := s.Instances.On(ctx, skipped[i])

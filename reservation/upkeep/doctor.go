@@ -203,7 +203,7 @@ func (d *Doctor) gather(ctx context.Context) (f facts, err error) {
 		}
 	}
 	f.hosts, f.untrusted, f.now = d.Snapshot(), d.Untrusted(), d.Now()
-	f.live = d.Promises.Live(always)
+	f.live = d.Promises.Live(span.Always)
 	if d.Notices != nil {
 		f.noticed = d.Notices.stale(f.hosts, f.now)
 	}

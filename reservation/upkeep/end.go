@@ -76,7 +76,7 @@ func (s *Enforcer) orderInstances(ctx context.Context, r reservation.Reservation
 	}
 	// A wrong answer must not affect others' instances.
 	instances = slices.DeleteFunc(instances, func(i inventory.Instance) bool { return i.ReservationID() != r.ID })
-	graceful := s.Now() < r.Updated.Add(grace(&r, s.Promises.Live(always), s.Rules.EndGrace))
+	graceful := s.Now() < r.Updated.Add(grace(&r, s.Promises.Live(span.Always), s.Rules.EndGrace))
 	left, orders := endOrders(instances, r.OnEnd, graceful)
 	err = each(ctx, s.asking, len(orders), func(i int) error { return s.sendOrder(ctx, r, orders[i]) })
 	if s.outOfPatience(&r) {

@@ -117,9 +117,6 @@ func (s *Enforcer) Carry(ctx context.Context, r reservation.Reservation, event r
 	return nil
 }
 
-// always is all time, so that overdue reservations are included.
-var always = span.Span{Start: -span.Forever, End: span.Forever}
-
 // differences returns the steps from the layout to the one that the reservations need.
 func (s *Enforcer) differences(layout fence.Layout, live []reservation.Reservation) []fence.Step {
 	return s.differencesOn(s.Snapshot(), layout, live)

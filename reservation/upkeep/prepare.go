@@ -43,7 +43,7 @@ func (s *Enforcer) Prepare(ctx context.Context) error {
 	if err != nil {
 		return wrapForUser(err, "read the fence in OpenStack")
 	}
-	live, hosts := s.Promises.Live(always), s.Snapshot()
+	live, hosts := s.Promises.Live(span.Always), s.Snapshot()
 	now, unknown := splitDue(withoutHeldRooms(s.differencesOn(hosts, layout, live), hosts), live, s.Untrusted() != "")
 	now = withoutUnlisted(now, live, hosts, s.Now())
 	ready, added := splitAdded(now, live)
@@ -160,7 +160,7 @@ func (s *Enforcer) overtaken(step fence.Step, decided reservation.Status) bool {
 // needed reports whether live reservations, except the one with the id but, now need what a step of
 // the fence removes from its host.
 func (s *Enforcer) needed(step fence.Step, but string) bool {
-	live := slices.DeleteFunc(s.Promises.Live(always), func(r reservation.Reservation) bool {
+	live := slices.DeleteFunc(s.Promises.Live(span.Always), func(r reservation.Reservation) bool {
 		return r.ID == but || !slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == step.Host })
 	})
 	hosts, now := s.Snapshot(), s.Now()

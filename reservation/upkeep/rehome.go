@@ -62,7 +62,7 @@ func bootTime(hosts *inventory.Snapshot, host string) int64 {
 // occupiedHosts returns the hosts, except those of the reservation, with foreign instances that do
 // not make room at once: they would block a start too.
 func (s *Enforcer) occupiedHosts(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) map[string]bool {
-	live := s.Promises.Live(always)
+	live := s.Promises.Live(span.Always)
 	goes := s.Rules.Preemptible == OrderDelete || s.Rules.Preemptible == OrderShelve
 	own, crowded := r.HostNames(), map[string]bool{}
 	for _, h := range hosts.Hosts() {

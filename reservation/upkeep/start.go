@@ -160,7 +160,7 @@ func keepsOwnerThere(step fence.Step) bool {
 
 // missing returns the steps without which the reservation cannot start on the hosts.
 func (s *Enforcer) missing(layout fence.Layout, r *reservation.Reservation, hosts []string) []fence.Step {
-	steps := fence.For(s.differences(layout, s.Promises.Live(always)), r)
+	steps := fence.For(s.differences(layout, s.Promises.Live(span.Always)), r)
 	claimed := r.HostNames()
 	return slices.DeleteFunc(steps, func(step fence.Step) bool {
 		if step.Reservation == r.ID && keepsOwnerThere(step) && !slices.Contains(claimed, step.Host) {
@@ -173,7 +173,7 @@ func (s *Enforcer) missing(layout fence.Layout, r *reservation.Reservation, host
 // obstacles returns what blocks the start, by host, and orders others' instances to leave as
 // the rules require.
 func (s *Enforcer) obstacles(ctx context.Context, r reservation.Reservation, hosts []string) (map[string]error, error) {
-	live := s.Promises.Live(always)
+	live := s.Promises.Live(span.Always)
 	host, held, err := s.heldBefore(ctx, &r, hosts, live)
 	if err != nil {
 		return nil, err

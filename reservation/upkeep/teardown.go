@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
@@ -20,7 +21,7 @@ func (s *Enforcer) teardown(ctx context.Context, r reservation.Reservation, left
 	if err != nil {
 		return false, wrapForUser(err, "read the fence in OpenStack")
 	}
-	others := slices.DeleteFunc(s.Promises.Live(always), func(o reservation.Reservation) bool { return o.ID == r.ID })
+	others := slices.DeleteFunc(s.Promises.Live(span.Always), func(o reservation.Reservation) bool { return o.ID == r.ID })
 	steps := s.differences(layout, others)
 	// A canceled reservation may have no claims.
 	r.Claims = slices.Clone(r.Claims)
