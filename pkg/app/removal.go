@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -143,11 +142,11 @@ func (r *removing) observe(ctx context.Context) (*novafence.Cloud, []fence.Step,
 			ids = append(ids, step.Reservation)
 		}
 	}
-	known, err := r.db.Recall(ctx, booking.Recall{Since: math.MaxInt64, IDs: ids})
+	known, err := booking.Stored(ctx, r.db, ids)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the reservations that have resources in the cloud: %w", err)
 	}
-	return on, steps, r.refuse(ending(hosts, known.Reservations))
+	return on, steps, r.refuse(ending(hosts, known))
 }
 
 // ending returns a Conflict fault if instances are on hosts that Almanac must still delete or

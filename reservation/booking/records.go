@@ -2,6 +2,8 @@ package booking
 
 import (
 	"context"
+	"math"
+	"slices"
 
 	"github.com/almanac-cloud/almanac/reservation"
 )
@@ -13,8 +15,23 @@ type Records interface {
 	// reservation.ErrKeyUsed if the project has used the key before. After any other error it is
 	// unknown whether the change was stored.
 	Commit(ctx context.Context, c Commit) error
+	Recaller
+}
+
+// Recaller reads stored reservations.
+type Recaller interface {
 	// Recall returns what q selects, as it was at one moment.
 	Recall(ctx context.Context, q Recall) (Recalled, error)
+}
+
+// Stored returns those of the reservations that are stored, live or over.
+func Stored(ctx context.Context, records Recaller, ids []string) ([]reservation.Reservation, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	known, err := records.Recall(ctx, Recall{Since: math.MaxInt64, IDs: ids})
+	// Recall adds the live reservations on the same hosts.
+	return slices.DeleteFunc(known.Reservations, func(r reservation.Reservation) bool { return !slices.Contains(ids, r.ID) }), err
 }
 
 // Commit is a change of one reservation, with the versions on which it was decided.

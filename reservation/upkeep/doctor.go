@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -102,7 +101,7 @@ type Claims interface {
 // consistent, and fixes what it can on request.
 type Doctor struct {
 	Promises  Promises
-	Records   Records
+	Records   booking.Recaller
 	Snapshot  func() *inventory.Snapshot
 	Untrusted func() string
 	// Fence and Instances reach the cloud; nil means that there is no cloud.
@@ -261,20 +260,15 @@ func (d *Doctor) readRecords(ctx context.Context, f *facts) error {
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) == 0 {
-		return nil
-	}
 	slices.Sort(ids)
-	stored, err := d.Records.Recall(ctx, booking.Recall{Since: math.MaxInt64, IDs: ids})
+	stored, err := booking.Stored(ctx, d.Records, ids)
 	if err != nil {
 		return err
 	}
-	for _, r := range stored.Reservations {
-		switch {
-		case !slices.Contains(ids, r.ID): // a live one on the same hosts, which Recall adds
-		case r.Status.Live():
+	for _, r := range stored {
+		if r.Status.Live() {
 			f.live = append(f.live, r)
-		default:
+		} else {
 			f.over[r.ID] = r
 		}
 	}

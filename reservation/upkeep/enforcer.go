@@ -22,12 +22,6 @@ type Promises interface {
 	Reservation(id string) (reservation.Reservation, bool)
 }
 
-// Records reads reservations that booking does not have in memory: those that are over, and
-// those that another replica has just booked.
-type Records interface {
-	Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error)
-}
-
 // Rules are the operator's settings for starts and ends. Times are in seconds.
 type Rules struct {
 	Fence fence.Rules
@@ -55,7 +49,7 @@ type EnforcerOptions struct {
 	Fence     FenceBackend
 	Instances Instances
 	Promises  Promises
-	Records   Records
+	Records   booking.Recaller // for reservations that are over, or that another replica has just booked
 	Snapshot  func() *inventory.Snapshot
 	// Untrusted returns why the inventory is untrusted; empty if it is trusted.
 	Untrusted func() string

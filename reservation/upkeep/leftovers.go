@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -26,16 +25,13 @@ func (s *Enforcer) leftOn(ctx context.Context, host string, foreign []inventory.
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	known, err := s.Records.Recall(ctx, booking.Recall{Since: math.MaxInt64, IDs: ids})
+	known, err := booking.Stored(ctx, s.Records, ids)
 	if err != nil {
 		return nil, wrapForUser(err, "read the reservations of the instances on a host")
 	}
 	left := leftovers{}
 	for _, i := range foreign {
-		for _, r := range known.Reservations {
+		for _, r := range known {
 			bound := i.Flavor.ExtraSpecs[inventory.ReservationMark] != ""
 			if r.ID == i.ReservationID() && !r.Status.Live() && (bound || slices.Contains(r.HostNames(), host)) {
 				left[i.ID] = r

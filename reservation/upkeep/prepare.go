@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -251,16 +250,11 @@ func (w *warnings) forget(live []reservation.Reservation) {
 // clearUpAll clears up after those of the reservations that are over. A reservation without a
 // record is left; the doctor reports it.
 func (s *Enforcer) clearUpAll(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	known, err := s.Records.Recall(ctx, booking.Recall{Since: math.MaxInt64, IDs: ids})
+	over, err := booking.Stored(ctx, s.Records, ids)
 	if err != nil {
 		return wrapForUser(err, "read the reservations that still have something in OpenStack")
 	}
-	over := slices.DeleteFunc(known.Reservations, func(r reservation.Reservation) bool {
-		return r.Status.Live() || !slices.Contains(ids, r.ID)
-	})
+	over = slices.DeleteFunc(over, func(r reservation.Reservation) bool { return r.Status.Live() })
 	return each(ctx, s.preparing, len(over), func(i int) error {
 		if err := s.clearUp(ctx, over[i]); err != nil {
 			return wrapForUser(err, "clear up after reservation %s", over[i].ID)
