@@ -154,17 +154,17 @@ type PreemptibleRule struct {
 // Protects reports whether the rule protects i if i is preemptible: its metadata protects it,
 // or its status does not allow it to leave.
 func (p PreemptibleRule) Protects(i *Instance) bool {
-	return p.Protect != "" && isTrue(i.Metadata[p.Protect]) || p.Leaves != nil && !slices.Contains(p.Leaves, i.Status)
+	return p.Protect != "" && IsTrue(i.Metadata[p.Protect]) || p.Leaves != nil && !slices.Contains(p.Leaves, i.Status)
 }
 
 // Marks reports whether the rule makes i preemptible.
 func (p PreemptibleRule) Marks(i *Instance) bool {
-	return p.ExtraSpec != "" && isTrue(i.Flavor.ExtraSpecs[p.ExtraSpec]) ||
-		p.Hint != "" && slices.ContainsFunc(i.Hints[p.Hint], isTrue) ||
+	return p.ExtraSpec != "" && IsTrue(i.Flavor.ExtraSpecs[p.ExtraSpec]) ||
+		p.Hint != "" && slices.ContainsFunc(i.Hints[p.Hint], IsTrue) ||
 		slices.Contains(p.Projects, i.ProjectID)
 }
 
-// isTrue reads a boolean as oslo.utils strutils.bool_from_string does.
-func isTrue(word string) bool {
+// IsTrue reads a boolean as oslo.utils strutils.bool_from_string does.
+func IsTrue(word string) bool {
 	return slices.Contains([]string{"1", "t", "true", "on", "y", "yes"}, strings.ToLower(strings.TrimSpace(word)))
 }

@@ -11,6 +11,9 @@ import (
 // invalidate it.
 const mostPlans = 10
 
+// ErrNotRead is the error before the first reading of the hosts.
+var ErrNotRead = fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
+
 // Place calls plan with the current states and counts the allocations that it returns from then
 // on. It returns the error of plan, and then holds nothing. It returns an Unavailable fault before
 // the first reading, when ctx ends while it waits, and when the hosts change faster than plan
@@ -29,7 +32,7 @@ const mostPlans = 10
 func (b *LiveState) Place(ctx context.Context, project string, plan func(*States) ([]Take, error)) (*Hold, error) {
 	s := b.Load()
 	if s == nil {
-		return nil, fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
+		return nil, ErrNotRead
 	}
 	takes, err := plan(s)
 	if err != nil {

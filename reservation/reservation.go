@@ -41,10 +41,11 @@ const (
 // Statuses lists all statuses.
 var Statuses = []Status{Pending, Starting, Active, Ending, Ended, Canceled, Failed}
 
+// LiveStatuses are those in which a reservation holds claims.
+var LiveStatuses = []Status{Pending, Starting, Active, Ending}
+
 // Live reports whether a reservation in this status holds claims.
-func (s Status) Live() bool {
-	return s == Pending || s == Starting || s == Active || s == Ending
-}
+func (s Status) Live() bool { return slices.Contains(LiveStatuses, s) }
 
 // OnEnd is what happens to the owner's instances at the end.
 type OnEnd string

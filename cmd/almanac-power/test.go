@@ -104,7 +104,7 @@ func (t *trial) run(ctx context.Context, by string) error {
 		case err != nil:
 			return err
 		}
-		if line := fmt.Sprintf("%s  %s", cmp.Or(string(now.Phase), "awake"), now.Reason); line != shown {
+		if line := fmt.Sprintf("%s  %s", now.Phase.Word(), now.Reason); line != shown {
 			fmt.Fprintf(t.out, "%v  %s\n", now.Since, line)
 			shown = line
 		}

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
@@ -89,8 +90,6 @@ func (p *process) energyHostCommand() *cobra.Command {
 	return c
 }
 
-var phaseWords = []string{"awake", "draining", "stopping", "asleep", "waking", "failed"}
-
 func (p *process) energyHostListCommand() *cobra.Command {
 	var phases []string
 	var most limit
@@ -102,16 +101,16 @@ func (p *process) energyHostListCommand() *cobra.Command {
 	}
 	listCommand(p, c, energyHostFields, func(ctx context.Context, almanac *client.Client) ([]v1.EnergyHost, v1.EnergyHosts, error) {
 		for _, phase := range phases {
-			if !slices.Contains(phaseWords, phase) {
-				return nil, v1.EnergyHosts{}, fault.Field("--phase", "%s", unknown("phase", phase, phaseWords))
+			if !slices.Contains(energy.PhaseWords, phase) {
+				return nil, v1.EnergyHosts{}, fault.Field("--phase", "%s", unknown("phase", phase, energy.PhaseWords))
 			}
 		}
 		found, err := collect(almanac.EnergyHosts(ctx, client.EnergyFilter{Phases: phases, PageSize: most.page()}), most)
 		return found, v1.EnergyHosts{Hosts: found}, err
 	})
-	c.Flags().StringSliceVar(&phases, "phase", nil, "only hosts in this phase: "+strings.Join(phaseWords, ", ")+" (repeatable)")
+	c.Flags().StringSliceVar(&phases, "phase", nil, "only hosts in this phase: "+strings.Join(energy.PhaseWords, ", ")+" (repeatable)")
 	most.add(c)
-	completeFlag(c, "phase", oneOf(phaseWords))
+	completeFlag(c, "phase", oneOf(energy.PhaseWords))
 	return c
 }
 

@@ -92,9 +92,7 @@ func (e *Events) pass(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		select {
-		case <-time.After(e.gather):
-		case <-ctx.Done():
+		if job.Pause(ctx, e.gather) != nil {
 			return
 		}
 		select {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
@@ -114,9 +115,6 @@ func (s *Source) Endpoint() oslo.Endpoint {
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
 func (s *Source) noteChange(context.Context, *oslo.Request) (any, error) {
-	select {
-	case s.changed <- struct{}{}:
-	default: // announced and not read yet
-	}
+	job.Poke(s.changed)
 	return nil, nil
 }

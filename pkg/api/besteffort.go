@@ -84,21 +84,10 @@ func (s *server) listBestEffort(c *gin.Context) (any, error) {
 	q := readQuery(c, "limit", "marker", "all", "project_id", "all_projects")
 	by := asking(c)
 	selection := requests.Query{
-		ProjectID: by.ProjectID, All: q.truth("all"), Marker: q.text("marker"), Limit: q.number("limit", defaultPage, 1, largestPage) + 1,
+		All: q.truth("all"), Marker: q.text("marker"), Limit: q.number("limit", defaultPage, 1, largestPage) + 1,
 	}
-	rule := "besteffort:list"
-	if all, project := q.truth("all_projects"), q.text("project_id"); all || project != "" {
-		if all || project != by.ProjectID {
-			rule = "besteffort:list_all"
-		}
-		selection.ProjectID = project
-	} else if by.ProjectID == "" {
-		q.fail("all_projects", "must be true unless project_id is set: your token is for the system and for no project")
-	}
-	err := by.check(rule, selection.ProjectID)
-	if err == nil {
-		err = q.err
-	}
+	var err error
+	selection.ProjectID, err = q.project(by, "besteffort:list")
 	if err == nil && s.BestEffort == nil {
 		err = noBestEffort()
 	}

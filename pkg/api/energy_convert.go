@@ -47,7 +47,7 @@ func energyStatus(s controller.Status, hosts []controller.HostStatus) v1.Energy 
 	for name, mode := range s.Settings.Aggregates {
 		out.Aggregates[name] = string(mode)
 	}
-	for _, p := range phases {
+	for _, p := range energy.PhaseWords {
 		out.Phases[p] = 0
 	}
 	for i := range hosts {

@@ -14,19 +14,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// awake is the API's word for energy.Awake.
-const awake = "awake"
-
-// phases are the API's words for all phases.
-var phases = []string{
-	awake, string(energy.Draining), string(energy.Stopping), string(energy.Asleep), string(energy.Waking), string(energy.Failed),
-}
-
 // hostHistory is the number of entries of the audit in an answer about one host.
 const hostHistory = 20
 
 func phase(h *controller.HostStatus) string {
-	return cmp.Or(string(cmp.Or(h.Record.Phase, h.Observed.Machine.Phase)), awake)
+	return cmp.Or(h.Record.Phase, h.Observed.Machine.Phase).Word()
 }
 
 func switchedHost(h *controller.HostStatus) string {
@@ -38,8 +30,8 @@ func (s *server) listEnergyHosts(c *gin.Context) (any, error) {
 	q := readQuery(c, "limit", "marker", "phase")
 	limit, marker, wanted := q.number("limit", defaultPage, 1, largestPage), q.text("marker"), q.list("phase")
 	for _, p := range wanted {
-		if !slices.Contains(phases, p) {
-			q.fail("phase", "%s", fault.Unknown("phase", p, phases))
+		if !slices.Contains(energy.PhaseWords, p) {
+			q.fail("phase", "%s", fault.Unknown("phase", p, energy.PhaseWords))
 		}
 	}
 	if q.err != nil {

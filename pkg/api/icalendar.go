@@ -7,6 +7,7 @@ import (
 
 	ics "github.com/arran4/golang-ical"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
@@ -49,10 +50,7 @@ func summary(r *reservation.Reservation) string {
 }
 
 func amount(r *reservation.Reservation) string {
-	if r.Quantity == 1 {
-		return "1 " + string(r.Kind)
-	}
-	return fmt.Sprintf("%d %ss", r.Quantity, r.Kind)
+	return fault.Counted(r.Quantity, string(r.Kind))
 }
 
 func description(r *reservation.Reservation, hosts bool) string {

@@ -78,9 +78,7 @@ func (l liveReservations) Collect(to chan<- prometheus.Metric) {
 	for _, r := range l.desk.Live(span.Always) {
 		counts[r.Status]++
 	}
-	for _, status := range reservation.Statuses {
-		if status.Live() {
-			to <- prometheus.MustNewConstMetric(l.desc, prometheus.GaugeValue, float64(counts[status]), string(status))
-		}
+	for _, status := range reservation.LiveStatuses {
+		to <- prometheus.MustNewConstMetric(l.desc, prometheus.GaugeValue, float64(counts[status]), string(status))
 	}
 }

@@ -33,7 +33,7 @@ func (s *server) costPreemption(c *gin.Context) (any, error) {
 	}
 	states := s.Placing.states()
 	if states == nil {
-		return nil, fault.New(fault.Unavailable, "the hosts have not been read yet; try again in a moment")
+		return nil, inventory.ErrNotRead
 	}
 	r := preview(wanted, project)
 	r.Preemptible = s.Admission.Rule.Marks(&inventory.Instance{Flavor: wanted, ProjectID: project})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -146,4 +147,20 @@ func (q *query) window(from span.Instant, seconds int64) span.Span {
 		q.fail("end", "%v is not after the start, %v", w.End, w.Start)
 	}
 	return w
+}
+
+// project returns the project that the parameters project_id and all_projects select, empty for
+// all. It fails if the rule does not allow the list, with the ending _all if it is the list of
+// others, or if a parameter is invalid.
+func (q *query) project(by *asker, rule string) (string, error) {
+	project := by.ProjectID
+	if all, chosen := q.truth("all_projects"), q.text("project_id"); all || chosen != "" {
+		if all || chosen != project {
+			rule += "_all"
+		}
+		project = chosen
+	} else if project == "" {
+		q.fail("all_projects", "must be true unless project_id is set: your token is for the system and for no project")
+	}
+	return project, cmp.Or(by.check(rule, project), q.err)
 }

@@ -127,7 +127,7 @@ func (s *server) listReservations(c *gin.Context) (any, error) {
 	q := readQuery(c, "limit", "marker", "status", "name", "kind", "project_id", "all_projects", "start", "end")
 	by := asking(c)
 	selection := reservation.Query{
-		ProjectID: by.ProjectID, Name: q.text("name"), Kind: reservation.Kind(q.text("kind")),
+		Name: q.text("name"), Kind: reservation.Kind(q.text("kind")),
 		Marker: q.text("marker"), Limit: q.number("limit", defaultPage, 1, largestPage) + 1,
 	}
 	if q.values.Has("start") || q.values.Has("end") {
@@ -142,20 +142,9 @@ func (s *server) listReservations(c *gin.Context) (any, error) {
 	if q.values.Has("kind") && !slices.Contains(reservation.Kinds, selection.Kind) {
 		q.fail("kind", "%s", fault.Unknown("kind", q.text("kind"), reservation.Kinds))
 	}
-	rule := "reservations:list"
-	if all, project := q.truth("all_projects"), q.text("project_id"); all || project != "" {
-		if all || project != by.ProjectID {
-			rule = "reservations:list_all"
-		}
-		selection.ProjectID = project
-	} else if by.ProjectID == "" {
-		q.fail("all_projects", "must be true unless project_id is set: your token is for the system and for no project")
-	}
-	if err := by.check(rule, selection.ProjectID); err != nil {
+	var err error
+	if selection.ProjectID, err = q.project(by, "reservations:list"); err != nil {
 		return nil, err
-	}
-	if q.err != nil {
-		return nil, q.err
 	}
 	found, err := s.Reader.List(c.Request.Context(), selection)
 	if err != nil {

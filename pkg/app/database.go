@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
@@ -69,10 +69,8 @@ func connect(ctx context.Context, p process) (*store.Store, error) {
 			said = err.Error()
 			p.log.Error("could not open the database; retrying", "every", c.RetryInterval, "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(c.RetryInterval):
+		if err := job.Pause(ctx, c.RetryInterval); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -2,8 +2,6 @@ package app
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -84,13 +82,10 @@ func (s *seen) get() controller.Status {
 
 // measure adds the metrics of the energy controller.
 func (s *seen) measure(m *metrics) {
-	phases := map[string]energy.Phase{
-		"awake": energy.Awake, "draining": energy.Draining, "stopping": energy.Stopping, "asleep": energy.Asleep, "waking": energy.Waking, "failed": energy.Failed,
-	}
-	for _, name := range slices.Sorted(maps.Keys(phases)) {
+	for _, name := range energy.PhaseWords {
 		m.gauge("almanac_energy_hosts", "Hosts by phase of power management.", prometheus.Labels{"phase": name}, func() (n float64) {
 			for _, h := range s.get().Report.Hosts {
-				n += oneIf(h.Machine.Phase == phases[name])
+				n += oneIf(h.Machine.Phase.Word() == name)
 			}
 			return n
 		})

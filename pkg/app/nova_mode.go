@@ -168,12 +168,12 @@ func (m NovaMode) judgeNova() Finding {
 	case almanac > 0 && off:
 		return wrong("Almanac answers Nova, and mode is off: start nova-scheduler on %s, then restart almanacd.", on)
 	case almanac > 0:
-		return well("Almanac answers Nova (%s).", number(almanac, "consumer", "consumers"))
+		return well("Almanac answers Nova (%s).", fault.Counted(almanac, "consumer"))
 	case off:
-		return well("nova-scheduler answers Nova (%s).", number(others, "consumer", "consumers"))
+		return well("nova-scheduler answers Nova (%s).", fault.Counted(others, "consumer"))
 	default:
 		return wrong("nova-scheduler answers Nova (%s), and Almanac does not: start almanacd with this configuration, "+
-			"then stop nova-scheduler on %s.", number(others, "consumer", "consumers"), on)
+			"then stop nova-scheduler on %s.", fault.Counted(others, "consumer"), on)
 	}
 }
 
@@ -186,7 +186,7 @@ func (m NovaMode) judgeBehind() []Finding {
 	if b == nil {
 		return []Finding{well("Requests that Almanac cannot judge find no host: [scheduler] forward_transport_url is not set.")}
 	}
-	who := number(b.Consumers, "consumer", "consumers")
+	who := fault.Counted(b.Consumers, "consumer")
 	switch {
 	case b.Consumers > 0 && replaces:
 		return []Finding{well("nova-scheduler decides the requests that Almanac cannot judge, on virtual host %s (%s).", b.VirtualHost, who)}
@@ -201,10 +201,3 @@ func (m NovaMode) judgeBehind() []Finding {
 
 func well(format string, args ...any) Finding  { return Finding{true, fmt.Sprintf(format, args...)} }
 func wrong(format string, args ...any) Finding { return Finding{false, fmt.Sprintf(format, args...)} }
-
-func number(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

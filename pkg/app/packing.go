@@ -117,7 +117,7 @@ func (w *world) situation(ctx context.Context) (rebalance.Situation, error) {
 	}
 	states := w.source.board.Load()
 	if states == nil {
-		return none, errNotRead
+		return none, inventory.ErrNotRead
 	}
 	s := rebalance.Situation{
 		Now: w.clock.now(), States: states, Hosts: w.hosts.Snapshot(), Filters: w.filters, Groups: groups, Closed: closed,
@@ -138,13 +138,11 @@ func (w *world) measured(ctx context.Context) (map[string]float64, error) {
 			return nil, err
 		}
 		if states = w.source.board.Load(); states == nil {
-			return nil, errNotRead
+			return nil, inventory.ErrNotRead
 		}
 	}
 	return w.meter.Use(ctx, running(states)), nil
 }
-
-var errNotRead = fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
 
 // leaving returns the hosts that the energy controller switches off, or plans to, with the reason.
 func (w *world) leaving(ctx context.Context) (map[string]string, error) {

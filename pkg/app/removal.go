@@ -233,9 +233,7 @@ func unused(ctx context.Context, db *store.Store, self string, force bool) error
 	if running := slices.DeleteFunc(replicas, func(replica string) bool { return replica == self }); len(running) > 0 {
 		return fault.New(fault.Conflict, "almanacd runs (%s) and would restore everything; stop it first", running[0])
 	}
-	live, err := db.List(ctx, reservation.Query{
-		Statuses: []reservation.Status{reservation.Pending, reservation.Starting, reservation.Active, reservation.Ending}, Limit: 1,
-	})
+	live, err := db.List(ctx, reservation.Query{Statuses: reservation.LiveStatuses, Limit: 1})
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ type switchedHosts struct {
 func switchedBy(services map[string]controller.Service, records map[string]energy.Record) (s switchedHosts) {
 	for _, host := range slices.Sorted(maps.Keys(services)) {
 		service, phase := services[host], records[host].Phase
-		closed := service.Disabled && strings.HasPrefix(service.Reason, controller.ReasonPrefix)
+		closed := service.Disabled && controller.Ours(service.Reason)
 		if closed {
 			s.closed = append(s.closed, host)
 		}

@@ -20,7 +20,7 @@ import (
 func (t *task) keepHosts() (Placed, error) {
 	states := t.dispatcher.Board.Load()
 	if states == nil {
-		return Placed{}, fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
+		return Placed{}, inventory.ErrNotRead
 	}
 	plan, err := t.plan(states)
 	if err != nil {

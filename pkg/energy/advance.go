@@ -141,10 +141,8 @@ const Almanac = "almanac"
 func (s *stepping) become(p Phase, reason string) {
 	r := &s.Record
 	r.Phase, r.Since, r.Reason, r.Mismatches, r.Heartbeats = p, s.f.Now, reason, 0, 0
-	s.tell(EntryPhase, "%s: %s", p.word(), reason)
+	s.tell(EntryPhase, "%s: %s", p.Word(), reason)
 }
-
-func (p Phase) word() string { return cmp.Or(string(p), "awake") }
 
 func (s *stepping) do(a Action) { s.Actions = append(s.Actions, a) }
 

@@ -83,7 +83,7 @@ func (w *Watched) promise(now span.Instant, rules Rules, raise raise) {
 	}
 	if up > m.Claimed || r.Phase == Failed && rules.WakeAt(m) <= now {
 		raise(AlarmReservedAsleep, "a reservation begins at %s, and the host, in phase %s, may not be up by then: %s",
-			clock(m.Claimed), r.Phase.word(), cmp.Or(m.Stuck, r.Reason))
+			clock(m.Claimed), r.Phase.Word(), cmp.Or(m.Stuck, r.Reason))
 	}
 }
 
@@ -96,7 +96,7 @@ func (w *Watched) problems(now span.Instant, raise raise) {
 		raise(AlarmTwoAgents, "two agents announce its machine: %s; remove it from one of them", w.Twice)
 	}
 	if r.Phase != Awake && !w.Agent {
-		raise(AlarmAgentLost, "no agent can switch it, and it is in phase %s; start the agent that has its machine", r.Phase.word())
+		raise(AlarmAgentLost, "no agent can switch it, and it is in phase %s; start the agent that has its machine", r.Phase.Word())
 	}
 	if r.Phase == Waking && r.Attempt > 0 {
 		raise(AlarmWakeFailed, "it did not wake up %d times; Almanac tries again", r.Attempt)
@@ -108,7 +108,7 @@ func (w *Watched) problems(now span.Instant, raise raise) {
 		raise(AlarmQuarantined, "%s; repair it, then release it or test it", r.Quarantine)
 	}
 	if limit := w.limit(); limit > 0 && now > r.Since.Add(limit) {
-		raise(AlarmStuck, "it has been in phase %s for %v", r.Phase.word(), time.Duration(now-r.Since)*time.Second)
+		raise(AlarmStuck, "it has been in phase %s for %v", r.Phase.Word(), time.Duration(now-r.Since)*time.Second)
 	}
 	if r.Phase == Awake && w.Reading.State == Off && w.Mismatches >= Glitch {
 		if w.Service != nil && *w.Service {

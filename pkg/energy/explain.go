@@ -15,7 +15,7 @@ func Explain(now span.Instant, m *Machine, r *Record, kept string, rules Rules) 
 	if r.Phase == Awake && r.Since == 0 {
 		say("It is awake, and was never switched off.")
 	} else {
-		say("It has been in phase %s since %s: %s.", r.Phase.word(), clock(r.Since), r.Reason)
+		say("It has been in phase %s since %s: %s.", r.Phase.Word(), clock(r.Since), r.Reason)
 	}
 	if r.Hold.Holds(now) {
 		until := "until it is released"

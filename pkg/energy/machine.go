@@ -1,6 +1,7 @@
 package energy
 
 import (
+	"cmp"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -69,6 +70,12 @@ const (
 	Waking   Phase = "waking" // ordered on, or found on; not open yet
 	Failed   Phase = "failed" // did not wake; an operator has to look at it
 )
+
+// Word returns the name of the phase, "awake" for Awake.
+func (p Phase) Word() string { return cmp.Or(string(p), "awake") }
+
+// PhaseWords are the names of all phases.
+var PhaseWords = []string{Awake.Word(), string(Draining), string(Stopping), string(Asleep), string(Waking), string(Failed)}
 
 // Counts reports whether a host in the phase is on, or will soon be (Res_on of the paper).
 func (p Phase) Counts() bool { return p == Awake || p == Waking }

@@ -23,6 +23,14 @@ func Texts[T ~string](values []T) []string {
 	return list
 }
 
+// Counted formats a number and a noun, which gets an s unless the number is 1.
+func Counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // longestGuess is the length from which a name is not a typing error.
 const longestGuess = 100
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -135,10 +136,7 @@ func (a *Agent) Endpoint() oslo.Endpoint {
 			return reply, nil
 		},
 		discoverMethod: func(context.Context, *oslo.Request) (any, error) {
-			select {
-			case a.discover <- struct{}{}:
-			default:
-			}
+			job.Poke(a.discover)
 			return nil, nil
 		},
 	}}

@@ -74,12 +74,7 @@ func (s *Store) hold(ctx context.Context, act func(ctx context.Context) error) e
 	ctx, cancel := context.WithCancelCause(ctx)
 	var renewal sync.WaitGroup
 	renewal.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(schemaTTL / 3):
-			}
+		for job.Pause(ctx, schemaTTL/3) == nil {
 			if _, held, err := s.take(ctx, schemaLease, holder, schemaTTL); err == nil && !held {
 				cancel(job.ErrLost)
 			}

@@ -71,7 +71,7 @@ func (s *Store) purgeOldest(ctx context.Context, lease job.Lease, what string, t
 // over selects the reservations that Purge deletes.
 func over(tx *gorm.DB, before span.Instant) *gorm.DB {
 	return tx.Model(&reservationRow{}).
-		Where("status NOT IN ? AND updated_at < ?", live(), before).
+		Where("status NOT IN ? AND updated_at < ?", reservation.LiveStatuses, before).
 		Where("NOT EXISTS (SELECT 1 FROM `changes` WHERE `changes`.`reservation_id` = `reservations`.`id` AND `changes`.`sent` = ?)", false)
 }
 
@@ -87,15 +87,4 @@ func purge(tx *gorm.DB, before span.Instant, batch int) (int, error) {
 	}
 	// The database deletes claims and events with their reservation.
 	return len(ids), tx.Where("id IN ?", ids).Delete(&reservationRow{}).Error
-}
-
-// live returns the statuses of a reservation that holds claims.
-func live() []reservation.Status {
-	var list []reservation.Status
-	for _, status := range reservation.Statuses {
-		if status.Live() {
-			list = append(list, status)
-		}
-	}
-	return list
 }

@@ -130,7 +130,7 @@ func (f *finding) add(found *gorm.DB) error {
 // all adds all live reservations and the requested ones. It returns the versions of all
 // hosts.
 func (f *finding) all() ([]booking.HostVersion, error) {
-	if err := f.add(f.tx.Where("status IN ?", live())); err != nil {
+	if err := f.add(f.tx.Where("status IN ?", reservation.LiveStatuses)); err != nil {
 		return nil, err
 	}
 	rest := slices.DeleteFunc(slices.Clone(f.asked.IDs), func(id string) bool { return f.there[id] })
@@ -172,7 +172,7 @@ func (f *finding) named(log []booking.LogEntry) ([]booking.HostVersion, error) {
 		}
 	}
 	if f.asked.Project != "" {
-		if err := f.add(f.tx.Where("project_id = ? AND status IN ?", f.asked.Project, live())); err != nil {
+		if err := f.add(f.tx.Where("project_id = ? AND status IN ?", f.asked.Project, reservation.LiveStatuses)); err != nil {
 			return nil, err
 		}
 	}
@@ -184,7 +184,7 @@ func (f *finding) on(hosts []string) ([]booking.HostVersion, error) {
 	versions := make(map[string]int64, len(hosts))
 	for chunk := range slices.Chunk(hosts, batch) {
 		claims := f.tx.Model(&claimRow{}).Where("host IN ?", chunk).Select("reservation_id")
-		if err := f.add(f.tx.Where("status IN ? AND id IN (?)", live(), claims)); err != nil {
+		if err := f.add(f.tx.Where("status IN ? AND id IN (?)", reservation.LiveStatuses, claims)); err != nil {
 			return nil, err
 		}
 		found, err := hostVersions(f.tx.Where("host IN ?", chunk))
@@ -223,7 +223,7 @@ func (f *finding) projects() (list []booking.ProjectVersion, err error) {
 		return list, nil
 	}
 	for chunk := range slices.Chunk(raised, batch) {
-		if err := f.add(f.tx.Where("project_id IN ? AND status IN ?", chunk, live())); err != nil {
+		if err := f.add(f.tx.Where("project_id IN ? AND status IN ?", chunk, reservation.LiveStatuses)); err != nil {
 			return nil, err
 		}
 	}

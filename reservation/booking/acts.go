@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
@@ -144,13 +145,8 @@ func (d *Service) act(ctx context.Context, r reservation.Reservation, i int) {
 		happened, err := d.conclude(context.WithoutCancel(ctx), r.ID, ran, why)
 		d.working.add(r.ID, happened, errors.Join(why, err))
 		d.wake()
-		if err == nil {
+		if err == nil || job.Pause(ctx, concludeEvery) != nil {
 			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(concludeEvery):
 		}
 	}
 }

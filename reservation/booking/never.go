@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -55,11 +56,11 @@ func (s *search) tooSmall(hosts hostset.Set) string {
 	case room == 0:
 		return fmt.Sprintf("no host%s has %s", which, s.lacking(hosts))
 	case s.request.Affinity == calendar.AffinitySame:
-		return fmt.Sprintf("no host%s can hold more than %s of this size, and %d are asked for on one host", which, counted(room, "instance"), s.request.Quantity)
+		return fmt.Sprintf("no host%s can hold more than %s of this size, and %d are asked for on one host", which, fault.Counted(room, "instance"), s.request.Quantity)
 	case s.request.Affinity == calendar.AffinityDifferent:
-		return fmt.Sprintf("not enough hosts available: an instance of this size fits on %s, and %d are asked for on different hosts", counted(room, "host"), s.request.Quantity)
+		return fmt.Sprintf("not enough hosts available: an instance of this size fits on %s, and %d are asked for on different hosts", fault.Counted(room, "host"), s.request.Quantity)
 	default:
-		return fmt.Sprintf("not enough hosts available: they can hold %s of this size when nothing is promised, and %d are asked for", counted(room, "instance"), s.request.Quantity)
+		return fmt.Sprintf("not enough hosts available: they can hold %s of this size when nothing is promised, and %d are asked for", fault.Counted(room, "instance"), s.request.Quantity)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -137,9 +138,9 @@ func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 	switch {
 	case s.matched == 0 || s.request.Kind == reservation.Hosts && s.matched < quantity:
 		if s.request.HostProperties != "" {
-			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d match host_properties, %s asked for", s.matched, counted(quantity, what))
+			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d match host_properties, %s asked for", s.matched, fault.Counted(quantity, what))
 		}
-		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", s.matched, counted(quantity, what))
+		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", s.matched, fault.Counted(quantity, what))
 	case never:
 		constraint := reservation.HostsInPool
 		if s.request.HostProperties != "" {
@@ -148,16 +149,9 @@ func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 		return constraint, s.tooSmall(s.matching(true))
 	case s.request.window.Seconds() == s.request.duration:
 		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: %s asked for, there is room for %d from %v to %v",
-			counted(quantity, what), free, s.request.window.Start, s.request.window.End)
+			fault.Counted(quantity, what), free, s.request.window.Start, s.request.window.End)
 	default:
 		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: no start between %v and %v has room for %s during %v",
-			s.request.window.Start, s.query.Deadline.Add(-s.request.duration), counted(quantity, what), period(s.request.duration))
+			s.request.window.Start, s.query.Deadline.Add(-s.request.duration), fault.Counted(quantity, what), period(s.request.duration))
 	}
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -183,7 +183,7 @@ func (s Site) hopeless(now span.Instant, t *Transfer) bool {
 	fastest := int64(math.MaxInt64)
 	for _, r := range s.Repositories {
 		if t.Image.at(r.Name) {
-			fastest = min(fastest, s.seconds(t, r))
+			fastest = min(fastest, s.Seconds(t, r))
 		}
 	}
 	return s.release(t, now).Add(fastest) > s.due(t)
@@ -197,8 +197,8 @@ func (i *Image) at(repository string) bool {
 // longest is the largest number of seconds for one transfer, so that sums do not overflow.
 const longest = 1 << 50
 
-// seconds returns the duration of a transfer from a repository, in seconds.
-func (s Site) seconds(t *Transfer, from Repository) int64 {
+// Seconds returns the duration of a transfer from a repository, in seconds.
+func (s Site) Seconds(t *Transfer, from Repository) int64 {
 	if t.Seconds > 0 {
 		return t.Seconds
 	}
@@ -256,7 +256,7 @@ func (c *channels) place(t *Transfer, now span.Instant) Transfer {
 		if !t.Image.at(r.Name) {
 			continue
 		}
-		seconds := c.site.seconds(t, r)
+		seconds := c.site.Seconds(t, r)
 		start := c.free(i, t.Node, release, seconds)
 		if end := start.Add(seconds); end < best.End {
 			best.Repository, best.Seconds, best.Start, best.End = r.Name, seconds, start, end
@@ -338,7 +338,7 @@ func (c *channels) placeLast(t *Transfer, now span.Instant) (last Transfer, ok b
 		if !t.Image.at(r.Name) {
 			continue
 		}
-		seconds := c.site.seconds(t, r)
+		seconds := c.site.Seconds(t, r)
 		start := c.freeBefore(i, t.Node, due, seconds)
 		if start >= release && (!ok || start > last.Start) {
 			last, ok = *t, true

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -63,7 +62,7 @@ func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []strin
 		}
 	}
 	for host, s := range w.services {
-		if s.Disabled && ours(s) {
+		if s.Disabled && Ours(s.Reason) {
 			hosts[host] = true
 		}
 	}
@@ -81,8 +80,6 @@ func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch
 	step := energy.Advance(record, facts, c.Switching)
 	return step.Nothing(&record)
 }
-
-func ours(s Service) bool { return strings.HasPrefix(s.Reason, ReasonPrefix) }
 
 // advanceHost makes one step for one host. It stores the decision before it carries it out.
 func (c *Controller) advanceHost(ctx context.Context, held *job.Held, w *world, host string, wants map[string]energy.Switch) (changed bool, err error) {
@@ -174,7 +171,7 @@ func (c *Controller) known(w *world, r *energy.Record, wants map[string]energy.S
 		f.Want = &s
 	}
 	if s, known := w.services[r.Host]; known {
-		f.Service = &energy.ServiceFact{Up: s.Up, Disabled: s.Disabled, Ours: s.Disabled && ours(s), Reported: s.Reported}
+		f.Service = &energy.ServiceFact{Up: s.Up, Disabled: s.Disabled, Ours: s.Disabled && Ours(s.Reason), Reported: s.Reported}
 	}
 	if i, known := slices.BinarySearchFunc(w.machines, r.Host, func(m energy.Machine, name string) int { return cmp.Compare(m.Name, name) }); known && f.Halt == "" {
 		f.Halt = c.forbids(w, &w.machines[i])

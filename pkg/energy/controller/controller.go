@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
@@ -13,6 +14,9 @@ import (
 // ReasonPrefix begins the reason with which Almanac disables a service. A service that is
 // disabled for any other reason was not disabled by Almanac.
 const ReasonPrefix = "almanac energy "
+
+// Ours reports whether a service that is disabled for the reason was disabled by Almanac.
+func Ours(reason string) bool { return strings.HasPrefix(reason, ReasonPrefix) }
 
 // Reports stores the last report of the controller.
 type Reports interface {

@@ -48,14 +48,14 @@ func (c *Cloud) Services(ctx context.Context) (map[string]controller.Service, er
 // if two clients disable a host at the same moment, the later reason remains.
 func (c *Cloud) Disable(ctx context.Context, host, reason string) error {
 	doing := "close host " + host
-	if !ours(reason) {
+	if !controller.Ours(reason) {
 		return fmt.Errorf("%s: %w", doing, fault.New(fault.Invalid, "the reason %q is not one of the energy controller", reason))
 	}
 	s, err := c.nova.ServiceOf(ctx, host)
 	switch {
 	case err != nil:
 	case s.Disabled && s.Reason == reason:
-	case s.Disabled && !ours(s.Reason):
+	case s.Disabled && !controller.Ours(s.Reason):
 		err = others(s)
 	default:
 		err = c.nova.DisableService(ctx, s.ID, reason)
@@ -77,8 +77,6 @@ func (c *Cloud) Enable(ctx context.Context, host, operation string) error {
 	}
 	return during("open host "+host, err)
 }
-
-func ours(reason string) bool { return strings.HasPrefix(reason, controller.ReasonPrefix) }
 
 func others(s nova.Service) error {
 	if s.Reason == "" {

@@ -2,6 +2,7 @@ package object
 
 import (
 	"fmt"
+	"github.com/almanac-cloud/almanac/inventory"
 	"slices"
 	"strings"
 
@@ -79,10 +80,10 @@ type asks struct {
 func (a *asks) yes(key string) bool {
 	flavor, inFlavor := a.p.ExtraSpecs["hw:"+key]
 	image, inImage := a.p.ImageProperties["hw_"+key]
-	if inFlavor && inImage && isTrue(flavor) != isTrue(image) {
+	if inFlavor && inImage && inventory.IsTrue(flavor) != inventory.IsTrue(image) {
 		a.contradict(key)
 	}
-	return isTrue(flavor) || isTrue(image)
+	return inventory.IsTrue(flavor) || inventory.IsTrue(image)
 }
 
 // one returns the value that either of them requires, or "".
@@ -103,11 +104,6 @@ func (a *asks) one(key string, values ...string) string {
 
 func (a *asks) contradict(key string) {
 	a.beyond = append(a.beyond, fmt.Sprintf("the flavor's extra spec hw:%s and the image's property hw_%[1]s contradict each other", key))
-}
-
-// isTrue reports whether text is a word for true (oslo_utils/strutils.py bool_from_string).
-func isTrue(text string) bool {
-	return slices.Contains([]string{"1", "t", "true", "on", "y", "yes"}, strings.ToLower(strings.TrimSpace(text)))
 }
 
 // ofImage returns the traits for the properties of an image. If one has no trait, none counts:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/sim"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/workload"
@@ -15,7 +16,7 @@ import (
 
 // report writes the results of the trials.
 func report(o *Options, in *survey, hosts []inventory.Host, results []result) *sim.Report {
-	r := sim.NewReport("What if: " + strings.Join(baseNames(o.Traces), " and ") + " under " + counted(len(results), "setting"))
+	r := sim.NewReport("What if: " + strings.Join(baseNames(o.Traces), " and ") + " under " + fault.Counted(len(results), "setting"))
 	writeSummary(r, results)
 	writeMeasures(r, results)
 	writeFigures(r, results)
@@ -32,14 +33,6 @@ func baseNames(paths []string) (names []string) {
 		names = append(names, filepath.Base(p))
 	}
 	return names
-}
-
-// counted formats a number and a noun, which is plural unless the number is 1.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // writeSummary names the best setting by each measure.
@@ -65,7 +58,7 @@ func writeSummary(r *sim.Report, results []result) {
 		"one of the other measures where it is above 1 %%. One trace is one history: what is best on it need not be best next year. "+
 		"A setting that refuses more jobs often lets the others wait less: read waits beside acceptance. It also takes less energy and is done "+
 		"sooner: makespan, energy and what comes of switching hosts are judged only among settings that accepted as many jobs as the one that "+
-		"accepted the most, less one in a hundred of all.", counted(len(parts), "equal part"))
+		"accepted the most, less one in a hundred of all.", fault.Counted(len(parts), "equal part"))
 }
 
 // sentence returns a sentence that names the setting that was best by a measure.
@@ -140,7 +133,7 @@ func writeRun(r *sim.Report, o *Options, in *survey, hosts []inventory.Host, res
 	r.Text("%d jobs, submitted within %s (%v to %v on the clock of the replay); %d of them were reserved for a start of their own; "+
 		"%d came with an estimate of their run time. The widest takes %d hosts. All together take %.0f host-hours, %.2f of what %s have in that time.",
 		in.jobs, lasting(in.last-in.first), span.Instant(zero.Add(in.first)), span.Instant(zero.Add(in.last)), in.reserved, in.guessed, in.widest,
-		in.demand/hour, in.demand/max(1, float64(in.last-in.first)*float64(len(hosts))), counted(len(hosts), "host"))
+		in.demand/hour, in.demand/max(1, float64(in.last-in.first)*float64(len(hosts))), fault.Counted(len(hosts), "host"))
 	if mean, ok := in.logged.mean(); ok {
 		p95, _ := in.logged.at(0.95)
 		r.Text("On the machine of the trace, jobs whose wait the trace contains waited for %.2f h in the mean, and 95 %% of them for at most %.2f h. "+

@@ -138,7 +138,7 @@ func (r *Rules) hold(p *plan, t staging.Transfer) hold {
 	case image.Gone:
 		return hold{reason: "Glance no longer has it", failed: true}
 	}
-	last := t.Deadline.Add(-p.facts.Site.Margin - p.seconds(t) - lastChance)
+	last := t.Deadline.Add(-p.facts.Site.Margin - p.facts.Site.Seconds(&t, p.facts.Site.Repositories[0]) - lastChance)
 	if u, is := p.lost[at]; is {
 		again := u.Finished.Add(min(max(int64(u.Finished-u.Started), r.RetryDelay), longestWait))
 		if again <= p.now {
@@ -184,18 +184,6 @@ func triesOf(failed []Transfer, users []string) int {
 		tries = min(tries, n)
 	}
 	return tries
-}
-
-// seconds returns the estimated duration of a transfer, in seconds.
-func (p *plan) seconds(t staging.Transfer) int64 {
-	rate := p.facts.Site.Repositories[0].Rate
-	if link := p.facts.Site.Links[t.Node]; link > 0 && (rate <= 0 || link < rate) {
-		rate = link
-	}
-	if rate <= 0 {
-		return 0
-	}
-	return int64(math.Ceil(float64(t.Image.Size) / rate))
 }
 
 // due returns the transfers to begin now, as the calls to send. A call contains consecutive
