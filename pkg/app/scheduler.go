@@ -133,7 +133,7 @@ func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (
 		f.jobs = append(f.jobs, job.Job{Name: "unheard claims", Every: sweepEvery, Step: evictions.Ledger.Sweep})
 		d := dispatch.Options{
 			Board: s.source.board, Planner: choice, Placement: s.cloud.placement, Looker: s.source.cloud, Reread: o.Reread, Decisions: decisions,
-			Evictor: evictions, Ledger: evictions.Ledger, Now: time.Now, Draw: rand.IntN, Log: o.Log,
+			Evictor: evictions, Now: time.Now, Draw: rand.IntN, Log: o.Log,
 		}
 		if s.config.Preemptible.Action == upkeep.OrderMigrate {
 			d.MaxWaiting = s.config.Scheduler.Workers / 2

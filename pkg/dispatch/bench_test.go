@@ -73,8 +73,7 @@ func newRound(tb testing.TB, hosts int) *round {
 
 // withEvictor adds an Evictor.
 func withEvictor(o dispatch.Options) dispatch.Options {
-	e := eviction.New(eviction.Options{Board: o.Board, Placement: o.Placement, Looker: o.Looker, Now: o.Now, Log: o.Log})
-	o.Evictor, o.Ledger = e, e.Ledger
+	o.Evictor = eviction.New(eviction.Options{Board: o.Board, Placement: o.Placement, Looker: o.Looker, Now: o.Now, Log: o.Log})
 	return o
 }
 

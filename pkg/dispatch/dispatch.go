@@ -34,25 +34,13 @@ type Decisions interface {
 	Keep(d placing.Decision)
 }
 
-// Evictor evicts preemptible instances; *eviction.Evictor implements it.
-type Evictor interface {
-	// Evict claims the room of victims for a request and evicts them.
-	Evict(ctx context.Context, r eviction.Request) error
-	// Unevictable returns the instances that cannot be evicted for any request now: a new map from
-	// the id of an instance to its host.
-	Unevictable() map[string]string
-	// Duration returns the longest time that an eviction takes.
-	Duration() time.Duration
-}
-
 // Options are the dependencies and settings of a Dispatcher.
 type Options struct {
 	Board      *inventory.LiveState
 	Planner    Planner
 	Placement  claiming.Placement
 	Looker     eviction.Looker
-	Evictor    Evictor
-	Ledger     *eviction.Ledger
+	Evictor    *eviction.Evictor
 	MaxWaiting int                             // requests that wait for victims at once, where their migrations need workers too; 0 means any number
 	Reread     func(ctx context.Context) error // reads all hosts into the live state; nil means no such reading
 	Decisions  Decisions
@@ -132,13 +120,15 @@ func (d *Dispatcher) Place(ctx context.Context, r *placing.Request) (Placed, err
 
 // Return releases what Place has claimed. It is called if the answer could not be sent to the
 // caller.
-func (d *Dispatcher) Return(p Placed) { d.Ledger.Schedule(claiming.Unconfirmed{Claims: p.claims}) }
+func (d *Dispatcher) Return(p Placed) {
+	d.Evictor.Ledger.Schedule(claiming.Unconfirmed{Claims: p.claims})
+}
 
 func (t *task) place(ctx context.Context) (p Placed, err error) {
 	if t.request.Rebuild {
 		return t.keepHosts()
 	}
-	if t.unconfirmed, err = t.dispatcher.Ledger.Adopt(ctx, t.request.Instances); err != nil {
+	if t.unconfirmed, err = t.dispatcher.Evictor.Ledger.Adopt(ctx, t.request.Instances); err != nil {
 		return Placed{}, err
 	}
 	for left := maxChoices; left > 0; left-- {
@@ -156,7 +146,7 @@ func (t *task) place(ctx context.Context) (p Placed, err error) {
 		}
 		if err = t.claim(ctx, c); err == nil {
 			t.unconfirmed.Claims = nil
-			t.dispatcher.Ledger.Schedule(t.unconfirmed)
+			t.dispatcher.Evictor.Ledger.Schedule(t.unconfirmed)
 			return c.Placed, nil
 		}
 		failure, stay := errors.AsType[eviction.Failure](err)
@@ -168,7 +158,7 @@ func (t *task) place(ctx context.Context) (p Placed, err error) {
 			maps.Copy(t.excluded, failure.Hosts())
 		}
 	}
-	t.dispatcher.Ledger.Schedule(t.unconfirmed)
+	t.dispatcher.Evictor.Ledger.Schedule(t.unconfirmed)
 	return Placed{}, t.explained(err)
 }
 

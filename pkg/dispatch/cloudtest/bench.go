@@ -51,7 +51,7 @@ func New(t interface{ Fatal(...any) }, c *Cloud, wait func() error) *Bench {
 		Board: b.Board, Placement: c, Looker: b, Servers: c, Timeout: time.Minute, Now: now, Wait: pass, Log: log,
 	})
 	b.Dispatcher = dispatch.New(dispatch.Options{
-		Board: b.Board, Planner: FirstFit{}, Placement: c, Looker: b, Evictor: b.Evictor, Ledger: b.Ledger, Decisions: &b.Decided,
+		Board: b.Board, Planner: FirstFit{}, Placement: c, Looker: b, Evictor: b.Evictor, Decisions: &b.Decided,
 		Now: now, Draw: func(int) int { return 0 }, Wait: pass, Log: log,
 	})
 	return b

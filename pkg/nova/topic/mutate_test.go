@@ -152,7 +152,7 @@ func options(t testing.TB, mode string) topic.Options {
 	evictor := eviction.New(eviction.Options{Board: board, Placement: generous{}, Looker: generous{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	o.Placer = dispatch.New(dispatch.Options{
 		Board: board, Planner: &scheduler.Pipeline{Filters: list, Weighers: weighted, SubsetSize: 1}, Placement: generous{}, Looker: generous{},
-		Evictor: evictor, Ledger: evictor.Ledger, Decisions: &kept{}, Now: time.Now, Draw: func(int) int { return 0 }, Log: slog.New(slog.DiscardHandler),
+		Evictor: evictor, Decisions: &kept{}, Now: time.Now, Draw: func(int) int { return 0 }, Log: slog.New(slog.DiscardHandler),
 	})
 	return o
 }
