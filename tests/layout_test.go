@@ -28,10 +28,10 @@ var floors = [][]string{
 	2: {"reservation", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort/state", "pkg/claiming"},
 	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "pkg/eviction"},
-	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
+	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller", "pkg/oslo"},
 	6: {
 		"reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
-		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/nova/object", "pkg/workload",
+		"pkg/openstack", "pkg/policy", "pkg/nova/object", "pkg/workload",
 	},
 	7: {
 		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/oslotest", "pkg/oslo/oslotest/memory", "inventory/remote", "reservation/notice", "pkg/client", "pkg/whatif",

@@ -118,7 +118,7 @@ func (s *Server) heartbeat(ctx context.Context, r *Request, giveUp context.Cance
 func encodeReply(r *Request, result any, failure error) (reply, error) {
 	message := reply{Ending: true}
 	if failure == nil {
-		if message.Result, failure = marshal(result); failure == nil {
+		if message.Result, failure = Marshal(result); failure == nil {
 			return message, nil
 		}
 		failure = fmt.Errorf("encode result of %s: %w", r.Method, failure)

@@ -16,11 +16,11 @@ type envelope struct {
 
 // seal returns message, an object, in an envelope.
 func seal(message any) ([]byte, error) {
-	inner, err := marshal(message)
+	inner, err := Marshal(message)
 	if err != nil {
 		return nil, err
 	}
-	return marshal(envelope{Version: "2.0", Message: new(string(inner))})
+	return Marshal(envelope{Version: "2.0", Message: new(string(inner))})
 }
 
 // unseal returns the message in an envelope. A body without an envelope is the message itself, as
@@ -43,8 +43,8 @@ func unseal(body []byte) (map[string]json.RawMessage, error) {
 	return message, nil
 }
 
-// marshal is json.Marshal without the escapes for <, > and &.
-func marshal(value any) ([]byte, error) {
+// Marshal is json.Marshal without the escapes for <, > and &.
+func Marshal(value any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)
@@ -71,7 +71,7 @@ func object(value any) (json.RawMessage, error) {
 	if value == nil {
 		return json.RawMessage("{}"), nil
 	}
-	raw, err := marshal(value)
+	raw, err := Marshal(value)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func unsupportedVersion(version, method string) *RemoteError {
 func texts(lines ...string) []json.RawMessage {
 	var raw []json.RawMessage
 	for _, line := range lines {
-		text, _ := marshal(line)
+		text, _ := Marshal(line)
 		raw = append(raw, text)
 	}
 	return raw
@@ -137,7 +137,7 @@ func (e *RemoteError) encode() (string, error) {
 	if f.Kwargs == nil {
 		f.Kwargs = map[string]json.RawMessage{}
 	}
-	raw, err := marshal(f)
+	raw, err := Marshal(f)
 	return string(raw), err
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
 // ListenerOptions are the settings of a listener for notifications.
@@ -138,9 +139,6 @@ func (l *Listener) handle(ctx context.Context, d Delivery) {
 		return
 	}
 	l.options.Log.Warn("requeued a notification", "event_type", n.EventType, "message_id", n.ID, "error", err)
-	select {
-	case <-ctx.Done():
-	case <-time.After(l.options.Pause):
-	}
+	_ = job.Pause(ctx, l.options.Pause)
 	_ = d.Requeue()
 }

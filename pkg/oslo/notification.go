@@ -107,7 +107,7 @@ func (n *Notifier) Notify(ctx context.Context, event Notification) error {
 }
 
 func (n Notification) encode(unique string) ([]byte, error) {
-	raw, err := marshal(notificationBody{
+	raw, err := Marshal(notificationBody{
 		ID: n.ID, PublisherID: n.PublisherID, EventType: n.EventType, Priority: n.Priority,
 		Payload: n.Payload, Timestamp: n.Time.UTC().Format(timestampLayout), Unique: unique,
 	})

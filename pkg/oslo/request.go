@@ -61,7 +61,7 @@ func (r *Request) Decode(args any) error {
 // _drivers/amqpdriver.py, _send).
 func (r *Request) encode() ([]byte, error) {
 	fields := map[string]json.RawMessage{"args": r.Args}
-	set := func(name string, value any) { fields[name], _ = marshal(value) }
+	set := func(name string, value any) { fields[name], _ = Marshal(value) }
 	set("method", r.Method)
 	set("_unique_id", r.unique)
 	if r.Namespace != "" {

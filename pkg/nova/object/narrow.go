@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
 // Narrowing is what Almanac adds to a request before passing it on.
@@ -196,7 +197,7 @@ func textsOf(o *Object, field string) (list []string, err error) {
 }
 
 func (o *Object) set(field string, value any) error {
-	raw, err := encode(value)
+	raw, err := oslo.Marshal(value)
 	if err != nil {
 		return err
 	}

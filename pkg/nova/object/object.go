@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
 // Bounds on the input. Nova's own objects have about 20 KiB and a nesting depth of about ten.
@@ -108,7 +109,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	b = appendMembers(append(b, `,"`+keyData+`":{`...), o.Data)
 	b = append(b, '}')
 	if len(o.Changes) > 0 {
-		changes, err := encode(o.Changes)
+		changes, err := oslo.Marshal(o.Changes)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +138,7 @@ func appendText(b []byte, text string) []byte {
 	if plain(text) {
 		return append(append(append(b, '"'), text...), '"')
 	}
-	quoted, err := encode(text)
+	quoted, err := oslo.Marshal(text)
 	if err != nil { // any text can be encoded
 		return append(b, `""`...)
 	}
@@ -152,17 +153,6 @@ func (o Object) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.String(
 
 // LogValue returns the same for slog.
 func (o Object) LogValue() slog.Value { return slog.StringValue(o.String()) }
-
-// encode is json.Marshal without escaping <, > and &.
-func encode(value any) (json.RawMessage, error) {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
-}
 
 // isNull reports whether a field is unset or null.
 func isNull(raw json.RawMessage) bool {

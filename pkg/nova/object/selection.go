@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
 // Selection is a host for an instance, or an alternate (nova/objects/selection.py Selection
@@ -54,7 +55,7 @@ func (s Selection) MarshalJSON() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return encode(o)
+	return oslo.Marshal(o)
 }
 
 func orNull(text string) any {

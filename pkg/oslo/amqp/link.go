@@ -11,6 +11,7 @@ import (
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
@@ -152,12 +153,7 @@ func (l *link) rest(failures int, err error) bool {
 	if failures%len(l.url.Hosts) != 0 {
 		return true // pause only after all hosts have failed
 	}
-	select {
-	case <-l.life.Done():
-		return false
-	case <-time.After(l.options.pause(failures / len(l.url.Hosts))):
-		return true
-	}
+	return job.Pause(l.life, l.options.pause(failures/len(l.url.Hosts))) == nil
 }
 
 // up begins a session.

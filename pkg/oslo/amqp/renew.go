@@ -2,10 +2,10 @@ package amqp
 
 import (
 	"slices"
-	"time"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 )
 
@@ -85,10 +85,8 @@ func (s *subscription) renew() {
 		s.mu.Unlock()
 	}()
 	for failures := 1; ; failures++ {
-		select {
-		case <-s.life.Done():
+		if job.Pause(s.life, s.link.options.pause(failures)) != nil {
 			return
-		case <-time.After(s.link.options.pause(failures)):
 		}
 		if _, err := s.link.enter(s.life); err != nil {
 			return
