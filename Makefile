@@ -57,7 +57,7 @@ DRAWN = $(subst $(empty) $(empty),|,$(strip \
   TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold TestAnImageIsKnownToTheFactsOnceItWasAskedFor \
   TestEveryPromiseIsKept TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere \
   TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare \
-  TestEveryCallIsForThoseWhomItsRuleAllows TestStoreInMemory TestStoreOnMariaDB))
+  TestEveryCallIsForThoseWhomItsRuleAllows TestStoreInMemory TestStoreOnMariaDB TestCommentsAndMessagesArePlain TestPagesArePlain))
 # These packages have tests of the cloud among their own.
 CLOUDED = $(shell grep -rl 'labtest.OpenStack.t.' --include=*_test.go inventory pkg reservation tests/labtest | xargs dirname | sort -u | sed 's,^,./,')
 RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(ALONE) $(CLOUDED),-e $(p:./%=/%)$$))
@@ -72,7 +72,7 @@ test-beside-cloud:
 test-drawn:
 	@CGO_ENABLED=0 nice -n 15 $(GO) test -trimpath -vet=off -shuffle=on -timeout $(TIMEOUT) $(ALONE)
 	@CGO_ENABLED=0 nice -n 15 $(GO) test -trimpath -vet=off -shuffle=on -timeout $(TIMEOUT) -run '^($(DRAWN))$$' \
-	  $$(grep -rlE --include=*_test.go 'func ($(DRAWN))\(' pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
+	  $$(grep -rlE --include=*_test.go 'func ($(DRAWN))\(' pkg reservation tests | xargs dirname | sort -u | sed 's,^,./,')
 
 test-vet:
 	@nice -n 15 $(GO) vet $(RACE) ./...
