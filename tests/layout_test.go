@@ -28,14 +28,14 @@ var floors = [][]string{
 	2: {"reservation", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort/state", "pkg/claiming"},
 	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "pkg/eviction"},
-	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller", "pkg/oslo"},
+	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
 		"reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
-		"pkg/openstack", "pkg/policy", "pkg/nova/object", "pkg/workload",
+		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/workload",
 	},
 	7: {
 		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/oslotest", "pkg/oslo/oslotest/memory", "inventory/remote", "reservation/notice", "pkg/client", "pkg/whatif",
-		"pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/power", "pkg/sim",
+		"pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/nova/object", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/power", "pkg/sim",
 	},
 	8: {"pkg/api", "pkg/config", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",
 		"pkg/energy/openstack", "pkg/power/simulated", "pkg/power/command", "pkg/power/ipmi", "pkg/power/redfish", "pkg/power/ironic", "pkg/sim/site"},
