@@ -36,7 +36,7 @@ type Removal struct {
 	// or a restart, builds on these hosts fail (nova/compute/resource_tracker.py
 	// _update_to_placement).
 	Providers bool
-	// DryRun only reports what would be removed.
+	// DryRun only reports what would be removed, and why the removal would be refused.
 	DryRun bool
 	// Report is called for each resource that is, or would be, removed.
 	Report func(what string)
@@ -50,9 +50,9 @@ type Left struct {
 
 // RemoveFromCloud carries out a Removal, and returns what it leaves. If one resource cannot be
 // removed, it continues with the others. It fails with a Conflict fault if almanacd runs, which
-// would restore everything, and unless Force is set, if a reservation is live, if the end of one is
-// not yet carried out, or if a host sleeps. A dry run reports these reasons instead. The hosts must
-// be those of an OpenStack cloud.
+// would restore everything. Unless Force is set, it also fails if a reservation is live, if the end
+// of one is not yet carried out, or if a host sleeps. A dry run reports these reasons instead. The
+// hosts must be those of an OpenStack cloud.
 func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left, _ error) {
 	const self = "almanacd bootstrap"
 	db, err := OpenStore(ctx, c, self, slog.New(slog.DiscardHandler))
@@ -218,7 +218,7 @@ func (r *removing) providers(ctx context.Context) (kept int, _ error) {
 	return kept, nil
 }
 
-// unused refuses if a process other than self uses the database, also with Force, or if a
+// unused refuses if a process other than self uses the database, also if Force is set, or if a
 // reservation is live.
 func (r *removing) unused(ctx context.Context, self string) error {
 	replicas, err := r.db.Present(ctx, time.Second)
