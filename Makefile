@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-in-cloud test-beside-cloud test-simulations test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -41,26 +41,38 @@ TIMEOUT = 180m
 test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
 	@$(MAKE) --no-print-directory build
-	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-simulations test-vet
+	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
 
 # These are the tests of the package tests in its files cloud_*.
 IN_CLOUD = ^($(shell grep -oh '^func Test\w*' tests/cloud_*_test.go | cut -c6- | paste -sd '|'))$$
 
-# Experiments have a goroutine each, and the race detector makes them take five times as long.
-SIMULATIONS = ./pkg/workload ./pkg/sim/deadline ./pkg/sim/energy ./pkg/sim/preemption ./pkg/sim/replay ./pkg/sim/staging ./pkg/sim/packing
+# The race detector makes tests five times slower, so tests of one goroutine run without it: the
+# packages ALONE, and the tests DRAWN, which repeat what others of their package do, for many drawn
+# cases or in another database.
+ALONE = ./pkg/workload ./pkg/sim ./pkg/sim/deadline ./pkg/sim/energy ./pkg/sim/packing ./pkg/sim/preemption ./pkg/sim/replay \
+  ./pkg/sim/site ./pkg/sim/staging ./pkg/nova/object ./pkg/whatif ./weighers
+empty =
+DRAWN = $(subst $(empty) $(empty),|,$(strip \
+  TestNothingIsLostWhereverAlmanacdIsKilled TestNothingIsLostInACrowdOfMishaps TestOneBadHostEmptiesNoQueue \
+  TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold TestAnImageIsKnownToTheFactsOnceItWasAskedFor \
+  TestEveryPromiseIsKept TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere \
+  TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare \
+  TestEveryCallIsForThoseWhomItsRuleAllows TestStoreInMemory TestStoreOnMariaDB TestCommentsAndMessagesArePlain TestPagesArePlain))
 # These packages have tests of the cloud among their own.
 CLOUDED = $(shell grep -rl 'labtest.OpenStack.t.' --include=*_test.go inventory pkg reservation tests/labtest | xargs dirname | sort -u | sed 's,^,./,')
-RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(SIMULATIONS) $(CLOUDED),-e $(p:./%=/%)$$))
+RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(ALONE) $(CLOUDED),-e $(p:./%=/%)$$))
 
 test-in-cloud:
-	@$(GO) test $(RACE) -shuffle=on -parallel 4 -timeout $(TIMEOUT) -run '$(IN_CLOUD)' ./tests
-	@$(GO) test $(RACE) -shuffle=on -p 1 -timeout $(TIMEOUT) $(CLOUDED)
+	@$(GO) test $(RACE) -vet=off -shuffle=on -parallel 4 -timeout $(TIMEOUT) -run '$(IN_CLOUD)' ./tests
+	@$(GO) test $(RACE) -vet=off -shuffle=on -p 1 -timeout $(TIMEOUT) $(CLOUDED)
 
 test-beside-cloud:
-	@nice -n 15 $(GO) test $(RACE) -shuffle=on -p 3 -timeout $(TIMEOUT) -skip '$(IN_CLOUD)' ./tests $(RACED) | { grep -v -e 'no test files' || true; }
+	@nice -n 15 $(GO) test $(RACE) -vet=off -shuffle=on -p 3 -timeout $(TIMEOUT) -skip '$(IN_CLOUD)|^($(DRAWN))$$' ./tests $(RACED) | { grep -v -e 'no test files' || true; }
 
-test-simulations:
-	@CGO_ENABLED=0 nice -n 15 $(GO) test -shuffle=on -timeout $(TIMEOUT) $(SIMULATIONS)
+test-drawn:
+	@CGO_ENABLED=0 nice -n 15 $(GO) test -trimpath -vet=off -shuffle=on -timeout $(TIMEOUT) $(ALONE)
+	@CGO_ENABLED=0 nice -n 15 $(GO) test -trimpath -vet=off -shuffle=on -timeout $(TIMEOUT) -run '^($(DRAWN))$$' \
+	  $$(grep -rlE --include=*_test.go 'func ($(DRAWN))\(' pkg reservation tests | xargs dirname | sort -u | sed 's,^,./,')
 
 test-vet:
 	@nice -n 15 $(GO) vet $(RACE) ./...

@@ -29,9 +29,9 @@ type galera struct {
 
 const galeraNodes = 3
 
-func startGalera(t *testing.T, settings ...string) *galera {
+func startGalera(t *testing.T, cluster *labtest.Galera, settings ...string) *galera {
 	t.Helper()
-	g := &galera{cluster: labtest.StartGalera(t, galeraNodes)}
+	g := &galera{cluster: cluster}
 	migrate(t, g.cluster.URL(0, "almanac"))
 	var each [][]string
 	for node := range galeraNodes {
@@ -50,14 +50,14 @@ func startGalera(t *testing.T, settings ...string) *galera {
 }
 
 func TestOfFiftyBookingsForTheLastHostAtThreeGaleraNodesOneWins(t *testing.T) {
-	lastHost(t, startGalera(t, unhurried()...).replicas, 9, "free_hosts")
+	lastHost(t, startGalera(t, labtest.StartGalera(t, galeraNodes), unhurried()...).replicas, 9, "free_hosts")
 }
 
 // The service keeps its promises if every replica has its own database node, and nodes fail and
 // return.
 func TestPromisesSurviveOnGalera(t *testing.T) {
-	broker := labtest.StartRabbitMQ(t)
-	g := startGalera(t,
+	cluster, broker := labtest.StartGalera(t, galeraNodes), labtest.StartRabbitMQ(t)
+	g := startGalera(t, cluster,
 		"OS_DEFAULT__TRANSPORT_URL="+broker.URL(),
 		"OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2",
 		"OS_OSLO_MESSAGING_RABBIT__RABBIT_QUORUM_QUEUE=true",

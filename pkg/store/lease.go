@@ -128,11 +128,11 @@ func (s *Store) Present(ctx context.Context, ttl time.Duration) (replicas []stri
 	return replicas, nil
 }
 
-// Leave records that Options.Holder has stopped, so that others need not wait until its ttl is
-// over.
+// Leave records that Options.Holder has stopped and ends all its leases, so that others need not
+// wait until their time is over.
 func (s *Store) Leave(ctx context.Context) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
-		return tx.Exec("UPDATE `leases` SET `expires_at` = "+s.engine.now+" WHERE `name` = ?", presence+s.options.Holder).Error
+		return tx.Exec("UPDATE `leases` SET `expires_at` = "+s.engine.now+" WHERE `holder` = ? AND `expires_at` > "+s.engine.now, s.options.Holder).Error
 	})
 	if err != nil {
 		return fmt.Errorf("show that this replica has stopped: %w", err)

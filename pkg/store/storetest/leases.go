@@ -28,6 +28,10 @@ func testLeases(t *testing.T, create func(t *testing.T) (open func(t *testing.T)
 		open := create(t)
 		testPresence(t, open(t), open(t))
 	})
+	t.Run("a replica that leaves ends its leases", func(t *testing.T) {
+		open := create(t)
+		testLeave(t, open(t), open(t))
+	})
 	t.Run("the clock of the database goes forward", func(t *testing.T) {
 		c := offered[clock](t, create(t)(t))
 		first, err := c.Now(t.Context())
@@ -217,5 +221,26 @@ func testPresence(t *testing.T, first, second Subject) {
 	}
 	if names := there(one, time.Minute); len(names) != 1 {
 		t.Errorf("after the second has left, the first sees %v", names)
+	}
+}
+
+func testLeave(t *testing.T, first, second Subject) {
+	one, two := offered[leases](t, first), offered[leases](t, second)
+	held, _ := take(t, one, time.Hour)
+	if _, free := take(t, two, time.Hour); free {
+		t.Fatal("two have the lease at once")
+	}
+	if err := offered[presence](t, first).Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next, free := take(t, two, time.Hour)
+	if !free || next.Epoch != held.Epoch+1 {
+		t.Errorf("after the first has left, the second gets the lease: %v, with epoch %d; want %d", free, next.Epoch, held.Epoch+1)
+	}
+	if err := offered[presence](t, first).Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, free := take(t, one, time.Hour); free {
+		t.Error("leaving ends the lease of another")
 	}
 }
