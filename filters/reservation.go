@@ -1,6 +1,6 @@
-// Package filters decides which hosts may run a request. Each filter has a file named as in
-// Nova or the papers, and works on the columns of inventory.States; reasons are only formatted
-// on demand. A filter that cannot decide refuses the host; it never lets one pass.
+// Package filters decides which hosts may run a request. Each filter is a type, named as in Nova
+// or the papers, that reads the columns of inventory.States; reasons are only formatted on demand.
+// A filter that cannot decide refuses the host.
 package filters
 
 import (

@@ -71,8 +71,9 @@ func plain(id string) bool {
 	}) < 0
 }
 
-// exceeds returns the reason why the request needs more instances than the reservation of kind
-// instance has, or larger ones; "" if it does not.
+// exceeds returns why the request does not fit the reservation of kind instance: it asks for more
+// instances, or its flavor needs more resources than one reserved instance has. "" means that it
+// fits.
 func (f Reservation) exceeds(of *reservation.Reservation, r *placing.Request) string {
 	if len(r.Instances) > of.Quantity {
 		return fmt.Sprintf("reservation %s has %d instances, %d are requested", of.ID, of.Quantity, len(r.Instances))

@@ -189,8 +189,8 @@ func TestWhatIsChargedCountsOnceItsHostIsThere(t *testing.T) {
 	}
 }
 
-// wish is a caller's wish for Place: instances of one size, each on the first of some hosts
-// that has room and no member of its group.
+// wish describes a call of Place. All its instances have the same size. Each goes to the first host
+// in order that has room for it and has no other member of its group.
 type wish struct {
 	instances []string
 	vcpus     int64

@@ -46,8 +46,8 @@ func TestAWrongStartSaysWhatIsWrong(t *testing.T) {
 			settings: []string{"OS_DATABASE__CONNECTION=mysql+pymysql://u:secret@127.0.0.1:1/almanac", "OS_DATABASE__MAX_RETRIES=1", "OS_DATABASE__RETRY_INTERVAL=1"},
 			want:     []string{"u@127.0.0.1:1/almanac", "does not answer", "retrying"},
 		},
-		"an unknown role, with the nearest name": {
-			config: "[DEFAULT]\nroles = api, inventry\n", want: []string{"roles", "inventry", "inventory"},
+		"an unknown role, with the line and the known roles": {
+			config: "[DEFAULT]\nroles = api, inventry\n", want: []string{"almanac.conf:2", "roles", "inventry", "inventory"},
 		},
 		"roles apart without a message broker": {
 			config: "[DEFAULT]\nroles = api\n", want: []string{"transport_url"},

@@ -16,9 +16,7 @@ import (
 // notification_format is versioned or both, and [oslo_messaging_notifications] driver is
 // messagingv2.
 type EventOptions struct {
-	Exchange string   // control_exchange of Nova; empty is nova
-	Topics   []string // [notifications] versioned_notifications_topics; none is versioned_notifications
-	Queues   oslo.QueueOptions
+	Queues oslo.QueueOptions
 	// Queue is the prefix of the queues of this process, and unique to it. They receive copies:
 	// no other consumer loses notifications.
 	Queue string
@@ -33,6 +31,12 @@ type EventOptions struct {
 	Idle func(oslo.Notification) bool
 	Log  *slog.Logger
 }
+
+// Nova's defaults of control_exchange and [notifications] versioned_notifications_topics.
+const (
+	novaExchange = "nova"
+	novaTopic    = "versioned_notifications"
+)
 
 // DefaultGather is longer than Nova takes to update Placement after an event.
 const DefaultGather = time.Second
@@ -54,11 +58,8 @@ func NewEvents(transport oslo.Transport, o EventOptions) *Events {
 	e := &Events{
 		builds: o.Builds, also: o.Also, idle: o.Idle, gather: cmp.Or(o.Gather, DefaultGather), heard: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 	}
-	if len(o.Topics) == 0 {
-		o.Topics = []string{"versioned_notifications"}
-	}
 	e.listener = oslo.NewListener(transport, oslo.ListenerOptions{
-		Exchange: cmp.Or(o.Exchange, "nova"), Topics: o.Topics, Priorities: []oslo.Priority{oslo.Info, oslo.Error},
+		Exchange: novaExchange, Topics: []string{novaTopic}, Priorities: []oslo.Priority{oslo.Info, oslo.Error},
 		Pool: o.Queue, Own: true, Queues: o.Queues, Handle: e.observe, Log: o.Log,
 	})
 	return e

@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// read makes the next reading: a full one if the last full one is too old, otherwise a reading of
-// what has changed since the last one.
+// read makes the next reading. It reads everything if the last full reading is too old; otherwise
+// it reads what has changed since the last reading.
 //
 // An instance has one host at each moment and is identified by its id: whatever the order of the
 // reads, it is never on two hosts, and an instance that moves is not lost.

@@ -82,8 +82,8 @@ func (s shared) purge(name string, keep int64, purge func(ctx context.Context, l
 }
 
 // openShared opens the reservations with what they rest on: the database and its clock, the hosts,
-// and the fences on the cloud, which are nil without one. images is what decisions know of images,
-// and shown is that of openstack.Options.
+// and the fences on the cloud, which are nil without one. images contains the facts about images
+// that decisions use; shown becomes openstack.Options.Shown.
 func (a *App) openShared(
 	ctx context.Context, bus *bus, cloud *cloud, images *imagectl.Known, shown func(*inventory.States),
 ) (s shared, enforced *enforcement, err error) {
@@ -127,7 +127,7 @@ func (a *App) openShared(
 	return s, enforced, a.add(f, err)
 }
 
-// carry is a booking.Cloud.
+// carry is a function that implements booking.Cloud.
 type carry func(ctx context.Context, r reservation.Reservation, event reservation.EventType) error
 
 // Carry implements booking.Cloud.

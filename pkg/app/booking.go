@@ -23,8 +23,8 @@ import (
 // parallelEvents is how many events one replica carries out at once.
 const parallelEvents = 16
 
-// openBooking opens the desk that books. Its decisions consider images as far as they are known, and
-// carrier applies its events to the cloud; nil without one.
+// openBooking opens the booking service. Its decisions consider images as far as they are known,
+// and carrier applies its events to the cloud; nil without one.
 func openBooking(
 	ctx context.Context, p process, bus *bus, db *store.Store, hosts *inventory.SnapshotCache, images *imagectl.Known, carrier booking.Cloud,
 ) (desk *booking.Service, f feature, err error) {

@@ -29,3 +29,13 @@ func TestTheDefaultEndIsAmongTheChoices(t *testing.T) {
 		})
 	}
 }
+
+// The configuration refuses unknown roles of a file; these are those of --role.
+func TestAnUnknownRoleOfTheCommandLineIsRefusedWithTheNearest(t *testing.T) {
+	c := config.Defaults()
+	c.Default.Roles = []string{"api", "inventry"}
+	err := app.Check(c)
+	if err == nil || !strings.Contains(err.Error(), `"inventry"`) || !strings.Contains(err.Error(), `"inventory"`) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -18,7 +18,7 @@ import (
 // onOpenStack reports whether the hosts are those of an OpenStack cloud.
 func onOpenStack(c config.Config) bool { return c.Inventory.Source == config.SourceOpenStack }
 
-// cloud has clients of an OpenStack cloud.
+// cloud contains the clients for the services of an OpenStack cloud.
 type cloud struct {
 	session   *keystone.Session
 	compute   *nova.Client

@@ -27,7 +27,8 @@ type hostSource struct {
 
 // openSource opens the source of this process's hosts: the file or the cloud with the role
 // inventory, otherwise the process that has that role. With a message broker, the role inventory
-// also answers other processes. records and shown are those of openstack.Options.
+// also answers other processes. records and shown become openstack.Options.Records and
+// openstack.Options.Shown.
 func openSource(p process, bus *bus, cloud *cloud, records inventory.InstanceRecords, shown func(*inventory.States)) (s *hostSource, f feature, err error) {
 	s = &hostSource{changed: newSignal(2)}
 	if !p.has(config.RoleInventory) {

@@ -35,7 +35,7 @@ type Removal struct {
 	// or a restart, builds on these hosts fail (nova/compute/resource_tracker.py
 	// _update_to_placement).
 	Providers bool
-	// DryRun only reports what would be removed.
+	// DryRun only reports what would be removed, and why the removal would be refused.
 	DryRun bool
 	// Report is called for each resource that is, or would be, removed.
 	Report func(what string)
@@ -49,9 +49,9 @@ type Left struct {
 
 // RemoveFromCloud carries out a Removal, and returns what it leaves. If one resource cannot be
 // removed, it continues with the others. It fails with a Conflict fault if almanacd runs, which
-// would restore everything, if a reservation is live, if the end of
-// one is not yet carried out, or if a host sleeps. The hosts must be those
-// of an OpenStack cloud.
+// would restore everything. Unless Force is set, it also fails if a reservation is live, if the end
+// of one is not yet carried out, or if a host sleeps. A dry run reports these reasons instead. The
+// hosts must be those of an OpenStack cloud.
 func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left, _ error) {
 	const self = "almanacd bootstrap"
 	db, err := OpenStore(ctx, c, self, slog.New(slog.DiscardHandler))
@@ -59,20 +59,17 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left
 		return left, err
 	}
 	defer db.Close()
-	if !r.DryRun {
-		if err := unused(ctx, db, self, r.Force); err != nil {
-			return left, err
-		}
+	work := removing{Removal: r, db: db}
+	if err := work.unused(ctx, self); err != nil {
+		return left, err
 	}
 	session, err := keystone.NewSession(r.Admin, time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return left, err
 	}
-	cloud, err := newCloud(session, c)
-	if err != nil {
+	if work.cloud, err = newCloud(session, c); err != nil {
 		return left, err
 	}
-	work := removing{Removal: r, cloud: cloud, db: db}
 	on, steps, err := work.observe(ctx)
 	if err != nil {
 		return left, err
@@ -80,9 +77,7 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left
 	if left.Asleep, err = work.open(ctx); err != nil {
 		return left, err
 	}
-	if err := work.clear(ctx, on, steps); err != nil {
-		return left, err
-	}
+	work.clear(ctx, on, steps)
 	left.Providers, err = work.providers(ctx)
 	return left, errors.Join(append(work.failed, err)...)
 }
@@ -192,7 +187,7 @@ func (r *removing) open(ctx context.Context) (asleep []string, _ error) {
 }
 
 // clear removes the resources for reservations and images from the hosts.
-func (r *removing) clear(ctx context.Context, on *novafence.Cloud, steps []fence.Step) error {
+func (r *removing) clear(ctx context.Context, on *novafence.Cloud, steps []fence.Step) {
 	for _, step := range steps {
 		r.do(step.Summary(), func() error { return on.Carry(ctx, step) })
 	}
@@ -202,7 +197,6 @@ func (r *removing) clear(ctx context.Context, on *novafence.Cloud, steps []fence
 	case !fault.Is(err, fault.NotFound):
 		r.failed = append(r.failed, err)
 	}
-	return nil
 }
 
 // providers removes the child providers if Providers is set, and returns how many it keeps.
@@ -223,23 +217,24 @@ func (r *removing) providers(ctx context.Context) (kept int, _ error) {
 	return kept, nil
 }
 
-// unused refuses if a process other than self uses the database or, without force, if a
+// unused refuses if a process other than self uses the database, also if Force is set, or if a
 // reservation is live.
-func unused(ctx context.Context, db *store.Store, self string, force bool) error {
-	replicas, err := db.Present(ctx, time.Second)
+func (r *removing) unused(ctx context.Context, self string) error {
+	replicas, err := r.db.Present(ctx, time.Second)
 	if err != nil {
 		return err
 	}
 	if running := slices.DeleteFunc(replicas, func(replica string) bool { return replica == self }); len(running) > 0 {
-		return fault.New(fault.Conflict, "almanacd runs (%s) and would restore everything; stop it first", running[0])
+		refusal := fault.New(fault.Conflict, "almanacd runs (%s) and would restore everything; stop it first", running[0])
+		if !r.DryRun {
+			return refusal
+		}
+		r.Report("refuse: " + refusal.Error())
 	}
-	live, err := db.List(ctx, reservation.Query{Statuses: reservation.LiveStatuses, Limit: 1})
-	if err != nil {
+	live, err := r.db.List(ctx, reservation.Query{Statuses: reservation.LiveStatuses, Limit: 1})
+	if err != nil || len(live) == 0 {
 		return err
 	}
-	if len(live) > 0 && !force {
-		return fault.New(fault.Conflict, "reservation %s of project %s is %s; delete all live reservations, or use --force and leave their instances where they are",
-			live[0].ID, live[0].ProjectID, live[0].Status)
-	}
-	return nil
+	return r.refuse(fault.New(fault.Conflict, "reservation %s of project %s is %s; delete all live reservations, or use --force and leave their instances where they are",
+		live[0].ID, live[0].ProjectID, live[0].Status))
 }

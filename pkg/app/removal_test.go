@@ -1,15 +1,22 @@
 package app
 
 import (
+	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 // Each row is a phase in which almanacd can have been stopped.
@@ -79,5 +86,60 @@ func TestRemovalRefusesWhileTheEndOfAReservationIsNotCarriedOut(t *testing.T) {
 				t.Errorf("the refusal does not name the servers: %v", err)
 			}
 		})
+	}
+}
+
+func TestADryRunReportsThatARemovalWouldBeRefused(t *testing.T) {
+	const runs, live = "almanacd runs (almanacd-1)", "reservation r of project p is active"
+	cfg, err := config.Load(nil, nil, map[string]string{"OS_DATABASE__CONNECTION": "sqlite:///" + filepath.Join(t.TempDir(), "almanac.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(replica string) *store.Store {
+		db, err := OpenStore(t.Context(), cfg, replica, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	almanacd, self := open("almanacd-1"), open("bootstrap")
+	if _, err := almanacd.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := almanacd.Present(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	booked := reservation.Reservation{ID: "r", ProjectID: "p", Status: reservation.Active, Span: span.Span{Start: 100, End: 200}, Version: 1}
+	if err := almanacd.Commit(t.Context(), booking.Commit{Reservation: booked}); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		running, force bool
+		refused        string // the beginning of the refusal; empty means none
+		reported       []string
+	}{
+		{true, false, runs, []string{"refuse: " + runs, "refuse without --force: " + live}},
+		{true, true, runs, []string{"refuse: " + runs}},
+		{false, false, live, []string{"refuse without --force: " + live}},
+		{false, true, "", nil},
+	} {
+		if !row.running {
+			if err := almanacd.Leave(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := (&removing{Removal: Removal{Force: row.force}, db: self}).unused(t.Context(), "bootstrap")
+		if fault.Is(err, fault.Conflict) != (row.refused != "") || err != nil && !strings.Contains(err.Error(), row.refused) {
+			t.Errorf("almanacd runs %v, --force %v: got %v, want %q", row.running, row.force, err, row.refused)
+		}
+		var reported []string
+		dry := removing{Removal: Removal{Force: row.force, DryRun: true, Report: func(what string) { reported = append(reported, what) }}, db: self}
+		if err := dry.unused(t.Context(), "bootstrap"); err != nil {
+			t.Errorf("the dry run fails: %v", err)
+		}
+		if !slices.EqualFunc(reported, row.reported, strings.HasPrefix) {
+			t.Errorf("almanacd runs %v, --force %v: the dry run reports %q, want %q", row.running, row.force, reported, row.reported)
+		}
 	}
 }

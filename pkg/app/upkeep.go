@@ -22,7 +22,7 @@ func openUpkeep(s shared) (f feature) {
 	f.closers = append(f.closers, func() error { return leave(s) })
 	desk, replicas := punctual{s.desk, s.clock}, &atomic.Int64{}
 	o := upkeep.Options{
-		Booking: desk, Replica: desk, Presence: s.db, Leases: s.leases(), Keys: s.db,
+		Booking: desk, Promises: s.desk, Replica: desk, Presence: s.db, Leases: s.leases(), Keys: s.db,
 		Seen: func(running int) { replicas.Store(int64(running)) },
 		Poll: s.config.Lifecycle.PollInterval, KeyTTL: s.config.Reservation.IdempotencyKeyTTL,
 		Now: s.clock.now, Log: s.logOf("upkeep"),

@@ -109,8 +109,9 @@ type Transaction struct {
 // before: another request has chosen them too, or they are being moved.
 var ErrVictimsChanged = errors.New("the allocations of victims have changed")
 
-// Run sends the claims until Placement grants or refuses them. After a lost answer, or if a
-// consumer has changed, it reads the consumers' allocations before it sends the claims again.
+// Run sends the claims until Placement grants or refuses them. If an answer is lost, or Placement
+// reports that a consumer has changed, Run reads the consumers' allocations, and sends the claims
+// again unless the allocations show that they were granted.
 //
 // It fails with ErrVictimsChanged, with Placement's refusal, with the error of BeforeClaim, or with
 // an Unavailable fault if the attempts or ctx end first.

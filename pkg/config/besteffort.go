@@ -14,7 +14,7 @@ type BestEffort struct {
 	Enabled          bool
 	WakeupInterval   time.Duration
 	Rules            besteffort.Rules
-	Limits           state.Limits // Doubt follows from [nova] timeout
+	Limits           state.Limits // Unanswered follows from [nova] timeout
 	MaxVMsPerProject int
 	Retention        int64 // seconds
 }

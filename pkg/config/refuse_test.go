@@ -47,6 +47,10 @@ func TestAWrongValueIsRefusedWithFileLineOptionAndWhatIsAllowed(t *testing.T) {
 			"[reservation]\nfence = never",
 			`almanac.conf:2: [reservation] fence: must be one of always, lead_time, not "never"`,
 		},
+		"roles": {
+			"[DEFAULT]\nroles = api, inventry",
+			`almanac.conf:2: [DEFAULT] roles: must be some of api, inventory, energy, not "inventry"`,
+		},
 		"an item of a list": {
 			"[reservation]\non_end_choices = delete, burn",
 			`almanac.conf:2: [reservation] on_end_choices: must be some of delete, stop, shelve, leave, not "burn"`,

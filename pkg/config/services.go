@@ -42,7 +42,7 @@ type Policy struct {
 
 func transportOptions(d *Default) []option {
 	return []option{
-		list(&d.Roles, "roles", Roles,
+		subset(&d.Roles, "roles", Roles, Roles,
 			"Roles of this process. api: serve REST and carry out the events of reservations. inventory: read the hosts. energy: "+
 				"switch hosts off and on according to [energy]; requires api, and only one process is active at a time. A process without "+
 				"the role inventory requests the hosts on the topic almanac.inventory, which requires transport_url."),

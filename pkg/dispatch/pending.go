@@ -41,9 +41,10 @@ func (p *pendingEvictions) next() <-chan struct{} {
 	return p.ended
 }
 
-// awaitEviction waits, if evictions were in progress when a request found no room, until one of
-// them has ended. It reports whether to choose hosts again. The sum of a request's waits is at most
-// the duration of one eviction.
+// awaitEviction waits until an eviction ends that was in progress when the request found no room.
+// It returns true if the caller should choose hosts again, and false if there was none, too many
+// requests wait already, or the time is over. All waits of a request together last at most as long
+// as one eviction.
 func (t *task) awaitEviction(ctx context.Context, refusal error) bool {
 	if t.ended == nil || t.request.Preemptible || !fault.Is(refusal, fault.Conflict) {
 		return false

@@ -231,8 +231,9 @@ func TestAVictimWhoseGenerationHasChangedIsNotTouched(t *testing.T) {
 	b.Gone(t, "v1")
 }
 
-// surplus has one preemptible instance with all 4 VCPU of a host. Whenever time passes, other
-// requests try to get some of them, here and at another replica.
+// surplus returns a cloud with one host, whose 4 VCPUs one preemptible instance uses. Whenever time
+// passes, two other preemptible requests, one here and one at another replica, try to get one of
+// the VCPUs. tried counts these requests.
 func surplus(t *testing.T) (b *cloudtest.Bench, tried *int) {
 	t.Helper()
 	c := cloudtest.NewCloud(4)

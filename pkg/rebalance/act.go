@@ -13,7 +13,7 @@ import (
 // stopped it.
 var errOther = errors.New("the run has changed")
 
-// begin stores that move i of the run begins, and then orders it from Nova.
+// begin stores that move i of the run begins, and then orders Nova to make it.
 func (c *Executor) begin(ctx context.Context, held *job.Held, r Run, i int) error {
 	m := r.Plan.Moves[i]
 	sight, err := c.Cloud.Look(ctx, m.Instance)

@@ -74,7 +74,6 @@ type Outcome struct {
 	Ended       span.Instant // Forever until it has ended
 	Ran         int64        // seconds in all
 	Moves       int
-	Staged      int // number of image transfers for it
 }
 
 // Started returns when the virtual machine first had a node; Forever if it has had none.
@@ -256,10 +255,7 @@ func (q *Queue) carryOut(act besteffort.Act) error {
 	if !known || !sound {
 		return fmt.Errorf("the plan has an act that cannot be carried out: %+v", act)
 	}
-	switch act.Action {
-	case besteffort.Stage:
-		m.outcome.Staged++
-	case besteffort.Move:
+	if act.Action == besteffort.Move {
 		m.outcome.Moves++
 	}
 	m.turn++

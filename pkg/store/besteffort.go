@@ -272,8 +272,8 @@ func (s *Store) Departing(ctx context.Context, servers ...string) (map[string]sp
 }
 
 // PurgeBestEffort deletes the requests that were over before an instant, one batch in each
-// transaction, and returns how many. It fails with job.ErrLost where the lease has moved
-// on.
+// transaction, and returns how many. It fails with job.ErrLost if another process has acquired the
+// lease.
 func (s *Store) PurgeBestEffort(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	return s.inBatches(ctx, lease, "best-effort work", batch, nil, func(tx *gorm.DB) (int, int, error) {
 		var ids []string

@@ -128,8 +128,8 @@ func (s *Store) changes(ctx context.Context, limit int, scope func(db *gorm.DB) 
 	return list, nil
 }
 
-// MarkSent records that the changes at these places were sent. It fails with job.ErrLost,
-// and records nothing, where the lease has moved on.
+// MarkSent records that the changes at these places were sent. It fails with job.ErrLost and
+// records nothing if another process has acquired the lease.
 func (s *Store) MarkSent(ctx context.Context, lease job.Lease, places []int64) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 		for chunk := range slices.Chunk(places, batch) {

@@ -65,8 +65,8 @@ func about(db *gorm.DB, subject string) *gorm.DB {
 	return db.Joins("JOIN (?) AS newest ON newest.decision_hash = decisions.hash", newest)
 }
 
-// PurgeDecisions deletes the decisions before an instant, one batch in each transaction,
-// and returns how many. It fails with job.ErrLost where the lease has moved on.
+// PurgeDecisions deletes the decisions before an instant, one batch in each transaction, and
+// returns how many. It fails with job.ErrLost if another process has acquired the lease.
 func (s *Store) PurgeDecisions(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	return s.purgeOldest(ctx, lease, "decisions", &decisionRow{}, "seq", "decided_at", before)
 }

@@ -67,7 +67,7 @@ func (s *Store) OldInstanceRecords(ctx context.Context, before span.Instant) (in
 }
 
 // ForgetInstanceRecords deletes what is stored of instances, except those that were requested again
-// at an instant or later. It fails with job.ErrLost where the lease has moved on.
+// at an instant or later. It fails with job.ErrLost if another process has acquired the lease.
 func (s *Store) ForgetInstanceRecords(ctx context.Context, lease job.Lease, instances []string, before span.Instant) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 		for part := range slices.Chunk(instances, batch) {

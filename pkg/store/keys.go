@@ -26,9 +26,8 @@ func (s *Store) Key(ctx context.Context, projectID, key string) (use reservation
 	return rows[0].key(), true, nil
 }
 
-// PurgeKeys deletes the keys that were used before an instant, one batch in each
-// transaction, and returns how many. It fails with job.ErrLost where the lease has moved
-// on.
+// PurgeKeys deletes the keys that were used before an instant, one batch in each transaction, and
+// returns how many. It fails with job.ErrLost if another process has acquired the lease.
 func (s *Store) PurgeKeys(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	return s.inBatches(ctx, lease, "idempotency keys", batch, nil, func(tx *gorm.DB) (int, int, error) {
 		old := tx.Where("created_at < ?", before).Session(&gorm.Session{})

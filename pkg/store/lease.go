@@ -57,8 +57,8 @@ func (s *Store) take(ctx context.Context, name, holder string, ttl time.Duration
 	return job.Lease{Name: name, Epoch: epoch}, true, nil
 }
 
-// Release ends a lease, so that the next holder need not wait. It does nothing if the lease has
-// moved on.
+// Release ends a lease, so that the next holder need not wait. It does nothing if another process
+// has acquired the lease.
 func (s *Store) Release(ctx context.Context, lease job.Lease) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Exec("UPDATE `leases` SET `expires_at` = 0 WHERE `name` = ? AND `epoch` = ?", lease.Name, lease.Epoch).Error
@@ -69,7 +69,8 @@ func (s *Store) Release(ctx context.Context, lease job.Lease) error {
 	return nil
 }
 
-// writeUnder is write, except that it fails with job.ErrLost if the lease has moved on.
+// writeUnder is write, except that it fails with job.ErrLost if another process has acquired the
+// lease.
 func (s *Store) writeUnder(ctx context.Context, lease job.Lease, act func(tx *gorm.DB) error) error {
 	return s.write(ctx, func(tx *gorm.DB) error {
 		if err := guard(tx, lease); err != nil {
@@ -79,10 +80,9 @@ func (s *Store) writeUnder(ctx context.Context, lease job.Lease, act func(tx *go
 	})
 }
 
-// guard fails with job.ErrLost where the lease has moved on. It changes the row of the
-// lease: otherwise Galera does not notice that a change of holder on another node conflicts
-// with the transaction. The zero lease guards nothing: it is for an operator's manual
-// changes.
+// guard fails with job.ErrLost if another process has acquired the lease. It changes the row of the
+// lease: otherwise Galera does not notice that a change of holder on another node conflicts with
+// the transaction. The zero lease guards nothing: it is for an operator's manual changes.
 func guard(tx *gorm.DB, lease job.Lease) error {
 	if lease == (job.Lease{}) {
 		return nil

@@ -198,8 +198,8 @@ func (s *Store) EnergyReport(ctx context.Context) (report energy.Report, err err
 	return report, nil
 }
 
-// SaveEnergyReport replaces the stored report. It fails with job.ErrLost where the lease
-// has moved on.
+// SaveEnergyReport replaces the stored report. It fails with job.ErrLost if another process has
+// acquired the lease.
 func (s *Store) SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.Report) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error { return saveEnergy(tx, reportOfEnergy, r) })
 	if err != nil {

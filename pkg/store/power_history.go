@@ -61,9 +61,8 @@ func entries(db *gorm.DB, host string, before int64, limit int) *gorm.DB {
 	return db.Order("id DESC")
 }
 
-// PurgeAudit deletes the entries of the audit before an instant, one batch in each
-// transaction, and returns how many. It fails with job.ErrLost where the lease has moved
-// on.
+// PurgeAudit deletes the entries of the audit before an instant, one batch in each transaction, and
+// returns how many. It fails with job.ErrLost if another process has acquired the lease.
 func (s *Store) PurgeAudit(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	return s.purgeOldest(ctx, lease, "the audit of power", &powerEntryRow{}, "id", "entered_at", before)
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Purge deletes the reservations that were over before an instant, with their claims,
-// events, keys and changes, one batch in each transaction, and returns how many. It keeps a
-// reservation with a change that is not yet sent. A dry run only counts. Purge calls
-// progress with the sum after each batch; it may be nil. It fails with job.ErrLost where
-// the lease has moved on.
+// Purge deletes the reservations that were over before an instant, with their claims, events, keys
+// and changes, one batch in each transaction, and returns how many. It keeps a reservation with a
+// change that is not yet sent. A dry run only counts. Purge calls progress with the sum after each
+// batch; it may be nil. It fails with job.ErrLost if another process has acquired the lease.
 func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (n int, err error) {
 	if dryRun {
 		var count int64
@@ -33,7 +32,7 @@ func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant,
 
 // inBatches purges in one transaction after another until one finds less than a batch. It returns
 // the number of rows removed, and calls progress, unless it is nil, with the sum so far. It fails
-// with job.ErrLost where the lease has moved on.
+// with job.ErrLost if another process has acquired the lease.
 func (s *Store) inBatches(
 	ctx context.Context, lease job.Lease, what string, batch int, progress func(done int), purge func(tx *gorm.DB) (found, removed int, err error),
 ) (n int, err error) {

@@ -32,7 +32,7 @@ type Act struct {
 
 // Expectation is when and where a VM that does not run is expected to continue.
 type Expectation struct {
-	Start, End span.Instant // End is the latest; Forever is not known
+	Start, End span.Instant // End is the latest end; Forever means unknown
 	Node       string
 	// Position is its request's place among those that wait, from 1 on.
 	Position int
@@ -45,7 +45,7 @@ type Plan struct {
 	// Transfers are the image transfers to queue now.
 	Transfers []staging.Transfer
 	Expected  map[string]Expectation // by VM
-	// Next is when something is due by the plan; Forever is never.
+	// Next is when something is due by the plan; Forever means never.
 	Next span.Instant
 }
 

@@ -138,7 +138,7 @@ func (p *planner) leave(r *Request, at resident, leave span.Instant, suspend, st
 
 // whyLeave returns why a VM is suspended.
 func (p *planner) whyLeave(leave span.Instant, suspend int64) string {
-	why := fmt.Sprintf("A reservation has its place on the node from %v on.", max(leave, p.now))
+	why := fmt.Sprintf("A reservation has its place on the host from %v on.", max(leave, p.now))
 	switch {
 	case p.now.Add(suspend) > leave:
 		why += " It came too late for the suspension to be over by then."

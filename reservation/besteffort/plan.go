@@ -191,7 +191,7 @@ func (p *planner) begin(u *unit, at spot) {
 		name := p.nodes[node].name
 		switch {
 		case m.memory && node != m.node && m.vm.Phase == Suspended:
-			p.act(Move, r, m.vm, name, p.now.Add(p.moveSeconds(r)), "It can go on there before it can where its memory is.")
+			p.act(Move, r, m.vm, name, p.now.Add(p.moveSeconds(r)), "It can resume on this host earlier than on the host that has its memory.")
 		case at.start == p.now && moves: // it waits for the move
 		case at.start == p.now && m.memory:
 			p.act(Resume, r, m.vm, name, p.now.Add(u.lead), p.whyNow(u, at))
@@ -214,7 +214,7 @@ func (p *planner) stage(u *unit, m *member, node int, at spot) {
 		p.plan.Transfers = append(p.plan.Transfers, *transfer)
 	}
 	if there > p.now {
-		p.act(Stage, u.request, m.vm, p.nodes[node].name, there, "Its image is not on its node.")
+		p.act(Stage, u.request, m.vm, p.nodes[node].name, there, "Its image is not on its host.")
 	}
 }
 
@@ -270,9 +270,9 @@ func (p *planner) never(u *unit) {
 	if u.running {
 		return
 	}
-	reason := "No node has room for it at any time."
+	reason := "No host has room for it at any time."
 	if u.ran && !p.rules.Migrate {
-		reason = "The node that has its memory has no room for it at any time."
+		reason = "The host that has its memory has no room for it at any time."
 	}
 	for _, m := range u.members {
 		p.plan.Expected[m.vm.ID] = Expectation{Start: span.Forever, End: span.Forever, Position: p.position[u.request.ID], Reason: reason}
@@ -310,17 +310,17 @@ func (p *planner) whyNow(u *unit, at spot) string {
 func (p *planner) whyNotNow(u *unit, at spot) string {
 	switch {
 	case at.late:
-		return "It starts as soon as what has its place is over."
+		return "It starts when the server that occupies its place has left."
 	case at.start <= at.there && u.ran && len(u.members) == 1 && u.members[0].node == at.nodes[0] && u.members[0].vm.Phase == Suspending:
 		return "It is being suspended."
 	case at.start <= at.there && u.ran:
 		return fmt.Sprintf("Its memory is where it can go on at %v.", at.there)
 	case at.start <= at.there:
-		return fmt.Sprintf("Its image is on its node at %v.", at.there)
+		return fmt.Sprintf("Its image is on its host at %v.", at.there)
 	case p.roomNow(u):
-		return "There is room for it, but not for long enough: a reservation comes before its end, or someone who is before it in the queue."
+		return "There is room for it now, but a reservation or an earlier request needs the room before it would end."
 	default:
-		return "The nodes are busy, or reserved."
+		return "The hosts are busy, or reserved."
 	}
 }
 

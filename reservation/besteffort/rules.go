@@ -33,26 +33,26 @@ type Rules struct {
 	// Migrate lets a suspended VM resume on another node.
 	Migrate bool
 	// Worthwhile is the least run time before a reservation for which a VM is started, as a
-	// multiple of the time that its suspension and resumption take; 0 is any time.
+	// multiple of the time that its suspension and resumption take; 0 means any time.
 	Worthwhile float64
 	Overheads  Overheads
 }
 
-// Overheads are how long operations on VMs take, in seconds, and transfer rates in MB a second; 0
-// is no time.
+// Overheads are how long operations on VMs take, in seconds, and transfer rates in MB a second. 0
+// means that the operation or transfer takes no time.
 type Overheads struct {
 	Boot, Shutdown int64
 	// Operation is what each suspension, resumption and shutdown takes in addition, for each VM
 	// that is handled at once (Haizea, enactment-overhead).
 	Operation               int64
-	SuspendRate, ResumeRate float64 // MB of memory a second; 0 is at once
-	MoveRate                float64 // MB a second; 0 is at once
+	SuspendRate, ResumeRate float64 // MB of memory a second
+	MoveRate                float64 // MB a second
 }
 
 // Check refuses inconsistent rules with a fault.Field that names the option.
 func (r Rules) Check() error {
 	if !slices.Contains(Backfillings, r.Backfilling) {
-		return fault.Field("backfilling", "%q is none of none, aggressive, intermediate and conservative", r.Backfilling)
+		return fault.Field("backfilling", "there is no backfilling %q; the kinds are none, aggressive, intermediate and conservative", r.Backfilling)
 	}
 	if r.Backfilling == Intermediate && r.Promises < 1 {
 		return fault.Field("backfilling_reservations", "%d are promised a start; intermediate backfilling takes 1 or more", r.Promises)

@@ -19,7 +19,7 @@ type spot struct {
 	late  bool // the VM in its place is being ended
 }
 
-// find returns the earliest spot of a unit from an instant on; false is never.
+// find returns the earliest spot of a unit from an instant on; false means never.
 func (p *planner) find(u *unit, from span.Instant) (spot, bool) {
 	if len(u.members) == 1 {
 		return p.findOne(u, from)
@@ -28,7 +28,7 @@ func (p *planner) find(u *unit, from span.Instant) (spot, bool) {
 }
 
 // arrivalOf returns when a member can start on a node: when its image is there, which may need a
-// new transfer, or its memory. Forever is never.
+// new transfer, or its memory. Forever means never.
 func (p *planner) arrivalOf(u *unit, m *member, node int) (at span.Instant, fresh bool) {
 	switch {
 	case m.node == node:

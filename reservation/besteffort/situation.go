@@ -46,12 +46,12 @@ const (
 type VM struct {
 	ID    string
 	Phase Phase
-	// Node is where it is, or where its suspended memory is; empty where it is nowhere.
+	// Node is where it is, or where its suspended memory is; empty if it is on no host.
 	Node string
 	// Since is when the phase began. Until is when a phase of known length is expected to end:
 	// Running when its Duration is up, Staging when its image is on the node; the caller moves a
 	// late end. Any other late phase is expected to last as long again, and the VM keeps its
-	// place until its phase changes. 0 is not known.
+	// place until its phase changes. 0 means unknown.
 	Since, Until span.Instant
 	// Ran is how many seconds it ran before this phase.
 	Ran int64

@@ -130,14 +130,17 @@ func grace(r *reservation.Reservation, live []reservation.Reservation, seconds i
 	return seconds
 }
 
+// orderAtEnd is the order for the owner's instances, by on_end; they get none if on_end is leave.
+var orderAtEnd = map[reservation.OnEnd]Order{
+	reservation.OnEndDelete: OrderDelete, reservation.OnEndStop: OrderStop, reservation.OnEndShelve: OrderShelve,
+}
+
 // endOrders returns the orders for instances at the end, and the instances for which the end waits.
 // If graceful is true, instances may shut down before they are deleted.
 func endOrders(instances []inventory.Instance, onEnd reservation.OnEnd, graceful bool) (left []inventory.Instance, orders []instanceOrder) {
+	atEnd := orderAtEnd[onEnd]
 	for _, i := range instances {
-		order := map[reservation.OnEnd]Order{
-			reservation.OnEndDelete: OrderDelete, reservation.OnEndStop: OrderStop, reservation.OnEndShelve: OrderShelve,
-		}[onEnd]
-		reason := "the reservation ends with on_end " + string(onEnd)
+		order, reason := atEnd, "the reservation ends with on_end "+string(onEnd)
 		switch {
 		case order == "" || i.Status == "DELETED",
 			order == OrderStop && stopped(&i),

@@ -53,8 +53,8 @@ type EnforcerOptions struct {
 	Snapshot  func() *inventory.Snapshot
 	// Untrusted returns why the inventory is untrusted; empty if it is trusted.
 	Untrusted func() string
-	// Departing returns, for those of the servers that are unfinished best-effort work, the
-	// deadline for suspending them; 0 means that no suspension has begun. A nil function means that
+	// Departing returns, for each of the servers that belongs to unfinished best-effort work, the
+	// deadline of its suspension; 0 means that no suspension has begun. A nil function means that
 	// there is no best-effort work.
 	Departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
 	// Rehome replaces hosts that block the start of a reservation; see booking.Service. A nil

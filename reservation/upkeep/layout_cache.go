@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -27,7 +28,7 @@ type layoutCache struct {
 	mu      sync.Mutex
 	last    *layoutReading // that succeeded
 	changes int64
-	changed map[string]int64 // by reservation and by host, when the layout was last changed
+	changed map[string]int64 // by reservation and by host, its last change if that is later than last
 }
 
 // layoutReading is the result of one reading of the layout.
@@ -57,6 +58,7 @@ func (l *layoutCache) read(ctx context.Context) (fence.Layout, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last = mine
+	maps.DeleteFunc(l.changed, func(_ string, change int64) bool { return change <= mine.changes })
 	return mine.layout, nil
 }
 

@@ -24,7 +24,7 @@ type table struct {
 	unsent []int64
 
 	heard   map[int64]int // how often each message was sent
-	refused int           // marks refused because the lease had moved on
+	refused int           // marks refused because another replica had acquired the lease
 }
 
 // seat is a replica on the table. Its broker takes time to confirm a message.

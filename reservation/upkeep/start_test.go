@@ -200,13 +200,20 @@ func TestAStartWithoutAWellHostFails(t *testing.T) {
 	}
 }
 
+// allLive has a live reservation with each id.
+type allLive struct{ upkeep.Promises }
+
+func (allLive) Reservation(id string) (reservation.Reservation, bool) {
+	return reservation.Reservation{ID: id}, true
+}
+
 func TestThatAStartWaitsForAHostToWakeIsToldOnceAndIsNoFailure(t *testing.T) {
 	w := newTown(t, "a")
 	w.book(1, 0, "a")
 	w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerWaking }
 	d, log := &desk{fail: w.begin(1, reservation.StartEvent)}, &bytes.Buffer{}
 	for _, j := range upkeep.Jobs(upkeep.Options{
-		Booking: d, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Booking: d, Promises: allLive{}, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Log: slog.New(slog.NewTextHandler(log, nil)),
 	}) {
 		if j.Name != "events" {
 			continue

@@ -45,6 +45,7 @@ type KeyPurger interface {
 // Options configure Jobs.
 type Options struct {
 	Booking  Booking
+	Promises Promises
 	Replica  Replica
 	Presence Presence
 	Leases   job.Leases
@@ -85,7 +86,8 @@ func Jobs(o Options) []job.Job {
 }
 
 // events carries out what is due. It logs once that a start waits for a host to wake, and
-// does not count it as a failure. waiting has the reservations for which that was logged.
+// does not count it as a failure. waiting contains the live reservations for which that was
+// logged.
 func (o Options) events(ctx context.Context, waiting map[string]bool) error {
 	done, failed := o.Booking.CarryOut(ctx)
 	for _, h := range done {
@@ -103,6 +105,10 @@ func (o Options) events(ctx context.Context, waiting map[string]bool) error {
 			o.Log.Info("a reservation waits for a host to wake", "reservation", id, "reason", failed[id])
 		}
 	}
+	maps.DeleteFunc(waiting, func(id string, _ bool) bool {
+		_, live := o.Promises.Reservation(id)
+		return !live
+	})
 	return errors.Join(errs...)
 }
 

@@ -135,8 +135,9 @@ func (c *Admin) sensible(o *energy.Hold, h *HostStatus, claimed span.Instant) er
 	case o.Action == energy.HoldStandby && !slices.Contains(m.States, energy.Standby):
 		return fault.New(fault.Conflict, "the machine of host %s has no standby", m.Name)
 	}
-	if i, known := c.Inventory.Snapshot().Index(m.Name); known {
-		if why := c.Admission.Forbids(c.Inventory.Snapshot().Host(i)); why != "" {
+	hosts := c.Inventory.Snapshot()
+	if i, known := hosts.Index(m.Name); known {
+		if why := c.Admission.Forbids(hosts.Host(i)); why != "" {
 			return fault.New(fault.Conflict, "host %s cannot be switched off: %s", m.Name, why)
 		}
 	}

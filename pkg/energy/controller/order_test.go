@@ -48,6 +48,46 @@ func TestAHostWhosePropertyForbidsItIsNotSwitchedOffByHandEither(t *testing.T) {
 	})
 }
 
+// changing is an inventory that contains n1 only in every second snapshot.
+type changing struct {
+	*rack
+	snapshots int
+}
+
+func (c *changing) Snapshot() *inventory.Snapshot {
+	all := c.rack.Snapshot()
+	if c.snapshots++; c.snapshots%2 == 0 {
+		return all
+	}
+	var others []inventory.Host
+	for _, h := range all.Hosts() {
+		if h.Name != "n1" {
+			others = append(others, *h)
+		}
+	}
+	without, err := inventory.NewSnapshot(others, nil, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return without
+}
+
+func TestAnOrderIsJudgedByItsOwnHostWhileOthersComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, 2, nil)
+		s.set(func() {
+			s.servers["n1"].host.Properties = map[string]inventory.Value{"managed": inventory.BoolValue(false)}
+		})
+		s.run(65)
+		for first := range 2 {
+			s.console.Inventory = &changing{rack: (*rack)(s), snapshots: first}
+			if _, _, err := s.console.Foresee(t.Context(), "n2", energy.Hold{Action: energy.HoldOff}); err != nil {
+				t.Errorf("n2, which may be switched off, from snapshot %d on: %v", first, err)
+			}
+		}
+	})
+}
+
 func TestAnOrderThatWouldBreakAReservationIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, 1, nil)

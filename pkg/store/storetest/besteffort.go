@@ -86,7 +86,7 @@ func testBestEffortComesBack(t *testing.T, s bestEffort) {
 	}
 	err = s.SaveBestEffortVMs(t.Context(), job.Lease{Name: "besteffort", Epoch: 9}, stored.VMs)
 	if err == nil {
-		t.Error("VMs are stored under a lease that has moved on")
+		t.Error("VMs are stored under a lease that another process has acquired")
 	}
 	if data, err := s.BestEffortUserData(t.Context(), "a"); err != nil || data != "aGk=" {
 		t.Errorf("its user_data is %q, %v", data, err)

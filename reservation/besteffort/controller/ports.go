@@ -13,9 +13,11 @@ import (
 type Records interface {
 	// OpenBestEffort returns the requests that are not over, in the order of the queue.
 	OpenBestEffort(ctx context.Context) ([]state.Request, error)
-	// SaveBestEffortVMs stores VMs, all or none. It stores nothing if the lease has moved on.
+	// SaveBestEffortVMs stores VMs, all or none. It stores nothing if another process has acquired
+	// the lease.
 	SaveBestEffortVMs(ctx context.Context, lease job.Lease, vms []state.VM) error
-	// CloseBestEffort stores that a request is over. It stores nothing if the lease has moved on.
+	// CloseBestEffort stores that a request is over. It stores nothing if another process has
+	// acquired the lease.
 	CloseBestEffort(ctx context.Context, lease job.Lease, id string, at span.Instant) error
 }
 
