@@ -191,12 +191,17 @@ func TestAReadingServesAllWhoHaveWaitedForIt(t *testing.T) {
 		}
 		b.Decisions = &lockedDecisions{}
 		var refused sync.WaitGroup
-		for range 5 {
+		refuse := func() {
 			refused.Go(func() {
 				if _, err := b.Place(t.Context(), cloudtest.Request(5, "large")); !fault.Is(err, fault.Conflict) {
 					t.Errorf("the error is %v", err)
 				}
 			})
+		}
+		refuse()
+		synctest.Wait() // the reading has begun
+		for range 4 {
+			refuse()
 		}
 		synctest.Wait()
 		close(more)
