@@ -13,6 +13,7 @@ type server struct {
 	Status string `json:"status"`
 	Host   string `json:"OS-EXT-SRV-ATTR:host"`
 	Task   string `json:"OS-EXT-STS:task_state"`
+	Fault  struct{ Message string }
 }
 
 // ask requests a server from Nova and returns its id, or the status of a refusal. Only an admin
@@ -75,7 +76,7 @@ func (b *beside) runOn(hosts []string, servers ...server) {
 	b.t.Helper()
 	for _, s := range servers {
 		if s.Status != "ACTIVE" || !slices.Contains(hosts, s.Host) {
-			b.t.Errorf("server %s is %s on %q, want it to run on one of %v", s.Name, s.Status, s.Host, hosts)
+			b.t.Errorf("server %s is %s on %q, want it to run on one of %v; Nova's fault: %s", s.Name, s.Status, s.Host, hosts, s.Fault.Message)
 		}
 	}
 }
