@@ -16,6 +16,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
 // state returns the state of a host and its index in the live state.
@@ -31,7 +32,7 @@ func (s *scene) state(host string) (*inventory.HostState, int) {
 
 func TestTheStatesOfTheCloudAreWhatPlacementSays(t *testing.T) {
 	s := newScene(t, setting{})
-	hosts := s.must()
+	hosts, usages := s.undisturbed()
 	states := s.board.Load()
 	if states.Len() != len(hosts) || len(hosts) == 0 {
 		t.Fatalf("%d states of %d hosts", states.Len(), len(hosts))
@@ -42,10 +43,10 @@ func TestTheStatesOfTheCloudAreWhatPlacementSays(t *testing.T) {
 			t.Errorf("got %+v", h)
 		}
 		path := "/resource_providers/" + h.Provider
-		inventories, usages := s.ask(path + "/inventories")["inventories"].(object), s.ask(path + "/usages")["usages"].(object)
+		inventories := s.ask(path + "/inventories")["inventories"].(object)
 		for class, entry := range inventories {
 			has, stock := entry.(object), h.Stocks[class]
-			want := []any{has["total"], has["reserved"], has["allocation_ratio"], has["min_unit"], has["max_unit"], has["step_size"], usages[class]}
+			want := []any{has["total"], has["reserved"], has["allocation_ratio"], has["min_unit"], has["max_unit"], has["step_size"], usages[h.Provider][class]}
 			got := []any{float64(stock.Total), float64(stock.Reserved), stock.Ratio, float64(stock.Min), float64(stock.Max), float64(stock.Step), float64(stock.Used)}
 			if diff := cmp.Diff(want, got); diff != "" || stock.Provider != h.Provider {
 				t.Errorf("%s of %s (-want +got):\n%s", class, h.Name, diff)
@@ -60,6 +61,28 @@ func TestTheStatesOfTheCloudAreWhatPlacementSays(t *testing.T) {
 			t.Errorf("%s has %v and %d classes, Placement has %v", h.Name, h.Traits, len(inventories), traits)
 		}
 	}
+}
+
+// undisturbed reads the hosts, and the usages of all providers in Placement, while no usage changes:
+// Nova releases the allocations of a server some moments after the server is gone.
+func (s *scene) undisturbed() (hosts []inventory.Host, usages map[string]object) {
+	s.t.Helper()
+	read := func() map[string]object {
+		all := map[string]object{}
+		for _, provider := range s.ask("/resource_providers")["resource_providers"].([]any) {
+			id := provider.(object)["uuid"].(string)
+			all[id] = s.ask("/resource_providers/" + id + "/usages")["usages"].(object)
+		}
+		return all
+	}
+	if !labtest.Poll(patience, 100*time.Millisecond, func() bool {
+		usages = read()
+		hosts = s.must()
+		return cmp.Equal(usages, read())
+	}) {
+		s.t.Fatalf("the usages in Placement still change after %v", patience)
+	}
+	return hosts, usages
 }
 
 func TestAServerThatIsCreatedIsOnTheBoard(t *testing.T) {

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
 type object = map[string]any
@@ -65,7 +67,8 @@ func (s *scene) tell(method, path string, body any) {
 	}
 }
 
-// boot creates a server of project demo, which is deleted when the test ends.
+// boot creates a server of project demo, which is deleted when the test ends. The next test begins
+// when Placement has no allocations for it.
 func (s *scene) boot(extra object) (id string) {
 	s.t.Helper()
 	flavors := s.call(s.tenant, http.MethodGet, "/flavors", nil)["flavors"].([]any)
@@ -83,7 +86,12 @@ func (s *scene) boot(extra object) (id string) {
 		body[key] = value
 	}
 	id = s.call(s.tenant, http.MethodPost, "/servers", body)["server"].(object)["id"].(string)
-	s.t.Cleanup(func() { s.remove(id) })
+	s.t.Cleanup(func() {
+		s.remove(id)
+		if !labtest.Poll(patience, 100*time.Millisecond, func() bool { return len(s.ask("/allocations/" + id)["allocations"].(object)) == 0 }) {
+			s.t.Errorf("Placement still has allocations for the deleted server %s", id)
+		}
+	})
 	return id
 }
 

@@ -18,7 +18,7 @@ func has(c config.Config, role string) bool { return slices.Contains(c.Default.R
 
 // Check refuses wrong or inconsistent settings. It makes no connections.
 func Check(c config.Config) error {
-	for _, role := range c.Default.Roles { // which may come from the command line
+	for _, role := range c.Default.Roles { // the command line may name others than the file
 		if !slices.Contains(config.Roles, role) {
 			return fault.Field("[DEFAULT] roles", "%s", fault.Unknown("role", role, config.Roles))
 		}

@@ -402,8 +402,8 @@ func TestWhatJoinsLateRefusesNobody(t *testing.T) {
 			all := slices.Concat(live, joining)
 			_, alone := f.Admission(now, live).Admit(d)
 			after, err := f.Admission(now, all).Admit(d)
-			if (alone == nil) != (err == nil) {
-				t.Fatalf("%s is refused with %v, and with %v beside %+v", d.ID, alone, err, joining)
+			if alone == nil && err != nil { // the reverse is possible: an image that is already there stays
+				t.Fatalf("%s is refused with %v beside %+v", d.ID, err, joining)
 			}
 			if err != nil {
 				continue

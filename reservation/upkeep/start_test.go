@@ -200,7 +200,7 @@ func TestAStartWithoutAWellHostFails(t *testing.T) {
 	}
 }
 
-// allLive has a live reservation with each id.
+// allLive returns a live reservation for every id.
 type allLive struct{ upkeep.Promises }
 
 func (allLive) Reservation(id string) (reservation.Reservation, bool) {
