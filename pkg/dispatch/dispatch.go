@@ -20,8 +20,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// maxChoices is how often hosts are chosen for a request: again whenever other requests have
-// claimed the room on the hosts chosen before.
+// maxChoices is how often room is claimed for a request: again whenever other requests have claimed
+// the room on the hosts chosen before.
 const maxChoices = 10
 
 // Planner chooses hosts; *scheduler.Pipeline implements it.
@@ -78,7 +78,7 @@ type task struct {
 	request     placing.Request
 	decision    placing.Decision
 	refusals    map[string]int // of Placement, by host
-	looked      bool           // at the hosts that may have more room than the live state shows
+	looks       int            // at the hosts that may have more room than the live state shows
 	reread      bool           // all hosts
 	unconfirmed claiming.Unconfirmed
 	excluded    map[string]string // instances that are not evicted for this request, with their hosts
@@ -131,7 +131,7 @@ func (t *task) place(ctx context.Context) (p Placed, err error) {
 	if t.unconfirmed, err = t.dispatcher.Evictor.Ledger.Adopt(ctx, t.request.Instances); err != nil {
 		return Placed{}, err
 	}
-	for left := maxChoices; left > 0; left-- {
+	for left := maxChoices; left > 0; {
 		var c choice
 		t.ended = t.dispatcher.pending.next()
 		if c, err = t.choose(ctx); err != nil {
@@ -139,11 +139,11 @@ func (t *task) place(ctx context.Context) (p Placed, err error) {
 				continue
 			}
 			if t.awaitEviction(ctx, err) {
-				left++
 				continue
 			}
 			break
 		}
+		left--
 		if err = t.claim(ctx, c); err == nil {
 			t.unconfirmed.Claims = nil
 			t.dispatcher.Evictor.Ledger.Schedule(t.unconfirmed)

@@ -61,7 +61,7 @@ func (t *task) awaitEviction(ctx context.Context, refusal error) bool {
 	defer cancel()
 	select {
 	case <-t.ended:
-		t.looked = false
+		t.looks = 0
 		return true
 	case <-ctx.Done():
 		return false

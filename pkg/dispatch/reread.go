@@ -15,24 +15,37 @@ const (
 	// maxRefusals is how often Placement may refuse a host before the request ignores the host:
 	// Placement may have reasons that reading the host again does not reveal.
 	maxRefusals = 3
+	// maxLooks is how often a request may read uncertain hosts before it is refused, or before it
+	// waits for an eviction: other requests may make hosts uncertain again in the meantime.
+	maxLooks = 10
 	// readTimeout limits a reading for which requests wait.
 	readTimeout = 10 * time.Second
 )
 
-// confirm checks, before a request is refused, that there is really no room. It reads first the
-// hosts that may have more room than the live state shows, and then all hosts, and does each of
-// these once for a request. It reports whether to choose hosts again.
+// confirm checks, before a request is refused, that there is really no room. It reads the uncertain
+// hosts, then once all hosts, and then uncertain hosts again, which are few now, until none is left.
+// After each reading it returns true: the caller should choose hosts again.
 func (t *task) confirm(ctx context.Context, refusal error) bool {
 	if !fault.Is(refusal, fault.Conflict) {
 		return false
 	}
-	d := t.dispatcher
-	if hosts := d.Board.UncertainHosts(); !t.looked && len(hosts) > 0 {
-		t.looked = true
-		if t.look(ctx, hosts) == nil {
-			return true
-		}
+	return t.looks == 0 && t.lookAtUncertain(ctx) || t.readAll(ctx) || t.lookAtUncertain(ctx)
+}
+
+// lookAtUncertain reads the hosts that may have more room than the live state shows. It reports
+// whether it has read them.
+func (t *task) lookAtUncertain(ctx context.Context) bool {
+	hosts := t.dispatcher.Board.UncertainHosts()
+	if len(hosts) == 0 || t.looks == maxLooks {
+		return false
 	}
+	t.looks++
+	return t.look(ctx, hosts) == nil
+}
+
+// readAll reads all hosts, once for a request. It reports whether it has read them.
+func (t *task) readAll(ctx context.Context) bool {
+	d := t.dispatcher
 	if t.reread || d.Reread == nil {
 		return false
 	}
