@@ -28,6 +28,8 @@ const (
 	// flop is the number of floating-point operations of one multiplication: for each of the
 	// side² results side multiplications and side additions.
 	flop = 2 * side * side * side
+	// measureTimeout limits one measurement of the watts.
+	measureTimeout = 10 * time.Second
 )
 
 type benchmark struct {
@@ -117,7 +119,10 @@ func (s *service) meter(b *benchmark) (done func() error, err error) {
 }
 
 func (b *benchmark) run(ctx context.Context, out io.Writer) error {
-	idle := b.sample(ctx, 0, b.idle)
+	idle := 0.0
+	if b.watts != nil {
+		idle = b.sample(ctx, 0, b.idle)
+	}
 	operations, full, took := b.work(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -160,21 +165,16 @@ func known(value float64, digits int) string {
 	return strconv.FormatFloat(value, 'f', digits, 64)
 }
 
-// sample returns the mean of the watts from after to until; 0 if they are not measured.
+// sample measures the watts each second until the time is over, at least once, and returns the mean
+// of the measurements that end later than after; 0 if there are none.
 func (b *benchmark) sample(ctx context.Context, after, until time.Duration) float64 {
-	if b.watts == nil {
-		return 0
-	}
-	ctx, cancel := context.WithTimeout(ctx, until)
-	defer cancel()
-	sum, count, said := 0.0, 0, false
-	began := time.Now()
-	for job.Pause(ctx, time.Second) == nil {
-		watts, err := b.watts(ctx)
+	sum, count, failed := 0.0, 0, false
+	for began := time.Now(); time.Since(began) < until && job.Pause(ctx, time.Second) == nil; {
+		watts, err := b.measure(ctx)
 		switch {
-		case err != nil && ctx.Err() == nil && !said:
+		case err != nil && ctx.Err() == nil && !failed:
 			fmt.Fprintf(b.errors, "almanac-power: could not measure the watts: %v\n", err)
-			said = true
+			failed = true
 		case err == nil && watts > 0 && time.Since(began) >= after:
 			sum += watts
 			count++
@@ -183,10 +183,20 @@ func (b *benchmark) sample(ctx context.Context, after, until time.Duration) floa
 	return sum / float64(max(1, count))
 }
 
-// work makes all cores multiply, and returns the number of operations, the watts and the
-// duration.
+// measure returns the watts now; 0 if they are not measured.
+func (b *benchmark) measure(ctx context.Context) (float64, error) {
+	if b.watts == nil {
+		return 0, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, measureTimeout)
+	defer cancel()
+	return b.watts(ctx)
+}
+
+// work makes all cores multiply until the watts are measured, and returns the number of operations,
+// the watts and the duration.
 func (b *benchmark) work(ctx context.Context) (operations, watts float64, took time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, b.seconds)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var done atomic.Int64
 	var working sync.WaitGroup
@@ -201,6 +211,7 @@ func (b *benchmark) work(ctx context.Context) (operations, watts float64, took t
 		})
 	}
 	watts = b.sample(ctx, b.seconds/10, b.seconds)
+	cancel()
 	working.Wait()
 	return float64(done.Load()) * flop, watts, time.Since(began)
 }
@@ -226,7 +237,10 @@ func multiply(x, y, z []float64) {
 	}
 }
 
-// multiplyBlock adds the product of two blocks to a third.
+// multiplyBlock adds the product of two blocks to a third. Each core has its own matrices, so the race
+// detector, which would take a hundred times as long as the work, leaves it out.
+//
+//go:norace
 func multiplyBlock(x, y, z []float64) {
 	for i := range block {
 		into := z[i*side : i*side+block]
