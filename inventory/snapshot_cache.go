@@ -175,8 +175,8 @@ func (k *SnapshotCache) recognize(ctx context.Context, hosts []Host) ([]Host, er
 	if k.options.Records == nil {
 		return hosts, nil
 	}
-	guests, err := k.options.Records.InstanceRecords(ctx)
-	if err != nil || len(guests) == 0 {
+	records, err := k.options.Records.InstanceRecords(ctx)
+	if err != nil || len(records) == 0 {
 		return hosts, err
 	}
 	hosts = slices.Clone(hosts)
@@ -184,7 +184,7 @@ func (k *SnapshotCache) recognize(ctx context.Context, hosts []Host) ([]Host, er
 		h := &hosts[i]
 		h.Instances = slices.Clone(h.Instances) // the source may keep using them
 		for at := range h.Instances {
-			h.Instances[at].AddRecord(guests[h.Instances[at].ID])
+			h.Instances[at].AddRecord(records[h.Instances[at].ID])
 		}
 	}
 	return hosts, nil

@@ -63,11 +63,11 @@ func (s *Source) readRecords(ctx context.Context, next, last *cloud) {
 	if s.options.Records == nil {
 		return
 	}
-	guests, err := s.options.Records.InstanceRecords(ctx)
+	records, err := s.options.Records.InstanceRecords(ctx)
 	if err != nil {
-		guests, next.notes = last.records, append(next.notes, fmt.Sprintf("keeping the previous entries about instances: %v", err))
+		records, next.notes = last.records, append(next.notes, fmt.Sprintf("keeping the previous entries about instances: %v", err))
 	}
-	next.records = guests
+	next.records = records
 }
 
 // readServers reads the servers of next.

@@ -109,13 +109,13 @@ func (a *App) openShared(
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
-	var carrier booking.Cloud
+	var enforcer booking.Cloud
 	if cloud != nil {
-		carrier = carry(func(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
+		enforcer = enforce(func(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
 			return enforced.Carry(ctx, r, event)
 		})
 	}
-	a.desk, f, err = openBooking(ctx, p, bus, db, hosts, images, carrier)
+	a.desk, f, err = openBooking(ctx, p, bus, db, hosts, images, enforcer)
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
@@ -127,12 +127,12 @@ func (a *App) openShared(
 	return s, enforced, a.add(f, err)
 }
 
-// carry is a function that implements booking.Cloud.
-type carry func(ctx context.Context, r reservation.Reservation, event reservation.EventType) error
+// enforce is a function that implements booking.Cloud.
+type enforce func(ctx context.Context, r reservation.Reservation, event reservation.EventType) error
 
 // Carry implements booking.Cloud.
-func (c carry) Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
-	return c(ctx, r, event)
+func (e enforce) Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error {
+	return e(ctx, r, event)
 }
 
 // openAPI opens the role api, with the roles inventory and energy if the process has them.

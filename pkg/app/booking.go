@@ -24,15 +24,15 @@ import (
 const parallelEvents = 16
 
 // openBooking opens the booking service. Its decisions consider images as far as they are known,
-// and carrier applies its events to the cloud; nil without one.
+// and enforcer applies its events to the cloud; nil without one.
 func openBooking(
-	ctx context.Context, p process, bus *bus, db *store.Store, hosts *inventory.SnapshotCache, images *imagectl.Known, carrier booking.Cloud,
+	ctx context.Context, p process, bus *bus, db *store.Store, hosts *inventory.SnapshotCache, images *imagectl.Known, enforcer booking.Cloud,
 ) (desk *booking.Service, f feature, err error) {
 	c := p.config.Reservation
 	o := booking.Options{
 		Records: db, Keys: db, Reader: db, Limits: p.config.Limits, Defaults: c.Defaults,
 		LeadTime: c.Rules.LeadTime, Migrates: c.Rules.Normal == upkeep.OrderMigrate,
-		Images: func() *staging.Facts { return images.Facts(p.clock.now()) }, Cloud: carrier,
+		Images: func() *staging.Facts { return images.Facts(p.clock.now()) }, Cloud: enforcer,
 		Replica: p.replica, Parallel: parallelEvents, Deciding: runtime.GOMAXPROCS(0) - 1,
 		Now: p.clock.now, Elapsed: stopwatch(), NewID: uuid.NewString,
 	}

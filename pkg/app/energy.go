@@ -100,17 +100,17 @@ func openEnergy(s shared) (*controller.Admin, feature, error) {
 		wake = works.Wake
 		f.jobs = append(f.jobs, works.Job(), s.purge("old audit", c.AuditTime, s.db.PurgeAudit))
 	}
-	console := &controller.Admin{
+	admin := &controller.Admin{
 		Records: s.db, Settings: s.db, History: s.db, Reports: s.db, Inventory: s.hosts, Promises: s.desk, Ordered: wake,
 		Admission: c.Admission, Rules: c.PlanRules(), Configured: c.Mode, StaleAfter: max(3*c.MeasureEvery, 60), Now: s.clock.now,
 	}
 	if s.has(config.RoleEnergy) && s.bus.own != nil {
-		f.serveOn(s.process, s.bus, power.TrialsTopic, power.TrialsEndpoint(trials{console}))
+		f.serveOn(s.process, s.bus, power.TrialsTopic, power.TrialsEndpoint(trials{admin}))
 	}
 	last := &seen{}
-	f.jobs = append(f.jobs, last.job(console))
+	f.jobs = append(f.jobs, last.job(admin))
 	last.measure(&f.metrics)
-	return console, f, nil
+	return admin, f, nil
 }
 
 func (f *feature) energyOptions(s shared) (controller.Options, error) {

@@ -37,17 +37,17 @@ func (n switchNotices) Alarm(ctx context.Context, a energy.Alarm, ended bool) er
 
 // trials answers requests for wake tests over the message broker, from peers with access to
 // Almanac's own topics.
-type trials struct{ console *controller.Admin }
+type trials struct{ admin *controller.Admin }
 
 // Test implements power.Trials.
 func (t trials) Test(ctx context.Context, host, by string) error {
-	_, err := t.console.Order(ctx, by, host, energy.Hold{Action: energy.Test, Reason: "a wake test"})
+	_, err := t.admin.Order(ctx, by, host, energy.Hold{Action: energy.Test, Reason: "a wake test"})
 	return err
 }
 
 // HostRecord implements power.Trials.
 func (t trials) HostRecord(ctx context.Context, host string) (energy.Record, error) {
-	status, err := t.console.Host(ctx, host)
+	status, err := t.admin.Host(ctx, host)
 	return status.Record, err
 }
 
@@ -61,9 +61,9 @@ type seen struct {
 // seenEvery is how often seen reads the status of the energy controller.
 const seenEvery = 15 * time.Second
 
-func (s *seen) job(console *controller.Admin) job.Job {
+func (s *seen) job(admin *controller.Admin) job.Job {
 	return job.Job{Name: "energy status", Every: seenEvery, Step: func(ctx context.Context) error {
-		status, err := console.Status(ctx)
+		status, err := admin.Status(ctx)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func packingFilters(c config.Config, promises filters.Promises) ([]filters.Filte
 }
 
 // openPacking opens planning and moving of instances, in processes that read the hosts of a cloud.
-func openPacking(s shared, console *controller.Admin) (served api.Packing, f feature, err error) {
+func openPacking(s shared, admin *controller.Admin) (served api.Packing, f feature, err error) {
 	c := s.config.Packing
 	made := func(rebalance.State) int64 { return 0 }
 	defer func() { f.metrics.packing(made) }()
@@ -58,18 +58,18 @@ func openPacking(s shared, console *controller.Admin) (served api.Packing, f fea
 		return served, f, err
 	}
 	cloud := novapacking.Cloud{Compute: s.cloud.compute}
-	w := &world{shared: s, groups: cloud, energy: console, filters: list}
+	w := &world{shared: s, groups: cloud, energy: admin, filters: list}
 	if c.CPUNeed == rebalance.OfDiagnostics {
 		w.meter = &novapacking.Meter{Compute: s.cloud.compute, Now: s.clock.now}
 	}
-	o := c.Carrier
+	o := c.Executor
 	o.Records, o.Archive, o.Leases, o.Cloud, o.Situation, o.Untrusted = s.db, s.db, s.leases(), cloud, w.situation, s.doubt
 	o.Now, o.Log = s.clock.now, s.logOf("packing")
-	carrier := rebalance.NewExecutor(o)
-	made = carrier.Made
-	f.jobs = append(f.jobs, carrier.Job())
+	executor := rebalance.NewExecutor(o)
+	made = executor.Made
+	f.jobs = append(f.jobs, executor.Job())
 	return api.Packing{CPUNeed: c.CPUNeed, Preset: c.Preset, Admin: &rebalance.Admin{
-		Records: s.db, Archive: s.db, Situation: w.situation, Untrusted: s.doubt, Ordered: carrier.Wake, Now: s.clock.now, NewID: uuid.NewString,
+		Records: s.db, Archive: s.db, Situation: w.situation, Untrusted: s.doubt, Ordered: executor.Wake, Now: s.clock.now, NewID: uuid.NewString,
 	}}, f, nil
 }
 

@@ -432,7 +432,7 @@ poll_interval = 60
 		},
 		Packing: config.Packing{
 			CPUNeed: "diagnostics", Yield: filters.Yield{Share: 0.5, Floor: 0.75}, Preset: rebalance.Options{Migrations: 1, MemoryMB: 2, Gain: 0.25},
-			Carrier: rebalance.ExecutorOptions{Timeout: 3, MostFailed: 4, Every: 5 * time.Second},
+			Executor: rebalance.ExecutorOptions{Timeout: 3, MostFailed: 4, Every: 5 * time.Second},
 		},
 		Glance: openstack.Options{Region: "GR", Interfaces: []string{"internal", "public"}, Timeout: 32 * time.Second},
 		Staging: config.Staging{Rules: controller.Rules{
@@ -536,7 +536,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		Packing: config.Packing{
 			CPUNeed: "flavor", Yield: filters.Yield{Share: 1}, Preset: rebalance.Options{Migrations: 10, Gain: 0.01},
-			Carrier: rebalance.ExecutorOptions{Timeout: 10 * 60, MostFailed: 3, Every: 2 * time.Second},
+			Executor: rebalance.ExecutorOptions{Timeout: 10 * 60, MostFailed: 3, Every: 2 * time.Second},
 		},
 		Glance: openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
 		Staging: config.Staging{Enabled: true, RemoveUnused: true, Rules: controller.Rules{

@@ -13,7 +13,7 @@ type Packing struct {
 	CPUNeed string            // one of rebalance.Needs
 	Preset  rebalance.Options // of requests
 	Yield   filters.Yield
-	Carrier rebalance.ExecutorOptions
+	Executor rebalance.ExecutorOptions
 }
 
 func packingOptions(p *Packing) []option {
@@ -32,11 +32,11 @@ func packingOptions(p *Packing) []option {
 		number(in(&p.Yield.Floor), "min_yield_floor", 0, 0, 1,
 			"A host on which the instance would lower the smallest yield below this fails the YieldFilter. 0 disables the filter. "+
 				"Requires [scheduler] mode = replace."),
-		duration(&p.Carrier.Timeout, "move_timeout", 10*time.Minute, time.Second, day,
+		duration(&p.Executor.Timeout, "move_timeout", 10*time.Minute, time.Second, day,
 			"Time limit for a live migration. After it, Almanac asks Nova to abort the migration."),
-		integer(&p.Carrier.MostFailed, "max_failures", 3, 0, 100_000,
+		integer(&p.Executor.MostFailed, "max_failures", 3, 0, 100_000,
 			"Number of failed moves after which a run stops. 0 means no limit."),
-		duration(&p.Carrier.Every, "poll_interval", 2*time.Second, time.Second, time.Minute,
+		duration(&p.Executor.Every, "poll_interval", 2*time.Second, time.Second, time.Minute,
 			"How often Almanac checks a run in progress."),
 	}
 }

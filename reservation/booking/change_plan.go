@@ -70,7 +70,7 @@ func (p *changePlan) findKept() {
 		}
 	}
 	slices.SortStableFunc(p.kept, func(a, b keptClaim) int {
-		return cmp.Or(compareBool(p.misses(a), p.misses(b)), cmp.Compare(p.guests(b), p.guests(a)))
+		return cmp.Or(compareBool(p.misses(a), p.misses(b)), cmp.Compare(p.instances(b), p.instances(a)))
 	})
 }
 
@@ -127,8 +127,8 @@ func (p *changePlan) room(host int, w span.Span, limit int) int {
 	return rooms[0].Slices
 }
 
-// guests returns the number of the owner's instances; before the start there are none.
-func (p *changePlan) guests(k keptClaim) int {
+// instances returns the number of the owner's instances; before the start there are none.
+func (p *changePlan) instances(k keptClaim) int {
 	if h := p.search.view.hosts.host(k.host); h != nil && p.pinned() {
 		return h.InstanceCount
 	}
