@@ -41,14 +41,12 @@ any_alive() {
 
 away() { [ -e "$LAB/run/$1.away" ]; }
 
-# start NAME COMMAND... starts the service unless it runs or is away. Linux divides
-# the CPU among sessions before it looks at nice (man 7 sched, autogroup): as root, the
-# service gets it before the tests, which all share one session and wait for it.
+# start NAME COMMAND... starts the service unless it runs or is away.
 start() {
   local name=$1
   shift
   if alive "$name" || away "$name"; then return 0; fi
-  setsid bash -c '{ echo -10 >/proc/self/autogroup; } 2>/dev/null; exec "$@"' - "$@" >>"$LAB/log/$name.log" 2>&1 </dev/null 8>&- &
+  setsid bash -c '[ -z "$LAB_PRIORITY" ] || echo "$LAB_PRIORITY" >/proc/self/autogroup; exec "$@"' - "$@" >>"$LAB/log/$name.log" 2>&1 </dev/null 8>&- &
   echo $! >"$LAB/run/$name.pid"
 }
 
