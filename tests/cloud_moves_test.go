@@ -16,7 +16,7 @@ func TestGuestsByTheHintAreMovedInsideTheirReservationAndAfterItAnywhere(t *test
 	labtest.Long(t)
 	for _, way := range []string{interpose, replace} {
 		t.Run(way, func(t *testing.T) {
-			b := placing(t, way)
+			b := placing(t, way, "OS_RESERVATION__ENDED_INSTANCES=wait")
 			hosts := b.cloud.Hosts(t)
 			b.pool("cmp-*")
 			t.Run("of instances", func(t *testing.T) { b.with(t).instancesByTheHint(way, hosts[:2]) })

@@ -97,7 +97,7 @@ func (s *stage) resizes() {
 	full := s.finds(s.makes(s.admin, s.whole(), nil, nil), "ACTIVE whole on b; server whole of b")
 	s.plays(one,
 		operation{what: "migrate where all is full", do: coldly, ends: "ACTIVE small on a; server small of a", why: "CapacityFilter"},
-		operation{what: "migrate to a full host", do: migrateTo(b), ends: "ACTIVE small on a; server small of a", why: "CapacityFilter"},
+		operation{what: "migrate to a full host", do: migrateTo(b), ends: "ACTIVE small on a; server small of a", why: "DISK_GB are free"},
 		operation{what: "resize where all is full", do: resizeTo(big), ends: "ACTIVE small on a; server small of a", why: "CapacityFilter"},
 	)
 	s.leaves(one, full)
@@ -287,7 +287,7 @@ func (s *stage) strangerStaysOutside() {
 	const (
 		stays   = "ACTIVE tiny on c; server tiny of c"
 		outside = "not enough hosts" // its zone has no other unreserved host
-		barred  = "ReservationFilter"
+		barred  = "The host is reserved until"
 	)
 	one := s.makes(s.admin, tiny, s.pinned(c), nil)
 	s.plays(one,

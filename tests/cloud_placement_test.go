@@ -18,9 +18,9 @@ const stock = "nova-scheduler"
 // way is stock. Readings are rare, so almanacd has to learn of changes from Nova's casts. The
 // nova-scheduler behind it requests at most half of the hosts from Placement and does not
 // isolate aggregates, so that only Almanac narrows the candidates.
-func placing(t *testing.T, way string) *beside {
+func placing(t *testing.T, way string, settings ...string) *beside {
 	t.Helper()
-	settings := []string{"OS_RESERVATION__LEAD_TIME=2h", "OS_INVENTORY__REFRESH_INTERVAL=30", "OS_NOVA__NOTIFICATIONS=false"}
+	settings = append(settings, "OS_RESERVATION__LEAD_TIME=2h", "OS_INVENTORY__REFRESH_INTERVAL=30", "OS_NOVA__NOTIFICATIONS=false")
 	if way == stock {
 		return besideOpenStack(t, settings...)
 	}

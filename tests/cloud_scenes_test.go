@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,10 +55,14 @@ func (s *stage) learnSizes() {
 		Flavors []struct {
 			Name             string
 			VCPUs, RAM, Disk int64
+			ExtraSpecs       map[string]string `json:"extra_specs"`
 		}
 	}
 	s.admin.Must(http.MethodGet, "compute", "/flavors/detail?is_public=None", nil, &list)
 	for _, f := range list.Flavors {
+		if disk, err := strconv.ParseInt(f.ExtraSpecs["resources:DISK_GB"], 10, 64); err == nil { // root_disk is smaller
+			f.Disk = disk
+		}
 		s.sizes[fmt.Sprint(map[string]int64{"VCPU": f.VCPUs, "MEMORY_MB": f.RAM, "DISK_GB": f.Disk})] = short(f.Name)
 	}
 }
