@@ -10,9 +10,9 @@ import (
 // Packing is section [packing]: how instances are moved to raise the smallest yield or to
 // empty hosts (paper 002).
 type Packing struct {
-	CPUNeed string            // one of rebalance.Needs
-	Preset  rebalance.Options // of requests
-	Yield   filters.Yield
+	CPUNeed  string            // one of rebalance.Needs
+	Preset   rebalance.Options // of requests
+	Yield    filters.Yield
 	Executor rebalance.ExecutorOptions
 }
 
