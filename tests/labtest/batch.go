@@ -12,7 +12,8 @@ import (
 
 // OpenstackAll runs commands in one openstack client as the user, each with -f json, and decodes
 // their outputs into the values, one for each command. One client for all costs little more than a
-// client for a single command.
+// client for a single command. Its status does not count: that of openstackclient 7 after commands
+// on its standard input is always 1.
 func (i Identity) OpenstackAll(t testing.TB, u User, commands []string, values ...any) {
 	t.Helper()
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), "openstack")
@@ -23,14 +24,14 @@ func (i Identity) OpenstackAll(t testing.TB, u User, commands []string, values .
 	}
 	var complaint bytes.Buffer
 	command.Stdin, command.Stderr = strings.NewReader(script.String()), &complaint
-	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("openstack as %s: %v\n%s%s", u.Name, err, script.String(), complaint.String())
+	out, status := command.Output()
+	if len(values) != len(commands) {
+		t.Fatalf("%d commands for %d values", len(commands), len(values))
 	}
 	printed := json.NewDecoder(bytes.NewReader(out))
 	for n, value := range values {
 		if err := printed.Decode(value); err != nil {
-			t.Fatalf("openstack %s as %s: %v\n%s%s", commands[n], u.Name, err, out, complaint.String())
+			t.Fatalf("openstack %s as %s: %v (%v)\n%s%s", commands[n], u.Name, err, status, out, complaint.String())
 		}
 	}
 }

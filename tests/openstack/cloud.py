@@ -18,6 +18,7 @@ FLAVORS = {  # name: id, VCPUs, MiB, GB
     'm1.large': ('4', 4, 8192, 80),
 }
 MICROVERSIONS = {'OpenStack-API-Version': 'compute 2.53, placement 1.39', 'X-OpenStack-Ironic-API-Version': '1.46'}
+PATIENCE = 900  # seconds: many times what anything takes, since other work may have most of the machine
 MOST_NODES = 16  # tests with more hosts need no more nodes
 
 
@@ -43,7 +44,7 @@ class Cloud(Session):
 
     def computes(self, number):
         number = int(number)
-        end = time.monotonic() + 120 + 4 * number
+        end = time.monotonic() + PATIENCE + 4 * number
         while self.ready_hosts() < number:
             if time.monotonic() > end:
                 raise SystemExit('%d of %d computes are up' % (self.ready_hosts(), number))
@@ -84,7 +85,7 @@ class Cloud(Session):
         return self.get('baremetal', '/v1/nodes/' + name)
 
     def until(self, name, field, value):
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while self.node(name)[field] != value:
             if time.monotonic() > end:
                 raise SystemExit('the node %s is not %s: %s' % (name, value, self.node(name)))

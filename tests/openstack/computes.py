@@ -3,18 +3,26 @@
 
 computes.py FIRST LAST [ARGUMENT...]    hosts cmp-FIRST to cmp-LAST; the rest is for Nova
 
-It starts like nova.cmd.compute, with a service for each host on one hub, like Nova's functional tests. Only CONF.host
+It starts like nova.cmd.compute, with a service for each host in one process, like Nova's functional tests. Only CONF.host
 is the first host's for all of them: it appears as the publisher of notifications, and in faults.
 """
+import os
 import shlex
+import signal
 import sys
 import tempfile
+import uuid
+
+# oslo.messaging names queues after the program and the host if it uses its queue manager; two processes of one name
+# would share a queue for replies.
+sys.argv[0] = 'computes-' + sys.argv[1]
 
 from nova.cmd import compute as _  # noqa: F401, patches the interpreter and must be first
 import nova.conf
 import nova.db.main.api
 import os_vif
 from nova import config, objects, service, utils
+from nova.compute import manager
 from nova.compute import power_state
 from nova.compute import rpcapi as compute
 from nova.conductor import rpcapi as conductor
@@ -23,8 +31,6 @@ from nova.objects import base
 from nova.virt import fake
 from oslo_log import log
 from oslo_privsep import priv_context
-from oslo_service import service as services
-from oslo_service import threadgroup
 
 
 class LabDriver(fake.MediumFakeDriver):
@@ -61,6 +67,13 @@ class LabDriver(fake.MediumFakeDriver):
             self.spawn(None, instance, None, None, None, None,
                        power_on=instance.power_state != power_state.SHUTDOWN)
 
+    def get_nodenames_by_uuid(self, refresh=False):
+        return {node_uuid(name): name for name in self.get_available_nodes(refresh)}
+
+    def get_available_resource(self, nodename):
+        # since Antelope, Nova's own fake driver draws another UUID in each process
+        return dict(super().get_available_resource(nodename), uuid=node_uuid(nodename))
+
     def get_host_uptime(self):
         return 'up'
 
@@ -69,7 +82,15 @@ class LabDriver(fake.MediumFakeDriver):
         self.destroy(context, instance, None, block_device_info)
 
 
+def node_uuid(name):
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+
+
 def main(first, last):
+    # Since Antelope, Nova keeps the UUID of its node in a file in state_path, and a known host does not start without
+    # it. The hosts here share state_path, and fake drivers do not write the file.
+    if hasattr(manager.ComputeManager, '_ensure_existing_node_identity'):
+        manager.ComputeManager._ensure_existing_node_identity = lambda *_: None
     fake.LabDriver = LabDriver  # Nova finds drivers only in nova.virt
     config.parse_args(sys.argv)
     log.setup(nova.conf.CONF, 'nova')
@@ -79,13 +100,43 @@ def main(first, last):
     nova.db.main.api.DISABLE_DB_ACCESS = True
     base.NovaObject.indirection_api = conductor.ConductorAPI()
     objects.Service.enable_min_version_cache()
+    running = [create_service('cmp-%03d' % number) for number in range(first, last + 1)]
+    if greenlets():
+        launch_in_greenlets(running)
+    else:
+        launch_in_threads(running)
+
+
+def create_service(host):
+    topics = {'topic': compute.RPC_TOPIC}
+    if hasattr(compute, 'RPC_TOPIC_ALT'):
+        topics['topic_alt'] = compute.RPC_TOPIC_ALT
+    return service.Service.create(host=host, binary='nova-compute', **topics)
+
+
+def greenlets():
+    """Tells whether Nova runs in eventlet's greenlets: the newest releases run in threads."""
+    patcher = sys.modules.get('eventlet.patcher')
+    return patcher is not None and patcher.is_monkey_patched('thread')
+
+
+def launch_in_greenlets(running):
+    from oslo_service import service as services
+    from oslo_service import threadgroup
     launcher = services.ServiceLauncher(nova.conf.CONF, restart_method='mutate')
     # each service uses a thread of this pool while it runs; the default is 10
     launcher.services.tg = threadgroup.ThreadGroup(thread_pool_size=1000)
-    for number in range(first, last + 1):
-        launcher.launch_service(service.Service.create(
-            host='cmp-%03d' % number, binary='nova-compute', topic=compute.RPC_TOPIC))
+    for one in running:
+        launcher.launch_service(one)
     launcher.wait()
+
+
+def launch_in_threads(running):
+    for one in running:
+        one.start()
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    while True:
+        signal.pause()
 
 
 main(int(sys.argv.pop(1)), int(sys.argv.pop(1)))

@@ -20,7 +20,10 @@ options() {
 
 # All processes of a lab have its folder in their environment, under a name that
 # no test uses.
-mark() { export ALMANAC_LAB_SERVICE=$LAB; }
+mark() {
+  export ALMANAC_LAB_SERVICE=$LAB
+  export SPT_NOENV=1 # else setproctitle overwrites the environment
+}
 
 # alive NAME
 alive() {
@@ -50,17 +53,25 @@ start() {
   echo $! >"$LAB/run/$name.pid"
 }
 
-# wait_for NAME SECONDS COMMAND... waits until the command succeeds. It fails
-# early if the service NAME has ended.
+# PATIENCE is how long a service may take to answer, in seconds. It is many times
+# what it takes, since other work may have most of the machine; a service that has
+# ended is not waited for.
+PATIENCE=900
+
+# wait_for NAME COMMAND... waits until the command succeeds. It fails early if the
+# service NAME has ended.
 wait_for() {
-  local name=$1 end=$((SECONDS + $2))
-  shift 2
+  local name=$1 end=$((SECONDS + PATIENCE))
+  shift
   until "$@" >/dev/null 2>&1; do
     if ! kill -0 "$(<"$LAB/run/$name.pid")" 2>/dev/null; then die "$name has stopped: $(tail -1 "$LAB/log/$name.log")"; fi
     if [ $SECONDS -ge $end ]; then die "$name does not answer; its log is $LAB/log/$name.log"; fi
     sleep 0.1
   done
 }
+
+# module PATH prints the file of Debian's Python packages, if it exists.
+module() { ls "/usr/lib/python3/dist-packages/$1" 2>/dev/null; }
 
 # start_wsgi NAME PORT PROCESSES SCRIPT VARIABLE=VALUE... starts a WSGI application
 # unless it runs. http-socket closes every connection; the header keeps clients from
@@ -74,7 +85,7 @@ start_wsgi() {
 }
 
 # answers PORT: true if HTTP is answered there
-answers() { listens "$1" && curl -sf --max-time 10 "http://127.0.0.1:$1/"; }
+answers() { listens "$1" && curl -sf --max-time 60 "http://127.0.0.1:$1/"; }
 
 # stop NAME SECONDS sends SIGTERM, and after that time SIGKILL to the service and
 # its children.

@@ -18,7 +18,7 @@ class Session:
                           for service in reply.json()['token']['catalog'] if service['endpoints']}
 
     def request(self, method, url, body=None, **options):
-        reply = self.http.request(method, url, json=body, timeout=60, **options)
+        reply = self.http.request(method, url, json=body, timeout=300, **options)
         if not reply.ok:
             raise SystemExit('%s %s: %d %s' % (method, url, reply.status_code, reply.text))
         return reply

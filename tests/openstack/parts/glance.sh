@@ -16,19 +16,24 @@ glance_up() {
 }
 
 glance_start() {
-  start glance "$HERE/program" glance.cmd.api --config-file "$LAB/glance/glance.conf"
-  wait_for glance 60 answers "$(glance_port)"
+  local script
+  if script=$(module glance/wsgi/api.py); then
+    start_wsgi glance "$(glance_port)" 1 "$script" OS_GLANCE_CONFIG_DIR="$LAB/glance"
+  else
+    start glance "$HERE/program" glance.cmd.api --config-file "$LAB/glance/glance-api.conf"
+  fi
+  wait_for glance answers "$(glance_port)"
 }
 
 glance_schema() {
   mariadb_new glance
-  quietly glance-manage "$HERE/program" glance.cmd.manage --config-file "$LAB/glance/glance.conf" db_sync
+  quietly glance-manage "$HERE/program" glance.cmd.manage --config-file "$LAB/glance/glance-api.conf" db_sync
   touch "$LAB/glance/schema"
 }
 
 glance_settings() {
   mkdir -p "$LAB"/glance/{images,tasks,staging}
-  written "$LAB/glance/glance.conf" <<E
+  written "$LAB/glance/glance-api.conf" <<E
 [DEFAULT]
 use_stderr = true
 bind_host = 127.0.0.1

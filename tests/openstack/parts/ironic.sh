@@ -20,15 +20,18 @@ ironic_up() {
 }
 
 ironic_start() {
-  options IRONIC_OPTIONS | written "$LAB/ironic/options.conf"
-  start ironic "$HERE/program" ironic.cmd.singleprocess \
+  { queue_options; options IRONIC_OPTIONS; } | written "$LAB/ironic/options.conf"
+  start ironic "$HERE/program" "$(ironic_commands).singleprocess" \
     --config-file "$LAB/ironic/ironic.conf" --config-file "$LAB/ironic/options.conf"
-  wait_for ironic 60 answers "$(ironic_port)"
+  wait_for ironic answers "$(ironic_port)"
 }
+
+# ironic_commands prints the package of Ironic's programs.
+ironic_commands() { if module ironic/command >/dev/null; then echo ironic.command; else echo ironic.cmd; fi; }
 
 ironic_schema() {
   mariadb_new ironic
-  quietly ironic-dbsync "$HERE/program" ironic.cmd.dbsync --config-file "$LAB/ironic/ironic.conf" create_schema
+  quietly ironic-dbsync "$HERE/program" "$(ironic_commands).dbsync" --config-file "$LAB/ironic/ironic.conf" create_schema
   touch "$LAB/ironic/schema"
 }
 

@@ -30,11 +30,11 @@ keystone_up() {
 
 keystone_start() {
   keystone_launch
-  wait_for keystone 60 answers "$(keystone_port)"
+  wait_for keystone answers "$(keystone_port)"
 }
 
 keystone_launch() {
-  start_wsgi keystone "$(keystone_port)" 1 /usr/bin/keystone-wsgi-public \
+  start_wsgi keystone "$(keystone_port)" 1 "$(module keystone/wsgi/api.py || echo /usr/bin/keystone-wsgi-public)" \
     OS_KEYSTONE_CONFIG_FILES="$LAB/keystone/keystone.conf"
 }
 
@@ -137,6 +137,7 @@ export OS_AUTH_URL=$1 OS_REGION_NAME=RegionOne OS_IDENTITY_API_VERSION=3
 export OS_COMPUTE_API_VERSION=2.90 OS_PLACEMENT_API_VERSION=1.39
 export OS_USERNAME=$user OS_PASSWORD=$PASSWORD OS_PROJECT_NAME=$project
 export OS_USER_DOMAIN_ID=default OS_PROJECT_DOMAIN_ID=default
+export PATH=$LAB/bin:\$PATH
 unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
 E
     chmod 600 "$LAB/openrc.$user"

@@ -24,7 +24,7 @@ mariadb_start() {
   start mariadb mariadbd --defaults-file="$LAB/mariadb.cnf" --user="$MARIADB_USER" \
     --datadir="$LAB/mariadb" --tmpdir="$LAB/mariadb" --port="$(mariadb_port)" \
     --socket="$LAB/mariadb/lab.sock" --pid-file="$LAB/mariadb/lab.pid"
-  wait_for mariadb 60 mariadb_sql 'SELECT 1'
+  wait_for mariadb mariadb_sql 'SELECT 1'
 }
 
 mariadb_port() { echo $((BASE + 0)); }

@@ -12,5 +12,5 @@ neutron_up() {
 
 neutron_start() {
   start neutron /usr/bin/python3 "$HERE/neutron.py" "$(neutron_port)"
-  wait_for neutron 30 answers "$(neutron_port)"
+  wait_for neutron answers "$(neutron_port)"
 }

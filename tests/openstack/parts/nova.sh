@@ -25,7 +25,7 @@ nova_up() {
 
 # nova_start NAME
 nova_start() {
-  local module=${1#nova-} files=(--config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf")
+  local script module=${1#nova-} files=(--config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf")
   case $1 in
     nova-api) module=api_os_compute ;;
     nova-scheduler-behind)
@@ -35,8 +35,13 @@ nova_start() {
       nova_behind
       ;;
   esac
-  start "$1" "$HERE/program" "nova.cmd.$module" "${files[@]}"
-  [ "$1" != nova-api ] || wait_for "$1" 60 answers "$(nova_port)"
+  if [ "$1" = nova-api ] && script=$(module nova/wsgi/osapi_compute.py); then
+    start_wsgi nova-api "$(nova_port)" 1 "$script" OS_NOVA_CONFIG_DIR="$LAB/nova" \
+      OS_NOVA_CONFIG_FILES="$HERE/nova-paste.ini;nova.conf;control.conf"
+  else
+    start "$1" "$HERE/program" "nova.cmd.$module" "${files[@]}"
+  fi
+  [ "$1" != nova-api ] || wait_for "$1" answers "$(nova_port)"
 }
 
 # nova_behind configures a host of its own; otherwise both nova-schedulers would
@@ -59,7 +64,7 @@ nova_schema() {
 nova_settings() {
   mkdir -p "$LAB/nova"
   # an existing lab keeps its options, like its tables
-  [ -e "$LAB/nova/schema" ] || options NOVA_OPTIONS >"$LAB/nova/options.conf"
+  [ -e "$LAB/nova/schema" ] || { queue_options; options NOVA_OPTIONS; } >"$LAB/nova/options.conf"
   {
     nova_conf
     if [ -e "$LAB/nova/options.conf" ]; then cat "$LAB/nova/options.conf"; fi
@@ -74,9 +79,8 @@ connection = $(mariadb_url nova_api)
 [database]
 connection = $(mariadb_url nova_cell1)
 E
-  printf '#!/bin/sh\nexec "%s/program" nova.cmd.manage --config-file "%s/nova.conf" --config-file "%s/control.conf" "$@"\n' \
-    "$HERE" "$LAB/nova" "$LAB/nova" >"$LAB/nova-manage"
-  chmod 755 "$LAB/nova-manage"
+  command_file "$LAB/nova-manage" "LAB=$LAB" "$HERE/lab" within "$HERE/program" nova.cmd.manage \
+    --config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf"
 }
 
 # Tests wait until Nova considers a host down, so reports are frequent. With many
@@ -98,6 +102,8 @@ osapi_compute_listen_port = $(nova_port)
 osapi_compute_workers = 1
 compute_driver = fake.LabDriver
 rootwrap_config = /dev/null
+initial_cpu_allocation_ratio = 16.0
+initial_ram_allocation_ratio = 1.5
 report_interval = $report
 service_down_time = $down
 update_resources_interval = $update

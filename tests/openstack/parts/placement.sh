@@ -14,8 +14,8 @@ placement_up() {
 }
 
 placement_start() {
-  start_wsgi placement "$(placement_port)" 2 /usr/bin/placement-api OS_PLACEMENT_CONFIG_DIR="$LAB/placement"
-  wait_for placement 60 answers "$(placement_port)"
+  start_wsgi placement "$(placement_port)" 2 "$(module placement/wsgi/api.py || echo /usr/bin/placement-api)" OS_PLACEMENT_CONFIG_DIR="$LAB/placement"
+  wait_for placement answers "$(placement_port)"
 }
 
 placement_schema() {

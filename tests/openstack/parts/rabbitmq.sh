@@ -25,21 +25,34 @@ rabbitmq_start() {
   port=$(rabbitmq_port)
   mkdir -p "$LAB/rabbitmq"
   start epmd env ERL_EPMD_ADDRESS=127.0.0.1 epmd -port $((port + 3)) -address 127.0.0.1
-  wait_for epmd 10 listens $((port + 3))
+  wait_for epmd listens $((port + 3))
   start rabbitmq "$LAB/rabbitmq-node" "$LAB/rabbitmq" "$port" rabbitmq-server
-  wait_for rabbitmq 180 listens "$port"
+  wait_for rabbitmq listens "$port"
 }
 
 # rabbitmq_bound_notifications limits the queues of notifications to the last
 # thousand, because no service reads them.
 rabbitmq_bound_notifications() {
-  wait_for rabbitmq 60 curl -sf --max-time 10 -u almanac:almanac -X PUT "$(rabbitmq_management)/policies/%2f/notifications" \
+  wait_for rabbitmq curl -sf --max-time 60 -u almanac:almanac -X PUT "$(rabbitmq_management)/policies/%2f/notifications" \
     -d '{"pattern": "^(versioned_)?notifications[.]", "definition": {"max-length": 1000}, "apply-to": "queues"}'
 }
 
 # rabbitmq_virtual_host NAME creates the virtual host unless it exists.
 rabbitmq_virtual_host() {
-  wait_for rabbitmq 60 curl -sf --max-time 10 -u almanac:almanac -X PUT "$(rabbitmq_management)/vhosts/$1"
+  wait_for rabbitmq curl -sf --max-time 60 -u almanac:almanac -X PUT "$(rabbitmq_management)/vhosts/$1"
+}
+
+# queue_options prints the options of the queues of Nova and Ironic: quorum queues
+# and the queue manager with the newest release, as in new deployments, and oslo's
+# defaults with the others.
+queue_options() {
+  [ "$RELEASE" = newest ] || return 0
+  cat <<'E'
+[oslo_messaging_rabbit]
+rabbit_quorum_queue=true
+rabbit_transient_quorum_queue=true
+use_queue_manager=true
+E
 }
 
 # rabbitmq_settings PORT
@@ -54,6 +67,5 @@ disk_free_limit.absolute = 50MB
 E
   echo '[rabbitmq_management].' >"$LAB/rabbitmq.plugins"
   install -m 755 "$HERE/rabbitmq-node" "$LAB/rabbitmq-node"
-  printf '#!/bin/sh\nexec "%s/rabbitmq-node" "%s/rabbitmq" %d rabbitmqctl "$@"\n' "$LAB" "$LAB" "$1" >"$LAB/rabbitmqctl"
-  chmod 755 "$LAB/rabbitmqctl"
+  command_file "$LAB/rabbitmqctl" "LAB=$LAB" "$HERE/lab" within "$LAB/rabbitmq-node" "$LAB/rabbitmq" "$1" rabbitmqctl
 }
