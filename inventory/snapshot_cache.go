@@ -110,7 +110,7 @@ func (k *SnapshotCache) Untrusted(now span.Instant) string { return k.trust.Load
 func (k *SnapshotCache) ReadAt() span.Instant { return span.Instant(k.read.Load()) }
 
 // Refresh reads the hosts again, and the settings, which other processes may have changed.
-// After an error, and if the source has no hosts at all, the last good snapshot stays.
+// After an error, or if the source has no hosts at all, the last good snapshot stays.
 func (k *SnapshotCache) Refresh(ctx context.Context) error {
 	asked := k.options.Now()
 	hosts, err := k.source.Hosts(ctx)

@@ -73,8 +73,8 @@ func (s Stock) Limit() int64 {
 	return int64(min(float64(s.Real())*max(0, s.Ratio), 1<<53))
 }
 
-// offered returns Total * Ratio - Reserved. The conversion keeps the compiler from fusing the
-// two operations.
+// offered returns Total * Ratio - Reserved. The conversion prevents a fused multiply-add, which
+// would round differently.
 func (s Stock) offered() float64 { return float64(float64(s.Total)*s.Ratio) - float64(s.Reserved) }
 
 // Real returns the amount without overcommitment.

@@ -62,8 +62,9 @@ func union[T any](all, more []T) []T {
 	return all
 }
 
-// Granted removes all claims, and the victims with these ids. It is called when Placement has
-// granted a later transaction: it can no longer grant the earlier ones then.
+// Granted removes all claims, and each victim whose consumer is that of one of the given victims.
+// Call it after Placement has granted a later transaction: Placement can then no longer grant the
+// earlier ones.
 func (u *Unconfirmed) Granted(victims []Victim) {
 	u.Claims = nil
 	u.Victims = slices.DeleteFunc(slices.Clone(u.Victims), func(v Victim) bool {

@@ -28,7 +28,7 @@ type Rules struct {
 	MostBooting   int   // hosts that boot at once; a reservation that could not wait is exempt
 }
 
-// Group is a kind of group to which hosts belong.
+// Group is a way to group hosts for KeepLast: by availability zone, by aggregate or by trait.
 type Group string
 
 // The kinds of groups.

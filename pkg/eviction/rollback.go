@@ -18,8 +18,8 @@ import (
 // retryPauses are the waits before the attempts at an immediate rollback.
 var retryPauses = []time.Duration{0, 0, 200 * time.Millisecond, time.Second}
 
-// rollback is what must be undone of a request or an eviction. Its slices are replaced and never
-// changed.
+// rollback is what must be undone after a request or an eviction: claims that nobody uses, the
+// reduced allocations of victims, and notices that were sent in vain.
 type rollback struct {
 	claims    []placing.Claim   // to be released where Placement has granted them
 	victims   []claiming.Victim // whose allocations are restored where they still run

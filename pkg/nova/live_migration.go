@@ -83,8 +83,8 @@ type Migration struct {
 	Source, Dest string // hosts
 }
 
-// MigrationsFrom returns the latest migrations away from a host, the last one first: one page
-// of Nova's, which is more than can be in progress.
+// MigrationsFrom returns the latest migrations away from a host, newest first: one page of Nova's,
+// which is more than can be in progress.
 func (c *Client) MigrationsFrom(ctx context.Context, host string) ([]Migration, error) {
 	return c.migrations(ctx, "list the migrations from host "+host, url.Values{"source_compute": {host}})
 }
@@ -105,7 +105,7 @@ func (m *Migration) Over() bool {
 	return false
 }
 
-// MigrationsOf returns the latest migrations of a server, the last one first.
+// MigrationsOf returns the latest migrations of a server, newest first.
 func (c *Client) MigrationsOf(ctx context.Context, server string) ([]Migration, error) {
 	return c.migrations(ctx, "list the migrations of server "+server, url.Values{"instance_uuid": {server}})
 }

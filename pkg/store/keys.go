@@ -26,8 +26,9 @@ func (s *Store) Key(ctx context.Context, projectID, key string) (use reservation
 	return rows[0].key(), true, nil
 }
 
-// PurgeKeys deletes the keys that were used before an instant, one batch in each transaction, and
-// returns how many. It fails with job.ErrLost if another process has acquired the lease.
+// PurgeKeys deletes the idempotency keys that were created before an instant, one batch in each
+// transaction, and returns how many it deleted. It fails with job.ErrLost if another process has
+// acquired the lease.
 func (s *Store) PurgeKeys(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {
 	return s.inBatches(ctx, lease, "idempotency keys", batch, nil, func(tx *gorm.DB) (int, int, error) {
 		old := tx.Where("created_at < ?", before).Session(&gorm.Session{})

@@ -75,7 +75,9 @@ func (a *arrivals) seconds(image staging.Image, node int) int64 {
 	return all.seconds
 }
 
-// send queues the transfer of the image to the node, if it needs one.
+// send adds a transfer of the image to the queue, if the node needs one. It returns when the image
+// can be on the node, and the transfer, which has the id; nil if none is needed. The transferred
+// image stays in the node's pool until the instant until.
 func (a *arrivals) send(image staging.Image, node int, id string, until span.Instant) (at span.Instant, transfer *staging.Transfer) {
 	at, transfer = a.queue.Ready(a.now, a.nodes[node], image)
 	if transfer == nil {

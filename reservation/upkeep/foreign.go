@@ -137,9 +137,10 @@ func watches(live []reservation.Reservation, now span.Instant, rules Rules) (lis
 	return list
 }
 
-// needsCheck reports whether the host's instances must be read: if the inventory shows foreign
-// ones, and in any case from Eviction before the start until the start. Failed hosts are not
-// checked, because healing replaces them.
+// needsCheck reports whether the host's instances must be read: in the last Rules.Eviction seconds
+// before the start, and at any other time if the inventory lists instances that must leave, or only
+// counts the instances. Hosts that have failed or left the cloud are not checked: healing replaces
+// them.
 func (w watch) needsCheck(hosts *inventory.Snapshot, live []reservation.Reservation, now span.Instant, rules Rules) bool {
 	at, there := hosts.Index(w.host)
 	if !there || failureOf(hosts, w.host) != "" {

@@ -37,7 +37,8 @@ type Presence interface {
 	Present(ctx context.Context, ttl time.Duration) (replicas []string, err error)
 }
 
-// KeyPurger deletes idempotency keys that were used before a time, and returns how many.
+// KeyPurger deletes the idempotency keys that were created before a time, and returns how many it
+// deleted.
 type KeyPurger interface {
 	PurgeKeys(ctx context.Context, lease job.Lease, before span.Instant) (int, error)
 }

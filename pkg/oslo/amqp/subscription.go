@@ -219,8 +219,10 @@ func (s *subscription) Err() error {
 	}
 }
 
-// Close stops the deliveries. Without a connection, the broker is told after the next
-// reconnection.
+// Close stops the deliveries and waits for those in progress. It then cancels the consumers at the
+// broker and deletes the Temporary queues, and waits at most closeTimeout for that. Without a
+// connection it returns at once: the broker ends the consumers with their connection, and the
+// queues expire.
 func (s *subscription) Close() {
 	s.mu.Lock()
 	again := s.closed

@@ -215,7 +215,7 @@ func writeRefusals(r *sim.Report, results []result) {
 	r.Text("The columns are the constraints that the service names in a refusal; free_hosts means that enough hosts were there, and too few free together in time.")
 }
 
-// writeReading explains the method.
+// writeReading writes the section on how the replay was done.
 func writeReading(r *sim.Report, o *Options) {
 	r.Heading(2, "How it was done")
 	r.List(

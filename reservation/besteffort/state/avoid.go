@@ -27,7 +27,8 @@ type failures struct {
 	until span.Instant
 }
 
-// Learn records whether a VM began to run or failed on its host since before, its previous state.
+// Learn records whether a VM began to run or failed on its host. The parameter before is the
+// previous state of the VM.
 func (h Hosts) Learn(before, v *VM, now span.Instant, l Limits) {
 	switch {
 	case before.Phase != besteffort.Starting:

@@ -8,8 +8,8 @@ type Limits struct {
 	// Unanswered is how long a server may still appear after Nova did not answer the request to
 	// create it. It must not be shorter than a call to Nova may take.
 	Unanswered int64
-	// Retries is how often a failed VM is restarted. Backoff is the wait before the first retry; it
-	// doubles each time.
+	// Retries is how often a VM is restarted after failures that count. Backoff is the wait before
+	// the first retry; it doubles each time.
 	Retries int
 	Backoff int64
 	// Alone is true if there is only one host, so that no other can be tried.
