@@ -126,7 +126,7 @@ type catalog[T any] struct {
 	id, name      func(T) string
 	live          func(T) bool // it is not over
 	get           func(ctx context.Context, almanac *client.Client, id string) (T, error)
-	// list returns the resources with a name; an empty name is every live resource.
+	// list returns at least the resources with a name; with an empty name, at least the live ones.
 	list func(ctx context.Context, almanac *client.Client, name string) iter.Seq2[T, error]
 }
 
@@ -172,6 +172,9 @@ func (k *catalog[T]) complete(p *process) cobra.CompletionFunc {
 		found, err := collect(k.list(ctx, almanac, ""), mostCompletions)
 		var offers []cobra.Completion
 		for _, r := range found {
+			if !k.live(r) {
+				continue
+			}
 			id, name := k.id(r), k.name(r)
 			if strings.HasPrefix(id, begun) {
 				offers = append(offers, cobra.CompletionWithDesc(id, plain(name)))

@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,10 +169,13 @@ func TestATableShowsTheFirstValuesOfAPropertyAndCSVAll(t *testing.T) {
 	}
 }
 
-func TestCompletionOffersWhatAlmanacHas(t *testing.T) {
+func TestCompletionOffersWhatAlmanacHasAndWhatIsNotOver(t *testing.T) {
 	a := newAPI(t)
 	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{Reservations: []v1.Reservation{
-		named("r-1", "training", "active"), named("r-2", "batch", "pending"),
+		named("r-1", "training", "active"), named("r-2", "batch", "pending"), named("r-3", "trial", "ended"), named("r-4", "run", "failed"),
+	}})
+	a.on("GET /v1/besteffort", http.StatusOK, v1.BestEfforts{Requests: []v1.BestEffort{
+		{ID: "b-1", Name: "render", Status: "running"}, {ID: "b-2", Name: "rest", Status: "canceled"},
 	}})
 	a.on("GET /v1/hosts", http.StatusOK, v1.HostList{Hosts: []v1.Host{{Name: "node-01"}, {Name: "big-01"}}})
 	a.on("GET /v1/properties", http.StatusOK, v1.Properties{Properties: []v1.Property{{Name: "rack"}}})
@@ -179,6 +183,7 @@ func TestCompletionOffersWhatAlmanacHas(t *testing.T) {
 		"reservation show tr":        "training\tr-1\n",
 		"reservation delete r":       "r-1\ttraining\nr-2\tbatch\n",
 		"reservation show r-1 ''":    "",
+		"besteffort show re":         "render\tb-1\n",
 		"host show n":                "node-01\n",
 		"decision show ":             "",
 		"calendar --host b":          "big-01\n",
@@ -193,6 +198,16 @@ func TestCompletionOffersWhatAlmanacHas(t *testing.T) {
 		if offers != want {
 			t.Errorf("%s: got %q, want %q", line, got.stdout, want)
 		}
+	}
+}
+
+func TestCompletionAsksOnlyForLiveReservations(t *testing.T) {
+	a := newAPI(t)
+	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{})
+	almanac(t, a, "__complete", "reservation", "show", "").wantDone(t)
+	want := []string{"GET /v1/reservations?status=pending%2Cstarting%2Cactive%2Cending"}
+	if got := a.lines(); !slices.Equal(got, want) {
+		t.Errorf("requests %v, want %v", got, want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
@@ -80,7 +81,11 @@ var reservations = catalog[v1.Reservation]{
 		return almanac.GetReservation(ctx, id)
 	},
 	list: func(ctx context.Context, almanac *client.Client, name string) iter.Seq2[v1.Reservation, error] {
-		return almanac.ListReservations(ctx, client.ReservationFilter{Name: name})
+		filter := client.ReservationFilter{Name: name}
+		if name == "" {
+			filter.Statuses = fault.Texts(reservation.LiveStatuses)
+		}
+		return almanac.ListReservations(ctx, filter)
 	},
 }
 
