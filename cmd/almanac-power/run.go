@@ -124,8 +124,7 @@ func serve(ctx context.Context, cfg config.PowerAgent, agent *power.Agent, bus *
 	return err
 }
 
-// reloads applies the changed log options at each SIGHUP, and opens the log file again, until
-// it is stopped.
+// reloads reloads the configuration of the log at each SIGHUP, until it is stopped.
 func (s *service) reloads(log *app.Log) (stop func()) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -134,17 +133,23 @@ func (s *service) reloads(log *app.Log) (stop func()) {
 		for {
 			select {
 			case <-hangup:
-				cfg, err := s.load()
-				if err == nil {
-					err = log.Reload(cfg.Default)
-				}
-				if err != nil {
-					log.Error("could not apply the configuration; the previous one stays in effect", "error", err)
-				}
+				s.reload(log)
 			case <-done:
 				return
 			}
 		}
 	}()
 	return func() { signal.Stop(hangup); close(done) }
+}
+
+// reload reopens the log, reads the configuration again, and applies the option debug unless
+// anything of this fails.
+func (s *service) reload(log *app.Log) {
+	unopened := log.Reopen() // even if the configuration is wrong: the open file may have been rotated
+	cfg, err := s.load()
+	if err = errors.Join(unopened, err); err != nil {
+		log.Error("could not apply the configuration; the previous one stays in effect", "error", err)
+		return
+	}
+	log.SetLevel(cfg.Default)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -303,5 +304,50 @@ func TestAWakeTestNeedsAnAlmanacd(t *testing.T) {
 	answer(t, b, power.TrialsTopic, power.TrialsEndpoint(served))
 	if out, err := run(); err != nil || !strings.HasSuffix(served.by, "@here") {
 		t.Errorf("got a request by %q: %v\n%s", served.by, err, out)
+	}
+}
+
+func TestAReloadThatFailsAppliesNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text          string
+		moved, logged string // what is moved away before the reload, and the file that then has the error
+	}{
+		"the configuration is wrong":      {"[agent]\nread_timeout = soon\n", "log/almanac-power.log", "log/almanac-power.log"},
+		"the log file cannot be reopened": {"", "log", "log.1/almanac-power.log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if err := os.Mkdir("log", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			log, err := app.OpenLog(config.Default{LogDir: "log"}, "almanac-power", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.Close()
+			if err := os.WriteFile("agent.conf", []byte("[DEFAULT]\nlog_dir = log\ndebug = true\n"+tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(tc.moved, tc.moved+".1"); err != nil {
+				t.Fatal(err)
+			}
+			s := &service{files: []string{"agent.conf"}}
+			s.reload(log)
+			if log.Enabled(t.Context(), slog.LevelDebug) {
+				t.Error("debug was applied")
+			}
+			if got, err := os.ReadFile(tc.logged); err != nil || !strings.Contains(string(got), "could not apply the configuration") {
+				t.Errorf("%s has %q, error %v, want the reason", tc.logged, got, err)
+			}
+			if err := os.WriteFile("agent.conf", []byte("[DEFAULT]\nlog_dir = log\ndebug = true\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll("log", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if s.reload(log); !log.Enabled(t.Context(), slog.LevelDebug) {
+				t.Error("debug was not applied although nothing is wrong any more")
+			}
+		})
 	}
 }

@@ -103,7 +103,7 @@ func (s *service) serve(ctx context.Context, stderr io.Writer) error {
 	return a.Run(ctx)
 }
 
-// reloads reads the configuration again at each signal.
+// reloads reloads the configuration at each signal.
 func (s *service) reloads(ctx context.Context, hangup <-chan os.Signal, a *app.App, log *app.Log, cfg config.Config) {
 	for {
 		select {
@@ -111,15 +111,23 @@ func (s *service) reloads(ctx context.Context, hangup <-chan os.Signal, a *app.A
 			return
 		case <-hangup:
 		}
-		after, changed, ignored, err := config.Reload(cfg, s.readFiles(), s.dirs, s.environment)
-		if err == nil {
-			err = errors.Join(log.Reload(after.Default), a.Reload(after))
-		}
-		if err != nil {
-			log.Error("could not apply the configuration; the previous one stays in effect", "error", err)
-			continue
-		}
-		cfg = after
-		log.Info("configuration read again", "changed", strings.Join(changed, ", "), "needs_a_restart", strings.Join(ignored, ", "))
+		cfg = s.reload(a, log, cfg)
 	}
+}
+
+// reload reopens the log, reads the configuration again, and applies the options that have changed
+// since cfg; none if anything of this fails. It returns the configuration that is then in effect.
+func (s *service) reload(a *app.App, log *app.Log, cfg config.Config) config.Config {
+	unopened := log.Reopen() // even if the configuration is wrong: the open file may have been rotated
+	after, changed, ignored, err := config.Reload(cfg, s.readFiles(), s.dirs, s.environment)
+	if err = errors.Join(unopened, err); err == nil {
+		err = a.Reload(after)
+	}
+	if err != nil {
+		log.Error("could not apply the configuration; the previous one stays in effect", "error", err)
+		return cfg
+	}
+	log.SetLevel(after.Default)
+	log.Info("configuration read again", "changed", strings.Join(changed, ", "), "needs_a_restart", strings.Join(ignored, ", "))
+	return after
 }

@@ -36,20 +36,25 @@ func OpenLog(c config.Default, program string, fallback io.Writer) (*Log, error)
 	l.Logger = slog.New(api.LogHandler(oslolog.New(out, oslolog.Options{
 		Name: "almanac", Level: &l.level, PID: os.Getpid(), Host: host, JSON: c.UseJSON,
 	})))
-	if err := l.Reload(c); err != nil {
+	l.SetLevel(c)
+	if err := l.Reopen(); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// Reload applies the option debug, which may change while the process runs, and reopens the file,
-// so that a file that was moved away gets no more lines. If that fails, the log continues in the
-// open file.
-func (l *Log) Reload(c config.Default) error {
-	l.level.Set(slog.LevelInfo)
+// SetLevel applies the option debug, which may change while the process runs.
+func (l *Log) SetLevel(c config.Default) {
 	if c.Debug {
 		l.level.Set(slog.LevelDebug)
+	} else {
+		l.level.Set(slog.LevelInfo)
 	}
+}
+
+// Reopen opens the file again, so that a file that was moved away gets no more lines. If that
+// fails, the log continues in the open file.
+func (l *Log) Reopen() error {
 	if l.file == nil {
 		return nil
 	}

@@ -56,7 +56,7 @@ func TestTheLogLiesWhereOsloPutsIt(t *testing.T) {
 	}
 }
 
-func TestAReloadLeavesTheFileThatWasMovedAwayAndTakesTheLevel(t *testing.T) {
+func TestAReopenedLogLeavesTheFileThatWasMovedAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "almanacd.log")
 	log, err := OpenLog(config.Default{LogFile: path}, "almanacd", nil)
 	if err != nil {
@@ -70,13 +70,12 @@ func TestAReloadLeavesTheFileThatWasMovedAwayAndTakesTheLevel(t *testing.T) {
 		t.Fatal(err)
 	}
 	api.Info("second")
-	if err := log.Reload(config.Default{LogFile: path, Debug: true}); err != nil {
+	if err := log.Reopen(); err != nil {
 		t.Fatal(err)
 	}
+	log.SetLevel(config.Default{Debug: true})
 	api.Debug("third")
-	if err := log.Reload(config.Default{LogFile: path}); err != nil {
-		t.Fatal(err)
-	}
+	log.SetLevel(config.Default{})
 	api.Debug("hidden")
 	api.Info("fourth")
 	for file, want := range map[string][]string{path + ".1": {"first", "second"}, path: {"third", "fourth"}} {
@@ -87,7 +86,7 @@ func TestAReloadLeavesTheFileThatWasMovedAwayAndTakesTheLevel(t *testing.T) {
 	}
 }
 
-func TestAReloadThatFailsGoesOnInTheFileThatIsOpen(t *testing.T) {
+func TestALogThatCannotBeReopenedContinuesInTheOpenFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -100,7 +99,7 @@ func TestAReloadThatFailsGoesOnInTheFileThatIsOpen(t *testing.T) {
 	if err := os.Rename(dir, dir+".1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := log.Reload(config.Default{LogDir: dir}); err == nil || !strings.Contains(err.Error(), dir) {
+	if err := log.Reopen(); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("error %v, want one that names %s", err, dir)
 	}
 	log.Info("still here")

@@ -8,8 +8,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 )
 
-// Reload applies the settings that may change while the service runs: limits, defaults and the
-// policy files. After an error all remain as they were.
+// Reload applies the settings that may change while the service runs, except for the log: limits,
+// defaults and the policy files. After an error all remain as they were.
 func (a *App) Reload(c config.Config) error {
 	if err := notifyReloading(); err != nil {
 		a.log.Warn("could not notify the service manager", "error", err)
