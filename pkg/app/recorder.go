@@ -130,7 +130,7 @@ func (r *recorder) stored() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.losing > 0 {
-		r.log.Info("storing placement decisions again", "lost", r.losing)
+		r.log.Info("resumed storing placement decisions", "lost", r.losing)
 		r.losing = 0
 	}
 }

@@ -89,7 +89,7 @@ func (h *health) connected(l *link, host oslo.Host) {
 	h.log.Debug("opened a connection to RabbitMQ", "host", host.Address(), "connection", l.purpose)
 	if len(h.up) == links {
 		h.status.Connected, h.status.Since = true, h.now()
-		h.log.Info("connected to RabbitMQ", "host", host.Address(), "as", h.name)
+		h.log.Info("connected to RabbitMQ", "host", host.Address(), "connection_name", h.name)
 	}
 }
 

@@ -35,7 +35,7 @@ import (
 // Options are the settings of a transport; the names in the comments are those of
 // [oslo_messaging_rabbit]. The options in the URL override them.
 type Options struct {
-	// Name is the broker's label for the connection.
+	// Name begins the connection_name of both connections at the broker; publish or consume follows.
 	Name          string
 	Heartbeat     time.Duration // heartbeat_timeout_threshold; 0 is 60 s
 	RetryInterval time.Duration // rabbit_retry_interval; 0 is 1 s
