@@ -61,7 +61,9 @@ func bestEffortOptions(b *BestEffort) []option {
 		duration(&l.Order, "order_timeout", 2*time.Minute, time.Second, day,
 			"How much longer than planned a suspension or resumption may take. A suspension for a reservation may take at most half "+
 				"of [reservation] eviction_time longer."),
-		integer(&l.Retries, "retries", 3, 0, 1000, "How often a failed server is restarted."),
+		integer(&l.Retries, "retries", 3, 0, 1000,
+			"How many times Almanac starts the work of a failed server over, on a new server, before the work has failed. A first "+
+				"failure does not count if there are other hosts."),
 		duration(&l.Backoff, "retry_interval", 30*time.Second, time.Second, time.Hour,
 			"Wait before the first restart of a failed server; doubles each time, up to one hour."),
 		integer(&b.MaxVMsPerProject, "max_vms_per_project", 100, 0, 1_000_000,

@@ -59,7 +59,7 @@ func weigherOptions(w *Weighers) []option {
 			"Multiplier for the time until the next reservation of a host, for instances without a reservation."),
 		w.weight("kw_ranking_weight_multiplier", anyNumber, "Multiplier for FLOPS per watt."),
 		w.weight("overcommit_weight_multiplier", anyNumber,
-			"Multiplier for hosts that need no preemption. Such hosts come first in any case."),
+			"Multiplier for the preference of hosts that need no preemption. 0 is enough: such hosts precede the others whatever their weights."),
 		w.weight("preemption_cost_weight_multiplier", anyNumber,
 			"Multiplier for the cost of preemption on a host, which counts against it; see [preemptible] victim_cost."),
 		w.weight("period_weight_multiplier", anyNumber,
