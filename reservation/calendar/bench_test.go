@@ -242,6 +242,7 @@ func compare(b *testing.B, w *workload, list *paperList, queries []calendar.Quer
 func report(b *testing.B, times []time.Duration, megabytes, occupancy float64) {
 	b.ReportMetric(float64(percentile(times, 0.5).Nanoseconds())/1e3, "p50-us")
 	b.ReportMetric(float64(percentile(times, 0.99).Nanoseconds())/1e3, "p99-us")
+	b.ReportMetric(float64(mean(times).Nanoseconds())/1e3, "mean-us") // ns/op includes drawing and removing the request
 	b.ReportMetric(occupancy, "occupancy")
 	if megabytes > 0 {
 		b.ReportMetric(megabytes, "MB")
