@@ -205,7 +205,6 @@ function configure_almanac_mode {
     fi
     if [[ "$ALMANAC_NOVA_MODE" == "replace" ]]; then
         _almanac_set api_database connection "$(_almanac_database_url "$NOVA_API_DB")"
-        _almanac_set filter_scheduler nova_release "$ALMANAC_NOVA_RELEASE"
         # available_filters has several lines, and workers a different meaning
         local section
         for section in filter_scheduler metrics scheduler; do

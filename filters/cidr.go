@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -34,7 +35,7 @@ func (f *SimpleCIDRAffinity) For(s *inventory.States, r *placing.Request, _ span
 	if len(near) != 1 || len(size) != 1 {
 		return refuseAll("the hints build_near_host_ip and cidr need one value each")
 	}
-	n, err := network(near[0] + size[0])
+	n, err := network(near[0]+size[0], s.Nova().Has(release.StrictAddresses))
 	if err != nil {
 		return refuseAll(fmt.Sprintf("the hints build_near_host_ip and cidr are not a network: %v", err))
 	}
@@ -70,15 +71,17 @@ func (n nearby) Why(i int) string {
 	return fmt.Sprintf("the address %s of the host is not in %s", n.addresses[i], n.network.Masked())
 }
 
-// network reads an address and the size of its network as netaddr's IPNetwork does: an IPv4
-// address may lack its last parts, and the size is a length, a netmask or a host mask.
-func network(text string) (netip.Prefix, error) {
+// network reads an address and the size of its network as netaddr's IPNetwork does. The size is a
+// length, a netmask or a host mask. Unless strict, an IPv4 address may lack its last parts, and
+// its parts may begin with zeros, as before netaddr 1.
+func network(text string, strict bool) (netip.Prefix, error) {
 	first, size, sized := strings.Cut(text, "/")
-	address, err := partialIPv4(first)
-	if err != nil {
-		if address, err = netip.ParseAddr(first); err != nil || !address.Is6() || address.Zone() != "" {
-			return netip.Prefix{}, fmt.Errorf("%q is not an address", first)
-		}
+	address, err := netip.ParseAddr(first)
+	if err != nil && !strict {
+		address, err = partialIPv4(first)
+	}
+	if err != nil || address.Zone() != "" {
+		return netip.Prefix{}, fmt.Errorf("%q is not an address", first)
 	}
 	length := address.BitLen()
 	if sized {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
@@ -44,7 +45,20 @@ func TestHintsThatNameInstancesOrANetwork(t *testing.T) {
 		"near nothing":               {&filters.SimpleCIDRAffinity{}, hinted("cidr", "/16"), "a,b,c,d", nil},
 		"near two":                   {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10.0.0.5", "build_near_host_ip", "10.0.0.6"), "", map[string]string{"a": "one value each"}},
 		"no address":                 {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "node-1"), "", map[string]string{"a": `"node-1" is not an address`}},
+		"without the last parts":     {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10", "cidr", "/8"), "a,b", nil},
+		"with a zero in front":       {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "010.0.0.5"), "a", nil},
 		"no size":                    {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10.0.0.5", "cidr", "/33"), "", map[string]string{"d": `"33" is not a network size for 10.0.0.5`}},
+	})
+}
+
+// netaddr 1, which these releases use, takes neither for an address.
+func TestReleasesSinceDalmatianTakeWholeAddressesOnly(t *testing.T) {
+	s := states(t, []inventory.HostState{{Name: "a", IP: "10.0.0.7"}, {Name: "b", IP: "fe80::7"}}).WithNova(release.Dalmatian)
+	checkRules(t, s, map[string]rule{
+		"a whole address":        {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10.0.0.5"), "a", nil},
+		"one of IPv6":            {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "fe80::1", "cidr", "/64"), "b", nil},
+		"without the last parts": {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "10", "cidr", "/8"), "", map[string]string{"a": `"10" is not an address`}},
+		"with a zero in front":   {&filters.SimpleCIDRAffinity{}, hinted("build_near_host_ip", "010.0.0.5"), "", map[string]string{"a": "is not an address"}},
 	})
 }
 

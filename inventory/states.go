@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 )
 
 // HostState is what placement needs to know about a host now (nova/scheduler/host_manager.py
@@ -109,6 +110,7 @@ type States struct {
 	up, enabled hostset.Set
 	all, none   hostset.Set
 	ioOps       []int64 // by host
+	nova        release.Release
 
 	locations *locations
 	received  hostset.Set // hosts that may have received instances since locations; nil means none
@@ -291,6 +293,16 @@ func (s *States) columnOf(class string, places []int) *Column {
 		c.set(i, h.Stocks[class], h.evictable(class))
 	}
 	return c
+}
+
+// Nova returns the release of the cloud's Nova.
+func (s *States) Nova() release.Release { return s.nova }
+
+// WithNova returns the states in a cloud with that release of Nova.
+func (s *States) WithNova(r release.Release) *States {
+	next := *s
+	next.nova = r
+	return &next
 }
 
 // Len returns the number of hosts.

@@ -86,7 +86,7 @@ func newStack(t *testing.T, devstack string, localrc ...string) *stack {
 		"ALMANAC_BINARIES=" + commands, "ALMANAC_USER_NAME=" + user, "ALMANAC_DATABASE=" + name,
 		"ALMANAC_RABBIT_VHOST=" + vhosts[0], "ALMANAC_BEHIND_VHOST=" + vhosts[1], "ALMANAC_BEHIND_HOST=behind",
 		fmt.Sprintf("ALMANAC_SERVICE_PORT=%d", port), fmt.Sprintf("ALMANAC_INVENTORY_PORT=%d", unusedPort(t)),
-		"ALMANAC_NOVA_RELEASE=zed", "ALMANAC_TIMEOUT=240", "ALMANAC_RESERVABLE_HOSTS='cmp-00[1-2]'",
+		"ALMANAC_TIMEOUT=240", "ALMANAC_RESERVABLE_HOSTS='cmp-00[1-2]'",
 	}, localrc...)...)
 	s.cloud, s.admin, s.user, s.database, s.vhosts, s.port = cloud, cloud.REST(t, labtest.Admin), user, name, vhosts, port
 	s.environment = append(s.environment,

@@ -54,7 +54,7 @@ func TestTheGuideListsTheFilters(t *testing.T) {
 }
 
 func TestTheGuideListsTheWeighers(t *testing.T) {
-	all, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{Nova: weighers.Nova{Releases: weighers.Releases}})
+	all, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{})
 	if err != nil {
 		t.Fatal(err)
 	}

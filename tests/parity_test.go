@@ -1,9 +1,7 @@
 package tests
 
 import (
-	"encoding/json"
 	"maps"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,31 +45,6 @@ func parity(t *testing.T, chapter string) map[string]string {
 
 func names(said map[string]string) []string { return slices.Sorted(maps.Keys(said)) }
 
-func TestParityTellsOfAllThatNovaHas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("make check leaves out what needs Debian's packages")
-	}
-	out, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", novaHas).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var has map[string][]string
-	if err := json.Unmarshal(out, &has); err != nil {
-		t.Fatal(err)
-	}
-	for chapter, list := range has {
-		rows := names(parity(t, chapter))
-		for _, name := range list {
-			if !slices.Contains(rows, name) {
-				t.Errorf("%s has no row for %s", chapter, name)
-			}
-		}
-		if len(list) == 0 {
-			t.Errorf("Nova has no %s", chapter)
-		}
-	}
-}
-
 // ownWeighers lists the weighers that Nova does not have.
 var ownWeighers = []string{
 	"FreeTimeWeigher", "KWRankingWeigher", "OvercommitWeigher", "PreemptionCostWeigher", "PeriodWeigher", "PreemptibleCountWeigher",
@@ -81,7 +54,7 @@ func TestParityTellsOfAllFiltersAndWeighers(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(slices.Values(filters.Names())), names(parity(t, "Filters"))); diff != "" {
 		t.Errorf("filters (-code +parity):\n%s", diff)
 	}
-	all, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{Nova: weighers.Nova{Releases: weighers.Releases}})
+	all, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,14 +7,12 @@ import (
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 )
 
 // AllWeighers is the entry of weight_classes that stands for all weighers.
 const AllWeighers = "nova.scheduler.weights.all_weighers"
-
-// Releases lists the releases of Nova that Almanac knows, by code name, the oldest first.
-var Releases = []string{"zed", "antelope", "bobcat", "caracal", "dalmatian", "epoxy", "flamingo", "gazpacho"}
 
 // Ports are what weighers need in addition to the states of the hosts.
 type Ports struct {
@@ -30,9 +28,6 @@ type Ports struct {
 // Nova is the part of Nova's configuration that affects weighers, without their names and
 // multipliers.
 type Nova struct {
-	// Releases are the code names of all releases up to the cloud's, such as "bobcat": weighers
-	// of later releases do not exist.
-	Releases []string
 	// ImageProperties and Metrics are image_props_weight_setting and [metrics] weight_setting,
 	// each entry "name=ratio".
 	ImageProperties, Metrics []string
@@ -43,8 +38,8 @@ type Nova struct {
 
 // choice is a weigher that can be configured.
 type choice struct {
-	path       string // of Nova's class, or the name of ours
-	since      string // release of Nova; empty is before all known ones
+	path       string       // of Nova's class, or the name of ours
+	part       release.Part // of Nova's releases: those without it have no such weigher
 	option     string
 	multiplier float64 // by default
 	make       func(Ports) (Weighted, error)
@@ -66,50 +61,50 @@ type choice struct {
 //   - preemption cost, 100,000: a second of an hour counts 28, more than everything else
 //     by default except failed builds and cells.
 var choices = []choice{
-	novas("cpu.CPUWeigher", "", "cpu", 1, func() Weighted { return Weighted{Weigher: CPUWeigher{}, Min: new(0.0)} }),
-	novas("ram.RAMWeigher", "", "ram", 1, func() Weighted { return Weighted{Weigher: RAMWeigher{}, Min: new(0.0)} }),
-	novas("disk.DiskWeigher", "", "disk", 1, func() Weighted { return Weighted{Weigher: &DiskWeigher{}, Min: new(0.0)} }),
-	novas("io_ops.IoOpsWeigher", "", "io_ops", -1, func() Weighted { return Weighted{Weigher: IoOpsWeigher{}, Min: new(0.0)} }),
-	novas("compute.BuildFailureWeigher", "", "build_failure", 1e6, func() Weighted {
+	novas("cpu.CPUWeigher", release.Always, "cpu", 1, func() Weighted { return Weighted{Weigher: CPUWeigher{}, Min: new(0.0)} }),
+	novas("ram.RAMWeigher", release.Always, "ram", 1, func() Weighted { return Weighted{Weigher: RAMWeigher{}, Min: new(0.0)} }),
+	novas("disk.DiskWeigher", release.Always, "disk", 1, func() Weighted { return Weighted{Weigher: &DiskWeigher{}, Min: new(0.0)} }),
+	novas("io_ops.IoOpsWeigher", release.Always, "io_ops", -1, func() Weighted { return Weighted{Weigher: IoOpsWeigher{}, Min: new(0.0)} }),
+	novas("compute.BuildFailureWeigher", release.Always, "build_failure", 1e6, func() Weighted {
 		return Weighted{Weigher: &BuildFailureWeigher{}, Negated: true}
 	}),
-	novas("pci.PCIWeigher", "", "pci", 1, func() Weighted { return Weighted{Weigher: &PCIWeigher{}} }),
-	novas("affinity.ServerGroupSoftAffinityWeigher", "", "soft_affinity", 1, func() Weighted {
+	novas("pci.PCIWeigher", release.Always, "pci", 1, func() Weighted { return Weighted{Weigher: &PCIWeigher{}} }),
+	novas("affinity.ServerGroupSoftAffinityWeigher", release.Always, "soft_affinity", 1, func() Weighted {
 		return Weighted{Weigher: ServerGroupSoftAffinityWeigher{}}
 	}),
-	novas("affinity.ServerGroupSoftAntiAffinityWeigher", "", "soft_anti_affinity", 1, func() Weighted {
+	novas("affinity.ServerGroupSoftAntiAffinityWeigher", release.Always, "soft_anti_affinity", 1, func() Weighted {
 		return Weighted{Weigher: ServerGroupSoftAntiAffinityWeigher{}}
 	}),
-	novas("cross_cell.CrossCellWeigher", "", "cross_cell_move", 1e6, func() Weighted { return Weighted{Weigher: CrossCellWeigher{}} }),
-	{"nova.scheduler.weights.metrics.MetricsWeigher", "", "metrics_weight_multiplier", 1, metrics},
-	novas("hypervisor_version.HypervisorVersionWeigher", "bobcat", "hypervisor_version", 1, func() Weighted {
+	novas("cross_cell.CrossCellWeigher", release.Always, "cross_cell_move", 1e6, func() Weighted { return Weighted{Weigher: CrossCellWeigher{}} }),
+	{"nova.scheduler.weights.metrics.MetricsWeigher", release.Always, "metrics_weight_multiplier", 1, metrics},
+	novas("hypervisor_version.HypervisorVersionWeigher", release.HypervisorVersionWeigher, "hypervisor_version", 1, func() Weighted {
 		return Weighted{Weigher: &HypervisorVersionWeigher{}}
 	}),
-	novas("num_instances.NumInstancesWeigher", "bobcat", "num_instances", 0, func() Weighted { return Weighted{Weigher: NumInstancesWeigher{}} }),
-	{"nova.scheduler.weights.image_props.ImagePropertiesWeigher", "epoxy", "image_props_weight_multiplier", 0, imageProperties},
-	{"FreeTimeWeigher", "", "free_time_weight_multiplier", 10, func(p Ports) (Weighted, error) {
+	novas("num_instances.NumInstancesWeigher", release.NumInstancesWeigher, "num_instances", 0, func() Weighted { return Weighted{Weigher: NumInstancesWeigher{}} }),
+	{"nova.scheduler.weights.image_props.ImagePropertiesWeigher", release.ImagePropertiesWeigher, "image_props_weight_multiplier", 0, imageProperties},
+	{"FreeTimeWeigher", release.Always, "free_time_weight_multiplier", 10, func(p Ports) (Weighted, error) {
 		return Weighted{Weigher: &FreeTimeWeigher{Promises: p.Promises}, Min: new(0.0), Max: new(1.0)}, nil
 	}},
-	{"KWRankingWeigher", "", "kw_ranking_weight_multiplier", 1, func(p Ports) (Weighted, error) {
+	{"KWRankingWeigher", release.Always, "kw_ranking_weight_multiplier", 1, func(p Ports) (Weighted, error) {
 		return Weighted{Weigher: &KWRankingWeigher{Efficiencies: p.Efficiencies}, Min: new(0.0)}, nil
 	}},
-	{"OvercommitWeigher", "", "overcommit_weight_multiplier", 0, func(Ports) (Weighted, error) {
+	{"OvercommitWeigher", release.Always, "overcommit_weight_multiplier", 0, func(Ports) (Weighted, error) {
 		return Weighted{Weigher: OvercommitWeigher{}}, nil
 	}},
-	{"PreemptionCostWeigher", "", "preemption_cost_weight_multiplier", 1e5, func(p Ports) (Weighted, error) {
+	{"PreemptionCostWeigher", release.Always, "preemption_cost_weight_multiplier", 1e5, func(p Ports) (Weighted, error) {
 		return Weighted{Weigher: PreemptionCostWeigher{Evictor: p.Evictor}}, nil
 	}},
-	{"PeriodWeigher", "", "period_weight_multiplier", 0, func(p Ports) (Weighted, error) {
+	{"PeriodWeigher", release.Always, "period_weight_multiplier", 0, func(p Ports) (Weighted, error) {
 		return Weighted{Weigher: PeriodWeigher{p.Period}}, nil
 	}},
-	{"PreemptibleCountWeigher", "", "preemptible_count_weight_multiplier", 0, func(Ports) (Weighted, error) {
+	{"PreemptibleCountWeigher", release.Always, "preemptible_count_weight_multiplier", 0, func(Ports) (Weighted, error) {
 		return Weighted{Weigher: PreemptibleCountWeigher{}}, nil
 	}},
 }
 
-func novas(path, since, option string, multiplier float64, weighted func() Weighted) choice {
+func novas(path string, part release.Part, option string, multiplier float64, weighted func() Weighted) choice {
 	return choice{
-		"nova.scheduler.weights." + path, since, option + "_weight_multiplier", multiplier,
+		"nova.scheduler.weights." + path, part, option + "_weight_multiplier", multiplier,
 		func(Ports) (Weighted, error) { return weighted(), nil },
 	}
 }
@@ -143,15 +138,15 @@ func Multipliers() map[string]float64 {
 // Choose returns the weighers named as in weight_classes, in that order: Nova's by class or
 // path, ours by name, or AllWeighers. A name that is repeated counts twice (nova/loadables.py
 // get_matching_classes). multipliers contains those that differ from the default, by option. It
-// returns an Invalid fault for an unknown name or option, a weigher that the release of Nova
-// lacks, a multiplier that is not finite, and what Ports.Nova excludes.
+// returns an Invalid fault for an unknown name or option, a multiplier that is not finite, and
+// what Ports.Nova excludes.
 func Choose(names []string, multipliers map[string]float64, ports Ports) ([]Weighted, error) {
 	if err := check(multipliers); err != nil {
 		return nil, err
 	}
 	var chosen []Weighted
 	for _, name := range names {
-		wanted, err := named(name, ports.Nova.Releases)
+		wanted, err := named(name)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +155,7 @@ func Choose(names []string, multipliers map[string]float64, ports Ports) ([]Weig
 			if err != nil {
 				return nil, err
 			}
-			w.Option, w.Multiplier = c.option, c.multiplier
+			w.Part, w.Option, w.Multiplier = c.part, c.option, c.multiplier
 			if m, set := multipliers[c.option]; set {
 				w.Multiplier = m
 			}
@@ -188,17 +183,13 @@ func check(multipliers map[string]float64) error {
 }
 
 // named returns the choices for which a name stands.
-func named(name string, releases []string) ([]choice, error) {
-	there := func(c choice) bool { return c.since == "" || slices.Contains(releases, c.since) }
+func named(name string) ([]choice, error) {
 	if name == AllWeighers {
-		return slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return !there(c) }), nil
+		return choices, nil
 	}
 	i := slices.IndexFunc(choices, func(c choice) bool { return name == c.name() || name == c.path })
 	if i < 0 {
 		return nil, fault.Field("weight_classes", "%s", unknown(name))
-	}
-	if !there(choices[i]) {
-		return nil, fault.Field("weight_classes", "has %s, which Nova has since release %s (nova_release)", name, choices[i].since)
 	}
 	return choices[i : i+1], nil
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// releases lists Nova's releases up to the one that added the newest weigher.
-var releases = []string{"zed", "antelope", "bobcat", "caracal", "dalmatian", "epoxy"}
-
 // ours lists the weighers that Nova does not have.
 var ours = []string{
 	"FreeTimeWeigher", "KWRankingWeigher", "OvercommitWeigher", "PreemptionCostWeigher", "PeriodWeigher", "PreemptibleCountWeigher",
@@ -25,27 +22,23 @@ func TestWeighersAreChosenAsInWeightClasses(t *testing.T) {
 		"CPUWeigher", "RAMWeigher", "DiskWeigher", "IoOpsWeigher", "BuildFailureWeigher", "PCIWeigher", "ServerGroupSoftAffinityWeigher",
 		"ServerGroupSoftAntiAffinityWeigher", "CrossCellWeigher", "MetricsWeigher",
 	}
-	bobcat := append(slices.Clone(zed), "HypervisorVersionWeigher", "NumInstancesWeigher")
+	newer := []string{"HypervisorVersionWeigher", "NumInstancesWeigher", "ImagePropertiesWeigher"}
 	for name, tc := range map[string]struct {
-		names    []string
-		releases []string
-		want     []string
+		names []string
+		want  []string
 	}{
-		"all of zed":            {[]string{"nova.scheduler.weights.all_weighers"}, releases[:1], slices.Concat(zed, ours)},
-		"all of antelope":       {[]string{"nova.scheduler.weights.all_weighers"}, releases[:2], slices.Concat(zed, ours)},
-		"all of bobcat":         {[]string{"nova.scheduler.weights.all_weighers"}, releases[:3], slices.Concat(bobcat, ours)},
-		"all of epoxy":          {[]string{"nova.scheduler.weights.all_weighers"}, releases, slices.Concat(bobcat, []string{"ImagePropertiesWeigher"}, ours)},
-		"all, and one again":    {[]string{"RAMWeigher", "nova.scheduler.weights.all_weighers"}, nil, slices.Concat([]string{"RAMWeigher"}, zed, ours)},
-		"none":                  {nil, releases, nil},
-		"Nova's by path":        {[]string{"nova.scheduler.weights.ram.RAMWeigher"}, nil, []string{"RAMWeigher"}},
-		"two of one file":       {[]string{"nova.scheduler.weights.affinity.ServerGroupSoftAntiAffinityWeigher"}, nil, []string{"ServerGroupSoftAntiAffinityWeigher"}},
-		"by class":              {[]string{"RAMWeigher", "FreeTimeWeigher"}, nil, []string{"RAMWeigher", "FreeTimeWeigher"}},
-		"in the order of names": {[]string{"KWRankingWeigher", "CPUWeigher"}, nil, []string{"KWRankingWeigher", "CPUWeigher"}},
-		"twice":                 {[]string{"CPUWeigher", "nova.scheduler.weights.cpu.CPUWeigher"}, nil, []string{"CPUWeigher", "CPUWeigher"}},
-		"a new one":             {[]string{"NumInstancesWeigher"}, releases[:4], []string{"NumInstancesWeigher"}},
+		"all":                   {[]string{"nova.scheduler.weights.all_weighers"}, slices.Concat(zed, newer, ours)},
+		"all, and one again":    {[]string{"RAMWeigher", "nova.scheduler.weights.all_weighers"}, slices.Concat([]string{"RAMWeigher"}, zed, newer, ours)},
+		"none":                  {nil, nil},
+		"Nova's by path":        {[]string{"nova.scheduler.weights.ram.RAMWeigher"}, []string{"RAMWeigher"}},
+		"two of one file":       {[]string{"nova.scheduler.weights.affinity.ServerGroupSoftAntiAffinityWeigher"}, []string{"ServerGroupSoftAntiAffinityWeigher"}},
+		"by class":              {[]string{"RAMWeigher", "FreeTimeWeigher"}, []string{"RAMWeigher", "FreeTimeWeigher"}},
+		"in the order of names": {[]string{"KWRankingWeigher", "CPUWeigher"}, []string{"KWRankingWeigher", "CPUWeigher"}},
+		"twice":                 {[]string{"CPUWeigher", "nova.scheduler.weights.cpu.CPUWeigher"}, []string{"CPUWeigher", "CPUWeigher"}},
+		"a new one":             {[]string{"NumInstancesWeigher"}, []string{"NumInstancesWeigher"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := weighers.Choose(tc.names, nil, weighers.Ports{Nova: weighers.Nova{Releases: tc.releases}})
+			list, err := weighers.Choose(tc.names, nil, weighers.Ports{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +55,7 @@ func TestWeighersAreChosenAsInWeightClasses(t *testing.T) {
 
 func TestMultipliersAreTheDefaultUnlessSet(t *testing.T) {
 	list, err := weighers.Choose([]string{weighers.AllWeighers}, map[string]float64{"ram_weight_multiplier": -2, "kw_ranking_weight_multiplier": 0},
-		weighers.Ports{Nova: weighers.Nova{Releases: releases}})
+		weighers.Ports{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,18 +86,14 @@ func TestChoosingWeighersFailsWithASentence(t *testing.T) {
 		"an unknown option": {nil, map[string]float64{"rom_weight_multiplier": 1}, weighers.Nova{}, `did you mean "ram_weight_multiplier"?`},
 		"one of Nova's own": {[]string{"nova.scheduler.weights.affinity._SoftAffinityWeigherBase"}, nil, weighers.Nova{}, "there is no weigher"},
 		"one of a third":    {[]string{"company.weights.CoffeeWeigher"}, nil, weighers.Nova{}, `there is no weigher "company.weights.CoffeeWeigher"`},
-		"a newer one": {
-			[]string{"NumInstancesWeigher"}, nil, weighers.Nova{Releases: releases[:2]},
-			"weight_classes: has NumInstancesWeigher, which Nova has since release bobcat (nova_release)",
-		},
 		"metrics without a number": {
 			[]string{weighers.AllWeighers}, nil, weighers.Nova{Metrics: []string{"a=1", "b"}}, `weight_setting of [metrics]: has "b", which must be name=number`,
 		},
 		"metrics with a blank":       {[]string{weighers.AllWeighers}, nil, weighers.Nova{Metrics: []string{"a =1"}}, `has "a =1"`},
-		"a property without a name":  {[]string{weighers.AllWeighers}, nil, weighers.Nova{Releases: releases, ImageProperties: []string{"=1"}}, `image_props_weight_setting: has "=1"`},
+		"a property without a name":  {[]string{weighers.AllWeighers}, nil, weighers.Nova{ImageProperties: []string{"=1"}}, `image_props_weight_setting: has "=1"`},
 		"metrics nobody else weighs": {[]string{"MetricsWeigher"}, nil, weighers.Nova{Metrics: []string{"a=1"}, Alone: true}, "which Nova's API does not return"},
 		"images nobody else weighs": {
-			[]string{weighers.AllWeighers}, map[string]float64{"image_props_weight_multiplier": -1}, weighers.Nova{Releases: releases, Alone: true},
+			[]string{weighers.AllWeighers}, map[string]float64{"image_props_weight_multiplier": -1}, weighers.Nova{Alone: true},
 			"image_props_weight_multiplier: makes ImagePropertiesWeigher count what Nova's API does not return",
 		},
 	} {

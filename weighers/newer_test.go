@@ -9,19 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// weightsOf returns the weights of all hosts of s, by index, from one weigher of Nova epoxy.
+// weightsOf returns the weights of all hosts of s, by index, from one weigher, beside Nova 31
+// (epoxy).
 func weightsOf(t *testing.T, name string, multipliers map[string]float64, s *inventory.States, r *placing.Request) []float64 {
 	t.Helper()
-	w, err := weighers.Choose([]string{name}, multipliers, weighers.Ports{Nova: weighers.Nova{Releases: releases}})
+	w, err := weighers.Choose([]string{name}, multipliers, weighers.Ports{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ranking weighers.Ranking
-	ranking.Rank(w, s, r, 0, everyPlace(s))
+	ranking.Rank(w, s.WithNova(release.Epoxy), r, 0, everyPlace(s))
 	weights := make([]float64, s.Len())
 	for i := range weights {
 		weights[i] = ranking.Weight(i)
@@ -108,11 +110,12 @@ func TestWhereImagesCountTheRequestIsPassedOn(t *testing.T) {
 		"a property that it has not got":   {1, []string{"os_type=1"}, linux, false, ""},
 		"a rebuild, which keeps its host ": {1, nil, linux, true, ""},
 	} {
-		ports := weighers.Ports{Nova: weighers.Nova{Releases: releases, ImageProperties: tc.setting}}
+		ports := weighers.Ports{Nova: weighers.Nova{ImageProperties: tc.setting}}
 		w, err := weighers.Choose([]string{"ImagePropertiesWeigher"}, map[string]float64{"image_props_weight_multiplier": tc.multiplier}, ports)
 		if err != nil {
 			t.Fatal(err)
 		}
+		s := s.WithNova(release.Epoxy)
 		got := weighers.Unsupported(w, s, &placing.Request{ImageProperties: tc.image, Rebuild: tc.rebuild})
 		if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -182,6 +185,32 @@ func TestDiskThatIsMissingOnTheHostIsNotFree(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tc.want, weightsOf(t, "DiskWeigher", nil, states(t, tc.rows, nil), &placing.Request{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestAWeigherCountsBesideTheReleasesThatHaveIt(t *testing.T) {
+	w, err := weighers.Choose([]string{"HypervisorVersionWeigher", "ImagePropertiesWeigher"}, map[string]float64{"image_props_weight_multiplier": 1}, weighers.Ports{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []inventory.HostState{{Name: "a", HypervisorVersion: 1}, {Name: "b", HypervisorVersion: 2}}
+	r := &placing.Request{ImageProperties: map[string]string{"os_distro": "debian"}}
+	for nova, want := range map[release.Release]struct {
+		weight float64 // of the host with the newer hypervisor
+		beyond bool    // the images of other instances count
+	}{
+		release.Unknown: {}, release.Zed: {}, release.Antelope: {},
+		release.Bobcat: {weight: 1}, release.Dalmatian: {weight: 1},
+		release.Epoxy: {weight: 1, beyond: true}, release.Hibiscus: {weight: 1, beyond: true}, release.Newer: {weight: 1, beyond: true},
+	} {
+		s := states(t, rows, nil).WithNova(nova)
+		var ranking weighers.Ranking
+		if ranking.Rank(w, s, r, 0, everyPlace(s)); ranking.Weight(1)-ranking.Weight(0) != want.weight {
+			t.Errorf("%v: the newer hypervisor weighs %v more", nova, ranking.Weight(1)-ranking.Weight(0))
+		}
+		if what := weighers.Unsupported(w, s, r); (what != "") != want.beyond {
+			t.Errorf("%v: %q", nova, what)
 		}
 	}
 }

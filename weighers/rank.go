@@ -42,7 +42,7 @@ func (k *Ranking) Rank(weighers []Weighted, s *inventory.States, r *placing.Requ
 	k.raw = slices.Grow(k.raw[:0], len(hosts))[:len(hosts)]
 	own := overridden(s, weighers)
 	for i, w := range weighers {
-		if w.Multiplier == 0 && own[i] == nil || w.addsNothing(s, r) {
+		if w.Multiplier == 0 && own[i] == nil || w.addsNothing(s, r) || !s.Nova().Has(w.Part) {
 			continue
 		}
 		w.Weigh(s, r, now, hosts, k.raw)

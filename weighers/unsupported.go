@@ -29,7 +29,7 @@ func Unsupported(weighers []Weighted, s *inventory.States, r *placing.Request) s
 	var own []*overrides
 	for i, w := range weighers {
 		p, is := w.Weigher.(Partial)
-		if !is {
+		if !is || !s.Nova().Has(w.Part) {
 			continue
 		}
 		what := p.Unsupported(r)

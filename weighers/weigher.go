@@ -4,6 +4,7 @@ package weighers
 
 import (
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -28,6 +29,9 @@ type indifferent interface {
 // Weighted is a weigher with its multiplier.
 type Weighted struct {
 	Weigher
+	// Part is the part of Nova that the weigher stands for: it does not count beside a release
+	// of Nova that lacks it.
+	Part       release.Part
 	Multiplier float64
 	// Option is the metadata key with which aggregates override Multiplier on their hosts, such as
 	// "ram_weight_multiplier"; empty means none.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/placement"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -35,6 +36,8 @@ type cloud struct {
 
 	// nodes are the services and root providers at the time at which the hypervisors were read.
 	nodes []string
+
+	release release.Release // of Nova, at the last full reading
 
 	notes []string // what could not be read, as sentences for the log
 }

@@ -1,6 +1,7 @@
 package openstack_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -11,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	source "github.com/almanac-cloud/almanac/inventory/openstack"
 	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
@@ -26,6 +29,8 @@ type odd struct {
 	missing map[int]bool
 	serving bool // the missing hosts have a service
 	servers []object
+	// microversion is the highest that it offers; "" stands for 2.100.
+	microversion string
 }
 
 func (o *odd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +47,7 @@ func (o *odd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var answer object
 	switch path := r.URL.Path; {
 	case path == "/v2.1/":
-		answer = object{"version": object{"version": "2.100", "min_version": "2.1"}}
+		answer = object{"version": object{"version": cmp.Or(o.microversion, "2.100"), "min_version": "2.1"}}
 	case path == "/":
 		answer = object{"versions": []object{{"max_version": "1.39", "min_version": "1.0"}}}
 	case strings.HasSuffix(path, "/os-services"):
@@ -101,6 +106,11 @@ func (o *odd) changed(since string) []object {
 
 func over(t *testing.T, o *odd) (*source.Source, *clock) {
 	t.Helper()
+	return overWith(t, o, source.Options{Log: slog.New(slog.DiscardHandler)})
+}
+
+func overWith(t *testing.T, o *odd, options source.Options) (*source.Source, *clock) {
+	t.Helper()
 	server := httptest.NewServer(o)
 	t.Cleanup(server.Close)
 	compute, err := nova.New(anyone{}, openstack.Options{Override: server.URL + "/v2.1"})
@@ -112,7 +122,8 @@ func over(t *testing.T, o *odd) (*source.Source, *clock) {
 		t.Fatal(err)
 	}
 	at := &clock{at: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}
-	return source.NewSource(compute, place, source.Options{Now: at.now, Log: slog.New(slog.DiscardHandler)}), at
+	options.Now = at.now
+	return source.NewSource(compute, place, options), at
 }
 
 func count(t *testing.T, s *source.Source) int {
@@ -174,5 +185,40 @@ func TestAMoveIsSeenThoughNovasClockIsHoursBehind(t *testing.T) {
 	}
 	if names, _ := where(hosts, "x"); len(names) != 1 || names[0] != "cmp-0001" {
 		t.Errorf("the source shows the server on %v", names)
+	}
+}
+
+func TestTheReleaseOfNovaIsReadAgainWithEachFullReading(t *testing.T) {
+	var log logbook
+	board := inventory.NewLiveState()
+	o := &odd{hosts: 1, microversion: "2.93"}
+	s, at := overWith(t, o, source.Options{
+		LiveState: board, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Missing: func(of release.Release) []string { return []string{"the Coffee filter is missing in " + of.Name()} },
+	})
+	for _, step := range []struct {
+		microversion string
+		want         release.Release
+		logged       []string
+	}{
+		{"2.93", release.Zed, []string{"the hosts are those of Nova 26 (zed)", "the Coffee filter is missing in zed"}},
+		{"2.101", release.Epoxy, []string{"the hosts are those of Nova 31 (epoxy)", "the Coffee filter is missing in epoxy"}},
+		{"2.110", release.Newer, []string{"Almanac treats it like that"}},
+	} {
+		o.microversion = step.microversion
+		at.advance(source.DefaultFullEvery * time.Second)
+		for range 2 { // the second one reads changes only
+			count(t, s)
+			at.advance(time.Second)
+			if got := board.Load().Nova(); got != step.want {
+				t.Errorf("at %s the states are of %v", step.microversion, got)
+			}
+		}
+		for _, sentence := range step.logged {
+			if got := strings.Count(log.String(), sentence); got != 1 {
+				t.Errorf("the log has %q %d times:\n%s", sentence, got, &log)
+			}
+		}
+		log.text.Reset()
 	}
 }

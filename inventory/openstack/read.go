@@ -18,7 +18,7 @@ import (
 // An instance has one host at each moment and is identified by its id: whatever the order of the
 // reads, it is never on two hosts, and an instance that moves is not lost.
 func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*cloud, error) {
-	next := &cloud{at: now, full: last.full}
+	next := &cloud{at: now, full: last.full, release: last.release}
 	full := now >= last.full.Add(s.options.FullEvery)
 	if full {
 		next.full = now
@@ -52,6 +52,9 @@ func (s *Source) readLists(ctx context.Context, next, last *cloud, full bool, no
 	reads.Go(func() (err error) { next.services, err = s.compute.Services(ctx); return err })
 	reads.Go(func() (err error) { next.aggregates, err = s.compute.Aggregates(ctx); return err })
 	reads.Go(func() (err error) { providers, err = s.placement.Providers(ctx); return err })
+	if full {
+		reads.Go(func() (err error) { next.release, err = s.compute.Release(ctx); return err })
+	}
 	reads.Go(func() error { return s.readServers(ctx, next, last, full, now) })
 	return providers, reads.Wait()
 }

@@ -5,11 +5,13 @@ package openstack
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/placement"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -29,6 +31,9 @@ type Options struct {
 	Shown func(*inventory.States)
 	// Builds contains the failed builds, for LiveState; nil means that there are none.
 	Builds *Builds
+	// Missing returns, as sentences, what is configured and what that release of Nova does not have;
+	// nil returns none.
+	Missing func(release.Release) []string
 	// Records mark preemptible instances, besides those that Preemptible marks; nil adds nothing.
 	Records inventory.InstanceRecords
 	Now     func() time.Time
@@ -61,6 +66,8 @@ type Source struct {
 	turn   chan struct{} // holds one while someone uses the fields below
 	last   *cloud        // the last reading
 	logged map[string]bool
+	// release is the last one that was logged.
+	release release.Release
 	// cells are the result of the last successful call of Cells.
 	cells map[string]string
 }
@@ -96,6 +103,7 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	s.last = next
 	hosts, notes := assemble(next, s.options.Preemptible)
 	notes = append(notes, next.notes...)
+	notes = append(notes, s.releaseNotes(next.release)...)
 	if s.options.LiveState != nil {
 		notes = append(notes, s.show(ctx, mark, next, hosts)...)
 	}
@@ -103,6 +111,21 @@ func (s *Source) Hosts(ctx context.Context) ([]inventory.Host, error) {
 	s.options.Log.Debug("read the cloud", "hosts", len(hosts), "instances", len(next.servers), "calls", s.Calls()-before,
 		"took", s.options.Now().Sub(began).String())
 	return hosts, nil
+}
+
+// releaseNotes returns, as sentences, what an operator should know about the release of Nova.
+func (s *Source) releaseNotes(of release.Release) (notes []string) {
+	if of != s.release {
+		s.options.Log.Info("the hosts are those of "+of.String(), "before", s.release.String())
+		s.release = of
+	}
+	if of == release.Newer {
+		notes = append(notes, fmt.Sprintf("the cloud has %v: Almanac treats it like that, and passes on requests with what it does not know", of))
+	}
+	if s.options.Missing != nil {
+		notes = append(notes, s.options.Missing(of)...)
+	}
+	return notes
 }
 
 // logNotes logs each note once, as long as it applies.

@@ -30,7 +30,7 @@ func (s *Source) show(ctx context.Context, mark inventory.ReadVersion, c *cloud,
 	if err != nil {
 		return append(notes, fmt.Sprintf("keeping the previous states of the hosts: %v", err))
 	}
-	s.options.LiveState.Replace(mark, states, c.underWay)
+	s.options.LiveState.Replace(mark, states.WithNova(c.release), c.underWay)
 	if s.options.Shown != nil {
 		s.options.Shown(s.options.LiveState.Load())
 	}

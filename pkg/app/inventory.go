@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/nova/cells"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
@@ -57,6 +58,9 @@ func (f *feature) readCloud(p process, cloud *cloud, s *hostSource, records inve
 	o := openstack.Options{
 		Preemptible: preemptibleRule(p.config), FullEvery: p.config.Inventory.FullPollInterval,
 		LiveState: s.board, Shown: shown, Records: records, Now: time.Now, Log: p.logOf("inventory"),
+	}
+	if p.config.Scheduler.Mode == config.ModeReplace {
+		o.Missing = func(of release.Release) []string { return missing(p.config, of) }
 	}
 	if schedules(p.config) {
 		if o.Cells, err = f.openCells(p); err != nil {

@@ -2,11 +2,11 @@ package app
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/pkg/config"
-	"github.com/almanac-cloud/almanac/pkg/nova/object"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/reservation/fence"
@@ -66,23 +66,32 @@ func filterOptions(c config.Config, promises filters.Promises) filters.Options {
 	return o
 }
 
-// prefilters returns the request filters of Nova that require traits, for Nova's configuration and
-// release.
-func prefilters(c config.Config) object.Prefilters {
-	since := func(release string) bool {
-		return slices.Index(weighers.Releases, c.Weighers.Release) >= slices.Index(weighers.Releases, release)
-	}
-	p := c.Prefilters
-	p.PackedVirtqueues, p.Sound = since("caracal"), since("flamingo")
-	return p
-}
-
 func chosenWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, error) {
 	w := c.Weighers
 	p.Nova = w.Nova
-	p.Nova.Releases = weighers.Releases[:slices.Index(weighers.Releases, w.Release)+1]
 	p.Nova.Alone = c.Scheduler.Mode == config.ModeReplace && c.Scheduler.ForwardTransportURL == ""
 	return weighers.Choose(w.Classes, w.Multipliers, p)
+}
+
+// missing returns a sentence for each configured filter and weigher of Nova that a release does not
+// have. Nova's own scheduler of that release would not start with them.
+func missing(c config.Config, of release.Release) (sentences []string) {
+	for _, list := range []struct {
+		option string
+		kind   release.Kind
+		names  []string
+	}{
+		{"enabled_filters", release.Filter, c.Filters.EnabledFilters},
+		{"weight_classes", release.Weigher, c.Weighers.Classes},
+	} {
+		for _, name := range list.names {
+			class := name[strings.LastIndexByte(name, '.')+1:]
+			if part := release.Named(list.kind, class); !of.Has(part) {
+				sentences = append(sentences, fmt.Sprintf("[filter_scheduler] %s has %s, which %v does not have: remove it", list.option, class, of))
+			}
+		}
+	}
+	return sentences
 }
 
 // ownWeighers returns the weighers that Nova does not have, with their multipliers.

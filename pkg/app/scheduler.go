@@ -113,7 +113,7 @@ func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (
 	queues.Leave = true // the other services of Nova keep casting to all
 	o := topic.Options{
 		Promises: reservationFilter(s.config, s.desk), Records: s.db, Over: over(s.db), Pins: pins{s.db}, States: s.source.board.Load,
-		Rule: preemptibleRule(s.config), Decisions: decisions, Prefilters: prefilters(s.config), Alternates: s.config.Scheduler.MaxAttempts - 1,
+		Rule: preemptibleRule(s.config), Decisions: decisions, Prefilters: s.config.Prefilters, Alternates: s.config.Scheduler.MaxAttempts - 1,
 		Changed: f.castsReceived(s.source.changed), Freed: s.source.board.InstanceLeft, Started: s.source.builds.Forget,
 		Now: s.clock.now, Elapsed: stopwatch(), Answered: took.given, Waits: s.cloud.waits, Log: s.logOf("scheduler"),
 	}

@@ -46,7 +46,7 @@ type Config struct {
 	Scheduler     Scheduler
 	Filters       FilterScheduler
 	Weighers      Weighers
-	Prefilters    object.Prefilters // of Nova's [scheduler]; its release decides about the other fields
+	Prefilters    object.Prefilters // of Nova's [scheduler]; its release decides about the others
 	Cells         Cells
 	Energy        Energy
 	Packing       Packing

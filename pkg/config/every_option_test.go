@@ -237,7 +237,6 @@ ram_weight_multiplier = -2
 disk_weight_multiplier = 3
 io_ops_weight_multiplier = 4
 build_failure_weight_multiplier = 1e3
-nova_release = epoxy
 pci_weight_multiplier = 8
 soft_affinity_weight_multiplier = 9
 soft_anti_affinity_weight_multiplier = 10
@@ -363,7 +362,7 @@ poll_interval = 60
 			},
 		},
 		Weighers: config.Weighers{
-			Classes: []string{"RAMWeigher", "CPUWeigher"}, Release: "epoxy",
+			Classes: []string{"RAMWeigher", "CPUWeigher"},
 			Multipliers: map[string]float64{
 				"cpu_weight_multiplier": 0.5, "ram_weight_multiplier": -2, "disk_weight_multiplier": 3, "io_ops_weight_multiplier": 4,
 				"build_failure_weight_multiplier": 1000, "pci_weight_multiplier": 8, "soft_affinity_weight_multiplier": 9,
@@ -481,7 +480,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 			},
 		},
 		Weighers: config.Weighers{
-			Classes: []string{"nova.scheduler.weights.all_weighers"}, Release: "zed",
+			Classes: []string{"nova.scheduler.weights.all_weighers"},
 			Multipliers: map[string]float64{
 				"cpu_weight_multiplier": 1, "ram_weight_multiplier": 1, "disk_weight_multiplier": 1, "io_ops_weight_multiplier": -1,
 				"build_failure_weight_multiplier": 1e6, "pci_weight_multiplier": 1, "soft_affinity_weight_multiplier": 1,

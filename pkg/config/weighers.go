@@ -10,9 +10,8 @@ import (
 // and those of section [metrics].
 type Weighers struct {
 	Classes     []string           // weight_classes
-	Release     string             // nova_release, one of weighers.Releases
 	Multipliers map[string]float64 // as weighers.Multipliers
-	Nova        weighers.Nova      // Releases and Alone follow from other options
+	Nova        weighers.Nova      // Alone follows from other options
 }
 
 // weight returns the option for a multiplier, which is at least least; name is its name in package
@@ -32,10 +31,8 @@ func weigherOptions(w *Weighers) []option {
 	return []option{
 		list(&w.Classes, "weight_classes", []string{weighers.AllWeighers},
 			"Weighers that rank the hosts in mode replace, by class name; all_weighers stands for all of them. "+
-				"A weigher that is listed twice counts twice, as in Nova."),
-		choice(&w.Release, "nova_release", weighers.Releases[0], weighers.Releases,
-			"Release of the cloud's Nova. It determines which of Nova's weighers exist: HypervisorVersionWeigher and "+
-				"NumInstancesWeigher since bobcat, ImagePropertiesWeigher since epoxy."),
+				"HypervisorVersionWeigher and NumInstancesWeigher count beside Nova 28 (bobcat) and later, ImagePropertiesWeigher beside Nova 31 "+
+				"(epoxy) and later. A weigher that is listed twice counts twice, as in Nova."),
 		w.weight("cpu_weight_multiplier", anyNumber, "Multiplier for free VCPUs."),
 		w.weight("ram_weight_multiplier", anyNumber, "Multiplier for free memory."),
 		w.weight("disk_weight_multiplier", anyNumber, "Multiplier for free disk."),

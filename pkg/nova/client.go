@@ -4,6 +4,7 @@ package nova
 import (
 	"context"
 
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
@@ -35,4 +36,14 @@ func (c *Client) Calls() int64 { return c.service.Calls() }
 // Microversion returns the microversion in use: Nova's highest up to 2.100.
 func (c *Client) Microversion(ctx context.Context) (openstack.Microversion, error) {
 	return c.service.Microversion(ctx)
+}
+
+// Release returns the release of Nova, by the highest microversion that Nova offers. It asks Nova
+// each time.
+func (c *Client) Release(ctx context.Context) (release.Release, error) {
+	most, err := c.service.Highest(ctx)
+	if err != nil {
+		return release.Unknown, err
+	}
+	return release.OfMicroversion(most.Minor), nil
 }

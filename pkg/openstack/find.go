@@ -22,6 +22,29 @@ func (s *Service) Microversion(ctx context.Context) (Microversion, error) {
 	return spoken, err
 }
 
+// Highest returns the highest microversion that the service offers, which may be higher than the one
+// in use. It asks the service each time.
+func (s *Service) Highest(ctx context.Context) (Microversion, error) {
+	var most Microversion
+	err := s.Read(ctx, "read its highest microversion", func(ctx context.Context, c *gophercloud.ServiceClient) (err error) {
+		_, most, err = offered(ctx, c)
+		return err
+	})
+	return most, err
+}
+
+// offered returns the lowest and the highest microversion that the service offers.
+func offered(ctx context.Context, c *gophercloud.ServiceClient) (least, most Microversion, err error) {
+	var document versions
+	if _, err := c.Get(ctx, c.Endpoint, &document, &gophercloud.RequestOpts{
+		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices},
+	}); err != nil {
+		return least, most, err
+	}
+	least, most = document.speaks()
+	return least, most, nil
+}
+
 // found returns a client for the service at its present address. Concurrent calls after a start
 // may each look it up; the last client is kept.
 func (s *Service) found(ctx context.Context) (*gophercloud.ServiceClient, error) {
@@ -67,13 +90,11 @@ func (s *Service) find(ctx context.Context) (*gophercloud.ServiceClient, error) 
 	if (s.kind.Most == Microversion{}) {
 		return client, nil
 	}
-	var document versions
-	if _, err := client.Get(ctx, endpoint, &document, &gophercloud.RequestOpts{
-		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices},
-	}); err != nil {
+	least, most, err := offered(ctx, client)
+	if err != nil {
 		return nil, AsAnswer(s.kind.Name, err)
 	}
-	spoken, err := s.kind.agree(document.speaks())
+	spoken, err := s.kind.agree(least, most)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package openstack_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -92,6 +93,19 @@ func TestAServiceThatCameBackIsAskedForItsMicroversionAgain(t *testing.T) {
 		if got, err := s.Microversion(t.Context()); err != nil || got.Minor != 99 {
 			t.Errorf("after %s: %v, %v", name, got, err)
 		}
+	}
+}
+
+func TestTheHighestMicroversionIsThatOfTheServiceNow(t *testing.T) {
+	s := newStand(t, func(o *openstack.Options) { o.MaxMicroversion = "2.87" }, status(http.StatusOK, `{}`))
+	for _, minor := range []int{95, 104} {
+		s.document = strings.Replace(usual, "2.95", fmt.Sprintf("2.%d", minor), 1)
+		if got, err := s.Highest(t.Context()); err != nil || got != (openstack.Microversion{Major: 2, Minor: minor}) {
+			t.Errorf("2.%d: %v, %v", minor, got, err)
+		}
+	}
+	if got, err := s.Microversion(t.Context()); err != nil || got.Minor != 87 {
+		t.Errorf("in use is %v, %v", got, err)
 	}
 }
 

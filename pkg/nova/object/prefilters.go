@@ -2,10 +2,11 @@ package object
 
 import (
 	"fmt"
-	"github.com/almanac-cloud/almanac/inventory"
 	"slices"
 	"strings"
 
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
@@ -23,16 +24,12 @@ type Prefilters struct {
 	// query_placement_for_routed_network_aggregates). Only Neutron knows these, so Almanac
 	// cannot judge requests with networks.
 	RoutedNetworks bool
-	// PackedVirtqueues (since 29.0.0) and Sound (since 32.0.0) state that the release of Nova
-	// has packed_virtqueue_filter and virtio_sound_filter. Without them Almanac cannot judge
-	// requests for these.
-	PackedVirtqueues, Sound bool
 }
 
 // traits returns the traits that the request filters require of the host, each once, and what
 // it cannot judge. If a flavor and an image contradict each other, Nova fails with an
 // exception; nova-scheduler then answers.
-func (f Prefilters) traits(r, image reader, p *placing.Request) (required []string, beyond Unsupported) {
+func (f Prefilters) traits(r, image reader, p *placing.Request, nova release.Release) (required []string, beyond Unsupported) {
 	if f.ImageTypes && !r.yes("is_bfv") {
 		if image.null("disk_format") {
 			beyond = append(beyond, "the request does not contain the type of its image")
@@ -57,10 +54,10 @@ func (f Prefilters) traits(r, image reader, p *placing.Request) (required []stri
 			required = append(required, "COMPUTE_EPHEMERAL_ENCRYPTION_"+strings.ToUpper(format))
 		}
 	}
-	if f.PackedVirtqueues && asks.yes("virtio_packed_ring") {
+	if nova.Has(release.PackedVirtqueueFilter) && asks.yes("virtio_packed_ring") {
 		required = append(required, "COMPUTE_NET_VIRTIO_PACKED")
 	}
-	if f.Sound && asks.one("sound_model", "sb16", "es1370", "pcspk", "ac97", "ich6", "ich9", "usb", "virtio") == "virtio" {
+	if nova.Has(release.VirtioSoundFilter) && asks.one("sound_model", "sb16", "es1370", "pcspk", "ac97", "ich6", "ich9", "usb", "virtio") == "virtio" {
 		required = append(required, "COMPUTE_SOUND_MODEL_VIRTIO")
 	}
 	return sorted(required), append(beyond, asks.beyond...)

@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
@@ -248,7 +249,6 @@ func hostsLeft(t *testing.T, c cloud, r placing.Request) (names []string) {
 // packed_virtqueue_filter and virtio_sound_filter
 // (nova/tests/unit/scheduler/test_request_filter.py).
 func TestWhatANewerNovaTranslatesIsJudgedBesideOne(t *testing.T) {
-	newer := object.Prefilters{PackedVirtqueues: true, Sound: true}
 	for name, tc := range map[string]struct {
 		flavor, image string // the key and the value
 		want          []string
@@ -272,14 +272,14 @@ func TestWhatANewerNovaTranslatesIsJudgedBesideOne(t *testing.T) {
 		if key, value, is := strings.Cut(tc.image, "="); is {
 			values["image.properties."+key] = value
 		}
-		r, beyond := request(t, edited(t, values), object.Options{Prefilters: newer})
+		r, beyond := request(t, edited(t, values), object.Options{Release: release.Flamingo})
 		if diff := cmp.Diff(tc.want, slices.Concat(r.AnyOf...), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: traits (-want +got):\n%s", name, diff)
 		}
 		if said := strings.Join(beyond, "; "); (said == "") != (tc.beyond == "") || !strings.Contains(said, tc.beyond) {
 			t.Errorf("%s: beyond judgement is %q, want a word on %q", name, said, tc.beyond)
 		}
-		_, older := request(t, edited(t, values), object.Options{})
+		_, older := request(t, edited(t, values), object.Options{Release: release.Bobcat})
 		if asked := name != "not packed"; (len(older) > 0) != asked {
 			t.Errorf("%s, with an older Nova: %q", name, older)
 		}

@@ -2,6 +2,7 @@ package object
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -13,6 +14,8 @@ type reader struct {
 	path string // prefix of field names in errors, such as "flavor."
 	data map[string]json.RawMessage
 	err  *error // shared by all readers of one message
+	// version is that of the object, such as "1.39".
+	version string
 }
 
 // newReader returns the reader of the JSON object raw, which must have the kind: its name and
@@ -41,7 +44,7 @@ func (r reader) open(path, kind string, raw json.RawMessage) reader {
 		return opened
 	}
 	if *r.err = o.mustBe(path, kind); *r.err == nil {
-		opened.data = o.Data
+		opened.data, opened.version = o.Data, o.Version
 	}
 	return opened
 }
@@ -56,6 +59,16 @@ func (o *Object) mustBe(path, kind string) error {
 		return fault.Field(path, "is a %s of version %.100q; only %s.x is supported", name, o.Version, major)
 	}
 	return nil
+}
+
+// minor returns the minor number of the object's version; 0 if it is unset, null or has none.
+func (r reader) minor() int {
+	_, text, _ := strings.Cut(r.version, ".")
+	minor, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return minor
 }
 
 func (r reader) null(field string) bool { return isNull(r.data[field]) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
@@ -30,6 +31,9 @@ type Options struct {
 	Alternates  int
 	Preemptible inventory.PreemptibleRule
 	Prefilters  Prefilters
+	// Release is the oldest release that the cloud's Nova can be of. The request may reveal a later
+	// one.
+	Release release.Release
 }
 
 // ReadRequestSpec reads the argument spec_obj of select_destinations.
@@ -75,6 +79,7 @@ func (s RequestSpec) Request(o Options) (placing.Request, Unsupported, error) {
 	f := readFlavor(r)
 	image := r.object("image", "ImageMeta 1")
 	properties := image.object("properties", "ImageMetaProps 1")
+	nova := max(o.Release, release.OfImageProperties(properties.minor()))
 	p := placing.Request{
 		ID: o.ID, ProjectID: r.text("project_id"), UserID: r.text("user_id"),
 		Instances: instances(r, o.Instances), Alternates: o.Alternates,
@@ -95,7 +100,7 @@ func (s RequestSpec) Request(o Options) (placing.Request, Unsupported, error) {
 		// Nova adds this to every query of Placement: request_filter.py compute_status_filter.
 		p.Forbidden = append(p.Forbidden, "COMPUTE_STATUS_DISABLED")
 		var required []string
-		required, doubts = o.Prefilters.traits(r, image, &p)
+		required, doubts = o.Prefilters.traits(r, image, &p, nova)
 		for _, trait := range required {
 			// Not in Required: they do not open an aggregate to a request (isolate_aggregates).
 			p.AnyOf = append(p.AnyOf, []string{trait})
@@ -105,7 +110,7 @@ func (s RequestSpec) Request(o Options) (placing.Request, Unsupported, error) {
 	p.Preemptible = o.Preemptible.Marks(&inventory.Instance{
 		ProjectID: p.ProjectID, Flavor: inventory.Flavor{ExtraSpecs: p.ExtraSpecs}, Hints: p.Hints,
 	})
-	beyond := append(unsupportedIn(r, &p, o.Prefilters), doubts...)
+	beyond := append(unsupportedIn(r, &p, nova), doubts...)
 	if *r.err != nil {
 		return placing.Request{}, nil, fmt.Errorf("read RequestSpec: %w", *r.err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
@@ -22,8 +23,9 @@ type Matter struct {
 	ExtraSpecs, ImageProperties, Fields []string
 	// Unless are values, in lower case, that do not require it. Nor do empty values.
 	Unless []string
-	// judged reports whether Almanac can judge it with these request filters; nil means never.
-	judged func(Prefilters) bool
+	// judged is the part of Nova that translates it into traits: Almanac can judge it beside the
+	// releases that have the part; Always means that it never can.
+	judged release.Part
 }
 
 // Matters returns everything that Almanac cannot judge, in the order of the documentation. An
@@ -59,11 +61,11 @@ var matters = []Matter{
 	{What: "stateless firmware", Unless: untrue, ExtraSpecs: []string{"hw:firmware_stateless"}, ImageProperties: []string{"hw_firmware_stateless"}},
 	{
 		What: "packed virtqueues", ExtraSpecs: []string{"hw:virtio_packed_ring"}, ImageProperties: []string{"hw_virtio_packed_ring"},
-		Unless: untrue, judged: func(f Prefilters) bool { return f.PackedVirtqueues },
+		Unless: untrue, judged: release.PackedVirtqueueFilter,
 	},
 	{
 		What: "a sound device", ExtraSpecs: []string{"hw:sound_model"}, ImageProperties: []string{"hw_sound_model"},
-		judged: func(f Prefilters) bool { return f.Sound },
+		judged: release.VirtioSoundFilter,
 	},
 	{
 		What:       "a resource class other than VCPU, MEMORY_MB, DISK_GB and CUSTOM_*",
@@ -89,7 +91,7 @@ var harmless = []string{
 //
 // The network metadata of a request matters only with a NUMA topology. A port that needs more
 // than a network has a request group or a PCI request.
-func unsupportedIn(r reader, p *placing.Request, filters Prefilters) Unsupported {
+func unsupportedIn(r reader, p *placing.Request, nova release.Release) Unsupported {
 	asked := map[string]bool{
 		"numa_topology":        !r.null("numa_topology"),
 		"pci_requests":         len(r.object("pci_requests", "InstancePCIRequests 1").list("requests")) > 0,
@@ -98,7 +100,7 @@ func unsupportedIn(r reader, p *placing.Request, filters Prefilters) Unsupported
 	}
 	var beyond Unsupported
 	for _, m := range matters {
-		if m.judged != nil && m.judged(filters) {
+		if m.judged != release.Always && nova.Has(m.judged) {
 			continue
 		}
 		beyond = append(beyond, m.inMap(p.ExtraSpecs, m.ExtraSpecs, "the flavor's extra spec")...)

@@ -50,6 +50,9 @@ func (s *Service) read(ctx context.Context, r *oslo.Request) (*question, error) 
 		return nil, err
 	}
 	o := object.Options{ID: r.Context.RequestID(), Instances: args.Instances, Preemptible: s.Rule, Prefilters: s.Prefilters}
+	if states := s.States(); states != nil {
+		o.Release = states.Nova()
+	}
 	if args.Alternates {
 		o.Alternates = s.Alternates
 	}

@@ -68,7 +68,7 @@ api_workers = 1
 [conductor]
 automated_clean = false
 sync_power_state_interval = 10
-workers_pool_size = 20
+workers_pool_size = 60
 [ipmi]
 cipher_suite_versions = 3
 command_retry_timeout = 15

@@ -1,0 +1,81 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+func TestThePageOnReleasesHasTheTablesOfTheCode(t *testing.T) {
+	page := readText(t, "../docs/releases.md")
+	var want strings.Builder
+	for _, r := range release.Known() {
+		fmt.Fprintf(&want, "| %s | %d | 2.%d | 1.%d |\n", r.Name(), r.Nova(), r.Microversion(), r.ImageProperties())
+	}
+	if !strings.Contains(page, "|---|---|---|---|\n"+want.String()+"\n") {
+		t.Errorf("docs/releases.md needs this table of releases:\n%s", &want)
+	}
+	want.Reset()
+	for _, p := range release.Parts() {
+		name, until := "`"+p.String()+"`", p.Until().Name()
+		if p.Kind() == release.Rule {
+			name = p.String()
+		}
+		if p.Until() == release.Unknown {
+			until = ""
+		}
+		fmt.Fprintln(&want, strings.ReplaceAll(fmt.Sprintf("| %s | %s | %s | %s |", name, p.Kind(), p.Since().Name(), until), "  ", " "))
+	}
+	if !strings.Contains(page, "|---|---|---|---|\n"+want.String()+"\n") {
+		t.Errorf("docs/releases.md needs this table of parts:\n%s", &want)
+	}
+}
+
+// novaReveals prints the numbers by which the installed Nova reveals its release.
+const novaReveals = `
+import json
+from nova.api.openstack import api_version_request
+from nova.objects import image_meta
+print(json.dumps([api_version_request._MAX_API_VERSION, image_meta.ImageMetaProps.VERSION]))`
+
+func TestTheReleaseHasThePartsThatItsCodeHas(t *testing.T) {
+	of := labtest.Release(t)
+	var reveals []string
+	askNova(t, novaReveals, &reveals)
+	if want := []string{fmt.Sprintf("2.%d", of.Microversion()), fmt.Sprintf("1.%d", of.ImageProperties())}; of != release.Newer && !slices.Equal(reveals, want) {
+		t.Errorf("%v has microversion and ImageMetaProps %q, and the table has %q", of, reveals, want)
+	}
+	var has map[string][]string
+	askNova(t, novaHas, &has)
+	for chapter, kind := range map[string]release.Kind{"Request filters": release.RequestFilter, "Filters": release.Filter, "Weighers": release.Weigher} {
+		var want []string
+		for _, name := range names(parity(t, chapter)) {
+			if !slices.Contains(ownWeighers, name) && of.Has(release.Named(kind, name)) {
+				want = append(want, name)
+			}
+		}
+		if diff := cmp.Diff(want, slices.Sorted(slices.Values(has[chapter]))); diff != "" {
+			t.Errorf("%s of %v (-table +Nova):\n%s", strings.ToLower(chapter), of, diff)
+		}
+	}
+}
+
+// askNova runs a script with the installed Nova and decodes what it prints.
+func askNova(t *testing.T, script string, into any) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-W", "ignore", "-c", script).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
