@@ -69,20 +69,31 @@ def answer(ask, *args):
 by_host = utils.aggregate_metadata_get_by_host
 
 
-def ask(name, f, h, s):
-    """Asks a filter. One that walks a set is asked in two orders."""
-    if name != "AggregateInstanceExtraSpecsFilter" or not s.flavor.extra_specs:
-        return answer(f._filter_one, h, s)
-    answers = set()
+def in_any_order(question):
+    """Returns the answers to a question, asked twice: a filter that walks a set does so in two orders."""
+    answers = []
     for order in (sorted, lambda values: sorted(values, reverse=True)):
         aggregate_instance_extra_specs.utils = types.SimpleNamespace(
             aggregate_metadata_get_by_host=lambda h: {k: order(v) for k, v in by_host(h).items()})
-        answers.add(answer(f._filter_one, h, s))
+        answers.append(question())
     aggregate_instance_extra_specs.utils = utils
-    return answers.pop() if len(answers) == 1 else "?"
+    return answers
 
 
-def chain(handler, known, hosts, request, chain):
+def ask(name, f, h, s):
+    if name != "AggregateInstanceExtraSpecsFilter" or not s.flavor.extra_specs:
+        return answer(f._filter_one, h, s)
+    one, other = in_any_order(lambda: answer(f._filter_one, h, s))
+    return one if one == other else "?"
+
+
+def chain(*args):
+    """Places instances one after the other. What depends on the order of a set is an error too."""
+    one, other = in_any_order(lambda: chain_once(*args))
+    return one if one == other else "error"
+
+
+def chain_once(handler, known, hosts, request, chain):
     """Places instances one after the other as nova/scheduler/manager.py does, on the first of the hosts by name."""
     hosts, s, picks = copy.deepcopy(hosts), spec(request), []
     for index, instance in enumerate(chain["instances"]):
