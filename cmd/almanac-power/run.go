@@ -23,10 +23,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
-// exchange is the exchange of Almanac's own topics, and queues the options of their queues.
+// exchange is the exchange of Almanac's own topics.
 const exchange = "almanac"
-
-var queues = oslo.QueueOptions{Quorum: true}
 
 // bus is the message broker.
 type bus struct {
@@ -49,7 +47,7 @@ func openBus(cfg config.PowerAgent, log *slog.Logger) (*bus, error) {
 		return nil, err
 	}
 	return &bus{transport, oslo.NewClient(transport, oslo.ClientOptions{
-		Queues: queues, Timeout: 15 * time.Second, NewID: uuid.NewString, Now: time.Now,
+		Queues: oslo.OwnQueues, Timeout: 15 * time.Second, NewID: uuid.NewString, Now: time.Now,
 	})}, nil
 }
 
@@ -101,7 +99,7 @@ func (s *service) run(ctx context.Context, stderr io.Writer) (err error) {
 // serve runs the agent until ctx ends or the broker refuses its queue.
 func serve(ctx context.Context, cfg config.PowerAgent, agent *power.Agent, bus *bus, log *slog.Logger) error {
 	server := oslo.NewServer(bus, oslo.ServerOptions{
-		Exchange: exchange, Topic: power.Topic, Name: cfg.Agent.Name, Queues: queues, Endpoints: []oslo.Endpoint{agent.Endpoint()},
+		Exchange: exchange, Topic: power.Topic, Name: cfg.Agent.Name, Queues: oslo.OwnQueues, Endpoints: []oslo.Endpoint{agent.Endpoint()},
 		NewID: uuid.NewString, Log: log.With("component", "messaging"),
 	})
 	ctx, stop := context.WithCancel(ctx)

@@ -25,9 +25,6 @@ const (
 	castTimeout = 2 * time.Second
 )
 
-// ownQueues declares the queues of Almanac's own topics.
-var ownQueues = oslo.QueueOptions{Quorum: true}
-
 // notifies reports whether changes are sent as notifications.
 func notifies(c config.Config) bool {
 	return c.Notifications.Enabled && (c.Default.TransportURL != "" || c.Notifications.TransportURL != "")
@@ -62,7 +59,7 @@ func openMessaging(p process) (b *bus, f feature, err error) {
 
 // newOwnClient returns a client of Almanac's own topics.
 func (f *feature) newOwnClient(p process, b *bus) *oslo.Client {
-	return f.newClient(b.own, oslo.ClientOptions{Queues: ownQueues, Timeout: p.config.Default.RPCResponseTimeout})
+	return f.newClient(b.own, oslo.ClientOptions{Queues: oslo.OwnQueues, Timeout: p.config.Default.RPCResponseTimeout})
 }
 
 // serveOn makes this process answer on one of Almanac's own topics. Its own queue there is named
@@ -70,7 +67,7 @@ func (f *feature) newOwnClient(p process, b *bus) *oslo.Client {
 // would remain forever.
 func (f *feature) serveOn(p process, b *bus, topic string, endpoint oslo.Endpoint) {
 	server := oslo.NewServer(b.own, oslo.ServerOptions{
-		Exchange: exchange, Topic: topic, Name: p.machine, Queues: ownQueues, Endpoints: []oslo.Endpoint{endpoint},
+		Exchange: exchange, Topic: topic, Name: p.machine, Queues: oslo.OwnQueues, Endpoints: []oslo.Endpoint{endpoint},
 		NewID: uuid.NewString, Log: p.logOf("messaging"),
 	})
 	f.services = append(f.services, service{"topic " + topic, server.Serve})
@@ -101,8 +98,12 @@ func (f *feature) openNotifier(p process) (*notice.Notifier, error) {
 	})
 }
 
-// connected returns nil if a transport is connected, and otherwise why it is not.
+// connected returns nil if a transport is connected and the broker accepts its queues, and
+// otherwise why not.
 func connected(s amqp.Status) error {
+	if s.Refused != "" {
+		return errors.New(s.Refused)
+	}
 	if s.Connected {
 		return nil
 	}

@@ -48,6 +48,8 @@ type QueueOptions struct {
 	// TransientQuorum is rabbit_transient_quorum_queue: the queues of one process are quorum
 	// queues too, and fanout exchanges survive a restart of the broker.
 	TransientQuorum bool
+	// TransientFanout keeps fanout exchanges transient beside TransientQuorum. oslo has no such option.
+	TransientFanout bool
 	// Leave leaves the queues of one process to their TTL, as oslo does. Otherwise they are
 	// deleted with the process, and a fanout exchange with the last of its queues, after which
 	// oslo's senders fail: they declare an exchange only once.
@@ -56,6 +58,12 @@ type QueueOptions struct {
 	// rabbit_quorum_max_memory_bytes; 0 means no limit.
 	MaxMemoryLength, MaxMemoryBytes int
 }
+
+// OwnQueues are the options of Almanac's own topics. All their queues are quorum queues: RabbitMQ can
+// refuse queues that are transient and not exclusive. Their fanout exchanges stay transient, as
+// earlier Almanacs declare them, since the broker refuses two declarations of one exchange that
+// differ.
+var OwnQueues = QueueOptions{Quorum: true, TransientQuorum: true, TransientFanout: true}
 
 const defaultTransientTTL = 30 * time.Minute
 
@@ -108,9 +116,10 @@ func (o QueueOptions) ownQueue(exchange, key, name string) Queue {
 	return q
 }
 
-// fanoutExchange is durable only for quorum queues, whatever Durable is, as in oslo.
+// fanoutExchange is durable only for quorum queues, whatever Durable is, as in oslo, unless
+// TransientFanout is set.
 func (o QueueOptions) fanoutExchange(topic string) Exchange {
-	return Exchange{Name: topic + "_fanout", Kind: Fanout, Durable: o.TransientQuorum, AutoDelete: true}
+	return Exchange{Name: topic + "_fanout", Kind: Fanout, Durable: o.TransientQuorum && !o.TransientFanout, AutoDelete: true}
 }
 
 func (o QueueOptions) fanoutQueue(topic, unique string) Queue {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -100,8 +101,34 @@ type Broker struct {
 // stops both and removes the data.
 func StartRabbitMQ(t testing.TB) *Broker {
 	t.Helper()
+	return startRabbitMQ(t, private(t, folder(t), "rabbitmq"))
+}
+
+// StartStrictRabbitMQ is StartRabbitMQ with a broker that refuses queues which are transient and not
+// exclusive, as RabbitMQ 4 does by an option. It skips the test in a lab with an earlier RabbitMQ,
+// which has no such option.
+func StartStrictRabbitMQ(t testing.TB) *Broker {
+	t.Helper()
 	lab := folder(t)
+	if version := strings.TrimSpace(Rabbitmqctl(t, "version")); strings.HasPrefix(version, "3.") {
+		t.Skipf("RabbitMQ %s cannot refuse queues; make test-releases runs this", version)
+	}
+	settings, err := os.ReadFile(filepath.Join(lab, "rabbitmq.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	files := private(t, lab, "rabbitmq")
+	settings = append(settings, "deprecated_features.permit.transient_nonexcl_queues = false\n"...)
+	if err := os.WriteFile(filepath.Join(files, "rabbitmq.conf"), settings, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return startRabbitMQ(t, files)
+}
+
+// startRabbitMQ starts a broker whose files are in a folder.
+func startRabbitMQ(t testing.TB, files string) *Broker {
+	t.Helper()
+	lab := folder(t)
 	r := &Broker{t: t, files: files, port: freePorts(t, 4)}
 	startEpmd(t, files, r.port+3)
 	r.launch = func() (*process, error) {

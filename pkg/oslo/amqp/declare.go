@@ -3,6 +3,7 @@ package amqp
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
@@ -87,6 +88,10 @@ func declareQueue(ch *amqp091.Channel, q oslo.Queue) error {
 // declareError distinguishes errors that persist (Conflict, Denied) from temporary ones
 // (Unavailable).
 func declareError(what, name string, err error) error {
+	if refusesTransient(err) {
+		return &fault.Error{Kind: fault.Unavailable, Err: err, Message: fmt.Sprintf("RabbitMQ refuses the queue %s, as it refuses all queues that are "+
+			"transient and not exclusive: set rabbit_transient_quorum_queue = true in [oslo_messaging_rabbit], here and in the other services that use the topic", name)}
+	}
 	if refused, ok := errors.AsType[*amqp091.Error](err); ok {
 		switch refused.Code {
 		case amqp091.PreconditionFailed:
@@ -96,6 +101,13 @@ func declareError(what, name string, err error) error {
 		}
 	}
 	return &fault.Error{Kind: fault.Unavailable, Err: err, Message: fmt.Sprintf("the %s %s could not be declared", what, name)}
+}
+
+// refusesTransient reports whether the broker refuses queues that are transient and not exclusive
+// (deprecated_features.permit.transient_nonexcl_queues of RabbitMQ 4).
+func refusesTransient(err error) bool {
+	refused, ok := errors.AsType[*amqp091.Error](err)
+	return ok && refused.Code == amqp091.InternalError && strings.Contains(refused.Reason, "transient_nonexcl_queues")
 }
 
 // final reports whether another attempt would fail too.

@@ -22,6 +22,9 @@ type Status struct {
 	// LastError is the last error of the broker or the connection, without passwords; "" if there
 	// was none.
 	LastError string
+	// Refused is why the broker refuses a queue at present, although there may be a connection; ""
+	// if it refuses none.
+	Refused string
 	// Reconnects counts reconnections, Unconfirmed the messages whose publisher got an error
 	// because their arrival is unknown.
 	Reconnects  int64
@@ -40,12 +43,14 @@ type health struct {
 	up     map[*link]bool
 	met    map[*link]bool // up at least once
 	said   string         // the last logged error, until the connection is up
+	// refusals are the sentences about queues that the broker refuses, by the name of the queue.
+	refusals map[string]string
 }
 
 func newHealth(u oslo.URL, o Options) *health {
 	return &health{
 		url: u, name: o.Name, now: o.Now, log: o.Log, status: Status{Since: o.Now()},
-		up: map[*link]bool{}, met: map[*link]bool{},
+		up: map[*link]bool{}, met: map[*link]bool{}, refusals: map[string]string{},
 	}
 }
 
@@ -113,6 +118,29 @@ func (h *health) refused(err error) {
 	defer h.mu.Unlock()
 	h.status.LastError = err.Error()
 	h.log.Error("RabbitMQ refused a queue", "error", err)
+}
+
+// refuses records that the broker refuses a queue with an error that closes the connection, and that
+// the declaration will be repeated.
+func (h *health) refuses(queue string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refusals[queue] == "" {
+		h.log.Error("RabbitMQ refuses a queue", "queue", queue, "error", err)
+	}
+	h.refusals[queue] = fault.Of(err).Message
+	h.status.LastError, h.status.Refused = err.Error(), h.refusals[queue]
+}
+
+// accepts records that the broker has accepted a queue, or that it is no longer wanted.
+func (h *health) accepts(queue string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.refusals, queue)
+	h.status.Refused = ""
+	for _, sentence := range h.refusals {
+		h.status.Refused = sentence
+	}
 }
 
 // unconfirmed returns the error for a message whose arrival is unknown.

@@ -116,8 +116,12 @@ func (s *subscription) start() error {
 	}
 	for _, q := range s.queues {
 		if err := declareQueue(s.ch, q); err != nil {
+			if refusesTransient(err) {
+				s.link.health.refuses(q.Name, err)
+			}
 			return err
 		}
+		s.link.health.accepts(q.Name)
 	}
 	for _, q := range s.queues {
 		if err := s.consume(q); err != nil {

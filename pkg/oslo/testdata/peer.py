@@ -14,6 +14,7 @@ import sys
 import time
 
 from oslo_config import cfg
+from oslo_context.context import RequestContext
 import oslo_messaging as messaging
 
 logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
@@ -92,7 +93,9 @@ def call(conf, url):
 def notify(conf, url):
     transport = messaging.get_notification_transport(conf, url)
     notifier = messaging.Notifier(transport, publisher_id="py.host", driver="messagingv2", topics=["notifications"])
-    notifier.info({"request_id": "req-py", "auth_token": "secret"}, "instance.create.end", {"name": "<ä>"})
+    # oslo.messaging 16 drops a context that is a dict
+    context = RequestContext(request_id="req-py", auth_token="secret")
+    notifier.info(context, "instance.create.end", {"name": "<ä>"})
     say("ready")
     transport.cleanup()
 
