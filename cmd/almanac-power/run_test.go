@@ -135,7 +135,7 @@ func controller(t *testing.T, url string) (*bus, *power.Fleet) {
 func answer(t *testing.T, b *bus, topic string, endpoint oslo.Endpoint) {
 	t.Helper()
 	server := oslo.NewServer(b, oslo.ServerOptions{
-		Exchange: exchange, Topic: topic, Name: "test", Queues: queues, Endpoints: []oslo.Endpoint{endpoint}, NewID: uuid.NewString,
+		Exchange: exchange, Topic: topic, Name: "test", Queues: oslo.OwnQueues, Endpoints: []oslo.Endpoint{endpoint}, NewID: uuid.NewString,
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
