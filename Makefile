@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-releases test-release test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -106,7 +106,22 @@ test-energy: build ## hosts that Ironic switches, through a day of eight minutes
 	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test -count=1 -p 1 -timeout 120m -v \
 	  -run 'HostsThatSleep|DoesNotWake|ABMC|BMCIsSilent|NotCut|OnAndHangs|ALockedNode|InIronicIsOff' ./tests ./pkg/power/ironic ./tests/labtest
 
-test-long: test-galera test-large test-cloud test-queues test-tempest test-energy ## what takes longer than make test
+# These packages ask real services of a release, or its code; the cloud's tests of package tests are
+# those of IN_CLOUD.
+SERVED = $(shell grep -rl 'labtest\.' --include=*_test.go filters weighers inventory pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
+RELEASES = epoxy newest
+
+test-releases: build ## the tests of the cloud, Tempest and the oracles beside Epoxy and the newest release
+	@for release in $(RELEASES); do \
+	  RELEASE=$$release $(LAB) make --no-print-directory test-release; \
+	  RELEASE=$$release $(MAKE) --no-print-directory test-tempest test-cloud test-energy; \
+	done
+
+test-release:
+	@$(GO) test -vet=off -count=1 -parallel 4 -timeout $(TIMEOUT) -run '$(IN_CLOUD)|^TestTheReleaseHasThePartsThatItsCodeHas$$' ./tests
+	@$(GO) test -vet=off -count=1 -p 1 -timeout $(TIMEOUT) $(SERVED)
+
+test-long: test-galera test-large test-cloud test-queues test-tempest test-energy test-releases ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate
@@ -147,7 +162,7 @@ bench: build ## all rows of the figures, each with what it is held against; COMP
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests
 
-lab: ## bring an OpenStack up and print how to use it; COMPUTES=64 for more than 8 hosts
+lab: ## bring an OpenStack up and print how to use it; COMPUTES=64 for more than 8 hosts, RELEASE=epoxy or newest for another release
 	@tests/openstack/lab up
 	@tests/openstack/lab env
 
