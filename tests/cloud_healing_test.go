@@ -73,7 +73,8 @@ func (b *beside) holds(id string, hosts ...string) (r v1.Reservation) {
 	return r
 }
 
-// forget deletes a host with a dead nova-compute from Nova and Placement.
+// forget deletes a host with a dead nova-compute from Nova and Placement, and what the host itself
+// keeps.
 func (b *beside) forget(host string) {
 	b.t.Helper()
 	var services struct{ Services []struct{ ID string } }
@@ -88,4 +89,5 @@ func (b *beside) forget(host string) {
 	for _, p := range providers.Providers {
 		b.admin.Must(http.MethodDelete, "placement", "/resource_providers/"+p.UUID, nil, nil)
 	}
+	labtest.ForgetIdentity(b.t, host)
 }

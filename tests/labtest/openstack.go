@@ -37,6 +37,7 @@ func OpenStack(t testing.TB) Cloud {
 		Image:     address("glance"),
 	}
 	if occupy(t) {
+		requireWhole(t)
 		c.settle(t)
 	}
 	showTrouble(t, folder(t))

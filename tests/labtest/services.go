@@ -1,6 +1,10 @@
 package labtest
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -54,6 +58,15 @@ func RestartComputes(t testing.TB) {
 	makeWhole(t)
 }
 
+// ForgetIdentity removes the UUID of a host's node, so that its next nova-compute is that of a host
+// which Nova does not know.
+func ForgetIdentity(t testing.TB, host string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(folder(t), "nova", host+".compute_id")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func computeService(t testing.TB, host string) string {
 	t.Helper()
 	for _, process := range computeProcesses(t) {
@@ -69,11 +82,35 @@ func computeService(t testing.TB, host string) string {
 }
 
 // makeWhole starts stopped services and waits until all hosts are up. It needs no context, since
-// that of a test that ends may be over.
+// that of a test that ends may be over. After a failure, requireWhole fails every test of the cloud,
+// each of which would wait again for what is missing.
 func makeWhole(t testing.TB) {
 	t.Helper()
-	lab(t, "up")
+	mark := brokenMark(t)
+	err := runLab(t, nil, "up")
+	if err == nil {
+		err = os.RemoveAll(mark)
+	} else if marking := os.WriteFile(mark, []byte(t.Name()), 0o644); marking != nil {
+		t.Error(marking)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
+
+// requireWhole fails the test at once if an earlier one has left the cloud broken.
+func requireWhole(t testing.TB) {
+	t.Helper()
+	culprit, err := os.ReadFile(brokenMark(t))
+	if err == nil {
+		t.Fatalf("the cloud has been broken since %s; `lab up` may repair it", culprit)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+}
+
+func brokenMark(t testing.TB) string { return filepath.Join(folder(t), "run", "broken") }
 
 // lab runs a command of the lab.
 func lab(t testing.TB, args ...string) {
@@ -84,9 +121,16 @@ func lab(t testing.TB, args ...string) {
 // labWith runs a command of the lab with further environment variables.
 func labWith(t testing.TB, variables []string, args ...string) {
 	t.Helper()
+	if err := runLab(t, variables, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runLab(t testing.TB, variables []string, args ...string) error {
 	command := exec.Command(filepath.Join(folder(t), "lab"), args...)
 	command.Env = append(ownEnvironment(), variables...)
 	if said, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("lab %v: %v\n%s", args, err, said)
+		return fmt.Errorf("lab %v: %w\n%s", args, err, said)
 	}
+	return nil
 }

@@ -83,12 +83,21 @@ class LabDriver(fake.MediumFakeDriver):
 
 
 def node_uuid(name):
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+    """Returns the UUID of a node, which is kept in a file as a host keeps it: a host that is deleted from Nova needs a new
+    one, since some releases of Nova do not map a host again whose UUID they know (bug 2085135).
+    """
+    path = os.path.join(nova.conf.CONF.state_path, name + '.compute_id')
+    if not os.path.exists(path):
+        with open(path + '.new', 'w') as file:
+            file.write(str(uuid.uuid4()))
+        os.rename(path + '.new', path)
+    with open(path) as file:
+        return file.read()
 
 
 def main(first, last):
-    # Since Antelope, Nova keeps the UUID of its node in a file in state_path, and a known host does not start without
-    # it. The hosts here share state_path, and fake drivers do not write the file.
+    # Since Antelope, a known host does not start without the file compute_id in state_path. The hosts here share
+    # state_path, and each has a file of its own.
     if hasattr(manager.ComputeManager, '_ensure_existing_node_identity'):
         manager.ComputeManager._ensure_existing_node_identity = lambda *_: None
     fake.LabDriver = LabDriver  # Nova finds drivers only in nova.virt
