@@ -107,5 +107,8 @@ func checkAccount(c config.Config) error {
 		return fault.Field("[keystone_authtoken] auth_type",
 			"must be v3applicationcredential if application_credential_secret is set, and only then")
 	}
+	if k.SystemScope != "" {
+		return fault.Field("[keystone_authtoken] system_scope", "must be empty for almanacd: Nova accepts only tokens of a project")
+	}
 	return k.Connection.Check()
 }

@@ -82,6 +82,7 @@ project_name = pn
 project_id = pid
 project_domain_id = pdid
 project_domain_name = pdn
+system_scope = all
 application_credential_id = acid
 application_credential_name = acn
 application_credential_secret = acs
@@ -311,7 +312,7 @@ poll_interval = 60
 				Connection: keystone.Connection{
 					AuthURL:  "http://keystone",
 					Username: "name", UserID: "uid", Password: "pw", UserDomainID: "udid", UserDomainName: "udn",
-					ProjectName: "pn", ProjectID: "pid", ProjectDomainID: "pdid", ProjectDomainName: "pdn",
+					ProjectName: "pn", ProjectID: "pid", ProjectDomainID: "pdid", ProjectDomainName: "pdn", SystemScope: "all",
 					ApplicationCredentialID: "acid", ApplicationCredentialName: "acn", ApplicationCredentialSecret: "acs",
 					Region: "R", Interface: "internal", CAFile: "ca", Insecure: true, Timeout: 13 * time.Second,
 				},

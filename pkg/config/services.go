@@ -134,6 +134,8 @@ func keystoneOptions(k *Keystone) []option {
 		text(&k.ProjectID, "project_id", "", "ID of the project, instead of project_name."),
 		text(&k.ProjectDomainID, "project_domain_id", "", "ID of the project's domain. If project_domain_name is empty too, it is default."),
 		text(&k.ProjectDomainName, "project_domain_name", "", "Name of the project's domain."),
+		text(&k.SystemScope, "system_scope", "",
+			"all: a token of the whole system instead of a project's. For almanac-power beside an Ironic that shows nodes only so; Nova refuses such tokens."),
 		text(&k.ApplicationCredentialID, "application_credential_id", "", "ID of the application credential, instead of a password."),
 		text(&k.ApplicationCredentialName, "application_credential_name", "", "Name of the application credential, together with username, instead of its ID."),
 		text(&k.ApplicationCredentialSecret, "application_credential_secret", "", "Secret of the application credential.").asSecret(),

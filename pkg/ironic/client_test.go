@@ -23,7 +23,11 @@ import (
 // newClient returns a client of the lab's Ironic that calls wait instead of sleeping.
 func newClient(t *testing.T, wait func()) *ironic.Client {
 	t.Helper()
-	u := labtest.Almanac
+	return clientOf(t, labtest.Almanac, wait)
+}
+
+func clientOf(t *testing.T, u labtest.User, wait func()) *ironic.Client {
+	t.Helper()
 	session, err := keystone.NewSession(keystone.Connection{
 		AuthURL: labtest.Keystone(t).AuthURL, Username: u.Name, Password: u.Password, ProjectName: u.Project,
 	}, time.Now, slog.New(slog.DiscardHandler))
@@ -91,6 +95,17 @@ func TestTheNodeOfAHostIsFound(t *testing.T) {
 	other.Set(map[string]any{"extra": map[string]any{"compute_node_id": "hypervisor-of-" + n.Name}})
 	if got, err := c.NodeOf(t.Context(), "something", "hypervisor-of-"+n.Name); !fault.Is(err, fault.Conflict) {
 		t.Errorf("with two nodes for it: %+v, %v; want a conflict", got, err)
+	}
+}
+
+// Since Ironic's newer policy, it leaves out of lists what belongs to another project.
+func TestANodeThatIronicMayHideIsNotMissing(t *testing.T) {
+	t.Parallel()
+	c, n := clientOf(t, labtest.Demo, func() {}), labtest.NewIronicNode(t, nil)
+	for _, host := range []string{n.Name, "nobody"} {
+		if got, err := c.NodeOf(t.Context(), host, ""); !fault.Is(err, fault.Denied) {
+			t.Errorf("%q is %+v, %v; want a denied fault", host, got, err)
+		}
 	}
 }
 

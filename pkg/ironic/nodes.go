@@ -12,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // Power is the power state of a node, or a power order (ironic/common/states.py).
@@ -158,7 +159,8 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 // NodeOf returns the node on which a host of Nova runs: the one with the host's name, with or
 // without its domain; else the one whose extra.compute_node_id is the host's hypervisor, by its
 // UUID (empty: unknown) or the host's name; else the one with a deployed instance of the host's
-// name. No node is a NotFound fault, several a Conflict one.
+// name. No node is a NotFound fault, several a Conflict one. If no node is found and Ironic hides
+// nodes from the user, that is a Denied fault.
 func (c *Client) NodeOf(ctx context.Context, host, hypervisor string) (Node, error) {
 	doing := "find the node of host " + host
 	if host == "" {
@@ -193,7 +195,33 @@ func (c *Client) NodeOf(ctx context.Context, host, hypervisor string) (Node, err
 				"ironic has several nodes for it: %s and %s", found[0].called(), found[1].called()))
 		}
 	}
+	if err := c.seesAll(ctx); err != nil {
+		return Node{}, fmt.Errorf("%s: %w", doing, err)
+	}
 	return Node{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "ironic has no node for it"))
+}
+
+var (
+	// owners is the microversion since which nodes have owners.
+	owners = openstack.Microversion{Major: 1, Minor: 50}
+	// nobody is a project that owns no node.
+	nobody = url.Values{"owner": {"00000000000000000000000000000000"}, "limit": {"1"}}
+)
+
+// seesAll returns a Denied fault if Ironic hides the nodes of other projects from the user. Ironic
+// leaves them out of lists without an error, except if a list names another project as the owner
+// (ironic/api/controllers/v1/utils.py check_list_policy).
+func (c *Client) seesAll(ctx context.Context) error {
+	if m, err := c.service.Microversion(ctx); err != nil || m.Less(owners) {
+		return err
+	}
+	var body struct{ Nodes []node }
+	err := c.service.Get(ctx, "list the nodes of another project", "nodes?"+nobody.Encode(), &body)
+	if fault.Is(err, fault.Denied) {
+		return &fault.Error{Kind: fault.Denied, Err: err, Message: "ironic shows this user only the nodes of its own project; " +
+			"set [DEFAULT] rbac_service_role_elevated_access = true in ironic.conf for users with the role service, or use a user with system scope"}
+	}
+	return err
 }
 
 // called returns the node's name for messages.

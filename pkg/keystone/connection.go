@@ -27,6 +27,7 @@ type Connection struct {
 	UserDomainID, UserDomainName       string
 	ProjectID, ProjectName             string
 	ProjectDomainID, ProjectDomainName string
+	SystemScope                        string // all: a token of the whole system instead of a project
 	ApplicationCredentialID            string
 	ApplicationCredentialName          string // with Username or UserID
 	ApplicationCredentialSecret        string
@@ -54,6 +55,9 @@ func (c Connection) Check() error {
 		return option("interface", "must be internal, public or admin")
 	}
 	user := c.Username != "" || c.UserID != ""
+	if c.SystemScope != "" && (c.SystemScope != "all" || c.ApplicationCredentialSecret != "") {
+		return option("system_scope", "must be all, with a password; application credentials belong to a project")
+	}
 	if c.ApplicationCredentialSecret != "" {
 		if c.ApplicationCredentialID == "" && (c.ApplicationCredentialName == "" || !user) {
 			return option("application_credential_id", "is required with application_credential_secret")
@@ -63,7 +67,7 @@ func (c Connection) Check() error {
 	if !user || c.Password == "" {
 		return option("username", "and password are required, or application_credential_id and application_credential_secret")
 	}
-	if c.ProjectID == "" && c.ProjectName == "" {
+	if c.ProjectID == "" && c.ProjectName == "" && c.SystemScope == "" {
 		return option("project_name", "is required, usually service: the project of the user's token")
 	}
 	return nil
@@ -94,6 +98,9 @@ func (c Connection) login() *tokens.AuthOptions {
 		return o
 	}
 	o.Password = c.Password
+	if o.Scope.System = c.SystemScope != ""; o.Scope.System {
+		return o
+	}
 	if o.Scope.ProjectID = c.ProjectID; c.ProjectID == "" {
 		o.Scope.ProjectName = c.ProjectName
 		if o.Scope.DomainID = c.ProjectDomainID; c.ProjectDomainID == "" {

@@ -66,6 +66,23 @@ func TestARefusedSessionLeavesKeystoneAlone(t *testing.T) {
 	}
 }
 
+func TestATokenOfTheSystemIsOfNoProject(t *testing.T) {
+	s := newScene(t, nil)
+	_, s.options.Username, s.options.Password = lab(t)
+	s.options.ProjectName, s.options.SystemScope = "", "all"
+	token, err := s.newSession().Token(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.validate(token); err != nil || !got.System || got.ProjectID != "" {
+		t.Errorf("got %+v, %v; want a token of the system", got, err)
+	}
+	s.options.SystemScope = "some"
+	if err := s.options.Connection.Check(); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a part of the system: %v", err)
+	}
+}
+
 func TestALoginThatIsGivenUpIsNoRefusal(t *testing.T) {
 	s := newScene(t, nil)
 	session := s.newSession()

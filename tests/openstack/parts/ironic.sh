@@ -45,6 +45,8 @@ my_ip = 127.0.0.1
 state_path = $LAB/ironic
 use_stderr = true
 auth_strategy = keystone
+# since Antelope, users of services see nodes of other projects only so
+rbac_service_role_elevated_access = true
 rpc_transport = oslo
 transport_url = $(rabbitmq_url)
 rootwrap_config = /dev/null
