@@ -159,7 +159,7 @@ func (r *results) deviations() []string {
 		"A reserved host is woken at the horizon, or a boot time before if that is longer, and not with the next plan: check A004-6 saves 187 core-minutes " +
 			"instead of 190.",
 		"Before a host is switched off, it is closed to new instances and watched for a minute, as in the service, so it is off a little later.",
-		"The service switches nothing off for ten minutes after more than half of all instances have disappeared, since the inventory may be wrong: " +
+		"The service switches nothing off for ten minutes after all instances, or more than half of them and at least twenty, have disappeared, since the inventory may be wrong: " +
 			"\"halted\". With requests of many hosts this happens now and again when one ends.",
 		"A request that must wait for boots starts at the promised time, which follows from the longest of the last boots of these hosts, and so may wait longer " +
 			"than its last host needs to boot. That wait counts in delay_req.",
