@@ -122,11 +122,22 @@ const (
 	mostPages = 1000
 )
 
+// children is the microversion since which lists leave out nodes with a parent unless they are asked
+// for. Ironic 29 makes each node that is changed its own parent.
+var children = openstack.Microversion{Major: 1, Minor: 83}
+
 // Nodes returns all nodes (GET /nodes/detail).
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	const doing = "list the nodes"
+	version, err := c.Microversion(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
 	var all []Node
 	query := url.Values{"limit": {fmt.Sprint(pageSize)}}
+	if !version.Less(children) {
+		query.Set("include_children", "true")
+	}
 	for range mostPages {
 		var body struct {
 			Nodes []node
@@ -201,22 +212,15 @@ func (c *Client) NodeOf(ctx context.Context, host, hypervisor string) (Node, err
 	return Node{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "ironic has no node for it"))
 }
 
-var (
-	// owners is the microversion since which nodes have owners.
-	owners = openstack.Microversion{Major: 1, Minor: 50}
-	// nobody is a project that owns no node.
-	nobody = url.Values{"owner": {"00000000000000000000000000000000"}, "limit": {"1"}}
-)
+// nobody is a project that owns no node.
+const nobody = "00000000000000000000000000000000"
 
 // seesAll returns a Denied fault if Ironic hides the nodes of other projects from the user. Ironic
-// leaves them out of lists without an error, except if a list names another project as the owner
+// leaves them out of lists without an error, except if the request is for the nodes of another project
 // (ironic/api/controllers/v1/utils.py check_list_policy).
 func (c *Client) seesAll(ctx context.Context) error {
-	if m, err := c.service.Microversion(ctx); err != nil || m.Less(owners) {
-		return err
-	}
 	var body struct{ Nodes []node }
-	err := c.service.Get(ctx, "list the nodes of another project", "nodes?"+nobody.Encode(), &body)
+	err := c.service.Get(ctx, "list the nodes of another project", "nodes?limit=1&project="+nobody, &body)
 	if fault.Is(err, fault.Denied) {
 		return &fault.Error{Kind: fault.Denied, Err: err, Message: "ironic shows this user only the nodes of its own project; " +
 			"set [DEFAULT] rbac_service_role_elevated_access = true in ironic.conf for users with the role service, or use a user with system scope"}
