@@ -40,9 +40,6 @@ func Check(c config.Config) error {
 			return fmt.Errorf("[%s]: %w", section, err)
 		}
 	}
-	if c.Rabbit.StreamFanout {
-		return fmt.Errorf("[oslo_messaging_rabbit]: %w", oslo.ErrStreamFanout)
-	}
 	if onOpenStack(c) {
 		if err := checkAccount(c); err != nil {
 			return fmt.Errorf("with [inventory] source = openstack: %w", err)

@@ -299,8 +299,8 @@ poll_interval = 60
 			},
 			Queues: oslo.QueueOptions{
 				Durable: true, Quorum: true, DeliveryLimit: 11, TransientTTL: 12 * time.Second, TransientQuorum: true, MaxMemoryLength: 13, MaxMemoryBytes: 14,
+				StreamFanout: true,
 			},
-			StreamFanout: true,
 		},
 		Notifications: config.Notifications{
 			Enabled: true, Topics: []string{"a", "b"}, TransportURL: "rabbit://n:p@mq//", Formats: []string{"blazar"},

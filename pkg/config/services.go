@@ -15,8 +15,7 @@ type Rabbit struct {
 	amqp.Options
 	// Queues are for notifications and the topics of other services. Almanac's own topics always
 	// use quorum queues.
-	Queues       oslo.QueueOptions
-	StreamFanout bool
+	Queues oslo.QueueOptions
 }
 
 // Notifications is section [oslo_messaging_notifications].
@@ -98,10 +97,10 @@ func rabbitQueueOptions(r *Rabbit) []option {
 		boolean(&q.TransientQuorum, "rabbit_transient_quorum_queue", false,
 			"Make reply and fanout queues quorum queues. If [scheduler] mode is not off, it must be the same as in nova.conf: Almanac "+
 				"then receives Nova's fanout casts."),
-		boolean(&r.StreamFanout, "rabbit_stream_fanout", false,
-			"Use streams for fanout casts. Almanac does not support streams and refuses true."),
+		boolean(&q.StreamFanout, "rabbit_stream_fanout", false,
+			"Receive fanout casts from one stream for each topic. If [scheduler] mode is not off, it must be the same as in nova.conf."),
 		duration(&q.TransientTTL, "rabbit_transient_queues_ttl", 30*time.Minute, time.Second, 24*day,
-			"Time after which the broker deletes an unused reply or fanout queue."),
+			"Time after which the broker deletes an unused reply or fanout queue, and a cast from a stream."),
 	}
 }
 

@@ -2,6 +2,7 @@ package oslo
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -34,6 +35,8 @@ type Queue struct {
 	Args       map[string]any
 	// Temporary marks the queue of one process: closing its Subscription deletes it.
 	Temporary bool
+	// Stream marks a log that all listeners share: each reads what arrives after it subscribes.
+	Stream bool
 }
 
 // QueueOptions are the arguments of declarations of exchanges and queues; the names in the
@@ -48,6 +51,9 @@ type QueueOptions struct {
 	// TransientQuorum is rabbit_transient_quorum_queue: the queues of one process are quorum
 	// queues too, and fanout exchanges survive a restart of the broker.
 	TransientQuorum bool
+	// StreamFanout is rabbit_stream_fanout: the fanout casts of a topic are in one stream, which keeps
+	// them for TransientTTL.
+	StreamFanout bool
 	// TransientFanout keeps fanout exchanges transient beside TransientQuorum. oslo has no such option.
 	TransientFanout bool
 	// Leave leaves the queues of one process to their TTL, as oslo does. Otherwise they are
@@ -116,13 +122,21 @@ func (o QueueOptions) ownQueue(exchange, key, name string) Queue {
 	return q
 }
 
-// fanoutExchange is durable only for quorum queues, whatever Durable is, as in oslo, unless
-// TransientFanout is set.
+// fanoutExchange is durable only for quorum queues and streams, whatever Durable is, as in oslo,
+// unless TransientFanout is set.
 func (o QueueOptions) fanoutExchange(topic string) Exchange {
-	return Exchange{Name: topic + "_fanout", Kind: Fanout, Durable: o.TransientQuorum && !o.TransientFanout, AutoDelete: true}
+	durable := (o.TransientQuorum || o.StreamFanout) && !o.TransientFanout
+	return Exchange{Name: topic + "_fanout", Kind: Fanout, Durable: durable, AutoDelete: true}
 }
 
 func (o QueueOptions) fanoutQueue(topic, unique string) Queue {
+	if o.StreamFanout {
+		age := cmp.Or(o.TransientTTL, defaultTransientTTL)
+		return Queue{
+			Name: topic + "_fanout", Exchange: o.fanoutExchange(topic), Key: topic, Durable: true, Stream: true,
+			Args: map[string]any{"x-queue-type": "stream", "x-max-age": fmt.Sprintf("%ds", int(age.Seconds()))},
+		}
+	}
 	return o.transient(Queue{Name: topic + "_fanout_" + unique, Exchange: o.fanoutExchange(topic), Key: topic})
 }
 

@@ -1,8 +1,6 @@
 package oslo
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,11 +29,8 @@ var queueOptions = map[string]func(o *QueueOptions, value string) error{
 		o.TransientQuorum, err = ParseBool(value)
 		return err
 	},
-	"rabbit_stream_fanout": func(_ *QueueOptions, value string) error {
-		stream, err := ParseBool(value)
-		if err == nil && stream {
-			return ErrStreamFanout
-		}
+	"rabbit_stream_fanout": func(o *QueueOptions, value string) (err error) {
+		o.StreamFanout, err = ParseBool(value)
 		return err
 	},
 	"rabbit_quorum_delivery_limit":    number(func(o *QueueOptions) *int { return &o.DeliveryLimit }),
@@ -57,10 +52,6 @@ func number(of func(o *QueueOptions) *int) func(*QueueOptions, string) error {
 	}
 }
 
-// ErrStreamFanout is the error for fanout casts in streams, which Almanac cannot read.
-var ErrStreamFanout = fault.New(fault.Invalid,
-	"rabbit_stream_fanout: Almanac does not read streams; set it to false for the services whose casts Almanac follows")
-
 // IsQueueOption reports whether name is an option for queues.
 func IsQueueOption(name string) bool {
 	_, ok := queueOptions[name]
@@ -74,9 +65,7 @@ func (u URL) Queues(o QueueOptions) (QueueOptions, error) {
 		if !ok {
 			continue
 		}
-		if err := read(&o, u.Query[name]); errors.Is(err, ErrStreamFanout) {
-			return o, fmt.Errorf("transport_url: %w", err)
-		} else if err != nil {
+		if err := read(&o, u.Query[name]); err != nil {
 			return o, fault.Field("transport_url", "%s cannot be %q", name, u.Query[name])
 		}
 	}

@@ -1,7 +1,6 @@
 package oslo_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,20 +87,6 @@ func TestAURLShowsNoPassword(t *testing.T) {
 				t.Errorf("%s of %T shows %s", verb, value, text)
 			}
 		}
-	}
-}
-
-func TestStreamsAreRefusedWithASentence(t *testing.T) {
-	u, err := oslo.ParseURL("rabbit://h/?rabbit_stream_fanout=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := u.Queues(oslo.QueueOptions{}); !errors.Is(err, oslo.ErrStreamFanout) {
-		t.Errorf("got %v", err)
-	}
-	u.Query["rabbit_stream_fanout"] = "false"
-	if _, err := u.Queues(oslo.QueueOptions{}); err != nil {
-		t.Errorf("false: %v", err)
 	}
 }
 

@@ -100,6 +100,16 @@ func TestQueuesAreDeclaredAsOsloDeclaresThem(t *testing.T) {
 				},
 			},
 		},
+		"with fanout in a stream": {
+			options: oslo.QueueOptions{Quorum: true, DeliveryLimit: 5, TransientTTL: time.Minute, TransientQuorum: true, StreamFanout: true},
+			want: []oslo.Queue{
+				quorumQueue("scheduler"), quorumQueue("scheduler.host"), {
+					Name: "scheduler_fanout", Key: "scheduler", Durable: true, Stream: true,
+					Exchange: oslo.Exchange{Name: "scheduler_fanout", Kind: oslo.Fanout, Durable: true, AutoDelete: true},
+					Args:     map[string]any{"x-queue-type": "stream", "x-max-age": "60s"},
+				},
+			},
+		},
 	} {
 		r := &recorder{}
 		server := oslo.NewServer(r, oslo.ServerOptions{

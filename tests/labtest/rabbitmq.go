@@ -26,7 +26,8 @@ func RabbitMQ(t testing.TB) string {
 		t.Fatalf("make a virtual host: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := virtualHost(http.MethodDelete, number, name); err != nil {
+		// RabbitMQ 3.10 may close the connection while it deletes quorum queues
+		if err := await(patience, func() error { return virtualHost(http.MethodDelete, number, name) }); err != nil {
 			t.Errorf("delete the test's virtual host: %v", err)
 		}
 	})
@@ -125,19 +126,55 @@ func StartStrictRabbitMQ(t testing.TB) *Broker {
 	return startRabbitMQ(t, files)
 }
 
+// StartTLSRabbitMQ is StartRabbitMQ with a broker that also speaks TLS, with the certificate and key in
+// PEM files: see TLSURL.
+func StartTLSRabbitMQ(t testing.TB, certificate, key string) *Broker {
+	t.Helper()
+	lab := folder(t)
+	files := private(t, lab, "rabbitmq")
+	settings, err := os.ReadFile(filepath.Join(lab, "rabbitmq.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Broker{t: t, files: files, port: freePorts(t, 5)}
+	settings = fmt.Appendf(settings, "listeners.ssl.1 = 127.0.0.1:%d\nssl_options.certfile = %s\nssl_options.keyfile = %s\nssl_options.verify = verify_none\n",
+		r.port+4, certificate, key)
+	if err := os.WriteFile(filepath.Join(files, "rabbitmq.conf"), settings, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.open()
+	return r
+}
+
+// TLSURL creates a virtual host and returns its transport_url over TLS, to which options can be
+// added after &.
+func (r *Broker) TLSURL(authority string) string {
+	r.t.Helper()
+	name := unique("almanac-test-")
+	if err := virtualHost(http.MethodPut, r.port, name); err != nil {
+		r.t.Fatalf("make a virtual host: %v", err)
+	}
+	return transportURL(r.port+4, name) + "?ssl=true&ssl_ca_file=" + authority
+}
+
 // startRabbitMQ starts a broker whose files are in a folder.
 func startRabbitMQ(t testing.TB, files string) *Broker {
 	t.Helper()
-	lab := folder(t)
-	r := &Broker{t: t, files: files, port: freePorts(t, 4)}
-	startEpmd(t, files, r.port+3)
-	r.launch = func() (*process, error) {
-		return launch(nil, filepath.Join(files, "broker.log"), filepath.Join(lab, "rabbitmq-node"),
-			files, fmt.Sprint(r.port), "rabbitmq-server")
-	}
-	t.Cleanup(r.Kill)
-	r.Start()
+	r := &Broker{t: t, files: files, port: freePorts(t, 5)}
+	r.open()
 	return r
+}
+
+// open starts the broker until the end of the test.
+func (r *Broker) open() {
+	r.t.Helper()
+	program := filepath.Join(folder(r.t), "rabbitmq-node")
+	startEpmd(r.t, r.files, r.port+3)
+	r.launch = func() (*process, error) {
+		return launch(nil, filepath.Join(r.files, "broker.log"), program, r.files, fmt.Sprint(r.port), "rabbitmq-server")
+	}
+	r.t.Cleanup(r.Kill)
+	r.Start()
 }
 
 // startEpmd starts the name server that a broker registers with.

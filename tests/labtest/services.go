@@ -82,8 +82,8 @@ func computeService(t testing.TB, host string) string {
 }
 
 // makeWhole starts stopped services and waits until all hosts are up. It needs no context, since
-// that of a test that ends may be over. After a failure, requireWhole fails every test of the cloud,
-// each of which would wait again for what is missing.
+// that of a test that ends may be over. After a failure, requireWhole fails every test of the cloud;
+// each would wait again for what is missing.
 func makeWhole(t testing.TB) {
 	t.Helper()
 	mark := brokenMark(t)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"testing"
@@ -17,7 +18,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
-	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
 // peer is a running testdata/peer.py.
@@ -32,6 +32,7 @@ func python(t *testing.T, mode, url string) *peer {
 	// Only Debian's Python has oslo.messaging.
 	command := exec.CommandContext(ctx, "/usr/bin/python3", "../testdata/peer.py", mode, url)
 	command.Stderr = t.Output()
+	command.Env = append(os.Environ(), "OSLO_LOCK_PATH="+t.TempDir()) // for its queue manager
 	in, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -91,11 +92,17 @@ func opened(t *testing.T, url string) *amqp.Transport {
 	return transport
 }
 
-func TestAPythonServerAnswersOurClient(t *testing.T) {
-	url := labtest.RabbitMQ(t)
-	server := python(t, "serve", url)
+func TestAPythonServerAnswersOurClient(t *testing.T) { eachMode(t, testPythonServer) }
+
+func testPythonServer(t *testing.T, m mode) {
+	server := python(t, "serve", m.python)
 	server.ready(t)
-	transport := opened(t, url)
+	transport := opened(t, m.url)
+	newClient := func(t *testing.T, transport *amqp.Transport, monitor time.Duration) *oslo.Client {
+		client := oslo.NewClient(transport, oslo.ClientOptions{Queues: m.queues, NewID: oslotest.NewID, Now: time.Now, Monitor: monitor})
+		t.Cleanup(client.Close)
+		return client
+	}
 	client := newClient(t, transport, patience)
 	target := oslo.Target{Exchange: "almanac", Topic: "almanac.py", Version: "1.1"}
 	ctx := oslo.WithContext(soon(t), oslo.NewRequestContext("req-go", ""))
@@ -144,11 +151,12 @@ func TestAPythonServerAnswersOurClient(t *testing.T) {
 	}
 }
 
-func TestOurServerAnswersAPythonClient(t *testing.T) {
-	url := labtest.RabbitMQ(t)
+func TestOurServerAnswersAPythonClient(t *testing.T) { eachMode(t, testPythonClient) }
+
+func testPythonClient(t *testing.T, m mode) {
 	remembered := make(chan string, 2)
-	server := oslo.NewServer(opened(t, url), oslo.ServerOptions{
-		Exchange: "almanac", Topic: "almanac.go", Name: "one", NewID: oslotest.NewID,
+	server := oslo.NewServer(opened(t, m.url), oslo.ServerOptions{
+		Exchange: "almanac", Topic: "almanac.go", Name: "one", NewID: oslotest.NewID, Queues: m.queues,
 		Endpoints: []oslo.Endpoint{{Version: "1.2", Methods: map[string]oslo.Handler{
 			"double": func(_ context.Context, r *oslo.Request) (any, error) {
 				var args struct{ N int }
@@ -178,7 +186,7 @@ func TestOurServerAnswersAPythonClient(t *testing.T) {
 	<-server.Ready()
 
 	var got map[string]any
-	if err := json.Unmarshal([]byte(python(t, "call", url).line(t)), &got); err != nil {
+	if err := json.Unmarshal([]byte(python(t, "call", m.python).line(t)), &got); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
@@ -211,35 +219,19 @@ func serve(t *testing.T, run func(context.Context) error) {
 	})
 }
 
-func TestAPythonListenerReadsOurNotifications(t *testing.T) {
-	for name, options := range map[string]string{
-		"oslo's defaults": "",
-		"quorum queues":   "?rabbit_quorum_queue=true&rabbit_quorum_delivery_limit=7",
-		"durable queues":  "?amqp_durable_queues=true",
-	} {
-		t.Run(name, func(t *testing.T) { testPythonListener(t, labtest.RabbitMQ(t)+options) })
-	}
-}
+func TestAPythonListenerReadsOurNotifications(t *testing.T) { eachMode(t, testPythonListener) }
 
-func testPythonListener(t *testing.T, url string) {
-	u, err := oslo.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	queues, err := u.Queues(oslo.QueueOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	notifier := oslo.NewNotifier(opened(t, url), oslo.NotifierOptions{
-		Exchange: "almanac", PublisherID: "go.host", Queues: queues, NewID: oslotest.NewID, Now: time.Now,
+func testPythonListener(t *testing.T, m mode) {
+	notifier := oslo.NewNotifier(opened(t, m.url), oslo.NotifierOptions{
+		Exchange: "almanac", PublisherID: "go.host", Queues: m.queues, NewID: oslotest.NewID, Now: time.Now,
 	})
 	ctx := oslo.WithContext(soon(t), oslo.NewRequestContext("req-go", ""))
 	// The notification waits in the queue, which Python declares too, before there is a listener.
-	err = notifier.Notify(ctx, oslo.Notification{ID: "id-1", EventType: "lease.create", Payload: json.RawMessage(`{"n": 1}`)})
+	err := notifier.Notify(ctx, oslo.Notification{ID: "id-1", EventType: "lease.create", Payload: json.RawMessage(`{"n": 1}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := python(t, "listen", url)
+	listener := python(t, "listen", m.python)
 	listener.ready(t)
 	var got map[string]any
 	if err := json.Unmarshal([]byte(listener.line(t)), &got); err != nil {
@@ -254,14 +246,15 @@ func testPythonListener(t *testing.T, url string) {
 	}
 }
 
-func TestOurListenerReadsPythonNotifications(t *testing.T) {
-	url := labtest.RabbitMQ(t)
+func TestOurListenerReadsPythonNotifications(t *testing.T) { eachMode(t, testPythonNotifier) }
+
+func testPythonNotifier(t *testing.T, m mode) {
 	got := make(chan oslo.Notification, 1)
-	listener := oslo.NewListener(opened(t, url), oslo.ListenerOptions{
-		Exchange: "almanac", Priorities: []oslo.Priority{oslo.Info},
+	listener := oslo.NewListener(opened(t, m.url), oslo.ListenerOptions{
+		Exchange: "almanac", Queues: m.queues, Priorities: []oslo.Priority{oslo.Info},
 		Handle: func(_ context.Context, n oslo.Notification) error { got <- n; return nil },
 	})
-	python(t, "notify", url).ready(t)
+	python(t, "notify", m.python).ready(t)
 	serve(t, listener.Serve)
 	n := <-got
 	if n.PublisherID != "py.host" || n.EventType != "instance.create.end" || n.Priority != oslo.Info ||

@@ -28,7 +28,9 @@ type subscription struct {
 	generation int
 	consumers  int      // counts consumers, for their tags
 	tags       []string // of the consumers of this generation
-	active     bool     // has consumed, so it must be recovered
+	// offsets are the positions in streams after the last settled message, by the names of the queues
+	offsets    map[string]int64
+	active     bool // has consumed, so it must be recovered
 	closed     bool
 	renewing   bool
 	delivering sync.WaitGroup
@@ -42,7 +44,7 @@ type subscription struct {
 // Subscribe implements oslo.Transport.
 func (t *Transport) Subscribe(ctx context.Context, queues []oslo.Queue, prefetch int, deliver func(oslo.Delivery)) (oslo.Subscription, error) {
 	l := t.consume
-	s := &subscription{link: l, queues: queues, prefetch: prefetch, deliver: deliver}
+	s := &subscription{link: l, queues: queues, prefetch: prefetch, deliver: deliver, offsets: map[string]int64{}}
 	s.life, s.finish = context.WithCancel(context.Background())
 	result := make(chan error, 1)
 	if !l.begin() {
@@ -148,7 +150,7 @@ func (s *subscription) stop() error {
 func (s *subscription) consume(q oslo.Queue) error {
 	s.consumers++
 	tag := q.Name + "-" + strconv.Itoa(s.consumers)
-	deliveries, err := s.ch.Consume(q.Name, tag, false, false, false, false, nil)
+	deliveries, err := s.ch.Consume(q.Name, tag, false, false, false, false, s.position(q))
 	if err != nil {
 		return declareError("consumer of queue", q.Name, err)
 	}
@@ -156,6 +158,21 @@ func (s *subscription) consume(q oslo.Queue) error {
 	go s.read(s.generation, q, tag, deliveries)
 	return nil
 }
+
+// position returns the argument of a consumer that names its position in a stream: after the last
+// settled message, or what is yet to come. mu is held.
+func (s *subscription) position(q oslo.Queue) amqp091.Table {
+	if !q.Stream {
+		return nil
+	}
+	if offset, ok := s.offsets[q.Name]; ok {
+		return amqp091.Table{streamOffset: offset}
+	}
+	return amqp091.Table{streamOffset: "next"}
+}
+
+// streamOffset is the position of a message in a stream, and the first position of a consumer.
+const streamOffset = "x-stream-offset"
 
 // read passes on the deliveries of one consumer.
 func (s *subscription) read(generation int, q oslo.Queue, tag string, deliveries <-chan amqp091.Delivery) {
@@ -173,7 +190,7 @@ func (s *subscription) read(generation int, q oslo.Queue, tag string, deliveries
 		s.deliver(oslo.Delivery{
 			Body:       d.Body,
 			Expiration: expiration(d.Expiration),
-			Settle:     func(requeue bool) error { return s.settle(generation, d, requeue) },
+			Settle:     func(requeue bool) error { return s.settle(generation, q, d, requeue) },
 		})
 		s.delivering.Done()
 	}
@@ -190,7 +207,7 @@ func expiration(milliseconds string) time.Duration {
 
 var errLost = errors.New("the connection was lost earlier; the broker delivers the message again")
 
-func (s *subscription) settle(generation int, d amqp091.Delivery, requeue bool) error {
+func (s *subscription) settle(generation int, q oslo.Queue, d amqp091.Delivery, requeue bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.generation != generation {
@@ -198,6 +215,9 @@ func (s *subscription) settle(generation int, d amqp091.Delivery, requeue bool) 
 	}
 	if requeue {
 		return d.Nack(false, true)
+	}
+	if offset, ok := d.Headers[streamOffset].(int64); ok && q.Stream {
+		s.offsets[q.Name] = offset + 1
 	}
 	return d.Ack(false)
 }

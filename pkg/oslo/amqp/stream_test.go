@@ -1,0 +1,47 @@
+package amqp_test
+
+import (
+	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+var streams = oslo.QueueOptions{Quorum: true, TransientQuorum: true, StreamFanout: true}
+
+func TestEachListenerOfAStreamHearsWhatIsCastWhileItListens(t *testing.T) {
+	url := labtest.RabbitMQ(t)
+	client, ofFirst := replica(t, opened(t, url), "first", streams)
+	cast := func(by string) {
+		t.Helper()
+		if err := client.Fanout(soon(t), target, "changed", change{by}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cast("before")
+	if by := <-ofFirst; by != "before" {
+		t.Errorf("the first listener heard %q", by)
+	}
+	_, ofSecond := replica(t, opened(t, url), "second", streams)
+	cast("after")
+	if a, b := <-ofFirst, <-ofSecond; a != "after" || b != "after" {
+		t.Errorf("then they heard %q and %q", a, b)
+	}
+}
+
+func TestAListenerGoesOnInAStreamAfterItsLastMessage(t *testing.T) {
+	broker := labtest.StartRabbitMQ(t)
+	client, heard := replica(t, opened(t, broker.URL()), "one", streams)
+	for _, by := range []string{"first", "second"} {
+		if err := client.Fanout(soon(t), target, "changed", change{by}); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-heard; got != by {
+			t.Fatalf("heard %q, want %q", got, by)
+		}
+		if by == "first" {
+			broker.Kill()
+			broker.Start()
+		}
+	}
+}
