@@ -35,7 +35,8 @@ type Queue struct {
 	Args       map[string]any
 	// Temporary marks the queue of one process: closing its Subscription deletes it.
 	Temporary bool
-	// Stream marks a log that all listeners share: each reads what arrives after it subscribes.
+	// Stream marks a log that all listeners share: each reads what arrives after it subscribes, and
+	// after a lost connection may read some messages again.
 	Stream bool
 }
 

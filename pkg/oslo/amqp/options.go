@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -58,8 +59,15 @@ type TLS struct {
 	VerifyHostname bool   // ssl_enforce_hostname_verification
 }
 
+// ofOslo are the options of [oslo_messaging_rabbit] that concern only how oslo.messaging itself works.
+var ofOslo = []string{
+	"direct_mandatory_flag", "enable_cancel_on_failover", "heartbeat_in_pthread", "heartbeat_rate", "hostname", "kombu_compression",
+	"kombu_failover_strategy", "kombu_missing_consumer_retry_timeout", "kombu_reconnect_delay", "kombu_reconnect_splay", "processname",
+	"rabbit_login_method", "rabbit_qos_prefetch_count", "use_queue_manager",
+}
+
 // override returns the options overridden by those of the URL. It ignores options for queues,
-// which apply to declarations.
+// which apply to declarations, and those of oslo.messaging alone.
 func (o Options) override(query map[string]string) (Options, error) {
 	durations := map[string]*time.Duration{
 		"heartbeat_timeout_threshold": &o.Heartbeat,
@@ -101,7 +109,7 @@ func (o Options) override(query map[string]string) (Options, error) {
 			*into = on
 		} else if into, ok := texts[name]; ok {
 			*into = value
-		} else if !oslo.IsQueueOption(name) {
+		} else if !oslo.IsQueueOption(name) && !slices.Contains(ofOslo, name) {
 			return o, fault.Field("transport_url", "%s", fault.Unknown("option", name, known))
 		}
 	}

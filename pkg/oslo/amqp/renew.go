@@ -21,7 +21,6 @@ func (s *subscription) consumeAgain(generation int, q oslo.Queue, tag string) {
 	if s.closed || s.generation != generation {
 		return
 	}
-	delete(s.offsets, q.Name) // a stream that is made again begins at 0
 	s.tags = slices.DeleteFunc(s.tags, func(other string) bool { return other == tag })
 	err := declareQueue(s.ch, q)
 	if err == nil {

@@ -29,7 +29,7 @@ func TestEachListenerOfAStreamHearsWhatIsCastWhileItListens(t *testing.T) {
 	}
 }
 
-func TestAListenerGoesOnInAStreamAfterItsLastMessage(t *testing.T) {
+func TestAListenerOfAStreamGoesOnWhenTheBrokerIsBack(t *testing.T) {
 	broker := labtest.StartRabbitMQ(t)
 	client, heard := replica(t, opened(t, broker.URL()), "one", streams)
 	for _, by := range []string{"first", "second"} {
@@ -40,7 +40,7 @@ func TestAListenerGoesOnInAStreamAfterItsLastMessage(t *testing.T) {
 			t.Fatalf("heard %q, want %q", got, by)
 		}
 		if by == "first" {
-			broker.Kill()
+			broker.Stop()
 			broker.Start()
 		}
 	}

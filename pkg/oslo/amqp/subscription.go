@@ -26,11 +26,10 @@ type subscription struct {
 	// generation counts how often the channel was opened: a delivery of one generation cannot be
 	// settled in another.
 	generation int
-	consumers  int      // counts consumers, for their tags
-	tags       []string // of the consumers of this generation
-	// offsets are the positions in streams after the last settled message, by the names of the queues
-	offsets    map[string]int64
-	active     bool // has consumed, so it must be recovered
+	consumers  int                  // counts consumers, for their tags
+	tags       []string             // of the consumers of this generation
+	heard      map[string]time.Time // when a message of a stream was last settled, or its first consumer started
+	active     bool                 // has consumed, so it must be recovered
 	closed     bool
 	renewing   bool
 	delivering sync.WaitGroup
@@ -44,7 +43,7 @@ type subscription struct {
 // Subscribe implements oslo.Transport.
 func (t *Transport) Subscribe(ctx context.Context, queues []oslo.Queue, prefetch int, deliver func(oslo.Delivery)) (oslo.Subscription, error) {
 	l := t.consume
-	s := &subscription{link: l, queues: queues, prefetch: prefetch, deliver: deliver, offsets: map[string]int64{}}
+	s := &subscription{link: l, queues: queues, prefetch: prefetch, deliver: deliver, heard: map[string]time.Time{}}
 	s.life, s.finish = context.WithCancel(context.Background())
 	result := make(chan error, 1)
 	if !l.begin() {
@@ -159,20 +158,24 @@ func (s *subscription) consume(q oslo.Queue) error {
 	return nil
 }
 
-// position returns the argument of a consumer that names its position in a stream: after the last
-// settled message, or what is yet to come. mu is held.
+// position returns the argument of a consumer that names its position in a stream: what is yet to come
+// or, after a lost connection, a little before the last settled message. A time, unlike an offset, is
+// right also if the broker has lost the end of the stream. mu is held.
 func (s *subscription) position(q oslo.Queue) amqp091.Table {
 	if !q.Stream {
 		return nil
 	}
-	if offset, ok := s.offsets[q.Name]; ok {
-		return amqp091.Table{streamOffset: offset}
+	const argument = "x-stream-offset"
+	last, again := s.heard[q.Name]
+	if !again {
+		s.heard[q.Name] = s.link.options.Now()
+		return amqp091.Table{argument: "next"}
 	}
-	return amqp091.Table{streamOffset: "next"}
+	return amqp091.Table{argument: last.Add(-clockTolerance)}
 }
 
-// streamOffset is the position of a message in a stream, and the first position of a consumer.
-const streamOffset = "x-stream-offset"
+// clockTolerance is how much the clocks of the broker and of this machine may differ.
+const clockTolerance = 10 * time.Second
 
 // read passes on the deliveries of one consumer.
 func (s *subscription) read(generation int, q oslo.Queue, tag string, deliveries <-chan amqp091.Delivery) {
@@ -216,8 +219,8 @@ func (s *subscription) settle(generation int, q oslo.Queue, d amqp091.Delivery, 
 	if requeue {
 		return d.Nack(false, true)
 	}
-	if offset, ok := d.Headers[streamOffset].(int64); ok && q.Stream {
-		s.offsets[q.Name] = offset + 1
+	if q.Stream {
+		s.heard[q.Name] = s.link.options.Now()
 	}
 	return d.Ack(false)
 }

@@ -42,9 +42,9 @@ rabbitmq_virtual_host() {
   wait_for rabbitmq curl -sf --max-time 60 -u almanac:almanac -X PUT "$(rabbitmq_management)/vhosts/$1"
 }
 
-# queue_options prints the options of the queues of Nova and Ironic: quorum queues
-# and the queue manager with the newest release, as in new deployments, and oslo's
-# defaults with the others.
+# queue_options prints the options of the queues of Nova and Ironic: quorum queues,
+# streams and the queue manager with the newest release, as in new deployments, and
+# oslo's defaults with the others.
 queue_options() {
   [ "$RELEASE" = newest ] || return 0
   cat <<'E'
@@ -52,6 +52,8 @@ queue_options() {
 rabbit_quorum_queue=true
 rabbit_transient_quorum_queue=true
 use_queue_manager=true
+rabbit_stream_fanout=true
+rabbit_qos_prefetch_count=10
 E
 }
 
