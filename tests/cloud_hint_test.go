@@ -63,6 +63,7 @@ func (b *beside) keptOff(reserved, others []string) {
 	b.t.Helper()
 	b.placed(b.demo2, others, len(others), wish{name: "beside the reservation", count: len(others), flavor: big})
 	b.unplaced(b.demo, wish{name: "no room but on promised hosts", flavor: big})
+	b.unplaced(b.demo, wish{name: "nor with a private hint", flavor: big, hints: map[string]any{"_nova_check_type": "rebuild"}})
 	b.unplaced(b.admin, wish{name: "forced to a promised host", fields: map[string]any{"host": reserved[0]}})
 	b.unplaced(b.admin, wish{name: "forced in a zone to a promised host", fields: map[string]any{"availability_zone": "nova:" + reserved[1]}})
 	b.deletesAll()
@@ -90,6 +91,12 @@ func (b *beside) usedByOwner(r v1.Reservation, reserved []string) {
 	b.placed(b.demo, reserved, all-1, wish{name: "one on each but one", count: all - 1, flavor: big, hints: hint()})
 	b.tellsWhy(b.demo, "", wish{name: "two for one host", count: 2, flavor: big, hints: hint()})
 	b.placed(b.demo, reserved, 1, wish{name: "one for one host", flavor: big, hints: hint()})
+	b.deletesAll()
+
+	// Nova before the fix of CVE-2026-46448 lets tenants set this hint and skips checks for it.
+	private := wish{name: "a private hint", count: all, flavor: big, hints: hint("_nova_check_type", "rebuild")}
+	b.placed(b.demo, reserved, all, private)
+	b.tellsWhy(b.demo, "", wish{name: "a private hint without room", flavor: big, hints: private.hints})
 	b.deletesAll()
 
 	together, apart := b.group(b.demo, "affinity"), b.group(b.demo, "anti-affinity")
