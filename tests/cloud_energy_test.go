@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -138,6 +139,7 @@ func (r *room) openstack() seen {
 	var nodes []struct {
 		Name  string
 		Power string `json:"Power State"`
+		Newer string `json:"power_state"` // since ironicclient 6
 	}
 	r.cloud.OpenstackAll(r.t, labtest.Admin,
 		[]string{"compute service list --long --service nova-compute", "baremetal node list"}, &services, &nodes)
@@ -146,7 +148,7 @@ func (r *room) openstack() seen {
 		s.Status[one.Host], s.State[one.Host], s.Reason[one.Host] = one.Status, one.State, one.Reason
 	}
 	for _, n := range nodes {
-		s.Power[n.Name] = n.Power
+		s.Power[n.Name] = cmp.Or(n.Power, n.Newer)
 	}
 	return s
 }
