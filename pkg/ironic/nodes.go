@@ -105,7 +105,11 @@ func (c *Client) Node(ctx context.Context, id string) (Node, error) {
 		return Node{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "it has no name"))
 	}
 	var body node
-	if err := c.service.Get(ctx, doing, "nodes/"+url.PathEscape(id), &body); err != nil {
+	err := c.service.Get(ctx, doing, "nodes/"+url.PathEscape(id), &body)
+	if fault.Is(err, fault.Invalid) {
+		return Node{}, &fault.Error{Kind: fault.NotFound, Err: err, Message: doing + ": ironic has no nodes with such names"}
+	}
+	if err != nil {
 		return Node{}, err
 	}
 	one, err := body.known()
@@ -183,7 +187,7 @@ func (c *Client) NodeOf(ctx context.Context, host, hypervisor string) (Node, err
 	if err == nil && named.Name == host {
 		return named, nil
 	}
-	if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) {
+	if err != nil && !fault.Is(err, fault.NotFound) {
 		return Node{}, fmt.Errorf("%s: %w", doing, err)
 	}
 	all, err := c.Nodes(ctx)

@@ -52,6 +52,7 @@ func TestATokenTellsItsOwner(t *testing.T) {
 				t.Fatal(err)
 			}
 			slices.Sort(got.Roles)
+			got.Roles = slices.DeleteFunc(got.Roles, func(role string) bool { return role == "manager" }) // since Bobcat, admin implies it
 			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(keystone.Token{}, "Expires"), cmpopts.IgnoreUnexported(keystone.Token{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

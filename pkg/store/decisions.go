@@ -26,18 +26,25 @@ func (s *Store) KeepDecisions(ctx context.Context, list []placing.Decision) erro
 	rows, subjects, err := decisionRows(list)
 	if err == nil && len(rows) > 0 {
 		err = s.write(ctx, func(tx *gorm.DB) error {
-			missing := tx.Clauses(clause.OnConflict{DoNothing: true}).Omit(clause.Associations).Session(&gorm.Session{})
+			tx = tx.Omit(clause.Associations).Session(&gorm.Session{})
 			// An earlier attempt has set the keys of the rows.
-			if err := missing.CreateInBatches(slices.Clone(rows), batch).Error; err != nil {
+			if err := tx.Clauses(unlessStored).CreateInBatches(slices.Clone(rows), batch).Error; err != nil {
 				return err
 			}
-			return missing.CreateInBatches(subjects, batch).Error
+			return tx.Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(subjects, batch).Error
 		})
 	}
 	if err != nil {
 		return fmt.Errorf("store %d decisions: %w", len(list), err)
 	}
 	return nil
+}
+
+// unlessStored leaves a decision that is stored already as it is. For DoNothing, gorm sets the first
+// column to itself, and MySQL refuses that for a number that it assigns (error 1869).
+var unlessStored = clause.OnConflict{
+	Columns:   []clause.Column{{Name: "hash"}},
+	DoUpdates: clause.Assignments(map[string]any{"hash": gorm.Expr("hash")}),
 }
 
 // Decisions returns the decisions about the instance or in the request with that id,
