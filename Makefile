@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-releases test-release test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-releases test-release test-release-cloud test-release-served test-services test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -112,16 +112,26 @@ SERVED = $(shell grep -rl 'labtest\.' --include=*_test.go filters weighers inven
 RELEASES = epoxy newest
 
 test-releases: build ## the tests of the cloud, Tempest and the oracles beside Epoxy and the newest release
-	@for release in $(RELEASES); do \
-	  RELEASE=$$release $(LAB) make --no-print-directory test-release; \
-	  RELEASE=$$release $(MAKE) --no-print-directory test-tempest test-cloud test-energy; \
-	done
+	@failed=; for release in $(RELEASES); do \
+	  RELEASE=$$release $(LAB) make --no-print-directory -k test-release || failed=yes; \
+	  RELEASE=$$release $(MAKE) --no-print-directory -k test-tempest test-cloud test-energy || failed=yes; \
+	done; [ -z "$$failed" ]
 
-test-release:
+test-release: test-release-cloud test-release-served
+
+test-release-cloud:
 	@$(GO) test -vet=off -count=1 -parallel 4 -timeout $(TIMEOUT) -run '$(IN_CLOUD)|^TestTheReleaseHasThePartsThatItsCodeHas$$' ./tests
+
+test-release-served:
 	@$(GO) test -vet=off -count=1 -p 1 -timeout $(TIMEOUT) $(SERVED)
 
-test-long: test-galera test-large test-cloud test-queues test-tempest test-energy test-releases ## what takes longer than make test
+test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, and its MariaDB and Galera
+	@failed=; for release in zed $(RELEASES); do \
+	  RELEASE=$$release LAB_PARTS='mariadb rabbitmq' LAB_PROGRAMS='python3-nova python3-oslo.messaging' ALMANAC_TEST_LONG=1 ALMANAC_TEST_GALERA=1 \
+	    $(LAB) $(GO) test -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store || failed=yes; \
+	done; [ -z "$$failed" ]
+
+test-long: test-galera test-large test-cloud test-queues test-tempest test-energy test-releases test-services ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate
