@@ -17,14 +17,16 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// manager listens at address in the place of systemd. next returns the next message.
-func manager(t *testing.T, address string) (next func() string) {
+// manager listens at address in the place of systemd. next returns the next message; hangUp ends it,
+// with all that wait until it reads.
+func manager(t *testing.T, address string) (next func() string, hangUp func()) {
 	t.Helper()
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { socket.Close() })
+	hangUp = func() { socket.Close() }
+	t.Cleanup(hangUp)
 	t.Setenv("NOTIFY_SOCKET", address)
 	return func() string {
 		t.Helper()
@@ -37,7 +39,7 @@ func manager(t *testing.T, address string) (next func() string) {
 			t.Fatal(err)
 		}
 		return string(message[:n])
-	}
+	}, hangUp
 }
 
 func TestSystemdHearsTheStatesAtItsSocket(t *testing.T) {
@@ -46,7 +48,7 @@ func TestSystemdHearsTheStatesAtItsSocket(t *testing.T) {
 		"an abstract socket": fmt.Sprintf("@almanac-test-%d", os.Getpid()),
 	} {
 		t.Run(name, func(t *testing.T) {
-			next := manager(t, address)
+			next, _ := manager(t, address)
 			if err := notify(daemon.SdNotifyReady, "STATUS=serving"); err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +80,7 @@ func TestASocketThatIsGoneIsAnErrorThatSaysWhatWasToBeSaid(t *testing.T) {
 }
 
 func TestTheWatchdogIsFedUntilTheEnd(t *testing.T) {
-	next := manager(t, filepath.Join(t.TempDir(), "notify"))
+	next, hangUp := manager(t, filepath.Join(t.TempDir(), "notify"))
 	t.Setenv("WATCHDOG_USEC", "2000")
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
 	ctx, stop := context.WithCancel(t.Context())
@@ -93,6 +95,7 @@ func TestTheWatchdogIsFedUntilTheEnd(t *testing.T) {
 		}
 	}
 	stop()
+	hangUp() // it may wait for room in the socket
 	<-ended
 }
 

@@ -2,6 +2,7 @@ package amqp_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/tests/labtest"
@@ -29,19 +30,27 @@ func TestEachListenerOfAStreamHearsWhatIsCastWhileItListens(t *testing.T) {
 	}
 }
 
+// A broker that comes back may lose a cast, like a cast to any fanout queue.
 func TestAListenerOfAStreamGoesOnWhenTheBrokerIsBack(t *testing.T) {
 	broker := labtest.StartRabbitMQ(t)
 	client, heard := replica(t, opened(t, broker.URL()), "one", streams)
-	for _, by := range []string{"first", "second"} {
-		if err := client.Fanout(soon(t), target, "changed", change{by}); err != nil {
+	if err := client.Fanout(soon(t), target, "changed", change{"before"}); err != nil {
+		t.Fatal(err)
+	}
+	if by := <-heard; by != "before" {
+		t.Fatalf("heard %q", by)
+	}
+	broker.Stop()
+	broker.Start()
+	eventually(t, "a cast that is heard", func() bool {
+		if err := client.Fanout(soon(t), target, "changed", change{"after"}); err != nil {
 			t.Fatal(err)
 		}
-		if got := <-heard; got != by {
-			t.Fatalf("heard %q, want %q", got, by)
+		select {
+		case by := <-heard:
+			return by == "after"
+		case <-time.After(time.Second):
+			return false
 		}
-		if by == "first" {
-			broker.Stop()
-			broker.Start()
-		}
-	}
+	})
 }
