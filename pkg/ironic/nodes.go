@@ -181,8 +181,7 @@ func (c *Client) NodeOf(ctx context.Context, host, hypervisor string) (Node, err
 	if host == "" {
 		return Node{}, fmt.Errorf("%s: %w", doing, fault.New(fault.NotFound, "it has no name"))
 	}
-	// Usually a node has the host's name, and the list of all nodes is long. A name that no
-	// node can have is Invalid.
+	// Usually a node has the host's name, and the list of all nodes is long.
 	named, err := c.Node(ctx, host)
 	if err == nil && named.Name == host {
 		return named, nil

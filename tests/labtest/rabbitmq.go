@@ -102,7 +102,7 @@ type Broker struct {
 // stops both and removes the data.
 func StartRabbitMQ(t testing.TB) *Broker {
 	t.Helper()
-	return startRabbitMQ(t, private(t, folder(t), "rabbitmq"))
+	return startRabbitMQ(t, func(int) string { return "" })
 }
 
 // StartStrictRabbitMQ is StartRabbitMQ with a broker that refuses queues which are transient and not
@@ -110,40 +110,20 @@ func StartRabbitMQ(t testing.TB) *Broker {
 // which has no such option.
 func StartStrictRabbitMQ(t testing.TB) *Broker {
 	t.Helper()
-	lab := folder(t)
 	if version := strings.TrimSpace(Rabbitmqctl(t, "version")); strings.HasPrefix(version, "3.") {
 		t.Skipf("RabbitMQ %s cannot refuse queues; make test-releases runs this", version)
 	}
-	settings, err := os.ReadFile(filepath.Join(lab, "rabbitmq.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := private(t, lab, "rabbitmq")
-	settings = append(settings, "deprecated_features.permit.transient_nonexcl_queues = false\n"...)
-	if err := os.WriteFile(filepath.Join(files, "rabbitmq.conf"), settings, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return startRabbitMQ(t, files)
+	return startRabbitMQ(t, func(int) string { return "deprecated_features.permit.transient_nonexcl_queues = false\n" })
 }
 
 // StartTLSRabbitMQ is StartRabbitMQ with a broker that also speaks TLS, with the certificate and key in
 // PEM files: see TLSURL.
 func StartTLSRabbitMQ(t testing.TB, certificate, key string) *Broker {
 	t.Helper()
-	lab := folder(t)
-	files := private(t, lab, "rabbitmq")
-	settings, err := os.ReadFile(filepath.Join(lab, "rabbitmq.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Broker{t: t, files: files, port: freePorts(t, 5)}
-	settings = fmt.Appendf(settings, "listeners.ssl.1 = 127.0.0.1:%d\nssl_options.certfile = %s\nssl_options.keyfile = %s\nssl_options.verify = verify_none\n",
-		r.port+4, certificate, key)
-	if err := os.WriteFile(filepath.Join(files, "rabbitmq.conf"), settings, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	r.open()
-	return r
+	return startRabbitMQ(t, func(port int) string {
+		return fmt.Sprintf("listeners.ssl.1 = 127.0.0.1:%d\nssl_options.certfile = %s\nssl_options.keyfile = %s\nssl_options.verify = verify_none\n",
+			port+4, certificate, key)
+	})
 }
 
 // TLSURL creates a virtual host and returns its transport_url over TLS, to which options can be
@@ -157,24 +137,29 @@ func (r *Broker) TLSURL(authority string) string {
 	return transportURL(r.port+4, name) + "?ssl=true&ssl_ca_file=" + authority
 }
 
-// startRabbitMQ starts a broker whose files are in a folder.
-func startRabbitMQ(t testing.TB, files string) *Broker {
+// startRabbitMQ starts a broker whose settings are the shared one's and more, which may depend on the
+// first of its five ports.
+func startRabbitMQ(t testing.TB, more func(port int) string) *Broker {
 	t.Helper()
+	lab := folder(t)
+	files := private(t, lab, "rabbitmq")
 	r := &Broker{t: t, files: files, port: freePorts(t, 5)}
-	r.open()
-	return r
-}
-
-// open starts the broker until the end of the test.
-func (r *Broker) open() {
-	r.t.Helper()
-	program := filepath.Join(folder(r.t), "rabbitmq-node")
-	startEpmd(r.t, r.files, r.port+3)
-	r.launch = func() (*process, error) {
-		return launch(nil, filepath.Join(r.files, "broker.log"), program, r.files, fmt.Sprint(r.port), "rabbitmq-server")
+	settings, err := os.ReadFile(filepath.Join(lab, "rabbitmq.conf"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	r.t.Cleanup(r.Kill)
+	settings = append(settings, more(r.port)...)
+	if err := os.WriteFile(filepath.Join(files, "rabbitmq.conf"), settings, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	startEpmd(t, files, r.port+3)
+	r.launch = func() (*process, error) {
+		return launch(nil, filepath.Join(files, "broker.log"), filepath.Join(lab, "rabbitmq-node"),
+			files, fmt.Sprint(r.port), "rabbitmq-server")
+	}
+	t.Cleanup(r.Kill)
 	r.Start()
+	return r
 }
 
 // startEpmd starts the name server that a broker registers with.

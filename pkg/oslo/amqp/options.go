@@ -59,11 +59,11 @@ type TLS struct {
 	VerifyHostname bool   // ssl_enforce_hostname_verification
 }
 
-// ofOslo are the options of [oslo_messaging_rabbit] that concern only how oslo.messaging itself works.
+// ofOslo are the options of [oslo_messaging_rabbit] that change nothing in what oslo.messaging sends.
 var ofOslo = []string{
-	"direct_mandatory_flag", "enable_cancel_on_failover", "heartbeat_in_pthread", "heartbeat_rate", "hostname", "kombu_compression",
+	"direct_mandatory_flag", "enable_cancel_on_failover", "heartbeat_in_pthread", "heartbeat_rate", "hostname",
 	"kombu_failover_strategy", "kombu_missing_consumer_retry_timeout", "kombu_reconnect_delay", "kombu_reconnect_splay", "processname",
-	"rabbit_login_method", "rabbit_qos_prefetch_count", "use_queue_manager",
+	"rabbit_qos_prefetch_count", "use_queue_manager",
 }
 
 // override returns the options overridden by those of the URL. It ignores options for queues,

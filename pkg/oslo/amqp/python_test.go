@@ -76,7 +76,11 @@ func soon(t *testing.T) context.Context {
 
 // newClient returns a client that waits this long for a sign of life.
 func newClient(t *testing.T, transport *amqp.Transport, monitor time.Duration) *oslo.Client {
-	client := oslo.NewClient(transport, oslo.ClientOptions{NewID: oslotest.NewID, Now: time.Now, Monitor: monitor})
+	return clientIn(t, transport, oslo.QueueOptions{}, monitor)
+}
+
+func clientIn(t *testing.T, transport *amqp.Transport, queues oslo.QueueOptions, monitor time.Duration) *oslo.Client {
+	client := oslo.NewClient(transport, oslo.ClientOptions{Queues: queues, NewID: oslotest.NewID, Now: time.Now, Monitor: monitor})
 	t.Cleanup(client.Close)
 	return client
 }
@@ -98,12 +102,7 @@ func testPythonServer(t *testing.T, m mode) {
 	server := python(t, "serve", m.python)
 	server.ready(t)
 	transport := opened(t, m.url)
-	newClient := func(t *testing.T, transport *amqp.Transport, monitor time.Duration) *oslo.Client {
-		client := oslo.NewClient(transport, oslo.ClientOptions{Queues: m.queues, NewID: oslotest.NewID, Now: time.Now, Monitor: monitor})
-		t.Cleanup(client.Close)
-		return client
-	}
-	client := newClient(t, transport, patience)
+	client := clientIn(t, transport, m.queues, patience)
 	target := oslo.Target{Exchange: "almanac", Topic: "almanac.py", Version: "1.1"}
 	ctx := oslo.WithContext(soon(t), oslo.NewRequestContext("req-go", ""))
 
@@ -121,7 +120,7 @@ func testPythonServer(t *testing.T, m mode) {
 	// A busy machine may be late with a sign of life; each attempt allows more time.
 	for wait := 2; ; wait *= 4 {
 		var text string
-		watching := newClient(t, transport, time.Duration(wait)*time.Second)
+		watching := clientIn(t, transport, m.queues, time.Duration(wait)*time.Second)
 		err := watching.Call(soon(t), target, "slow", map[string]int{"seconds": 2 * wait}, &text)
 		if err == nil && text == "slow" {
 			break
