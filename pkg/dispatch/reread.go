@@ -19,7 +19,7 @@ const (
 	// waits for an eviction: other requests may make hosts uncertain again in the meantime.
 	maxLooks = 10
 	// readTimeout limits a reading for which requests wait.
-	readTimeout = 30 * time.Second
+	readTimeout = 2 * time.Minute
 )
 
 // confirm checks, before a request is refused, that there is really no room. It reads the uncertain

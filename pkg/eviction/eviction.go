@@ -22,7 +22,7 @@ import (
 )
 
 // warnTimeout limits the call that notifies an owner.
-const warnTimeout = 15 * time.Second
+const warnTimeout = time.Minute
 
 // firstPoll is the wait before the first check whether victims are gone; each further wait is twice
 // as long, up to lastPoll.
