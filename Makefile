@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-releases test-release test-release-cloud test-release-served test-services test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -92,7 +92,7 @@ test-queues: build ## Nova with durable queues, then with quorum queues, in both
 	done
 
 test-cloud: build ## every operation under nova-scheduler and under Almanac, moves, the plugin, DevStack
-	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test -count=1 -timeout 60m -v \
+	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v \
 	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat|PlacedWhereItIsPlanned|ThatStartsAtOnce|MakesWayForAReservation|ImageOfAReservation|WrongAnswersMake|OutliveAKillAndRestarts|YieldUnderTheFloor|PreemptibleServersAreNotMoved|HostIsEmptied' ./tests
 
 # The filters that Tempest's tests ask for, beside Nova's own.
@@ -100,10 +100,10 @@ TEMPEST = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGr
 
 test-tempest: build ## Tempest's compute tests under nova-scheduler and under Almanac, with the same results
 	@LAB_PROGRAMS=python3-tempest ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
-	  $(GO) test -count=1 -timeout 60m -v -run TempestSays ./tests
+	  $(GO) test $(JSON) -count=1 -timeout 60m -v -run TempestSays ./tests
 
 test-energy: build ## hosts that Ironic switches, through a day of eight minutes; ALMANAC_ENERGY_DAY=1h makes it longer
-	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test -count=1 -p 1 -timeout 120m -v \
+	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 120m -v \
 	  -run 'HostsThatSleep|DoesNotWake|ABMC|BMCIsSilent|NotCut|OnAndHangs|ALockedNode|InIronicIsOff' ./tests ./pkg/power/ironic ./tests/labtest
 
 # These packages ask real services of a release, or its code; the cloud's tests of package tests are
@@ -111,19 +111,35 @@ test-energy: build ## hosts that Ironic switches, through a day of eight minutes
 SERVED = $(shell grep -rl 'labtest\.' --include=*_test.go filters weighers inventory pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
 RELEASES = epoxy newest
 
-test-releases: build ## the tests of the cloud, Tempest and the oracles beside Epoxy and the newest release
-	@failed=; for release in $(RELEASES); do \
-	  RELEASE=$$release $(LAB) make --no-print-directory -k test-release || failed=yes; \
-	  RELEASE=$$release $(MAKE) --no-print-directory -k test-tempest test-cloud test-energy || failed=yes; \
-	done; [ -z "$$failed" ]
+# What test-releases ran is kept in var/ran, as go test -json prints it, beside the versions of the
+# packages; tests/ran_test.go makes the tables of docs/releases.md of it.
+RAN = var/ran
+RAN_PACKAGES = python3-nova python3-ironic rabbitmq-server mariadb-server python3-oslo.messaging
+RAN_SHOWN = sed -nu 's/.*"Output":" *\(--- [^"\\]*\|ok [^"\\]*\|FAIL[^"\\]*\|[a-z_]*_test\.go:[^"]*\)\\n"}$$/\1/p'
 
-test-release: test-release-cloud test-release-served
+test-releases: build ## the tests of the cloud, Tempest and the oracles beside Epoxy and the newest release, and the table of what ran
+	@failed=; for release in $(RELEASES); do \
+	  rm -rf $(RAN)/$$release; mkdir -p $(RAN)/$$release; \
+	  for part in test-release test-tempest test-cloud test-energy; do \
+	    RELEASE=$$release JSON=-json $(MAKE) --no-print-directory $$part | tee $(RAN)/$$release/$$part.json | $(RAN_SHOWN) || failed=yes; \
+	  done; \
+	done; $(MAKE) --no-print-directory ran; [ -z "$$failed" ]
+
+ran: ## the tables of docs/releases.md of what test-releases ran
+	@ALMANAC_RAN=$(CURDIR)/$(RAN) $(GO) test -count=1 -run '^TestThePageOnReleasesHasWhatRan$$' ./tests
+
+test-release:
+	@$(LAB) make --no-print-directory -k test-release-packages test-release-cloud test-release-served
+
+test-release-packages:
+	@mkdir -p $(RAN)/$$RELEASE
+	@dpkg-query -W -f '$${Package} $${Version}\n' $(RAN_PACKAGES) > $(RAN)/$$RELEASE/packages
 
 test-release-cloud:
-	@$(GO) test -vet=off -count=1 -parallel 4 -timeout $(TIMEOUT) -run '$(IN_CLOUD)|^TestTheReleaseHasThePartsThatItsCodeHas$$' ./tests
+	@$(GO) test $(JSON) -vet=off -count=1 -parallel 4 -timeout $(TIMEOUT) -run '$(IN_CLOUD)|^TestTheReleaseHasThePartsThatItsCodeHas$$' ./tests
 
 test-release-served:
-	@$(GO) test -vet=off -count=1 -p 1 -timeout $(TIMEOUT) $(SERVED)
+	@$(GO) test $(JSON) -vet=off -count=1 -p 1 -timeout $(TIMEOUT) $(SERVED)
 
 test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, and its MariaDB and Galera
 	@failed=; for release in zed $(RELEASES); do \
