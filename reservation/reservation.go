@@ -115,10 +115,12 @@ type Reservation struct {
 	ProjectID string
 	UserID    string
 	Terms
-	Status Status
-	Span   span.Span
-	Claims []Claim
-	Events []Event
+	// Membership is empty for a reservation that belongs to no lease.
+	Membership Membership
+	Status     Status
+	Span       span.Span
+	Claims     []Claim
+	Events     []Event
 	// DelayedByBoot is true if a reservation without a requested time starts late because hosts
 	// must boot first.
 	DelayedByBoot bool

@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/eviction"
 	decision "github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
+	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
@@ -29,7 +30,7 @@ import (
 var documents = []any{
 	energy.Record{}, energy.Settings{}, energy.Report{}, // stored
 	energy.Order{}, energy.Outcome{}, energy.Reading{}, energy.Access{}, inventory.Host{}, // sent; the first two are also in the agents' state file
-	rebalance.Run{}, state.Request{}, state.VM{}, eviction.Record{}, decision.Decision{}, // stored
+	rebalance.Run{}, state.Request{}, state.VM{}, eviction.Record{}, decision.Decision{}, reservation.Membership{}, // stored
 }
 
 var update = flag.Bool("update", false, "write the golden files of the documents")

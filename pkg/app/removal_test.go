@@ -111,7 +111,7 @@ func TestADryRunReportsThatARemovalWouldBeRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	booked := reservation.Reservation{ID: "r", ProjectID: "p", Status: reservation.Active, Span: span.Span{Start: 100, End: 200}, Version: 1}
-	if err := almanacd.Commit(t.Context(), booking.Commit{Reservation: booked}); err != nil {
+	if err := almanacd.Commit(t.Context(), booking.Commit{Revisions: []booking.Revision{{Reservation: booked}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {

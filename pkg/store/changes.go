@@ -23,15 +23,19 @@ func (s *Store) entry(cause reservation.Cause, row *reservationRow) (changeRow, 
 	if err != nil {
 		return changeRow{}, fmt.Errorf("encode its state: %w", err)
 	}
-	token := ""
-	if s.options.NewToken != nil {
-		token = s.options.NewToken()
-	}
 	return changeRow{
 		ReservationID: row.ID, Version: row.Version,
 		Action: string(cause.Action), ProjectID: row.ProjectID, UserID: cause.UserID, RequestID: cause.RequestID,
-		At: row.Updated, Detail: cause.Detail, State: state, Token: token, Sent: !s.options.Outbox,
+		At: row.Updated, Detail: cause.Detail, State: state, Token: s.newToken(), Sent: !s.options.Outbox,
 	}, nil
+}
+
+// newToken returns a token that tells one transaction from all others; empty where none is needed.
+func (s *Store) newToken() string {
+	if s.options.NewToken == nil {
+		return ""
+	}
+	return s.options.NewToken()
 }
 
 // stateOf returns a reservation in the form in which the change log stores it. It does not escape

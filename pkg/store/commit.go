@@ -27,73 +27,121 @@ const (
 // Commit implements booking.Records. For a new reservation of few hosts it makes eight statements,
 // including BEGIN and COMMIT, and one more for a key.
 //
-// Rows are locked in one order: key, hosts by name, reservation, log, usage. The usage row of a
-// project, which all its bookings share, comes last, so that it is locked only for one round trip,
-// that of the COMMIT.
+// Rows are locked in one order: key, hosts by name, lease, then each reservation by id with its
+// log, usage. The usage row of a project, which all its bookings share, comes last, so that it is
+// locked only for one round trip, that of the COMMIT.
 func (s *Store) Commit(ctx context.Context, c booking.Commit) error {
-	row, err := rowOf(c.Reservation)
+	w, err := s.writingOf(c)
 	if err != nil {
-		return fmt.Errorf("store reservation %s: %w", c.Reservation.ID, err)
-	}
-	entry, err := s.entry(c.Cause, &row)
-	if err != nil {
-		return fmt.Errorf("store reservation %s: %w", c.Reservation.ID, err)
+		return fmt.Errorf("store %s: %w", subject(c), err)
 	}
 	doubtful := false
 	err = s.persist(ctx, func(ctx context.Context) error {
 		if doubtful {
-			if done, err := s.landed(ctx, entry); done || err != nil {
+			if done, err := s.landed(ctx, w); done || err != nil {
 				return err
 			}
 		}
-		err := s.writeOnce(ctx, func(tx *gorm.DB) error { return commit(tx, c, row, entry, s.engine.insertMissing) })
+		err := s.writeOnce(ctx, func(tx *gorm.DB) error { return w.commit(tx, s.engine.insertMissing) })
 		if _, doubt := errors.AsType[*inDoubt](err); doubt {
 			doubtful = true
 		}
 		if doubtful && (errors.Is(err, reservation.ErrStale) || errors.Is(err, reservation.ErrKeyUsed)) {
 			// The conflict may be with the previous attempt of this commit.
-			if done, lookErr := s.landed(ctx, entry); done || lookErr != nil {
+			if done, lookErr := s.landed(ctx, w); done || lookErr != nil {
 				return lookErr
 			}
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("store reservation %s: %w", c.Reservation.ID, err)
+		return fmt.Errorf("store %s: %w", subject(c), err)
 	}
 	return nil
 }
 
-// landed reports whether the change log contains the entry of this commit, so that an earlier
-// attempt has stored it.
-func (s *Store) landed(ctx context.Context, entry changeRow) (bool, error) {
-	var found []int64
-	err := s.reader.WithContext(ctx).Model(&changeRow{}).
-		Where("reservation_id = ? AND version = ? AND token = ?", entry.ReservationID, entry.Version, entry.Token).
-		Pluck("seq", &found).Error
-	return len(found) > 0, err
+// subject returns what a commit is about, for errors.
+func subject(c booking.Commit) string {
+	if c.Lease != nil {
+		return "lease " + c.Lease.ID
+	}
+	return "reservation " + c.Revisions[0].Reservation.ID
 }
 
-func commit(tx *gorm.DB, c booking.Commit, row reservationRow, entry changeRow, insertMissing string) error {
-	if c.Key != nil {
-		if err := useKey(tx, *c.Key); err != nil {
+// writing has the rows of a commit.
+type writing struct {
+	of           booking.Commit
+	lease        *leaseGroupRow // nil means that no lease changes
+	reservations []reservationRow
+	entries      []changeRow // of the change log, one for each reservation
+}
+
+func (s *Store) writingOf(c booking.Commit) (w writing, err error) {
+	w.of = c
+	if c.Lease != nil {
+		w.lease = rowOfLease(c.Lease, s.newToken())
+	}
+	c.Revisions = slices.SortedFunc(slices.Values(c.Revisions), func(a, b booking.Revision) int {
+		return cmp.Compare(a.Reservation.ID, b.Reservation.ID)
+	})
+	w.reservations, w.entries = make([]reservationRow, len(c.Revisions)), make([]changeRow, len(c.Revisions))
+	for i, revision := range c.Revisions {
+		if w.reservations[i], err = rowOf(revision.Reservation); err != nil {
+			return w, err
+		}
+		if w.entries[i], err = s.entry(revision.Cause, &w.reservations[i]); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// landed reports whether an earlier attempt has stored the commit: whether the change log contains
+// its entry, or the lease its token.
+func (s *Store) landed(ctx context.Context, w writing) (bool, error) {
+	db := s.reader.WithContext(ctx)
+	var count int64
+	if len(w.entries) == 0 {
+		err := db.Model(&leaseGroupRow{}).Where("id = ? AND version = ? AND token = ?", w.lease.ID, w.lease.Version, w.lease.Token).Count(&count).Error
+		return count > 0, err
+	}
+	entry := w.entries[0]
+	err := db.Model(&changeRow{}).
+		Where("reservation_id = ? AND version = ? AND token = ?", entry.ReservationID, entry.Version, entry.Token).Count(&count).Error
+	return count > 0, err
+}
+
+func (w writing) commit(tx *gorm.DB, insertMissing string) error {
+	if w.of.Key != nil {
+		if err := useKey(tx, *w.of.Key); err != nil {
 			return err
 		}
 	}
-	if err := raiseHosts(tx, c.Hosts); err != nil {
+	if err := raiseHosts(tx, w.of.Hosts); err != nil {
 		return err
 	}
-	store := update
-	if row.Version == 1 {
-		store = create
+	if w.lease != nil {
+		if err := storeLease(tx, *w.lease); err != nil {
+			return err
+		}
 	}
-	if err := store(tx, &row); err != nil {
-		return err
+	for i, row := range w.reservations {
+		store := update
+		if row.Version == 1 {
+			store = create
+		}
+		if err := store(tx, &row); err != nil {
+			return err
+		}
+		entry := w.entries[i] // gorm sets its number
+		if err := tx.Create(&entry).Error; err != nil {
+			return err
+		}
 	}
-	if err := tx.Create(&entry).Error; err != nil {
-		return err
+	if len(w.reservations) == 0 {
+		return nil
 	}
-	return addUsage(tx, row.ProjectID, c.Usage, insertMissing)
+	return addUsage(tx, w.reservations[0].ProjectID, w.of.Usage, insertMissing)
 }
 
 // useKey stores the use of a key. It is the first statement, so that a repeated request writes

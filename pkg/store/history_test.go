@@ -241,7 +241,7 @@ func TestNoNumberOfChangesOutgrowsAPacket(t *testing.T) {
 	h := newHistory(t, server.URL("almanac"))
 	h.change(120)
 	large := booked(sized("large", 1))
-	large.Reservation.HostProperties = strings.Repeat("x", 40_000)
+	large.Revisions[0].Reservation.HostProperties = strings.Repeat("x", 40_000)
 	if err := h.store.Commit(t.Context(), large); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "max_allowed_packet") {
 		t.Errorf("a reservation larger than a packet: %v, want an invalid fault that names the setting", err)
 	}

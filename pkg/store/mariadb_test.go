@@ -43,13 +43,15 @@ func TestStoresOnGalera(t *testing.T) {
 // booked returns the commit of a new reservation of one host, known in a version.
 func booked(id, host string, version int64) booking.Commit {
 	return booking.Commit{
-		Reservation: reservation.Reservation{
-			ID: id, ProjectID: "demo", Status: reservation.Pending, Version: 1,
-			Claims: []reservation.Claim{{Host: host}}, Events: []reservation.Event{{Type: reservation.StartEvent}},
-		},
+		Revisions: []booking.Revision{{
+			Reservation: reservation.Reservation{
+				ID: id, ProjectID: "demo", Status: reservation.Pending, Version: 1,
+				Claims: []reservation.Claim{{Host: host}}, Events: []reservation.Event{{Type: reservation.StartEvent}},
+			},
+			Cause: reservation.Cause{Action: reservation.ActionCreate},
+		}},
 		Hosts: []booking.HostVersion{{Host: host, Version: version}},
 		Usage: booking.Usage{Hosts: 1, HostSeconds: 10, MostHostSeconds: 10_000, Raises: true},
-		Cause: reservation.Cause{Action: reservation.ActionCreate},
 	}
 }
 
@@ -78,11 +80,11 @@ func TestACommitInDoubtIsCarriedOutOnce(t *testing.T) {
 			proxy.FailCommits(kind, 2)
 			for n := range int64(commits) {
 				c := booked(fmt.Sprintf("%02d", n), "node", n)
-				c.Key = &reservation.Key{ProjectID: "demo", Key: c.Reservation.ID}
+				c.Key = &reservation.Key{ProjectID: "demo", Key: c.Revisions[0].Reservation.ID}
 				if err := s.Commit(t.Context(), c); err != nil {
 					t.Fatalf("commit %d: %v", n, err)
 				}
-				c.Reservation.Version, c.Key, c.Hosts, c.Usage = 2, nil, nil, booking.Usage{}
+				c.Revisions[0].Reservation.Version, c.Key, c.Hosts, c.Usage = 2, nil, nil, booking.Usage{}
 				if err := s.Commit(t.Context(), c); err != nil {
 					t.Fatalf("change %d: %v", n, err)
 				}
@@ -254,7 +256,7 @@ func TestABookingIsAtMostTenStatements(t *testing.T) {
 	s := open(t, store.Options{Connection: server.URL("almanac"), PoolSize: 5, Overflow: 50})
 	work := func(n int64) {
 		c := booked(fmt.Sprint(n), "node", n)
-		c.Key = &reservation.Key{ProjectID: "demo", Key: c.Reservation.ID}
+		c.Key = &reservation.Key{ProjectID: "demo", Key: c.Revisions[0].Reservation.ID}
 		if _, _, err := s.Key(t.Context(), "demo", c.Key.Key); err != nil {
 			t.Fatal(err)
 		}

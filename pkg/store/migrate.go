@@ -18,6 +18,7 @@ import (
 // table separately.
 var migrations = []*gormigrate.Migration{
 	{ID: firstSchema, Migrate: func(tx *gorm.DB) error { return createMissing(tx, allRows...) }},
+	{ID: "0002_leases", Migrate: addLeases},
 }
 
 const firstSchema = "0001_first_schema"

@@ -19,7 +19,7 @@ func TestTermsOfAnEarlierVersionAreRepairedAsTheyAreRead(t *testing.T) {
 		stored := reservation.Reservation{ID: id, Version: 1, Terms: reservation.Terms{
 			HostProperties: filter, Resources: resource.Vector{VCPUs: 1, Custom: map[string]int64{"CUSTOM_FPGA": 1, "CUSTOM_NOTHING": 0}},
 		}}
-		if err := s.Commit(t.Context(), booking.Commit{Reservation: stored}); err != nil {
+		if err := s.Commit(t.Context(), booking.Commit{Revisions: []booking.Revision{{Reservation: stored}}}); err != nil {
 			t.Fatal(err)
 		}
 		read, err := s.Get(t.Context(), id)

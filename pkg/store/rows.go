@@ -41,6 +41,10 @@ type reservationRow struct {
 	Updated         int64  `gorm:"column:updated_at;not null"`
 	Version         int64  `gorm:"not null"`
 
+	// Migration 0002 adds these. The log leaves them out for reservations without a lease.
+	LeaseID    string  `gorm:"size:36;not null;-:migration" json:",omitempty"`
+	Membership *string `gorm:"size:1048576;-:migration" json:",omitempty"` // a reservation.Membership as JSON
+
 	Claims []claimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	Events []eventRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 }
@@ -273,6 +277,10 @@ func rowOf(r reservation.Reservation) (reservationRow, error) {
 	if err != nil {
 		return reservationRow{}, fmt.Errorf("encode custom resources: %w", err)
 	}
+	membership, err := encodeMembership(r.Membership)
+	if err != nil {
+		return reservationRow{}, fmt.Errorf("encode its part in the lease: %w", err)
+	}
 	return reservationRow{
 		ID: r.ID, ProjectID: r.ProjectID, UserID: r.UserID,
 		Name: r.Name, Kind: string(r.Kind), Quantity: r.Quantity,
@@ -282,6 +290,7 @@ func rowOf(r reservation.Reservation) (reservationRow, error) {
 		Status: string(r.Status), StartAt: int64(r.Span.Start), EndAt: int64(r.Span.End),
 		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded,
 		Created: int64(r.Created), Updated: int64(r.Updated), Version: r.Version,
+		LeaseID: r.Membership.LeaseID, Membership: membership,
 		Claims: claimRows(r), Events: eventRows(r),
 	}, nil
 }
@@ -307,6 +316,10 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 	if err != nil {
 		return reservation.Reservation{}, fmt.Errorf("decode custom resources of reservation %s: %w", row.ID, err)
 	}
+	membership, err := decodeMembership(row)
+	if err != nil {
+		return reservation.Reservation{}, fmt.Errorf("decode the part of reservation %s in its lease: %w", row.ID, err)
+	}
 	r := reservation.Reservation{
 		ID: row.ID, ProjectID: row.ProjectID, UserID: row.UserID,
 		Terms: reservation.Terms{
@@ -316,7 +329,7 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 			Affinity:  calendar.Affinity(row.Affinity), Image: row.Image,
 			OnEnd: reservation.OnEnd(row.OnEnd), BeforeEnd: row.BeforeEnd,
 		}.Repaired(),
-		Status: reservation.Status(row.Status), Span: spanOf(row.StartAt, row.EndAt),
+		Membership: membership, Status: reservation.Status(row.Status), Span: spanOf(row.StartAt, row.EndAt),
 		DelayedByBoot: row.DelayedByBoot, Degraded: row.Degraded,
 		Created: span.Instant(row.Created), Updated: span.Instant(row.Updated), Version: row.Version,
 	}

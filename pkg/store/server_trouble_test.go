@@ -38,7 +38,7 @@ func TestADeadlockIsRunAgain(t *testing.T) {
 		mustExec(t, tx, "INSERT INTO `hidden_properties` SELECT UUID() FROM `heavy`")
 	}
 	again := two
-	again.Reservation.ID, again.Hosts = "again", []booking.HostVersion{{Host: "a", Version: 1}, {Host: "b", Version: 1}}
+	again.Revisions[0].Reservation.ID, again.Hosts = "again", []booking.HostVersion{{Host: "a", Version: 1}, {Host: "b", Version: 1}}
 	done := make(chan error, 1)
 	go func() { done <- s.Commit(t.Context(), again) }()
 	awaitLockWait(t, outside)
@@ -184,7 +184,7 @@ func TestATextThatDoesNotFitIsInvalid(t *testing.T) {
 	s := open(t, store.Options{Connection: labtest.Database(t)})
 	for name, text := range map[string]string{"too long": strings.Repeat("x", 256), "not UTF-8": "\xff"} {
 		c := booked(name, "node", 0)
-		c.Reservation.Name = text
+		c.Revisions[0].Reservation.Name = text
 		if err := s.Commit(t.Context(), c); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v, want an invalid fault", name, err)
 		}

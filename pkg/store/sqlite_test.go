@@ -64,7 +64,7 @@ func sized(id string, n int) reservation.Reservation {
 
 // booked returns the commit of a new reservation.
 func booked(r reservation.Reservation) booking.Commit {
-	c := booking.Commit{Reservation: r, Usage: booking.Usage{Hosts: len(r.Claims), Raises: len(r.Claims) > 0}}
+	c := booking.Commit{Revisions: []booking.Revision{{Reservation: r}}, Usage: booking.Usage{Hosts: len(r.Claims), Raises: len(r.Claims) > 0}}
 	for _, host := range r.HostNames() {
 		c.Hosts = append(c.Hosts, booking.HostVersion{Host: host})
 	}

@@ -58,10 +58,10 @@ func commits(s *Store) []call {
 	for i := range again.Hosts {
 		again.Hosts[i].Version = 1
 	}
-	carried := booking.Commit{Reservation: sized("r", 4)}
-	carried.Reservation.Version, carried.Reservation.Events[0].State = 2, reservation.EventDone
-	grown := booking.Commit{Reservation: sized("r", 5), Hosts: []booking.HostVersion{{Host: "node-4"}}}
-	grown.Reservation.Version, grown.Usage = 3, booking.Usage{Hosts: 1, Raises: true, Known: new(int64(2))}
+	carried := booking.Commit{Revisions: []booking.Revision{{Reservation: sized("r", 4)}}}
+	carried.Revisions[0].Reservation.Version, carried.Revisions[0].Reservation.Events[0].State = 2, reservation.EventDone
+	grown := booking.Commit{Revisions: []booking.Revision{{Reservation: sized("r", 5)}}, Hosts: []booking.HostVersion{{Host: "node-4"}}}
+	grown.Revisions[0].Reservation.Version, grown.Usage = 3, booking.Usage{Hosts: 1, Raises: true, Known: new(int64(2))}
 	return []call{
 		{"book", in(s, again), []string{
 			"INSERT idempotency_keys", "UPDATE host_versions", "INSERT reservations", "INSERT claims", "INSERT events",
@@ -161,7 +161,7 @@ func TestTheLogHasNoValues(t *testing.T) {
 	s := openMigrated(t, slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	r := sized("r", 1)
 	r.Name = "a private matter"
-	if err := s.Commit(t.Context(), booking.Commit{Reservation: r}); err != nil {
+	if err := s.Commit(t.Context(), booking.Commit{Revisions: []booking.Revision{{Reservation: r}}}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(text.String(), "INSERT INTO `reservations`") {
@@ -177,7 +177,7 @@ func TestAPageIsReadOffAnIndexInOrder(t *testing.T) {
 	for i := range 200 {
 		r := sized(fmt.Sprint(i), 1)
 		r.Span.Start += span.Instant(i)
-		if err := s.Commit(t.Context(), booking.Commit{Reservation: r}); err != nil {
+		if err := s.Commit(t.Context(), booking.Commit{Revisions: []booking.Revision{{Reservation: r}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

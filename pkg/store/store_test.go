@@ -42,7 +42,7 @@ func open(t *testing.T, o store.Options) *store.Store {
 // create stores a new reservation.
 func create(t *testing.T, s *store.Store, id string) error {
 	t.Helper()
-	return s.Commit(t.Context(), booking.Commit{Reservation: reservation.Reservation{ID: id, Version: 1}})
+	return s.Commit(t.Context(), booking.Commit{Revisions: []booking.Revision{{Reservation: reservation.Reservation{ID: id, Version: 1}}}})
 }
 
 // newFile returns the connection of a database that does not exist yet.

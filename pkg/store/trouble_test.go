@@ -81,7 +81,7 @@ func TestACallerWhoGivesUpWaitsNoLonger(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, id := range []string{"first in the queue", "second"} {
 		wg.Go(func() {
-			if err := s.Commit(ctx, booking.Commit{Reservation: reservation.Reservation{ID: id, Version: 1}}); !errors.Is(err, context.DeadlineExceeded) {
+			if err := s.Commit(ctx, booking.Commit{Revisions: []booking.Revision{{Reservation: reservation.Reservation{ID: id, Version: 1}}}}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v, want context.DeadlineExceeded", id, err)
 			}
 		})

@@ -201,7 +201,8 @@ func (d *Service) conclusion(e *entry, ran reservation.Event, why error) (*attem
 	if why != nil {
 		a.cause.Action, a.cause.Detail = reservation.ActionPutOff, fault.Of(why).Error()
 		a.next = postponed(e.r, i, why, e.lastTry(ran), now)
-		return d.begin(a), i, nil
+		d.begin(a)
+		return a, i, nil
 	}
 	a.cause.Action = actions[ran.Type]
 	next, err := finished(e.r, i, now)
@@ -209,7 +210,8 @@ func (d *Service) conclusion(e *entry, ran reservation.Event, why error) (*attem
 		return nil, 0, err
 	}
 	a.next = next
-	return d.begin(a), i, nil
+	d.begin(a)
+	return a, i, nil
 }
 
 // TakeOver carries out the running events of replicas that have stopped, and running events that

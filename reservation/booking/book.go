@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
@@ -56,7 +57,7 @@ func (d *Service) Book(ctx context.Context, by Caller, req reservation.Request, 
 }
 
 func (d *Service) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
-	a, err := d.decide(ctx, by.ProjectID, (*turns.Gate).Enter, func() (*attempt, error) { return d.reserve(ctx, by, req, use) })
+	a, err := decide(ctx, d, by.ProjectID, (*turns.Gate).Enter, func() (*attempt, error) { return d.reserve(ctx, by, req, use) })
 	if err != nil {
 		return nil, err
 	}
@@ -74,24 +75,24 @@ var errOvertaken = errors.New("memory has changed since the decision was made")
 // decide runs try, which makes a decision and adds its claims to memory. It repeats this as long as
 // the decision is overtaken by other replicas' commits, by a change of the inventory, or by the end
 // of a reservation.
-func (d *Service) decide(
-	ctx context.Context, project string, enter func(*turns.Gate, context.Context, string) error, try func() (*attempt, error),
-) (*attempt, error) {
+func decide[T any](
+	ctx context.Context, d *Service, project string, enter func(*turns.Gate, context.Context, string) error, try func() (T, error),
+) (decided T, err error) {
 	if err := enter(d.changes, ctx, project); err != nil {
-		return nil, err
+		return decided, err
 	}
 	defer d.changes.Leave(project)
 	for range tries {
 		if err := enter(d.deciding, ctx, project); err != nil {
-			return nil, err
+			return decided, err
 		}
-		a, err := try()
+		decided, err = try()
 		d.deciding.Leave(project)
 		if !errors.Is(err, errOvertaken) {
-			return a, err
+			return decided, err
 		}
 	}
-	return nil, inDemand(errOvertaken)
+	return decided, inDemand(errOvertaken)
 }
 
 // madeBefore returns the reservation that was made with the key; ok is false if the key was not
@@ -133,33 +134,57 @@ func (d *Service) reserve(ctx context.Context, by Caller, req reservation.Reques
 	if err != nil {
 		return nil, err
 	}
+	r := d.newReservation(by, plan, v.Now)
+	a, err := newAttempt(ctx, &v, r, by)
+	if err != nil {
+		return nil, err
+	}
+	a.key = use.key(&r)
+	return a, d.enter(&v, a)
+}
+
+// newReservation returns a new reservation by a plan.
+func (d *Service) newReservation(by Caller, p Plan, now span.Instant) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: d.options.NewID(), ProjectID: by.ProjectID, UserID: by.UserID,
-		Terms: plan.Terms, Status: reservation.Pending, Span: plan.Span, Claims: plan.Claims,
-		DelayedByBoot: plan.DelayedByBoot, Created: v.Now, Updated: v.Now, Version: 1,
+		Terms: p.Terms, Status: reservation.Pending, Span: p.Span, Claims: p.Claims,
+		DelayedByBoot: p.DelayedByBoot, Created: now, Updated: now, Version: 1,
 	}
-	r.Events = append([]reservation.Event{happened(reservation.CreatedEvent, v.Now, "")}, lifecycle.Schedule(&r)...)
+	r.Events = append([]reservation.Event{happened(reservation.CreatedEvent, now, "")}, lifecycle.Schedule(&r)...)
+	return r
+}
+
+// newAttempt returns the attempt to store a new reservation, whose entry it locks.
+func newAttempt(ctx context.Context, v *View, r reservation.Reservation, by Caller) (*attempt, error) {
 	changing := turns.New(1, 0)
 	if err := changing.Enter(ctx, byRequest); err != nil {
 		return nil, err
 	}
-	a := &attempt{
-		entry: &entry{r: r, changing: changing}, next: r, held: v.hosts.claims(&r, r.Claims), key: use.key(&r),
+	return &attempt{
+		entry: &entry{r: r, changing: changing}, next: r, held: v.hosts.claims(&r, r.Claims),
 		cause: reservation.Cause{Action: reservation.ActionCreate, UserID: by.UserID, RequestID: by.RequestID},
-	}
-	return a, d.enter(&v, a)
+	}, nil
 }
 
-// enter adds the claims of a new reservation to the calendar. v is the view on which it was
-// decided.
-func (d *Service) enter(v *View, a *attempt) error {
+// enter adds the claims of new reservations of one project to the calendar, all or none. v is the
+// view on which they were decided.
+func (d *Service) enter(v *View, attempts ...*attempt) error {
+	if len(attempts) == 0 {
+		return nil
+	}
+	var claims []calendar.Claim
+	for _, a := range attempts {
+		claims = append(claims, a.held...)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.outdated(v, a.next.ProjectID) || d.calendar.Add(a.held...) != nil {
+	if d.outdated(v, attempts[0].next.ProjectID) || d.calendar.Add(claims...) != nil {
 		return errOvertaken
 	}
-	d.addLive(a.entry)
-	d.begin(a)
+	for _, a := range attempts {
+		d.addLive(a.entry)
+	}
+	d.begin(attempts...)
 	return nil
 }
 

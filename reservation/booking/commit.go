@@ -33,45 +33,54 @@ type attempt struct {
 	over  bool // memory no longer contains it, since adopt has newer records
 }
 
-// begin marks a change as being stored. The caller holds mu, and memory has not changed since the
-// decision.
-func (d *Service) begin(a *attempt) *attempt {
-	a.more, a.usage = moreHosts(a.before, a.next), usageOf(a.before, a.next)
-	a.usage.Raises = len(a.more) > 0
-	after := d.held[a.next.ProjectID].HostSeconds
-	if a.before.ID != "" { // a new reservation is counted already
-		after += a.usage.HostSeconds
-		d.countMore(a, 1)
+// begin marks changes of one project as being stored together. The caller holds mu, and memory has
+// not changed since the decision.
+func (d *Service) begin(attempts ...*attempt) {
+	project := attempts[0].next.ProjectID
+	after := d.held[project].HostSeconds // new reservations are counted already
+	for _, a := range attempts {
+		a.more, a.usage = moreHosts(a.before, a.next), usageOf(a.before, a.next)
+		a.usage.Raises = len(a.more) > 0
+		if a.before.ID != "" {
+			after += a.usage.HostSeconds
+			d.countMore(a, 1)
+		}
+		a.entry.attempt = a
+		d.attempts[a] = struct{}{}
 	}
 	if limit := d.options.Limits.HostSeconds; limit > 0 {
-		a.usage.MostHostSeconds = max(limit, after) // the decision may have allowed more than the limit
+		for _, a := range attempts {
+			a.usage.MostHostSeconds = max(limit, after) // the decision may have allowed more than the limit
+		}
 	}
-	a.entry.attempt = a
-	d.attempts[a] = struct{}{}
-	return a
 }
 
-// commit stores the attempt and updates memory with the outcome.
-func (d *Service) commit(ctx context.Context, a *attempt) error {
-	hosts := d.claimedAnew(a.before, a.next)
-	unlock, err := d.claiming.lock(ctx, d.claimingKeys(a, hosts)...)
+// commit stores an attempt and updates memory with the outcome.
+func (d *Service) commit(ctx context.Context, a *attempt) error { return d.commitTogether(ctx, nil, a) }
+
+// commitTogether stores attempts of one project, and the lease to which they belong unless it is
+// nil, all or none. It updates memory with the outcome.
+func (d *Service) commitTogether(ctx context.Context, lease *reservation.Lease, attempts ...*attempt) error {
+	hosts := d.claimedTogether(attempts)
+	unlock, err := d.claiming.lock(ctx, d.claimingKeys(attempts, hosts)...)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errNotSent, err)
-		d.applyOutcome(a, Commit{}, err)
+		d.applyOutcome(attempts, Commit{}, err)
 		return err
 	}
 	defer unlock()
-	c, err := d.commitOf(a, hosts)
+	c, err := d.commitOf(attempts, hosts)
 	if err == nil {
+		c.Lease = lease
 		err = d.options.Records.Commit(ctx, c)
 	}
-	d.applyOutcome(a, c, err)
+	d.applyOutcome(attempts, c, err)
 	switch {
 	case errors.Is(err, reservation.ErrStale):
 		d.stale.Add(1)
 	case err == nil:
 		d.wake()
-		if a.isNews() {
+		if slices.ContainsFunc(attempts, (*attempt).isNews) {
 			job.Poke(d.news)
 		}
 		if d.options.Announce != nil {
@@ -94,20 +103,29 @@ func (a *attempt) isNews() bool {
 // errNotSent is the error of an attempt that was certainly not stored.
 var errNotSent = errors.New("nothing was stored")
 
-// commitOf returns the commit with the versions on which the attempt was decided, or ErrStale if
-// the decision no longer holds. Until the attempt is over, nothing else in this process claims time
-// on its hosts, and claims made since the decision have left room for it. But they may have used up
-// the limit of the project, so commitOf checks it again.
-func (d *Service) commitOf(a *attempt, hosts []string) (Commit, error) {
+// commitOf returns the commit with the versions on which the attempts were decided, or ErrStale if
+// the decision no longer holds. Until the attempts are over, nothing else in this process claims
+// time on their hosts, and claims made since the decision have left room for them. But they may
+// have used up the limit of the project, so commitOf checks it again.
+func (d *Service) commitOf(attempts []*attempt, hosts []string) (Commit, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if a.over || !d.keepsLimit(a) {
-		return Commit{}, reservation.ErrStale
+	for _, a := range attempts {
+		if a.over || !d.keepsLimit(a) {
+			return Commit{}, reservation.ErrStale
+		}
 	}
-	a.sent = true
-	c := Commit{Reservation: a.next, Key: a.key, Hosts: make([]HostVersion, len(hosts)), Usage: a.usage, Cause: a.cause}
-	if d.isLimited(a) {
-		c.Usage.Known = new(d.projects[a.next.ProjectID])
+	c := Commit{Hosts: make([]HostVersion, len(hosts))}
+	for _, a := range attempts {
+		a.sent = true
+		c.Revisions = append(c.Revisions, Revision{a.next, a.cause})
+		c.Usage = c.Usage.and(a.usage)
+		if a.key != nil {
+			c.Key = a.key
+		}
+		if d.isLimited(a) {
+			c.Usage.Known = new(d.projects[a.next.ProjectID])
+		}
 	}
 	for i, host := range hosts {
 		c.Hosts[i] = HostVersion{host, d.known[host]}
@@ -115,11 +133,37 @@ func (d *Service) commitOf(a *attempt, hosts []string) (Commit, error) {
 	return c, nil
 }
 
-// applyOutcome leaves the new state in memory if it was stored, and the old one if it was not.
-// While that is unknown, memory contains both, until the records have been read.
-func (d *Service) applyOutcome(a *attempt, c Commit, err error) {
+// and returns the usage of two changes together.
+func (u Usage) and(more Usage) Usage {
+	u.Hosts, u.HostSeconds = u.Hosts+more.Hosts, u.HostSeconds+more.HostSeconds
+	u.MostHostSeconds = max(u.MostHostSeconds, more.MostHostSeconds)
+	u.Raises = u.Raises || more.Raises
+	return u
+}
+
+// applyOutcome leaves the new states in memory if they were stored, and the old ones if they were
+// not. While that is unknown, memory contains both, until the records have been read.
+func (d *Service) applyOutcome(attempts []*attempt, c Commit, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, a := range attempts {
+		d.settle(a, err)
+	}
+	if err != nil {
+		return
+	}
+	for _, h := range c.Hosts {
+		d.known[h.Host] = max(d.known[h.Host], h.Version+1)
+	}
+	if known := c.Usage.Known; known != nil {
+		project := attempts[0].next.ProjectID
+		d.projects[project] = max(d.projects[project], *known+1)
+	}
+}
+
+// settle applies the outcome of one attempt; the caller holds mu. Until the attempts of a commit are
+// all settled, each of them has the room for its old and its new claims.
+func (d *Service) settle(a *attempt, err error) {
 	switch {
 	case a.over:
 	case errors.Is(err, errNotSent), errors.Is(err, reservation.ErrStale), errors.Is(err, reservation.ErrKeyUsed):
@@ -138,12 +182,6 @@ func (d *Service) applyOutcome(a *attempt, c Commit, err error) {
 			}
 		}
 		d.put(a.next)
-		for _, h := range c.Hosts {
-			d.known[h.Host] = max(d.known[h.Host], h.Version+1)
-		}
-		if known := c.Usage.Known; known != nil {
-			d.projects[a.next.ProjectID] = max(d.projects[a.next.ProjectID], *known+1)
-		}
 	}
 }
 
@@ -210,6 +248,15 @@ func (d *Service) endAttempt(e *entry) {
 	a.over = true
 	delete(d.attempts, a)
 	e.attempt = nil
+}
+
+// claimedTogether returns, sorted, what claimedAnew returns for the attempts.
+func (d *Service) claimedTogether(attempts []*attempt) (hosts []string) {
+	for _, a := range attempts {
+		hosts = append(hosts, d.claimedAnew(a.before, a.next)...)
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }
 
 // claimedAnew returns, sorted, the hosts on which after claims time that before does not, and

@@ -222,7 +222,7 @@ func TestAnEventThatIsSlowToStoreKeepsNoOtherBack(t *testing.T) {
 		slow, other := b.book(t, only("a", during(1, 50, 100))).ID, b.book(t, only("b", during(1, 100, 200))).ID
 		b.passTo(t, at(60))
 		b.desk.Wait()
-		goOn := g.holdCommit(func(c booking.Commit) bool { return c.Reservation.ID == slow })
+		goOn := g.holdCommit(func(c booking.Commit) bool { return c.Revisions[0].Reservation.ID == slow })
 		b.now.Store(int64(at(101)))
 		b.desk.CarryOut(t.Context())
 		synctest.Wait()

@@ -163,7 +163,8 @@ func (d *Service) dueAttempt(e *entry, appointed span.Instant, lost func(reserva
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", event.Type, err)
 	}
-	return d.begin(a), i, nil
+	d.begin(a)
+	return a, i, nil
 }
 
 // tryAgain puts the next event back into the agenda.

@@ -231,7 +231,9 @@ type causes struct {
 func (c *causes) keep(o *booking.Options) { c.Records, o.Records = o.Records, c }
 
 func (c *causes) Commit(ctx context.Context, change booking.Commit) error {
-	c.list = append(c.list, change.Cause)
+	for _, r := range change.Revisions {
+		c.list = append(c.list, r.Cause)
+	}
 	return c.Records.Commit(ctx, change)
 }
 

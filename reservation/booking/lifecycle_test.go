@@ -208,7 +208,7 @@ type stubborn struct {
 }
 
 func (r *stubborn) Commit(ctx context.Context, c booking.Commit) error {
-	if r.refuses[c.Reservation.ID] {
+	if r.refuses[c.Revisions[0].Reservation.ID] {
 		return fault.New(fault.Unavailable, "the disk is full")
 	}
 	return r.Records.Commit(ctx, c)
@@ -295,7 +295,7 @@ func TestRecordsThatContradictEachOtherStopTheStart(t *testing.T) {
 	s := newScene(t, named("a"))
 	r := s.book(t, during(1, 100, 200))
 	r.ID, r.Claims = "again", []reservation.Claim{{Host: "a", Span: span.Span{Start: at(150), End: at(250)}}}
-	if err := s.memory.Commit(t.Context(), booking.Commit{Reservation: r}); err != nil {
+	if err := s.memory.Commit(t.Context(), booking.Commit{Revisions: []booking.Revision{{Reservation: r}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := booking.Open(t.Context(), s.options, s.snapshot(t)); err == nil {

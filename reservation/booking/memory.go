@@ -16,6 +16,7 @@ import (
 type Memory struct {
 	mu           sync.Mutex
 	reservations map[string]reservation.Reservation
+	leases       map[string]reservation.Lease
 	keys         map[[2]string]reservation.Key
 	hosts        map[string]int64
 	usage        map[string]usage
@@ -29,7 +30,7 @@ type usage struct{ hostSeconds, version int64 }
 // NewMemory returns an empty Memory.
 func NewMemory() *Memory {
 	return &Memory{
-		reservations: make(map[string]reservation.Reservation), keys: make(map[[2]string]reservation.Key),
+		reservations: make(map[string]reservation.Reservation), leases: make(map[string]reservation.Lease), keys: make(map[[2]string]reservation.Key),
 		hosts: make(map[string]int64), usage: make(map[string]usage),
 	}
 }
@@ -38,14 +39,12 @@ func NewMemory() *Memory {
 func (m *Memory) Commit(_ context.Context, c Commit) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := c.Reservation
 	if c.Key != nil {
 		if _, used := m.keys[[2]string{c.Key.ProjectID, c.Key.Key}]; used {
 			return reservation.ErrKeyUsed
 		}
 	}
-	if m.reservations[r.ID].Version != r.Version-1 || !m.usage[r.ProjectID].allows(c.Usage) ||
-		slices.ContainsFunc(c.Hosts, func(h HostVersion) bool { return m.hosts[h.Host] != h.Version }) {
+	if m.contradicts(c) {
 		return reservation.ErrStale
 	}
 	if c.Key != nil {
@@ -54,10 +53,28 @@ func (m *Memory) Commit(_ context.Context, c Commit) error {
 	for _, h := range c.Hosts {
 		m.hosts[h.Host]++
 	}
-	m.usage[r.ProjectID] = m.usage[r.ProjectID].after(c.Usage)
-	m.reservations[r.ID] = r
-	m.log = append(m.log, LogEntry{m.forgotten + int64(len(m.log)) + 1, r.ID, r.Version})
+	if c.Lease != nil {
+		m.leases[c.Lease.ID] = *c.Lease
+	}
+	for i, revision := range c.Revisions {
+		r := revision.Reservation
+		if i == 0 {
+			m.usage[r.ProjectID] = m.usage[r.ProjectID].after(c.Usage)
+		}
+		m.reservations[r.ID] = r
+		m.log = append(m.log, LogEntry{m.forgotten + int64(len(m.log)) + 1, r.ID, r.Version})
+	}
 	return nil
+}
+
+// contradicts reports whether a commit was decided on other versions than those that m has.
+func (m *Memory) contradicts(c Commit) bool {
+	return c.Lease != nil && m.leases[c.Lease.ID].Version != c.Lease.Version-1 ||
+		slices.ContainsFunc(c.Hosts, func(h HostVersion) bool { return m.hosts[h.Host] != h.Version }) ||
+		slices.ContainsFunc(c.Revisions, func(v Revision) bool {
+			r := &v.Reservation
+			return m.reservations[r.ID].Version != r.Version-1 || !m.usage[r.ProjectID].allows(c.Usage)
+		})
 }
 
 // Forget deletes reservations that are over, and the log. It is for a single service that runs for

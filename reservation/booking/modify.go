@@ -121,7 +121,7 @@ func (d *Service) amend(ctx context.Context, by Caller, id string, amend amendme
 		}
 	}()
 	// A start or an end may be waiting for this entry, so the change goes ahead in the line.
-	return d.decide(ctx, by.ProjectID, (*turns.Gate).EnterAhead, func() (*attempt, error) { return d.amendNow(by, e, amend) })
+	return decide(ctx, d, by.ProjectID, (*turns.Gate).EnterAhead, func() (*attempt, error) { return d.amendNow(by, e, amend) })
 }
 
 func (d *Service) amendNow(by Caller, e *entry, amend amendment) (*attempt, error) {

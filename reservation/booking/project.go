@@ -76,15 +76,15 @@ func (d *Service) keepsLimit(a *attempt) bool {
 // isLimited reports whether the limit on hosts applies to the attempt. The caller holds mu.
 func (d *Service) isLimited(a *attempt) bool { return a.usage.Raises && d.options.Limits.Hosts > 0 }
 
-// claimingKeys returns, sorted, the keys that are locked while the attempt is stored: the hosts on
-// which it claims time and, if there is a limit, its project.
-func (d *Service) claimingKeys(a *attempt, hosts []string) []string {
+// claimingKeys returns, sorted, the keys that are locked while attempts of one project are stored:
+// the hosts on which they claim time and, if there is a limit, the project.
+func (d *Service) claimingKeys(attempts []*attempt, hosts []string) []string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	if !d.isLimited(a) {
+	if !slices.ContainsFunc(attempts, d.isLimited) {
 		return hosts
 	}
-	keys := append(slices.Clone(hosts), "project "+a.next.ProjectID) // no host has a space in its name
+	keys := append(slices.Clone(hosts), "project "+attempts[0].next.ProjectID) // no host has a space in its name
 	slices.Sort(keys)
 	return keys
 }

@@ -10,7 +10,7 @@ import (
 
 // Records stores reservations durably, for any number of services.
 type Records interface {
-	// Commit stores a change completely or not at all. It fails with reservation.ErrStale if the
+	// Commit stores a change completely or not at all, with all its reservations and its lease. It fails with reservation.ErrStale if the
 	// versions in the records differ from those on which the decision is based, and with
 	// reservation.ErrKeyUsed if the project has used the key before. After any other error it is
 	// unknown whether the change was stored.
@@ -34,11 +34,14 @@ func Stored(ctx context.Context, records Recaller, ids []string) ([]reservation.
 	return slices.DeleteFunc(known.Reservations, func(r reservation.Reservation) bool { return !slices.Contains(ids, r.ID) }), err
 }
 
-// Commit is a change of one reservation, with the versions on which it was decided.
+// Commit is a change of one reservation, or of the reservations of one lease together, with the
+// versions on which it was decided.
 type Commit struct {
-	// Reservation is the state to store. The records contain the previous Version; Version 1 means
-	// a new reservation.
-	Reservation reservation.Reservation
+	// Revisions has at most one state of each reservation. All belong to one project.
+	Revisions []Revision
+	// Lease is the new state of the lease; nil means that the lease itself does not change. The
+	// records contain the previous Version; Version 1 means a new lease.
+	Lease *reservation.Lease
 	// Key is the use of the idempotency key for a new reservation; nil means that there was no key.
 	Key *reservation.Key
 	// Hosts are the hosts on which the change claims additional time, sorted by name, with the
@@ -46,7 +49,13 @@ type Commit struct {
 	// host has, stands for the images of all reservations.
 	Hosts []HostVersion
 	Usage Usage
-	Cause reservation.Cause
+}
+
+// Revision is a new state of a reservation, with its cause. The records contain the previous
+// Version; Version 1 means a new reservation.
+type Revision struct {
+	Reservation reservation.Reservation
+	Cause       reservation.Cause
 }
 
 // HostVersion is the number of commits that claimed time on a host.

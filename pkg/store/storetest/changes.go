@@ -27,7 +27,7 @@ func testTrail(t *testing.T, s Subject) {
 		{Action: reservation.ActionStart},
 	} {
 		r.Name, r.Updated = cause.RequestID, 1_799_000_000+span.Instant(r.Version)
-		if err := s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: cause}); err != nil {
+		if err := s.Commit(t.Context(), booking.Commit{Revisions: []booking.Revision{{Reservation: r, Cause: cause}}}); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, reservation.Change{At: r.Updated, Cause: cause, Reservation: r})

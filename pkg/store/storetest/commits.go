@@ -19,7 +19,7 @@ func taking(id string, hosts ...booking.HostVersion) booking.Commit {
 	for _, h := range hosts {
 		r.Claims = append(r.Claims, reservation.Claim{Host: h.Host, Span: r.Span})
 	}
-	return booking.Commit{Reservation: r, Hosts: hosts, Cause: reservation.Cause{Action: reservation.ActionCreate}}
+	return booking.Commit{Revisions: []booking.Revision{{Reservation: r, Cause: reservation.Cause{Action: reservation.ActionCreate}}}, Hosts: hosts}
 }
 
 func at(host string, version int64) booking.HostVersion {
@@ -74,7 +74,7 @@ func testManyHosts(t *testing.T, s Subject) {
 		if err := s.Commit(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		c.Reservation.ID, c.Hosts[1050].Version = "stale", version+2
+		c.Revisions[0].Reservation.ID, c.Hosts[1050].Version = "stale", version+2
 		if err := s.Commit(t.Context(), c); !errors.Is(err, reservation.ErrStale) {
 			t.Errorf("one host of many is not as it was known: %v, want ErrStale", err)
 		}
@@ -104,7 +104,7 @@ func testHostSeconds(t *testing.T, s Subject) {
 		}
 	}
 	c := taking("other")
-	c.Reservation.ProjectID, c.Usage = "other", booking.Usage{HostSeconds: 4, MostHostSeconds: 3}
+	c.Revisions[0].Reservation.ProjectID, c.Usage = "other", booking.Usage{HostSeconds: 4, MostHostSeconds: 3}
 	if err := s.Commit(t.Context(), c); !errors.Is(err, reservation.ErrStale) {
 		t.Errorf("a project's first reservation over its limit: %v, want ErrStale", err)
 	}
@@ -141,7 +141,7 @@ func testProjects(t *testing.T, s Subject) {
 		}
 	}
 	other := taking("other")
-	other.Reservation.ProjectID, other.Usage = "other", raising(0)
+	other.Revisions[0].Reservation.ProjectID, other.Usage = "other", raising(0)
 	if err := s.Commit(t.Context(), other); err != nil {
 		t.Errorf("another project: %v", err)
 	}
@@ -228,7 +228,7 @@ func testLimitTogether(t *testing.T, stores ...Subject) {
 				if round%2 > 0 {
 					continue
 				}
-				c.Reservation.Status, c.Reservation.Version = reservation.Canceled, 2
+				c.Revisions[0].Reservation.Status, c.Revisions[0].Reservation.Version = reservation.Canceled, 2
 				c.Usage = booking.Usage{Hosts: -1, HostSeconds: -10}
 				if err := s.Commit(t.Context(), c); err != nil {
 					t.Errorf("cancel: %v", err)

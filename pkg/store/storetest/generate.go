@@ -62,6 +62,7 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 				OnEnd:          rapid.SampledFrom(reservation.OnEnds).Draw(t, "on end"),
 				BeforeEnd:      rapid.Int64Min(0).Draw(t, "before end"),
 			},
+			Membership:    anyMembership().Draw(t, "membership"),
 			Status:        rapid.SampledFrom([]reservation.Status{reservation.Pending, reservation.Active, reservation.Ended, reservation.Failed}).Draw(t, "status"),
 			Span:          anySpan().Draw(t, "span"),
 			Claims:        rapid.SliceOfN(anyClaim(), 0, 6).Draw(t, "claims"),
@@ -71,6 +72,18 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 			Created:       anyInstant().Draw(t, "created"),
 			Updated:       anyInstant().Draw(t, "updated"),
 			Version:       1,
+		}
+	})
+}
+
+func anyMembership() *rapid.Generator[reservation.Membership] {
+	return rapid.Custom(func(t *rapid.T) reservation.Membership {
+		return reservation.Membership{
+			LeaseID: rapid.StringN(0, 36, 36).Draw(t, "lease"), Min: rapid.IntMin(0).Draw(t, "min"), Max: rapid.IntMin(0).Draw(t, "max"),
+			HypervisorProperties: rapid.String().Draw(t, "hypervisor properties"),
+			ResourceProperties:   rapid.String().Draw(t, "resource properties"),
+			BeforeEnd:            rapid.SampledFrom(reservation.BeforeEndActions).Draw(t, "action before the end"),
+			Flavor:               rapid.String().Draw(t, "flavor"), ServerGroup: rapid.String().Draw(t, "server group"),
 		}
 	})
 }

@@ -30,14 +30,14 @@ func testRecalling(t *testing.T, open func(t *testing.T) Subject) {
 // and three of another project, are on node b.
 func testQuestions(t *testing.T, s Subject) {
 	commits := []booking.Commit{taking("one", at("a", 0)), taking("two", at("a", 1), at("b", 0)), taking("three", at("b", 1)), taking("four", at("c", 0))}
-	commits[2].Reservation.ProjectID = "other"
-	commits[3].Reservation.ProjectID = "third"
+	commits[2].Revisions[0].Reservation.ProjectID = "other"
+	commits[3].Revisions[0].Reservation.ProjectID = "third"
 	for _, c := range commits {
 		if err := s.Commit(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	gone := commits[0].Reservation
+	gone := commits[0].Revisions[0].Reservation
 	gone.Status, gone.Version = reservation.Ended, 2
 	mustUpdate(t, s, gone)
 	last := lastPlace(t, s)
@@ -95,14 +95,14 @@ func testProjectQuestions(t *testing.T, s Subject) {
 		c := taking(name, at(name, 0))
 		c.Usage = booking.Usage{Raises: true}
 		if i > 2 {
-			c.Reservation.ProjectID = "other"
+			c.Revisions[0].Reservation.ProjectID = "other"
 		}
 		if err := s.Commit(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		places = append(places, lastPlace(t, s))
 	}
-	gone := taking("one", at("one", 0)).Reservation
+	gone := taking("one", at("one", 0)).Revisions[0].Reservation
 	gone.Status, gone.Version = reservation.Ended, 2
 	mustUpdate(t, s, gone)
 	last := lastPlace(t, s)
@@ -160,9 +160,9 @@ func testLog(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	place := lastPlace(t, s)
-	moved := one.Reservation
+	moved := one.Revisions[0].Reservation
 	moved.Version, moved.Claims = 2, []reservation.Claim{{Host: "b", Span: moved.Span}}
-	if err := s.Commit(t.Context(), booking.Commit{Reservation: moved, Hosts: []booking.HostVersion{at("b", 0)}}); err != nil {
+	if err := s.Commit(t.Context(), booking.Commit{Revisions: []booking.Revision{{Reservation: moved}}, Hosts: []booking.HostVersion{at("b", 0)}}); err != nil {
 		t.Fatal(err)
 	}
 	got := mustRecall(t, s, booking.Recall{Since: place})
@@ -208,12 +208,12 @@ func testOneMoment(t *testing.T, s Subject) {
 	hosts := []string{"even", "odd"}
 	state := func(version int64) reservation.Reservation {
 		c := taking("r", at(hosts[version%2], 0))
-		c.Reservation.Version = version
-		return c.Reservation
+		c.Revisions[0].Reservation.Version = version
+		return c.Revisions[0].Reservation
 	}
 	move := func(version int64) error {
 		return s.Commit(t.Context(), booking.Commit{
-			Reservation: state(version), Hosts: []booking.HostVersion{at(hosts[version%2], (version-1)/2)},
+			Revisions: []booking.Revision{{Reservation: state(version)}}, Hosts: []booking.HostVersion{at(hosts[version%2], (version-1)/2)},
 		})
 	}
 	if err := move(1); err != nil {

@@ -138,7 +138,7 @@ func testCanceledCall(t *testing.T, s Subject) {
 	offered[io.Closer](t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Commit(ctx, booking.Commit{Reservation: booked("r")}); !errors.Is(err, context.Canceled) {
+	if err := s.Commit(ctx, booking.Commit{Revisions: []booking.Revision{{Reservation: booked("r")}}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("create: %v, want context.Canceled", err)
 	}
 	if _, err := s.Get(ctx, "r"); !errors.Is(err, context.Canceled) {
@@ -195,12 +195,14 @@ type reporter interface {
 
 // create stores a new reservation.
 func create(t reporter, s Subject, r reservation.Reservation, key *reservation.Key) error {
-	return s.Commit(t.Context(), booking.Commit{Reservation: r, Key: key, Cause: reservation.Cause{Action: reservation.ActionCreate, UserID: r.UserID}})
+	return s.Commit(t.Context(), booking.Commit{
+		Revisions: []booking.Revision{{Reservation: r, Cause: reservation.Cause{Action: reservation.ActionCreate, UserID: r.UserID}}}, Key: key,
+	})
 }
 
 // update stores the next version of a reservation.
 func update(t reporter, s Subject, r reservation.Reservation) error {
-	return s.Commit(t.Context(), booking.Commit{Reservation: r, Cause: reservation.Cause{Action: reservation.ActionModify, UserID: r.UserID}})
+	return s.Commit(t.Context(), booking.Commit{Revisions: []booking.Revision{{Reservation: r, Cause: reservation.Cause{Action: reservation.ActionModify, UserID: r.UserID}}}})
 }
 
 func mustCreate(t reporter, s Subject, r reservation.Reservation) {

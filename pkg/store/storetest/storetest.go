@@ -93,6 +93,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("commits", func(t *testing.T) { testCommits(t, open) })
 	t.Run("recalling", func(t *testing.T) { testRecalling(t, open) })
 	t.Run("keys", func(t *testing.T) { testKeys(t, open) })
+	t.Run("groups of reservations", func(t *testing.T) { testLeaseGroups(t, open) })
 	t.Run("listing", func(t *testing.T) { testListing(t, open) })
 	t.Run("settings", func(t *testing.T) { testSettings(t, open) })
 	t.Run("the log of changes", func(t *testing.T) { testChanges(t, open) })

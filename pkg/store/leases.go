@@ -1,0 +1,236 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// leaseGroupRow is a lease: a group of reservations. The table leases contains something else, the
+// leases that replicas have on their work.
+type leaseGroupRow struct {
+	ID        string `gorm:"primaryKey;size:36;index:idx_lease_groups_project,priority:3"`
+	ProjectID string `gorm:"size:255;not null;index:idx_lease_groups_project,priority:1"`
+	UserID    string `gorm:"size:255;not null"`
+	Name      string `gorm:"size:255;not null"`
+	StartAt   int64  `gorm:"not null;index:idx_lease_groups_project,priority:2"`
+	EndAt     int64  `gorm:"not null"`
+	BeforeEnd int64  `gorm:"column:before_end_at;not null"`
+	Events    string `gorm:"size:1048576;not null"`
+	Created   int64  `gorm:"column:created_at;not null"`
+	Updated   int64  `gorm:"column:updated_at;not null"`
+	Deleted   int64  `gorm:"column:removed_at;not null"` // 0 means not
+	Version   int64  `gorm:"not null"`
+	Token     string `gorm:"size:64;not null"` // of the transaction that stored it
+}
+
+func (leaseGroupRow) TableName() string { return "lease_groups" }
+
+// membershipColumns are the columns of reservations that refer to a lease.
+type membershipColumns struct {
+	LeaseID    string  `gorm:"size:36;not null;default:'';index:idx_reservations_lease"`
+	Membership *string `gorm:"size:1048576"`
+}
+
+func (membershipColumns) TableName() string { return "reservations" }
+
+// addLeases adds leases to the first schema.
+func addLeases(tx *gorm.DB) error {
+	if err := createMissing(tx, &leaseGroupRow{}); err != nil {
+		return err
+	}
+	schema := tx.Migrator()
+	for _, column := range []string{"LeaseID", "Membership"} {
+		if schema.HasColumn(&membershipColumns{}, column) {
+			continue
+		}
+		if err := schema.AddColumn(&membershipColumns{}, column); err != nil {
+			return err
+		}
+	}
+	if schema.HasIndex(&membershipColumns{}, "idx_reservations_lease") {
+		return nil
+	}
+	return schema.CreateIndex(&membershipColumns{}, "idx_reservations_lease")
+}
+
+func rowOfLease(l *reservation.Lease, token string) *leaseGroupRow {
+	return &leaseGroupRow{
+		ID: l.ID, ProjectID: l.ProjectID, UserID: l.UserID, Name: l.Name,
+		StartAt: int64(l.Span.Start), EndAt: int64(l.Span.End), BeforeEnd: int64(l.BeforeEnd), Events: l.Events,
+		Created: int64(l.Created), Updated: int64(l.Updated), Deleted: int64(l.Deleted), Version: l.Version, Token: token,
+	}
+}
+
+func (row *leaseGroupRow) lease() reservation.Lease {
+	return reservation.Lease{
+		ID: row.ID, ProjectID: row.ProjectID, UserID: row.UserID, Name: row.Name,
+		Span: spanOf(row.StartAt, row.EndAt), BeforeEnd: span.Instant(row.BeforeEnd), Events: row.Events,
+		Created: span.Instant(row.Created), Updated: span.Instant(row.Updated), Deleted: span.Instant(row.Deleted), Version: row.Version,
+	}
+}
+
+// encodeMembership returns nil for a reservation without a lease.
+func encodeMembership(m reservation.Membership) (*string, error) {
+	if m == (reservation.Membership{}) {
+		return nil, nil
+	}
+	text, err := json.Marshal(m)
+	return new(string(text)), err
+}
+
+func decodeMembership(row *reservationRow) (m reservation.Membership, err error) {
+	if row.Membership != nil {
+		err = json.Unmarshal([]byte(*row.Membership), &m)
+	}
+	m.LeaseID = row.LeaseID
+	return m, err
+}
+
+// storeLease stores a lease. It fails with ErrStale if the stored version is not the previous one.
+func storeLease(tx *gorm.DB, row leaseGroupRow) error {
+	if row.Version == 1 {
+		return unlessThere(tx.Create(&row).Error)
+	}
+	done := tx.Where("version = ?", row.Version-1).Select("*").Omit("id").Updates(&row)
+	if done.Error == nil && done.RowsAffected == 0 {
+		return reservation.ErrStale
+	}
+	return done.Error
+}
+
+// Lease implements reservation.LeaseReader.
+func (s *Store) Lease(ctx context.Context, id string) (reservation.LeaseRecord, error) {
+	list, err := s.leases(ctx, func(tx *gorm.DB) (groups []leaseGroupRow, own []reservationRow, err error) {
+		if err = tx.Where("id = ?", id).Find(&groups).Error; err != nil || len(groups) > 0 {
+			return groups, nil, err
+		}
+		err = tx.Where("id = ? AND lease_id = ''", id).Find(&own).Error
+		return nil, own, err
+	})
+	if err != nil {
+		return reservation.LeaseRecord{}, fmt.Errorf("read lease %s: %w", id, err)
+	}
+	if len(list) == 0 {
+		return reservation.LeaseRecord{}, booking.NoLease(id)
+	}
+	return list[0], nil
+}
+
+// Leases implements reservation.LeaseReader.
+func (s *Store) Leases(ctx context.Context, q reservation.LeaseQuery) ([]reservation.LeaseRecord, error) {
+	list, err := s.leases(ctx, func(tx *gorm.DB) (groups []leaseGroupRow, own []reservationRow, err error) {
+		begin, err := leaseMarker(tx, q)
+		if err != nil {
+			return nil, nil, err
+		}
+		page := func() *gorm.DB {
+			found := begin(tx.Order("start_at, id"))
+			if q.ProjectID != "" {
+				found = found.Where("project_id = ?", q.ProjectID)
+			}
+			if q.Limit > 0 {
+				found = found.Limit(q.Limit)
+			}
+			return found
+		}
+		if err := page().Where("removed_at = 0").Find(&groups).Error; err != nil {
+			return nil, nil, err
+		}
+		gone := tx.Model(&leaseGroupRow{}).Where("removed_at <> 0").Select("id")
+		err = page().Where("lease_id = '' AND status <> ? AND id NOT IN (?)", reservation.Canceled, gone).Find(&own).Error
+		return groups, own, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list leases: %w", err)
+	}
+	if q.Limit > 0 && len(list) > q.Limit {
+		list = list[:q.Limit]
+	}
+	return list, nil
+}
+
+// leaseMarker returns the condition for what follows the marker of q.
+func leaseMarker(tx *gorm.DB, q reservation.LeaseQuery) (after func(*gorm.DB) *gorm.DB, err error) {
+	if q.Marker == "" {
+		return func(found *gorm.DB) *gorm.DB { return found }, nil
+	}
+	for _, table := range []any{&leaseGroupRow{}, &reservationRow{}} {
+		marked := tx.Model(table).Where("id = ?", q.Marker)
+		if q.ProjectID != "" {
+			marked = marked.Where("project_id = ?", q.ProjectID)
+		}
+		var starts []int64
+		if err := marked.Pluck("start_at", &starts).Error; err != nil {
+			return nil, err
+		}
+		if len(starts) > 0 {
+			return func(found *gorm.DB) *gorm.DB {
+				return found.Where("(start_at > ? OR start_at = ? AND id > ?)", starts[0], starts[0], q.Marker)
+			}, nil
+		}
+	}
+	return nil, fault.Field("marker", "there is no lease %s", q.Marker)
+}
+
+// leases returns the leases that find selects, sorted by start and id, with their reservations;
+// without those that were deleted.
+func (s *Store) leases(ctx context.Context, find func(tx *gorm.DB) ([]leaseGroupRow, []reservationRow, error)) ([]reservation.LeaseRecord, error) {
+	var groups []leaseGroupRow
+	var rows []reservationRow
+	err := s.read(ctx, func(tx *gorm.DB) (err error) {
+		if groups, rows, err = find(tx); err != nil {
+			return err
+		}
+		for chunk := range slices.Chunk(groups, batch) {
+			ids := make([]string, len(chunk))
+			for i := range chunk {
+				ids[i] = chunk[i].ID
+			}
+			var members []reservationRow
+			if err := tx.Where("lease_id IN ?", ids).Order("id").Find(&members).Error; err != nil {
+				return err
+			}
+			rows = append(rows, members...)
+		}
+		return loadParts(tx, rows)
+	})
+	if err != nil {
+		return nil, err
+	}
+	found, err := reservations(rows)
+	if err != nil {
+		return nil, err
+	}
+	return records(groups, found), nil
+}
+
+// records returns leases with their reservations, and each reservation without a lease as one.
+func records(groups []leaseGroupRow, found []reservation.Reservation) (list []reservation.LeaseRecord) {
+	members := make(map[string][]reservation.Reservation)
+	for _, r := range found {
+		if id := r.Membership.LeaseID; id != "" {
+			members[id] = append(members[id], r)
+		} else {
+			list = append(list, reservation.OwnLease(r))
+		}
+	}
+	for i := range groups {
+		if l := groups[i].lease(); l.Deleted == 0 {
+			list = append(list, reservation.LeaseRecord{Lease: l, Reservations: members[l.ID]})
+		}
+	}
+	slices.SortFunc(list, func(a, b reservation.LeaseRecord) int {
+		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}

@@ -1,0 +1,82 @@
+package booking
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/turns"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// BookLease makes a lease with all its reservations and stores it; if one of them is refused,
+// nothing is stored. Errors are those of NewLeasePlan.
+func (d *Service) BookLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+	var again retry
+	for {
+		again.decide(d)
+		booked, err := d.bookLeaseOnce(ctx, by, req)
+		if err == nil {
+			return booked, nil
+		}
+		q := Recall{Project: by.ProjectID}
+		for _, r := range booked.Reservations {
+			q.Hosts = append(q.Hosts, d.versioned(&r)...)
+		}
+		if err := again.after(ctx, d, err, q); err != nil {
+			return reservation.LeaseRecord{}, err
+		}
+	}
+}
+
+// bookLeaseOnce returns the lease that it decided on, also with an error of the records.
+func (d *Service) bookLeaseOnce(ctx context.Context, by Caller, req reservation.LeaseRequest) (booked reservation.LeaseRecord, err error) {
+	attempts, err := decide(ctx, d, by.ProjectID, (*turns.Gate).Enter, func() (attempts []*attempt, err error) {
+		booked, attempts, err = d.reserveLease(ctx, by, req)
+		return attempts, err
+	})
+	if err != nil {
+		return reservation.LeaseRecord{}, err
+	}
+	defer leave(attempts)
+	if err := d.commitTogether(ctx, &booked.Lease, attempts...); err != nil {
+		return booked, fmt.Errorf("store the lease: %w", err)
+	}
+	return booked, nil
+}
+
+// leave unlocks the entries of attempts for other changes.
+func leave(attempts []*attempt) {
+	for _, a := range attempts {
+		a.entry.changing.Leave(byRequest)
+	}
+}
+
+// reserveLease plans a lease and adds the claims of its reservations to the calendar. Their entries
+// are locked until they are stored.
+func (d *Service) reserveLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, []*attempt, error) {
+	v := d.view(by, by.ProjectID)
+	plan, err := NewLeasePlan(v, req)
+	if err != nil {
+		return reservation.LeaseRecord{}, nil, err
+	}
+	l := reservation.LeaseRecord{Lease: reservation.Lease{
+		ID: d.options.NewID(), ProjectID: by.ProjectID, UserID: by.UserID, Name: req.Name,
+		Span: plan.Span, BeforeEnd: req.BeforeEnd, Events: req.Events, Created: v.Now, Updated: v.Now, Version: 1,
+	}}
+	var attempts []*attempt
+	for i, p := range plan.Members {
+		r := d.newReservation(by, p, v.Now)
+		r.Membership = req.Members[i].Membership
+		r.Membership.LeaseID = l.ID
+		a, err := newAttempt(ctx, &v, r, by)
+		if err != nil {
+			return l, nil, err
+		}
+		attempts, l.Reservations = append(attempts, a), append(l.Reservations, r)
+	}
+	return l, attempts, d.enter(&v, attempts...)
+}
+
+// NoLease returns the error for a lease that does not exist.
+func NoLease(id string) error { return fault.New(fault.NotFound, "there is no lease %s", id) }

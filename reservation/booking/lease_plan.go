@@ -1,0 +1,80 @@
+package booking
+
+import (
+	"errors"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// LatestPast is how many seconds the requested start of a lease may lie in the past. Blazar's
+// clients send the current minute, which may be over when the request arrives.
+const LatestPast = 120
+
+// LeasePlan is the result of a decision on a lease: its times, and the plans of its reservations in
+// the order of the request.
+type LeasePlan struct {
+	Span    span.Span
+	Members []Plan
+}
+
+// NewLeasePlan decides on a lease. Each reservation sees the claims of those before it; if one of
+// them is refused, the lease is. Errors are those of NewPlan.
+func NewLeasePlan(v View, req reservation.LeaseRequest) (LeasePlan, error) {
+	plan := LeasePlan{Span: span.Span{Start: req.Start, End: req.End}}
+	if req.Start == 0 {
+		plan.Span.Start = v.Now
+	}
+	switch {
+	case plan.Span.Start < v.Now.Add(-LatestPast):
+		return LeasePlan{}, fault.Field("start_date", "%v lies in the past; it is now %v", plan.Span.Start, v.Now)
+	case plan.Span.End <= max(plan.Span.Start, v.Now):
+		return LeasePlan{}, fault.Field("end_date", "%v is not after the start, %v", plan.Span.End, max(plan.Span.Start, v.Now))
+	case plan.Span.End > lastInstant:
+		return LeasePlan{}, fault.Field("end_date", "must lie before %v", lastInstant)
+	}
+	for _, m := range req.Members {
+		p, err := planMember(v, m, req.Name, plan.Span, req.BeforeEnd)
+		if err != nil {
+			return LeasePlan{}, err
+		}
+		v = v.with(p)
+		plan.Members = append(plan.Members, p)
+	}
+	return plan, nil
+}
+
+// planMember decides on one reservation of a lease: on as many hosts or instances as there is room
+// for, from its Min to its Max.
+func planMember(v View, m reservation.MemberRequest, name string, w span.Span, warning span.Instant) (Plan, error) {
+	req := reservation.Request{Terms: m.Terms, Start: max(w.Start, v.Now), End: w.End}
+	req.Name, req.Quantity, req.BeforeEnd = name, m.Max, warningBefore(w, warning)
+	p, err := NewPlan(v, req)
+	if refusal, is := errors.AsType[*reservation.Refusal](err); is && refusal.LargestQuantity >= max(m.Min, 1) && refusal.LargestQuantity < m.Max {
+		req.Quantity = refusal.LargestQuantity
+		if p, smaller := NewPlan(v, req); smaller == nil {
+			return p, nil
+		}
+	}
+	return p, err
+}
+
+// warningBefore returns how many seconds before the end of w the warning is; 0 means never.
+func warningBefore(w span.Span, warning span.Instant) int64 {
+	if warning == 0 {
+		return 0
+	}
+	return max(int64(w.End-warning), 0)
+}
+
+// with returns the view as if the plan were booked.
+func (v View) with(p Plan) View {
+	r := reservation.Reservation{Terms: p.Terms, Status: reservation.Pending, Span: p.Span, Claims: p.Claims}
+	v.Calendar = v.Calendar.Fork()
+	if err := v.Calendar.Restore(v.hosts.claims(&r, r.Claims)...); err != nil {
+		panic("booking: a plan does not fit into the calendar on which it was made: " + err.Error())
+	}
+	v.Held = v.Held.with(&r)
+	return v
+}

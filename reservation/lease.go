@@ -1,0 +1,126 @@
+package reservation
+
+import (
+	"context"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Lease is a group of reservations with the same times, which are booked, changed and canceled
+// together. It is the unit of Blazar's API. A lease may have no reservations.
+type Lease struct {
+	ID        string
+	ProjectID string
+	UserID    string
+	Name      string
+	Span      span.Span
+	// BeforeEnd is when the owner is warned of the end.
+	BeforeEnd span.Instant
+	// Events are the events that the owner requested, as a JSON list. Almanac stores and shows them,
+	// as Blazar does, and does nothing else with them. It may be empty.
+	Events           string
+	Created, Updated span.Instant
+	// Deleted is when the owner deleted the lease; 0 means not. A deleted lease is not shown.
+	Deleted span.Instant
+	// Version increases by one with every stored change of the lease itself.
+	Version int64
+}
+
+// Membership is what only the reservations of a lease have. It is empty for all others.
+type Membership struct {
+	LeaseID string `json:"-"`
+	// Min and Max bound the quantity that the owner accepts.
+	Min int `json:"min,omitempty"`
+	Max int `json:"max,omitempty"`
+	// HypervisorProperties and ResourceProperties are the filter in Blazar's language, as the owner
+	// wrote it.
+	HypervisorProperties string `json:"hypervisor_properties,omitempty"`
+	ResourceProperties   string `json:"resource_properties,omitempty"`
+	// BeforeEnd is what happens to the servers when the owner is warned.
+	BeforeEnd BeforeEndAction `json:"before_end,omitempty"`
+	// Flavor is the flavor of Nova, as JSON, from which the flavor of the reservation is copied; empty
+	// if there is none.
+	Flavor string `json:"flavor,omitempty"`
+	// ServerGroup is the id of the server group that instances with an affinity join.
+	ServerGroup string `json:"server_group,omitempty"`
+}
+
+// BeforeEndAction is what happens to the servers of a reservation when the owner is warned of the
+// end (blazar/plugins/oshosts/host_plugin.py, before_end_options).
+type BeforeEndAction string
+
+// The actions before the end.
+const (
+	BeforeEndNone     BeforeEndAction = ""
+	BeforeEndDefault  BeforeEndAction = "default" // as configured
+	BeforeEndSnapshot BeforeEndAction = "snapshot"
+	BeforeEndEmail    BeforeEndAction = "email" // only the notification
+)
+
+// BeforeEndActions lists all actions before the end.
+var BeforeEndActions = []BeforeEndAction{BeforeEndNone, BeforeEndDefault, BeforeEndSnapshot, BeforeEndEmail}
+
+// LeaseRecord is a lease with its reservations, sorted by id.
+type LeaseRecord struct {
+	Lease
+	Reservations []Reservation
+}
+
+// LeaseRequest asks for a lease.
+type LeaseRequest struct {
+	Name       string
+	Start, End span.Instant // without Start, the lease starts now
+	BeforeEnd  span.Instant
+	Events     string // see Lease
+	Members    []MemberRequest
+}
+
+// MemberRequest asks for one reservation of a lease: for as many hosts or instances as possible
+// between Min and Max. The name, quantity and times of its Terms do not count.
+type MemberRequest struct {
+	Terms
+	Membership
+}
+
+// LeaseChange is a change of a lease; nil fields stay as they are.
+type LeaseChange struct {
+	Name                  *string
+	Start, End, BeforeEnd *span.Instant
+	Members               []MemberChange
+}
+
+// MemberChange is a change of one reservation of a lease, which ID names. Terms and Membership are
+// those after the change; as in a request, the name, quantity and times of the Terms do not count.
+type MemberChange struct {
+	ID string
+	MemberRequest
+}
+
+// LeaseQuery selects leases for a list, sorted by start, then id.
+type LeaseQuery struct {
+	ProjectID string // empty selects every project
+	Marker    string // the id of the last lease of the previous page; empty means the first page
+	Limit     int    // the maximum length of the list; 0 means no limit
+}
+
+// LeaseReader reads stored leases. A reservation that belongs to no lease appears as a lease of the
+// same id with this one reservation.
+type LeaseReader interface {
+	// Lease returns one lease. It fails with a NotFound fault if there is none, or if it was deleted.
+	Lease(ctx context.Context, id string) (LeaseRecord, error)
+	// Leases returns the leases that q selects. An unknown marker is an Invalid fault with the field
+	// marker.
+	Leases(ctx context.Context, q LeaseQuery) ([]LeaseRecord, error)
+}
+
+// OwnLease returns the lease in which a reservation appears that belongs to none.
+func OwnLease(r Reservation) LeaseRecord {
+	l := Lease{
+		ID: r.ID, ProjectID: r.ProjectID, UserID: r.UserID, Name: r.Name, Span: r.Span,
+		Created: r.Created, Updated: r.Updated, Version: r.Version,
+	}
+	if r.BeforeEnd > 0 {
+		l.BeforeEnd = r.Span.End.Add(-r.BeforeEnd)
+	}
+	return LeaseRecord{l, []Reservation{r}}
+}
