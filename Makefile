@@ -111,8 +111,8 @@ test-energy: build ## hosts that Ironic switches, through a day of eight minutes
 SERVED = $(shell grep -rl 'labtest\.' --include=*_test.go filters weighers inventory pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
 RELEASES = epoxy newest
 
-# What test-releases ran is kept in var/ran, as go test -json prints it, beside the versions of the
-# packages; tests/ran_test.go makes the tables of docs/releases.md of it.
+# test-releases keeps in var/ran what go test -json prints, and the versions of the packages.
+# tests/ran_test.go writes the tables of docs/releases.md from these files.
 RAN = var/ran
 RAN_PACKAGES = python3-nova python3-ironic rabbitmq-server mariadb-server python3-oslo.messaging
 RAN_SHOWN = sed -nu 's/.*"Output":" *\(--- [^"\\]*\|ok [^"\\]*\|FAIL[^"\\]*\|[a-z_]*_test\.go:[^"]*\)\\n"}$$/\1/p'
@@ -125,7 +125,7 @@ test-releases: build ## the tests of the cloud, Tempest and the oracles beside E
 	  done; \
 	done; $(MAKE) --no-print-directory ran; [ -z "$$failed" ]
 
-ran: ## the tables of docs/releases.md of what test-releases ran
+ran: ## write the results of test-releases into the tables of docs/releases.md
 	@ALMANAC_RAN=$(CURDIR)/$(RAN) $(GO) test -count=1 -run '^TestThePageOnReleasesHasWhatRan$$' ./tests
 
 test-release:

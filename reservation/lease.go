@@ -36,31 +36,9 @@ type Membership struct {
 	// wrote it.
 	HypervisorProperties string `json:"hypervisor_properties,omitempty"`
 	ResourceProperties   string `json:"resource_properties,omitempty"`
-	// BeforeEnd is what happens to the servers when the owner is warned.
-	BeforeEnd BeforeEndAction `json:"before_end,omitempty"`
-	// Flavor is the flavor of Nova, as JSON, from which the flavor of the reservation is copied; empty
-	// if there is none.
-	Flavor string `json:"flavor,omitempty"`
-	// ServerGroup is the id of the server group that instances with an affinity join.
-	ServerGroup string `json:"server_group,omitempty"`
 }
 
-// BeforeEndAction is what happens to the servers of a reservation when the owner is warned of the
-// end (blazar/plugins/oshosts/host_plugin.py, before_end_options).
-type BeforeEndAction string
-
-// The actions before the end.
-const (
-	BeforeEndNone     BeforeEndAction = ""
-	BeforeEndDefault  BeforeEndAction = "default" // as configured
-	BeforeEndSnapshot BeforeEndAction = "snapshot"
-	BeforeEndEmail    BeforeEndAction = "email" // only the notification
-)
-
-// BeforeEndActions lists all actions before the end.
-var BeforeEndActions = []BeforeEndAction{BeforeEndNone, BeforeEndDefault, BeforeEndSnapshot, BeforeEndEmail}
-
-// LeaseRecord is a lease with its reservations, sorted by id.
+// LeaseRecord is a lease with its reservations.
 type LeaseRecord struct {
 	Lease
 	Reservations []Reservation
@@ -82,20 +60,6 @@ type MemberRequest struct {
 	Membership
 }
 
-// LeaseChange is a change of a lease; nil fields stay as they are.
-type LeaseChange struct {
-	Name                  *string
-	Start, End, BeforeEnd *span.Instant
-	Members               []MemberChange
-}
-
-// MemberChange is a change of one reservation of a lease, which ID names. Terms and Membership are
-// those after the change; as in a request, the name, quantity and times of the Terms do not count.
-type MemberChange struct {
-	ID string
-	MemberRequest
-}
-
 // LeaseQuery selects leases for a list, sorted by start, then id.
 type LeaseQuery struct {
 	ProjectID string // empty selects every project
@@ -104,7 +68,7 @@ type LeaseQuery struct {
 }
 
 // LeaseReader reads stored leases. A reservation that belongs to no lease appears as a lease of the
-// same id with this one reservation.
+// same id with this one reservation. The reservations of a lease are sorted by id.
 type LeaseReader interface {
 	// Lease returns one lease. It fails with a NotFound fault if there is none, or if it was deleted.
 	Lease(ctx context.Context, id string) (LeaseRecord, error)

@@ -21,8 +21,8 @@ type feature struct {
 	of   []string // tests of this package, with a subtest after "/" or without, and other packages
 }
 
-// features has each test of the cloud and each package that asks the services or the code of a
-// release.
+// features lists the rows of the table, with each test of the cloud and each package whose tests ask
+// the services or the code of a release.
 var features = []feature{
 	{"the whole life of reservations", []string{
 		"TestTwoProjectsReserveHostsOfARealCloud", "TestReservationsSideBySide", "TestAStartAndAnEndOutliveAKill",

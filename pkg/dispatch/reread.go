@@ -18,7 +18,8 @@ const (
 	// maxLooks is how often a request may read uncertain hosts before it is refused, or before it
 	// waits for an eviction: other requests may make hosts uncertain again in the meantime.
 	maxLooks = 10
-	// readTimeout limits a reading for which requests wait.
+	// readTimeout limits a reading for which requests wait. It is long, because a refusal is final for
+	// the tenant, while Nova's conductor waits half an hour for a scheduler that shows signs of life.
 	readTimeout = 2 * time.Minute
 )
 

@@ -21,7 +21,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// warnTimeout limits the call that notifies an owner.
+// warnTimeout limits the call that notifies an owner. A slow Nova should not cost an owner the notice.
 const warnTimeout = time.Minute
 
 // firstPoll is the wait before the first check whether victims are gone; each further wait is twice

@@ -68,7 +68,7 @@ func subject(c booking.Commit) string {
 	return "reservation " + c.Revisions[0].Reservation.ID
 }
 
-// writing has the rows of a commit.
+// writing is a commit as the rows that it stores.
 type writing struct {
 	of           booking.Commit
 	lease        *leaseGroupRow // nil means that no lease changes

@@ -146,8 +146,7 @@ func (s *Store) Leases(ctx context.Context, q reservation.LeaseQuery) ([]reserva
 		if err := page().Where("removed_at = 0").Find(&groups).Error; err != nil {
 			return nil, nil, err
 		}
-		gone := tx.Model(&leaseGroupRow{}).Where("removed_at <> 0").Select("id")
-		err = page().Where("lease_id = '' AND status <> ? AND id NOT IN (?)", reservation.Canceled, gone).Find(&own).Error
+		err = page().Where("lease_id = '' AND status <> ?", reservation.Canceled).Find(&own).Error
 		return groups, own, err
 	})
 	if err != nil {
@@ -165,18 +164,12 @@ func leaseMarker(tx *gorm.DB, q reservation.LeaseQuery) (after func(*gorm.DB) *g
 		return func(found *gorm.DB) *gorm.DB { return found }, nil
 	}
 	for _, table := range []any{&leaseGroupRow{}, &reservationRow{}} {
-		marked := tx.Model(table).Where("id = ?", q.Marker)
-		if q.ProjectID != "" {
-			marked = marked.Where("project_id = ?", q.ProjectID)
-		}
-		var starts []int64
-		if err := marked.Pluck("start_at", &starts).Error; err != nil {
+		start, known, err := markedStart(tx, table, q.Marker, q.ProjectID)
+		if err != nil {
 			return nil, err
 		}
-		if len(starts) > 0 {
-			return func(found *gorm.DB) *gorm.DB {
-				return found.Where("(start_at > ? OR start_at = ? AND id > ?)", starts[0], starts[0], q.Marker)
-			}, nil
+		if known {
+			return func(found *gorm.DB) *gorm.DB { return following(found, start, q.Marker) }, nil
 		}
 	}
 	return nil, fault.Field("marker", "there is no lease %s", q.Marker)

@@ -65,20 +65,34 @@ func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
 
 // after restricts found to the reservations that follow the marker.
 func after(tx, found *gorm.DB, q reservation.Query) *gorm.DB {
-	marked := tx.Model(&reservationRow{}).Where("id = ?", q.Marker)
-	if q.ProjectID != "" {
-		marked = marked.Where("project_id = ?", q.ProjectID)
+	start, known, err := markedStart(tx, &reservationRow{}, q.Marker, q.ProjectID)
+	if err == nil && !known {
+		err = fault.Field("marker", "there is no reservation %s", q.Marker)
 	}
-	var starts []int64
-	if err := marked.Pluck("start_at", &starts).Error; err != nil {
+	if err != nil {
 		_ = found.AddError(err)
 		return found
 	}
-	if len(starts) == 0 {
-		_ = found.AddError(fault.Field("marker", "there is no reservation %s", q.Marker))
-		return found
+	return following(found, start, q.Marker)
+}
+
+// markedStart returns the start of the row that a marker names; known is false if the table has none
+// or another project owns it.
+func markedStart(tx *gorm.DB, table any, marker, project string) (start int64, known bool, err error) {
+	marked := tx.Model(table).Where("id = ?", marker)
+	if project != "" {
+		marked = marked.Where("project_id = ?", project)
 	}
-	return found.Where("(start_at > ? OR start_at = ? AND id > ?)", starts[0], starts[0], q.Marker)
+	var starts []int64
+	if err := marked.Pluck("start_at", &starts).Error; err != nil || len(starts) == 0 {
+		return 0, false, err
+	}
+	return starts[0], true, nil
+}
+
+// following restricts found to the rows after a marker in the order of start and id.
+func following(found *gorm.DB, start int64, marker string) *gorm.DB {
+	return found.Where("(start_at > ? OR start_at = ? AND id > ?)", start, start, marker)
 }
 
 // find returns the reservations that scope selects.

@@ -146,11 +146,12 @@ func (u Usage) and(more Usage) Usage {
 func (d *Service) applyOutcome(attempts []*attempt, c Commit, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	overtaken := slices.ContainsFunc(attempts, func(a *attempt) bool { return a.over })
 	for _, a := range attempts {
 		d.settle(a, err)
 	}
-	if err != nil {
-		return
+	if err != nil || overtaken {
+		return // what memory read since then has its own versions
 	}
 	for _, h := range c.Hosts {
 		d.known[h.Host] = max(d.known[h.Host], h.Version+1)

@@ -2,6 +2,7 @@ package booking
 
 import (
 	"errors"
+	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -11,6 +12,10 @@ import (
 // LatestPast is how many seconds the requested start of a lease may lie in the past. Blazar's
 // clients send the current minute, which may be over when the request arrives.
 const LatestPast = 120
+
+// mostMembers is the maximum number of reservations of a lease. Each requires searches and a copy of
+// the calendar's list of hosts, while other decisions that claim time wait.
+const mostMembers = 16
 
 // LeasePlan is the result of a decision on a lease: its times, and the plans of its reservations in
 // the order of the request.
@@ -27,6 +32,10 @@ func NewLeasePlan(v View, req reservation.LeaseRequest) (LeasePlan, error) {
 		plan.Span.Start = v.Now
 	}
 	switch {
+	case utf8.RuneCountInString(req.Name) > longestName:
+		return LeasePlan{}, fault.Field("name", "has more than %d characters", longestName)
+	case len(req.Members) > mostMembers:
+		return LeasePlan{}, fault.Field("reservations", "has %d entries; at most %d are allowed", len(req.Members), mostMembers)
 	case plan.Span.Start < v.Now.Add(-LatestPast):
 		return LeasePlan{}, fault.Field("start_date", "%v lies in the past; it is now %v", plan.Span.Start, v.Now)
 	case plan.Span.End <= max(plan.Span.Start, v.Now):

@@ -103,6 +103,13 @@ func TestAStartOfThePresentMinuteIsNow(t *testing.T) {
 	}
 }
 
+func TestALeaseOfTooManyReservationsIsInvalid(t *testing.T) {
+	s := newScene(t, named("a"))
+	if _, err := s.desk.BookLease(t.Context(), owner, leaseOf(make([]reservation.MemberRequest, 17)...)); !fault.Is(err, fault.Invalid) {
+		t.Errorf("17 reservations: %v, want Invalid", err)
+	}
+}
+
 func TestTheLimitOnHostsCountsTheWholeLease(t *testing.T) {
 	s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 3}))
 	if _, err := s.desk.BookLease(t.Context(), owner, leaseOf(whole(2, 2), whole(2, 2))); err == nil {

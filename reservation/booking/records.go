@@ -10,10 +10,10 @@ import (
 
 // Records stores reservations durably, for any number of services.
 type Records interface {
-	// Commit stores a change completely or not at all, with all its reservations and its lease. It fails with reservation.ErrStale if the
-	// versions in the records differ from those on which the decision is based, and with
-	// reservation.ErrKeyUsed if the project has used the key before. After any other error it is
-	// unknown whether the change was stored.
+	// Commit stores a change completely or not at all, with all its reservations and its lease. It
+	// fails with reservation.ErrStale if the versions in the records differ from those on which the
+	// decision is based, and with reservation.ErrKeyUsed if the project has used the key before. After
+	// any other error it is unknown whether the change was stored.
 	Commit(ctx context.Context, c Commit) error
 	Recaller
 }
@@ -37,7 +37,7 @@ func Stored(ctx context.Context, records Recaller, ids []string) ([]reservation.
 // Commit is a change of one reservation, or of the reservations of one lease together, with the
 // versions on which it was decided.
 type Commit struct {
-	// Revisions has at most one state of each reservation. All belong to one project.
+	// Revisions lists the new states of reservations of one project, at most one of each.
 	Revisions []Revision
 	// Lease is the new state of the lease; nil means that the lease itself does not change. The
 	// records contain the previous Version; Version 1 means a new lease.

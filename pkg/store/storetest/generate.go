@@ -82,8 +82,6 @@ func anyMembership() *rapid.Generator[reservation.Membership] {
 			LeaseID: rapid.StringN(0, 36, 36).Draw(t, "lease"), Min: rapid.IntMin(0).Draw(t, "min"), Max: rapid.IntMin(0).Draw(t, "max"),
 			HypervisorProperties: rapid.String().Draw(t, "hypervisor properties"),
 			ResourceProperties:   rapid.String().Draw(t, "resource properties"),
-			BeforeEnd:            rapid.SampledFrom(reservation.BeforeEndActions).Draw(t, "action before the end"),
-			Flavor:               rapid.String().Draw(t, "flavor"), ServerGroup: rapid.String().Draw(t, "server group"),
 		}
 	})
 }

@@ -31,7 +31,7 @@ func memberOf(l reservation.Lease, id string) booking.Revision {
 	r := booked(id)
 	r.Span, r.Claims = l.Span, []reservation.Claim{{Host: "host of " + id, Span: l.Span}}
 	r.Membership = reservation.Membership{
-		LeaseID: l.ID, Min: 1, Max: 3, HypervisorProperties: `[">=","$vcpus","4"]`, BeforeEnd: reservation.BeforeEndSnapshot,
+		LeaseID: l.ID, Min: 1, Max: 3, HypervisorProperties: `[">=","$vcpus","4"]`,
 	}
 	return booking.Revision{Reservation: r, Cause: reservation.Cause{Action: reservation.ActionCreate}}
 }
