@@ -183,7 +183,7 @@ func (s *subscription) read(generation int, q oslo.Queue, tag string, deliveries
 		s.mu.Lock()
 		if s.closed || s.generation != generation {
 			if s.generation == generation {
-				_ = d.Nack(false, true) // another consumer may take it
+				_ = handBack(q, d)
 			}
 			s.mu.Unlock()
 			continue
@@ -217,12 +217,21 @@ func (s *subscription) settle(generation int, q oslo.Queue, d amqp091.Delivery, 
 		return errLost
 	}
 	if requeue {
-		return d.Nack(false, true)
+		return handBack(q, d)
 	}
 	if q.Stream {
 		s.heard[q.Name] = s.link.options.Now()
 	}
 	return d.Ack(false)
+}
+
+// handBack lets another consumer take a message. A stream keeps its messages, and RabbitMQ closes the
+// channel of a consumer that hands one back.
+func handBack(q oslo.Queue, d amqp091.Delivery) error {
+	if q.Stream {
+		return nil
+	}
+	return d.Nack(false, true)
 }
 
 // end closes Done; the first reason stays.
