@@ -3,7 +3,9 @@ package reservation
 import (
 	"context"
 
+	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
 // Lease is a group of reservations with the same times, which are booked, changed and canceled
@@ -58,6 +60,29 @@ type LeaseRequest struct {
 type MemberRequest struct {
 	Terms
 	Membership
+}
+
+// LeaseChange changes a lease. A nil field leaves its part as it is.
+type LeaseChange struct {
+	Name       *string
+	Start, End *span.Instant
+	// BeforeEnd is when the owner is warned of the end. Without it, the warning keeps its distance
+	// to the end.
+	BeforeEnd *span.Instant
+	Members   []MemberChange
+}
+
+// MemberChange changes one reservation of a lease. A nil field leaves its part as it is.
+type MemberChange struct {
+	ID string
+	// Min and Max are new bounds of the quantity.
+	Min, Max *int
+	// HostProperties is a new filter, as JSON; HypervisorProperties and ResourceProperties are the
+	// same as the owner wrote it.
+	HostProperties, HypervisorProperties, ResourceProperties *string
+	// Resources and Affinity apply to kind instance.
+	Resources *resource.Vector
+	Affinity  *calendar.Affinity
 }
 
 // LeaseQuery selects leases for a list, sorted by start, then id.
