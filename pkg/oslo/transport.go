@@ -74,5 +74,6 @@ type Delivery struct {
 // again.
 func (d Delivery) Ack() error { return d.Settle(false) }
 
-// Requeue returns the message to the broker, which delivers it again.
+// Requeue returns the message to the broker, which delivers it again. On a Stream it does nothing: the
+// stream keeps the message, and the other listeners have it too.
 func (d Delivery) Requeue() error { return d.Settle(true) }

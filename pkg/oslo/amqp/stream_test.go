@@ -54,3 +54,37 @@ func TestAListenerOfAStreamGoesOnWhenTheBrokerIsBack(t *testing.T) {
 		}
 	})
 }
+
+// RabbitMQ closes the connection of a consumer that hands back a message of a stream.
+func TestAListenerThatHandsBackAMessageOfAStreamHearsTheNext(t *testing.T) {
+	transport := opened(t, labtest.RabbitMQ(t))
+	log := oslo.Queue{Name: "almanac.handed_back", Durable: true, Stream: true, Args: map[string]any{"x-queue-type": "stream"}}
+	heard := make(chan string, 10)
+	listening, err := transport.Subscribe(soon(t), []oslo.Queue{log}, 10, func(d oslo.Delivery) {
+		settle := d.Ack
+		if string(d.Body) == "first" {
+			settle = d.Requeue
+		}
+		if err := settle(); err != nil {
+			t.Errorf("settle %s: %v", d.Body, err)
+		}
+		heard <- string(d.Body)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listening.Close()
+	for _, body := range []string{"first", "second"} {
+		if err := transport.Publish(soon(t), oslo.Message{Key: log.Name, Body: []byte(body), Mandatory: true}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case got := <-heard:
+			if got != body {
+				t.Fatalf("heard %q, want %q", got, body)
+			}
+		case <-soon(t).Done():
+			t.Fatalf("%q is not heard", body)
+		}
+	}
+}

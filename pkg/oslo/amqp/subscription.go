@@ -226,7 +226,7 @@ func (s *subscription) settle(generation int, q oslo.Queue, d amqp091.Delivery, 
 }
 
 // handBack lets another consumer take a message. A stream keeps its messages, and RabbitMQ closes the
-// channel of a consumer that hands one back.
+// connection of a consumer that hands one back.
 func handBack(q oslo.Queue, d amqp091.Delivery) error {
 	if q.Stream {
 		return nil
