@@ -1,6 +1,5 @@
-# OpenStack Blazar, beside which Almanac is measured and which it takes over. It is
-# in the catalog as `reservation`; its pool of hosts is the aggregate freepool, which
-# is empty. No release before Epoxy has packages.
+# OpenStack Blazar. It is in the catalog as `reservation`; its pool of hosts is the
+# aggregate freepool, which is empty. No release before Epoxy has packages.
 
 blazar_packages="blazar-api blazar-manager python3-blazarclient python3-blazarnova python3-pymysql uwsgi-core uwsgi-plugin-python3"
 blazar_needs="mariadb rabbitmq keystone nova computes"
