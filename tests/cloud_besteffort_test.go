@@ -76,7 +76,7 @@ func TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt(t *testing.T) {
 	b.is(id, host, "ACTIVE", false)
 
 	b.await("it ends", func() bool { return b.bestEffort(b.demo, "render").Status == "done" })
-	if !b.admin.gone("compute", "/servers/"+id) {
+	if !b.deleted(id) {
 		t.Error("the server exists after its end")
 	}
 	if ran := b.bestEffort(b.demo, "render").VMs[0].Ran; ran < 32 || ran > 36+v1.Duration(patience/time.Second) {

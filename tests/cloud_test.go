@@ -55,6 +55,9 @@ func besideOpenStack(t *testing.T, settings ...string) *beside {
 		"OS_NOVA__NOTIFICATIONS=true", "OS_NOVA__TRANSPORT_URL=" + labtest.NovaTransport(t),
 		"OS_RESERVATION__END_GRACE=0", "OS_RESERVATION__BEFORE_END=0", "OS_HEALING__GRACE=0",
 		"OS_RESERVATION__ON_END_CHOICES=delete,stop,shelve,leave",
+		// A cloud on a slow machine is slow to answer.
+		"OS_KEYSTONE_AUTHTOKEN__HTTP_REQUEST_TIMEOUT=1m", "OS_NOVA__TIMEOUT=5m", "OS_PLACEMENT__TIMEOUT=5m", "OS_GLANCE__TIMEOUT=5m",
+		"OS_PREEMPTIBLE__EVICTION_TIMEOUT=10m",
 	}, settings...)
 	b.heard = listen(t, broker)
 	b.sync()

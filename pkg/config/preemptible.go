@@ -44,8 +44,8 @@ func preemptibleOptions(p *Preemptible) []option {
 			"How long before the action Almanac warns the owners of the instances, by a notification and by server metadata. The new "+
 				"instance waits meanwhile; Nova's conductor waits up to [DEFAULT] long_rpc_timeout, 30 minutes by default."),
 		duration(&p.Eviction.Timeout, "eviction_timeout", time.Minute, time.Second, 10*time.Minute,
-			"Time limit for the action. If an instance is still there, it stays, and Almanac looks for another host for the new "+
-				"instance."),
+			"Time limit for the action, and for each warning. If an instance is still there, it stays, and Almanac looks for another "+
+				"host for the new instance."),
 		boolean(&p.FillReserved, "fill_reserved", true,
 			"Preemptible instances may use the unused part of a running reservation until its owner's instances need it. Requires "+
 				"[scheduler] mode = replace, preempt_action other than no, and no forward_transport_url: forwarded requests preempt nothing."),

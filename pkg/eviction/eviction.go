@@ -21,9 +21,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// warnTimeout limits the call that notifies an owner. A slow Nova should not cost an owner the notice.
-const warnTimeout = time.Minute
-
 // firstPoll is the wait before the first check whether victims are gone; each further wait is twice
 // as long, up to lastPoll.
 const firstPoll, lastPoll = 100 * time.Millisecond, 2 * time.Second
@@ -86,7 +83,7 @@ type Options struct {
 	Records    Records       // nil stores none
 	NewID      func() string // for Records
 	Notice     time.Duration // between the notice to the owners and the eviction
-	Timeout    time.Duration // after the notice, until victims must be gone
+	Timeout    time.Duration // of a call that notifies an owner; after the notice, until victims must be gone
 	EvictFirst bool          // before the claim: a migration takes its allocations along
 	Now        func() time.Time
 	Wait       func(ctx context.Context, d time.Duration) error // between two attempts; nil waits by the clock
@@ -102,9 +99,9 @@ func (o *Options) locate(ctx context.Context, id, host string) (now inventory.In
 	return now, err == nil && now.Host == host && now.Status != "SHELVED_OFFLOADED" && now.Status != "DELETED", err
 }
 
-// warn sends or withdraws one notice, within warnTimeout.
+// warn sends or withdraws one notice.
 func (o *Options) warn(ctx context.Context, w Warning) error {
-	ctx, cancel := context.WithTimeout(ctx, warnTimeout)
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	return o.Servers.Warn(ctx, w)
 }

@@ -3,7 +3,7 @@
 
 cloud.py URL PASSWORD image          the image `tiny`
 cloud.py URL PASSWORD flavors        m1.tiny to m1.large
-cloud.py URL PASSWORD computes N     waits until N hosts can take servers
+cloud.py URL PASSWORD computes N     waits until N hosts have reported and can take servers
 cloud.py URL PASSWORD freepool       the aggregate of Blazar's hosts
 cloud.py URL PASSWORD nodes N        nodes of N hosts, at most 16, in Ironic: available and on
 """
@@ -51,18 +51,27 @@ class Cloud(Session):
     def computes(self, number):
         number = int(number)
         end = time.monotonic() + PATIENCE + 4 * number
-        while self.ready_hosts() < number:
+        before = self.reports()
+        while self.ready_hosts(before) < number:
             if time.monotonic() > end:
-                raise SystemExit('%d of %d computes are up' % (self.ready_hosts(), number))
+                raise SystemExit('%d of %d computes are up' % (self.ready_hosts(before), number))
             time.sleep(max(0.5, number / 50))  # counting more hosts is more work
 
-    def ready_hosts(self):
-        """Returns how many hosts are up, belong to the cell and have their inventory in Placement."""
+    def reports(self):
+        """Returns when each nova-compute reported last."""
+        services = self.get('compute', '/os-services?binary=nova-compute')['services']
+        return {one['host']: one['updated_at'] for one in services}
+
+    def ready_hosts(self, before):
+        """Returns how many hosts have reported since those reports, are up, belong to the cell and have their inventory in
+        Placement. Nova considers a host up long after its last report: its nova-compute may have lost the broker.
+        """
+        reported = {host for host, at in self.reports().items() if at != before.get(host)}
         hypervisors = self.get('compute', '/os-hypervisors/detail?limit=1000')['hypervisors']
         up = {one['hypervisor_hostname'] for one in hypervisors if one['state'] == 'up'}
         # a provider of generation 0 has no inventory
         providers = self.get('placement', '/resource_providers')['resource_providers']
-        return len(up & {one['name'] for one in providers if one['generation'] > 0})
+        return len(reported & up & {one['name'] for one in providers if one['generation'] > 0})
 
     def nodes(self, number):
         names = ['cmp-%03d' % n for n in range(1, min(int(number), MOST_NODES) + 1)]

@@ -82,6 +82,16 @@ class LabDriver(fake.MediumFakeDriver):
         self.destroy(context, instance, None, block_device_info)
 
 
+class LabService(service.Service):
+    """A nova-compute that is up when it has started: the lab forces the host down before."""
+
+    def start(self):
+        super().start()
+        if self.service_ref.forced_down:
+            self.service_ref.forced_down = False
+            self.service_ref.save()
+
+
 def node_uuid(name):
     """Returns the UUID of a node, which is kept in a file as a host keeps it: a host that is deleted from Nova needs a new
     one, since some releases of Nova do not map a host again whose UUID they know (bug 2085135).
@@ -120,7 +130,7 @@ def create_service(host):
     topics = {'topic': compute.RPC_TOPIC}
     if hasattr(compute, 'RPC_TOPIC_ALT'):
         topics['topic_alt'] = compute.RPC_TOPIC_ALT
-    return service.Service.create(host=host, binary='nova-compute', **topics)
+    return LabService.create(host=host, binary='nova-compute', **topics)
 
 
 def greenlets():
