@@ -92,8 +92,8 @@ func (d *Service) modifyMember(
 	return l.Reservations[slices.IndexFunc(l.Reservations, this)], nil
 }
 
-// checkLease fails with a Conflict fault if the change would give a reservation other times than
-// those of its lease.
+// checkLease fails with a Conflict fault if the reservation would have other times than its lease
+// after the change.
 func (d *Service) checkLease(ctx context.Context, by Caller, id string, c Change) error {
 	if c.Start == nil && c.End == nil {
 		return nil
@@ -114,8 +114,8 @@ func (d *Service) checkLease(ctx context.Context, by Caller, id string, c Change
 	return NotFound(id)
 }
 
-// checkLease fails with a Conflict fault if the change of r would give it other times than those of
-// other reservations of the lease.
+// checkLease fails with a Conflict fault if r would have other times than other reservations of its
+// lease after the change.
 func (c Change) checkLease(l reservation.LeaseRecord, r *reservation.Reservation) error {
 	moves := c.Start != nil && *c.Start != r.Span.Start || c.End != nil && *c.End != r.Span.End
 	if moves && len(l.Reservations) > 1 {

@@ -193,7 +193,7 @@ func (d *Service) enterChanges(v *View, attempts ...*attempt) error {
 		if a.entry.over || a.entry.attempt != nil || a.entry.r.Version != a.before.Version {
 			return errOvertaken
 		}
-		if !a.next.Status.Live() || sameClaims(a.before.Claims, a.next.Claims) {
+		if !a.next.Status.Live() || holdsSame(&a.before, &a.next) {
 			continue
 		}
 		if d.outdated(v, a.next.ProjectID) || !d.unchanged(v, hostsAnew(a.before, a.next)) {

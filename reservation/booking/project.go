@@ -23,7 +23,7 @@ type excess struct {
 func moreHosts(attempts []*attempt) (list []excess) {
 	var difference span.Count
 	for _, a := range attempts {
-		if a.next.Status.Live() && !sameClaims(a.before.Claims, a.next.Claims) {
+		if a.next.Status.Live() && !holdsSame(&a.before, &a.next) {
 			difference = addClaims(addClaims(difference, a.next.Claims, 1), a.before.Claims, -1)
 		}
 	}

@@ -308,7 +308,7 @@ func (d *Service) addLive(e *entry) {
 func (d *Service) replace(e *entry, r reservation.Reservation) {
 	before, had := nextDue(&e.r)
 	d.liveIndex.remove(e.indexed)
-	if !sameClaims(e.r.Claims, r.Claims) {
+	if !holdsSame(&e.r, &r) {
 		d.setHeld(r.ProjectID, d.held[r.ProjectID].without(&e.r).with(&r))
 	}
 	e.r = r

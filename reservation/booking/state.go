@@ -45,7 +45,7 @@ func (d *Service) stateNow() *state {
 		revision: now, hosts: d.hosts, calendar: d.calendar.Snapshot(), live: d.liveIndex.snapshot(), pruned: d.pruned,
 	}
 	for a := range d.attempts {
-		if a.next.Image != "" && a.before.ID != "" && a.next.Status.Live() && !sameClaims(a.before.Claims, a.next.Claims) {
+		if a.next.Image != "" && a.before.ID != "" && a.next.Status.Live() && !holdsSame(&a.before, &a.next) {
 			s.becoming = append(s.becoming, &a.next)
 		}
 	}

@@ -170,7 +170,7 @@ func testChangeTogether(t *testing.T, s Subject) {
 	stale := two
 	stale.Reservation.Version = 3
 	if err := commitLease(t, s, l, one, stale); !errors.Is(err, reservation.ErrStale) {
-		t.Errorf("a change of which one part is stale: %v, want ErrStale", err)
+		t.Errorf("a change with a stale part: %v, want ErrStale", err)
 	}
 	if got, err := s.Get(t.Context(), "one"); err != nil || got.Version != 1 {
 		t.Errorf("the other part of a stale change has version %d: %v", got.Version, err)
@@ -233,7 +233,7 @@ func testLeasePurge(t *testing.T, s Subject) {
 	hidden.Version, hidden.Deleted = 1, own.Updated
 	mustCommitLease(t, s, hidden)
 
-	// What commits the second version finds the first only if it was not purged.
+	// A commit of the second version fails if the first was purged.
 	kept := func(l reservation.Lease) bool {
 		t.Helper()
 		l.Version++
