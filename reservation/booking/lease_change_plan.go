@@ -228,6 +228,7 @@ func (p *leaseChange) plan(v View, r reservation.Reservation, m *reservation.Mem
 	if m != nil {
 		bounded = m.Min != nil || m.Max != nil
 		part, terms = appliedTo(part, terms, m)
+		fill(&terms, v.Defaults)
 	}
 	other := terms.HostProperties != r.HostProperties || terms.Affinity != r.Affinity || !terms.Resources.Equal(r.Resources)
 	least, most := r.Quantity, r.Quantity

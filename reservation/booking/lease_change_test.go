@@ -451,6 +451,19 @@ func TestAnActiveReservationOfALeaseKeepsItsHostsAndOnlyGrows(t *testing.T) {
 	s.check(t)
 }
 
+func TestADefaultThatIsStatedChangesNothing(t *testing.T) {
+	s := newScene(t, named("a"))
+	l := s.lease(t, leaseOf(small(1)))
+	s.passTo(t, at(600))
+	stated := reservation.MemberChange{
+		ID: l.Reservations[0].ID, HostProperties: new(""), Affinity: new(calendar.Affinity("")),
+		Resources: &resource.Vector{VCPUs: 1, Custom: map[string]int64{"CUSTOM_FPGA": 0}},
+	}
+	if l = s.changeLease(t, l.ID, reservation.LeaseChange{Members: []reservation.MemberChange{stated}}); l.Version != 1 {
+		t.Errorf("the lease is %+v", l)
+	}
+}
+
 func TestAnUnknownReservationOfALeaseIsNamed(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	l, other := s.lease(t, leaseOf(whole(1, 1))), s.lease(t, leaseOf(whole(1, 1)))
