@@ -284,6 +284,73 @@ func TestAReplicaSeesAllReservationsOfAChangedLeaseAtOnce(t *testing.T) {
 	agree(t, all)
 }
 
+// storing returns a scene whose commits first call what the returned records have as storing.
+func storing(t *testing.T, hosts ...string) (*scene, *watched) {
+	records := &watched{storing: func() error { return nil }}
+	s := newScene(t, named(hosts...), func(o *booking.Options) { records.Records, o.Records = o.Records, records })
+	return s, records
+}
+
+func TestWhatALeaseHadAndWillHaveIsHeldWhileItsChangeIsStored(t *testing.T) {
+	s, records := storing(t, "a", "b", "c")
+	on := func(id, host string) reservation.MemberChange {
+		return reservation.MemberChange{ID: id, HostProperties: new(`["=", "$name", "` + host + `"]`)}
+	}
+	l := s.lease(t, leaseOf(whole(1, 1), small(2)))
+	host, instances := l.Reservations[0].ID, l.Reservations[1].ID
+	s.changeLease(t, l.ID, reservation.LeaseChange{Members: []reservation.MemberChange{on(host, "a"), on(instances, "b")}})
+	stored := 0
+	records.storing = func() error {
+		stored++
+		for _, name := range []string{"a", "c"} {
+			_, err := s.desk.Offer(t.Context(), owner, only(name, cpus(1, 1, 600, 4200)))
+			refusal(t, err)
+		}
+		if _, err := s.desk.Offer(t.Context(), owner, only("b", cpus(6, 1, 600, 4200))); err != nil {
+			t.Errorf("the rest of a host that instances leave: %v", err)
+		}
+		_, err := s.desk.Offer(t.Context(), owner, only("b", cpus(7, 1, 600, 4200)))
+		refusal(t, err)
+		return nil
+	}
+	s.changeLease(t, l.ID, reservation.LeaseChange{Members: []reservation.MemberChange{on(host, "c"), on(instances, "a")}})
+	records.storing = func() error { return nil }
+	if s.book(t, only("a", cpus(6, 1, 600, 4200))); stored != 1 {
+		t.Errorf("stored %d times", stored)
+	}
+	s.check(t)
+}
+
+// Another replica takes time on the host of one reservation of the lease, so that the change of the
+// other one fails with it.
+func TestTheReservationsOfALeaseKeepTheirHostsWhenTheirChangeFails(t *testing.T) {
+	for _, taken := range []string{"a", "b"} {
+		s, records := storing(t, "a", "b")
+		other := *s
+		other.options.Records = s.memory
+		l := s.lease(t, leaseOf(whole(1, 1), whole(1, 1)))
+		other.restart(t)
+		records.storing = func() error {
+			other.book(t, only(taken, during(1, 5000, 6000)))
+			if err := s.desk.Follow(t.Context()); err != nil {
+				t.Errorf("%s: %v", taken, err)
+			}
+			for _, name := range []string{"a", "b"} {
+				_, err := s.desk.Offer(t.Context(), owner, only(name, during(1, 700, 800)))
+				refusal(t, err)
+			}
+			return nil
+		}
+		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, timed(0, 9000))
+		refusal(t, err)
+		agree(t, []*scene{s, &other})
+		s.checkLeases(t)
+		if now := s.leases(t)[0]; now.Span != l.Span || now.Version != 1 {
+			t.Errorf("%s: the lease is %+v", taken, now.Lease)
+		}
+	}
+}
+
 // A change whose result is unknown counts until the records show whether all of it was stored.
 func TestAChangeOfALeaseThatMayBeStoredIsFoundOut(t *testing.T) {
 	lost := fault.New(fault.Unavailable, "the connection was lost")
