@@ -19,9 +19,13 @@ type attempt struct {
 	entry        *entry
 	before, next reservation.Reservation // before is empty for a new reservation
 	// held contains the claims that the calendar has for the reservation meanwhile; nil means the
-	// claims from before the change.
+	// claims from before the change. Of changes that are stored together, the first that changes
+	// claims has those of all of them.
 	held []calendar.Claim
-	// more lists the spans in which next holds more hosts than before, with their number.
+	// together lists the attempts that are stored together, this one included.
+	together []*attempt
+	// more lists the spans in which the project holds more hosts after the change than before, with
+	// their number. Of attempts that are stored together, the first has those of all of them.
 	more  []excess
 	usage Usage
 	cause reservation.Cause
@@ -37,9 +41,10 @@ type attempt struct {
 // not changed since the decision.
 func (d *Service) begin(attempts ...*attempt) {
 	project := attempts[0].next.ProjectID
+	attempts[0].more = moreHosts(attempts)
 	after := d.held[project].HostSeconds // new reservations are counted already
 	for _, a := range attempts {
-		a.more, a.usage = moreHosts(a.before, a.next), usageOf(a.before, a.next)
+		a.together, a.usage = attempts, usageOf(a.before, a.next)
 		a.usage.Raises = len(a.more) > 0
 		if a.before.ID != "" {
 			after += a.usage.HostSeconds
@@ -195,12 +200,14 @@ func (a *attempt) holdsNext() bool {
 	if a.before.ID == "" {
 		return true
 	}
-	return a.held == nil && sameClaims(a.before.Claims, a.next.Claims)
+	return a.held == nil && holdsSame(&a.before, &a.next)
 }
 
-// sameClaims reports whether the claims are equal; for most events they are the same slice.
-func sameClaims(a, b []reservation.Claim) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+// holdsSame reports whether two states of a reservation hold the same. For most events the claims
+// are the same slice.
+func holdsSame(a, b *reservation.Reservation) bool {
+	claims := len(a.Claims) == len(b.Claims) && (len(a.Claims) == 0 || &a.Claims[0] == &b.Claims[0] || slices.Equal(a.Claims, b.Claims))
+	return claims && a.Resources.Equal(b.Resources)
 }
 
 // holding returns the claims that the calendar contains for an entry.
@@ -264,7 +271,7 @@ func (d *Service) claimedTogether(attempts []*attempt) (hosts []string) {
 // imagesRow if the claims of a reservation with an image change.
 func (d *Service) claimedAnew(before, after reservation.Reservation) []string {
 	hosts := hostsAnew(before, after)
-	if after.Image != "" && d.looksAtImages() && after.Status.Live() && !sameClaims(before.Claims, after.Claims) {
+	if after.Image != "" && d.looksAtImages() && after.Status.Live() && !holdsSame(&before, &after) {
 		hosts = append(hosts, imagesRow)
 		slices.Sort(hosts)
 	}
@@ -273,10 +280,13 @@ func (d *Service) claimedAnew(before, after reservation.Reservation) []string {
 
 // hostsAnew returns, sorted, the hosts on which after claims time that before does not.
 func hostsAnew(before, after reservation.Reservation) []string {
-	if !after.Status.Live() || sameClaims(before.Claims, after.Claims) {
+	if !after.Status.Live() || holdsSame(&before, &after) {
 		return nil
 	}
-	left := slices.Clone(before.Claims)
+	var left []reservation.Claim
+	if after.Resources.Fits(before.Resources) { // otherwise a claim of the same span is larger
+		left = slices.Clone(before.Claims)
+	}
 	var hosts []string
 	for _, c := range after.Claims {
 		i := slices.IndexFunc(left, func(b reservation.Claim) bool {

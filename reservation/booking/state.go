@@ -45,7 +45,7 @@ func (d *Service) stateNow() *state {
 		revision: now, hosts: d.hosts, calendar: d.calendar.Snapshot(), live: d.liveIndex.snapshot(), pruned: d.pruned,
 	}
 	for a := range d.attempts {
-		if a.next.Image != "" && a.before.ID != "" && a.next.Status.Live() && !sameClaims(a.before.Claims, a.next.Claims) {
+		if a.next.Image != "" && a.before.ID != "" && a.next.Status.Live() && !holdsSame(&a.before, &a.next) {
 			s.becoming = append(s.becoming, &a.next)
 		}
 	}
@@ -93,6 +93,16 @@ func (v View) without(r *reservation.Reservation) View {
 	}
 	v.Held = v.Held.without(r)
 	v.Images = v.images(r.ID)
+	return v
+}
+
+// with returns the view with r, for which it has room.
+func (v View) with(r *reservation.Reservation) View {
+	v.Calendar = v.Calendar.Fork()
+	if err := v.Calendar.Restore(v.hosts.claims(r, r.Claims)...); err != nil {
+		panic("booking: a plan does not fit into the calendar on which it was made: " + err.Error())
+	}
+	v.Held = v.Held.with(r)
 	return v
 }
 
