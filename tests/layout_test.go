@@ -63,7 +63,7 @@ var homes = map[string][]string{
 	"gonum.org/v1/gonum":                  {"pkg/sim", "pkg/workload"},
 	"github.com/prometheus/client_golang": {"pkg/api", "pkg/app"},
 	"github.com/goccy/go-yaml":            {"inventory", "pkg/sim/replay", "cmd/almanac", "cmd/almanac-power", "pkg/policy"},
-	"github.com/google/uuid":              {"pkg/app", "cmd/almanac", "cmd/almanac-power", "pkg/placing", "reservation/notice"},
+	"github.com/google/uuid":              {"pkg/app", "cmd/almanac", "cmd/almanac-power", "pkg/placing", "reservation/notice", "pkg/blazar"},
 	"github.com/coreos/go-systemd/":       {"pkg/app"},
 }
 
