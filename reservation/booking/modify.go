@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
@@ -137,7 +138,7 @@ func (d *Service) amendNow(by Caller, e *entry, amend amendment) (*attempt, erro
 	if next.Version == r.Version {
 		return a, nil
 	}
-	return a, d.enterChange(&v, a)
+	return a, d.enterChanges(&v, a)
 }
 
 // viewOf returns the view for a decision about a live reservation, and the reservation, whose entry
@@ -151,29 +152,45 @@ func (d *Service) viewOf(by Caller, e *entry) (View, reservation.Reservation, er
 	return d.viewNow(by, e.r.ProjectID), e.r, nil
 }
 
-// enterChange begins a change that was decided on v. Until it is stored, the calendar contains, at
-// each instant, the larger of the old and the new claims.
-func (d *Service) enterChange(v *View, a *attempt) error {
+// enterChanges begins changes of one project's reservations that were decided on v, all or none.
+// Until they are stored, the calendar contains, at each instant, the larger of the old and the new
+// claims of all of them together.
+func (d *Service) enterChanges(v *View, attempts ...*attempt) error {
+	if len(attempts) == 0 {
+		return nil
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	before, next := &a.before, &a.next
-	if a.entry.over || a.entry.attempt != nil || a.entry.r.Version != before.Version {
-		return errOvertaken
-	}
-	if next.Status.Live() && !sameClaims(before.Claims, next.Claims) {
-		if d.outdated(v, next.ProjectID) || !d.unchanged(v, hostsAnew(*before, *next)) {
+	var moved []*attempt
+	var before, after []calendar.Claim
+	for _, a := range attempts {
+		if a.entry.over || a.entry.attempt != nil || a.entry.r.Version != a.before.Version {
 			return errOvertaken
 		}
-		both := append(slices.Clone(before.Claims), next.Claims...)
-		a.held = d.calendarClaims(before, envelope(both, len(before.Claims)))
-		d.release(d.calendarClaims(before, before.Claims))
+		if !a.next.Status.Live() || sameClaims(a.before.Claims, a.next.Claims) {
+			continue
+		}
+		if d.outdated(v, a.next.ProjectID) || !d.unchanged(v, hostsAnew(a.before, a.next)) {
+			return errOvertaken
+		}
+		moved = append(moved, a)
+		before = append(before, d.calendarClaims(&a.before, a.before.Claims)...)
+		after = append(after, d.calendarClaims(&a.next, a.next.Claims)...)
+	}
+	if len(moved) > 0 {
+		held := envelope(before, after)
+		d.release(before)
 		// A host may have become smaller since it was promised; Restore holds the claims anyway.
-		if err := d.calendar.Restore(a.held...); err != nil {
-			d.restoreClaims(before)
+		if err := d.calendar.Restore(held...); err != nil {
+			d.restore(before)
 			return fmt.Errorf("hold the hosts of the change: %w", err)
 		}
+		for _, a := range moved {
+			a.held = []calendar.Claim{}
+		}
+		moved[0].held = held
 	}
-	d.begin(a)
+	d.begin(attempts...)
 	return nil
 }
 
