@@ -79,6 +79,9 @@ var builtIns = []builtIn{
 	{name: "aggregates", kind: KindList, of: func(h *Host, _ bool) Value { return sortedList(h.Aggregates) }},
 	{name: "traits", kind: KindList, of: func(h *Host, _ bool) Value { return sortedList(h.Traits) }},
 	{name: "flops_per_watt", kind: KindNumber, of: flopsPerWatt},
+	{name: "hypervisor_hostname", kind: KindString, of: func(h *Host, _ bool) Value { return StringValue(h.HypervisorName()) }},
+	{name: "hypervisor_type", kind: KindString, of: hypervisorType},
+	{name: "hypervisor_version", kind: KindNumber, of: hypervisorVersion},
 	{name: "free_ram_mb", kind: KindNumber, of: freeRAM, timely: true},
 	{name: "free_disk_mb", kind: KindNumber, of: freeDisk, timely: true},
 }
@@ -106,6 +109,20 @@ func flopsPerWatt(h *Host, _ bool) Value {
 		return Value{}
 	}
 	return NumberValue(h.FlopsPerWatt)
+}
+
+func hypervisorType(h *Host, _ bool) Value {
+	if h.Hypervisor.Type == "" {
+		return Value{}
+	}
+	return StringValue(h.Hypervisor.Type)
+}
+
+func hypervisorVersion(h *Host, _ bool) Value {
+	if h.Hypervisor.Version == 0 {
+		return Value{}
+	}
+	return NumberValue(float64(h.Hypervisor.Version))
 }
 
 func freeRAM(h *Host, ahead bool) Value {
