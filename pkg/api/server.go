@@ -53,6 +53,8 @@ type Options struct {
 	Packing Packing
 	// BestEffort is the queue of best-effort work; nil means that there is none.
 	BestEffort BestEffort
+	// Blazar are the calls in Blazar's form; nil means that they are not served.
+	Blazar *Blazar
 	// Probes check the other parts that readiness reports.
 	Probes []Probe
 	// BeforeEnd is the default of before_end: how many seconds before the end the owner gets a
@@ -182,6 +184,7 @@ func (s *server) routes(engine *gin.Engine) {
 	s.energyRoutes(v1.Group("/energy"))
 	s.packingRoutes(v1.Group("/packing"))
 	s.bestEffortRoutes(v1.Group("/besteffort"))
+	s.blazarRoutes(engine)
 	v1.GET("/doctor", s.require("doctor:get"), s.noParameters, s.json(s.examine))
 	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.json(s.fix))
 }

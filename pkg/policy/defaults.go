@@ -34,7 +34,7 @@ const (
 // Defaults returns all rules, in the order of the sample.
 func Defaults() []Rule {
 	var all []Rule
-	for _, rules := range [][]Rule{baseRules, reservationRules, otherRules, energyRules, packingRules, bestEffortRules} {
+	for _, rules := range [][]Rule{baseRules, reservationRules, otherRules, energyRules, packingRules, bestEffortRules, blazarRules} {
 		all = append(all, rules...)
 	}
 	return all
