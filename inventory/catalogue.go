@@ -72,6 +72,7 @@ type builtIn struct {
 
 var builtIns = []builtIn{
 	{name: "name", kind: KindString, of: func(h *Host, _ bool) Value { return StringValue(h.Name) }},
+	{name: "id", kind: KindNumber, of: hostNumber},
 	{name: "vcpus", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.VCPUs)) }},
 	{name: "memory_mb", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.MemoryMB)) }},
 	{name: "disk_gb", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.DiskGB)) }},
@@ -95,6 +96,13 @@ func builtInNamed(name string) *builtIn {
 		return &builtIns[i]
 	}
 	return nil
+}
+
+func hostNumber(h *Host, _ bool) Value {
+	if h.Number == 0 {
+		return Value{}
+	}
+	return NumberValue(float64(h.Number))
 }
 
 func zone(h *Host, _ bool) Value {
