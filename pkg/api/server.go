@@ -153,7 +153,8 @@ func (s *server) routes(engine *gin.Engine) {
 	engine.GET(healthPath, s.health)
 	engine.HEAD(healthPath, s.health)
 	engine.GET("/metrics", s.metrics.serve(s.Registry))
-	engine.GET("/v1/openapi.yaml", s.openAPI)
+	engine.GET("/v1/openapi.yaml", document(openAPIDocument))
+	engine.GET("/v1/openapi-blazar.yaml", document(openAPIOfBlazar))
 	engine.GET(feeds+":project_id/:file", s.feed)
 
 	// Calls by Nova and the readiness check for operators have no limit.
