@@ -23,6 +23,9 @@ type Blazar struct {
 	// ListAllForAdmin is true if an admin's list has the leases of all projects, even without the
 	// parameter all_tenants.
 	ListAllForAdmin bool
+	// OnlyEnrolled is true if the calls for hosts are about the hosts of the pool only, as those of
+	// Blazar are; otherwise about all.
+	OnlyEnrolled bool
 }
 
 // blazarPaths are the first parts of the paths that have Blazar's form.
@@ -44,6 +47,7 @@ func (s *server) blazarRoutes(engine *gin.Engine) {
 	}
 	v1 := engine.Group("/v1", s.microversion, s.authenticate, s.limit, s.inLine)
 	s.leaseRoutes(v1.Group("/leases"))
+	s.hostRoutes(v1.Group("/os-hosts"))
 }
 
 // The microversions. 1.0 is Blazar's, and the default for ever; 1.1 has what only Almanac offers.

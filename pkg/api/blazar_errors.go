@@ -21,11 +21,13 @@ type blazarError struct {
 	Name    int    `json:"error_name"`
 }
 
+const blazarContentType = "application/json"
+
 // send writes value as JSON. Clients of Blazar compare the whole Content-Type, so it has no charset
 // in Blazar's form.
 func send(c *gin.Context, status int, value any) {
 	if inBlazarsForm(c) {
-		c.Header("Content-Type", "application/json")
+		c.Header("Content-Type", blazarContentType)
 	}
 	c.PureJSON(status, value)
 }

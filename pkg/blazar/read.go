@@ -96,6 +96,9 @@ func (o Object) truth(key string) (yes, ok bool, err error) {
 	return false, false, malformed(key + " (must be a bool value or None)")
 }
 
+// Asked reports whether the value of a parameter means yes.
+func Asked(parameter string) bool { return truths[strings.ToLower(parameter)] }
+
 // objects returns a list of objects; none if there is no list.
 func (o Object) objects(key string) ([]Object, error) {
 	if o[key] == nil {
