@@ -16,15 +16,18 @@ func (r Reader) Change(o Object, before reservation.LeaseRecord) (c reservation.
 		}
 		c.Name = &text
 	}
-	for key, field := range map[string]**span.Instant{"start_date": &c.Start, "end_date": &c.End, "before_end_date": &c.BeforeEnd} {
-		if !o.has(key) {
+	for _, t := range []struct {
+		key   string
+		field **span.Instant
+	}{{"start_date", &c.Start}, {"end_date", &c.End}, {"before_end_date", &c.BeforeEnd}} {
+		if !o.has(t.key) {
 			continue
 		}
-		at, _, err := r.instant(o, key)
+		at, _, err := r.instant(o, t.key)
 		if err != nil {
 			return c, err
 		}
-		*field = &at
+		*t.field = &at
 	}
 	members, err := o.objects("reservations")
 	if err != nil {
@@ -96,13 +99,16 @@ func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reserva
 	}
 	size := m.Resources
 	changed := false
-	for key, field := range map[string]*int64{"vcpus": &size.VCPUs, "memory_mb": &size.MemoryMB, "disk_gb": &size.DiskGB} {
-		n, ok, err := o.number(key)
+	for _, s := range []struct {
+		key   string
+		field *int64
+	}{{"vcpus", &size.VCPUs}, {"memory_mb", &size.MemoryMB}, {"disk_gb", &size.DiskGB}} {
+		n, ok, err := o.number(s.key)
 		if err != nil || n < 0 {
-			return malformed(key)
+			return malformed(s.key)
 		}
 		if ok {
-			*field, changed = int64(n), true
+			*s.field, changed = int64(n), true
 		}
 	}
 	if changed {
@@ -126,16 +132,19 @@ func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reserva
 func (r Reader) filterChange(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
 	hypervisor, properties := writtenBy(m)
 	changed := false
-	for key, text := range map[string]*string{"hypervisor_properties": &hypervisor, "resource_properties": &properties} {
-		if o[key] == nil || key == "hypervisor_properties" && m.Kind == reservation.Instances {
+	for _, q := range []struct {
+		key  string
+		text *string
+	}{{"hypervisor_properties", &hypervisor}, {"resource_properties", &properties}} {
+		if o[q.key] == nil || q.key == "hypervisor_properties" && m.Kind == reservation.Instances {
 			continue
 		}
-		query, err := o.written(key)
+		query, err := o.written(q.key)
 		if err != nil {
 			return err
 		}
-		changed = changed || query != *text
-		*text = query
+		changed = changed || query != *q.text
+		*q.text = query
 	}
 	if !changed {
 		return nil

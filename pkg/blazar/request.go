@@ -56,9 +56,6 @@ func (r Reader) Create(o Object) (req reservation.LeaseRequest, err error) {
 	if req.Start, req.End, err = r.times(o); err != nil {
 		return req, err
 	}
-	if req.BeforeEnd, err = r.beforeEnd(o, span.Span{Start: req.Start, End: req.End}); err != nil {
-		return req, err
-	}
 	if req.Events, err = events(o); err != nil {
 		return req, err
 	}
@@ -73,7 +70,8 @@ func (r Reader) Create(o Object) (req reservation.LeaseRequest, err error) {
 		}
 		req.Members = append(req.Members, member)
 	}
-	return req, nil
+	req.BeforeEnd, err = r.beforeEnd(o, span.Span{Start: req.Start, End: req.End})
+	return req, err
 }
 
 func name(o Object) (string, error) {
