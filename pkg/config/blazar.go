@@ -6,6 +6,8 @@ type Blazar struct {
 	Enabled               bool
 	MinutesBeforeEndLease int
 	ListAllForAdmin       bool
+	// OnlyEnrolled is pool = enrolled.
+	OnlyEnrolled bool
 }
 
 func blazarOptions(b *Blazar) []option {
@@ -17,5 +19,8 @@ func blazarOptions(b *Blazar) []option {
 			"Number of minutes before its end at which the owner of a lease is warned, if the request names no time. 0 means never."),
 		boolean(&b.ListAllForAdmin, "list_all_for_admin", true,
 			"List the leases of all projects for an admin. Otherwise the list is the project's, unless the request has all_tenants=True."),
+		named(&b.OnlyEnrolled, "pool", false, []word[bool]{{"all", false}, {"enrolled", true}},
+			"all: Blazar's API lists every host. enrolled: it lists only the hosts of the pool, and a host is in the pool only after it was added, by "+
+				"this API or the native one. All replicas need the same value."),
 	}
 }

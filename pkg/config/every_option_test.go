@@ -157,6 +157,7 @@ timeout = 32
 enabled = false
 minutes_before_end_lease = 15
 list_all_for_admin = false
+pool = enrolled
 
 [besteffort]
 enabled = true
@@ -394,7 +395,7 @@ poll_interval = 60
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
 		Healing:   config.Healing{Rules: upkeep.HealingRules{Grace: 34, Window: 35 * 60}},
 		Energy:    energySet,
-		Blazar:    config.Blazar{MinutesBeforeEndLease: 15},
+		Blazar:    config.Blazar{MinutesBeforeEndLease: 15, OnlyEnrolled: true},
 		BestEffort: config.BestEffort{
 			Enabled: true, WakeupInterval: 2 * time.Second, MaxVMsPerProject: 13, Retention: 2 * 3600,
 			Rules: besteffort.Rules{
