@@ -72,6 +72,7 @@ type builtIn struct {
 
 var builtIns = []builtIn{
 	{name: "name", kind: KindString, of: func(h *Host, _ bool) Value { return StringValue(h.Name) }},
+	{name: "id", kind: KindNumber, of: hostNumber},
 	{name: "vcpus", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.VCPUs)) }},
 	{name: "memory_mb", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.MemoryMB)) }},
 	{name: "disk_gb", kind: KindNumber, of: func(h *Host, _ bool) Value { return NumberValue(float64(h.Capacity.DiskGB)) }},
@@ -79,6 +80,9 @@ var builtIns = []builtIn{
 	{name: "aggregates", kind: KindList, of: func(h *Host, _ bool) Value { return sortedList(h.Aggregates) }},
 	{name: "traits", kind: KindList, of: func(h *Host, _ bool) Value { return sortedList(h.Traits) }},
 	{name: "flops_per_watt", kind: KindNumber, of: flopsPerWatt},
+	{name: "hypervisor_hostname", kind: KindString, of: func(h *Host, _ bool) Value { return StringValue(h.HypervisorName()) }},
+	{name: "hypervisor_type", kind: KindString, of: hypervisorType},
+	{name: "hypervisor_version", kind: KindNumber, of: hypervisorVersion},
 	{name: "free_ram_mb", kind: KindNumber, of: freeRAM, timely: true},
 	{name: "free_disk_mb", kind: KindNumber, of: freeDisk, timely: true},
 }
@@ -94,6 +98,13 @@ func builtInNamed(name string) *builtIn {
 	return nil
 }
 
+func hostNumber(h *Host, _ bool) Value {
+	if h.Number == 0 {
+		return Value{}
+	}
+	return NumberValue(float64(h.Number))
+}
+
 func zone(h *Host, _ bool) Value {
 	if h.Zone == "" {
 		return Value{}
@@ -106,6 +117,20 @@ func flopsPerWatt(h *Host, _ bool) Value {
 		return Value{}
 	}
 	return NumberValue(h.FlopsPerWatt)
+}
+
+func hypervisorType(h *Host, _ bool) Value {
+	if h.Hypervisor.Type == "" {
+		return Value{}
+	}
+	return StringValue(h.Hypervisor.Type)
+}
+
+func hypervisorVersion(h *Host, _ bool) Value {
+	if h.Hypervisor.Version == 0 {
+		return Value{}
+	}
+	return NumberValue(float64(h.Hypervisor.Version))
 }
 
 func freeRAM(h *Host, ahead bool) Value {

@@ -13,9 +13,10 @@ import (
 func TestTheCatalogueHasEveryPropertyWithItsTypeAndTheValuesSeen(t *testing.T) {
 	s, err := inventory.NewSnapshot([]inventory.Host{
 		{
-			Name: "a", Zone: "az2", Traits: []string{"T2", "T1"}, FlopsPerWatt: 2.5,
+			Name: "a", Number: 7, Zone: "az2", Traits: []string{"T2", "T1"}, FlopsPerWatt: 2.5,
 			Capacity:   resource.Vector{VCPUs: 16, MemoryMB: 2048, DiskGB: 2},
 			Used:       resource.Vector{MemoryMB: 48, DiskGB: 1},
+			Hypervisor: inventory.Hypervisor{Name: "a.example.org", Type: "QEMU", Version: 9002000},
 			Properties: properties{"rack": inventory.NumberValue(10), "networks": inventory.ListValue([]string{"x", "y"})},
 		},
 		{
@@ -47,6 +48,10 @@ func TestTheCatalogueHasEveryPropertyWithItsTypeAndTheValuesSeen(t *testing.T) {
 		"flops_per_watt number built-in 2.5",
 		"free_disk_mb number built-in 0 1024",
 		"free_ram_mb number built-in 1024 2000",
+		"hypervisor_hostname string built-in a.example.org b",
+		"hypervisor_type string built-in QEMU",
+		"hypervisor_version number built-in 9.002e+06",
+		"id number built-in 7",
 		"memory_mb number built-in 1024 2048",
 		"name string built-in a b",
 		"networks list x y",

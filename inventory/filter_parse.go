@@ -84,6 +84,30 @@ func decodeJSON(raw []byte) (any, error) {
 	return decoded, nil
 }
 
+// PropertiesIn returns the names of the properties in a filter, without looking at hosts; nil for
+// what is no filter.
+func PropertiesIn(raw []byte) (names []string) {
+	query, err := decodeFilter(raw)
+	if err != nil {
+		return nil
+	}
+	var walk func(part any)
+	walk = func(part any) {
+		switch part := part.(type) {
+		case []any:
+			for _, inner := range part {
+				walk(inner)
+			}
+		case string:
+			if name, is := strings.CutPrefix(part, "$"); is && name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	walk(query)
+	return names
+}
+
 type filterParser struct {
 	snapshot   *Snapshot
 	seesHidden bool

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"cmp"
+
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -49,9 +51,27 @@ type Host struct {
 	BootSeconds int64 `json:"boot_seconds"`
 	// WakeDelay, in seconds, is added to BootSeconds for a sleeping host: it may have to finish
 	// switching off first, and a part is a margin. Each process adds its own.
-	WakeDelay    int64   `json:"-"`
-	FlopsPerWatt float64 `json:"flops_per_watt"` // 0 is unknown
+	WakeDelay    int64      `json:"-"`
+	FlopsPerWatt float64    `json:"flops_per_watt"` // 0 is unknown
+	Hypervisor   Hypervisor `json:"hypervisor,omitzero"`
+	// Number identifies the host in Blazar's API, from 1; 0 means that hosts have no numbers. It and
+	// Capabilities come from the database, where each process reads them.
+	Number       int64        `json:"-"`
+	Capabilities Capabilities `json:"-"`
 }
+
+// Hypervisor is what Nova knows of the program that runs instances on a host. A source without Nova
+// leaves it empty.
+type Hypervisor struct {
+	// Name is Nova's name of the compute node, which may differ from that of the host.
+	Name string `json:"name"`
+	Type string `json:"type"` // such as "QEMU"
+	// Version is a number such as 1002003 for 1.2.3; 0 means unknown.
+	Version int64 `json:"version"`
+}
+
+// HypervisorName returns the name of the compute node: that of the host if the source has none.
+func (h *Host) HypervisorName() string { return cmp.Or(h.Hypervisor.Name, h.Name) }
 
 // Free returns the resources that instances leave free now.
 func (h *Host) Free() resource.Vector { return h.Capacity.Sub(h.Used) }

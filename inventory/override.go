@@ -14,11 +14,14 @@ type Override struct {
 	// Power is the host's power state; nil means no override. In a change, the empty Power removes
 	// the override.
 	Power *Power
+	// Capabilities are the properties given through Blazar's API. No property is among both these and
+	// Properties. nil means that Blazar's API set nothing.
+	Capabilities *Capabilities
 }
 
 // IsZero reports whether o sets nothing.
 func (o Override) IsZero() bool {
-	return len(o.Properties) == 0 && o.Reservable == nil && o.Power == nil
+	return len(o.Properties) == 0 && o.Reservable == nil && o.Power == nil && o.Capabilities == nil
 }
 
 func (o Override) apply(h *Host) {
@@ -66,7 +69,8 @@ func kindsSet(hosts []Host, overrides map[string]Override) map[string]Kind {
 	return kinds
 }
 
-// with returns o with the settings of change, which take precedence.
+// with returns o with the settings of change, which take precedence: what change sets as a property
+// is no longer a capability. change has no capabilities.
 func (o Override) with(change Override) Override {
 	properties := make(map[string]*Value, len(o.Properties)+len(change.Properties))
 	maps.Copy(properties, o.Properties)
@@ -75,13 +79,17 @@ func (o Override) with(change Override) Override {
 	if power != nil && *power == "" {
 		power = nil
 	}
-	return Override{Properties: properties, Reservable: cmp.Or(change.Reservable, o.Reservable), Power: power}
+	return Override{
+		Properties: properties, Reservable: cmp.Or(change.Reservable, o.Reservable), Power: power,
+		Capabilities: o.Capabilities.without(change.Properties),
+	}
 }
 
 // equal reports whether both set the same.
 func (o Override) equal(other Override) bool {
 	return equalOrNil(o.Reservable, other.Reservable, func(a, b bool) bool { return a == b }) &&
 		equalOrNil(o.Power, other.Power, func(a, b Power) bool { return a == b }) &&
+		equalOrNil(o.Capabilities, other.Capabilities, Capabilities.equal) &&
 		maps.EqualFunc(o.Properties, other.Properties, func(a, b *Value) bool { return equalOrNil(a, b, Value.Equal) })
 }
 

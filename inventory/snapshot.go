@@ -30,7 +30,8 @@ type Snapshot struct {
 	classes   []string       // custom resource classes that hosts have, sorted
 	hidden    map[string]bool
 	catalogue func() []Property
-	left      []string // the properties that were left out, as sentences
+	left      []string        // the properties that were left out, as sentences
+	capable   map[string]Kind // the types of the properties that some host has as a capability
 }
 
 // NewSnapshot returns a snapshot of the hosts, with the overrides, by host name, applied, and with
@@ -44,18 +45,21 @@ func NewSnapshot(hosts []Host, overrides map[string]Override, hidden map[string]
 }
 
 // newSnapshotThatAgrees returns a snapshot without the properties whose type differs from the type
-// that an operator has set, on the first such host by name.
+// that an operator has set, on the first such host by name, or that capabilities have.
 func newSnapshotThatAgrees(hosts []Host, overrides map[string]Override, hidden map[string]bool) (*Snapshot, error) {
 	s := layOver(hosts, overrides, hidden)
-	s.leaveOut(kindsSet(s.hosts, overrides))
+	kinds := kindsSet(s.hosts, overrides)
+	maps.Copy(kinds, s.capable)
+	s.leaveOut(kinds)
 	return checked(s)
 }
 
 func layOver(hosts []Host, overrides map[string]Override, hidden map[string]bool) *Snapshot {
-	s := &Snapshot{hosts: slices.Clone(hosts), hidden: maps.Clone(hidden)}
+	s := &Snapshot{hosts: slices.Clone(hosts), hidden: maps.Clone(hidden), capable: capabilityKinds(hosts, overrides)}
 	for i := range s.hosts {
 		h := &s.hosts[i]
 		overrides[h.Name].apply(h)
+		overrides[h.Name].withCapabilities(h, s.capable)
 		h.Traits, h.Aggregates = inOrder(h.Traits), inOrder(h.Aggregates)
 	}
 	slices.SortStableFunc(s.hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })

@@ -53,6 +53,11 @@ type SnapshotCacheOptions struct {
 	// Records is read after each reading of the hosts, since instances are stored before they are
 	// on a host. nil means that there are no records.
 	Records InstanceRecords
+	// Numbers stores the numbers of hosts; nil means that hosts have none.
+	Numbers HostNumbers
+	// OnlyEnrolled is true if no host is in the pool unless it was added to it: what the source says
+	// about the pool does not count.
+	OnlyEnrolled bool
 	// Powers is read after each reading of the hosts, since Almanac stores that it switches a host
 	// off before it does. nil means that Almanac switches no hosts.
 	Powers PowerSettings
@@ -82,6 +87,7 @@ type SnapshotCache struct {
 	hosts           []Host
 	overrides       map[string]Override
 	hidden          map[string]bool
+	numbers         map[string]int64
 	loggedUntrusted bool // as last logged
 }
 
@@ -137,6 +143,9 @@ func (k *SnapshotCache) update(ctx context.Context, hosts []Host, read span.Inst
 	hosts, err := k.recognize(ctx, hosts)
 	if err != nil {
 		return fmt.Errorf("read the stored instances: %w", err)
+	}
+	if hosts, err = k.numbered(ctx, hosts); err != nil {
+		return fmt.Errorf("number the hosts: %w", err)
 	}
 	if k.options.Powers != nil {
 		settings, err := k.options.Powers.PowerSettings(ctx, namesOf(hosts))
@@ -205,9 +214,9 @@ func (k *SnapshotCache) logTrust(ctx context.Context) {
 	k.loggedUntrusted = doubt != ""
 }
 
-// SetHost adds change to what is currently stored for the host, by any process, and stores the
-// result. It returns a NotFound fault for an unknown host, and an Invalid fault if a property
-// would change its type.
+// SetHost adds change, which has no capabilities, to what is currently stored for the host, by any
+// process, and stores the result. It returns a NotFound fault for an unknown host, and an Invalid
+// fault if a property would change its type.
 func (k *SnapshotCache) SetHost(ctx context.Context, name string, change Override) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -225,17 +234,35 @@ func (k *SnapshotCache) SetHost(ctx context.Context, name string, change Overrid
 	if change.IsZero() {
 		return nil
 	}
+	return k.store(ctx, name, func(stored map[string]Override) (Override, error) {
+		return stored[name].with(change), k.fits(name, change, stored)
+	}, nil)
+}
+
+// store replaces the override of a host by the result of change and publishes the snapshot with it.
+// If allow, which receives the snapshots before and after, fails, nothing is stored; a nil allow
+// allows everything. mu is held.
+func (k *SnapshotCache) store(
+	ctx context.Context, name string, change func(stored map[string]Override) (Override, error), allow func(before, after *Snapshot) error,
+) error {
 	var overrides map[string]Override
 	var next *Snapshot
 	err := k.options.Hosts.ChangeOverride(ctx, name, func(stored map[string]Override) (_ Override, err error) {
-		if err := k.fits(name, change, stored); err != nil {
+		changed, err := change(stored)
+		if err != nil {
 			return Override{}, err
 		}
 		overrides = make(map[string]Override, len(stored)+1)
 		maps.Copy(overrides, stored)
-		overrides[name] = stored[name].with(change)
-		next, err = newSnapshotThatAgrees(k.hosts, overrides, k.hidden)
-		return overrides[name], err
+		overrides[name] = changed
+		if next, err = newSnapshotThatAgrees(k.hosts, overrides, k.hidden); err != nil || allow == nil {
+			return changed, err
+		}
+		before, err := newSnapshotThatAgrees(k.hosts, stored, k.hidden)
+		if err != nil {
+			return Override{}, err
+		}
+		return changed, allow(before, next)
 	})
 	if err != nil {
 		return fmt.Errorf("store the setting: %w", err)

@@ -20,7 +20,10 @@ func assemble(c *cloud, rule inventory.PreemptibleRule) (hosts []inventory.Host,
 	instances := instancesByHost(c, rule)
 	nodes, notes := single(c.hypervisors)
 	for _, node := range nodes {
-		h := inventory.Host{Name: node.Host, Provider: node.ID, Zone: services[node.Host].Zone, Instances: instances[node.Host]}
+		h := inventory.Host{
+			Name: node.Host, Provider: node.ID, Zone: services[node.Host].Zone, Instances: instances[node.Host],
+			Hypervisor: inventory.Hypervisor{Name: node.Name, Type: node.Type, Version: node.Version},
+		}
 		h.InstanceCount = len(h.Instances)
 		for _, p := range trees[node.ID] {
 			c.holdings[p.ID].addTo(&h)

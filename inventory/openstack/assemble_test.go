@@ -72,6 +72,13 @@ func TestCapacityIsWithoutOvercommitmentAndWithoutWhatIsReserved(t *testing.T) {
 	}
 }
 
+func TestAHostKnowsItsHypervisor(t *testing.T) {
+	hosts, _ := assemble(small(func(c *cloud) { c.hypervisors[0].Version = 9002000 }), inventory.PreemptibleRule{})
+	if got, want := host(t, hosts, "b").Hypervisor, (inventory.Hypervisor{Name: "b.example.org", Type: "QEMU", Version: 9002000}); got != want {
+		t.Errorf("the hypervisor of b is %+v, want %+v", got, want)
+	}
+}
+
 func TestAHostHasWhatTheProvidersBelowItHave(t *testing.T) {
 	hosts, _ := assemble(small(func(c *cloud) {
 		c.providers = append(c.providers, placement.Provider{ID: "gpu", Root: "pa", Parent: "pa"})

@@ -124,9 +124,14 @@ func (s *server) claims(w span.Span, by *asker) map[string][]v1.Claim {
 // presentedClaim returns a claim; it names the reservation only for callers that may see it.
 func presentedClaim(r *reservation.Reservation, w span.Span, slices int, by *asker) v1.Claim {
 	claim := v1.Claim{Start: w.Start.Time(), End: w.End.Time(), Kind: string(r.Kind), Instances: slices}
-	known := r.ProjectID == by.ProjectID || by.may("reservations:get_all_projects", r.ProjectID)
-	if known && seesHosts(r, by) {
+	if knows(by, r) {
 		claim.ReservationID, claim.Name, claim.ProjectID = r.ID, r.Name, r.ProjectID
 	}
 	return claim
+}
+
+// knows reports whether a caller may learn which hosts a reservation has.
+func knows(by *asker, r *reservation.Reservation) bool {
+	known := r.ProjectID == by.ProjectID || by.may("reservations:get_all_projects", r.ProjectID)
+	return known && seesHosts(r, by)
 }

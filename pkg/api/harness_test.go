@@ -46,6 +46,8 @@ type setup struct {
 	fence  filters.Fence
 	// busy is how long a write waits for another; 0 means two minutes.
 	busy time.Duration
+	// enrolled is true if only hosts that were added to the pool are in it.
+	enrolled bool
 	// adjust changes the options of the API.
 	adjust func(*api.Options)
 }
@@ -94,7 +96,7 @@ func start(t *testing.T, s setup) *cloud {
 		s.hosts = []inventory.Host{machine("A"), machine("B"), machine("C")}
 	}
 	keeper, err := inventory.OpenSnapshotCache(t.Context(), hostList(s.hosts), inventory.SnapshotCacheOptions{
-		Hosts: c.store, Properties: c.store, Now: c.now, Log: slog.New(slog.DiscardHandler),
+		Hosts: c.store, Properties: c.store, Numbers: c.store, OnlyEnrolled: s.enrolled, Now: c.now, Log: slog.New(slog.DiscardHandler),
 		Published: func(s *inventory.Snapshot) { c.desk.Observe(s) },
 	})
 	must(t, err)
@@ -115,6 +117,7 @@ func start(t *testing.T, s setup) *cloud {
 		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
 	options.Decisions = c.store
+	options.Blazar = &api.Blazar{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled}
 	options.Energy = &controller.Admin{
 		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.desk,
 		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, StaleAfter: 180, Now: c.now,

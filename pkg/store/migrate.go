@@ -19,6 +19,7 @@ import (
 var migrations = []*gormigrate.Migration{
 	{ID: firstSchema, Migrate: func(tx *gorm.DB) error { return createMissing(tx, allRows...) }},
 	{ID: "0002_leases", Migrate: addLeases},
+	{ID: "0003_hosts", Migrate: addHosts},
 }
 
 const firstSchema = "0001_first_schema"

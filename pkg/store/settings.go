@@ -12,8 +12,8 @@ import (
 
 // Overrides implements inventory.HostSettings.
 func (s *Store) Overrides(ctx context.Context) (all map[string]inventory.Override, err error) {
-	err = s.look(ctx, func(db *gorm.DB) (err error) {
-		all, err = overrides(db)
+	err = s.read(ctx, func(tx *gorm.DB) (err error) {
+		all, err = overrides(tx)
 		return err
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func overrides(db *gorm.DB) (map[string]inventory.Override, error) {
 			Reservable: row.Reservable, Properties: properties, Power: (*inventory.Power)(row.Power),
 		}
 	}
-	return all, nil
+	return all, addCapabilities(db, all)
 }
 
 // ChangeOverride implements inventory.HostSettings. An override that sets nothing is deleted. All
@@ -80,7 +80,10 @@ func (s *Store) inTurn(tx *gorm.DB, name string) error {
 }
 
 func saveOverride(tx *gorm.DB, host string, o inventory.Override) error {
-	if o.IsZero() {
+	if err := saveCapabilities(tx, host, o.Capabilities); err != nil {
+		return err
+	}
+	if o.Capabilities = nil; o.IsZero() {
 		return tx.Where("host = ?", host).Delete(&overrideRow{}).Error
 	}
 	properties, err := encodeMap(o.Properties)

@@ -112,6 +112,17 @@ func anyOverride() *rapid.Generator[inventory.Override] {
 			Properties: rapid.MapOfN(name(), anyValue(), 0, 4).Draw(t, "properties"),
 			Reservable: rapid.Ptr(rapid.Bool(), true).Draw(t, "reservable"),
 			Power:      rapid.Ptr(rapid.SampledFrom(inventory.Powers), true).Draw(t, "power"),
+
+			Capabilities: rapid.Ptr(anyCapabilities(), true).Draw(t, "capabilities"),
+		}
+	})
+}
+
+func anyCapabilities() *rapid.Generator[inventory.Capabilities] {
+	return rapid.Custom(func(t *rapid.T) inventory.Capabilities {
+		return inventory.Capabilities{
+			Texts:   rapid.MapOfN(name(), rapid.String(), 0, 4).Draw(t, "texts"),
+			Created: anyInstant().Draw(t, "created"), Updated: anyInstant().Draw(t, "updated"),
 		}
 	})
 }

@@ -32,6 +32,7 @@ type (
 		ChangeOverride(ctx context.Context, host string, change func(map[string]inventory.Override) (inventory.Override, error)) error
 		Hidden(ctx context.Context) (map[string]bool, error)
 		SaveHidden(ctx context.Context, property string, hidden bool) error
+		inventory.HostNumbers
 	}
 	leases interface {
 		job.Leases
@@ -96,6 +97,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("groups of reservations", func(t *testing.T) { testLeaseGroups(t, open) })
 	t.Run("listing", func(t *testing.T) { testListing(t, open) })
 	t.Run("settings", func(t *testing.T) { testSettings(t, open) })
+	t.Run("numbers of hosts", func(t *testing.T) { testHostNumbers(t, open) })
 	t.Run("the log of changes", func(t *testing.T) { testChanges(t, open) })
 	t.Run("decisions", func(t *testing.T) { testDecisions(t, open) })
 	t.Run("instance records", func(t *testing.T) { testInstanceRecords(t, open) })
@@ -121,6 +123,7 @@ func RunShared(t *testing.T, create func(t *testing.T) (open func(t *testing.T) 
 		"a project's limit holds":               testLimitTogether,
 		"the log has every commit":              testWholeLog,
 		"settings of a host change in turn":     testSettingsInTurn,
+		"a number belongs to one host":          testHostNumbersTogether,
 		"decisions are kept at once":            testKeptTogether,
 		"power records change in turn":          testPowerInTurn,
 		"images change under the lease":         testImagesUnderLease,
