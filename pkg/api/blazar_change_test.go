@@ -16,7 +16,7 @@ func (p caller) put(path, body string) answer { p.cloud.t.Helper(); return p.sen
 
 func TestALeaseIsChangedAsBlazarsClientsDo(t *testing.T) {
 	c := start(t, setup{})
-	l := c.demo.lease(hosts("l1", "12:10", "13:00", 1))
+	l := c.demo.lease(hostLease("l1", "12:10", "13:00", 1))
 	path, member := "/v1/leases/"+l.ID, l.Reservations[0]["id"]
 	for _, step := range []struct {
 		body       string
@@ -52,10 +52,10 @@ func TestALeaseIsChangedAsBlazarsClientsDo(t *testing.T) {
 
 func TestARefusedChangeLeavesTheLeaseAsItWas(t *testing.T) {
 	c := start(t, setup{})
-	pending := c.demo.lease(hosts("pending", "14:00", "15:00", 2))
-	active := c.demo.lease(hosts("active", "12:00", "13:00", 1))
+	pending := c.demo.lease(hostLease("pending", "14:00", "15:00", 2))
+	active := c.demo.lease(hostLease("active", "12:00", "13:00", 1))
 	ended := c.demo.lease(`{"name":"ended","start_date":"2026-11-20 12:00","end_date":"2026-11-20 12:05"}`)
-	c.other.lease(hosts("theirs", "13:00", "13:50", 3))
+	c.other.lease(hostLease("theirs", "13:00", "13:50", 3))
 	c.wait(600)
 	id := func(l blazarLease) any { return l.Reservations[0]["id"] }
 	for _, r := range []struct {
@@ -127,7 +127,7 @@ func TestAReservationWithoutALeaseIsALeaseOfItsId(t *testing.T) {
 
 func TestTheOnlyReservationOfALeaseIsChangedByEitherSide(t *testing.T) {
 	c := start(t, setup{})
-	l := c.demo.lease(hosts("l", "12:10", "13:00", 1))
+	l := c.demo.lease(hostLease("l", "12:10", "13:00", 1))
 	id := l.Reservations[0]["id"].(string)
 	path := "/v1/reservations/" + id
 	if r := want[v1.Reservation](t, c.demo.get(path), http.StatusOK); r.LeaseID == nil || *r.LeaseID != l.ID || r.OnEnd != "delete" {
@@ -168,7 +168,7 @@ var values = append(slices.Clone(odd), "now", "2026-11-20 13:00", "2026-11-20 12
 // that a client can show; and an error changes nothing.
 func TestNoBodyOfALeaseBreaksTheServer(t *testing.T) {
 	c := start(t, setup{})
-	l := c.demo.lease(hosts("l", "12:10", "13:00", 1))
+	l := c.demo.lease(hostLease("l", "12:10", "13:00", 1))
 	member := rapid.MapOfN(rapid.SampledFrom([]string{
 		"id", "resource_type", "min", "max", "hypervisor_properties", "resource_properties", "before_end", "on_start", "vcpus", "memory_mb", "disk_gb", "amount",
 		"affinity", "extra_specs", "ephemeral_gb", "more",

@@ -64,8 +64,8 @@ func wantFault(t reporter, a answer, status int, says string) blazarFault {
 	return f
 }
 
-// hosts is a body for a lease of hosts from start to end, which are such as "12:10".
-func hosts(name, start, end string, most int) string {
+// hostLease is a body for a lease of hosts from start to end, which are such as "12:10".
+func hostLease(name, start, end string, most int) string {
 	return fmt.Sprintf(`{"name": %q, "start_date": "2026-11-20 %s", "end_date": "2026-11-20 %s", "before_end_date": null, "events": [],
 		"reservations": [{"resource_type": "physical:host", "min": %d, "max": %d, "hypervisor_properties": "", "resource_properties": ""}]}`,
 		name, start, end, most, most)
@@ -75,7 +75,7 @@ func TestACallInBlazarsFormHasItsHeaders(t *testing.T) {
 	c := start(t, setup{})
 	for _, a := range []answer{
 		c.demo.get("/v1/leases"), c.demo.get("/v1/leases/nobody"), c.nobody.get("/v1/leases"), c.demo.get("/v1/leases/x/y"),
-		c.demo.send("TRACE", "/v1/leases", ""), c.demo.post("/v1/leases", "no JSON"), c.demo.post("/v1/leases", hosts("l", "12:10", "13:00", 1)),
+		c.demo.send("TRACE", "/v1/leases", ""), c.demo.post("/v1/leases", "no JSON"), c.demo.post("/v1/leases", hostLease("l", "12:10", "13:00", 1)),
 	} {
 		if kind := a.header.Get("Content-Type"); kind != "application/json" {
 			t.Errorf("%v: Content-Type %q", a, kind)
@@ -281,12 +281,12 @@ func typed() []inventory.Host {
 
 func TestARefusalSaysWhatWouldBePossible(t *testing.T) {
 	c := start(t, setup{})
-	c.demo.lease(hosts("first", "12:10", "13:00", 2))
-	f := wantFault(t, c.demo.post("/v1/leases", hosts("second", "12:10", "13:00", 2)), http.StatusBadRequest, "Not enough hosts available")
+	c.demo.lease(hostLease("first", "12:10", "13:00", 2))
+	f := wantFault(t, c.demo.post("/v1/leases", hostLease("second", "12:10", "13:00", 2)), http.StatusBadRequest, "Not enough hosts available")
 	if f.Refusal["free"] != 1.0 || f.Refusal["earliest_start"] != "2026-11-20T13:00:00Z" {
 		t.Errorf("the refusal is %v", f.Refusal)
 	}
-	later := c.demo.send("POST", "/v1/leases", hosts("second", "12:10", "13:00", 2), "OpenStack-API-Version", "reservation 1.1")
+	later := c.demo.send("POST", "/v1/leases", hostLease("second", "12:10", "13:00", 2), "OpenStack-API-Version", "reservation 1.1")
 	wantFault(t, later, http.StatusConflict, "Not enough hosts available")
 }
 
@@ -307,7 +307,7 @@ func TestALeaseThatLacksAPartIsRefusedAsAWhole(t *testing.T) {
 
 func TestTheStateOfALeaseFollowsItsReservations(t *testing.T) {
 	c := start(t, setup{})
-	full := c.demo.lease(hosts("full", "12:10", "13:00", 1))
+	full := c.demo.lease(hostLease("full", "12:10", "13:00", 1))
 	empty := c.demo.lease(`{"name":"empty","start_date":"2026-11-20 12:10","end_date":"2026-11-20 13:00"}`)
 	state := func(l blazarLease) string {
 		l = leaseIn(t, c.demo.get("/v1/leases/"+l.ID), http.StatusOK)
@@ -352,7 +352,7 @@ func TestTheStateOfALeaseFollowsItsReservations(t *testing.T) {
 
 func TestANameIsNoIdOfALease(t *testing.T) {
 	c := start(t, setup{})
-	l := c.demo.lease(hosts("training", "12:10", "13:00", 1))
+	l := c.demo.lease(hostLease("training", "12:10", "13:00", 1))
 	member := l.Reservations[0]["id"].(string)
 	for _, id := range []string{"training", "nothing%20here", "%00", "0", member, strings.Repeat("x", 3000)} {
 		for _, a := range []answer{c.demo.get("/v1/leases/" + id), c.demo.send("PUT", "/v1/leases/"+id, `{}`), c.demo.delete("/v1/leases/" + id)} {
@@ -366,7 +366,7 @@ func TestANameIsNoIdOfALease(t *testing.T) {
 
 func TestWhoMayDoWhatWithALease(t *testing.T) {
 	c := start(t, setup{})
-	l := c.demo.lease(hosts("l", "12:10", "13:00", 1))
+	l := c.demo.lease(hostLease("l", "12:10", "13:00", 1))
 	path := "/v1/leases/" + l.ID
 	do := func(p caller) []answer {
 		return []answer{p.get(path), p.send("PUT", path, `{"name":"x"}`), p.delete(path)}
@@ -378,8 +378,8 @@ func TestWhoMayDoWhatWithALease(t *testing.T) {
 			wantFault(t, do(c.reader)[i], http.StatusForbidden, "Policy doesn't allow blazar:leases:"+rule+" to be performed")
 		}
 	}
-	wantFault(t, c.reader.post("/v1/leases", hosts("x", "12:10", "13:00", 1)), http.StatusForbidden, "blazar:leases:post")
-	wantFault(t, c.nobody.post("/v1/leases", hosts("x", "12:10", "13:00", 1)), http.StatusUnauthorized, "")
+	wantFault(t, c.reader.post("/v1/leases", hostLease("x", "12:10", "13:00", 1)), http.StatusForbidden, "blazar:leases:post")
+	wantFault(t, c.nobody.post("/v1/leases", hostLease("x", "12:10", "13:00", 1)), http.StatusUnauthorized, "")
 	if now := leaseIn(t, c.reader.get(path), http.StatusOK); now.Name != "l" {
 		t.Errorf("a reader sees %+v", now)
 	}
@@ -397,7 +397,7 @@ func TestAListIsWholeUnlessTheRequestHasALimit(t *testing.T) {
 	for i := range 120 {
 		c.demo.lease(fmt.Sprintf(`{"name":"l%d","start_date":"2026-11-20 13:%02d","end_date":"2026-11-20 15:00"}`, i, i/3))
 	}
-	mine := c.other.lease(hosts("mine", "12:10", "13:00", 1))
+	mine := c.other.lease(hostLease("mine", "12:10", "13:00", 1))
 	native := c.other.book(fmt.Sprintf(`{"name": "native", "start_time": %q, "duration": 60}`, at(600)))
 	if n := len(c.demo.leases("?x=y")); n != 120 {
 		t.Errorf("the list has %d leases, want all 120", n)
@@ -436,7 +436,7 @@ func TestAListIsWholeUnlessTheRequestHasALimit(t *testing.T) {
 
 func TestAnAdminsListMayBeTheProjects(t *testing.T) {
 	c := start(t, setup{adjust: func(o *api.Options) { o.Blazar.ListAllForAdmin = false }})
-	c.other.lease(hosts("theirs", "12:10", "13:00", 1))
+	c.other.lease(hostLease("theirs", "12:10", "13:00", 1))
 	if own, all := c.admin.leases(""), c.admin.leases("?all_tenants=True"); len(own) != 0 || len(all) != 1 {
 		t.Errorf("%d leases, and %d with all_tenants", len(own), len(all))
 	}
@@ -445,7 +445,7 @@ func TestAnAdminsListMayBeTheProjects(t *testing.T) {
 // A lease that vanishes after DELETE, with the calls and the polling of Azimuth's operator.
 func TestADeletedLeaseLeavesTheListAtOnce(t *testing.T) {
 	c := start(t, setup{})
-	l := c.demo.lease(hosts("az-1", "12:00", "13:00", 2))
+	l := c.demo.lease(hostLease("az-1", "12:00", "13:00", 2))
 	c.wait(1)
 	if got := c.demo.leases("?lease_name=az-1"); len(got) != 1 || got[0].Status != "ACTIVE" {
 		t.Fatalf("got %+v", got)
@@ -454,7 +454,7 @@ func TestADeletedLeaseLeavesTheListAtOnce(t *testing.T) {
 	if got := c.demo.leases(""); len(got) != 0 {
 		t.Errorf("got %+v", got)
 	}
-	again := c.demo.lease(hosts("az-1", "12:10", "13:00", 3))
+	again := c.demo.lease(hostLease("az-1", "12:10", "13:00", 3))
 	if again.ID == l.ID {
 		t.Error("the id is used again")
 	}
@@ -462,7 +462,7 @@ func TestADeletedLeaseLeavesTheListAtOnce(t *testing.T) {
 
 func TestTheHostsOfALeaseAreItsOwnersOnceItIsActive(t *testing.T) {
 	c := start(t, setup{})
-	l := c.demo.lease(hosts("l", "12:10", "13:00", 2))
+	l := c.demo.lease(hostLease("l", "12:10", "13:00", 2))
 	path := "/v1/leases/" + l.ID + "/hosts"
 	count := func(p caller) int {
 		return len(want[struct{ Hosts []map[string]string }](t, p.get(path), http.StatusOK).Hosts)

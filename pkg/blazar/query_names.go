@@ -20,7 +20,7 @@ var columns = map[string]string{
 // can want, and one of them is a secret of Blazar's.
 var unqueried = map[string]bool{"status": true, "trust_id": true, "created_at": true, "updated_at": true}
 
-// reservableColumn says whether a host can be reserved, which all hosts of the pool can.
+// reservableColumn is the column of the hosts that can be reserved: all hosts of the pool.
 const reservableColumn = "reservable"
 
 // property is a property that a query names.
