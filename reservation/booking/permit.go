@@ -35,30 +35,25 @@ func (d *Service) permitted(ctx context.Context, do func(p *permit) error) error
 		return do(nil)
 	}
 	p := &permit{checker: d.options.Enforcement}
-	for range mostAsked {
+	for range 2 * mostAsked {
 		err := do(p)
 		question, open := errors.AsType[*unasked](err)
-		if !open {
-			if err != nil {
-				p.withdraw(ctx, err)
+		switch {
+		case err == nil:
+			return nil
+		case p.asked != nil: // the next question about a new lease has other ids
+			p.withdraw(ctx, err)
+		case open:
+			if err := p.checker.Ask(ctx, question.before, question.next); err != nil {
+				return err
 			}
+			p.before, p.asked = question.before, question.next
+		}
+		if !open {
 			return err
 		}
-		p.withdraw(ctx, err)
-		if err := p.checker.Ask(ctx, question.before, question.next); err != nil {
-			return err
-		}
-		p.before, p.asked = question.before, question.next
 	}
-	err := do(p)
-	if err == nil {
-		return nil
-	}
-	p.withdraw(ctx, err)
-	if _, open := errors.AsType[*unasked](err); open {
-		err = inDemand(err)
-	}
-	return err
+	return inDemand(errOvertaken)
 }
 
 // permitting is permitted for a function with a result.
@@ -73,9 +68,6 @@ func permitting[T any](ctx context.Context, d *Service, do func(p *permit) (T, e
 // withdraw tells the checks that what they allowed was not stored because of err. If it is unknown
 // whether a change was stored, it stays allowed.
 func (p *permit) withdraw(ctx context.Context, err error) {
-	if p == nil || p.asked == nil {
-		return
-	}
 	if p.before == nil || !inDoubt(err) {
 		p.checker.Withdraw(ctx, p.before, p.asked)
 	}
