@@ -77,8 +77,8 @@ func (h *Host) Text(property string) string {
 }
 
 // capabilityKinds returns the type of each property that a host has as a capability. If all hosts
-// with the property have numbers, it is a number, and likewise for truth values of one spelling;
-// otherwise it is a string on all hosts. Lists do not count.
+// with the property have numbers, it is a number. If all have truth values of one spelling, it is a
+// bool. Otherwise it is a string on all hosts. Lists do not count.
 func capabilityKinds(hosts []Host, overrides map[string]Override) map[string]Kind {
 	kinds, spellings := make(map[string]Kind), make(map[string]string)
 	for i := range hosts {

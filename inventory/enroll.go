@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// HostNumbers gives hosts numbers.
+// HostNumbers stores the numbers of hosts.
 type HostNumbers interface {
 	// HostNumbers returns the number of each host by its name. A host that has none gets the next
 	// one, from 1; a number is never used again.

@@ -53,7 +53,7 @@ type SnapshotCacheOptions struct {
 	// Records is read after each reading of the hosts, since instances are stored before they are
 	// on a host. nil means that there are no records.
 	Records InstanceRecords
-	// Numbers gives hosts their numbers; nil means that hosts have none.
+	// Numbers stores the numbers of hosts; nil means that hosts have none.
 	Numbers HostNumbers
 	// OnlyEnrolled is true if no host is in the pool unless it was added to it: what the source says
 	// about the pool does not count.

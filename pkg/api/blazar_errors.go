@@ -2,6 +2,8 @@ package api
 
 import (
 	"net/http"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -38,10 +40,17 @@ func sendError(c *gin.Context, status int, answer v1.ErrorAnswer) {
 		return
 	}
 	text := answer.Error.Message
-	if answer.Error.Field != "" {
-		text = answer.Error.Field + ": " + text
+	if field := answer.Error.Field; field != "" && !wholeSentence(text) {
+		text = field + ": " + text
 	}
 	send(c, status, blazarError{answer, status, text, status})
+}
+
+// wholeSentence reports whether a message does not continue the name of a field. Those with Blazar's
+// texts do not.
+func wholeSentence(message string) bool {
+	first, _ := utf8.DecodeRuneInString(message)
+	return unicode.IsUpper(first)
 }
 
 // refusedStatus returns the status of a refusal. Clients of Blazar take 400 as final, while some

@@ -219,7 +219,7 @@ func (s *server) showAllocation(c *gin.Context) {
 	s.sendAllocations(c, []*inventory.Host{h}, func(list []blazar.HostAllocations) any { return gin.H{"allocation": list[0]} })
 }
 
-// sendAllocations sends the allocations of hosts, in the form that wrap gives them. They are computed
+// sendAllocations sends the allocations of hosts, in the form that wrap returns. They are computed
 // and written in the project's turn, as the calendar is.
 func (s *server) sendAllocations(c *gin.Context, hosts []*inventory.Host, wrap func([]blazar.HostAllocations) any) {
 	by := asking(c)

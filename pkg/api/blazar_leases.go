@@ -19,6 +19,9 @@ func (s *server) leaseRoutes(leases *gin.RouterGroup) {
 	leases.POST("", s.allowed("blazar:leases:post"), s.forProject, s.json(s.createLease))
 	leases.GET("", s.allowed("blazar:leases:get"), s.json(s.listLeases))
 	leases.GET("/:id", s.findLease("blazar:leases:get"), s.json(s.showLease))
+	leases.PUT("/:id", s.findLease("blazar:leases:put"), s.json(s.changeLease))
+	leases.PATCH("/:id", s.findLease("blazar:leases:put"), s.json(s.changeLease))
+	leases.DELETE("/:id", s.findLease("blazar:leases:delete"), s.json(s.deleteLease))
 	leases.GET("/:id/hosts", s.findLease("blazar:leases:get"), s.json(s.listLeaseHosts))
 }
 
@@ -90,11 +93,43 @@ func (s *server) createLease(c *gin.Context) (any, error) {
 	return s.leaseAnswer(l), nil
 }
 
-// leaseInDoubt is advice for clients when the result of a request is unknown.
-const leaseInDoubt = "the lease may exist anyway: look at the list before you send the request again"
+// Advice for clients when the result of a request is unknown.
+const (
+	leaseInDoubt       = "the lease may exist anyway: look at the list before you send the request again"
+	leaseChangeInDoubt = "the lease may have been changed or deleted anyway: look at it before you send the request again"
+)
 
 // showLease handles GET /v1/leases/{id}.
 func (s *server) showLease(c *gin.Context) (any, error) { return s.leaseAnswer(foundLease(c)), nil }
+
+// changeLease handles PUT and PATCH /v1/leases/{id}.
+func (s *server) changeLease(c *gin.Context) (any, error) {
+	body, err := s.blazarBody(c, reservationBody)
+	if err != nil {
+		return nil, err
+	}
+	by, before := asking(c), foundLease(c)
+	change, err := s.leaseReader(by).Change(body, before)
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := awaited(c)
+	defer end()
+	l, err := s.Booking.ChangeLease(ctx, by.callerFor(before.ProjectID), before.ID, change)
+	if err != nil {
+		return nil, inDoubt(err, leaseChangeInDoubt)
+	}
+	return s.leaseAnswer(l), nil
+}
+
+// deleteLease handles DELETE /v1/leases/{id}.
+func (s *server) deleteLease(c *gin.Context) (any, error) {
+	l := foundLease(c)
+	ctx, end := awaited(c)
+	defer end()
+	_, err := s.Booking.CancelLease(ctx, asking(c).callerFor(l.ProjectID), l.ID)
+	return nil, inDoubt(err, leaseChangeInDoubt)
+}
 
 // leasesAnswer is a list of leases. Links are on a page of it only.
 type leasesAnswer struct {

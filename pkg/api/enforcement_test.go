@@ -246,10 +246,11 @@ func TestARefusedBookingOrChangeStoresNothing(t *testing.T) {
 			{"POST", "/v1/reservations", hourOnOneHost, "check-create", []string{"check-create"}},
 			{"POST", "/v1/leases", lease, "check-create", []string{"check-create"}},
 			{"PATCH", "/v1/reservations/" + r.ID, `{"quantity": 3}`, "check-update", []string{"check-update"}},
+			{"PUT", "/v1/leases/" + r.ID, `{"end_date": "2026-11-20 15:00"}`, "check-update", []string{"check-update"}},
 			{"PATCH", "/v1/reservations/" + r.ID, `{"quantity": 3}`, "update", []string{"check-update", "update"}},
 			{"POST", "/v1/reservations", hourOnOneHost, "create", []string{"check-create", "create"}},
 		} {
-			t.Run(name+" "+call.refusing+" "+call.path[:8], func(t *testing.T) {
+			t.Run(name+" "+call.refusing+" "+call.method+" "+call.path[:8], func(t *testing.T) {
 				usage.on(call.refusing, answer.answer)
 				defer usage.on(call.refusing, nil)
 				a := c.demo.send(call.method, call.path, call.body)

@@ -49,6 +49,8 @@ type setup struct {
 	busy time.Duration
 	// checks returns what must allow bookings; nil means that nothing must.
 	checks func(c *cloud, hosts func() *inventory.Snapshot) *enforcement.Checker
+	// enrolled is true if only hosts that were added to the pool are in it.
+	enrolled bool
 	// adjust changes the options of the API.
 	adjust func(*api.Options)
 }
@@ -97,7 +99,7 @@ func start(t *testing.T, s setup) *cloud {
 		s.hosts = []inventory.Host{machine("A"), machine("B"), machine("C")}
 	}
 	keeper, err := inventory.OpenSnapshotCache(t.Context(), hostList(s.hosts), inventory.SnapshotCacheOptions{
-		Hosts: c.store, Properties: c.store, Numbers: c.store, Now: c.now, Log: slog.New(slog.DiscardHandler),
+		Hosts: c.store, Properties: c.store, Numbers: c.store, OnlyEnrolled: s.enrolled, Now: c.now, Log: slog.New(slog.DiscardHandler),
 		Published: func(s *inventory.Snapshot) { c.desk.Observe(s) },
 	})
 	must(t, err)
@@ -123,7 +125,7 @@ func start(t *testing.T, s setup) *cloud {
 		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
 	options.Decisions = c.store
-	options.Blazar = &api.Blazar{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true}
+	options.Blazar = &api.Blazar{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled}
 	options.Energy = &controller.Admin{
 		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.desk,
 		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, StaleAfter: 180, Now: c.now,

@@ -238,8 +238,8 @@ func TestPropertiesListWhatAFilterMayUse(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", p.Name, diff)
 		}
 	}
-	if len(got) != 14 {
-		t.Errorf("%d are listed, want ten built in and four others", len(got))
+	if len(got) != 18 {
+		t.Errorf("%d are listed, want fourteen built in and four others", len(got))
 	}
 }
 

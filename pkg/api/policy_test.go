@@ -42,7 +42,20 @@ var calls = []call{
 	{"POST /v1/leases", "", `{"name": "l", "start_date": "now", "end_date": "2026-11-20 13:00"}`, 403, 201, 201, 201, 403, 403, "blazar:leases:post"},
 	{"GET /v1/leases", "", "", 200, 200, 200, 200, 200, 403, "blazar:leases:get"},
 	{"GET /v1/leases/{id}", "", "", 200, 200, 200, 403, 200, 403, "blazar:leases:get"},
+	{"PUT /v1/leases/{id}", "", `{"name": "x"}`, 403, 200, 200, 403, 403, 403, "blazar:leases:put"},
+	{"PATCH /v1/leases/{id}", "", `{"name": "x"}`, 403, 200, 200, 403, 403, 403, "blazar:leases:put"},
+	{"DELETE /v1/leases/{id}", "", "", 403, 204, 204, 403, 403, 403, "blazar:leases:delete"},
 	{"GET /v1/leases/{id}/hosts", "", "", 200, 200, 200, 403, 200, 403, "blazar:leases:get"},
+	{"GET /v1/os-hosts", "", "", 200, 200, 200, 200, 200, 403, "blazar:oshosts:get"},
+	{"GET /v1/os-hosts/{id}", "", "", 200, 200, 200, 200, 200, 403, "blazar:oshosts:get"},
+	{"PUT /v1/os-hosts/{id}", "", `{"gpu": "x"}`, 403, 403, 200, 403, 403, 403, "blazar:oshosts:put"},
+	{"PATCH /v1/os-hosts/{id}", "", `{"gpu": "x"}`, 403, 403, 200, 403, 403, 403, "blazar:oshosts:put"},
+	{"DELETE /v1/os-hosts/{id}", "", "", 403, 403, 204, 403, 403, 403, "blazar:oshosts:delete"},
+	{"POST /v1/os-hosts", "", `{"name": "C"}`, 403, 403, 201, 403, 403, 403, "blazar:oshosts:post"},
+	{"GET /v1/os-hosts/allocations", "", "", 200, 200, 200, 200, 200, 403, "blazar:oshosts:get_allocations"},
+	{"GET /v1/os-hosts/{id}/allocation", "", "", 200, 200, 200, 200, 200, 403, "blazar:oshosts:get_allocations"},
+	{"GET /v1/os-hosts/properties", "", "", 200, 200, 200, 200, 200, 403, "blazar:oshosts:get_resource_properties"},
+	{"PATCH /v1/os-hosts/properties/{name}", "", `{"private": false}`, 403, 403, 200, 403, 403, 403, "blazar:oshosts:update_resource_properties"},
 	{"GET /v1/reservations.ics", "", "", 200, 200, 200, 200, 403, 403, "feed:get"},
 	{"GET /v1/feed", "", "", 200, 200, 200, 200, 403, 403, "feed:get"},
 	{"GET /v1/availability", "?duration=60", "", 200, 200, 200, 200, 200, 403, "availability:get"},
@@ -93,7 +106,11 @@ func (k call) by(token string, c *cloud) answer {
 	if strings.Contains(path, "properties") {
 		name = "vcpus"
 	}
-	a := caller{c, token}.send(method, strings.NewReplacer("{id}", r.ID, "{name}", name).Replace(path)+k.path, k.body)
+	id := r.ID
+	if strings.Contains(path, "os-hosts") {
+		id = "3" // C, which the reservation does not need
+	}
+	a := caller{c, token}.send(method, strings.NewReplacer("{id}", id, "{name}", name).Replace(path)+k.path, k.body)
 	if rest := c.demo.delete("/v1/reservations/" + r.ID); rest.status != http.StatusNoContent && rest.status != http.StatusConflict {
 		c.t.Errorf("%s: the reservation is left: %v", k.route, rest)
 	}

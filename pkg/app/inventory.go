@@ -97,6 +97,9 @@ func openHosts(
 		Hosts: db, Properties: db, Records: db, Powers: powers, Rules: p.config.Inventory.Trust, Published: published,
 		Now: p.clock.now, Log: p.logOf("inventory"),
 	}
+	if b := p.config.Blazar; b.Enabled {
+		o.Numbers, o.OnlyEnrolled = db, b.OnlyEnrolled
+	}
 	o.Rules.StaleAfter = max(staleAfter, 3*seconds(p.config.Inventory.RefreshInterval))
 	for {
 		hosts, err = readHosts(ctx, p, source, o)

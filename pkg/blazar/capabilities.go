@@ -73,8 +73,8 @@ func capability(name string, value any) (*string, error) {
 
 // MayChange returns an error if the capabilities of a host may not change as from the snapshot
 // before to the snapshot after: there would be too many, or a live reservation uses one of them. A
-// reservation uses a property if its filter names it and it has the host, or if the change gives
-// the property another type.
+// reservation uses a property if its filter names it and it has the host, or if the change changes
+// the type of the property.
 func MayChange(host string, before, after *inventory.Snapshot, live []reservation.Reservation) error {
 	was, is := named(before, host), named(after, host)
 	if len(is.Capabilities.Texts) > mostCapabilities {

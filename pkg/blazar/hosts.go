@@ -10,7 +10,7 @@ import (
 )
 
 // hostColumns are the keys of a host in an answer that are not capabilities
-// (blazar/db/sqlalchemy/models.py, ComputeHost), and name, by which a request names a host.
+// (blazar/db/sqlalchemy/models.py, ComputeHost), and name, which is the host in a request.
 var hostColumns = []string{
 	"id", "hypervisor_hostname", "service_name", "hypervisor_type", "hypervisor_version", "vcpus", "memory_mb", "local_gb", "cpu_info",
 	"status", "availability_zone", "trust_id", "reservable", "created_at", "updated_at", "name",
@@ -79,7 +79,7 @@ func NoHost(id string) error {
 	return fault.New(fault.NotFound, "Object with {'host': '%s'} not found", shorten(id))
 }
 
-// NotInNova returns the error for a new host of which the inventory knows nothing.
+// NotInNova returns the error for a new host that the inventory does not know.
 func NotInNova(name string) error {
 	return fault.New(fault.NotFound, "Host '%s' not found!", shorten(name))
 }

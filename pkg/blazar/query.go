@@ -66,7 +66,7 @@ func (q queries) filter(written ...string) (string, error) {
 		return "", err
 	}
 	if _, err := inventory.ParseFilter(raw, q.hosts, q.seesHidden); err != nil {
-		return "", requirements(strings.Join(written, " "), fault.Of(err).Message)
+		return "", requirements(strings.TrimSpace(strings.Join(written, " ")), fault.Of(err).Message)
 	}
 	return string(raw), nil
 }

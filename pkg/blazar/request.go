@@ -103,7 +103,7 @@ func (r Reader) times(o Object) (start, end span.Instant, err error) {
 		return 0, 0, err
 	}
 	switch {
-	case start < minute(r.Now).Add(-r.LatestPast):
+	case start < r.Now.Add(-r.LatestPast):
 		err = fault.New(fault.Invalid, "Start date must be later than current date")
 	case end <= start:
 		err = fault.New(fault.Invalid, "End date must be later than start date.")

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// hostNumberRow is the number by which Blazar's API identifies a host. Rows are never deleted, so
+// hostNumberRow is the number that identifies a host in Blazar's API. Rows are never deleted, so
 // that no number is used again.
 type hostNumberRow struct {
 	Host   string `gorm:"primaryKey;size:255"`
