@@ -19,7 +19,8 @@ import (
 
 // openUsage opens the checks of [enforcement]; nil if none is enabled.
 func openUsage(p process, cloud *cloud, db *store.Store, hosts *inventory.SnapshotCache) (c *usage.Checker, f feature, err error) {
-	e := p.config.Enforcement
+	e, calls := p.config.Enforcement, newUsageCalls()
+	f.metrics = append(f.metrics, calls.took)
 	if len(e.Enabled) == 0 {
 		return nil, f, nil
 	}
@@ -31,7 +32,6 @@ func openUsage(p process, cloud *cloud, db *store.Store, hosts *inventory.Snapsh
 	if !slices.Contains(e.Enabled, usage.ExternalService) {
 		return usage.New(o), f, nil
 	}
-	calls := newUsageCalls()
 	e.Service.Measure, e.Service.Elapsed = calls.ended, stopwatch()
 	if e.Service.KeystoneToken {
 		if e.Service.Session, err = sessionOf(p, cloud); err != nil {
@@ -44,7 +44,6 @@ func openUsage(p process, cloud *cloud, db *store.Store, hosts *inventory.Snapsh
 	}
 	o.Service = service
 	c = usage.New(o)
-	f.metrics = append(f.metrics, calls.took)
 	f.jobs = append(f.jobs, c.Job(punctualLeases{db, p.clock}))
 	return c, f, nil
 }

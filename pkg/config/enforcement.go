@@ -17,8 +17,8 @@ func enforcementOptions(e *Enforcement) []option {
 	s := &e.Service
 	return []option{
 		subset(&e.Enabled, "enabled_filters", nil, enforcement.Names,
-			"What must allow each lease, native reservation, and change of its times, hosts or amounts. MaxLeaseDurationFilter: "+
-				"max_lease_duration. ExternalServiceFilter: the operator's usage service, which is told of the end of each lease too."),
+			"Filters that must allow each lease, each native reservation, and each change of its times, hosts or amounts. MaxLeaseDurationFilter: "+
+				"max_lease_duration. ExternalServiceFilter: the operator's usage service, which hears of the end of each lease too."),
 		integer(&e.MaxDuration, "max_lease_duration", -1, -1, 100*365*24*3600,
 			"Maximum duration of a lease in seconds. -1 means no limit."),
 		list(&e.MaxDurationExempt, "max_lease_duration_exempt_project_ids", nil,

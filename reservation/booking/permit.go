@@ -99,7 +99,7 @@ func (p *permit) checkOwn(before, next reservation.Reservation) error {
 	return p.check(new(reservation.OwnLease(before)), new(reservation.OwnLease(next)))
 }
 
-// name gives a new lease and its reservations the ids with which the checks were asked about it.
+// name sets the ids of a new lease and its reservations to those in the question to the checks.
 func (p *permit) name(l *reservation.LeaseRecord) {
 	if p == nil || p.asked == nil {
 		return

@@ -16,8 +16,8 @@ type Told struct {
 	AskedAt span.Instant
 	// Withdrawn is true if the booking failed, unless it is in doubt and was stored.
 	Withdrawn bool
-	// Tries is how often the service was told of the end without an answer, and Next is when it is
-	// told again.
+	// Tries is how often the service did not answer when it was told of the end, and Next is the time
+	// of the next try.
 	Tries int
 	Next  span.Instant
 }
@@ -56,8 +56,8 @@ func (c *Checker) Job(leases job.Leases) job.Job {
 }
 
 // TellOfEnds tells the usage service once of each lease that has ended, also after a booking that
-// failed. What the service answers does not matter. Without an answer it is told again later, at
-// most mostTries times. ensure is called before each request, and ends the work with its error.
+// failed. The content of the answer does not matter. Without an answer, a later call tries again, at
+// most mostTries times in all. TellOfEnds calls ensure before each request, and stops at its error.
 func (c *Checker) TellOfEnds(ctx context.Context, ensure func(context.Context) error) error {
 	now := c.Now()
 	ended, err := c.Records.Ended(ctx, now, now.Add(-longestBooking), tellBatch)

@@ -1,6 +1,6 @@
 // Package enforcement decides, as Blazar's package of this name does, whether a project may have
 // what it books: it knows a maximum duration, and it asks the operator's usage service. It tells that
-// service of the end of each lease of which the service was asked.
+// service when leases that the service allowed have ended.
 package enforcement
 
 import (
@@ -65,7 +65,7 @@ type Service interface {
 }
 
 // ErrNoAnswer means that the usage service neither allowed nor refused a request.
-var ErrNoAnswer = errors.New("the usage service gave no usable answer")
+var ErrNoAnswer = errors.New("the usage service has no usable answer")
 
 // Options configure a Checker.
 type Options struct {
@@ -157,8 +157,8 @@ func (c *Checker) askAboutChange(ctx context.Context, before, next *reservation.
 	return c.Records.Tell(ctx, Told{LeaseID: next.ID, Request: end, AskedAt: c.Now()})
 }
 
-// Withdraw tells the usage service that a lease of which it was asked was not stored. A new lease
-// ends; a changed one is as before again.
+// Withdraw tells the usage service that a lease that it allowed was not stored. A new lease ends; a
+// changed one is as before again.
 func (c *Checker) Withdraw(ctx context.Context, before, next *reservation.LeaseRecord) {
 	if !c.serves(next.ProjectID) {
 		return
