@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,13 @@ func newUsageService(t *testing.T, answer http.HandlerFunc) *usageService {
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// requests returns what the service received so far.
+func (s *usageService) requests() []request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.seen)
 }
 
 func answers(status int, body string) http.HandlerFunc {
@@ -102,8 +110,8 @@ func TestAnswersAllowRefuseOrCount(t *testing.T) {
 			if errors.Is(err, enforcement.ErrNoAnswer) != (c.outcome == remote.Failed) {
 				t.Errorf("%v: wrong about whether the service answered", err)
 			}
-			if len(s.seen) != 1 {
-				t.Errorf("it was asked %d times", len(s.seen))
+			if len(s.requests()) != 1 {
+				t.Errorf("it was asked %d times", len(s.requests()))
 			}
 		})
 	}
@@ -157,7 +165,7 @@ func TestAddressesAreJoinedAsBlazarJoinsThem(t *testing.T) {
 				if err := client.Call(t.Context(), verb, nil); err != nil {
 					t.Fatal(err)
 				}
-				if got := s.seen[len(s.seen)-1].Path; got != c.paths[verb] {
+				if got := s.requests()[len(s.requests())-1].Path; got != c.paths[verb] {
 					t.Errorf("%s: got %s, want %s", verb, got, c.paths[verb])
 				}
 			}
@@ -190,7 +198,7 @@ func TestTokensAreSentInTheirHeaders(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.want.Path, c.want.ContentType, c.want.Body = "/on-end", "application/json", `{"a":1}`
-			if d := cmp.Diff([]request{c.want}, s.seen); d != "" {
+			if d := cmp.Diff([]request{c.want}, s.requests()); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}
 		})
@@ -215,7 +223,7 @@ func TestARejectedTokenOfKeystoneIsRenewedOnce(t *testing.T) {
 	if d := cmp.Diff([]string{"", "token "}, keystone.stale); d != "" {
 		t.Errorf("tokens (-want +got):\n%s", d)
 	}
-	if len(s.seen) != 2 || s.seen[0].Token != "token" || s.seen[1].Token != "token token" {
-		t.Errorf("the service saw %+v", s.seen)
+	if seen := s.requests(); len(seen) != 2 || seen[0].Token != "token" || seen[1].Token != "token token" {
+		t.Errorf("the service saw %+v", seen)
 	}
 }
