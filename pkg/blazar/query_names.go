@@ -11,10 +11,9 @@ import (
 // columns maps the columns of Blazar's table of hosts to the properties of Almanac that are the
 // same. Other columns have the name of a property, or are not for queries.
 var columns = map[string]string{
-	"hypervisor_hostname": "name",
-	"service_name":        "name",
-	"local_gb":            "disk_gb",
-	"availability_zone":   "zone",
+	"service_name":      "name",
+	"local_gb":          "disk_gb",
+	"availability_zone": "zone",
 }
 
 // unqueried are the columns that a query may not use: they say nothing about a host that an owner

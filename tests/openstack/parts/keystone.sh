@@ -2,7 +2,7 @@
 # Every password is `lab`. $LAB/openrc.USER is the environment of a user for
 # people.
 
-keystone_packages="curl python3-keystone python3-openstackclient python3-pymysql uwsgi-core uwsgi-plugin-python3"
+keystone_packages="curl python3-blazarclient python3-keystone python3-openstackclient python3-pymysql uwsgi-core uwsgi-plugin-python3"
 keystone_needs="mariadb"
 
 keystone_port() { echo $((BASE + 5)); }
