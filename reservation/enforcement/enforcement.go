@@ -132,7 +132,7 @@ func (c *Checker) Ask(ctx context.Context, before, next *reservation.LeaseRecord
 	}
 	err = c.call(ctx, CommitCreate, next.ID, request)
 	switch {
-	case errors.Is(err, ErrNoAnswer), ctx.Err() != nil: // the service may have counted it
+	case errors.Is(err, ErrNoAnswer): // the service may have counted it
 		c.Withdraw(ctx, nil, next)
 	case err != nil:
 		return errors.Join(err, c.Records.Forget(context.WithoutCancel(ctx), next.ID))
@@ -149,12 +149,20 @@ func (c *Checker) askAboutChange(ctx context.Context, before, next *reservation.
 	if err != nil {
 		return err
 	}
-	for _, verb := range []Verb{CheckUpdate, CommitUpdate} {
-		if err := c.call(ctx, verb, next.ID, change); err != nil {
-			return err
-		}
+	if err := c.call(ctx, CheckUpdate, next.ID, change); err != nil {
+		return err
 	}
-	return c.Records.Tell(ctx, Told{LeaseID: next.ID, Request: end, AskedAt: c.Now()})
+	err = c.call(ctx, CommitUpdate, next.ID, change)
+	if err != nil && !errors.Is(err, ErrNoAnswer) {
+		return err
+	}
+	if err == nil {
+		err = c.Records.Tell(ctx, Told{LeaseID: next.ID, Request: end, AskedAt: c.Now()})
+	}
+	if err != nil { // the service may have counted it
+		c.Withdraw(ctx, before, next)
+	}
+	return err
 }
 
 // Withdraw tells the usage service that a lease that it allowed was not stored. A new lease ends; a
