@@ -27,14 +27,14 @@ var floors = [][]string{
 	1: {"inventory", "reservation/calendar", "reservation/staging", "pkg/packing"},
 	2: {"reservation", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort/state", "pkg/claiming", "pkg/blazar"},
-	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "pkg/eviction"},
+	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "reservation/enforcement", "pkg/eviction"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
 		"reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
 		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/workload",
 	},
 	7: {
-		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/oslotest", "pkg/oslo/oslotest/memory", "inventory/remote", "reservation/notice", "pkg/client", "pkg/whatif",
+		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/oslotest", "pkg/oslo/oslotest/memory", "inventory/remote", "reservation/enforcement/remote", "reservation/notice", "pkg/client", "pkg/whatif",
 		"pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/nova/object", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/power", "pkg/sim",
 	},
 	8: {"pkg/api", "pkg/config", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",

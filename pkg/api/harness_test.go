@@ -33,6 +33,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/admission"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/enforcement"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
@@ -46,6 +47,8 @@ type setup struct {
 	fence  filters.Fence
 	// busy is how long a write waits for another; 0 means two minutes.
 	busy time.Duration
+	// checks returns what must allow bookings; nil means that nothing must.
+	checks func(c *cloud, hosts func() *inventory.Snapshot) *enforcement.Checker
 	// enrolled is true if only hosts that were added to the pool are in it.
 	enrolled bool
 	// adjust changes the options of the API.
@@ -100,8 +103,13 @@ func start(t *testing.T, s setup) *cloud {
 		Published: func(s *inventory.Snapshot) { c.desk.Observe(s) },
 	})
 	must(t, err)
+	var checks *enforcement.Checker
+	if s.checks != nil {
+		checks = s.checks(c, keeper.Snapshot)
+	}
 	c.desk, err = booking.Open(t.Context(), booking.Options{
-		Records: c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
+		Enforcement: checks,
+		Records:     c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
 		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		LeadTime: 900, Now: c.now, NewID: uuid.NewString,
 	}, keeper.Snapshot())

@@ -115,7 +115,11 @@ func (a *App) openShared(
 			return enforced.Carry(ctx, r, event)
 		})
 	}
-	a.desk, f, err = openBooking(ctx, p, bus, db, hosts, images, enforcer)
+	checks, f, err := openUsage(p, cloud, db, hosts)
+	if a.add(f, err) != nil {
+		return s, nil, err
+	}
+	a.desk, f, err = openBooking(ctx, p, bus, db, hosts, images, enforcer, checks)
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}

@@ -75,7 +75,7 @@ func TestTheFeaturesForACloudFitTogetherBeforeTheCloudAnswers(t *testing.T) {
 	hosts, f, err := openHosts(t.Context(), p, &hostSource{Source: file, changed: source.changed}, db, powers, nil)
 	added(f, err)
 	images := &imagectl.Known{}
-	desk, f, err := openBooking(t.Context(), p, bus, db, hosts, images, nil)
+	desk, f, err := openBooking(t.Context(), p, bus, db, hosts, images, nil, nil)
 	added(f, err)
 	s := shared{p, bus, cloud, db, powers, source, hosts, desk}
 	enforced, f, err := openEnforcement(t.Context(), s)

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	usage "github.com/almanac-cloud/almanac/reservation/enforcement"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 	imagectl "github.com/almanac-cloud/almanac/reservation/staging/controller"
@@ -24,15 +25,17 @@ import (
 const parallelEvents = 16
 
 // openBooking opens the booking service. Its decisions consider images as far as they are known,
-// and enforcer applies its events to the cloud; nil without one.
+// enforcer applies its events to the cloud, nil without one, and checks must allow them, nil if
+// nothing must.
 func openBooking(
 	ctx context.Context, p process, bus *bus, db *store.Store, hosts *inventory.SnapshotCache, images *imagectl.Known, enforcer booking.Cloud,
+	checks *usage.Checker,
 ) (desk *booking.Service, f feature, err error) {
 	c := p.config.Reservation
 	o := booking.Options{
 		Records: db, Keys: db, Reader: db, Limits: p.config.Limits, Defaults: c.Defaults,
 		LeadTime: c.Rules.LeadTime, Migrates: c.Rules.Normal == upkeep.OrderMigrate,
-		Images: func() *staging.Facts { return images.Facts(p.clock.now()) }, Cloud: enforcer,
+		Images: func() *staging.Facts { return images.Facts(p.clock.now()) }, Cloud: enforcer, Enforcement: checks,
 		Replica: p.replica, Parallel: parallelEvents, Deciding: runtime.GOMAXPROCS(0) - 1,
 		Now: p.clock.now, Elapsed: stopwatch(), NewID: uuid.NewString,
 	}

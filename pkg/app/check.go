@@ -51,6 +51,9 @@ func Check(c config.Config) error {
 	if err := checkOnEnd(c.Reservation.Defaults); err != nil {
 		return err
 	}
+	if err := checkUsage(c); err != nil {
+		return err
+	}
 	if err := checkScheduler(c); err != nil {
 		return err
 	}

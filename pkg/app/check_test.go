@@ -39,3 +39,27 @@ func TestAnUnknownRoleOfTheCommandLineIsRefusedWithTheNearest(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestTheUsageServiceNeedsAnAddressOneTokenAndTimeToAnswer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(c *config.Config)
+		wrong  string // a part of the error; empty means none
+	}{
+		"it has them":       {func(*config.Config) {}, ""},
+		"it is not enabled": {func(c *config.Config) { c.Enforcement.Enabled, c.Enforcement.Service.Base = nil, "" }, ""},
+		"no address":        {func(c *config.Config) { c.Enforcement.Service.Base = "" }, "external_service_base_endpoint"},
+		"two tokens":        {func(c *config.Config) { c.Enforcement.Service.KeystoneToken, c.Enforcement.Service.Token = true, "x" }, "external_service_token"},
+		"no account":        {func(c *config.Config) { c.Enforcement.Service.KeystoneToken = true }, "external_service_keystone_token"},
+		"too little time":   {func(c *config.Config) { c.Enforcement.Service.Timeout = c.API.RequestTimeout / 2 }, "external_service_timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config.Defaults()
+			c.Enforcement.Enabled, c.Enforcement.Service.Base = []string{"ExternalServiceFilter"}, "http://usage.example.org/"
+			tc.change(&c)
+			err := app.Check(c)
+			if (err == nil) != (tc.wrong == "") || err != nil && !strings.Contains(err.Error(), tc.wrong) {
+				t.Errorf("got %v, want %q", err, tc.wrong)
+			}
+		})
+	}
+}

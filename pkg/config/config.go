@@ -38,6 +38,7 @@ type Config struct {
 	Inventory     Inventory
 	Reservation   Reservation
 	Limits        booking.Limits
+	Enforcement   Enforcement
 	Lifecycle     Lifecycle
 	Healing       Healing
 	Nova          Nova

@@ -21,6 +21,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/enforcement"
+	"github.com/almanac-cloud/almanac/reservation/enforcement/remote"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
@@ -286,6 +288,21 @@ max_start_ahead = 10d
 max_hosts_per_project = 12
 max_host_hours_per_project = 1000
 extension_window = 1d12h
+[enforcement]
+enabled_filters = MaxLeaseDurationFilter, ExternalServiceFilter
+max_lease_duration = 86400
+max_lease_duration_exempt_project_ids = a, b
+external_service_base_endpoint = http://usage/v1/
+external_service_check_create_endpoint = http://usage/cc
+external_service_commit_create_endpoint = http://usage/c
+external_service_check_update_endpoint = http://usage/cu
+external_service_commit_update_endpoint = http://usage/u
+external_service_on_end_endpoint = http://usage/e
+external_service_token = secret
+external_service_bearer_token = bearer
+external_service_keystone_token = true
+external_service_timeout = 7
+external_service_exempt_project_ids = c
 [lifecycle]
 poll_interval = 60
 `+energyText)
@@ -391,7 +408,16 @@ poll_interval = 60
 				EndGrace: 33, Fence: fence.Rules{RootDisk: 34},
 			},
 		},
-		Limits:    booking.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, ExtensionWindow: 36 * 3600},
+		Limits: booking.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, ExtensionWindow: 36 * 3600},
+		Enforcement: config.Enforcement{
+			Rules: enforcement.Rules{
+				Enabled: enforcement.Names, MaxDuration: 86400, MaxDurationExempt: []string{"a", "b"}, ServiceExempt: []string{"c"},
+			},
+			Service: remote.Options{
+				Base: "http://usage/v1/", CheckCreate: "http://usage/cc", CommitCreate: "http://usage/c", CheckUpdate: "http://usage/cu",
+				CommitUpdate: "http://usage/u", OnEnd: "http://usage/e", Token: "secret", BearerToken: "bearer", KeystoneToken: true, Timeout: 7 * time.Second,
+			},
+		},
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
 		Healing:   config.Healing{Rules: upkeep.HealingRules{Grace: 34, Window: 35 * 60}},
 		Energy:    energySet,
@@ -474,7 +500,10 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 				EndGrace: 60, Fence: fence.Rules{RootDisk: 20},
 			},
 		},
-		Limits:    booking.Limits{Duration: 30 * day, StartAhead: 365 * day},
+		Limits: booking.Limits{Duration: 30 * day, StartAhead: 365 * day},
+		Enforcement: config.Enforcement{
+			Rules: enforcement.Rules{MaxDuration: -1}, Service: remote.Options{Timeout: 10 * time.Second},
+		},
 		Lifecycle: config.Lifecycle{PollInterval: time.Second},
 		Scheduler: config.Scheduler{Mode: "off", Workers: 64, MaxAttempts: 3, DecisionRetention: 7 * day},
 		Filters: config.FilterScheduler{

@@ -65,6 +65,7 @@ func table(c *Config) []section {
 		{"metrics", metricsOptions(&c.Weighers)},
 		{"reservation", slices.Concat(reservationOptions(&c.Reservation), instanceOptions(&c.Reservation))},
 		{"limits", limitOptions(&c.Limits)},
+		{"enforcement", enforcementOptions(&c.Enforcement)},
 		{"lifecycle", []option{
 			duration(&c.Lifecycle.PollInterval, "poll_interval", time.Second, time.Second, time.Minute,
 				"How often Almanac checks for starts, warnings and ends of reservations that are due."),

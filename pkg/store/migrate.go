@@ -20,6 +20,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: firstSchema, Migrate: func(tx *gorm.DB) error { return createMissing(tx, allRows...) }},
 	{ID: "0002_leases", Migrate: addLeases},
 	{ID: "0003_hosts", Migrate: addHosts},
+	{ID: "0004_usage_told", Migrate: addTold},
 }
 
 const firstSchema = "0001_first_schema"

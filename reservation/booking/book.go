@@ -32,32 +32,40 @@ func (d *Service) Book(ctx context.Context, by Caller, req reservation.Request, 
 	if made, ok, err := d.madeBefore(ctx, by, use); ok || err != nil {
 		return made, err
 	}
+	booked, err := permitting(ctx, d, func(p *permit) (reservation.Reservation, error) { return d.book(ctx, by, req, use, p) })
+	if errors.Is(err, reservation.ErrKeyUsed) {
+		return d.madeMeanwhile(ctx, by, use)
+	}
+	if err != nil {
+		// The obstacle may be the reservation that the same request has made through another replica.
+		if made, ok, keyErr := d.madeBefore(ctx, by, use); ok && keyErr == nil {
+			return made, nil
+		}
+	}
+	return booked, err
+}
+
+// book books a request with a permit.
+func (d *Service) book(ctx context.Context, by Caller, req reservation.Request, use *KeyUse, p *permit) (reservation.Reservation, error) {
 	var again retry
 	for {
 		again.decide(d)
-		a, err := d.bookOnce(ctx, by, req, use)
+		a, err := d.bookOnce(ctx, by, req, use, p)
 		if err == nil {
 			return a.next, nil
-		}
-		if errors.Is(err, reservation.ErrKeyUsed) {
-			return d.madeMeanwhile(ctx, by, use)
 		}
 		var q Recall
 		if a != nil {
 			q = Recall{Hosts: d.versioned(&a.next), Project: by.ProjectID}
 		}
 		if err := again.after(ctx, d, err, q); err != nil {
-			// The obstacle may be the reservation that the same request has made through another replica.
-			if made, ok, keyErr := d.madeBefore(ctx, by, use); ok && keyErr == nil {
-				return made, nil
-			}
 			return reservation.Reservation{}, err
 		}
 	}
 }
 
-func (d *Service) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
-	a, err := decide(ctx, d, by.ProjectID, (*turns.Gate).Enter, func() (*attempt, error) { return d.reserve(ctx, by, req, use) })
+func (d *Service) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse, p *permit) (*attempt, error) {
+	a, err := decide(ctx, d, by.ProjectID, (*turns.Gate).Enter, func() (*attempt, error) { return d.reserve(ctx, by, req, use, p) })
 	if err != nil {
 		return nil, err
 	}
@@ -128,13 +136,18 @@ func (d *Service) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (re
 
 // reserve plans the request and adds its claims to the calendar. The entry is locked until it
 // is stored.
-func (d *Service) reserve(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (*attempt, error) {
+func (d *Service) reserve(ctx context.Context, by Caller, req reservation.Request, use *KeyUse, p *permit) (*attempt, error) {
 	v := d.view(by, by.ProjectID)
 	plan, err := NewPlan(v, req)
 	if err != nil {
 		return nil, err
 	}
-	r := d.newReservation(by, plan, v.Now)
+	l := reservation.OwnLease(d.newReservation(by, plan, v.Now))
+	p.name(&l)
+	if err := p.check(nil, &l); err != nil {
+		return nil, err
+	}
+	r := l.Reservations[0]
 	a, err := newAttempt(ctx, &v, r, by)
 	if err != nil {
 		return nil, err

@@ -11,10 +11,15 @@ import (
 // BookLease makes a lease with all its reservations and stores it; if one of them is refused,
 // nothing is stored. Errors are those of NewLeasePlan.
 func (d *Service) BookLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+	return permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) { return d.bookLease(ctx, by, req, p) })
+}
+
+// bookLease is BookLease with a permit.
+func (d *Service) bookLease(ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit) (reservation.LeaseRecord, error) {
 	var again retry
 	for {
 		again.decide(d)
-		booked, err := d.bookLeaseOnce(ctx, by, req)
+		booked, err := d.bookLeaseOnce(ctx, by, req, p)
 		if err == nil {
 			return booked, nil
 		}
@@ -29,9 +34,9 @@ func (d *Service) BookLease(ctx context.Context, by Caller, req reservation.Leas
 }
 
 // bookLeaseOnce returns the lease that it decided on, also with an error of the records.
-func (d *Service) bookLeaseOnce(ctx context.Context, by Caller, req reservation.LeaseRequest) (booked reservation.LeaseRecord, err error) {
+func (d *Service) bookLeaseOnce(ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit) (booked reservation.LeaseRecord, err error) {
 	attempts, err := decide(ctx, d, by.ProjectID, (*turns.Gate).Enter, func() (attempts []*attempt, err error) {
-		booked, attempts, err = d.reserveLease(ctx, by, req)
+		booked, attempts, err = d.reserveLease(ctx, by, req, p)
 		return attempts, err
 	})
 	if err != nil {
@@ -53,7 +58,9 @@ func leave(attempts []*attempt) {
 
 // reserveLease plans a lease and adds the claims of its reservations to the calendar. Their entries
 // are locked until they are stored.
-func (d *Service) reserveLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, []*attempt, error) {
+func (d *Service) reserveLease(
+	ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit,
+) (reservation.LeaseRecord, []*attempt, error) {
 	v := d.view(by, by.ProjectID)
 	plan, err := NewLeasePlan(v, req)
 	if err != nil {
@@ -63,16 +70,23 @@ func (d *Service) reserveLease(ctx context.Context, by Caller, req reservation.L
 		ID: d.options.NewID(), ProjectID: by.ProjectID, UserID: by.UserID, Name: req.Name,
 		Span: plan.Span, BeforeEnd: req.BeforeEnd, Events: req.Events, Created: v.Now, Updated: v.Now, Version: 1,
 	}}
-	var attempts []*attempt
-	for i, p := range plan.Members {
-		r := d.newReservation(by, p, v.Now)
+	for i, member := range plan.Members {
+		r := d.newReservation(by, member, v.Now)
 		r.Membership = req.Members[i].Membership
 		r.Membership.LeaseID = l.ID
+		l.Reservations = append(l.Reservations, r)
+	}
+	p.name(&l)
+	if err := p.check(nil, &l); err != nil {
+		return l, nil, err
+	}
+	var attempts []*attempt
+	for _, r := range l.Reservations {
 		a, err := newAttempt(ctx, &v, r, by)
 		if err != nil {
 			return l, nil, err
 		}
-		attempts, l.Reservations = append(attempts, a), append(l.Reservations, r)
+		attempts = append(attempts, a)
 	}
 	return l, attempts, d.enter(&v, attempts...)
 }

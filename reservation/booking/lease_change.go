@@ -24,8 +24,10 @@ import (
 // still waits for its start is canceled. The new name is that of the lease alone; its reservations
 // keep theirs.
 func (d *Service) ChangeLease(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (reservation.LeaseRecord, error) {
-	return d.modifyLease(ctx, by, id, "store the changed lease", func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
-		return changedLease(v, l, c)
+	return permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) {
+		return d.modifyLease(ctx, by, id, "store the changed lease", p, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+			return changedLease(v, l, c)
+		})
 	})
 }
 
@@ -33,7 +35,7 @@ func (d *Service) ChangeLease(ctx context.Context, by Caller, id string, c reser
 // lease. It fails with a NotFound fault if there is none. A reservation that belongs to no lease, and
 // is over or ending, stays as it is, but is no longer shown as a lease.
 func (d *Service) CancelLease(ctx context.Context, by Caller, id string) (reservation.LeaseRecord, error) {
-	return d.modifyLease(ctx, by, id, "store the canceled lease", func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+	return d.modifyLease(ctx, by, id, "store the canceled lease", nil, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 		row, members := canceledLease(l, v.Now)
 		return row, members, nil
 	})
@@ -64,7 +66,7 @@ type leaseAmendment func(v View, l reservation.LeaseRecord) (*reservation.Lease,
 
 // modifyLease decides on a change of a lease and stores it. It decides again if the records have
 // changed.
-func (d *Service) modifyLease(ctx context.Context, by Caller, id, doing string, amend leaseAmendment) (reservation.LeaseRecord, error) {
+func (d *Service) modifyLease(ctx context.Context, by Caller, id, doing string, p *permit, amend leaseAmendment) (reservation.LeaseRecord, error) {
 	unlock, err := d.leases.lock(ctx, id)
 	if err != nil {
 		return reservation.LeaseRecord{}, err
@@ -73,7 +75,7 @@ func (d *Service) modifyLease(ctx context.Context, by Caller, id, doing string, 
 	var again retry
 	for {
 		again.decide(d)
-		l, err := d.modifyLeaseOnce(ctx, by, id, doing, amend)
+		l, err := d.modifyLeaseOnce(ctx, by, id, doing, p, amend)
 		if err == nil {
 			return l, nil
 		}
@@ -88,7 +90,9 @@ func (d *Service) modifyLease(ctx context.Context, by Caller, id, doing string, 
 }
 
 // modifyLeaseOnce returns the lease that it decided on, also with an error of the records.
-func (d *Service) modifyLeaseOnce(ctx context.Context, by Caller, id, doing string, amend leaseAmendment) (reservation.LeaseRecord, error) {
+func (d *Service) modifyLeaseOnce(
+	ctx context.Context, by Caller, id, doing string, p *permit, amend leaseAmendment,
+) (reservation.LeaseRecord, error) {
 	l, err := d.options.Reader.Lease(ctx, id)
 	if err == nil && !by.Admin && by.ProjectID != l.ProjectID {
 		err = NoLease(id)
@@ -116,19 +120,22 @@ func (d *Service) modifyLeaseOnce(ctx context.Context, by Caller, id, doing stri
 				attempts = append(attempts, &attempt{entry: entries[r.ID], before: before, next: r, cause: causeOf(by, before, r)})
 			}
 		}
+		if row != nil {
+			next.Lease = *row
+		} else if isOwn(l) {
+			next = reservation.OwnLease(next.Reservations[0])
+		}
+		if err := p.check(&l, &next); err != nil {
+			return nil, err
+		}
 		if err := d.enterChanges(&v, attempts...); err != nil {
 			return nil, err
 		}
 		l = next
 		return attempts, nil
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return l, err
-	case row != nil:
-		l.Lease = *row
-	case isOwn(l):
-		l = reservation.OwnLease(l.Reservations[0])
 	}
 	if row == nil && len(attempts) == 0 {
 		return l, nil

@@ -24,8 +24,8 @@ func (d *Service) leaseOf(ctx context.Context, by Caller, id string) (string, er
 }
 
 // changeMember is Change for a reservation of a lease whose times may change.
-func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string, c Change) (reservation.Reservation, error) {
-	return d.modifyMember(ctx, by, lease, id, "store the changed reservation", func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
+func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string, c Change, p *permit) (reservation.Reservation, error) {
+	return d.modifyMember(ctx, by, lease, id, "store the changed reservation", p, func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
 		if err := c.checkLease(l, r); err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string,
 
 // cancelMember is Cancel for a reservation of a lease.
 func (d *Service) cancelMember(ctx context.Context, by Caller, lease, id string) (reservation.Reservation, error) {
-	return d.modifyMember(ctx, by, lease, id, "store the canceled reservation", func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
+	return d.modifyMember(ctx, by, lease, id, "store the canceled reservation", nil, func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
 		if len(l.Reservations) > 1 {
 			return nil, together(l)
 		}
@@ -68,10 +68,11 @@ func (d *Service) cancelMember(ctx context.Context, by Caller, lease, id string)
 // modifyMember decides on a change of one live reservation of a lease, and perhaps of the lease
 // itself, and stores it. amend changes r.
 func (d *Service) modifyMember(
-	ctx context.Context, by Caller, lease, id, doing string, amend func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error),
+	ctx context.Context, by Caller, lease, id, doing string, p *permit,
+	amend func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error),
 ) (reservation.Reservation, error) {
 	this := func(r reservation.Reservation) bool { return r.ID == id }
-	l, err := d.modifyLease(ctx, by, lease, doing, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+	l, err := d.modifyLease(ctx, by, lease, doing, p, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 		members := slices.Clone(l.Reservations)
 		i := slices.IndexFunc(members, this)
 		if i < 0 {

@@ -42,13 +42,18 @@ func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c Chang
 // reservation as it was. If it is the only one of a lease, its times are those of the lease; if
 // there are others, a change of its times is a Conflict fault.
 func (d *Service) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
-	if c.Start != nil || c.End != nil {
+	return permitting(ctx, d, func(p *permit) (reservation.Reservation, error) { return d.changeWith(ctx, by, id, c, p) })
+}
+
+// changeWith is Change with a permit, which is about the whole lease.
+func (d *Service) changeWith(ctx context.Context, by Caller, id string, c Change, p *permit) (reservation.Reservation, error) {
+	if c.Start != nil || c.End != nil || p != nil {
 		lease, err := d.leaseOf(ctx, by, id)
 		if err != nil {
 			return reservation.Reservation{}, err
 		}
 		if lease != "" {
-			return d.changeMember(ctx, by, lease, id, c)
+			return d.changeMember(ctx, by, lease, id, c, p)
 		}
 	}
 	return d.modify(ctx, by, id, "store the changed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
@@ -57,7 +62,7 @@ func (d *Service) Change(ctx context.Context, by Caller, id string, c Change) (r
 			return r, reservation.Cause{}, err
 		}
 		next := changedAlone(r, plan, v.Now)
-		return next, causeOf(by, r, next), nil
+		return next, causeOf(by, r, next), p.checkOwn(r, next)
 	})
 }
 

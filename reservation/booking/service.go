@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/enforcement"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -40,6 +41,9 @@ type Options struct {
 	// Images returns the current facts about images, which are immutable. If it is nil or
 	// returns nil, decisions ignore images.
 	Images func() *staging.Facts
+	// Enforcement makes the checks that must allow a booking or a change; nil means that there are
+	// none.
+	Enforcement *enforcement.Checker
 	// Cloud carries out events in the cloud; nil means that there is no cloud.
 	Cloud Cloud
 	// Replica is the name of this replica among those that share the records.
@@ -88,6 +92,9 @@ type Options struct {
 //   - mu, over memory, held to read or enter something, never while deciding, storing or
 //     reading records;
 //   - those of Records.
+//
+// The checks of package enforcement are asked, about a decision that is not entered, while none of
+// them is held except that of the idempotency key. Then the decision is made again.
 //
 // No request waits for any of them, except mu, longer than it lasts. A new claim enters the
 // calendar before it is stored, and an old one leaves it afterwards, so that whatever happens

@@ -105,6 +105,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("images", func(t *testing.T) { testImages(t, open) })
 	t.Run("packing", func(t *testing.T) { testPacking(t, open) })
 	t.Run("best-effort work", func(t *testing.T) { testBestEffort(t, open) })
+	t.Run("the usage service", func(t *testing.T) { testTold(t, open) })
 	t.Run("purging", func(t *testing.T) { testPurging(t, open) })
 	t.Run("concurrency", func(t *testing.T) { testConcurrency(t, open) })
 }
