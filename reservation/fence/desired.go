@@ -140,7 +140,7 @@ func (p *plan) prepare(r *reservation.Reservation) {
 		metadata[required(own)] = "required"
 		p.hostFlavors(r)
 	} else {
-		metadata[required(Shared)] = "required"
+		metadata[required(Shared)], metadata[PoolKey] = "required", r.ID
 		p.instanceFlavor(r)
 	}
 	p.layout.Aggregates[aggregate] = inventory.Aggregate{Name: aggregate, Metadata: metadata, Hosts: sorted(joined)}

@@ -171,14 +171,14 @@ func TestAReservationOfInstancesHasRoomsForThem(t *testing.T) {
 		t.Errorf("host a has the traits %v, want %v", l.Traits["a"], want)
 	}
 	for id, want := range map[string][]string{"r1": {"a", "b"}, "r2": {"b"}} {
-		if a := l.Aggregates["almanac-reservation-"+id]; !slices.Equal(a.Hosts, want) || a.Metadata["trait:CUSTOM_ALMANAC_SHARED"] != "required" {
+		if a := l.Aggregates["almanac-reservation-"+id]; !slices.Equal(a.Hosts, want) || a.Metadata["trait:CUSTOM_ALMANAC_SHARED"] != "required" || a.Metadata["reservation"] != id {
 			t.Errorf("the aggregate of %s is %v", id, a)
 		}
 	}
 	f := l.Flavors["r1"]
 	if want := (map[string]string{
 		"almanac:reservation": "r1", "almanac:project": "project-of-r1", "trait:CUSTOM_ALMANAC_CLOSED": "required",
-		"resources:CUSTOM_ALMANAC_RESERVATION_R1": "1", "resources:CUSTOM_FPGA": "2",
+		"aggregate_instance_extra_specs:reservation": "r1", "resources:CUSTOM_ALMANAC_RESERVATION_R1": "1", "resources:CUSTOM_FPGA": "2",
 		"trait:CUSTOM_ALMANAC_RESERVED": "required", "trait:CUSTOM_ALMANAC_SHARED": "required",
 	}); !maps.Equal(f.ExtraSpecs, want) || f.Resources.VCPUs != 2 {
 		t.Errorf("its flavor is %v", f)

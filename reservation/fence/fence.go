@@ -58,6 +58,11 @@ const (
 	// ProjectMark is the metadata key of an aggregate that names the owner's project, and
 	// the extra spec of a flavor that names the project that may use it.
 	ProjectMark = "almanac:project"
+	// PoolKey is the metadata key of the aggregate of a reservation of instances that has the
+	// reservation's id, and PoolSpec the extra spec of its flavor that requires it from Nova's
+	// AggregateInstanceExtraSpecsFilter. Blazar's clients find the flavor by PoolSpec.
+	PoolKey  = "reservation"
+	PoolSpec = "aggregate_instance_extra_specs:" + PoolKey
 )
 
 // OwnName returns the name of a reservation's own trait, or of the resource class of a
