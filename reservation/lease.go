@@ -38,6 +38,9 @@ type Membership struct {
 	// wrote it.
 	HypervisorProperties string `json:"hypervisor_properties,omitempty"`
 	ResourceProperties   string `json:"resource_properties,omitempty"`
+	// Flavor is the flavor of Nova for which instances are reserved, as JSON in Nova's form. Empty
+	// means that the owner requested an amount of resources.
+	Flavor string `json:"flavor,omitempty"`
 }
 
 // LeaseRecord is a lease with its reservations.

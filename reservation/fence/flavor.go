@@ -48,10 +48,15 @@ func (p *plan) wholeHost(r *reservation.Reservation, specs map[string]string) {
 }
 
 // instanceFlavor adds the one flavor of a reservation of instances, with the reserved
-// size. Each instance uses one unit of the reservation's own class.
+// size, or like the flavor for which they are reserved. Each instance uses one unit of the
+// reservation's own class.
 func (p *plan) instanceFlavor(r *reservation.Reservation) {
 	specs := common(r)
 	specs[PoolSpec] = r.ID
+	if r.Membership.Flavor != "" {
+		p.likeFlavor(r, specs)
+		return
+	}
 	p.flavor(r.ID, FlavorPrefix+r.ID, r.Resources, specs)
 }
 
