@@ -84,6 +84,7 @@ func enforcementRules(ctx context.Context, c config.Config, cloud *cloud) (upkee
 	if c.Reservation.Fence == filters.FenceLeadTime {
 		rules.Fence.Ahead = rules.LeadTime
 	}
+	rules.Fence.Pool = c.Reservation.Fence == filters.FencePool
 	return rules, nil
 }
 

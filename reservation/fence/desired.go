@@ -12,7 +12,7 @@ import (
 // Desired returns the layout that keeps the promises of the live reservations at now.
 //
 // A host is in the fence from Rules.Ahead before the first claim on it until its last
-// claim is over. A reservation has its aggregate, its trait or resource class and its
+// claim is over, and with Rules.Pool also as long as it is in the pool. A reservation has its aggregate, its trait or resource class and its
 // flavors from Rules.Prepare before its start for as long as it is live. A host serves one
 // reservation of hosts at a time: while an earlier claim lasts, the host does not join the
 // next reservation's aggregate, whose trait would keep the earlier owner off. A claim lasts
@@ -96,6 +96,12 @@ func (p *plan) fence() {
 		}) {
 			p.fenced[host] = true
 			p.trait(host, Reserved)
+		}
+	}
+	for _, h := range p.hosts.Hosts() {
+		if p.rules.Pool && h.Reservable {
+			p.fenced[h.Name] = true
+			p.trait(h.Name, Reserved)
 		}
 	}
 	p.layout.Aggregates[Aggregate] = inventory.Aggregate{

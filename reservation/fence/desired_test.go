@@ -100,6 +100,23 @@ func TestAHostIsFencedFromItsLeadTimeUntilItsClaimIsOver(t *testing.T) {
 	}
 }
 
+func TestAClosedPoolIsInTheFence(t *testing.T) {
+	in, out := host("in", 1, 1, 1), host("out", 1, 1, 1)
+	in.Reservable = true
+	for pool, want := range map[bool][]string{true: {"a", "in"}, false: {"a"}} {
+		l := fence.Desired([]reservation.Reservation{booked("r1", "a")}, snapshot(t, in, out, host("a", 1, 1, 1)), start, fence.Rules{Pool: pool})
+		if got := l.Aggregates[fence.Aggregate].Hosts; !slices.Equal(got, want) {
+			t.Errorf("closed: %v; the fence has %v, want %v", pool, got, want)
+		}
+		if own := l.Aggregates[fence.AggregatePrefix+"r1"].Hosts; !slices.Equal(own, []string{"a"}) {
+			t.Errorf("closed: %v; the reservation has %v", pool, own)
+		}
+		if slices.Contains(l.Traits["in"], fence.Reserved) != pool || l.Traits["out"] != nil {
+			t.Errorf("closed: %v; the traits are %v", pool, l.Traits)
+		}
+	}
+}
+
 func TestTheFenceIsThereWithoutAnyReservation(t *testing.T) {
 	l := desired(t, start, fence.Rules{})
 	want := map[string]string{"trait:CUSTOM_ALMANAC_RESERVED": "required"}

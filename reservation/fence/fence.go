@@ -76,6 +76,8 @@ type Rules struct {
 	// Ahead is how long before its start a claim closes its host to others' instances:
 	// reservation.lead_time, or Forever with fence = always.
 	Ahead int64
+	// Pool closes all hosts of the pool, with and without claims: fence = pool.
+	Pool bool
 	// Prepare is how long before its start the aggregate, traits and flavors of a
 	// reservation are created.
 	Prepare int64
