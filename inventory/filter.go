@@ -51,6 +51,13 @@ func (f *Filter) Mentions(text string) bool { return f.named[text] }
 // caller, sorted, each once. A filter with any of them matches no host.
 func (f *Filter) Unknown() []string { return slices.Clone(f.unknown) }
 
+// KindOf returns the type of a property; "" for one that no host has, and for a hidden one if
+// seesHidden is false.
+func (s *Snapshot) KindOf(name string, seesHidden bool) Kind {
+	kind, _ := s.lookup(name, seesHidden)
+	return kind
+}
+
 type (
 	predicate func(h *Host, ahead bool) bool
 	operand   func(h *Host, ahead bool) Value

@@ -38,6 +38,9 @@ type Membership struct {
 	// wrote it.
 	HypervisorProperties string `json:"hypervisor_properties,omitempty"`
 	ResourceProperties   string `json:"resource_properties,omitempty"`
+	// EndAction is what Blazar calls before_end: what happens to the servers before the end. Almanac
+	// stores and shows it, and does nothing: it is empty or "default".
+	EndAction string `json:"before_end,omitempty"`
 	// Flavor is the flavor of Nova for which instances are reserved, as JSON in Nova's form. Empty
 	// means that the owner requested an amount of resources.
 	Flavor string `json:"flavor,omitempty"`

@@ -194,12 +194,18 @@ type Event struct {
 	Until span.Instant
 }
 
-// LastRemark returns the newest sentence about the image in the log; empty if there is none.
-func (r *Reservation) LastRemark() string {
+// LastEvent returns the last event of a type in the log; ok is false if there is none.
+func (r *Reservation) LastEvent(t EventType) (e Event, ok bool) {
 	for _, e := range slices.Backward(r.Events) {
-		if e.Type == ImageEvent {
-			return e.Detail
+		if e.Type == t {
+			return e, true
 		}
 	}
-	return ""
+	return Event{}, false
+}
+
+// LastRemark returns the newest sentence about the image in the log; empty if there is none.
+func (r *Reservation) LastRemark() string {
+	e, _ := r.LastEvent(ImageEvent)
+	return e.Detail
 }

@@ -26,7 +26,7 @@ var floors = [][]string{
 	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/turns", "pkg/oslolog", "pkg/nova/release"},
 	1: {"inventory", "reservation/calendar", "reservation/staging", "pkg/packing"},
 	2: {"reservation", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
-	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort/state", "pkg/claiming"},
+	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort/state", "pkg/claiming", "pkg/blazar"},
 	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "pkg/eviction"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
@@ -63,7 +63,7 @@ var homes = map[string][]string{
 	"gonum.org/v1/gonum":                  {"pkg/sim", "pkg/workload"},
 	"github.com/prometheus/client_golang": {"pkg/api", "pkg/app"},
 	"github.com/goccy/go-yaml":            {"inventory", "pkg/sim/replay", "cmd/almanac", "cmd/almanac-power", "pkg/policy"},
-	"github.com/google/uuid":              {"pkg/app", "cmd/almanac", "cmd/almanac-power", "pkg/placing", "reservation/notice"},
+	"github.com/google/uuid":              {"pkg/app", "cmd/almanac", "cmd/almanac-power", "pkg/placing", "reservation/notice", "pkg/blazar"},
 	"github.com/coreos/go-systemd/":       {"pkg/app"},
 }
 

@@ -48,7 +48,7 @@ func reservationFields(r v1.Reservation) []field {
 		{"Image On Hosts", lines(each(r.Images, hostImage)), inShows},
 		{"On End", r.OnEnd, inShows}, {"Before End", r.BeforeEnd, inShows}, {"Delayed By Boot", r.DelayedByBoot, inShows},
 		{"Degraded", r.DegradedReason, inLongLists}, {"Created", r.CreatedAt, inLongLists}, {"Updated", r.UpdatedAt, inShows},
-		{"Events", lines(each(r.Events, eventLine)), inShows},
+		{"Lease", r.LeaseID, inShows}, {"Events", lines(each(r.Events, eventLine)), inShows},
 	}
 }
 

@@ -18,26 +18,47 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
-// contract is openapi.yaml, against which the tests check every request and answer.
+// documents are the files of the contract.
+var documents = []string{"openapi.yaml", "openapi-blazar.yaml"}
+
+// contract is what the tests check every request and answer against: openapi.yaml, and the document
+// of the calls in Blazar's form.
 type contract struct {
-	document *openapi3.T
-	router   routers.Router
+	document, blazar *openapi3.T
+	routers          []routers.Router
 }
 
 var readContract = sync.OnceValues(func() (*contract, error) {
-	raw, err := os.ReadFile("openapi.yaml")
-	if err != nil {
-		return nil, err
-	}
-	document, err := openapi3.NewLoader().LoadFromData(raw)
-	if err != nil {
-		return nil, err
-	}
-	closeObjects(document)
 	openapi3filter.RegisterBodyDecoder("text/calendar", openapi3filter.RegisteredBodyDecoder("text/plain"))
-	router, err := gorillamux.NewRouter(document)
-	return &contract{document, router}, err
+	c := &contract{}
+	for i, place := range []**openapi3.T{&c.document, &c.blazar} {
+		raw, err := os.ReadFile(documents[i])
+		if err != nil {
+			return nil, err
+		}
+		document, err := openapi3.NewLoader().LoadFromData(raw)
+		if err != nil {
+			return nil, err
+		}
+		closeObjects(document)
+		router, err := gorillamux.NewRouter(document)
+		if err != nil {
+			return nil, err
+		}
+		*place, c.routers = document, append(c.routers, router)
+	}
+	return c, nil
 })
+
+// findRoute returns the call of a request.
+func (c *contract) findRoute(request *http.Request) (route *routers.Route, params map[string]string, err error) {
+	for _, router := range c.routers {
+		if route, params, err = router.FindRoute(request); err == nil {
+			break
+		}
+	}
+	return route, params, err
+}
 
 // closeObjects forbids the objects of answers all fields that the document does not list. Clients
 // get no such rule: a later version may add fields.
@@ -66,11 +87,12 @@ func openContract(t *testing.T) *contract {
 
 // kinds lists the kinds of error of each status.
 var kinds = map[int][]string{
-	http.StatusBadRequest:            {"invalid"},
+	http.StatusBadRequest:            {"invalid", "refused"},
 	http.StatusUnauthorized:          {"unauthorized"},
-	http.StatusForbidden:             {"denied"},
+	http.StatusForbidden:             {"denied", "refused"},
 	http.StatusNotFound:              {"not_found"},
 	http.StatusMethodNotAllowed:      {"invalid"},
+	http.StatusNotAcceptable:         {"invalid"},
 	http.StatusConflict:              {"refused", "conflict"},
 	http.StatusRequestEntityTooLarge: {"too_large"},
 	http.StatusUnprocessableEntity:   {"unprocessable"},
@@ -87,7 +109,7 @@ func (c *contract) hold(t reporter, request *http.Request, body string, a answer
 	request.URL.Path = "/" + strings.Trim(request.URL.Path, "/")
 	request.URL.RawPath = ""
 	request.Body = io.NopCloser(strings.NewReader(body))
-	route, params, err := c.router.FindRoute(request)
+	route, params, err := c.findRoute(request)
 	if err != nil {
 		c.holdOutside(t, request, a)
 		return false
@@ -130,6 +152,9 @@ func (c *contract) holdOutside(t reporter, request *http.Request, a answer) {
 		t.Errorf("the answer is not JSON: %v", err)
 	}
 	schema := c.document.Components.Schemas["ErrorAnswer"].Value
+	if _, known := value.(map[string]any)["error_message"]; known {
+		schema = c.blazar.Components.Schemas["BlazarError"].Value
+	}
 	if err := schema.VisitJSON(value, openapi3.EnableJSONSchema2020()); err != nil {
 		t.Errorf("the error has another form: %v", err)
 	}
@@ -138,9 +163,11 @@ func (c *contract) holdOutside(t reporter, request *http.Request, a answer) {
 // routes lists the calls of the document as "METHOD /path".
 func (c *contract) routes() []string {
 	var list []string
-	for path, item := range c.document.Paths.Map() {
-		for method := range item.Operations() {
-			list = append(list, fmt.Sprintf("%s %s", method, path))
+	for _, document := range []*openapi3.T{c.document, c.blazar} {
+		for path, item := range document.Paths.Map() {
+			for method := range item.Operations() {
+				list = append(list, fmt.Sprintf("%s %s", method, path))
+			}
 		}
 	}
 	return list

@@ -31,6 +31,23 @@ const (
 // target points, and also returns it raw. Every mistake is a fault that names the field: an unknown
 // field, or one of the wrong type. null means absent, except for a v1.Power and a v1.EnergyMode.
 func (s *server) body(c *gin.Context, target any, most int64) ([]byte, error) {
+	raw, err := s.rawBody(c, most)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]json.RawMessage
+	err = json.Unmarshal(raw, &object)
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other || err == nil && object == nil {
+		return nil, fault.New(fault.Invalid, "the body must be a JSON object, not %s", shorten(bytes.TrimSpace(raw)))
+	}
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the body is not JSON: %v", err)
+	}
+	return raw, fields(object, reflect.ValueOf(target).Elem(), "")
+}
+
+// rawBody returns the request's body, which must be UTF-8 and have at most `most` bytes.
+func (s *server) rawBody(c *gin.Context, most int64) ([]byte, error) {
 	most = min(most, s.MaxBodyBytes)
 	raw, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, most))
 	if err != nil {
@@ -42,15 +59,7 @@ func (s *server) body(c *gin.Context, target any, most int64) ([]byte, error) {
 	if !utf8.Valid(raw) {
 		return nil, fault.New(fault.Invalid, "the body is not UTF-8")
 	}
-	var object map[string]json.RawMessage
-	err = json.Unmarshal(raw, &object)
-	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other || err == nil && object == nil {
-		return nil, fault.New(fault.Invalid, "the body must be a JSON object, not %s", shorten(bytes.TrimSpace(raw)))
-	}
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "the body is not JSON: %v", err)
-	}
-	return raw, fields(object, reflect.ValueOf(target).Elem(), "")
+	return raw, nil
 }
 
 // fields sets the fields of target by their JSON names.

@@ -44,7 +44,7 @@ func (s *server) json(call func(c *gin.Context) (answer any, err error)) gin.Han
 		case answer == nil:
 			c.Status(http.StatusNoContent)
 		default:
-			c.PureJSON(c.Writer.Status(), answer)
+			send(c, c.Writer.Status(), answer)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (s *server) failWith(c *gin.Context, status int, err error) {
 	case fault.Unauthorized:
 		c.Header("WWW-Authenticate", s.challenge())
 	}
-	c.AbortWithStatusPureJSON(status, v1.ErrorAnswer{Error: v1.Error{
+	sendError(c, status, v1.ErrorAnswer{Error: v1.Error{
 		Kind: string(f.Kind), Field: f.Field, Message: message, RequestID: id,
 	}})
 }
@@ -92,7 +92,7 @@ func retryAfter(c *gin.Context, f *fault.Error) {
 func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 	s.metrics.refusals.WithLabelValues(string(r.Constraint)).Inc()
 	answer := v1.ErrorAnswer{
-		Error: v1.Error{Kind: string(fault.Refused), Message: r.Message, RequestID: c.GetString(requestIDKey)},
+		Error: v1.Error{Kind: string(fault.Refused), Message: refusedText(c, r), RequestID: c.GetString(requestIDKey)},
 		Refusal: &v1.Refusal{
 			Constraint: string(r.Constraint), Matched: r.Matched, Free: r.Free,
 			BlockedBy: make([]v1.Block, len(r.BlockedBy)), LargestQuantity: r.LargestQuantity,
@@ -105,7 +105,7 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 		at := r.EarliestStart.Time()
 		answer.Refusal.EarliestStart = &at
 	}
-	c.AbortWithStatusPureJSON(statuses[fault.Refused], answer)
+	sendError(c, refusedStatus(c, r), answer)
 }
 
 // challenge returns the WWW-Authenticate header that refers a caller without a token to Keystone,

@@ -119,10 +119,11 @@ func (a *asker) caller() booking.Caller {
 	return booking.Caller{ProjectID: a.ProjectID, UserID: a.UserID, RequestID: a.requestID, SeesHidden: a.seesHidden()}
 }
 
-// callerFor returns the asker as a booking.Caller for a reservation that find has admitted.
-func (a *asker) callerFor(r *reservation.Reservation) booking.Caller {
+// callerFor returns the asker as a booking.Caller for a reservation or a lease of a project that a
+// rule has admitted.
+func (a *asker) callerFor(project string) booking.Caller {
 	by := a.caller()
-	by.Admin = r.ProjectID != a.ProjectID
+	by.Admin = project != a.ProjectID
 	return by
 }
 

@@ -203,7 +203,7 @@ func (s *server) changeReservation(c *gin.Context) (any, error) {
 	change := booking.Change{Name: body.Name, Quantity: body.Quantity, Start: instant(body.StartTime), End: instant(body.EndTime)}
 	by, before := asking(c), found(c)
 	if dryRun {
-		plan, err := s.Booking.OfferChange(c.Request.Context(), by.callerFor(&before), before.ID, change)
+		plan, err := s.Booking.OfferChange(c.Request.Context(), by.callerFor(before.ProjectID), before.ID, change)
 		if err != nil {
 			return nil, err
 		}
@@ -211,7 +211,7 @@ func (s *server) changeReservation(c *gin.Context) (any, error) {
 	}
 	ctx, end := awaited(c)
 	defer end()
-	r, err := s.Booking.Change(ctx, by.callerFor(&before), before.ID, change)
+	r, err := s.Booking.Change(ctx, by.callerFor(before.ProjectID), before.ID, change)
 	if err != nil {
 		return nil, inDoubt(err, changeInDoubt)
 	}

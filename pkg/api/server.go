@@ -53,6 +53,8 @@ type Options struct {
 	Packing Packing
 	// BestEffort is the queue of best-effort work; nil means that there is none.
 	BestEffort BestEffort
+	// Blazar are the calls in Blazar's form; nil means that they are not served.
+	Blazar *Blazar
 	// Probes check the other parts that readiness reports.
 	Probes []Probe
 	// BeforeEnd is the default of before_end: how many seconds before the end the owner gets a
@@ -151,7 +153,8 @@ func (s *server) routes(engine *gin.Engine) {
 	engine.GET(healthPath, s.health)
 	engine.HEAD(healthPath, s.health)
 	engine.GET("/metrics", s.metrics.serve(s.Registry))
-	engine.GET("/v1/openapi.yaml", s.openAPI)
+	engine.GET("/v1/openapi.yaml", document(openAPIDocument))
+	engine.GET("/v1/openapi-blazar.yaml", document(openAPIOfBlazar))
 	engine.GET(feeds+":project_id/:file", s.feed)
 
 	// Calls by Nova and the readiness check for operators have no limit.
@@ -182,6 +185,7 @@ func (s *server) routes(engine *gin.Engine) {
 	s.energyRoutes(v1.Group("/energy"))
 	s.packingRoutes(v1.Group("/packing"))
 	s.bestEffortRoutes(v1.Group("/besteffort"))
+	s.blazarRoutes(engine)
 	v1.GET("/doctor", s.require("doctor:get"), s.noParameters, s.json(s.examine))
 	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.json(s.fix))
 }

@@ -43,7 +43,7 @@ func (hanging) Commit(ctx context.Context, _ booking.Commit) error {
 func with(t *testing.T, records booking.Records) func(*api.Options) {
 	return func(o *api.Options) {
 		desk, err := booking.Open(t.Context(), booking.Options{
-			Records: records, Keys: booking.NewMemory(), Reader: o.Reader, Now: o.Now, NewID: uuid.NewString,
+			Records: records, Keys: booking.NewMemory(), Reader: o.Reader.(booking.Reader), Now: o.Now, NewID: uuid.NewString,
 			Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, o.Inventory.Snapshot())
 		must(t, err)

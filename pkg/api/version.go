@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -57,7 +58,7 @@ func forwarded(c *gin.Context, what string) string {
 
 func (s *server) currentVersion(c *gin.Context) version {
 	return version{
-		ID: "v1.0", Status: "CURRENT", MinVersion: "1.0", MaxVersion: "1.0",
+		ID: "v1.0", Status: "CURRENT", MinVersion: "1.0", MaxVersion: "1." + strconv.Itoa(latestMinor),
 		Links: []link{{Rel: "self", Href: s.base(c) + "/v1"}},
 	}
 }
@@ -75,7 +76,10 @@ func (s *server) version(c *gin.Context) (any, error) {
 //go:embed openapi.yaml
 var openAPIDocument []byte
 
-// openAPI handles GET /v1/openapi.yaml.
-func (s *server) openAPI(c *gin.Context) {
-	c.Data(http.StatusOK, "application/yaml", openAPIDocument)
+//go:embed openapi-blazar.yaml
+var openAPIOfBlazar []byte
+
+// document returns the handler that sends a document.
+func document(text []byte) gin.HandlerFunc {
+	return func(c *gin.Context) { c.Data(http.StatusOK, "application/yaml", text) }
 }

@@ -81,6 +81,9 @@ func (p apiParts) options() (api.Options, error) {
 	if p.images != nil {
 		o.Images = p.images
 	}
+	if b := c.Blazar; b.Enabled {
+		o.Blazar = &api.Blazar{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin}
+	}
 	if p.queue != nil {
 		o.BestEffort = p.queue
 	}

@@ -51,6 +51,7 @@ type Config struct {
 	Energy        Energy
 	Packing       Packing
 	BestEffort    BestEffort
+	Blazar        Blazar
 	Glance        openstack.Options
 	Staging       Staging
 

@@ -153,6 +153,11 @@ timeout = 31
 [glance]
 region_name = GR
 timeout = 32
+[blazar]
+enabled = false
+minutes_before_end_lease = 15
+list_all_for_admin = false
+
 [besteffort]
 enabled = true
 wakeup_interval = 2
@@ -389,6 +394,7 @@ poll_interval = 60
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
 		Healing:   config.Healing{Rules: upkeep.HealingRules{Grace: 34, Window: 35 * 60}},
 		Energy:    energySet,
+		Blazar: config.Blazar{MinutesBeforeEndLease: 15},
 		BestEffort: config.BestEffort{
 			Enabled: true, WakeupInterval: 2 * time.Second, MaxVMsPerProject: 13, Retention: 2 * 3600,
 			Rules: besteffort.Rules{
@@ -493,6 +499,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		Healing: config.Healing{Enabled: true, Rules: upkeep.HealingRules{Grace: 60, Window: 3600}},
 		Energy:  energyDefaults,
+		Blazar: config.Blazar{Enabled: true, MinutesBeforeEndLease: 60, ListAllForAdmin: true},
 		BestEffort: config.BestEffort{
 			WakeupInterval: 5 * time.Second, MaxVMsPerProject: 100, Retention: 30 * day,
 			Rules: besteffort.Rules{

@@ -73,6 +73,7 @@ func table(c *Config) []section {
 		{"energy", energyOptions(&c.Energy)},
 		{"packing", packingOptions(&c.Packing)},
 		{"besteffort", bestEffortOptions(&c.BestEffort)},
+		{"blazar", blazarOptions(&c.Blazar)},
 		{"glance", clientOptions(&c.Glance, "Glance")},
 		{"staging", stagingOptions(&c.Staging)},
 	}

@@ -34,7 +34,7 @@ const (
 // Defaults returns all rules, in the order of the sample.
 func Defaults() []Rule {
 	var all []Rule
-	for _, rules := range [][]Rule{baseRules, reservationRules, otherRules, energyRules, packingRules, bestEffortRules} {
+	for _, rules := range [][]Rule{baseRules, reservationRules, otherRules, energyRules, packingRules, bestEffortRules, blazarRules} {
 		all = append(all, rules...)
 	}
 	return all
@@ -72,8 +72,8 @@ var reservationRules = []Rule{
 		Description: "List the reservations of the caller's project.",
 		Operations:  []Operation{{"GET", "/v1/reservations"}}},
 	{Name: "reservations:list_all", Check: everyReader, Scopes: bothScopes,
-		Description: "List the reservations of other projects (all_projects, project_id).",
-		Operations:  []Operation{{"GET", "/v1/reservations"}}},
+		Description: "List the reservations of other projects (all_projects, project_id), and their leases.",
+		Operations:  []Operation{{"GET", "/v1/reservations"}, {"GET", "/v1/leases"}}},
 	{Name: "reservations:get", Check: anyReader, Scopes: bothScopes,
 		Description: "Show a reservation of the caller's project.",
 		Operations:  []Operation{{"GET", "/v1/reservations/{id}"}}},

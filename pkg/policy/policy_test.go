@@ -32,9 +32,10 @@ func ofSystem(roles ...string) policy.Credentials {
 var (
 	reading = []string{
 		"reservations:list", "reservations:get", "availability:get", "hosts:list", "hosts:get", "properties:list", "calendar:get", "decisions:get",
-		"besteffort:list", "besteffort:get",
+		"besteffort:list", "besteffort:get", "blazar:leases:get",
 	}
-	writing = []string{"reservations:update", "reservations:delete", "besteffort:delete"}
+	writing = []string{"reservations:update", "reservations:delete", "besteffort:delete", "blazar:leases:put", "blazar:leases:delete"}
+	making  = []string{"reservations:create", "besteffort:create", "blazar:leases:post"}
 	overall = []string{
 		"reservations:list_all", "reservations:get_all_projects", "reservations:get_hosts", "hosts:get_instances", "properties:get_hidden",
 		"decisions:get_all_projects", "decisions:get_hosts", "images:list", "preemptible:list", "preemptible:get_cost",
@@ -58,11 +59,11 @@ func TestWhatEachPersonaMayDo(t *testing.T) {
 	}{
 		"no role": {of("p"), nil},
 		"reader":  {of("p", "reader"), slices.Concat(reading, project)},
-		"member":  {of("p", "member"), slices.Concat(reading, writing, project, []string{"reservations:create", "besteffort:create"})},
-		"admin":   {of("p", "admin"), slices.Concat(everything, project, []string{"reservations:create", "besteffort:create"})},
+		"member":  {of("p", "member"), slices.Concat(reading, writing, project, making)},
+		"admin":   {of("p", "admin"), slices.Concat(everything, project, making)},
 		"service": {of("p", "service"), service},
 		"admin of another project than the admin project": {
-			policy.Credentials{ProjectID: "p", Roles: []string{"admin"}}, slices.Concat(reading, writing, project, []string{"reservations:create", "besteffort:create"})},
+			policy.Credentials{ProjectID: "p", Roles: []string{"admin"}}, slices.Concat(reading, writing, project, making)},
 		"reader of the system": {ofSystem("reader"), slices.Concat(reading, overall, []string{"readiness:get"})},
 		"admin of the system":  {ofSystem("admin"), everything},
 		"admin of a domain":    {policy.Credentials{DomainID: "d", Roles: []string{"admin"}, IsAdminProject: true}, nil},

@@ -114,7 +114,7 @@ func (s *Store) Lease(ctx context.Context, id string) (reservation.LeaseRecord, 
 		if err = tx.Where("id = ?", id).Find(&groups).Error; err != nil || len(groups) > 0 {
 			return groups, nil, err
 		}
-		err = tx.Where("id = ? AND lease_id = ''", id).Find(&own).Error
+		err = unattached(tx).Where("id = ?", id).Find(&own).Error
 		return nil, own, err
 	})
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Store) Leases(ctx context.Context, q reservation.LeaseQuery) ([]reserva
 		if err := page().Where("removed_at = 0").Find(&groups).Error; err != nil {
 			return nil, nil, err
 		}
-		err = page().Where("lease_id = '' AND status <> ?", reservation.Canceled).Find(&own).Error
+		err = unattached(page()).Find(&own).Error
 		return groups, own, err
 	})
 	if err != nil {
@@ -156,6 +156,13 @@ func (s *Store) Leases(ctx context.Context, q reservation.LeaseQuery) ([]reserva
 		list = list[:q.Limit]
 	}
 	return list, nil
+}
+
+// unattached selects the reservations that appear as leases of their own: that belong to none, were
+// not canceled, and are not hidden by a deleted lease of the same id.
+func unattached(tx *gorm.DB) *gorm.DB {
+	return tx.Where("lease_id = '' AND status <> ?", reservation.Canceled).
+		Where("NOT EXISTS (SELECT 1 FROM `lease_groups` WHERE `lease_groups`.`id` = `reservations`.`id`)")
 }
 
 // leaseMarker returns the condition for what follows the marker of q.

@@ -19,9 +19,13 @@ type attempt struct {
 	entry        *entry
 	before, next reservation.Reservation // before is empty for a new reservation
 	// held contains the claims that the calendar has for the reservation meanwhile; nil means the
-	// claims from before the change.
+	// claims from before the change. Of changes that are stored together, the first that changes
+	// claims has those of all of them.
 	held []calendar.Claim
-	// more lists the spans in which next holds more hosts than before, with their number.
+	// together lists the attempts that are stored together, this one included.
+	together []*attempt
+	// more lists the spans in which the project holds more hosts after the change than before, with
+	// their number. Of attempts that are stored together, the first has those of all of them.
 	more  []excess
 	usage Usage
 	cause reservation.Cause
@@ -37,9 +41,10 @@ type attempt struct {
 // not changed since the decision.
 func (d *Service) begin(attempts ...*attempt) {
 	project := attempts[0].next.ProjectID
+	attempts[0].more = moreHosts(attempts)
 	after := d.held[project].HostSeconds // new reservations are counted already
 	for _, a := range attempts {
-		a.more, a.usage = moreHosts(a.before, a.next), usageOf(a.before, a.next)
+		a.together, a.usage = attempts, usageOf(a.before, a.next)
 		a.usage.Raises = len(a.more) > 0
 		if a.before.ID != "" {
 			after += a.usage.HostSeconds

@@ -210,13 +210,16 @@ func (d *Service) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	for _, h := range got.Hosts {
 		raised[h.Host] = d.known[h.Host] < h.Version
 	}
-	for a := range d.attempts {
+	failed := func(a *attempt) bool {
 		// The records refuse an attempt that is based on an older version of a host. An attempt
 		// that has not named a version yet was decided without these claims of other replicas.
 		refused := slices.ContainsFunc(d.claimedAnew(a.before, a.next), func(host string) bool {
 			return raised[host] && (a.sent || strange[host])
 		})
-		if !touched[a.next.ID] && (refused || slices.Contains(doubts, a)) {
+		return refused || touched[a.next.ID] || slices.Contains(doubts, a)
+	}
+	for a := range d.attempts {
+		if !touched[a.next.ID] && slices.ContainsFunc(a.together, failed) {
 			x.reverted = append(x.reverted, a)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 )
@@ -77,6 +76,3 @@ func (d *Service) reserveLease(ctx context.Context, by Caller, req reservation.L
 	}
 	return l, attempts, d.enter(&v, attempts...)
 }
-
-// NoLease returns the error for a lease that does not exist.
-func NoLease(id string) error { return fault.New(fault.NotFound, "there is no lease %s", id) }

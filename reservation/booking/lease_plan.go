@@ -48,7 +48,7 @@ func NewLeasePlan(v View, req reservation.LeaseRequest) (LeasePlan, error) {
 		if err != nil {
 			return LeasePlan{}, err
 		}
-		v = v.with(p)
+		v = v.with(&reservation.Reservation{Terms: p.Terms, Claims: p.Claims})
 		plan.Members = append(plan.Members, p)
 	}
 	return plan, nil
@@ -58,11 +58,18 @@ func NewLeasePlan(v View, req reservation.LeaseRequest) (LeasePlan, error) {
 // for, from its Min to its Max.
 func planMember(v View, m reservation.MemberRequest, name string, w span.Span, warning span.Instant) (Plan, error) {
 	req := reservation.Request{Terms: m.Terms, Start: max(w.Start, v.Now), End: w.End}
-	req.Name, req.Quantity, req.BeforeEnd = name, m.Max, warningBefore(w, warning)
-	p, err := NewPlan(v, req)
-	if refusal, is := errors.AsType[*reservation.Refusal](err); is && refusal.LargestQuantity >= max(m.Min, 1) && refusal.LargestQuantity < m.Max {
-		req.Quantity = refusal.LargestQuantity
-		if p, smaller := NewPlan(v, req); smaller == nil {
+	req.Name, req.BeforeEnd = name, warningBefore(w, warning)
+	return upTo(m.Min, m.Max, func(quantity int) (Plan, error) {
+		req.Quantity = quantity
+		return NewPlan(v, req)
+	})
+}
+
+// upTo returns the plan for as many hosts or instances as there is room for, from least to most.
+func upTo(least, most int, plan func(quantity int) (Plan, error)) (Plan, error) {
+	p, err := plan(most)
+	if refusal, is := errors.AsType[*reservation.Refusal](err); is && refusal.LargestQuantity >= max(least, 1) && refusal.LargestQuantity < most {
+		if p, smaller := plan(refusal.LargestQuantity); smaller == nil {
 			return p, nil
 		}
 	}
@@ -75,15 +82,4 @@ func warningBefore(w span.Span, warning span.Instant) int64 {
 		return 0
 	}
 	return max(int64(w.End-warning), 0)
-}
-
-// with returns the view as if the plan were booked.
-func (v View) with(p Plan) View {
-	r := reservation.Reservation{Terms: p.Terms, Status: reservation.Pending, Span: p.Span, Claims: p.Claims}
-	v.Calendar = v.Calendar.Fork()
-	if err := v.Calendar.Restore(v.hosts.claims(&r, r.Claims)...); err != nil {
-		panic("booking: a plan does not fit into the calendar on which it was made: " + err.Error())
-	}
-	v.Held = v.Held.with(&r)
-	return v
 }

@@ -12,11 +12,15 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
 // OfferChange returns what Change would do now, without doing it.
 func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
+	if err := d.checkLease(ctx, by, id, c); err != nil {
+		return Plan{}, err
+	}
 	var again retry
 	for {
 		again.decide(d)
@@ -35,29 +39,52 @@ func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c Chang
 }
 
 // Change changes a reservation and stores it. A refused or failed change leaves the
-// reservation as it was.
+// reservation as it was. If it is the only one of a lease, its times are those of the lease; if
+// there are others, a change of its times is a Conflict fault.
 func (d *Service) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
+	if c.Start != nil || c.End != nil {
+		lease, err := d.leaseOf(ctx, by, id)
+		if err != nil {
+			return reservation.Reservation{}, err
+		}
+		if lease != "" {
+			return d.changeMember(ctx, by, lease, id, c)
+		}
+	}
 	return d.modify(ctx, by, id, "store the changed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		cause := reservation.Cause{Action: reservation.ActionModify, UserID: by.UserID, RequestID: by.RequestID}
 		plan, err := PlanChange(v.without(&r), r, c)
 		if err != nil {
-			return r, cause, err
+			return r, reservation.Cause{}, err
 		}
-		next := changed(r, plan, v.Now)
-		if cause.Detail = difference(r, next); cause.Detail == "" {
-			return r, cause, nil
-		}
-		return next, cause, nil
+		next := changedAlone(r, plan, v.Now)
+		return next, causeOf(by, r, next), nil
 	})
 }
 
 // Cancel cancels a reservation. The claims that it has used stay in its record; its other
-// claims are released.
+// claims are released. If it is the only one of a lease, the lease is canceled; if there are others,
+// Cancel returns a Conflict fault.
 func (d *Service) Cancel(ctx context.Context, by Caller, id string) (reservation.Reservation, error) {
+	lease, err := d.leaseOf(ctx, by, id)
+	if err != nil {
+		return reservation.Reservation{}, err
+	}
+	if lease != "" {
+		return d.cancelMember(ctx, by, lease, id)
+	}
 	return d.modify(ctx, by, id, "store the canceled reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		next, err := canceled(r, v.Now)
-		return next, reservation.Cause{Action: reservation.ActionCancel, UserID: by.UserID, RequestID: by.RequestID}, err
+		return next, causeOf(by, r, next), err
 	})
+}
+
+// causeOf returns the cause of a change at a caller's request.
+func causeOf(by Caller, before, next reservation.Reservation) reservation.Cause {
+	cause := reservation.Cause{Action: reservation.ActionModify, UserID: by.UserID, RequestID: by.RequestID, Detail: difference(before, next)}
+	if next.Status == reservation.Canceled {
+		cause.Action = reservation.ActionCancel
+	}
+	return cause
 }
 
 // amendment decides on a change of a reservation, which the view contains. It returns the
@@ -137,7 +164,7 @@ func (d *Service) amendNow(by Caller, e *entry, amend amendment) (*attempt, erro
 	if next.Version == r.Version {
 		return a, nil
 	}
-	return a, d.enterChange(&v, a)
+	return a, d.enterChanges(&v, a)
 }
 
 // viewOf returns the view for a decision about a live reservation, and the reservation, whose entry
@@ -151,29 +178,45 @@ func (d *Service) viewOf(by Caller, e *entry) (View, reservation.Reservation, er
 	return d.viewNow(by, e.r.ProjectID), e.r, nil
 }
 
-// enterChange begins a change that was decided on v. Until it is stored, the calendar contains, at
-// each instant, the larger of the old and the new claims.
-func (d *Service) enterChange(v *View, a *attempt) error {
+// enterChanges begins changes of one project's reservations that were decided on v, all or none.
+// Until they are stored, the calendar contains, at each instant, the larger of the old and the new
+// claims of all of them together.
+func (d *Service) enterChanges(v *View, attempts ...*attempt) error {
+	if len(attempts) == 0 {
+		return nil
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	before, next := &a.before, &a.next
-	if a.entry.over || a.entry.attempt != nil || a.entry.r.Version != before.Version {
-		return errOvertaken
-	}
-	if next.Status.Live() && !sameClaims(before.Claims, next.Claims) {
-		if d.outdated(v, next.ProjectID) || !d.unchanged(v, hostsAnew(*before, *next)) {
+	var moved []*attempt
+	var before, after []calendar.Claim
+	for _, a := range attempts {
+		if a.entry.over || a.entry.attempt != nil || a.entry.r.Version != a.before.Version {
 			return errOvertaken
 		}
-		both := append(slices.Clone(before.Claims), next.Claims...)
-		a.held = d.calendarClaims(before, envelope(both, len(before.Claims)))
-		d.release(d.calendarClaims(before, before.Claims))
+		if !a.next.Status.Live() || sameClaims(a.before.Claims, a.next.Claims) {
+			continue
+		}
+		if d.outdated(v, a.next.ProjectID) || !d.unchanged(v, hostsAnew(a.before, a.next)) {
+			return errOvertaken
+		}
+		moved = append(moved, a)
+		before = append(before, d.calendarClaims(&a.before, a.before.Claims)...)
+		after = append(after, d.calendarClaims(&a.next, a.next.Claims)...)
+	}
+	if len(moved) > 0 {
+		held := envelope(before, after)
+		d.release(before)
 		// A host may have become smaller since it was promised; Restore holds the claims anyway.
-		if err := d.calendar.Restore(a.held...); err != nil {
-			d.restoreClaims(before)
+		if err := d.calendar.Restore(held...); err != nil {
+			d.restore(before)
 			return fmt.Errorf("hold the hosts of the change: %w", err)
 		}
+		for _, a := range moved {
+			a.held = []calendar.Claim{}
+		}
+		moved[0].held = held
 	}
-	d.begin(a)
+	d.begin(attempts...)
 	return nil
 }
 
@@ -188,10 +231,10 @@ func (d *Service) unchanged(v *View, hosts []string) bool {
 	return true
 }
 
-// changed returns r after the plan.
-func changed(r reservation.Reservation, plan Plan, now span.Instant) reservation.Reservation {
+// changed returns r after the plan, with its part in its lease.
+func changed(r reservation.Reservation, plan Plan, part reservation.Membership, now span.Instant) reservation.Reservation {
 	before := r
-	r.Terms, r.Span, r.Claims = plan.Terms, plan.Span, plan.Claims
+	r.Terms, r.Membership, r.Span, r.Claims = plan.Terms, part, plan.Span, plan.Claims
 	r.Updated, r.Version = now, r.Version+1
 	r.Events = append(slices.Clone(r.Events), happened(reservation.ChangedEvent, now, difference(before, r)))
 	r.Events = recent(lifecycle.Schedule(&r))
@@ -215,6 +258,10 @@ var changeable = []struct {
 	{"image", true, func(r *reservation.Reservation) string { return r.Image }},
 	{"on_end", false, func(r *reservation.Reservation) string { return string(r.OnEnd) }},
 	{"before_end", false, func(r *reservation.Reservation) string { return strconv.FormatInt(r.BeforeEnd, 10) + "s" }},
+	{"min", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Min) }},
+	{"max", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Max) }},
+	{"hypervisor_properties", true, func(r *reservation.Reservation) string { return r.Membership.HypervisorProperties }},
+	{"resource_properties", true, func(r *reservation.Reservation) string { return r.Membership.ResourceProperties }},
 	{"start", false, func(r *reservation.Reservation) string { return r.Span.Start.String() }},
 	{"end", false, func(r *reservation.Reservation) string { return r.Span.End.String() }},
 }
@@ -260,14 +307,18 @@ func closed(r reservation.Reservation, status reservation.Status, last reservati
 	r.Status, r.Updated, r.Version = status, now, r.Version+1
 	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State != reservation.EventDone })
 	r.Events = append(r.Events, last)
-	var used []reservation.Claim
-	for _, c := range r.Claims {
-		if c.Span.End = min(c.Span.End, now); !c.Span.Empty() {
+	r.Claims = usedBy(r.Claims, now)
+	return r
+}
+
+// usedBy returns the parts of claims before an instant.
+func usedBy(claims []reservation.Claim, t span.Instant) (used []reservation.Claim) {
+	for _, c := range claims {
+		if c.Span.End = min(c.Span.End, t); !c.Span.Empty() {
 			used = append(used, c)
 		}
 	}
-	r.Claims = used
-	return r
+	return used
 }
 
 // find returns the entry of a live reservation that the caller may change. It reads a

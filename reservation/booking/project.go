@@ -18,12 +18,15 @@ type excess struct {
 	hosts int
 }
 
-// moreHosts returns the spans in which next holds more hosts than before, with the difference.
-func moreHosts(before, next reservation.Reservation) (list []excess) {
-	if !next.Status.Live() || sameClaims(before.Claims, next.Claims) {
-		return nil
+// moreHosts returns the spans in which the project holds more hosts after the attempts than before,
+// with the difference.
+func moreHosts(attempts []*attempt) (list []excess) {
+	var difference span.Count
+	for _, a := range attempts {
+		if a.next.Status.Live() && !sameClaims(a.before.Claims, a.next.Claims) {
+			difference = addClaims(addClaims(difference, a.next.Claims, 1), a.before.Claims, -1)
+		}
 	}
-	difference := addClaims(addClaims(span.Count{}, next.Claims, 1), before.Claims, -1)
 	for part, hosts := range difference.Steps(span.Always) {
 		if hosts > 0 {
 			list = append(list, excess{part, hosts})

@@ -135,6 +135,12 @@ type LogEntry struct {
 	Version int64
 }
 
+// Reader reads stored reservations and leases.
+type Reader interface {
+	reservation.Reader
+	reservation.LeaseReader
+}
+
 // Keys reads idempotency keys.
 type Keys interface {
 	// Key returns the use of a key by a project; ok is false if it was not used.

@@ -31,7 +31,7 @@ type Caller struct {
 type Options struct {
 	Records  Records
 	Keys     Keys
-	Reader   reservation.Reader
+	Reader   Reader
 	Limits   Limits
 	Defaults Defaults
 	LeadTime int64 // seconds before a start within which its hosts should be empty
@@ -79,7 +79,8 @@ type Options struct {
 // The locks, in the order in which they are taken:
 //
 //   - one per idempotency key, held while a request with this key is booked;
-//   - one per reservation, held while the reservation changes here;
+//   - one per lease, held while the lease changes here;
+//   - one per reservation, in the order of their ids, held while the reservation changes here;
 //   - the gates, left before anything is stored;
 //   - one per host and one per project with a limit, in the order of their names, held while
 //     time on the host, or for the project, is claimed here;
@@ -96,6 +97,7 @@ type Service struct {
 	woken    chan struct{}    // something may be due
 	news     chan struct{}    // what is promised has changed
 	keys     locks[[2]string] // by project and key
+	leases   locks[string]    // by id
 	claiming locks[string]    // by host, or project with a limit
 	reading  contextMutex     // held while the records are read
 	follows  job.Shared[struct{}]

@@ -96,6 +96,16 @@ func (v View) without(r *reservation.Reservation) View {
 	return v
 }
 
+// with returns the view with r, for which it has room.
+func (v View) with(r *reservation.Reservation) View {
+	v.Calendar = v.Calendar.Fork()
+	if err := v.Calendar.Restore(v.hosts.claims(r, r.Claims)...); err != nil {
+		panic("booking: a plan does not fit into the calendar on which it was made: " + err.Error())
+	}
+	v.Held = v.Held.with(r)
+	return v
+}
+
 // images returns the Images for a decision, without the reservation that has the id but.
 func (v *View) images(but string) *Images {
 	if v.facts == nil {

@@ -104,6 +104,23 @@ func TestBlazarsWordsForEachState(t *testing.T) {
 	}
 }
 
+func TestAReservationOfALeaseIsNotifiedUnderTheLease(t *testing.T) {
+	const id = "5d1c2f6e-0c3c-4b5e-8a53-0f6f1c9b7a20"
+	r := booked()
+	r.Membership = reservation.Membership{LeaseID: id, Min: 1, Max: 3, ResourceProperties: `["==", "$gpu", "a100"]`}
+	got := decoded(t, told(t, changeOf(r, reservation.ActionCreate), notice.Blazar))
+	part := leaseReservation(t, got)
+	for name, pair := range map[string][2]any{
+		"lease": {got["lease_id"], id}, "reservation": {part["id"], r.ID}, "lease of the reservation": {part["lease_id"], id},
+		"min": {part["min"], 1.0}, "max": {part["max"], 3.0}, "properties": {part["resource_properties"], r.Membership.ResourceProperties},
+		"lease of an event": {got["events"].([]any)[0].(map[string]any)["lease_id"], id},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s is %v, want %v", name, pair[0], pair[1])
+		}
+	}
+}
+
 func TestAStartedLeaseThatFailsHasItsEndInError(t *testing.T) {
 	r := booked()
 	r.Status = reservation.Failed

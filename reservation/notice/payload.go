@@ -23,9 +23,12 @@ var eventTypes = map[reservation.Action]string{
 	reservation.ActionRemark: "reservation.image",
 }
 
-// payloadVersion is the version of Almanac's payload: the first number grows when a field
-// is removed or changes its meaning, the second when one is added.
-const payloadVersion = "1.0"
+// The versions of Almanac's payloads, of a reservation and of everything else: the first number grows
+// when a field is removed or changes its meaning, the second when one is added.
+const (
+	reservationVersion = "1.1"
+	payloadVersion     = "1.0"
+)
 
 // payload is the payload of Almanac's format: the reservation as REST shows it to an
 // admin, and more.
@@ -65,6 +68,6 @@ func ours(change reservation.Change, host string) []event {
 		claims[i] = claim{c.Host, c.Span.Start.Time(), c.Span.End.Time(), c.Slices}
 	}
 	return []event{{"almanac." + host, eventType, priority, payload{
-		payloadVersion, v1.Of(r), r.Version, claims, change.Detail, change.RequestID,
+		reservationVersion, v1.Of(r), r.Version, claims, change.Detail, change.RequestID,
 	}}}
 }

@@ -4,6 +4,7 @@
 cloud.py URL PASSWORD image          the image `tiny`
 cloud.py URL PASSWORD flavors        m1.tiny to m1.large
 cloud.py URL PASSWORD computes N     waits until N hosts can take servers
+cloud.py URL PASSWORD freepool       the aggregate of Blazar's hosts
 cloud.py URL PASSWORD nodes N        nodes of N hosts, at most 16, in Ironic: available and on
 """
 import sys
@@ -41,6 +42,11 @@ class Cloud(Session):
             if name not in there:
                 self.request('POST', self.endpoints['compute'] + '/flavors', {'flavor': {
                     'id': identity, 'name': name, 'vcpus': vcpus, 'ram': ram, 'disk': disk}})
+
+    def freepool(self):
+        there = {aggregate['name'] for aggregate in self.get('compute', '/os-aggregates')['aggregates']}
+        if 'freepool' not in there:
+            self.request('POST', self.endpoints['compute'] + '/os-aggregates', {'aggregate': {'name': 'freepool'}})
 
     def computes(self, number):
         number = int(number)

@@ -16,6 +16,7 @@ SERVICES = {  # type: name
     'image': 'glance',
     'network': 'neutron',
     'baremetal': 'ironic',
+    'reservation': 'blazar',
 }
 GRANTS = {  # user: its project, its roles
     'demo': ('demo', ['member']),
@@ -27,6 +28,7 @@ GRANTS = {  # user: its project, its roles
     'glance': ('service', ['admin', 'service']),
     'neutron': ('service', ['admin', 'service']),
     'ironic': ('service', ['admin', 'service']),
+    'blazar': ('service', ['admin', 'service']),
 }
 
 

@@ -18,6 +18,9 @@ func Of(r *reservation.Reservation) Reservation {
 		CreatedAt: r.Created.Time(), UpdatedAt: r.Updated.Time(),
 	}
 	slices.Sort(out.Hosts)
+	if id := r.Membership.LeaseID; id != "" {
+		out.LeaseID = &id
+	}
 	if r.HostProperties != "" {
 		out.HostProperties = json.RawMessage(r.HostProperties)
 	}

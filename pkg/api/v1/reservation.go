@@ -58,6 +58,7 @@ type Reservation struct {
 	Events []Event  `json:"events"`
 
 	UserID         string          `json:"user_id"`
+	LeaseID        *string         `json:"lease_id"` // the lease to which it belongs; nil if none
 	HostProperties json.RawMessage `json:"host_properties,omitempty"`
 	Resources      *Resources      `json:"resources,omitempty"`
 	Affinity       string          `json:"affinity,omitempty"`

@@ -1,0 +1,223 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/almanac-cloud/almanac/pkg/blazar"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+)
+
+// leaseRoutes registers the calls for leases.
+func (s *server) leaseRoutes(leases *gin.RouterGroup) {
+	leases.POST("", s.allowed("blazar:leases:post"), s.forProject, s.json(s.createLease))
+	leases.GET("", s.allowed("blazar:leases:get"), s.json(s.listLeases))
+	leases.GET("/:id", s.findLease("blazar:leases:get"), s.json(s.showLease))
+	leases.PUT("/:id", s.findLease("blazar:leases:put"), s.json(s.changeLease))
+	leases.PATCH("/:id", s.findLease("blazar:leases:put"), s.json(s.changeLease))
+	leases.DELETE("/:id", s.findLease("blazar:leases:delete"), s.json(s.deleteLease))
+	leases.GET("/:id/hosts", s.findLease("blazar:leases:get"), s.json(s.listLeaseHosts))
+}
+
+const leaseKey = "lease"
+
+// findLease loads the lease in the path. As in Blazar, a caller learns that another project's lease
+// exists: it is denied, not missing.
+func (s *server) findLease(rule string) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		id := pathID(c)
+		if err := allow(c, rule, asking(c).ProjectID); err != nil {
+			s.fail(c, err)
+			return
+		}
+		l, err := s.Blazar.Leases.Lease(c.Request.Context(), id)
+		if fault.Is(err, fault.NotFound) {
+			err = blazar.NoLease(id)
+		}
+		if err == nil {
+			err = allow(c, rule, l.ProjectID)
+		}
+		if err != nil {
+			s.fail(c, err)
+			return
+		}
+		c.Set(leaseKey, l)
+	}
+}
+
+func foundLease(c *gin.Context) reservation.LeaseRecord {
+	return c.MustGet(leaseKey).(reservation.LeaseRecord)
+}
+
+// leaseReader returns the reader of the asker's requests.
+func (s *server) leaseReader(by *asker) blazar.Reader {
+	return blazar.Reader{
+		Now: s.Now(), LatestPast: booking.LatestPast, BeforeEnd: s.Blazar.BeforeEnd,
+		Hosts: s.Inventory.Snapshot(), SeesHidden: by.seesHidden(),
+	}
+}
+
+// leaseAnswer is an answer with one lease.
+type leaseAnswer struct {
+	Lease blazar.Lease `json:"lease"`
+}
+
+func (s *server) leaseAnswer(l reservation.LeaseRecord) leaseAnswer {
+	return leaseAnswer{blazar.LeaseOf(&l, s.Now())}
+}
+
+// createLease handles POST /v1/leases.
+func (s *server) createLease(c *gin.Context) (any, error) {
+	body, err := s.blazarBody(c, reservationBody)
+	if err != nil {
+		return nil, err
+	}
+	by := asking(c)
+	request, err := s.leaseReader(by).Create(body)
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := awaited(c)
+	defer end()
+	l, err := s.Booking.BookLease(ctx, by.caller(), request)
+	if err != nil {
+		return nil, inDoubt(err, leaseInDoubt)
+	}
+	c.Status(http.StatusCreated)
+	// As it was made: clients expect a lease that has not started, also one that starts now.
+	return leaseAnswer{blazar.LeaseOf(&l, min(s.Now(), l.Span.Start-1))}, nil
+}
+
+// Advice for clients when the result of a request is unknown.
+const (
+	leaseInDoubt       = "the lease may exist anyway: look at the list before you send the request again"
+	leaseChangeInDoubt = "the lease may have been changed or deleted anyway: look at it before you send the request again"
+)
+
+// showLease handles GET /v1/leases/{id}.
+func (s *server) showLease(c *gin.Context) (any, error) { return s.leaseAnswer(foundLease(c)), nil }
+
+// changeLease handles PUT and PATCH /v1/leases/{id}.
+func (s *server) changeLease(c *gin.Context) (any, error) {
+	body, err := s.blazarBody(c, reservationBody)
+	if err != nil {
+		return nil, err
+	}
+	by, before := asking(c), foundLease(c)
+	change, err := s.leaseReader(by).Change(body, before)
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := awaited(c)
+	defer end()
+	l, err := s.Booking.ChangeLease(ctx, by.callerFor(before.ProjectID), before.ID, change)
+	if err != nil {
+		return nil, inDoubt(err, leaseChangeInDoubt)
+	}
+	return s.leaseAnswer(l), nil
+}
+
+// deleteLease handles DELETE /v1/leases/{id}.
+func (s *server) deleteLease(c *gin.Context) (any, error) {
+	l := foundLease(c)
+	ctx, end := awaited(c)
+	defer end()
+	_, err := s.Booking.CancelLease(ctx, asking(c).callerFor(l.ProjectID), l.ID)
+	return nil, inDoubt(err, leaseChangeInDoubt)
+}
+
+// leasesAnswer is a list of leases. Links are on a page of it only.
+type leasesAnswer struct {
+	Leases []blazar.Lease `json:"leases"`
+	Links  []link         `json:"leases_links,omitempty"`
+}
+
+// listLeases handles GET /v1/leases. Blazar's clients expect the whole list, so only a request with
+// a limit gets pages. Other parameters are ignored.
+func (s *server) listLeases(c *gin.Context) (any, error) {
+	by := asking(c)
+	q, err := s.leaseQuery(c, by)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Blazar.Leases.Leases(c.Request.Context(), q.LeaseQuery)
+	if err != nil {
+		return nil, err
+	}
+	answer, now := leasesAnswer{Leases: []blazar.Lease{}}, s.Now()
+	for i := range found {
+		if q.selects(&found[i], now) {
+			answer.Leases = append(answer.Leases, blazar.LeaseOf(&found[i], now))
+		}
+	}
+	if q.limit > 0 && len(answer.Leases) > q.limit {
+		answer.Leases = answer.Leases[:q.limit]
+		next := c.Request.URL.Query()
+		next.Set("marker", answer.Leases[q.limit-1].ID)
+		answer.Links = []link{{"next", s.base(c) + "/v1/leases?" + next.Encode()}}
+	}
+	return answer, nil
+}
+
+// leaseQuery is a query of leases, with what only Chameleon's clients ask for.
+type leaseQuery struct {
+	reservation.LeaseQuery
+	id, name, status string
+	limit            int // 0 means all
+}
+
+// selects reports whether the filters of the query select a lease at now.
+func (q *leaseQuery) selects(l *reservation.LeaseRecord, now span.Instant) bool {
+	return (q.id == "" || q.id == l.ID) && (q.name == "" || q.name == l.Name) && (q.status == "" || q.status == blazar.Status(l, now))
+}
+
+// leaseQuery reads the parameters of a list.
+func (s *server) leaseQuery(c *gin.Context, by *asker) (q leaseQuery, err error) {
+	get := c.Query
+	q.id, q.name, q.status = get("lease_id"), get("lease_name"), get("status")
+	q.Marker, q.ProjectID = get("marker"), get("project_id")
+	all, _ := strconv.ParseBool(get("all_tenants"))
+	switch everybody := by.may("reservations:list_all", ""); {
+	case q.ProjectID == "" && !(everybody && (all || s.Blazar.ListAllForAdmin || by.ProjectID == "")):
+		q.ProjectID = by.ProjectID
+	case q.ProjectID != by.ProjectID && !everybody:
+		return q, allow(c, "reservations:list_all", q.ProjectID)
+	}
+	if text := get("limit"); text != "" {
+		if q.limit, err = strconv.Atoi(text); err != nil || q.limit < 1 || q.limit > largestLeasePage {
+			return q, fault.New(fault.Invalid, "Malformed parameter limit (must be from 1 to %d)", largestLeasePage)
+		}
+	}
+	if q.id == "" && q.name == "" && q.status == "" && q.limit > 0 {
+		q.Limit = q.limit + 1
+	}
+	return q, nil
+}
+
+const largestLeasePage = 10_000
+
+// leaseHost is a host of a lease.
+type leaseHost struct {
+	Hostname      string `json:"hypervisor_hostname"`
+	ReservationID string `json:"reservation_id"`
+}
+
+// listLeaseHosts handles GET /v1/leases/{id}/hosts, which Chameleon's Blazar has.
+func (s *server) listLeaseHosts(c *gin.Context) (any, error) {
+	hosts, by := []leaseHost{}, asking(c)
+	for _, r := range foundLease(c).Reservations {
+		if !seesHosts(&r, by) {
+			continue
+		}
+		for _, name := range slices.Sorted(slices.Values(r.HostNames())) {
+			hosts = append(hosts, leaseHost{name, r.ID})
+		}
+	}
+	return gin.H{"hosts": hosts}, nil
+}

@@ -1,0 +1,149 @@
+package blazar
+
+import (
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// Change reads the body of PUT /v1/leases/{id} for the lease before it.
+func (r Reader) Change(o Object, before reservation.LeaseRecord) (c reservation.LeaseChange, err error) {
+	if o["name"] != nil {
+		text, err := name(o)
+		if err != nil {
+			return c, err
+		}
+		c.Name = &text
+	}
+	for key, field := range map[string]**span.Instant{"start_date": &c.Start, "end_date": &c.End, "before_end_date": &c.BeforeEnd} {
+		if !o.has(key) {
+			continue
+		}
+		at, _, err := r.instant(o, key)
+		if err != nil {
+			return c, err
+		}
+		*field = &at
+	}
+	members, err := o.objects("reservations")
+	if err != nil {
+		return c, err
+	}
+	for _, m := range members {
+		change, err := r.memberChange(m, before)
+		if err != nil {
+			return c, err
+		}
+		c.Members = append(c.Members, change)
+	}
+	return c, nil
+}
+
+// memberChange reads the change of one reservation.
+func (r Reader) memberChange(o Object, lease reservation.LeaseRecord) (c reservation.MemberChange, err error) {
+	id, ok, err := o.text("id")
+	if err != nil {
+		return c, err
+	}
+	if !ok {
+		return c, missing("reservation ID")
+	}
+	for i := range lease.Reservations {
+		m := &lease.Reservations[i]
+		if m.ID != id {
+			continue
+		}
+		c.ID = id
+		if kind, ok, err := o.text("resource_type"); err != nil || ok && kind != resourceType(m) {
+			return c, fault.New(fault.Conflict, "resource_type cannot be updated")
+		}
+		if err := promised(o); err != nil {
+			return c, err
+		}
+		if m.Kind == reservation.Hosts {
+			return c, r.hostsChange(o, m, &c)
+		}
+		return c, r.instancesChange(o, m, &c)
+	}
+	return c, fault.New(fault.Invalid, "Please enter valid reservation IDs. Invalid reservation IDs are: %s", shorten(id))
+}
+
+func (r Reader) hostsChange(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
+	if o.has("min") || o.has("max") {
+		least, most := quantities(m)
+		least, most, err := bounds(o, least, most)
+		if err != nil {
+			return err
+		}
+		c.Min, c.Max = &least, &most
+	}
+	if o["before_end"] != nil {
+		if action, err := endAction(o); err != nil {
+			return err
+		} else if action != m.Membership.EndAction {
+			return malformed("before_end (it cannot be changed)")
+		}
+	}
+	return r.filterChange(o, m, c)
+}
+
+func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
+	if n, ok, err := o.number("amount"); err != nil || ok && n < 1 {
+		return malformed("amount")
+	} else if ok {
+		c.Min, c.Max = &n, &n
+	}
+	size := m.Resources
+	changed := false
+	for key, field := range map[string]*int64{"vcpus": &size.VCPUs, "memory_mb": &size.MemoryMB, "disk_gb": &size.DiskGB} {
+		n, ok, err := o.number(key)
+		if err != nil || n < 0 {
+			return malformed(key)
+		}
+		if ok {
+			*field, changed = int64(n), true
+		}
+	}
+	if changed {
+		if size.IsZero() {
+			return malformed("vcpus (an instance must have some resources)")
+		}
+		c.Resources = new(resource.Vector)
+		*c.Resources = size
+	}
+	if _, sent := o["affinity"]; sent {
+		chosen, err := affinity(o)
+		if err != nil {
+			return err
+		}
+		c.Affinity = &chosen
+	}
+	return r.filterChange(o, m, c)
+}
+
+// filterChange reads new queries. A query that is not sent stays.
+func (r Reader) filterChange(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
+	hypervisor, properties := writtenBy(m)
+	changed := false
+	for key, text := range map[string]*string{"hypervisor_properties": &hypervisor, "resource_properties": &properties} {
+		if o[key] == nil || key == "hypervisor_properties" && m.Kind == reservation.Instances {
+			continue
+		}
+		query, err := o.written(key)
+		if err != nil {
+			return err
+		}
+		changed = changed || query != *text
+		*text = query
+	}
+	if !changed {
+		return nil
+	}
+	filter, err := queries{r.Hosts, r.SeesHidden}.filter(hypervisor, properties)
+	if err != nil {
+		return err
+	}
+	c.HostProperties, c.HypervisorProperties, c.ResourceProperties = &filter, &hypervisor, &properties
+	return nil
+}

@@ -1,0 +1,33 @@
+package blazar
+
+import (
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// NotAllowed returns the error for a call that the policy rule does not allow; cause says why.
+func NotAllowed(rule string, cause error) error {
+	return &fault.Error{Kind: fault.Denied, Message: "Policy doesn't allow " + rule + " to be performed", Err: cause}
+}
+
+// NoLease returns the error for a lease that does not exist.
+func NoLease(id string) error {
+	return fault.New(fault.NotFound, "Object with {'lease_id': '%s'} not found", id)
+}
+
+// Refused returns the text of a refusal. For lack of hosts it begins with Blazar's text.
+func Refused(r *reservation.Refusal) string {
+	const text = "Not enough hosts available"
+	switch r.Constraint {
+	case reservation.HostsInPool, reservation.HostsMatching, reservation.HostsFree:
+		if rest, same := strings.CutPrefix(r.Message, "not enough hosts available"); same {
+			return text + rest
+		}
+		return text + ": " + r.Message
+	case reservation.MaxDuration:
+		return "Lease duration must be less than or equal to the maximum lease duration: " + r.Message
+	}
+	return r.Message
+}

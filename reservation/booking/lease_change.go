@@ -1,0 +1,195 @@
+package booking
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/turns"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// ChangeLease changes a lease with all its reservations and stores it. If one of them is refused,
+// everything stays as it was. A reservation that belongs to no lease is one of the same id.
+//
+// Besides a *reservation.Refusal and the errors of PlanChange, it fails with faults whose messages
+// are those of Blazar: Denied for a warning outside the lease; Invalid for a start that has passed
+// or would be too early, an end that is not after now and the start, a lease that is over, an
+// unknown reservation, and bounds that exclude each other. A change that the status of a reservation
+// does not allow is a Conflict. A lease that does not exist is NotFound.
+//
+// An end within the last LatestPast seconds ends the lease now: active reservations end, and one that
+// still waits for its start is canceled. The new name is that of the lease alone; its reservations
+// keep theirs.
+func (d *Service) ChangeLease(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (reservation.LeaseRecord, error) {
+	return d.modifyLease(ctx, by, id, "store the changed lease", func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+		return changedLease(v, l, c)
+	})
+}
+
+// CancelLease cancels the reservations of a lease that are not over or ending, and deletes the
+// lease. It fails with a NotFound fault if there is none. A reservation that belongs to no lease, and
+// is over or ending, stays as it is, but is no longer shown as a lease.
+func (d *Service) CancelLease(ctx context.Context, by Caller, id string) (reservation.LeaseRecord, error) {
+	return d.modifyLease(ctx, by, id, "store the canceled lease", func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+		row, members := canceledLease(l, v.Now)
+		return row, members, nil
+	})
+}
+
+// canceledLease returns a lease and its reservations after the lease was canceled; a nil lease if it
+// is a reservation without one, which is canceled.
+func canceledLease(l reservation.LeaseRecord, now span.Instant) (*reservation.Lease, []reservation.Reservation) {
+	members, row := slices.Clone(l.Reservations), l.Lease
+	for i, r := range members {
+		if next, err := canceled(r, now); err == nil {
+			members[i] = next
+		}
+	}
+	if isOwn(l) {
+		if members[0].Status == reservation.Canceled {
+			return nil, members
+		}
+		row.Version = 0 // a row that hides it is the first
+	}
+	row.Updated, row.Deleted, row.Version = now, now, row.Version+1
+	return &row, members
+}
+
+// leaseAmendment decides on a change of a lease, whose reservations the view contains. It returns
+// the lease after the change, nil if the lease itself stays, and all its reservations.
+type leaseAmendment func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error)
+
+// modifyLease decides on a change of a lease and stores it. It decides again if the records have
+// changed.
+func (d *Service) modifyLease(ctx context.Context, by Caller, id, doing string, amend leaseAmendment) (reservation.LeaseRecord, error) {
+	unlock, err := d.leases.lock(ctx, id)
+	if err != nil {
+		return reservation.LeaseRecord{}, err
+	}
+	defer unlock()
+	var again retry
+	for {
+		again.decide(d)
+		l, err := d.modifyLeaseOnce(ctx, by, id, doing, amend)
+		if err == nil {
+			return l, nil
+		}
+		q := Recall{Project: l.ProjectID}
+		for _, r := range l.Reservations {
+			q.IDs, q.Hosts = append(q.IDs, r.ID), append(q.Hosts, d.versioned(&r)...)
+		}
+		if err := again.after(ctx, d, err, q); err != nil {
+			return reservation.LeaseRecord{}, err
+		}
+	}
+}
+
+// modifyLeaseOnce returns the lease that it decided on, also with an error of the records.
+func (d *Service) modifyLeaseOnce(ctx context.Context, by Caller, id, doing string, amend leaseAmendment) (reservation.LeaseRecord, error) {
+	l, err := d.options.Reader.Lease(ctx, id)
+	if err == nil && !by.Admin && by.ProjectID != l.ProjectID {
+		err = NoLease(id)
+	}
+	if err != nil {
+		return l, err
+	}
+	entries, leave, err := d.lockMembers(ctx, l)
+	if err != nil {
+		return l, err
+	}
+	defer leave()
+	var row *reservation.Lease
+	attempts, err := decide(ctx, d, by.ProjectID, (*turns.Gate).EnterAhead, func() (attempts []*attempt, err error) {
+		v, err := d.viewOfLease(by, &l, entries)
+		if err != nil {
+			return nil, err
+		}
+		next := l
+		if row, next.Reservations, err = amend(v, l); err != nil {
+			return nil, err
+		}
+		for i, r := range next.Reservations {
+			if before := l.Reservations[i]; r.Version != before.Version {
+				attempts = append(attempts, &attempt{entry: entries[r.ID], before: before, next: r, cause: causeOf(by, before, r)})
+			}
+		}
+		if err := d.enterChanges(&v, attempts...); err != nil {
+			return nil, err
+		}
+		l = next
+		return attempts, nil
+	})
+	switch {
+	case err != nil:
+		return l, err
+	case row != nil:
+		l.Lease = *row
+	case isOwn(l):
+		l = reservation.OwnLease(l.Reservations[0])
+	}
+	if row == nil && len(attempts) == 0 {
+		return l, nil
+	}
+	if err := d.commitTogether(ctx, row, attempts...); err != nil {
+		return l, fmt.Errorf("%s: %w", doing, err)
+	}
+	return l, nil
+}
+
+// lockMembers locks the entries of the live reservations of a lease, which are sorted by id, and
+// returns them by id and the function that unlocks them. It fails with ErrStale if memory does not
+// have one of them.
+func (d *Service) lockMembers(ctx context.Context, l reservation.LeaseRecord) (entries map[string]*entry, leave func(), err error) {
+	entries = make(map[string]*entry)
+	leave = func() {
+		for _, e := range entries {
+			e.changing.Leave(byRequest)
+		}
+	}
+	for _, r := range l.Reservations {
+		if !r.Status.Live() {
+			continue
+		}
+		e, known := d.entry(r.ID)
+		if err = reservation.ErrStale; known {
+			err = e.changing.Enter(ctx, byRequest)
+		}
+		if err != nil {
+			leave()
+			return nil, nil, err
+		}
+		entries[r.ID] = e
+	}
+	return entries, leave, nil
+}
+
+// viewOfLease returns the view for a decision about a lease, and replaces its live reservations by
+// their states in the view. It fails with ErrStale if a change of one of them is in doubt, if one is
+// over, or if memory is older than the lease.
+func (d *Service) viewOfLease(by Caller, l *reservation.LeaseRecord, entries map[string]*entry) (View, error) {
+	d.mu.lockToLook()
+	defer d.mu.Unlock()
+	members := slices.Clone(l.Reservations)
+	for i := range members {
+		r := &members[i]
+		e, live := entries[r.ID]
+		if !live {
+			continue
+		}
+		if e.over || e.attempt != nil || e.r.Version < r.Version {
+			return View{}, reservation.ErrStale
+		}
+		*r = e.r
+	}
+	l.Reservations = members
+	if isOwn(*l) {
+		*l = reservation.OwnLease(members[0])
+	}
+	return d.viewNow(by, l.ProjectID), nil
+}
+
+// NoLease returns the error for a lease that does not exist.
+func NoLease(id string) *fault.Error { return fault.New(fault.NotFound, "there is no lease %s", id) }

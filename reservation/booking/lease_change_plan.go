@@ -1,0 +1,289 @@
+package booking
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// leaseChange plans a change of a lease.
+type leaseChange struct {
+	reservation.LeaseChange
+	now  span.Instant
+	from reservation.LeaseRecord
+
+	to      span.Span    // the new times
+	warning span.Instant // of the end; 0 means never
+	moved   bool         // the start changes
+	endsNow bool
+}
+
+// changedLease decides on a change of a lease, whose reservations the view contains. It returns the
+// reservations after the change; those that it does not affect have their old version. row is the
+// lease after the change; nil if it stays, or if l is a reservation that belongs to no lease.
+//
+// The reservations are planned one after the other. Each sees what those before it will have, and
+// what those after it have now.
+func changedLease(v View, l reservation.LeaseRecord, c reservation.LeaseChange) (row *reservation.Lease, members []reservation.Reservation, err error) {
+	p := &leaseChange{LeaseChange: c, now: v.Now, from: l, to: l.Span, warning: l.BeforeEnd}
+	if err := p.check(); err != nil {
+		return nil, nil, err
+	}
+	members = slices.Clone(l.Reservations)
+	for i, r := range members {
+		m := p.of(r.ID)
+		if !p.affects(&r, m) {
+			continue
+		}
+		if r.Status != reservation.Pending && r.Status != reservation.Active {
+			return nil, nil, fault.New(fault.Conflict, "reservation %s is %s; only a pending or active one can be changed", r.ID, r.Status)
+		}
+		v = v.without(&r)
+		if members[i], err = p.member(v, r, m); err != nil {
+			return nil, nil, err
+		}
+		v = v.with(&members[i])
+	}
+	return p.row(members), members, nil
+}
+
+// isOwn reports whether the lease is a reservation that belongs to none.
+func isOwn(l reservation.LeaseRecord) bool {
+	return len(l.Reservations) == 1 && l.Reservations[0].Membership.LeaseID == ""
+}
+
+// row returns the lease itself after the change; nil if nothing of it is stored.
+func (p *leaseChange) row(members []reservation.Reservation) *reservation.Lease {
+	next := p.from.Lease
+	next.Span, next.BeforeEnd = p.to, p.warning
+	if p.Name != nil {
+		next.Name = *p.Name
+	}
+	same := func(a, b reservation.Reservation) bool { return a.Version == b.Version }
+	if isOwn(p.from) || next == p.from.Lease && slices.EqualFunc(members, p.from.Reservations, same) {
+		return nil
+	}
+	next.Updated, next.Version = p.now, next.Version+1
+	return &next
+}
+
+// of returns the change of one reservation; nil if there is none.
+func (p *leaseChange) of(id string) *reservation.MemberChange {
+	i := slices.IndexFunc(p.Members, func(m reservation.MemberChange) bool { return m.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &p.Members[i]
+}
+
+// retimes reports whether the times change.
+func (p *leaseChange) retimes() bool { return p.to != p.from.Span || p.warning != p.from.BeforeEnd }
+
+// affects reports whether a reservation changes, m being its own change. One that is over keeps its
+// times.
+func (p *leaseChange) affects(r *reservation.Reservation, m *reservation.MemberChange) bool {
+	return m != nil || isOwn(p.from) && p.Name != nil || p.retimes() && r.Status.Live()
+}
+
+// check finds the new times, and checks what does not depend on hosts.
+func (p *leaseChange) check() error {
+	if p.Name != nil && utf8.RuneCountInString(*p.Name) > longestName {
+		return fault.Field("name", "has more than %d characters", longestName)
+	}
+	if p.Start == nil && p.End == nil && p.BeforeEnd == nil && len(p.Members) == 0 {
+		return nil
+	}
+	if err := p.checkMembers(); err != nil {
+		return err
+	}
+	if err := p.findTimes(); err != nil {
+		return err
+	}
+	p.warning = keptWarning(p.from.Lease, p.to)
+	if p.BeforeEnd == nil {
+		return nil
+	}
+	if p.warning = *p.BeforeEnd; p.warning < p.to.Start || p.warning > p.to.End {
+		return &fault.Error{Kind: fault.Denied, Field: "before_end_date", Message: "Datetime is out of lease limits"}
+	}
+	return nil
+}
+
+// checkMembers checks the ids of the reservations to change.
+func (p *leaseChange) checkMembers() error {
+	var unknown []string
+	named := make(map[string]bool)
+	for _, m := range p.Members {
+		if !slices.ContainsFunc(p.from.Reservations, func(r reservation.Reservation) bool { return r.ID == m.ID }) {
+			unknown = append(unknown, m.ID)
+		}
+		if named[m.ID] {
+			return fault.Field("reservations", "reservation %s is listed more than once", m.ID)
+		}
+		named[m.ID] = true
+	}
+	if len(unknown) > 0 {
+		return fault.Field("reservations", "Please enter valid reservation IDs. Invalid reservation IDs are: %s", strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
+// minute is the precision of the times of Blazar's clients.
+const minute = 60
+
+// findTimes finds the new start and end. A start in the same minute is the same start, and an end in
+// the past, by at most LatestPast, is now.
+func (p *leaseChange) findTimes() error {
+	was, begun := p.from.Span, p.from.Span.Start <= p.now
+	if was.End <= p.now || len(p.from.Reservations) > 0 && !slices.ContainsFunc(p.from.Reservations, isLive) {
+		return &fault.Error{Kind: fault.Invalid, Message: "Terminated leases can only be renamed"}
+	}
+	if p.Start != nil && *p.Start/minute != was.Start/minute {
+		p.to.Start, p.moved = *p.Start, true
+	}
+	switch {
+	case p.moved && begun:
+		return fault.Field("start_date", "Cannot modify the start date of already started leases")
+	case p.moved && p.to.Start < p.now.Add(-LatestPast):
+		return fault.Field("start_date", "Start date must be later than current date")
+	}
+	if p.End != nil {
+		p.to.End = *p.End
+	}
+	// Without another change: one would never take effect.
+	if begun && len(p.Members) == 0 && p.to.End <= p.now && p.to.End >= p.now.Add(-LatestPast) && p.to.End/minute >= was.Start/minute {
+		p.endsNow, p.to.End = true, max(p.now, latestStart(p.from)+1)
+	}
+	switch {
+	case !p.endsNow && p.to.End <= max(p.to.Start, p.now):
+		return fault.Field("end_date", "End date must be later than current and start date")
+	case p.to.End > lastInstant:
+		return fault.Field("end_date", "must lie before %v", lastInstant)
+	}
+	return nil
+}
+
+func isLive(r reservation.Reservation) bool { return r.Status.Live() }
+
+// latestStart returns the latest start of the lease and its reservations, which differ if the
+// requested start was a few seconds ago.
+func latestStart(l reservation.LeaseRecord) span.Instant {
+	latest := l.Span.Start
+	for _, r := range l.Reservations {
+		latest = max(latest, r.Span.Start)
+	}
+	return latest
+}
+
+// keptWarning returns when the owner of a lease with new times is warned of the end: as long before
+// it as until now, but at the start at the earliest.
+func keptWarning(l reservation.Lease, to span.Span) span.Instant {
+	if l.BeforeEnd == 0 || to == l.Span {
+		return l.BeforeEnd
+	}
+	return max(to.End-(l.Span.End-l.BeforeEnd), to.Start)
+}
+
+// member decides on one pending or active reservation, without which the view is.
+func (p *leaseChange) member(v View, r reservation.Reservation, m *reservation.MemberChange) (reservation.Reservation, error) {
+	plan, part := Plan{Terms: r.Terms, Span: span.Span{Start: r.Span.Start, End: p.to.End}, DelayedByBoot: r.DelayedByBoot}, r.Membership
+	var err error
+	switch {
+	case p.endsNow && r.Status == reservation.Pending: // its start waits for its hosts
+		return canceled(r, p.now)
+	case p.endsNow:
+		plan.Claims = usedBy(r.Claims, p.to.End)
+	default:
+		if plan, part, err = p.plan(v, r, m); err != nil {
+			return r, err
+		}
+	}
+	if p.retimes() {
+		plan.Terms.BeforeEnd = warningBefore(p.to, p.warning)
+	}
+	if isOwn(p.from) {
+		part = r.Membership
+		if p.Name != nil {
+			plan.Terms.Name = *p.Name
+		}
+	}
+	if next := changed(r, plan, part, p.now); difference(r, next) != "" {
+		return next, nil
+	}
+	return r, nil
+}
+
+// plan plans the times, the quantity and the hosts of one reservation. The quantity is as large as
+// there is room for between the bounds, if the change states a bound, or requires other hosts;
+// otherwise it stays. An active reservation keeps its hosts, and may only get more of them.
+func (p *leaseChange) plan(v View, r reservation.Reservation, m *reservation.MemberChange) (Plan, reservation.Membership, error) {
+	part, terms, bounded := r.Membership, r.Terms, false
+	if isOwn(p.from) {
+		part.Min, part.Max = r.Quantity, r.Quantity
+	}
+	if m != nil {
+		bounded = m.Min != nil || m.Max != nil
+		part, terms = appliedTo(part, terms, m)
+	}
+	other := terms.HostProperties != r.HostProperties || terms.Affinity != r.Affinity || !terms.Resources.Equal(r.Resources)
+	least, most := r.Quantity, r.Quantity
+	if bounded || other {
+		least, most = part.Min, part.Max
+	}
+	active := r.Status == reservation.Active
+	switch {
+	case part.Min < 0 || part.Min > part.Max:
+		return Plan{}, part, fault.Field("min", "Invalid values for min/max of hosts. Max must be equal to or larger than min.")
+	case active && other:
+		return Plan{}, part, fault.New(fault.Conflict, "reservation %s is active; its filter, resources and affinity cannot be changed", r.ID)
+	case active && most < r.Quantity:
+		return Plan{}, part, fault.New(fault.Conflict, "reservation %s is active and has %d; it cannot get fewer", r.ID, r.Quantity)
+	case active:
+		least = max(least, r.Quantity)
+	}
+	start := r.Span.Start
+	if p.moved {
+		start = max(p.to.Start, p.now)
+	}
+	plan, err := upTo(least, most, func(quantity int) (Plan, error) {
+		if other {
+			terms.Quantity = quantity
+			return planAnew(v, &r, terms, span.Span{Start: start, End: p.to.End})
+		}
+		return PlanChange(v, r, Change{Quantity: &quantity, Start: &start, End: &p.to.End})
+	})
+	return plan, part, err
+}
+
+// appliedTo returns part and terms after the change of a reservation.
+func appliedTo(part reservation.Membership, terms reservation.Terms, m *reservation.MemberChange) (reservation.Membership, reservation.Terms) {
+	set(&part.Min, m.Min)
+	set(&part.Max, m.Max)
+	set(&part.HypervisorProperties, m.HypervisorProperties)
+	set(&part.ResourceProperties, m.ResourceProperties)
+	set(&terms.HostProperties, m.HostProperties)
+	set(&terms.Affinity, m.Affinity)
+	set(&terms.Resources, m.Resources)
+	return part, terms
+}
+
+// set replaces a value unless the new one is nil.
+func set[T any](value, next *T) {
+	if next != nil {
+		*value = *next
+	}
+}
+
+// planAnew plans other terms for a pending reservation, without which the view is, as if it were new.
+// Its limits are those of a change.
+func planAnew(v View, r *reservation.Reservation, terms reservation.Terms, w span.Span) (Plan, error) {
+	v.Limits = v.Limits.granting(v.Now, v.Held, r, w.Seconds())
+	v.Defaults.OnEndChoices = nil // its owner did not choose it now
+	plan, err := NewPlan(v, reservation.Request{Terms: terms, Start: max(w.Start, v.Now), End: w.End})
+	plan.Span.Start = w.Start // it may wait for its start already
+	return plan, err
+}

@@ -1,0 +1,650 @@
+package booking_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// The leases of these tests last from 600 to 4200 seconds after the start of the scene, with a
+// warning at 3600; see leaseOf.
+
+func (s *scene) changeLease(t tester, id string, c reservation.LeaseChange) reservation.LeaseRecord {
+	t.Helper()
+	l, err := s.desk.ChangeLease(t.Context(), owner, id, c)
+	if err != nil {
+		t.Fatalf("change lease %s: %v", id, err)
+	}
+	return l
+}
+
+func (s *scene) cancelLease(t tester, id string) reservation.LeaseRecord {
+	t.Helper()
+	l, err := s.desk.CancelLease(t.Context(), owner, id)
+	if err != nil {
+		t.Fatalf("cancel lease %s: %v", id, err)
+	}
+	return l
+}
+
+// leases returns all leases that are shown.
+func (s *scene) leases(t tester) []reservation.LeaseRecord {
+	t.Helper()
+	list, err := s.memory.Leases(t.Context(), reservation.LeaseQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// timed changes the times of a lease, in seconds after base; 0 leaves a time as it is.
+func timed(start, end int64) (c reservation.LeaseChange) {
+	if start != 0 {
+		c.Start = new(at(start))
+	}
+	if end != 0 {
+		c.End = new(at(end))
+	}
+	return c
+}
+
+// bounds changes the bounds of one reservation.
+func bounds(id string, least, most int) reservation.LeaseChange {
+	return reservation.LeaseChange{Members: []reservation.MemberChange{{ID: id, Min: &least, Max: &most}}}
+}
+
+// checkLeases checks that each lease and its live reservations have the same times.
+func (s *scene) checkLeases(t tester) {
+	t.Helper()
+	for _, l := range s.leases(t) {
+		for _, r := range l.Reservations {
+			if !r.Status.Live() {
+				continue
+			}
+			late := int64(r.Span.Start - l.Span.Start) // if its requested start was in the past
+			if r.Span.End != l.Span.End || late < 0 || late > booking.LatestPast {
+				t.Fatalf("lease %s lasts %v, its reservation %s %v", l.ID, l.Span, r.ID, r.Span)
+			}
+			warned := max(r.Span.End-span.Instant(r.BeforeEnd), l.Span.Start)
+			if r.BeforeEnd != 0 && warned != max(l.BeforeEnd, l.Span.Start) {
+				t.Fatalf("the warning of lease %s is at %v, that of its reservation %s at %v", l.ID, l.BeforeEnd, r.ID, warned)
+			}
+		}
+	}
+}
+
+// refuses checks that an action fails in the expected way and leaves everything as it was.
+func (s *scene) refuses(t *testing.T, what string, want func(error) bool, act func() error) {
+	t.Helper()
+	before, stored := s.leases(t), s.stored(t)
+	if err := act(); !want(err) {
+		t.Errorf("%s: %v", what, err)
+	}
+	if diff := cmp.Diff(before, s.leases(t)) + cmp.Diff(stored, s.stored(t)); diff != "" {
+		t.Errorf("%s changes (-before +after):\n%s", what, diff)
+	}
+	s.check(t)
+}
+
+// says returns a check for a fault of a kind whose message contains text.
+func says(kind fault.Kind, text string) func(error) bool {
+	return func(err error) bool { return fault.Is(err, kind) && strings.Contains(fault.Of(err).Message, text) }
+}
+
+func isRefusal(err error) bool {
+	_, is := errors.AsType[*reservation.Refusal](err)
+	return is
+}
+
+func TestANewTimeOfALeaseIsThatOfAllItsReservations(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	l := s.lease(t, leaseOf(whole(1, 1), whole(1, 1), small(3)))
+	hosts := func(l reservation.LeaseRecord) (list []string) {
+		for _, r := range l.Reservations {
+			list = append(list, claimed(r)...)
+		}
+		return list
+	}
+	moved := s.changeLease(t, l.ID, timed(1200, 9000))
+	if moved.Span != (span.Span{Start: at(1200), End: at(9000)}) || moved.BeforeEnd != at(8400) || moved.Version != 2 {
+		t.Errorf("the lease is %+v", moved.Lease)
+	}
+	if diff := cmp.Diff(hosts(l), hosts(moved)); diff != "" {
+		t.Errorf("it does not keep its hosts (-before +after):\n%s", diff)
+	}
+	for _, r := range moved.Reservations {
+		if r.Span != moved.Span || r.BeforeEnd != 600 || r.Version != 2 || r.Quantity != max(1, r.Membership.Min) {
+			t.Errorf("a reservation is %+v", r)
+		}
+	}
+	s.checkLeases(t)
+	s.check(t)
+	if diff := cmp.Diff([]reservation.LeaseRecord{moved}, s.leases(t)); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	s.restart(t)
+	s.check(t)
+}
+
+func TestAChangeOfALeaseOfWhichOnePartIsRefusedChangesNothing(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	l := s.lease(t, leaseOf(whole(1, 1), small(1)))
+	s.book(t, only(claimed(l.Reservations[0])[0], during(1, 4200, 9000)))
+	s.book(t, during(2, 5000, 9000))
+	both := timed(0, 4800)
+	both.Members = bounds(l.Reservations[1].ID, 30, 30).Members
+	s.refuses(t, "more instances than there is room for", isRefusal, func() error {
+		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, both)
+		return err
+	})
+	s.refuses(t, "an end at which there is no room", isRefusal, func() error {
+		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, timed(0, 6000))
+		return err
+	})
+	s.changeLease(t, l.ID, timed(0, 4800))
+	s.checkLeases(t)
+}
+
+func TestTheRulesForTheTimesOfALease(t *testing.T) {
+	const (
+		started, past = "Cannot modify the start date of already started leases", "Start date must be later than current date"
+		over, end     = "Terminated leases can only be renamed", "End date must be later than current and start date"
+	)
+	invalid := func(text string) func(error) bool { return says(fault.Invalid, text) }
+	accepted := func(err error) bool { return err == nil }
+	with := func(c reservation.LeaseChange, warning int64) reservation.LeaseChange {
+		c.BeforeEnd = new(at(warning))
+		return c
+	}
+	for name, tc := range map[string]struct {
+		now    int64
+		change reservation.LeaseChange
+		want   func(error) bool
+	}{
+		"another start before it begins":               {0, timed(900, 0), accepted},
+		"a start in the present minute":                {200, timed(100, 0), accepted},
+		"a start that is too old":                      {300, timed(100, 0), invalid(past)},
+		"another start once it has begun":              {601, timed(900, 0), invalid(started)},
+		"the same start once it has begun":             {601, timed(600, 5000), accepted},
+		"the same start to the minute":                 {601, timed(580, 5000), accepted},
+		"a longer time":                                {601, timed(0, 5000), accepted},
+		"a shorter time":                               {601, timed(0, 700), accepted},
+		"an end before the start":                      {0, timed(0, 600), invalid(end)},
+		"a start after the end":                        {0, timed(4200, 0), invalid(end)},
+		"an end that passed long ago":                  {1000, timed(0, 879), invalid(end)},
+		"an end in the present minute":                 {1000, timed(0, 980), accepted},
+		"an end now":                                   {1000, timed(0, 1000), accepted},
+		"an end now before it begins":                  {100, timed(0, 100), invalid(end)},
+		"an end beyond all years":                      {0, reservation.LeaseChange{End: new(span.Forever)}, invalid("")},
+		"an end in the year 3000":                      {0, reservation.LeaseChange{End: new(span.Instant(32_503_680_000))}, invalid("")},
+		"a new time once it is over":                   {4200, timed(0, 9000), invalid(over)},
+		"a warning within it":                          {0, with(reservation.LeaseChange{}, 4000), accepted},
+		"a warning at its start":                       {0, with(reservation.LeaseChange{}, 600), accepted},
+		"a warning before its start":                   {0, with(reservation.LeaseChange{}, 599), says(fault.Denied, "Datetime is out of lease limits")},
+		"a warning after its end":                      {0, with(timed(0, 4000), 4001), says(fault.Denied, "Datetime is out of lease limits")},
+		"a warning after the old end, but not the new": {0, with(timed(0, 5000), 4999), accepted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, named("a"))
+			l := s.lease(t, leaseOf(whole(1, 1)))
+			s.passTo(t, at(tc.now))
+			if tc.want(nil) {
+				s.changeLease(t, l.ID, tc.change)
+				s.checkLeases(t)
+				s.check(t)
+				return
+			}
+			s.refuses(t, name, tc.want, func() error {
+				_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, tc.change)
+				return err
+			})
+		})
+	}
+}
+
+func TestALeaseThatIsOverCanBeRenamed(t *testing.T) {
+	s := newScene(t, named("a"))
+	l := s.lease(t, leaseOf(whole(1, 1)))
+	s.passTo(t, at(600))
+	s.passTo(t, at(4200))
+	after := s.changeLease(t, l.ID, reservation.LeaseChange{Name: new("seminar")})
+	if after.Name != "seminar" || after.Version != 2 || after.Reservations[0].Name != "course" {
+		t.Errorf("got %+v", after)
+	}
+	if same := s.changeLease(t, l.ID, reservation.LeaseChange{Name: new("seminar")}); same.Version != 2 {
+		t.Errorf("the same name is stored again, as version %d", same.Version)
+	}
+}
+
+func TestTheWarningKeepsItsDistanceToTheEndAndIsSentAgain(t *testing.T) {
+	s := newScene(t, named("a"))
+	l := s.lease(t, leaseOf(whole(1, 1)))
+	id := l.Reservations[0].ID
+	warnings := func() (at []span.Instant) {
+		for _, e := range s.get(t, id).Events {
+			if e.Type == reservation.BeforeEndEvent {
+				at = append(at, e.Time)
+			}
+		}
+		return at
+	}
+	s.passTo(t, at(600))
+	s.passTo(t, at(3600)) // it is sent
+	if l = s.changeLease(t, l.ID, timed(0, 6000)); l.BeforeEnd != at(5400) {
+		t.Errorf("the warning is at %v, want as long before the end as before", l.BeforeEnd)
+	}
+	if got := warnings(); !slices.Equal(got, []span.Instant{at(3600), at(5400)}) {
+		t.Errorf("there are warnings at %v, want another one", got)
+	}
+	s.passTo(t, at(3700))
+	if l = s.changeLease(t, l.ID, timed(0, 3900)); l.BeforeEnd != at(3300) {
+		t.Errorf("the warning is at %v", l.BeforeEnd)
+	}
+	empty := leaseOf()
+	empty.Start, empty.End, empty.BeforeEnd = at(4000), at(5000), at(4900)
+	other := s.lease(t, empty)
+	if other = s.changeLease(t, other.ID, timed(0, 6000)); other.BeforeEnd != at(5900) {
+		t.Errorf("the warning of a lease without reservations is at %v", other.BeforeEnd)
+	}
+}
+
+func TestTheWarningOfAShortLeaseIsAtItsStart(t *testing.T) {
+	s := newScene(t, named("a"))
+	l := s.lease(t, leaseOf(whole(1, 1)))
+	if l = s.changeLease(t, l.ID, timed(0, 1000)); l.BeforeEnd != at(600) {
+		t.Errorf("the warning is at %v, want the start", l.BeforeEnd)
+	}
+	s.checkLeases(t)
+}
+
+func TestAnEndOfThePresentMinuteEndsTheLeaseNow(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	l := s.lease(t, leaseOf(whole(1, 1), small(1)))
+	s.passTo(t, at(650))
+	s.now.Store(int64(at(1000)))
+	if l = s.changeLease(t, l.ID, timed(0, 970)); l.Span.End != at(1000) {
+		t.Errorf("the lease ends at %v, want now", l.Span.End)
+	}
+	s.book(t, during(2, 1000, 1100)) // its hosts are free at once
+	s.passTo(t, at(1000))
+	for _, r := range l.Reservations {
+		if r := s.get(t, r.ID); r.Status != reservation.Ended || r.Span.End != at(1000) {
+			t.Errorf("the reservation is %s and ends at %v, want ended, now", r.Status, r.Span.End)
+		}
+	}
+	if list := s.leases(t); len(list) != 2 || list[0].ID != l.ID {
+		t.Errorf("the leases are %+v, want the ended one among them", list)
+	}
+}
+
+func TestALeaseEndsInTheSecondOfItsStart(t *testing.T) {
+	s := newScene(t, named("a"))
+	req := leaseOf(whole(1, 1))
+	req.Start, req.BeforeEnd = at(-30), 0
+	l := s.lease(t, req)
+	s.passTo(t, at(0))
+	if l = s.changeLease(t, l.ID, timed(0, -30)); l.Span.End != at(1) {
+		t.Errorf("the lease ends at %v, want a second after the start of its reservation", l.Span.End)
+	}
+	s.passTo(t, at(1))
+	if r := s.get(t, l.Reservations[0].ID); r.Status != reservation.Ended {
+		t.Errorf("the reservation is %s", r.Status)
+	}
+}
+
+func TestWhatStillWaitsForItsStartIsCanceledByAnEndNow(t *testing.T) {
+	s := newScene(t, named("a"))
+	l := s.lease(t, leaseOf(whole(1, 1)))
+	s.now.Store(int64(at(700))) // nothing has carried the start out
+	l = s.changeLease(t, l.ID, timed(0, 700))
+	if r := l.Reservations[0]; r.Status != reservation.Canceled || len(r.Claims) > 0 && r.Claims[0].Span.End > at(700) {
+		t.Errorf("the reservation is %+v", r)
+	}
+	if l.Span.End != at(700) {
+		t.Errorf("the lease ends at %v", l.Span.End)
+	}
+	s.check(t)
+}
+
+func TestABoundGetsAPendingReservationAsMuchAsThereIs(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	s.lease(t, leaseOf(whole(1, 1)))
+	l := s.lease(t, leaseOf(whole(1, 1)))
+	id := l.Reservations[0].ID
+	l = s.changeLease(t, l.ID, bounds(id, 1, 5))
+	if r := l.Reservations[0]; r.Quantity != 2 || r.Membership.Max != 5 || r.Version != 2 || l.Version != 2 {
+		t.Errorf("it has %d hosts, %+v", r.Quantity, r.Membership)
+	}
+	s.refuses(t, "more than there is", isRefusal, func() error {
+		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, bounds(id, 3, 5))
+		return err
+	})
+	s.refuses(t, "less than nothing", says(fault.Invalid, "Max must be equal to or larger than min"), func() error {
+		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, bounds(id, 3, 2))
+		return err
+	})
+	if l = s.changeLease(t, l.ID, bounds(id, 1, 1)); l.Reservations[0].Quantity != 1 {
+		t.Errorf("it has %d hosts, want 1", l.Reservations[0].Quantity)
+	}
+	if l = s.changeLease(t, l.ID, timed(0, 4100)); l.Reservations[0].Quantity != 1 {
+		t.Errorf("with other times it has %d hosts, want as before", l.Reservations[0].Quantity)
+	}
+	s.check(t)
+}
+
+func TestAPendingReservationOfALeaseMayBecomeAnother(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	l := s.lease(t, leaseOf(whole(1, 1), small(2)))
+	host, instances := l.Reservations[0], l.Reservations[1]
+	filter := `["=", "$name", "c"]`
+	l = s.changeLease(t, l.ID, reservation.LeaseChange{Members: []reservation.MemberChange{
+		{ID: instances.ID, Resources: &resource.Vector{VCPUs: 4}, HostProperties: new(`["=", "$name", "a"]`)},
+		{ID: host.ID, HostProperties: &filter, HypervisorProperties: new("as written"), ResourceProperties: new("also")},
+	}})
+	host, instances = l.Reservations[0], l.Reservations[1]
+	if !slices.Equal(claimed(host), []string{"c"}) || host.HostProperties != filter || host.Membership.HypervisorProperties != "as written" || host.Membership.ResourceProperties != "also" {
+		t.Errorf("the hosts are %v: %+v", claimed(host), host)
+	}
+	if !slices.Equal(claimed(instances), []string{"a×2"}) || instances.Resources.VCPUs != 4 {
+		t.Errorf("the instances are on %v: %+v", claimed(instances), instances)
+	}
+	l = s.changeLease(t, l.ID, reservation.LeaseChange{Members: []reservation.MemberChange{
+		{ID: instances.ID, HostProperties: new(""), Affinity: new(calendar.AffinitySame), Resources: &resource.Vector{VCPUs: 1}},
+	}})
+	if r := l.Reservations[1]; r.Affinity != calendar.AffinitySame || r.Quantity != 2 {
+		t.Errorf("the instances are %+v", r)
+	}
+	s.check(t)
+	s.restart(t)
+	s.check(t)
+}
+
+func TestAReservationTakesWhatAnotherOfItsLeaseGivesUp(t *testing.T) {
+	for _, limits := range []booking.Limits{{}, {Hosts: 3}, {HostSeconds: 3 * 3600}} {
+		s := newScene(t, named("a", "b", "c"), limited(limits))
+		l := s.lease(t, leaseOf(whole(2, 2), whole(1, 1)))
+		first, second := l.Reservations[0], l.Reservations[1]
+		c := bounds(first.ID, 1, 1)
+		c.Members = append(c.Members, bounds(second.ID, 2, 2).Members...)
+		l = s.changeLease(t, l.ID, c)
+		if l.Reservations[0].Quantity != 1 || l.Reservations[1].Quantity != 2 {
+			t.Errorf("%+v: they have %d and %d hosts", limits, l.Reservations[0].Quantity, l.Reservations[1].Quantity)
+		}
+		// From hosts to instances and back is the same.
+		third := s.changeLease(t, l.ID, timed(0, 4000))
+		if third.Reservations[0].Quantity+third.Reservations[1].Quantity != 3 {
+			t.Errorf("they have %+v", third.Reservations)
+		}
+		s.check(t)
+		s.restart(t)
+		s.check(t)
+	}
+}
+
+func TestWholeHostsAndInstancesOfALeaseChangePlaces(t *testing.T) {
+	on := func(host string) *string { return new(`["=", "$name", "` + host + `"]`) }
+	s := newScene(t, named("a", "b", "c"))
+	l := s.lease(t, leaseOf(whole(1, 1), small(2)))
+	host, instances := l.Reservations[0].ID, l.Reservations[1].ID
+	s.changeLease(t, l.ID, reservation.LeaseChange{Members: []reservation.MemberChange{{ID: host, HostProperties: on("a")}, {ID: instances, HostProperties: on("b")}}})
+	l = s.changeLease(t, l.ID, reservation.LeaseChange{Members: []reservation.MemberChange{{ID: host, HostProperties: on("c")}, {ID: instances, HostProperties: on("a")}}})
+	if got := append(claimed(l.Reservations[0]), claimed(l.Reservations[1])...); !slices.Equal(got, []string{"c", "a×2"}) {
+		t.Errorf("they are on %v", got)
+	}
+	s.check(t)
+}
+
+func TestAnActiveReservationOfALeaseKeepsItsHostsAndOnlyGrows(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	l := s.lease(t, leaseOf(whole(2, 2)))
+	r := l.Reservations[0]
+	s.passTo(t, at(600))
+	for what, c := range map[string]reservation.LeaseChange{
+		"fewer hosts":      bounds(r.ID, 1, 1),
+		"another filter":   {Members: []reservation.MemberChange{{ID: r.ID, HostProperties: new(`["=", "$name", "a"]`)}}},
+		"another affinity": {Members: []reservation.MemberChange{{ID: r.ID, Affinity: new(calendar.AffinitySame)}}},
+		"another size":     {Members: []reservation.MemberChange{{ID: r.ID, Resources: &resource.Vector{VCPUs: 1}}}},
+	} {
+		s.refuses(t, what, says(fault.Conflict, r.ID), func() error {
+			_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, c)
+			return err
+		})
+	}
+	l = s.changeLease(t, l.ID, bounds(r.ID, 1, 3))
+	if got := l.Reservations[0]; got.Quantity != 3 || !slices.Equal(claimed(got)[:2], claimed(r)) {
+		t.Errorf("it has %v, want a host more than %v", claimed(got), claimed(r))
+	}
+	same := reservation.LeaseChange{End: new(at(5000)), Members: []reservation.MemberChange{{ID: r.ID, HostProperties: new("")}}}
+	if l = s.changeLease(t, l.ID, same); l.Span.End != at(5000) {
+		t.Errorf("with the same filter it ends at %v", l.Span.End)
+	}
+	s.check(t)
+}
+
+func TestAnUnknownReservationOfALeaseIsNamed(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	l, other := s.lease(t, leaseOf(whole(1, 1))), s.lease(t, leaseOf(whole(1, 1)))
+	foreign := other.Reservations[0].ID
+	c := bounds(foreign, 1, 1)
+	c.Members = append(c.Members, reservation.MemberChange{ID: "nobody"})
+	s.refuses(t, "foreign reservations", says(fault.Invalid, "Invalid reservation IDs are: "+foreign+", nobody"), func() error {
+		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, c)
+		return err
+	})
+	twice := bounds(l.Reservations[0].ID, 1, 1)
+	twice.Members = append(twice.Members, twice.Members...)
+	s.refuses(t, "one reservation twice", says(fault.Invalid, "more than once"), func() error {
+		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, twice)
+		return err
+	})
+}
+
+func TestACanceledLeaseDisappearsAndItsHostsAreFree(t *testing.T) {
+	for what, now := range map[string]int64{"before its start": 0, "active": 700} {
+		s := newScene(t, named("a", "b"))
+		l := s.lease(t, leaseOf(whole(1, 1), small(1)))
+		s.passTo(t, at(now))
+		gone := s.cancelLease(t, l.ID)
+		for _, r := range gone.Reservations {
+			if r.Status != reservation.Canceled || s.get(t, r.ID).Status != reservation.Canceled {
+				t.Errorf("%s: a reservation is %s", what, r.Status)
+			}
+		}
+		if gone.Deleted != at(now) || len(s.leases(t)) != 0 {
+			t.Errorf("%s: the leases are %+v", what, s.leases(t))
+		}
+		if _, err := s.desk.CancelLease(t.Context(), owner, l.ID); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: once more: %v, want NotFound", what, err)
+		}
+		if _, err := s.desk.ChangeLease(t.Context(), owner, l.ID, timed(0, 5000)); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: a change afterwards: %v, want NotFound", what, err)
+		}
+		s.book(t, during(2, now, 5000))
+		s.check(t)
+	}
+}
+
+func TestALeaseThatIsOverIsDeletedWithoutItsHistory(t *testing.T) {
+	s := newScene(t, named("a"))
+	l := s.lease(t, leaseOf(whole(1, 1)))
+	s.passTo(t, at(600))
+	s.passTo(t, at(4200))
+	s.cancelLease(t, l.ID)
+	if r := s.get(t, l.Reservations[0].ID); r.Status != reservation.Ended || len(s.leases(t)) != 0 {
+		t.Errorf("the reservation is %s, the leases are %+v", r.Status, s.leases(t))
+	}
+}
+
+func TestALeaseWithoutReservationsIsChangedAndCanceled(t *testing.T) {
+	s := newScene(t, named("a"))
+	l := s.lease(t, leaseOf())
+	if l = s.changeLease(t, l.ID, timed(700, 5000)); l.Span != (span.Span{Start: at(700), End: at(5000)}) || l.Version != 2 {
+		t.Errorf("got %+v", l)
+	}
+	s.now.Store(int64(at(700)))
+	if l = s.changeLease(t, l.ID, timed(0, 700)); l.Span.End != at(701) {
+		t.Errorf("it ends at %v", l.Span.End)
+	}
+	if s.cancelLease(t, l.ID); len(s.leases(t)) != 0 {
+		t.Errorf("the leases are %+v", s.leases(t))
+	}
+}
+
+func TestAReservationOfNoLeaseIsChangedAsOne(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	req := during(1, 600, 4200)
+	req.Name, req.BeforeEnd = "mine", 600
+	r := s.book(t, req)
+	c := timed(900, 5000)
+	c.Name, c.Members = new("yours"), bounds(r.ID, 2, 4).Members
+	l := s.changeLease(t, r.ID, c)
+	got := s.get(t, r.ID)
+	if l.ID != r.ID || l.Name != "yours" || l.Span != (span.Span{Start: at(900), End: at(5000)}) || l.BeforeEnd != at(4400) {
+		t.Errorf("the lease is %+v", l)
+	}
+	if got.Name != "yours" || got.Span != l.Span || got.Quantity != 3 || got.BeforeEnd != 600 || got.Membership != (reservation.Membership{}) {
+		t.Errorf("the reservation is %+v", got)
+	}
+	if got.Version != 2 {
+		t.Errorf("it has version %d", got.Version)
+	}
+	if diff := cmp.Diff([]reservation.LeaseRecord{l}, s.leases(t)); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	if same := s.changeLease(t, r.ID, timed(0, 5000)); same.Version != 2 {
+		t.Error("a change without effect is stored")
+	}
+	if s.cancelLease(t, r.ID); s.get(t, r.ID).Status != reservation.Canceled || len(s.leases(t)) != 0 {
+		t.Errorf("the leases are %+v", s.leases(t))
+	}
+	if _, err := s.desk.CancelLease(t.Context(), owner, r.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("once more: %v, want NotFound", err)
+	}
+}
+
+func TestAReservationOfNoLeaseThatIsOverIsHiddenAsALease(t *testing.T) {
+	s := newScene(t, named("a"))
+	r := s.book(t, during(1, 0, 100))
+	s.passTo(t, at(0))
+	s.passTo(t, at(100))
+	if len(s.leases(t)) != 1 {
+		t.Fatal("an ended reservation is no lease")
+	}
+	s.cancelLease(t, r.ID)
+	if got := s.get(t, r.ID); got.Status != reservation.Ended || len(s.leases(t)) != 0 {
+		t.Errorf("the reservation is %s, the leases are %+v", got.Status, s.leases(t))
+	}
+	if _, err := s.desk.CancelLease(t.Context(), owner, r.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("once more: %v, want NotFound", err)
+	}
+}
+
+func TestTheOnlyReservationOfALeaseChangesTheLease(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	l := s.lease(t, leaseOf(whole(1, 1)))
+	id := l.Reservations[0].ID
+	s.change(t, id, booking.Change{Start: new(at(700)), End: new(at(9000)), Name: new("member"), Quantity: new(2)})
+	l = s.leases(t)[0]
+	if l.Span != (span.Span{Start: at(700), End: at(9000)}) || l.BeforeEnd != at(8400) || l.Version != 2 || l.Name != "course" {
+		t.Errorf("the lease is %+v", l.Lease)
+	}
+	if m := l.Reservations[0].Membership; m.Min != 1 || m.Max != 2 || l.Reservations[0].Name != "member" {
+		t.Errorf("the reservation is %+v", l.Reservations[0])
+	}
+	s.checkLeases(t)
+	if r, err := s.desk.Cancel(t.Context(), owner, id); err != nil || r.Status != reservation.Canceled || len(s.leases(t)) != 0 {
+		t.Errorf("canceled: %+v, %v; the leases are %+v", r, err, s.leases(t))
+	}
+	s.check(t)
+}
+
+func TestOneOfSeveralReservationsOfALeaseHasItsTimes(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	l := s.lease(t, leaseOf(whole(1, 1), whole(1, 2)))
+	id := l.Reservations[0].ID
+	inLease := says(fault.Conflict, l.ID)
+	for what, act := range map[string]func(ctx context.Context) error{
+		"another end": func(ctx context.Context) error { _, err := s.desk.Change(ctx, owner, id, ends(9000)); return err },
+		"another start": func(ctx context.Context) error {
+			_, err := s.desk.Change(ctx, owner, id, booking.Change{Start: new(at(700))})
+			return err
+		},
+		"an offer":     func(ctx context.Context) error { _, err := s.desk.OfferChange(ctx, owner, id, ends(9000)); return err },
+		"canceling it": func(ctx context.Context) error { _, err := s.desk.Cancel(ctx, owner, id); return err },
+	} {
+		s.refuses(t, what, inLease, func() error { return act(t.Context()) })
+	}
+	// 2 of 3 hosts are held by the second, so that this needs one that it gives up.
+	s.change(t, l.Reservations[1].ID, quantity(1))
+	r := s.change(t, id, booking.Change{Name: new("first"), Quantity: new(2), End: new(at(4200))})
+	if r.Quantity != 2 || r.Name != "first" || r.Membership.Min != 1 || r.Membership.Max != 2 {
+		t.Errorf("got %+v", r)
+	}
+	if got := s.leases(t)[0]; got.Version != 1 || got.Name != "course" {
+		t.Errorf("the lease is %+v", got.Lease)
+	}
+	s.check(t)
+}
+
+func TestALeaseOfAnotherProjectDoesNotExist(t *testing.T) {
+	s := newScene(t, named("a"))
+	l := s.lease(t, leaseOf(whole(1, 1)))
+	stranger := booking.Caller{ProjectID: "other"}
+	s.refuses(t, "a stranger's change", says(fault.NotFound, l.ID), func() error {
+		_, err := s.desk.ChangeLease(t.Context(), stranger, l.ID, timed(0, 5000))
+		return err
+	})
+	s.refuses(t, "a stranger's cancellation", says(fault.NotFound, l.ID), func() error {
+		_, err := s.desk.CancelLease(t.Context(), stranger, l.ID)
+		return err
+	})
+	stranger.Admin = true
+	if _, err := s.desk.ChangeLease(t.Context(), stranger, l.ID, timed(0, 5000)); err != nil {
+		t.Errorf("an admin: %v", err)
+	}
+}
+
+func TestAChangeOfALeaseNamesItsCaller(t *testing.T) {
+	s := newScene(t, named("a"))
+	causes := &recorded{Memory: s.memory}
+	s.options.Records = causes
+	s.restart(t)
+	l := s.lease(t, leaseOf(whole(1, 1)))
+	by := booking.Caller{ProjectID: owner.ProjectID, UserID: "eve", RequestID: "req-1"}
+	if _, err := s.desk.ChangeLease(t.Context(), by, l.ID, timed(0, 5000)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.desk.CancelLease(t.Context(), by, l.ID); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []reservation.Action{reservation.ActionModify, reservation.ActionCancel} {
+		c := causes.list[i+1]
+		if c.Action != want || c.UserID != "eve" || c.RequestID != "req-1" || (c.Detail == "") != (i == 1) {
+			t.Errorf("the cause is %+v, want %s", c, want)
+		}
+	}
+}
+
+// recorded are records that collect the causes of changes.
+type recorded struct {
+	*booking.Memory
+	list []reservation.Cause
+}
+
+func (r *recorded) Commit(ctx context.Context, c booking.Commit) error {
+	for _, v := range c.Revisions {
+		r.list = append(r.list, v.Cause)
+	}
+	return r.Memory.Commit(ctx, c)
+}

@@ -1,0 +1,143 @@
+package booking
+
+import (
+	"context"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+)
+
+// This file has what Change and Cancel do with a reservation that belongs to a lease.
+
+// leaseOf returns the lease to which a live reservation belongs; "" if none.
+func (d *Service) leaseOf(ctx context.Context, by Caller, id string) (string, error) {
+	e, err := d.find(ctx, by, id)
+	if err != nil {
+		return "", err
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return e.r.Membership.LeaseID, nil
+}
+
+// changeMember is Change for a reservation of a lease whose times may change.
+func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string, c Change) (reservation.Reservation, error) {
+	return d.modifyMember(ctx, by, lease, id, "store the changed reservation", func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
+		if err := c.checkLease(l, r); err != nil {
+			return nil, err
+		}
+		plan, err := PlanChange(v.without(r), *r, c)
+		if err != nil {
+			return nil, err
+		}
+		var row *reservation.Lease
+		if plan.Span != r.Span {
+			to := span.Span{Start: l.Span.Start, End: plan.Span.End}
+			if plan.Span.Start != r.Span.Start {
+				to.Start = plan.Span.Start
+			}
+			next := l.Lease
+			next.Span, next.BeforeEnd = to, keptWarning(l.Lease, to)
+			next.Updated, next.Version = v.Now, next.Version+1
+			plan.Terms.BeforeEnd = warningBefore(to, next.BeforeEnd)
+			row = &next
+		}
+		*r = changedAlone(*r, plan, v.Now)
+		return row, nil
+	})
+}
+
+// cancelMember is Cancel for a reservation of a lease.
+func (d *Service) cancelMember(ctx context.Context, by Caller, lease, id string) (reservation.Reservation, error) {
+	return d.modifyMember(ctx, by, lease, id, "store the canceled reservation", func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
+		if len(l.Reservations) > 1 {
+			return nil, together(l)
+		}
+		if _, err := lifecycle.Next(r.Status, lifecycle.Cancel); err != nil {
+			return nil, err
+		}
+		row, members := canceledLease(l, v.Now)
+		*r = members[0]
+		return row, nil
+	})
+}
+
+// modifyMember decides on a change of one live reservation of a lease, and perhaps of the lease
+// itself, and stores it. amend changes r.
+func (d *Service) modifyMember(
+	ctx context.Context, by Caller, lease, id, doing string, amend func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error),
+) (reservation.Reservation, error) {
+	this := func(r reservation.Reservation) bool { return r.ID == id }
+	l, err := d.modifyLease(ctx, by, lease, doing, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+		members := slices.Clone(l.Reservations)
+		i := slices.IndexFunc(members, this)
+		if i < 0 {
+			return nil, nil, NotFound(id)
+		}
+		if r := &members[i]; !r.Status.Live() {
+			return nil, nil, fault.New(fault.Conflict, "the reservation is %s", r.Status)
+		}
+		row, err := amend(v, l, &members[i])
+		return row, members, err
+	})
+	switch {
+	case fault.Is(err, fault.NotFound) && fault.Of(err).Message == NoLease(lease).Message:
+		return reservation.Reservation{}, fault.New(fault.Conflict, "the lease of the reservation was canceled")
+	case err != nil:
+		return reservation.Reservation{}, err
+	}
+	return l.Reservations[slices.IndexFunc(l.Reservations, this)], nil
+}
+
+// checkLease fails with a Conflict fault if the change would give a reservation other times than
+// those of its lease.
+func (d *Service) checkLease(ctx context.Context, by Caller, id string, c Change) error {
+	if c.Start == nil && c.End == nil {
+		return nil
+	}
+	lease, err := d.leaseOf(ctx, by, id)
+	if err != nil || lease == "" {
+		return err
+	}
+	l, err := d.options.Reader.Lease(ctx, lease)
+	if err != nil {
+		return err
+	}
+	for i := range l.Reservations {
+		if r := &l.Reservations[i]; r.ID == id {
+			return c.checkLease(l, r)
+		}
+	}
+	return NotFound(id)
+}
+
+// checkLease fails with a Conflict fault if the change of r would give it other times than those of
+// other reservations of the lease.
+func (c Change) checkLease(l reservation.LeaseRecord, r *reservation.Reservation) error {
+	moves := c.Start != nil && *c.Start != r.Span.Start || c.End != nil && *c.End != r.Span.End
+	if moves && len(l.Reservations) > 1 {
+		return together(l)
+	}
+	return nil
+}
+
+// together returns the error for a change of one reservation that concerns all those of its lease.
+func together(l reservation.LeaseRecord) error {
+	return fault.New(fault.Conflict, "the reservation is one of %d of lease %s, which begin and end together; change the lease", len(l.Reservations), l.ID)
+}
+
+// changedAlone returns r after a plan for it alone. A quantity outside the bounds of its lease
+// moves them. r stays if nothing changes.
+func changedAlone(r reservation.Reservation, plan Plan, now span.Instant) reservation.Reservation {
+	part, quantity := r.Membership, plan.Terms.Quantity
+	if part.LeaseID != "" {
+		part.Min, part.Max = min(part.Min, quantity), max(part.Max, quantity)
+	}
+	if next := changed(r, plan, part, now); difference(r, next) != "" {
+		return next
+	}
+	return r
+}

@@ -1,0 +1,66 @@
+package booking
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// Lease implements reservation.LeaseReader.
+func (m *Memory) Lease(_ context.Context, id string) (reservation.LeaseRecord, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.shownLeases() {
+		if l.ID == id {
+			return l, nil
+		}
+	}
+	return reservation.LeaseRecord{}, NoLease(id)
+}
+
+// Leases implements reservation.LeaseReader.
+func (m *Memory) Leases(_ context.Context, q reservation.LeaseQuery) ([]reservation.LeaseRecord, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := slices.DeleteFunc(m.shownLeases(), func(l reservation.LeaseRecord) bool {
+		return q.ProjectID != "" && l.ProjectID != q.ProjectID
+	})
+	if q.Marker != "" {
+		at := slices.IndexFunc(list, func(l reservation.LeaseRecord) bool { return l.ID == q.Marker })
+		if at < 0 {
+			return nil, fault.Field("marker", "there is no lease %s", q.Marker)
+		}
+		list = list[at+1:]
+	}
+	if q.Limit > 0 && len(list) > q.Limit {
+		list = list[:q.Limit]
+	}
+	return list, nil
+}
+
+// shownLeases returns the leases that are not deleted, with each reservation without a lease as one,
+// sorted by start, then id. The caller holds mu.
+func (m *Memory) shownLeases() (list []reservation.LeaseRecord) {
+	members := make(map[string][]reservation.Reservation)
+	for _, r := range m.reservations {
+		if id := r.Membership.LeaseID; id != "" {
+			members[id] = append(members[id], r)
+		} else if _, hidden := m.leases[r.ID]; !hidden && r.Status != reservation.Canceled {
+			list = append(list, reservation.OwnLease(r))
+		}
+	}
+	for _, l := range m.leases {
+		if l.Deleted == 0 {
+			of := members[l.ID]
+			slices.SortFunc(of, func(a, b reservation.Reservation) int { return cmp.Compare(a.ID, b.ID) })
+			list = append(list, reservation.LeaseRecord{Lease: l, Reservations: of})
+		}
+	}
+	slices.SortFunc(list, func(a, b reservation.LeaseRecord) int {
+		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
