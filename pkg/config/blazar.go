@@ -6,6 +6,10 @@ type Blazar struct {
 	Enabled               bool
 	MinutesBeforeEndLease int
 	ListAllForAdmin       bool
+	// MirrorAggregates maintains the aggregates that Blazar has in Nova; FreePool is the name of the
+	// one with the free hosts.
+	MirrorAggregates bool
+	FreePool         string
 }
 
 func blazarOptions(b *Blazar) []option {
@@ -17,5 +21,11 @@ func blazarOptions(b *Blazar) []option {
 			"Number of minutes before its end at which the owner of a lease is warned, if the request names no time. 0 means never."),
 		boolean(&b.ListAllForAdmin, "list_all_for_admin", true,
 			"List the leases of all projects for an admin. Otherwise the list is the project's, unless the request has all_tenants=True."),
+		boolean(&b.MirrorAggregates, "mirror_aggregates", false,
+			"Maintain the aggregates that scripts for Blazar look for in Nova: one with the free hosts of the pool, and for each active reservation "+
+				"of hosts one whose name is the reservation's id. Nova's scheduler ignores them."),
+		text(&b.FreePool, "freepool_aggregate", "freepool",
+			"Name of the aggregate with the free hosts of the pool, if mirror_aggregates is true. If Nova has one of that name, Almanac takes it over "+
+				"and deletes it when mirror_aggregates is false again."),
 	}
 }

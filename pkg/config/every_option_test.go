@@ -157,6 +157,8 @@ timeout = 32
 enabled = false
 minutes_before_end_lease = 15
 list_all_for_admin = false
+mirror_aggregates = true
+freepool_aggregate = pool
 
 [besteffort]
 enabled = true
@@ -394,7 +396,7 @@ poll_interval = 60
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
 		Healing:   config.Healing{Rules: upkeep.HealingRules{Grace: 34, Window: 35 * 60}},
 		Energy:    energySet,
-		Blazar: config.Blazar{MinutesBeforeEndLease: 15},
+		Blazar:    config.Blazar{MinutesBeforeEndLease: 15, MirrorAggregates: true, FreePool: "pool"},
 		BestEffort: config.BestEffort{
 			Enabled: true, WakeupInterval: 2 * time.Second, MaxVMsPerProject: 13, Retention: 2 * 3600,
 			Rules: besteffort.Rules{
@@ -499,7 +501,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		Healing: config.Healing{Enabled: true, Rules: upkeep.HealingRules{Grace: 60, Window: 3600}},
 		Energy:  energyDefaults,
-		Blazar: config.Blazar{Enabled: true, MinutesBeforeEndLease: 60, ListAllForAdmin: true},
+		Blazar:  config.Blazar{Enabled: true, MinutesBeforeEndLease: 60, ListAllForAdmin: true, FreePool: "freepool"},
 		BestEffort: config.BestEffort{
 			WakeupInterval: 5 * time.Second, MaxVMsPerProject: 100, Retention: 30 * day,
 			Rules: besteffort.Rules{

@@ -34,6 +34,9 @@ func Desired(live []reservation.Reservation, hosts *inventory.Snapshot, now span
 			p.prepare(r)
 		}
 	}
+	if rules.Mirror != "" {
+		p.mirror(live)
+	}
 	for host, traits := range p.traits {
 		p.layout.Traits[host] = sorted(traits)
 	}
@@ -150,6 +153,34 @@ func (p *plan) prepare(r *reservation.Reservation) {
 		p.instanceFlavor(r)
 	}
 	p.layout.Aggregates[aggregate] = inventory.Aggregate{Name: aggregate, Metadata: metadata, Hosts: sorted(joined)}
+}
+
+// mirror adds the mirrors. A reservation has one from when it is active, since its owner cannot use
+// its hosts before.
+func (p *plan) mirror(live []reservation.Reservation) {
+	taken := map[string]bool{}
+	for i := range live {
+		r := &live[i]
+		if r.Kind != reservation.Hosts || r.Status != reservation.Active && r.Status != reservation.Ending {
+			continue
+		}
+		hosts := p.layout.Aggregates[AggregatePrefix+r.ID].Hosts
+		for _, host := range hosts {
+			taken[host] = true
+		}
+		p.layout.Aggregates[r.ID] = inventory.Aggregate{
+			Name: r.ID, Metadata: map[string]string{MirrorMark: r.ID, OwnerKey: r.ProjectID}, Hosts: hosts,
+		}
+	}
+	free := map[string]bool{}
+	for _, h := range p.hosts.Hosts() {
+		if h.Reservable && !taken[h.Name] {
+			free[h.Name] = true
+		}
+	}
+	p.layout.Aggregates[p.rules.Mirror] = inventory.Aggregate{
+		Name: p.rules.Mirror, Metadata: map[string]string{MirrorMark: FreeHosts}, Hosts: sorted(free),
+	}
 }
 
 // mayJoin reports whether no earlier claim excludes the reservation from the host. Reservations of
