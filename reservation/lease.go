@@ -44,6 +44,9 @@ type Membership struct {
 	// Flavor is the flavor of Nova for which instances are reserved, as JSON in Nova's form. Empty
 	// means that the owner requested an amount of resources.
 	Flavor string `json:"flavor,omitempty"`
+	// ServerGroup is the id of the server group in Nova that was created for the reservation; empty if
+	// there is none.
+	ServerGroup string `json:"server_group_id,omitempty"`
 }
 
 // LeaseRecord is a lease with its reservations.
@@ -64,6 +67,8 @@ type LeaseRequest struct {
 // MemberRequest asks for one reservation of a lease: for as many hosts or instances as possible
 // between Min and Max. The name, quantity and times of its Terms do not count.
 type MemberRequest struct {
+	// ID is the id of the reservation; empty means a new one.
+	ID string
 	Terms
 	Membership
 }

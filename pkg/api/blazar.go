@@ -23,6 +23,10 @@ type Blazar struct {
 	// ListAllForAdmin is true if an admin's list has the leases of all projects, even without the
 	// parameter all_tenants.
 	ListAllForAdmin bool
+	// Nova is nil without a cloud.
+	Nova CallersNova
+	// NewID returns a new id for a reservation.
+	NewID func() string
 }
 
 // blazarPaths are the first parts of the paths that have Blazar's form.

@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -66,6 +67,7 @@ func (d *Service) reserveLease(ctx context.Context, by Caller, req reservation.L
 	var attempts []*attempt
 	for i, p := range plan.Members {
 		r := d.newReservation(by, p, v.Now)
+		r.ID = cmp.Or(req.Members[i].ID, r.ID)
 		r.Membership = req.Members[i].Membership
 		r.Membership.LeaseID = l.ID
 		a, err := newAttempt(ctx, &v, r, by)
