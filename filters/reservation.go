@@ -25,10 +25,13 @@ const (
 	FenceAlways Fence = "always"
 	// FenceLeadTime leaves the host open until the lead time before the start.
 	FenceLeadTime Fence = "lead_time"
+	// FencePool closes all hosts of the pool, with and without claims, as Blazar does. The Promises
+	// must be Pooled.
+	FencePool Fence = "pool"
 )
 
 // Fences lists all fences.
-var Fences = []Fence{FenceAlways, FenceLeadTime}
+var Fences = []Fence{FenceAlways, FenceLeadTime, FencePool}
 
 // Promises returns what is reserved.
 type Promises interface {
@@ -40,6 +43,12 @@ type Promises interface {
 	Promised(t span.Instant) []reservation.Claim
 }
 
+// Pooled is Promises that can also return the hosts.
+type Pooled interface {
+	// Snapshot returns the hosts. If it is also Revised, another snapshot is a new revision.
+	Snapshot() *inventory.Snapshot
+}
+
 // Fillable is Promises that can also return which promised hosts may be filled.
 type Fillable interface {
 	// Fillable returns the hosts that active reservations have at t, unless another reservation
@@ -49,8 +58,9 @@ type Fillable interface {
 
 // Reservation is the filter of paper 004, section "Filtering". A request that names a reservation
 // may use the hosts of that reservation while it is active, if the reservation belongs to the
-// request's project. Any other request may use every host that is not claimed. A claimed host is
-// closed to it during the claim and, before the claim starts, from when the Fence determines.
+// request's project. Any other request may use every host that is not claimed, except with
+// FencePool. A claimed host is closed to it during the claim and, before the claim starts, from when
+// the Fence determines.
 // Preemptible instances may use the host until Eviction seconds before the start, and with Fill
 // also during the claim.
 //
@@ -116,7 +126,7 @@ func (f Reservation) Judge(r placing.Request, now span.Instant) func(host string
 		}
 	}
 	shut, filled := map[string]span.Span{}, f.fillable(&r, now)
-	for _, c := range f.Promises.Promised(now) {
+	for _, c := range f.promisedAt(now) {
 		if !filled[c.Host] && f.shuts(c.Span, r.Preemptible, now) {
 			shut[c.Host] = c.Span
 		}
@@ -184,10 +194,35 @@ func (f Reservation) shuts(claim span.Span, preemptible bool, now span.Instant) 
 	}
 }
 
+// unclaimed stands for the claims of a host of the pool that has none.
+var unclaimed = span.Span{Start: span.Forever, End: span.Forever}
+
+// promisedAt returns the promised hosts as Promises does and, with FencePool, the other hosts of the
+// pool with the claim unclaimed.
+func (f Reservation) promisedAt(now span.Instant) []reservation.Claim {
+	claims := f.Promises.Promised(now)
+	pooled, ok := f.Promises.(Pooled)
+	if f.Fence != FencePool || !ok {
+		return claims
+	}
+	claimed := make(map[string]bool, len(claims))
+	for _, c := range claims {
+		claimed[c.Host] = true
+	}
+	for _, h := range pooled.Snapshot().Hosts() {
+		if h.Reservable && !claimed[h.Name] {
+			claims = append(claims, reservation.Claim{Host: h.Name, Span: unclaimed})
+		}
+	}
+	return claims
+}
+
 // shutSince returns the reason why a claim closes its host to requests that name no reservation:
 // when the claim ends or ended, or when it begins if it has not begun.
 func shutSince(claim span.Span, now span.Instant) string {
 	switch {
+	case claim == unclaimed:
+		return "the host is in the pool, and the request names no reservation"
 	case claim.End <= now:
 		return fmt.Sprintf("the host was reserved until %v, and the end is still being carried out", claim.End)
 	case claim.Start <= now:
@@ -221,20 +256,19 @@ type keptPromises struct{ last atomic.Pointer[promisedHosts] }
 func (f Reservation) promised(s *inventory.States, now span.Instant) *promisedHosts {
 	revised, ok := f.Promises.(Revised)
 	if !ok || f.kept == nil {
-		return gather(f.Promises, s, now)
+		return gather(f.promisedAt(now), s, now)
 	}
 	revision := revised.Revision() // before the promises, so that a change in between is read again
 	if last := f.kept.last.Load(); last != nil && s.SameHosts(last.states) && last.revision == revision && last.good.Contains(now) {
 		return last
 	}
-	next := gather(f.Promises, s, now)
+	next := gather(f.promisedAt(now), s, now)
 	next.revision = revision
 	f.kept.last.Store(next)
 	return next
 }
 
-func gather(from Promises, s *inventory.States, now span.Instant) *promisedHosts {
-	claims := from.Promised(now)
+func gather(claims []reservation.Claim, s *inventory.States, now span.Instant) *promisedHosts {
 	p := &promisedHosts{
 		states: s, good: span.Span{Start: now, End: span.Forever}, claims: claims, places: make([]int, len(claims)), which: make([]int32, s.Len()),
 	}

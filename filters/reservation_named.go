@@ -1,6 +1,7 @@
 package filters
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,19 +13,44 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
+// Leases is Promises that can also return the reservations of a lease.
+type Leases interface {
+	// InLease returns the ids of the project's live reservations in the lease, sorted.
+	InLease(lease, project string) []string
+}
+
+// mostHinted is the largest number of reservations that a hint may name.
+const mostHinted = 16
+
 // Resolve returns the reservation that the request names by its hint or by its flavor's mark
-// (inventory.ReservationMark); nil means none. If the request may not use it, why is the reason, as
-// a sentence for the tenant. Resolve reveals nothing about other projects' reservations and does
-// not find any that is over.
+// (inventory.ReservationMark); nil means none. Of several hinted reservations, it is the first that
+// the request may use. If the request may use none of them, why is the reason, as a sentence for the
+// tenant. Resolve reveals nothing about other projects' reservations and does not find any that is
+// over.
 func (f Reservation) Resolve(r *placing.Request, now span.Instant) (named *reservation.Reservation, why string) {
-	id, why := name(r)
-	if id == "" {
+	ids, why := names(r)
+	if len(ids) == 0 {
 		return nil, why
 	}
+	for _, id := range ids {
+		named, whyNot := f.usable(id, r, now)
+		if named != nil {
+			return named, ""
+		}
+		why = cmp.Or(why, whyNot)
+	}
+	if len(ids) > 1 {
+		why += fmt.Sprintf("; nor may the request use another that the hint %s names", placing.ReservationHint)
+	}
+	return nil, why
+}
+
+// usable returns the reservation with the id if the request may use it, else the reason why not.
+func (f Reservation) usable(id string, r *placing.Request, now span.Instant) (named *reservation.Reservation, why string) {
 	found, ok := f.Promises.Reservation(id)
 	switch {
 	case !ok || found.ProjectID != r.ProjectID:
-		return nil, fmt.Sprintf("the project has no reservation %s, or it is over", id)
+		return nil, f.unknown(id, r.ProjectID)
 	case found.Status == reservation.Pending || found.Status == reservation.Starting:
 		return nil, fmt.Sprintf("reservation %s has not started: it is %s; it runs from %v to %v", id, found.Status, found.Span.Start, found.Span.End)
 	case found.Status != reservation.Active:
@@ -39,25 +65,36 @@ func (f Reservation) Resolve(r *placing.Request, now span.Instant) (named *reser
 	return &found, ""
 }
 
-// name returns the id of the reservation that the request names, if any. why is the reason why the
-// name is invalid; "" if it is not.
-func name(r *placing.Request) (id, why string) {
-	hint, hinted := r.HintedReservations()
+// unknown returns the reason why the project cannot use a reservation that it does not have. The id
+// may be that of a lease.
+func (f Reservation) unknown(id, project string) string {
+	if p, tells := f.Promises.(Leases); tells {
+		if members := p.InLease(id, project); len(members) > 0 {
+			return fmt.Sprintf("lease %s is not a reservation; name one of its reservations: %s", id, strings.Join(members, ", "))
+		}
+	}
+	return fmt.Sprintf("the project has no reservation %s, or it is over", id)
+}
+
+// names returns the ids of the reservations that the request names, if any. why is the reason why a
+// name is invalid; "" if none is.
+func names(r *placing.Request) (ids []string, why string) {
+	ids, hinted := r.HintedReservations()
 	mark, marked := r.ExtraSpecs[inventory.ReservationMark]
 	switch {
-	case !hinted:
-		id = mark
-	case len(hint) != 1:
-		return "", fmt.Sprintf("the hint %s must name one reservation", placing.ReservationHint)
-	case marked && mark != hint[0]:
-		return "", fmt.Sprintf("the hint %s names another reservation than the flavor belongs to", placing.ReservationHint)
-	default:
-		id = hint[0]
+	case !hinted && !marked:
+		return nil, ""
+	case hinted && (len(ids) == 0 || len(ids) > mostHinted):
+		return nil, fmt.Sprintf("the hint %s must name one reservation, or up to %d", placing.ReservationHint, mostHinted)
+	case hinted && marked && !slices.Contains(ids, mark):
+		return nil, fmt.Sprintf("the hint %s names another reservation than the flavor belongs to", placing.ReservationHint)
+	case marked:
+		ids = []string{mark}
 	}
-	if (hinted || marked) && !plain(id) {
-		return "", fmt.Sprintf("the hint %s, or the flavor's %s, must be the id of a reservation", placing.ReservationHint, inventory.ReservationMark)
+	if slices.ContainsFunc(ids, func(id string) bool { return !plain(id) }) {
+		return nil, fmt.Sprintf("the hint %s, or the flavor's %s, must be the id of a reservation", placing.ReservationHint, inventory.ReservationMark)
 	}
-	return id, ""
+	return ids, ""
 }
 
 // longestID is longer than any id.

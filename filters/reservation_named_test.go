@@ -1,6 +1,7 @@
 package filters_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,9 @@ import (
 )
 
 func mark(id string) map[string]string { return map[string]string{inventory.ReservationMark: id} }
+
+// fifteen returns that id fifteen times.
+func fifteen(id string) []string { return slices.Repeat([]string{id}, 15) }
 
 func TestARequestNamesAReservationByItsHintOrItsFlavor(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -30,7 +34,14 @@ func TestARequestNamesAReservationByItsHintOrItsFlavor(t *testing.T) {
 		"by both, which differ":         {hint("r1"), mark("r2"), "demo", 150, "", "another reservation than the flavor"},
 		"no hint":                       {hint(), nil, "demo", 150, "", "must name one"},
 		"no hint, but a flavor":         {hint(), mark("r1"), "demo", 150, "", "must name one"},
-		"two":                           {hint("r1", "r1"), nil, "demo", 150, "", "must name one"},
+		"the first of two":              {hint("r1", "r2"), nil, "demo", 150, "r1", ""},
+		"the second of two":             {hint("r2", "r1"), nil, "demo", 150, "r1", ""},
+		"none of two":                   {hint("r2", "r3"), nil, "demo", 150, "", "no reservation r2, or it is over; nor may the request use another"},
+		"its flavor's of two":           {hint("r2", "r1"), mark("r1"), "demo", 150, "r1", ""},
+		"its flavor's is none of two":   {hint("r1", "r3"), mark("r2"), "demo", 150, "", "another reservation than the flavor"},
+		"one of two is no id":           {hint("r1", "'"), nil, "demo", 150, "", "must be the id"},
+		"one of sixteen":                {hint(append(fifteen("x"), "r1")...), nil, "demo", 150, "r1", ""},
+		"too many":                      {hint(append(fifteen("x"), "y", "r1")...), nil, "demo", 150, "", "or up to 16"},
 		"an empty hint":                 {hint(""), nil, "demo", 150, "", "must be the id"},
 		"an empty mark":                 {nil, mark(""), "demo", 150, "", "must be the id"},
 		"no id":                         {hint("r1; drop table"), nil, "demo", 150, "", "must be the id"},
@@ -76,6 +87,28 @@ func TestAReservationIsNamedByItsIdInAnyCase(t *testing.T) {
 	} {
 		if got, why := (filters.Reservation{Promises: kept}).Resolve(r, 150); got == nil || got.ID != id {
 			t.Errorf("%s: the request names %+v, refused with %q", name, got, why)
+		}
+	}
+}
+
+// leased is promised reservations of which the project demo has r1 and r2 in a lease.
+type leased struct{ promised }
+
+func (leased) InLease(lease, project string) []string {
+	if lease != "lease" || project != "demo" {
+		return nil
+	}
+	return []string{"r1", "r2"}
+}
+
+func TestTheOwnerOfALeaseIsToldWhichReservationsToName(t *testing.T) {
+	f := filters.Reservation{Promises: leased{promises(reservation.Active)}}
+	for project, want := range map[string]string{
+		"demo": "lease lease is not a reservation; name one of its reservations: r1, r2",
+		"lab":  "the project has no reservation lease, or it is over",
+	} {
+		if _, why := f.Resolve(&placing.Request{ProjectID: project, Hints: hint("lease")}, 150); why != want {
+			t.Errorf("project %s is told %q, want %q", project, why, want)
 		}
 	}
 }

@@ -87,6 +87,10 @@ type Flavor struct {
 	Resources  resource.Vector   `json:"resources"`
 	ExtraSpecs map[string]string `json:"extra_specs"`
 	Public     bool              `json:"public,omitempty"`
+	// EphemeralGB and SwapMB are, in a flavor to be created, its disks besides the root disk, which
+	// Resources contains. In other flavors Resources contains all disks.
+	EphemeralGB int64 `json:"ephemeral_gb,omitempty"`
+	SwapMB      int64 `json:"swap_mb,omitempty"`
 }
 
 // Traits returns the traits that a host must have, and must not have, for instances of the

@@ -41,6 +41,12 @@ type Membership struct {
 	// EndAction is what Blazar calls before_end: what happens to the servers before the end. Almanac
 	// stores and shows it, and does nothing: it is empty or "default".
 	EndAction string `json:"before_end,omitempty"`
+	// Flavor is the flavor of Nova for which instances are reserved, as JSON in Nova's form. Empty
+	// means that the owner requested an amount of resources.
+	Flavor string `json:"flavor,omitempty"`
+	// ServerGroup is the id of the server group in Nova that was created for the reservation; empty if
+	// there is none.
+	ServerGroup string `json:"server_group_id,omitempty"`
 }
 
 // LeaseRecord is a lease with its reservations.
@@ -61,6 +67,8 @@ type LeaseRequest struct {
 // MemberRequest asks for one reservation of a lease: for as many hosts or instances as possible
 // between Min and Max. The name, quantity and times of its Terms do not count.
 type MemberRequest struct {
+	// ID is the id of the reservation; empty means a new one.
+	ID string
 	Terms
 	Membership
 }

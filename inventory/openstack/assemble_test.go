@@ -165,6 +165,7 @@ func TestWhoseHostItIsIsNotAmongItsFacts(t *testing.T) {
 	hosts, notes := assemble(small(func(c *cloud) {
 		c.aggregates = []inventory.Aggregate{
 			{Name: fence.Aggregate, Hosts: []string{"a"}, Metadata: map[string]string{"trait:" + fence.Reserved: "required"}},
+			{Name: "6f1c", Hosts: []string{"a"}, Metadata: map[string]string{fence.MirrorMark: "6f1c", fence.OwnerKey: "p", "note": "for p"}},
 			{Name: fence.AggregatePrefix + "6f1c", Hosts: []string{"a"}, Metadata: map[string]string{fence.ProjectMark: "p", "note": "for p"}},
 			{Name: "ssd", Hosts: []string{"a"}},
 		}

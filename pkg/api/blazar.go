@@ -26,6 +26,10 @@ type Blazar struct {
 	// OnlyEnrolled is true if the calls for hosts are about the hosts of the pool only, as those of
 	// Blazar are; otherwise about all.
 	OnlyEnrolled bool
+	// Nova is nil without a cloud.
+	Nova CallersNova
+	// NewID returns a new id for a reservation.
+	NewID func() string
 }
 
 // blazarPaths are the first parts of the paths that have Blazar's form.

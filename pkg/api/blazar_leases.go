@@ -79,14 +79,23 @@ func (s *server) createLease(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	by := asking(c)
-	request, err := s.leaseReader(by).Create(body)
+	ctx, end := awaited(c)
+	defer end()
+	reader := s.leaseReader(by)
+	reader.Flavor = s.flavorReader(ctx, c)
+	request, err := reader.Create(body)
 	if err != nil {
 		return nil, err
 	}
-	ctx, end := awaited(c)
-	defer end()
+	made, err := s.makeGroups(ctx, c, &request)
+	if err != nil {
+		return nil, err
+	}
 	l, err := s.Booking.BookLease(ctx, by.caller(), request)
 	if err != nil {
+		if !doubtful(err) {
+			s.dropGroups(ctx, made)
+		}
 		return nil, inDoubt(err, leaseInDoubt)
 	}
 	c.Status(http.StatusCreated)

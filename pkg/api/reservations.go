@@ -84,7 +84,7 @@ func adviceOn(use *booking.KeyUse) string {
 // inDoubt adds the advice to an error after which it is unknown whether a change was stored; see
 // booking.Records.
 func inDoubt(err error, advice string) error {
-	if !fault.Is(err, fault.Unavailable) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, reservation.ErrStale) {
+	if !doubtful(err) {
 		return err
 	}
 	f := *fault.Of(err)
@@ -93,6 +93,11 @@ func inDoubt(err error, advice string) error {
 	}
 	f.Message, f.Err = f.Message+"; "+advice, err
 	return &f
+}
+
+// doubtful reports whether it is unknown, after an error, whether a change was stored.
+func doubtful(err error) bool {
+	return (fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded)) && !errors.Is(err, reservation.ErrStale)
 }
 
 // keyUse returns the idempotency key of the request; nil if it has none.

@@ -43,7 +43,7 @@ func TestAnInstanceGoesWhereItsReservationIs(t *testing.T) {
 		"no id, preemptible":     {`{"project_id": "demo", "preemptible": true}`, []string{"B"}},
 		"nothing":                {`null`, []string{"B"}},
 		"an unknown id":          {`{"project_id": "demo", "hints": {"reservation": "nothing"}}`, []string{}},
-		"two ids":                {fmt.Sprintf(`{"project_id": "demo", "hints": {"reservation": [%q, %q]}}`, r.ID, r.ID), []string{}},
+		"its id among others":    {fmt.Sprintf(`{"project_id": "demo", "hints": {"reservation": ["nothing", %q]}}`, r.ID), []string{"A", "C"}},
 		"its id, other project":  {fmt.Sprintf(`{"project_id": "other", "hints": {"reservation": %q}}`, r.ID), []string{}},
 		"its id, and no project": {fmt.Sprintf(`{"hints": {"reservation": %q}}`, r.ID), []string{}},
 	} {

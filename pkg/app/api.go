@@ -82,7 +82,10 @@ func (p apiParts) options() (api.Options, error) {
 		o.Images = p.images
 	}
 	if b := c.Blazar; b.Enabled {
-		o.Blazar = &api.Blazar{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled}
+		o.Blazar = &api.Blazar{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled, NewID: uuid.NewString}
+		if p.enforced != nil {
+			o.Blazar.Nova = p.cloud.compute
+		}
 	}
 	if p.queue != nil {
 		o.BestEffort = p.queue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
@@ -54,6 +55,7 @@ func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, 
 			Records: s.db, Leases: s.leases(), Snapshot: s.hosts.Snapshot, Untrusted: s.doubt, Exists: backend.Exists, Now: s.clock.now,
 		}),
 		e.notices.Job(s.db, s.hosts.Snapshot, s.clock.now),
+		upkeep.Groups(upkeep.GroupOptions{Groups: s.cloud.compute, Records: s.db, Leases: s.leases(), Log: s.logOf("upkeep")}),
 	)
 	if s.config.Healing.Enabled {
 		healing := s.config.Healing.Rules
@@ -84,7 +86,23 @@ func enforcementRules(ctx context.Context, c config.Config, cloud *cloud) (upkee
 	if c.Reservation.Fence == filters.FenceLeadTime {
 		rules.Fence.Ahead = rules.LeadTime
 	}
+	rules.Fence.Pool = c.Reservation.Fence == filters.FencePool
+	if rules.Fence.Mirror, err = mirror(c); err != nil {
+		return rules, err
+	}
 	return rules, nil
+}
+
+// mirror returns the name of the aggregate of free hosts; empty if aggregates are not mirrored.
+func mirror(c config.Config) (string, error) {
+	name := c.Blazar.FreePool
+	switch {
+	case !c.Blazar.MirrorAggregates:
+		return "", nil
+	case name == "" || strings.HasPrefix(name, "almanac-"):
+		return "", fault.Field("[blazar] freepool_aggregate", "must be a name that does not begin with almanac-")
+	}
+	return name, nil
 }
 
 // flavorsNamed returns the flavors of [reservation] flavors.

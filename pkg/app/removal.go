@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	images "github.com/almanac-cloud/almanac/reservation/staging/openstack"
+	"github.com/almanac-cloud/almanac/reservation/upkeep"
 	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
@@ -78,6 +79,7 @@ func RemoveFromCloud(ctx context.Context, c config.Config, r Removal) (left Left
 		return left, err
 	}
 	work.clear(ctx, on, steps)
+	work.groups(ctx)
 	left.Providers, err = work.providers(ctx)
 	return left, errors.Join(append(work.failed, err)...)
 }
@@ -196,6 +198,18 @@ func (r *removing) clear(ctx context.Context, on *novafence.Cloud, steps []fence
 		r.do("delete aggregate "+fence.ImagesAggregate, func() error { return images.Cloud{Compute: r.cloud.compute}.Leave(ctx) })
 	case !fault.Is(err, fault.NotFound):
 		r.failed = append(r.failed, err)
+	}
+}
+
+// groups removes the server groups of reservations.
+func (r *removing) groups(ctx context.Context) {
+	left, err := upkeep.GroupsLeft(ctx, r.cloud.compute, r.db, true)
+	if err != nil {
+		r.failed = append(r.failed, err)
+		return
+	}
+	for id, of := range left {
+		r.do("delete server group "+fence.FlavorPrefix+of.ID, func() error { return r.cloud.compute.DeleteGroup(ctx, id) })
 	}
 }
 

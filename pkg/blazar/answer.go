@@ -1,6 +1,7 @@
 package blazar
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
@@ -64,7 +65,7 @@ type hostFields struct {
 	Max                  int    `json:"max"`
 }
 
-// instanceFields are the fields that only resource type virtual:instance has.
+// instanceFields are the fields that only the resource types virtual:instance and flavor:instance have.
 type instanceFields struct {
 	VCPUs         int64   `json:"vcpus"`
 	MemoryMB      int64   `json:"memory_mb"`
@@ -119,8 +120,11 @@ func bodyOf(l *reservation.LeaseRecord, now span.Instant) LeaseBody {
 }
 
 func resourceType(r *reservation.Reservation) string {
-	if r.Kind == reservation.Hosts {
+	switch {
+	case r.Kind == reservation.Hosts:
 		return Hosts
+	case r.Membership.Flavor != "":
+		return Flavors
 	}
 	return Instances
 }
@@ -134,12 +138,12 @@ func quantities(r *reservation.Reservation) (least, most int) {
 }
 
 // writtenBy returns the queries as the owner wrote them. Of a reservation that belongs to no lease
-// it is the filter, in Almanac's language.
+// it is the filter, in Almanac's language; of one for a flavor, properties is the flavor.
 func writtenBy(r *reservation.Reservation) (hypervisor, properties string) {
 	if r.Membership.LeaseID == "" {
 		return "", r.HostProperties
 	}
-	return r.Membership.HypervisorProperties, r.Membership.ResourceProperties
+	return r.Membership.HypervisorProperties, cmp.Or(r.Membership.Flavor, r.Membership.ResourceProperties)
 }
 
 func reservationOf(lease string, r *reservation.Reservation) Reservation {
@@ -157,6 +161,9 @@ func reservationOf(lease string, r *reservation.Reservation) Reservation {
 	out.instanceFields = &instanceFields{
 		VCPUs: r.Resources.VCPUs, MemoryMB: r.Resources.MemoryMB, DiskGB: r.Resources.DiskGB,
 		Amount: r.Quantity, FlavorID: r.ID,
+	}
+	if id := r.Membership.ServerGroup; id != "" {
+		out.ServerGroupID = &id
 	}
 	switch r.Affinity {
 	case calendar.AffinitySame:

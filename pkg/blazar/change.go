@@ -92,6 +92,9 @@ func (r Reader) hostsChange(o Object, m *reservation.Reservation, c *reservation
 }
 
 func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
+	if err := r.fixed(o, m); err != nil {
+		return err
+	}
 	if n, ok, err := o.number("amount"); err != nil || ok && n < 1 {
 		return malformed("amount")
 	} else if ok {
@@ -128,6 +131,24 @@ func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reserva
 	return r.filterChange(o, m, c)
 }
 
+// fixed refuses what cannot change: the flavor that was reserved, and the affinity of a server group.
+func (r Reader) fixed(o Object, m *reservation.Reservation) error {
+	if m.Membership.Flavor != "" {
+		for _, key := range []string{"vcpus", "memory_mb", "disk_gb", "affinity", "flavor_id", "resource_properties"} {
+			if o.has(key) && o[key] != m.Membership.Flavor {
+				return malformed(key + " (it cannot be changed, since a flavor is reserved)")
+			}
+		}
+	}
+	if _, sent := o["affinity"]; m.Membership.ServerGroup == "" || !sent {
+		return nil
+	}
+	if chosen, err := affinity(o); err != nil || chosen != m.Affinity {
+		return malformed("affinity (it cannot be changed, since the reservation has a server group)")
+	}
+	return nil
+}
+
 // filterChange reads new queries. A query that is not sent stays.
 func (r Reader) filterChange(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
 	hypervisor, properties := writtenBy(m)
@@ -136,7 +157,7 @@ func (r Reader) filterChange(o Object, m *reservation.Reservation, c *reservatio
 		key  string
 		text *string
 	}{{"hypervisor_properties", &hypervisor}, {"resource_properties", &properties}} {
-		if o[q.key] == nil || q.key == "hypervisor_properties" && m.Kind == reservation.Instances {
+		if o[q.key] == nil || m.Membership.Flavor != "" || q.key == "hypervisor_properties" && m.Kind == reservation.Instances {
 			continue
 		}
 		query, err := o.written(q.key)

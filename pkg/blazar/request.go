@@ -2,6 +2,7 @@ package blazar
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -17,6 +18,7 @@ import (
 const (
 	Hosts     = "physical:host"
 	Instances = "virtual:instance"
+	Flavors   = "flavor:instance" // instances of a flavor of Nova
 )
 
 // longestName is the largest length of a lease's name, in characters, as in Blazar's table.
@@ -37,6 +39,9 @@ type Reader struct {
 	// properties.
 	Hosts      *inventory.Snapshot
 	SeesHidden bool
+	// Flavor returns what a reservation for instances of a flavor of Nova asks for, by the flavor's
+	// id; nil means that there is no Nova.
+	Flavor func(id string) (reservation.MemberRequest, error)
 }
 
 // Create reads the body of POST /v1/leases.
@@ -155,21 +160,54 @@ func (r Reader) member(o Object) (m reservation.MemberRequest, err error) {
 	if !ok {
 		return m, missing("resource_type")
 	}
-	m.OnEnd = reservation.OnEndDelete
-	switch kind {
-	case Hosts:
+	switch {
+	case kind == Hosts:
 		m.Kind = reservation.Hosts
 		err = r.hosts(o, &m)
-	case Instances:
+	case kind == Instances:
 		m.Kind = reservation.Instances
 		err = r.instances(o, &m)
+	case kind == Flavors && r.Flavor != nil:
+		m, err = r.flavor(o)
 	default:
 		return m, fault.New(fault.Invalid, "The %s resource type is not supported", shorten(kind))
 	}
 	if err != nil {
 		return m, err
 	}
+	m.OnEnd = reservation.OnEndDelete
 	return m, promised(o)
+}
+
+// flavor reads a reservation of instances of a flavor of Nova.
+func (r Reader) flavor(o Object) (m reservation.MemberRequest, err error) {
+	var lacking []string
+	for _, key := range []string{"amount", "flavor_id"} {
+		if !o.has(key) {
+			lacking = append(lacking, key)
+		}
+	}
+	if len(lacking) > 0 {
+		return m, missing(lacking...)
+	}
+	amount, _, err := o.number("amount")
+	if err != nil || amount < 1 {
+		return m, malformed("amount")
+	}
+	if chosen, err := affinity(o); err != nil || chosen != calendar.AffinityNone {
+		return m, fault.New(fault.Conflict, "affinity is not supported for %s", Flavors)
+	}
+	id := fmt.Sprint(o["flavor_id"]) // the openstack client sends an id such as 7 as a number
+	switch o["flavor_id"].(type) {
+	case string, json.Number:
+	default:
+		return m, malformed("flavor_id")
+	}
+	if m, err = r.Flavor(id); err != nil {
+		return m, err
+	}
+	m.Min, m.Max, m.Affinity = amount, amount, calendar.AffinityNone
+	return m, nil
 }
 
 // promised refuses keys of other services' forks of Blazar that would change what is promised.

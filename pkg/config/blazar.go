@@ -8,6 +8,10 @@ type Blazar struct {
 	ListAllForAdmin       bool
 	// OnlyEnrolled is pool = enrolled.
 	OnlyEnrolled bool
+	// MirrorAggregates maintains the aggregates that Blazar has in Nova; FreePool is the name of the
+	// one with the free hosts.
+	MirrorAggregates bool
+	FreePool         string
 }
 
 func blazarOptions(b *Blazar) []option {
@@ -22,5 +26,11 @@ func blazarOptions(b *Blazar) []option {
 		named(&b.OnlyEnrolled, "pool", false, []word[bool]{{"all", false}, {"enrolled", true}},
 			"all: Blazar's API lists every host. enrolled: it lists only the hosts of the pool, and a host is in the pool only after it was added, by "+
 				"this API or the native one. All replicas need the same value."),
+		boolean(&b.MirrorAggregates, "mirror_aggregates", false,
+			"Maintain the aggregates that scripts for Blazar look for in Nova: one with the free hosts of the pool, and for each active reservation "+
+				"of hosts one whose name is the reservation's id. Nova's scheduler ignores them."),
+		text(&b.FreePool, "freepool_aggregate", "freepool",
+			"Name of the aggregate with the free hosts of the pool, if mirror_aggregates is true. If Nova has one of that name, Almanac takes it over "+
+				"and deletes it when mirror_aggregates is false again."),
 	}
 }

@@ -160,6 +160,8 @@ enabled = false
 minutes_before_end_lease = 15
 list_all_for_admin = false
 pool = enrolled
+mirror_aggregates = true
+freepool_aggregate = pool
 
 [besteffort]
 enabled = true
@@ -421,7 +423,7 @@ poll_interval = 60
 		Lifecycle: config.Lifecycle{PollInterval: time.Minute},
 		Healing:   config.Healing{Rules: upkeep.HealingRules{Grace: 34, Window: 35 * 60}},
 		Energy:    energySet,
-		Blazar:    config.Blazar{MinutesBeforeEndLease: 15, OnlyEnrolled: true},
+		Blazar:    config.Blazar{MinutesBeforeEndLease: 15, OnlyEnrolled: true, MirrorAggregates: true, FreePool: "pool"},
 		BestEffort: config.BestEffort{
 			Enabled: true, WakeupInterval: 2 * time.Second, MaxVMsPerProject: 13, Retention: 2 * 3600,
 			Rules: besteffort.Rules{
@@ -529,7 +531,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		Healing: config.Healing{Enabled: true, Rules: upkeep.HealingRules{Grace: 60, Window: 3600}},
 		Energy:  energyDefaults,
-		Blazar:  config.Blazar{Enabled: true, MinutesBeforeEndLease: 60, ListAllForAdmin: true},
+		Blazar:  config.Blazar{Enabled: true, MinutesBeforeEndLease: 60, ListAllForAdmin: true, FreePool: "freepool"},
 		BestEffort: config.BestEffort{
 			WakeupInterval: 5 * time.Second, MaxVMsPerProject: 100, Retention: 30 * day,
 			Rules: besteffort.Rules{

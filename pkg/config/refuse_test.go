@@ -45,7 +45,7 @@ func TestAWrongValueIsRefusedWithFileLineOptionAndWhatIsAllowed(t *testing.T) {
 		},
 		"choice": {
 			"[reservation]\nfence = never",
-			`almanac.conf:2: [reservation] fence: must be one of always, lead_time, not "never"`,
+			`almanac.conf:2: [reservation] fence: must be one of always, lead_time, pool, not "never"`,
 		},
 		"roles": {
 			"[DEFAULT]\nroles = api, inventry",

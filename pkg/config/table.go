@@ -99,8 +99,8 @@ func reservationOptions(r *Reservation) []option {
 		choice(&d.Policy, "default_policy", calendar.PolicyFirstFit, calendar.Policies,
 			"Policy that chooses among the feasible starts if the request names none.").asMutable(),
 		choice(&r.Fence, "fence", filters.FenceAlways, filters.Fences,
-			"When a host of a reservation is closed to other instances. always: from the booking. lead_time: from lead_time before "+
-				"the start. Preemptible instances may use it until the start in both cases."),
+			"When a host is closed to instances of no reservation. always: from the booking of a reservation on it. lead_time: from lead_time "+
+				"before the start. pool: always, if it can be reserved. Preemptible instances may use it until the start in all cases."),
 		duration(&r.Rules.LeadTime, "lead_time", 15*time.Minute, 0, 30*day,
 			"How long before the start of a reservation Almanac prepares its hosts."),
 		duration(&r.BeforeEnd, "before_end", time.Hour, 0, 30*day,

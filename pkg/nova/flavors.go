@@ -2,6 +2,7 @@ package nova
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
@@ -101,6 +103,35 @@ func overrideResources(f *inventory.Flavor) {
 			r.Custom[class] = n
 		}
 	}
+}
+
+// FlavorAs returns the flavor with the id, as the owner of the token sees it, and its JSON in Nova's
+// answer, without links (GET /flavors/{id}, extra specs since 2.61). A flavor that the owner of the
+// token may not use is a NotFound fault.
+func (c *Client) FlavorAs(ctx context.Context, token, id string) (f inventory.Flavor, text string, err error) {
+	doing := "show flavor " + id
+	var body struct {
+		Flavor map[string]json.RawMessage `json:"flavor"`
+	}
+	if err := c.service.Get(openstack.As(ctx, token), doing, flavorPath(id), &body); err != nil {
+		return f, "", err
+	}
+	delete(body.Flavor, "links")
+	raw, err := json.Marshal(body.Flavor)
+	if err != nil {
+		return f, "", c.service.Malformed(doing, "%w", err)
+	}
+	var read flavor
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return f, "", c.service.Malformed(doing, "%w", err)
+	}
+	if f, err = read.known(false); err == nil && f.ID == "" {
+		err = errors.New("it contains no flavor")
+	}
+	if err != nil {
+		return f, "", c.service.Malformed(doing, "%w", err)
+	}
+	return f, string(raw), nil
 }
 
 // Flavors returns all flavors, including private ones, with their extra specs (GET

@@ -20,7 +20,7 @@ func (c *Client) CreateFlavor(ctx context.Context, f inventory.Flavor) error {
 	doing := "create flavor " + f.ID
 	body := map[string]any{"flavor": map[string]any{
 		"id": f.ID, "name": f.Name, "vcpus": f.Resources.VCPUs, "ram": f.Resources.MemoryMB, "disk": f.Resources.DiskGB,
-		"os-flavor-access:is_public": f.Public,
+		"OS-FLV-EXT-DATA:ephemeral": f.EphemeralGB, "swap": f.SwapMB, "os-flavor-access:is_public": f.Public,
 	}}
 	err := c.service.Send(ctx, doing, http.MethodPost, "flavors", body, nil, http.StatusOK)
 	if fault.Is(err, fault.Conflict) {

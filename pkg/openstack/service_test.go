@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -226,6 +227,18 @@ func TestARefusedTokenIsReplacedOnceAndTheCallRepeated(t *testing.T) {
 	refusing := newStand(t, nil, status(http.StatusUnauthorized, ""))
 	if err := refusing.get(t); !fault.Is(err, fault.Denied) || refusing.asked.Load() != 2 {
 		t.Errorf("asked %d times, %v", refusing.asked.Load(), err)
+	}
+}
+
+func TestACallOfACallerHasItsTokenAndNoOther(t *testing.T) {
+	var tokens []string
+	s := newStand(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		tokens = append(tokens, r.Header.Get("X-Auth-Token"))
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	err := s.Get(openstack.As(t.Context(), "of the caller"), "look", "things", nil)
+	if !fault.Is(err, fault.Denied) || !slices.Equal(tokens, []string{"of the caller"}) {
+		t.Errorf("sent with %q, got %v", tokens, err)
 	}
 }
 

@@ -38,14 +38,17 @@ func (s *Service) newHTTP(trust *tls.Config) *http.Client {
 	}
 }
 
-// signed sends the session's token with each request. If the token is rejected, it sends the
-// request once more with a new one.
+// signed sends the session's token with each request, or the caller's (As). If the session's token
+// is rejected, it sends the request once more with a new one.
 type signed struct {
 	session Session
 	next    http.RoundTripper
 }
 
 func (t signed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if token, is := callers(r.Context()); is {
+		return Resend(t.next, r, token)
+	}
 	token, err := t.session.Token(r.Context(), "")
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func (t signed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return Resend(t.next, r, token)
 }
 
-// Resend sends a request again with another token.
+// Resend sends a request, which may have been sent before, with another token.
 func Resend(next http.RoundTripper, r *http.Request, token string) (*http.Response, error) {
 	again := r.Clone(r.Context())
 	if r.GetBody != nil {

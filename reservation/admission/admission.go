@@ -5,6 +5,7 @@ package admission
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/almanac-cloud/almanac/filters"
@@ -54,10 +55,18 @@ type Entry struct {
 const memoryTimeout = time.Second
 
 // Resolve finds the reservation that the request names. refusal is the reason why the request may
-// not use it, as a sentence for the tenant; "" if it may, or names none. If its instances have
-// outlived the reservation, Resolve removes the hint from the request.
+// not use it, as a sentence for the tenant; "" if it may, or names none. If the hint names several
+// reservations, Resolve leaves only that one in it. If the instances have outlived the reservation,
+// it removes the hint from the request.
 func (a Admission) Resolve(ctx context.Context, r *placing.Request, now span.Instant) (entry Entry, refusal string) {
+	several := len(r.Hints[placing.ReservationHint]) > 1
+	if several {
+		a.keepPlace(ctx, r)
+	}
 	entry.Held, refusal = a.Promises.Resolve(r, now)
+	if several && entry.Held != nil {
+		r.Hints[placing.ReservationHint] = []string{entry.Held.ID}
+	}
 	if refusal != "" && a.outlived(ctx, r) {
 		entry.outlived = true
 		delete(r.Hints, placing.ReservationHint)
@@ -92,29 +101,55 @@ func (a Admission) pin(ctx context.Context, r *placing.Request, vm []string, ent
 	return ""
 }
 
-// outlived reports whether the instances were placed by the request's hint before and its
-// reservation is over.
+// keepPlace leaves in the request's hint only the reservation in which its instances were placed
+// before, if the hint names it.
+func (a Admission) keepPlace(ctx context.Context, r *placing.Request) {
+	hint, _ := r.HintedReservations()
+	for _, before := range a.placed(ctx, r) {
+		if slices.Contains(hint, before.Reservation) {
+			r.Hints[placing.ReservationHint] = []string{before.Reservation}
+			return
+		}
+	}
+}
+
+// outlived reports whether the instances were placed by the request's hint before and the
+// reservations that it names are over.
 func (a Admission) outlived(ctx context.Context, r *placing.Request) bool {
 	hint, _ := r.HintedReservations()
-	if len(hint) != 1 || a.Records == nil || len(r.Instances) == 0 {
+	if len(hint) == 0 {
 		return false
 	}
-	if _, live := a.Promises.Promises.Reservation(hint[0]); live {
-		return false
+	for _, id := range hint {
+		if _, live := a.Promises.Promises.Reservation(id); live {
+			return false
+		}
+	}
+	return len(a.placed(ctx, r)) > 0
+}
+
+// placed returns the records of the request's instances, in their order. It returns none unless all
+// of the instances were placed before.
+func (a Admission) placed(ctx context.Context, r *placing.Request) []inventory.InstanceRecord {
+	if a.Records == nil || len(r.Instances) == 0 {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
 	defer cancel()
 	known, err := a.Records.InstanceRecords(ctx, r.Instances...)
 	if err != nil {
 		a.Log.ErrorContext(ctx, "reading the stored reservation of instances failed", "request_id", r.ID, "error", err)
-		return false
+		return nil
 	}
+	list := make([]inventory.InstanceRecord, 0, len(r.Instances))
 	for _, id := range r.Instances {
-		if _, placed := known[id]; !placed {
-			return false
+		record, placed := known[id]
+		if !placed {
+			return nil
 		}
+		list = append(list, record)
 	}
-	return true
+	return list
 }
 
 // Remember stores what the instances' hints contain: their reservation, and that they are

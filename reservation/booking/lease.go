@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -72,6 +73,7 @@ func (d *Service) reserveLease(
 	}}
 	for i, member := range plan.Members {
 		r := d.newReservation(by, member, v.Now)
+		r.ID = cmp.Or(req.Members[i].ID, r.ID)
 		r.Membership = req.Members[i].Membership
 		r.Membership.LeaseID = l.ID
 		l.Reservations = append(l.Reservations, r)

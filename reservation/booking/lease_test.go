@@ -2,6 +2,7 @@ package booking_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,6 +57,16 @@ func TestTheReservationsOfALeaseShareNoHostAndBeginAndEndWithIt(t *testing.T) {
 	s.restart(t)
 	if live := s.desk.Live(span.Always); len(live) != 2 || live[0].Membership.LeaseID != l.ID {
 		t.Errorf("after a restart there are %+v", live)
+	}
+	s.book(t, during(1, 5000, 6000)) // which belongs to no lease
+	want := slices.Sorted(slices.Values([]string{l.Reservations[0].ID, l.Reservations[1].ID}))
+	if got := s.desk.InLease(l.ID, l.ProjectID); !slices.Equal(got, want) {
+		t.Errorf("the live reservations of the lease are %v, want %v", got, want)
+	}
+	for lease, project := range map[string]string{l.ID: "somebody", "another": l.ProjectID, "": l.ProjectID} {
+		if got := s.desk.InLease(lease, project); len(got) > 0 {
+			t.Errorf("project %s has the reservations %v in lease %q", project, got, lease)
+		}
 	}
 }
 

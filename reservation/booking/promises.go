@@ -44,6 +44,17 @@ func (d *Service) Reservation(id string) (reservation.Reservation, bool) {
 	return reservation.Reservation{}, false
 }
 
+// InLease returns the ids of the project's live reservations in the lease, sorted.
+func (d *Service) InLease(lease, project string) (ids []string) {
+	for r := range d.state().live.byStart.until(span.Forever) {
+		if lease != "" && r.Membership.LeaseID == lease && r.ProjectID == project {
+			ids = append(ids, r.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // Promised returns each host that is promised at t or later, once, with the first claim that is
 // not over at t: one that ends after t, or whose reservation has not ended yet. Claims that
 // touch or overlap are merged, without Slices.

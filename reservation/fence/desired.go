@@ -12,7 +12,7 @@ import (
 // Desired returns the layout that keeps the promises of the live reservations at now.
 //
 // A host is in the fence from Rules.Ahead before the first claim on it until its last
-// claim is over. A reservation has its aggregate, its trait or resource class and its
+// claim is over, and with Rules.Pool also as long as it is in the pool. A reservation has its aggregate, its trait or resource class and its
 // flavors from Rules.Prepare before its start for as long as it is live. A host serves one
 // reservation of hosts at a time: while an earlier claim lasts, the host does not join the
 // next reservation's aggregate, whose trait would keep the earlier owner off. A claim lasts
@@ -33,6 +33,9 @@ func Desired(live []reservation.Reservation, hosts *inventory.Snapshot, now span
 		if r := &live[i]; r.Status.Live() && p.begun(r, rules.Prepare) {
 			p.prepare(r)
 		}
+	}
+	if rules.Mirror != "" {
+		p.mirror(live)
 	}
 	for host, traits := range p.traits {
 		p.layout.Traits[host] = sorted(traits)
@@ -98,6 +101,12 @@ func (p *plan) fence() {
 			p.trait(host, Reserved)
 		}
 	}
+	for _, h := range p.hosts.Hosts() {
+		if p.rules.Pool && h.Reservable {
+			p.fenced[h.Name] = true
+			p.trait(h.Name, Reserved)
+		}
+	}
 	p.layout.Aggregates[Aggregate] = inventory.Aggregate{
 		Name: Aggregate, Metadata: map[string]string{required(Reserved): "required"}, Hosts: sorted(p.fenced),
 	}
@@ -140,10 +149,38 @@ func (p *plan) prepare(r *reservation.Reservation) {
 		metadata[required(own)] = "required"
 		p.hostFlavors(r)
 	} else {
-		metadata[required(Shared)] = "required"
+		metadata[required(Shared)], metadata[PoolKey] = "required", r.ID
 		p.instanceFlavor(r)
 	}
 	p.layout.Aggregates[aggregate] = inventory.Aggregate{Name: aggregate, Metadata: metadata, Hosts: sorted(joined)}
+}
+
+// mirror adds the mirrors. A reservation has one from when it is active, since its owner cannot use
+// its hosts before.
+func (p *plan) mirror(live []reservation.Reservation) {
+	taken := map[string]bool{}
+	for i := range live {
+		r := &live[i]
+		if r.Kind != reservation.Hosts || r.Status != reservation.Active && r.Status != reservation.Ending {
+			continue
+		}
+		hosts := p.layout.Aggregates[AggregatePrefix+r.ID].Hosts
+		for _, host := range hosts {
+			taken[host] = true
+		}
+		p.layout.Aggregates[r.ID] = inventory.Aggregate{
+			Name: r.ID, Metadata: map[string]string{MirrorMark: r.ID, OwnerKey: r.ProjectID}, Hosts: hosts,
+		}
+	}
+	free := map[string]bool{}
+	for _, h := range p.hosts.Hosts() {
+		if h.Reservable && !taken[h.Name] {
+			free[h.Name] = true
+		}
+	}
+	p.layout.Aggregates[p.rules.Mirror] = inventory.Aggregate{
+		Name: p.rules.Mirror, Metadata: map[string]string{MirrorMark: FreeHosts}, Hosts: sorted(free),
+	}
 }
 
 // mayJoin reports whether no earlier claim excludes the reservation from the host. Reservations of

@@ -100,6 +100,23 @@ func TestAHostIsFencedFromItsLeadTimeUntilItsClaimIsOver(t *testing.T) {
 	}
 }
 
+func TestAClosedPoolIsInTheFence(t *testing.T) {
+	in, out := host("in", 1, 1, 1), host("out", 1, 1, 1)
+	in.Reservable = true
+	for pool, want := range map[bool][]string{true: {"a", "in"}, false: {"a"}} {
+		l := fence.Desired([]reservation.Reservation{booked("r1", "a")}, snapshot(t, in, out, host("a", 1, 1, 1)), start, fence.Rules{Pool: pool})
+		if got := l.Aggregates[fence.Aggregate].Hosts; !slices.Equal(got, want) {
+			t.Errorf("closed: %v; the fence has %v, want %v", pool, got, want)
+		}
+		if own := l.Aggregates[fence.AggregatePrefix+"r1"].Hosts; !slices.Equal(own, []string{"a"}) {
+			t.Errorf("closed: %v; the reservation has %v", pool, own)
+		}
+		if slices.Contains(l.Traits["in"], fence.Reserved) != pool || l.Traits["out"] != nil {
+			t.Errorf("closed: %v; the traits are %v", pool, l.Traits)
+		}
+	}
+}
+
 func TestTheFenceIsThereWithoutAnyReservation(t *testing.T) {
 	l := desired(t, start, fence.Rules{})
 	want := map[string]string{"trait:CUSTOM_ALMANAC_RESERVED": "required"}
@@ -171,14 +188,14 @@ func TestAReservationOfInstancesHasRoomsForThem(t *testing.T) {
 		t.Errorf("host a has the traits %v, want %v", l.Traits["a"], want)
 	}
 	for id, want := range map[string][]string{"r1": {"a", "b"}, "r2": {"b"}} {
-		if a := l.Aggregates["almanac-reservation-"+id]; !slices.Equal(a.Hosts, want) || a.Metadata["trait:CUSTOM_ALMANAC_SHARED"] != "required" {
+		if a := l.Aggregates["almanac-reservation-"+id]; !slices.Equal(a.Hosts, want) || a.Metadata["trait:CUSTOM_ALMANAC_SHARED"] != "required" || a.Metadata["reservation"] != id {
 			t.Errorf("the aggregate of %s is %v", id, a)
 		}
 	}
 	f := l.Flavors["r1"]
 	if want := (map[string]string{
 		"almanac:reservation": "r1", "almanac:project": "project-of-r1", "trait:CUSTOM_ALMANAC_CLOSED": "required",
-		"resources:CUSTOM_ALMANAC_RESERVATION_R1": "1", "resources:CUSTOM_FPGA": "2",
+		"aggregate_instance_extra_specs:reservation": "r1", "resources:CUSTOM_ALMANAC_RESERVATION_R1": "1", "resources:CUSTOM_FPGA": "2",
 		"trait:CUSTOM_ALMANAC_RESERVED": "required", "trait:CUSTOM_ALMANAC_SHARED": "required",
 	}); !maps.Equal(f.ExtraSpecs, want) || f.Resources.VCPUs != 2 {
 		t.Errorf("its flavor is %v", f)

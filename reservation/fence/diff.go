@@ -21,13 +21,13 @@ func Diff(actual, desired Layout) []Step {
 	d.hostwise(AddTraits, lacking(desired.Traits, actual.Traits))
 	d.rooms(AddRooms, actual, desired, func(is, shall int64) bool { return is < shall })
 	d.makeFlavors(actual, desired)
-	d.members(AddHost, actual, lacking(members(desired), members(actual)))
+	d.members(AddHost, actual, desired, lacking(members(desired), members(actual)))
 
 	d.deleteFlavors(actual, desired)
 	// Placement refuses this while instances use some. So it comes before the host is opened.
 	d.rooms(RemoveRooms, actual, desired, func(is, shall int64) bool { return is > shall })
 	d.unmark(actual, desired)
-	d.members(RemoveHost, actual, lacking(members(actual), members(desired)))
+	d.members(RemoveHost, actual, desired, lacking(members(actual), members(desired)))
 	d.hostwise(RemoveTraits, lacking(actual.Traits, desired.Traits))
 	d.deleteAggregates(actual, desired)
 	d.deleteNames(DeleteTrait, actual.TraitNames, desired.TraitNames)
@@ -109,7 +109,7 @@ func (d *diff) deleteAggregates(actual, desired Layout) {
 }
 
 // members adds the steps for the hosts, by aggregate name, that join or leave.
-func (d *diff) members(action Action, actual Layout, hosts map[string][]string) {
+func (d *diff) members(action Action, actual, desired Layout, hosts map[string][]string) {
 	reason := "host %s is not in aggregate %s"
 	if action == RemoveHost {
 		reason = "host %s should not be in aggregate %s"
@@ -117,7 +117,7 @@ func (d *diff) members(action Action, actual Layout, hosts map[string][]string) 
 	for _, name := range sorted(hosts) {
 		a, there := actual.Aggregates[name]
 		if !there {
-			a.Name = name
+			a = desired.Aggregates[name]
 		}
 		for _, host := range hosts[name] {
 			d.add(Step{Action: action, Reservation: owner(a), Aggregate: bare(a, nil), Host: host, Reason: fmt.Sprintf(reason, host, name)})
@@ -205,6 +205,9 @@ func (d *diff) add(s Step) { *d = append(*d, s) }
 // change metadata by mistake.
 func owner(a inventory.Aggregate) string {
 	if id, ok := strings.CutPrefix(a.Name, AggregatePrefix); ok {
+		return id
+	}
+	if id := a.Metadata[MirrorMark]; id != FreeHosts && id == a.Name {
 		return id
 	}
 	return a.Metadata[inventory.ReservationMark]

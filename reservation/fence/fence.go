@@ -58,7 +58,23 @@ const (
 	// ProjectMark is the metadata key of an aggregate that names the owner's project, and
 	// the extra spec of a flavor that names the project that may use it.
 	ProjectMark = "almanac:project"
+	// PoolKey is the metadata key of the aggregate of a reservation of instances that has the
+	// reservation's id, and PoolSpec the extra spec of its flavor that requires it from Nova's
+	// AggregateInstanceExtraSpecsFilter. Blazar's clients find the flavor by PoolSpec.
+	PoolKey  = "reservation"
+	PoolSpec = "aggregate_instance_extra_specs:" + PoolKey
+	// MirrorMark is the metadata key of a mirror: an aggregate that Blazar's clients look for. It has
+	// the id of the mirrored reservation, or the value FreeHosts. OwnerKey has the owner's project.
+	MirrorMark = "almanac:mirror"
+	OwnerKey   = "blazar:owner"
+	FreeHosts  = "free"
 )
+
+// IsMirror reports whether an aggregate of Nova is a mirror of Almanac.
+func IsMirror(a inventory.Aggregate) bool {
+	_, marked := a.Metadata[MirrorMark]
+	return marked
+}
 
 // OwnName returns the name of a reservation's own trait, or of the resource class of a
 // reservation of instances.
@@ -71,6 +87,12 @@ type Rules struct {
 	// Ahead is how long before its start a claim closes its host to others' instances:
 	// reservation.lead_time, or Forever with fence = always.
 	Ahead int64
+	// Pool closes all hosts of the pool, with and without claims: fence = pool.
+	Pool bool
+	// Mirror is the name of the aggregate of the hosts of the pool that no active reservation of
+	// hosts has. Each such reservation then has an aggregate too, whose name is its id. Mirrors have
+	// no effect on Nova's scheduler. Empty means that there are none.
+	Mirror string
 	// Prepare is how long before its start the aggregate, traits and flavors of a
 	// reservation are created.
 	Prepare int64
@@ -142,6 +164,11 @@ func (s *Step) Adds() bool {
 		return true
 	}
 	return false
+}
+
+// Mirrors reports whether the step concerns the mirror of a reservation.
+func (s *Step) Mirrors() bool {
+	return s.Reservation != "" && s.Aggregate.Name == s.Reservation
 }
 
 // Forever, as Rules.Ahead, closes hosts as soon as they are booked.

@@ -48,9 +48,16 @@ func (p *plan) wholeHost(r *reservation.Reservation, specs map[string]string) {
 }
 
 // instanceFlavor adds the one flavor of a reservation of instances, with the reserved
-// size. Each instance uses one unit of the reservation's own class.
+// size, or like the flavor for which they are reserved. Each instance uses one unit of the
+// reservation's own class.
 func (p *plan) instanceFlavor(r *reservation.Reservation) {
-	p.flavor(r.ID, FlavorPrefix+r.ID, r.Resources, common(r))
+	specs := common(r)
+	specs[PoolSpec] = r.ID
+	if r.Membership.Flavor != "" {
+		p.likeFlavor(r, specs)
+		return
+	}
+	p.flavor(r.ID, FlavorPrefix+r.ID, r.Resources, specs)
 }
 
 // Requires returns the extra specs with which an instance of any flavor can use the hosts of the
@@ -65,7 +72,7 @@ func Requires(r *reservation.Reservation) map[string]string {
 
 // Binds reports whether an extra spec with that key ties a flavor to a reservation.
 func Binds(key string) bool {
-	return key == inventory.ReservationMark || key == ProjectMark ||
+	return key == inventory.ReservationMark || key == ProjectMark || key == PoolSpec ||
 		strings.HasPrefix(key, required(OwnPrefix)) || strings.HasPrefix(key, "resources:"+OwnPrefix)
 }
 

@@ -52,13 +52,18 @@ var promises = rapid.Custom(func(t *rapid.T) (live []reservation.Reservation) {
 
 var someRules = rapid.Custom(func(t *rapid.T) fence.Rules {
 	seconds := rapid.SampledFrom([]int64{0, 3, 10, fence.Forever})
-	return fence.Rules{Ahead: seconds.Draw(t, "ahead"), Prepare: seconds.Draw(t, "prepare")}
+	return fence.Rules{
+		Ahead: seconds.Draw(t, "ahead"), Prepare: seconds.Draw(t, "prepare"),
+		Pool: rapid.Bool().Draw(t, "closed pool"), Mirror: rapid.SampledFrom([]string{"", "freepool"}).Draw(t, "mirror"),
+	}
 })
 
 // wanted draws promises and returns the desired layout for them.
 func wanted(t *rapid.T) (live []reservation.Reservation, now span.Instant, l fence.Layout) {
 	live, now = promises.Draw(t, "live"), span.Instant(rapid.IntRange(1, 30).Draw(t, "now"))
-	hosts := snapshot(t, host("a", 8, 8, 8), host("b", 4, 16, 8), host("c", 8, 8, 8))
+	pool := host("c", 8, 8, 8)
+	pool.Reservable = true
+	hosts := snapshot(t, host("a", 8, 8, 8), host("b", 4, 16, 8), pool)
 	return live, now, fence.Desired(live, hosts, now, someRules.Draw(t, "rules"))
 }
 

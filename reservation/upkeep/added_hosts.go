@@ -24,7 +24,7 @@ func splitAdded(steps []fence.Step, live []reservation.Reservation) (ready, adde
 		begun[r.ID] = r.Status != reservation.Pending
 	}
 	for _, step := range steps {
-		if step.Adds() && step.Host != "" && begun[step.Reservation] {
+		if step.Adds() && step.Host != "" && begun[step.Reservation] && !step.Mirrors() {
 			added = append(added, step)
 		} else {
 			ready = append(ready, step)

@@ -103,7 +103,7 @@ func (m *modelCloud) Layout(context.Context) (fence.Layout, error) {
 		return l, err
 	}
 	for name, a := range m.aggregates {
-		if name == fence.Aggregate || strings.HasPrefix(name, fence.AggregatePrefix) {
+		if name == fence.Aggregate || strings.HasPrefix(name, fence.AggregatePrefix) || fence.IsMirror(*a) {
 			copied := *a
 			copied.Metadata, copied.Hosts = maps.Clone(a.Metadata), slices.Sorted(slices.Values(a.Hosts))
 			l.Aggregates[name] = copied

@@ -71,6 +71,8 @@ func (j *judgement) inProgress(s fence.Step) bool {
 		switch {
 		case ours && underWay(s, r.Status), ours && r.Status == reservation.Starting && j.fresh(r):
 			return true
+		case r.Status == reservation.Active && j.fresh(r) && (ours && s.Mirrors() || s.Host != "" && s.Aggregate.Name == j.rules.Mirror && touches(r, s)):
+			return true
 		case s.Reservation == "" && (r.Status == reservation.Ending || r.Status == reservation.Starting && j.fresh(r)) && touches(r, s):
 			return true
 		}
@@ -161,7 +163,7 @@ func (j *judgement) shared() {
 	j.twice = map[string]bool{}
 	members := map[string][]inventory.Aggregate{}
 	for _, name := range slices.Sorted(maps.Keys(j.layout.Aggregates)) {
-		if a := j.layout.Aggregates[name]; name != fence.Aggregate {
+		if a := j.layout.Aggregates[name]; name != fence.Aggregate && !fence.IsMirror(a) {
 			for _, host := range a.Hosts {
 				members[host] = append(members[host], a)
 			}

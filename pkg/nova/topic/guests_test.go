@@ -108,3 +108,27 @@ func TestWhoHasOutlivedHisReservationMayBeMoved(t *testing.T) {
 		t.Errorf("once more: %v", err)
 	}
 }
+
+func TestAnInstanceStaysInTheOneOfItsReservationsInWhichItWasPlaced(t *testing.T) {
+	g := &guests{saved: map[string]inventory.InstanceRecord{"moved": {Reservation: "own-new"}}}
+	here := &remembering{}
+	b := serve(t, topic.Options{Placer: here, Records: g})
+	for n, c := range []struct {
+		instance string
+		hint     []string
+		want     string
+	}{
+		{"new", []string{"later", "own", "own-new"}, "own"}, // the first that is active
+		{"moved", []string{"own", "own-new"}, "own-new"},
+		{"moved", []string{"own"}, "own"},
+	} {
+		one := args(t, hint(c.hint...), nil)
+		one["instance_uuids"] = []string{c.instance}
+		if _, err := b.ask(t, one); err != nil {
+			t.Fatal(err)
+		}
+		if got := here.asked[n].Hints[placing.ReservationHint]; !cmp.Equal(got, []string{c.want}) || g.saved[c.instance].Reservation != c.want {
+			t.Errorf("instance %s with the hint %v: the request names %v, stored is %v; want %s", c.instance, c.hint, got, g.saved[c.instance], c.want)
+		}
+	}
+}

@@ -68,9 +68,10 @@ func (s *Service) admit(ctx context.Context, q *question, now span.Instant) (ref
 	}
 	q.pinned = entry.Host
 	if q.held = entry.Held; q.held != nil {
-		// The claims of the reservation name its hosts; the states show their traits only after
-		// the next reading.
+		// The claims of the reservation name its hosts; the states show their traits and
+		// aggregates only after the next reading.
 		q.request.Required = slices.DeleteFunc(q.request.Required, func(trait string) bool { return strings.HasPrefix(trait, fence.OwnPrefix) })
+		delete(q.request.ExtraSpecs, fence.PoolSpec)
 		if q.held.Kind == reservation.Instances {
 			q.request.Resources[fence.OwnName(q.held.ID)] = 1
 		}

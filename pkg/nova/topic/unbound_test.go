@@ -20,7 +20,7 @@ import (
 func bound(id string) map[string]string {
 	return map[string]string{
 		inventory.ReservationMark: id, fence.ProjectMark: demo, "trait:" + fence.Reserved: "required",
-		"trait:" + fence.OwnName(id): "required", "resources:" + fence.OwnName(id): "1", "quota:cpu_shares": "10",
+		"trait:" + fence.OwnName(id): "required", "resources:" + fence.OwnName(id): "1", fence.PoolSpec: id, "quota:cpu_shares": "10",
 	}
 }
 
