@@ -1,0 +1,98 @@
+package takeover
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// NameHosts returns the name in Almanac's inventory of each of Blazar's hosts by its id; "" for one
+// that the inventory does not have. A host is called like its nova-compute, or like its compute node
+// where several compute nodes have one nova-compute.
+func NameHosts(hosts []Host, known func(name string) bool) map[string]string {
+	services := make(map[string]int)
+	for _, h := range hosts {
+		services[h.Service]++
+	}
+	names := make(map[string]string, len(hosts))
+	for _, h := range hosts {
+		names[h.ID] = ""
+		switch {
+		case h.Service != "" && services[h.Service] == 1 && known(h.Service):
+			names[h.ID] = h.Service
+		case h.Hypervisor != "" && known(h.Hypervisor):
+			names[h.ID] = h.Hypervisor
+		}
+	}
+	return names
+}
+
+// Enrolled is a host of Blazar's pool that enters that of Almanac.
+type Enrolled struct {
+	Name         string
+	Number       int64 // by which Blazar's API identifies it
+	Capabilities map[string]string
+	Created      span.Instant
+}
+
+// Pool is Blazar's pool of hosts, as it becomes Almanac's.
+type Pool struct {
+	Hosts    []Enrolled // sorted by number
+	Hidden   []string   // the properties that only admins see, sorted
+	Findings []Finding
+}
+
+// NewPool returns the pool. names are the hosts as NameHosts returns them, in the inventory hosts.
+func NewPool(db Database, names map[string]string, hosts *inventory.Snapshot) Pool {
+	var p planner
+	texts, hidden := make(map[string]map[string]string), make(map[string]bool)
+	for _, c := range db.Capabilities {
+		if texts[c.HostID] == nil {
+			texts[c.HostID] = make(map[string]string)
+		}
+		texts[c.HostID][c.Property] = c.Value
+		hidden[c.Property] = hidden[c.Property] || c.Private
+	}
+	sizes := make(map[difference][]string) // names of hosts
+	var pool Pool
+	for _, h := range db.Hosts {
+		called := cmp.Or(h.Service, h.Hypervisor)
+		number, err := strconv.ParseInt(h.ID, 10, 64)
+		at, known := hosts.Index(names[h.ID])
+		switch {
+		case err != nil || number < 1:
+			p.find(HostLeft, "", "", "host %s has the id %s in Blazar, which is no number; it is not added to the pool", called, h.ID)
+			continue
+		case !known:
+			p.find(HostLeft, "", "bring it into Almanac's inventory, and run the import again", "Almanac's inventory does not have host %s; it is not added to the pool", called)
+			continue
+		}
+		differ := difference{resource.Vector{VCPUs: h.VCPUs, MemoryMB: h.MemoryMB, DiskGB: h.DiskGB}.String(), plain(hosts.Host(at).Capacity).String()}
+		if differ.blazar != differ.here {
+			sizes[differ] = append(sizes[differ], names[h.ID])
+		}
+		pool.Hosts = append(pool.Hosts, Enrolled{names[h.ID], number, texts[h.ID], h.Created})
+	}
+	slices.SortFunc(pool.Hosts, func(a, b Enrolled) int { return cmp.Compare(a.Number, b.Number) })
+	for _, d := range slices.SortedFunc(maps.Keys(sizes), func(a, b difference) int { return cmp.Compare(sizes[a][0], sizes[b][0]) }) {
+		p.find(Size, "", "", "Blazar has %s for %d hosts, such as %s; Placement has %s, which counts", d.blazar, len(sizes[d]), sizes[d][0], d.here)
+	}
+	maps.DeleteFunc(hidden, func(_ string, is bool) bool { return !is })
+	pool.Hidden = slices.Sorted(maps.Keys(hidden))
+	pool.Findings = p.plan.Findings
+	return pool
+}
+
+// difference is a size of hosts in Blazar, and in Almanac's inventory.
+type difference struct{ blazar, here string }
+
+// plain returns a capacity without custom resources, which Blazar's table of hosts does not have.
+func plain(v resource.Vector) resource.Vector {
+	v.Custom = nil
+	return v
+}
