@@ -18,15 +18,16 @@ const (
 	Unfinished   Kind = "unfinished"    // Blazar stopped while it made or deleted a lease
 	Unreadable   Kind = "unreadable"    // rows that contradict each other
 
-	Filter   Kind = "filter"  // a query that Almanac cannot translate
-	Size     Kind = "size"    // Placement has less of a host than Blazar has promised, or other sizes
-	HostLeft Kind = "host"    // a host that is not added to the pool, or keeps what Almanac has of it
-	Fewer    Kind = "fewer"   // a reservation has fewer hosts than its owner asked for
-	Overdue  Kind = "overdue" // becomes due at once
-	Address  Kind = "address" // a floating IP address of Blazar's pool
-	Over     Kind = "over"    // a lease that has ended
-	There    Kind = "there"   // Almanac has the lease already
-	Extra    Kind = "event"   // events that the owner added
+	Filter   Kind = "filter"   // a query that Almanac cannot translate
+	Size     Kind = "size"     // Placement has less of a host than Blazar has promised, or other sizes
+	HostLeft Kind = "host"     // a host that is not added to the pool, or keeps what Almanac has of it
+	Fewer    Kind = "fewer"    // a reservation has fewer hosts than its owner asked for
+	Overdue  Kind = "overdue"  // becomes due at once
+	Address  Kind = "address"  // a floating IP address of Blazar's pool
+	Over     Kind = "over"     // a lease that has ended
+	There    Kind = "there"    // Almanac has the lease already
+	Stranger Kind = "stranger" // a server on reserved hosts that is not the owner's
+	Extra    Kind = "event"    // events that the owner added
 )
 
 // Refused maps the kinds that stop the takeover to what happens if the operator leaves them.

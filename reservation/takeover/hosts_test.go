@@ -1,0 +1,43 @@
+package takeover_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/reservation/takeover"
+)
+
+func TestAHostIsCalledLikeItsServiceUnlessSeveralShareIt(t *testing.T) {
+	hosts := []takeover.Host{
+		{ID: "1", Service: "cmp-1", Hypervisor: "cmp-1.example"}, {ID: "2", Service: "ironic", Hypervisor: "node-2"},
+		{ID: "3", Service: "ironic", Hypervisor: "node-3"}, {ID: "4", Service: "gone", Hypervisor: "gone.example"},
+	}
+	known := []string{"cmp-1", "node-2", "node-3", "ironic"}
+	got := takeover.NameHosts(hosts, func(name string) bool { return slices.Contains(known, name) })
+	if d := cmp.Diff(map[string]string{"1": "cmp-1", "2": "node-2", "3": "node-3", "4": ""}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestThePoolHasBlazarsHostsWithTheirNumbersAndTexts(t *testing.T) {
+	b := newBlazar()
+	b.Hosts = append(b.Hosts, takeover.Host{ID: "9", Service: "gone"})
+	b.Hosts[1].MemoryMB = 9000
+	b.Capabilities = []takeover.Capability{
+		{HostID: "1", Property: "gpu", Value: "True"}, {HostID: "1", Property: "rack", Value: "12", Private: true}, {HostID: "2", Property: "rack", Value: "13", Private: true},
+	}
+	pool := takeover.NewPool(b.Database, map[string]string{"1": "a", "2": "b", "3": "c", "9": ""}, cloud(t))
+	want := []takeover.Enrolled{
+		{Name: "a", Number: 1, Capabilities: map[string]string{"gpu": "True", "rack": "12"}},
+		{Name: "b", Number: 2, Capabilities: map[string]string{"rack": "13"}},
+		{Name: "c", Number: 3},
+	}
+	if d := cmp.Diff(want, pool.Hosts); d != "" || !slices.Equal(pool.Hidden, []string{"rack"}) {
+		t.Errorf("hidden %v, (-want +got):\n%s", pool.Hidden, d)
+	}
+	if kinds := said(takeover.Plan{Findings: pool.Findings}); !slices.Equal(kinds, []string{"host", "size"}) {
+		t.Errorf("%v", pool.Findings)
+	}
+}
