@@ -27,7 +27,7 @@ const (
 	Over     Kind = "over"     // a lease that has ended
 	There    Kind = "there"    // Almanac has the lease already
 	Stranger Kind = "stranger" // a server on reserved hosts that is not the owner's
-	Extra    Kind = "event"    // events that the owner added
+	Extra    Kind = "extra"    // what Almanac does not do for an owner: events, actions before the end
 )
 
 // Refused maps the kinds that stop the takeover to what happens if the operator leaves them.

@@ -50,13 +50,20 @@ type Pool struct {
 // NewPool returns the pool. names are the hosts as NameHosts returns them, in the inventory hosts.
 func NewPool(db Database, names map[string]string, hosts *inventory.Snapshot) Pool {
 	var p planner
-	texts, hidden := make(map[string]map[string]string), make(map[string]bool)
+	texts, hidden, builtIn := make(map[string]map[string]string), make(map[string]bool), make(map[string]bool)
 	for _, c := range db.Capabilities {
 		if texts[c.HostID] == nil {
 			texts[c.HostID] = make(map[string]string)
 		}
+		if inventory.IsBuiltIn(c.Property) {
+			builtIn[c.Property] = true
+			continue
+		}
 		texts[c.HostID][c.Property] = c.Value
 		hidden[c.Property] = hidden[c.Property] || c.Private
+	}
+	for _, property := range slices.Sorted(maps.Keys(builtIn)) {
+		p.find(HostLeft, "", "give the hosts a property of another name", "the capability %s has the name of a property that Almanac computes; it is left out", property)
 	}
 	sizes := make(map[difference][]string) // names of hosts
 	var pool Pool
@@ -86,6 +93,48 @@ func NewPool(db Database, names map[string]string, hosts *inventory.Snapshot) Po
 	pool.Hidden = slices.Sorted(maps.Keys(hidden))
 	pool.Findings = p.plan.Findings
 	return pool
+}
+
+// Overrides returns the settings of those hosts of the pool that change: in the pool, and with their
+// capabilities. What operators have set in Almanac stays, and so do the capabilities that a host has
+// already. stored are the settings of all hosts, by name.
+func (p *Pool) Overrides(stored map[string]inventory.Override, now span.Instant) map[string]inventory.Override {
+	changed := make(map[string]inventory.Override)
+	for _, h := range p.Hosts {
+		o := stored[h.Name]
+		if o.Capabilities != nil {
+			continue
+		}
+		o.Capabilities = &inventory.Capabilities{Texts: maps.Clone(h.Capabilities), Created: cmp.Or(h.Created, now)}
+		maps.DeleteFunc(o.Capabilities.Texts, func(name, _ string) bool { _, set := o.Properties[name]; return set })
+		if o.Reservable == nil {
+			o.Reservable = new(true)
+		}
+		changed[h.Name] = o
+	}
+	return changed
+}
+
+// Numbers returns the numbers of hosts after those of the pool have theirs. Another host that has one
+// of these numbers gets the next free one. stored are the present numbers, by name.
+func (p *Pool) Numbers(stored map[string]int64) map[string]int64 {
+	numbers, owner, last := maps.Clone(stored), make(map[int64]string), int64(0)
+	if numbers == nil {
+		numbers = make(map[string]int64)
+	}
+	for _, h := range p.Hosts {
+		numbers[h.Name], owner[h.Number] = h.Number, h.Name
+	}
+	for _, n := range numbers {
+		last = max(last, n)
+	}
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		if of, taken := owner[numbers[name]]; taken && of != name {
+			last++
+			numbers[name] = last
+		}
+	}
+	return numbers
 }
 
 // difference is a size of hosts in Blazar, and in Almanac's inventory.

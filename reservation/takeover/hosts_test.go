@@ -1,11 +1,13 @@
 package takeover_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/reservation/takeover"
 )
 
@@ -39,5 +41,37 @@ func TestThePoolHasBlazarsHostsWithTheirNumbersAndTexts(t *testing.T) {
 	}
 	if kinds := said(takeover.Plan{Findings: pool.Findings}); !slices.Equal(kinds, []string{"host", "size"}) {
 		t.Errorf("%v", pool.Findings)
+	}
+}
+
+func TestAHostOfThePoolKeepsWhatAlmanacHasOfIt(t *testing.T) {
+	pool := takeover.Pool{Hosts: []takeover.Enrolled{
+		{Name: "a", Number: 1, Capabilities: map[string]string{"gpu": "True", "rack": "12"}, Created: 5}, {Name: "b", Number: 2}, {Name: "c", Number: 3},
+	}}
+	rack, no := inventory.NumberValue(7), false
+	got := pool.Overrides(map[string]inventory.Override{
+		"a": {Properties: map[string]*inventory.Value{"rack": &rack}},
+		"b": {Reservable: &no},
+		"c": {Capabilities: &inventory.Capabilities{Created: 3}},
+		"d": {Reservable: &no},
+	}, now)
+	yes := true
+	want := map[string]inventory.Override{
+		"a": {Properties: map[string]*inventory.Value{"rack": &rack}, Reservable: &yes, Capabilities: &inventory.Capabilities{Texts: map[string]string{"gpu": "True"}, Created: 5}},
+		"b": {Reservable: &no, Capabilities: &inventory.Capabilities{Created: now}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestHostsKeepBlazarsNumbers(t *testing.T) {
+	pool := takeover.Pool{Hosts: []takeover.Enrolled{{Name: "a", Number: 4}, {Name: "b", Number: 1}}}
+	got := pool.Numbers(map[string]int64{"a": 1, "b": 2, "c": 4, "d": 9})
+	if d := cmp.Diff(map[string]int64{"a": 4, "b": 1, "c": 10, "d": 9}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if again := pool.Numbers(got); !maps.Equal(again, got) {
+		t.Errorf("again: %v", again)
 	}
 }

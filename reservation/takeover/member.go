@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/almanac-cloud/almanac/pkg/blazar"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -35,6 +36,9 @@ func (p *planner) member(l Lease, from Reservation, status reservation.Status) (
 			return r, false
 		}
 		p.translate(l, &r, from.Hosts.HypervisorProperties, from.Hosts.ResourceProperties)
+		if action := from.Hosts.BeforeEnd; action != "" && action != "default" {
+			p.find(Extra, l.ID, "", "lease %s wants %s before its end, which Almanac does not do", l.Name, action)
+		}
 	} else if !p.instanceTerms(l, &r, from, readable) {
 		return r, false
 	}
@@ -55,6 +59,7 @@ func hostTerms(r *reservation.Reservation, terms HostTerms) error {
 	r.Kind, r.Affinity, r.Quantity = reservation.Hosts, calendar.AffinityNone, maximum
 	r.Membership.Min, r.Membership.Max = minimum, maximum
 	r.Membership.HypervisorProperties, r.Membership.ResourceProperties = terms.HypervisorProperties, terms.ResourceProperties
+	r.Membership.EndAction = terms.BeforeEnd
 	return nil
 }
 
@@ -118,7 +123,7 @@ func flavorTerms(r *reservation.Reservation, flavor string) error {
 // translate sets the filter of the reservation. One that cannot be translated becomes one for its
 // present hosts only, so that no other host replaces them.
 func (p *planner) translate(l Lease, r *reservation.Reservation, written ...string) {
-	filter, err := p.options.Filter(written...)
+	filter, err := blazar.Filter(p.options.Hosts, written...)
 	if err == nil {
 		r.HostProperties = filter
 		return

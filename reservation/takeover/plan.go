@@ -23,8 +23,6 @@ type Options struct {
 	Leave []Kind
 	// History is true if leases that have ended are taken over too.
 	History bool
-	// Filter translates queries in Blazar's language, joined by and, to a filter of Almanac.
-	Filter func(written ...string) (string, error)
 }
 
 // Plan is what is taken over.

@@ -1,7 +1,6 @@
 package takeover_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +17,9 @@ import (
 
 // The time of the tests: Blazar's hosts 1 to 3 are a, b and c, with 8 vCPUs each.
 const now = span.Instant(1000)
+
+// query is what the owners of hosts ask for.
+const query = `[">=", "$vcpus", "4"]`
 
 func cloud(t *testing.T) *inventory.Snapshot {
 	t.Helper()
@@ -60,7 +62,7 @@ func (b *blazar) lease(id, status string, start, end span.Instant) *blazar {
 // hosts adds a reservation of hosts to the last lease.
 func (b *blazar) hostsOf(id, countRange string, hosts ...string) *blazar {
 	b.Reservations = append(b.Reservations, takeover.Reservation{
-		ID: id, LeaseID: b.Leases[len(b.Leases)-1].ID, Type: "physical:host", Hosts: &takeover.HostTerms{CountRange: countRange, ResourceProperties: "query"},
+		ID: id, LeaseID: b.Leases[len(b.Leases)-1].ID, Type: "physical:host", Hosts: &takeover.HostTerms{CountRange: countRange, ResourceProperties: query},
 	})
 	return b.allocate(id, hosts...)
 }
@@ -84,9 +86,7 @@ func (b *blazar) allocate(reservation string, hosts ...string) *blazar {
 func (b *blazar) plan(t *testing.T, change func(*takeover.Options)) takeover.Plan {
 	t.Helper()
 	hosts := cloud(t)
-	o := takeover.Options{Now: now, Hosts: hosts, Filter: func(written ...string) (string, error) {
-		return strings.Join(slices.DeleteFunc(written, func(w string) bool { return w == "" }), " and "), nil
-	}}
+	o := takeover.Options{Now: now, Hosts: hosts}
 	if change != nil {
 		change(&o)
 	}
@@ -129,9 +129,9 @@ func TestAReservationIsTakenOverAsBlazarHasPromisedIt(t *testing.T) {
 		Reservations: []reservation.Reservation{{
 			ID: "r", ProjectID: "project", UserID: "user", Status: "active", Span: span.Span{Start: 500, End: 2000}, Created: 1, Updated: now, Version: 1,
 			Terms: reservation.Terms{
-				Name: "name of l", Kind: "host", Quantity: 2, HostProperties: "query", Policy: "first-fit", Affinity: "none", OnEnd: "delete", BeforeEnd: 10,
+				Name: "name of l", Kind: "host", Quantity: 2, HostProperties: `["\u003e=","$vcpus",4]`, Policy: "first-fit", Affinity: "none", OnEnd: "delete", BeforeEnd: 10,
 			},
-			Membership: reservation.Membership{LeaseID: "l", Min: 1, Max: 3, ResourceProperties: "query"},
+			Membership: reservation.Membership{LeaseID: "l", Min: 1, Max: 3, ResourceProperties: query},
 			Claims:     []reservation.Claim{{Host: "a", Span: span.Span{Start: 500, End: 2000}}, {Host: "b", Span: span.Span{Start: 500, End: 2000}}},
 			Events: []reservation.Event{
 				{Type: "created", Time: 1, State: "done", Done: 1, Detail: "taken over from Blazar"},
@@ -299,11 +299,11 @@ func TestLeasesThatHaveEndedAreHistoryOnRequest(t *testing.T) {
 
 // Without the query, healing could replace a host by one that the owner did not want.
 func TestAQueryThatCannotBeTranslatedKeepsTheHosts(t *testing.T) {
-	p := newBlazar().lease("l", "PENDING", 2000, 4000).hostsOf("r", "1-2", "2", "1").plan(t, func(o *takeover.Options) {
-		o.Filter = func(...string) (string, error) { return "", errors.New("no host has the property gpu") }
-	})
+	b := newBlazar().lease("l", "PENDING", 2000, 4000).hostsOf("r", "1-2", "2", "1")
+	b.Reservations[0].Hosts.ResourceProperties = `["==", "$gpu", "True"]`
+	p := b.plan(t, nil)
 	r := p.Leases[0].Reservations[0]
-	if r.HostProperties != `["in","$name","b","a"]` || r.Membership.ResourceProperties != "query" || !slices.Equal(said(p), []string{"filter l"}) || p.Stopped() > 0 {
+	if r.HostProperties != `["in","$name","b","a"]` || r.Membership.ResourceProperties != `["==", "$gpu", "True"]` || !slices.Equal(said(p), []string{"filter l"}) || p.Stopped() > 0 {
 		t.Errorf("%s, %v", r.HostProperties, p.Findings)
 	}
 }
