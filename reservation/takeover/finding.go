@@ -27,6 +27,7 @@ const (
 	Over     Kind = "over"     // a lease that has ended
 	There    Kind = "there"    // Almanac has the lease already
 	Stranger Kind = "stranger" // a server on reserved hosts that is not the owner's
+	Leftover Kind = "leftover" // what Blazar has left in the cloud
 	Extra    Kind = "extra"    // what Almanac does not do for an owner: events, actions before the end
 )
 
