@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/reservation/takeover"
 )
 
@@ -158,7 +159,7 @@ func lookAtCloud(ctx context.Context, c *cloud, db *store.Store) (s sighting, er
 	if s.flavors, err = c.compute.Flavors(ctx); err != nil {
 		return s, err
 	}
-	s.classes, err = c.placement.ClassNames(ctx, takeover.ClassPrefix)
+	s.classes, err = c.placement.ClassNames(ctx, fence.BlazarClass)
 	return s, err
 }
 
@@ -262,7 +263,7 @@ func (w *takingOver) fates(leases []reservation.LeaseRecord) (list []string) {
 			if r.Status == reservation.Pending {
 				when = "when almanacd runs, since the reservation is still pending"
 			}
-			if slices.ContainsFunc(w.seen.aggregates, func(a inventory.Aggregate) bool { return a.Name == r.ID && takeover.IsBlazars(a) }) {
+			if slices.ContainsFunc(w.seen.aggregates, func(a inventory.Aggregate) bool { return a.Name == r.ID && fence.IsBlazars(a) }) {
 				list = append(list, fmt.Sprintf("Blazar's aggregate %s stays; Almanac deletes it %s", r.ID, when))
 			}
 			if slices.ContainsFunc(w.seen.flavors, func(f inventory.Flavor) bool { return f.ID == r.ID }) {
@@ -278,7 +279,7 @@ func (w *takingOver) fates(leases []reservation.LeaseRecord) (list []string) {
 func (w *takingOver) mark(ctx context.Context, compute *nova.Client) error {
 	var errs []error
 	for _, a := range w.seen.aggregates {
-		if !w.kept[a.Name] || !takeover.IsBlazars(a) || a.Metadata[inventory.ReservationMark] != "" {
+		if !w.kept[a.Name] || !fence.IsBlazars(a) || a.Metadata[inventory.ReservationMark] != "" {
 			continue
 		}
 		if err := compute.SetMetadata(ctx, a, map[string]string{inventory.ReservationMark: a.Name}, nil); err != nil {

@@ -5,35 +5,20 @@ import (
 	"strings"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/reservation/fence"
 )
-
-const (
-	// ClassPrefix begins the names of Blazar's resource classes; the reservation's id follows in
-	// capitals, with _ for - (blazar/utils/openstack/placement.py).
-	ClassPrefix = "CUSTOM_RESERVATION_"
-	// Freepool is the aggregate of the hosts of Blazar's pool that have no reservation now.
-	Freepool = "freepool"
-	// ownerKey is the metadata of an aggregate of Blazar that names the project
-	// (blazar/utils/openstack/nova.py, [nova] blazar_owner), zonePrefix begins its availability zone.
-	ownerKey, zonePrefix = "blazar:owner", "blazar_"
-)
-
-// IsBlazars reports whether an aggregate is one that Blazar makes for a reservation, whose id is its
-// name.
-func IsBlazars(a inventory.Aggregate) bool {
-	return a.Metadata[ownerKey] != "" || a.Zone == zonePrefix+a.Name
-}
 
 // Leftovers returns the findings about what Blazar has left in the cloud of reservations that its
-// database does not have any more. classes are resource classes with ClassPrefix.
+// database does not have any more. classes are resource classes with
+// fence.BlazarClass.
 func Leftovers(db Database, aggregates []inventory.Aggregate, flavors []inventory.Flavor, classes []string) []Finding {
 	var p planner
 	known := make(map[string]bool)
 	for _, r := range db.Reservations {
-		known[r.ID] = true
+		known[r.ID], known[fence.BlazarsClass(r.ID)] = true, true
 	}
 	for _, a := range aggregates {
-		if IsBlazars(a) && !known[a.Name] {
+		if fence.IsBlazars(a) && !known[a.Name] {
 			p.find(Leftover, "", "openstack aggregate delete "+a.Name, "the aggregate %s is of no reservation in Blazar's database; it has the hosts %v", a.Name, a.Hosts)
 		}
 	}
@@ -44,14 +29,9 @@ func Leftovers(db Database, aggregates []inventory.Aggregate, flavors []inventor
 		}
 	}
 	for _, class := range slices.Sorted(slices.Values(classes)) {
-		if id := reservationOf(class); !known[id] {
+		if !known[class] {
 			p.find(Leftover, "", "openstack resource class delete "+class, "the resource class %s is of no reservation in Blazar's database", class)
 		}
 	}
 	return p.plan.Findings
-}
-
-// reservationOf returns the reservation of a resource class with ClassPrefix.
-func reservationOf(class string) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(class, ClassPrefix), "_", "-"))
 }
