@@ -130,7 +130,7 @@ func (r *removing) observe(ctx context.Context) (*novafence.Cloud, []fence.Step,
 	if err != nil {
 		return nil, nil, err
 	}
-	steps := fence.Diff(layout, fence.Layout{})
+	steps := fence.Withdraw(layout)
 	var ids []string
 	for _, step := range steps {
 		if step.Reservation != "" && !slices.Contains(ids, step.Reservation) {

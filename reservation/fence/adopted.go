@@ -60,3 +60,34 @@ func keepAdopted(actual, desired Layout) Layout {
 	desired.Aggregates = kept
 	return desired
 }
+
+// Withdraw returns the steps that remove everything of Almanac. What is adopted stays as Blazar has
+// made it, so that Blazar can go on with it.
+func Withdraw(actual Layout) []Step {
+	var back diff
+	rest := actual
+	rest.Aggregates, rest.Flavors = maps.Clone(actual.Aggregates), maps.Clone(actual.Flavors)
+	for _, name := range sorted(actual.Aggregates) {
+		if a := actual.Aggregates[name]; IsAdopted(a) {
+			delete(rest.Aggregates, name)
+			back.add(Step{Action: UnmarkAggregate, Reservation: name, Aggregate: bare(a, map[string]string{inventory.ReservationMark: name}), Reason: "it is Blazar's"})
+		}
+	}
+	for _, id := range sorted(actual.Flavors) {
+		f := actual.Flavors[id]
+		if _, blazars := f.ExtraSpecs["resources:"+BlazarsClass(id)]; !blazars {
+			continue
+		}
+		delete(rest.Flavors, id)
+		f.ExtraSpecs = maps.Clone(f.ExtraSpecs)
+		maps.DeleteFunc(f.ExtraSpecs, func(key, _ string) bool { return !added(key) })
+		back.add(Step{Action: UnmarkFlavor, Reservation: id, Flavor: f, Reason: "it is Blazar's"})
+	}
+	return append(back, Diff(rest, Layout{})...)
+}
+
+// added reports whether Almanac adds the extra spec to an adopted flavor.
+func added(key string) bool {
+	return key == inventory.ReservationMark || key == ProjectMark ||
+		strings.HasPrefix(key, required(OwnPrefix)) || strings.HasPrefix(key, "resources:"+OwnPrefix)
+}

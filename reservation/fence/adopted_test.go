@@ -49,3 +49,21 @@ func TestTheStepsThatTakeAnAdoptedAggregateAwayAreKnown(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsAdoptedGoesBackToBlazar(t *testing.T) {
+	actual := desired(t, start, fence.Rules{}, shared("r1", 2, "a"))
+	actual.Aggregates["r1"] = inventory.Aggregate{ID: 7, Name: "r1", Hosts: []string{"a"}, Metadata: map[string]string{"almanac:reservation": "r1", "blazar:owner": "p"}}
+	actual.Flavors["r1"].ExtraSpecs["resources:CUSTOM_RESERVATION_R1"] = "1"
+	var about []string
+	for _, step := range fence.Withdraw(actual) {
+		if step.Aggregate.Name == "r1" || step.Flavor.ID == "r1" {
+			about = append(about, string(step.Action))
+			if step.Flavor.ExtraSpecs["resources:CUSTOM_RESERVATION_R1"] != "" || step.Flavor.ID != "" && step.Flavor.ExtraSpecs["almanac:reservation"] == "" {
+				t.Errorf("the extra specs %v are deleted", step.Flavor.ExtraSpecs)
+			}
+		}
+	}
+	if want := []string{"delete metadata", "delete extra specs"}; !slices.Equal(about, want) {
+		t.Errorf("%v", about)
+	}
+}

@@ -238,7 +238,7 @@ func (s *Step) Summary() string {
 		return fmt.Sprintf("%s of aggregate %s: %s", s.Action, s.Aggregate.Name, pairs(s.Aggregate.Metadata))
 	case CreateFlavor, OpenFlavor, DeleteFlavor:
 		return fmt.Sprintf("%s %s", s.Action, s.Flavor.Name)
-	case MarkFlavor:
+	case MarkFlavor, UnmarkFlavor:
 		return fmt.Sprintf("%s of flavor %s: %s", s.Action, s.Flavor.Name, pairs(s.Flavor.ExtraSpecs))
 	case AddHost:
 		return fmt.Sprintf("add host %s to aggregate %s", s.Host, s.Aggregate.Name)

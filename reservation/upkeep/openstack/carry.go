@@ -46,6 +46,13 @@ func (c *Cloud) carry(ctx context.Context, step fence.Step) error {
 		return c.markFlavor(ctx, step.Flavor)
 	case fence.MarkFlavor:
 		return c.markFlavor(ctx, step.Flavor)
+	case fence.UnmarkFlavor:
+		for _, spec := range slices.Sorted(maps.Keys(step.Flavor.ExtraSpecs)) {
+			if err := c.compute.DeleteExtraSpec(ctx, step.Flavor.ID, spec); err != nil {
+				return err
+			}
+		}
+		return nil
 	case fence.OpenFlavor:
 		return c.compute.DeleteExtraSpec(ctx, step.Flavor.ID, closed)
 	case fence.DeleteFlavor:
