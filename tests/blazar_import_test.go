@@ -30,7 +30,8 @@ func blazarTables(t *testing.T) (url string) {
 type blazarLease struct {
 	id, status string
 	start, end time.Time
-	host       int // its number
+	host       string // its number
+	project    string
 }
 
 // uuidOf returns a UUID for a part of the lease.
@@ -45,15 +46,15 @@ func (l blazarLease) rows() []string {
 	begun := map[string]string{"PENDING": "UNDONE", "ACTIVE": "DONE"}[l.status]
 	start, end := l.start.UTC().Format(time.DateTime), l.end.UTC().Format(time.DateTime)
 	return []string{
-		fmt.Sprintf("INSERT INTO leases (id, created_at, name, user_id, project_id, start_date, end_date, status, degraded) VALUES ('%s', '2026-01-01 00:00:00', 'lease %s', 'u', 'demo', '%s', '%s', '%s', 0)",
-			l.lease(), l.id, start, end, l.status),
+		fmt.Sprintf("INSERT INTO leases (id, created_at, name, user_id, project_id, start_date, end_date, status, degraded) VALUES ('%s', '2026-01-01 00:00:00', 'lease %s', 'u', '%s', '%s', '%s', '%s', 0)",
+			l.lease(), l.id, l.project, start, end, l.status),
 		fmt.Sprintf("INSERT INTO events (id, lease_id, event_type, time, status) VALUES ('%s', '%s', 'start_lease', '%s', '%s'), ('%s', '%s', 'end_lease', '%s', 'UNDONE')",
 			l.uuidOf(3), l.lease(), start, begun, l.uuidOf(4), l.lease(), end),
 		fmt.Sprintf("INSERT INTO reservations (id, lease_id, resource_type, status, missing_resources, resources_changed) VALUES ('%s', '%s', 'physical:host', '%s', 0, 0)",
 			l.reservation(), l.lease(), strings.ToLower(l.status)),
 		fmt.Sprintf(`INSERT INTO computehost_reservations (id, reservation_id, resource_properties, count_range, hypervisor_properties) VALUES ('%s', '%s', '["==", "$gpu", "True"]', '1-1', '')`,
 			l.uuidOf(5), l.reservation()),
-		fmt.Sprintf("INSERT INTO computehost_allocations (id, compute_host_id, reservation_id) VALUES ('%s', '%d', '%s')", l.uuidOf(6), l.host, l.reservation()),
+		fmt.Sprintf("INSERT INTO computehost_allocations (id, compute_host_id, reservation_id) VALUES ('%s', '%s', '%s')", l.uuidOf(6), l.host, l.reservation()),
 	}
 }
 
@@ -102,10 +103,10 @@ func TestTheLeasesOfBlazarsDatabaseGoOnInAlmanac(t *testing.T) {
 				" VALUES ('%d', 16, '', 'QEMU', 1, 'node', 'host-%02d', 65536, 500, '', '', 1)", i+100, i),
 			fmt.Sprintf("INSERT INTO computehost_extra_capabilities (id, computehost_id, property_id, capability_value) VALUES ('c%d', '%d', 'p', '%s')", i, i+100, []string{"True", "False"}[i%2]))
 	}
-	active := blazarLease{"aaaaaaaa", "ACTIVE", now.Add(-time.Hour), now.Add(time.Hour), 102}
-	pending := blazarLease{"bbbbbbbb", "PENDING", now.Add(time.Hour), now.Add(2 * time.Hour), 102}
-	overdue := blazarLease{"cccccccc", "ACTIVE", now.Add(-time.Hour), now.Add(-time.Minute), 104}
-	double := blazarLease{"dddddddd", "PENDING", now.Add(90 * time.Minute), now.Add(3 * time.Hour), 102} // made at the same time
+	active := blazarLease{"aaaaaaaa", "ACTIVE", now.Add(-time.Hour), now.Add(time.Hour), "102", "demo"}
+	pending := blazarLease{"bbbbbbbb", "PENDING", now.Add(time.Hour), now.Add(2 * time.Hour), "102", "demo"}
+	overdue := blazarLease{"cccccccc", "ACTIVE", now.Add(-time.Hour), now.Add(-time.Minute), "104", "demo"}
+	double := blazarLease{"dddddddd", "PENDING", now.Add(90 * time.Minute), now.Add(3 * time.Hour), "102", "demo"} // made at the same time
 	for _, l := range []blazarLease{active, pending, overdue, double} {
 		rows = append(rows, l.rows()...)
 	}
