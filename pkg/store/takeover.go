@@ -142,7 +142,7 @@ func (s *Store) enroll(tx *gorm.DB, t booking.TakeOver, at span.Instant) error {
 	return s.renumber(tx, t)
 }
 
-// renumber gives the hosts of the pool their numbers.
+// renumber sets the numbers of the hosts of the pool.
 func (s *Store) renumber(tx *gorm.DB, t booking.TakeOver) error {
 	if len(t.Pool.Hosts) == 0 {
 		return nil

@@ -61,8 +61,8 @@ func keepAdopted(actual, desired Layout) Layout {
 	return desired
 }
 
-// Withdraw returns the steps that remove everything of Almanac. What is adopted stays as Blazar has
-// made it, so that Blazar can go on with it.
+// Withdraw returns the steps that remove everything of Almanac. Adopted objects stay as Blazar has made
+// them, so that Blazar can go on with them.
 func Withdraw(actual Layout) []Step {
 	var back diff
 	rest := actual

@@ -32,7 +32,7 @@ type Reservation struct {
 	Type             string // such as physical:host
 	Status           string
 	MissingResources bool
-	// Hosts is nil for a reservation of another type, Instances likewise.
+	// Hosts and Instances are nil for a reservation of another type.
 	Hosts     *HostTerms
 	Instances *InstanceTerms
 }

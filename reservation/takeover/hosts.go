@@ -35,7 +35,7 @@ func NameHosts(hosts []Host, known func(name string) bool) map[string]string {
 // Enrolled is a host of Blazar's pool that enters that of Almanac.
 type Enrolled struct {
 	Name         string
-	Number       int64 // by which Blazar's API identifies it
+	Number       int64 // identifies it in Blazar's API
 	Capabilities map[string]string
 	Created      span.Instant
 }
@@ -63,7 +63,7 @@ func NewPool(db Database, names map[string]string, hosts *inventory.Snapshot) Po
 		hidden[c.Property] = hidden[c.Property] || c.Private
 	}
 	for _, property := range slices.Sorted(maps.Keys(builtIn)) {
-		p.find(HostLeft, "", "give the hosts a property of another name", "the capability %s has the name of a property that Almanac computes; it is left out", property)
+		p.find(HostLeft, "", "set a property of another name on the hosts", "the import omits the capability %s: a property that Almanac computes has its name", property)
 	}
 	sizes := make(map[difference][]string) // names of hosts
 	var pool Pool
@@ -96,7 +96,7 @@ func NewPool(db Database, names map[string]string, hosts *inventory.Snapshot) Po
 }
 
 // Overrides returns the settings of those hosts of the pool that change: in the pool, and with their
-// capabilities. What operators have set in Almanac stays, and so do the capabilities that a host has
+// capabilities. Settings of operators in Almanac stay, and so do the capabilities that a host has
 // already. stored are the settings of all hosts, by name.
 func (p *Pool) Overrides(stored map[string]inventory.Override, now span.Instant) map[string]inventory.Override {
 	changed := make(map[string]inventory.Override)

@@ -89,7 +89,7 @@ func affinity(of *bool) calendar.Affinity {
 	return calendar.AffinityDifferent
 }
 
-// flavorTerms adds what the flavor of which the reservation is demands beside vCPUs, memory and disk:
+// flavorTerms adds what the source flavor of the reservation demands beside vCPUs, memory and disk:
 // custom resources and traits.
 func flavorTerms(r *reservation.Reservation, flavor string) error {
 	var source struct {
