@@ -3,7 +3,6 @@ package tests
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,20 +10,6 @@ import (
 
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
-
-// blazarTables creates Blazar's tables in a database, as its migrations do, and returns its URL.
-func blazarTables(t *testing.T) (url string) {
-	t.Helper()
-	url = labtest.Database(t)
-	tables, err := os.ReadFile("../pkg/store/testdata/blazar-553383923ca0.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	statements := []string{"SET FOREIGN_KEY_CHECKS = 0"} // in the order of their names, tables refer to later ones
-	statements = append(statements, strings.Split(strings.TrimSuffix(strings.TrimSpace(string(tables)), ";"), ";\n")...)
-	labtest.Execute(t, url, append(statements, "INSERT INTO alembic_version VALUES ('553383923ca0')")...)
-	return url
-}
 
 // blazarLease is a lease of one host, as rows.
 type blazarLease struct {
@@ -93,7 +78,7 @@ func takeOver(t *testing.T, folder string, settings []string, arguments ...strin
 
 // The database is of MariaDB; the hosts are those of a file.
 func TestTheLeasesOfBlazarsDatabaseGoOnInAlmanac(t *testing.T) {
-	url, now := blazarTables(t), time.Now().Truncate(time.Minute)
+	url, now := labtest.BlazarTables(t), time.Now().Truncate(time.Minute)
 	rows := []string{
 		"INSERT INTO resource_properties (id, resource_type, property_name, private) VALUES ('p', 'physical:host', 'gpu', 0)",
 	}

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"crypto/rand"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,20 +15,6 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/takeover"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
-
-// blazarDatabase returns a database with the tables that Blazar's own migrations make.
-func blazarDatabase(t *testing.T) (url string) {
-	t.Helper()
-	url = labtest.Database(t)
-	tables, err := os.ReadFile("testdata/blazar-553383923ca0.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	statements := []string{"SET FOREIGN_KEY_CHECKS = 0"} // in the order of their names, tables refer to later ones
-	statements = append(statements, strings.Split(strings.TrimSuffix(strings.TrimSpace(string(tables)), ";"), ";\n")...)
-	labtest.Execute(t, url, append(statements, "INSERT INTO alembic_version VALUES ('553383923ca0')")...)
-	return url
-}
 
 // minute returns an instant on a day of July 2026.
 func minute(day, hour int) span.Instant {
@@ -47,7 +32,7 @@ func readBlazar(t *testing.T, url, also string) (takeover.Database, error) {
 }
 
 func TestBlazarsRowsAreReadWithoutZonesAndNulls(t *testing.T) {
-	url := blazarDatabase(t)
+	url := labtest.BlazarTables(t)
 	labtest.Execute(t, url,
 		`INSERT INTO computehosts (id, created_at, vcpus, cpu_info, hypervisor_type, hypervisor_version, hypervisor_hostname, service_name, memory_mb, local_gb, availability_zone, trust_id, reservable)
 			VALUES ('7', '2026-07-02 03:00:05', 4, '', 'fake', 1, 'node-7', 'cmp-7', 8000, 100, '', 't', 1), ('8', NULL, 2, '', 'fake', 1, NULL, NULL, 4000, 50, '', 't', 0)`,
@@ -101,7 +86,7 @@ func TestBlazarsRowsAreReadWithoutZonesAndNulls(t *testing.T) {
 }
 
 func TestRowsThatChameleonHasMarkedAsDeletedAreNotRead(t *testing.T) {
-	url := blazarDatabase(t)
+	url := labtest.BlazarTables(t)
 	labtest.Execute(t, url,
 		"ALTER TABLE leases ADD COLUMN deleted VARCHAR(36)",
 		`INSERT INTO leases (id, name, start_date, end_date, degraded, deleted)
@@ -113,7 +98,7 @@ func TestRowsThatChameleonHasMarkedAsDeletedAreNotRead(t *testing.T) {
 }
 
 func TestAnUnknownSchemaIsRefusedUnlessTheOperatorNamesIt(t *testing.T) {
-	url := blazarDatabase(t)
+	url := labtest.BlazarTables(t)
 	labtest.Execute(t, url, "UPDATE alembic_version SET version_num = 'bf2011753964'")
 	if _, err := readBlazar(t, url, ""); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "bf2011753964") {
 		t.Errorf("%v", err)

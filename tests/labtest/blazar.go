@@ -1,10 +1,27 @@
 package labtest
 
 import (
+	_ "embed" // the tables
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 )
+
+// blazarTables are the tables of Blazar 15, as `blazar-db-manage upgrade head` makes them in MariaDB.
+//
+//go:embed testdata/blazar-553383923ca0.sql
+var blazarTables string
+
+// BlazarTables creates a database with the empty tables of a Blazar and returns its SQLAlchemy URL.
+func BlazarTables(t testing.TB) (url string) {
+	t.Helper()
+	url = Database(t)
+	statements := []string{"SET FOREIGN_KEY_CHECKS = 0"} // in the order of their names, tables refer to later ones
+	statements = append(statements, strings.Split(strings.TrimSuffix(strings.TrimSpace(blazarTables), ";"), ";\n")...)
+	Execute(t, url, append(statements, "INSERT INTO alembic_version VALUES ('553383923ca0')")...)
+	return url
+}
 
 // Blazar returns the address of the API of the lab's Blazar and the URL of its database. The test is
 // skipped unless ALMANAC_TEST_BLAZAR is set, as `make test-blazar` does.
