@@ -99,13 +99,14 @@ func (k holding) addTo(h *inventory.Host) {
 }
 
 // vector converts the amounts of those of Placement's resource classes that Almanac counts.
-// Almanac's own classes stand for promises and are skipped.
+// Almanac's own classes and Blazar's stand for promises and are skipped.
 func vector(amounts map[string]int64) resource.Vector {
 	v := resource.Vector{
 		VCPUs: amounts["VCPU"] + amounts["PCPU"], MemoryMB: amounts["MEMORY_MB"], DiskGB: amounts["DISK_GB"],
 	}
 	for class, n := range amounts {
-		if strings.HasPrefix(class, "CUSTOM_") && !strings.HasPrefix(class, fence.OwnPrefix) && n > 0 {
+		promises := strings.HasPrefix(class, fence.OwnPrefix) || strings.HasPrefix(class, fence.BlazarClass)
+		if strings.HasPrefix(class, "CUSTOM_") && !promises && n > 0 {
 			if v.Custom == nil {
 				v.Custom = map[string]int64{}
 			}

@@ -29,7 +29,7 @@ func setAggregates(hosts []inventory.Host, aggregates []inventory.Aggregate) (no
 	texts := make([]map[string]string, len(hosts))
 	words := map[string]bool{} // properties that are not numbers
 	for _, a := range aggregates {
-		if a.Name == fence.Aggregate || a.Name == fence.ImagesAggregate || strings.HasPrefix(a.Name, fence.AggregatePrefix) || fence.IsMirror(a) {
+		if a.Name == fence.Aggregate || a.Name == fence.ImagesAggregate || strings.HasPrefix(a.Name, fence.AggregatePrefix) || fence.IsMirror(a) || fence.IsBlazars(a) {
 			continue
 		}
 		metadata, builtIn := properties(a.Metadata)

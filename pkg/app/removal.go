@@ -132,7 +132,7 @@ func (r *removing) observe(ctx context.Context) (*novafence.Cloud, []fence.Step,
 	if err != nil {
 		return nil, nil, err
 	}
-	steps := fence.Diff(layout, fence.Layout{})
+	steps := fence.Withdraw(layout)
 	var ids []string
 	for _, step := range steps {
 		if step.Reservation != "" && !slices.Contains(ids, step.Reservation) {
@@ -234,12 +234,12 @@ func (r *removing) providers(ctx context.Context) (kept int, _ error) {
 // unused refuses if a process other than self uses the database, also if Force is set, or if a
 // reservation is live.
 func (r *removing) unused(ctx context.Context, self string) error {
-	replicas, err := r.db.Present(ctx, time.Second)
+	other, err := otherReplica(ctx, r.db, self)
 	if err != nil {
 		return err
 	}
-	if running := slices.DeleteFunc(replicas, func(replica string) bool { return replica == self }); len(running) > 0 {
-		refusal := fault.New(fault.Conflict, "almanacd runs (%s) and would restore everything; stop it first", running[0])
+	if other != "" {
+		refusal := fault.New(fault.Conflict, "almanacd runs (%s) and would restore everything; stop it first", other)
 		if !r.DryRun {
 			return refusal
 		}

@@ -25,6 +25,12 @@ type queries struct {
 	seesHidden bool
 }
 
+// Filter returns the filter of queries that were written for Blazar, all of which hosts must match;
+// empty for every host. An Invalid fault states what cannot be translated.
+func Filter(hosts *inventory.Snapshot, written ...string) (string, error) {
+	return queries{hosts: hosts, seesHidden: true}.filter(written...)
+}
+
 // written returns a query as its owner wrote it: the text, or a list as JSON.
 func (o Object) written(key string) (string, error) {
 	switch value := o[key].(type) {

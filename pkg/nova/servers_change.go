@@ -189,3 +189,10 @@ func (c *Client) order(ctx context.Context, doing, id string, action map[string]
 }
 
 func serverPath(id string) string { return "servers/" + url.PathEscape(id) }
+
+// DeleteServerGroup deletes the server group with the id (DELETE /os-server-groups/{id}). A missing
+// group is no error. Servers keep running.
+func (c *Client) DeleteServerGroup(ctx context.Context, id string) error {
+	return openstack.UnlessMissing(c.service.Send(ctx, "delete server group "+id, http.MethodDelete, "os-server-groups/"+url.PathEscape(id), nil, nil,
+		http.StatusNoContent))
+}

@@ -12,10 +12,12 @@ import (
 // Diff returns the steps that turn actual into desired, in an order in which each can be
 // carried out: things are created before they are used, and are no longer used before
 // they are deleted; steps that only add come first. It keeps what others have added, such as
-// metadata of aggregates and extra specs of flavors that are not Almanac's. Diff does not
+// metadata of aggregates and extra specs of flavors that are not Almanac's, and adopted aggregates while their
+// reservations have resources. Diff does not
 // compare the size of an existing flavor, since Nova cannot change it, and creates no
 // flavor without a size, whose hosts are unknown.
 func Diff(actual, desired Layout) []Step {
+	desired = keepAdopted(actual, desired)
 	var d diff
 	d.makeAggregates(actual, desired)
 	d.hostwise(AddTraits, lacking(desired.Traits, actual.Traits))
@@ -103,7 +105,11 @@ func (d *diff) deleteAggregates(actual, desired Layout) {
 		if _, wanted := desired.Aggregates[name]; !wanted {
 			have := actual.Aggregates[name]
 			reason := fmt.Sprintf("nothing needs aggregate %s any more", name)
-			d.add(Step{Action: DeleteAggregate, Reservation: owner(have), Aggregate: bare(have, nil), Reason: reason})
+			var metadata map[string]string
+			if IsAdopted(have) { // it names what else goes
+				metadata = have.Metadata
+			}
+			d.add(Step{Action: DeleteAggregate, Reservation: owner(have), Aggregate: bare(have, metadata), Reason: reason})
 		}
 	}
 }
@@ -235,7 +241,7 @@ func (s *Step) Summary() string {
 		return fmt.Sprintf("%s of aggregate %s: %s", s.Action, s.Aggregate.Name, pairs(s.Aggregate.Metadata))
 	case CreateFlavor, OpenFlavor, DeleteFlavor:
 		return fmt.Sprintf("%s %s", s.Action, s.Flavor.Name)
-	case MarkFlavor:
+	case MarkFlavor, UnmarkFlavor:
 		return fmt.Sprintf("%s of flavor %s: %s", s.Action, s.Flavor.Name, pairs(s.Flavor.ExtraSpecs))
 	case AddHost:
 		return fmt.Sprintf("add host %s to aggregate %s", s.Host, s.Aggregate.Name)

@@ -130,13 +130,14 @@ const (
 	AddHost         Action = "add host"         // Step.Host to Step.Aggregate
 
 	DeleteFlavor    Action = "delete flavor"
-	RemoveRooms     Action = "remove rooms"     // sets Step.Rooms of Step.Host; 0 deletes a class, other classes stay
-	UnmarkAggregate Action = "delete metadata"  // the keys of Step.Aggregate's Metadata
-	RemoveHost      Action = "remove host"      // Step.Host from Step.Aggregate
-	RemoveTraits    Action = "remove traits"    // Step.Traits from Step.Host
-	DeleteAggregate Action = "delete aggregate" // which has no more hosts
-	DeleteTrait     Action = "delete trait"     // Step.Name, which no provider has
-	DeleteClass     Action = "delete class"     // Step.Name, which no provider has
+	UnmarkFlavor    Action = "delete extra specs" // the keys of Step.Flavor's ExtraSpecs
+	RemoveRooms     Action = "remove rooms"       // sets Step.Rooms of Step.Host; 0 deletes a class, other classes stay
+	UnmarkAggregate Action = "delete metadata"    // the keys of Step.Aggregate's Metadata
+	RemoveHost      Action = "remove host"        // Step.Host from Step.Aggregate
+	RemoveTraits    Action = "remove traits"      // Step.Traits from Step.Host
+	DeleteAggregate Action = "delete aggregate"   // which has no more hosts
+	DeleteTrait     Action = "delete trait"       // Step.Name, which no provider has
+	DeleteClass     Action = "delete class"       // Step.Name, which no provider has
 )
 
 // Step is one change in OpenStack. It names only what changes, so that it does not undo

@@ -81,13 +81,13 @@ func (s *Enforcer) carryTeardown(ctx context.Context, r *reservation.Reservation
 	return held, errors.Join(errs...)
 }
 
-// mayStay reports whether the step failed because instances of r use rooms that they may
-// keep: those that stay where they are, and those on failed hosts.
+// mayStay reports whether the step failed because instances use what they may keep: rooms of r, if
+// they stay where they are or are on failed hosts, and an adopted aggregate, which keeps nobody off.
 func (s *Enforcer) mayStay(r *reservation.Reservation, step fence.Step, err error) bool {
-	if !fault.Is(err, fault.Conflict) || step.Action != fence.RemoveRooms && step.Action != fence.DeleteClass {
+	if !fault.Is(err, fault.Conflict) || step.Action != fence.RemoveRooms && step.Action != fence.DeleteClass && !step.TakesAdopted() {
 		return false
 	}
-	return r.OnEnd == reservation.OnEndStop || r.OnEnd == reservation.OnEndLeave ||
+	return step.TakesAdopted() || r.OnEnd == reservation.OnEndStop || r.OnEnd == reservation.OnEndLeave ||
 		s.outOfPatience(r) && (step.Host == "" || failureOf(s.Snapshot(), step.Host) != "")
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -39,6 +40,23 @@ func databaseURL(port int, database string) string {
 
 func dsn(port int, database string) string {
 	return fmt.Sprintf("almanac:almanac@tcp(127.0.0.1:%d)/%s", port, database)
+}
+
+// Execute runs statements in one session, in the database of a URL that Database has returned.
+func Execute(t testing.TB, url string, statements ...string) {
+	t.Helper()
+	database := url[strings.LastIndex(url, "/")+1 : strings.LastIndex(url, "?")]
+	server, err := sql.Open("mysql", dsn(port(t, "mariadb"), database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	server.SetMaxOpenConns(1)
+	for _, statement := range statements {
+		if _, err := server.Exec(statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
 }
 
 // store writes fields of the row with the UUID into a table of a service.

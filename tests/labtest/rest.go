@@ -94,6 +94,7 @@ func (r *REST) send(method, url, version string, body, into any) (int, http.Head
 		r.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json") // Blazar refuses requests without it
 	request.Header.Set("X-Auth-Token", r.token)
 	request.Header.Set("OpenStack-API-Version", version)
 	request.Header.Set("X-OpenStack-Ironic-API-Version", ironicVersion)

@@ -98,6 +98,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("listing", func(t *testing.T) { testListing(t, open) })
 	t.Run("settings", func(t *testing.T) { testSettings(t, open) })
 	t.Run("numbers of hosts", func(t *testing.T) { testHostNumbers(t, open) })
+	t.Run("taking over", func(t *testing.T) { testTakingOver(t, open) })
 	t.Run("the log of changes", func(t *testing.T) { testChanges(t, open) })
 	t.Run("decisions", func(t *testing.T) { testDecisions(t, open) })
 	t.Run("instance records", func(t *testing.T) { testInstanceRecords(t, open) })

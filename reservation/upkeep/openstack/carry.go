@@ -46,6 +46,13 @@ func (c *Cloud) carry(ctx context.Context, step fence.Step) error {
 		return c.markFlavor(ctx, step.Flavor)
 	case fence.MarkFlavor:
 		return c.markFlavor(ctx, step.Flavor)
+	case fence.UnmarkFlavor:
+		for _, spec := range slices.Sorted(maps.Keys(step.Flavor.ExtraSpecs)) {
+			if err := c.compute.DeleteExtraSpec(ctx, step.Flavor.ID, spec); err != nil {
+				return err
+			}
+		}
+		return nil
 	case fence.OpenFlavor:
 		return c.compute.DeleteExtraSpec(ctx, step.Flavor.ID, closed)
 	case fence.DeleteFlavor:
@@ -89,7 +96,17 @@ func (c *Cloud) onAggregate(ctx context.Context, step fence.Step, a inventory.Ag
 	case fence.AddHost:
 		return c.addHost(ctx, a, step.Host)
 	case fence.RemoveHost:
+		if step.TakesAdopted() {
+			if err := c.removeBlazarsUnits(ctx, step); err != nil {
+				return err
+			}
+		}
 		return c.compute.RemoveHost(ctx, a, step.Host)
+	}
+	if step.TakesAdopted() {
+		if err := c.deleteBlazars(ctx, step); err != nil {
+			return err
+		}
 	}
 	return c.deleteAggregate(ctx, a)
 }
@@ -105,6 +122,27 @@ func (c *Cloud) addHost(ctx context.Context, a inventory.Aggregate, host string)
 		return err
 	}
 	return c.placement.JoinAggregate(ctx, provider, a.UUID)
+}
+
+// removeBlazarsUnits removes what Blazar's child provider of the host has for the reservation. The
+// provider stays, since Nova needs it as long as it knows it.
+func (c *Cloud) removeBlazarsUnits(ctx context.Context, step fence.Step) error {
+	h, there := c.host(step.Host)
+	if !there || h.Provider == "" {
+		return nil
+	}
+	return c.placement.SetUnits(ctx, h.Provider, fence.BlazarProvider+h.HypervisorName(), map[string]int64{fence.BlazarsClass(step.Reservation): 0})
+}
+
+// deleteBlazars deletes the other objects that Blazar has made for a reservation: its resource class
+// and its server group.
+func (c *Cloud) deleteBlazars(ctx context.Context, step fence.Step) error {
+	if group := step.Aggregate.Metadata[fence.BlazarGroup]; group != "" {
+		if err := c.compute.DeleteServerGroup(ctx, group); err != nil {
+			return err
+		}
+	}
+	return c.placement.DeleteClass(ctx, fence.BlazarsClass(step.Reservation))
 }
 
 // deleteAggregate deletes an aggregate. It also removes the hosts that are in the aggregate only in

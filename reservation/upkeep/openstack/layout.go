@@ -15,7 +15,7 @@ import (
 )
 
 // Layout returns what Almanac has in the cloud. It recognizes aggregates, traits and classes
-// by their names, mirrors by fence.MirrorMark, and flavors by inventory.ReservationMark, since Blazar's flavors have
+// by their names, mirrors and adopted aggregates by their marks, and flavors by inventory.ReservationMark, since Blazar's flavors have
 // similar names. A host that only Nova, and not Placement, has in the fence is left out,
 // since it keeps nobody off. Hosts that are not in the snapshot have the names of their
 // providers.
@@ -98,7 +98,7 @@ func (l *layoutReader) aggregates(ctx context.Context) (map[string]inventory.Agg
 	}
 	own := map[string]inventory.Aggregate{}
 	for _, a := range all {
-		if a.Name != fence.Aggregate && !strings.HasPrefix(a.Name, fence.AggregatePrefix) && !fence.IsMirror(a) {
+		if a.Name != fence.Aggregate && !strings.HasPrefix(a.Name, fence.AggregatePrefix) && !fence.IsMirror(a) && !fence.IsAdopted(a) {
 			continue
 		}
 		if a.Name == fence.Aggregate {
