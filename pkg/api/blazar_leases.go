@@ -90,7 +90,8 @@ func (s *server) createLease(c *gin.Context) (any, error) {
 		return nil, inDoubt(err, leaseInDoubt)
 	}
 	c.Status(http.StatusCreated)
-	return s.leaseAnswer(l), nil
+	// As it was made: clients expect a lease that has not started, also one that starts now.
+	return leaseAnswer{blazar.LeaseOf(&l, min(s.Now(), l.Span.Start-1))}, nil
 }
 
 // Advice for clients when the result of a request is unknown.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack/reservation/v1/hosts"
+	blazarhosts "github.com/gophercloud/gophercloud/v2/openstack/reservation/v1/hosts"
 )
 
 // TestTheRequestsOfTheTempestPlugin sends the requests of the API part of blazar-tempest-plugin,
@@ -75,20 +75,20 @@ func TestTheRequestsOfTheTempestPlugin(t *testing.T) {
 func TestGophercloudManagesHosts(t *testing.T) {
 	c := start(t, setup{hosts: computes("cmp-1", "cmp-2"), enrolled: true})
 	client := &gophercloud.ServiceClient{ProviderClient: &gophercloud.ProviderClient{TokenID: c.admin.token}, Endpoint: c.url + "/v1/"}
-	list := func() []hosts.Host {
+	list := func() []blazarhosts.Host {
 		t.Helper()
-		pages, err := hosts.List(client, hosts.ListOpts{}).AllPages(t.Context())
+		pages, err := blazarhosts.List(client, blazarhosts.ListOpts{}).AllPages(t.Context())
 		must(t, err)
-		all, err := hosts.ExtractHosts(pages)
+		all, err := blazarhosts.ExtractHosts(pages)
 		must(t, err)
 		return all
 	}
 	if all := list(); len(all) > 0 {
 		t.Fatalf("at first there are %v", all)
 	}
-	made, err := hosts.Create(t.Context(), client, hosts.CreateOpts{Name: "cmp-1.example.org", ExtraCapabilities: map[string]any{"gpu": "a100", "rack": 4}}).Extract()
+	made, err := blazarhosts.Create(t.Context(), client, blazarhosts.CreateOpts{Name: "cmp-1.example.org", ExtraCapabilities: map[string]any{"gpu": "a100", "rack": 4}}).Extract()
 	must(t, err)
-	expected := hosts.Host{
+	expected := blazarhosts.Host{
 		ID: "1", HypervisorHostname: "cmp-1.example.org", HypervisorType: "QEMU", HypervisorVersion: 9002000, ServiceName: "cmp-1", VCPUs: 8, MemoryMB: 32768, LocalGB: 100,
 		AvailabilityZone: "az1", Reservable: true, CreatedAt: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), ExtraCapabilities: map[string]any{"gpu": "a100", "rack": "4"},
 	}
@@ -96,19 +96,19 @@ func TestGophercloudManagesHosts(t *testing.T) {
 		t.Errorf("created (-want +got):\n%s", d)
 	}
 	c.wait(60)
-	changed, err := hosts.Update(t.Context(), client, made.ID, hosts.UpdateOpts{ExtraCapabilities: map[string]any{"gpu": nil, "rack": "b12"}}).Extract()
+	changed, err := blazarhosts.Update(t.Context(), client, made.ID, blazarhosts.UpdateOpts{ExtraCapabilities: map[string]any{"gpu": nil, "rack": "b12"}}).Extract()
 	must(t, err)
 	expected.ExtraCapabilities, expected.UpdatedAt = map[string]any{"rack": "b12"}, new(time.Date(2026, 11, 20, 12, 1, 0, 0, time.UTC))
 	if d := cmp.Diff(expected, *changed); d != "" {
 		t.Errorf("changed (-want +got):\n%s", d)
 	}
-	got, err := hosts.Get(t.Context(), client, made.ID).Extract()
+	got, err := blazarhosts.Get(t.Context(), client, made.ID).Extract()
 	must(t, err)
-	if d := cmp.Diff([]hosts.Host{expected, expected}, append(list(), *got)); d != "" {
+	if d := cmp.Diff([]blazarhosts.Host{expected, expected}, append(list(), *got)); d != "" {
 		t.Errorf("listed, and got by its id (-want +got):\n%s", d)
 	}
-	must(t, hosts.Delete(t.Context(), client, made.ID).ExtractErr())
-	if _, err := hosts.Get(t.Context(), client, made.ID).Extract(); !gophercloud.ResponseCodeIs(err, 404) {
+	must(t, blazarhosts.Delete(t.Context(), client, made.ID).ExtractErr())
+	if _, err := blazarhosts.Get(t.Context(), client, made.ID).Extract(); !gophercloud.ResponseCodeIs(err, 404) {
 		t.Errorf("after its removal: %v", err)
 	}
 }

@@ -11,17 +11,16 @@ import (
 // columns maps the columns of Blazar's table of hosts to the properties of Almanac that are the
 // same. Other columns have the name of a property, or are not for queries.
 var columns = map[string]string{
-	"hypervisor_hostname": "name",
-	"service_name":        "name",
-	"local_gb":            "disk_gb",
-	"availability_zone":   "zone",
+	"service_name":      "name",
+	"local_gb":          "disk_gb",
+	"availability_zone": "zone",
 }
 
 // unqueried are the columns that a query may not use: they say nothing about a host that an owner
 // can want, and one of them is a secret of Blazar's.
 var unqueried = map[string]bool{"status": true, "trust_id": true, "created_at": true, "updated_at": true}
 
-// reservableColumn says whether a host can be reserved, which all hosts of the pool can.
+// reservableColumn is the column of the hosts that can be reserved: all hosts of the pool.
 const reservableColumn = "reservable"
 
 // property is a property that a query names.

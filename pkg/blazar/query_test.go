@@ -16,9 +16,11 @@ import (
 // racks returns hosts of which only some have a property.
 func racks(t *testing.T) *inventory.Snapshot {
 	t.Helper()
+	numbers := int64(0)
 	host := func(name string, vcpus int64, zone string, properties map[string]inventory.Value) inventory.Host {
+		numbers++
 		return inventory.Host{
-			Name: name, Capacity: resource.Vector{VCPUs: vcpus, MemoryMB: 1024 * vcpus, DiskGB: 10 * vcpus}, Zone: zone, Properties: properties, Reservable: true,
+			Number: numbers, Name: name, Capacity: resource.Vector{VCPUs: vcpus, MemoryMB: 1024 * vcpus, DiskGB: 10 * vcpus}, Zone: zone, Properties: properties, Reservable: true,
 		}
 	}
 	s, err := inventory.NewSnapshot([]inventory.Host{
@@ -66,6 +68,8 @@ func TestAQuerySelectsTheHostsThatItNames(t *testing.T) {
 	hosts := racks(t)
 	for query, want := range map[string]string{
 		"": "abcd", "[]": "abcd", " ": "abcd", "null": "abcd", "None": "abcd",
+		`["==", "$id", "2"]`:                                             "b",
+		`[">=", "$id", 3]`:                                               "cd",
 		`["==", "$gpu", "a100"]`:                                         "a",
 		`["=", "$gpu", "a100"]`:                                          "a",
 		`["==", "$gpu", "A100"]`:                                         "",

@@ -26,6 +26,8 @@ func Refused(r *reservation.Refusal) string {
 			return text + rest
 		}
 		return text + ": " + r.Message
+	case reservation.MaxDuration:
+		return "Lease duration must be less than or equal to the maximum lease duration: " + r.Message
 	}
 	return r.Message
 }

@@ -13,8 +13,10 @@ import (
 
 // Purge deletes the reservations that were over before an instant, with their claims, events, keys
 // and changes, one batch in each transaction, and returns how many. It keeps a reservation with a
-// change that is not yet sent. A dry run only counts. Purge calls progress with the sum after each
-// batch; it may be nil. It fails with job.ErrLost if another process has acquired the lease.
+// change that is not yet sent. Then it deletes the groups that were deleted or over before the
+// instant, and have no reservation any more. A dry run only counts. Purge calls progress with the
+// sum of the reservations after each batch; it may be nil. It fails with job.ErrLost if another
+// process has acquired the lease.
 func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (n int, err error) {
 	if dryRun {
 		var count int64
@@ -24,10 +26,18 @@ func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant,
 		}
 		return int(count), nil
 	}
-	return s.inBatches(ctx, lease, "reservations", batch, progress, func(tx *gorm.DB) (int, int, error) {
+	n, err = s.inBatches(ctx, lease, "reservations", batch, progress, func(tx *gorm.DB) (int, int, error) {
 		purged, err := purge(tx, before, batch)
 		return purged, purged, err
 	})
+	if err != nil {
+		return n, err
+	}
+	_, err = s.inBatches(ctx, lease, "leases", batch, nil, func(tx *gorm.DB) (int, int, error) {
+		purged, err := purgeLeases(tx, before, batch)
+		return purged, purged, err
+	})
+	return n, err
 }
 
 // inBatches purges in one transaction after another until one finds less than a batch. It returns
@@ -86,4 +96,19 @@ func purge(tx *gorm.DB, before span.Instant, batch int) (int, error) {
 	}
 	// The database deletes claims and events with their reservation.
 	return len(ids), tx.Where("id IN ?", ids).Delete(&reservationRow{}).Error
+}
+
+// purgeLeases deletes groups of reservations that have none. A deleted group also hides a
+// reservation of the same id, as long as this is stored.
+func purgeLeases(tx *gorm.DB, before span.Instant, batch int) (int, error) {
+	var ids []string
+	err := tx.Model(&leaseGroupRow{}).
+		Where("updated_at < ? AND (removed_at > 0 OR end_at < ?)", before, before).
+		Where("NOT EXISTS (SELECT 1 FROM `reservations` WHERE `reservations`.`lease_id` = `lease_groups`.`id`)").
+		Where("NOT EXISTS (SELECT 1 FROM `reservations` WHERE `reservations`.`id` = `lease_groups`.`id`)").
+		Limit(batch).Pluck("id", &ids).Error
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	return len(ids), tx.Where("id IN ?", ids).Delete(&leaseGroupRow{}).Error
 }

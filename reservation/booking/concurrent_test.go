@@ -107,7 +107,7 @@ func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
 		some = live[chance.IntN(len(live))]
 	}
 	var err error
-	switch chance.IntN(10) {
+	switch chance.IntN(13) {
 	case 0, 1, 2:
 		req := reservation.Request{Terms: reservation.Terms{Quantity: 1 + chance.IntN(3)}, Start: s.clock() + 50 + span.Instant(seconds(20)), Duration: 10 + seconds(10)}
 		_, err = s.desk.Book(t.Context(), by, req, nil)
@@ -133,6 +133,8 @@ func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
 		s.desk.NextClaim("a", s.clock())
 		s.desk.Reservation(some.ID)
 		_, err = s.desk.OfferChange(t.Context(), by, some.ID, quantity(2))
+	default:
+		err = s.changeLeasesAtRandom(t, chance)
 	}
 	if err != nil {
 		expectKinds(t, err, fault.Invalid, fault.Conflict, fault.NotFound, fault.Unavailable)

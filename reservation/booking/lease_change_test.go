@@ -575,10 +575,13 @@ func TestOneOfSeveralReservationsOfALeaseHasItsTimes(t *testing.T) {
 	id := l.Reservations[0].ID
 	inLease := says(fault.Conflict, l.ID)
 	for what, act := range map[string]func(ctx context.Context) error{
-		"another end":   func(ctx context.Context) error { _, err := s.desk.Change(ctx, owner, id, ends(9000)); return err },
-		"another start": func(ctx context.Context) error { _, err := s.desk.Change(ctx, owner, id, booking.Change{Start: new(at(700))}); return err },
-		"an offer":      func(ctx context.Context) error { _, err := s.desk.OfferChange(ctx, owner, id, ends(9000)); return err },
-		"canceling it":  func(ctx context.Context) error { _, err := s.desk.Cancel(ctx, owner, id); return err },
+		"another end": func(ctx context.Context) error { _, err := s.desk.Change(ctx, owner, id, ends(9000)); return err },
+		"another start": func(ctx context.Context) error {
+			_, err := s.desk.Change(ctx, owner, id, booking.Change{Start: new(at(700))})
+			return err
+		},
+		"an offer":     func(ctx context.Context) error { _, err := s.desk.OfferChange(ctx, owner, id, ends(9000)); return err },
+		"canceling it": func(ctx context.Context) error { _, err := s.desk.Cancel(ctx, owner, id); return err },
 	} {
 		s.refuses(t, what, inLease, func() error { return act(t.Context()) })
 	}

@@ -82,9 +82,10 @@ type Projects interface {
 	Exists(ctx context.Context, project string) (bool, error)
 }
 
-// Canceler cancels reservations.
+// Canceler cancels reservations, and leases with all their reservations.
 type Canceler interface {
 	Cancel(ctx context.Context, by booking.Caller, id string) (reservation.Reservation, error)
+	CancelLease(ctx context.Context, by booking.Caller, id string) (reservation.LeaseRecord, error)
 }
 
 // Claims are the allocations of instances in Placement.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
@@ -30,8 +31,8 @@ func (d *Doctor) mend(ctx context.Context, by booking.Caller, t *diagnosis) erro
 			return wrapForUser(err, "%s", step.Action)
 		}
 	}
-	for _, id := range t.cancel {
-		if err := d.cancel(ctx, by, id); err != nil {
+	for _, r := range t.cancel {
+		if err := d.cancel(ctx, by, r); err != nil {
 			return err
 		}
 	}
@@ -61,16 +62,19 @@ func (d *Doctor) requireTrusted() error {
 	return nil
 }
 
-func (d *Doctor) cancel(ctx context.Context, by booking.Caller, id string) error {
-	if err := d.requireTrusted(); err != nil {
+// cancel cancels a reservation, with all those of its lease if it belongs to one.
+func (d *Doctor) cancel(ctx context.Context, by booking.Caller, r reservation.Reservation) error {
+	err := d.requireTrusted()
+	switch lease := r.Membership.LeaseID; {
+	case err != nil:
 		return err
+	case lease != "":
+		_, err = d.Canceler.CancelLease(ctx, by, lease)
+	default:
+		_, err = d.Canceler.Cancel(ctx, by, r.ID)
 	}
-	_, err := d.Canceler.Cancel(ctx, by, id)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cancel reservation %s: %w", id, err)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return fmt.Errorf("cancel reservation %s: %w", r.ID, err)
 	}
 	return nil
 }

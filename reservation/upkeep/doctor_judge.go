@@ -25,7 +25,7 @@ const afterEvent = 120
 type diagnosis struct {
 	Finding
 	steps  []fence.Step
-	cancel []string // ids of reservations
+	cancel []reservation.Reservation
 	order  *instanceOrder
 	notice *inventory.Instance // the instance whose notice is withdrawn
 	claims string              // id of the instance whose allocations are released
@@ -152,7 +152,7 @@ func (j *judgement) vanishedOwner(r *reservation.Reservation) {
 	}
 	t := j.find(VanishedOwner, r.ProjectID, "the fix cancels the reservations; what is left of them in OpenStack is removed afterwards",
 		true, message, r.ProjectID, r.ID, r.Status)
-	t.cancel = append(t.cancel, r.ID)
+	t.cancel = append(t.cancel, *r)
 }
 
 // shared finds hosts in the aggregates of two reservations, if at least one of the two is of kind

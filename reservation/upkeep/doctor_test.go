@@ -308,6 +308,25 @@ func TestTheReservationsOfAVanishedProjectAreCanceledOnlyWhenTold(t *testing.T) 
 	}
 }
 
+func TestTheLeaseOfAVanishedProjectIsCanceledAsAWhole(t *testing.T) {
+	one, two := whole("r1", "a"), whole("r2", "b")
+	two.ProjectID = one.ProjectID
+	one.Membership.LeaseID, two.Membership.LeaseID = "lease", "lease"
+	w := newPractice(t, one, two)
+	w.lay()
+	w.gone[one.ProjectID] = true
+	for _, outcome := range w.fix() {
+		if !strings.HasSuffix(outcome, ": fixed") {
+			t.Errorf("the outcome is %s", outcome)
+		}
+	}
+	for id, r := range w.stored {
+		if r.Status != reservation.Canceled {
+			t.Errorf("reservation %s is %s", id, r.Status)
+		}
+	}
+}
+
 func TestAPromisedHostThatHasLeftTheCloudIsReported(t *testing.T) {
 	w := newPractice(t, whole("r1", "a", "gone"))
 	w.lay()

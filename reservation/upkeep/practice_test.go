@@ -76,6 +76,20 @@ func (w *practice) Cancel(_ context.Context, _ booking.Caller, id string) (reser
 	return r, nil
 }
 
+// CancelLease cancels the reservations of a lease; the lease is gone then.
+func (w *practice) CancelLease(ctx context.Context, by booking.Caller, id string) (l reservation.LeaseRecord, err error) {
+	for _, r := range w.Live(span.Span{}) {
+		if r.Membership.LeaseID == id {
+			r, _ = w.Cancel(ctx, by, r.ID)
+			l.Reservations = append(l.Reservations, r)
+		}
+	}
+	if len(l.Reservations) == 0 {
+		return l, booking.NoLease(id)
+	}
+	return l, nil
+}
+
 // lay brings the cloud into the state that the live reservations require.
 func (w *practice) lay() {
 	w.t.Helper()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -15,6 +16,9 @@ func testLeaseGroups(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("a lease needs the version that it was decided on", func(t *testing.T) { testLeaseVersion(t, open(t)) })
 	t.Run("leases are listed with reservations of no lease, without deleted ones", func(t *testing.T) { testLeaseList(t, open(t)) })
 	t.Run("an unknown or foreign lease is not found", func(t *testing.T) { testNoLease(t, open(t)) })
+	t.Run("a lease and all its reservations change together", func(t *testing.T) { testChangeTogether(t, open(t)) })
+	t.Run("a reservation of no lease is hidden by a deleted lease", func(t *testing.T) { testHiddenLease(t, open(t)) })
+	t.Run("a lease is purged after its reservations", func(t *testing.T) { testLeasePurge(t, open(t)) })
 }
 
 // leaseAt returns a new lease that starts that many seconds after booked does.
@@ -150,4 +154,118 @@ func testNoLease(t *testing.T, s Subject) {
 	r := booked("own")
 	mustCreate(t, s, r)
 	wantLease(t, s, reservation.OwnLease(r))
+}
+
+func testChangeTogether(t *testing.T, s Subject) {
+	l := leaseAt("lease", 0)
+	one, two := memberOf(l, "one"), memberOf(l, "two")
+	mustCommitLease(t, s, l, one, two)
+	later := func(r *booking.Revision) {
+		r.Reservation.Version, r.Reservation.Span, r.Cause.Action = 2, l.Span, reservation.ActionModify
+		r.Reservation.Membership.Max = 5
+	}
+	l.Version, l.Span.End = 2, l.Span.End.Add(600)
+	later(&one)
+	later(&two)
+	stale := two
+	stale.Reservation.Version = 3
+	if err := commitLease(t, s, l, one, stale); !errors.Is(err, reservation.ErrStale) {
+		t.Errorf("a change of which one part is stale: %v, want ErrStale", err)
+	}
+	if got, err := s.Get(t.Context(), "one"); err != nil || got.Version != 1 {
+		t.Errorf("the other part of a stale change has version %d: %v", got.Version, err)
+	}
+	mustCommitLease(t, s, l, two, one)
+	wantLease(t, s, reservation.LeaseRecord{Lease: l, Reservations: []reservation.Reservation{one.Reservation, two.Reservation}})
+	got, err := s.Recall(t.Context(), booking.Recall{Known: func(string) int64 { return 1 }})
+	if err != nil || len(got.Reservations) != 2 {
+		t.Errorf("another replica reads %d changed reservations, want both: %v", len(got.Reservations), err)
+	}
+}
+
+func testHiddenLease(t *testing.T, s Subject) {
+	reader := offered[reservation.LeaseReader](t, s)
+	r := booked("own")
+	r.Status = reservation.Ended
+	mustCreate(t, s, r)
+	canceled := booked("canceled")
+	canceled.Status = reservation.Canceled
+	mustCreate(t, s, canceled)
+	wantLease(t, s, reservation.OwnLease(r))
+	hidden := reservation.OwnLease(r).Lease
+	hidden.Version, hidden.Deleted = 1, r.Updated
+	mustCommitLease(t, s, hidden)
+	for _, id := range []string{r.ID, canceled.ID} {
+		if _, err := reader.Lease(t.Context(), id); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v, want NotFound", id, err)
+		}
+	}
+	if list, err := reader.Leases(t.Context(), reservation.LeaseQuery{}); err != nil || len(list) != 0 {
+		t.Errorf("the leases are %+v: %v", list, err)
+	}
+	wantStored(t, s, r)
+	if err := commitLease(t, s, hidden); !errors.Is(err, reservation.ErrStale) {
+		t.Errorf("hidden twice: %v, want ErrStale", err)
+	}
+}
+
+func testLeasePurge(t *testing.T, s Subject) {
+	p, out := offered[purger](t, s), offered[outbox](t, s)
+	at := leaseAt("", 0).Span.End
+	purge := func(before span.Instant) {
+		t.Helper()
+		if _, err := p.Purge(t.Context(), job.Lease{}, before, false, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full, empty, deleted := leaseAt("full", 0), leaseAt("empty", 0), leaseAt("deleted", 100)
+	member := memberOf(full, "member")
+	member.Reservation.Status = reservation.Ended
+	deleted.Deleted = deleted.Updated
+	for _, l := range []reservation.Lease{empty, deleted} {
+		mustCommitLease(t, s, l)
+	}
+	mustCommitLease(t, s, full, member)
+	own := booked("own")
+	own.Status = reservation.Ended
+	mustCreate(t, s, own)
+	hidden := reservation.OwnLease(own).Lease
+	hidden.Version, hidden.Deleted = 1, own.Updated
+	mustCommitLease(t, s, hidden)
+
+	// What commits the second version finds the first only if it was not purged.
+	kept := func(l reservation.Lease) bool {
+		t.Helper()
+		l.Version++
+		err := commitLease(t, s, l)
+		if err != nil && !errors.Is(err, reservation.ErrStale) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	purge(at)
+	for _, l := range []reservation.Lease{full, empty, hidden} {
+		if !kept(l) {
+			t.Errorf("lease %s is purged, although it lasts or has a reservation", l.ID)
+		}
+	}
+	if kept(deleted) {
+		t.Error("a deleted lease without reservations is kept")
+	}
+	list, err := out.Unsent(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		if err := out.MarkSent(t.Context(), job.Lease{}, []int64{c.Place}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	purge(at + 1)
+	for _, l := range []reservation.Lease{full, empty, hidden} {
+		l.Version = 2
+		if kept(l) {
+			t.Errorf("lease %s is kept, although it is over and has no reservation", l.ID)
+		}
+	}
 }
