@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,10 +29,11 @@ func TestBlazarsCommandLineUsesAlmanac(t *testing.T) {
 // moment is a time of a lease: a command sends it with minutes, an answer has it with microseconds.
 type moment struct{ time.Time }
 
+// nextDay is the day after that on which the test began.
+var nextDay = sync.OnceValue(func() time.Time { return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1) })
+
 // tomorrowAt returns an hour of tomorrow.
-func tomorrowAt(hour int) moment {
-	return moment{time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1).Add(time.Duration(hour) * time.Hour)}
-}
+func tomorrowAt(hour int) moment { return moment{nextDay().Add(time.Duration(hour) * time.Hour)} }
 
 func (m moment) sent() string     { return m.Format("2006-01-02 15:04") }
 func (m moment) answered() string { return m.Format("2006-01-02T15:04:05.000000") }
