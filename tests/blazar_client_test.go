@@ -42,7 +42,7 @@ func (b *inCatalog) leaveCatalog(region string) {
 // administer runs the openstack client as the admin; the command must succeed.
 func (b *inCatalog) administer(command ...string) (output string) {
 	b.t.Helper()
-	said := b.admin.clients.Run(append([]string{"openstack", "--os-region-name", b.keystone.Region}, command...)...)
+	said := b.admin.clients.Run(append([]string{"OS_REGION_NAME=" + b.keystone.Region, "openstack"}, command...)...)
 	if said.Exit != 0 {
 		b.t.Errorf("%q: exit code %d\n%s", command, said.Exit, said.Err)
 	}

@@ -283,14 +283,15 @@ func (b *inCatalog) isFound() {
 		if spelled.ending != "/v1" {
 			region = fmt.Sprintf("%s-%d", b.region, len(spelled.ending))
 			b.t.Cleanup(func() { b.leaveCatalog(region) })
+			b.administer("region", "create", region)
 			b.administer("endpoint", "create", "--region", region, "almanac", "public", b.url+spelled.ending)
 		}
 		for _, one := range []struct {
 			command []string
 			finds   bool
 		}{
-			{[]string{"openstack", "--os-region-name", region, "reservation", "lease", "list"}, spelled.openstack},
-			{[]string{"blazar", "--os-region-name", region, "lease-list"}, spelled.shell},
+			{[]string{"OS_REGION_NAME=" + region, "openstack", "reservation", "lease", "list"}, spelled.openstack},
+			{[]string{"OS_REGION_NAME=" + region, "blazar", "lease-list"}, spelled.shell},
 		} {
 			said := b.demo.clients.Run(one.command...)
 			if finds := said.Exit == 0; finds != one.finds || !finds && !strings.Contains(said.Err, "ERROR: there is nothing at /leases") {

@@ -28,6 +28,7 @@ func TestGophercloudsOwnTestsPass(t *testing.T) {
 	}
 	for _, ending := range []string{"/v1", "/v1/", ""} { // of the URL in the catalog
 		region := "region-" + rand.Text() // with Nova and this almanacd
+		openstack("region", "create", region)
 		openstack("endpoint", "create", "--region", region, "almanac", "public", b.url+ending)
 		openstack("endpoint", "create", "--region", region, "nova", "public", b.cloud.Compute)
 		b.testGophercloud(region)

@@ -59,7 +59,8 @@ type Said struct {
 	Out, Err string
 }
 
-// Run runs a command, such as openstack reservation lease list.
+// Run runs a command, such as openstack reservation lease list. As in a shell, NAME=VALUE before it
+// sets a variable.
 func (c *Clients) Run(command ...string) (said Said) {
 	c.t.Helper()
 	if err := c.commands.Encode(command); err != nil {

@@ -1,7 +1,7 @@
 """Runs commands of OpenStack's clients. Each is a process of its own; what it imports is imported once for all.
 
-Every line of standard input is a command with its arguments, as a JSON list. Every line of standard output is
-{"exit": status, "out": text, "err": text}.
+Every line of standard input is a command with its arguments, as a JSON list; NAME=VALUE before it sets a variable.
+Every line of standard output is {"exit": status, "out": text, "err": text}.
 """
 import contextlib
 import importlib
@@ -23,7 +23,7 @@ def load():
     logging.getLogger().handlers.clear()  # each command adds its own
 
 
-def run(client, *arguments):
+def run(variables, client, *arguments):
     files = tempfile.TemporaryFile(), tempfile.TemporaryFile()
     child = os.fork()
     if child == 0:
@@ -31,6 +31,7 @@ def run(client, *arguments):
         try:
             for number, file in enumerate(files, 1):
                 os.dup2(file.fileno(), number)
+            os.environ.update(variables)
             sys.stdin = open(os.devnull)
             sys.argv = [client, *arguments]
             status = importlib.import_module(SHELLS[client]).main(sys.argv[1:]) or 0
@@ -52,4 +53,8 @@ def run(client, *arguments):
 sys.argv = ['openstack']  # which the messages of the clients begin with
 load()
 for line in sys.stdin:
-    print(json.dumps(run(*json.loads(line))), flush=True)
+    command, variables = json.loads(line), {}
+    while '=' in command[0]:
+        name, value = command.pop(0).split('=', 1)
+        variables[name] = value
+    print(json.dumps(run(variables, *command)), flush=True)
