@@ -65,6 +65,7 @@ var homes = map[string][]string{
 	"github.com/goccy/go-yaml":            {"inventory", "pkg/sim/replay", "cmd/almanac", "cmd/almanac-power", "pkg/policy"},
 	"github.com/google/uuid":              {"pkg/app", "cmd/almanac", "cmd/almanac-power", "pkg/placing", "reservation/notice", "pkg/blazar"},
 	"github.com/coreos/go-systemd/":       {"pkg/app"},
+	"github.com/chromedp/":                {"tests/labtest"},
 }
 
 // pkg is a package in the output of `go list`.

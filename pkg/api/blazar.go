@@ -32,12 +32,13 @@ type Blazar struct {
 	NewID func() string
 }
 
-// blazarPaths are the first parts of the paths that have Blazar's form.
-var blazarPaths = []string{"/v1/leases", "/v1/os-hosts"}
+// blazarPaths are the first parts of the paths that have Blazar's form, below /v1.
+var blazarPaths = []string{"/leases", "/os-hosts", "/floatingips"}
 
-// inBlazarsForm reports whether the answer to a request must have Blazar's form.
+// inBlazarsForm reports whether the answer to a request must have Blazar's form. That is so without
+// /v1 too: a client asks there if the URL in the catalog lacks it, and shows the error.
 func inBlazarsForm(c *gin.Context) bool {
-	path := c.Request.URL.Path
+	path := strings.TrimPrefix(c.Request.URL.Path, "/v1")
 	return slices.ContainsFunc(blazarPaths, func(root string) bool {
 		rest, below := strings.CutPrefix(path, root)
 		return below && (rest == "" || rest[0] == '/')

@@ -41,6 +41,12 @@ func Keystone(t testing.TB) Identity {
 	}
 }
 
+// Horizon returns the URL of the lab's Horizon, without a slash at its end.
+func Horizon(t testing.TB) string {
+	t.Helper()
+	return fmt.Sprintf("http://127.0.0.1:%d", port(t, "horizon"))
+}
+
 // Environment returns the OS_ variables for clients that act as the user.
 func (i Identity) Environment(u User) []string {
 	return []string{
