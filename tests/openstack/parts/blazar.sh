@@ -2,7 +2,7 @@
 # in the catalog as `reservation`; its pool of hosts is the aggregate freepool, which
 # is empty. No release before Epoxy has packages.
 
-blazar_packages="blazar-api blazar-manager python3-blazarclient python3-blazarnova python3-pymysql"
+blazar_packages="blazar-api blazar-manager python3-blazarclient python3-blazarnova python3-pymysql uwsgi-core uwsgi-plugin-python3"
 blazar_needs="mariadb rabbitmq keystone nova computes"
 
 blazar_port() { echo $((BASE + 12)); }
@@ -24,7 +24,12 @@ blazar_up() {
 
 # blazar_start NAME
 blazar_start() {
-  start "$1" "$HERE/program" "blazar.cmd.${1#blazar-}" --config-file "$LAB/blazar/blazar.conf"
+  local script
+  if [ "$1" = blazar-api ] && script=$(module blazar/wsgi/api.py); then
+    start_wsgi blazar-api "$(blazar_port)" 2 "$script" OS_BLAZAR_CONFIG_DIR="$LAB/blazar"
+  else
+    start "$1" "$HERE/program" "blazar.cmd.${1#blazar-}" --config-file "$LAB/blazar/blazar.conf"
+  fi
   [ "$1" != blazar-api ] || wait_for "$1" listens "$(blazar_port)"
 }
 
