@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-blazar test-energy test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -102,6 +102,15 @@ test-tempest: build ## Tempest's compute tests under nova-scheduler and under Al
 	@LAB_PROGRAMS=python3-tempest ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
 	  $(GO) test $(JSON) -count=1 -timeout 60m -v -run TempestSays ./tests
 
+# The filters that Blazar's reservations need, beside its own.
+BLAZAR_FILTERS = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,AggregateInstanceExtraSpecsFilter,AggregateMultiTenancyIsolation
+BLAZAR_OPTIONS = available_filters=nova.scheduler.filters.all_filters available_filters=blazarnova.scheduler.filters.blazar_filter.BlazarFilter \
+  enabled_filters=$(BLAZAR_FILTERS),BlazarFilter
+
+test-blazar: build ## the tests of Blazar's Tempest plugin against Blazar itself and against Almanac
+	@RELEASE=newest COMPUTES=1 LAB_PARTS=blazar LAB_PROGRAMS=blazar-tempest-plugin NOVA_OPTIONS='$(addprefix filter_scheduler.,$(BLAZAR_OPTIONS))' \
+	  ALMANAC_TEST_BLAZAR=$(BLAZAR_FILTERS) $(LAB) $(GO) test -count=1 -timeout $(TIMEOUT) -v -run SaysOfBlazar ./tests
+
 test-energy: build ## hosts that Ironic switches, through a day of eight minutes; ALMANAC_ENERGY_DAY=1h makes it longer
 	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 120m -v \
 	  -run 'HostsThatSleep|DoesNotWake|ABMC|BMCIsSilent|NotCut|OnAndHangs|ALockedNode|InIronicIsOff' ./tests ./pkg/power/ironic ./tests/labtest
@@ -147,7 +156,7 @@ test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, 
 	    $(LAB) $(GO) test -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store || failed=yes; \
 	done; [ -z "$$failed" ]
 
-test-long: test-galera test-large test-cloud test-queues test-tempest test-energy test-releases test-services ## what takes longer than make test
+test-long: test-galera test-large test-cloud test-queues test-tempest test-blazar test-energy test-releases test-services ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate
