@@ -196,6 +196,7 @@ bench: build ## all rows of the figures, each with what it is held against; COMP
 	@GOGC=400 $(GO) test -run '^$$' -bench Reservations -benchtime 3x ./pkg/sim/deadline
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests
+	@RELEASE=epoxy COMPUTES=1 LAB_PARTS=blazar $(LAB) $(GO) test -run '^$$' -bench BesideBlazar -benchtime 1x -timeout 60m ./tests
 
 lab: ## bring an OpenStack up and print how to use it; COMPUTES=64 for more than 8 hosts, RELEASE=epoxy or newest for another release
 	@tests/openstack/lab up

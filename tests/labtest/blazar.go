@@ -25,3 +25,9 @@ func StopBlazar(t testing.TB) {
 		admin.Must("DELETE", "identity", "/services/"+s.ID, nil, nil)
 	}
 }
+
+// BlazarDSN returns the address of Blazar's database for package sql.
+func BlazarDSN(t testing.TB) string {
+	t.Helper()
+	return dsn(port(t, "mariadb"), "blazar")
+}
