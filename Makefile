@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-blazar test-blazar-clients test-blazar-takeover test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-blazar test-blazar-clients test-blazar-tempest test-blazar-takeover test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -105,7 +105,7 @@ test-tempest: build ## Tempest's compute tests under nova-scheduler and under Al
 	@LAB_PROGRAMS=python3-tempest ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
 	  $(GO) test $(JSON) -count=1 -timeout 60m -v -run TempestSays ./tests
 
-test-blazar: test-blazar-clients test-blazar-takeover ## what concerns Blazar: its clients, and its takeover
+test-blazar: test-blazar-clients test-blazar-tempest test-blazar-takeover ## Blazar's clients, the tests of its Tempest plugin, and its takeover
 
 # gophercloud's own tests need Nova; the dashboard and the newer command lines need Keystone alone. Pictures of the
 # dashboard go to var/pictures.
@@ -118,6 +118,15 @@ test-blazar-clients: build ## Blazar's clients against Almanac: each release's c
 
 test-blazar-takeover: build ## Almanac takes over a running Blazar with two hundred leases, and gives it back
 	@RELEASE=epoxy LAB_PARTS=blazar ALMANAC_TEST_BLAZAR=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run ARunningBlazar ./tests
+
+# The filters that Blazar's reservations need, beside its own.
+BLAZAR_FILTERS = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,AggregateInstanceExtraSpecsFilter,AggregateMultiTenancyIsolation
+BLAZAR_OPTIONS = available_filters=nova.scheduler.filters.all_filters available_filters=blazarnova.scheduler.filters.blazar_filter.BlazarFilter \
+  enabled_filters=$(BLAZAR_FILTERS),BlazarFilter
+
+test-blazar-tempest: build ## the tests of Blazar's Tempest plugin against Blazar itself and against Almanac
+	@RELEASE=newest COMPUTES=1 LAB_PARTS=blazar LAB_PROGRAMS=blazar-tempest-plugin NOVA_OPTIONS='$(addprefix filter_scheduler.,$(BLAZAR_OPTIONS))' \
+	  ALMANAC_TEST_BLAZAR_FILTERS=$(BLAZAR_FILTERS) $(LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run SaysOfBlazar ./tests
 
 test-energy: build ## hosts that Ironic switches, through a day of eight minutes; ALMANAC_ENERGY_DAY=1h makes it longer
 	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 120m -v \
@@ -204,6 +213,7 @@ bench: build ## all rows of the figures, each with what it is held against; COMP
 	@GOGC=400 $(GO) test -run '^$$' -bench Reservations -benchtime 3x ./pkg/sim/deadline
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests
+	@RELEASE=epoxy COMPUTES=1 LAB_PARTS=blazar $(LAB) $(GO) test -run '^$$' -bench BesideBlazar -benchtime 1x -timeout 60m ./tests
 
 lab: ## bring an OpenStack up and print how to use it; COMPUTES=64 for more than 8 hosts, RELEASE=epoxy or newest for another release
 	@tests/openstack/lab up

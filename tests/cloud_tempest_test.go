@@ -13,6 +13,8 @@ import (
 	"text/template"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
 // tempestModules lists Tempest's tests of behavior that depends on the scheduler, as far as the
@@ -51,44 +53,58 @@ func TestTempestSaysTheSameOfAlmanac(t *testing.T) {
 	}
 }
 
-// tempest returns Tempest's results by test: "ok", "skipped", "FAIL" or "ERROR".
+// tempest returns the results of Tempest's own tests.
 func (b *beside) tempest(filters string) map[string]string {
 	b.t.Helper()
-	folder := b.t.TempDir()
-	accounts, err := os.ReadFile("testdata/tempest-accounts.yaml")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var settings bytes.Buffer
-	err = template.Must(template.ParseFiles("testdata/tempest.conf")).Execute(&settings, map[string]string{
-		"Folder": folder, "AuthURL": b.cloud.AuthURL, "Region": b.cloud.Region, "Image": b.image(), "Filters": filters,
-	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for name, text := range map[string][]byte{"accounts.yaml": accounts, "tempest.conf": settings.Bytes()} {
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
-			b.t.Fatal(err)
-		}
-	}
-	args := append([]string{"-W", "ignore", "-m", "unittest", "-v"}, installed(tempestModules)...)
-	command := exec.CommandContext(b.t.Context(), "/usr/bin/python3", args...)
-	command.Dir = folder
-	command.Env = append(os.Environ(), "TEMPEST_CONFIG_DIR="+folder, "TEMPEST_CONFIG=tempest.conf")
-	out, err := command.CombinedOutput() // its exit code is 1 if a test fails
-	said := map[string]string{}
 	// Tempest prints the name of a test with its id. If the whole class is skipped, it prints the
 	// name of the class.
-	for _, row := range regexp.MustCompile(`(?m)^(?:setUpClass \()?tempest\.(?:serial_tests\.)?api\.compute\.([\w.]+).* \.\.\. (ok|skipped|FAIL|ERROR)\b`).FindAllStringSubmatch(string(out), -1) {
+	name := `(?:setUpClass \()?tempest\.(?:serial_tests\.)?api\.compute\.([\w.]+).*`
+	return runTempest(b.t, b.cloud, tempestSettings{Image: b.image(), Filters: filters}, name, installed(tempestModules)...)
+}
+
+// tempestSettings are what differs in testdata/tempest.conf.
+type tempestSettings struct {
+	Folder, AuthURL, Region, Image, Filters string
+	Plugin                                  bool // for the tests of Blazar's plugin
+}
+
+// runTempest runs the tests of modules and returns their results by test: "ok", "skipped", "FAIL" or
+// "ERROR". The pattern describes what Tempest prints before a result; its group is the name.
+func runTempest(t *testing.T, cloud labtest.Cloud, with tempestSettings, pattern string, modules ...string) map[string]string {
+	t.Helper()
+	with.Folder, with.AuthURL, with.Region = t.TempDir(), cloud.AuthURL, cloud.Region
+	accounts, err := os.ReadFile("testdata/tempest-accounts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings bytes.Buffer
+	if err := template.Must(template.ParseFiles("testdata/tempest.conf")).Execute(&settings, with); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"accounts.yaml": accounts, "tempest.conf": settings.Bytes()} {
+		if err := os.WriteFile(filepath.Join(with.Folder, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := append([]string{"-W", "ignore", "-m", "unittest", "-v"}, modules...)
+	command := exec.CommandContext(t.Context(), "/usr/bin/python3", args...)
+	command.Dir = with.Folder
+	command.Env = append(os.Environ(), "TEMPEST_CONFIG_DIR="+with.Folder, "TEMPEST_CONFIG=tempest.conf")
+	out, err := command.CombinedOutput() // its exit code is 1 if a test fails
+	said := map[string]string{}
+	for _, row := range regexp.MustCompile(`(?m)^`+pattern+` \.\.\. (ok|skipped|FAIL|ERROR)\b`).FindAllStringSubmatch(string(out), -1) {
 		said[row[1]] = row[2]
 	}
 	if len(said) == 0 || !strings.Contains(string(out), "\nRan ") {
-		b.t.Fatalf("Tempest: %v\n%s", err, out[max(0, len(out)-4000):])
+		t.Fatalf("Tempest: %v\n%s", err, out[max(0, len(out)-4000):])
 	}
 	if unloaded := regexp.MustCompile(`(?m)^\S+ \(unittest\.loader\._FailedTest\b`).FindAll(out, -1); len(unloaded) > 0 {
-		b.t.Errorf("Tempest cannot load %q:\n%s", unloaded, out[max(0, len(out)-4000):])
+		t.Errorf("Tempest cannot load %q:\n%s", unloaded, out[max(0, len(out)-4000):])
 	}
-	b.t.Logf("Tempest, %d tests: %s", len(said), out[bytes.LastIndex(out, []byte("\nRan ")):])
+	t.Logf("Tempest, %d tests: %s", len(said), out[bytes.LastIndex(out, []byte("\nRan ")):])
+	for _, failure := range regexp.MustCompile(`(?m)^(?:(?:FAIL|ERROR): .*|Details: .*|\w[\w.]*(?:Error|Exception|Fault|Mismatch\w*): .*)$`).FindAll(out, 40) {
+		t.Logf("%.300s", failure)
+	}
 	return said
 }
 

@@ -3,7 +3,6 @@ package labtest
 import (
 	_ "embed" // the tables
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 )
@@ -23,13 +22,10 @@ func BlazarTables(t testing.TB) (url string) {
 	return url
 }
 
-// Blazar returns the address of the API of the lab's Blazar and the URL of its database. The test is
-// skipped unless ALMANAC_TEST_BLAZAR is set, as `make test-blazar` does.
+// Blazar returns the address of the lab's OpenStack Blazar, such as http://127.0.0.1:23312/v1, and the
+// URL of its database. The lab has it if its part blazar was started.
 func Blazar(t testing.TB) (url, database string) {
 	t.Helper()
-	if os.Getenv("ALMANAC_TEST_BLAZAR") == "" {
-		t.Skip("`make test-blazar` runs this, in a lab with Blazar")
-	}
 	return fmt.Sprintf("http://127.0.0.1:%d/v1", port(t, "blazar")), databaseURL(port(t, "mariadb"), "blazar")
 }
 
@@ -38,4 +34,18 @@ func (r *REST) Through(service, url string) *REST {
 	other := *r
 	other.endpoints = map[string]string{service: url}
 	return &other
+}
+
+// StopBlazar stops the lab's Blazar for good and removes it from the catalog.
+func StopBlazar(t testing.TB) {
+	t.Helper()
+	for _, service := range []string{"blazar-api", "blazar-manager"} {
+		lab(t, "stop", service)
+	}
+	admin := OpenStack(t).REST(t, Admin)
+	var found struct{ Services []struct{ ID string } }
+	admin.Must("GET", "identity", "/services?type=reservation&name=blazar", nil, &found)
+	for _, s := range found.Services {
+		admin.Must("DELETE", "identity", "/services/"+s.ID, nil, nil)
+	}
 }
