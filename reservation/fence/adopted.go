@@ -23,14 +23,17 @@ const (
 	// (blazar/plugins/instances/instance_plugin.py).
 	BlazarGroup = "affinity_id"
 
-	// blazarOwner is the metadata that names the project (blazar/utils/openstack/nova.py, [nova]
-	// blazar_owner), blazarZone begins the availability zone ([nova] blazar_az_prefix).
-	blazarOwner, blazarZone = "blazar:owner", "blazar_"
+	// OwnerKey is the metadata of an aggregate of Blazar that names the project
+	// (blazar/utils/openstack/nova.py, [nova] blazar_owner). Almanac's mirrors have it too.
+	OwnerKey = "blazar:owner"
+
+	// blazarZone begins the availability zone ([nova] blazar_az_prefix).
+	blazarZone = "blazar_"
 )
 
 // IsBlazars reports whether Blazar has made the aggregate for the reservation whose id is its name.
 func IsBlazars(a inventory.Aggregate) bool {
-	return a.Metadata[blazarOwner] != "" || a.Zone == blazarZone+a.Name
+	return !IsMirror(a) && (a.Metadata[OwnerKey] != "" || a.Zone == blazarZone+a.Name)
 }
 
 // IsAdopted reports whether the aggregate is one of Blazar that Almanac has taken over.

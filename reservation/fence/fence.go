@@ -64,9 +64,8 @@ const (
 	PoolKey  = "reservation"
 	PoolSpec = "aggregate_instance_extra_specs:" + PoolKey
 	// MirrorMark is the metadata key of a mirror: an aggregate that Blazar's clients look for. It has
-	// the id of the mirrored reservation, or the value FreeHosts. OwnerKey has the owner's project.
+	// the id of the mirrored reservation, or the value FreeHosts.
 	MirrorMark = "almanac:mirror"
-	OwnerKey   = "blazar:owner"
 	FreeHosts  = "free"
 )
 
