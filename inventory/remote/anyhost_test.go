@@ -93,6 +93,7 @@ func anyInstance() *rapid.Generator[inventory.Instance] {
 			Flavor: inventory.Flavor{
 				ID: text("flavor id"), Name: text("flavor"), Resources: anyAmounts().Draw(t, "resources"),
 				ExtraSpecs: anyWords().Draw(t, "extra specs"), Public: truth("public"),
+				EphemeralGB: rapid.Int64().Draw(t, "ephemeral"), SwapMB: rapid.Int64().Draw(t, "swap"),
 			},
 			Metadata: anyWords().Draw(t, "metadata"),
 			Hints: rapid.OneOf(

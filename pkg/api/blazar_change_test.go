@@ -146,7 +146,7 @@ func TestTheOnlyReservationOfALeaseIsChangedByEitherSide(t *testing.T) {
 func TestTheReservationsOfALeaseStayTogether(t *testing.T) {
 	c := start(t, setup{})
 	l := c.demo.lease(`{"name":"l","start_date":"2026-11-20 12:10","end_date":"2026-11-20 13:00","reservations":[
-		{"resource_type":"physical:host"}, {"resource_type":"virtual:instance","vcpus":1,"memory_mb":512,"disk_gb":0,"amount":2,"affinity":"True"}]}`)
+		{"resource_type":"physical:host","min":1,"max":1}, {"resource_type":"virtual:instance","vcpus":1,"memory_mb":512,"disk_gb":0,"amount":2,"affinity":"True"}]}`)
 	for _, r := range l.Reservations {
 		path := fmt.Sprintf("/v1/reservations/%s", r["id"])
 		for _, a := range []answer{c.demo.patch(path, fmt.Sprintf(`{"end_time": %q}`, at(7200))), c.demo.delete(path)} {

@@ -43,7 +43,7 @@ func selected(t *testing.T, hosts *inventory.Snapshot, query any) (string, error
 	reader := blazar.Reader{Now: noon, Hosts: hosts}
 	body := blazar.Object{
 		"name": "l", "start_date": "now", "end_date": "2026-11-20 13:00",
-		"reservations": []any{map[string]any{"resource_type": "physical:host", "resource_properties": query}},
+		"reservations": []any{map[string]any{"resource_type": "physical:host", "min": nil, "max": nil, "resource_properties": query}},
 	}
 	request, err := reader.Create(body)
 	if err != nil {

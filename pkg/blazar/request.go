@@ -232,8 +232,14 @@ func promised(o Object) error {
 	return nil
 }
 
-// hosts reads a reservation of whole hosts.
+// hosts reads a reservation of whole hosts. Min and max must be there, though the dashboard leaves
+// them blank, which means 1.
 func (r Reader) hosts(o Object, m *reservation.MemberRequest) (err error) {
+	for _, key := range []string{"min", "max"} {
+		if _, sent := o[key]; !sent {
+			return missing(key)
+		}
+	}
 	least, err := o.numberOr("min", 1)
 	if err != nil {
 		return err
