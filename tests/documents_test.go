@@ -22,14 +22,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
+	"github.com/almanac-cloud/almanac/reservation/takeover"
 )
 
-// documents lists the domain types that are stored or sent whole as JSON. They and the types that
+// documents lists the domain types that are stored, sent or printed whole as JSON. They and the types that
 // they contain have JSON tags. Each has a golden file in its package, testdata/TYPE.json, with a
 // value in every field.
 var documents = []any{
 	energy.Record{}, energy.Settings{}, energy.Report{}, // stored
 	energy.Order{}, energy.Outcome{}, energy.Reading{}, energy.Access{}, inventory.Host{}, // sent; the first two are also in the agents' state file
+	takeover.Finding{}, // printed
 	rebalance.Run{}, state.Request{}, state.VM{}, eviction.Record{}, decision.Decision{}, reservation.Membership{}, // stored
 }
 

@@ -106,6 +106,21 @@ type takenLease struct {
 	Hosts   []string `json:"hosts"`
 }
 
+// takenHost is a host in the report.
+type takenHost struct {
+	ID           int64             `json:"id"`
+	Name         string            `json:"name"`
+	Capabilities map[string]string `json:"capabilities"`
+}
+
+func takenHosts(report app.TakenOver) []takenHost {
+	list := make([]takenHost, len(report.Hosts))
+	for i, h := range report.Hosts {
+		list[i] = takenHost{ID: h.Number, Name: h.Name, Capabilities: h.Capabilities}
+	}
+	return list
+}
+
 func takenLeases(report app.TakenOver) []takenLease {
 	list := make([]takenLease, len(report.Leases))
 	for i, l := range report.Leases {
@@ -124,9 +139,10 @@ func takenJSON(w io.Writer, report app.TakenOver) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(struct {
+		Hosts  []takenHost  `json:"hosts"`
 		Leases []takenLease `json:"leases"`
 		app.TakenOver
-	}{takenLeases(report), report})
+	}{takenHosts(report), takenLeases(report), report})
 }
 
 func takenTable(w io.Writer, report app.TakenOver) error {

@@ -39,7 +39,7 @@ type TakeOver struct {
 
 // TakenOver reports what was, or would be, taken over.
 type TakenOver struct {
-	Hosts  []takeover.Enrolled       `json:"hosts"` // of the pool
+	Hosts  []takeover.Enrolled       `json:"-"` // of the pool
 	Leases []reservation.LeaseRecord `json:"-"`
 	// Servers are the reservations to which servers in the cloud belong from now on, by the server's
 	// id.

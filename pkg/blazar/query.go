@@ -25,8 +25,8 @@ type queries struct {
 	seesHidden bool
 }
 
-// Filter returns the filter of queries that were written for Blazar, all of which hosts must match;
-// empty for every host. An Invalid fault states what cannot be translated.
+// Filter returns the filter of queries that were written for Blazar; empty for every host. A host must
+// match all of them. An Invalid fault states what cannot be translated.
 func Filter(hosts *inventory.Snapshot, written ...string) (string, error) {
 	return queries{hosts: hosts, seesHidden: true}.filter(written...)
 }

@@ -44,11 +44,11 @@ func TestA004_8(t *testing.T) {
 	}
 	s.passTo(t, at(5))
 	for name, tc := range map[string]struct{ hint, want []string }{
-		"with the reservation's id":  {[]string{r.ID}, []string{"A", "C"}},
-		"without a hint":             {nil, []string{"B"}},
-		"with an unknown id":         {[]string{"nobody's"}, nil},
-		"with a canceled one's id":   {[]string{blocker.ID}, nil},
-		"with an id and another one": {[]string{r.ID, r.ID}, nil},
+		"with the reservation's id": {[]string{r.ID}, []string{"A", "C"}},
+		"without a hint":            {nil, []string{"B"}},
+		"with an unknown id":        {[]string{"nobody's"}, nil},
+		"with a canceled one's id":  {[]string{blocker.ID}, nil},
+		"with an id among others":   {[]string{blocker.ID, r.ID}, []string{"A", "C"}},
 	} {
 		if diff := cmp.Diff(tc.want, s.admitted(tc.hint...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

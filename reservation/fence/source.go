@@ -22,6 +22,13 @@ type source struct {
 	ExtraSpecs map[string]string `json:"extra_specs"`
 }
 
+// ExtraSpecs returns the extra specs of a flavor in the JSON of Nova's API.
+func ExtraSpecs(flavor string) (map[string]string, error) {
+	var f source
+	err := json.Unmarshal([]byte(flavor), &f)
+	return f.ExtraSpecs, err
+}
+
 // longestSource bounds the stored text of a flavor. Nova allows 128 extra specs of 510 characters.
 const longestSource = 128 << 10
 

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
@@ -92,15 +93,13 @@ func affinity(of *bool) calendar.Affinity {
 // flavorTerms adds what the source flavor of the reservation demands beside vCPUs, memory and disk:
 // custom resources and traits.
 func flavorTerms(r *reservation.Reservation, flavor string) error {
-	var source struct {
-		ExtraSpecs map[string]string `json:"extra_specs"`
-	}
-	if err := json.Unmarshal([]byte(flavor), &source); err != nil {
+	specs, err := fence.ExtraSpecs(flavor)
+	if err != nil {
 		return fmt.Errorf("its flavor is not JSON: %w", err)
 	}
 	traits := []any{"and"}
-	for _, key := range slices.Sorted(maps.Keys(source.ExtraSpecs)) {
-		value := source.ExtraSpecs[key]
+	for _, key := range slices.Sorted(maps.Keys(specs)) {
+		value := specs[key]
 		kind, name, _ := strings.Cut(key, ":")
 		switch amount, err := strconv.ParseInt(value, 10, 64); {
 		case kind == "trait" && value == "required":

@@ -57,8 +57,8 @@ func (o GroupOptions) clear(ctx context.Context) error {
 }
 
 // GroupsLeft returns the existing server groups that were created for reservations that are over, by
-// the id of the group; with all, also those of live reservations. Anybody can give a group such a
-// name, so the record of the reservation decides.
+// the id of the group; with all, also those of live reservations. Anybody can create a group of such
+// a name, so the record of the reservation decides.
 func GroupsLeft(ctx context.Context, groups ServerGroups, records booking.Recaller, all bool) (map[string]reservation.Reservation, error) {
 	names, err := groups.GroupNames(ctx)
 	if err != nil {
