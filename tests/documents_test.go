@@ -31,7 +31,7 @@ import (
 var documents = []any{
 	energy.Record{}, energy.Settings{}, energy.Report{}, // stored
 	energy.Order{}, energy.Outcome{}, energy.Reading{}, energy.Access{}, inventory.Host{}, // sent; the first two are also in the agents' state file
-	takeover.Finding{}, // printed
+	takeover.Finding{},                                                                                             // printed
 	rebalance.Run{}, state.Request{}, state.VM{}, eviction.Record{}, decision.Decision{}, reservation.Membership{}, // stored
 }
 
