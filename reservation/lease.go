@@ -38,8 +38,9 @@ type Membership struct {
 	// wrote it.
 	HypervisorProperties string `json:"hypervisor_properties,omitempty"`
 	ResourceProperties   string `json:"resource_properties,omitempty"`
-	// EndAction is what Blazar calls before_end: what happens to the servers before the end. Almanac
-	// stores and shows it, and does nothing: it is empty or "default".
+	// EndAction is what Blazar calls before_end: what happens to the servers when the owner is warned
+	// of the end. EndSnapshot makes images of them; "", "default" and what Almanac does not know do
+	// nothing.
 	EndAction string `json:"before_end,omitempty"`
 	// Flavor is the flavor of Nova for which instances are reserved, as JSON in Nova's form. Empty
 	// means that the owner requested an amount of resources.
@@ -48,6 +49,9 @@ type Membership struct {
 	// there is none.
 	ServerGroup string `json:"server_group_id,omitempty"`
 }
+
+// EndSnapshot is the Membership.EndAction that makes an image of each server before the end.
+const EndSnapshot = "snapshot"
 
 // LeaseRecord is a lease with its reservations.
 type LeaseRecord struct {

@@ -254,7 +254,7 @@ func TestAWrongLeaseIsToldInBlazarsWords(t *testing.T) {
 		hosts(`"min":1,"max":1,"resource_properties":5`):                            {400, "Malformed requirements"},
 		hosts(`"min":1,"max":1,"resource_properties":"[\"==\",\"$nosuch\",\"1\"]"`): {400, "no host has the property nosuch"},
 		hosts(`"min":1,"max":1,"before_end":"email"`):                               {400, "Malformed parameter before_end"},
-		hosts(`"min":1,"max":1,"before_end":"snapshot"`):                            {400, "Almanac takes no snapshots"},
+		hosts(`"min":1,"max":1,"before_end":"snapshot"`):                            {400, "there is no Nova to make snapshots"},
 		hosts(`"min":1,"max":1,"on_start":"orchestration:5"`):                       {400, "Malformed parameter on_start"},
 		instances(`"vcpus":"","memory_mb":1,"disk_gb":1,"amount":1`):                {400, "Missing parameter vcpus"},
 		instances(`"amount":1`):                                                     {400, "Missing parameter vcpus, memory_mb, disk_gb"},

@@ -55,6 +55,7 @@ func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, 
 			Records: s.db, Leases: s.leases(), Snapshot: s.hosts.Snapshot, Untrusted: s.doubt, Exists: backend.Exists, Now: s.clock.now,
 		}),
 		e.notices.Job(s.db, s.hosts.Snapshot, s.clock.now),
+		upkeep.Snapshots(upkeep.SnapshotOptions{Images: backend, Promises: s.desk, Leases: s.leases(), Log: s.logOf("upkeep")}),
 		upkeep.Groups(upkeep.GroupOptions{Groups: s.cloud.compute, Records: s.db, Leases: s.leases(), Log: s.logOf("upkeep")}),
 	)
 	if s.config.Healing.Enabled {

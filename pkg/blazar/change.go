@@ -82,7 +82,7 @@ func (r Reader) hostsChange(o Object, m *reservation.Reservation, c *reservation
 		c.Min, c.Max = &least, &most
 	}
 	if o["before_end"] != nil {
-		if action, err := endAction(o); err != nil {
+		if action, err := r.endAction(o); err != nil {
 			return err
 		} else if action != m.Membership.EndAction {
 			return malformed("before_end (it cannot be changed)")

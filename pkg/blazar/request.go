@@ -40,7 +40,7 @@ type Reader struct {
 	Hosts      *inventory.Snapshot
 	SeesHidden bool
 	// Flavor returns what a reservation for instances of a flavor of Nova asks for, by the flavor's
-	// id; nil means that there is no Nova.
+	// id; nil means that there is no Nova, and no snapshot either.
 	Flavor func(id string) (reservation.MemberRequest, error)
 }
 
@@ -247,7 +247,7 @@ func (r Reader) hosts(o Object, m *reservation.MemberRequest) (err error) {
 	if m.Min, m.Max, err = bounds(o, least, max(least, 1)); err != nil {
 		return err
 	}
-	if m.EndAction, err = endAction(o); err != nil {
+	if m.EndAction, err = r.endAction(o); err != nil {
 		return err
 	}
 	if m.HypervisorProperties, err = o.written("hypervisor_properties"); err != nil {
@@ -284,7 +284,7 @@ func bounds(o Object, least, most int) (lower, upper int, err error) {
 }
 
 // endAction returns what happens to the servers of a reservation before its end.
-func endAction(o Object) (string, error) {
+func (r Reader) endAction(o Object) (string, error) {
 	if on, has, err := o.text("on_start"); err != nil || has && on != "" && on != "default" {
 		return "", malformed("on_start (must be empty or default)")
 	}
@@ -293,10 +293,10 @@ func endAction(o Object) (string, error) {
 	}
 	text, _, err := o.text("before_end")
 	switch {
-	case err == nil && slices.Contains([]string{"", "default"}, text):
+	case err == nil && slices.Contains([]string{"", "default"}, text), text == reservation.EndSnapshot && r.Flavor != nil:
 		return text, nil
-	case text == "snapshot":
-		return "", malformed("before_end (Almanac takes no snapshots of servers; use default, or leave it out)")
+	case text == reservation.EndSnapshot:
+		return "", malformed("before_end (there is no Nova to make snapshots; use default, or leave it out)")
 	}
 	return "", malformed("before_end")
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/almanac-cloud/almanac/pkg/openstack"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // ServerRequest is a request for a server (POST /servers).
@@ -61,10 +62,11 @@ func networks(named []string) any {
 	return list
 }
 
-// Action is an action on a server, and on whose behalf it was done.
+// Action is an action on a server, when it began, and on whose behalf it was done.
 type Action struct {
 	Action, RequestID string
 	UserID, ProjectID string
+	Start             span.Instant
 }
 
 // ActionsOf returns the actions on a server, the last first (GET
@@ -74,10 +76,11 @@ func (c *Client) ActionsOf(ctx context.Context, id string) ([]Action, error) {
 	doing := "read the actions on server " + id
 	var body struct {
 		Acts []struct {
-			Action    string `json:"action"`
-			RequestID string `json:"request_id"`
-			UserID    string `json:"user_id"`
-			ProjectID string `json:"project_id"`
+			Action    string  `json:"action"`
+			RequestID string  `json:"request_id"`
+			UserID    string  `json:"user_id"`
+			ProjectID string  `json:"project_id"`
+			Start     instant `json:"start_time"`
 		} `json:"instanceActions"`
 	}
 	if err := c.service.Get(ctx, doing, serverPath(id)+"/os-instance-actions", &body); err != nil {
@@ -88,7 +91,7 @@ func (c *Client) ActionsOf(ctx context.Context, id string) ([]Action, error) {
 	}
 	list := make([]Action, len(body.Acts))
 	for i, a := range body.Acts {
-		list[i] = Action(a)
+		list[i] = Action{a.Action, a.RequestID, a.UserID, a.ProjectID, span.Instant(a.Start)}
 	}
 	return list, nil
 }
@@ -128,6 +131,11 @@ func (c *Client) StopServer(ctx context.Context, id string) error {
 // does.
 func (c *Client) ShelveServer(ctx context.Context, id string) error {
 	return c.order(ctx, "shelve server "+id, id, map[string]any{"shelve": nil})
+}
+
+// ImageServer makes an image of a server with its owner's rights to it, while the server runs on.
+func (c *Client) ImageServer(ctx context.Context, id, image string) error {
+	return c.order(ctx, "make an image of server "+id, id, map[string]any{"createImage": map[string]any{"name": image}})
 }
 
 // OffloadServer removes a shelved server from its host.

@@ -5,13 +5,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
+	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
 func TestInstancesOfAReservationComeInUntilItIsFullAndNobodyElse(t *testing.T) {
@@ -270,4 +273,40 @@ func TestAnOrderThatTheStateDoesNotAllowIsAConflict(t *testing.T) {
 			t.Errorf("%s: got %v, want a conflict that names the instance", order, err)
 		}
 	}
+}
+
+func TestAnImageOfAnInstanceIsMadeOnceAndItsOwnerMaySeeIt(t *testing.T) {
+	l := newLab(t)
+	i := l.boot(l.owner, l.tiny(), "")
+	since := span.Instant(time.Now().Unix()) - 60
+	name := "reserved_" + i.ID
+	images := func(who *labtest.REST) (ids []string) {
+		var list struct {
+			Images []struct{ ID, Status string }
+		}
+		who.Must("GET", "image", "/v2/images?name="+name+"&visibility=shared&member_status=all", nil, &list)
+		for _, image := range list.Images {
+			if image.Status == "active" {
+				ids = append(ids, image.ID)
+			}
+		}
+		return ids
+	}
+	l.must(l.cloud.Snapshot(t.Context(), i, name, since))
+	l.await("the image is there", func() bool { return len(images(l.admin)) == 1 })
+	t.Cleanup(func() {
+		for _, id := range images(l.admin) {
+			l.admin.Must("DELETE", "image", "/v2/images/"+id, nil, nil)
+		}
+	})
+	l.settled(i.ID, func(inventory.Instance) bool { return true })
+	l.must(l.cloud.Snapshot(t.Context(), i, name, since))
+	l.settled(i.ID, func(inventory.Instance) bool { return true })
+	if of := images(l.admin); len(of) != 1 {
+		t.Errorf("a second order made an image too: %v", of)
+	}
+	if of := images(l.owner); len(of) != 1 {
+		t.Errorf("the owner of the instance sees the images %v, want the one", of)
+	}
+	l.must(l.cloud.Snapshot(t.Context(), inventory.Instance{ID: "00000000-0000-0000-0000-000000000000"}, name, since))
 }
