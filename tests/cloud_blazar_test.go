@@ -41,7 +41,7 @@ func TestTempestSaysOfAlmanacWhatItSaysOfBlazar(t *testing.T) {
 	})
 	t.Run("Almanac", func(t *testing.T) {
 		t.Setenv("OS_FILTER_SCHEDULER__ENABLED_FILTERS", enabled)
-		b := placing(t, replace, "OS_BLAZAR__POOL=enrolled", "OS_BLAZAR__MIRROR_AGGREGATES=true", "OS_RESERVATION__FENCE=pool")
+		b := placing(t, replace, "OS_BLAZAR__POOL=enrolled", "OS_BLAZAR__MIRROR_AGGREGATES=true", "OS_RESERVATION__FENCE=pool", "OS_LIMITS__MAX_START_AHEAD=0")
 		b.bootstrap("keystone", "--public-url", b.url+"/v1")
 		ofAlmanac = blazarTempest(t, cloud, b.url+"/v1")
 	})
