@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"regexp"
 	"slices"
@@ -26,6 +27,9 @@ type Blazar struct {
 	// OnlyEnrolled is true if the calls for hosts are about the hosts of the pool only, as those of
 	// Blazar are; otherwise about all.
 	OnlyEnrolled bool
+	// PoolChanged waits, within limits, until the cloud shows a change of the pool, as Blazar's clients
+	// expect; nil if nothing there depends on the pool.
+	PoolChanged func(ctx context.Context)
 	// Nova is nil without a cloud.
 	Nova CallersNova
 	// NewID returns a new id for a reservation.

@@ -154,7 +154,7 @@ func (s *server) removeBlazarHost(c *gin.Context) (any, error) {
 }
 
 // enroll makes a change for a host unless a reservation forbids it, or allow, which receives the
-// snapshot before; a nil allow allows everything.
+// snapshot before; a nil allow allows everything. After a change of the pool it waits for the cloud.
 func (s *server) enroll(c *gin.Context, host string, e inventory.Enrollment, allow func(before *inventory.Snapshot) error) error {
 	e.Allow = func(before, after *inventory.Snapshot) error {
 		if allow != nil {
@@ -164,7 +164,13 @@ func (s *server) enroll(c *gin.Context, host string, e inventory.Enrollment, all
 		}
 		return blazar.MayChange(host, before, after, s.Booking.Live(span.Always))
 	}
-	return s.Inventory.Enroll(c.Request.Context(), host, e)
+	if err := s.Inventory.Enroll(c.Request.Context(), host, e); err != nil {
+		return err
+	}
+	if e.Reservable != nil && s.Blazar.PoolChanged != nil {
+		s.Blazar.PoolChanged(c.Request.Context())
+	}
+	return nil
 }
 
 // enrolled returns a host after a change.

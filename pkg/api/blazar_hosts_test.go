@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -261,5 +262,23 @@ func TestCapabilitiesAreTypedInTheNativeAPI(t *testing.T) {
 	}
 	if r := c.demo.book(`{"name": "r", "quantity": 1, "duration": 60, "host_properties": [">", "$gpus", 64]}`); r.Quantity != 1 {
 		t.Errorf("booked is %+v", r)
+	}
+}
+
+func TestAnAnswerAboutThePoolWaitsForTheCloudAndOneAboutCapabilitiesDoesNot(t *testing.T) {
+	waited := 0
+	c := start(t, setup{hosts: computes("cmp-1"), enrolled: true, poolChanged: func(context.Context) { waited++ }})
+	for _, s := range []struct {
+		method, path, body string
+		status, waited     int
+	}{
+		{"POST", "/v1/os-hosts", `{"name":"cmp-1"}`, 201, 1},
+		{"POST", "/v1/os-hosts", `{"name":"cmp-1"}`, 409, 1},
+		{"PUT", "/v1/os-hosts/1", `{"gpu":"a100"}`, 200, 1},
+		{"DELETE", "/v1/os-hosts/1", "", 204, 2},
+	} {
+		if got := c.admin.send(s.method, s.path, s.body); got.status != s.status || waited != s.waited {
+			t.Errorf("%s %s: status %d after %d waits, want %d after %d", s.method, s.path, got.status, waited, s.status, s.waited)
+		}
 	}
 }

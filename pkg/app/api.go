@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/job"
@@ -85,6 +86,9 @@ func (p apiParts) options() (api.Options, error) {
 		o.Blazar = &api.Blazar{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled, NewID: uuid.NewString}
 		if p.enforced != nil {
 			o.Blazar.Nova = p.cloud.compute
+			if b.MirrorAggregates || c.Reservation.Fence == filters.FencePool {
+				o.Blazar.PoolChanged = p.enforced.poolChanged(p.logOf("api"))
+			}
 		}
 	}
 	if p.queue != nil {

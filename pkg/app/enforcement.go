@@ -3,13 +3,16 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
@@ -66,6 +69,20 @@ func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, 
 		}))
 	}
 	return e, f, nil
+}
+
+// poolPatience is how long a request that changes the pool waits for the cloud.
+const poolPatience = 20 * time.Second
+
+// poolChanged returns a function that waits until the cloud shows a change of the pool. If that
+// fails, the job that prepares hosts tries again.
+func (e *enforcement) poolChanged(log *slog.Logger) func(ctx context.Context) {
+	prepared := &job.Shared[struct{}]{Limit: poolPatience, Read: func(ctx context.Context) (struct{}, error) { return struct{}{}, e.Prepare(ctx) }}
+	return func(ctx context.Context) {
+		if _, err := prepared.Get(ctx); err != nil {
+			log.WarnContext(ctx, "the cloud does not show the change of the pool yet; retrying", "error", err)
+		}
+	}
 }
 
 // fenceBackend returns the adapter for fences on the cloud, with the hosts of the inventory.
