@@ -45,7 +45,8 @@ func TestTempestSaysOfAlmanacWhatItSaysOfBlazar(t *testing.T) {
 		b.bootstrap("keystone", "--public-url", b.url+"/v1")
 		ofAlmanac = blazarTempest(t, cloud, b.url+"/v1")
 	})
-	names := maps.Clone(ofBlazar)
+	names := map[string]string{}
+	maps.Copy(names, ofBlazar)
 	maps.Copy(names, ofAlmanac)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		t.Logf("%-75s Blazar %-7s Almanac %s", name, cmp.Or(ofBlazar[name], "-"), cmp.Or(ofAlmanac[name], "-"))
