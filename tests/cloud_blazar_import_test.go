@@ -140,7 +140,7 @@ func (h *handover) activate() map[string]string {
 		id, own := h.lease(fmt.Sprint("active-", i), "now", tomorrow, wanted)
 		reservations[id] = own
 	}
-	h.within(5*time.Minute, 2*time.Second, "all leases are active", func() bool {
+	h.within(20*time.Minute, 2*time.Second, "all leases are active", func() bool {
 		now := leases(h.demos)
 		for id := range reservations {
 			if now[id].Status != "ACTIVE" {
