@@ -39,9 +39,10 @@ func newImportCommand(run func(ctx context.Context, t app.TakeOver) (app.TakenOv
 			"all or nothing. Ids, times and hosts stay the same; servers in the cloud are not touched. Stop blazar-manager,\n" +
 			"blazar-api and almanacd first; a dry run needs only almanacd stopped. The command may be repeated: leases that are\n" +
 			"there already are left out. docs/takeover.md has all steps, and the way back.\n\n" +
-			"The import refuses what it cannot take over. --leave KIND goes on without it:\n" + kinds(),
-		Example: "  almanacd import blazar --from mysql+pymysql://almanac:PASSWORD@db.example/blazar --dry-run\n" +
-			"  almanacd import blazar --from mysql+pymysql://almanac:PASSWORD@db.example/blazar --leave error,unsupported",
+			"The import refuses what it cannot take over. --leave KIND goes on without it:\n" + kinds() +
+			"\n\nFindings of other kinds, such as leftover and stranger, are only shown.",
+		Example: "  almanacd import blazar --from mysql+pymysql://reader:PASSWORD@db.example/blazar --dry-run\n" +
+			"  almanacd import blazar --from mysql+pymysql://reader:PASSWORD@db.example/blazar --leave error,unsupported",
 		RunE: func(c *cobra.Command, _ []string) error {
 			show, known := map[string]func(io.Writer, app.TakenOver) error{"table": takenTable, "json": takenJSON}[format]
 			if !known {
