@@ -205,3 +205,43 @@ func TestNoBodyOfALeaseBreaksTheServer(t *testing.T) {
 	})
 	c.t = t
 }
+
+func TestAnAffinityStaysUnlessARequestHasAnother(t *testing.T) {
+	c := start(t, setup{})
+	l := c.demo.lease(leaseWith(instances(1, "false")))
+	put := func(affinity string) any {
+		body := fmt.Sprintf(`{"reservations": [{"id": %q, "affinity": %s}]}`, l.Reservations[0]["id"], affinity)
+		return leaseIn(t, c.demo.put("/v1/leases/"+l.ID, body), http.StatusOK).Reservations[0]["affinity"]
+	}
+	for _, nothing := range []string{`null`, `""`, `"None"`} {
+		if got := put(nothing); got != false {
+			t.Errorf("after %s the affinity is %v, want false", nothing, got)
+		}
+	}
+	if got := put("true"); got != true {
+		t.Errorf("after true the affinity is %v", got)
+	}
+}
+
+func TestALeaseListsItsReservationsInTheOrderOfTheRequest(t *testing.T) {
+	c := start(t, setup{hosts: computes("cmp-1", "cmp-2", "cmp-3")})
+	l := c.demo.lease(leaseWith(instances(1, "null"), instances(2, "null"), instances(3, "null"), instances(4, "null"), instances(5, "null")))
+	for _, one := range append(c.demo.leases(""), l) {
+		for i, r := range one.Reservations {
+			if r["amount"] != float64(i+1) {
+				t.Errorf("reservation %d has the amount %v", i, r["amount"])
+			}
+		}
+	}
+}
+
+func TestWhatCannotChangeMayBeSentAsItIs(t *testing.T) {
+	c, _ := startWithNova(t, 0)
+	l := c.demo.lease(leaseWith(`{"resource_type": "physical:host", "min": 1, "max": 1, "before_end": "snapshot", "resource_properties": [">=", "$vcpus", "1"]}`))
+	if got := l.Reservations[0]["resource_properties"]; got != `[">=","$vcpus","1"]` {
+		t.Errorf("the query is %v", got)
+	}
+	body := fmt.Sprintf(`{"reservations": [{"id": %q, "before_end": %%q}]}`, l.Reservations[0]["id"])
+	leaseIn(t, c.demo.put("/v1/leases/"+l.ID, fmt.Sprintf(body, "snapshot")), http.StatusOK)
+	wantFault(t, c.demo.put("/v1/leases/"+l.ID, fmt.Sprintf(body, "default")), http.StatusBadRequest, "before_end (it cannot be changed)")
+}

@@ -202,6 +202,9 @@ func (s *server) changeBlazarProperty(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	name := c.Param("name")
+	if blazar.IsColumn(name) {
+		return nil, fault.New(fault.NotFound, "%s is a column of hosts, which all see, and no property", name)
+	}
 	if err := s.Inventory.SetHidden(c.Request.Context(), name, private); err != nil {
 		return nil, err
 	}

@@ -282,3 +282,10 @@ func TestAnAnswerAboutThePoolWaitsForTheCloudAndOneAboutCapabilitiesDoesNot(t *t
 		}
 	}
 }
+
+func TestAColumnIsNoPropertyThatCouldBePrivate(t *testing.T) {
+	c := start(t, setup{hosts: computes("cmp-1")})
+	carryOut(t, c.admin, []step{{"", "PATCH", "/v1/os-hosts/properties/vcpus", `{"private":true}`, 404, nil}})
+	c.demo.lease(`{"name":"l","start_date":"2026-11-20 12:10","end_date":"2026-11-20 13:10","reservations":[
+		{"resource_type":"physical:host","min":1,"max":1,"resource_properties":"[\">=\",\"$vcpus\",\"1\"]"}]}`)
+}

@@ -87,6 +87,7 @@ func (s *server) createLease(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.assignIDs(&request)
 	made, err := s.makeGroups(ctx, c, &request)
 	if err != nil {
 		return nil, err
@@ -101,6 +102,19 @@ func (s *server) createLease(c *gin.Context) (any, error) {
 	c.Status(http.StatusCreated)
 	// As it was made: clients expect a lease that has not started, also one that starts now.
 	return leaseAnswer{blazar.LeaseOf(&l, min(s.Now(), l.Span.Start-1))}, nil
+}
+
+// assignIDs sets the ids of the requested reservations, sorted as the request is: a lease lists its
+// reservations by their ids.
+func (s *server) assignIDs(r *reservation.LeaseRequest) {
+	ids := make([]string, len(r.Members))
+	for i := range ids {
+		ids[i] = s.Blazar.NewID()
+	}
+	slices.Sort(ids)
+	for i, id := range ids {
+		r.Members[i].ID = id
+	}
 }
 
 // Advice for clients when the result of a request is unknown.

@@ -65,7 +65,6 @@ func (s *server) makeGroups(ctx context.Context, c *gin.Context, r *reservation.
 		if s.Blazar.Nova == nil || !has {
 			continue
 		}
-		m.ID = s.Blazar.NewID()
 		m.ServerGroup, err = s.Blazar.Nova.CreateGroupAs(ctx, callersToken(c), fence.FlavorPrefix+m.ID, policy)
 		if err != nil {
 			s.dropGroups(ctx, made)

@@ -127,7 +127,7 @@ func start(t *testing.T, s setup) *cloud {
 		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
 	options.Decisions = c.store
-	options.Blazar = &api.Blazar{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled, PoolChanged: s.poolChanged}
+	options.Blazar = &api.Blazar{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled, PoolChanged: s.poolChanged, NewID: uuid.NewString}
 	options.Energy = &controller.Admin{
 		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.desk,
 		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, StaleAfter: 180, Now: c.now,

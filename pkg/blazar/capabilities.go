@@ -26,7 +26,7 @@ const (
 func ReadCapabilities(o Object) (map[string]*string, error) {
 	texts := make(map[string]*string)
 	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if slices.Contains(hostColumns, name) {
+		if IsColumn(name) {
 			continue
 		}
 		if utf8.RuneCountInString(name) > longestCapability {

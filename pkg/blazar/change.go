@@ -1,6 +1,8 @@
 package blazar
 
 import (
+	"cmp"
+
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -81,18 +83,14 @@ func (r Reader) hostsChange(o Object, m *reservation.Reservation, c *reservation
 		}
 		c.Min, c.Max = &least, &most
 	}
-	if o["before_end"] != nil {
-		if action, err := r.endAction(o); err != nil {
-			return err
-		} else if action != m.Membership.EndAction {
-			return malformed("before_end (it cannot be changed)")
-		}
+	if action, sent, err := o.text("before_end"); err != nil || sent && action != m.Membership.EndAction {
+		return malformed("before_end (it cannot be changed)")
 	}
 	return r.filterChange(o, m, c)
 }
 
 func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
-	if err := r.fixed(o, m); err != nil {
+	if err := cmp.Or(withoutHostKeys(o), r.fixed(o, m)); err != nil {
 		return err
 	}
 	if n, ok, err := o.number("amount"); err != nil || ok && n < 1 {
@@ -121,7 +119,7 @@ func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reserva
 		c.Resources = new(resource.Vector)
 		*c.Resources = size
 	}
-	if _, sent := o["affinity"]; sent {
+	if o.has("affinity") {
 		chosen, err := affinity(o)
 		if err != nil {
 			return err
@@ -140,7 +138,7 @@ func (r Reader) fixed(o Object, m *reservation.Reservation) error {
 			}
 		}
 	}
-	if _, sent := o["affinity"]; m.Membership.ServerGroup == "" || !sent {
+	if m.Membership.ServerGroup == "" || !o.has("affinity") {
 		return nil
 	}
 	if chosen, err := affinity(o); err != nil || chosen != m.Affinity {

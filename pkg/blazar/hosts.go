@@ -16,6 +16,9 @@ var hostColumns = []string{
 	"status", "availability_zone", "trust_id", "reservable", "created_at", "updated_at", "name",
 }
 
+// IsColumn reports whether a name is that of a column, which is no property in Blazar's API.
+func IsColumn(name string) bool { return slices.Contains(hostColumns, name) }
+
 // Host returns a host for an answer: its columns, and its properties as texts beside them, without
 // the names of columns and those that the caller does not see.
 func Host(h *inventory.Host, sees func(property string) bool) map[string]any {
@@ -27,7 +30,7 @@ func Host(h *inventory.Host, sees func(property string) bool) map[string]any {
 		"created_at": rowTimeOrNull(h.Capabilities.Created), "updated_at": rowTimeOrNull(h.Capabilities.Updated),
 	}
 	for name := range h.Properties {
-		if sees(name) && !slices.Contains(hostColumns, name) {
+		if sees(name) && !IsColumn(name) {
 			host[name] = h.Text(name)
 		}
 	}

@@ -34,7 +34,7 @@ func Properties(s *inventory.Snapshot, hosts []*inventory.Host, private, details
 	}
 	list := []Property{}
 	for _, p := range s.Properties() {
-		if values[p.Name] == nil || p.Hidden && !private || slices.Contains(hostColumns, p.Name) {
+		if values[p.Name] == nil || p.Hidden && !private || IsColumn(p.Name) {
 			continue
 		}
 		property := Property{Name: p.Name}

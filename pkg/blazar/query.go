@@ -42,10 +42,9 @@ func (o Object) written(key string) (string, error) {
 		}
 		return value, nil
 	case []any:
-		text, err := json.Marshal(value)
-		return string(text), err
+		return asJSON(value), nil
 	}
-	return "", requirements(fmt.Sprint(o[key]), "a query is a list such as [\">=\", \"$vcpus\", \"4\"], or a text that contains one")
+	return "", requirements(asJSON(o[key]), "a query is a list such as [\">=\", \"$vcpus\", \"4\"], or a text that contains one")
 }
 
 // filter returns the filter of both queries, which hosts must match; empty for every host.
@@ -67,14 +66,11 @@ func (q queries) filter(written ...string) (string, error) {
 	if len(parts) > 1 {
 		whole = append([]any{"and"}, parts...)
 	}
-	raw, err := json.Marshal(whole)
-	if err != nil {
-		return "", err
-	}
-	if _, err := inventory.ParseFilter(raw, q.hosts, q.seesHidden); err != nil {
+	text := asJSON(whole)
+	if _, err := inventory.ParseFilter([]byte(text), q.hosts, q.seesHidden); err != nil {
 		return "", requirements(strings.TrimSpace(strings.Join(written, " ")), fault.Of(err).Message)
 	}
-	return string(raw), nil
+	return text, nil
 }
 
 // translated returns the expression of one query; nil for every host.
@@ -162,14 +158,17 @@ func (q queries) expression(value any, negated bool, depth int) (any, error) {
 	return q.comparison(operator, list[1], list[2])
 }
 
-// show returns a value as JSON, cut to a length that fits into a message.
-func show(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return shorten(string(text))
+// asJSON returns a value that was read from JSON as JSON, with < and > as they are.
+func asJSON(value any) string {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // cannot fail for such a value
+	return strings.TrimSuffix(text.String(), "\n")
 }
+
+// show returns a value as JSON, cut to a length that fits into a message.
+func show(value any) string { return shorten(asJSON(value)) }
 
 // never and always are expressions that no host and every host matches.
 var (

@@ -169,6 +169,8 @@ func (r Reader) member(o Object) (m reservation.MemberRequest, err error) {
 		err = r.instances(o, &m)
 	case kind == Flavors && r.Flavor != nil:
 		m, err = r.flavor(o)
+	case kind == Flavors:
+		return m, fault.New(fault.Invalid, "The %s resource type is not supported without Nova, which has the flavors", kind)
 	default:
 		return m, fault.New(fault.Invalid, "The %s resource type is not supported", shorten(kind))
 	}
@@ -324,6 +326,9 @@ func (r Reader) instances(o Object, m *reservation.MemberRequest) error {
 	if m.Resources.IsZero() {
 		return malformed("vcpus (an instance must have some resources)")
 	}
+	if err := withoutHostKeys(o); err != nil {
+		return err
+	}
 	m.Min, m.Max = size[3], size[3]
 	affinity, err := affinity(o)
 	if err != nil {
@@ -331,6 +336,16 @@ func (r Reader) instances(o Object, m *reservation.MemberRequest) error {
 	}
 	m.Affinity = affinity
 	return r.filtered(o, m)
+}
+
+// withoutHostKeys refuses values of a reservation of instances that only hosts have.
+func withoutHostKeys(o Object) error {
+	for _, key := range []string{"hypervisor_properties", "before_end", "on_start"} {
+		if text, _ := o[key].(string); o.has(key) && text != "[]" && text != "default" {
+			return malformed(key + " (only " + Hosts + " has it)")
+		}
+	}
+	return nil
 }
 
 // affinity returns whether instances share a host.

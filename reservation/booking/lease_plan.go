@@ -2,6 +2,7 @@ package booking
 
 import (
 	"errors"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -46,12 +47,34 @@ func NewLeasePlan(v View, req reservation.LeaseRequest) (LeasePlan, error) {
 	for _, m := range req.Members {
 		p, err := planMember(v, m, req.Name, plan.Span, req.BeforeEnd)
 		if err != nil {
-			return LeasePlan{}, err
+			return LeasePlan{}, plan.amongOthers(err)
 		}
 		v = v.with(&reservation.Reservation{Terms: p.Terms, Claims: p.Claims})
 		plan.Members = append(plan.Members, p)
 	}
 	return plan, nil
+}
+
+// amongOthers returns the error for the next reservation of the lease. The claims of those before it,
+// which are not booked, do not block it, and another start would move them too.
+func (p *LeasePlan) amongOthers(err error) error {
+	refusal, is := errors.AsType[*reservation.Refusal](err)
+	if !is {
+		return err
+	}
+	own := make(map[reservation.Block]bool)
+	for _, m := range p.Members {
+		for _, c := range m.Claims {
+			own[reservation.Block{Host: c.Host, Span: c.Span}] = true
+		}
+	}
+	r := *refusal
+	r.BlockedBy = slices.DeleteFunc(slices.Clone(r.BlockedBy), func(b reservation.Block) bool { return own[b] })
+	if len(r.BlockedBy) < len(refusal.BlockedBy) {
+		r.EarliestStart = 0
+		r.Message += ", beside the other reservations of the lease"
+	}
+	return &r
 }
 
 // planMember decides on one reservation of a lease: on as many hosts or instances as there is room
@@ -65,15 +88,20 @@ func planMember(v View, m reservation.MemberRequest, name string, w span.Span, w
 	})
 }
 
-// upTo returns the plan for as many hosts or instances as there is room for, from least to most.
+// upTo returns the plan for as many hosts or instances as there is room for, from least to most. A
+// refusal is about least.
 func upTo(least, most int, plan func(quantity int) (Plan, error)) (Plan, error) {
 	p, err := plan(most)
-	if refusal, is := errors.AsType[*reservation.Refusal](err); is && refusal.LargestQuantity >= max(least, 1) && refusal.LargestQuantity < most {
-		if p, smaller := plan(refusal.LargestQuantity); smaller == nil {
+	refusal, is := errors.AsType[*reservation.Refusal](err)
+	if least = max(least, 1); !is || least >= most {
+		return p, err
+	}
+	if refusal.LargestQuantity >= least && refusal.LargestQuantity < most {
+		if p, err := plan(refusal.LargestQuantity); err == nil {
 			return p, nil
 		}
 	}
-	return p, err
+	return plan(least)
 }
 
 // warningBefore returns how many seconds before the end of w the warning is; 0 means never.

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -80,6 +82,23 @@ func TestALeaseOfWhichOnePartIsRefusedBooksNothing(t *testing.T) {
 		t.Errorf("there are %d reservations, want none", len(live))
 	}
 	s.lease(t, leaseOf(whole(3, 3)))
+}
+
+func TestTheReservationsOfALeaseDoNotBlockEachOther(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	_, err := s.desk.BookLease(t.Context(), owner, leaseOf(whole(2, 2), whole(2, 3)))
+	refusal, is := errors.AsType[*reservation.Refusal](err)
+	if !is {
+		t.Fatalf("got %v, want a refusal", err)
+	}
+	want := reservation.Refusal{
+		Constraint: reservation.HostsFree, Matched: 3, Free: 1, LargestQuantity: 1, BlockedBy: []reservation.Block{},
+		Message: "not enough hosts available: 2 hosts asked for, there is room for 1 from 2033-05-18T03:43:20Z to 2033-05-18T04:43:20Z, " +
+			"beside the other reservations of the lease",
+	}
+	if d := cmp.Diff(want, *refusal); d != "" {
+		t.Errorf("the refusal (-want +got):\n%s", d)
+	}
 }
 
 func TestAReservationOfALeaseGetsAsManyHostsAsThereAreUpToItsMost(t *testing.T) {
