@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -54,6 +56,13 @@ func newImportCommand(run func(ctx context.Context, t app.TakeOver) (app.TakenOv
 				}
 				t.Leave = append(t.Leave, takeover.Kind(kind))
 			}
+			if t.From == "-" {
+				line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 4096)).ReadString('\n')
+				if err != nil && !errors.Is(err, io.EOF) {
+					return fmt.Errorf("read the URL of --from: %w", err)
+				}
+				t.From = strings.TrimSpace(line)
+			}
 			report, err := run(c.Context(), t)
 			if err != nil && !report.Done {
 				return fmt.Errorf("take over Blazar: %w", err)
@@ -68,7 +77,7 @@ func newImportCommand(run func(ctx context.Context, t app.TakeOver) (app.TakenOv
 		},
 	}
 	flags := blazar.Flags()
-	flags.StringVar(&t.From, "from", "", "URL of Blazar's database, such as [database] connection in blazar.conf")
+	flags.StringVar(&t.From, "from", "", "URL of Blazar's database, such as [database] connection in blazar.conf; - reads it from standard input, so that no other user sees the password")
 	flags.BoolVar(&t.DryRun, "dry-run", false, "only show what would be taken over, and what not")
 	flags.StringSliceVar(&leave, "leave", nil, "go on without what these findings are about: "+strings.Join(refused(), ", "))
 	flags.BoolVar(&t.History, "history", false, "take over leases that have ended too, so that lists show them")

@@ -20,6 +20,7 @@ func imported(t *testing.T, r app.TakenOver, args ...string) (asked app.TakeOver
 	command := newImportCommand(func(_ context.Context, a app.TakeOver) (app.TakenOver, error) { asked = a; return r, nil })
 	var text strings.Builder
 	command.SetOut(&text)
+	command.SetIn(strings.NewReader(" mysql://db/secret\n"))
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetArgs(append([]string{"blazar", "--from", "mysql://db/blazar"}, args...))
 	err = command.ExecuteContext(t.Context())
@@ -50,6 +51,12 @@ note: over: it has ended
 	}
 	if !fault.Is(err, fault.Conflict) {
 		t.Errorf("with a refusal: %v", err)
+	}
+}
+
+func TestTheURLOfBlazarsDatabaseMayComeFromStandardInput(t *testing.T) {
+	if asked, _, err := imported(t, app.TakenOver{Done: true}, "--from", "-"); err != nil || asked.From != "mysql://db/secret" {
+		t.Errorf("it takes over from %q (%v)", asked.From, err)
 	}
 }
 

@@ -27,7 +27,7 @@ func OpenBlazar(ctx context.Context, o Options) (*Blazar, error) {
 	if at, err := parseConnection(o.Connection); err != nil {
 		return nil, err
 	} else if _, is := at.(server); !is {
-		return nil, fault.Field("connection", "must be a database of MariaDB or MySQL")
+		return nil, fault.Field("connection", "must be a database of MariaDB or MySQL, as in mysql+pymysql://reader:PASSWORD@db.example/blazar")
 	}
 	s, err := Open(ctx, o)
 	if err != nil {

@@ -33,8 +33,9 @@ func (t server) String() string {
 
 var (
 	// urlForm is the part after the scheme, as SQLAlchemy parses it: a password may contain every
-	// character except an at sign (sqlalchemy/engine/url.py, _parse_url).
-	urlForm = regexp.MustCompile(`^(?:([^:/]*)(?::([^@]*))?@)?(?:\[([^/?]+)\]|([^/:?\[\]]+))?(?::([^/?]*))?(?:/([^?]*))?(?:\?(.*))?$`)
+	// character except an at sign (sqlalchemy/engine/url.py, _parse_url). A host has none either, so
+	// that no part of a password becomes the host of a message.
+	urlForm = regexp.MustCompile(`^(?:([^:/]*)(?::([^@]*))?@)?(?:\[([^/?]+)\]|([^/:?@\[\]]+))?(?::([^/?@]*))?(?:/([^?]*))?(?:\?(.*))?$`)
 	// goForm is the form of https://github.com/go-sql-driver/mysql#dsn-data-source-name.
 	goForm = regexp.MustCompile(`^(?:.*@)?(?:tcp|unix)\([^()]*\)/[^/]*$`)
 )
@@ -43,7 +44,7 @@ var (
 func parseServer(rest string) (target, error) {
 	part := urlForm.FindStringSubmatch(rest)
 	if part == nil {
-		return nil, fault.Field("connection", "must read mysql+pymysql://USER:PASSWORD@HOST:PORT/DATABASE")
+		return nil, fault.Field("connection", "must read mysql+pymysql://USER:PASSWORD@HOST:PORT/DATABASE; in a password, write %%40 for an at sign")
 	}
 	config := newConfig()
 	var err error
