@@ -259,12 +259,8 @@ func (w *takingOver) ids() (ids []string) {
 func (w *takingOver) fates(leases []reservation.LeaseRecord) (list []string) {
 	for i := range leases {
 		for _, r := range leases[i].Reservations {
-			when := "when its end is carried out"
-			if r.Status == reservation.Pending {
-				when = "when almanacd runs, since the reservation is still pending"
-			}
 			if slices.ContainsFunc(w.seen.aggregates, func(a inventory.Aggregate) bool { return a.Name == r.ID && fence.IsBlazars(a) }) {
-				list = append(list, fmt.Sprintf("Blazar's aggregate %s stays; Almanac deletes it %s", r.ID, when))
+				list = append(list, fmt.Sprintf("Blazar's aggregate %s stays until the end of the reservation; then Almanac deletes it", r.ID))
 			}
 			if slices.ContainsFunc(w.seen.flavors, func(f inventory.Flavor) bool { return f.ID == r.ID }) {
 				list = append(list, fmt.Sprintf("the flavor reservation:%s becomes Almanac's, which adds its own extra specs and deletes it at the end", r.ID))

@@ -9,8 +9,8 @@ import (
 
 // This file has what Almanac takes over from OpenStack Blazar in the cloud. Blazar makes an aggregate
 // for each reservation, named by its id. One that Almanac has taken over has the reservation's id in
-// its metadata too: it is adopted. It stays while the reservation has resources of Almanac, since
-// Nova does not take a host with instances out of an availability zone, and goes with them.
+// its metadata too: it is adopted. It stays while the reservation lives, since Nova does not take a host
+// with instances out of an availability zone, and since Blazar needs it if it goes on.
 
 const (
 	// BlazarClass begins the names of Blazar's resource classes; the reservation's id follows as in
@@ -51,12 +51,11 @@ func BlazarsClass(reservation string) string {
 	return BlazarClass + strings.ToUpper(strings.ReplaceAll(reservation, "-", "_"))
 }
 
-// keepAdopted returns desired with the adopted aggregates of actual as they are, as long as Almanac's
-// own aggregate of the reservation is desired.
+// keepAdopted returns desired with the adopted aggregates of live reservations as they are.
 func keepAdopted(actual, desired Layout) Layout {
 	kept := maps.Clone(desired.Aggregates)
 	for name, a := range actual.Aggregates {
-		if _, wanted := desired.Aggregates[AggregatePrefix+name]; wanted && IsAdopted(a) {
+		if desired.Live[name] && IsAdopted(a) {
 			kept[name] = a
 		}
 	}

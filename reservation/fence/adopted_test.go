@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
@@ -23,10 +24,15 @@ func summaries(t *testing.T, blazars inventory.Aggregate, live ...reservation.Re
 	return list
 }
 
-func TestAnAdoptedAggregateStaysAsLongAsTheResourcesOfItsReservation(t *testing.T) {
+func TestAnAdoptedAggregateStaysAsLongAsItsReservationLives(t *testing.T) {
 	adopted := inventory.Aggregate{ID: 7, Name: "r1", Zone: "blazar_r1", Hosts: []string{"a", "b"}, Metadata: map[string]string{"almanac:reservation": "r1", "blazar:owner": "p"}}
 	if got := summaries(t, adopted, booked("r1", "a", "b")); len(got) > 0 {
 		t.Errorf("while it is live: %v", got)
+	}
+	pending := booked("r1", "a", "b")
+	pending.Span = span.New(start.Add(30*24*3600), 3600)
+	if got := summaries(t, inventory.Aggregate{ID: 7, Name: "r1", Metadata: adopted.Metadata}, pending); len(got) > 0 {
+		t.Errorf("long before its start: %v", got)
 	}
 	gone := []string{"remove host a from aggregate r1", "remove host b from aggregate r1", "delete aggregate r1"}
 	if got := summaries(t, adopted, booked("r2", "c")); !slices.Equal(got, gone) {

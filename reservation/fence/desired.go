@@ -26,11 +26,14 @@ func Desired(live []reservation.Reservation, hosts *inventory.Snapshot, now span
 		Traits:     map[string][]string{},
 		Rooms:      map[string]map[string]int64{},
 		Flavors:    map[string]inventory.Flavor{},
+		Live:       map[string]bool{},
 	}, traits: map[string]map[string]bool{}}
 	p.readClaims(live)
 	p.fence()
 	for i := range live {
-		if r := &live[i]; r.Status.Live() && p.begun(r, rules.Prepare) {
+		r := &live[i]
+		p.layout.Live[r.ID] = r.Status.Live()
+		if r.Status.Live() && p.begun(r, rules.Prepare) {
 			p.prepare(r)
 		}
 	}

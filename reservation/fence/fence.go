@@ -112,6 +112,8 @@ type Layout struct {
 	// TraitNames and ClassNames are all of Almanac's traits and resource classes that
 	// exist, sorted. In a wanted layout they are those that its other fields name.
 	TraitNames, ClassNames []string
+	// Live has, in a wanted layout, the live reservations, by their ids.
+	Live map[string]bool
 }
 
 // Action is the kind of a step.
