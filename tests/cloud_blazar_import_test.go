@@ -260,7 +260,7 @@ func TestARunningBlazarIsTakenOver(t *testing.T) {
 	h.enroll()
 	servers := h.activate()
 	h.book()
-	before, ran := leases(h.demos), h.servers()
+	before, ran, aggregates := leases(h.demos), h.servers(), h.aggregates()
 	t.Logf("Blazar has %d leases, the cloud %d servers", len(before), len(ran))
 
 	// Blazar stops, and the leases change hands.
@@ -286,6 +286,9 @@ func TestARunningBlazarIsTakenOver(t *testing.T) {
 	h.same("back in Blazar", before, leases(h.demos))
 	if d := cmp.Diff(ran, h.servers()); d != "" {
 		t.Errorf("servers after the way back (-before +after):\n%s", d)
+	}
+	if d := cmp.Diff(aggregates, h.aggregates()); d != "" {
+		t.Errorf("aggregates after the way back (-before +after):\n%s", d)
 	}
 	if n := h.adopted(); n > 0 {
 		t.Errorf("%d flavors are still Almanac's", n)
