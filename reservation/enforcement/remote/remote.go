@@ -149,11 +149,11 @@ func (c *Client) Call(ctx context.Context, verb enforcement.Verb, request []byte
 }
 
 // failed returns the error of a call without a usable answer. The text of such an answer is not for
-// users.
+// users. The error does not wrap the cause: the end of the time for the call is not that of the request.
 func failed(how string, cause error) error {
 	return &fault.Error{
 		Kind: fault.Denied, Message: "the external usage service, which must allow the request, " + how + "; try again later or ask your operator",
-		Err: fmt.Errorf("%w: %w", enforcement.ErrNoAnswer, cause),
+		Err: fmt.Errorf("%w: %v", enforcement.ErrNoAnswer, cause),
 	}
 }
 

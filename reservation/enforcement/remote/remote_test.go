@@ -123,7 +123,7 @@ func TestAServiceThatHangsRefusesAfterTheTimeout(t *testing.T) {
 	defer close(ended)
 	client, outcomes := open(t, remote.Options{Base: s.URL, Timeout: time.Millisecond})
 	err := client.Call(t.Context(), enforcement.OnEnd, nil)
-	if !errors.Is(err, enforcement.ErrNoAnswer) || !errors.Is(err, context.DeadlineExceeded) || !fault.Is(err, fault.Denied) {
+	if !errors.Is(err, enforcement.ErrNoAnswer) || errors.Is(err, context.DeadlineExceeded) || !fault.Is(err, fault.Denied) {
 		t.Errorf("got %v", err)
 	}
 	if text := fault.Of(err).Message; !strings.Contains(text, "external usage service") || !strings.Contains(text, "does not answer") {
