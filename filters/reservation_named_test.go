@@ -91,7 +91,7 @@ func TestAReservationIsNamedByItsIdInAnyCase(t *testing.T) {
 	}
 }
 
-// leased is promised reservations of which the project demo has r1 and r2 in a lease.
+// leased are promised reservations. Two of them, r1 and r2, are in a lease of project demo.
 type leased struct{ promised }
 
 func (leased) InLease(lease, project string) []string {

@@ -37,7 +37,8 @@ type Blazar struct {
 }
 
 // blazarPaths are the first parts of the paths that have Blazar's form, below /v1.
-var blazarPaths = []string{"/leases", "/os-hosts", "/floatingips"}
+// Clients ask for the last three too, which Almanac does not serve.
+var blazarPaths = []string{"/leases", "/os-hosts", "/floatingips", "/networks", "/devices"}
 
 // inBlazarsForm reports whether the answer to a request must have Blazar's form. That is so without
 // /v1 too: a client asks there if the URL in the catalog lacks it, and shows the error.

@@ -10,8 +10,8 @@ import (
 	blazarhosts "github.com/gophercloud/gophercloud/v2/openstack/reservation/v1/hosts"
 )
 
-// TestTheRequestsOfTheTempestPlugin sends the requests of the API part of blazar-tempest-plugin,
-// which has 22 with those that read the name of a hypervisor from Nova.
+// TestTheRequestsOfTheTempestPlugin sends the requests of the API part of blazar-tempest-plugin, except
+// those that read the name of a hypervisor from Nova.
 func TestTheRequestsOfTheTempestPlugin(t *testing.T) {
 	const lease = `{"name":"l","start_date":"2050-12-26 %s:00","end_date":"2050-12-26 %s:00","events":[],"reservations":[]}`
 	between := func(start, end string) string {

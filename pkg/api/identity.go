@@ -119,8 +119,8 @@ func (a *asker) caller() booking.Caller {
 	return booking.Caller{ProjectID: a.ProjectID, UserID: a.UserID, RequestID: a.requestID, SeesHidden: a.seesHidden()}
 }
 
-// callerFor returns the asker as a booking.Caller for a reservation or a lease of a project that a
-// rule has admitted.
+// callerFor returns the asker as a booking.Caller for a reservation or a lease of a project. A rule must
+// have allowed the request.
 func (a *asker) callerFor(project string) booking.Caller {
 	by := a.caller()
 	by.Admin = project != a.ProjectID

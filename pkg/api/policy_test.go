@@ -104,7 +104,7 @@ func (k call) by(token string, c *cloud) answer {
 	submitted(c, r.ID)
 	name := "A"
 	if strings.Contains(path, "properties") {
-		name = "vcpus"
+		name = "disk_gb"
 	}
 	id := r.ID
 	if strings.Contains(path, "os-hosts") {

@@ -137,7 +137,11 @@ func New(o Options) *Server {
 	engine.UseRawPath, engine.UnescapePathValues = true, true
 	engine.Use(s.identify, s.bound, s.measure, s.recover, s.sameOrigin)
 	engine.NoRoute(func(c *gin.Context) {
-		s.fail(c, fault.New(fault.NotFound, "there is nothing at %s; /v1/openapi.yaml lists the calls", c.Request.URL.Path))
+		contract := "openapi.yaml"
+		if inBlazarsForm(c) {
+			contract = "openapi-blazar.yaml"
+		}
+		s.fail(c, fault.New(fault.NotFound, "there is nothing at %s; /v1/%s lists the calls", c.Request.URL.Path, contract))
 	})
 	engine.NoMethod(func(c *gin.Context) {
 		s.failWith(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "method %s is not allowed at %s", c.Request.Method, c.Request.URL.Path))

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// racks returns hosts of which only some have a property.
+// racks returns hosts. Each property is missing on some of them.
 func racks(t *testing.T) *inventory.Snapshot {
 	t.Helper()
 	numbers := int64(0)

@@ -19,8 +19,8 @@ type attempt struct {
 	entry        *entry
 	before, next reservation.Reservation // before is empty for a new reservation
 	// held contains the claims that the calendar has for the reservation meanwhile; nil means the
-	// claims from before the change. Of changes that are stored together, the first that changes
-	// claims has those of all of them.
+	// claims from before the change. If changes are stored together, the first that changes
+	// claims contains the claims of all.
 	held []calendar.Claim
 	// together lists the attempts that are stored together, this one included.
 	together []*attempt

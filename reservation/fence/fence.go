@@ -88,9 +88,9 @@ type Rules struct {
 	Ahead int64
 	// Pool closes all hosts of the pool, with and without claims: fence = pool.
 	Pool bool
-	// Mirror is the name of the aggregate of the hosts of the pool that no active reservation of
-	// hosts has. Each such reservation then has an aggregate too, whose name is its id. Mirrors have
-	// no effect on Nova's scheduler. Empty means that there are none.
+	// Mirror is the name of an aggregate with the free hosts: those of the pool that are in no active
+	// reservation of hosts. Each active reservation of hosts has an aggregate too, whose name is its
+	// id. Nova's scheduler ignores mirrors. Empty means that there are none.
 	Mirror string
 	// Prepare is how long before its start the aggregate, traits and flavors of a
 	// reservation are created.

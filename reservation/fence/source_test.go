@@ -74,7 +74,7 @@ func TestAFlavorThatAlmanacCannotPromiseIsRefused(t *testing.T) {
 	f := gpu
 	f.ExtraSpecs = map[string]string{"resources:VGPU": "0", "resources:VCPU": "0", "resources2:CUSTOM_FPGA": "1"}
 	if _, err := fence.ForFlavor(f, "{}"); err != nil {
-		t.Errorf("classes that are counted, and others of which it takes none: %v", err)
+		t.Errorf("a flavor with 0 of a class that Almanac does not count is refused: %v", err)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// studio has the instances of reservations, makes images of them, and lists the orders.
+// studio implements upkeep.Imager. It records the orders.
 type studio struct {
 	instances map[string][]inventory.Instance // by reservation
 	fails     map[string]error                // by instance
