@@ -128,7 +128,9 @@ func (h *handover) enroll() {
 	}
 }
 
-// activate makes the active leases and boots a server in each. It returns the servers by lease.
+// activate makes the active leases and boots a server in each. It returns the servers by lease. The
+// leases start one after the other: of those that Blazar starts together, some fail, because it does not
+// repeat a change of an inventory that Placement refuses with 409.
 func (h *handover) activate() map[string]string {
 	h.t.Helper()
 	tomorrow, reservations := time.Now().Add(24*time.Hour), make(map[string]string)
@@ -139,16 +141,8 @@ func (h *handover) activate() map[string]string {
 		}
 		id, own := h.lease(fmt.Sprint("active-", i), "now", tomorrow, wanted)
 		reservations[id] = own
+		h.within(5*time.Minute, time.Second, "lease "+id+" is active", func() bool { return leases(h.demos)[id].Status == "ACTIVE" })
 	}
-	h.within(20*time.Minute, 2*time.Second, "all leases are active", func() bool {
-		now := leases(h.demos)
-		for id := range reservations {
-			if now[id].Status != "ACTIVE" {
-				return false
-			}
-		}
-		return true
-	})
 	servers := make(map[string]string)
 	listed := leases(h.demos)
 	for _, id := range slices.Sorted(maps.Keys(reservations)) {
