@@ -37,7 +37,7 @@ func (p *planner) member(l Lease, from Reservation, status reservation.Status) (
 			return r, false
 		}
 		p.translate(l, &r, from.Hosts.HypervisorProperties, from.Hosts.ResourceProperties)
-		if action := from.Hosts.BeforeEnd; action != "" && action != "default" {
+		if action := from.Hosts.BeforeEnd; action != "" && action != "default" && action != reservation.EndSnapshot {
 			p.find(Extra, l.ID, "", "lease %s wants %s before its end, which Almanac does not do", l.Name, action)
 		}
 	} else if !p.instanceTerms(l, &r, from, readable) {
