@@ -44,12 +44,10 @@ func BenchmarkBesideBlazar(b *testing.B) {
 // leaseService serves Blazar's API at an address that ends in /v1.
 type leaseService struct{ url, token string }
 
-// measure reports the creations per second of eight clients and of one, and the median time of a
-// list.
+// measure reports the median time of a list, the creations per second of eight clients, and the time
+// of a creation by one.
 func (l leaseService) measure(b *testing.B, creations, lists int) {
 	for b.Loop() {
-		b.ReportMetric(float64(creations)/l.create(b, 8, creations).Seconds(), "creations/s")
-		b.ReportMetric(l.create(b, 1, creations/4).Seconds()*1000/float64(creations/4), "creation-ms")
 		var took []time.Duration
 		var found struct{ Leases []struct{ ID string } }
 		for range lists {
@@ -62,6 +60,8 @@ func (l leaseService) measure(b *testing.B, creations, lists int) {
 		slices.Sort(took)
 		b.ReportMetric(took[len(took)/2].Seconds()*1000, "list-ms")
 		b.ReportMetric(float64(len(found.Leases)), "leases")
+		b.ReportMetric(float64(creations)/l.create(b, 8, creations).Seconds(), "creations/s")
+		b.ReportMetric(l.create(b, 1, creations/4).Seconds()*1000/float64(creations/4), "creation-ms")
 	}
 }
 
@@ -106,6 +106,7 @@ func (l leaseService) send(b *testing.B, method, path string, body, into any) er
 	}
 	request.Header.Set("X-Auth-Token", l.token)
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json") // Blazar refuses the absence
 	reply, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
