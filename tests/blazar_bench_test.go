@@ -122,8 +122,8 @@ func (l leaseService) send(b *testing.B, method, path string, body, into any) er
 	return json.Unmarshal(answer, into)
 }
 
-// seedBlazar stores hosts and leases of one host each in Blazar's database. On every host they follow
-// one after the other.
+// seedBlazar stores hosts and leases of one host each in Blazar's database. They start one after the
+// other in the next 90 days, so that hosts are free at each time.
 func seedBlazar(b *testing.B, database, project string, hosts, leases int) {
 	b.Helper()
 	const day = 24 * 3600
@@ -134,7 +134,7 @@ func seedBlazar(b *testing.B, database, project string, hosts, leases int) {
 	}
 	for i := range leases {
 		lease, reserved := uuid.NewString(), uuid.NewString()
-		start := begin.Add(time.Duration(i/hosts) * 90 * day / time.Duration(leases/hosts) * time.Second)
+		start := begin.Add(time.Duration(i) * 90 * day / time.Duration(leases) * time.Second)
 		end := start.Add(time.Hour)
 		leaseRows = append(leaseRows, fmt.Sprintf("('%s','seed','u','%s','%s','%s','PENDING')", lease, project, start.Format(form), end.Format(form)))
 		reservations = append(reservations, fmt.Sprintf("('%s','%s','%s','physical:host','pending')", reserved, lease, uuid.NewString()))
