@@ -107,14 +107,36 @@ type LeaseQuery struct {
 	Limit     int    // the maximum length of the list; 0 means no limit
 }
 
+// LeaseState identifies what is stored of a lease: two states of a lease are equal only if nothing of
+// it has changed between them.
+type LeaseState struct {
+	ID      string
+	Version int64 // of the lease itself
+	// Reservations is the number of its reservations, and Versions the sum of their versions, which
+	// only grow.
+	Reservations, Versions int64
+}
+
+// State returns the state in which a lease was read.
+func (l *LeaseRecord) State() LeaseState {
+	s := LeaseState{ID: l.ID, Version: l.Version, Reservations: int64(len(l.Reservations))}
+	for i := range l.Reservations {
+		s.Versions += l.Reservations[i].Version
+	}
+	return s
+}
+
 // LeaseReader reads stored leases. A reservation that belongs to no lease appears as a lease of the
 // same id with this one reservation. The reservations of a lease are sorted by id.
 type LeaseReader interface {
 	// Lease returns one lease. It fails with a NotFound fault if there is none, or if it was deleted.
 	Lease(ctx context.Context, id string) (LeaseRecord, error)
-	// Leases returns the leases that q selects. An unknown marker is an Invalid fault with the field
-	// marker.
-	Leases(ctx context.Context, q LeaseQuery) ([]LeaseRecord, error)
+	// LeaseStates returns the states of the leases that q selects, in the order of the list. An
+	// unknown marker is an Invalid fault with the field marker.
+	LeaseStates(ctx context.Context, q LeaseQuery) ([]LeaseState, error)
+	// LeasesOf returns the leases with these ids, in any order, without those that do not exist or
+	// were deleted.
+	LeasesOf(ctx context.Context, ids []string) ([]LeaseRecord, error)
 }
 
 // OwnLease returns the lease in which a reservation appears that belongs to none.

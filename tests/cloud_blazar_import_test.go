@@ -78,7 +78,15 @@ func (h *handover) almanacs() map[string]shownLease {
 		h.t.Fatal(err)
 	}
 	defer db.Close()
-	list, err := db.Leases(h.t.Context(), reservation.LeaseQuery{ProjectID: h.demo.ProjectID})
+	states, err := db.LeaseStates(h.t.Context(), reservation.LeaseQuery{ProjectID: h.demo.ProjectID})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var ids []string
+	for _, state := range states {
+		ids = append(ids, state.ID)
+	}
+	list, err := db.LeasesOf(h.t.Context(), ids)
 	if err != nil {
 		h.t.Fatal(err)
 	}

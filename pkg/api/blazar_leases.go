@@ -9,7 +9,6 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/blazar"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
@@ -17,7 +16,7 @@ import (
 // leaseRoutes registers the calls for leases.
 func (s *server) leaseRoutes(leases *gin.RouterGroup) {
 	leases.POST("", s.allowed("blazar:leases:post"), s.forProject, s.json(s.createLease))
-	leases.GET("", s.allowed("blazar:leases:get"), s.json(s.listLeases))
+	leases.GET("", s.allowed("blazar:leases:get"), s.listLeases)
 	leases.GET("/:id", s.findLease("blazar:leases:get"), s.json(s.showLease))
 	leases.PUT("/:id", s.findLease("blazar:leases:put"), s.json(s.changeLease))
 	leases.PATCH("/:id", s.findLease("blazar:leases:put"), s.json(s.changeLease))
@@ -155,37 +154,28 @@ func (s *server) deleteLease(c *gin.Context) (any, error) {
 	return nil, inDoubt(err, leaseChangeInDoubt)
 }
 
-// leasesAnswer is a list of leases. Links are on a page of it only.
-type leasesAnswer struct {
-	Leases []blazar.Lease `json:"leases"`
-	Links  []link         `json:"leases_links,omitempty"`
-}
-
 // listLeases handles GET /v1/leases. Blazar's clients expect the whole list, so only a request with
 // a limit gets pages. Other parameters are ignored.
-func (s *server) listLeases(c *gin.Context) (any, error) {
-	by := asking(c)
-	q, err := s.leaseQuery(c, by)
+func (s *server) listLeases(c *gin.Context) {
+	q, err := s.leaseQuery(c, asking(c))
 	if err != nil {
-		return nil, err
+		s.fail(c, err)
+		return
 	}
-	found, err := s.Blazar.Leases.Leases(c.Request.Context(), q.LeaseQuery)
+	found, err := s.leaseTexts.list(c.Request.Context(), s.Blazar.Leases, q.LeaseQuery, s.Now())
 	if err != nil {
-		return nil, err
+		s.fail(c, err)
+		return
 	}
-	answer, now := leasesAnswer{Leases: []blazar.Lease{}}, s.Now()
-	for i := range found {
-		if q.selects(&found[i], now) {
-			answer.Leases = append(answer.Leases, blazar.LeaseOf(&found[i], now))
-		}
-	}
-	if q.limit > 0 && len(answer.Leases) > q.limit {
-		answer.Leases = answer.Leases[:q.limit]
+	found = slices.DeleteFunc(found, func(l leaseText) bool { return !q.selects(&l) })
+	var links []link // on a page only
+	if q.limit > 0 && len(found) > q.limit {
+		found = found[:q.limit]
 		next := c.Request.URL.Query()
-		next.Set("marker", answer.Leases[q.limit-1].ID)
-		answer.Links = []link{{"next", s.base(c) + "/v1/leases?" + next.Encode()}}
+		next.Set("marker", found[q.limit-1].state.ID)
+		links = []link{{"next", s.base(c) + "/v1/leases?" + next.Encode()}}
 	}
-	return answer, nil
+	c.Data(http.StatusOK, blazarContentType, leasesAnswer(found, links))
 }
 
 // leaseQuery is a query of leases, with what only Chameleon's clients ask for.
@@ -195,9 +185,9 @@ type leaseQuery struct {
 	limit            int // 0 means all
 }
 
-// selects reports whether the filters of the query select a lease at now.
-func (q *leaseQuery) selects(l *reservation.LeaseRecord, now span.Instant) bool {
-	return (q.id == "" || q.id == l.ID) && (q.name == "" || q.name == l.Name) && (q.status == "" || q.status == blazar.Status(l, now))
+// selects reports whether the filters of the query select a lease.
+func (q *leaseQuery) selects(l *leaseText) bool {
+	return (q.id == "" || q.id == l.state.ID) && (q.name == "" || q.name == l.name) && (q.status == "" || q.status == l.status)
 }
 
 // leaseQuery reads the parameters of a list.

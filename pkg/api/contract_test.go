@@ -76,7 +76,7 @@ func closeObjects(document *openapi3.T) {
 	}
 }
 
-func openContract(t *testing.T) *contract {
+func openContract(t testing.TB) *contract {
 	t.Helper()
 	c, err := readContract()
 	if err != nil {

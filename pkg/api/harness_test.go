@@ -84,7 +84,7 @@ type cloud struct {
 	admin, demo, reader, other, nobody caller
 }
 
-func start(t *testing.T, s setup) *cloud {
+func start(t testing.TB, s setup) *cloud {
 	t.Helper()
 	c := &cloud{t: t, contract: openContract(t), log: &lockedBuffer{}, file: filepath.Join(t.TempDir(), "almanac.db")}
 	c.seconds.Store(int64(noon))
@@ -204,6 +204,18 @@ func (a answer) String() string { return fmt.Sprintf("%d %s", a.status, a.body) 
 func (p caller) send(method, path, body string, header ...string) answer {
 	t := p.cloud.t
 	t.Helper()
+	request, a := p.exchange(method, path, body, header...)
+	a.allowed = p.cloud.contract.hold(t, request, body, a)
+	if health := strings.HasPrefix(path, "/healthcheck") || strings.HasPrefix(path, "/v1/readiness"); a.status >= 400 && !(health && a.status == 503) {
+		holdError(t, a)
+	}
+	return a
+}
+
+// exchange sends a request and returns it with its answer, unchecked.
+func (p caller) exchange(method, path, body string, header ...string) (*http.Request, answer) {
+	t := p.cloud.t
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, p.cloud.url+path, strings.NewReader(body))
 	must(t, err)
 	if body != "" {
@@ -221,11 +233,7 @@ func (p caller) send(method, path, body string, header ...string) answer {
 	a := answer{status: response.StatusCode, header: response.Header, closed: response.Close}
 	a.body, err = io.ReadAll(response.Body)
 	must(t, err)
-	a.allowed = p.cloud.contract.hold(t, request, body, a)
-	if health := strings.HasPrefix(path, "/healthcheck") || strings.HasPrefix(path, "/v1/readiness"); a.status >= 400 && !(health && a.status == 503) {
-		holdError(t, a)
-	}
-	return a
+	return request, a
 }
 
 // holdError checks what holds for every error.

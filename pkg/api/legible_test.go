@@ -30,7 +30,7 @@ func (legible) Authenticate(r *http.Request) (keystone.Token, error) {
 }
 
 // rules returns the default policy, overridden by the rules of a YAML file.
-func rules(t *testing.T, yaml string) *policy.Enforcer {
+func rules(t testing.TB, yaml string) *policy.Enforcer {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	must(t, os.WriteFile(file, []byte(yaml), 0o600))

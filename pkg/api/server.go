@@ -114,6 +114,7 @@ type server struct {
 	failures *limits // wrong tokens, by address
 	// connections limits wrong tokens by connection, if it may be a proxy.
 	connections *limits
+	leaseTexts  *leaseTexts
 }
 
 // New returns the server of the API.
@@ -124,6 +125,7 @@ func New(o Options) *Server {
 		Options: o, metrics: newMetrics(o.Registry, o.Booking),
 		projects: newLimits(o.RequestsPerSecond, o.Burst), line: newLine(o.RequestsAtOnce), failures: newLimits(o.FailuresPerSecond, o.FailureBurst),
 		connections: newLimits(proxied*o.FailuresPerSecond, proxied*o.FailureBurst),
+		leaseTexts:  newLeaseTexts(),
 	}
 	s.database = s.watch(Probe{"database", o.Ping})
 	s.measureDatabase()

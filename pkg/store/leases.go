@@ -110,15 +110,9 @@ func storeLease(tx *gorm.DB, row leaseGroupRow) error {
 
 // Lease implements reservation.LeaseReader.
 func (s *Store) Lease(ctx context.Context, id string) (reservation.LeaseRecord, error) {
-	list, err := s.leases(ctx, func(tx *gorm.DB) (groups []leaseGroupRow, own []reservationRow, err error) {
-		if err = tx.Where("id = ?", id).Find(&groups).Error; err != nil || len(groups) > 0 {
-			return groups, nil, err
-		}
-		err = unattached(tx).Where("id = ?", id).Find(&own).Error
-		return nil, own, err
-	})
+	list, err := s.LeasesOf(ctx, []string{id})
 	if err != nil {
-		return reservation.LeaseRecord{}, fmt.Errorf("read lease %s: %w", id, err)
+		return reservation.LeaseRecord{}, err
 	}
 	if len(list) == 0 {
 		return reservation.LeaseRecord{}, booking.NoLease(id)
@@ -126,15 +120,16 @@ func (s *Store) Lease(ctx context.Context, id string) (reservation.LeaseRecord, 
 	return list[0], nil
 }
 
-// Leases implements reservation.LeaseReader.
-func (s *Store) Leases(ctx context.Context, q reservation.LeaseQuery) ([]reservation.LeaseRecord, error) {
-	list, err := s.leases(ctx, func(tx *gorm.DB) (groups []leaseGroupRow, own []reservationRow, err error) {
+// LeaseStates implements reservation.LeaseReader.
+func (s *Store) LeaseStates(ctx context.Context, q reservation.LeaseQuery) ([]reservation.LeaseState, error) {
+	var list []leaseStateRow
+	err := s.read(ctx, func(tx *gorm.DB) error {
 		begin, err := leaseMarker(tx, q)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		page := func() *gorm.DB {
-			found := begin(tx.Order("start_at, id"))
+		page := func(of *gorm.DB) *gorm.DB {
+			found := begin(of).Order("start_at, id")
 			if q.ProjectID != "" {
 				found = found.Where("project_id = ?", q.ProjectID)
 			}
@@ -143,17 +138,48 @@ func (s *Store) Leases(ctx context.Context, q reservation.LeaseQuery) ([]reserva
 			}
 			return found
 		}
-		if err := page().Where("removed_at = 0").Find(&groups).Error; err != nil {
-			return nil, nil, err
+		var own []leaseStateRow
+		groups := page(tx.Table("lease_groups").Where("removed_at = 0")).Select("id, start_at, version, " +
+			"(SELECT COUNT(*) FROM reservations WHERE lease_id = lease_groups.id) AS reservations, " +
+			"(SELECT COALESCE(SUM(version), 0) FROM reservations WHERE lease_id = lease_groups.id) AS versions")
+		if err := groups.Find(&list).Error; err != nil {
+			return err
 		}
-		err = unattached(page()).Find(&own).Error
-		return groups, own, err
+		err = page(unattached(tx.Table("reservations"))).Select("id, start_at, version, 1 AS reservations, version AS versions").Find(&own).Error
+		list = append(list, own...)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list leases: %w", err)
 	}
+	slices.SortFunc(list, func(a, b leaseStateRow) int {
+		return cmp.Or(cmp.Compare(a.StartAt, b.StartAt), cmp.Compare(a.ID, b.ID))
+	})
 	if q.Limit > 0 && len(list) > q.Limit {
 		list = list[:q.Limit]
+	}
+	states := make([]reservation.LeaseState, len(list))
+	for i, row := range list {
+		states[i] = reservation.LeaseState{ID: row.ID, Version: row.Version, Reservations: row.Reservations, Versions: row.Versions}
+	}
+	return states, nil
+}
+
+// leaseStateRow is a lease with the number of its reservations and the sum of their versions.
+type leaseStateRow struct {
+	ID                              string
+	StartAt                         int64
+	Version, Reservations, Versions int64
+}
+
+// LeasesOf implements reservation.LeaseReader.
+func (s *Store) LeasesOf(ctx context.Context, ids []string) (list []reservation.LeaseRecord, err error) {
+	for chunk := range slices.Chunk(ids, batch) {
+		some, err := s.leases(ctx, chunk)
+		if err != nil {
+			return nil, fmt.Errorf("read leases: %w", err)
+		}
+		list = append(list, some...)
 	}
 	return list, nil
 }
@@ -182,26 +208,22 @@ func leaseMarker(tx *gorm.DB, q reservation.LeaseQuery) (after func(*gorm.DB) *g
 	return nil, fault.Field("marker", "there is no lease %s", q.Marker)
 }
 
-// leases returns the leases that find selects, sorted by start and id, with their reservations;
-// without those that were deleted.
-func (s *Store) leases(ctx context.Context, find func(tx *gorm.DB) ([]leaseGroupRow, []reservationRow, error)) ([]reservation.LeaseRecord, error) {
+// leases returns leases with their reservations, without those that were deleted.
+func (s *Store) leases(ctx context.Context, ids []string) ([]reservation.LeaseRecord, error) {
 	var groups []leaseGroupRow
 	var rows []reservationRow
-	err := s.read(ctx, func(tx *gorm.DB) (err error) {
-		if groups, rows, err = find(tx); err != nil {
+	err := s.read(ctx, func(tx *gorm.DB) error {
+		if err := tx.Where("id IN ?", ids).Find(&groups).Error; err != nil {
 			return err
 		}
-		for chunk := range slices.Chunk(groups, batch) {
-			ids := make([]string, len(chunk))
-			for i := range chunk {
-				ids[i] = chunk[i].ID
-			}
-			var members []reservationRow
-			if err := tx.Where("lease_id IN ?", ids).Order("id").Find(&members).Error; err != nil {
-				return err
-			}
-			rows = append(rows, members...)
+		var own []reservationRow
+		if err := unattached(tx).Where("id IN ?", ids).Find(&own).Error; err != nil {
+			return err
 		}
+		if err := tx.Where("lease_id IN ?", ids).Order("id").Find(&rows).Error; err != nil {
+			return err
+		}
+		rows = append(rows, own...)
 		return loadParts(tx, rows)
 	})
 	if err != nil {
@@ -229,8 +251,5 @@ func records(groups []leaseGroupRow, found []reservation.Reservation) (list []re
 			list = append(list, reservation.LeaseRecord{Lease: l, Reservations: members[l.ID]})
 		}
 	}
-	slices.SortFunc(list, func(a, b reservation.LeaseRecord) int {
-		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.ID, b.ID))
-	})
 	return list
 }

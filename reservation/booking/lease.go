@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 )
@@ -12,7 +13,36 @@ import (
 // BookLease makes a lease with all its reservations and stores it; if one of them is refused,
 // nothing is stored. Errors are those of NewLeasePlan.
 func (d *Service) BookLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+	if err := d.mayBeEmpty(ctx, by, req); err != nil {
+		return reservation.LeaseRecord{}, err
+	}
 	return permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) { return d.bookLease(ctx, by, req, p) })
+}
+
+// mostEmptyLeases is how many leases without reservations a project may have, ended ones included.
+// They hold no hosts, so nothing else bounds their number.
+const mostEmptyLeases = 100
+
+// mayBeEmpty returns a Denied fault if the request is for a lease without reservations and the project
+// has the most of them. Requests at the same moment may exceed it by their number.
+func (d *Service) mayBeEmpty(ctx context.Context, by Caller, req reservation.LeaseRequest) error {
+	if len(req.Members) > 0 {
+		return nil
+	}
+	states, err := d.options.Reader.LeaseStates(ctx, reservation.LeaseQuery{ProjectID: by.ProjectID})
+	if err != nil {
+		return fmt.Errorf("count the leases without reservations: %w", err)
+	}
+	empty := 0
+	for _, state := range states {
+		if state.Reservations == 0 {
+			empty++
+		}
+	}
+	if empty >= mostEmptyLeases {
+		return fault.New(fault.Denied, "the project has %d leases without reservations, and no project may have more: delete those that it does not need", empty)
+	}
+	return nil
 }
 
 // bookLease is BookLease with a permit.

@@ -38,7 +38,15 @@ func (s *scene) cancelLease(t tester, id string) reservation.LeaseRecord {
 // leases returns all leases that are shown.
 func (s *scene) leases(t tester) []reservation.LeaseRecord {
 	t.Helper()
-	list, err := s.memory.Leases(t.Context(), reservation.LeaseQuery{})
+	states, err := s.memory.LeaseStates(t.Context(), reservation.LeaseQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, state := range states {
+		ids = append(ids, state.ID)
+	}
+	list, err := s.memory.LeasesOf(t.Context(), ids)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package booking_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -118,6 +119,23 @@ func TestALeaseMayHaveNoReservations(t *testing.T) {
 	if l := s.lease(t, leaseOf()); l.ID == "" || l.Version != 1 || l.Span != span.New(at(600), 3600) {
 		t.Errorf("got %+v", l)
 	}
+}
+
+func TestAProjectHasAHundredLeasesWithoutReservations(t *testing.T) {
+	s := newScene(t, named("a"))
+	var last string
+	for range 100 {
+		last = s.lease(t, leaseOf()).ID
+	}
+	if _, err := s.desk.BookLease(t.Context(), owner, leaseOf()); !fault.Is(err, fault.Denied) || !strings.Contains(err.Error(), "delete those that it does not need") {
+		t.Errorf("one more: %v, want Denied, with what to do", err)
+	}
+	s.lease(t, leaseOf(whole(1, 1)))
+	if _, err := s.desk.BookLease(t.Context(), booking.Caller{ProjectID: "another"}, leaseOf()); err != nil {
+		t.Errorf("of another project: %v", err)
+	}
+	s.cancelLease(t, last)
+	s.lease(t, leaseOf())
 }
 
 func TestAStartOfThePresentMinuteIsNow(t *testing.T) {

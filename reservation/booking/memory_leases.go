@@ -21,8 +21,8 @@ func (m *Memory) Lease(_ context.Context, id string) (reservation.LeaseRecord, e
 	return reservation.LeaseRecord{}, NoLease(id)
 }
 
-// Leases implements reservation.LeaseReader.
-func (m *Memory) Leases(_ context.Context, q reservation.LeaseQuery) ([]reservation.LeaseRecord, error) {
+// LeaseStates implements reservation.LeaseReader.
+func (m *Memory) LeaseStates(_ context.Context, q reservation.LeaseQuery) (states []reservation.LeaseState, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := slices.DeleteFunc(m.shownLeases(), func(l reservation.LeaseRecord) bool {
@@ -38,7 +38,17 @@ func (m *Memory) Leases(_ context.Context, q reservation.LeaseQuery) ([]reservat
 	if q.Limit > 0 && len(list) > q.Limit {
 		list = list[:q.Limit]
 	}
-	return list, nil
+	for i := range list {
+		states = append(states, list[i].State())
+	}
+	return states, nil
+}
+
+// LeasesOf implements reservation.LeaseReader.
+func (m *Memory) LeasesOf(_ context.Context, ids []string) ([]reservation.LeaseRecord, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(m.shownLeases(), func(l reservation.LeaseRecord) bool { return !slices.Contains(ids, l.ID) }), nil
 }
 
 // shownLeases returns the leases that are not deleted, with each reservation without a lease as one,

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -125,7 +127,7 @@ func testLeaseList(t *testing.T, s Subject) {
 		{reservation.LeaseQuery{ProjectID: "demo", Marker: "own"}, []string{"last"}},
 		{reservation.LeaseQuery{ProjectID: "nobody"}, nil},
 	} {
-		list, err := reader.Leases(t.Context(), c.q)
+		list, err := listed(t, reader, c.q)
 		var got []string
 		for _, l := range list {
 			got = append(got, l.ID)
@@ -137,9 +139,35 @@ func testLeaseList(t *testing.T, s Subject) {
 			t.Errorf("%+v (-want +got): %v\n%s", c.q, err, d)
 		}
 	}
-	if _, err := reader.Leases(t.Context(), reservation.LeaseQuery{ProjectID: "demo", Marker: "foreign"}); !fault.Is(err, fault.Invalid) {
+	if _, err := listed(t, reader, reservation.LeaseQuery{ProjectID: "demo", Marker: "foreign"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a marker of another project: %v, want Invalid", err)
 	}
+}
+
+// listed returns the leases that q selects, in the order of their states, which must be those of the
+// leases.
+func listed(t *testing.T, r reservation.LeaseReader, q reservation.LeaseQuery) (list []reservation.LeaseRecord, err error) {
+	t.Helper()
+	states, err := r.LeaseStates(t.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(states))
+	for i, state := range states {
+		ids[i] = state.ID
+	}
+	list, err = r.LeasesOf(t.Context(), append(ids, "nobody"))
+	slices.SortFunc(list, func(a, b reservation.LeaseRecord) int {
+		return cmp.Compare(slices.Index(ids, a.ID), slices.Index(ids, b.ID))
+	})
+	got := make([]reservation.LeaseState, len(list))
+	for i := range list {
+		got[i] = list[i].State()
+	}
+	if d := diff(states, got); d != "" {
+		t.Errorf("states of the leases (-listed +read):\n%s", d)
+	}
+	return list, err
 }
 
 func testNoLease(t *testing.T, s Subject) {
@@ -200,7 +228,7 @@ func testHiddenLease(t *testing.T, s Subject) {
 			t.Errorf("%s: %v, want NotFound", id, err)
 		}
 	}
-	if list, err := reader.Leases(t.Context(), reservation.LeaseQuery{}); err != nil || len(list) != 0 {
+	if list, err := listed(t, reader, reservation.LeaseQuery{}); err != nil || len(list) != 0 {
 		t.Errorf("the leases are %+v: %v", list, err)
 	}
 	wantStored(t, s, r)

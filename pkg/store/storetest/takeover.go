@@ -55,7 +55,7 @@ func testTakingOver(t *testing.T, open func(t *testing.T) Subject) {
 		if err := s.TakeOver(t.Context(), change, 60); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Leases(t.Context(), reservation.LeaseQuery{})
+		got, err := listed(t, s, reservation.LeaseQuery{})
 		if d := diff(leases, got); err != nil || d != "" {
 			t.Errorf("%v, leases (-want +got):\n%s", err, d)
 		}
@@ -92,7 +92,7 @@ func testTakingOver(t *testing.T, open func(t *testing.T) Subject) {
 		if err := s.TakeOver(t.Context(), booking.NewTakeOver(leases, nil), 60); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Leases(t.Context(), reservation.LeaseQuery{}); err != nil || len(got) != len(leases) {
+		if got, err := listed(t, s, reservation.LeaseQuery{}); err != nil || len(got) != len(leases) {
 			t.Errorf("%d leases, %v", len(got), err)
 		}
 	})

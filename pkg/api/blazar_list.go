@@ -1,0 +1,102 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/almanac-cloud/almanac/pkg/blazar"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// keptLeases is how many leases leaseTexts keeps, each of at most largestKept bytes.
+const (
+	keptLeases  = 20_000
+	largestKept = 4 << 10
+)
+
+// leaseTexts keeps the JSON of leases as long as nothing of them changes, so that a list of thousands
+// of leases reads only their states and those that changed.
+type leaseTexts struct {
+	kept *lru.Cache[string, leaseText]
+}
+
+// leaseText is the JSON of a lease, with what the parameters of a list select by.
+type leaseText struct {
+	state        reservation.LeaseState
+	name, status string
+	text         []byte
+}
+
+func newLeaseTexts() *leaseTexts {
+	kept, err := lru.New[string, leaseText](keptLeases)
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	return &leaseTexts{kept}
+}
+
+// list returns the leases that q selects, as they are at now.
+func (t *leaseTexts) list(ctx context.Context, from reservation.LeaseReader, q reservation.LeaseQuery, now span.Instant) ([]leaseText, error) {
+	states, err := from.LeaseStates(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]leaseText, len(states))
+	at := make(map[string]int) // the places of the leases that have to be read
+	var ids []string
+	for i, state := range states {
+		kept, ok := t.kept.Get(state.ID)
+		if ok && kept.state == state {
+			list[i] = kept
+			continue
+		}
+		at[state.ID] = i
+		ids = append(ids, state.ID)
+	}
+	read, err := from.LeasesOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i := range read {
+		list[at[read[i].ID]] = t.written(&read[i], now)
+	}
+	// A lease may be deleted between the two readings.
+	return slices.DeleteFunc(list, func(l leaseText) bool { return l.text == nil }), nil
+}
+
+// written returns the JSON of a lease and keeps it. The status of a lease without reservations follows
+// from the clock, so it is not kept.
+func (t *leaseTexts) written(l *reservation.LeaseRecord, now span.Instant) leaseText {
+	text := leaseText{state: l.State(), name: l.Name, status: blazar.Status(l, now), text: asJSON(blazar.LeaseOf(l, now))}
+	if len(l.Reservations) > 0 && len(text.text) <= largestKept {
+		t.kept.Add(l.ID, text)
+	}
+	return text
+}
+
+// leasesAnswer returns the body of a list. encoding/json would check the text of each lease again.
+func leasesAnswer(list []leaseText, links []link) []byte {
+	texts := make([][]byte, len(list))
+	for i := range list {
+		texts[i] = list[i].text
+	}
+	body := slices.Concat([]byte(`{"leases":[`), bytes.Join(texts, []byte(",")), []byte("]"))
+	if len(links) > 0 {
+		body = append(append(body, `,"leases_links":`...), asJSON(links)...)
+	}
+	return append(body, '}')
+}
+
+// asJSON returns the JSON of a value that has one.
+func asJSON(value any) []byte {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // cannot fail for such a value
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+}
