@@ -60,6 +60,7 @@ var features = []feature{
 	{"a running Blazar taken over", []string{"TestARunningBlazarIsTakenOver"}},
 	{"a hostile member beside ten others", []string{"TestOneHostileMemberDoesNotSlowTheOthers"}},
 	{"Keystone, Nova, Placement and Ironic as clients see them", []string{
+		"TestBootstrapPutsAlmanacIntoTheCatalogWhereTheCommandLineFindsIt",
 		"inventory/openstack", "inventory/remote", "pkg/energy/openstack", "pkg/ironic", "pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/placement",
 		"pkg/power", "pkg/power/ipmi", "pkg/power/ironic", "pkg/power/redfish", "reservation/notice", "reservation/upkeep/openstack"}},
 	{"decisions, messages and the store", []string{"pkg/app", "pkg/dispatch", "pkg/oslo/amqp", "pkg/store"}},

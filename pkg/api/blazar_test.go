@@ -397,9 +397,13 @@ func TestWhoMayDoWhatWithALease(t *testing.T) {
 }
 
 func TestAListIsWholeUnlessTheRequestHasALimit(t *testing.T) {
-	c := start(t, setup{})
+	var hosts []inventory.Host
+	for i := range 122 {
+		hosts = append(hosts, machine(fmt.Sprintf("host-%03d", i)))
+	}
+	c := start(t, setup{hosts: hosts})
 	for i := range 120 {
-		c.demo.lease(fmt.Sprintf(`{"name":"l%d","start_date":"2026-11-20 13:%02d","end_date":"2026-11-20 15:00"}`, i, i/3))
+		c.demo.lease(hostLease(fmt.Sprintf("l%d", i), fmt.Sprintf("13:%02d", i/3), "15:00", 1))
 	}
 	mine := c.other.lease(hostLease("mine", "12:10", "13:00", 1))
 	native := c.other.book(fmt.Sprintf(`{"name": "native", "start_time": %q, "duration": 60}`, at(600)))
