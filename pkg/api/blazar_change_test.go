@@ -3,11 +3,9 @@ package api_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
@@ -158,52 +156,6 @@ func TestTheReservationsOfALeaseStayTogether(t *testing.T) {
 	if now := leaseIn(t, c.demo.get("/v1/leases/"+l.ID), http.StatusOK); len(now.Reservations) != 2 || now.EndDate != l.EndDate {
 		t.Errorf("got %+v", now)
 	}
-}
-
-// values are values of every kind for the keys of leases, some of them right for some key.
-var values = append(slices.Clone(odd), "now", "2026-11-20 13:00", "2026-11-20 12:10", "None", "True", "1", "physical:host", "virtual:instance", "default",
-	`["==", "$vcpus", "8"]`, `["and"]`, []any{"or", []any{"==", "$name", "A"}}, []any{[]any{}}, map[string]any{"id": 5})
-
-// The server answers every body of a lease, whatever its keys have, with a lease or with an error
-// that a client can show; and an error changes nothing.
-func TestNoBodyOfALeaseBreaksTheServer(t *testing.T) {
-	c := start(t, setup{})
-	l := c.demo.lease(hostLease("l", "12:10", "13:00", 1))
-	member := rapid.MapOfN(rapid.SampledFrom([]string{
-		"id", "resource_type", "min", "max", "hypervisor_properties", "resource_properties", "before_end", "on_start", "vcpus", "memory_mb", "disk_gb", "amount",
-		"affinity", "extra_specs", "ephemeral_gb", "more",
-	}), rapid.SampledFrom(append(slices.Clone(values), l.Reservations[0]["id"])), 0, 8)
-	parts := rapid.OneOf(rapid.SampledFrom(values), rapid.Custom(func(t *rapid.T) any { return rapid.SliceOfN(member, 0, 3).Draw(t, "members") }))
-	bodies := rapid.Custom(func(t *rapid.T) any {
-		body := rapid.MapOfN(rapid.SampledFrom([]string{"name", "start_date", "end_date", "before_end_date", "events", "more"}), rapid.SampledFrom(values), 0, 6).Draw(t, "lease")
-		if rapid.Bool().Draw(t, "right times") {
-			body["name"], body["start_date"], body["end_date"] = "l", "2026-11-20 12:10", "2026-11-20 13:00"
-		}
-		if rapid.Bool().Draw(t, "with reservations") {
-			body["reservations"] = parts.Draw(t, "reservations")
-		}
-		return body
-	})
-	requests := rapid.OneOf(bodies, bodies, bodies, rapid.SampledFrom(values))
-	rapid.Check(t, func(rt *rapid.T) {
-		c.t = rt
-		for method, path := range map[string]string{"POST": "/v1/leases", "PUT": "/v1/leases/" + l.ID} {
-			body := encode(rt, requests.Draw(rt, method))
-			switch a := c.demo.send(method, path, body); a.status {
-			case http.StatusCreated:
-				c.demo.delete("/v1/leases/" + leaseIn(rt, a, a.status).ID)
-			case http.StatusOK:
-			case http.StatusBadRequest, http.StatusForbidden, http.StatusConflict:
-				wantFault(rt, a, a.status, "")
-				if decode[blazarFault](rt, a).Message == "" {
-					rt.Fatalf("%s %s: no error_message: %v", method, body, a)
-				}
-			default:
-				rt.Fatalf("%s %s: got %v", method, body, a)
-			}
-		}
-	})
-	c.t = t
 }
 
 func TestAnAffinityStaysUnlessARequestHasAnother(t *testing.T) {
