@@ -194,7 +194,7 @@ var alike = []string{
 	`{"==": 1}`, `5`, `"x"`, `true`, `[["==", "$gpu", "a100"]]`, `["==", "$gpu", "a100"`, `["~", "$gpu", "a100"]`, `["and", ["==", "$nosuch", "1"]]`, `["AND", ["==", "$gpu", "a100"]]`,
 }
 
-// A query selects the hosts that Blazar's own code selects for it, but for what docs/blazar.md lists;
+// A query selects the hosts that Blazar's own code selects for it, except where docs/blazar.md lists otherwise;
 // where Blazar refuses it, Almanac refuses it or understands more.
 func TestQueriesSelectTheHostsThatBlazarSelects(t *testing.T) {
 	if os.Getenv("ALMANAC_TEST_BLAZAR") == "" {
