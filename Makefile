@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-blazar test-blazar-clients test-blazar-tempest test-blazar-takeover test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -105,7 +105,7 @@ test-tempest: build ## Tempest's compute tests under nova-scheduler and under Al
 	@LAB_PROGRAMS=python3-tempest ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
 	  $(GO) test $(JSON) -count=1 -timeout 60m -v -run TempestSays ./tests
 
-test-blazar: test-blazar-clients test-blazar-tempest test-blazar-takeover ## Blazar's clients, the tests of its Tempest plugin, and its takeover
+test-blazar: test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover ## Blazar's bodies, clients and queries, the tests of its Tempest plugin, and its takeover
 
 # gophercloud's own tests need Nova; the dashboard and the newer command lines need Keystone alone. Pictures of the
 # dashboard go to var/pictures.
@@ -115,6 +115,15 @@ test-blazar-clients: build ## Blazar's clients against Almanac: each release's c
 	    $(LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run 'TestBlazars' ./tests || failed=yes; \
 	done; \
 	ALMANAC_TEST_LONG=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run 'GophercloudsOwn' ./tests || failed=yes; [ -z "$$failed" ]
+
+test-blazar-queries: ## which hosts Blazar's queries select, by the code of each release of Blazar
+	@failed=; for release in $(RELEASES); do \
+	  RELEASE=$$release LAB_PARTS=mariadb LAB_PROGRAMS='python3-blazar python3-pymysql' ALMANAC_TEST_BLAZAR=1 \
+	    $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run ThatBlazarSelects ./pkg/blazar || failed=yes; \
+	done; [ -z "$$failed" ]
+
+test-blazar-bodies: ## a million wrong bodies to Blazar's API
+	@CGO_ENABLED=0 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestNoBodyOfBlazars' ./pkg/api -rapid.checks=150000
 
 test-blazar-takeover: build ## Almanac takes over a running Blazar with two hundred leases, and gives it back
 	@RELEASE=epoxy LAB_PARTS=blazar ALMANAC_TEST_BLAZAR=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run ARunningBlazar ./tests

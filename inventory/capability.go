@@ -40,8 +40,8 @@ func typed(text string) Value {
 	return StringValue(text)
 }
 
-// spelling returns how true is spelled where text stands for a truth value: "true" or "True".
-func spelling(text string) string {
+// Spelling returns how true is spelled where text stands for a truth value: "true" or "True".
+func Spelling(text string) string {
 	if text == strings.ToLower(text) {
 		return "true"
 	}
@@ -110,7 +110,7 @@ func (o Override) value(name string, source Value) (_ Value, spelled string) {
 	if text, given := o.texts()[name]; given {
 		value := typed(text)
 		if value.kind == KindBool {
-			spelled = spelling(text)
+			spelled = Spelling(text)
 		}
 		return value, spelled
 	}

@@ -56,7 +56,7 @@ var features = []feature{
 	{"objects against the code of the release", []string{"pkg/nova/object"}},
 	{"requests whose objects are two versions newer, with unknown fields", []string{"TestRequestsOfANewerNovaAreServed"}},
 	{"Tempest, with the results of nova-scheduler", []string{"TestTempestSaysTheSameOfAlmanac"}},
-	{"Blazar's clients, and the tests of its Tempest plugin with the results of Blazar", []string{"TestGophercloudsOwnTestsPass", "TestTempestSaysOfAlmanacWhatItSaysOfBlazar"}},
+	{"Blazar's clients, and the tests of its Tempest plugin with the results of Blazar", []string{"TestGophercloudsOwnTestsPass", "TestTempestSaysOfAlmanacWhatItSaysOfBlazar", "pkg/blazar"}},
 	{"a running Blazar taken over", []string{"TestARunningBlazarIsTakenOver"}},
 	{"a hostile member beside ten others", []string{"TestOneHostileMemberDoesNotSlowTheOthers"}},
 	{"Keystone, Nova, Placement and Ironic as clients see them", []string{

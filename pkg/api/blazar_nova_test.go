@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -17,6 +19,7 @@ import (
 
 // callersNova stands for Nova: it has the flavor small, and creates a limited number of groups.
 type callersNova struct {
+	mu     sync.Mutex
 	t      *testing.T
 	tokens []string
 	groups map[string]string // name and policy, by id
@@ -24,6 +27,8 @@ type callersNova struct {
 }
 
 func (n *callersNova) FlavorAs(_ context.Context, token, id string) (inventory.Flavor, string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.tokens = append(n.tokens, token)
 	if id != "7" {
 		return inventory.Flavor{}, "", fault.New(fault.NotFound, "nova answered 404")
@@ -34,6 +39,8 @@ func (n *callersNova) FlavorAs(_ context.Context, token, id string) (inventory.F
 }
 
 func (n *callersNova) CreateGroupAs(_ context.Context, token, name, policy string) (string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.tokens = append(n.tokens, token)
 	if len(n.groups) == n.quota {
 		return "", fault.New(fault.Denied, "Quota exceeded, too many server groups.")
@@ -44,15 +51,17 @@ func (n *callersNova) CreateGroupAs(_ context.Context, token, name, policy strin
 }
 
 func (n *callersNova) DeleteGroup(_ context.Context, id string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	delete(n.groups, id)
 	return nil
 }
 
 func startWithNova(t *testing.T, quota int) (*cloud, *callersNova) {
 	n := &callersNova{t: t, groups: map[string]string{}, quota: quota}
-	id := 0
+	var id atomic.Int64
 	return start(t, setup{adjust: func(o *api.Options) {
-		o.Blazar.Nova, o.Blazar.NewID = n, func() string { id++; return fmt.Sprintf("6f1a7a52-0000-4000-8000-%012d", id) }
+		o.Blazar.Nova, o.Blazar.NewID = n, func() string { return fmt.Sprintf("6f1a7a52-0000-4000-8000-%012d", id.Add(1)) }
 	}}), n
 }
 

@@ -372,15 +372,22 @@ func TestWhoMayDoWhatWithALease(t *testing.T) {
 	c := start(t, setup{})
 	l := c.demo.lease(hostLease("l", "12:10", "13:00", 1))
 	path := "/v1/leases/" + l.ID
-	do := func(p caller) []answer {
-		return []answer{p.get(path), p.send("PUT", path, `{"name":"x"}`), p.delete(path)}
-	}
-	for i, rule := range []string{"get", "put", "delete"} {
-		wantFault(t, do(c.other)[i], http.StatusForbidden, "Policy doesn't allow blazar:leases:"+rule+" to be performed")
-		wantFault(t, do(c.nobody)[i], http.StatusUnauthorized, "")
-		if rule != "get" {
-			wantFault(t, do(c.reader)[i], http.StatusForbidden, "Policy doesn't allow blazar:leases:"+rule+" to be performed")
+	for _, call := range []struct{ method, path, body, rule string }{
+		{"GET", path, "", "get"}, {"GET", path + "/hosts", "", "get"},
+		{"PUT", path, `{"name": "x"}`, "put"}, {"PATCH", path, `{"name": "x"}`, "put"}, {"PUT", path, `{}`, "put"}, {"DELETE", path, "", "delete"},
+	} {
+		refusal := "Policy doesn't allow blazar:leases:" + call.rule + " to be performed"
+		wantFault(t, c.other.send(call.method, call.path, call.body), http.StatusForbidden, refusal)
+		wantFault(t, c.nobody.send(call.method, call.path, call.body), http.StatusUnauthorized, "")
+		if call.rule != "get" {
+			wantFault(t, c.reader.send(call.method, call.path, call.body), http.StatusForbidden, refusal)
 		}
+	}
+	for _, list := range []string{"/v1/leases", "/v1/leases?lease_id=" + l.ID} {
+		if a := c.other.get(list); strings.Contains(a.String(), l.ID) {
+			t.Errorf("another project's list has the lease: %v", a)
+		}
+		wantFault(t, c.nobody.get(list), http.StatusUnauthorized, "")
 	}
 	wantFault(t, c.reader.post("/v1/leases", hostLease("x", "12:10", "13:00", 1)), http.StatusForbidden, "blazar:leases:post")
 	wantFault(t, c.nobody.post("/v1/leases", hostLease("x", "12:10", "13:00", 1)), http.StatusUnauthorized, "")
@@ -450,7 +457,6 @@ func TestAnAdminsListMayBeTheProjects(t *testing.T) {
 	}
 }
 
-// A lease that vanishes after DELETE, with the calls and the polling of Azimuth's operator.
 func TestADeletedLeaseLeavesTheListAtOnce(t *testing.T) {
 	c := start(t, setup{})
 	l := c.demo.lease(hostLease("az-1", "12:00", "13:00", 2))

@@ -53,6 +53,12 @@ type setup struct {
 	enrolled bool
 	// poolChanged is api.Blazar.PoolChanged.
 	poolChanged func(context.Context)
+	// carries does the work of events; nil means that there is no cloud.
+	carries booking.Cloud
+	// file is the database; empty for a new one.
+	file string
+	// began is when the test begins; 0 means noon.
+	began span.Instant
 	// adjust changes the options of the API.
 	adjust func(*api.Options)
 }
@@ -86,8 +92,8 @@ type cloud struct {
 
 func start(t testing.TB, s setup) *cloud {
 	t.Helper()
-	c := &cloud{t: t, contract: openContract(t), log: &lockedBuffer{}, file: filepath.Join(t.TempDir(), "almanac.db")}
-	c.seconds.Store(int64(noon))
+	c := &cloud{t: t, contract: openContract(t), log: &lockedBuffer{}, file: cmp.Or(s.file, filepath.Join(t.TempDir(), "almanac.db"))}
+	c.seconds.Store(int64(cmp.Or(s.began, noon)))
 	c.admin, c.demo, c.reader = caller{c, "demo/admin"}, caller{c, "demo/member"}, caller{c, "demo/reader"}
 	c.other, c.nobody = caller{c, "other/member"}, caller{c, ""}
 
@@ -110,8 +116,8 @@ func start(t testing.TB, s setup) *cloud {
 		checks = s.checks(c, keeper.Snapshot)
 	}
 	c.desk, err = booking.Open(t.Context(), booking.Options{
-		Enforcement: checks,
-		Records:     c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
+		Enforcement: checks, Cloud: s.carries,
+		Records: c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
 		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		LeadTime: 900, Now: c.now, NewID: uuid.NewString,
 	}, keeper.Snapshot())
@@ -148,6 +154,14 @@ func start(t testing.TB, s setup) *cloud {
 	t.Cleanup(server.Close)
 	c.url = server.URL
 	return c
+}
+
+// restart stops the cloud and returns it as an almanacd that starts now makes it, with the setup s.
+func (c *cloud) restart(t *testing.T, s setup) *cloud {
+	t.Helper()
+	must(t, c.store.Close())
+	s.file, s.began = c.file, c.now()
+	return start(t, s)
 }
 
 func (c *cloud) now() span.Instant { return span.Instant(c.seconds.Load()) }

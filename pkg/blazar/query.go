@@ -192,7 +192,7 @@ func (q queries) comparison(operator string, left, right any) (any, error) {
 	case p.kind == inventory.KindBool && ordering:
 		return nil, unreadable("%s is true or false, which %s does not order", left, operator)
 	}
-	value, fits, err := constant(right, p.kind)
+	value, fits, err := p.constant(right)
 	switch {
 	case err != nil:
 		return nil, err
@@ -234,7 +234,7 @@ func (q queries) membership(list []any, negated bool) (any, error) {
 	}
 	out := []any{"in", p.name}
 	for _, candidate := range list[2:] {
-		value, fits, err := constant(candidate, p.kind)
+		value, fits, err := p.constant(candidate)
 		if err != nil {
 			return nil, err
 		}
@@ -255,7 +255,7 @@ func (q queries) membership(list []any, negated bool) (any, error) {
 
 // listed translates in for a constant and properties that are lists, such as $traits.
 func (q queries) listed(list []any, negated bool) (any, error) {
-	value, _, err := constant(list[1], inventory.KindString)
+	value, _, err := property{kind: inventory.KindString}.constant(list[1])
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,9 @@ type property struct {
 	name       string // with $
 	kind       inventory.Kind
 	reservable bool // it is the column of that name
+	// truth is how true is spelled in the texts of a capability that is true or false: "True" or
+	// "true"; empty if either is.
+	truth string
 }
 
 // property returns the property that a query names by $ and its name.
@@ -42,7 +45,7 @@ func (q queries) property(written any) (property, error) {
 	}
 	kind := q.hosts.KindOf(name, q.seesHidden)
 	if kind == "" && name == reservableColumn {
-		return property{text, inventory.KindBool, true}, nil
+		return property{name: text, kind: inventory.KindBool, reservable: true}, nil
 	}
 	if kind == "" && columns[name] != "" {
 		name = columns[name]
@@ -51,11 +54,25 @@ func (q queries) property(written any) (property, error) {
 	if kind == "" {
 		return property{}, unreadable("no host has the property %s", shorten(name))
 	}
-	return property{"$" + name, kind, false}, nil
+	p := property{name: "$" + name, kind: kind}
+	if kind == inventory.KindBool {
+		p.truth = q.truth(name)
+	}
+	return p, nil
 }
 
-// constant returns a value of a query as a value of kind; fits is false if it cannot be one.
-func constant(written any, kind inventory.Kind) (value any, fits bool, err error) {
+// truth returns property.truth of a property that is true or false.
+func (q queries) truth(name string) string {
+	for _, h := range q.hosts.Hosts() {
+		if text, given := h.Capabilities.Texts[name]; given {
+			return inventory.Spelling(text)
+		}
+	}
+	return ""
+}
+
+// constant returns a value of a query as a value of the kind of p; fits is false if it cannot be one.
+func (p property) constant(written any) (value any, fits bool, err error) {
 	text := ""
 	switch written := written.(type) {
 	case string:
@@ -63,14 +80,17 @@ func constant(written any, kind inventory.Kind) (value any, fits bool, err error
 	case json.Number:
 		text = written.String()
 	case bool:
-		text = map[bool]string{true: "True", false: "False"}[written]
+		if p.kind == inventory.KindBool {
+			return written, true, nil
+		}
+		text = inventory.BoolValue(written).Text()
 	default:
 		return nil, false, unreadable("%s is not a value: a text, a number, true or false", show(written))
 	}
 	if strings.HasPrefix(text, "$") {
 		return nil, false, unreadable("%s is a name; a query compares a property with a value", show(written))
 	}
-	switch kind {
+	switch p.kind {
 	case inventory.KindNumber:
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil || !json.Valid([]byte(text)) {
@@ -78,13 +98,19 @@ func constant(written any, kind inventory.Kind) (value any, fits bool, err error
 		}
 		return n, true, nil
 	case inventory.KindBool:
-		switch text {
-		case "True", "true":
-			return true, true, nil
-		case "False", "false":
-			return false, true, nil
-		}
-		return nil, false, nil
+		value, fits := p.isTrue(text)
+		return value, fits, nil
 	}
 	return text, true, nil
+}
+
+// isTrue returns the truth value that a text stands for; fits is false if it stands for none.
+func (p property) isTrue(text string) (value, fits bool) {
+	switch text {
+	case "True", "False", "true", "false":
+		return strings.EqualFold(text, "true"), p.truth == "" || p.truth == inventory.Spelling(text)
+	case "1", "0": // as Blazar stores that column
+		return text == "1", p.reservable
+	}
+	return false, false
 }

@@ -95,6 +95,10 @@ func TestAQuerySelectsTheHostsThatItNames(t *testing.T) {
 		`["==", "$reservable", "True"]`:                                  "abcd",
 		`["!=", "$reservable", "True"]`:                                  "",
 		`["==", "$reservable", "False"]`:                                 "",
+		`["==", "$reservable", "1"]`:                                     "abcd", // as Blazar stores it
+		`["==", "$reservable", "0"]`:                                     "",
+		`["!=", "$reservable", "0"]`:                                     "abcd",
+		`["==", "$ssd", "1"]`:                                            "",
 		`["in", "$gpu", "a100", "v100", "h100"]`:                         "ab",
 		`["in", "$slots", "64", "many"]`:                                 "a",
 		`["in", "ib", "$nets"]`:                                          "a",
@@ -113,6 +117,25 @@ func TestAQuerySelectsTheHostsThatItNames(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s selects %q, want %q (%v)", query, got, want, err)
+		}
+	}
+}
+
+// As in Blazar, "True" is not "true".
+func TestATextIsTheTruthValueThatACapabilitySpellsSo(t *testing.T) {
+	for spelled, other := range map[string]string{"True": "true", "true": "True"} {
+		override := inventory.Override{Capabilities: &inventory.Capabilities{Texts: map[string]string{"ssd": spelled}}}
+		hosts, err := inventory.NewSnapshot([]inventory.Host{{Name: "a"}, {Name: "b"}}, map[string]inventory.Override{"a": override}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for query, want := range map[string]string{
+			`["==", "$ssd", "` + spelled + `"]`: "a", `["==", "$ssd", "` + other + `"]`: "", `["!=", "$ssd", "` + spelled + `"]`: "", `["!=", "$ssd", "` + other + `"]`: "a",
+			`["==", "$ssd", true]`: "a", `["==", "$ssd", false]`: "", `["in", "$ssd", "` + other + `", "x"]`: "", `["in", "$ssd", "` + other + `", true]`: "a",
+		} {
+			if got, err := selected(t, hosts, query); got != want || err != nil {
+				t.Errorf("where true is spelled %s, %s selects %q, want %q (%v)", spelled, query, got, want, err)
+			}
 		}
 	}
 }

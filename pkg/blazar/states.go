@@ -92,6 +92,9 @@ type progress struct {
 	done   span.Instant // when it was done; 0 means not
 }
 
+// underWay are the events that reservations of a status are in.
+var underWay = map[reservation.Status]reservation.EventType{reservation.Starting: reservation.StartEvent, reservation.Ending: reservation.EndEvent}
+
 // progressOf returns how far the events of one type are that the reservations of a lease have; at is
 // when it is due without any. ok is false if no reservation has one.
 func progressOf(l *reservation.LeaseRecord, t reservation.EventType, at span.Instant) (p progress, ok bool) {
@@ -102,6 +105,9 @@ func progressOf(l *reservation.LeaseRecord, t reservation.EventType, at span.Ins
 			e.State = reservation.EventDue
 		} else {
 			p.at, ok = max(p.at, e.Time), true
+		}
+		if underWay[l.Reservations[i].Status] == t && e.State == reservation.EventDue {
+			e.State = reservation.EventRunning // Almanac tries it again
 		}
 		states[e.State] = true
 		p.done = max(p.done, e.Done)
