@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ func TestBlazarsDashboardUsesAlmanac(t *testing.T) {
 	page.Visit(horizon + "/auth/login/?next=/project/leases/")
 	page.Fill("#id_username", labtest.Demo.Name)
 	page.Fill("#id_password", labtest.Demo.Password)
+	page.Picture("sign-in")
 	page.Click("#loginBtn")
 	page.Await("#leases__action_create")
 
@@ -53,10 +55,26 @@ func TestBlazarsDashboardUsesAlmanac(t *testing.T) {
 	if text := page.Text("body"); !strings.Contains(text, "host-01") || !strings.Contains(text, "host-02") {
 		t.Errorf("the calendar does not have the hosts:\n%s", text)
 	}
+	eventually(t, "the calendar does not have both leases from now on for a day", func() bool { // its bars move at first
+		now, leases := page.Edges(".apexcharts-xaxis-annotations line"), 0
+		for _, bar := range page.Edges(".apexcharts-rangebar-area") {
+			if len(now) == 1 && math.Abs(bar[0]-now[0][0]) < 6 && bar[1]-bar[0] > 60 { // an hour has 5 pixels
+				leases++
+			}
+		}
+		return leases == 2
+	})
 	page.Picture("calendar")
 
 	before := b.demo.shows("lease show hosts")
-	page.Visit(horizon + "/project/leases/" + before["id"].(string) + "/update") // dashboard 16 hides the link to it, by a mistake
+	lease := horizon + "/project/leases/" + before["id"].(string) + "/"
+	page.Visit(lease)
+	page.Await(".detail dl")
+	if text, hint := page.Text("body"), b.demo.reservations(before)[0]["id"].(string); !strings.Contains(text, hint) || !strings.Contains(text, "before_end_lease") {
+		t.Errorf("the lease does not have its reservation %s and its events:\n%s", hint, text)
+	}
+	page.Picture("lease")
+	page.Visit(lease + "update") // dashboard 16 hides the link to it, by a mistake
 	page.Fill("#id_end_time", "+1h")
 	page.Picture("extend")
 	page.Click("input[type=submit]")

@@ -99,6 +99,13 @@ func (b *Browser) Text(element string) string {
 	return get(b, "read "+element, chromedp.Text(chromedp.CSS(element)))
 }
 
+// Edges returns where each element begins and ends on the page, from left to right, in pixels.
+func (b *Browser) Edges(elements string) [][2]float64 {
+	b.t.Helper()
+	const script = `[...document.querySelectorAll(%q)].map(one => one.getBoundingClientRect()).map(place => [place.left, place.right])`
+	return get(b, "measure "+elements, chromedp.Evaluate[[][2]float64](fmt.Sprintf(script, elements)))
+}
+
 // Picture writes a picture of the page.
 func (b *Browser) Picture(name string) {
 	b.t.Helper()
