@@ -55,7 +55,7 @@ func TestBlazarsDashboardUsesAlmanac(t *testing.T) {
 	if text := page.Text("body"); !strings.Contains(text, "host-01") || !strings.Contains(text, "host-02") {
 		t.Errorf("the calendar does not have the hosts:\n%s", text)
 	}
-	eventually(t, "the calendar does not have both leases from now on for a day", func() bool { // its bars move at first
+	eventually(t, "the calendar does not have both leases from now on for a day", func() bool {
 		now, leases := page.Edges(".apexcharts-xaxis-annotations line"), 0
 		for _, bar := range page.Edges(".apexcharts-rangebar-area") {
 			if len(now) == 1 && math.Abs(bar[0]-now[0][0]) < 6 && bar[1]-bar[0] > 60 { // an hour has 5 pixels

@@ -7,8 +7,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
+
+// still makes the charts of ApexCharts stand still, so that pictures have them as they stay.
+const still = `window.Apex = {chart: {animations: {enabled: false}}}`
 
 // Browser is a Chromium of Debian's without a screen, with one page.
 type Browser struct {
@@ -33,7 +38,10 @@ func StartBrowser(t testing.TB) *Browser {
 	b.page, end = chromedp.NewContext(context.WithoutCancel(t.Context()), chromedp.WithAllocatorOptions(
 		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.WindowSize(1400, 1000))) // root may not use the sandbox
 	t.Cleanup(end)
-	if err := chromedp.Do(b.page); err != nil {
+	if err := chromedp.Do(b.page, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: still})
+		return chromedp.Void{}, err
+	}); err != nil {
 		t.Fatalf("start chromium: %v", err)
 	}
 	t.Cleanup(func() {
