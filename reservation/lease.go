@@ -103,6 +103,7 @@ type MemberChange struct {
 // LeaseQuery selects leases for a list, sorted by start, then id.
 type LeaseQuery struct {
 	ProjectID string // empty selects every project
+	ID, Name  string // empty selects any
 	Marker    string // the id of the last lease of the previous page; empty means the first page
 	Limit     int    // the maximum length of the list; 0 means no limit
 }

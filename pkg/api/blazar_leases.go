@@ -167,7 +167,9 @@ func (s *server) listLeases(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	found = slices.DeleteFunc(found, func(l leaseText) bool { return !q.selects(&l) })
+	if q.status != "" {
+		found = slices.DeleteFunc(found, func(l leaseText) bool { return l.status != q.status })
+	}
 	var links []link // on a page only
 	if q.limit > 0 && len(found) > q.limit {
 		found = found[:q.limit]
@@ -178,22 +180,17 @@ func (s *server) listLeases(c *gin.Context) {
 	c.Data(http.StatusOK, blazarContentType, leasesAnswer(found, links))
 }
 
-// leaseQuery is a query of leases, with what only Chameleon's clients ask for.
+// leaseQuery is a query of leases, with what the records do not know.
 type leaseQuery struct {
 	reservation.LeaseQuery
-	id, name, status string
-	limit            int // 0 means all
-}
-
-// selects reports whether the filters of the query select a lease.
-func (q *leaseQuery) selects(l *leaseText) bool {
-	return (q.id == "" || q.id == l.state.ID) && (q.name == "" || q.name == l.name) && (q.status == "" || q.status == l.status)
+	status string // empty selects any
+	limit  int    // 0 means all
 }
 
 // leaseQuery reads the parameters of a list.
 func (s *server) leaseQuery(c *gin.Context, by *asker) (q leaseQuery, err error) {
 	get := c.Query
-	q.id, q.name, q.status = get("lease_id"), get("lease_name"), get("status")
+	q.ID, q.Name, q.status = get("lease_id"), get("lease_name"), get("status")
 	q.Marker, q.ProjectID = get("marker"), get("project_id")
 	all, _ := strconv.ParseBool(get("all_tenants"))
 	switch everybody := by.may("reservations:list_all", ""); {
@@ -207,7 +204,7 @@ func (s *server) leaseQuery(c *gin.Context, by *asker) (q leaseQuery, err error)
 			return q, fault.New(fault.Invalid, "Malformed parameter limit (must be from 1 to %d)", largestLeasePage)
 		}
 	}
-	if q.id == "" && q.name == "" && q.status == "" && q.limit > 0 {
+	if q.status == "" && q.limit > 0 {
 		q.Limit = q.limit + 1
 	}
 	return q, nil

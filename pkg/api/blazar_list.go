@@ -25,11 +25,12 @@ type leaseTexts struct {
 	kept *lru.Cache[string, leaseText]
 }
 
-// leaseText is the JSON of a lease, with what the parameters of a list select by.
+// leaseText is the JSON of a lease, with the status, since a list may select by it. The text is empty
+// if the lease was deleted while the list was read.
 type leaseText struct {
-	state        reservation.LeaseState
-	name, status string
-	text         []byte
+	state  reservation.LeaseState
+	status string
+	text   []byte
 }
 
 func newLeaseTexts() *leaseTexts {
@@ -55,7 +56,7 @@ func (t *leaseTexts) list(ctx context.Context, from reservation.LeaseReader, q r
 			list[i] = kept
 			continue
 		}
-		at[state.ID] = i
+		list[i].state, at[state.ID] = state, i
 		ids = append(ids, state.ID)
 	}
 	read, err := from.LeasesOf(ctx, ids)
@@ -65,14 +66,13 @@ func (t *leaseTexts) list(ctx context.Context, from reservation.LeaseReader, q r
 	for i := range read {
 		list[at[read[i].ID]] = t.written(&read[i], now)
 	}
-	// A lease may be deleted between the two readings.
-	return slices.DeleteFunc(list, func(l leaseText) bool { return l.text == nil }), nil
+	return list, nil
 }
 
 // written returns the JSON of a lease and keeps it. The status of a lease without reservations follows
 // from the clock, so it is not kept.
 func (t *leaseTexts) written(l *reservation.LeaseRecord, now span.Instant) leaseText {
-	text := leaseText{state: l.State(), name: l.Name, status: blazar.Status(l, now), text: asJSON(blazar.LeaseOf(l, now))}
+	text := leaseText{state: l.State(), status: blazar.Status(l, now), text: asJSON(blazar.LeaseOf(l, now))}
 	if len(l.Reservations) > 0 && len(text.text) <= largestKept {
 		t.kept.Add(l.ID, text)
 	}
@@ -81,9 +81,11 @@ func (t *leaseTexts) written(l *reservation.LeaseRecord, now span.Instant) lease
 
 // leasesAnswer returns the body of a list. encoding/json would check the text of each lease again.
 func leasesAnswer(list []leaseText, links []link) []byte {
-	texts := make([][]byte, len(list))
+	texts := make([][]byte, 0, len(list))
 	for i := range list {
-		texts[i] = list[i].text
+		if list[i].text != nil {
+			texts = append(texts, list[i].text)
+		}
 	}
 	body := slices.Concat([]byte(`{"leases":[`), bytes.Join(texts, []byte(",")), []byte("]"))
 	if len(links) > 0 {

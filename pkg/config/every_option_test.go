@@ -289,6 +289,7 @@ max_duration = 0
 max_start_ahead = 10d
 max_hosts_per_project = 12
 max_host_hours_per_project = 1000
+max_empty_leases_per_project = 13
 extension_window = 1d12h
 [enforcement]
 enabled_filters = MaxLeaseDurationFilter, ExternalServiceFilter
@@ -410,7 +411,7 @@ poll_interval = 60
 				EndGrace: 33, Fence: fence.Rules{RootDisk: 34},
 			},
 		},
-		Limits: booking.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, ExtensionWindow: 36 * 3600},
+		Limits: booking.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, EmptyLeases: 13, ExtensionWindow: 36 * 3600},
 		Enforcement: config.Enforcement{
 			Rules: enforcement.Rules{
 				Enabled: enforcement.Names, MaxDuration: 86400, MaxDurationExempt: []string{"a", "b"}, ServiceExempt: []string{"c"},
@@ -502,7 +503,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 				EndGrace: 60, Fence: fence.Rules{RootDisk: 20},
 			},
 		},
-		Limits: booking.Limits{Duration: 30 * day, StartAhead: 365 * day},
+		Limits: booking.Limits{Duration: 30 * day, StartAhead: 365 * day, EmptyLeases: 100},
 		Enforcement: config.Enforcement{
 			Rules: enforcement.Rules{MaxDuration: -1}, Service: remote.Options{Timeout: 10 * time.Second},
 		},

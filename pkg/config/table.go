@@ -172,6 +172,9 @@ func limitOptions(l *booking.Limits) []option {
 				"limit.").asMutable(),
 		scaled(&l.HostSeconds, 3600, "max_host_hours_per_project", 0, 0, 1_000_000_000,
 			"Maximum host-hours of all reservations of a project that have not ended. 0 means no limit.").asMutable(),
+		integer(&l.EmptyLeases, "max_empty_leases_per_project", 100, 0, 1_000_000,
+			"Maximum number of leases without reservations that a project may have, ended ones included; they hold no hosts, so no "+
+				"other limit bounds them. 0 means no limit.").asMutable(),
 		duration(&l.ExtensionWindow, "extension_window", 0, 0, longest,
 			"A reservation may be extended only this long before its end or later. 0 means at any time.").asMutable(),
 	}

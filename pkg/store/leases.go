@@ -128,26 +128,22 @@ func (s *Store) LeaseStates(ctx context.Context, q reservation.LeaseQuery) ([]re
 		if err != nil {
 			return err
 		}
-		page := func(of *gorm.DB) *gorm.DB {
-			found := begin(of).Order("start_at, id")
-			if q.ProjectID != "" {
-				found = found.Where("project_id = ?", q.ProjectID)
-			}
-			if q.Limit > 0 {
-				found = found.Limit(q.Limit)
-			}
-			return found
+		list = nil
+		page := func(of *gorm.DB) error {
+			found := selected(begin(of).Order("start_at, id"), q)
+			return scan(found, "id, start_at, version", (*leaseStateRow).fields, func(row leaseStateRow) { list = append(list, row) })
 		}
-		var own []leaseStateRow
-		groups := page(tx.Table("lease_groups").Where("removed_at = 0")).Select("id, start_at, version, " +
-			"(SELECT COUNT(*) FROM reservations WHERE lease_id = lease_groups.id) AS reservations, " +
-			"(SELECT COALESCE(SUM(version), 0) FROM reservations WHERE lease_id = lease_groups.id) AS versions")
-		if err := groups.Find(&list).Error; err != nil {
+		if err := page(tx.Table("lease_groups").Where("removed_at = 0")); err != nil {
 			return err
 		}
-		err = page(unattached(tx.Table("reservations"))).Select("id, start_at, version, 1 AS reservations, version AS versions").Find(&own).Error
-		list = append(list, own...)
-		return err
+		groups := len(list)
+		if err := page(unattached(tx.Table("reservations"))); err != nil {
+			return err
+		}
+		for i := range list[groups:] {
+			list[groups+i].count(list[groups+i].Version)
+		}
+		return countMembers(tx, q, list[:groups])
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list leases: %w", err)
@@ -160,17 +156,75 @@ func (s *Store) LeaseStates(ctx context.Context, q reservation.LeaseQuery) ([]re
 	}
 	states := make([]reservation.LeaseState, len(list))
 	for i, row := range list {
-		states[i] = reservation.LeaseState{ID: row.ID, Version: row.Version, Reservations: row.Reservations, Versions: row.Versions}
+		states[i] = row.LeaseState
 	}
 	return states, nil
 }
 
-// leaseStateRow is a lease with the number of its reservations and the sum of their versions.
-type leaseStateRow struct {
-	ID                              string
-	StartAt                         int64
-	Version, Reservations, Versions int64
+// selected restricts found to what q selects, except for the marker.
+func selected(found *gorm.DB, q reservation.LeaseQuery) *gorm.DB {
+	if q.ProjectID != "" {
+		found = found.Where("project_id = ?", q.ProjectID)
+	}
+	if q.ID != "" {
+		found = found.Where("id = ?", q.ID)
+	}
+	if q.Name != "" {
+		found = found.Where("name = ?", q.Name)
+	}
+	if q.Limit > 0 {
+		found = found.Limit(q.Limit)
+	}
+	return found
 }
+
+// leaseStateRow is the state of a lease, with its start.
+type leaseStateRow struct {
+	StartAt int64
+	reservation.LeaseState
+}
+
+func (row *leaseStateRow) fields() []any { return []any{&row.ID, &row.StartAt, &row.Version} }
+
+// count counts a reservation of the lease.
+func (row *leaseStateRow) count(version int64) {
+	row.Reservations, row.Versions = row.Reservations+1, row.Versions+version
+}
+
+// countMembers counts the reservations of the leases in list, which q selects. MariaDB finds those of
+// all leases several times faster in one pass than lease by lease.
+func countMembers(tx *gorm.DB, q reservation.LeaseQuery, list []leaseStateRow) error {
+	at := make(map[string]*leaseStateRow, len(list))
+	var ids []string
+	for i := range list {
+		at[list[i].ID] = &list[i]
+		ids = append(ids, list[i].ID)
+	}
+	count := func(of *gorm.DB) error {
+		return scan(of.Table("reservations"), "lease_id, version", (*memberRow).fields, func(m memberRow) {
+			if row, listed := at[m.lease]; listed {
+				row.count(m.version)
+			}
+		})
+	}
+	if q == (reservation.LeaseQuery{ProjectID: q.ProjectID}) {
+		return count(selected(tx.Where("lease_id <> ''"), q))
+	}
+	for chunk := range slices.Chunk(ids, batch) {
+		if err := count(tx.Where("lease_id IN ?", chunk)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memberRow is the version of a reservation of a lease.
+type memberRow struct {
+	lease   string
+	version int64
+}
+
+func (row *memberRow) fields() []any { return []any{&row.lease, &row.version} }
 
 // LeasesOf implements reservation.LeaseReader.
 func (s *Store) LeasesOf(ctx context.Context, ids []string) (list []reservation.LeaseRecord, err error) {

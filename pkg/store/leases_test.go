@@ -104,3 +104,46 @@ func TestReplicasChangeALeaseOfSeveralReservationsInTurn(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkLeases reads 3,000 leases of one host: their states, as every list does, and all of them, as
+// the first list of a replica does.
+func BenchmarkLeases(b *testing.B) {
+	leases := make([]reservation.LeaseRecord, 3000)
+	for i := range leases {
+		r := sized(fmt.Sprintf("reservation-%024d", i), 1)
+		l := reservation.OwnLease(r)
+		l.ID, l.Version, r.Membership = fmt.Sprintf("lease-%030d", i), 1, reservation.Membership{LeaseID: l.ID, Min: 1, Max: 1}
+		leases[i] = reservation.LeaseRecord{Lease: l.Lease, Reservations: []reservation.Reservation{r}}
+	}
+	for name, start := range databases {
+		b.Run(name, func(b *testing.B) {
+			s := openFor(b, start(b)(), nil)
+			if _, err := s.Migrate(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			if err := s.TakeOver(b.Context(), booking.NewTakeOver(leases, nil), 60); err != nil {
+				b.Fatal(err)
+			}
+			var ids []string
+			b.Run("states", func(b *testing.B) {
+				for b.Loop() {
+					states, err := s.LeaseStates(b.Context(), reservation.LeaseQuery{ProjectID: "demo"})
+					if err != nil || len(states) != len(leases) {
+						b.Fatalf("%d states, %v", len(states), err)
+					}
+					ids = ids[:0]
+					for _, state := range states {
+						ids = append(ids, state.ID)
+					}
+				}
+			})
+			b.Run("all", func(b *testing.B) {
+				for b.Loop() {
+					if list, err := s.LeasesOf(b.Context(), ids); err != nil || len(list) != len(leases) {
+						b.Fatalf("%d leases, %v", len(list), err)
+					}
+				}
+			})
+		})
+	}
+}

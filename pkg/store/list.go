@@ -118,22 +118,37 @@ func loadParts(tx *gorm.DB, rows []reservationRow) error {
 		for i := range chunk {
 			ids[i], at[chunk[i].ID] = chunk[i].ID, &chunk[i]
 		}
-		var claims []claimRow
-		if err := parts(tx, ids).Find(&claims).Error; err != nil {
-			return err
-		}
-		for _, c := range claims {
+		err := scan(parts(tx.Table("claims"), ids), claimColumns, (*claimRow).fields, func(c claimRow) {
 			at[c.ReservationID].Claims = append(at[c.ReservationID].Claims, c)
-		}
-		var events []eventRow
-		if err := parts(tx, ids).Find(&events).Error; err != nil {
+		})
+		if err != nil {
 			return err
 		}
-		for _, e := range events {
+		err = scan(parts(tx.Table("events"), ids), eventColumns, (*eventRow).fields, func(e eventRow) {
 			at[e.ReservationID].Events = append(at[e.ReservationID].Events, e)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// scan reads columns of the rows that found selects into the fields of a row each. It is for readings
+// of thousands of rows: gorm's Find would take most of their time.
+func scan[Row any](found *gorm.DB, columns string, fields func(*Row) []any, use func(Row)) error {
+	rows, err := found.Select(columns).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var row Row
+	for into := fields(&row); rows.Next(); use(row) {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 func parts(tx *gorm.DB, ids []string) *gorm.DB {

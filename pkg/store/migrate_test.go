@@ -13,11 +13,11 @@ import (
 )
 
 // databases returns connections to new databases.
-var databases = map[string]func(t *testing.T) (connection func() string){
-	"SQLite": func(t *testing.T) func() string {
+var databases = map[string]func(t testing.TB) (connection func() string){
+	"SQLite": func(t testing.TB) func() string {
 		return func() string { return "sqlite:///" + filepath.Join(t.TempDir(), "almanac.db") }
 	},
-	"MariaDB": func(t *testing.T) func() string { return func() string { return labtest.Database(t) } },
+	"MariaDB": func(t testing.TB) func() string { return func() string { return labtest.Database(t) } },
 }
 
 func TestMigrationsApplyOnceAndAreReported(t *testing.T) {

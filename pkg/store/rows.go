@@ -58,6 +58,12 @@ type claimRow struct {
 	Slices        int    `gorm:"not null"`
 }
 
+const claimColumns = "reservation_id, seq, host, end_at, start_at, slices"
+
+func (row *claimRow) fields() []any {
+	return []any{&row.ReservationID, &row.Seq, &row.Host, &row.EndAt, &row.StartAt, &row.Slices}
+}
+
 type eventRow struct {
 	ReservationID string `gorm:"primaryKey;size:36" json:"-"`
 	Seq           int    `gorm:"primaryKey;autoIncrement:false" json:"-"` // grows from event to event of a reservation, with gaps
@@ -68,6 +74,14 @@ type eventRow struct {
 	Detail        string `gorm:"type:text;not null"`
 	Holder        string `gorm:"size:255;not null;default:''"`
 	UntilAt       int64  `gorm:"not null;default:0"`
+}
+
+const eventColumns = "reservation_id, seq, type, due_at, state, done_at, detail, holder, until_at"
+
+func (row *eventRow) fields() []any {
+	return []any{
+		&row.ReservationID, &row.Seq, &row.Type, &row.DueAt, &row.State, &row.DoneAt, &row.Detail, &row.Holder, &row.UntilAt,
+	}
 }
 
 type keyRow struct {

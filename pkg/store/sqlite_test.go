@@ -28,7 +28,7 @@ func openFile(t *testing.T, path string, log *slog.Logger) *Store {
 	return openFor(t, "sqlite:///"+path, log)
 }
 
-func openFor(t *testing.T, connection string, log *slog.Logger) *Store {
+func openFor(t testing.TB, connection string, log *slog.Logger) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Options{
 		Connection: connection, BusyTimeout: 30 * time.Second, Logger: log,

@@ -89,6 +89,22 @@ func questions(s *Store) []call {
 			_, err := s.Get(ctx, "r")
 			return err
 		}, []string{"SELECT reservations", "SELECT claims", "SELECT events"}},
+		{"list the states of all leases", func(ctx context.Context) error {
+			_, err := s.LeaseStates(ctx, reservation.LeaseQuery{ProjectID: "demo"})
+			return err
+		}, []string{"SELECT lease_groups", "SELECT reservations", "SELECT reservations"}},
+		{"find leases by name", func(ctx context.Context) error {
+			_, err := s.LeaseStates(ctx, reservation.LeaseQuery{ProjectID: "demo", Name: "course", Limit: 100})
+			return err
+		}, []string{"SELECT lease_groups", "SELECT reservations", "SELECT reservations"}},
+		{"read three leases", func(ctx context.Context) error {
+			_, err := s.LeasesOf(ctx, []string{"a", "b", "r"})
+			return err
+		}, []string{"SELECT lease_groups", "SELECT reservations", "SELECT reservations", "SELECT claims", "SELECT events"}},
+		{"read no leases", func(ctx context.Context) error {
+			_, err := s.LeasesOf(ctx, nil)
+			return err
+		}, nil},
 		{"keep decisions", func(ctx context.Context) error {
 			return s.KeepDecisions(ctx, []placing.Decision{{RequestID: "req-1", Instances: []string{"i", "j"}}, {Instances: []string{"i"}}})
 		}, []string{"INSERT decisions", "INSERT decision_subjects"}},
@@ -145,6 +161,10 @@ func TestACallTakesFewStatements(t *testing.T) {
 	if err := s.Commit(t.Context(), booked(sized("c", 4))); err != nil {
 		t.Fatal(err)
 	}
+	l := reservation.Lease{ID: "l", ProjectID: "demo", Name: "course", Version: 1}
+	if err := s.Commit(t.Context(), booking.Commit{Lease: &l}); err != nil {
+		t.Fatal(err)
+	}
 	for _, call := range append(commits(s), questions(s)...) {
 		log.seen = nil
 		if err := call.act(t.Context()); err != nil {
@@ -195,6 +215,24 @@ func TestAPageIsReadOffAnIndexInOrder(t *testing.T) {
 		}
 		if len(plan) != 1 || !strings.Contains(plan[0].Detail, "USING INDEX "+index) || !strings.Contains(plan[0].Detail, "start_at>?") {
 			t.Errorf("%s\nis read as %v, want a search in %s alone", statement, plan, index)
+		}
+	}
+}
+
+func TestTheStatesOfAProjectsLeasesAreFoundByItsIndex(t *testing.T) {
+	s := openMigrated(t, nil)
+	for what, found := range map[string]*gorm.DB{
+		"leases": s.reader.Table("lease_groups"), "own": unattached(s.reader.Table("reservations")), "members": s.reader.Table("reservations").Where("lease_id <> ''"),
+	} {
+		var plan []struct{ Detail string }
+		statement := s.reader.ToSQL(func(*gorm.DB) *gorm.DB {
+			return selected(found, reservation.LeaseQuery{ProjectID: "demo"}).Select("version").Session(&gorm.Session{DryRun: true}).Find(&plan)
+		})
+		if err := s.reader.Raw("EXPLAIN QUERY PLAN " + statement).Scan(&plan).Error; err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprint(plan); !strings.Contains(text, "(project_id=?") && !strings.Contains(text, "(lease_id=?") || strings.Contains(text, "SCAN") {
+			t.Errorf("%s: %s\nis read as %v, want a search by the project, or of what belongs to no lease", what, statement, plan)
 		}
 	}
 }

@@ -19,14 +19,11 @@ func (d *Service) BookLease(ctx context.Context, by Caller, req reservation.Leas
 	return permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) { return d.bookLease(ctx, by, req, p) })
 }
 
-// mostEmptyLeases is how many leases without reservations a project may have, ended ones included.
-// They hold no hosts, so nothing else bounds their number.
-const mostEmptyLeases = 100
-
 // mayBeEmpty returns a Denied fault if the request is for a lease without reservations and the project
-// has the most of them. Requests at the same moment may exceed it by their number.
+// has the most of them. Requests at the same moment may exceed the limit by their number.
 func (d *Service) mayBeEmpty(ctx context.Context, by Caller, req reservation.LeaseRequest) error {
-	if len(req.Members) > 0 {
+	most := d.limits().EmptyLeases
+	if len(req.Members) > 0 || most == 0 {
 		return nil
 	}
 	states, err := d.options.Reader.LeaseStates(ctx, reservation.LeaseQuery{ProjectID: by.ProjectID})
@@ -39,8 +36,8 @@ func (d *Service) mayBeEmpty(ctx context.Context, by Caller, req reservation.Lea
 			empty++
 		}
 	}
-	if empty >= mostEmptyLeases {
-		return fault.New(fault.Denied, "the project has %d leases without reservations, and no project may have more: delete those that it does not need", empty)
+	if empty >= most {
+		return fault.New(fault.Denied, "the project has %d leases without reservations and may have %d: delete those that it does not need", empty, most)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package booking_test
 import (
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -121,21 +120,27 @@ func TestALeaseMayHaveNoReservations(t *testing.T) {
 	}
 }
 
-func TestAProjectHasAHundredLeasesWithoutReservations(t *testing.T) {
-	s := newScene(t, named("a"))
-	var last string
-	for range 100 {
-		last = s.lease(t, leaseOf()).ID
-	}
-	if _, err := s.desk.BookLease(t.Context(), owner, leaseOf()); !fault.Is(err, fault.Denied) || !strings.Contains(err.Error(), "delete those that it does not need") {
-		t.Errorf("one more: %v, want Denied, with what to do", err)
-	}
-	s.lease(t, leaseOf(whole(1, 1)))
-	if _, err := s.desk.BookLease(t.Context(), booking.Caller{ProjectID: "another"}, leaseOf()); err != nil {
+func TestLeasesWithoutReservationsHaveALimit(t *testing.T) {
+	s := newScene(t, named("a"), limited(booking.Limits{EmptyLeases: 2}))
+	s.lease(t, leaseOf())
+	last := s.lease(t, leaseOf()).ID
+	s.now.Store(int64(at(5000))) // both have ended
+	late := leaseOf()
+	late.Start, late.End, late.BeforeEnd = at(6000), at(7000), 0
+	s.refuses(t, "one more", says(fault.Denied, "delete those that it does not need"), func() error {
+		_, err := s.desk.BookLease(t.Context(), owner, late)
+		return err
+	})
+	full := late
+	full.Members = []reservation.MemberRequest{whole(1, 1)}
+	s.lease(t, full)
+	if _, err := s.desk.BookLease(t.Context(), booking.Caller{ProjectID: "another"}, late); err != nil {
 		t.Errorf("of another project: %v", err)
 	}
 	s.cancelLease(t, last)
-	s.lease(t, leaseOf())
+	s.lease(t, late)
+	s.desk.Configure(booking.Limits{}, s.options.Defaults)
+	s.lease(t, late)
 }
 
 func TestAStartOfThePresentMinuteIsNow(t *testing.T) {

@@ -16,6 +16,7 @@ type Limits struct {
 	StartAhead      int64 // farthest start, in seconds from now
 	Hosts           int   // held at one instant by all live reservations of the project
 	HostSeconds     int64 // sum over all live reservations of the project
+	EmptyLeases     int   // leases without reservations, ended ones included
 	ExtensionWindow int64 // how many seconds before the end an extension is accepted
 }
 

@@ -35,6 +35,9 @@ func (m *Memory) LeaseStates(_ context.Context, q reservation.LeaseQuery) (state
 		}
 		list = list[at+1:]
 	}
+	list = slices.DeleteFunc(list, func(l reservation.LeaseRecord) bool {
+		return q.ID != "" && l.ID != q.ID || q.Name != "" && l.Name != q.Name
+	})
 	if q.Limit > 0 && len(list) > q.Limit {
 		list = list[:q.Limit]
 	}

@@ -59,7 +59,6 @@ func inDemand(err error) error {
 
 // limited reports whether there is a limit on the sum of what a project holds.
 func (d *Service) limited() bool {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.options.Limits.Hosts > 0 || d.options.Limits.HostSeconds > 0
+	l := d.limits()
+	return l.Hosts > 0 || l.HostSeconds > 0
 }

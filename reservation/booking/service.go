@@ -252,6 +252,13 @@ func (d *Service) Configure(l Limits, defaults Defaults) {
 	d.configured++
 }
 
+// limits returns the limits as they are configured now.
+func (d *Service) limits() Limits {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.options.Limits
+}
+
 // Offer returns what Book would do now, without doing it.
 func (d *Service) Offer(ctx context.Context, by Caller, req reservation.Request) (Plan, error) {
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {

@@ -126,6 +126,12 @@ func testLeaseList(t *testing.T, s Subject) {
 		{reservation.LeaseQuery{Marker: "foreign", Limit: 1}, []string{"own"}},
 		{reservation.LeaseQuery{ProjectID: "demo", Marker: "own"}, []string{"last"}},
 		{reservation.LeaseQuery{ProjectID: "nobody"}, nil},
+		{reservation.LeaseQuery{Name: "course", Marker: "first"}, []string{"foreign", "last"}},
+		{reservation.LeaseQuery{Name: "course", Limit: 1}, []string{"first"}},
+		{reservation.LeaseQuery{Name: "Course"}, nil},
+		{reservation.LeaseQuery{ID: "own"}, []string{"own"}},
+		{reservation.LeaseQuery{ID: "foreign", ProjectID: "demo"}, nil},
+		{reservation.LeaseQuery{ID: "gone"}, nil},
 	} {
 		list, err := listed(t, reader, c.q)
 		var got []string
