@@ -108,8 +108,8 @@ type LeaseQuery struct {
 	Limit     int    // the maximum length of the list; 0 means no limit
 }
 
-// LeaseState identifies what is stored of a lease: two states of a lease are equal only if nothing of
-// it has changed between them.
+// LeaseState identifies what is stored of a lease. If two states of a lease are equal, the lease did
+// not change between them.
 type LeaseState struct {
 	ID      string
 	Version int64 // of the lease itself

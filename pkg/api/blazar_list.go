@@ -1,10 +1,8 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"slices"
+	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -30,7 +28,7 @@ type leaseTexts struct {
 type leaseText struct {
 	state  reservation.LeaseState
 	status string
-	text   []byte
+	text   string
 }
 
 func newLeaseTexts() *leaseTexts {
@@ -72,7 +70,7 @@ func (t *leaseTexts) list(ctx context.Context, from reservation.LeaseReader, q r
 // written returns the JSON of a lease and keeps it. The status of a lease without reservations follows
 // from the clock, so it is not kept.
 func (t *leaseTexts) written(l *reservation.LeaseRecord, now span.Instant) leaseText {
-	text := leaseText{state: l.State(), status: blazar.Status(l, now), text: asJSON(blazar.LeaseOf(l, now))}
+	text := leaseText{state: l.State(), status: blazar.Status(l, now), text: blazar.JSON(blazar.LeaseOf(l, now))}
 	if len(l.Reservations) > 0 && len(text.text) <= largestKept {
 		t.kept.Add(l.ID, text)
 	}
@@ -81,24 +79,15 @@ func (t *leaseTexts) written(l *reservation.LeaseRecord, now span.Instant) lease
 
 // leasesAnswer returns the body of a list. encoding/json would check the text of each lease again.
 func leasesAnswer(list []leaseText, links []link) []byte {
-	texts := make([][]byte, 0, len(list))
+	texts := make([]string, 0, len(list))
 	for i := range list {
-		if list[i].text != nil {
+		if list[i].text != "" {
 			texts = append(texts, list[i].text)
 		}
 	}
-	body := slices.Concat([]byte(`{"leases":[`), bytes.Join(texts, []byte(",")), []byte("]"))
+	rest := "]}"
 	if len(links) > 0 {
-		body = append(append(body, `,"leases_links":`...), asJSON(links)...)
+		rest = `],"leases_links":` + blazar.JSON(links) + "}"
 	}
-	return append(body, '}')
-}
-
-// asJSON returns the JSON of a value that has one.
-func asJSON(value any) []byte {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // cannot fail for such a value
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+	return []byte(`{"leases":[` + strings.Join(texts, ",") + rest)
 }

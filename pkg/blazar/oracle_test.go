@@ -73,9 +73,9 @@ func rack(t *testing.T) (ours *inventory.Snapshot, blazars []map[string]any) {
 // pad returns a number as a text that sorts as the number does.
 func pad(number string) string { return fmt.Sprintf("%08s", number) }
 
-// expression is a query for Almanac, and what Blazar has to be asked instead for the same hosts where it
-// reads the query wrongly: capabilities that are numbers it compares as texts, so that it is asked for
-// padded ones; of a conjunction within a conjunction it reads one condition, so that it is asked without.
+// expression is a query for Almanac, and the query that selects the same hosts in Blazar. They differ
+// where Blazar misreads the query: it compares numbers in capabilities as texts, so its query has padded
+// ones, and of a conjunction within a conjunction it reads one condition, so its query has none.
 type expression struct{ query, asked string }
 
 // text returns a query as JSON.
@@ -248,7 +248,7 @@ func TestQueriesSelectTheHostsThatBlazarSelects(t *testing.T) {
 	}
 }
 
-// kindOf says what kind of answer the right one is.
+// kindOf returns the kind of the right answer.
 func kindOf(literally, right any) string {
 	list, _ := right.([]any)
 	switch _, error := literally.(string); {

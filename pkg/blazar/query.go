@@ -42,9 +42,9 @@ func (o Object) written(key string) (string, error) {
 		}
 		return value, nil
 	case []any:
-		return asJSON(value), nil
+		return JSON(value), nil
 	}
-	return "", requirements(asJSON(o[key]), "a query is a list such as [\">=\", \"$vcpus\", \"4\"], or a text that contains one")
+	return "", requirements(JSON(o[key]), "a query is a list such as [\">=\", \"$vcpus\", \"4\"], or a text that contains one")
 }
 
 // filter returns the filter of both queries, which hosts must match; empty for every host.
@@ -66,7 +66,7 @@ func (q queries) filter(written ...string) (string, error) {
 	if len(parts) > 1 {
 		whole = append([]any{"and"}, parts...)
 	}
-	text := asJSON(whole)
+	text := JSON(whole)
 	if _, err := inventory.ParseFilter([]byte(text), q.hosts, q.seesHidden); err != nil {
 		return "", requirements(strings.TrimSpace(strings.Join(written, " ")), fault.Of(err).Message)
 	}
@@ -158,8 +158,8 @@ func (q queries) expression(value any, negated bool, depth int) (any, error) {
 	return q.comparison(operator, list[1], list[2])
 }
 
-// asJSON returns a value that was read from JSON as JSON, with < and > as they are.
-func asJSON(value any) string {
+// JSON returns the JSON of a value that has one, with < and > as they are.
+func JSON(value any) string {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
@@ -168,7 +168,7 @@ func asJSON(value any) string {
 }
 
 // show returns a value as JSON, cut to a length that fits into a message.
-func show(value any) string { return shorten(asJSON(value)) }
+func show(value any) string { return shorten(JSON(value)) }
 
 // never and always are expressions that no host and every host matches.
 var (
