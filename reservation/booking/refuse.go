@@ -138,7 +138,7 @@ func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 	switch {
 	case s.matched == 0 || s.request.Kind == reservation.Hosts && s.matched < quantity:
 		if s.request.HostProperties != "" {
-			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d match host_properties, %s asked for", s.matched, fault.Counted(quantity, what))
+			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d in the pool match host_properties, %s asked for", s.matched, fault.Counted(quantity, what))
 		}
 		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", s.matched, fault.Counted(quantity, what))
 	case never:
