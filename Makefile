@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -93,6 +93,9 @@ test-queues: build ## Nova with durable queues, then with quorum queues, in both
 	  ALMANAC_TEST_QUEUES=1 NOVA_OPTIONS=oslo_messaging_rabbit.$$kind=true $(LAB) \
 	    $(GO) test -count=1 -timeout 30m -v -run InQueuesThatOutliveTheBroker ./tests; \
 	done
+
+test-limits: build ## reservations where Nova enforces unified limits
+	@LIMITS=unified ALMANAC_TEST_LIMITS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run UnifiedLimits ./tests
 
 test-cloud: build ## every operation under nova-scheduler and under Almanac, moves, the plugin, DevStack
 	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v \
@@ -182,7 +185,7 @@ test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, 
 	    $(LAB) $(GO) test -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store || failed=yes; \
 	done; [ -z "$$failed" ]
 
-test-long: test-galera test-large test-cloud test-queues test-tempest test-energy test-blazar test-releases test-services ## what takes longer than make test
+test-long: test-galera test-large test-cloud test-limits test-queues test-tempest test-energy test-blazar test-releases test-services ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate

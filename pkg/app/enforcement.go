@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
@@ -89,6 +90,7 @@ func (e *enforcement) poolChanged(log *slog.Logger) func(ctx context.Context) {
 func fenceBackend(c config.Config, cloud *cloud, hosts *inventory.SnapshotCache, db *store.Store) *novafence.Cloud {
 	return novafence.New(novafence.Options{
 		Compute: cloud.compute, Placement: cloud.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(c), Records: db, Resting: db,
+		Limits: keystone.Limits{Session: cloud.session},
 	})
 }
 

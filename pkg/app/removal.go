@@ -127,7 +127,10 @@ func (r *removing) observe(ctx context.Context) (*novafence.Cloud, []fence.Step,
 	if err != nil {
 		return nil, nil, err
 	}
-	on := novafence.New(novafence.Options{Compute: r.cloud.compute, Placement: r.cloud.placement, Hosts: func() *inventory.Snapshot { return snapshot }})
+	on := novafence.New(novafence.Options{
+		Compute: r.cloud.compute, Placement: r.cloud.placement, Hosts: func() *inventory.Snapshot { return snapshot },
+		Limits: keystone.Limits{Session: r.cloud.session},
+	})
 	layout, err := on.Layout(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -59,17 +59,7 @@ func (p Projects) own(ctx context.Context) (string, error) {
 }
 
 func (p Projects) exists(ctx context.Context, project string) (bool, error) {
-	g, err := p.Session.login(ctx, "")
-	if err != nil {
-		return false, err
-	}
-	err = told(projects.Get(ctx, g.client, project).Err)
-	if openstack.Status(err) == http.StatusUnauthorized { // the token was revoked
-		if g, err = p.Session.login(ctx, g.token); err != nil {
-			return false, err
-		}
-		err = told(projects.Get(ctx, g.client, project).Err)
-	}
+	err := p.Session.call(ctx, func(g grant) error { return told(projects.Get(ctx, g.client, project).Err) })
 	switch {
 	case err == nil:
 		return true, nil

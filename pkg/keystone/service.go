@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
 // Token returns the service user's token. stale is a token that a service refused, or empty;
@@ -35,6 +37,22 @@ func (s *Session) login(ctx context.Context, stale string) (grant, error) {
 		f.RetryAfter, f.Err = paused.RetryAfter, paused.Err
 	}
 	return grant{}, f
+}
+
+// call calls do with the grant of the session, and once more with a new one if Keystone has revoked its
+// token.
+func (s *Session) call(ctx context.Context, do func(g grant) error) error {
+	g, err := s.login(ctx, "")
+	if err != nil {
+		return err
+	}
+	if err = do(g); openstack.Status(err) != http.StatusUnauthorized {
+		return err
+	}
+	if g, err = s.login(ctx, g.token); err != nil {
+		return err
+	}
+	return do(g)
 }
 
 // Endpoint returns the address of a service from the catalog, in the region or, with an empty

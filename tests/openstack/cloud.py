@@ -5,6 +5,7 @@ cloud.py URL PASSWORD image          the image `tiny`
 cloud.py URL PASSWORD flavors        m1.tiny to m1.large
 cloud.py URL PASSWORD computes N     waits until N hosts have reported and can take servers
 cloud.py URL PASSWORD freepool       the aggregate of Blazar's hosts
+cloud.py URL PASSWORD limits         Nova's unified limits; prints the ID of Nova's endpoint
 cloud.py URL PASSWORD nodes N        nodes of N hosts, at most 16, in Ironic: available and on
 """
 import sys
@@ -18,6 +19,10 @@ FLAVORS = {  # name: id, VCPUs, MiB, GB
     'm1.medium': ('3', 2, 4096, 40),
     'm1.large': ('4', 4, 8192, 80),
 }
+LIMITS = {  # registered limits of the region, far above what tests use
+    'servers': 1000, 'class:VCPU': 10000, 'class:MEMORY_MB': 10000000, 'class:DISK_GB': 1000000, 'server_groups': 100,
+    'server_group_members': 100, 'server_metadata_items': 100, 'server_injected_files': 5, 'server_injected_file_content_bytes': 10240,
+    'server_injected_file_path_bytes': 255, 'server_key_pairs': 100}
 MICROVERSIONS = {'OpenStack-API-Version': 'compute 2.53, placement 1.39', 'X-OpenStack-Ironic-API-Version': '1.46'}
 PATIENCE = 900  # seconds: many times what anything takes, since other work may have most of the machine
 MOST_NODES = 16  # tests with more hosts need no more nodes
@@ -47,6 +52,19 @@ class Cloud(Session):
         there = {aggregate['name'] for aggregate in self.get('compute', '/os-aggregates')['aggregates']}
         if 'freepool' not in there:
             self.request('POST', self.endpoints['compute'] + '/os-aggregates', {'aggregate': {'name': 'freepool'}})
+
+    def limits(self):
+        service = self.request('GET', self.url + '/services?type=compute').json()['services'][0]['id']
+        endpoint = self.request('GET', self.url + '/endpoints?interface=public&service_id=' + service).json()['endpoints'][0]
+        there = {one['resource_name'] for one in self.request('GET', self.url + '/registered_limits').json()['registered_limits']}
+        missing = [{'service_id': service, 'region_id': endpoint['region_id'], 'resource_name': name, 'default_limit': limit}
+                   for name, limit in LIMITS.items() if name not in there]
+        if missing:
+            self.request('POST', self.url + '/registered_limits', {'registered_limits': missing})
+        user = self.request('GET', self.url + '/users?name=nova').json()['users'][0]['id']
+        role = self.request('GET', self.url + '/roles?name=reader').json()['roles'][0]['id']
+        self.request('PUT', '%s/system/users/%s/roles/%s' % (self.url, user, role))
+        print(endpoint['id'])
 
     def computes(self, number):
         number = int(number)

@@ -60,7 +60,7 @@ func (c *Cloud) carry(ctx context.Context, step fence.Step) error {
 	case fence.DeleteTrait:
 		return c.placement.DeleteTrait(ctx, step.Name)
 	case fence.DeleteClass:
-		return c.placement.DeleteClass(ctx, step.Name)
+		return c.deleteClass(ctx, step.Name)
 	}
 	return fmt.Errorf("there is no action %q", step.Action)
 }
@@ -190,11 +190,35 @@ func (c *Cloud) makeNames(ctx context.Context, step fence.Step) error {
 		}
 	}
 	for class := range step.Rooms {
-		if err := c.placement.EnsureClass(ctx, class); err != nil {
+		if err := c.makeClass(ctx, class); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *Cloud) makeClass(ctx context.Context, class string) error {
+	if err := c.placement.EnsureClass(ctx, class); err != nil {
+		return err
+	}
+	if _, done := c.lifted.Load(class); done || c.limits == nil {
+		return nil
+	}
+	if err := c.limits.Lift(ctx, class); err != nil {
+		return err
+	}
+	c.lifted.Store(class, nil)
+	return nil
+}
+
+func (c *Cloud) deleteClass(ctx context.Context, class string) error {
+	if c.limits != nil { // first: without the class nothing leads to the limit
+		if err := c.limits.Drop(ctx, class); err != nil {
+			return err
+		}
+	}
+	c.lifted.Delete(class)
+	return c.placement.DeleteClass(ctx, class)
 }
 
 func (c *Cloud) onProvider(ctx context.Context, step fence.Step, provider string) error {

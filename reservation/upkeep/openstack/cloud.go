@@ -22,8 +22,10 @@ type Cloud struct {
 	records     inventory.InstanceRecords
 	resting     Resting
 	turns       turns
+	limits      Limits
 	traits      traits
 	made        sync.Map // inventory.Aggregate by name: those that this process created
+	lifted      sync.Map // resource classes whose limits this process has lifted
 }
 
 // Options configure a Cloud.
@@ -38,6 +40,16 @@ type Options struct {
 	Records inventory.InstanceRecords
 	// Resting reports which servers best-effort work has suspended; nil means none.
 	Resting Resting
+	// Limits lets projects use the resource classes of reservations; nil if no quota covers them.
+	Limits Limits
+}
+
+// Limits lifts Nova's unified limits from resource classes.
+type Limits interface {
+	// Lift lets all projects use any amount of the class.
+	Lift(ctx context.Context, class string) error
+	// Drop removes what Lift has created.
+	Drop(ctx context.Context, class string) error
 }
 
 // Resting reports the suspended servers whose allocations were released in Placement, so that
@@ -49,7 +61,7 @@ type Resting interface {
 
 // New returns a cloud.
 func New(o Options) *Cloud {
-	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, records: o.Records, resting: o.Resting}
+	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, records: o.Records, resting: o.Resting, limits: o.Limits}
 }
 
 // provider returns the id of the host's resource provider. For a host that is no longer in

@@ -16,11 +16,33 @@ nova_up() {
   # nova-scheduler needs Placement in the catalog when it starts
   await rabbitmq keystone placement
   rabbitmq_bound_notifications
+  [ -z "${LIMITS:-}" ] || nova_limits
   nova_start nova-conductor
   nova_start nova-scheduler
   nova_start nova-api
   quietly nova-flavors cloud flavors
   publish nova "$(nova_port)"
+}
+
+# nova_limits makes Nova enforce unified limits, which it reads as a reader of the
+# system.
+nova_limits() {
+  local endpoint
+  [ "$LIMITS" = unified ] || die "LIMITS is unified, not $LIMITS"
+  endpoint=$(cloud limits)
+  cat >"$LAB/nova/limits.conf" <<E
+[quota]
+driver = nova.quota.UnifiedLimitsDriver
+[oslo_limit]
+auth_type = password
+auth_url = $(keystone_url)
+username = nova
+password = $PASSWORD
+user_domain_id = default
+system_scope = all
+endpoint_id = $endpoint
+E
+  nova_settings
 }
 
 # nova_start NAME
@@ -67,7 +89,7 @@ nova_settings() {
   [ -e "$LAB/nova/schema" ] || { queue_options; options NOVA_OPTIONS; } >"$LAB/nova/options.conf"
   {
     nova_conf
-    if [ -e "$LAB/nova/options.conf" ]; then cat "$LAB/nova/options.conf"; fi
+    cat "$LAB"/nova/{options,limits}.conf 2>/dev/null || true # those that exist
   } | written "$LAB/nova/nova.conf"
   # not in the file that nova-compute reads: it complains about a database, and
   # many hosts should begin their periodic work at different times
