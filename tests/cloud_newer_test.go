@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
@@ -22,6 +25,9 @@ import (
 
 // The requests are those of the real nova-conductor. On their way, each object gets a version two
 // minors later and a field that nobody knows.
+//
+// ALMANAC_CAPTURE=FOLDER writes the requests, as they come, into files such as those in
+// pkg/nova/object/testdata.
 func TestRequestsOfANewerNovaAreServed(t *testing.T) {
 	cloud := labtest.OpenStack(t)
 	s := &siege{T: t, cloud: cloud, admin: cloud.REST(t, labtest.Admin)}
@@ -52,7 +58,8 @@ func TestRequestsOfANewerNovaAreServed(t *testing.T) {
 
 // renewer serves Nova's topic and passes the requests on to almanacd, renewed.
 type renewer struct {
-	client *oslo.Client
+	client  *oslo.Client
+	release release.Release
 
 	mu    sync.Mutex
 	calls int
@@ -64,7 +71,7 @@ func newRenewer(t *testing.T, behind string) *renewer {
 	t.Helper()
 	nova, queues := openTransport(t, labtest.NovaTransport(t))
 	private, _ := openTransport(t, behind)
-	r := &renewer{seen: map[string]bool{}, client: oslo.NewClient(private, oslo.ClientOptions{
+	r := &renewer{seen: map[string]bool{}, release: labtest.Release(t), client: oslo.NewClient(private, oslo.ClientOptions{
 		Queues: queues, Timeout: cloudPatience, NewID: oslotest.NewID, Now: time.Now,
 	})}
 	t.Cleanup(r.client.Close)
@@ -114,7 +121,10 @@ func (r *renewer) pass(ctx context.Context, q *oslo.Request) (any, error) {
 	}
 	r.mu.Lock()
 	r.calls++
-	err := r.renew(args)
+	err := r.capture(q, args)
+	if err == nil {
+		err = r.renew(args)
+	}
 	r.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -123,6 +133,20 @@ func (r *renewer) pass(ctx context.Context, q *oslo.Request) (any, error) {
 	target := oslo.Target{Exchange: "nova", Topic: "scheduler", Version: q.Version}
 	err = r.client.Call(oslo.WithContext(ctx, q.Context), target, q.Method, args, &answer)
 	return answer, err
+}
+
+// capture keeps a request if the caller of the test wants it. mu is held.
+func (r *renewer) capture(q *oslo.Request, args map[string]any) error {
+	folder := os.Getenv("ALMANAC_CAPTURE")
+	if folder == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(map[string]any{"method": q.Method, "version": q.Version, "args": args}, "", " ")
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s-%s-%d-request.json", q.Method, r.release.Name(), r.calls)
+	return os.WriteFile(filepath.Join(folder, name), append(text, '\n'), 0o644)
 }
 
 // renew changes the objects inside of a value. mu is held.

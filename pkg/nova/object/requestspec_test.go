@@ -51,6 +51,15 @@ func TestEveryCapturedRequestIsRead(t *testing.T) {
 			},
 		},
 	}
+	for release, from := range map[string]struct{ image, cell, left string }{
+		"epoxy":    {"63aaf291-5abd-4844-ad12-9c3c86361319", "7da5e608-b956-49a8-9842-58fd3c459216", "cmp-002"},
+		"hibiscus": {"b4de2c40-5f97-4f80-8ea2-c9be82f2d229", "76e5911e-1e75-4362-831e-0ca705348f00", "cmp-003"},
+	} {
+		wants[release+"-"] = placing.Request{ImageID: from.image}
+		wants[release+"-az-"] = placing.Request{ImageID: from.image, Zone: "nova"}
+		wants[release+"-forced-az-"] = placing.Request{ImageID: from.image, Zone: "nova", ForceHosts: []string{"cmp-003"}}
+		wants[release+"-cold-migrate-"] = placing.Request{ImageID: from.image, IgnoreHosts: []string{from.left}, Cell: from.cell}
+	}
 	if files := captured(t, "select_destinations-*request"); len(files) != len(wants) {
 		t.Errorf("there are %d captures and %d cases", len(files), len(wants))
 	}
