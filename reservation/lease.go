@@ -28,10 +28,11 @@ type Lease struct {
 	Version int64
 }
 
-// Membership is what only the reservations of a lease have. It is empty for all others.
+// Membership is what only the reservations of a lease have. All others have at most Min and Max, which
+// are 0 unless their owner has set them as those of a lease.
 type Membership struct {
 	LeaseID string `json:"-"`
-	// Min and Max bound the quantity that the owner accepts.
+	// Min and Max bound the quantity that the owner accepts; a Max of 0 means the quantity itself.
 	Min int `json:"min,omitempty"`
 	Max int `json:"max,omitempty"`
 	// HypervisorProperties and ResourceProperties are the filter in Blazar's language, as the owner

@@ -13,6 +13,13 @@ import (
 // BookLease makes a lease with all its reservations and stores it; if one of them is refused,
 // nothing is stored. Errors are those of NewLeasePlan.
 func (d *Service) BookLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+	if len(req.Members) == 0 {
+		unlock, err := d.empty.lock(ctx, by.ProjectID)
+		if err != nil {
+			return reservation.LeaseRecord{}, err
+		}
+		defer unlock()
+	}
 	if err := d.mayBeEmpty(ctx, by, req); err != nil {
 		return reservation.LeaseRecord{}, err
 	}

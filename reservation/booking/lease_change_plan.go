@@ -228,7 +228,7 @@ func (p *leaseChange) member(v View, r reservation.Reservation, m *reservation.M
 		plan.Terms.BeforeEnd = warningBefore(p.to, p.warning)
 	}
 	if isOwn(p.from) {
-		part = r.Membership
+		part = boundsAlone(part, plan.Terms.Quantity)
 		if p.Name != nil {
 			plan.Terms.Name = *p.Name
 		}
@@ -239,12 +239,21 @@ func (p *leaseChange) member(v View, r reservation.Reservation, m *reservation.M
 	return r, nil
 }
 
+// boundsAlone returns what a reservation that belongs to no lease keeps of part: bounds that are not the
+// quantity itself.
+func boundsAlone(part reservation.Membership, quantity int) reservation.Membership {
+	if part.Min == quantity && part.Max == quantity {
+		return reservation.Membership{}
+	}
+	return reservation.Membership{Min: part.Min, Max: part.Max}
+}
+
 // plan plans the times, the quantity and the hosts of one reservation. The quantity is as large as
 // there is room for between the bounds, if the change states a bound, or requires other hosts;
 // otherwise it stays. An active reservation keeps its hosts, and may only get more of them.
 func (p *leaseChange) plan(v View, r reservation.Reservation, m *reservation.MemberChange) (Plan, reservation.Membership, error) {
 	part, terms, bounded := r.Membership, r.Terms, false
-	if isOwn(p.from) {
+	if part.Max == 0 {
 		part.Min, part.Max = r.Quantity, r.Quantity
 	}
 	if m != nil {
