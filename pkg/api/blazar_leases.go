@@ -106,9 +106,11 @@ func (s *server) createLease(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dryRun, err := reader.DryRun(body); err != nil {
+	dryRun, err := reader.DryRun(body)
+	if err != nil {
 		return nil, err
-	} else if dryRun {
+	}
+	if dryRun {
 		l, err := s.Booking.OfferLease(ctx, by.caller(), request)
 		return offered(l, false, by), err
 	}
@@ -167,9 +169,11 @@ func (s *server) changeLease(c *gin.Context) (any, error) {
 	}
 	ctx, end := awaited(c)
 	defer end()
-	if dryRun, err := reader.DryRun(body); err != nil {
+	dryRun, err := reader.DryRun(body)
+	if err != nil {
 		return nil, err
-	} else if dryRun {
+	}
+	if dryRun {
 		l, err := s.Booking.OfferLeaseChange(ctx, by.callerFor(before.ProjectID), before.ID, change)
 		return offered(l, true, by), err
 	}
