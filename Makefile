@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -101,6 +101,10 @@ test-cloud: build ## every operation under nova-scheduler and under Almanac, mov
 	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v \
 	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat|PlacedWhereItIsPlanned|ThatStartsAtOnce|MakesWayForAReservation|ImageOfAReservation|WrongAnswersMake|OutliveAKillAndRestarts|YieldUnderTheFloor|PreemptibleServersAreNotMoved|HostIsEmptied' ./tests
 
+test-cells: build ## hints, moves, preemption, healing and removal in a cloud of two cells
+	@ALMANAC_TEST_LONG=1 CELLS=2 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v \
+	  -run 'StayInTheirCell|GuestsByTheHint|FullOfPreemptibleOnes|AHostThatFails|TwoProjectsReserve|NoTraceIsLeft' ./tests
+
 # The filters that Tempest's tests ask for, beside Nova's own.
 TEMPEST = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter
 
@@ -185,7 +189,7 @@ test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, 
 	    $(LAB) $(GO) test -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store || failed=yes; \
 	done; [ -z "$$failed" ]
 
-test-long: test-galera test-large test-cloud test-limits test-queues test-tempest test-energy test-blazar test-releases test-services ## what takes longer than make test
+test-long: test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-releases test-services ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate
@@ -229,7 +233,7 @@ bench: build ## all rows of the figures, each with what it is held against; COMP
 	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests
 	@RELEASE=epoxy COMPUTES=1 LAB_PARTS=blazar $(LAB) $(GO) test -run '^$$' -bench BesideBlazar -benchtime 1x -timeout 60m ./tests
 
-lab: ## bring an OpenStack up and print how to use it; COMPUTES=64 for more than 8 hosts, RELEASE=epoxy or newest for another release
+lab: ## bring an OpenStack up and print how to use it; COMPUTES=64 for more than 8 hosts, CELLS=2 for two cells, RELEASE=epoxy or newest for another release
 	@tests/openstack/lab up
 	@tests/openstack/lab env
 

@@ -28,10 +28,11 @@ type Lease struct {
 	Version int64
 }
 
-// Membership is what only the reservations of a lease have. It is empty for all others.
+// Membership is what only the reservations of a lease have. All others have at most Min and Max, which
+// are 0 unless their owner has set them as those of a lease.
 type Membership struct {
 	LeaseID string `json:"-"`
-	// Min and Max bound the quantity that the owner accepts.
+	// Min and Max bound the quantity that the owner accepts; a Max of 0 means the quantity itself.
 	Min int `json:"min,omitempty"`
 	Max int `json:"max,omitempty"`
 	// HypervisorProperties and ResourceProperties are the filter in Blazar's language, as the owner
@@ -59,13 +60,18 @@ type LeaseRecord struct {
 	Reservations []Reservation
 }
 
-// LeaseRequest asks for a lease.
+// LeaseRequest asks for a lease from Start to End.
 type LeaseRequest struct {
 	Name       string
 	Start, End span.Instant // without Start, the lease starts now
-	BeforeEnd  span.Instant
-	Events     string // see Lease
-	Members    []MemberRequest
+	// Duration is how many seconds the lease lasts: it starts as early as possible, not before Start,
+	// so that it ends by End. 0 means that it lasts from Start to End.
+	Duration int64
+	// BeforeEnd is when the owner is warned if the lease ends at End; 0 means never. If the lease ends
+	// earlier, the warning is as long before the end.
+	BeforeEnd span.Instant
+	Events    string // see Lease
+	Members   []MemberRequest
 }
 
 // MemberRequest asks for one reservation of a lease: for as many hosts or instances as possible
@@ -81,10 +87,18 @@ type MemberRequest struct {
 type LeaseChange struct {
 	Name       *string
 	Start, End *span.Instant
+	// Duration is how many seconds the lease lasts; it takes the place of End. 0 means that the end is
+	// not chosen in this way.
+	Duration int64
+	// Deadline moves a lease that has not begun: it starts as early as possible, not before Start or
+	// its present start, so that it ends by Deadline. Without Duration, it lasts as long as before.
+	Deadline *span.Instant
 	// BeforeEnd is when the owner is warned of the end. Without it, the warning keeps its distance
 	// to the end.
 	BeforeEnd *span.Instant
-	Members   []MemberChange
+	// OnEnd is what happens to the instances of all reservations of the lease at the end.
+	OnEnd   *OnEnd
+	Members []MemberChange
 }
 
 // MemberChange changes one reservation of a lease. A nil field leaves its part as it is.

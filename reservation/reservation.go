@@ -115,7 +115,7 @@ type Reservation struct {
 	ProjectID string
 	UserID    string
 	Terms
-	// Membership is empty for a reservation that belongs to no lease.
+	// Membership has no LeaseID for a reservation that belongs to no lease.
 	Membership Membership
 	Status     Status
 	Span       span.Span

@@ -29,6 +29,10 @@ func TestTheSampleConfigurationIsValidAndShown(t *testing.T) {
 	if failed || !strings.Contains(out, "lists 10 hosts") {
 		t.Errorf("validate: %s", out)
 	}
+	out, failed = almanacd(t, folder, []string{"OS_RESERVATION__ON_END=shelve", "OS_RESERVATION__ON_END_CHOICES=shelve"}, "config", "validate")
+	if failed || !strings.Contains(out, "warning: [reservation] on_end_choices lacks delete") {
+		t.Errorf("validate, without the end of Blazar's leases: %s", out)
+	}
 	out, failed = almanacd(t, folder, []string{"OS_DATABASE__CONNECTION=oracle://u:secret@db/almanac"}, "config", "validate")
 	if !failed || !strings.Contains(out, "connection: oracle") || strings.Contains(out, "secret") {
 		t.Errorf("validate of a foreign database: %s", out)

@@ -3,10 +3,13 @@ package tests
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
@@ -41,6 +44,21 @@ func (l blazarLease) rows() []string {
 			l.uuidOf(5), l.reservation()),
 		fmt.Sprintf("INSERT INTO computehost_allocations (id, compute_host_id, reservation_id) VALUES ('%s', '%s', '%s')", l.uuidOf(6), l.host, l.reservation()),
 	}
+}
+
+// blazarHosts returns the rows of tenHosts in Blazar, with the numbers 101 to 110. Their capability gpu
+// has the values in turn, from the second one on.
+func blazarHosts(gpu ...string) []string {
+	rows := []string{
+		"INSERT INTO resource_properties (id, resource_type, property_name, private) VALUES ('p', 'physical:host', 'gpu', 0)",
+	}
+	for i := 1; i <= 10; i++ {
+		rows = append(rows,
+			fmt.Sprintf("INSERT INTO computehosts (id, vcpus, cpu_info, hypervisor_type, hypervisor_version, hypervisor_hostname, service_name, memory_mb, local_gb, availability_zone, trust_id, reservable)"+
+				" VALUES ('%d', 16, '', 'QEMU', 1, 'node', 'host-%02d', 65536, 500, '', '', 1)", i+100, i),
+			fmt.Sprintf("INSERT INTO computehost_extra_capabilities (id, computehost_id, property_id, capability_value) VALUES ('c%d', '%d', 'p', '%s')", i, i+100, gpu[i%len(gpu)]))
+	}
+	return rows
 }
 
 // takenOver is a report of the import.
@@ -79,15 +97,7 @@ func takeOver(t *testing.T, folder string, settings []string, arguments ...strin
 // The database is of MariaDB; the hosts are those of a file.
 func TestTheLeasesOfBlazarsDatabaseGoOnInAlmanac(t *testing.T) {
 	url, now := labtest.BlazarTables(t), time.Now().Truncate(time.Minute)
-	rows := []string{
-		"INSERT INTO resource_properties (id, resource_type, property_name, private) VALUES ('p', 'physical:host', 'gpu', 0)",
-	}
-	for i := 1; i <= 10; i++ {
-		rows = append(rows,
-			fmt.Sprintf("INSERT INTO computehosts (id, vcpus, cpu_info, hypervisor_type, hypervisor_version, hypervisor_hostname, service_name, memory_mb, local_gb, availability_zone, trust_id, reservable)"+
-				" VALUES ('%d', 16, '', 'QEMU', 1, 'node', 'host-%02d', 65536, 500, '', '', 1)", i+100, i),
-			fmt.Sprintf("INSERT INTO computehost_extra_capabilities (id, computehost_id, property_id, capability_value) VALUES ('c%d', '%d', 'p', '%s')", i, i+100, []string{"True", "False"}[i%2]))
-	}
+	rows := blazarHosts("True", "False")
 	active := blazarLease{"aaaaaaaa", "ACTIVE", now.Add(-time.Hour), now.Add(time.Hour), "102", "demo"}
 	pending := blazarLease{"bbbbbbbb", "PENDING", now.Add(time.Hour), now.Add(2 * time.Hour), "102", "demo"}
 	overdue := blazarLease{"cccccccc", "ACTIVE", now.Add(-time.Hour), now.Add(-time.Minute), "104", "demo"}
@@ -135,5 +145,72 @@ func TestTheLeasesOfBlazarsDatabaseGoOnInAlmanac(t *testing.T) {
 	out, complaint, exit := s.almanac(t, "reservation", "create", "more", "--quantity", "5", "--duration", "30m", "--properties", `["=", "$gpu", true]`)
 	if exit == 0 || !strings.Contains(complaint, "blocked by:       host-02") || !strings.Contains(complaint, "matched:          5") {
 		t.Errorf("%s%s", out, complaint)
+	}
+}
+
+// Of a thousand leases, the ten hosts have a hundred each, one after the other; three of them begin
+// while another lease has their host.
+func TestThreeDoubleBookingsAmongAThousandLeasesAreNamedAndTheRestIsTakenOver(t *testing.T) {
+	url, now := labtest.BlazarTables(t), time.Now().Truncate(time.Minute)
+	const perHost, length = 100, 2 * time.Hour
+	rivals := map[string]string{} // of the double bookings, by lease
+	var all []blazarLease
+	rows := append([]string{"START TRANSACTION"}, blazarHosts("True")...)
+	for i := range 10 * perHost {
+		l := blazarLease{id: fmt.Sprintf("%08x", i), status: "PENDING", host: fmt.Sprint(101 + i%10), project: "demo"}
+		l.start = now.Add(time.Duration(i/10)*length - time.Hour)
+		if i < 10 {
+			l.status = "ACTIVE"
+		}
+		if slices.Contains([]int{15, 512, 999}, i) {
+			l.start = l.start.Add(-length / 2)
+			rivals[l.lease()] = all[i-10].lease()
+		}
+		l.end = l.start.Add(length)
+		all, rows = append(all, l), append(rows, l.rows()...)
+	}
+	labtest.Execute(t, url, append(rows, "COMMIT")...)
+
+	folder := newFolder(t, tenHosts)
+	report, complaint := takeOver(t, folder, nil, "--from", url, "--dry-run")
+	if report.Refused != 3 || report.Done || !strings.Contains(complaint, "3 findings") {
+		t.Fatalf("%d findings stop the takeover: %s", report.Refused, complaint)
+	}
+	named := map[string]string{}
+	for _, f := range report.Findings {
+		if f.Kind == "double-booked" && strings.Contains(f.Text, rivals[f.Lease]) {
+			named[f.Lease] = rivals[f.Lease]
+		}
+	}
+	if diff := cmp.Diff(rivals, named); diff != "" {
+		t.Errorf("double bookings and their rivals (-there +named):\n%s", diff)
+	}
+	if report, complaint = takeOver(t, folder, nil, "--from", url, "--leave", "double-booked"); !report.Done || len(report.Leases) != len(all)-3 {
+		t.Fatalf("%d leases are taken over: %s", len(report.Leases), complaint)
+	}
+
+	// What Blazar would list is what Almanac lists.
+	want, got := map[string][4]string{}, map[string][4]string{}
+	const form = "2006-01-02T15:04:05.000000"
+	for _, l := range all {
+		if rivals[l.lease()] == "" {
+			want[l.lease()] = [4]string{"lease " + l.id, l.status, l.start.UTC().Format(form), l.end.UTC().Format(form)}
+		}
+	}
+	s := start(t, folder)
+	response, err := http.Get(s.url + "/v1/leases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var list struct{ Leases []shownLease }
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range list.Leases {
+		got[l.ID] = [4]string{l.Name, l.Status, l.StartDate, l.EndDate}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("leases (-Blazar's +Almanac's):\n%.3000s", diff)
 	}
 }

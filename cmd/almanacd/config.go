@@ -46,6 +46,11 @@ func (s *service) validate(c *cobra.Command, _ []string) error {
 	if err := app.Check(cfg); err != nil {
 		return err
 	}
+	for _, warning := range app.Warnings(cfg) {
+		if _, err := fmt.Fprintf(c.ErrOrStderr(), "warning: %s\n", warning); err != nil {
+			return err
+		}
+	}
 	if cfg.Inventory.Source == config.SourceOpenStack {
 		_, err := fmt.Fprintln(c.ErrOrStderr(), "the configuration is valid")
 		return err

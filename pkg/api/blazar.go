@@ -42,11 +42,25 @@ var blazarPaths = []string{"/leases", "/os-hosts", "/floatingips", "/networks", 
 
 // inBlazarsForm reports whether the answer to a request must have Blazar's form. That is so without
 // /v1 too: a client asks there if the URL in the catalog lacks it, and shows the error.
-func inBlazarsForm(c *gin.Context) bool {
-	path := strings.TrimPrefix(c.Request.URL.Path, "/v1")
+func inBlazarsForm(c *gin.Context) bool { return blazarForm(c.Request) }
+
+func blazarForm(r *http.Request) bool {
+	path := strings.TrimPrefix(r.URL.Path, "/v1")
 	return slices.ContainsFunc(blazarPaths, func(root string) bool {
 		rest, below := strings.CutPrefix(path, root)
 		return below && (rest == "" || rest[0] == '/')
+	})
+}
+
+// withHead serves HEAD as GET where the answer has Blazar's form, since Blazar does. The answer has no
+// body: the server that reads the requests knows that it was HEAD.
+func withHead(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead && blazarForm(r) {
+			r = r.Clone(r.Context())
+			r.Method = http.MethodGet
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // values are values of every kind for the keys of Blazar's bodies, some of them right for some key.
-var values = append(slices.Clone(odd), "now", "2026-11-20 13:00", "2026-11-20 12:10", "None", "True", "1", "physical:host", "virtual:instance", "default",
+var values = append(slices.Clone(odd), "now", "2026-11-20 13:00", "2026-11-20 12:10", "1h", 600, "shelve", "None", "True", "1", "physical:host", "virtual:instance", "default",
 	`["==", "$vcpus", "8"]`, `["and"]`, []any{"or", []any{"==", "$name", "A"}}, []any{[]any{}}, map[string]any{"id": 5})
 
 // ofEachKind are a few values of each kind.
@@ -21,7 +21,9 @@ var ofEachKind = []any{nil, true, 0, -1, 1.5, 1e30, "", "x", "\x00", []any{}, []
 
 // The keys of Blazar's bodies, and one that it does not know.
 var (
-	leaseKeys  = []string{"name", "start_date", "end_date", "before_end_date", "reservations", "events", "more"}
+	leaseKeys = []string{
+		"name", "start_date", "end_date", "before_end_date", "reservations", "events", "duration", "deadline", "on_end", "dry_run", "more",
+	}
 	memberKeys = []string{
 		"id", "resource_type", "min", "max", "hypervisor_properties", "resource_properties", "before_end", "on_start", "vcpus", "memory_mb", "disk_gb", "amount",
 		"affinity", "flavor_id", "network_id", "required_floatingips", "extra_specs", "ephemeral_gb", "more",
@@ -75,10 +77,14 @@ func keys(path string) []string {
 	return hostKeys
 }
 
+// microversions are the versions of which a request can be.
+var microversions = []string{"reservation 1.0", "reservation 1.1"}
+
 // send sends a body by another way than a caller: without a network, and without the document.
-func (b *bodyTaker) send(t reporter, method, path, body string) answer {
+func (b *bodyTaker) send(t reporter, version, method, path, body string) answer {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	request.Header.Set("OpenStack-API-Version", version)
 	request.Header.Set("X-Auth-Token", b.admin.token)
 	recorder := httptest.NewRecorder()
 	b.handler.ServeHTTP(recorder, request)
@@ -90,13 +96,13 @@ func (b *bodyTaker) send(t reporter, method, path, body string) answer {
 func (b *bodyTaker) take(t reporter, call [2]string, body any, send func(method, path, body string) answer) {
 	t.Helper()
 	text := encode(t, body)
-	list := func() string { return b.send(t, "GET", "/v1/leases", "").String() }
+	list := func() string { return b.send(t, microversions[0], "GET", "/v1/leases", "").String() }
 	before := list()
 	switch a := send(call[0], call[1], text); a.status {
 	case http.StatusOK:
 	case http.StatusCreated:
 		if call[1] == "/v1/leases" {
-			b.send(t, "DELETE", "/v1/leases/"+leaseIn(t, a, a.status).ID, "")
+			b.send(t, microversions[0], "DELETE", "/v1/leases/"+leaseIn(t, a, a.status).ID, "")
 		}
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusConflict:
 		if wantFault(t, a, a.status, "").Message == "" {
@@ -119,7 +125,11 @@ func TestNoValueOfAKeyBreaksTheServer(t *testing.T) {
 	b := startForBodies(t)
 	for call, right := range b.calls() {
 		take := func(body any) {
-			b.take(t, call, body, func(method, path, body string) answer { return b.admin.send(method, path, body) })
+			for _, version := range microversions {
+				b.take(t, call, body, func(method, path, body string) answer {
+					return b.admin.send(method, path, body, "OpenStack-API-Version", version)
+				})
+			}
 		}
 		for _, body := range right {
 			each(body, keys(call[1]), func(changed map[string]any) { take(changed) })
@@ -171,7 +181,8 @@ func TestNoBodyOfBlazarsBreaksTheServer(t *testing.T) {
 			if _, has := body["reservations"]; has && rapid.Bool().Draw(rt, "with reservations") {
 				body["reservations"] = members.Draw(rt, "reservations")
 			}
-			b.take(rt, call, body, func(method, path, body string) answer { return b.send(rt, method, path, body) })
+			version := rapid.SampledFrom(microversions).Draw(rt, "version")
+			b.take(rt, call, body, func(method, path, body string) answer { return b.send(rt, version, method, path, body) })
 		}
 	})
 }

@@ -145,6 +145,19 @@ func TestAReservationWithoutALeaseIsALeaseOfItsId(t *testing.T) {
 	if changed.Name != "new" || now.Name != "new" || now.Quantity != 3 || now.End != noon.Add(7200).Time() {
 		t.Errorf("the lease is %+v, the reservation %+v", changed, now)
 	}
+	bounds := func(least, most float64) {
+		t.Helper()
+		if part := leaseIn(t, c.demo.get(path), http.StatusOK).Reservations[0]; part["min"] != least || part["max"] != most {
+			t.Errorf("it has from %v to %v, want from %v to %v", part["min"], part["max"], least, most)
+		}
+	}
+	bounds(1, 3)
+	want[v1.Reservation](t, c.demo.patch("/v1/reservations/"+r.ID, `{"quantity": 2}`), http.StatusOK)
+	bounds(1, 3)
+	leaseIn(t, c.demo.put(path, fmt.Sprintf(`{"reservations":[{"id":%q,"min":2,"max":2}]}`, r.ID)), http.StatusOK)
+	bounds(2, 2)
+	want[v1.Reservation](t, c.demo.patch("/v1/reservations/"+r.ID, `{"quantity": 3}`), http.StatusOK)
+	bounds(3, 3)
 	if a := c.demo.delete(path); a.status != http.StatusNoContent {
 		t.Errorf("delete: got %v", a)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/blazar"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
@@ -55,9 +56,9 @@ func foundLease(c *gin.Context) reservation.LeaseRecord {
 }
 
 // leaseReader returns the reader of the asker's requests.
-func (s *server) leaseReader(by *asker) blazar.Reader {
+func (s *server) leaseReader(c *gin.Context, by *asker) blazar.Reader {
 	return blazar.Reader{
-		Now: s.Now(), LatestPast: booking.LatestPast, BeforeEnd: s.Blazar.BeforeEnd,
+		Now: s.Now(), LatestPast: booking.LatestPast, BeforeEnd: s.Blazar.BeforeEnd, Extended: extended(c),
 		Hosts: s.Inventory.Snapshot(), SeesHidden: by.seesHidden(),
 	}
 }
@@ -67,8 +68,27 @@ type leaseAnswer struct {
 	Lease blazar.Lease `json:"lease"`
 }
 
-func (s *server) leaseAnswer(l reservation.LeaseRecord) leaseAnswer {
-	return leaseAnswer{blazar.LeaseOf(&l, s.Now())}
+func (s *server) leaseAnswer(c *gin.Context, l reservation.LeaseRecord, now span.Instant) leaseAnswer {
+	return leaseAnswer{leaseForm(extended(c))(&l, now)}
+}
+
+// leaseForm returns the function that returns a lease for an answer.
+func leaseForm(extended bool) func(l *reservation.LeaseRecord, now span.Instant) blazar.Lease {
+	if extended {
+		return blazar.ExtendedLeaseOf
+	}
+	return blazar.LeaseOf
+}
+
+// offerAnswer is an answer with what a request would get.
+type offerAnswer struct {
+	Offer blazar.Offer `json:"offer"`
+}
+
+// offered returns the answer for a lease that was not booked, or not changed; exists reports whether
+// the lease exists.
+func offered(l reservation.LeaseRecord, exists bool, by *asker) offerAnswer {
+	return offerAnswer{blazar.OfferOf(&l, exists, func(r *reservation.Reservation) bool { return seesHosts(r, by) })}
 }
 
 // createLease handles POST /v1/leases.
@@ -80,11 +100,19 @@ func (s *server) createLease(c *gin.Context) (any, error) {
 	by := asking(c)
 	ctx, end := awaited(c)
 	defer end()
-	reader := s.leaseReader(by)
+	reader := s.leaseReader(c, by)
 	reader.Flavor = s.flavorReader(ctx, c)
 	request, err := reader.Create(body)
 	if err != nil {
 		return nil, err
+	}
+	dryRun, err := reader.DryRun(body)
+	if err != nil {
+		return nil, err
+	}
+	if dryRun {
+		l, err := s.Booking.OfferLease(ctx, by.caller(), request)
+		return offered(l, false, by), err
 	}
 	s.assignIDs(&request)
 	made, err := s.makeGroups(ctx, c, &request)
@@ -100,7 +128,7 @@ func (s *server) createLease(c *gin.Context) (any, error) {
 	}
 	c.Status(http.StatusCreated)
 	// As it was made: clients expect a lease that has not started, also one that starts now.
-	return leaseAnswer{blazar.LeaseOf(&l, min(s.Now(), l.Span.Start-1))}, nil
+	return s.leaseAnswer(c, l, min(s.Now(), l.Span.Start-1)), nil
 }
 
 // assignIDs sets the ids of the requested reservations, sorted as the request is: a lease lists its
@@ -123,7 +151,9 @@ const (
 )
 
 // showLease handles GET /v1/leases/{id}.
-func (s *server) showLease(c *gin.Context) (any, error) { return s.leaseAnswer(foundLease(c)), nil }
+func (s *server) showLease(c *gin.Context) (any, error) {
+	return s.leaseAnswer(c, foundLease(c), s.Now()), nil
+}
 
 // changeLease handles PUT and PATCH /v1/leases/{id}.
 func (s *server) changeLease(c *gin.Context) (any, error) {
@@ -132,17 +162,26 @@ func (s *server) changeLease(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	by, before := asking(c), foundLease(c)
-	change, err := s.leaseReader(by).Change(body, before)
+	reader := s.leaseReader(c, by)
+	change, err := reader.Change(body, before)
 	if err != nil {
 		return nil, err
 	}
 	ctx, end := awaited(c)
 	defer end()
+	dryRun, err := reader.DryRun(body)
+	if err != nil {
+		return nil, err
+	}
+	if dryRun {
+		l, err := s.Booking.OfferLeaseChange(ctx, by.callerFor(before.ProjectID), before.ID, change)
+		return offered(l, true, by), err
+	}
 	l, err := s.Booking.ChangeLease(ctx, by.callerFor(before.ProjectID), before.ID, change)
 	if err != nil {
 		return nil, inDoubt(err, leaseChangeInDoubt)
 	}
-	return s.leaseAnswer(l), nil
+	return s.leaseAnswer(c, l, s.Now()), nil
 }
 
 // deleteLease handles DELETE /v1/leases/{id}.
@@ -162,7 +201,7 @@ func (s *server) listLeases(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	found, err := s.leaseTexts.list(c.Request.Context(), s.Blazar.Leases, q.LeaseQuery, s.Now())
+	found, err := s.leaseTexts.list(c.Request.Context(), s.Blazar.Leases, q.LeaseQuery, extended(c), s.Now())
 	if err != nil {
 		s.fail(c, err)
 		return

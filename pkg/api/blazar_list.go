@@ -20,7 +20,13 @@ const (
 // leaseTexts keeps the JSON of leases as long as nothing of them changes, so that a list of thousands
 // of leases reads only their states and those that changed.
 type leaseTexts struct {
-	kept *lru.Cache[string, leaseText]
+	kept *lru.Cache[leaseTextKey, leaseText]
+}
+
+// leaseTextKey names the text of a lease; extended is true at microversion 1.1.
+type leaseTextKey struct {
+	id       string
+	extended bool
 }
 
 // leaseText is the JSON of a lease, with the status, since a list may select by it. The text is empty
@@ -32,15 +38,17 @@ type leaseText struct {
 }
 
 func newLeaseTexts() *leaseTexts {
-	kept, err := lru.New[string, leaseText](keptLeases)
+	kept, err := lru.New[leaseTextKey, leaseText](keptLeases)
 	if err != nil {
 		panic(err) // the size is positive
 	}
 	return &leaseTexts{kept}
 }
 
-// list returns the leases that q selects, as they are at now.
-func (t *leaseTexts) list(ctx context.Context, from reservation.LeaseReader, q reservation.LeaseQuery, now span.Instant) ([]leaseText, error) {
+// list returns the leases that q selects, as they are at now; extended is true at microversion 1.1.
+func (t *leaseTexts) list(
+	ctx context.Context, from reservation.LeaseReader, q reservation.LeaseQuery, extended bool, now span.Instant,
+) ([]leaseText, error) {
 	states, err := from.LeaseStates(ctx, q)
 	if err != nil {
 		return nil, err
@@ -49,7 +57,7 @@ func (t *leaseTexts) list(ctx context.Context, from reservation.LeaseReader, q r
 	at := make(map[string]int) // the places of the leases that have to be read
 	var ids []string
 	for i, state := range states {
-		kept, ok := t.kept.Get(state.ID)
+		kept, ok := t.kept.Get(leaseTextKey{state.ID, extended})
 		if ok && kept.state == state {
 			list[i] = kept
 			continue
@@ -62,17 +70,17 @@ func (t *leaseTexts) list(ctx context.Context, from reservation.LeaseReader, q r
 		return nil, err
 	}
 	for i := range read {
-		list[at[read[i].ID]] = t.written(&read[i], now)
+		list[at[read[i].ID]] = t.written(&read[i], extended, now)
 	}
 	return list, nil
 }
 
 // written returns the JSON of a lease and keeps it. The status of a lease without reservations follows
 // from the clock, so it is not kept.
-func (t *leaseTexts) written(l *reservation.LeaseRecord, now span.Instant) leaseText {
-	text := leaseText{state: l.State(), status: blazar.Status(l, now), text: blazar.JSON(blazar.LeaseOf(l, now))}
+func (t *leaseTexts) written(l *reservation.LeaseRecord, extended bool, now span.Instant) leaseText {
+	text := leaseText{state: l.State(), status: blazar.Status(l, now), text: blazar.JSON(leaseForm(extended)(l, now))}
 	if len(l.Reservations) > 0 && len(text.text) <= largestKept {
-		t.kept.Add(l.ID, text)
+		t.kept.Add(leaseTextKey{l.ID, extended}, text)
 	}
 	return text
 }

@@ -149,7 +149,7 @@ func New(o Options) *Server {
 		s.failWith(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "method %s is not allowed at %s", c.Request.Method, c.Request.URL.Path))
 	})
 	s.routes(engine)
-	return &Server{handler: withoutTrailingSlash(engine), server: s}
+	return &Server{handler: withoutTrailingSlash(withHead(engine)), server: s}
 }
 
 // routes registers every call, with the policy rule that applies to it.

@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 	"github.com/almanac-cloud/almanac/pkg/store"
+	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
@@ -77,6 +78,15 @@ func Check(c config.Config) error {
 	}
 	_, err := policy.Load(PolicyOptions(c))
 	return err
+}
+
+// Warnings returns what an operator may not expect of valid settings, each as a sentence.
+func Warnings(c config.Config) (list []string) {
+	if d := c.Reservation.Defaults; has(c, config.RoleAPI) && c.Blazar.Enabled && !slices.Contains(d.OnEndChoices, reservation.OnEndDelete) {
+		list = append(list, "[reservation] on_end_choices lacks delete: Blazar's clients, which cannot choose another end, get no lease with a reservation; "+
+			"add delete, or set [blazar] enabled = false")
+	}
+	return list
 }
 
 // checkOnEnd refuses a default that is not among the choices.

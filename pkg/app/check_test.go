@@ -30,6 +30,26 @@ func TestTheDefaultEndIsAmongTheChoices(t *testing.T) {
 	}
 }
 
+func TestAWarningSaysThatBlazarsClientsGetNoLease(t *testing.T) {
+	for name, tc := range map[string]struct {
+		choices []reservation.OnEnd
+		enabled bool
+		warned  bool
+	}{
+		"they can":            {[]reservation.OnEnd{"delete", "shelve"}, true, false},
+		"they cannot":         {[]reservation.OnEnd{"shelve"}, true, true},
+		"they are not served": {[]reservation.OnEnd{"shelve"}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config.Defaults()
+			c.Reservation.Defaults.OnEnd, c.Reservation.Defaults.OnEndChoices, c.Blazar.Enabled = "shelve", tc.choices, tc.enabled
+			if got := app.Warnings(c); (len(got) > 0) != tc.warned {
+				t.Errorf("the warnings are %q", got)
+			}
+		})
+	}
+}
+
 // The configuration refuses unknown roles of a file; these are those of --role.
 func TestAnUnknownRoleOfTheCommandLineIsRefusedWithTheNearest(t *testing.T) {
 	c := config.Defaults()

@@ -53,6 +53,8 @@ type Reservation struct {
 	CreatedAt          string `json:"created_at"`
 	UpdatedAt          string `json:"updated_at"`
 	ResourceProperties string `json:"resource_properties"` // JSON
+	// OnEnd is empty below microversion 1.1.
+	OnEnd string `json:"on_end,omitempty"`
 	*hostFields
 	*instanceFields
 }
@@ -90,6 +92,15 @@ type Event struct {
 
 // LeaseOf returns a lease at now for an answer.
 func LeaseOf(l *reservation.LeaseRecord, now span.Instant) Lease { return Lease{l.ID, bodyOf(l, now)} }
+
+// ExtendedLeaseOf is LeaseOf at microversion 1.1.
+func ExtendedLeaseOf(l *reservation.LeaseRecord, now span.Instant) Lease {
+	out := LeaseOf(l, now)
+	for i := range out.Reservations {
+		out.Reservations[i].OnEnd = string(l.Reservations[i].OnEnd)
+	}
+	return out
+}
 
 // PayloadOf returns the lease of a reservation at now for a notification, which knows only this
 // reservation of it.

@@ -31,6 +31,9 @@ func (r Reader) Change(o Object, before reservation.LeaseRecord) (c reservation.
 		}
 		*t.field = &at
 	}
+	if err := r.extend(o, &c); err != nil {
+		return c, err
+	}
 	members, err := o.objects("reservations")
 	if err != nil {
 		return c, err

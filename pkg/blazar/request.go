@@ -35,6 +35,8 @@ type Reader struct {
 	// BeforeEnd is how many seconds before its end the owner of a lease is warned if the request does
 	// not say it; 0 means never.
 	BeforeEnd int64
+	// Extended is true if a request may have what microversion 1.1 adds.
+	Extended bool
 	// Hosts are the hosts that queries are about. SeesHidden is true if the caller may use hidden
 	// properties.
 	Hosts      *inventory.Snapshot
@@ -47,7 +49,7 @@ type Reader struct {
 // Create reads the body of POST /v1/leases.
 func (r Reader) Create(o Object) (req reservation.LeaseRequest, err error) {
 	var lacking []string
-	for _, key := range []string{"name", "start_date", "end_date"} {
+	for _, key := range r.required(o) {
 		if o[key] == nil {
 			lacking = append(lacking, key)
 		}
@@ -58,7 +60,13 @@ func (r Reader) Create(o Object) (req reservation.LeaseRequest, err error) {
 	if req.Name, err = name(o); err != nil {
 		return req, err
 	}
-	if req.Start, req.End, err = r.times(o); err != nil {
+	w, seconds, err := r.window(o)
+	if err != nil {
+		return req, err
+	}
+	req.Start, req.End, req.Duration = w.Start, w.End, seconds
+	onEnd, err := r.onEnd(o)
+	if err != nil {
 		return req, err
 	}
 	if req.Events, err = events(o); err != nil {
@@ -73,9 +81,12 @@ func (r Reader) Create(o Object) (req reservation.LeaseRequest, err error) {
 		if err != nil {
 			return req, err
 		}
+		if onEnd != nil {
+			member.OnEnd = *onEnd
+		}
 		req.Members = append(req.Members, member)
 	}
-	req.BeforeEnd, err = r.beforeEnd(o, span.Span{Start: req.Start, End: req.End})
+	req.BeforeEnd, err = r.beforeEnd(o, last(w, seconds))
 	return req, err
 }
 
@@ -97,23 +108,17 @@ func (r Reader) instant(o Object, key string) (at span.Instant, ok bool, err err
 	return at, true, err
 }
 
-// times returns the times of a new lease.
-func (r Reader) times(o Object) (start, end span.Instant, err error) {
-	if start, _, err = r.instant(o, "start_date"); err != nil {
-		return 0, 0, err
-	}
-	if end, _, err = r.instant(o, "end_date"); err != nil {
-		return 0, 0, err
-	}
+// checkTimes checks the times of a new lease.
+func (r Reader) checkTimes(w span.Span) error {
 	switch {
-	case start < r.Now.Add(-r.LatestPast):
-		err = fault.New(fault.Invalid, "Start date must be later than current date")
-	case end <= start:
-		err = fault.New(fault.Invalid, "End date must be later than start date.")
-	case end <= r.Now:
-		err = fault.New(fault.Invalid, "End date must be later than current date")
+	case w.Start < r.Now.Add(-r.LatestPast):
+		return fault.New(fault.Invalid, "Start date must be later than current date")
+	case w.Empty():
+		return fault.New(fault.Invalid, "End date must be later than start date.")
+	case w.End <= r.Now:
+		return fault.New(fault.Invalid, "End date must be later than current date")
 	}
-	return start, end, err
+	return nil
 }
 
 // beforeEnd returns when the owner of a new lease is warned; 0 means never.

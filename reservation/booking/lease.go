@@ -13,10 +13,29 @@ import (
 // BookLease makes a lease with all its reservations and stores it; if one of them is refused,
 // nothing is stored. Errors are those of NewLeasePlan.
 func (d *Service) BookLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+	if len(req.Members) == 0 {
+		unlock, err := d.empty.lock(ctx, by.ProjectID)
+		if err != nil {
+			return reservation.LeaseRecord{}, err
+		}
+		defer unlock()
+	}
 	if err := d.mayBeEmpty(ctx, by, req); err != nil {
 		return reservation.LeaseRecord{}, err
 	}
 	return permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) { return d.bookLease(ctx, by, req, p) })
+}
+
+// OfferLease returns what BookLease would do now, without doing it.
+func (d *Service) OfferLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+	if err := d.mayBeEmpty(ctx, by, req); err != nil {
+		return reservation.LeaseRecord{}, err
+	}
+	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
+		return reservation.LeaseRecord{}, err
+	}
+	defer d.deciding.Leave(by.ProjectID)
+	return d.newLease(d.view(by, by.ProjectID), by, req)
 }
 
 // mayBeEmpty returns a Denied fault if the request is for a lease without reservations and the project
@@ -90,20 +109,9 @@ func (d *Service) reserveLease(
 	ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit,
 ) (reservation.LeaseRecord, []*attempt, error) {
 	v := d.view(by, by.ProjectID)
-	plan, err := NewLeasePlan(v, req)
+	l, err := d.newLease(v, by, req)
 	if err != nil {
 		return reservation.LeaseRecord{}, nil, err
-	}
-	l := reservation.LeaseRecord{Lease: reservation.Lease{
-		ID: d.options.NewID(), ProjectID: by.ProjectID, UserID: by.UserID, Name: req.Name,
-		Span: plan.Span, BeforeEnd: req.BeforeEnd, Events: req.Events, Created: v.Now, Updated: v.Now, Version: 1,
-	}}
-	for i, member := range plan.Members {
-		r := d.newReservation(by, member, v.Now)
-		r.ID = cmp.Or(req.Members[i].ID, r.ID)
-		r.Membership = req.Members[i].Membership
-		r.Membership.LeaseID = l.ID
-		l.Reservations = append(l.Reservations, r)
 	}
 	p.name(&l)
 	if err := p.check(nil, &l); err != nil {
@@ -118,4 +126,24 @@ func (d *Service) reserveLease(
 		attempts = append(attempts, a)
 	}
 	return l, attempts, d.enter(&v, attempts...)
+}
+
+// newLease decides on a lease, and returns it. Errors are those of NewLeasePlan.
+func (d *Service) newLease(v View, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+	plan, err := NewLeasePlan(v, req)
+	if err != nil {
+		return reservation.LeaseRecord{}, err
+	}
+	l := reservation.LeaseRecord{Lease: reservation.Lease{
+		ID: d.options.NewID(), ProjectID: by.ProjectID, UserID: by.UserID, Name: req.Name,
+		Span: plan.Span, BeforeEnd: plan.BeforeEnd, Events: req.Events, Created: v.Now, Updated: v.Now, Version: 1,
+	}}
+	for i, member := range plan.Members {
+		r := d.newReservation(by, member, v.Now)
+		r.ID = cmp.Or(req.Members[i].ID, r.ID)
+		r.Membership = req.Members[i].Membership
+		r.Membership.LeaseID = l.ID
+		l.Reservations = append(l.Reservations, r)
+	}
+	return l, nil
 }

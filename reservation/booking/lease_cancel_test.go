@@ -75,7 +75,7 @@ func TestAReservationOfNoLeaseIsChangedAsOne(t *testing.T) {
 	if l.ID != r.ID || l.Name != "yours" || l.Span != (span.Span{Start: at(900), End: at(5000)}) || l.BeforeEnd != at(4400) {
 		t.Errorf("the lease is %+v", l)
 	}
-	if got.Name != "yours" || got.Span != l.Span || got.Quantity != 3 || got.BeforeEnd != 600 || got.Membership != (reservation.Membership{}) {
+	if got.Name != "yours" || got.Span != l.Span || got.Quantity != 3 || got.BeforeEnd != 600 || got.Membership != (reservation.Membership{Min: 2, Max: 4}) {
 		t.Errorf("the reservation is %+v", got)
 	}
 	if got.Version != 2 {

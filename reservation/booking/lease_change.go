@@ -31,6 +31,24 @@ func (d *Service) ChangeLease(ctx context.Context, by Caller, id string, c reser
 	})
 }
 
+// OfferLeaseChange returns the lease as ChangeLease would make it now, without doing it.
+func (d *Service) OfferLeaseChange(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (offered reservation.LeaseRecord, err error) {
+	_, err = d.modifyLease(ctx, by, id, "offer a changed lease", nil, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+		row, members, err := changedLease(v, l, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		offered = reservation.LeaseRecord{Lease: l.Lease, Reservations: members}
+		if row != nil {
+			offered.Lease = *row
+		} else if isOwn(l) {
+			offered = reservation.OwnLease(members[0])
+		}
+		return nil, l.Reservations, nil
+	})
+	return offered, err
+}
+
 // CancelLease cancels the reservations of a lease that are not over or ending, and deletes the
 // lease. It fails with a NotFound fault if there is none. A reservation that belongs to no lease, and
 // is over or ending, stays as it is, but is no longer shown as a lease.

@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,6 +21,7 @@ type leaseChange struct {
 	warning span.Instant // of the end; 0 means never
 	moved   bool         // the start changes
 	endsNow bool
+	exact   bool // Start is not one in minutes
 }
 
 // changedLease decides on a change of a lease, whose reservations the view contains. It returns the
@@ -29,11 +31,24 @@ type leaseChange struct {
 // The reservations are planned one after the other. Each sees what those before it will have, and
 // what those after it have now.
 func changedLease(v View, l reservation.LeaseRecord, c reservation.LeaseChange) (row *reservation.Lease, members []reservation.Reservation, err error) {
-	p := &leaseChange{LeaseChange: c, now: v.Now, from: l, to: l.Span, warning: l.BeforeEnd}
+	if c.OnEnd != nil {
+		if err := cmp.Or(oneOf("on_end", *c.OnEnd, reservation.OnEnds), v.Defaults.mayEnd(*c.OnEnd)); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.Deadline != nil {
+		return leaseMovedWithin(v, l, c)
+	}
+	return (&leaseChange{LeaseChange: c, now: v.Now, from: l}).decide(v)
+}
+
+// decide is changedLease for a change without a deadline.
+func (p *leaseChange) decide(v View) (row *reservation.Lease, members []reservation.Reservation, err error) {
+	p.to, p.warning = p.from.Span, p.from.BeforeEnd
 	if err := p.check(); err != nil {
 		return nil, nil, err
 	}
-	members = slices.Clone(l.Reservations)
+	members = slices.Clone(p.from.Reservations)
 	for i, r := range members {
 		m := p.of(r.ID)
 		if !p.affects(&r, m) {
@@ -86,7 +101,7 @@ func (p *leaseChange) retimes() bool { return p.to != p.from.Span || p.warning !
 // affects reports whether a reservation changes, m being its own change. One that is over keeps its
 // times.
 func (p *leaseChange) affects(r *reservation.Reservation, m *reservation.MemberChange) bool {
-	return m != nil || isOwn(p.from) && p.Name != nil || p.retimes() && r.Status.Live()
+	return m != nil || isOwn(p.from) && p.Name != nil || (p.retimes() || p.OnEnd != nil) && r.Status.Live()
 }
 
 // check finds the new times, and checks what does not depend on hosts.
@@ -94,8 +109,11 @@ func (p *leaseChange) check() error {
 	if p.Name != nil && utf8.RuneCountInString(*p.Name) > longestName {
 		return fault.Field("name", "has more than %d characters", longestName)
 	}
-	if p.Start == nil && p.End == nil && p.BeforeEnd == nil && len(p.Members) == 0 {
+	if p.Start == nil && p.End == nil && p.Duration == 0 && p.BeforeEnd == nil && p.OnEnd == nil && len(p.Members) == 0 {
 		return nil
+	}
+	if p.Duration < 0 || p.Duration > longestDuration {
+		return fault.Field("duration", "must be from one second to 100 years")
 	}
 	if err := p.checkMembers(); err != nil {
 		return err
@@ -142,7 +160,7 @@ func (p *leaseChange) findTimes() error {
 	if was.End <= p.now || len(p.from.Reservations) > 0 && !slices.ContainsFunc(p.from.Reservations, isLive) {
 		return &fault.Error{Kind: fault.Invalid, Message: "Terminated leases can only be renamed"}
 	}
-	if p.Start != nil && *p.Start/minute != was.Start/minute {
+	if p.Start != nil && (*p.Start/minute != was.Start/minute || p.exact && *p.Start != was.Start) {
 		p.to.Start, p.moved = *p.Start, true
 	}
 	switch {
@@ -153,6 +171,9 @@ func (p *leaseChange) findTimes() error {
 	}
 	if p.End != nil {
 		p.to.End = *p.End
+	}
+	if p.Duration != 0 {
+		p.to.End = p.to.Start.Add(p.Duration)
 	}
 	// Without another change: one would never take effect.
 	if begun && len(p.Members) == 0 && p.to.End <= p.now && p.to.End >= p.now.Add(-LatestPast) && p.to.End/minute >= was.Start/minute {
@@ -202,11 +223,12 @@ func (p *leaseChange) member(v View, r reservation.Reservation, m *reservation.M
 			return r, err
 		}
 	}
+	set(&plan.Terms.OnEnd, p.OnEnd)
 	if p.retimes() {
 		plan.Terms.BeforeEnd = warningBefore(p.to, p.warning)
 	}
 	if isOwn(p.from) {
-		part = r.Membership
+		part = boundsAlone(part, plan.Terms.Quantity)
 		if p.Name != nil {
 			plan.Terms.Name = *p.Name
 		}
@@ -217,12 +239,21 @@ func (p *leaseChange) member(v View, r reservation.Reservation, m *reservation.M
 	return r, nil
 }
 
+// boundsAlone returns what a reservation that belongs to no lease keeps of part: bounds that are not the
+// quantity itself.
+func boundsAlone(part reservation.Membership, quantity int) reservation.Membership {
+	if part.Min == quantity && part.Max == quantity {
+		return reservation.Membership{}
+	}
+	return reservation.Membership{Min: part.Min, Max: part.Max}
+}
+
 // plan plans the times, the quantity and the hosts of one reservation. The quantity is as large as
 // there is room for between the bounds, if the change states a bound, or requires other hosts;
 // otherwise it stays. An active reservation keeps its hosts, and may only get more of them.
 func (p *leaseChange) plan(v View, r reservation.Reservation, m *reservation.MemberChange) (Plan, reservation.Membership, error) {
 	part, terms, bounded := r.Membership, r.Terms, false
-	if isOwn(p.from) {
+	if part.Max == 0 {
 		part.Min, part.Max = r.Quantity, r.Quantity
 	}
 	if m != nil {

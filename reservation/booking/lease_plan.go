@@ -21,31 +21,62 @@ const mostMembers = 16
 // LeasePlan is the result of a decision on a lease: its times, and the plans of its reservations in
 // the order of the request.
 type LeasePlan struct {
-	Span    span.Span
-	Members []Plan
+	Span span.Span
+	// BeforeEnd is when the owner is warned of the end; 0 means never.
+	BeforeEnd span.Instant
+	Members   []Plan
 }
 
 // NewLeasePlan decides on a lease. Each reservation sees the claims of those before it; if one of
 // them is refused, the lease is. Errors are those of NewPlan.
 func NewLeasePlan(v View, req reservation.LeaseRequest) (LeasePlan, error) {
-	plan := LeasePlan{Span: span.Span{Start: req.Start, End: req.End}}
+	window := span.Span{Start: req.Start, End: req.End}
 	if req.Start == 0 {
-		plan.Span.Start = v.Now
+		window.Start = v.Now
 	}
+	if err := checkLease(v.Now, req, window); err != nil {
+		return LeasePlan{}, err
+	}
+	if req.Duration == 0 {
+		return leasePlanAt(v, req, window)
+	}
+	return leasePlanWithin(v, req, window)
+}
+
+// checkLease checks what does not depend on hosts.
+func checkLease(now span.Instant, req reservation.LeaseRequest, w span.Span) error {
 	switch {
 	case utf8.RuneCountInString(req.Name) > longestName:
-		return LeasePlan{}, fault.Field("name", "has more than %d characters", longestName)
+		return fault.Field("name", "has more than %d characters", longestName)
 	case len(req.Members) > mostMembers:
-		return LeasePlan{}, fault.Field("reservations", "has %d entries; at most %d are allowed", len(req.Members), mostMembers)
-	case plan.Span.Start < v.Now.Add(-LatestPast):
-		return LeasePlan{}, fault.Field("start_date", "%v lies in the past; it is now %v", plan.Span.Start, v.Now)
-	case plan.Span.End <= max(plan.Span.Start, v.Now):
-		return LeasePlan{}, fault.Field("end_date", "%v is not after the start, %v", plan.Span.End, max(plan.Span.Start, v.Now))
-	case plan.Span.End > lastInstant:
-		return LeasePlan{}, fault.Field("end_date", "must lie before %v", lastInstant)
+		return fault.Field("reservations", "has %d entries; at most %d are allowed", len(req.Members), mostMembers)
+	case w.Start < now.Add(-LatestPast):
+		return fault.Field("start_date", "%v lies in the past; it is now %v", w.Start, now)
+	case w.End <= max(w.Start, now):
+		return fault.Field("end_date", "%v is not after the start, %v", w.End, max(w.Start, now))
+	case w.End > lastInstant:
+		return fault.Field("end_date", "must lie before %v", lastInstant)
+	case req.Duration < 0 || req.Duration > longestDuration:
+		return fault.Field("duration", "must be from one second to 100 years")
+	case req.Duration > w.Seconds() || req.Duration > 0 && max(w.Start, now).Add(req.Duration) > w.End:
+		return tooLate(max(w.Start, now), req.Duration, w.End)
+	}
+	return nil
+}
+
+// tooLate returns the error for a deadline before which a lease cannot last long enough.
+func tooLate(from span.Instant, seconds int64, deadline span.Instant) error {
+	return fault.Field("deadline", "%v is less than %v after %v", deadline, period(seconds), from)
+}
+
+// leasePlanAt decides on a lease with these times.
+func leasePlanAt(v View, req reservation.LeaseRequest, w span.Span) (LeasePlan, error) {
+	plan := LeasePlan{Span: w}
+	if req.BeforeEnd != 0 {
+		plan.BeforeEnd = req.BeforeEnd + w.End - req.End
 	}
 	for _, m := range req.Members {
-		p, err := planMember(v, m, req.Name, plan.Span, req.BeforeEnd)
+		p, err := planMember(v, m, req.Name, w, plan.BeforeEnd)
 		if err != nil {
 			return LeasePlan{}, plan.amongOthers(err)
 		}

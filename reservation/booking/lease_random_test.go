@@ -64,6 +64,9 @@ func (s *scene) stepBookLease(t *rapid.T) {
 	if rapid.Bool().Draw(t, "warned") {
 		req.BeforeEnd = req.End.Add(-drawTicks(t, 0, 5, "before end"))
 	}
+	if rapid.IntRange(0, 2).Draw(t, "with a deadline") == 0 {
+		req.Duration = drawTicks(t, 1, 12, "duration")
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "members") {
 		m := reservation.MemberRequest{Terms: drawRequest(t, s.clock()).Terms}
 		m.Min, m.Max = drawBounds(t)
@@ -78,6 +81,9 @@ func (s *scene) stepBookLease(t *rapid.T) {
 		return
 	}
 	s.checkStored(t, l)
+	if req.Duration > 0 && (l.Span.Seconds() != req.Duration || !(span.Span{Start: req.Start, End: req.End}).Covers(l.Span)) {
+		t.Fatalf("lease %s lasts %v, want %d s in [%v, %v)", l.ID, l.Span, req.Duration, req.Start, req.End)
+	}
 }
 
 func drawBounds(t *rapid.T) (least, most int) {
@@ -114,6 +120,14 @@ func (s *scene) drawLeaseChange(t *rapid.T, l reservation.LeaseRecord) (c reserv
 	}
 	if parts&4 != 0 {
 		c.BeforeEnd = new(l.Span.End + span.Instant(drawTicks(t, -10, 6, "warning")))
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "what only Almanac has") {
+	case 0:
+		c.Deadline, c.End = new(l.Span.End+span.Instant(drawTicks(t, -6, 20, "deadline"))), nil
+	case 1:
+		c.Duration, c.End = drawTicks(t, 0, 12, "duration"), nil
+	case 2:
+		c.OnEnd = new(rapid.SampledFrom(reservation.OnEnds).Draw(t, "on end"))
 	}
 	if parts&8 == 0 {
 		return c
@@ -167,8 +181,14 @@ func (s *scene) stepChangeLease(t *rapid.T) {
 	if c.End != nil && *c.End > s.clock() && l.Span.End != *c.End {
 		t.Fatalf("lease %s ends at %v, want %v", l.ID, l.Span.End, *c.End)
 	}
+	if c.Deadline != nil && (l.Span.End > *c.Deadline || c.Duration == 0 && l.Span.Seconds() != before.Span.Seconds()) {
+		t.Fatalf("lease %s lasts %v after %+v, was %v", l.ID, l.Span, c, before.Span)
+	}
 	for i, r := range l.Reservations {
 		was := before.Reservations[i]
+		if c.OnEnd != nil && r.Status.Live() && r.OnEnd != *c.OnEnd {
+			t.Fatalf("reservation %s has on_end %q, want %q", r.ID, r.OnEnd, *c.OnEnd)
+		}
 		s.checkGain(t, was, r)
 		if was.Status != reservation.Active {
 			continue

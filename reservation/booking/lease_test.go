@@ -143,6 +143,26 @@ func TestLeasesWithoutReservationsHaveALimit(t *testing.T) {
 	s.lease(t, late)
 }
 
+func TestOfManyLeasesWithoutReservationsAtOnceNoMoreThanTheLimitAreBooked(t *testing.T) {
+	s := newScene(t, named("a"), limited(booking.Limits{EmptyLeases: 3}), unsteady(0))
+	var all sync.WaitGroup
+	var booked atomic.Int64
+	for range 12 {
+		all.Go(func() {
+			switch _, err := s.desk.BookLease(t.Context(), owner, leaseOf()); {
+			case err == nil:
+				booked.Add(1)
+			case !fault.Is(err, fault.Denied):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if booked.Load() != 3 || len(s.leases(t)) != 3 {
+		t.Errorf("%d leases are booked, %d stored, want 3", booked.Load(), len(s.leases(t)))
+	}
+}
+
 func TestAStartOfThePresentMinuteIsNow(t *testing.T) {
 	s := newScene(t, named("a"))
 	req := leaseOf(whole(1, 1))

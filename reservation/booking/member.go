@@ -130,11 +130,10 @@ func together(l reservation.LeaseRecord) error {
 	return fault.New(fault.Conflict, "the reservation is one of %d of lease %s, which begin and end together; change the lease", len(l.Reservations), l.ID)
 }
 
-// changedAlone returns r after a plan for it alone. A quantity outside the bounds of its lease
-// moves them. r stays if nothing changes.
+// changedAlone returns r after a plan for it alone. A quantity outside the bounds moves them. r stays if nothing changes.
 func changedAlone(r reservation.Reservation, plan Plan, now span.Instant) reservation.Reservation {
 	part, quantity := r.Membership, plan.Terms.Quantity
-	if part.LeaseID != "" {
+	if part.Max != 0 {
 		part.Min, part.Max = min(part.Min, quantity), max(part.Max, quantity)
 	}
 	if next := changed(r, plan, part, now); difference(r, next) != "" {

@@ -83,6 +83,7 @@ type Options struct {
 // The locks, in the order in which they are taken:
 //
 //   - one per idempotency key, held while a request with this key is booked;
+//   - one per project, held while a lease without reservations is booked;
 //   - one per lease, held while the lease changes here;
 //   - one per reservation, in the order of their ids, held while the reservation changes here;
 //   - the gates, left before anything is stored;
@@ -104,6 +105,7 @@ type Service struct {
 	woken    chan struct{}    // something may be due
 	news     chan struct{}    // what is promised has changed
 	keys     locks[[2]string] // by project and key
+	empty    locks[string]    // by project
 	leases   locks[string]    // by id
 	claiming locks[string]    // by host, or project with a limit
 	reading  contextMutex     // held while the records are read

@@ -194,6 +194,26 @@ func (c *Calendar) NextBusy(host int, t span.Instant) (next span.Span, ok bool) 
 	return busy[i], true
 }
 
+// NextEnd returns the first instant after t at which a claim ends, on any host; touching whole-host
+// claims of a host count as one. ok is false if there is none.
+func (c *Calendar) NextEnd(t span.Instant) (next span.Instant, ok bool) {
+	next = span.Forever
+	for _, l := range c.lanes {
+		if i := l.whole.endingAfter(t); i < len(l.whole) {
+			next = min(next, l.whole[i].End)
+		}
+		for _, s := range l.slices {
+			if s.span.Start >= next {
+				break // later slices end later still
+			}
+			if s.span.End > t {
+				next = min(next, s.span.End)
+			}
+		}
+	}
+	return next, next != span.Forever
+}
+
 func (c *Calendar) admit(claim Claim) error {
 	switch {
 	case claim.Host < 0 || claim.Host >= len(c.lanes):

@@ -3,8 +3,11 @@ package labtest
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -15,11 +18,38 @@ func (c Cloud) APIDatabase(t testing.TB) string {
 	return databaseURL(port(t, "mariadb"), "nova_api")
 }
 
-// StoreServer writes fields of a server into Nova's database, such as a vm_state that the lab's
+// StoreServer writes fields of a server into the database of its cell, such as a vm_state that the lab's
 // servers never stay in.
 func (c Cloud) StoreServer(t testing.TB, id string, fields map[string]any) {
 	t.Helper()
-	store(t, "nova_cell1", "instances", id, fields)
+	for cell := range c.Cells(t) {
+		store(t, fmt.Sprintf("nova_cell%d", cell+1), "instances", id, fields) // the other cells have no such row
+	}
+}
+
+// Cells returns the number of Nova's cells that have hosts.
+func (c Cloud) Cells(t testing.TB) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder(t), "cells"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
+// InCell returns the hosts of a cell; the first cell is 1.
+func (c Cloud) InCell(t testing.TB, cell int) (hosts []string) {
+	t.Helper()
+	for _, process := range computeProcesses(t) {
+		if process.cell == fmt.Sprintf("cell%d", cell) {
+			hosts = append(hosts, process.hosts...)
+		}
+	}
+	return hosts
 }
 
 // NovaManage runs nova-manage and returns its output.

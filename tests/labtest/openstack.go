@@ -154,8 +154,8 @@ func (c Cloud) awaitCompute(t testing.TB, host, state string) {
 
 // computeProcess is a service of the lab with the hosts that it stands for.
 type computeProcess struct {
-	service string
-	hosts   []string
+	service, cell string
+	hosts         []string
 }
 
 func computeProcesses(t testing.TB) []computeProcess {
@@ -169,7 +169,7 @@ func computeProcesses(t testing.TB) []computeProcess {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		var one computeProcess
 		var first, last int
-		if _, err := fmt.Sscan(lines.Text(), &one.service, &first, &last); err != nil {
+		if _, err := fmt.Sscan(lines.Text(), &one.service, &first, &last, &one.cell); err != nil {
 			t.Fatalf("computes of the lab: %q: %v", lines.Text(), err)
 		}
 		for number := first; number <= last; number++ {

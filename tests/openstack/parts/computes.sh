@@ -1,6 +1,6 @@
 # Hosts cmp-001, cmp-002, ... with Nova's fake driver, several in a process.
-# $LAB/computes has a line for each process: its name and the numbers of its
-# first and last host. The last host has a process of its own: tests kill it.
+# $LAB/computes has a line for each process: its name, the numbers of its first and
+# last host, and their cell. The last host has a process of its own: tests kill it.
 #
 # $LAB/almanac.conf configures an almanacd that is started by hand in this lab.
 
@@ -18,10 +18,11 @@ computes_up() {
 
 # computes_start NAME
 computes_start() {
-  local first last
-  read -r first last < <(sed -n "s/^$1 //p" "$LAB/computes")
+  local first last cell files=(--config-file "$LAB/nova/nova.conf")
+  read -r first last cell < <(sed -n "s/^$1 //p" "$LAB/computes")
+  if nova_split; then files+=(--config-file "$LAB/nova/$cell.conf"); fi
   alive "$1" || computes_down "$1"
-  start "$1" "$HERE/computes.py" "$first" "$last" --config-file "$LAB/nova/nova.conf"
+  start "$1" "$HERE/computes.py" "$first" "$last" "${files[@]}"
 }
 
 # computes_down NAME forces the hosts of a process that does not run down in Nova, as
@@ -29,9 +30,9 @@ computes_start() {
 # process of the hosts takes it back. Nova's API may be stopped too, so this writes
 # what the API would.
 computes_down() {
-  local first last
-  read -r first last < <(sed -n "s/^$1 //p" "$LAB/computes")
-  mariadb_sql "UPDATE nova_cell1.services SET forced_down = 1
+  local first last cell
+  read -r first last cell < <(sed -n "s/^$1 //p" "$LAB/computes")
+  mariadb_sql "UPDATE nova_$cell.services SET forced_down = 1
     WHERE \`binary\` = 'nova-compute' AND CAST(SUBSTR(host, 5) AS UNSIGNED) BETWEEN $first AND $last"
 }
 
@@ -42,17 +43,22 @@ computes_number() {
 }
 
 computes_layout() {
-  local number per first last=0 process=0
+  local number per first last=0 process=0 cell=1 half
   number=$(computes_number)
   [ "${COMPUTES:-$number}" = "$number" ] ||
     die "this lab has $number computes; for another number: lab down --wipe, or another LAB"
   [[ $number =~ ^([1-9][0-9]{0,2}|1000)$ ]] || die "COMPUTES is a number from 1 to 1000, not $number"
+  [ "$number" -ge "$(nova_cells_number)" ] || die "each cell needs a host: COMPUTES is $number, CELLS is $(nova_cells_number)"
   [ ! -e "$LAB/computes" ] || return 0
   per=${COMPUTES_PER_PROCESS:-$((number <= 50 ? 7 : (number + 5) / 7))}
+  half=$number
+  if nova_split; then half=$((number / 2)); fi
   while [ "$last" -lt "$number" ]; do
+    [ "$last" -lt "$half" ] || cell=2
     first=$((last + 1)) last=$((last + per))
+    if [ $first -le "$half" ] && [ $last -gt "$half" ]; then last=$half; fi
     if [ $first -eq "$number" ]; then last=$number; elif [ $last -ge "$number" ]; then last=$((number - 1)); fi
-    echo "computes-$((++process)) $first $last"
+    echo "computes-$((++process)) $first $last cell$cell"
   done >"$LAB/computes-making"
   mv "$LAB/computes-making" "$LAB/computes"
 }

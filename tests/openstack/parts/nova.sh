@@ -3,13 +3,29 @@
 #
 # nova-scheduler-behind is a second nova-scheduler, on the virtual host behind. It
 # answers the requests that Almanac passes on when Almanac serves Nova's topic.
+#
+# With CELLS=2 there are the cells cell1 and cell2. Each has a database, a virtual host
+# and a nova-conductor-cellN, which cannot reach the API database, and half of the
+# computes. nova-conductor is the one above them. With one cell it serves the cell too.
 
 nova_packages="curl python3-nova python3-pymysql"
 nova_needs="mariadb rabbitmq keystone placement glance neutron"
 
 nova_port() { echo $((BASE + 9)); }
 
+# nova_cells prints the names of the cells with computes.
+nova_cells() { seq -f 'cell%g' "$(nova_cells_number)"; }
+
+# nova_cells_number prints how many cells the lab has, or a new lab CELLS, by default 1.
+nova_cells_number() {
+  if [ -e "$LAB/cells" ]; then cat "$LAB/cells"; else echo "${CELLS:-1}"; fi
+}
+
+# nova_split: true if there are several cells
+nova_split() { [ "$(nova_cells_number)" -gt 1 ]; }
+
 nova_up() {
+  local cell
   nova_settings
   await mariadb
   [ -e "$LAB/nova/schema" ] || nova_schema
@@ -18,6 +34,12 @@ nova_up() {
   rabbitmq_bound_notifications
   [ -z "${LIMITS:-}" ] || nova_limits
   nova_start nova-conductor
+  if nova_split; then
+    for cell in $(nova_cells); do
+      rabbitmq_virtual_host "$cell"
+      nova_start "nova-conductor-$cell"
+    done
+  fi
   nova_start nova-scheduler
   nova_start nova-api
   quietly nova-flavors cloud flavors
@@ -50,6 +72,11 @@ nova_start() {
   local script module=${1#nova-} files=(--config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf")
   case $1 in
     nova-api) module=api_os_compute ;;
+    nova-conductor-*)
+      module=conductor
+      files=(--config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/${1#nova-conductor-}.conf"
+        --config-file "$LAB/nova/${1#nova-conductor-}-control.conf")
+      ;;
     nova-scheduler-behind)
       module=scheduler
       files+=(--config-file "$LAB/nova/behind.conf")
@@ -78,19 +105,30 @@ nova_behind() {
 
 nova_schema() {
   local name
-  for name in nova_api nova_cell0 nova_cell1; do mariadb_new "$name"; done
-  quietly nova-manage "$HERE/nova_schema.py" --config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf"
+  for name in api cell0 $(nova_cells); do mariadb_new "nova_$name"; done
+  quietly nova-manage "$HERE/nova_schema.py" "$(nova_cells_number)" "$LAB/nova" --config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf"
   touch "$LAB/nova/schema"
 }
 
 nova_settings() {
+  local database=nova_cell1 number
+  number=$(nova_cells_number)
+  [ "${CELLS:-$number}" = "$number" ] ||
+    die "this lab has $number cells; for another number: lab down --wipe, or another LAB"
+  [[ $number =~ ^[12]$ ]] || die "CELLS is 1 or 2, not $number"
+  echo "$number" | written "$LAB/cells"
   mkdir -p "$LAB/nova"
   # an existing lab keeps its options, like its tables
   [ -e "$LAB/nova/schema" ] || { queue_options; options NOVA_OPTIONS; } >"$LAB/nova/options.conf"
   {
     nova_conf
+    if nova_split; then nova_split_conf; fi
     cat "$LAB"/nova/{options,limits}.conf 2>/dev/null || true # those that exist
   } | written "$LAB/nova/nova.conf"
+  if nova_split; then
+    database=nova_cell0
+    nova_cell_settings
+  fi
   # not in the file that nova-compute reads: it complains about a database, and
   # many hosts should begin their periodic work at different times
   written "$LAB/nova/control.conf" <<E
@@ -99,10 +137,40 @@ periodic_fuzzy_delay = 0
 [api_database]
 connection = $(mariadb_url nova_api)
 [database]
-connection = $(mariadb_url nova_cell1)
+connection = $(mariadb_url $database)
 E
   command_file "$LAB/nova-manage" "LAB=$LAB" "$HERE/lab" within "$HERE/program" nova.cmd.manage \
     --config-file "$LAB/nova/nova.conf" --config-file "$LAB/nova/control.conf"
+}
+
+# nova_cell_settings writes what the services of each of several cells read beside
+# nova.conf; cellN-control.conf is for its conductor alone.
+nova_cell_settings() {
+  local cell
+  for cell in $(nova_cells); do
+    written "$LAB/nova/$cell.conf" <<E
+[DEFAULT]
+transport_url = $(rabbitmq_url)$cell
+E
+    written "$LAB/nova/$cell-control.conf" <<E
+[DEFAULT]
+periodic_fuzzy_delay = 0
+[database]
+connection = $(mariadb_url "nova_$cell")
+E
+  done
+}
+
+# nova_split_conf prints what all services need if there are several cells. Almanac
+# hears of the computes at the broker above the cells. Services of a cell cannot ask
+# the API database for the members of a server group.
+nova_split_conf() {
+  cat <<E
+[oslo_messaging_notifications]
+transport_url = $(rabbitmq_url)
+[workarounds]
+disable_group_policy_check_upcall = true
+E
 }
 
 # Tests wait for reports, so they are frequent. With many hosts they and other

@@ -1,0 +1,198 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// newer sends a request of microversion 1.1.
+func (p caller) newer(method, path, body string) answer {
+	p.cloud.t.Helper()
+	return p.send(method, path, body, "OpenStack-API-Version", "reservation 1.1")
+}
+
+// leaseOffer is an offer as clients read it.
+type leaseOffer struct {
+	Start        string `json:"start_date"`
+	End          string `json:"end_date"`
+	Reservations []struct {
+		ID           string
+		ResourceType string `json:"resource_type"`
+		Quantity     int
+		Hosts        []string
+	}
+}
+
+func offerIn(t reporter, a answer) leaseOffer {
+	t.Helper()
+	return want[struct{ Offer leaseOffer }](t, a, http.StatusOK).Offer
+}
+
+// newerLease is a body for a lease of hosts from 12:10, with the keys of microversion 1.1.
+func newerLease(most int, keys string) string {
+	return fmt.Sprintf(`{"name": "l", "start_date": "2026-11-20 12:10", %s,
+		"reservations": [{"resource_type": "physical:host", "min": 1, "max": %d, "hypervisor_properties": "", "resource_properties": ""}]}`, keys, most)
+}
+
+// onDay is a time of Blazar's answers on the day of the tests.
+func onDay(hhmm string) string { return "2026-11-20T" + hhmm + ":00.000000" }
+
+func TestALeaseHasADurationOrADeadline(t *testing.T) {
+	c := start(t, setup{})
+	c.other.lease(hostLease("theirs", "12:10", "13:00", 3))
+	for _, tc := range []struct{ keys, start, end string }{
+		{`"duration": 3600, "deadline": "2026-11-20 18:00"`, "13:00", "14:00"},
+		{`"duration": "2h", "deadline": "2026-11-20T18:00:00Z"`, "13:00", "15:00"},
+		{`"duration": "5400", "deadline": "2026-11-20 14:30"`, "13:00", "14:30"},
+	} {
+		if l := leaseIn(t, c.demo.newer("POST", "/v1/leases", newerLease(1, tc.keys)), http.StatusCreated); l.StartDate != onDay(tc.start) || l.EndDate != onDay(tc.end) {
+			t.Errorf("%s: from %s to %s", tc.keys, l.StartDate, l.EndDate)
+		}
+	}
+	fixed := strings.Replace(newerLease(3, `"duration": "30m"`), "12:10", "16:00", 1)
+	if l := leaseIn(t, c.demo.newer("POST", "/v1/leases", fixed), http.StatusCreated); l.StartDate != onDay("16:00") || l.EndDate != onDay("16:30") {
+		t.Errorf("with a duration only: from %s to %s", l.StartDate, l.EndDate)
+	}
+	if warned := leaseIn(t, c.demo.newer("POST", "/v1/leases", newerLease(1, `"duration": "3h", "deadline": "2026-11-21 12:00"`)), http.StatusCreated); *warned.Events[1].Time == "" ||
+		warned.Events[1].Type != "before_end_lease" {
+		t.Errorf("there is no warning: %+v", warned.Events)
+	}
+}
+
+func TestALeaseWithoutRoomBeforeItsDeadlineIsRefusedWithWhatWouldBePossible(t *testing.T) {
+	c := start(t, setup{})
+	c.other.lease(hostLease("theirs", "12:00", "15:00", 2))
+	f := wantFault(t, c.demo.newer("POST", "/v1/leases", strings.Replace(newerLease(2, `"duration": "1h", "deadline": "2026-11-20 15:30"`), `"min": 1`, `"min": 2`, 1)),
+		http.StatusConflict, "Not enough hosts available: no start between")
+	if f.Refusal["constraint"] != "free_hosts" || f.Refusal["earliest_start"] != "2026-11-20T15:00:00Z" || f.Refusal["largest_quantity"] != 1.0 {
+		t.Errorf("the refusal is %v", f.Refusal)
+	}
+}
+
+func TestMicroversion11IsChecked(t *testing.T) {
+	c := start(t, setup{})
+	for keys, says := range map[string]string{
+		`"deadline": "2026-11-20 18:00"`: "Missing parameter duration",
+		`"duration": 0`:                  "Malformed parameter duration",
+		`"duration": "soon"`:             "Malformed parameter duration",
+		`"duration": -5`:                 "Malformed parameter duration",
+		`"duration": 1.5`:                "Malformed parameter duration",
+		`"duration": [1]`:                "Malformed parameter duration",
+		`"duration": "1h", "end_date": "2026-11-20 18:00"`:                                           "Malformed parameter end_date",
+		`"duration": "1h", "deadline": "soon"`:                                                       "soon is an invalid date",
+		`"duration": "1h", "deadline": "2026-11-20 13:00"`:                                           "is less than 1h0m0s after",
+		`"duration": "1h", "deadline": "2026-11-20 12:00"`:                                           "End date must be later than start date.",
+		`"duration": "1h", "deadline": "2026-11-20 18:00", "before_end_date": "2026-11-20 13:00"`:    "Malformed parameter before_end_date",
+		`"end_date": "2026-11-20 18:00", "on_end": "explode"`:                                        "Malformed parameter on_end (must be delete, stop, shelve, leave)",
+		`"end_date": "2026-11-20 18:00", "on_end": 5`:                                                "Malformed parameter on_end",
+		`"end_date": "2026-11-20 18:00", "dry_run": "perhaps"`:                                       "Malformed parameter dry_run",
+		`"duration": "1h", "dry_run": true, "before_end_date": "2026-11-20 19:00"`:                   "Datetime is out of lease limits",
+		`"duration": null, "deadline": null, "on_end": null, "dry_run": null, "policy": "first-fit"`: "Missing parameter end_date",
+	} {
+		status := http.StatusBadRequest
+		if strings.HasPrefix(says, "Datetime") {
+			status = http.StatusForbidden
+		}
+		wantFault(t, c.demo.newer("POST", "/v1/leases", newerLease(1, keys)), status, says)
+	}
+	if left := c.stored(); len(left) > 0 {
+		t.Errorf("something is booked: %v", left)
+	}
+}
+
+func TestUnderMicroversion10TheNewKeysAreUnknown(t *testing.T) {
+	c := start(t, setup{})
+	const all = `"duration": 5, "deadline": "soon", "on_end": "explode", "dry_run": true`
+	l := leaseIn(t, c.demo.post("/v1/leases", newerLease(1, `"end_date": "2026-11-20 13:00", `+all)), http.StatusCreated)
+	if l.EndDate != onDay("13:00") {
+		t.Errorf("it ends at %s", l.EndDate)
+	}
+	path := "/v1/leases/" + l.ID
+	if now := leaseIn(t, c.demo.put(path, `{"name": "renamed", `+all+`}`), http.StatusOK); now.Name != "renamed" || now.EndDate != l.EndDate {
+		t.Errorf("after a change, it is %+v", now)
+	}
+	wantFault(t, c.demo.post("/v1/leases", newerLease(1, `"duration": 3600`)), http.StatusBadRequest, "Missing parameter end_date")
+	for _, get := range []string{path, "/v1/leases"} {
+		older, newer := c.demo.get(get), c.demo.newer("GET", get, "")
+		if has := strings.Contains(older.String(), "on_end"); has {
+			t.Errorf("%s of 1.0 has on_end: %v", get, older)
+		}
+		if reduced := strings.ReplaceAll(string(newer.body), `"on_end":"delete",`, ""); reduced != string(older.body) || reduced == string(newer.body) {
+			t.Errorf("%s: 1.1 answers %s\n1.0 answers %s", get, newer.body, older.body)
+		}
+	}
+}
+
+func TestTheOwnerChoosesWhatHappensAtTheEndOfALease(t *testing.T) {
+	c := start(t, setup{})
+	onEnd := func(a answer, status int) any {
+		return leaseIn(t, a, status).Reservations[0]["on_end"]
+	}
+	made := c.demo.newer("POST", "/v1/leases", newerLease(1, `"end_date": "2026-11-20 13:00", "on_end": "shelve"`))
+	path := "/v1/leases/" + leaseIn(t, made, http.StatusCreated).ID
+	if got := onEnd(made, http.StatusCreated); got != "shelve" {
+		t.Errorf("a new lease has on_end %v", got)
+	}
+	if got := onEnd(c.demo.newer("PUT", path, `{"on_end": "leave"}`), http.StatusOK); got != "leave" {
+		t.Errorf("a changed lease has on_end %v", got)
+	}
+	if stored := c.stored(); stored[0].OnEnd != "leave" {
+		t.Errorf("stored is %q", stored[0].OnEnd)
+	}
+	wantFault(t, c.demo.newer("PUT", path, `{"on_end": "explode"}`), http.StatusBadRequest, "Malformed parameter on_end")
+}
+
+func TestADryRunOffersALeaseAndBooksNothing(t *testing.T) {
+	c, _ := startWithNova(t, 0) // which refuses to create a server group
+	body := strings.Replace(newerLease(2, `"duration": "1h", "deadline": "2026-11-20 18:00", "dry_run": true`), `"reservations": [`,
+		`"reservations": [{"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 1, "disk_gb": 1, "amount": 3, "affinity": true}, `, 1)
+	for _, by := range []struct {
+		caller
+		hosts [2][]string
+	}{{c.demo, [2][]string{{}, {}}}, {c.admin, [2][]string{{"A"}, {"B", "C"}}}} {
+		o := offerIn(t, by.newer("POST", "/v1/leases", body))
+		if o.Start != onDay("12:10") || o.End != onDay("13:10") || len(o.Reservations) != 2 {
+			t.Fatalf("%s is offered %+v", by.token, o)
+		}
+		for i, r := range o.Reservations {
+			if r.ID != "" || r.Quantity != []int{3, 2}[i] || r.ResourceType != []string{"virtual:instance", "physical:host"}[i] || !slices.Equal(r.Hosts, by.hosts[i]) {
+				t.Errorf("%s is offered %+v", by.token, r)
+			}
+		}
+	}
+	if left := c.stored(); len(left) > 0 {
+		t.Errorf("something is booked: %v", left)
+	}
+	wantFault(t, c.reader.newer("POST", "/v1/leases", body), http.StatusForbidden, "blazar:leases:post")
+	wantFault(t, c.demo.newer("POST", "/v1/leases", strings.Replace(body, `"min": 1, "max": 2`, `"min": 4, "max": 4`, 1)), http.StatusConflict, "Not enough hosts available")
+}
+
+func TestADryRunOfAChangeChangesNothing(t *testing.T) {
+	c := start(t, setup{})
+	l := c.demo.lease(hostLease("l", "12:10", "13:00", 1))
+	native := c.demo.book(`{"name": "native", "quantity": 1, "start_time": "2026-11-20T12:10:00Z", "duration": 3000}`)
+	c.other.lease(hostLease("theirs", "13:00", "14:00", 3))
+	for _, id := range []string{l.ID, native.ID} {
+		path := "/v1/leases/" + id
+		before, stored := string(c.admin.get(path).body), c.stored()
+		o := offerIn(t, c.admin.newer("PUT", path, `{"deadline": "2026-11-20 18:00", "duration": "1h", "dry_run": true}`))
+		if o.Start != onDay("14:00") || o.End != onDay("15:00") || len(o.Reservations) != 1 || o.Reservations[0].ID == "" || len(o.Reservations[0].Hosts) != 1 {
+			t.Errorf("the offer is %+v", o)
+		}
+		if after := string(c.admin.get(path).body); after != before {
+			t.Errorf("the lease is %s, was %s", after, before)
+		}
+		if diff := cmp.Diff(stored, c.stored()); diff != "" {
+			t.Errorf("stored (-before +after):\n%s", diff)
+		}
+		if now := leaseIn(t, c.demo.newer("PUT", path, `{"deadline": "2026-11-20 18:00", "duration": "1h"}`), http.StatusOK); now.StartDate != o.Start || now.EndDate != o.End {
+			t.Errorf("it lasts from %s to %s, was offered %+v", now.StartDate, now.EndDate, o)
+		}
+	}
+	wantFault(t, c.other.newer("PUT", "/v1/leases/"+l.ID, `{"dry_run": true}`), http.StatusForbidden, "blazar:leases:put")
+}

@@ -1,0 +1,46 @@
+package tests
+
+import (
+	"slices"
+	"testing"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// A reservation may have hosts in several of Nova's cells, and a server never leaves its cell.
+func TestServersStayInTheirCellAndReservationsHaveHostsOfSeveral(t *testing.T) {
+	if labtest.OpenStack(t).Cells(t) < 2 {
+		t.Skip("make test-cells runs it in a lab of two cells")
+	}
+	for _, way := range []string{interpose, replace} {
+		t.Run(way, func(t *testing.T) {
+			b := placing(t, way)
+			cells := [][]string{b.cloud.InCell(t, 1)[:3], b.cloud.InCell(t, 2)[:3]}
+			reserved := slices.Concat(cells...)
+			b.pool("cmp-*")
+			r := b.reserve(b.demo, v1.ReservationRequest{
+				Name: "render", HostProperties: among(reserved...), Quantity: new(len(reserved)), Duration: new(v1.Duration(3600)),
+			})
+			b.becomes(r.ID, "active")
+			guests := b.placed(b.demo, reserved, len(reserved), wish{name: "guest", count: 2 * len(reserved), hints: map[string]any{"reservation": r.ID}})
+			stranger := b.placed(b.demo2, others(b.cloud.Hosts(t), reserved), 1, wish{name: "stranger"})[0]
+
+			var moves []order
+			for _, hosts := range cells {
+				i := slices.IndexFunc(guests, func(s server) bool { return slices.Contains(hosts, s.Host) })
+				moves = append(moves, order{server: guests[i], do: coldly, to: hosts})
+			}
+			moved := b.ordered(moves...)
+			b.ordered(
+				order{server: moved[0], do: live(nil), to: cells[0]},
+				order{server: moved[1], do: live(nil), to: cells[1]},
+			)
+			b.runOn(others(b.cloud.Hosts(t), reserved), b.look(stranger.ID))
+			b.endsSoon(r.ID)
+			b.becomes(r.ID, "ended")
+			b.traceless(r.ID)
+			b.quiet()
+		})
+	}
+}

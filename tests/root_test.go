@@ -1,0 +1,71 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// root lists the files and folders at the root of the repository.
+var root = []string{
+	".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "cmd", "devstack", "docs", "etc", "filters",
+	"go.mod", "go.sum", "inventory", "pkg", "plugin", "reservation", "tests", "weighers",
+}
+
+// A stray file at the root is easily committed by mistake.
+func TestTheRootOfTheRepositoryHasOnlyWhatBelongsThere(t *testing.T) {
+	found, err := tracked()
+	if err != nil {
+		found = unpacked(t)
+	}
+	for _, name := range found {
+		if !slices.Contains(root, name) {
+			t.Errorf("%s does not belong at the root of the repository; remove it, or add it to the list in tests/root_test.go", name)
+		}
+	}
+	for _, name := range root {
+		if !slices.Contains(found, name) {
+			t.Errorf("%s is missing at the root of the repository", name)
+		}
+	}
+}
+
+// tracked returns what Git has at the root, or would add. It fails where there is no Git, or no
+// repository.
+func tracked() ([]string, error) {
+	out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	var found []string
+	for path := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		name, _, _ := strings.Cut(path, "/")
+		found = append(found, name)
+	}
+	slices.Sort(found)
+	return slices.Compact(found), err
+}
+
+// unpacked returns what is at the root of a copy without Git, except what .gitignore names there.
+func unpacked(t *testing.T) (found []string) {
+	t.Helper()
+	ignore, err := os.ReadFile("../.gitignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	patterns := strings.Fields(string(ignore))
+	for _, entry := range list {
+		ignored := slices.ContainsFunc(patterns, func(pattern string) bool {
+			match, _ := filepath.Match(strings.Trim(pattern, "/"), entry.Name())
+			return match
+		})
+		if !ignored {
+			found = append(found, entry.Name())
+		}
+	}
+	return found
+}
