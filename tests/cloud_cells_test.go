@@ -23,12 +23,15 @@ func TestServersStayInTheirCellAndReservationsHaveHostsOfSeveral(t *testing.T) {
 				Name: "render", HostProperties: among(reserved...), Quantity: new(len(reserved)), Duration: new(v1.Duration(3600)),
 			})
 			b.becomes(r.ID, "active")
-			guests := b.placed(b.demo, reserved, len(reserved), wish{name: "guest", count: 2 * len(reserved), hints: map[string]any{"reservation": r.ID}})
+			guests := b.placed(b.demo, reserved, 0, wish{name: "guest", count: 2 * len(reserved), hints: map[string]any{"reservation": r.ID}})
 			stranger := b.placed(b.demo2, others(b.cloud.Hosts(t), reserved), 1, wish{name: "stranger"})[0]
 
 			var moves []order
 			for _, hosts := range cells {
 				i := slices.IndexFunc(guests, func(s server) bool { return slices.Contains(hosts, s.Host) })
+				if i < 0 {
+					t.Fatalf("of %d guests none is on the hosts %v of the reservation", len(guests), hosts)
+				}
 				moves = append(moves, order{server: guests[i], do: coldly, to: hosts})
 			}
 			moved := b.ordered(moves...)

@@ -25,30 +25,33 @@ func TestGuestsByTheHintAreMovedInsideTheirReservationAndAfterItAnywhere(t *test
 	}
 }
 
-// guestsAreMoved reserves three hosts; the last one may be killed.
+// guestsAreMoved reserves three hosts of one cell; the last one may be killed. Admins name hosts of this
+// cell only: Nova itself refuses others.
 func (b *beside) guestsAreMoved(way string, reserved []string) {
 	b.t.Helper()
-	free := others(b.cloud.Hosts(b.t), reserved)
+	free := others(b.cloud.CellOf(b.t, reserved[0]), reserved)
 	r := b.reserve(b.demo, v1.ReservationRequest{
 		Name: "render", HostProperties: among(reserved...), Quantity: new(3), Duration: new(v1.Duration(3600)), OnEnd: "leave",
 	})
 	b.becomes(r.ID, "active")
 	guests := b.placed(b.demo, reserved, 0, wish{name: "guest", count: 4, hints: map[string]any{"reservation": r.ID}})
-	stranger := b.placed(b.demo2, free, 1, wish{name: "stranger"})[0]
 
 	moved := b.ordered(
 		order{server: guests[0], do: coldly, to: reserved},
 		order{server: guests[1], do: live(nil), to: reserved},
 		order{server: guests[2], do: shelve, becomes: "SHELVED_OFFLOADED"},
 		order{server: guests[3], do: shelve, becomes: "SHELVED_OFFLOADED"},
-		order{server: stranger, do: coldly, to: free},
 	)
 	moved[2] = b.ordered(
 		order{server: moved[2], do: restore, to: reserved},
 		order{server: moved[0], do: migrateTo(free[0]), refused: true},
 		order{server: moved[1], do: live(free[0]), refused: true},
-		order{server: moved[4], do: live(reserved[0]), refused: true},
 	)[0]
+	if len(free) > 1 { // in a lab of two cells, a server of others has no second host
+		stranger := b.placed(b.demo2, free, 1, wish{name: "stranger"})[0]
+		stranger = b.ordered(order{server: stranger, do: coldly, to: free})[0]
+		b.ordered(order{server: stranger, do: live(reserved[0]), refused: true})
+	}
 	if way == interpose { // TestOperationsEndAsUnderNovaScheduler does it for replace
 		moved[1] = b.evacuated(moved[1], reserved)
 	}

@@ -15,16 +15,19 @@ import (
 const stock = "nova-scheduler"
 
 // placing starts almanacd beside the lab's OpenStack, in the place of nova-scheduler unless the
-// way is stock. Readings are rare, so almanacd has to learn of changes from Nova's casts. The
+// way is stock. Readings are rare, so almanacd has to learn of changes from Nova's casts, or with
+// several cells, which the casts of nova-compute do not leave, from notifications. The
 // nova-scheduler behind it requests at most half of the hosts from Placement and does not
-// isolate aggregates, so that only Almanac narrows the candidates.
+// isolate aggregates, so that only Almanac narrows the candidates; of several cells it requests all
+// hosts, since it looks for those of a server's cell among them.
 func placing(t *testing.T, way string, settings ...string) *beside {
 	t.Helper()
-	settings = append(settings, "OS_RESERVATION__LEAD_TIME=2h", "OS_INVENTORY__REFRESH_INTERVAL=30", "OS_NOVA__NOTIFICATIONS=false")
+	cells := labtest.OpenStack(t).Cells(t)
+	settings = append(settings, "OS_RESERVATION__LEAD_TIME=2h", "OS_INVENTORY__REFRESH_INTERVAL=30", fmt.Sprint("OS_NOVA__NOTIFICATIONS=", cells > 1))
 	if way == stock {
 		return besideOpenStack(t, settings...)
 	}
-	behind := labtest.SchedulerBehind(t, "scheduler.max_placement_results=4", "scheduler.enable_isolated_aggregate_filtering=false")
+	behind := labtest.SchedulerBehind(t, fmt.Sprintf("scheduler.max_placement_results=%d", 4*cells), "scheduler.enable_isolated_aggregate_filtering=false")
 	b := besideOpenStack(t, append(atTopic(t, way, behind), settings...)...)
 	takeTopic(t)
 	return b

@@ -69,6 +69,7 @@ var features = []feature{
 // aparted are the tests of the cloud that run beside one release, and not in test-releases.
 var aparted = []string{
 	"TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime", "TestNothingThatWaitsIsLostInQueuesThatOutliveTheBroker",
+	"TestServersStayInTheirCellAndReservationsHaveHostsOfSeveral",
 }
 
 func TestEveryTestOfTheCloudBelongsToOneFeature(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,6 +51,18 @@ func (c Cloud) InCell(t testing.TB, cell int) (hosts []string) {
 		}
 	}
 	return hosts
+}
+
+// CellOf returns the hosts of the cell of a host, with it.
+func (c Cloud) CellOf(t testing.TB, host string) []string {
+	t.Helper()
+	for cell := range c.Cells(t) {
+		if hosts := c.InCell(t, cell+1); slices.Contains(hosts, host) {
+			return hosts
+		}
+	}
+	t.Fatalf("the lab has no host %s", host)
+	return nil
 }
 
 // NovaManage runs nova-manage and returns its output.
