@@ -60,7 +60,7 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 	refusal := schemas["Refusal"].Value.Properties
 	failure := schemas["ErrorAnswer"].Value.Properties["error"].Value.Properties
 	for name, words := range map[string]struct{ listed, known []any }{
-		"kinds":        {schemas["Kind"].Value.Enum, anyOf(reservation.Kinds...)},
+		"kinds":        {schemas["Kind"].Value.Enum, anyOf(reservation.HostKinds...)},
 		"power states": {schemas["Host"].Value.Properties["power"].Value.Enum, anyOf(inventory.Powers...)},
 		"modes":        {schemas["EnergyMode"].Value.Enum, anyOf(energy.Modes...)},
 		"actions":      {schemas["EnergyOrder"].Value.Properties["action"].Value.Enum, anyOf(energy.HoldOn, energy.HoldOff, energy.HoldStandby, energy.Release, energy.Test)},
