@@ -40,12 +40,13 @@ func Start(h Holder, there []Floating) (create, obstacles []Floating) {
 	return create, obstacles
 }
 
-// End returns the floating IPs to delete at the end of a reservation. One whose owner has removed the
-// marks is still the reservation's, since nobody else may have its address.
+// End returns the floating IPs to delete at the end of a reservation, of those that exist and belong to
+// no other reservation. One of the same project at a claimed address is the reservation's, also if its
+// owner has removed the marks, since nobody else may have the address.
 func End(h Holder, there []Floating) (remove []Floating) {
 	for _, f := range there {
 		claimed := slices.ContainsFunc(h.Claims, func(c Claim) bool { return f.Network == c.Network && f.Address == c.Address })
-		if f.Reservation == h.ID || claimed && f.Reservation == "" && f.Project == h.Project {
+		if f.Reservation == h.ID || claimed && f.Project == h.Project {
 			remove = append(remove, f)
 		}
 	}
