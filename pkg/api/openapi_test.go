@@ -60,7 +60,7 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 	refusal := schemas["Refusal"].Value.Properties
 	failure := schemas["ErrorAnswer"].Value.Properties["error"].Value.Properties
 	for name, words := range map[string]struct{ listed, known []any }{
-		"kinds":        {schemas["Kind"].Value.Enum, anyOf(reservation.HostKinds...)},
+		"kinds":        {schemas["Kind"].Value.Enum, anyOf(reservation.Kinds...)},
 		"power states": {schemas["Host"].Value.Properties["power"].Value.Enum, anyOf(inventory.Powers...)},
 		"modes":        {schemas["EnergyMode"].Value.Enum, anyOf(energy.Modes...)},
 		"actions":      {schemas["EnergyOrder"].Value.Properties["action"].Value.Enum, anyOf(energy.HoldOn, energy.HoldOff, energy.HoldStandby, energy.Release, energy.Test)},
@@ -75,7 +75,7 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 			reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.HealedEvent,
 			reservation.DegradedEvent, reservation.RestoredEvent, reservation.ImageEvent, reservation.CanceledEvent, reservation.FailedEvent)},
 		"constraints": {refusal["constraint"].Value.Enum, anyOf(reservation.HostsInPool, reservation.HostsMatching,
-			reservation.HostsFree, reservation.ImageTransfer, reservation.ImagePool, reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts,
+			reservation.HostsFree, reservation.ImageTransfer, reservation.ImagePool, reservation.FloatingIPsFree, reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts,
 			reservation.MaxHostHours, reservation.ExtensionTooEarly)},
 		"faults": {failure["kind"].Value.Enum, anyOf(fault.Invalid, fault.Unauthorized, fault.Denied, fault.NotFound,
 			fault.Refused, fault.Conflict, fault.TooLarge, fault.Unprocessable, fault.TooMany, fault.Internal, fault.Unavailable)},

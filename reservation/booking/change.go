@@ -18,7 +18,10 @@ type Change struct {
 // change is never refused because of what r holds already, neither by a limit nor for lack of room.
 // Errors are those of NewPlan, and a Conflict fault if the status of r does not allow the change.
 func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
-	plan := Plan{Terms: r.Terms, Span: r.Span, Claims: r.Claims, Addresses: r.Addresses, DelayedByBoot: r.DelayedByBoot}
+	if r.Kind == reservation.Addresses {
+		return Plan{}, fault.New(fault.Conflict, "floating IPs are reserved in leases; change the lease")
+	}
+	plan := Plan{Terms: r.Terms, Span: r.Span, Claims: r.Claims, DelayedByBoot: r.DelayedByBoot}
 	if c.Name != nil {
 		plan.Terms.Name = *c.Name
 	}
@@ -36,9 +39,6 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	}
 	if plan.Span == r.Span && plan.Terms.Quantity == r.Quantity {
 		return plan, nil
-	}
-	if r.Kind == reservation.Addresses {
-		return Plan{}, fault.New(fault.Conflict, "floating IPs are reserved in leases; change the lease")
 	}
 	p, err := newChangePlan(v, r, plan)
 	if err != nil {
