@@ -138,7 +138,7 @@ test-blazar-tempest: build ## the tests of Blazar's Tempest plugin against Blaza
 	  ALMANAC_TEST_BLAZAR_FILTERS=$(BLAZAR_FILTERS) $(LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run SaysOfBlazar ./tests
 
 test-networks: build ## floating IPs that are reserved in a real Neutron
-	@LAB_PARTS='mariadb keystone networks' ALMANAC_TEST_NETWORKS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run FloatingIPs ./tests
+	@LAB_PARTS='mariadb keystone networks' ALMANAC_TEST_NETWORKS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run "FloatingIPs|ManyAddresses|ANetworkHas" ./tests ./pkg/neutron
 
 test-energy: build ## hosts that Ironic switches, through a day of eight minutes; ALMANAC_ENERGY_DAY=1h makes it longer
 	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 120m -v \
