@@ -54,7 +54,7 @@ func TestAnAdminEnrollsAddressesThatNeutronDoesNotGiveOut(t *testing.T) {
 	for body, says := range map[string]string{
 		`{}`:                                 "Missing parameter floating_network_id, floating_ip_address",
 		`{"floating_network_id": "outside"}`: "Missing parameter floating_ip_address",
-		`{"floating_network_id": "nowhere", "floating_ip_address": "198.51.100.101"}`:        "Failed to find network nowhere",
+		`{"floating_network_id": "nowhere", "floating_ip_address": "198.51.100.101"}`:     "Failed to find network nowhere",
 		`{"floating_network_id": "inside", "floating_ip_address": "198.51.100.101"}`:      "is not external",
 		`{"floating_network_id": "outside", "floating_ip_address": "198.51.100.1"}`:       "is used in allocation_pools or gateway_ip",
 		`{"floating_network_id": "outside", "floating_ip_address": "198.51.100.2"}`:       "is used in allocation_pools or gateway_ip",

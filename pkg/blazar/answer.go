@@ -43,15 +43,15 @@ type LeaseBody struct {
 
 // Reservation is one reservation of a lease.
 type Reservation struct {
-	ID                 string `json:"id"`
-	LeaseID            string `json:"lease_id"`
-	ResourceID         string `json:"resource_id"`
-	ResourceType       string `json:"resource_type"`
-	Status             string `json:"status"`
-	MissingResources   bool   `json:"missing_resources"`
-	ResourcesChanged   bool   `json:"resources_changed"`
-	CreatedAt          string `json:"created_at"`
-	UpdatedAt          string `json:"updated_at"`
+	ID               string `json:"id"`
+	LeaseID          string `json:"lease_id"`
+	ResourceID       string `json:"resource_id"`
+	ResourceType     string `json:"resource_type"`
+	Status           string `json:"status"`
+	MissingResources bool   `json:"missing_resources"`
+	ResourcesChanged bool   `json:"resources_changed"`
+	CreatedAt        string `json:"created_at"`
+	UpdatedAt        string `json:"updated_at"`
 	// ResourceProperties is JSON; nil for virtual:floatingip, which has none. Amount is nil for
 	// physical:host.
 	ResourceProperties *string `json:"resource_properties,omitempty"`
