@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/address"
 )
 
-// outside is a Neutron with the external network outside, of whose 198.51.100.0/24 Neutron gives out
-// .2 to .9, and the network inside, which is not external.
+// outside is a Neutron with the external network outside, of whose 198.51.100.0/24 Neutron allocates
+// .2 to .9 by itself, and the network inside, which is not external.
 type outside struct{}
 
 func (outside) Network(_ context.Context, id string) (address.Network, error) {

@@ -12,7 +12,7 @@ type Floating struct {
 	Port string
 	// Reservation is the reservation for which it was created; empty if it was created for none.
 	Reservation string
-	// Tagged is true if it has the tags by which clients find the floating IPs of a reservation.
+	// Tagged is true if it has the tags with which clients find the floating IPs of a reservation.
 	Tagged bool
 }
 

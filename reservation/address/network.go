@@ -22,7 +22,7 @@ type Subnet struct {
 	Pools    []Range
 }
 
-// Range is the addresses from First to Last that Neutron gives out by itself.
+// Range is the addresses from First to Last, which Neutron allocates by itself.
 type Range struct{ First, Last string }
 
 // Canonical returns the usual form of an address; it fails with an Invalid fault for a text that is
@@ -46,8 +46,8 @@ func shortened(text string) string {
 }
 
 // SubnetFor returns the subnet of an address that may be enrolled: it lies in a subnet of an external
-// network, and Neutron gives it neither to a floating IP of its own choice nor to a gateway. Its
-// errors are faults with Blazar's texts (blazar/utils/openstack/neutron.py, fetch_subnet).
+// network, is not its gateway, and Neutron does not allocate it by itself. Its errors are faults with
+// Blazar's texts (blazar/utils/openstack/neutron.py, fetch_subnet).
 func SubnetFor(n Network, address string) (subnet string, err error) {
 	a, err := netip.ParseAddr(address)
 	if err != nil {

@@ -167,7 +167,7 @@ func TestNoAddressIsPromisedTwice(t *testing.T) {
 		all := replicas(t, 2, named("a"), pooled(4))
 		memory := all[0].memory
 		var leases []string
-		any := func(t *rapid.T) string { return rapid.SampledFrom(append(leases, "none")).Draw(t, "lease") }
+		one := func(t *rapid.T) string { return rapid.SampledFrom(append(leases, "none")).Draw(t, "lease") }
 		on := func(t *rapid.T) *scene { return all[rapid.IntRange(0, 1).Draw(t, "replica")] }
 		t.Repeat(map[string]func(*rapid.T){
 			"book": func(t *rapid.T) {
@@ -179,7 +179,7 @@ func TestNoAddressIsPromisedTwice(t *testing.T) {
 				}
 			},
 			"change": func(t *rapid.T) {
-				id, n := any(t), rapid.IntRange(1, 4).Draw(t, "amount")
+				id, n := one(t), rapid.IntRange(1, 4).Draw(t, "amount")
 				end := at(int64(rapid.IntRange(1, 25).Draw(t, "end")) * 100)
 				c := reservation.LeaseChange{End: &end}
 				if l, err := memory.Lease(t.Context(), id); err == nil {
@@ -187,7 +187,7 @@ func TestNoAddressIsPromisedTwice(t *testing.T) {
 				}
 				_, _ = on(t).desk.ChangeLease(t.Context(), owner, id, c)
 			},
-			"cancel": func(t *rapid.T) { _, _ = on(t).desk.CancelLease(t.Context(), owner, any(t)) },
+			"cancel": func(t *rapid.T) { _, _ = on(t).desk.CancelLease(t.Context(), owner, one(t)) },
 			"withdraw": func(t *rapid.T) {
 				_ = memory.Withdraw(t.Context(), fmt.Sprintf("198.51.100.%d", rapid.IntRange(1, 4).Draw(t, "address")))
 			},

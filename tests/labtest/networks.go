@@ -31,8 +31,8 @@ func Neutron(t testing.TB) Networks {
 	return Networks{Keystone(t).REST(t, Admin)}
 }
 
-// External creates an external network and returns its id; it is deleted when the test ends. Of
-// 198.51.100.0/24, Neutron gives out .2 to .9 by itself.
+// External creates an external network and returns its id; it is deleted when the test ends. Of its
+// subnet 198.51.100.0/24, Neutron allocates .2 to .9 by itself.
 func (n Networks) External() string {
 	n.t.Helper()
 	var made struct{ Network struct{ ID string } }

@@ -1,6 +1,6 @@
 # A real neutron-server in the place of the part neutron: networks, subnets and
 # floating IPs, without agents. The external network `public` has 172.24.4.0/24;
-# Neutron gives out .2 to .99 of it, so that the rest can be enrolled in Almanac.
+# Neutron allocates .2 to .99 by itself, so that the rest can be enrolled.
 
 networks_packages="curl neutron-common python3-neutron python3-pymysql"
 networks_needs="mariadb rabbitmq keystone"
