@@ -58,7 +58,7 @@ var calls = []call{
 	{"PATCH /v1/os-hosts/properties/{name}", "", `{"private": false}`, 403, 403, 200, 403, 403, 403, "blazar:oshosts:update_resource_properties"},
 	{"GET /v1/floatingips", "", "", 200, 200, 200, 200, 200, 403, "blazar:floatingips:get"},
 	{"GET /v1/floatingips/{id}", "", "", 404, 404, 404, 404, 404, 403, "blazar:floatingips:get"},
-	{"POST /v1/floatingips", "", `{"floating_network_id": "outside", "floating_ip_address": "198.51.100.101"}`, 403, 403, 201, 403, 403, 403, "blazar:floatingips:post"},
+	{"POST /v1/floatingips", "", `{"floating_network_id": "nowhere", "floating_ip_address": "198.51.100.101"}`, 403, 403, 400, 403, 403, 403, "blazar:floatingips:post"},
 	{"DELETE /v1/floatingips/{id}", "", "", 403, 403, 404, 403, 403, 403, "blazar:floatingips:delete"},
 	{"GET /v1/reservations.ics", "", "", 200, 200, 200, 200, 403, 403, "feed:get"},
 	{"GET /v1/feed", "", "", 200, 200, 200, 200, 403, 403, "feed:get"},

@@ -32,8 +32,9 @@ func (d *Service) ChangeLease(ctx context.Context, by Caller, id string, c reser
 }
 
 // CancelLease cancels the reservations of a lease that are not over or ending, and deletes the
-// lease. Active floating IPs end at once. It fails with a NotFound fault if there is none. A reservation that belongs to no lease, and
-// is over or ending, stays as it is, but is no longer shown as a lease.
+// lease. Active floating IPs end at once. It fails with a NotFound fault if there is none. A
+// reservation that belongs to no lease, and is over or ending, stays as it is, but is no longer shown
+// as a lease.
 func (d *Service) CancelLease(ctx context.Context, by Caller, id string) (reservation.LeaseRecord, error) {
 	return d.modifyLease(ctx, by, id, "store the canceled lease", nil, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 		row, members := canceledLease(l, v.Now)
