@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -144,6 +144,9 @@ test-blazar-tempest: build ## the tests of Blazar's Tempest plugin against Blaza
 	@RELEASE=newest COMPUTES=1 LAB_PARTS=blazar LAB_PROGRAMS=blazar-tempest-plugin NOVA_OPTIONS='$(addprefix filter_scheduler.,$(BLAZAR_OPTIONS))' \
 	  ALMANAC_TEST_BLAZAR_FILTERS=$(BLAZAR_FILTERS) $(LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run SaysOfBlazar ./tests
 
+test-networks: build ## floating IPs that are reserved in a real Neutron
+	@LAB_PARTS='mariadb keystone networks' ALMANAC_TEST_NETWORKS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run "FloatingIPs|ManyAddresses|ANetworkHas" ./tests ./pkg/neutron
+
 test-energy: build ## hosts that Ironic switches, through a day of eight minutes; ALMANAC_ENERGY_DAY=1h makes it longer
 	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 120m -v \
 	  -run 'HostsThatSleep|DoesNotWake|ABMC|BMCIsSilent|NotCut|OnAndHangs|ALockedNode|InIronicIsOff' ./tests ./pkg/power/ironic ./tests/labtest
@@ -189,7 +192,7 @@ test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, 
 	    $(LAB) $(GO) test -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store || failed=yes; \
 	done; [ -z "$$failed" ]
 
-test-long: test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-releases test-services ## what takes longer than make test
+test-long: test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate

@@ -57,6 +57,8 @@ func (f Reservation) usable(id string, r *placing.Request, now span.Instant) (na
 		return nil, fmt.Sprintf("reservation %s is %s; it ran from %v to %v", id, found.Status, found.Span.Start, found.Span.End)
 	case !found.Span.Contains(now):
 		return nil, fmt.Sprintf("reservation %s runs from %v to %v, and it is %v", id, found.Span.Start, found.Span.End, now)
+	case found.Kind == reservation.Addresses:
+		return nil, fmt.Sprintf("reservation %s is one of floating IPs, which no server can use as a host", id)
 	case found.Kind == reservation.Instances:
 		if why := f.exceeds(&found, r); why != "" {
 			return nil, why

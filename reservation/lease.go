@@ -81,6 +81,10 @@ type MemberRequest struct {
 	ID string
 	Terms
 	Membership
+	// Network is the network of the floating IPs of kind address, and RequiredAddresses those that
+	// must be among them.
+	Network           string
+	RequiredAddresses []string
 }
 
 // LeaseChange changes a lease. A nil field leaves its part as it is.
@@ -112,6 +116,9 @@ type MemberChange struct {
 	// Resources and Affinity apply to kind instance.
 	Resources *resource.Vector
 	Affinity  *calendar.Affinity
+	// AnyAddress is true if the owner no longer requires any address by name. It applies to kind
+	// address.
+	AnyAddress bool
 }
 
 // LeaseQuery selects leases for a list, sorted by start, then id.

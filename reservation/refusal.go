@@ -21,6 +21,7 @@ const (
 	ExtensionTooEarly Constraint = "extension_window" // an extension is not accepted yet
 	ImageTransfer     Constraint = "transfer"         // the image cannot be on the hosts in time
 	ImagePool         Constraint = "image_pool"       // the hosts have no room for the image
+	FloatingIPsFree   Constraint = "floating_ips"     // too few addresses are enrolled or free
 )
 
 // Block is a time during which another reservation holds a host.

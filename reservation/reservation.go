@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/address"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
@@ -19,10 +20,14 @@ type Kind string
 const (
 	Hosts     Kind = "host"     // whole hosts
 	Instances Kind = "instance" // room for virtual machines of one size
+	Addresses Kind = "address"  // floating IPs; only leases have them
 )
 
-// Kinds lists all kinds.
-var Kinds = []Kind{Hosts, Instances}
+// Kinds lists all kinds, and HostKinds those that claim hosts.
+var (
+	Kinds     = []Kind{Hosts, Instances, Addresses}
+	HostKinds = []Kind{Hosts, Instances}
+)
 
 // Status is the state of a reservation. Package lifecycle has the table of transitions.
 type Status string
@@ -120,7 +125,10 @@ type Reservation struct {
 	Status     Status
 	Span       span.Span
 	Claims     []Claim
-	Events     []Event
+	// Addresses are the floating IPs of a reservation of kind address, which has no claims of hosts.
+	// They stay when the reservation is over.
+	Addresses []address.Claim
+	Events    []Event
 	// DelayedByBoot is true if a reservation without a requested time starts late because hosts
 	// must boot first.
 	DelayedByBoot bool

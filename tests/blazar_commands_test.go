@@ -251,7 +251,14 @@ func (b *inCatalog) isToldWhatIsWrong() {
 		b.demo.fails("ERROR: Object with {'lease_id': '"+unknown+"'} not found", words, unknown)
 		b.demo.fails("Unable to find resource with name 'no one'", words, "no one")
 	}
-	b.demo.fails("ERROR: there is nothing at /v1/floatingips", "floatingip list")
+	if list := b.demo.lists("floatingip list"); len(list) != 0 {
+		b.t.Errorf("no floating IP is enrolled, and the list is %v", list)
+	}
+	b.demo.fails("ERROR: Floating IP no-such not found.", "floatingip show no-such")
+	b.demo.fails("ERROR: Policy doesn't allow blazar:floatingips:post", "floatingip create no-such 198.51.100.7")
+	b.admin.fails("ERROR: ", "floatingip create no-such 198.51.100.7") // there is no such network, or no Neutron
+	b.admin.fails("ERROR: Floating IP no-such not found.", "floatingip delete no-such")
+	b.demo.fails("ERROR: Not enough floating IPs available", "lease create addresses", "--reservation", "resource_type=virtual:floatingip,network_id=no-such,amount=1")
 	if list := b.demo.lists("lease list"); len(list) != 0 {
 		b.t.Errorf("mistakes leave %v", list)
 	}

@@ -25,7 +25,7 @@ type feature struct {
 // the services or the code of a release.
 var features = []feature{
 	{"the whole life of reservations", []string{
-		"TestTwoProjectsReserveHostsOfARealCloud", "TestReservationsSideBySide", "TestAStartAndAnEndOutliveAKill",
+		"TestTwoProjectsReserveHostsOfARealCloud", "TestNovaAndPlacementLearnOfOneOfEightLeasesAtOnceForAHost", "TestReservationsSideBySide", "TestAStartAndAnEndOutliveAKill",
 		"TestWhatIsDueWhileServicesAreStoppedIsMadeUpFor", "TestThingsDeletedBehindAlmanacsBackComeBack", "TestWrongAnswersMakeEventsLateAndNothingElse"}},
 	{"both modes with hints, placement as under nova-scheduler", []string{"TestServersArePlacedAsNovaSchedulerPlacesThem"}},
 	{"private hints through Nova's API, in both modes", []string{
@@ -66,10 +66,13 @@ var features = []feature{
 	{"decisions, messages and the store", []string{"pkg/app", "pkg/dispatch", "pkg/oslo/amqp", "pkg/store"}},
 }
 
-// aparted are the tests of the cloud that run beside one release, and not in test-releases.
+// aparted are the tests of the cloud, and packages of such tests, that run beside one release, and not
+// in test-releases.
 var aparted = []string{
 	"TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime", "TestNothingThatWaitsIsLostInQueuesThatOutliveTheBroker",
 	"TestServersStayInTheirCellAndReservationsHaveHostsOfSeveral",
+	"TestServersOfReservationsOfInstancesStartUnderUnifiedLimits",
+	"pkg/neutron",
 }
 
 func TestEveryTestOfTheCloudBelongsToOneFeature(t *testing.T) {

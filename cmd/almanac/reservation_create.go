@@ -56,7 +56,7 @@ idempotency key, so that a repeated request books once.`,
 	}
 	b.flags(p, c.Flags())
 	c.MarkFlagsMutuallyExclusive("dry-run", "wait")
-	completeFlag(c, "kind", oneOf(reservation.Kinds))
+	completeFlag(c, "kind", oneOf(reservation.HostKinds))
 	completeFlag(c, "policy", oneOf(calendar.Policies))
 	completeFlag(c, "on-end", oneOf(reservation.OnEnds))
 	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}))

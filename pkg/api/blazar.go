@@ -32,12 +32,16 @@ type Blazar struct {
 	PoolChanged func(ctx context.Context)
 	// Nova is nil without a cloud.
 	Nova CallersNova
-	// NewID returns a new id for a reservation.
+	// Addresses is the pool of floating IPs, and Neutron has their networks; both are nil without a
+	// Neutron.
+	Addresses AddressPool
+	Neutron   Neutron
+	// NewID returns a new id for a reservation or a floating IP.
 	NewID func() string
 }
 
 // blazarPaths are the first parts of the paths that have Blazar's form, below /v1.
-// Clients ask for the last three too, which Almanac does not serve.
+// Clients ask for the last two too, which Almanac does not serve.
 var blazarPaths = []string{"/leases", "/os-hosts", "/floatingips", "/networks", "/devices"}
 
 // inBlazarsForm reports whether the answer to a request must have Blazar's form. That is so without
@@ -72,6 +76,7 @@ func (s *server) blazarRoutes(engine *gin.Engine) {
 	v1 := engine.Group("/v1", s.microversion, s.authenticate, s.limit, s.inLine)
 	s.leaseRoutes(v1.Group("/leases"))
 	s.hostRoutes(v1.Group("/os-hosts"))
+	s.floatingRoutes(v1.Group("/floatingips"))
 }
 
 // The microversions. 1.0 is Blazar's, and the default for ever; 1.1 has what only Almanac offers.

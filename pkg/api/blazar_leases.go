@@ -59,7 +59,7 @@ func foundLease(c *gin.Context) reservation.LeaseRecord {
 func (s *server) leaseReader(c *gin.Context, by *asker) blazar.Reader {
 	return blazar.Reader{
 		Now: s.Now(), LatestPast: booking.LatestPast, BeforeEnd: s.Blazar.BeforeEnd, Extended: extended(c),
-		Hosts: s.Inventory.Snapshot(), SeesHidden: by.seesHidden(),
+		Hosts: s.Inventory.Snapshot(), SeesHidden: by.seesHidden(), Neutron: s.Blazar.Neutron != nil,
 	}
 }
 

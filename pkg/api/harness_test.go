@@ -116,7 +116,7 @@ func start(t testing.TB, s setup) *cloud {
 		checks = s.checks(c, keeper.Snapshot)
 	}
 	c.desk, err = booking.Open(t.Context(), booking.Options{
-		Enforcement: checks, Cloud: s.carries,
+		Enforcement: checks, Cloud: s.carries, Addresses: c.store,
 		Records: c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
 		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		LeadTime: 900, Now: c.now, NewID: uuid.NewString,
@@ -133,7 +133,7 @@ func start(t testing.TB, s setup) *cloud {
 		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
 	options.Decisions = c.store
-	options.Blazar = &api.Blazar{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled, PoolChanged: s.poolChanged, NewID: uuid.NewString}
+	options.Blazar = &api.Blazar{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled, PoolChanged: s.poolChanged, NewID: uuid.NewString, Addresses: c.store, Neutron: outside{}}
 	options.Energy = &controller.Admin{
 		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.desk,
 		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, StaleAfter: 180, Now: c.now,

@@ -75,7 +75,7 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 			reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.HealedEvent,
 			reservation.DegradedEvent, reservation.RestoredEvent, reservation.ImageEvent, reservation.CanceledEvent, reservation.FailedEvent)},
 		"constraints": {refusal["constraint"].Value.Enum, anyOf(reservation.HostsInPool, reservation.HostsMatching,
-			reservation.HostsFree, reservation.ImageTransfer, reservation.ImagePool, reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts,
+			reservation.HostsFree, reservation.ImageTransfer, reservation.ImagePool, reservation.FloatingIPsFree, reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts,
 			reservation.MaxHostHours, reservation.ExtensionTooEarly)},
 		"faults": {failure["kind"].Value.Enum, anyOf(fault.Invalid, fault.Unauthorized, fault.Denied, fault.NotFound,
 			fault.Refused, fault.Conflict, fault.TooLarge, fault.Unprocessable, fault.TooMany, fault.Internal, fault.Unavailable)},

@@ -84,6 +84,9 @@ func (p apiParts) options() (api.Options, error) {
 	}
 	if b := c.Blazar; b.Enabled {
 		o.Blazar = &api.Blazar{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled, NewID: uuid.NewString}
+		if p.networks != nil {
+			o.Blazar.Addresses, o.Blazar.Neutron = p.db, p.networks
+		}
 		if p.enforced != nil {
 			o.Blazar.Nova = p.cloud.compute
 			if b.MirrorAggregates || c.Reservation.Fence == filters.FencePool {

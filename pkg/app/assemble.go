@@ -64,6 +64,8 @@ type shared struct {
 	source *hostSource
 	hosts  *inventory.SnapshotCache
 	desk   *booking.Service
+	// networks is nil without a Keystone.
+	networks *networks
 }
 
 // doubt returns why the time or the inventory is untrusted now; empty if both are trusted.
@@ -119,11 +121,19 @@ func (a *App) openShared(
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
-	a.desk, f, err = openBooking(ctx, p, bus, db, hosts, images, enforcer, checks)
+	floating, f, err := openNetworks(p, cloud, db)
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
-	s = shared{p, bus, cloud, db, powers, source, hosts, a.desk}
+	a.desk, f, err = openBooking(ctx, p, bus, db, hosts, images, enforcer, floating, checks)
+	if a.add(f, err) != nil {
+		return s, nil, err
+	}
+	s = shared{p, bus, cloud, db, powers, source, hosts, a.desk, floating}
+	if floating != nil {
+		floating.Promises, floating.Leases = s.desk, s.leases()
+		_ = a.add(feature{jobs: []job.Job{floating.Job()}}, nil)
+	}
 	if cloud == nil {
 		return s, nil, nil
 	}

@@ -25,11 +25,11 @@ import (
 const parallelEvents = 16
 
 // openBooking opens the booking service. Its decisions consider images as far as they are known,
-// enforcer applies its events to the cloud, nil without one, and checks must allow them, nil if
-// nothing must.
+// enforcer applies its events to the cloud, and floating those of floating IPs to Neutron; they are
+// nil without one. checks must allow bookings, nil if nothing must.
 func openBooking(
 	ctx context.Context, p process, bus *bus, db *store.Store, hosts *inventory.SnapshotCache, images *imagectl.Known, enforcer booking.Cloud,
-	checks *usage.Checker,
+	floating *networks, checks *usage.Checker,
 ) (desk *booking.Service, f feature, err error) {
 	c := p.config.Reservation
 	o := booking.Options{
@@ -38,6 +38,9 @@ func openBooking(
 		Images: func() *staging.Facts { return images.Facts(p.clock.now()) }, Cloud: enforcer, Enforcement: checks,
 		Replica: p.replica, Parallel: parallelEvents, Deciding: runtime.GOMAXPROCS(0) - 1,
 		Now: p.clock.now, Elapsed: stopwatch(), NewID: uuid.NewString,
+	}
+	if floating != nil {
+		o.Addresses, o.Networks = db, floating
 	}
 	if bus.replicas != nil {
 		o.Announce = func() { job.Poke(bus.replicas.stored) }

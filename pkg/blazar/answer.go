@@ -43,20 +43,24 @@ type LeaseBody struct {
 
 // Reservation is one reservation of a lease.
 type Reservation struct {
-	ID                 string `json:"id"`
-	LeaseID            string `json:"lease_id"`
-	ResourceID         string `json:"resource_id"`
-	ResourceType       string `json:"resource_type"`
-	Status             string `json:"status"`
-	MissingResources   bool   `json:"missing_resources"`
-	ResourcesChanged   bool   `json:"resources_changed"`
-	CreatedAt          string `json:"created_at"`
-	UpdatedAt          string `json:"updated_at"`
-	ResourceProperties string `json:"resource_properties"` // JSON
+	ID               string `json:"id"`
+	LeaseID          string `json:"lease_id"`
+	ResourceID       string `json:"resource_id"`
+	ResourceType     string `json:"resource_type"`
+	Status           string `json:"status"`
+	MissingResources bool   `json:"missing_resources"`
+	ResourcesChanged bool   `json:"resources_changed"`
+	CreatedAt        string `json:"created_at"`
+	UpdatedAt        string `json:"updated_at"`
+	// ResourceProperties is JSON; nil for virtual:floatingip, which has none. Amount is nil for
+	// physical:host.
+	ResourceProperties *string `json:"resource_properties,omitempty"`
+	Amount             *int    `json:"amount,omitempty"`
 	// OnEnd is empty below microversion 1.1.
 	OnEnd string `json:"on_end,omitempty"`
 	*hostFields
 	*instanceFields
+	*floatingFields
 }
 
 // hostFields are the fields that only resource type physical:host has.
@@ -72,7 +76,6 @@ type instanceFields struct {
 	VCPUs         int64   `json:"vcpus"`
 	MemoryMB      int64   `json:"memory_mb"`
 	DiskGB        int64   `json:"disk_gb"`
-	Amount        int     `json:"amount"`
 	Affinity      *bool   `json:"affinity"`
 	FlavorID      string  `json:"flavor_id"`
 	AggregateID   *int    `json:"aggregate_id"`
@@ -134,6 +137,8 @@ func resourceType(r *reservation.Reservation) string {
 	switch {
 	case r.Kind == reservation.Hosts:
 		return Hosts
+	case r.Kind == reservation.Addresses:
+		return FloatingIPs
 	case r.Membership.Flavor != "":
 		return Flavors
 	}
@@ -161,9 +166,14 @@ func reservationOf(lease string, r *reservation.Reservation) Reservation {
 	hypervisor, properties := writtenBy(r)
 	out := Reservation{
 		ID: r.ID, LeaseID: lease, ResourceID: r.ID, ResourceType: resourceType(r), Status: reservationStatuses[r.Status],
-		MissingResources: r.Degraded != "", ResourcesChanged: healedInUse(r), ResourceProperties: properties,
+		MissingResources: r.Degraded != "", ResourcesChanged: healedInUse(r),
 		CreatedAt: RowTime(r.Created), UpdatedAt: RowTime(r.Updated),
 	}
+	if r.Kind == reservation.Addresses {
+		out.Amount, out.floatingFields = &r.Quantity, floatingFieldsOf(r)
+		return out
+	}
+	out.ResourceProperties = &properties
 	if r.Kind == reservation.Hosts {
 		out.hostFields = &hostFields{HypervisorProperties: hypervisor, BeforeEnd: r.Membership.EndAction}
 		out.Min, out.Max = quantities(r)
@@ -171,8 +181,9 @@ func reservationOf(lease string, r *reservation.Reservation) Reservation {
 	}
 	out.instanceFields = &instanceFields{
 		VCPUs: r.Resources.VCPUs, MemoryMB: r.Resources.MemoryMB, DiskGB: r.Resources.DiskGB,
-		Amount: r.Quantity, FlavorID: r.ID,
+		FlavorID: r.ID,
 	}
+	out.Amount = &r.Quantity
 	if id := r.Membership.ServerGroup; id != "" {
 		out.ServerGroupID = &id
 	}

@@ -69,8 +69,11 @@ func (r Reader) memberChange(o Object, lease reservation.LeaseRecord) (c reserva
 		if err := promised(o); err != nil {
 			return c, err
 		}
-		if m.Kind == reservation.Hosts {
+		switch m.Kind {
+		case reservation.Hosts:
 			return c, r.hostsChange(o, m, &c)
+		case reservation.Addresses:
+			return c, floatingIPsChange(o, m, &c)
 		}
 		return c, r.instancesChange(o, m, &c)
 	}

@@ -19,6 +19,8 @@ const (
 	Hosts     = "physical:host"
 	Instances = "virtual:instance"
 	Flavors   = "flavor:instance" // instances of a flavor of Nova
+
+	FloatingIPs = "virtual:floatingip"
 )
 
 // longestName is the largest length of a lease's name, in characters, as in Blazar's table.
@@ -44,6 +46,8 @@ type Reader struct {
 	// Flavor returns what a reservation for instances of a flavor of Nova asks for, by the flavor's
 	// id; nil means that there is no Nova, and no snapshot either.
 	Flavor func(id string) (reservation.MemberRequest, error)
+	// Neutron is true if there is a Neutron, which has the floating IPs.
+	Neutron bool
 }
 
 // Create reads the body of POST /v1/leases.
@@ -172,6 +176,9 @@ func (r Reader) member(o Object) (m reservation.MemberRequest, err error) {
 	case kind == Instances:
 		m.Kind = reservation.Instances
 		err = r.instances(o, &m)
+	case kind == FloatingIPs:
+		m.Kind = reservation.Addresses
+		err = r.floatingIPs(o, &m)
 	case kind == Flavors && r.Flavor != nil:
 		m, err = r.flavor(o)
 	case kind == Flavors:

@@ -17,7 +17,7 @@ func NoLease(id string) error {
 	return fault.New(fault.NotFound, "Object with {'lease_id': '%s'} not found", id)
 }
 
-// Refused returns the text of a refusal. For lack of hosts it begins with Blazar's text.
+// Refused returns the text of a refusal. For lack of hosts or floating IPs it begins with Blazar's text.
 func Refused(r *reservation.Refusal) string {
 	const text = "Not enough hosts available"
 	switch r.Constraint {
@@ -26,6 +26,8 @@ func Refused(r *reservation.Refusal) string {
 			return text + rest
 		}
 		return text + ": " + r.Message
+	case reservation.FloatingIPsFree:
+		return "N" + strings.TrimPrefix(r.Message, "n")
 	case reservation.MaxDuration:
 		return "Lease duration must be less than or equal to the maximum lease duration: " + r.Message
 	}

@@ -59,8 +59,8 @@ func UsageOf(l *reservation.LeaseRecord, hosts *inventory.Snapshot, now span.Ins
 	for i := range l.Reservations {
 		r := &l.Reservations[i]
 		u := UsageReservation{Reservation: usage.Lease.Reservations[i], Allocations: []map[string]any{}}
-		if r.Kind == reservation.Hosts || u.Reservation.ResourceProperties != "" {
-			u.ResourceProperties = &u.Reservation.ResourceProperties
+		if written := u.Reservation.ResourceProperties; r.Kind == reservation.Hosts || written != nil && *written != "" {
+			u.ResourceProperties = written
 		}
 		if u.instanceFields != nil && u.instanceFields.Affinity != nil {
 			u.Affinity = "False"
@@ -70,6 +70,9 @@ func UsageOf(l *reservation.LeaseRecord, hosts *inventory.Snapshot, now span.Ins
 		}
 		for _, h := range lastHosts(r, hosts) {
 			u.Allocations = append(u.Allocations, Host(h, func(string) bool { return true }))
+		}
+		for _, a := range r.Addresses {
+			u.Allocations = append(u.Allocations, map[string]any{"floating_network_id": a.Network, "floating_ip_address": a.Address})
 		}
 		usage.Reservations[i] = u
 	}

@@ -54,6 +54,7 @@ type Config struct {
 	BestEffort    BestEffort
 	Blazar        Blazar
 	Glance        openstack.Options
+	Neutron       openstack.Options
 	Staging       Staging
 
 	Origin

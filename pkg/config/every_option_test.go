@@ -155,6 +155,10 @@ timeout = 31
 [glance]
 region_name = GR
 timeout = 32
+[neutron]
+region_name = NER
+valid_interfaces = public
+timeout = 33
 [blazar]
 enabled = false
 minutes_before_end_lease = 15
@@ -437,7 +441,8 @@ poll_interval = 60
 			CPUNeed: "diagnostics", Yield: filters.Yield{Share: 0.5, Floor: 0.75}, Preset: rebalance.Options{Migrations: 1, MemoryMB: 2, Gain: 0.25},
 			Executor: rebalance.ExecutorOptions{Timeout: 3, MostFailed: 4, Every: 5 * time.Second},
 		},
-		Glance: openstack.Options{Region: "GR", Interfaces: []string{"internal", "public"}, Timeout: 32 * time.Second},
+		Glance:  openstack.Options{Region: "GR", Interfaces: []string{"internal", "public"}, Timeout: 32 * time.Second},
+		Neutron: openstack.Options{Region: "NER", Interfaces: []string{"public"}, Timeout: 33 * time.Second},
 		Staging: config.Staging{Rules: controller.Rules{
 			Strategy: staging.JIT, Rate: 1e6, Link: 2e6, Limit: 3 << 30, Margin: 4, Poll: 5 * time.Second,
 			Factor: 6, Retries: 7, RetryDelay: 8, Lifetime: 90,
@@ -545,7 +550,8 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 			CPUNeed: "flavor", Yield: filters.Yield{Share: 1}, Preset: rebalance.Options{Migrations: 10, Gain: 0.01},
 			Executor: rebalance.ExecutorOptions{Timeout: 10 * 60, MostFailed: 3, Every: 2 * time.Second},
 		},
-		Glance: openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
+		Glance:  openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
+		Neutron: openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
 		Staging: config.Staging{Enabled: true, RemoveUnused: true, Rules: controller.Rules{
 			Strategy: staging.EDF, Rate: 1e8, Margin: 60, Poll: 5 * time.Second, Factor: 3, Retries: 3, RetryDelay: 30, Lifetime: day,
 		}},

@@ -76,6 +76,7 @@ func table(c *Config) []section {
 		{"besteffort", bestEffortOptions(&c.BestEffort)},
 		{"blazar", blazarOptions(&c.Blazar)},
 		{"glance", clientOptions(&c.Glance, "Glance")},
+		{"neutron", clientOptions(&c.Neutron, "Neutron")},
 		{"staging", stagingOptions(&c.Staging)},
 	}
 }

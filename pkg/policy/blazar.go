@@ -36,4 +36,13 @@ var blazarRules = []Rule{
 	{Name: "blazar:oshosts:update_resource_properties", Check: admin, Scopes: bothScopes,
 		Description: "Make a capability private or public.",
 		Operations:  []Operation{{"PATCH", "/v1/os-hosts/properties/{name}"}}},
+	{Name: "blazar:floatingips:get", Check: anyReader, Scopes: bothScopes,
+		Description: "List and show the floating IPs that can be reserved.",
+		Operations:  []Operation{{"GET", "/v1/floatingips"}, {"GET", "/v1/floatingips/{id}"}}},
+	{Name: "blazar:floatingips:post", Check: admin, Scopes: bothScopes,
+		Description: "Add a floating IP to those that can be reserved.",
+		Operations:  []Operation{{"POST", "/v1/floatingips"}}},
+	{Name: "blazar:floatingips:delete", Check: admin, Scopes: bothScopes,
+		Description: "Remove a floating IP from those that can be reserved.",
+		Operations:  []Operation{{"DELETE", "/v1/floatingips/{id}"}}},
 }

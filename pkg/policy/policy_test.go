@@ -33,7 +33,7 @@ var (
 	reading = []string{
 		"reservations:list", "reservations:get", "availability:get", "hosts:list", "hosts:get", "properties:list", "calendar:get", "decisions:get",
 		"besteffort:list", "besteffort:get", "blazar:leases:get",
-		"blazar:oshosts:get", "blazar:oshosts:get_allocations", "blazar:oshosts:get_resource_properties",
+		"blazar:floatingips:get", "blazar:oshosts:get", "blazar:oshosts:get_allocations", "blazar:oshosts:get_resource_properties",
 	}
 	writing = []string{"reservations:update", "reservations:delete", "besteffort:delete", "blazar:leases:put", "blazar:leases:delete"}
 	making  = []string{"reservations:create", "besteffort:create", "blazar:leases:post"}
@@ -47,7 +47,7 @@ var (
 		"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update", "doctor:get", "doctor:fix",
 		"energy:update", "energy:approve", "energy:order", "packing:apply", "packing:stop",
 		"besteffort:delete_all_projects",
-		"blazar:oshosts:post", "blazar:oshosts:put", "blazar:oshosts:delete", "blazar:oshosts:update_resource_properties",
+		"blazar:floatingips:post", "blazar:floatingips:delete", "blazar:oshosts:post", "blazar:oshosts:put", "blazar:oshosts:delete", "blazar:oshosts:update_resource_properties",
 	}
 	service = []string{"scheduler:filter", "scheduler:weigh", "readiness:get"}
 )

@@ -197,6 +197,9 @@ func create(tx *gorm.DB, row *reservationRow) error {
 	if err := insert(tx, row.Claims); err != nil {
 		return err
 	}
+	if err := insert(tx, row.Addresses); err != nil {
+		return err
+	}
 	return insert(tx, row.Events)
 }
 
@@ -215,6 +218,9 @@ func update(tx *gorm.DB, row *reservationRow) error {
 		return err
 	}
 	if err := replaceClaims(tx, row.ID, claims, row.Claims); err != nil {
+		return err
+	}
+	if err := replaceAddresses(tx, row); err != nil {
 		return err
 	}
 	var events []eventRow

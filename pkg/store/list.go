@@ -110,7 +110,7 @@ func (s *Store) find(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) ([]r
 	return reservations(rows)
 }
 
-// loadParts reads the claims and events of rows.
+// loadParts reads the claims, events and addresses of rows.
 func loadParts(tx *gorm.DB, rows []reservationRow) error {
 	for chunk := range slices.Chunk(rows, batch) {
 		ids := make([]string, len(chunk))
@@ -122,6 +122,9 @@ func loadParts(tx *gorm.DB, rows []reservationRow) error {
 			at[c.ReservationID].Claims = append(at[c.ReservationID].Claims, c)
 		})
 		if err != nil {
+			return err
+		}
+		if err := loadAddresses(tx, chunk, at); err != nil {
 			return err
 		}
 		err = scan(parts(tx.Table("events"), ids), eventColumns, (*eventRow).fields, func(e eventRow) {

@@ -21,6 +21,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0002_leases", Migrate: addLeases},
 	{ID: "0003_hosts", Migrate: addHosts},
 	{ID: "0004_usage_told", Migrate: addTold},
+	{ID: "0005_floating_ips", Migrate: addAddresses},
 }
 
 const firstSchema = "0001_first_schema"

@@ -7,6 +7,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/address"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
@@ -47,6 +48,8 @@ type reservationRow struct {
 
 	Claims []claimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	Events []eventRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
+	// Addresses are those of kind address; the table came with a later migration.
+	Addresses []addressClaimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE" json:",omitempty"`
 }
 
 type claimRow struct {
@@ -305,7 +308,7 @@ func rowOf(r reservation.Reservation) (reservationRow, error) {
 		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded,
 		Created: int64(r.Created), Updated: int64(r.Updated), Version: r.Version,
 		LeaseID: r.Membership.LeaseID, Membership: membership,
-		Claims: claimRows(r), Events: eventRows(r),
+		Claims: claimRows(r), Events: eventRows(r), Addresses: addressClaimRows(r),
 	}, nil
 }
 
@@ -349,6 +352,9 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 	}
 	for _, c := range row.Claims {
 		r.Claims = append(r.Claims, reservation.Claim{Host: c.Host, Span: spanOf(c.StartAt, c.EndAt), Slices: c.Slices})
+	}
+	for _, a := range row.Addresses {
+		r.Addresses = append(r.Addresses, address.Claim{Network: a.NetworkID, Address: a.Address, Required: a.Required})
 	}
 	for _, e := range row.Events {
 		r.Events = append(r.Events, reservation.Event{

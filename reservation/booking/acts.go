@@ -135,7 +135,7 @@ func withEvent(r reservation.Reservation, i int, e reservation.Event, status res
 // act carries out the event i of r in the cloud and stores the result.
 func (d *Service) act(ctx context.Context, r reservation.Reservation, i int) {
 	ran := r.Events[i]
-	why := d.options.Cloud.Carry(ctx, r, ran.Type)
+	why := d.cloudOf(&r).Carry(ctx, r, ran.Type)
 	if why != nil {
 		why = fmt.Errorf("carry out %s of reservation %s: %w", ran.Type, r.ID, why)
 	}

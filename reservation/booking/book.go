@@ -160,7 +160,7 @@ func (d *Service) reserve(ctx context.Context, by Caller, req reservation.Reques
 func (d *Service) newReservation(by Caller, p Plan, now span.Instant) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: d.options.NewID(), ProjectID: by.ProjectID, UserID: by.UserID,
-		Terms: p.Terms, Status: reservation.Pending, Span: p.Span, Claims: p.Claims,
+		Terms: p.Terms, Status: reservation.Pending, Span: p.Span, Claims: p.Claims, Addresses: p.Addresses,
 		DelayedByBoot: p.DelayedByBoot, Created: now, Updated: now, Version: 1,
 	}
 	r.Events = append([]reservation.Event{happened(reservation.CreatedEvent, now, "")}, lifecycle.Schedule(&r)...)

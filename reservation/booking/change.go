@@ -18,6 +18,9 @@ type Change struct {
 // change is never refused because of what r holds already, neither by a limit nor for lack of room.
 // Errors are those of NewPlan, and a Conflict fault if the status of r does not allow the change.
 func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
+	if r.Kind == reservation.Addresses {
+		return Plan{}, fault.New(fault.Conflict, "floating IPs are reserved in leases; change the lease")
+	}
 	plan := Plan{Terms: r.Terms, Span: r.Span, Claims: r.Claims, DelayedByBoot: r.DelayedByBoot}
 	if c.Name != nil {
 		plan.Terms.Name = *c.Name

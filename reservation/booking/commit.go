@@ -30,6 +30,7 @@ type attempt struct {
 	usage Usage
 	cause reservation.Cause
 	key   *reservation.Key
+	pools []HostVersion // of the networks whose addresses it claims, when it was decided
 
 	// Guarded by Service.mu:
 	sent  bool // it names versions of hosts
@@ -135,7 +136,7 @@ func (d *Service) commitOf(attempts []*attempt, hosts []string) (Commit, error) 
 	for i, host := range hosts {
 		c.Hosts[i] = HostVersion{host, d.known[host]}
 	}
-	return c, nil
+	return c, c.addPools(attempts)
 }
 
 // and returns the usage of two changes together.

@@ -87,7 +87,7 @@ var projects = []booking.Caller{{ProjectID: "demo", UserID: "ann"}, {ProjectID: 
 // drawRequest draws a request at now; a few of them are invalid.
 func drawRequest(t *rapid.T, now span.Instant) reservation.Request {
 	req := reservation.Request{Terms: reservation.Terms{
-		Kind:           rapid.SampledFrom(reservation.Kinds).Draw(t, "kind"),
+		Kind:           rapid.SampledFrom(reservation.HostKinds).Draw(t, "kind"),
 		Quantity:       rapid.IntRange(1, 4).Draw(t, "quantity"),
 		HostProperties: meanings[max(0, rapid.IntRange(-6, len(meanings)-1).Draw(t, "filter"))].filter,
 		BeforeEnd:      drawTicks(t, 0, 3, "before end"),

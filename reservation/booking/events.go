@@ -154,7 +154,7 @@ func (d *Service) dueAttempt(e *entry, appointed span.Instant, lost func(reserva
 	case e.hopeless(event, now):
 		a.next, i, err = givenUp(e.r, event, now)
 		a.cause.Detail = event.Detail
-	case d.options.Cloud != nil && lifecycle.TakesWork(event.Type):
+	case d.cloudOf(&e.r) != nil && lifecycle.TakesWork(event.Type):
 		a.cause.Action = reservation.ActionBeginEvent
 		a.next, err = begun(e.r, i, d.options.Replica, now)
 	default:

@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/address"
 )
 
 // BookLease makes a lease with all its reservations and stores it; if one of them is refused,
@@ -31,11 +32,17 @@ func (d *Service) OfferLease(ctx context.Context, by Caller, req reservation.Lea
 	if err := d.mayBeEmpty(ctx, by, req); err != nil {
 		return reservation.LeaseRecord{}, err
 	}
+	pools, err := d.pools(ctx, requestedNetworks(req))
+	if err != nil {
+		return reservation.LeaseRecord{}, err
+	}
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
 		return reservation.LeaseRecord{}, err
 	}
 	defer d.deciding.Leave(by.ProjectID)
-	return d.newLease(d.view(by, by.ProjectID), by, req)
+	v := d.view(by, by.ProjectID)
+	v.Pools = pools
+	return d.newLease(v, by, req)
 }
 
 // mayBeEmpty returns a Denied fault if the request is for a lease without reservations and the project
@@ -82,8 +89,12 @@ func (d *Service) bookLease(ctx context.Context, by Caller, req reservation.Leas
 
 // bookLeaseOnce returns the lease that it decided on, also with an error of the records.
 func (d *Service) bookLeaseOnce(ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit) (booked reservation.LeaseRecord, err error) {
+	pools, err := d.pools(ctx, requestedNetworks(req))
+	if err != nil {
+		return reservation.LeaseRecord{}, err
+	}
 	attempts, err := decide(ctx, d, by.ProjectID, (*turns.Gate).Enter, func() (attempts []*attempt, err error) {
-		booked, attempts, err = d.reserveLease(ctx, by, req, p)
+		booked, attempts, err = d.reserveLease(ctx, by, req, pools, p)
 		return attempts, err
 	})
 	if err != nil {
@@ -106,9 +117,10 @@ func leave(attempts []*attempt) {
 // reserveLease plans a lease and adds the claims of its reservations to the calendar. Their entries
 // are locked until they are stored.
 func (d *Service) reserveLease(
-	ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit,
+	ctx context.Context, by Caller, req reservation.LeaseRequest, pools map[string]address.Pool, p *permit,
 ) (reservation.LeaseRecord, []*attempt, error) {
 	v := d.view(by, by.ProjectID)
+	v.Pools = pools
 	l, err := d.newLease(v, by, req)
 	if err != nil {
 		return reservation.LeaseRecord{}, nil, err
@@ -123,6 +135,7 @@ func (d *Service) reserveLease(
 		if err != nil {
 			return l, nil, err
 		}
+		a.pools = v.versionsOf(&a.before, &a.next)
 		attempts = append(attempts, a)
 	}
 	return l, attempts, d.enter(&v, attempts...)

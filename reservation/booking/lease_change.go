@@ -50,8 +50,9 @@ func (d *Service) OfferLeaseChange(ctx context.Context, by Caller, id string, c 
 }
 
 // CancelLease cancels the reservations of a lease that are not over or ending, and deletes the
-// lease. It fails with a NotFound fault if there is none. A reservation that belongs to no lease, and
-// is over or ending, stays as it is, but is no longer shown as a lease.
+// lease. Active floating IPs end at once. It fails with a NotFound fault if there is none. A
+// reservation that belongs to no lease, and is over or ending, stays as it is, but is no longer shown
+// as a lease.
 func (d *Service) CancelLease(ctx context.Context, by Caller, id string) (reservation.LeaseRecord, error) {
 	return d.modifyLease(ctx, by, id, "store the canceled lease", nil, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 		row, members := canceledLease(l, v.Now)
@@ -64,6 +65,10 @@ func (d *Service) CancelLease(ctx context.Context, by Caller, id string) (reserv
 func canceledLease(l reservation.LeaseRecord, now span.Instant) (*reservation.Lease, []reservation.Reservation) {
 	members, row := slices.Clone(l.Reservations), l.Lease
 	for i, r := range members {
+		if r.Kind == reservation.Addresses && r.Status == reservation.Active {
+			members[i] = endedNow(r, now)
+			continue
+		}
 		if next, err := canceled(r, now); err == nil {
 			members[i] = next
 		}
@@ -123,19 +128,26 @@ func (d *Service) modifyLeaseOnce(
 		return l, err
 	}
 	defer leave()
+	pools, err := d.pools(ctx, networksOf(l.Reservations))
+	if err != nil {
+		return l, err
+	}
 	var row *reservation.Lease
 	attempts, err := decide(ctx, d, by.ProjectID, (*turns.Gate).EnterAhead, func() (attempts []*attempt, err error) {
 		v, err := d.viewOfLease(by, &l, entries)
 		if err != nil {
 			return nil, err
 		}
+		v.Pools = pools
 		next := l
 		if row, next.Reservations, err = amend(v, l); err != nil {
 			return nil, err
 		}
 		for i, r := range next.Reservations {
 			if before := l.Reservations[i]; r.Version != before.Version {
-				attempts = append(attempts, &attempt{entry: entries[r.ID], before: before, next: r, cause: causeOf(by, before, r)})
+				attempts = append(attempts, &attempt{
+					entry: entries[r.ID], before: before, next: r, cause: causeOf(by, before, r), pools: v.versionsOf(&before, &r),
+				})
 			}
 		}
 		if row != nil {

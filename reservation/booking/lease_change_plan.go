@@ -217,7 +217,11 @@ func (p *leaseChange) member(v View, r reservation.Reservation, m *reservation.M
 	case p.endsNow && r.Status == reservation.Pending: // its start waits for its hosts
 		return canceled(r, p.now)
 	case p.endsNow:
-		plan.Claims = usedBy(r.Claims, p.to.End)
+		plan.Claims, plan.Addresses = usedBy(r.Claims, p.to.End), r.Addresses
+	case r.Kind == reservation.Addresses:
+		if plan, part, err = p.addresses(v, &r, m); err != nil {
+			return r, err
+		}
 	default:
 		if plan, part, err = p.plan(v, r, m); err != nil {
 			return r, err

@@ -80,7 +80,7 @@ func leasePlanAt(v View, req reservation.LeaseRequest, w span.Span) (LeasePlan, 
 		if err != nil {
 			return LeasePlan{}, plan.amongOthers(err)
 		}
-		v = v.with(&reservation.Reservation{Terms: p.Terms, Claims: p.Claims})
+		v = v.with(&reservation.Reservation{Terms: p.Terms, Span: p.Span, Claims: p.Claims, Addresses: p.Addresses})
 		plan.Members = append(plan.Members, p)
 	}
 	return plan, nil
@@ -111,6 +111,9 @@ func (p *LeasePlan) amongOthers(err error) error {
 // planMember decides on one reservation of a lease: on as many hosts or instances as there is room
 // for, from its Min to its Max.
 func planMember(v View, m reservation.MemberRequest, name string, w span.Span, warning span.Instant) (Plan, error) {
+	if m.Kind == reservation.Addresses {
+		return planAddresses(v, m, name, w, warning)
+	}
 	req := reservation.Request{Terms: m.Terms, Start: max(w.Start, v.Now), End: w.End}
 	req.Name, req.BeforeEnd = name, warningBefore(w, warning)
 	return upTo(m.Min, m.Max, func(quantity int) (Plan, error) {

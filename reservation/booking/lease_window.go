@@ -38,6 +38,9 @@ func leasePlanWithin(v View, req reservation.LeaseRequest, w span.Span) (LeasePl
 func startAlone(v View, req reservation.LeaseRequest, w span.Span) (span.Instant, error) {
 	start := w.Start
 	for _, m := range req.Members {
+		if m.Kind == reservation.Addresses { // its room depends on the exact span
+			continue
+		}
 		alone := reservation.Request{Terms: m.Terms, Start: start, End: w.End, Duration: req.Duration}
 		alone.Name, alone.Quantity, alone.Policy = req.Name, max(m.Min, 1), calendar.PolicyFirstFit
 		p, err := NewPlan(v, alone)
@@ -93,7 +96,7 @@ type leaseTries struct {
 // depends on the start.
 func (t *leaseTries) failed(start span.Instant, err error) bool {
 	refusal, is := errors.AsType[*reservation.Refusal](err)
-	if !is || !slices.Contains([]reservation.Constraint{reservation.HostsFree, reservation.MaxHosts}, refusal.Constraint) {
+	if !is || !slices.Contains([]reservation.Constraint{reservation.HostsFree, reservation.MaxHosts, reservation.FloatingIPsFree}, refusal.Constraint) {
 		return false
 	}
 	t.count, t.last = t.count+1, start
@@ -123,12 +126,19 @@ func (t *leaseTries) refused() error {
 	return &r
 }
 
-// nextRoom returns the first instant after t at which there may be more room: a claim ends, or a host
-// awakes.
+// nextRoom returns the first instant after t at which there may be more room: a claim of a host or of a
+// floating IP ends, or a host awakes.
 func (v View) nextRoom(t span.Instant) (next span.Instant, ok bool) {
 	next, ok = v.Calendar.NextEnd(t)
 	if !ok {
 		next = span.Forever
+	}
+	for _, pool := range v.Pools {
+		for _, b := range pool.Booked {
+			if b.Span.End > t {
+				next = min(next, b.Span.End)
+			}
+		}
 	}
 	for number := range v.hosts.names {
 		if h := v.hosts.host(number); h != nil {

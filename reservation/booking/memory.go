@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/address"
 )
 
 // Memory stores reservations in memory, for simulations and tests. It implements Records, Keys and
@@ -20,6 +21,7 @@ type Memory struct {
 	keys         map[[2]string]reservation.Key
 	hosts        map[string]int64
 	usage        map[string]usage
+	enrolled     []address.Enrolled
 	log          []LogEntry // with the places forgotten+1, forgotten+2, …
 	forgotten    int64      // number of deleted entries
 }

@@ -239,7 +239,7 @@ func (d *Service) unchanged(v *View, hosts []string) bool {
 // changed returns r after the plan, with its part in its lease.
 func changed(r reservation.Reservation, plan Plan, part reservation.Membership, now span.Instant) reservation.Reservation {
 	before := r
-	r.Terms, r.Membership, r.Span, r.Claims = plan.Terms, part, plan.Span, plan.Claims
+	r.Terms, r.Membership, r.Span, r.Claims, r.Addresses = plan.Terms, part, plan.Span, plan.Claims, plan.Addresses
 	r.Updated, r.Version = now, r.Version+1
 	r.Events = append(slices.Clone(r.Events), happened(reservation.ChangedEvent, now, difference(before, r)))
 	r.Events = recent(lifecycle.Schedule(&r))
@@ -267,6 +267,7 @@ var changeable = []struct {
 	{"max", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Max) }},
 	{"hypervisor_properties", true, func(r *reservation.Reservation) string { return r.Membership.HypervisorProperties }},
 	{"resource_properties", true, func(r *reservation.Reservation) string { return r.Membership.ResourceProperties }},
+	{"required_floatingips", true, func(r *reservation.Reservation) string { return strings.Join(required(r.Addresses), " ") }},
 	{"start", false, func(r *reservation.Reservation) string { return r.Span.Start.String() }},
 	{"end", false, func(r *reservation.Reservation) string { return r.Span.End.String() }},
 }

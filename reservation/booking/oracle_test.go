@@ -107,6 +107,12 @@ func (s *scene) checkHost(t tester, h *inventory.Host, live []reservation.Reserv
 // checkPromise checks that from now on r has exactly its quantity, laid out as requested.
 func (s *scene) checkPromise(t tester, r reservation.Reservation) {
 	t.Helper()
+	if r.Kind == reservation.Addresses {
+		if len(r.Addresses) != r.Quantity || len(r.Claims) > 0 {
+			t.Fatalf("%s promises %d addresses and has %v, and the hosts %v", r.ID, r.Quantity, r.Addresses, r.Claims)
+		}
+		return
+	}
 	rest := span.Span{Start: max(r.Span.Start, s.clock()), End: r.Span.End}
 	if !rest.Empty() {
 		for _, at := range turns(rest, r) {

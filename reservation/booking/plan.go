@@ -3,6 +3,7 @@ package booking
 import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/address"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
@@ -25,6 +26,8 @@ type View struct {
 	SeesHidden bool
 	// Images is nil if decisions ignore images.
 	Images *Images
+	// Pools are the floating IPs of the networks that the decision is about, by network.
+	Pools map[string]address.Pool
 
 	hosts *hostIndex
 	// These fields are empty in a view without a service.
@@ -39,6 +42,7 @@ type Plan struct {
 	Terms         reservation.Terms
 	Span          span.Span
 	Claims        []reservation.Claim
+	Addresses     []address.Claim
 	DelayedByBoot bool
 	// Matched is the number of hosts of the pool that pass the filter.
 	Matched int

@@ -129,7 +129,7 @@ func checkTerms(t reservation.Terms) error {
 		return fault.Field("before_end", "must not be negative")
 	}
 	for _, check := range []error{
-		oneOf("kind", t.Kind, reservation.Kinds),
+		oneOf("kind", t.Kind, reservation.HostKinds),
 		oneOf("policy", t.Policy, calendar.Policies),
 		oneOf("on_end", t.OnEnd, reservation.OnEnds),
 	} {

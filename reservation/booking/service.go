@@ -46,6 +46,10 @@ type Options struct {
 	Enforcement *enforcement.Checker
 	// Cloud carries out events in the cloud; nil means that there is no cloud.
 	Cloud Cloud
+	// Addresses reads the pool of floating IPs; nil means that there is none. Networks carries out the
+	// events of floating IPs in the cloud.
+	Addresses Addresses
+	Networks  Cloud
 	// Replica is the name of this replica among those that share the records.
 	Replica string
 	// Parallel is the number of events that are carried out concurrently, for which CarryOut does

@@ -93,6 +93,7 @@ func (v View) without(r *reservation.Reservation) View {
 	}
 	v.Held = v.Held.without(r)
 	v.Images = v.images(r.ID)
+	v.Pools = v.withoutAddresses(r)
 	return v
 }
 
@@ -103,6 +104,7 @@ func (v View) with(r *reservation.Reservation) View {
 		panic("booking: a plan does not fit into the calendar on which it was made: " + err.Error())
 	}
 	v.Held = v.Held.with(r)
+	v.Pools = v.withAddresses(r)
 	return v
 }
 

@@ -33,7 +33,7 @@ func Desired(live []reservation.Reservation, hosts *inventory.Snapshot, now span
 	for i := range live {
 		r := &live[i]
 		p.layout.Live[r.ID] = r.Status.Live()
-		if r.Status.Live() && p.begun(r, rules.Prepare) {
+		if r.Kind != reservation.Addresses && r.Status.Live() && p.begun(r, rules.Prepare) {
 			p.prepare(r)
 		}
 	}

@@ -30,7 +30,7 @@ var promises = rapid.Custom(func(t *rapid.T) (live []reservation.Reservation) {
 		r := reservation.Reservation{
 			ID: id, ProjectID: "p" + id, Status: rapid.SampledFrom(liveStatuses).Draw(t, "status"),
 			Span:  span.New(from, int64(rapid.IntRange(1, 10).Draw(t, "length"))),
-			Terms: reservation.Terms{Kind: rapid.SampledFrom(reservation.Kinds).Draw(t, "kind"), Resources: resource.Vector{VCPUs: 1}},
+			Terms: reservation.Terms{Kind: rapid.SampledFrom(reservation.HostKinds).Draw(t, "kind"), Resources: resource.Vector{VCPUs: 1}},
 		}
 		if r.Kind == reservation.Hosts {
 			r.Resources = resource.Vector{}

@@ -24,7 +24,7 @@ func (p *planner) lease(l Lease) (reservation.LeaseRecord, bool) {
 	for _, r := range p.reservations[l.ID] {
 		if r.Hosts == nil && r.Instances == nil {
 			p.find(Unsupported, l.ID, "end it in Blazar, or leave it: it then lasts in the cloud until you remove it",
-				"lease %s has a reservation of type %s, which Almanac does not have: %s", l.Name, r.Type, r.ID)
+				"lease %s has a reservation of type %s, which is not taken over: %s", l.Name, r.Type, r.ID)
 			left++
 			continue
 		}

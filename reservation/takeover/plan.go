@@ -66,7 +66,7 @@ func New(db Database, names map[string]string, o Options) Plan {
 	p.takeLeases(db.Leases)
 	p.keepApart()
 	for _, address := range db.FloatingIPs {
-		p.find(Address, "", "", "the floating IP address %s is in Blazar's pool; Almanac does not reserve addresses", address)
+		p.find(Address, "", "", "the floating IP address %s is in Blazar's pool, which is not taken over; enroll it in Almanac when Blazar's leases of it are over", address)
 	}
 	slices.SortFunc(p.plan.Leases, func(a, b reservation.LeaseRecord) int {
 		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.ID, b.ID))

@@ -6,6 +6,7 @@ cloud.py URL PASSWORD flavors        m1.tiny to m1.large
 cloud.py URL PASSWORD computes N     waits until N hosts have reported and can take servers
 cloud.py URL PASSWORD freepool       the aggregate of Blazar's hosts
 cloud.py URL PASSWORD limits         Nova's unified limits; prints the ID of Nova's endpoint
+cloud.py URL PASSWORD public         the external network `public` with its subnet
 cloud.py URL PASSWORD nodes N        nodes of N hosts, at most 16, in Ironic: available and on
 """
 import sys
@@ -65,6 +66,16 @@ class Cloud(Session):
         role = self.request('GET', self.url + '/roles?name=reader').json()['roles'][0]['id']
         self.request('PUT', '%s/system/users/%s/roles/%s' % (self.url, user, role))
         print(endpoint['id'])
+
+    def public(self):
+        if self.get('network', '/v2.0/networks?name=public')['networks']:
+            return
+        made = self.request('POST', self.endpoints['network'] + '/v2.0/networks', {'network': {
+            'name': 'public', 'router:external': True, 'shared': False,
+            'provider:network_type': 'flat', 'provider:physical_network': 'public'}})
+        self.request('POST', self.endpoints['network'] + '/v2.0/subnets', {'subnet': {
+            'network_id': made.json()['network']['id'], 'name': 'public', 'ip_version': 4, 'cidr': '172.24.4.0/24',
+            'gateway_ip': '172.24.4.1', 'allocation_pools': [{'start': '172.24.4.2', 'end': '172.24.4.99'}], 'enable_dhcp': False}})
 
     def computes(self, number):
         number = int(number)

@@ -19,6 +19,7 @@ func testConcurrency(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("reading and writing loses no update", func(t *testing.T) { testCounting(t, open(t)) })
 	t.Run("of updates to one version one wins", func(t *testing.T) { testOneWins(t, open(t)) })
 	t.Run("a host is taken once", func(t *testing.T) { testOneHost(t, open(t)) })
+	t.Run("an address is taken once", func(t *testing.T) { testOneAddress(t, open(t)) })
 	t.Run("a project's limit holds", func(t *testing.T) { testLimitTogether(t, open(t)) })
 	t.Run("the log has every commit", func(t *testing.T) { testWholeLog(t, open(t)) })
 	t.Run("a key makes one reservation", func(t *testing.T) { testOneKey(t, open(t)) })

@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/address"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
@@ -46,7 +47,7 @@ func diff(want, got any) string { return cmp.Diff(want, got, cmpopts.EquateEmpty
 // size.
 func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 	return rapid.Custom(func(t *rapid.T) reservation.Reservation {
-		return reservation.Reservation{
+		r := reservation.Reservation{
 			ID:        id,
 			ProjectID: name().Draw(t, "project"),
 			UserID:    name().Draw(t, "user"),
@@ -72,6 +73,18 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 			Created:       anyInstant().Draw(t, "created"),
 			Updated:       anyInstant().Draw(t, "updated"),
 			Version:       1,
+		}
+		if r.Kind == reservation.Addresses {
+			r.Addresses = rapid.SliceOfN(anyAddress(), 1, 4).Draw(t, "addresses")
+		}
+		return r
+	})
+}
+
+func anyAddress() *rapid.Generator[address.Claim] {
+	return rapid.Custom(func(t *rapid.T) address.Claim {
+		return address.Claim{
+			Network: rapid.StringN(0, 64, -1).Draw(t, "network"), Address: rapid.StringN(0, 45, -1).Draw(t, "address"), Required: rapid.Bool().Draw(t, "required"),
 		}
 	})
 }

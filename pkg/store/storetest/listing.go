@@ -74,7 +74,7 @@ func population(random *rand.Rand, n int) []reservation.Reservation {
 		r := booked(fmt.Sprintf("%08x", random.Uint32()))
 		r.ProjectID = []string{"demo", "Demo", "other"}[random.IntN(3)]
 		r.Name = []string{"run", "RUN", "run "}[random.IntN(3)]
-		r.Kind = reservation.Kinds[random.IntN(len(reservation.Kinds))]
+		r.Kind = reservation.HostKinds[random.IntN(len(reservation.HostKinds))]
 		r.Status = reservation.Statuses[random.IntN(len(reservation.Statuses))]
 		r.Span = span.New(span.Instant(random.IntN(20)), 1+random.Int64N(5))
 		r.Claims[0].Host = r.ID

@@ -106,6 +106,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("images", func(t *testing.T) { testImages(t, open) })
 	t.Run("packing", func(t *testing.T) { testPacking(t, open) })
 	t.Run("best-effort work", func(t *testing.T) { testBestEffort(t, open) })
+	t.Run("floating IPs", func(t *testing.T) { testAddresses(t, open) })
 	t.Run("the usage service", func(t *testing.T) { testTold(t, open) })
 	t.Run("purging", func(t *testing.T) { testPurging(t, open) })
 	t.Run("concurrency", func(t *testing.T) { testConcurrency(t, open) })
@@ -123,6 +124,7 @@ func RunShared(t *testing.T, create func(t *testing.T) (open func(t *testing.T) 
 		"of updates by several stores one wins": testOneWins,
 		"a host is taken once":                  testOneHost,
 		"a project's limit holds":               testLimitTogether,
+		"an address is taken once":              testOneAddress,
 		"the log has every commit":              testWholeLog,
 		"settings of a host change in turn":     testSettingsInTurn,
 		"a number belongs to one host":          testHostNumbersTogether,

@@ -28,7 +28,7 @@ func promised(n int) (leases []reservation.LeaseRecord) {
 	for i := range n {
 		id, when := fmt.Sprint("lease-", i), span.Span{Start: 100, End: 200}
 		l := reservation.LeaseRecord{Lease: reservation.Lease{ID: id, ProjectID: fmt.Sprint("project-", i%3), Name: "a", Span: when, Created: 1, Version: 1}}
-		for k, kind := range reservation.Kinds[:1+i%2] {
+		for k, kind := range reservation.HostKinds[:1+i%2] {
 			r := reservation.Reservation{
 				ID: fmt.Sprint(id, "-", kind), ProjectID: l.ProjectID, Status: reservation.Active, Span: when, Created: 1, Updated: 50, Version: 1,
 				Terms:      reservation.Terms{Name: "a", Kind: kind, Quantity: 1, Policy: "first-fit", Affinity: "none", OnEnd: "delete"},

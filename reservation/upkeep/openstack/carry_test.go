@@ -31,7 +31,7 @@ var (
 )
 
 func TestEveryStepMayBeDoneTwiceAndThenTheLayoutIsAsDesired(t *testing.T) {
-	for _, kind := range reservation.Kinds {
+	for _, kind := range reservation.HostKinds {
 		t.Run(string(kind), func(t *testing.T) {
 			l := newLab(t)
 			r := l.reservation(kind, 2)
@@ -79,7 +79,7 @@ func TestAStepWhoseAnswerIsLostIsDoneAgainWithoutHarm(t *testing.T) {
 	l := newLab(t)
 	compute, place := labtest.Interpose(t, l.admin.Endpoint("compute")), labtest.Interpose(t, l.admin.Endpoint("placement"))
 	cloud := through(t, l, compute.URL, place.URL)
-	for _, kind := range reservation.Kinds {
+	for _, kind := range reservation.HostKinds {
 		r := l.reservation(kind, 1)
 		l.lay(r)
 		l.carry(l.steps(r, false))
@@ -183,7 +183,7 @@ func TestOnlyTheOwnerMayUseTheFlavorsAndOnlyWhileHeIsAdmitted(t *testing.T) {
 }
 
 func TestAfterAHostThatHasLeftTheInventoryIsClearedUpToo(t *testing.T) {
-	for _, kind := range reservation.Kinds {
+	for _, kind := range reservation.HostKinds {
 		l := newLab(t)
 		r := l.reservation(kind, 1)
 		l.lay(r)

@@ -1,0 +1,185 @@
+// Package address decides which floating IPs a reservation gets, and what must happen to the
+// floating IPs of a cloud so that its reservations have theirs. Its functions are pure.
+package address
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// Enrolled is an address that an admin has added to the pool: reservations may claim it, and nobody
+// else uses it.
+type Enrolled struct {
+	ID      string
+	Network string // the id of an external network in Neutron
+	Subnet  string
+	Address string
+	Created span.Instant
+}
+
+// Claim is an address that a reservation holds for its span.
+type Claim struct {
+	Network string
+	Address string
+	// Required is true if the owner requested this address by name.
+	Required bool
+}
+
+// Booked is a claim of a live reservation.
+type Booked struct {
+	Reservation string
+	Address     string
+	Span        span.Span
+}
+
+// Pool is the enrolled addresses of one network, and their claims.
+type Pool struct {
+	Network   string
+	Addresses []string
+	Booked    []Booked
+	// Version increases with each commit that claims an address of the network, and with each
+	// removal of an address.
+	Version int64
+}
+
+// VersionKey is the name under which the records count the commits that claim addresses of a
+// network, beside those of hosts. No host has a space in its name.
+func VersionKey(network string) string { return "floating IPs of " + network }
+
+// Without returns the pool without the claims of a reservation.
+func (p Pool) Without(reservation string) Pool {
+	p.Booked = slices.DeleteFunc(slices.Clone(p.Booked), func(b Booked) bool { return b.Reservation == reservation })
+	return p
+}
+
+// With returns the pool with claims of a reservation; those on other networks do not count.
+func (p Pool) With(reservation string, w span.Span, claims []Claim) Pool {
+	p.Booked = slices.Clone(p.Booked)
+	for _, c := range claims {
+		if c.Network == p.Network {
+			p.Booked = append(p.Booked, Booked{reservation, c.Address, w})
+		}
+	}
+	return p
+}
+
+// Want is what a reservation asks of a pool.
+type Want struct {
+	Amount int
+	// Required are addresses that must be among them. Kept are addresses that it has already: those
+	// that are free stay, if the amount allows it.
+	Required, Kept []string
+	Span           span.Span
+}
+
+// Shortage is why a pool does not have what is wanted.
+type Shortage struct {
+	// Enrolled is the number of addresses in the pool, and Free of those that are free for the whole
+	// span.
+	Enrolled, Free int
+	// Lacking are the required addresses that are not in the pool, and Taken those that others have in
+	// the span.
+	Lacking, Taken []string
+	// Earliest is the first start from which the same would be free for as long; 0 means that none was
+	// found.
+	Earliest span.Instant
+}
+
+// mostStarts bounds the starts that are tried for Shortage.Earliest.
+const mostStarts = 64
+
+// Choose returns the claims for what is wanted, or why there are too few addresses. Required
+// addresses come first, then kept ones, then those without any claim, so that addresses with gaps
+// between claims stay for others; within each group in the order of the addresses.
+func Choose(p Pool, w Want) ([]Claim, *Shortage) {
+	claims, short := p.choose(w)
+	if short == nil {
+		return claims, nil
+	}
+	if len(short.Lacking) > 0 || w.Amount > len(p.Addresses) {
+		return nil, short
+	}
+	var ends []span.Instant
+	for _, b := range p.Booked {
+		if b.Span.End > w.Span.Start {
+			ends = append(ends, b.Span.End)
+		}
+	}
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	for _, start := range ends[:min(len(ends), mostStarts)] {
+		later := w
+		later.Span = span.New(start, w.Span.Seconds())
+		if _, none := p.choose(later); none == nil {
+			short.Earliest = start
+			break
+		}
+	}
+	return nil, short
+}
+
+func (p Pool) choose(w Want) ([]Claim, *Shortage) {
+	taken, used := make(map[string]bool), make(map[string]bool)
+	for _, b := range p.Booked {
+		used[b.Address] = true
+		taken[b.Address] = taken[b.Address] || b.Span.Overlaps(w.Span)
+	}
+	free := slices.DeleteFunc(slices.Clone(p.Addresses), func(a string) bool { return taken[a] })
+	short := Shortage{Enrolled: len(p.Addresses), Free: len(free)}
+	for _, a := range w.Required {
+		switch {
+		case !slices.Contains(p.Addresses, a):
+			short.Lacking = append(short.Lacking, a)
+		case taken[a]:
+			short.Taken = append(short.Taken, a)
+		}
+	}
+	if len(short.Lacking)+len(short.Taken) > 0 || len(free) < w.Amount {
+		return nil, &short
+	}
+	rank := func(a string) int {
+		switch {
+		case slices.Contains(w.Required, a):
+			return 0
+		case slices.Contains(w.Kept, a):
+			return 1
+		case !used[a]:
+			return 2
+		}
+		return 3
+	}
+	slices.SortFunc(free, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), Compare(a, b)) })
+	claims := make([]Claim, w.Amount)
+	for i, a := range free[:w.Amount] {
+		claims[i] = Claim{p.Network, a, rank(a) == 0}
+	}
+	return claims, nil
+}
+
+// MostEnrolled is the largest number of addresses in the pool of a network. A decision reads them all.
+const MostEnrolled = 4096
+
+// CompareEnrolled orders enrolled addresses by network, then address.
+func CompareEnrolled(a, b Enrolled) int {
+	return cmp.Or(cmp.Compare(a.Network, b.Network), Compare(a.Address, b.Address))
+}
+
+// Compare orders addresses by their numbers; texts that are none come last.
+func Compare(a, b string) int {
+	x, errX := netip.ParseAddr(a)
+	y, errY := netip.ParseAddr(b)
+	if errX != nil || errY != nil {
+		return cmp.Or(cmp.Compare(btoi(errX != nil), btoi(errY != nil)), cmp.Compare(a, b))
+	}
+	return x.Compare(y)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

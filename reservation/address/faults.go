@@ -1,0 +1,24 @@
+package address
+
+import "github.com/almanac-cloud/almanac/pkg/fault"
+
+// NotEnrolled returns the error for an id that no address of the pool has, with Blazar's text.
+func NotEnrolled(id string) error {
+	return fault.New(fault.NotFound, "Floating IP %s not found.", shortened(id))
+}
+
+// StillClaimed returns the error for the removal of an address that a live reservation claims, with
+// Blazar's text.
+func StillClaimed(id string) error {
+	return fault.New(fault.Conflict, "Can't delete floating IP %s. Floating IP id %s is allocated by reservations.", id, id)
+}
+
+// AlreadyEnrolled returns the error for an address that the pool has already.
+func AlreadyEnrolled(address string) error {
+	return fault.New(fault.Conflict, "Floating IP %s can be reserved already", address)
+}
+
+// Full returns the error for an address that the pool of its network has no room for.
+func Full(network string) error {
+	return fault.New(fault.Conflict, "Network %s has %d floating IPs that can be reserved, the most that a network may have", network, MostEnrolled)
+}

@@ -1,0 +1,231 @@
+package booking
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/address"
+)
+
+// This file has what is special about reservations of kind address. They claim addresses of a pool
+// in place of hosts. Memory does not contain the pool: each decision reads it from the records, with
+// the claims of all live reservations, and its commit names the version of the pool.
+
+// Addresses reads the pool of floating IPs.
+type Addresses interface {
+	// Pool returns the addresses of a network, with the claims of live reservations and the version
+	// at the same moment. A network without addresses is an empty pool.
+	Pool(ctx context.Context, network string) (address.Pool, error)
+}
+
+// cloudOf returns what carries out the events of a reservation in the cloud; nil if nothing does.
+func (d *Service) cloudOf(r *reservation.Reservation) Cloud {
+	if r.Kind == reservation.Addresses {
+		return d.options.Networks
+	}
+	return d.options.Cloud
+}
+
+// pools reads the pools of networks.
+func (d *Service) pools(ctx context.Context, networks map[string]bool) (map[string]address.Pool, error) {
+	if d.options.Addresses == nil || len(networks) == 0 {
+		return nil, nil
+	}
+	pools := make(map[string]address.Pool, len(networks))
+	for _, network := range slices.Sorted(maps.Keys(networks)) {
+		pool, err := d.options.Addresses.Pool(ctx, network)
+		if err != nil {
+			return nil, fmt.Errorf("read the floating IPs of network %s: %w", network, err)
+		}
+		pools[network] = pool
+	}
+	return pools, nil
+}
+
+// networksOf returns the networks of the floating IPs of reservations.
+func networksOf(list []reservation.Reservation) map[string]bool {
+	networks := map[string]bool{}
+	for i := range list {
+		if n := networkOf(&list[i]); n != "" {
+			networks[n] = true
+		}
+	}
+	return networks
+}
+
+// networkOf returns the network of the floating IPs of a reservation; empty if it has none.
+func networkOf(r *reservation.Reservation) string {
+	if len(r.Addresses) == 0 {
+		return ""
+	}
+	return r.Addresses[0].Network
+}
+
+// requestedNetworks returns the networks of the floating IPs in a request.
+func requestedNetworks(req reservation.LeaseRequest) map[string]bool {
+	networks := map[string]bool{}
+	for _, m := range req.Members {
+		if m.Kind == reservation.Addresses {
+			networks[m.Network] = true
+		}
+	}
+	return networks
+}
+
+// required returns the addresses that the owner requires by name.
+func required(claims []address.Claim) (list []string) {
+	for _, c := range claims {
+		if c.Required {
+			list = append(list, c.Address)
+		}
+	}
+	return list
+}
+
+// addressesOf returns the addresses of claims.
+func addressesOf(claims []address.Claim) []string {
+	list := make([]string, len(claims))
+	for i, c := range claims {
+		list[i] = c.Address
+	}
+	return list
+}
+
+// planAddresses decides on a reservation of floating IPs of a new lease.
+func planAddresses(v View, m reservation.MemberRequest, name string, w span.Span, warning span.Instant) (Plan, error) {
+	terms := m.Terms
+	terms.Name, terms.Quantity, terms.BeforeEnd = name, m.Max, warningBefore(w, warning)
+	terms.Policy = cmp.Or(terms.Policy, v.Defaults.Policy)
+	w.Start = max(w.Start, v.Now)
+	want := address.Want{Amount: m.Max, Required: m.RequiredAddresses, Span: w}
+	return chooseAddresses(v, Plan{Terms: terms, Span: w}, m.Network, want)
+}
+
+// chooseAddresses returns the plan with the addresses that are wanted for its span.
+func chooseAddresses(v View, p Plan, network string, want address.Want) (Plan, error) {
+	if len(want.Required) > want.Amount {
+		return Plan{}, fault.New(fault.Invalid,
+			"Invalid values for required_floatingips and amount. The amount must be equal to or longer than length of required_floatingips.")
+	}
+	if constraint, why := v.Limits.exceeded(v.Now, Held{}, 0, p.Span.Start, p.Span.Seconds()); constraint != "" {
+		return Plan{}, &reservation.Refusal{Constraint: constraint, Message: why}
+	}
+	claims, short := address.Choose(v.Pools[network], want)
+	if short != nil {
+		return Plan{}, refuseAddresses(want, short)
+	}
+	p.Addresses = claims
+	return p, nil
+}
+
+func refuseAddresses(want address.Want, short *address.Shortage) *reservation.Refusal {
+	r := &reservation.Refusal{
+		Constraint: reservation.FloatingIPsFree, Matched: short.Enrolled, Free: short.Free, EarliestStart: short.Earliest,
+	}
+	const begins = "not enough floating IPs available: "
+	switch {
+	case len(short.Lacking) > 0:
+		r.Message = begins + strings.Join(short.Lacking, ", ") + " cannot be reserved on this network"
+	case len(short.Taken) > 0:
+		r.Message = begins + strings.Join(short.Taken, ", ") + " is reserved by others in this time"
+	default:
+		r.Message = fmt.Sprintf("%s%d requested, %d of the %d of the network are free in this time", begins, want.Amount, short.Free, short.Enrolled)
+		r.LargestQuantity = short.Free
+	}
+	return r
+}
+
+// addresses plans the change of a reservation of floating IPs, without whose claims the view is. An
+// active one keeps its addresses.
+func (p *leaseChange) addresses(v View, r *reservation.Reservation, m *reservation.MemberChange) (Plan, reservation.Membership, error) {
+	part := r.Membership
+	if m != nil {
+		set(&part.Min, m.Min)
+		set(&part.Max, m.Max)
+	}
+	plan := Plan{Terms: r.Terms, Span: span.Span{Start: r.Span.Start, End: p.to.End}}
+	plan.Terms.Quantity = part.Max
+	if p.moved {
+		plan.Span.Start = max(p.to.Start, p.now)
+	}
+	asked := required(r.Addresses)
+	if m != nil && m.AnyAddress {
+		asked = nil
+	}
+	want := address.Want{Amount: part.Max, Required: asked, Kept: addressesOf(r.Addresses), Span: plan.Span}
+	if r.Status == reservation.Active {
+		if part.Max < len(r.Addresses) {
+			return plan, part, fault.New(fault.Invalid,
+				"Floating IP reservation cannot be updated with requested parameters. Cannot remove allocations from an active reservation")
+		}
+		want.Required = want.Kept
+		want.Span.Start = max(want.Span.Start, v.Now)
+	}
+	v.Limits = v.Limits.granting(v.Now, v.Held, r, plan.Span.Seconds())
+	plan, err := chooseAddresses(v, plan, networkOf(r), want)
+	for i := range plan.Addresses {
+		plan.Addresses[i].Required = slices.Contains(asked, plan.Addresses[i].Address)
+	}
+	return plan, part, err
+}
+
+// withAddresses returns the pools of the view with the claims of a reservation.
+func (v *View) withAddresses(r *reservation.Reservation) map[string]address.Pool {
+	return v.replacing(r, func(p address.Pool) address.Pool { return p.With(r.ID, r.Span, r.Addresses) })
+}
+
+// withoutAddresses returns the pools of the view without the claims of a reservation.
+func (v *View) withoutAddresses(r *reservation.Reservation) map[string]address.Pool {
+	return v.replacing(r, func(p address.Pool) address.Pool { return p.Without(r.ID) })
+}
+
+func (v *View) replacing(r *reservation.Reservation, change func(address.Pool) address.Pool) map[string]address.Pool {
+	pool, there := v.Pools[networkOf(r)]
+	if !there {
+		return v.Pools
+	}
+	pools := maps.Clone(v.Pools)
+	pools[pool.Network] = change(pool)
+	return pools
+}
+
+// versionsOf returns the version of the pool on which a change was decided that claims addresses, or
+// claims them at other times.
+func (v *View) versionsOf(before, next *reservation.Reservation) []HostVersion {
+	pool, there := v.Pools[networkOf(next)]
+	if !there || !next.Status.Live() || before.Span == next.Span && slices.Equal(before.Addresses, next.Addresses) {
+		return nil
+	}
+	return []HostVersion{{address.VersionKey(pool.Network), pool.Version}}
+}
+
+// addPools adds the versions of the pools on which the attempts were decided. It fails with ErrStale
+// if they were decided on different versions of the same pool.
+func (c *Commit) addPools(attempts []*attempt) error {
+	for _, a := range attempts {
+		for _, pool := range a.pools {
+			i, there := slices.BinarySearchFunc(c.Hosts, pool, func(a, b HostVersion) int { return cmp.Compare(a.Host, b.Host) })
+			switch {
+			case !there:
+				c.Hosts = slices.Insert(c.Hosts, i, pool)
+			case c.Hosts[i] != pool:
+				return reservation.ErrStale
+			}
+		}
+	}
+	return nil
+}
+
+// endedNow returns an active reservation of floating IPs whose end is due now. It holds its addresses
+// until they are deleted in the cloud.
+func endedNow(r reservation.Reservation, now span.Instant) reservation.Reservation {
+	plan := Plan{Terms: r.Terms, Span: span.Span{Start: r.Span.Start, End: max(now, r.Span.Start+1)}, Addresses: r.Addresses}
+	return changed(r, plan, r.Membership, now)
+}
