@@ -30,7 +30,7 @@ var floors = [][]string{
 	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "reservation/enforcement", "reservation/takeover", "pkg/eviction"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
-		"reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
+		"pkg/dashboard", "reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
 		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/workload",
 	},
 	7: {

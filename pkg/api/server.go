@@ -76,6 +76,10 @@ type Options struct {
 	FailureBurst      int
 	// ProxyHeaders is true if X-Forwarded-Proto, -Host, -Prefix and -For are trusted.
 	ProxyHeaders bool
+	// Dashboard serves the files of the calendar page; nil means that there is no page.
+	Dashboard http.Handler
+	// SignIn exchanges what users of the page enter for tokens; nil means that nobody signs in.
+	SignIn SignIn
 	// FeedSecret is the key that signs the links to the projects' feeds; empty means that there are
 	// no links.
 	FeedSecret string
@@ -137,7 +141,7 @@ func New(o Options) *Server {
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
 	engine.UseRawPath, engine.UnescapePathValues = true, true
-	engine.Use(s.identify, s.bound, s.measure, s.recover, s.sameOrigin)
+	engine.Use(s.identify, s.bound, s.measure, s.recover, s.sameOrigin, s.signedIn)
 	engine.NoRoute(func(c *gin.Context) {
 		contract := "openapi.yaml"
 		if inBlazarsForm(c) {
@@ -162,6 +166,7 @@ func (s *server) routes(engine *gin.Engine) {
 	engine.GET("/v1/openapi.yaml", document(openAPIDocument))
 	engine.GET("/v1/openapi-blazar.yaml", document(openAPIOfBlazar))
 	engine.GET(feeds+":project_id/:file", s.feed)
+	s.dashboardRoutes(engine)
 
 	// Calls by Nova and the readiness check for operators have no limit.
 	inside := engine.Group("/v1", s.authenticate)
@@ -196,10 +201,10 @@ func (s *server) routes(engine *gin.Engine) {
 	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.json(s.fix))
 }
 
-// withoutTrailingSlash accepts a trailing slash everywhere.
+// withoutTrailingSlash accepts a trailing slash everywhere. The page keeps its own, because its links are relative.
 func withoutTrailingSlash(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path := r.URL.Path; len(path) > 1 && strings.HasSuffix(path, "/") {
+		if path := r.URL.Path; len(path) > 1 && strings.HasSuffix(path, "/") && path != dashboardPath {
 			r = r.Clone(r.Context())
 			r.URL.Path = strings.TrimRight(path, "/")
 			r.URL.RawPath = strings.TrimRight(r.URL.RawPath, "/")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/dashboard"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
@@ -81,6 +82,16 @@ func (p apiParts) options() (api.Options, error) {
 	// A nil pointer in an interface would not be nil.
 	if p.images != nil {
 		o.Images = p.images
+	}
+	if p.callers.signIn != nil {
+		o.SignIn = p.callers.signIn
+	}
+	if c.API.Dashboard {
+		page, err := dashboard.New()
+		if err != nil {
+			return api.Options{}, err
+		}
+		o.Dashboard = page
 	}
 	if b := c.Blazar; b.Enabled {
 		o.Blazar = &api.Blazar{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled, NewID: uuid.NewString}

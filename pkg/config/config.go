@@ -111,6 +111,7 @@ type API struct {
 	RequestsAtOnce             int // concurrent requests per project; 0: no limit
 	FailureLimit, FailureBurst int // invalid tokens per second and address, and in one burst; FailureLimit 0: no limit
 	FeedSecret                 string
+	Dashboard                  bool
 	ParseProxyHeaders          bool
 }
 

@@ -110,6 +110,7 @@ requests_at_once = 32
 failure_limit = 20
 failure_burst = 21
 feed_secret = fs
+dashboard = no
 [noauth]
 project_id = p
 user_id = u

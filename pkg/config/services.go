@@ -196,6 +196,9 @@ func apiOptions(a *API) []option {
 				"tokens expire at the same time."),
 		text(&a.FeedSecret, "feed_secret", "",
 			"Secret that signs the links to calendar feeds. Changing it invalidates all links. Empty disables the feeds.").asSecret(),
+		boolean(&a.Dashboard, "dashboard", true,
+			"Serve the page for browsers at /dashboard/. With Keystone, users sign in there; Almanac sends their credentials to Keystone "+
+				"and stores nothing."),
 	}
 }
 
