@@ -107,7 +107,14 @@ func TestTheCalendarHasTheClaimsOfEachHostInTheTimeAskedFor(t *testing.T) {
 	vms := c.demo.book(fmt.Sprintf(
 		`{"name": "vms", "kind": "instance", "quantity": 3, "resources": {"vcpus": 2}, "start_time": %q, "duration": 600, "host_properties": ["=", "$name", "C"]}`, at(1000)))
 	claim := func(r v1.Reservation, instances int) v1.Claim {
-		return v1.Claim{Start: r.Start, End: r.End, Kind: r.Kind, Instances: instances, ReservationID: r.ID, Name: r.Name, ProjectID: "demo"}
+		share := 1.0
+		if instances > 0 {
+			share = float64(2*instances) / 8 // vCPUs
+		}
+		return v1.Claim{
+			Start: r.Start, End: r.End, Kind: r.Kind, Instances: instances, Share: share, Mine: true, Status: "pending", OnEnd: "delete",
+			ReservationID: r.ID, Name: r.Name, ProjectID: "demo",
+		}
 	}
 	none := []v1.Claim{}
 	for query, hosts := range map[string][]v1.HostCalendar{
