@@ -138,16 +138,3 @@ func TestTheCalendarHasTheClaimsOfEachHostInTheTimeAskedFor(t *testing.T) {
 		t.Errorf("without an end it shows [%v, %v), want a week", week.Start, week.End)
 	}
 }
-
-func TestTheCalendarForgetsWhatIsGivenUpOrOver(t *testing.T) {
-	c := start(t, setup{})
-	c.demo.book(`{"name": "r", "duration": 60}`)
-	r := c.demo.book(`{"name": "r", "duration": 3600}`)
-	c.demo.delete("/v1/reservations/" + r.ID)
-	c.wait(60)
-	for _, host := range want[v1.Calendar](t, c.admin.get("/v1/calendar?start="+at(0)), http.StatusOK).Hosts {
-		if len(host.Claims) > 0 {
-			t.Errorf("%s has %v", host.Host, host.Claims)
-		}
-	}
-}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -24,6 +25,11 @@ import (
 type History interface {
 	// LastChange returns the place of the last stored change in the change log; 0 if there is none.
 	LastChange(ctx context.Context) (int64, error)
+	// Phases returns the entries of the audit of kind energy.EntryPhase from an instant on, the
+	// oldest first, at most limit.
+	Phases(ctx context.Context, from span.Instant, limit int) ([]energy.Entry, error)
+	// PowerRecords returns the records of the hosts that Almanac switches, by name.
+	PowerRecords(ctx context.Context) (map[string]energy.Record, error)
 }
 
 // calendarView is a request for the calendar, with the versions of all that the answer depends on.

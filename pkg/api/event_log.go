@@ -98,6 +98,8 @@ func union(a, b span.Span) span.Span {
 type eventLog struct {
 	process string // identifies this run among all replicas
 
+	most, mostHosts int
+
 	mu     sync.Mutex
 	events []event // the numbers follow each other
 	hosts  int     // that the events name
@@ -114,8 +116,9 @@ func processID(replica string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-func newEventLog(process string, now span.Instant) *eventLog {
-	return &eventLog{process: process, complete: now, news: make(chan struct{})}
+// newEventLog returns an empty log of a process that learns everything from an instant on.
+func newEventLog(process string, from span.Instant) *eventLog {
+	return &eventLog{process: process, most: mostEvents, mostHosts: mostEventHosts, complete: from, news: make(chan struct{})}
 }
 
 // add adds an event that this process has learned of now.
@@ -125,7 +128,7 @@ func (l *eventLog) add(e event, now span.Instant) {
 	l.last++
 	e.number, e.learned = l.last, now
 	l.events, l.hosts = append(l.events, e), l.hosts+len(e.hosts)
-	for len(l.events) > 1 && (len(l.events) > mostEvents || l.hosts > mostEventHosts) {
+	for len(l.events) > 1 && (len(l.events) > l.most || l.hosts > l.mostHosts) {
 		l.complete = max(l.complete, l.events[0].learned+1)
 		l.hosts -= len(l.events[0].hosts)
 		l.events[0] = event{} // the array keeps nothing alive

@@ -133,6 +133,7 @@ func start(t testing.TB, s setup) *cloud {
 		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
 	options.Decisions = c.store
+	options.Streams.Longest = time.Millisecond // the tests of streams let them last longer
 	options.Blazar = &api.Blazar{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled, PoolChanged: s.poolChanged, NewID: uuid.NewString}
 	options.Energy = &controller.Admin{
 		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.desk,

@@ -205,6 +205,8 @@ func (s *server) routes(engine *gin.Engine) {
 	v1.GET("/properties", s.require("properties:list"), s.noParameters, s.json(s.listProperties))
 	v1.PATCH("/properties/:name", s.require("properties:update"), s.noParameters, s.json(s.changeProperty))
 	v1.GET("/calendar", s.require("calendar:get"), s.calendar)
+	v1.GET("/limits", s.require("limits:get"), s.json(s.showLimits))
+	v1.GET("/usage", s.require("usage:get"), s.showUsage)
 	v1.GET("/decisions/:id", s.require("decisions:get"), s.noParameters, s.json(s.showDecisions))
 	v1.GET("/images", s.require("images:list"), s.json(s.listImages))
 	v1.GET("/preemptible", s.require("preemptible:list"), s.json(s.listPreemptible))
