@@ -140,7 +140,7 @@ export function bookingForm(app, {hosts, start, duration, filter, plan, done}) {
   beginField, deadlineField,
   hosts.length ? h('p', {class: 'check'}, only, h('label', {for: 'only-these'}, t('onlyThese', {hosts: hosts.slice(0, 4).join(', ') + (hosts.length > 4 ? ' …' : '')}))) : null,
   h('details', {class: 'more', open: filter !== ''}, h('summary', {}, t('whichHosts')), editor.element),
-  answer, h('div', {class: 'actions'}, submit));
+  h('div', {class: 'foot'}, answer, h('div', {class: 'actions'}, submit)));
   ask();
   return form;
 }

@@ -1,5 +1,5 @@
 // The calendar: its tools, its data, and the picture or the table of it.
-import {announce, button, facts, field, fill, h, named, problem, select, table, toast} from './dom.js';
+import {announce, button, facts, fill, h, named, problem, select, table, toast} from './dom.js';
 import {t} from './texts.js';
 import {all, calendar as readCalendar, stream} from './client.js';
 import {claimAt, freeUntil, groupings, hostOf, ROW, rowsOf, usable, use} from './model.js';
@@ -43,7 +43,7 @@ export function show(main, app, query) {
   const zone = select([['local', t('localTime')], ['utc', t('utc')]], isUTC() ? 'utc' : 'local', value => { setUTC(value === 'utc'); settled(); }, {'aria-label': t('timeZone')});
   const grouping = select([['', t('noGroups')]], '', value => { group = value; localStorage.setItem('group', value); arrange(); settled(); }, {'aria-label': t('groupBy')});
   const tableSwitch = button(t('table'), () => { asTable = !asTable; localStorage.setItem('table', asTable ? 'yes' : 'no'); layout(); }, {'aria-pressed': String(asTable), class: 'plain', id: 'table-switch'});
-  const editor = filterEditor(filter, text => { filter = text; hosts.clear(); loaded = null; load(); settled(); }, app);
+  const editor = filterEditor(filter, text => { filter = text; loaded = null; load(); settled(); });
   const filterBox = h('details', {class: 'filter-box', open: filter !== ''}, h('summary', {}, t('filter')), editor.element);
 
   fill(main,
@@ -52,7 +52,7 @@ export function show(main, app, query) {
         h('div', {class: 'buttons'}, button('‹', () => pan(-wide() * 0.8), {'aria-label': t('earlier'), title: t('earlier')}),
           button(t('today'), showNow, {id: 'today'}), button('›', () => pan(wide() * 0.8), {'aria-label': t('later'), title: t('later')})),
         h('div', {class: 'buttons', role: 'group', 'aria-label': t('range')}, rangeButtons),
-        h('div', {class: 'buttons'}, button('+', () => zoom(1 / 1.5, null), {'aria-label': t('zoomIn'), title: t('zoomIn')}), button('−', () => zoom(1.5, null), {'aria-label': t('zoomOut'), title: t('zoomOut')})),
+        h('div', {class: 'buttons zoom'}, button('+', () => zoom(1 / 1.5, null), {'aria-label': t('zoomIn'), title: t('zoomIn')}), button('−', () => zoom(1.5, null), {'aria-label': t('zoomOut'), title: t('zoomOut')})),
         rangeText,
         h('div', {class: 'buttons end'}, grouping, zone, tableSwitch,
           app.may('reservations:create') ? button(t('book'), () => book(null), {class: 'main', id: 'book'}) : null)),

@@ -352,7 +352,7 @@ function axis(c, view, lines, step) {
     c.fillStyle = colors.line;
     c.fillRect(Math.round(px), 26, 1, HEAD - 26);
     c.fillStyle = colors.soft;
-    c.fillText(tickText(at, step), px + 6, 35);
+    if (px + 6 >= view.label) c.fillText(tickText(at, step), px + 6, 35);
   }
   const present = x(view, now());
   if (present > view.label && present < view.width) {

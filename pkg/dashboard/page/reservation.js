@@ -41,10 +41,10 @@ export function list(main, app) {
 function limits() {
   const place = h('section', {class: 'cards'});
   get('v1/limits').then(({limits: most, used}) => {
-    const card = (title, value, limit) => h('div', {class: 'card'}, h('h2', {}, title), h('p', {class: 'big'}, limit === null ? String(value) : t('ofLimit', {value, limit})),
-      limit ? h('meter', {min: '0', max: String(limit), value: String(value), 'aria-label': title}) : h('p', {class: 'soft'}, t('noLimit')));
+    const card = (title, value, limit) => h('div', {class: 'card'}, h('h2', {}, title), h('p', {class: 'big'}, !limit ? String(value) : t('ofLimit', {value, limit})),
+      limit ? h('meter', {min: '0', max: String(limit), value: String(value), 'aria-label': title}) : limit === null ? h('p', {class: 'soft'}, t('noLimit')) : null);
     fill(place, card(t('mostHosts'), used.most_hosts, most.max_hosts_per_project), card(t('hostHours'), Math.round(used.host_hours * 10) / 10, most.max_host_hours_per_project),
-      card(t('longest'), most.max_duration ? length(most.max_duration) : '–', null), card(t('ahead'), most.max_start_ahead ? length(most.max_start_ahead) : '–', null));
+      card(t('longest'), most.max_duration ? length(most.max_duration) : t('noLimit'), undefined), card(t('ahead'), most.max_start_ahead ? length(most.max_start_ahead) : t('noLimit'), undefined));
   }, () => {});
   return place;
 }
