@@ -86,15 +86,18 @@ export async function calendar(query, signal) {
   }
 }
 
-// stream follows the events of the API. A browser resumes a stream by itself; a stream that was refused is opened
-// again later, and `lost` is called because events may be missing.
+// stream follows the events of the API while the page is visible: browsers allow few connections to one server, over
+// all tabs. A browser resumes a stream by itself; after any other gap `lost` is called, because events may be missing.
 export function stream({calendar: onCalendar, hosts: onHosts, lost, state}) {
-  let source, timer, closed = false, opened = false, wait = 2000;
+  const ending = new AbortController();
+  let source = null, timer, gap = false, wait = 2000;
   const open = () => {
+    clearTimeout(timer);
+    if (source || document.hidden || ending.signal.aborted) return;
     source = new EventSource('../v1/events');
     source.addEventListener('open', () => {
-      if (opened) lost();
-      opened = false;
+      if (gap) lost();
+      gap = false;
       wait = 2000;
       state(true);
     });
@@ -102,17 +105,25 @@ export function stream({calendar: onCalendar, hosts: onHosts, lost, state}) {
     source.addEventListener('hosts', event => onHosts(JSON.parse(event.data)));
     source.addEventListener('reset', () => lost());
     source.addEventListener('error', () => {
-      if (source.readyState !== EventSource.CLOSED) return;
       state(false);
-      opened = true;
-      if (!closed) timer = setTimeout(open, wait);
+      if (source?.readyState !== EventSource.CLOSED) return;
+      close();
+      timer = setTimeout(open, wait);
       wait = Math.min(wait * 2, 60000);
     });
   };
+  const close = () => {
+    source?.close();
+    source = null;
+    gap = true;
+    clearTimeout(timer);
+  };
+  document.addEventListener('visibilitychange', () => document.hidden ? close() : open(), {signal: ending.signal});
+  addEventListener('pagehide', close, {signal: ending.signal});
+  addEventListener('pageshow', open, {signal: ending.signal});
   open();
   return () => {
-    closed = true;
-    clearTimeout(timer);
-    source.close();
+    ending.abort();
+    close();
   };
 }
