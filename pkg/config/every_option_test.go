@@ -460,7 +460,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		API: config.API{
 			Host: "127.0.0.1", Port: 1234, AuthStrategy: "noauth", MaxBodyBytes: 1048576,
-			RequestTimeout: 30 * time.Second, RateBurst: 100, RequestsAtOnce: 8, Streams: 2000, StreamsPerProject: 200, FailureLimit: 5, FailureBurst: 500,
+			RequestTimeout: 30 * time.Second, RateBurst: 100, RequestsAtOnce: 8, Streams: 2000, StreamsPerProject: 200, FailureLimit: 5, FailureBurst: 500, Dashboard: true,
 		},
 		NoAuth: config.NoAuth{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}},
 		Keystone: config.Keystone{
