@@ -183,15 +183,26 @@ func (s *server) followEvents(c *gin.Context) {
 		return
 	}
 	defer s.streams.leave(caller)
-	f := &follower{
-		server: s, by: by, to: c.Writer, seesHosts: by.may("hosts:list", by.ProjectID), control: http.NewResponseController(c.Writer),
-	}
 	c.Set(streamKey, true)
 	c.Header("Content-Type", "text/event-stream")
 	c.Header("Cache-Control", "no-store")
 	c.Header("X-Accel-Buffering", "no") // nginx would keep the events back
 	c.Status(http.StatusOK)
+	c.Writer.WriteHeaderNow()
+	to := beneath(c.Writer)
+	f := &follower{server: s, by: by, to: to, control: http.NewResponseController(to), seesHosts: by.may("hosts:list", by.ProjectID)}
 	f.run(c.MustGet(clientKey).(context.Context), c.GetHeader("Last-Event-ID"))
+}
+
+// beneath returns the writer of net/http: gin's would not return the error of a flush.
+func beneath(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		wrapper, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+		if !wraps {
+			return w
+		}
+		w = wrapper.Unwrap()
+	}
 }
 
 // streamKey is set for requests that are answered with a stream.
