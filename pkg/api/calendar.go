@@ -70,7 +70,9 @@ func (s *server) calendar(c *gin.Context) {
 		return
 	}
 	c.Header("ETag", v.tag())
-	c.Data(http.StatusOK, "application/json; charset=utf-8", page)
+	if err := sendCompressed(c, page); err != nil {
+		s.fail(c, err)
+	}
 }
 
 // knows reports whether a caller may learn which hosts a reservation has.

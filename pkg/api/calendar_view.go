@@ -130,7 +130,8 @@ func (s *server) phases(ctx context.Context) (map[string]powerPhase, error) {
 }
 
 // tag returns the ETag of the answer. It covers the versions, and who asks what: the credentials, and
-// what the policy allows them in their own project and in others, since the policy may be reloaded.
+// what the policy allows them in their own project and in others, since the policy may be reloaded. It is
+// weak, because the compressed answer has the same.
 func (v *calendarView) tag() string {
 	by := v.by.Credentials
 	by.Roles = slices.Sorted(slices.Values(by.Roles))
@@ -142,7 +143,7 @@ func (v *calendarView) tag() string {
 	for _, host := range slices.Sorted(maps.Keys(v.phases)) {
 		fmt.Fprintf(h, " %q%v", host, v.phases[host])
 	}
-	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]) + `"`
+	return `W/"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]) + `"`
 }
 
 // holds reports whether a list of tags, as in If-None-Match, contains tag.
@@ -150,7 +151,7 @@ func holds(headers []string, tag string) bool {
 	for _, header := range headers {
 		for entry := range strings.SplitSeq(header, ",") {
 			entry = strings.TrimPrefix(strings.TrimSpace(entry), "W/")
-			if entry == "*" || entry == tag {
+			if entry == "*" || entry == strings.TrimPrefix(tag, "W/") {
 				return true
 			}
 		}

@@ -1,14 +1,18 @@
 package api_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
@@ -215,5 +219,25 @@ func TestASignInNamesWhatIsMissing(t *testing.T) {
 		if a := v.call(http.MethodPost, "/dashboard/session", body); a.status != http.StatusBadRequest || !strings.Contains(string(a.body), want) {
 			t.Errorf("%s: %v", body, a)
 		}
+	}
+}
+
+func TestALongCalendarIsCompressedForClientsThatAcceptIt(t *testing.T) {
+	hosts := make([]inventory.Host, 200)
+	for i := range hosts {
+		hosts[i] = machine(fmt.Sprintf("host-%03d", i))
+	}
+	c := start(t, setup{hosts: hosts})
+	_, plain := c.demo.exchange("GET", "/v1/calendar?start=2026-11-20T12:00:00Z&end=2026-11-21T12:00:00Z&facts=true", "", "Accept-Encoding", "identity")
+	_, small := c.demo.exchange("GET", "/v1/calendar?start=2026-11-20T12:00:00Z&end=2026-11-21T12:00:00Z&facts=true", "", "Accept-Encoding", "gzip")
+	if plain.header.Get("Content-Encoding") != "" || small.header.Get("Content-Encoding") != "gzip" || !slices.Contains(small.header.Values("Vary"), "Accept-Encoding") {
+		t.Fatalf("the headers are %v and %v", plain.header, small.header)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(small.body))
+	must(t, err)
+	text, err := io.ReadAll(reader)
+	must(t, err)
+	if !bytes.Equal(text, plain.body) || len(small.body) > len(plain.body)/4 || small.header.Get("ETag") != plain.header.Get("ETag") {
+		t.Errorf("%d bytes became %d, and %d again", len(plain.body), len(small.body), len(text))
 	}
 }
