@@ -221,6 +221,7 @@ bench: build ## all rows of the figures, each with what it is held against; COMP
 	@$(GO) test -run '^$$' -bench MCB8 -benchtime 300x ./pkg/sim/packing
 	@GOGC=400 $(GO) test -run '^$$' -bench Reservations -benchtime 3x ./pkg/sim/deadline
 	@$(GO) test -run '^$$' -bench ListLeases -benchtime 100x ./pkg/api
+	@$(GO) test -run '^$$' -bench 'Calendar|Streams' -benchtime 40x ./pkg/api
 	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench Leases -benchtime 50x ./pkg/store
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests

@@ -91,7 +91,7 @@ func withOver(live, over []reservation.Reservation) []reservation.Reservation {
 
 // claimAt is a claim of a reservation.
 type claimAt struct {
-	of    *reservation.Reservation
+	of    int // index of the reservation
 	claim *reservation.Claim
 }
 
@@ -104,7 +104,8 @@ func (v *calendarView) page(reservations []reservation.Reservation) (v1.Calendar
 	if err != nil {
 		return answer, err
 	}
-	visible, seen, count := seenBy(v.by, v.snapshot), make(map[*reservation.Reservation]v1.Claim), 0
+	visible, count := seenBy(v.by, v.snapshot), 0
+	presented := make([]*v1.Claim, len(reservations)) // without times; nil for reservations on other pages
 	for _, name := range rows {
 		if len(answer.Hosts) == v.limit || count >= mostClaims {
 			answer.Next = v1.Marker(answer.Hosts[len(answer.Hosts)-1].Host)
@@ -116,14 +117,14 @@ func (v *calendarView) page(reservations []reservation.Reservation) (v1.Calendar
 			row.Facts = v.hostFacts(v.snapshot.Host(at), visible)
 		}
 		for _, c := range claims[name] {
-			shown, known := seen[c.of]
-			if !known {
-				shown = claimOf(c.of, v.by)
-				seen[c.of] = shown
+			r := &reservations[c.of]
+			if presented[c.of] == nil {
+				presented[c.of] = claimOf(r, v.by)
 			}
+			shown := *presented[c.of]
 			shown.Start, shown.End, shown.Instances, shown.Share = c.claim.Span.Start.Time(), c.claim.Span.End.Time(), c.claim.Slices, 1
-			if c.of.Kind == reservation.Instances && there {
-				shown.Share = c.of.Resources.Scale(int64(c.claim.Slices)).ShareOf(v.snapshot.Host(at).Capacity)
+			if r.Kind == reservation.Instances && there {
+				shown.Share = r.Resources.Scale(int64(c.claim.Slices)).ShareOf(v.snapshot.Host(at).Capacity)
 			}
 			row.Claims = append(row.Claims, shown)
 		}
@@ -140,7 +141,7 @@ func claimsByHost(reservations []reservation.Reservation, w span.Span) map[strin
 		r := &reservations[i]
 		for at := range r.Claims {
 			if c := &r.Claims[at]; c.Span.Overlaps(w) {
-				claims[c.Host] = append(claims[c.Host], claimAt{r, c})
+				claims[c.Host] = append(claims[c.Host], claimAt{i, c})
 			}
 		}
 	}
@@ -182,8 +183,8 @@ func (v *calendarView) rows(claims map[string][]claimAt) ([]string, error) {
 }
 
 // claimOf returns what a caller may see of the claims of a reservation, without their times.
-func claimOf(r *reservation.Reservation, by *asker) v1.Claim {
-	claim := v1.Claim{Kind: string(r.Kind), Mine: r.ProjectID == by.ProjectID}
+func claimOf(r *reservation.Reservation, by *asker) *v1.Claim {
+	claim := &v1.Claim{Kind: string(r.Kind), Mine: r.ProjectID == by.ProjectID}
 	if claim.Mine || by.may("reservations:get_all_projects", r.ProjectID) {
 		claim.Status, claim.OnEnd = string(r.Status), string(r.OnEnd)
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -179,7 +178,9 @@ func (f *fingerprints) of(s *inventory.Snapshot, everything bool) string {
 	if everything {
 		print = &f.full
 	}
-	*print = cmp.Or(*print, fingerprintOf(s, everything))
+	if *print == "" {
+		*print = fingerprintOf(s, everything)
+	}
 	return *print
 }
 

@@ -24,15 +24,15 @@ const (
 	overlap = 10
 )
 
-// event is a change that streams tell of. It contains what anybody may see; shownTo selects.
+// event is a change that streams tell of, with all that any caller may see.
 type event struct {
 	number  uint64       // 1, 2, … in this process
 	learned span.Instant // when this process learned of it
 	// followed is an instant before which nothing was stored that this process learned of later.
 	followed span.Instant
 
-	// reservation is the state after the change, or the last one before, without claims; nil if the
-	// facts of hosts have changed.
+	// reservation has the id, project, name and status after the change, or the last ones before; it
+	// is nil if the facts of hosts have changed.
 	reservation *reservation.Reservation
 	change      string    // of the reservation: created, changed or over
 	span        span.Span // of the claims before and after
@@ -67,7 +67,8 @@ func eventOf(news booking.Learned) event {
 		if r == nil {
 			continue
 		}
-		e.reservation = r
+		// The log keeps it long, and the rest of the terms may be large.
+		e.reservation = &reservation.Reservation{ID: r.ID, ProjectID: r.ProjectID, Status: r.Status, Terms: reservation.Terms{Name: r.Name}}
 		for _, c := range r.Claims {
 			e.hosts = append(e.hosts, c.Host)
 			e.span = union(e.span, c.Span)
@@ -76,9 +77,6 @@ func eventOf(news booking.Learned) event {
 	}
 	slices.Sort(e.hosts)
 	e.hosts = slices.Clip(slices.Compact(e.hosts))
-	bare := *e.reservation
-	bare.Claims, bare.Events = nil, nil
-	e.reservation = &bare
 	return e
 }
 
@@ -127,6 +125,9 @@ func (l *eventLog) add(e event, now span.Instant) {
 	defer l.mu.Unlock()
 	l.last++
 	e.number, e.learned = l.last, now
+	if n := len(l.events); n > 0 {
+		e.learned = max(now, l.events[n-1].learned) // the clock may be set back, but resume searches by it
+	}
 	l.events, l.hosts = append(l.events, e), l.hosts+len(e.hosts)
 	for len(l.events) > 1 && (len(l.events) > l.most || l.hosts > l.mostHosts) {
 		l.complete = max(l.complete, l.events[0].learned+1)

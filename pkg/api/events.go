@@ -139,7 +139,7 @@ func (s *server) publishHosts() {
 	}
 }
 
-// hostNews is the snapshot of which the streams know.
+// hostNews has the snapshot that the streams know.
 type hostNews struct {
 	mu   sync.Mutex
 	told *inventory.Snapshot

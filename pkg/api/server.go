@@ -143,7 +143,7 @@ func New(o Options) *Server {
 		projects: newLimits(o.RequestsPerSecond, o.Burst), line: newLine(o.RequestsAtOnce), failures: newLimits(o.FailuresPerSecond, o.FailureBurst),
 		connections: newLimits(proxied*o.FailuresPerSecond, proxied*o.FailureBurst),
 		leaseTexts:  newLeaseTexts(),
-		// What is learned before the service listens is in no event, so the events count from the next second on.
+		// No event tells of changes before the service listens, so the events count from the next second on.
 		events: newEventLog(processID(o.Replica), o.Now().Add(1)), streams: newStreams(o.Streams),
 	}
 	s.hostNews.told = o.Inventory.Snapshot()

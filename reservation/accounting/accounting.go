@@ -1,4 +1,4 @@
-// Package accounting adds up host-hours: what projects have reserved and could use of which hosts.
+// Package accounting adds up host-hours: how long projects have reserved hosts, and could use them.
 package accounting
 
 import (
