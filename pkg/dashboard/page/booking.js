@@ -4,7 +4,7 @@ import {button, field, fill, h, named, select} from './dom.js';
 import {t} from './texts.js';
 import {Refused, get, key, patch, post} from './client.js';
 import {filterEditor, joined} from './filters.js';
-import {DAY, HOUR, field as timeField, iso, length, now, readField, readLength, seconds, span, when} from './time.js';
+import {DAY, HOUR, field as timeField, iso, length, now, readField, readLength, readable, seconds, span, when} from './time.js';
 
 const durations = [HOUR, 4 * HOUR, DAY, 7 * DAY];
 
@@ -114,7 +114,7 @@ export function bookingForm(app, {hosts, start, duration, filter, plan, done}) {
     if (refusal && refusal.largest_quantity > 0 && refusal.largest_quantity < body.quantity) {
       choices.push(button(t('takeFewer', {count: refusal.largest_quantity}), () => { quantity.value = String(refusal.largest_quantity); only.checked = false; ask(); }, {class: 'choice', id: 'take-fewer'}));
     }
-    fill(answer, h('div', {class: 'box bad', id: 'refusal'}, h('strong', {}, refusal ? t('refused') : t('wrong')), h('p', {}, error.message),
+    fill(answer, h('div', {class: 'box bad', id: 'refusal'}, h('strong', {}, refusal ? t('refused') : t('wrong')), h('p', {}, readable(error.message)),
       refusal?.blocked_by?.length ? h('details', {}, h('summary', {}, t('inTheWay', {count: refusal.blocked_by.length})),
         h('ul', {class: 'plain-list'}, refusal.blocked_by.slice(0, 20).map(block => h('li', {}, named(block.host), ': ', span(seconds(block.start), seconds(block.end)))))) : null,
       choices.length ? [h('p', {}, t('instead')), h('div', {class: 'choices'}, choices)] : null));
@@ -134,12 +134,12 @@ export function bookingForm(app, {hosts, start, duration, filter, plan, done}) {
         showRefusal(error, body);
       }
     },
-  }, field(t('name'), name), h('div', {class: 'halves'}, field(t('quantity'), quantity), field(t('kind'), kind)), sizes,
+  }, h('div', {class: 'fields'}, field(t('name'), name), h('div', {class: 'halves'}, field(t('quantity'), quantity), field(t('kind'), kind)), sizes,
   h('div', {class: 'halves'}, field(t('duration'), lasts, t('durationHint')), field(t('begins'), mode)),
   h('div', {class: 'choices small'}, durations.map(seconds => button(length(seconds), () => { lasts.value = length(seconds); ask(); }, {class: 'choice'}))),
   beginField, deadlineField,
   hosts.length ? h('p', {class: 'check'}, only, h('label', {for: 'only-these'}, t('onlyThese', {hosts: hosts.slice(0, 4).join(', ') + (hosts.length > 4 ? ' …' : '')}))) : null,
-  h('details', {class: 'more', open: filter !== ''}, h('summary', {}, t('whichHosts')), editor.element),
+  h('details', {class: 'more', open: filter !== ''}, h('summary', {}, t('whichHosts')), editor.element)),
   h('div', {class: 'foot'}, answer, h('div', {class: 'actions'}, submit)));
   ask();
   return form;
@@ -171,7 +171,7 @@ export function changeForm({id, name, end, until, plan, done}) {
       const blocks = (error.refusal?.blocked_by || []).map(block => ({host: block.host, start: seconds(block.start), end: seconds(block.end)}));
       plan(null, blocks);
       const first = Math.min(...blocks.map(block => block.start).filter(start => start > end));
-      fill(answer, h('div', {class: 'box bad', id: 'refusal'}, h('strong', {}, t('refused')), h('p', {}, error.message),
+      fill(answer, h('div', {class: 'box bad', id: 'refusal'}, h('strong', {}, t('refused')), h('p', {}, readable(error.message)),
         Number.isFinite(first) ? h('div', {class: 'choices'}, button(t('untilThen', {end: when(first)}), () => { until = first; at.value = timeField(first); ask(); }, {class: 'choice', id: 'take-until'})) : null));
     }
   }

@@ -35,6 +35,8 @@ export function show(main, app, query) {
   }, canvas, spacer);
   const rowsTable = h('div', {class: 'table-view', hidden: true});
   const tip = h('div', {class: 'tip', hidden: true});
+  const hint = h('p', {class: 'hint', hidden: true}, t('dragHint'));
+  const stage = h('div', {class: 'stage'}, picture, rowsTable, hint, tip);
   const notice = h('div', {class: 'notice'});
   const panel = h('aside', {class: 'panel', hidden: true, 'aria-label': t('panel')});
   const state = h('span', {class: 'live', title: t('connecting')}, t('connecting'));
@@ -57,7 +59,7 @@ export function show(main, app, query) {
         h('div', {class: 'buttons end'}, grouping, zone, tableSwitch,
           app.may('reservations:create') ? button(t('book'), () => book(null), {class: 'main', id: 'book'}) : null)),
       filterBox, notice,
-      h('div', {class: 'area'}, h('div', {class: 'stage'}, picture, rowsTable, tip), panel),
+      h('div', {class: 'area'}, stage, panel),
       h('div', {class: 'legend'}, legend(), state),
       h('p', {class: 'hidden', id: 'keys-help'}, t('keysHelp'))));
 
@@ -67,7 +69,7 @@ export function show(main, app, query) {
     asked = true;
     requestAnimationFrame(() => {
       asked = false;
-      if (view.width > 0) draw(canvas, view);
+      if (view.width > 0 && !asTable) draw(canvas, view);
     });
   }
 
@@ -76,10 +78,10 @@ export function show(main, app, query) {
     tableSwitch.setAttribute('aria-pressed', String(asTable));
     picture.hidden = asTable;
     rowsTable.hidden = !asTable;
-    if (asTable) { writeTable(); return; }
+    if (asTable) hint.hidden = true;
     const keep = view.width ? (end(view) - view.start) : shown;
-    view.width = picture.clientWidth;
-    view.height = picture.clientHeight;
+    view.width = asTable ? stage.clientWidth : picture.clientWidth;
+    view.height = stage.clientHeight;
     view.label = view.width < 600 ? 104 : 168;
     view.ratio = Math.min(3, devicePixelRatio || 1);
     canvas.width = Math.round(view.width * view.ratio);
@@ -88,6 +90,7 @@ export function show(main, app, query) {
     canvas.style.height = `${view.height}px`;
     view.scale = Math.max(1, wide()) / keep;
     stretchSpacer();
+    if (asTable) writeTable();
     redraw();
   }
 
@@ -97,7 +100,7 @@ export function show(main, app, query) {
 
   picture.addEventListener('scroll', () => { view.scroll = picture.scrollTop; tip.hidden = true; redraw(); }, {passive: true});
   const sized = new ResizeObserver(layout);
-  sized.observe(picture);
+  sized.observe(stage);
   const tick = setInterval(redraw, 20000);
 
   // Moving in time.
@@ -239,6 +242,7 @@ export function show(main, app, query) {
     picture.classList.toggle('empty', rows.length === 0);
     rowsTable.dataset.hosts = picture.dataset.hosts = String(hosts.size);
     picture.dataset.claims = String([...hosts.values()].reduce((sum, host) => sum + host.claims.length, 0));
+    hint.hidden = rows.length === 0 || asTable || !app.may('reservations:create') || [...hosts.values()].some(host => host.claims.some(claim => claim.mine));
     if (rows.length === 0 && loaded) fill(notice, h('p', {class: 'box'}, filter ? t('noHostsMatch') : t('noHosts')));
     redraw();
     if (asTable) writeTable();
@@ -361,7 +365,7 @@ export function show(main, app, query) {
   function writeTable() {
     const list = view.rows.filter(row => row.host).map(row => row.host);
     fill(rowsTable, h('p', {}, t('tableCaption', {span: span(view.start, end(view)), count: list.length})),
-      table(t('calendar'), [t('host'), t('zone'), t('now'), t('reservations')], list.slice(0, tableRows).map(host => [
+      table(t('calendar'), [t('host'), t('zone'), t('today'), t('reservations')], list.slice(0, tableRows).map(host => [
         named(host.name), host.facts?.zone || '', [stateText(host), host.facts?.problem ? h('div', {class: 'soft'}, host.facts.problem) : null],
         claimList(host)]), t('noHosts')),
       list.length > tableRows ? button(t('more'), () => { tableRows += 200; writeTable(); }) : null);

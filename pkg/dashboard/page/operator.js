@@ -66,7 +66,7 @@ function energy(place, app) {
     into(state, get('v1/energy'), found => [
       found.stopped ? h('p', {class: 'box bad'}, t('energyStopped', {by: found.stopped.by, reason: found.stopped.reason || '–'})) : null,
       found.halt && !found.stopped ? h('p', {class: 'box'}, named(found.halt)) : null, found.stale ? h('p', {class: 'box'}, named(found.stale)) : null,
-      h('section', {class: 'cards'}, Object.entries(found.phases || {}).map(([phase, count]) => h('div', {class: 'card'}, h('h2', {}, t(`phase_${phase}`)), h('p', {class: 'big'}, String(count)))),
+      h('section', {class: 'cards'}, ['awake', 'draining', 'stopping', 'asleep', 'waking', 'failed'].map(phase => [phase, found.phases?.[phase] || 0]).map(([phase, count]) => h('div', {class: 'card'}, h('h2', {}, t(`phase_${phase}`)), h('p', {class: 'big'}, String(count)))),
         h('div', {class: 'card'}, h('h2', {}, t('saved')), h('p', {class: 'big'}, `${hours(found.savings?.kwh)} kWh`), h('p', {class: 'soft'}, t('savedHours', {hours: hours(found.savings?.host_hours)})))),
       facts([[t('mode'), t(`mode_${found.effective_mode}`)], [t('measured'), at(found.measured_at)], [t('controller'), found.controller]]),
       ...(found.alarms || []).map(alarm => h('p', {class: 'box bad'}, alarm.host ? [named(alarm.host), ': '] : null, named(alarm.text))),
@@ -76,7 +76,7 @@ function energy(place, app) {
       table(t('plan'), [t('host'), t('switchTo'), t('reason')], [...found.switches.map(one => [named(one.host), t(`to_${one.to}`), named(one.reason)]), ...found.kept.map(one => [named(one.host), t('kept'), named(one.reason)])], t('nothingPlanned')),
       app.may('energy:approve') && found.switches.length && !found.approved ? button(t('approve'), () => post('v1/energy/plan', {approve: found.id}).then(() => { toast(t('approved')); read(); }, error => toast(error.message, 'bad')), {class: 'main'}) : null));
     into(list, all('v1/energy/hosts', {limit: 100}, 'hosts', 1000), found => table(t('hosts'), [t('host'), t('phase'), t('watts'), t('why')], found.map(one => [
-      named(one.name), [t(`phase_${one.phase}`), h('div', {class: 'soft'}, one.since ? ago(seconds(one.since)) : '')], one.watts === undefined ? t('unknown') : hours(one.watts),
+      named(one.name), [t(`phase_${one.phase}`), h('div', {class: 'soft'}, one.since ? ago(seconds(one.since)) : '')], !one.read_at ? t('unknown') : hours(one.watts),
       h('ul', {class: 'plain-list'}, (one.explanation || [one.reason]).filter(Boolean).map(text => h('li', {}, named(text))))]), t('noHosts')));
   };
   const kill = stop => patch('v1/energy', {stop, reason: t('fromPage')}).then(() => { toast(t(stop ? 'switchingStopped' : 'switchingResumed')); read(); }, error => toast(error.message, 'bad'));

@@ -202,7 +202,8 @@ function reason(c, view, row, y) {
 function strip(c, view, row, y) {
   const facts = row.host.facts;
   if (!facts?.state) return;
-  const since = facts.phase_since ? Date.parse(facts.phase_since) / 1000 : view.start;
+  // Without energy control nobody knows since when.
+  const since = facts.phase_since ? Date.parse(facts.phase_since) / 1000 : now() - 26 / view.scale;
   const from = Math.max(view.label, x(view, since)), to = Math.min(view.width, x(view, now()));
   if (to <= from) return;
   const kind = facts.state === 'sleeping' ? 'asleep' : facts.state === 'waking' ? 'waking' : facts.state === 'out_of_order' ? 'bad' : 'up';

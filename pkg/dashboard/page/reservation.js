@@ -2,7 +2,7 @@
 import {button, copied, facts, field, fill, h, named, problem, select, table, toast} from './dom.js';
 import {t} from './texts.js';
 import {all, get, patch, remove, stream} from './client.js';
-import {DAY, HOUR, ago, field as timeField, iso, length, readField, seconds, span, when, whenExactly} from './time.js';
+import {DAY, HOUR, ago, field as timeField, iso, length, readField, readable, seconds, span, when, whenExactly} from './time.js';
 
 const over = ['ended', 'canceled', 'failed'];
 
@@ -68,7 +68,7 @@ export function show(main, app, id) {
       toast(done);
       editing = false;
       read();
-    } catch (error) { toast(error.message, 'bad'); }
+    } catch (error) { toast(readable(error.message), 'bad'); }
   }
 
   const atEnd = {delete: 'endDelete', shelve: 'endShelve', stop: 'endStop', leave: 'endLeave'};
@@ -121,7 +121,7 @@ export function show(main, app, id) {
   // cancel asks once more, with what will happen to the servers.
   async function cancel() {
     let foreseen;
-    try { foreseen = (await remove(`v1/reservations/${one.id}`, {dry_run: true})).cancellation; } catch (error) { toast(error.message, 'bad'); return; }
+    try { foreseen = (await remove(`v1/reservations/${one.id}`, {dry_run: true})).cancellation; } catch (error) { toast(readable(error.message), 'bad'); return; }
     const dialog = h('dialog', {'aria-labelledby': 'cancel-title', close: () => dialog.remove()},
       h('h2', {id: 'cancel-title'}, t('cancelTitle')), h('p', {}, named(one.name)),
       foreseen.servers.length ? [h('p', {}, t('cancelServers')), h('ul', {class: 'plain-list'}, foreseen.servers.map(server => h('li', {}, named(server.name), ': ', t(`becomes_${server.becomes}`))))] : h('p', {}, t('cancelNoServers')),
@@ -129,7 +129,7 @@ export function show(main, app, id) {
         try {
           await remove(`v1/reservations/${one.id}`);
           toast(t('canceled', {name: one.name}));
-        } catch (error) { toast(error.message, 'bad'); }
+        } catch (error) { toast(readable(error.message), 'bad'); }
         dialog.close();
         read();
       }, {class: 'danger', id: 'confirm-cancel'})));

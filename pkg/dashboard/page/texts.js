@@ -10,7 +10,7 @@ const texts = {
   signInText: 'Almanac sends what you enter to Keystone and stores nothing. Your browser keeps a cookie until you sign out or close it; scripts cannot read it.',
 
   // The calendar.
-  pictureLabel: 'Calendar of the hosts', keysHelp: 'Arrow up and down choose a host, left and right a time. Control and an arrow go to the next change. Shift and an arrow move the calendar; plus and minus zoom; Home goes to the present. Space begins a selection, Enter books it or opens the reservation. The button Table shows the same as a table.',
+  dragHint: 'Drag over free time to book it, or press Book.', pictureLabel: 'Calendar of the hosts', keysHelp: 'Arrow up and down choose a host, left and right a time. Control and an arrow go to the next change. Shift and an arrow move the calendar; plus and minus zoom; Home goes to the present. Space begins a selection, Enter books it or opens the reservation. The button Table shows the same as a table.',
   panel: 'Booking', earlier: 'Earlier', later: 'Later', today: 'Now', range: 'Range', day: 'Day', week: 'Week', month: 'Month', quarter: 'Quarter', zoomIn: 'Zoom in', zoomOut: 'Zoom out', localTime: 'Local time', utc: 'UTC', timeZone: 'Time zone',
   groupBy: 'Group by', noGroups: 'No groups', zone: 'Zone', aggregates: 'Aggregates', group: '{by} {name} · {count} hosts', group_one: '{by} {name} · {count} host', table: 'Table', book: 'Book', connecting: 'Connecting …', liveOn: 'Live', legend: 'Legend',
   legendMine: 'yours', legendOther: 'others’', legendClosed: 'out of order', legendFree: 'free now', legendUsed: 'in use', legendPreemptible: 'only preemptible instances', legendAsleep: 'asleep', legendWaking: 'waking', legendStrip: 'power until now: full on, dashed asleep, dotted waking',

@@ -33,6 +33,9 @@ export const dayOnly = at => format(at, {weekday: 'short', day: 'numeric', month
 export const span = (start, end) => dayOnly(start) === dayOnly(end) ? `${when(start)} – ${timeOnly(end)}` : `${when(start)} – ${when(end)}`;
 export const zoneName = () => utc ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone;
 
+// readable returns a message of the API with its times as the page shows them.
+export const readable = text => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, time => when(Date.parse(time) / 1000));
+
 // length returns a duration as people write it: 1d 12h.
 export function length(total) {
   const parts = [];
