@@ -152,7 +152,8 @@ export function show(main, app, query) {
     reading?.abort();
     const mine = reading = new AbortController();
     try {
-      const [page] = await Promise.all([readPages(range, {}, mine.signal), readOwn(range)]);
+      const page = await readPages(range, {}, mine.signal);
+      await readOwn(range, page.hosts, mine.signal);
       if (mine.signal.aborted || ending.signal.aborted) return;
       hosts.clear();
       for (const host of page.hosts) hosts.set(host.host, hostOf(host));
@@ -172,10 +173,10 @@ export function show(main, app, query) {
   const readPages = (range, more, signal) =>
     readCalendar({start: iso(range.from), end: iso(range.to), filter, facts: app.may('hosts:list') ? 'true' : '', limit: 1000, ...more}, signal);
 
-  // readOwn reads the reservations of the project: a pending one has no name in the calendar.
-  async function readOwn(range) {
-    if (app.session.system) return;
-    const list = await all('v1/reservations', {start: iso(range.from), end: iso(range.to)}, 'reservations', 2000);
+  // readOwn reads the pending reservations of the project if a claim is one of theirs: the calendar has no name for it.
+  async function readOwn(range, some, signal) {
+    if (!some.some(host => host.claims.some(claim => claim.mine && !claim.reservation_id))) return;
+    const list = await all('v1/reservations', {start: iso(range.from), end: iso(range.to), status: 'pending,starting'}, 'reservations', 2000, signal);
     const found = new Map();
     for (const one of list) {
       const key = `${Date.parse(one.start) / 1000} ${Date.parse(one.end) / 1000} ${one.kind}`;
@@ -193,7 +194,8 @@ export function show(main, app, query) {
       return;
     }
     try {
-      const [page] = await Promise.all([readPages(loaded, {host: known.join(','), limit: ''}, ending.signal), readOwn(loaded)]);
+      const page = await readPages(loaded, {host: known.join(','), limit: ''}, ending.signal);
+      await readOwn(loaded, page.hosts, ending.signal);
       for (const host of page.hosts) hosts.set(host.host, hostOf(host));
       arrange();
     } catch (error) {

@@ -54,10 +54,10 @@ function parameters(query) {
 export const key = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
 // all reads every page of a list; `most` bounds it.
-export async function all(path, query, list, most = 5000) {
+export async function all(path, query, list, most = 5000, signal = undefined) {
   const found = [];
   for (let marker; ;) {
-    const page = await get(path, {limit: 1000, ...query, marker});
+    const page = await get(path, {limit: 1000, ...query, marker}, signal);
     found.push(...page[list]);
     if (!page.next || found.length >= most) return found;
     marker = page.next;
