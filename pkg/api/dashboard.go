@@ -193,10 +193,7 @@ func (s *server) letIn(c *gin.Context, by keystone.SignInCredentials) error {
 	token, err := s.SignIn.SignIn(c.Request.Context(), by)
 	if err == nil {
 		c.Request.Header.Set("X-Auth-Token", token)
-		var who, denied = s.Authenticator.Authenticate(c.Request)
-		if err = denied; err == nil && who.ProjectID == "" && !who.System {
-			err = fault.New(fault.Denied, "this token is for no project; get one for the project that the reservations belong to")
-		}
+		_, err = s.identified(c)
 	}
 	if !fault.Is(err, fault.Unauthorized) {
 		s.forgive(from)

@@ -86,6 +86,11 @@ export async function calendar(query, signal) {
   }
 }
 
+// checkSession finds out whether a stream ended because the user is not signed in any more.
+function checkSession() {
+  get('dashboard/session').then(session => { if (!session.signed_in) signedOut(); }, error => { if (error.status === 401) signedOut(); });
+}
+
 // stream follows the events of the API while the page is visible: browsers allow few connections to one server, over
 // all tabs. A browser resumes a stream by itself; after any other gap `lost` is called, because events may be missing.
 export function stream({calendar: onCalendar, hosts: onHosts, lost, state}) {
@@ -110,6 +115,7 @@ export function stream({calendar: onCalendar, hosts: onHosts, lost, state}) {
       close();
       timer = setTimeout(open, wait);
       wait = Math.min(wait * 2, 60000);
+      checkSession();
     });
   };
   const close = () => {

@@ -82,7 +82,7 @@ export function show(main, app, id) {
       h('div', {class: 'columns'},
         h('section', {class: 'card'}, h('h2', {}, t('facts')), facts([
           [t('time'), h('span', {id: 'reservation-time'}, span(from, to))], [t('duration'), length(to - from)], [t('quantity'), t(one.kind === 'host' ? 'countHosts' : 'countInstances', {count: one.quantity})],
-          [t('hosts'), one.hosts.length ? h('ul', {class: 'plain-list'}, one.hosts.map(host => h('li', {}, named(host)))) : t('hostsLater')],
+          [t('hosts'), one.hosts.length ? h('ul', {class: 'plain-list'}, one.hosts.map(host => h('li', {}, named(host)))) : t('hostsLater')], [t('servers'), servers()],
           [t('size'), one.resources ? t('sizeText', {vcpus: one.resources.vcpus || 0, memory: one.resources.memory_mb || 0, disk: one.resources.disk_gb || 0}) : null],
           [t('filter'), one.host_properties ? h('code', {}, JSON.stringify(one.host_properties)) : null], [t('image'), one.image ? named(one.image) : null], [t('atEnd'), t(atEnd[one.on_end] || 'endLeave')],
           [t('project'), app.may('reservations:list_all') ? named(app.projectName(one.project_id)) : null], [t('reason'), one.degraded_reason ? named(one.degraded_reason) : null], [t('id'), h('code', {}, one.id)],
@@ -91,6 +91,15 @@ export function show(main, app, id) {
       live && mine ? h('section', {class: 'card'}, h('h2', {}, t('change')), changes(from, to)) : null,
       h('section', {class: 'card'}, h('h2', {}, t('events')), table(t('events'), [t('event'), t('time'), t('state'), t('detail')], one.events.map(event => [
         t(`event_${event.type}`), whenExactly(seconds(event.time)), event.done_at ? t('doneAt', {when: whenExactly(seconds(event.done_at))}) : t(`eventState_${event.state}`), event.detail ? named(event.detail) : '']), t('noEvents'))));
+  }
+
+  // servers lists the servers of an active reservation; only the question what a cancellation does to them names them.
+  function servers() {
+    if (one.status !== 'active' || !app.may('reservations:delete')) return null;
+    const list = h('ul', {class: 'plain-list'}, h('li', {class: 'soft'}, t('loading')));
+    remove(`v1/reservations/${one.id}`, {dry_run: true}).then(({cancellation}) => fill(list, cancellation.servers.length
+      ? cancellation.servers.map(server => h('li', {}, named(server.name), ` (${server.status})`)) : h('li', {}, t('none'))), error => fill(list, h('li', {}, error.message)));
+    return list;
   }
 
   function use() {
