@@ -24,7 +24,7 @@ export function show(main, app, query) {
   };
   const hosts = new Map();
   let own = new Map(), loaded = null, filter = query.get('filter') || '', group = query.get('group') ?? localStorage.getItem('group') ?? '';
-  let shown = Number(query.get('width')) || ranges.week, start = Number(query.get('start')) || 0, asTable = localStorage.getItem('table') === 'yes';
+  let shown = Math.min(WIDEST, Math.max(NARROWEST, Number(query.get('width')) || ranges.week)), start = Number(query.get('start')) || 0, asTable = localStorage.getItem('table') === 'yes';
   if (!start) start = now() - shown / 8;
 
   // The parts of the page.
