@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench reproduce fuzz lab lab-down sample clean
+.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench pictures reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -40,10 +40,13 @@ check: ## format, vet, staticcheck, layout and the quick tests, in under two min
 TIMEOUT = 180m
 PRIORITY = $(shell [ -w /proc/self/autogroup ] && [ "$$(id -u)" = 0 ] && echo -10)
 
+# A browser for the tests of the page, fonts for all scripts in it, and what fetches axe-core.
+BROWSER = chromium fonts-dejavu-core fonts-liberation $(shell command -v npm >/dev/null || echo npm)
+
 test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
 	@$(MAKE) --no-print-directory build
-	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
+	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER)}" $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
 
 test-slow: ## the same with a fifth of the CPU time, as root: no test fails because the machine is slow
 	@tests/openstack/slow $(MAKE) --no-print-directory test
@@ -231,10 +234,16 @@ bench: build ## all rows of the figures, each with what it is held against; COMP
 	@$(GO) test -run '^$$' -bench MCB8 -benchtime 300x ./pkg/sim/packing
 	@GOGC=400 $(GO) test -run '^$$' -bench Reservations -benchtime 3x ./pkg/sim/deadline
 	@$(GO) test -run '^$$' -bench ListLeases -benchtime 100x ./pkg/api
+	@$(GO) test -run '^$$' -bench 'Calendar|Streams' -benchtime 40x ./pkg/api
+	@LAB_PROGRAMS='$(BROWSER)' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench CalendarPage -benchtime 5x ./tests
 	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench Leases -benchtime 50x ./pkg/store
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests
 	@RELEASE=epoxy COMPUTES=1 LAB_PARTS=blazar $(LAB) $(GO) test -run '^$$' -bench BesideBlazar -benchtime 1x -timeout 60m ./tests
+
+pictures: build ## pictures of the page: all into var/pictures, four of them into docs/figures
+	@mkdir -p var/pictures/page && rm -f var/pictures/page/*
+	@ALMANAC_TEST_PICTURES=1 ALMANAC_PICTURES=$(CURDIR)/var/pictures/page $(GO) test -count=1 -timeout 20m -run PicturesOfThePage ./tests
 
 lab: ## bring an OpenStack up and print how to use it; COMPUTES=64 for more than 8 hosts, CELLS=2 for two cells, RELEASE=epoxy or newest for another release
 	@tests/openstack/lab up

@@ -26,11 +26,11 @@ var floors = [][]string{
 	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/turns", "pkg/oslolog", "pkg/nova/release"},
 	1: {"inventory", "reservation/address", "reservation/calendar", "reservation/staging", "pkg/packing"},
 	2: {"reservation", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
-	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/besteffort/state", "pkg/claiming", "pkg/blazar"},
+	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/accounting", "reservation/besteffort/state", "pkg/claiming", "pkg/blazar"},
 	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "reservation/enforcement", "reservation/takeover", "pkg/eviction"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
-		"reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
+		"pkg/dashboard", "reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
 		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/workload",
 	},
 	7: {

@@ -23,21 +23,29 @@ func claimFields(c hostClaim) []field {
 	return []field{
 		{"Host", c.host, inLists}, {"Start", c.Start, inLists}, {"End", c.End, inLists}, {"Kind", c.Kind, inLists},
 		{"Instances", instances, inLists}, {"Reservation", c.ReservationID, inLists}, {"Name", c.Name, inLists},
-		{"Project", c.ProjectID, inLongLists},
+		{"Project", c.ProjectID, inLongLists}, {"Mine", c.Mine, inLongLists}, {"Status", c.Status, inLongLists},
+		{"On End", c.OnEnd, inLongLists}, {"Share", c.Share, inLongLists},
 	}
 }
 
 func (p *process) calendarCommand() *cobra.Command {
 	start, end := moment{clock: p.now}, moment{clock: p.now}
 	var hosts []string
+	var properties string
+	var facts bool
 	c := &cobra.Command{
 		Use:   "calendar",
 		Short: "Show which hosts are reserved, and when",
 		Example: `  almanac calendar
-  almanac calendar --start 2026-12-01T00:00Z --end 2026-12-02T00:00Z --host node-01 --host node-02`,
+  almanac calendar --start 2026-12-01T00:00Z --end 2026-12-02T00:00Z --host node-01 --host node-02
+  almanac calendar --filter '["=", "$gpu", "a100"]' --facts -f json`,
 	}
 	listCommand(p, c, claimFields, func(ctx context.Context, almanac *client.Client) ([]hostClaim, v1.Calendar, error) {
-		answer, err := almanac.Calendar(ctx, start.at, end.at, hosts...)
+		filter, err := p.filter(properties)
+		if err != nil {
+			return nil, v1.Calendar{}, err
+		}
+		answer, err := almanac.Calendar(ctx, client.CalendarQuery{Start: start.at, End: end.at, Hosts: hosts, Filter: string(filter), Facts: facts})
 		var claims []hostClaim
 		for _, h := range answer.Hosts {
 			for _, claim := range h.Claims {
@@ -45,13 +53,16 @@ func (p *process) calendarCommand() *cobra.Command {
 			}
 		}
 		if err == nil {
-			p.inform("from %s to %s", stamp(answer.Start), stamp(answer.End))
+			p.warnUnknown(answer.UnknownProperties)
+			p.inform("%s", spanText(answer.Start, answer.End))
 		}
 		return claims, answer, err
 	})
 	flags := c.Flags()
-	flags.Var(&start, "start", "start of the period (default now)")
+	flags.Var(&start, "start", "start of the period, which may be past (default now)")
 	flags.Var(&end, "end", "end of the period (default in 7 days)")
+	flags.StringVar(&properties, "filter", "", "only hosts that pass this filter: JSON, or @FILE that contains it")
+	flags.BoolVar(&facts, "facts", false, "with facts about each host, in the formats json and yaml")
 	flags.StringArrayVar(&hosts, "host", nil, "only this host (repeatable)")
 	completeFlag(c, "host", p.completeHosts())
 	return c

@@ -86,6 +86,10 @@ func (t *tracer) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.print("no answer: %v\n", err)
 		return nil, err
 	}
+	if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") { // has no end
+		t.print("%s %s, request %s\n", answer.Proto, answer.Status, answer.Header.Get("X-Openstack-Request-Id"))
+		return answer, nil
+	}
 	body, err := io.ReadAll(answer.Body)
 	answer.Body.Close()
 	answer.Body = io.NopCloser(bytes.NewReader(body))

@@ -43,8 +43,9 @@ var outputs = map[string][]string{
 		"energy host list", "energy host list --long", "energy host show n-1", "energy host show n-0", "energy host on n-1",
 		"energy host off n-1", "energy host off n-1 --dry-run", "energy host standby n-1", "energy host release n-1", "energy host test n-1",
 	},
-	"host":  {"host list", "host list --long", "host show n-1", "host show n-0", "host set n-1 --reservable", "host set n-[0-1] --reservable"},
-	"image": {"image list", "image list --long"},
+	"host":   {"host list", "host list --long", "host show n-1", "host show n-0", "host set n-1 --reservable", "host set n-[0-1] --reservable"},
+	"image":  {"image list", "image list --long"},
+	"limits": {"limits"},
 	"pack": {
 		"pack plan", "pack plan --long", "pack apply", "pack apply --dry-run", "pack list", "pack status", "pack status r-0",
 		"pack stop", "pack stop r-1",
@@ -59,6 +60,7 @@ var outputs = map[string][]string{
 		"reservation change r-1 --quantity 4", "reservation change r-1 --quantity 4 --dry-run",
 		"reservation delete r-1 --yes", "reservation delete r-1 --dry-run", "reservation import - --shift-to now+1h", "reservation feed",
 	},
+	"usage": {"usage", "usage --long", "usage --by host"},
 	"whatif": {
 		"whatif fit --input ../../docs/examples/whatif/fit.json", "whatif schedule --input ../../docs/examples/whatif/schedule.json",
 		"whatif stage --input ../../docs/examples/whatif/stage.json", "whatif power --input ../../docs/examples/whatif/power.json",
@@ -67,7 +69,7 @@ var outputs = map[string][]string{
 }
 
 // elsewhere lists the commands whose output other tests check.
-var elsewhere = []string{"version", "completion", "help", "simulate"}
+var elsewhere = []string{"version", "completion", "help", "simulate", "events"}
 
 func TestTheOutputOfEveryCommandIsHeld(t *testing.T) {
 	var held []string
@@ -182,7 +184,11 @@ func answerEverything(a *api) {
 	answer(full[v1.BestEffort](), "POST /v1/besteffort")
 	member("/v1/besteffort", "GET", full[v1.BestEffort](), v1.BestEffort{})
 	answer(nil, "DELETE /v1/besteffort/{id}")
-	answer(full[v1.Calendar](), "GET /v1/calendar")
+	calendar := full[v1.Calendar]()
+	calendar.Next = "" // this is the only page
+	answer(calendar, "GET /v1/calendar")
+	answer(full[v1.Limits](), "GET /v1/limits")
+	answer(full[v1.Usage](), "GET /v1/usage")
 	member("/v1/decisions", "GET", full[v1.Decisions](), v1.Decisions{Decisions: make([]v1.Decision, 1)})
 	answer(full[v1.Examination](), "GET /v1/doctor", "POST /v1/doctor")
 	answer(full[v1.Energy](), "GET /v1/energy", "PATCH /v1/energy")

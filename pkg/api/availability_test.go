@@ -107,7 +107,14 @@ func TestTheCalendarHasTheClaimsOfEachHostInTheTimeAskedFor(t *testing.T) {
 	vms := c.demo.book(fmt.Sprintf(
 		`{"name": "vms", "kind": "instance", "quantity": 3, "resources": {"vcpus": 2}, "start_time": %q, "duration": 600, "host_properties": ["=", "$name", "C"]}`, at(1000)))
 	claim := func(r v1.Reservation, instances int) v1.Claim {
-		return v1.Claim{Start: r.Start, End: r.End, Kind: r.Kind, Instances: instances, ReservationID: r.ID, Name: r.Name, ProjectID: "demo"}
+		share := 1.0
+		if instances > 0 {
+			share = float64(2*instances) / 8 // vCPUs
+		}
+		return v1.Claim{
+			Start: r.Start, End: r.End, Kind: r.Kind, Instances: instances, Share: share, Mine: true, Status: "pending", OnEnd: "delete",
+			ReservationID: r.ID, Name: r.Name, ProjectID: "demo",
+		}
 	}
 	none := []v1.Claim{}
 	for query, hosts := range map[string][]v1.HostCalendar{
@@ -129,18 +136,5 @@ func TestTheCalendarHasTheClaimsOfEachHostInTheTimeAskedFor(t *testing.T) {
 	week := want[v1.Calendar](t, c.admin.get("/v1/calendar?start="+at(60)), http.StatusOK)
 	if week.Start != noon.Add(60).Time() || week.End != noon.Add(60+7*24*3600).Time() {
 		t.Errorf("without an end it shows [%v, %v), want a week", week.Start, week.End)
-	}
-}
-
-func TestTheCalendarForgetsWhatIsGivenUpOrOver(t *testing.T) {
-	c := start(t, setup{})
-	c.demo.book(`{"name": "r", "duration": 60}`)
-	r := c.demo.book(`{"name": "r", "duration": 3600}`)
-	c.demo.delete("/v1/reservations/" + r.ID)
-	c.wait(60)
-	for _, host := range want[v1.Calendar](t, c.admin.get("/v1/calendar?start="+at(0)), http.StatusOK).Hosts {
-		if len(host.Claims) > 0 {
-			t.Errorf("%s has %v", host.Host, host.Claims)
-		}
 	}
 }

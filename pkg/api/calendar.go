@@ -1,21 +1,12 @@
 package api
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"io"
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
-	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
@@ -59,75 +50,29 @@ func (s *server) availability(c *gin.Context) (any, error) {
 	return answer, nil
 }
 
-// calendar handles GET /v1/calendar: the claims of live reservations on each host.
+// calendar handles GET /v1/calendar.
 func (s *server) calendar(c *gin.Context) {
-	q := readQuery(c, "start", "end", "host")
-	w, asked := q.window(s.Now(), defaultView), q.list("host")
-	if q.err != nil {
-		s.fail(c, q.err)
-		return
-	}
-	by := asking(c)
-	var page bytes.Buffer
-	var err error
-	turnErr := s.Booking.InTurn(c.Request.Context(), by.ProjectID, func() { err = s.writeCalendar(&page, w, asked, by) })
-	if err := cmp.Or(turnErr, err); err != nil {
+	v, err := s.calendarView(c)
+	if err != nil {
 		s.fail(c, err)
 		return
 	}
-	c.Data(http.StatusOK, "application/json; charset=utf-8", page.Bytes())
-}
-
-// writeCalendar writes the answer of calendar. It fails with an Invalid fault for an unknown host.
-func (s *server) writeCalendar(to io.Writer, w span.Span, asked []string, by *asker) error {
-	claims := s.claims(w, by)
-	known := slices.Sorted(maps.Keys(claims))
-	for _, host := range asked {
-		if claims[host] == nil {
-			return fault.Field("host", "%s", fault.Unknown("host", host, known))
-		}
+	c.Header("Cache-Control", "private, no-cache")
+	c.Header("Vary", "X-Auth-Token, Cookie")
+	if v.marks = s.Booking.Fingerprint(); holds(c.Request.Header.Values("If-None-Match"), v.tag()) {
+		c.Header("ETag", v.tag())
+		c.Status(http.StatusNotModified)
+		return
 	}
-	answer := v1.Calendar{Start: w.Start.Time(), End: w.End.Time(), Hosts: []v1.HostCalendar{}}
-	for _, host := range known {
-		if len(asked) == 0 || slices.Contains(asked, host) {
-			answer.Hosts = append(answer.Hosts, v1.HostCalendar{Host: host, Claims: claims[host]})
-		}
+	page, err := s.calendarPage(c.Request.Context(), v)
+	if err != nil {
+		s.fail(c, err)
+		return
 	}
-	encoder := json.NewEncoder(to)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(answer); err != nil {
-		return fmt.Errorf("write the calendar: %w", err)
+	c.Header("ETag", v.tag())
+	if err := sendCompressed(c, page); err != nil {
+		s.fail(c, err)
 	}
-	return nil
-}
-
-// claims returns the claims on each host in w, by the name of the host and sorted by start; the
-// list of a free host is empty.
-func (s *server) claims(w span.Span, by *asker) map[string][]v1.Claim {
-	claims := make(map[string][]v1.Claim)
-	for _, h := range s.Inventory.Snapshot().Hosts() {
-		claims[h.Name] = []v1.Claim{}
-	}
-	for _, r := range s.Booking.Live(w) {
-		for _, claim := range r.Claims {
-			if claim.Span.Overlaps(w) {
-				claims[claim.Host] = append(claims[claim.Host], presentedClaim(&r, claim.Span, claim.Slices, by))
-			}
-		}
-	}
-	for _, list := range claims {
-		slices.SortStableFunc(list, func(a, b v1.Claim) int { return a.Start.Compare(b.Start) })
-	}
-	return claims
-}
-
-// presentedClaim returns a claim; it names the reservation only for callers that may see it.
-func presentedClaim(r *reservation.Reservation, w span.Span, slices int, by *asker) v1.Claim {
-	claim := v1.Claim{Start: w.Start.Time(), End: w.End.Time(), Kind: string(r.Kind), Instances: slices}
-	if knows(by, r) {
-		claim.ReservationID, claim.Name, claim.ProjectID = r.ID, r.Name, r.ProjectID
-	}
-	return claim
 }
 
 // knows reports whether a caller may learn which hosts a reservation has.

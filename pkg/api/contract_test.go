@@ -29,7 +29,9 @@ type contract struct {
 }
 
 var readContract = sync.OnceValues(func() (*contract, error) {
-	openapi3filter.RegisterBodyDecoder("text/calendar", openapi3filter.RegisteredBodyDecoder("text/plain"))
+	for _, text := range []string{"text/calendar", "text/event-stream"} {
+		openapi3filter.RegisterBodyDecoder(text, openapi3filter.RegisteredBodyDecoder("text/plain"))
+	}
 	c := &contract{}
 	for i, place := range []**openapi3.T{&c.document, &c.blazar} {
 		raw, err := os.ReadFile(documents[i])

@@ -19,6 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 var (
@@ -122,7 +123,8 @@ func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 	must(t, err)
 	hosts, err := inventory.FileSource("../../etc/almanac/hosts.yaml").Hosts(t.Context())
 	must(t, err)
-	c := start(t, setup{hosts: hosts, adjust: func(o *api.Options) {
+	limits := booking.Limits{Duration: 30 * 24 * 3600, StartAhead: 365 * 24 * 3600, EmptyLeases: 100}
+	c := start(t, setup{hosts: hosts, limits: limits, adjust: func(o *api.Options) {
 		o.Authenticator = api.Fixed{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}}
 		o.FeedSecret = "for the examples"
 		o.Placing = choosing(t, occupied(t))

@@ -139,12 +139,9 @@ func (s *server) authenticate(c *gin.Context) {
 			return
 		}
 	}
-	who, err := s.Authenticator.Authenticate(c.Request)
+	who, err := s.identified(c)
 	if unknown && !fault.Is(err, fault.Unauthorized) {
 		s.forgive(from)
-	}
-	if err == nil && who.ProjectID == "" && !who.System {
-		err = fault.New(fault.Denied, "your token is for no project; get one for the project that the reservations belong to")
 	}
 	if err != nil {
 		s.metrics.authFailures.WithLabelValues(string(fault.Of(err).Kind)).Inc()
@@ -154,6 +151,15 @@ func (s *server) authenticate(c *gin.Context) {
 	c.Set(askerKey, &asker{
 		Credentials: who, requestID: c.GetString(requestIDKey), rules: s.Policy, decided: make(map[decision]error),
 	})
+}
+
+// identified returns the owner of the request's token. It fails if the token is for neither a project nor the system.
+func (s *server) identified(c *gin.Context) (policy.Credentials, error) {
+	who, err := s.Authenticator.Authenticate(c.Request)
+	if err == nil && who.ProjectID == "" && !who.System {
+		err = fault.New(fault.Denied, "your token is for no project; get one for the project that the reservations belong to")
+	}
+	return who, err
 }
 
 func asking(c *gin.Context) *asker { return c.MustGet(askerKey).(*asker) }

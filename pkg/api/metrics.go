@@ -21,6 +21,7 @@ type metrics struct {
 
 	rateLimited  prometheus.Counter
 	authFailures *prometheus.CounterVec
+	slowStreams  prometheus.Counter
 }
 
 func newMetrics(registry *prometheus.Registry, desk *booking.Service) *metrics {
@@ -44,7 +45,17 @@ func newMetrics(registry *prometheus.Registry, desk *booking.Service) *metrics {
 		authFailures: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "almanac_auth_failures_total", Help: "Requests that failed authentication, by kind of error.",
 		}, []string{"kind"}),
+		slowStreams: with.NewCounter(prometheus.CounterOpts{
+			Name: "almanac_event_streams_dropped_total", Help: "Event streams that ended because their client read too slowly or had gone.",
+		}),
 	}
+}
+
+// measureStreams registers the number of open streams as a metric.
+func (s *server) measureStreams() {
+	promauto.With(s.Registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "almanac_event_streams", Help: "Open event streams.",
+	}, func() float64 { return float64(s.streams.count()) })
 }
 
 func (m *metrics) serve(registry *prometheus.Registry) gin.HandlerFunc {

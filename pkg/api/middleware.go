@@ -50,6 +50,9 @@ func (s *server) measure(c *gin.Context) {
 		method, route = "none", "none" // keeps the number of label values small, whatever clients send
 	}
 	s.metrics.requests.WithLabelValues(method, route, strconv.Itoa(c.Writer.Status())).Inc()
+	if c.GetBool(streamKey) {
+		return // its length says nothing of how long clients wait
+	}
 	s.metrics.seconds.WithLabelValues(method, route).Observe((s.Monotonic() - begun).Seconds())
 }
 

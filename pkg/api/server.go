@@ -29,6 +29,7 @@ import (
 type Options struct {
 	Booking   *booking.Service
 	Reader    reservation.Reader
+	History   History
 	Inventory *inventory.SnapshotCache
 	Admission admission.Admission
 	// Weighers are the weighers whose weights the plugin in nova-scheduler uses.
@@ -70,12 +71,20 @@ type Options struct {
 	// RequestsAtOnce is how many requests of a project are served at the same time; the others
 	// wait. 0 means no limit.
 	RequestsAtOnce int
+	// Streams bound the streams of events.
+	Streams Streams
+	// Replica is the name of this run of the process among all replicas.
+	Replica string
 	// FailuresPerSecond is how many wrong tokens that Keystone must check an address may send per
 	// second in the long run, 0 means no limit; FailureBurst is how many it may send at once.
 	FailuresPerSecond float64
 	FailureBurst      int
 	// ProxyHeaders is true if X-Forwarded-Proto, -Host, -Prefix and -For are trusted.
 	ProxyHeaders bool
+	// Dashboard serves the files of the calendar page; nil means that there is no page.
+	Dashboard http.Handler
+	// SignIn exchanges what users of the page enter for tokens; nil means that nobody signs in.
+	SignIn SignIn
 	// FeedSecret is the key that signs the links to the projects' feeds; empty means that there are
 	// no links.
 	FeedSecret string
@@ -99,8 +108,12 @@ type Server struct {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // Drain makes clients leave: from now on the health check fails, so that a load balancer chooses
-// another replica, and every answer closes its connection. Requests are still served.
-func (s *Server) Drain() { s.server.draining.Store(true) }
+// another replica, and every answer closes its connection. Requests are still served, but streams
+// end.
+func (s *Server) Drain() {
+	s.server.draining.Store(true)
+	s.server.streams.end()
+}
 
 type server struct {
 	Options
@@ -115,6 +128,10 @@ type server struct {
 	// connections limits wrong tokens by connection, if it may be a proxy.
 	connections *limits
 	leaseTexts  *leaseTexts
+	events      *eventLog
+	streams     *streams
+	hostNews    hostNews
+	prints      fingerprints
 }
 
 // New returns the server of the API.
@@ -126,7 +143,12 @@ func New(o Options) *Server {
 		projects: newLimits(o.RequestsPerSecond, o.Burst), line: newLine(o.RequestsAtOnce), failures: newLimits(o.FailuresPerSecond, o.FailureBurst),
 		connections: newLimits(proxied*o.FailuresPerSecond, proxied*o.FailureBurst),
 		leaseTexts:  newLeaseTexts(),
+		// No event tells of changes before the service listens, so the events count from the next second on.
+		events: newEventLog(processID(o.Replica), o.Now().Add(1)), streams: newStreams(o.Streams),
 	}
+	s.hostNews.told = o.Inventory.Snapshot()
+	o.Booking.Listen(s.learn)
+	s.measureStreams()
 	s.database = s.watch(Probe{"database", o.Ping})
 	s.measureDatabase()
 	s.parts = []*watch{s.database}
@@ -137,7 +159,7 @@ func New(o Options) *Server {
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
 	engine.UseRawPath, engine.UnescapePathValues = true, true
-	engine.Use(s.identify, s.bound, s.measure, s.recover, s.sameOrigin)
+	engine.Use(s.identify, s.bound, s.measure, s.recover, s.sameOrigin, s.signedIn)
 	engine.NoRoute(func(c *gin.Context) {
 		contract := "openapi.yaml"
 		if inBlazarsForm(c) {
@@ -162,12 +184,16 @@ func (s *server) routes(engine *gin.Engine) {
 	engine.GET("/v1/openapi.yaml", document(openAPIDocument))
 	engine.GET("/v1/openapi-blazar.yaml", document(openAPIOfBlazar))
 	engine.GET(feeds+":project_id/:file", s.feed)
+	s.dashboardRoutes(engine)
 
 	// Calls by Nova and the readiness check for operators have no limit.
 	inside := engine.Group("/v1", s.authenticate)
 	inside.POST("/scheduler/filter", s.require("scheduler:filter"), s.noParameters, s.json(s.filterHosts))
 	inside.POST("/scheduler/weigh", s.require("scheduler:weigh"), s.noParameters, s.json(s.weighHosts))
 	inside.GET("/readiness", s.require("readiness:get"), s.noParameters, s.json(s.readiness))
+
+	// A stream lasts too long to be one of the requests that a project may have at once.
+	engine.Group("/v1", s.authenticate, s.limit).GET("/events", s.require("events:get"), s.followEvents)
 
 	v1 := engine.Group("/v1", s.authenticate, s.limit, s.inLine)
 	v1.POST("/reservations", s.require("reservations:create"), s.forProject, s.json(s.createReservation))
@@ -184,6 +210,8 @@ func (s *server) routes(engine *gin.Engine) {
 	v1.GET("/properties", s.require("properties:list"), s.noParameters, s.json(s.listProperties))
 	v1.PATCH("/properties/:name", s.require("properties:update"), s.noParameters, s.json(s.changeProperty))
 	v1.GET("/calendar", s.require("calendar:get"), s.calendar)
+	v1.GET("/limits", s.require("limits:get"), s.json(s.showLimits))
+	v1.GET("/usage", s.require("usage:get"), s.showUsage)
 	v1.GET("/decisions/:id", s.require("decisions:get"), s.noParameters, s.json(s.showDecisions))
 	v1.GET("/images", s.require("images:list"), s.json(s.listImages))
 	v1.GET("/preemptible", s.require("preemptible:list"), s.json(s.listPreemptible))
@@ -196,10 +224,10 @@ func (s *server) routes(engine *gin.Engine) {
 	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.json(s.fix))
 }
 
-// withoutTrailingSlash accepts a trailing slash everywhere.
+// withoutTrailingSlash accepts a trailing slash everywhere. The page keeps its own, because its links are relative.
 func withoutTrailingSlash(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path := r.URL.Path; len(path) > 1 && strings.HasSuffix(path, "/") {
+		if path := r.URL.Path; len(path) > 1 && strings.HasSuffix(path, "/") && path != dashboardPath {
 			r = r.Clone(r.Context())
 			r.URL.Path = strings.TrimRight(path, "/")
 			r.URL.RawPath = strings.TrimRight(r.URL.RawPath, "/")

@@ -65,6 +65,8 @@ func TestTheMetricsCountWhatWasAsked(t *testing.T) {
 		"almanac_reservations pending": 0, "almanac_reservations starting": 0, "almanac_reservations active": 1, "almanac_reservations ending": 0,
 		"almanac_refusals_total pool":                                 1,
 		"almanac_database_up ":                                        1,
+		"almanac_event_streams ":                                      0,
+		"almanac_event_streams_dropped_total ":                        0,
 		"almanac_http_rate_limited_total ":                            0,
 		"almanac_http_requests_total 201 POST /v1/reservations":       2,
 		"almanac_http_requests_total 409 POST /v1/reservations":       1,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/dashboard"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
@@ -41,6 +42,9 @@ type apiParts struct {
 // lookEvery is how often every part is probed, and so how exact the time of a failure is.
 const lookEvery = 5 * time.Second
 
+// tellEvery is how often streams of events are told which hosts have changed.
+const tellEvery = time.Second
+
 // serveAPI makes the REST API the face of the process. All other features must be open: it shows
 // their metrics and probes.
 func (a *App) serveAPI(parts apiParts) error {
@@ -52,7 +56,8 @@ func (a *App) serveAPI(parts apiParts) error {
 	o.Registry, o.Probes = a.registry(), a.probes()
 	server := api.New(o)
 	a.face = server
-	a.jobs = append(a.jobs, watch(job.Job{Name: "readiness", Every: lookEvery, Step: server.Look}))
+	a.jobs = append(a.jobs, watch(job.Job{Name: "readiness", Every: lookEvery, Step: server.Look}),
+		watch(job.Job{Name: "events", Every: tellEvery, Step: server.Publish}))
 	return nil
 }
 
@@ -63,7 +68,7 @@ func (p apiParts) options() (api.Options, error) {
 		return api.Options{}, fmt.Errorf("[filter_scheduler]: %w", err)
 	}
 	o := api.Options{
-		Booking: p.desk, Reader: p.db, Inventory: p.hosts, Doctor: p.doctor, Decisions: p.db, Energy: p.energy, Packing: p.packing,
+		Booking: p.desk, Reader: p.db, History: p.db, Inventory: p.hosts, Doctor: p.doctor, Decisions: p.db, Energy: p.energy, Packing: p.packing,
 		Admission: admission.Admission{
 			Promises: reservationFilter(c, p.desk), Records: p.db, Rule: preemptibleRule(c), Pins: pins{p.db}, Log: p.logOf("api"),
 		},
@@ -71,7 +76,8 @@ func (p apiParts) options() (api.Options, error) {
 		Authenticator: p.callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: p.callers.rules,
 		Ping: p.db.Ping, BeforeEnd: c.Reservation.BeforeEnd, MaxBodyBytes: int64(c.API.MaxBodyBytes),
 		RequestTimeout: c.API.RequestTimeout, RequestsPerSecond: float64(c.API.RateLimit), Burst: c.API.RateBurst,
-		RequestsAtOnce:    c.API.RequestsAtOnce,
+		RequestsAtOnce: c.API.RequestsAtOnce, Replica: p.replica,
+		Streams:           api.Streams{Most: c.API.Streams, MostPerProject: c.API.StreamsPerProject},
 		FailuresPerSecond: float64(c.API.FailureLimit), FailureBurst: c.API.FailureBurst,
 		ProxyHeaders: c.API.ParseProxyHeaders, FeedSecret: c.API.FeedSecret,
 		Version: p.version, Now: p.clock.now, Monotonic: stopwatch(),
@@ -81,6 +87,16 @@ func (p apiParts) options() (api.Options, error) {
 	// A nil pointer in an interface would not be nil.
 	if p.images != nil {
 		o.Images = p.images
+	}
+	if p.callers.signIn != nil {
+		o.SignIn = p.callers.signIn
+	}
+	if c.API.Dashboard {
+		page, err := dashboard.New()
+		if err != nil {
+			return api.Options{}, err
+		}
+		o.Dashboard = page
 	}
 	if b := c.Blazar; b.Enabled {
 		o.Blazar = &api.Blazar{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled, NewID: uuid.NewString}

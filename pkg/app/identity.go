@@ -59,7 +59,8 @@ func exists(path string) bool {
 // identity is who callers are, and what they may do.
 type identity struct {
 	api.Authenticator
-	rules *rules
+	rules  *rules
+	signIn *keystone.SignIn // nil without Keystone
 }
 
 // keystoneEvery is how often the job keystone checks whether Keystone answers.
@@ -79,6 +80,9 @@ func openIdentity(p process) (who identity, f feature, err error) {
 	o.ServiceType, o.Now, o.Log = serviceType, time.Now, p.logOf("keystone")
 	tokens, err := keystone.New(o)
 	if err != nil {
+		return who, f, err
+	}
+	if who.signIn, err = keystone.NewSignIn(o.Connection); err != nil {
 		return who, f, err
 	}
 	who.Authenticator = api.Keystone{Tokens: tokens}

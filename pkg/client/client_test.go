@@ -150,10 +150,21 @@ func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
 		},
 		"calendar": {
 			func(ctx context.Context, c *client.Client) error {
-				_, err := c.Calendar(ctx, time.Time{}, noon, "n1", "n2")
+				_, err := c.Calendar(ctx, client.CalendarQuery{End: noon, Hosts: []string{"n1", "n2"}, Filter: "true", Facts: true})
 				return err
 			},
-			"GET /v1/calendar?end=2026-12-01T11%3A00%3A00Z&host=n1&host=n2", "",
+			"GET /v1/calendar?end=2026-12-01T11%3A00%3A00Z&facts=true&filter=true&host=n1&host=n2", "",
+		},
+		"limits": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.Limits(ctx, "p1"); return err },
+			"GET /v1/limits?project_id=p1", "",
+		},
+		"usage": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.Usage(ctx, client.UsageQuery{Start: noon, By: "host", ProjectID: "p1"})
+				return err
+			},
+			"GET /v1/usage?by=host&project_id=p1&start=2026-12-01T11%3A00%3A00Z", "",
 		},
 		"hosts": {
 			func(ctx context.Context, c *client.Client) error {

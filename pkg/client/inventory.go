@@ -5,7 +5,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"time"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
@@ -44,18 +43,6 @@ func (c *Client) Host(ctx context.Context, name string) (v1.Host, error) {
 // to the pool or removes it, and sets its power state or returns it to the inventory source.
 func (c *Client) ChangeHost(ctx context.Context, name string, change v1.HostChange) (v1.Host, error) {
 	return answer[v1.Host](ctx, c, call{method: http.MethodPatch, path: hostsPath, name: &name, body: change})
-}
-
-// Calendar returns the claims between two times on the named hosts, or on all. A zero time is
-// Almanac's default.
-func (c *Client) Calendar(ctx context.Context, start, end time.Time, hosts ...string) (v1.Calendar, error) {
-	query := url.Values{}
-	setTime(query, "start", start)
-	setTime(query, "end", end)
-	if len(hosts) > 0 {
-		query["host"] = hosts
-	}
-	return answer[v1.Calendar](ctx, c, call{method: http.MethodGet, path: "/v1/calendar", query: query})
 }
 
 // Properties returns the properties that a filter may use.

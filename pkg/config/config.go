@@ -110,8 +110,10 @@ type API struct {
 	RequestTimeout, DrainDelay time.Duration
 	RateLimit, RateBurst       int // requests per second and project, and in one burst; RateLimit 0: no limit
 	RequestsAtOnce             int // concurrent requests per project; 0: no limit
+	Streams, StreamsPerProject int // of events, at once
 	FailureLimit, FailureBurst int // invalid tokens per second and address, and in one burst; FailureLimit 0: no limit
 	FeedSecret                 string
+	Dashboard                  bool
 	ParseProxyHeaders          bool
 }
 

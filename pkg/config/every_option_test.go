@@ -107,9 +107,12 @@ drain_delay = 17
 rate_limit = 18
 rate_burst = 19
 requests_at_once = 32
+streams = 33
+streams_per_project = 34
 failure_limit = 20
 failure_burst = 21
 feed_secret = fs
+dashboard = no
 [noauth]
 project_id = p
 user_id = u
@@ -351,7 +354,7 @@ poll_interval = 60
 		},
 		API: config.API{
 			Host: "::1", Port: 0, AuthStrategy: "keystone", MaxBodyBytes: 2048, RequestTimeout: 16 * time.Second,
-			DrainDelay: 17 * time.Second, RateLimit: 18, RateBurst: 19, RequestsAtOnce: 32, FailureLimit: 20, FailureBurst: 21, FeedSecret: "fs", ParseProxyHeaders: true,
+			DrainDelay: 17 * time.Second, RateLimit: 18, RateBurst: 19, RequestsAtOnce: 32, Streams: 33, StreamsPerProject: 34, FailureLimit: 20, FailureBurst: 21, FeedSecret: "fs", ParseProxyHeaders: true,
 		},
 		NoAuth: config.NoAuth{ProjectID: "p", UserID: "u", Roles: []string{"admin", "member", "reader"}},
 		Database: config.Database{
@@ -462,7 +465,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		},
 		API: config.API{
 			Host: "127.0.0.1", Port: 1234, AuthStrategy: "noauth", MaxBodyBytes: 1048576,
-			RequestTimeout: 30 * time.Second, RateBurst: 100, RequestsAtOnce: 8, FailureLimit: 5, FailureBurst: 500,
+			RequestTimeout: 30 * time.Second, RateBurst: 100, RequestsAtOnce: 8, Streams: 2000, StreamsPerProject: 200, FailureLimit: 5, FailureBurst: 500, Dashboard: true,
 		},
 		NoAuth: config.NoAuth{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}},
 		Keystone: config.Keystone{

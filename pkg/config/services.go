@@ -188,6 +188,10 @@ func apiOptions(a *API) []option {
 		integer(&a.RequestsAtOnce, "requests_at_once", 8, 0, 1_000_000,
 			"Maximum concurrent requests per project. Up to 256 more wait; the response to further ones is 429. 0 means no limit. "+
 				"Admins have no limit."),
+		integer(&a.Streams, "streams", 2000, 1, 100_000,
+			"Maximum concurrent streams of events (GET /v1/events) at this process. The response to a further one is 503."),
+		integer(&a.StreamsPerProject, "streams_per_project", 200, 1, 100_000,
+			"Maximum concurrent streams of events per project at this process. The response to a further one is 429."),
 		integer(&a.FailureLimit, "failure_limit", 5, 0, 1_000_000,
 			"Maximum invalid tokens per second from one IPv4 address or IPv6 /64 network. Above it, requests from there whose token "+
 				"is not in the cache have the response 429, without a request to Keystone. 0 means no limit."),
@@ -196,6 +200,9 @@ func apiOptions(a *API) []option {
 				"tokens expire at the same time."),
 		text(&a.FeedSecret, "feed_secret", "",
 			"Secret that signs the links to calendar feeds. Changing it invalidates all links. Empty disables the feeds.").asSecret(),
+		boolean(&a.Dashboard, "dashboard", true,
+			"Serve the page for browsers at /dashboard/. With Keystone, users sign in there; Almanac sends their credentials to Keystone "+
+				"and stores nothing."),
 	}
 }
 

@@ -32,6 +32,7 @@ func ofSystem(roles ...string) policy.Credentials {
 var (
 	reading = []string{
 		"reservations:list", "reservations:get", "availability:get", "hosts:list", "hosts:get", "properties:list", "calendar:get", "decisions:get",
+		"events:get", "limits:get", "usage:get",
 		"besteffort:list", "besteffort:get", "blazar:leases:get",
 		"blazar:floatingips:get", "blazar:oshosts:get", "blazar:oshosts:get_allocations", "blazar:oshosts:get_resource_properties",
 	}
@@ -41,7 +42,7 @@ var (
 		"reservations:list_all", "reservations:get_all_projects", "reservations:get_hosts", "hosts:get_instances", "properties:get_hidden",
 		"decisions:get_all_projects", "decisions:get_hosts", "images:list", "preemptible:list", "preemptible:get_cost",
 		"energy:get", "energy:get_plan", "energy:list_hosts", "energy:get_host", "energy:get_audit", "packing:plan", "packing:list_runs", "packing:get_run",
-		"besteffort:list_all", "besteffort:get_all_projects", "besteffort:get_hosts",
+		"besteffort:list_all", "besteffort:get_all_projects", "besteffort:get_hosts", "limits:get_all_projects", "usage:get_all_projects",
 	}
 	ruling = []string{
 		"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update", "doctor:get", "doctor:fix",

@@ -99,6 +99,24 @@ func (v Vector) Times(shape Vector) int64 {
 	return times
 }
 
+// ShareOf returns how much of a host of that capacity v takes: the largest share among the resources,
+// from 0 to 1. It is 1 if the host lacks one of them or has less.
+func (v Vector) ShareOf(capacity Vector) float64 {
+	share := 0.0
+	count := func(want, have int64) {
+		if want > 0 {
+			share = max(share, float64(want)/float64(max(have, 1)))
+		}
+	}
+	count(v.VCPUs, capacity.VCPUs)
+	count(v.MemoryMB, capacity.MemoryMB)
+	count(v.DiskGB, capacity.DiskGB)
+	for class, want := range v.Custom {
+		count(want, capacity.Custom[class])
+	}
+	return min(share, 1)
+}
+
 // Scale returns v multiplied by n.
 func (v Vector) Scale(n int64) Vector {
 	return v.combine(Vector{}, func(a, _ int64) int64 { return a * n })

@@ -90,6 +90,17 @@ func (s *Store) Unsent(ctx context.Context, limit int) ([]reservation.Change, er
 	return s.changes(ctx, limit, func(db *gorm.DB) *gorm.DB { return db.Where("sent = ?", false).Order("seq") })
 }
 
+// LastChange implements api.History. It reads the end of one index.
+func (s *Store) LastChange(ctx context.Context) (place int64, err error) {
+	err = s.look(ctx, func(db *gorm.DB) error {
+		return db.Raw("SELECT COALESCE(MAX(`seq`), 0) FROM `changes`").Scan(&place).Error
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read the end of the log of changes: %w", err)
+	}
+	return place, nil
+}
+
 // countedMost is the largest number that Waiting returns.
 const countedMost = 10_000
 

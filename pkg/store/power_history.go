@@ -61,6 +61,18 @@ func entries(db *gorm.DB, host string, before int64, limit int) *gorm.DB {
 	return db.Order("id DESC")
 }
 
+// Phases implements api.History.
+func (s *Store) Phases(ctx context.Context, from span.Instant, limit int) ([]energy.Entry, error) {
+	var rows []powerEntryRow
+	err := s.look(ctx, func(db *gorm.DB) error {
+		return db.Where("kind = ? AND entered_at >= ?", energy.EntryPhase, from).Order("id").Limit(limit).Find(&rows).Error
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the audit of power: %w", err)
+	}
+	return converted(rows, powerEntryRow.entry), nil
+}
+
 // PurgeAudit deletes the entries of the audit before an instant, one batch in each transaction, and
 // returns how many. It fails with job.ErrLost if another process has acquired the lease.
 func (s *Store) PurgeAudit(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {

@@ -231,6 +231,7 @@ func (d *Service) revert(a *attempt) {
 // already.
 func (d *Service) put(r reservation.Reservation) {
 	e, live := d.live[r.ID]
+	d.tell(e, &r)
 	if live {
 		d.endAttempt(e)
 	}

@@ -105,6 +105,7 @@ func (d *Service) recall(ctx context.Context, q Recall, stored map[string]int64)
 		}
 	}
 	d.mu.RUnlock()
+	asked := d.options.Now()
 	got, err := d.options.Records.Recall(ctx, q)
 	if err != nil {
 		return fmt.Errorf("read what has changed: %w", err)
@@ -116,6 +117,7 @@ func (d *Service) recall(ctx context.Context, q Recall, stored map[string]int64)
 	}
 	if !q.All && q.Since == d.logCursor.low {
 		d.logCursor.advance(got.Log, d.elapsed())
+		d.followed = max(d.followed, asked)
 	}
 	return nil
 }
@@ -152,6 +154,7 @@ func (d *Service) adopt(got Recalled, doubts []*attempt, stored map[string]int64
 		d.revert(a)
 	}
 	for _, e := range x.gone {
+		d.tell(e, nil)
 		d.forget(e)
 	}
 	for _, r := range x.news {

@@ -117,8 +117,11 @@ func (d *Service) Snapshot() *inventory.Snapshot {
 
 // Live returns the live reservations whose span overlaps w, sorted by start, then id.
 func (d *Service) Live(w span.Span) []reservation.Reservation {
-	var list []reservation.Reservation
-	for r := range d.state().live.byStart.until(w.End - 1) {
+	return d.state().overlapping(w)
+}
+
+func (s *state) overlapping(w span.Span) (list []reservation.Reservation) {
+	for r := range s.live.byStart.until(w.End - 1) {
 		if r.Span.Overlaps(w) {
 			list = append(list, *r)
 		}

@@ -128,6 +128,8 @@ type Service struct {
 	calendar   *calendar.Calendar
 	live       map[string]*entry
 	liveIndex  liveIndex // the reservations in live
+	marks      uint64    // see Fingerprint
+	listener   Listener
 	held       map[string]Held
 	configured int // how often the rules were replaced
 	agenda     agenda
@@ -137,6 +139,7 @@ type Service struct {
 	projects   map[string]int64      // versions, by project; used if there is a limit
 	attempts   map[*attempt]struct{} // in flight or in doubt
 	logCursor  logCursor
+	followed   span.Instant // see FollowedUntil
 	tombstones tombstones
 }
 
@@ -182,6 +185,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 		return struct{}{}, d.poll(ctx, Recall{})
 	}}
 	d.Observe(s)
+	asked := o.Now()
 	all, err := o.Records.Recall(ctx, Recall{All: true, Projects: d.projectVersion})
 	if err != nil {
 		return nil, fmt.Errorf("load reservations: %w", err)
@@ -204,6 +208,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 		d.projects[p.Project] = p.Version
 	}
 	d.logCursor.begin(all.Log)
+	d.followed = asked
 	return d, nil
 }
 
@@ -327,7 +332,7 @@ func (d *Service) addLive(e *entry) {
 // event has changed. The caller holds mu.
 func (d *Service) replace(e *entry, r reservation.Reservation) {
 	before, had := nextDue(&e.r)
-	d.liveIndex.remove(e.indexed)
+	d.unindex(e)
 	if !holdsSame(&e.r, &r) {
 		d.setHeld(r.ProjectID, d.held[r.ProjectID].without(&e.r).with(&r))
 	}
@@ -343,7 +348,7 @@ func (d *Service) replace(e *entry, r reservation.Reservation) {
 func (d *Service) forget(e *entry) {
 	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].without(&e.r))
 	delete(d.live, e.r.ID)
-	d.liveIndex.remove(e.indexed)
+	d.unindex(e)
 	e.over = true
 }
 
@@ -352,6 +357,13 @@ func (d *Service) index(e *entry) {
 	r := e.r
 	e.indexed = &r
 	d.liveIndex.add(e.indexed)
+	d.marks += markOf(e.indexed)
+}
+
+// unindex removes an entry from the index of live reservations.
+func (d *Service) unindex(e *entry) {
+	d.liveIndex.remove(e.indexed)
+	d.marks -= markOf(e.indexed)
 }
 
 // release removes claims from the calendar. A claim that ended before pruned may be missing: the

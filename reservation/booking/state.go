@@ -18,6 +18,7 @@ type state struct {
 	hosts    *hostIndex
 	calendar *calendar.Calendar // a snapshot
 	live     liveIndex
+	marks    uint64 // see Fingerprint
 	// becoming are the changed reservations of attempts that are being stored, if they have an
 	// image and different claims.
 	becoming []*reservation.Reservation
@@ -42,7 +43,7 @@ func (d *Service) stateNow() *state {
 		return s
 	}
 	s := &state{
-		revision: now, hosts: d.hosts, calendar: d.calendar.Snapshot(), live: d.liveIndex.snapshot(), pruned: d.pruned,
+		revision: now, hosts: d.hosts, calendar: d.calendar.Snapshot(), live: d.liveIndex.snapshot(), marks: d.marks, pruned: d.pruned,
 	}
 	for a := range d.attempts {
 		if a.next.Image != "" && a.before.ID != "" && a.next.Status.Live() && !holdsSame(&a.before, &a.next) {

@@ -4,16 +4,26 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
-// still makes the charts of ApexCharts stand still, so that pictures have them as they stay.
-const still = `window.Apex = {chart: {animations: {enabled: false}}}`
+// before runs in each page before its own scripts. It makes the charts of ApexCharts stand still, so that pictures have
+// them as they stay, and notes what goes wrong in the page.
+const before = `window.Apex = {chart: {animations: {enabled: false}}};
+	window.troubles = [];
+	addEventListener('error', event => troubles.push(event.message || 'an element does not load'), true);
+	addEventListener('unhandledrejection', event => troubles.push(String(event.reason)));
+	addEventListener('securitypolicyviolation', event => troubles.push(event.violatedDirective + ' forbids ' + event.blockedURI));`
 
 // Browser is a Chromium of Debian's without a screen, with one page.
 type Browser struct {
@@ -27,6 +37,12 @@ type Browser struct {
 // ALMANAC_PICTURES names, else to one of the test's own.
 func StartBrowser(t testing.TB) *Browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("make check leaves out what needs a browser")
+	}
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Fatalf("this test needs a browser: run `make test`, or install chromium: %v", err)
+	}
 	b := &Browser{t: t, pictures: os.Getenv("ALMANAC_PICTURES")}
 	if b.pictures == "" {
 		b.pictures = t.TempDir()
@@ -39,7 +55,7 @@ func StartBrowser(t testing.TB) *Browser {
 		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.WindowSize(1400, 1000))) // root may not use the sandbox
 	t.Cleanup(end)
 	if err := chromedp.Do(b.page, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: still})
+		_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: before})
 		return chromedp.Void{}, err
 	}); err != nil {
 		t.Fatalf("start chromium: %v", err)
@@ -114,6 +130,73 @@ func (b *Browser) Edges(elements string) [][2]float64 {
 	return get(b, "measure "+elements, chromedp.Evaluate[[][2]float64](fmt.Sprintf(script, elements)))
 }
 
+// Evaluate runs a script in the page, awaits its promise and returns its value.
+func Evaluate[T any](b *Browser, script string) T {
+	b.t.Helper()
+	return get(b, "run "+script[:min(len(script), 80)], chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+}
+
+// Eventually waits until a script returns true.
+func (b *Browser) Eventually(what, script string) {
+	b.t.Helper()
+	const wait = `new Promise(done => { const look = () => { let holds = false; try { holds = (%s) } catch { }
+		if (holds) done(true); else setTimeout(look, 50) }; look() })`
+	get(b, "wait until "+what, chromedp.Evaluate[bool](fmt.Sprintf(wait, script), chromedp.EvalAwaitPromise))
+}
+
+// Drag moves the pointer with its left button from one point of the page to another.
+func (b *Browser) Drag(fromX, fromY, toX, toY float64) {
+	b.t.Helper()
+	held := func(p *input.DispatchMouseEventParams) { p.Buttons = 1 }
+	for _, step := range []chromedp.Action[chromedp.Void]{
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, fromX, fromY),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, fromX, fromY, chromedp.ButtonLeft, chromedp.ClickCount(1)),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, (fromX+toX)/2, (fromY+toY)/2, chromedp.ButtonLeft, held),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, toX, toY, chromedp.ButtonLeft, held),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, toX, toY, chromedp.ButtonLeft, chromedp.ClickCount(1)),
+	} {
+		get(b, "drag", step)
+	}
+}
+
+// Press presses keys, which the element with the focus receives. Keys without a letter are those of package kb.
+func (b *Browser) Press(keys string) {
+	b.t.Helper()
+	get(b, "press keys", chromedp.KeyEvent(keys))
+}
+
+// Look sets the size of the window, and whether the system is dark.
+func (b *Browser) Look(width, height int, dark bool) {
+	b.t.Helper()
+	get(b, "resize", chromedp.EmulateViewport(int64(width), int64(height)))
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	get(b, "change the colors", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	}))
+}
+
+// Cookies returns the cookies of the page's address.
+func (b *Browser) Cookies() []*network.Cookie {
+	b.t.Helper()
+	return get(b, "read the cookies", func(ctx context.Context, target *chromedp.Target) ([]*network.Cookie, error) {
+		result, err := cdp.Call(ctx, target, network.GetCookies, network.GetCookiesParams{})
+		return result.Cookies, err
+	})
+}
+
+// Troubles returns what went wrong in the page since it was opened: errors of its scripts, and what its
+// Content-Security-Policy has forbidden.
+func (b *Browser) Troubles() []string {
+	b.t.Helper()
+	return Evaluate[[]string](b, `troubles`)
+}
+
 // Picture writes a picture of the page.
 func (b *Browser) Picture(name string) {
 	b.t.Helper()
@@ -123,3 +206,10 @@ func (b *Browser) Picture(name string) {
 		b.t.Errorf("picture %s: %v", name, err)
 	}
 }
+
+// The keys without a letter.
+const (
+	ArrowDown  = kb.ArrowDown
+	ArrowRight = kb.ArrowRight
+	Enter      = kb.Enter
+)

@@ -69,31 +69,6 @@ type HostChange struct {
 	Power      *Power         `json:"power,omitempty"`
 }
 
-// HostCalendar contains the claims on one host, sorted by start.
-type HostCalendar struct {
-	Host   string  `json:"host"`
-	Claims []Claim `json:"claims"`
-}
-
-// Claim is a time in which a reservation holds a host or a slice of it. Only its owner and admins
-// see which reservation.
-type Claim struct {
-	Start         time.Time `json:"start"`
-	End           time.Time `json:"end"`
-	Kind          string    `json:"kind"`
-	Instances     int       `json:"instances,omitempty"`
-	ReservationID string    `json:"reservation_id,omitempty"`
-	Name          string    `json:"name,omitempty"`
-	ProjectID     string    `json:"project_id,omitempty"`
-}
-
-// Calendar is the answer to GET /v1/calendar.
-type Calendar struct {
-	Start time.Time      `json:"start"`
-	End   time.Time      `json:"end"`
-	Hosts []HostCalendar `json:"hosts"`
-}
-
 // Window is a range of feasible starts, from Start to LatestStart; End is the end of a reservation
 // that starts at LatestStart. Free is the number of hosts that are free at Start.
 type Window struct {

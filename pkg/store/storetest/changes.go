@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 
 func testChanges(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("a change tells who did what", func(t *testing.T) { testTrail(t, open(t)) })
+	t.Run("the log has an end, which moves on with each change", func(t *testing.T) { testLastChange(t, open(t)) })
 	t.Run("a change waits until it is sent", func(t *testing.T) { testOutbox(t, open(t)) })
 }
 
@@ -48,6 +50,26 @@ func testTrail(t *testing.T, s Subject) {
 		if d := diff(want, got); d != "" {
 			t.Errorf("trail of at most %d (-want +got):\n%s", limit, d)
 		}
+	}
+}
+
+// ending tells where the change log ends.
+type ending interface {
+	LastChange(ctx context.Context) (int64, error)
+}
+
+func testLastChange(t *testing.T, s Subject) {
+	log := offered[ending](t, s)
+	last := int64(-1)
+	for _, id := range []string{"", "a", "b"} {
+		if id != "" {
+			mustCreate(t, s, booked(id))
+		}
+		place, err := log.LastChange(t.Context())
+		if err != nil || place <= last || id == "" && place != 0 {
+			t.Errorf("after %q the log ends at %d, and ended at %d (%v)", id, place, last, err)
+		}
+		last = place
 	}
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -22,6 +23,7 @@ func testPower(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("many hosts change at once", func(t *testing.T) { testManyPowerRecords(t, open(t)) })
 	t.Run("the last settings are stored", func(t *testing.T) { testEnergySettings(t, open(t)) })
 	t.Run("the audit tells the latest first, page by page", func(t *testing.T) { testAudit(t, open(t)) })
+	t.Run("the audit tells the phases since an instant, the oldest first", func(t *testing.T) { testPhases(t, open(t)) })
 	t.Run("the audit is purged by age", func(t *testing.T) { testPurgedAudit(t, open(t)) })
 	t.Run("the last report is stored", func(t *testing.T) { testEnergyReport(t, open(t)) })
 	t.Run("demand is kept in order of time until it is old", func(t *testing.T) { testDemand(t, open(t)) })
@@ -234,6 +236,28 @@ func testAudit(t *testing.T, subject Subject) {
 	tell(t, s, energy.Entry{Host: "long", By: strings.Repeat("ä", 300), Operation: "\xff", Text: strings.Repeat("ä", 1<<17)})
 	if cut := page("long", 0, 0)[0]; cut.By != strings.Repeat("ä", 255) || cut.Operation != "\uFFFD" || !strings.HasPrefix(cut.Text, "ää") {
 		t.Errorf("what a column cannot hold is kept as %d, %q, %d bytes", len(cut.By), cut.Operation, len(cut.Text))
+	}
+}
+
+// phases reads the phases of hosts.
+type phases interface {
+	Phases(ctx context.Context, from span.Instant, limit int) ([]energy.Entry, error)
+}
+
+func testPhases(t *testing.T, subject Subject) {
+	s, read := offered[power](t, subject), offered[phases](t, subject)
+	for at := span.Instant(100); at < 104; at++ {
+		tell(t, s, energy.Entry{At: at, Host: "h", Kind: energy.EntryPhase, Text: fmt.Sprint(at)}, energy.Entry{At: at, Host: "h", Kind: energy.EntryOrder})
+	}
+	for limit, want := range map[int]string{9: "101 102 103", 2: "101 102"} {
+		got, err := read.Phases(t.Context(), 101, limit)
+		var texts []string
+		for _, e := range got {
+			texts = append(texts, fmt.Sprint(int64(e.At)))
+		}
+		if strings.Join(texts, " ") != want || err != nil {
+			t.Errorf("at most %d from 101 on: %v, %v, want %s", limit, texts, err, want)
+		}
 	}
 }
 

@@ -1,0 +1,233 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/keystone"
+)
+
+const (
+	dashboardPath = "/dashboard/"
+	// sessionFile is the path of the session below dashboardPath.
+	sessionFile = "/session"
+	// tokenCookie is the name of the cookie that contains the token of a user of the page.
+	tokenCookie = "almanac-token"
+	// longestSignIn is the largest body of a sign-in in bytes; a token has at most 8 KiB.
+	longestSignIn = 16 << 10
+)
+
+// SignIn exchanges what users of the page enter for tokens; *keystone.SignIn implements it. It fails with an
+// Unauthorized fault for wrong credentials.
+type SignIn interface {
+	SignIn(ctx context.Context, by keystone.SignInCredentials) (token string, err error)
+	// Projects returns the projects for which the owner of the token can get one.
+	Projects(ctx context.Context, token string) ([]keystone.Project, error)
+	Revoke(ctx context.Context, token string) error
+}
+
+// dashboardRoutes registers the page and its session. The page is no part of the API: its paths may change.
+func (s *server) dashboardRoutes(engine *gin.Engine) {
+	if s.Dashboard == nil {
+		return
+	}
+	// The redirection is relative, so that it is right behind a proxy with a prefix too.
+	engine.GET("/dashboard", func(c *gin.Context) {
+		c.Header("Location", "dashboard/")
+		c.Status(http.StatusPermanentRedirect)
+	})
+	files := http.StripPrefix("/dashboard", s.Dashboard)
+	engine.GET(dashboardPath+"*file", func(c *gin.Context) {
+		if c.Param("file") == sessionFile {
+			s.json(s.showSession)(c)
+			return
+		}
+		files.ServeHTTP(c.Writer, c.Request)
+	})
+	engine.POST("/dashboard"+sessionFile, s.json(s.signIn))
+	engine.PATCH("/dashboard"+sessionFile, s.json(s.switchProject))
+	engine.DELETE("/dashboard"+sessionFile, s.signOut)
+}
+
+// signedIn lets the cookie of the page stand for the header X-Auth-Token. Only the page itself may use the cookie: a
+// browser states where a request comes from, and sameOrigin has refused changes from elsewhere.
+func (s *server) signedIn(c *gin.Context) {
+	if s.SignIn == nil || c.GetHeader("X-Auth-Token") != "" {
+		return
+	}
+	cookie, err := c.Request.Cookie(tokenCookie)
+	if err != nil || cookie.Value == "" {
+		return
+	}
+	from, safe := c.GetHeader("Sec-Fetch-Site"), c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
+	switch {
+	case from == "same-origin":
+	case from == "none" && safe: // the user has typed the address
+	case from == "" && (safe || c.GetHeader("Origin") != ""): // plain HTTP: browsers send no Sec-Fetch-Site
+	default:
+		return
+	}
+	c.Request.Header.Set("X-Auth-Token", cookie.Value)
+}
+
+// session is the JSON of the page's session.
+type session struct {
+	// SignIn is true if callers sign in with Keystone.
+	SignIn   bool             `json:"sign_in"`
+	SignedIn bool             `json:"signed_in"`
+	UserID   string           `json:"user_id"`
+	Project  string           `json:"project_id"`
+	System   bool             `json:"system"`
+	Projects []sessionProject `json:"projects"`
+	// May maps the policy rules that the page asks about to whether they allow the user to act.
+	May     map[string]bool `json:"may"`
+	Version string          `json:"version"`
+}
+
+type sessionProject struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// shownRules are the rules on which parts of the page depend.
+var shownRules = []string{
+	"reservations:create", "reservations:update", "reservations:delete", "reservations:list_all", "reservations:update_all_projects",
+	"hosts:list", "hosts:get_instances", "feed:get", "energy:get", "energy:list_hosts", "energy:update", "energy:approve",
+	"decisions:get", "preemptible:list", "besteffort:list", "images:list", "doctor:get", "doctor:fix", "usage:get_all_projects",
+}
+
+// showSession handles GET /dashboard/session.
+func (s *server) showSession(c *gin.Context) (any, error) {
+	c.Header("Cache-Control", "no-store")
+	answer := session{SignIn: s.SignIn != nil, Projects: []sessionProject{}, May: map[string]bool{}, Version: s.Version}
+	token := c.GetHeader("X-Auth-Token")
+	if answer.SignIn && token == "" {
+		return answer, nil
+	}
+	if s.authenticate(c); c.IsAborted() {
+		return nil, nil
+	}
+	by := asking(c)
+	answer.SignedIn, answer.UserID, answer.Project, answer.System = true, by.UserID, by.ProjectID, by.System
+	for _, rule := range shownRules {
+		answer.May[rule] = by.may(rule, by.ProjectID)
+	}
+	if s.SignIn == nil {
+		answer.Projects = append(answer.Projects, sessionProject{ID: by.ProjectID, Name: by.ProjectID})
+		return answer, nil
+	}
+	projects, err := s.SignIn.Projects(c.Request.Context(), token)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range projects {
+		answer.Projects = append(answer.Projects, sessionProject{ID: p.ID, Name: p.Name})
+	}
+	return answer, nil
+}
+
+// signInBody is the body of POST /dashboard/session: a user's name and password, an application credential, or a
+// token.
+type signInBody struct {
+	Username                string `json:"username"`
+	Password                string `json:"password"`
+	Domain                  string `json:"domain"`
+	ApplicationCredentialID string `json:"application_credential_id"`
+	Secret                  string `json:"secret"`
+	Token                   string `json:"token"`
+}
+
+// signIn handles POST /dashboard/session.
+func (s *server) signIn(c *gin.Context) (any, error) {
+	if s.SignIn == nil {
+		return nil, fault.New(fault.NotFound, "nobody signs in here: Almanac runs without Keystone")
+	}
+	var body signInBody
+	if _, err := s.body(c, &body, longestSignIn); err != nil {
+		return nil, err
+	}
+	if body.Token == "" && (body.Username == "" || body.Password == "") && (body.ApplicationCredentialID == "" || body.Secret == "") {
+		return nil, fault.New(fault.Invalid, "enter a name and a password, an application credential with its secret, or a token")
+	}
+	return nil, s.letIn(c, keystone.SignInCredentials{
+		Username: body.Username, Password: body.Password, Domain: body.Domain,
+		ApplicationCredentialID: body.ApplicationCredentialID, Secret: body.Secret, Token: body.Token,
+	})
+}
+
+// switchBody is the body of PATCH /dashboard/session.
+type switchBody struct {
+	ProjectID string `json:"project_id"`
+}
+
+// switchProject handles PATCH /dashboard/session.
+func (s *server) switchProject(c *gin.Context) (any, error) {
+	if s.SignIn == nil {
+		return nil, fault.New(fault.NotFound, "there is one project here: Almanac runs without Keystone")
+	}
+	var body switchBody
+	if _, err := s.body(c, &body, longestSignIn); err != nil {
+		return nil, err
+	}
+	token := c.GetHeader("X-Auth-Token")
+	if body.ProjectID == "" {
+		return nil, fault.Field("project_id", "is required: the project to which you change")
+	}
+	if token == "" {
+		return nil, fault.New(fault.Unauthorized, "you are not signed in")
+	}
+	return nil, s.letIn(c, keystone.SignInCredentials{Token: token, ProjectID: body.ProjectID})
+}
+
+// letIn exchanges credentials for a token and sends it as the cookie. Wrong ones count as wrong tokens do.
+func (s *server) letIn(c *gin.Context, by keystone.SignInCredentials) error {
+	from := s.senderOf(c)
+	if wait := s.takeFailure(from); wait > 0 {
+		s.limited(c, wait, "too many attempts to sign in came from your address")
+		return nil
+	}
+	token, err := s.SignIn.SignIn(c.Request.Context(), by)
+	if err == nil {
+		c.Request.Header.Set("X-Auth-Token", token)
+		_, err = s.identified(c)
+	}
+	if !fault.Is(err, fault.Unauthorized) {
+		s.forgive(from)
+	}
+	if err != nil {
+		s.metrics.authFailures.WithLabelValues(string(fault.Of(err).Kind)).Inc()
+		return err
+	}
+	s.setCookie(c, token)
+	return nil
+}
+
+// setCookie sends the token as a cookie of the browser's session; an empty one removes it.
+func (s *server) setCookie(c *gin.Context, token string) {
+	base, err := url.Parse(s.base(c))
+	if err != nil {
+		base = &url.URL{}
+	}
+	cookie := &http.Cookie{
+		Name: tokenCookie, Value: token, Path: base.Path + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: base.Scheme == "https",
+	}
+	if token == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(c.Writer, cookie)
+}
+
+// signOut handles DELETE /dashboard/session. The cookie is gone even if Keystone does not answer.
+func (s *server) signOut(c *gin.Context) {
+	s.setCookie(c, "")
+	if token := c.GetHeader("X-Auth-Token"); token != "" && s.SignIn != nil {
+		if err := s.SignIn.Revoke(c.Request.Context(), token); err != nil {
+			s.Log.InfoContext(c.Request.Context(), "a token was not revoked at a sign-out", "error", err)
+		}
+	}
+	c.Status(http.StatusNoContent)
+}

@@ -1,0 +1,91 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/energy"
+)
+
+// used is a cloud in which demo had A for an hour, of which it used half an hour before it canceled,
+// other has B, and C sleeps.
+func used(t *testing.T) *cloud {
+	c := start(t, setup{})
+	ours := c.demo.book(`{"name": "ours", "duration": 3600}`)
+	c.other.book(fmt.Sprintf(`{"name": "theirs", "start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "B"]}`, at(1800)))
+	c.wait(0)
+	remembered(c, energy.Record{Host: "C", Phase: energy.Asleep, Since: noon}, energy.Entry{At: noon, Host: "C", Kind: energy.EntryPhase, Text: "asleep: it was idle"})
+	c.wait(1800)
+	c.demo.delete("/v1/reservations/" + ours.ID)
+	c.wait(1800)
+	return c
+}
+
+func TestTheUseOfProjectsAndHosts(t *testing.T) {
+	c := used(t)
+	row := func(project, host string, reserved, used float64, rest ...float64) v1.UsageRow {
+		r := v1.UsageRow{ProjectID: project, Host: host, Reserved: reserved, Used: used}
+		if len(rest) > 0 {
+			r.Idle, r.Asleep, r.Capacity = &rest[0], &rest[1], &rest[2]
+		}
+		return r
+	}
+	span := "start=" + at(0) + "&end=" + at(7200)
+	total := row("", "", 1.5, 1, 1, 1, 6)
+	for _, test := range []struct {
+		by    caller
+		query string
+		rows  []v1.UsageRow
+		total v1.UsageRow
+	}{
+		{c.admin, span, []v1.UsageRow{row("demo", "", 0.5, 0.5), row("other", "", 1, 0.5)}, total},
+		{c.admin, span + "&by=host", []v1.UsageRow{row("", "A", 0.5, 0.5, 0.5, 0, 2), row("", "B", 1, 0.5, 0.5, 0, 2), row("", "C", 0, 0, 0, 1, 2)}, total},
+		{c.admin, span + "&project_id=other", []v1.UsageRow{row("other", "", 1, 0.5)}, row("", "", 1, 0.5)},
+		{c.demo, span, []v1.UsageRow{row("demo", "", 0.5, 0.5)}, row("", "", 0.5, 0.5)},
+		{caller{c, "third/reader"}, span, []v1.UsageRow{}, row("", "", 0, 0)},
+		{c.demo, "", []v1.UsageRow{row("demo", "", 0.5, 0.5)}, row("", "", 0.5, 0.5)}, // the last week
+	} {
+		got := want[v1.Usage](t, test.by.get("/v1/usage?"+test.query), http.StatusOK)
+		if diff := cmp.Diff([]any{test.rows, test.total}, []any{got.Rows, got.Total}); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", test.by.token, test.query, diff)
+		}
+	}
+}
+
+func TestTheUseAsCSV(t *testing.T) {
+	c := used(t)
+	path := "/v1/usage?start=" + at(0) + "&end=" + at(7200)
+	projects := "project_id,reserved,used\ndemo,0.5,0.5\nother,1,0.5\n"
+	for path, text := range map[string]string{
+		path + "&format=csv":         projects,
+		path + "&format=csv&by=host": "host,reserved,used,idle,asleep,capacity\nA,0.5,0.5,0.5,0,2\nB,1,0.5,0.5,0,2\nC,0,0,0,1,2\n",
+	} {
+		if a := c.admin.get(path); string(a.body) != text || a.header.Get("Content-Type") != "text/csv; charset=utf-8" {
+			t.Errorf("%s: got %v %v", path, a.header, a)
+		}
+	}
+	if a := c.admin.send("GET", path, "", "Accept", "text/csv"); string(a.body) != projects {
+		t.Errorf("got %v", a)
+	}
+	if a := c.admin.send("GET", path+"&format=json", "", "Accept", "text/csv"); a.header.Get("Content-Type") != "application/json; charset=utf-8" {
+		t.Errorf("got %v", a)
+	}
+}
+
+func TestAReportIsBounded(t *testing.T) {
+	c := start(t, setup{})
+	for query, field := range map[string]string{
+		"?start=" + at(-401*24*3600): "start", "?start=" + at(60): "end", "?by=user": "by", "?format=xml": "format",
+	} {
+		if e := wantError(t, c.admin.get("/v1/usage"+query), http.StatusBadRequest); e.Field != field {
+			t.Errorf("%s: the mistake is in %q: %s", query, e.Field, e.Message)
+		}
+	}
+	if a := c.demo.get("/v1/usage?project_id=other"); a.status != http.StatusForbidden {
+		t.Errorf("another project's use is answered with %v", a)
+	}
+}

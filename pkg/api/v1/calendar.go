@@ -1,0 +1,135 @@
+package v1
+
+import "time"
+
+// Calendar is one page of the answer to GET /v1/calendar; Next is the marker of the next page.
+// UnknownProperties are those of the filter that no host has.
+type Calendar struct {
+	Start             time.Time      `json:"start"`
+	End               time.Time      `json:"end"`
+	Hosts             []HostCalendar `json:"hosts"`
+	Next              Marker         `json:"next"`
+	UnknownProperties []string       `json:"unknown_properties,omitempty"`
+}
+
+// HostCalendar contains the claims on one host, sorted by start. Facts are only in answers to
+// requests for them, and only of hosts in the inventory.
+type HostCalendar struct {
+	Host   string     `json:"host"`
+	Facts  *HostFacts `json:"facts,omitempty"`
+	Claims []Claim    `json:"claims"`
+}
+
+// Claim is a time in which a reservation holds a host or a slice of it. Mine is true if it is the
+// reservation of the caller's project. Only its owner and admins see which reservation; for others,
+// Status and OnEnd are empty too.
+type Claim struct {
+	Start     time.Time `json:"start"`
+	End       time.Time `json:"end"`
+	Kind      string    `json:"kind"`
+	Instances int       `json:"instances,omitempty"`
+	// Share is how much of the host the claim takes, from 0 to 1: for instances, the largest share
+	// among the host's resources.
+	Share         float64 `json:"share"`
+	Mine          bool    `json:"mine"`
+	Status        string  `json:"status,omitempty"`
+	OnEnd         string  `json:"on_end,omitempty"`
+	ReservationID string  `json:"reservation_id,omitempty"`
+	Name          string  `json:"name,omitempty"`
+	ProjectID     string  `json:"project_id,omitempty"`
+}
+
+// HostFacts are facts about a host beside its claims. Properties are those that the caller may see.
+type HostFacts struct {
+	Zone       string         `json:"zone"`
+	Aggregates []string       `json:"aggregates"`
+	Properties map[string]any `json:"properties"`
+	Reservable bool           `json:"reservable"`
+	// State is up, sleeping, waking or out_of_order; Problem is the reason of the last, and otherwise
+	// empty.
+	State   string `json:"state"`
+	Problem string `json:"problem"`
+	// Phase is the state of the host for the energy controller, and PhaseSince when it began; both
+	// are absent without a controller, and for callers that may not see them.
+	Phase         string     `json:"phase,omitempty"`
+	PhaseSince    *time.Time `json:"phase_since,omitempty"`
+	InstanceCount int        `json:"instance_count"`
+	// PreemptibleCount is how many of the instances are preemptible; nil if the caller may not see
+	// it, or if the source of the hosts only counts instances.
+	PreemptibleCount *int `json:"preemptible_count,omitempty"`
+}
+
+// Limits is the answer to GET /v1/limits: what applies to a project, and what it uses now. Limits
+// that do not exist are nil.
+type Limits struct {
+	ProjectID string       `json:"project_id"`
+	Limits    LimitValues  `json:"limits"`
+	Used      LimitedUsage `json:"used"`
+}
+
+// LimitValues are the operator's limits for each project.
+type LimitValues struct {
+	MaxDuration            *Duration `json:"max_duration"`
+	MaxStartAhead          *Duration `json:"max_start_ahead"`
+	MaxHostsPerProject     *int      `json:"max_hosts_per_project"`
+	MaxHostHoursPerProject *float64  `json:"max_host_hours_per_project"`
+	MaxEmptyLeases         *int      `json:"max_empty_leases_per_project"`
+	ExtensionWindow        *Duration `json:"extension_window"`
+}
+
+// LimitedUsage is what a project's live reservations hold. An instance counts as one host.
+type LimitedUsage struct {
+	Reservations int     `json:"reservations"`
+	HostsNow     int     `json:"hosts_now"`
+	MostHosts    int     `json:"most_hosts"` // at one instant, from now on
+	HostHours    float64 `json:"host_hours"`
+}
+
+// CalendarEvent is the data of an event of GET /v1/events with the name calendar: the claims in a
+// span have changed. Change, ReservationID, Name, ProjectID and Status are empty for callers that may
+// not see the reservation. Hosts is empty if the caller may see the reservation but not its hosts.
+type CalendarEvent struct {
+	Change        string    `json:"change"`
+	Start         time.Time `json:"start"`
+	End           time.Time `json:"end"`
+	Hosts         []string  `json:"hosts"`
+	Mine          bool      `json:"mine"`
+	ReservationID string    `json:"reservation_id,omitempty"`
+	Name          string    `json:"name,omitempty"`
+	ProjectID     string    `json:"project_id,omitempty"`
+	Status        string    `json:"status,omitempty"`
+}
+
+// HostsEvent is the data of an event of GET /v1/events with the name hosts: the facts of these hosts
+// have changed, or they are new or gone.
+type HostsEvent struct {
+	Hosts []string `json:"hosts"`
+}
+
+// ResetEvent is the data of an event of GET /v1/events with the name reset: changes may be missing,
+// so the client must read again what it shows.
+type ResetEvent struct {
+	Reason string `json:"reason"`
+}
+
+// Usage is the answer to GET /v1/usage. Rows are sorted by their name.
+type Usage struct {
+	Start time.Time  `json:"start"`
+	End   time.Time  `json:"end"`
+	By    string     `json:"by"` // project or host
+	Rows  []UsageRow `json:"rows"`
+	Total UsageRow   `json:"total"`
+}
+
+// UsageRow is host-hours of one project, of one host, or of all. ProjectID and Host are empty in a
+// total. Idle, Asleep and Capacity are absent in rows of projects and for callers that see only their
+// own project.
+type UsageRow struct {
+	ProjectID string   `json:"project_id,omitempty"`
+	Host      string   `json:"host,omitempty"`
+	Reserved  float64  `json:"reserved"`
+	Used      float64  `json:"used"`
+	Idle      *float64 `json:"idle,omitempty"`
+	Asleep    *float64 `json:"asleep,omitempty"`
+	Capacity  *float64 `json:"capacity,omitempty"`
+}

@@ -1,0 +1,135 @@
+// The REST API: calls with its errors, the calendar with its tags, and the stream of events.
+import {t} from './texts.js';
+
+// Refused is an answer of the API that is not a success.
+export class Refused extends Error {
+  constructor(status, answer) {
+    super(answer?.error?.message || t('unreachable', {status}));
+    this.status = status;
+    this.kind = answer?.error?.kind || '';
+    this.field = answer?.error?.field || '';
+    this.refusal = answer?.refusal || null;
+  }
+}
+
+let signedOut = () => {};
+
+// onSignedOut is called when the API does not know the user any more.
+export function onSignedOut(then) { signedOut = then; }
+
+async function send(method, path, body, headers, signal) {
+  let answer;
+  try {
+    answer = await fetch(`../${path}`, {
+      method, signal, headers: {Accept: 'application/json', ...headers}, body: body === undefined ? undefined : JSON.stringify(body), credentials: 'same-origin',
+    });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new Refused(0, null);
+  }
+  if (answer.status === 304 || answer.status === 204) return {answer, json: null};
+  const json = await answer.json().catch(() => null);
+  if (!answer.ok) {
+    if (answer.status === 401 && !path.startsWith('dashboard/')) signedOut();
+    throw new Refused(answer.status, json);
+  }
+  return {answer, json};
+}
+
+export const get = (path, query, signal) => send('GET', path + parameters(query), undefined, {}, signal).then(({json}) => json);
+export const post = (path, body, {query, headers, signal} = {}) => send('POST', path + parameters(query), body, headers, signal).then(({json}) => json);
+export const patch = (path, body, query) => send('PATCH', path + parameters(query), body).then(({json}) => json);
+export const remove = (path, query) => send('DELETE', path + parameters(query)).then(({json}) => json);
+
+function parameters(query) {
+  const list = new URLSearchParams();
+  for (const [name, value] of Object.entries(query || {})) {
+    if (value !== undefined && value !== null && value !== '') list.set(name, String(value));
+  }
+  const text = list.toString();
+  return text ? `?${text}` : '';
+}
+
+// key returns a new Idempotency-Key.
+export const key = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
+
+// all reads every page of a list; `most` bounds it.
+export async function all(path, query, list, most = 5000, signal = undefined) {
+  const found = [];
+  for (let marker; ;) {
+    const page = await get(path, {limit: 1000, ...query, marker}, signal);
+    found.push(...page[list]);
+    if (!page.next || found.length >= most) return found;
+    marker = page.next;
+  }
+}
+
+const tags = new Map(); // by request: the tag and the answer of the last time
+
+// calendar returns the hosts of every page of the calendar. What has not changed is not sent again.
+export async function calendar(query, signal) {
+  const hosts = [];
+  let unknown = [];
+  for (let marker; ;) {
+    const path = 'v1/calendar' + parameters({...query, marker});
+    const known = tags.get(path);
+    const {answer, json} = await send('GET', path, undefined, known ? {'If-None-Match': known.tag} : {}, signal);
+    const page = answer.status === 304 ? known.json : json;
+    const tag = answer.headers.get('ETag');
+    tags.delete(path);
+    if (tag) tags.set(path, {tag, json: page});
+    while (tags.size > 8) tags.delete(tags.keys().next().value);
+    hosts.push(...page.hosts);
+    unknown = page.unknown_properties || unknown;
+    if (!page.next) return {hosts, unknown};
+    marker = page.next;
+  }
+}
+
+// checkSession finds out whether a stream ended because the user is not signed in any more.
+function checkSession() {
+  get('dashboard/session').then(session => { if (!session.signed_in) signedOut(); }, error => { if (error.status === 401) signedOut(); });
+}
+
+// stream follows the events of the API while the page is visible: browsers allow few connections to one server, over
+// all tabs. A browser resumes a stream by itself; after any other gap `lost` is called, because events may be missing.
+export function stream({calendar: onCalendar, hosts: onHosts, lost, state}) {
+  const ending = new AbortController();
+  let source = null, timer, gap = false, wait = 2000;
+  const open = () => {
+    clearTimeout(timer);
+    if (source || document.hidden || ending.signal.aborted) return;
+    source = new EventSource('../v1/events');
+    source.addEventListener('open', () => {
+      if (gap) lost();
+      gap = false;
+      wait = 2000;
+      state(true);
+    });
+    source.addEventListener('calendar', event => onCalendar(JSON.parse(event.data)));
+    source.addEventListener('hosts', event => onHosts(JSON.parse(event.data)));
+    source.addEventListener('reset', () => lost());
+    source.addEventListener('error', () => {
+      state(false);
+      if (source?.readyState !== EventSource.CLOSED) return;
+      close();
+      timer = setTimeout(open, wait);
+      wait = Math.min(wait * 2, 60000);
+      checkSession();
+    });
+  };
+  const close = () => {
+    source?.close();
+    source = null;
+    gap = true;
+    clearTimeout(timer);
+  };
+  document.addEventListener('visibilitychange', () => document.hidden ? close() : open(), {signal: ending.signal});
+  addEventListener('pagehide', close, {signal: ending.signal});
+  addEventListener('pageshow', open, {signal: ending.signal});
+  open();
+  return () => {
+    ending.abort();
+    close();
+  };
+}

@@ -1,0 +1,82 @@
+// Elements of the page. Text from elsewhere only becomes text nodes and values, never markup.
+
+// h returns an element. A function among the attributes is a listener of the event of its name; a boolean and a
+// `value` are properties; everything else is an attribute, which null and undefined leave out.
+export function h(name, attributes, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined) continue;
+    if (typeof value === 'function') element.addEventListener(key, value);
+    else if (typeof value === 'boolean' || key === 'value') element[key] = value;
+    else element.setAttribute(key, value);
+  }
+  element.append(...children.flat(3).filter(child => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+// name returns an element with a text of a user, which may be written in any direction.
+export const named = (text, attributes) => h('bdi', {dir: 'auto', class: 'name', ...attributes}, text);
+
+// fill replaces the children of an element.
+export function fill(element, ...children) {
+  element.replaceChildren(...children.flat(3).filter(child => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const button = (text, click, attributes) => h('button', {type: 'button', click, ...attributes}, text);
+
+let fields = 0;
+
+// field returns a labeled input. `hint` explains it, for screen readers too.
+export function field(label, input, hint) {
+  input.id ||= `field-${++fields}`;
+  const about = hint ? h('small', {id: `${input.id}-hint`}, hint) : null;
+  if (about) input.setAttribute('aria-describedby', about.id);
+  return h('div', {class: 'field'}, h('label', {for: input.id}, label), input, about);
+}
+
+export function select(options, chosen, change, attributes) {
+  const list = h('select', {change: () => change(list.value), ...attributes},
+    options.map(([value, text]) => h('option', {value, selected: value === chosen}, text)));
+  return list;
+}
+
+// table returns a table in a frame that scrolls on narrow screens. A row is a list of cells.
+export function table(caption, heads, rows, empty) {
+  return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
+    h('table', {}, h('caption', {class: 'hidden'}, caption),
+      h('thead', {}, h('tr', {}, heads.map(head => h('th', {scope: 'col'}, head)))),
+      h('tbody', {}, rows.length === 0
+        ? h('tr', {}, h('td', {colspan: String(heads.length), class: 'empty'}, empty))
+        : rows.map(cells => h('tr', {}, cells.map((cell, i) => i === 0 ? h('th', {scope: 'row'}, cell) : h('td', {}, cell)))))));
+}
+
+// facts returns a list of names with their values.
+export const facts = pairs => h('dl', {class: 'facts'},
+  pairs.filter(([, value]) => value !== null && value !== undefined && value !== '')
+    .map(([term, value]) => h('div', {}, h('dt', {}, term), h('dd', {}, value))));
+
+const live = h('div', {class: 'hidden', role: 'status', 'aria-live': 'polite'});
+const toasts = h('div', {class: 'toasts'});
+
+// announce lets screen readers read a text.
+export function announce(text) { live.textContent = text; }
+
+// toast shows a message for some seconds, and announces it.
+export function toast(text, kind) {
+  announce(text);
+  const message = h('p', {class: `toast ${kind || ''}`}, text);
+  toasts.append(message);
+  setTimeout(() => message.remove(), 8000);
+}
+
+export const outside = () => [live, toasts];
+
+// problem returns the box that shows an error of the API.
+export const problem = error => h('p', {class: 'box bad', role: 'alert'}, error.message);
+
+// copied returns a command with a button that copies it.
+export function copied(text, label, done) {
+  return h('div', {class: 'command'}, h('code', {tabindex: '0'}, text),
+    button(label, () => navigator.clipboard?.writeText(text).then(() => toast(done))));
+}

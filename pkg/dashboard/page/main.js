@@ -1,0 +1,103 @@
+// The frame of the page: who the user is, where they are, and the parts that never change.
+import {announce, button, fill, h, outside, problem, select} from './dom.js';
+import {t} from './texts.js';
+import {get, onSignedOut, patch, remove} from './client.js';
+import * as calendar from './calendar.js';
+import * as reservation from './reservation.js';
+import * as operator from './operator.js';
+import * as signin from './signin.js';
+
+const main = h('main', {id: 'main', tabindex: '-1'});
+const header = h('header', {class: 'top'});
+document.body.append(h('a', {href: '#main', class: 'skip', click: event => { event.preventDefault(); main.focus(); }}, t('skip')), header, main, ...outside());
+
+const app = {
+  session: null,
+  may: rule => Boolean(app.session?.may?.[rule]),
+  projectName: id => app.session?.projects?.find(one => one.id === id)?.name || id,
+  go: path => { location.hash = `#${path}`; },
+};
+window.almanac = app; // for tests and for those who look into the console
+
+// Dark and light follow the system unless the user chooses.
+const themes = ['system', 'light', 'dark'];
+let theme = localStorage.getItem('theme') || 'system';
+function applyTheme() {
+  document.documentElement.dataset.theme = theme;
+  dispatchEvent(new Event('theme'));
+}
+applyTheme();
+
+let leave = null;
+
+function route() {
+  const [, path = '/calendar', query = ''] = location.hash.match(/^#(\/[^?]*)\??(.*)$/) || [];
+  const [, section, id] = path.split('/');
+  leave?.();
+  leave = null;
+  writeHeader(section);
+  document.title = t('title', {page: t(section === 'operator' ? 'operations' : section === 'reservation' || section === 'reservations' ? 'reservations' : 'calendar')});
+  main.className = section === 'calendar' || !section ? 'wide' : '';
+  if (section === 'reservations') leave = reservation.list(main, app);
+  else if (section === 'reservation') leave = reservation.show(main, app, decodeURIComponent(id || ''));
+  else if (section === 'operator') leave = operator.show(main, app, id);
+  else leave = calendar.show(main, app, new URLSearchParams(query));
+}
+
+function writeHeader(section) {
+  const {session} = app, signed = session?.signed_in;
+  const link = (to, text, current) => h('a', {href: `#/${to}`, 'aria-current': current ? 'page' : null}, text);
+  fill(header, h('a', {href: '#/calendar', class: 'brand'}, h('span', {class: 'mark', 'aria-hidden': 'true'}), t('almanac')),
+    signed ? h('nav', {'aria-label': t('sections')}, link('calendar', t('calendar'), section === 'calendar' || !section), link('reservations', t('reservations'), section?.startsWith('reservation')),
+      operator.pages.some(([, rule]) => rule !== 'decisions:get' && rule !== 'besteffort:list' && app.may(rule)) ? link('operator', t('operations'), section === 'operator') : null) : null,
+    h('div', {class: 'who'},
+      signed && session.sign_in ? select(choices(session), session.project_id, switchProject, {'aria-label': t('project'), id: 'project'}) : null,
+      button(t(`theme_${theme}`), () => { theme = themes[(themes.indexOf(theme) + 1) % 3]; localStorage.setItem('theme', theme); applyTheme(); writeHeader(section); header.querySelector('#theme').focus(); },
+        {class: 'plain', id: 'theme', title: t('theme')}),
+      signed && session.sign_in ? button(t('signOut'), signOut, {class: 'plain', id: 'sign-out'}) : null));
+}
+
+// choices are the projects of the user; the scope of the token stands there even if Keystone does not list it.
+function choices(session) {
+  const list = session.projects.map(one => [one.id, one.name]);
+  if (!list.some(([id]) => id === session.project_id)) list.unshift([session.project_id, session.system ? t('system') : session.project_id]);
+  return list;
+}
+
+async function switchProject(id) {
+  try {
+    await patch('dashboard/session', {project_id: id});
+    await start();
+    announce(t('projectNow', {name: app.projectName(id)}));
+  } catch (error) { fill(main, problem(error)); }
+}
+
+async function signOut() {
+  await remove('dashboard/session').catch(() => {});
+  await start();
+}
+
+function askToSignIn() {
+  leave?.();
+  leave = null;
+  app.session = {sign_in: true, signed_in: false, may: {}, projects: []};
+  main.className = '';
+  writeHeader('');
+  signin.show(main, start);
+}
+
+// start reads who the user is and shows the page, or the sign-in.
+async function start() {
+  try {
+    app.session = await get('dashboard/session');
+    if (app.session.sign_in && !app.session.signed_in) askToSignIn();
+    else route();
+  } catch (error) {
+    if (error.status === 401) askToSignIn();
+    else fill(main, h('div', {class: 'page'}, problem(error), button(t('tryAgain'), start)));
+  }
+}
+
+onSignedOut(() => { if (app.session?.sign_in && app.session.signed_in) askToSignIn(); });
+addEventListener('hashchange', () => { if (app.session?.signed_in) { route(); main.focus({preventScroll: true}); } });
+start();
