@@ -202,3 +202,25 @@ func TestTheNativeAPIShowsFloatingIPsAndLeavesThemToTheirLease(t *testing.T) {
 	gone(t, c.demo.send("DELETE", "/v1/reservations/"+id, ""))
 	wantFault(t, c.demo.get("/v1/leases/"+lease.ID), 404, "not found")
 }
+
+// At microversion 1.1 an offer knows the free addresses, and a lease with a deadline starts when there
+// are enough.
+func TestAnOfferOfFloatingIPsIsWhatTheLeaseGets(t *testing.T) {
+	c := start(t, setup{})
+	enrolled(c, "198.51.100.101", "198.51.100.102")
+	const body = `{"name": "f", "start_date": "2026-11-20 13:00", "duration": "1h", %s "reservations": [
+		{"resource_type": "virtual:floatingip", "network_id": "outside", "amount": 2}]}`
+	const offered = `"dry_run": true,`
+	o := offerIn(t, c.admin.newer("POST", "/v1/leases", fmt.Sprintf(body, offered)))
+	if got := fmt.Sprint(o.Start, o.Reservations); got != onDay("13:00")+"[{ virtual:floatingip 2 []}]" {
+		t.Errorf("the offer is %s", got)
+	}
+	c.other.lease(floatingLease(1, ""))
+	wantFault(t, c.demo.newer("POST", "/v1/leases", fmt.Sprintf(body, offered)), 409, "Not enough floating IPs available")
+	const window = `"deadline": "2026-11-20 16:00",`
+	o = offerIn(t, c.demo.newer("POST", "/v1/leases", fmt.Sprintf(body, window+offered)))
+	booked := leaseIn(t, c.demo.newer("POST", "/v1/leases", fmt.Sprintf(body, window)), 201)
+	if o.Start != onDay("14:00") || booked.StartDate != onDay("14:00") {
+		t.Errorf("the offer starts at %s, the lease at %s", o.Start, booked.StartDate)
+	}
+}

@@ -56,7 +56,7 @@ type Reservation struct {
 	// physical:host.
 	ResourceProperties *string `json:"resource_properties,omitempty"`
 	Amount             *int    `json:"amount,omitempty"`
-	// OnEnd is empty below microversion 1.1.
+	// OnEnd is empty below microversion 1.1, and for virtual:floatingip.
 	OnEnd string `json:"on_end,omitempty"`
 	*hostFields
 	*instanceFields
@@ -100,7 +100,9 @@ func LeaseOf(l *reservation.LeaseRecord, now span.Instant) Lease { return Lease{
 func ExtendedLeaseOf(l *reservation.LeaseRecord, now span.Instant) Lease {
 	out := LeaseOf(l, now)
 	for i := range out.Reservations {
-		out.Reservations[i].OnEnd = string(l.Reservations[i].OnEnd)
+		if r := &l.Reservations[i]; r.Kind != reservation.Addresses { // they have no servers
+			out.Reservations[i].OnEnd = string(r.OnEnd)
+		}
 	}
 	return out
 }

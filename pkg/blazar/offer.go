@@ -32,7 +32,7 @@ func OfferOf(l *reservation.LeaseRecord, exists bool, sees func(r *reservation.R
 			offered.ID = r.ID
 		}
 		if sees(r) {
-			offered.Hosts = r.HostNames()
+			offered.Hosts = append(offered.Hosts, r.HostNames()...)
 			slices.Sort(offered.Hosts)
 		}
 		out.Reservations[i] = offered
