@@ -77,7 +77,7 @@ func keys(path string) []string {
 	return hostKeys
 }
 
-// microversions are the versions of which a request can be.
+// microversions are the microversions that a request may select.
 var microversions = []string{"reservation 1.0", "reservation 1.1"}
 
 // send sends a body by another way than a caller: without a network, and without the document.

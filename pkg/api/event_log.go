@@ -31,8 +31,8 @@ type event struct {
 	// followed is an instant before which nothing was stored that this process learned of later.
 	followed span.Instant
 
-	// reservation has the id, project, name and status after the change, or the last ones before; it
-	// is nil if the facts of hosts have changed.
+	// reservation contains the id, project, name and status: those after the change, or the last ones
+	// of a reservation that is gone. It is nil for an event about facts of hosts.
 	reservation *reservation.Reservation
 	change      string    // of the reservation: created, changed or over
 	span        span.Span // of the claims before and after
@@ -91,8 +91,8 @@ func union(a, b span.Span) span.Span {
 	return span.Span{Start: min(a.Start, b.Start), End: max(a.End, b.End)}
 }
 
-// eventLog has the latest events of this process, for all its streams: each stream has only its
-// place in it. It is safe for concurrent use.
+// eventLog stores the latest events of this process once for all its streams; a stream stores only
+// the number of its last event. It is safe for concurrent use.
 type eventLog struct {
 	process string // identifies this run among all replicas
 

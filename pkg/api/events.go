@@ -139,7 +139,7 @@ func (s *server) publishHosts() {
 	}
 }
 
-// hostNews has the snapshot that the streams know.
+// hostNews is the snapshot whose hosts the streams already know.
 type hostNews struct {
 	mu   sync.Mutex
 	told *inventory.Snapshot

@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 )
 
-// used is a cloud in which demo had A for an hour, of which it used half an hour before it canceled,
-// other has B, and C sleeps.
+// used returns a cloud with three hosts: demo reserved A for an hour and canceled after half of it,
+// other reserves B, and C sleeps.
 func used(t *testing.T) *cloud {
 	c := start(t, setup{})
 	ours := c.demo.book(`{"name": "ours", "duration": 3600}`)

@@ -17,11 +17,11 @@ type Question struct {
 	Now  span.Instant
 	// Reservations are those that overlap Span, live or over.
 	Reservations []reservation.Reservation
-	// Pool has the capacity of each host of the pool, Sizes that of every host; a slice of a host
-	// that is in neither counts as the whole host.
+	// Pool maps each host of the pool to its capacity, and Sizes every host. A slice of a host that is
+	// in neither map counts as the whole host.
 	Pool, Sizes map[string]resource.Vector
-	// Asleep has, by host, the spans in which it was switched off on purpose. They are sorted and do
-	// not overlap.
+	// Asleep maps a host to the spans in which it was switched off on purpose, sorted and without
+	// overlaps.
 	Asleep map[string][]span.Span
 }
 
@@ -38,7 +38,7 @@ func (s Sum) plus(o Sum) Sum {
 	return Sum{s.Reserved + o.Reserved, s.Used + o.Used, s.Idle + o.Idle, s.Asleep + o.Asleep, s.Capacity + o.Capacity}
 }
 
-// Report has the sums.
+// Report is the sums of host-seconds by project and by host, and those of all hosts.
 type Report struct {
 	Projects map[string]Sum // Reserved and Used
 	Hosts    map[string]Sum // the hosts of the pool, and those that were reserved

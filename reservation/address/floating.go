@@ -41,8 +41,8 @@ func Start(h Holder, there []Floating) (create, obstacles []Floating) {
 }
 
 // End returns the floating IPs to delete at the end of a reservation, of those that exist and belong to
-// no other reservation. One of the same project at a claimed address is the reservation's, also if its
-// owner has removed the marks, since nobody else may have the address.
+// no other reservation. A floating IP of the same project at a claimed address belongs to the reservation
+// even without its tags, since nobody else may have the address.
 func End(h Holder, there []Floating) (remove []Floating) {
 	for _, f := range there {
 		claimed := slices.ContainsFunc(h.Claims, func(c Claim) bool { return f.Network == c.Network && f.Address == c.Address })

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// pooled gives the service a pool of n addresses of the network "n".
+// pooled enrolls n addresses of the network "n".
 func pooled(n int) func(*booking.Options) {
 	return func(o *booking.Options) {
 		memory := o.Reader.(*booking.Memory)

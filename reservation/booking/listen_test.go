@@ -39,7 +39,7 @@ func (l *heard) learn(news booking.Learned) {
 		id = r.ID
 	}
 	if l.live[id] != before || news.After != nil && news.After.Version <= before {
-		l.wrong = append(l.wrong, fmt.Sprintf("%s: version %d was known, and it is told of %d", id, l.live[id], before))
+		l.wrong = append(l.wrong, fmt.Sprintf("%s: the listener knows version %d, and the news start from %d", id, l.live[id], before))
 	}
 	if news.Followed < l.followed {
 		l.wrong = append(l.wrong, fmt.Sprintf("it has followed until %v, after %v", news.Followed, l.followed))
