@@ -91,6 +91,8 @@ func TestCredentialsAndTokensOpenThePage(t *testing.T) {
 	g := startGuarded(t)
 	fields := strings.Fields(g.keystone.Openstack(t, labtest.Demo, "application", "credential", "create", "page", "--secret", "hush", "-f", "value", "-c", "id"))
 	t.Cleanup(func() { g.keystone.Openstack(t, labtest.Demo, "application", "credential", "delete", fields[0]) })
+	_, stderr, exit := g.as(labtest.Demo2, "reservation", "create", "of another project", "--start", "+1d", "--duration", "1d")
+	wantExit(t, "a booking of another project", stderr, exit, 0)
 	p := &page{Browser: browser, t: t, url: g.url}
 	p.Look(1024, 800, true)
 	p.open("calendar", "#sign-in")
@@ -106,5 +108,8 @@ func TestCredentialsAndTokensOpenThePage(t *testing.T) {
 	p.Click("#sign-in")
 	p.Await(".picture")
 	p.open("operator/doctor", ".box.good")
+	p.open("reservations", "#all-projects")
+	p.Click("#all-projects")
+	p.Eventually("a project in which the operator has no role has its name", `[...document.querySelectorAll('td')].some(one => one.textContent === '`+labtest.Demo2.Project+`')`)
 	p.wellBehaved()
 }

@@ -13,8 +13,8 @@ import (
 
 const (
 	dashboardPath = "/dashboard/"
-	// sessionFile is the path of the session below dashboardPath.
-	sessionFile = "/session"
+	// sessionFile and projectsFile are the paths of the session and of the projects' names below dashboardPath.
+	sessionFile, projectsFile = "/session", "/projects"
 	// tokenCookie is the name of the cookie that contains the token of a user of the page.
 	tokenCookie = "almanac-token"
 	// longestSignIn is the largest body of a sign-in in bytes; a token has at most 8 KiB.
@@ -27,6 +27,8 @@ type SignIn interface {
 	SignIn(ctx context.Context, by keystone.SignInCredentials) (token string, err error)
 	// Projects returns the projects for which the owner of the token can get one.
 	Projects(ctx context.Context, token string) ([]keystone.Project, error)
+	// AllProjects returns the projects that the owner of the token may list.
+	AllProjects(ctx context.Context, token string) ([]keystone.Project, error)
 	Revoke(ctx context.Context, token string) error
 }
 
@@ -42,11 +44,14 @@ func (s *server) dashboardRoutes(engine *gin.Engine) {
 	})
 	files := http.StripPrefix("/dashboard", s.Dashboard)
 	engine.GET(dashboardPath+"*file", func(c *gin.Context) {
-		if c.Param("file") == sessionFile {
+		switch c.Param("file") {
+		case sessionFile:
 			s.json(s.showSession)(c)
-			return
+		case projectsFile:
+			s.json(s.nameProjects)(c)
+		default:
+			files.ServeHTTP(c.Writer, c.Request)
 		}
-		files.ServeHTTP(c.Writer, c.Request)
 	})
 	engine.POST("/dashboard"+sessionFile, s.json(s.signIn))
 	engine.PATCH("/dashboard"+sessionFile, s.json(s.switchProject))
@@ -121,13 +126,33 @@ func (s *server) showSession(c *gin.Context) (any, error) {
 		return answer, nil
 	}
 	projects, err := s.SignIn.Projects(c.Request.Context(), token)
-	if err != nil {
+	answer.Projects = shownProjects(projects)
+	return answer, err
+}
+
+func shownProjects(projects []keystone.Project) []sessionProject {
+	shown := make([]sessionProject, 0, len(projects))
+	for _, p := range projects {
+		shown = append(shown, sessionProject{ID: p.ID, Name: p.Name})
+	}
+	return shown
+}
+
+// nameProjects handles GET /dashboard/projects: the names of the projects whose reservations an operator sees.
+func (s *server) nameProjects(c *gin.Context) (any, error) {
+	c.Header("Cache-Control", "no-store")
+	if s.authenticate(c); c.IsAborted() {
+		return nil, nil
+	}
+	if err := asking(c).check("reservations:list_all", asking(c).ProjectID); err != nil {
 		return nil, err
 	}
-	for _, p := range projects {
-		answer.Projects = append(answer.Projects, sessionProject{ID: p.ID, Name: p.Name})
+	var projects []keystone.Project
+	var err error
+	if s.SignIn != nil {
+		projects, err = s.SignIn.AllProjects(c.Request.Context(), c.GetHeader("X-Auth-Token"))
 	}
-	return answer, nil
+	return gin.H{"projects": shownProjects(projects)}, err
 }
 
 // signInBody is the body of POST /dashboard/session: a user's name and password, an application credential, or a

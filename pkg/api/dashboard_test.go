@@ -38,6 +38,10 @@ func (door) Projects(context.Context, string) ([]keystone.Project, error) {
 	return []keystone.Project{{ID: "demo", Name: "Demo"}, {ID: "other", Name: "Other"}}, nil
 }
 
+func (door) AllProjects(_ context.Context, token string) ([]keystone.Project, error) {
+	return []keystone.Project{{ID: "far", Name: "Far"}, {ID: "of " + token, Name: "Token"}}, nil
+}
+
 func (d door) Revoke(_ context.Context, token string) error {
 	*d.revoked = append(*d.revoked, token)
 	return nil
@@ -135,6 +139,17 @@ func TestAVisitorSignsInChangesTheProjectAndSignsOut(t *testing.T) {
 	}
 	if a := v.call(http.MethodGet, "/v1/reservations", ""); a.status != http.StatusUnauthorized {
 		t.Errorf("after the sign-out: %v", a)
+	}
+}
+
+func TestOnlyOperatorsReadTheNamesOfProjects(t *testing.T) {
+	v, _ := startDoor(t)
+	for token, want := range map[string]int{"": http.StatusUnauthorized, "demo/member": http.StatusForbidden, "demo/admin": http.StatusOK} {
+		v.cookie = token
+		a := v.call(http.MethodGet, "/dashboard/projects", "")
+		if a.status != want || want == http.StatusOK && string(a.body) != `{"projects":[{"id":"far","name":"Far"},{"id":"of demo/admin","name":"Token"}]}`+"\n" {
+			t.Errorf("%q: %v", token, a)
+		}
 	}
 }
 

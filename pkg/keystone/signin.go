@@ -29,9 +29,12 @@ type SignInCredentials struct {
 	ProjectID                  string // with Token: the project of the new token; empty means the token's own
 }
 
-// Project is a project for which a user can get a token.
+// Project is a project in Keystone.
 type Project struct {
-	ID, Name, DomainID string
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	DomainID string `json:"domain_id"`
+	Enabled  bool   `json:"enabled"`
 }
 
 // NewSignIn returns a SignIn at the Keystone of the connection, without a request. It fails with an Invalid fault
@@ -99,28 +102,32 @@ func (s *SignIn) rescope(ctx context.Context, token, project string) (string, er
 
 // Projects returns the projects for which the owner of a token can get one, sorted by name.
 func (s *SignIn) Projects(ctx context.Context, token string) ([]Project, error) {
+	list, err := s.list(ctx, token, s.client.ServiceURL("auth", "projects"))
+	return slices.DeleteFunc(list, func(p Project) bool { return !p.Enabled }), err
+}
+
+// AllProjects returns the projects that the owner of a token may list, enabled or not, sorted by name; none if
+// Keystone lets them list none.
+func (s *SignIn) AllProjects(ctx context.Context, token string) ([]Project, error) {
+	list, err := s.list(ctx, token, s.client.ServiceURL("projects"))
+	if openstack.Status(err) == http.StatusForbidden {
+		return nil, nil
+	}
+	return list, err
+}
+
+// list returns the projects at an address of Keystone, sorted by name.
+func (s *SignIn) list(ctx context.Context, token, address string) ([]Project, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.connection.Timeout)
 	defer cancel()
-	var body struct {
-		Projects []struct {
-			ID, Name string
-			DomainID string `json:"domain_id"`
-			Enabled  bool
-		}
-	}
-	response, err := s.client.Get(ctx, s.client.ServiceURL("auth", "projects"), &body, bearing(token))
+	var body struct{ Projects []Project }
+	response, err := s.client.Get(ctx, address, &body, bearing(token))
 	if err != nil {
 		return nil, refused(told(err))
 	}
 	response.Body.Close()
-	list := make([]Project, 0, len(body.Projects))
-	for _, p := range body.Projects {
-		if p.Enabled {
-			list = append(list, Project{ID: p.ID, Name: p.Name, DomainID: p.DomainID})
-		}
-	}
-	slices.SortFunc(list, func(a, b Project) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID)) })
-	return list, nil
+	slices.SortFunc(body.Projects, func(a, b Project) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID)) })
+	return body.Projects, nil
 }
 
 // Revoke ends the validity of a token.

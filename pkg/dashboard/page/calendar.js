@@ -258,7 +258,7 @@ export function show(main, app, query) {
         [t('host'), named(host.name)], [t('time'), span(claim.start, claim.end)], [t('duration'), length(claim.end - claim.start)],
         [t('kind'), claim.kind === 'instance' ? t('instancesShare', {count: claim.instances || 1, share: Math.round(claim.share * 100)}) : t('wholeHost')],
         [t('status'), claim.status || mine?.status ? t(`status_${claim.status || mine.status}`) : null],
-        [t('project'), claim.project && app.may('reservations:list_all') ? named(app.projectName(claim.project)) : null],
+        [t('project'), claim.project && app.may('reservations:list_all') ? app.project(claim.project) : null],
       ])];
     }
     const about = host.facts, until = freeUntil(host, at);

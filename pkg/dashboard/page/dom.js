@@ -41,14 +41,16 @@ export function select(options, chosen, change, attributes) {
   return list;
 }
 
-// table returns a table in a frame that scrolls on narrow screens. A row is a list of cells.
+// table returns a table. A row is a list of cells. On narrow screens each row is a block, and each cell has the head of
+// its column before it; the roles stand there because blocks lose them.
 export function table(caption, heads, rows, empty) {
+  const cell = (content, i) => i === 0 ? h('th', {scope: 'row', role: 'rowheader'}, content) : h('td', {role: 'cell', 'data-head': heads[i]}, content);
   return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
-    h('table', {}, h('caption', {class: 'hidden'}, caption),
-      h('thead', {}, h('tr', {}, heads.map(head => h('th', {scope: 'col'}, head)))),
-      h('tbody', {}, rows.length === 0
-        ? h('tr', {}, h('td', {colspan: String(heads.length), class: 'empty'}, empty))
-        : rows.map(cells => h('tr', {}, cells.map((cell, i) => i === 0 ? h('th', {scope: 'row'}, cell) : h('td', {}, cell)))))));
+    h('table', {role: 'table'}, h('caption', {class: 'hidden'}, caption),
+      h('thead', {role: 'rowgroup'}, h('tr', {role: 'row'}, heads.map(head => h('th', {scope: 'col', role: 'columnheader'}, head)))),
+      h('tbody', {role: 'rowgroup'}, rows.length === 0
+        ? h('tr', {role: 'row'}, h('td', {colspan: String(heads.length), class: 'empty', role: 'cell'}, empty))
+        : rows.map(cells => h('tr', {role: 'row'}, cells.map(cell))))));
 }
 
 // facts returns a list of names with their values.

@@ -1,5 +1,5 @@
 // The frame of the page: who the user is, where they are, and the parts that never change.
-import {announce, button, fill, h, outside, problem, select} from './dom.js';
+import {announce, button, fill, h, named, outside, problem, select} from './dom.js';
 import {t} from './texts.js';
 import {get, onSignedOut, patch, remove} from './client.js';
 import * as calendar from './calendar.js';
@@ -14,9 +14,12 @@ document.body.append(h('a', {href: '#main', class: 'skip', click: event => { eve
 const app = {
   session: null,
   may: rule => Boolean(app.session?.may?.[rule]),
-  projectName: id => app.session?.projects?.find(one => one.id === id)?.name || id,
+  // project returns an element with the name of a project, which is its id until the name is known.
+  project: id => named(names.get(id) || id, {'data-project': id}),
   go: path => { location.hash = `#${path}`; },
 };
+// names are those of the projects by their ids: the user's own, and for operators all that Keystone lets them list.
+const names = new Map();
 window.almanac = app; // for tests and for those who look into the console
 
 // Dark and light follow the system unless the user chooses.
@@ -68,7 +71,7 @@ async function switchProject(id) {
   try {
     await patch('dashboard/session', {project_id: id});
     await start();
-    announce(t('projectNow', {name: app.projectName(id)}));
+    announce(t('projectNow', {name: names.get(id) || id}));
   } catch (error) { fill(main, problem(error)); }
 }
 
@@ -86,12 +89,19 @@ function askToSignIn() {
   signin.show(main, start);
 }
 
+function nameProjects(projects) {
+  for (const {id, name} of projects) names.set(id, name);
+  for (const shown of document.querySelectorAll('[data-project]')) shown.textContent = names.get(shown.dataset.project) || shown.dataset.project;
+}
+
 // start reads who the user is and shows the page, or the sign-in.
 async function start() {
   try {
     app.session = await get('dashboard/session');
-    if (app.session.sign_in && !app.session.signed_in) askToSignIn();
-    else route();
+    if (app.session.sign_in && !app.session.signed_in) { askToSignIn(); return; }
+    nameProjects(app.session.projects);
+    if (app.session.sign_in && app.may('reservations:list_all')) get('dashboard/projects').then(found => nameProjects(found.projects), error => announce(error.message));
+    route();
   } catch (error) {
     if (error.status === 401) askToSignIn();
     else fill(main, h('div', {class: 'page'}, problem(error), button(t('tryAgain'), start)));

@@ -21,7 +21,7 @@ export function show(main, app, name) {
 }
 
 // into fills a place with what a promise returns, or with its error.
-const into = (place, promise, build) => promise.then(found => fill(place, build(found)), error => fill(place, error.status === 404 ? h('p', {class: 'box'}, error.message) : problem(error)));
+const into = (place, promise, build) => promise.then(found => fill(place, build(found)), error => fill(place, error.status === 404 || error.status === 409 ? h('p', {class: 'box'}, error.message) : problem(error)));
 
 const hours = value => value === undefined || value === null ? '–' : value.toLocaleString(undefined, {maximumFractionDigits: 1});
 const at = time => time ? whenExactly(seconds(time)) : '–';
@@ -34,7 +34,7 @@ function usage(place, app) {
     const csv = `../v1/usage?${new URLSearchParams({...query, format: 'csv'})}`;
     into(result, get('v1/usage', query), found => [bar(found.total),
       table(t('page_usage'), [t(by), t('reserved'), t('used'), ...(by === 'host' ? [t('idle'), t('asleep')] : [])], found.rows.map(row => [
-        named(by === 'project' ? app.projectName(row.project_id) : row.host), hours(row.reserved), hours(row.used), ...(by === 'host' ? [hours(row.idle), hours(row.asleep)] : [])]), t('noUse')),
+        by === 'project' ? app.project(row.project_id) : named(row.host), hours(row.reserved), hours(row.used), ...(by === 'host' ? [hours(row.idle), hours(row.asleep)] : [])]), t('noUse')),
       h('p', {}, h('a', {href: csv, download: 'usage.csv', class: 'button', id: 'csv'}, t('csv')))]);
   }
   fill(place, h('div', {class: 'line'}, field(t('lastTime'), select([['1', t('lastDay')], ['7', t('lastWeek')], ['30', t('lastMonth')]], '7', value => { days = Number(value); read(); })),
@@ -104,7 +104,7 @@ function preemptible(place, app) {
       table(t('costTitle'), [t('host'), t('cost'), t('victims'), t('reason')], found.hosts.map(one => [named(one.host), one.room ? t('hasRoom') : one.reason ? '–' : `${hours(one.cost)} ${one.unit}`, one.victims.map(v => named(v.name)), one.reason ? named(one.reason) : '']), t('noHosts'))]);
   }}, field(t('vcpus'), vcpus), field(t('memoryMB'), memory), h('button', {class: 'main'}, t('ask'))), costs));
   into(list, get('v1/preemptible', {limit: 500}), ({instances}) => table(t('page_preemptible'), [t('server'), t('host'), t('project'), t('cost'), t('since'), t('reason')], instances.map(one => [
-    named(one.name), named(one.host), named(app.projectName(one.project_id)), one.cost === null ? '–' : `${hours(one.cost)} ${one.unit}`, at(one.launched_at), one.evictable ? t('evictable') : named(one.reason || '')]), t('noPreemptible')));
+    named(one.name), named(one.host), app.project(one.project_id), one.cost === null ? '–' : `${hours(one.cost)} ${one.unit}`, at(one.launched_at), one.evictable ? t('evictable') : named(one.reason || '')]), t('noPreemptible')));
 }
 
 function queue(place, app) {

@@ -25,7 +25,7 @@ export function list(main, app) {
         h('a', {href: `#/reservation/${one.id}`}, named(one.name)), [badge(one.status), one.degraded ? h('span', {class: 'badge failed'}, t('degraded')) : null],
         [span(seconds(one.start), seconds(one.end)), h('div', {class: 'soft'}, one.status === 'active' ? t('endsIn', {when: ago(seconds(one.end))}) : over.includes(one.status) ? '' : ago(seconds(one.start)))],
         t(one.kind === 'host' ? 'countHosts' : 'countInstances', {count: one.quantity}), one.hosts.length ? named(one.hosts.join(', ')) : h('span', {class: 'soft'}, t('hostsLater')),
-        everything ? named(app.projectName(one.project_id)) : null].filter(cell => cell !== null)), t('noReservations')));
+        everything ? app.project(one.project_id) : null].filter(cell => cell !== null)), t('noReservations')));
     } catch (error) { fill(place, problem(error)); }
   }
   const box = (id, text, change) => h('p', {class: 'check'}, h('input', {type: 'checkbox', id, change: event => { change(event.target.checked); read(); }}), h('label', {for: id}, text));
@@ -85,7 +85,7 @@ export function show(main, app, id) {
           [t('hosts'), one.hosts.length ? h('ul', {class: 'plain-list'}, one.hosts.map(host => h('li', {}, named(host)))) : t('hostsLater')], [t('servers'), servers()],
           [t('size'), one.resources ? t('sizeText', {vcpus: one.resources.vcpus || 0, memory: one.resources.memory_mb || 0, disk: one.resources.disk_gb || 0}) : null],
           [t('filter'), one.host_properties ? h('code', {}, JSON.stringify(one.host_properties)) : null], [t('image'), one.image ? named(one.image) : null], [t('atEnd'), t(atEnd[one.on_end] || 'endLeave')],
-          [t('project'), app.may('reservations:list_all') ? named(app.projectName(one.project_id)) : null], [t('reason'), one.degraded_reason ? named(one.degraded_reason) : null], [t('id'), h('code', {}, one.id)],
+          [t('project'), app.may('reservations:list_all') ? app.project(one.project_id) : null], [t('reason'), one.degraded_reason ? named(one.degraded_reason) : null], [t('id'), h('code', {}, one.id)],
         ])),
         h('section', {class: 'card'}, h('h2', {}, t('use')), use())),
       live && mine ? h('section', {class: 'card'}, h('h2', {}, t('change')), changes(from, to)) : null,
