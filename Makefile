@@ -236,6 +236,7 @@ bench: build ## all rows of the figures, each with what it is held against; COMP
 	@$(GO) test -run '^$$' -bench ListLeases -benchtime 100x ./pkg/api
 	@$(GO) test -run '^$$' -bench 'Calendar|Streams' -benchtime 40x ./pkg/api
 	@LAB_PROGRAMS='$(BROWSER)' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench CalendarPage -benchtime 5x ./tests
+	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench AnotherReplica -benchtime 50x ./tests
 	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench Leases -benchtime 50x ./pkg/store
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests

@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -84,4 +85,43 @@ func BenchmarkCalendarPage(b *testing.B) {
 	}
 	browser.Eventually("the page has heard of everything", fmt.Sprintf(`Number(document.querySelector('.picture').dataset.claims) === %s + %d`, claims, hour))
 	b.ReportMetric(labtest.Evaluate[float64](browser, memory), "heap-after-3600-events-MB")
+}
+
+// BenchmarkChangeReachesAnotherReplica measures how long after the answer to a booking at one replica a stream of
+// another has its event, both on MariaDB.
+func BenchmarkChangeReachesAnotherReplica(b *testing.B) {
+	connection := labtest.Database(b)
+	migrate(b, connection)
+	first := start(b, newFolder(b, hostsFile(100)), "OS_DATABASE__CONNECTION="+connection, "OS_API__RATE_LIMIT=0")
+	second := start(b, newFolder(b, hostsFile(100)), "OS_DATABASE__CONNECTION="+connection)
+	heard := make(chan string, 1000)
+	go func() {
+		for e := range second.client(b).Events(b.Context(), "") {
+			heard <- string(e.Data)
+		}
+	}()
+	booked := 0
+	book := func() (name string) {
+		booked++
+		name = fmt.Sprintf("run %d", booked)
+		at, lasts := time.Now().Add(time.Duration(booked)*time.Hour), v1.Duration(600)
+		if _, err := first.client(b).CreateReservation(b.Context(), v1.ReservationRequest{Name: name, StartTime: &at, Duration: &lasts}, client.CreateOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		return name
+	}
+	if !labtest.Poll(patience, time.Second, func() bool { book(); return len(heard) > 0 }) {
+		b.Fatal("the stream has no events")
+	}
+	var took []float64
+	for b.Loop() {
+		name := book()
+		answered := time.Now()
+		for !strings.Contains(<-heard, name) {
+		}
+		took = append(took, float64(time.Since(answered).Milliseconds()))
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2], "median-ms")
+	b.ReportMetric(took[len(took)-1], "longest-ms")
 }

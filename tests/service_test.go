@@ -204,7 +204,7 @@ func (s *service) stop(t *testing.T) {
 	}
 }
 
-func (s *service) client(t *testing.T) *client.Client {
+func (s *service) client(t testing.TB) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{URL: s.url})
 	if err != nil {
