@@ -138,6 +138,10 @@ func (b *beside) ordered(orders ...order) (list []server) {
 			failed = b.failed(s)
 			return s.Task == "" && (failed || s.Status == cmp.Or(o.becomes, "ACTIVE") && s.Host != o.server.Host)
 		})
+		// Nova deletes the allocation on the earlier host after the server is ACTIVE again.
+		b.await("server "+s.Name+" has left its earlier host in Placement", func() bool {
+			return !slices.ContainsFunc(b.movesOf(s.ID), func(move string) bool { return len(b.allocated(server{ID: move})) > 0 })
+		})
 		stays := s.Host == o.server.Host && s.Status == o.server.Status
 		if failed != o.refused || o.refused && !stays || !o.refused && s.Host != "" && !slices.Contains(o.to, s.Host) {
 			b.t.Errorf("%v of server %s, which was on %q: the server is %s on %q, failed: %t; want it on one of %v, refused: %t",
@@ -146,6 +150,17 @@ func (b *beside) ordered(orders ...order) (list []server) {
 		list = append(list, s)
 	}
 	return list
+}
+
+// movesOf returns the ids of the migrations of a server, which are consumers in Placement.
+func (b *beside) movesOf(id string) (moves []string) {
+	b.t.Helper()
+	var found struct{ Migrations []struct{ UUID string } }
+	b.admin.Must(http.MethodGet, "compute", "/os-migrations?instance_uuid="+id, nil, &found)
+	for _, one := range found.Migrations {
+		moves = append(moves, one.UUID)
+	}
+	return moves
 }
 
 // failed reports whether Nova's last action on the server failed.

@@ -202,10 +202,8 @@ func (s *stage) scene(id string) string {
 		words = append(words, "while", found.Server.Task)
 	}
 	parts := append([]string{strings.Join(words, " ")}, s.holdings("server", id)...)
-	var moves struct{ Migrations []struct{ UUID string } }
-	s.admin.Must(http.MethodGet, "compute", "/os-migrations?instance_uuid="+id, nil, &moves)
-	for _, one := range moves.Migrations {
-		parts = append(parts, s.holdings("migration", one.UUID)...)
+	for _, move := range s.movesOf(id) {
+		parts = append(parts, s.holdings("migration", move)...)
 	}
 	return strings.Join(parts, "; ")
 }

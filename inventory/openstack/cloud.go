@@ -32,7 +32,7 @@ type cloud struct {
 	shared map[string][]string
 
 	updated span.Instant            // when the server that changed last was changed, by Nova's clock
-	touched map[string]span.Instant // the hosts on which a server has changed lately, and when
+	touched map[string]span.Instant // the hosts on which a server or an allocation has changed lately, and when
 
 	// nodes are the services and root providers at the time at which the hypervisors were read.
 	nodes []string
@@ -198,4 +198,41 @@ func (c *cloud) touch(last *cloud, now span.Instant) {
 			c.touched[had.Host] = now
 		}
 	}
+}
+
+// touchAllocated records the hosts with a provider that has another generation than in the last reading. A
+// server that comes and goes between two readings appears in neither, and Placement does not show that its
+// allocation is gone.
+func (c *cloud) touchAllocated(last *cloud, now span.Instant) {
+	hosts := c.hostsByProvider()
+	for _, p := range c.providers {
+		if h, known := last.holdings[p.ID]; known && h.generation != p.Generation {
+			c.touched[hosts[p.Root]] = now
+		}
+	}
+}
+
+// hostsByProvider returns the hosts by the ids of their root providers.
+func (c *cloud) hostsByProvider() map[string]string {
+	hosts := make(map[string]string, len(c.hypervisors))
+	for _, h := range c.hypervisors {
+		hosts[h.ID] = h.Host
+	}
+	return hosts
+}
+
+// doubtful reports whether something is in use although there is no server: either Nova has lost its
+// servers, or the usages are out of date.
+func (c *cloud) doubtful() bool {
+	if c.servers == nil || len(c.servers) > 0 {
+		return false
+	}
+	for _, h := range c.holdings {
+		for _, amount := range h.used {
+			if amount > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

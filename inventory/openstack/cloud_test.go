@@ -80,6 +80,42 @@ func TestAHostIsTouchedWhileItsServersChangeAndABitLonger(t *testing.T) {
 	}
 }
 
+func TestAHostIsTouchedWhenAnAllocationAppears(t *testing.T) {
+	last := &cloud{
+		at: 100, servers: map[string]nova.Server{},
+		holdings: map[string]holding{"pa": {generation: 5}, "gpu": {generation: 2}, "pb": {generation: 5}},
+	}
+	next := &cloud{
+		hypervisors: []nova.Hypervisor{{ID: "pa", Host: "a"}, {ID: "pb", Host: "b"}, {ID: "pc", Host: "c"}},
+		providers: []placement.Provider{
+			{ID: "pa", Root: "pa", Generation: 5}, {ID: "gpu", Root: "pa", Parent: "pa", Generation: 3},
+			{ID: "pb", Root: "pb", Generation: 5}, {ID: "pc", Root: "pc", Generation: 1},
+		},
+	}
+	next.touch(last, 110)
+	next.touchAllocated(last, 110)
+	if diff := cmp.Diff(map[string]span.Instant{"a": 110}, next.touched); diff != "" {
+		t.Errorf("touched (-want +got):\n%s", diff)
+	}
+}
+
+func TestAReadingIsDoubtfulIfNoServerExplainsWhatIsInUse(t *testing.T) {
+	inUse := map[string]holding{"pa": {used: map[string]int64{"VCPU": 0, "MEMORY_MB": 512}}}
+	for name, tc := range map[string]struct {
+		cloud cloud
+		want  bool
+	}{
+		"nothing is read":         {cloud{}, false},
+		"nothing is in use":       {cloud{servers: map[string]nova.Server{}, holdings: map[string]holding{"pa": {used: map[string]int64{"VCPU": 0}}}}, false},
+		"a server may explain it": {cloud{servers: map[string]nova.Server{"1": {}}, holdings: inUse}, false},
+		"there is no server":      {cloud{servers: map[string]nova.Server{}, holdings: inUse}, true},
+	} {
+		if got := tc.cloud.doubtful(); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 func TestOnlyWhatMayHaveChangedIsReadAgain(t *testing.T) {
 	next := &cloud{
 		hypervisors: []nova.Hypervisor{{ID: "pa", Host: "a"}, {ID: "pb", Host: "b"}, {ID: "pc", Host: "c"}, {ID: "pd", Host: "d"}},

@@ -19,13 +19,10 @@ type staleness struct {
 
 // stale returns the providers of next whose holding is unknown or out of date. A new generation
 // shows that, with two exceptions. Deleted allocations do not change the generation: therefore
-// hosts whose servers have changed are read too, and in a full reading all hosts. The generation
+// hosts whose servers or allocations have changed lately are read too, and in a full reading all hosts. The generation
 // does not show which instances are preemptible either.
 func stale(next *cloud, known map[string]holding, full bool) []staleness {
-	hosts := make(map[string]string, len(next.hypervisors))
-	for _, h := range next.hypervisors {
-		hosts[h.ID] = h.Host
-	}
+	hosts := next.hostsByProvider()
 	var list []staleness
 	for _, p := range next.providers {
 		h, ok := known[p.ID]

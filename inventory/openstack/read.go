@@ -12,14 +12,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// read makes the next reading. It reads everything if the last full reading is too old; otherwise
-// it reads what has changed since the last reading.
+// read makes the next reading. It reads everything if the last full reading is too old or the last
+// reading is doubtful; otherwise it reads what has changed since the last reading.
 //
 // An instance has one host at each moment and is identified by its id: whatever the order of the
 // reads, it is never on two hosts, and an instance that moves is not lost.
 func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*cloud, error) {
 	next := &cloud{at: now, full: last.full, release: last.release}
-	full := now >= last.full.Add(s.options.FullEvery)
+	full := now >= last.full.Add(s.options.FullEvery) || last.doubtful()
 	if full {
 		next.full = now
 	}
@@ -36,6 +36,7 @@ func (s *Source) read(ctx context.Context, last *cloud, now span.Instant) (*clou
 		}
 	}
 	next.providers = ofHosts(providers, next.hypervisors)
+	next.touchAllocated(last, now)
 	next.preemptible = next.withPreemptible(s.options.Preemptible)
 	if err = s.readShared(ctx, next, last, providers, full); err != nil {
 		return nil, err
