@@ -88,6 +88,14 @@ test-vet:
 test-galera: build ## promises on MariaDB and on a Galera cluster of three; ALMANAC_CHAOS=10m makes it longer
 	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v -run 'Galera|PromisesSurvive' ./tests ./pkg/store ./tests/labtest
 
+# The previous version is that before the last migration, until there is a release.
+PREVIOUS = 978e736f
+
+test-upgrade: build ## three replicas of the version PREVIOUS become ones of this version, and go back, while users book
+	@rm -rf var/previous && mkdir -p var/previous/source && git archive $(PREVIOUS) | tar -x -C var/previous/source
+	@cd var/previous/source && CGO_ENABLED=0 $(GO) build -trimpath -o ../almanacd ./cmd/almanacd && rm -rf ../source
+	@ALMANAC_TEST_PREVIOUS=$(CURDIR)/var/previous/almanacd $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run AnUpgradeAndTheWayBack ./tests
+
 test-large: build ## 50 starts at once on 256 hosts of a real Nova; prints the figures of docs/performance.md
 	@ALMANAC_TEST_LARGE=1 COMPUTES=256 $(LAB) $(GO) test -count=1 -timeout 60m -v -run OnALargeCloud ./tests
 
@@ -195,7 +203,7 @@ test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, 
 	    $(LAB) $(GO) test -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store || failed=yes; \
 	done; [ -z "$$failed" ]
 
-test-long: test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services ## what takes longer than make test
+test-long: test-galera test-upgrade test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate

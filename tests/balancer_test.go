@@ -3,6 +3,7 @@ package tests
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,14 +27,20 @@ type replicas struct {
 // startReplicas starts one almanacd for each list of settings.
 func startReplicas(t *testing.T, settings ...[]string) *replicas {
 	t.Helper()
-	r := &replicas{
-		t: t, settings: settings, running: make([]*service, len(settings)), unwell: make([]bool, len(settings)),
-		http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
-	}
+	r := newReplicas(t, settings...)
 	for i := range settings {
 		r.start(i)
 	}
 	return r
+}
+
+// newReplicas returns replicas of which none runs.
+func newReplicas(t *testing.T, settings ...[]string) *replicas {
+	t.Helper()
+	return &replicas{
+		t: t, settings: settings, running: make([]*service, len(settings)), unwell: make([]bool, len(settings)),
+		http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+	}
 }
 
 // lasts returns after length, or later if the replicas have acknowledged too few bookings by
@@ -47,7 +54,14 @@ func (r *replicas) lasts(ctx context.Context, length time.Duration) {
 
 func (r *replicas) start(i int) {
 	r.t.Helper()
-	s := start(r.t, newFolder(r.t, tenHosts), r.settings[i]...)
+	r.startOf(i, filepath.Join(commands, "almanacd"))
+}
+
+// startOf starts a replica of the version of program.
+func (r *replicas) startOf(i int, program string) {
+	r.t.Helper()
+	folder := newFolder(r.t, tenHosts)
+	s := serve(r.t, folder, commandOf(context.WithoutCancel(r.t.Context()), program, folder, r.settings[i]...))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running[i], r.unwell[i] = s, false

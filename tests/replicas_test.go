@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,13 @@ import (
 // migrate updates the schema of the database of connection.
 func migrate(t testing.TB, connection string) {
 	t.Helper()
-	sync := command(t.Context(), newFolder(t, tenHosts), "OS_DATABASE__CONNECTION="+connection)
+	migrateBy(t, filepath.Join(commands, "almanacd"), connection)
+}
+
+// migrateBy updates the schema to that of the version of program.
+func migrateBy(t testing.TB, program, connection string) {
+	t.Helper()
+	sync := commandOf(t.Context(), program, newFolder(t, tenHosts), "OS_DATABASE__CONNECTION="+connection)
 	sync.Args = append(sync.Args, "db", "sync")
 	if out, err := sync.CombinedOutput(); err != nil {
 		t.Fatalf("db sync: %v\n%s", err, out)

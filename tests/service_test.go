@@ -128,7 +128,12 @@ func newFolder(t testing.TB, hosts string) string {
 
 // command prepares almanacd on the folder, on a free port.
 func command(ctx context.Context, folder string, settings ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, filepath.Join(commands, "almanacd"))
+	return commandOf(ctx, filepath.Join(commands, "almanacd"), folder, settings...)
+}
+
+// commandOf prepares an almanacd that may be of another version.
+func commandOf(ctx context.Context, program, folder string, settings ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, program)
 	c.Dir = folder
 	c.Env = append(os.Environ(), "OS_API__PORT=0", "OS_INVENTORY__HOSTS_FILE=hosts.yaml", "OS_DATABASE__CONNECTION=sqlite:///almanac.db")
 	c.Env = append(c.Env, settings...)
@@ -146,8 +151,13 @@ func startOn(t testing.TB, hosts string, settings ...string) *service {
 // start starts almanacd and waits until it serves.
 func start(t testing.TB, folder string, settings ...string) *service {
 	t.Helper()
-	s := &service{folder: folder, log: &log{}, ended: make(chan error, 1)}
-	s.process = command(context.WithoutCancel(t.Context()), folder, settings...)
+	return serve(t, folder, command(context.WithoutCancel(t.Context()), folder, settings...))
+}
+
+// serve starts a prepared almanacd and waits until it serves.
+func serve(t testing.TB, folder string, process *exec.Cmd) *service {
+	t.Helper()
+	s := &service{folder: folder, process: process, log: &log{}, ended: make(chan error, 1)}
 	out, err := s.process.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

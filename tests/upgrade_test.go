@@ -1,0 +1,68 @@
+package tests
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// Three replicas of the previous version are upgraded while users book, as docs/operations.md describes: first the schema,
+// then one replica after the other. Then each goes back and forth, so that both versions run side by side. No
+// promise is lost or made twice.
+func TestPromisesSurviveAnUpgradeAndTheWayBack(t *testing.T) {
+	previous := os.Getenv("ALMANAC_TEST_PREVIOUS")
+	if previous == "" {
+		t.Skip("make test-upgrade runs it, with the almanacd of the previous version")
+	}
+	this := filepath.Join(commands, "almanacd")
+	database, broker := labtest.StartMariaDB(t), labtest.StartRabbitMQ(t)
+	connection := database.URL("almanac")
+	migrateBy(t, previous, connection)
+	settings := []string{
+		"OS_DATABASE__CONNECTION=" + connection,
+		"OS_DEFAULT__TRANSPORT_URL=" + broker.URL(),
+		"OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2",
+		"OS_OSLO_MESSAGING_RABBIT__RABBIT_QUORUM_QUEUE=true",
+	}
+	told := listen(t, broker.URL())
+	r := newReplicas(t, settings, settings, settings)
+	programs := []string{previous, previous, previous}
+	for i := range programs {
+		r.startOf(i, previous)
+	}
+	var history chronicle
+	users := chaos(t, r, func(ctx context.Context) {
+		pass(ctx, 3*time.Second)
+		migrate(t, connection)
+		history.note("the schema is of this version")
+		for n := 0; pass(ctx, 3*time.Second); n++ {
+			i := n % len(programs)
+			switch {
+			case programs[i] == previous:
+				programs[i] = this
+				history.note("a replica becomes one of this version")
+			case n%2 == 0: // the first round upgrades all
+				programs[i] = previous
+				history.note("a replica becomes one of the previous version")
+			default:
+				history.note("a replica of this version starts again")
+			}
+			r.kill(i)
+			r.startOf(i, programs[i])
+		}
+	})
+	c := newChecker(t, "mysql", database.DSN("almanac"))
+	settled(t, c)
+	report(t, users)
+	c.check(16)
+	history.report(t, users, c)
+	for _, u := range users {
+		u.hold(c)
+	}
+	noneOfItself(t, users, c, 0)
+	everythingTold(t, c, told)
+}
