@@ -110,7 +110,7 @@ func emptyList(filter string) bool {
 // without Duration it lasts for the whole window.
 type Request struct {
 	Terms
-	// Hosts are the names of the hosts of a maintenance; all other requests name none.
+	// Hosts are the names of the hosts of maintenance; all other requests name none.
 	Hosts      []string
 	Start, End span.Instant
 	Duration   int64

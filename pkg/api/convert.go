@@ -106,7 +106,7 @@ func offer(p booking.Plan, project string, by *asker) v1.Offer {
 	return out
 }
 
-// withServers adds the servers that must leave before a maintenance, for callers that may see them.
+// withServers adds the servers that must leave before maintenance, for callers that may see them.
 func (s *server) withServers(out v1.Offer, p booking.Plan, by *asker) v1.Offer {
 	if !p.Terms.Maintenance || !by.may("hosts:get_instances", by.ProjectID) {
 		return out

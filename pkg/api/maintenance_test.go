@@ -76,7 +76,7 @@ func TestWrongRequestsForMaintenanceNameTheField(t *testing.T) {
 	}
 }
 
-func TestTheOfferOfAMaintenanceListsTheServersToMove(t *testing.T) {
+func TestTheOfferOfMaintenanceListsTheServersToMove(t *testing.T) {
 	a := machine("A")
 	a.Instances, a.InstanceCount = []inventory.Instance{
 		{ID: "i1", Name: "db", ProjectID: "other", Host: "A", Status: "ACTIVE"}, {ID: "i2", Host: "A", Preemptible: true},

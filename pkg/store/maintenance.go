@@ -2,12 +2,12 @@ package store
 
 import "gorm.io/gorm"
 
-// maintenanceColumn is the column of reservations that marks a maintenance.
+// maintenanceColumn is the column of reservations that marks maintenance.
 type maintenanceColumn struct {
 	Maintenance bool `gorm:"not null;default:false"`
 }
 
 func (maintenanceColumn) TableName() string { return "reservations" }
 
-// addMaintenance adds the mark of a maintenance to reservations.
+// addMaintenance adds the mark of maintenance to reservations.
 func addMaintenance(tx *gorm.DB) error { return addColumns(tx, &maintenanceColumn{}, "Maintenance") }

@@ -20,7 +20,7 @@ type Failed func(host string) (reason string, yes bool)
 // Heal replaces the failed hosts of a reservation: from now on if it has started or is about to,
 // for its whole span if it is pending. If no host is free, the reservation keeps its claims on the
 // failed host, and Degraded states what is missing, until no host is missing any more. The
-// project's limits do not apply. Heal does not change a reservation that is ending or over, or a
+// project's limits do not apply. Heal does not change a reservation that is ending or over, or
 // maintenance, whose hosts need not work. changed is true if anything changed.
 func (d *Service) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, failed, false)

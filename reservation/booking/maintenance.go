@@ -8,11 +8,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// This file has what differs for a maintenance: a reservation of kind host on the hosts that it names,
+// This file has what differs for maintenance: a reservation of kind host on the hosts that it names,
 // which may be out of order, asleep or outside the pool, and to which the limits of a project do not
 // apply.
 
-// name sets the hosts of a maintenance, which must exist, and the quantity.
+// name sets the hosts of maintenance, which must exist, and the quantity.
 func (a *request) name(hosts []string, known *hostIndex) error {
 	if !a.Maintenance {
 		if len(hosts) > 0 {
@@ -53,7 +53,7 @@ func (a *request) admits(h *inventory.Host) bool {
 	return h.Reservable
 }
 
-// forTerms returns the view for a decision on terms: no limit applies to a maintenance.
+// forTerms returns the view for a decision on terms: no limit applies to maintenance.
 func (v View) forTerms(t reservation.Terms) View {
 	if t.Maintenance {
 		v.Limits = Limits{}
@@ -61,7 +61,7 @@ func (v View) forTerms(t reservation.Terms) View {
 	return v
 }
 
-// counted returns the claims that count for the limits of the project: none of a maintenance.
+// counted returns the claims that count for the limits of the project: none of maintenance.
 func counted(r *reservation.Reservation) []reservation.Claim {
 	if r.Maintenance {
 		return nil
@@ -69,7 +69,7 @@ func counted(r *reservation.Reservation) []reservation.Claim {
 	return r.Claims
 }
 
-// Occupants returns the instances on the hosts of a plan that somebody must move before a maintenance:
+// Occupants returns the instances on the hosts of a plan that somebody must move before maintenance:
 // those that are not preemptible, without those that leave at the end of a live reservation. They are
 // sorted by host, then id.
 func (d *Service) Occupants(p Plan) (list []inventory.Instance) {

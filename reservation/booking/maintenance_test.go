@@ -22,7 +22,7 @@ func maintenance(start, end int64, hosts ...string) reservation.Request {
 	return reservation.Request{Terms: reservation.Terms{Name: "new memory", Maintenance: true}, Hosts: hosts, Start: at(start), End: at(end)}
 }
 
-func TestAMaintenanceHasTheHostsThatItNamesWhateverTheirState(t *testing.T) {
+func TestMaintenanceHasTheHostsThatItNamesWhateverTheirState(t *testing.T) {
 	s := newScene(t, named("a", "b", "c", "d", "e"))
 	s.host("b").Reservable = false
 	s.host("c").Problem = "its nova-compute is down"
@@ -35,7 +35,7 @@ func TestAMaintenanceHasTheHostsThatItNamesWhateverTheirState(t *testing.T) {
 	s.check(t)
 }
 
-func TestAMaintenanceIsRefusedWhereAnyOfItsHostsIsPromised(t *testing.T) {
+func TestMaintenanceIsRefusedWhereAnyOfItsHostsIsPromised(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
 	s.book(t, only("b", during(1, 50, 150)))
 	_, err := s.desk.Book(t.Context(), owner, maintenance(0, 100, "a", "b"), nil)
@@ -107,7 +107,7 @@ func TestHostsInMaintenanceAreNotFilledOrHealed(t *testing.T) {
 	}
 }
 
-func TestTheOccupantsOfAMaintenanceAreThoseThatNothingRemoves(t *testing.T) {
+func TestTheOccupantsOfMaintenanceAreThoseThatNothingRemoves(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
 	stays := s.book(t, reservation.Request{Terms: reservation.Terms{Quantity: 1, OnEnd: reservation.OnEndLeave}, Start: at(0), End: at(50)})
 	goes := s.book(t, during(1, 0, 50))
@@ -130,9 +130,9 @@ func TestTheOccupantsOfAMaintenanceAreThoseThatNothingRemoves(t *testing.T) {
 	}
 }
 
-// Whatever is booked, changed, canceled and healed, a maintenance has exactly the hosts that it names,
+// Whatever is booked, changed, canceled and healed, maintenance has exactly the hosts that it names,
 // and none of them is promised to anybody else.
-func TestNoPromiseOverlapsAMaintenance(t *testing.T) {
+func TestNoPromiseOverlapsMaintenance(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, named(names...))

@@ -55,7 +55,7 @@ func (m *Memory) LeasesOf(_ context.Context, ids []string) ([]reservation.LeaseR
 }
 
 // shownLeases returns the leases that are not deleted, with each reservation without a lease as one
-// unless it is a maintenance, sorted by start, then id. The caller holds mu.
+// unless it is maintenance, sorted by start, then id. The caller holds mu.
 func (m *Memory) shownLeases() (list []reservation.LeaseRecord) {
 	members := make(map[string][]reservation.Reservation)
 	for _, r := range m.reservations {

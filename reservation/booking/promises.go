@@ -84,7 +84,7 @@ func (d *Service) Fillable(t span.Instant, ahead int64) map[string]bool {
 			case r.Status == reservation.Active && !r.Maintenance && c.Span.Contains(t):
 				hosts[c.Host] = true
 			case c.Span.Start <= t.Add(ahead) && (c.Span.End > t || c.Span.End == r.Span.End):
-				kept[c.Host] = true // the reservation is late, is ending, starts soon, or is a maintenance
+				kept[c.Host] = true // the reservation is late, is ending, starts soon, or is maintenance
 			}
 		}
 	}

@@ -161,11 +161,11 @@ func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 	}
 }
 
-// promisedAlready returns a sentence that states why a maintenance cannot have all its hosts.
+// promisedAlready returns a sentence that states why maintenance cannot have all its hosts.
 func (s *search) promisedAlready(free int) string {
 	quantity, window := s.request.Quantity, s.request.window
 	if window.Seconds() == s.request.duration {
-		return fmt.Sprintf("%d of the %s have reservations between %v and %v", quantity-free, fault.Counted(quantity, "host"), window.Start, window.End)
+		return fmt.Sprintf("reservations hold %d of the %s between %v and %v", quantity-free, fault.Counted(quantity, "host"), window.Start, window.End)
 	}
 	return fmt.Sprintf("no start between %v and %v has all of the %s free of reservations during %v",
 		window.Start, s.query.Deadline.Add(-s.request.duration), fault.Counted(quantity, "host"), period(s.request.duration))

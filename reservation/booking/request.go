@@ -36,7 +36,7 @@ type request struct {
 	reservation.Terms
 	window   span.Span
 	duration int64
-	// named contains the hosts of a maintenance.
+	// named contains the hosts of maintenance.
 	named map[string]bool
 	// immediate is true if the request has no time, so that the reservation starts now, or as soon
 	// as sleeping hosts have booted and the image can be on the hosts.

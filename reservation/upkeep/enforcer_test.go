@@ -185,7 +185,7 @@ func (w *town) book(n int, start int64, hosts ...string) reservation.Reservation
 	return r
 }
 
-// maintain is book for a maintenance.
+// maintain is book for maintenance.
 func (w *town) maintain(n int, start int64, hosts ...string) reservation.Reservation {
 	r := w.book(n, start, hosts...)
 	r.Maintenance = true

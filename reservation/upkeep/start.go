@@ -76,7 +76,7 @@ func (s *Enforcer) start(ctx context.Context, id string) error {
 
 // startable returns the hosts with which the reservation can start: those that it holds now,
 // without failed ones, which healing replaces. It fails if there are none, or if one of them
-// sleeps. The hosts of a maintenance need neither work nor be awake; those that have left the cloud
+// sleeps. The hosts of maintenance need neither work nor be awake; those that have left the cloud
 // cannot be closed.
 func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) (fit []string, err error) {
 	why := fault.New(fault.Unavailable, "the reservation holds no host now")

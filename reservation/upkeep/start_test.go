@@ -179,7 +179,7 @@ func TestAStartGoesWithTheHostsThatAreWell(t *testing.T) {
 	}
 }
 
-func TestAMaintenanceStartsOnHostsThatSleepHaveFailedOrAreGone(t *testing.T) {
+func TestMaintenanceStartsOnHostsThatSleepHaveFailedOrAreGone(t *testing.T) {
 	w := newTown(t, "a", "b", "c")
 	w.maintain(1, 0, "a", "b", "c")
 	w.ails["a"] = func(h *inventory.Host) { h.Problem = "its nova-compute is down" }
@@ -195,7 +195,7 @@ func TestAMaintenanceStartsOnHostsThatSleepHaveFailedOrAreGone(t *testing.T) {
 	}
 }
 
-func TestAMaintenanceWaitsForInstancesThatAreNotPreemptible(t *testing.T) {
+func TestMaintenanceWaitsForInstancesThatAreNotPreemptible(t *testing.T) {
 	w := newTown(t, "a", "b")
 	w.maintain(1, 0, "a")
 	w.putStranger("runs", "a", nil)

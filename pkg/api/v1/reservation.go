@@ -102,7 +102,7 @@ type Offer struct {
 	Hosts         []string  `json:"hosts"` // for admins; otherwise empty
 	Matched       int       `json:"matched"`
 	DelayedByBoot bool      `json:"delayed_by_boot"`
-	// Servers are those on the hosts of a maintenance that must be moved before its start, for callers
+	// Servers are those on the hosts of maintenance that must be moved before its start, for callers
 	// that may see the instances of hosts.
 	Servers []HostServer `json:"servers,omitempty"`
 }

@@ -38,7 +38,7 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
   }
   modeChanged();
 
-  // kindChanged shows the fields of the kind. The name of a maintenance is its reason.
+  // kindChanged shows the fields of the kind. The name of maintenance is its reason.
   function kindChanged() {
     const maintenance = kind.value === 'maintenance';
     sizes.hidden = kind.value !== 'instance';
@@ -105,7 +105,7 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
     if (!body.maintenance) windows(body);
   }
 
-  // toMove lists the servers for which a maintenance would wait.
+  // toMove lists the servers for which maintenance would wait.
   function toMove(servers) {
     return servers.length ? h('div', {class: 'box', id: 'to-move'}, h('p', {}, t('toMove', {count: servers.length})),
       h('ul', {class: 'plain-list'}, servers.slice(0, 50).map(one => h('li', {}, named(one.host), ': ', named(one.name || one.id), ` (${one.status}), `, named(app.projectName(one.project_id)))))) : null;

@@ -158,7 +158,7 @@ function write(c, view, claim, place) {
   const from = Math.max(place.px, view.label), room = place.px + place.width - from - 12;
   if (room < 22 || place.height < 13) return;
   const title = claim.name || view.nameOf(claim)?.name, inColor = claim.mine && !claim.maintenance;
-  const text = claim.maintenance ? t('maintenanceShort', {end: when(claim.end), reason: title ? `: ${title}` : ''}) : title || (claim.mine ? t('yours') : '');
+  const text = claim.maintenance ? title ? t('maintenanceFor', {reason: title}) : t('maintenanceShort', {end: when(claim.end)}) : title || (claim.mine ? t('yours') : '');
   if (!text) return;
   c.save();
   c.beginPath();

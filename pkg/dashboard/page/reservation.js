@@ -6,7 +6,7 @@ import {DAY, HOUR, ago, field as timeField, iso, length, readField, readable, se
 
 const over = ['ended', 'canceled', 'failed'];
 
-// maintenanceBadge marks a maintenance; null for what is none.
+// maintenanceBadge marks maintenance; null for what is none.
 const maintenanceBadge = one => one.maintenance ? h('span', {class: 'badge'}, t('maintenance')) : null;
 
 export const badge = status => h('span', {class: `badge ${status}`}, t(`status_${status}`));
