@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/enforcement"
 )
 
 // maintenance requests maintenance of hosts throughout [start, end), in seconds after base.
@@ -92,6 +93,17 @@ func TestLimitsOfAProjectNeitherApplyToMaintenanceNorCountIt(t *testing.T) {
 	}
 	s.restart(t)
 	s.check(t)
+}
+
+func TestTheChecksOfEnforcementAreNotAskedAboutMaintenance(t *testing.T) {
+	s := newScene(t, named("a"), func(o *booking.Options) {
+		o.Enforcement = enforcement.New(enforcement.Options{Rules: enforcement.Rules{Enabled: []string{enforcement.MaxLeaseDuration}, MaxDuration: 50}})
+	})
+	if _, err := s.desk.Book(t.Context(), owner, during(1, 0, 100), nil); !fault.Is(err, fault.Denied) {
+		t.Fatalf("a reservation that lasts too long: %v", err)
+	}
+	r := s.book(t, maintenance(0, 100, "a"))
+	s.change(t, r.ID, booking.Change{End: new(at(200))})
 }
 
 func TestHostsInMaintenanceAreNotFilledOrHealed(t *testing.T) {
