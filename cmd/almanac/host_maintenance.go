@@ -47,7 +47,7 @@ planned; 'almanac reservation change' and 'delete' change its time and cancel it
 	flags.StringVar(&m.reason, "reason", "", "reason, which operators see")
 	flags.BoolVar(&m.dryRun, "dry-run", false, "only show what would be planned")
 	flags.StringVar(&m.key, "idempotency-key", "", "key that identifies the request: the same key never plans twice (default random)")
-	_ = c.MarkFlagRequired("reason") // it exists
+	_ = c.MarkFlagRequired("reason") // fails only for a flag that does not exist
 	c.MarkFlagsOneRequired("end", "duration")
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -112,8 +113,11 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 	sendError(c, refusedStatus(c, r), answer)
 }
 
-// nameBlockers adds to each block the reservations that hold its host, as far as the caller may learn
-// which hosts they have.
+// mostBlockers is the largest number of reservations that a block names.
+const mostBlockers = 10
+
+// nameBlockers adds to each block the first reservations that hold its host, as far as the caller may
+// learn which hosts they have.
 func (s *server) nameBlockers(shown []v1.Block, blocks []reservation.Block, by *asker) {
 	if len(blocks) == 0 {
 		return
@@ -123,10 +127,12 @@ func (s *server) nameBlockers(shown []v1.Block, blocks []reservation.Block, by *
 		at[b.Host] = append(at[b.Host], i)
 	}
 	for _, r := range s.Booking.Live(span.Always) {
+		one := v1.Blocker{ID: r.ID, Name: r.Name, ProjectID: r.ProjectID}
 		for _, c := range r.Claims {
 			for _, i := range at[c.Host] {
-				if c.Span.Overlaps(blocks[i].Span) && knows(by, &r) {
-					shown[i].Reservations = append(shown[i].Reservations, v1.Blocker{ID: r.ID, Name: r.Name, ProjectID: r.ProjectID})
+				named := &shown[i].Reservations
+				if c.Span.Overlaps(blocks[i].Span) && len(*named) < mostBlockers && !slices.Contains(*named, one) && knows(by, &r) {
+					*named = append(*named, one)
 				}
 			}
 		}

@@ -54,8 +54,8 @@ func searchBy(v View, a request, filter *inventory.Filter) *search {
 	return s
 }
 
-// matching returns the hosts that the request may have and that pass the filter. ahead is true if the start lies in
-// the future. The caller may change the set.
+// matching returns the hosts that the request may have and that pass the filter. ahead is true if
+// the start lies in the future. The caller may change the set.
 func (s *search) matching(ahead bool) hostset.Set {
 	place := 0
 	if ahead && s.filter.Timely() {

@@ -31,7 +31,8 @@ type Block struct {
 	Host  string    `json:"host"`
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
-	// Reservations are those of them that the caller may see, sorted by start; empty in Blazar's form.
+	// Reservations are the first ten of them that the caller may see, sorted by start; empty in Blazar's
+	// form.
 	Reservations []Blocker `json:"reservations,omitempty"`
 }
 
