@@ -149,7 +149,8 @@ func (l *LeaseRecord) State() LeaseState {
 }
 
 // LeaseReader reads stored leases. A reservation that belongs to no lease appears as a lease of the
-// same id with this one reservation. The reservations of a lease are sorted by id.
+// same id with this one reservation, unless it is maintenance. The reservations of a lease are sorted
+// by id.
 type LeaseReader interface {
 	// Lease returns one lease. It fails with a NotFound fault if there is none, or if it was deleted.
 	Lease(ctx context.Context, id string) (LeaseRecord, error)

@@ -68,6 +68,8 @@ type Query struct {
 	Statuses  []Status // empty selects every status except Canceled
 	Name      string   // exact; empty selects every name
 	Kind      Kind     // empty selects every kind
+	// Maintenance selects only maintenance, or only what is none; nil selects both.
+	Maintenance *bool
 	// Overlaps selects reservations that overlap it; the zero Span selects all.
 	Overlaps span.Span
 	// Marker is the id of the last reservation of the previous page; empty means the first page.

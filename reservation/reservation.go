@@ -82,6 +82,9 @@ type Terms struct {
 	OnEnd     OnEnd
 	// BeforeEnd is how many seconds before the end the owner is warned; 0 means never.
 	BeforeEnd int64
+	// Maintenance is true if operators work on the hosts: they are those that the request named, no
+	// other host replaces them, and nobody else uses them. Name is the reason. It applies to kind host.
+	Maintenance bool
 }
 
 // Repaired returns terms that an earlier version stored in the form in which this version
@@ -107,6 +110,8 @@ func emptyList(filter string) bool {
 // without Duration it lasts for the whole window.
 type Request struct {
 	Terms
+	// Hosts are the names of the hosts of maintenance; all other requests name none.
+	Hosts      []string
 	Start, End span.Instant
 	Duration   int64
 	// ShortWarning limits BeforeEnd to half of the duration. It is true if BeforeEnd is the default

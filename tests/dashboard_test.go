@@ -146,6 +146,55 @@ func TestHostsAreBookedExtendedAndCanceledInTheBrowser(t *testing.T) {
 }
 
 // Everything that the pointer does is there for the keyboard.
+// An operator draws maintenance over free time, sees what is in the way, takes the earliest start, and cancels it.
+func TestMaintenanceIsPlannedAndCanceledInTheBrowser(t *testing.T) {
+	p, s := startPage(t)
+	begin, duration := time.Now().Add(24*time.Hour), v1.Duration(12*3600)
+	blocking, err := s.client(t).CreateReservation(t.Context(), v1.ReservationRequest{
+		Name: "in the way", StartTime: &begin, Duration: &duration, HostProperties: []byte(`["=", "$name", "host-04"]`),
+	}, client.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.calendarOf(10)
+	p.claims(1)
+
+	fromX, fromY := p.point("host-03", 24)
+	toX, toY := p.point("host-04", 30)
+	p.Drag(fromX, fromY, toX, toY)
+	p.Await(".booking")
+	p.Choose(".booking select[name=kind]", "maintenance")
+	p.Fill(".booking input[name=name]", "new memory")
+	labtest.Evaluate[bool](p.Browser, `document.querySelector('.booking').dispatchEvent(new Event('input'))`)
+	p.Await("#refusal")
+	if text := p.Text("#refusal"); !strings.Contains(text, "1 of the 2 hosts") {
+		t.Errorf("the refusal is %q", text)
+	}
+	p.Click("#take-earliest")
+	p.Await("#offer")
+	p.Click("#confirm")
+	p.claims(3)
+	planned := reservations(t, s)[1]
+	if !planned.Maintenance || planned.Name != "new memory" || !slices.Equal(planned.Hosts, []string{"host-03", "host-04"}) || planned.Start.Before(blocking.End) {
+		t.Errorf("planned is %+v", planned)
+	}
+
+	p.Click("#table-switch")
+	p.Await(".table-view table")
+	if text := p.Text(".table-view"); !strings.Contains(text, "Maintenance: new memory") {
+		t.Errorf("the table does not show the maintenance:\n%s", text)
+	}
+	p.open("reservation/"+planned.ID, "#reservation-name")
+	if text := p.Text("main"); !strings.Contains(text, "almanac host maintenance host-03 host-04") {
+		t.Errorf("the page of the maintenance does not have its command:\n%s", text)
+	}
+	p.Click("#cancel")
+	p.Await("#confirm-cancel")
+	p.Click("#confirm-cancel")
+	eventually(t, "the maintenance is not canceled", func() bool { return len(reservations(t, s)) == 1 })
+	p.wellBehaved()
+}
+
 func TestHostsAreBookedWithTheKeyboard(t *testing.T) {
 	p, s := startPage(t)
 	p.calendarOf(10)

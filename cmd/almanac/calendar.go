@@ -23,7 +23,7 @@ func claimFields(c hostClaim) []field {
 	return []field{
 		{"Host", c.host, inLists}, {"Start", c.Start, inLists}, {"End", c.End, inLists}, {"Kind", c.Kind, inLists},
 		{"Instances", instances, inLists}, {"Reservation", c.ReservationID, inLists}, {"Name", c.Name, inLists},
-		{"Project", c.ProjectID, inLongLists}, {"Mine", c.Mine, inLongLists}, {"Status", c.Status, inLongLists},
+		{"Maintenance", c.Maintenance, inLists}, {"Project", c.ProjectID, inLongLists}, {"Mine", c.Mine, inLongLists}, {"Status", c.Status, inLongLists},
 		{"On End", c.OnEnd, inLongLists}, {"Share", c.Share, inLongLists},
 	}
 }

@@ -153,7 +153,7 @@ func (p *process) explain(command *cobra.Command, r *v1.Refusal) {
 		if i == 0 {
 			label = "blocked by:"
 		}
-		p.inform("  %-16s  %s from %s to %s", label, b.Host, stamp(b.Start), stamp(b.End))
+		p.inform("  %-16s  %s from %s to %s%s", label, b.Host, stamp(b.Start), stamp(b.End), blockers(b))
 	}
 	earliest := "none"
 	if r.EarliestStart != nil {
@@ -164,6 +164,16 @@ func (p *process) explain(command *cobra.Command, r *v1.Refusal) {
 	if advice := advise(command, r); advice != "" {
 		p.inform("  hint: try %s", advice)
 	}
+}
+
+// blockers returns a list of the reservations of a block, for the end of a line; "" if it names none.
+func blockers(b v1.Block) string {
+	if len(b.Reservations) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(each(b.Reservations, func(r v1.Blocker) string {
+		return fmt.Sprintf("%s (%s) of project %s", r.Name, r.ID, r.ProjectID)
+	}), ", ")
 }
 
 // advise returns flags of the command that would make the request fit.

@@ -46,12 +46,13 @@ func custom(r v1.Resources) map[string]any {
 func (p *process) hostCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "host",
-		Short: "List and show hosts, and set their properties",
+		Short: "List and show hosts, set their properties, and plan maintenance",
 		Example: `  almanac host list
   almanac host set node-01 --property rack=4 --not-reservable
-  almanac host set 'node-[01-08]' --reservable`,
+  almanac host set 'node-[01-08]' --reservable
+  almanac host maintenance node-07 --start +1d --duration 4h --reason 'new memory'`,
 	}
-	c.AddCommand(p.hostListCommand(), p.hostShowCommand(), p.hostSetCommand())
+	c.AddCommand(p.hostListCommand(), p.hostShowCommand(), p.hostSetCommand(), p.hostMaintenanceCommand())
 	return c
 }
 

@@ -124,3 +124,40 @@ func TestHostShowHasPowerProblemAndInstances(t *testing.T) {
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}
 }
+
+func TestHostMaintenancePlansThatOfAllThatItsArgumentsStandFor(t *testing.T) {
+	a := rack(t)
+	a.on("POST /v1/reservations", http.StatusCreated, v1.Reservation{ID: "m-1", Name: "new memory", Maintenance: true})
+	got := almanac(t, a, "host", "maintenance", "cmp-00?", "spare", "--start", "2026-12-05T06:00Z", "--duration", "4h", "--reason", "new memory", "-f", "value", "-c", "ID")
+	got.wantDone(t)
+	asked := a.asked()
+	want := `{"name":"new memory","start_time":"2026-12-05T06:00:00Z","duration":14400,"maintenance":true,"hosts":["cmp-001","cmp-002","cmp-003","spare"]}`
+	if last := asked[len(asked)-1]; last.Body != want || got.stdout != "m-1\n" {
+		t.Errorf("stdout %q, sent %s, want %s", got.stdout, last.Body, want)
+	}
+}
+
+func TestARefusalOfMaintenanceNamesWhatIsInTheWay(t *testing.T) {
+	a := rack(t)
+	nine, ten := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC)
+	a.on("POST /v1/reservations", http.StatusConflict, v1.ErrorAnswer{Error: v1.Error{Kind: "refused", Message: "no"}, Refusal: &v1.Refusal{
+		Constraint: "free_hosts", BlockedBy: []v1.Block{{Host: "spare", Start: nine, End: ten, Reservations: []v1.Blocker{{ID: "r-1", Name: "run", ProjectID: "demo"}}}},
+		EarliestStart: &ten,
+	}})
+	got := almanac(t, a, "host", "maintenance", "spare", "--duration", "4h", "--reason", "x")
+	for _, part := range []string{"spare from 2026-12-01T09:00:00Z to 2026-12-01T10:00:00Z: run (r-1) of project demo\n", "hint: try --start 2026-12-01T10:00:00Z\n"} {
+		if !strings.Contains(got.stderr, part) {
+			t.Errorf("stderr lacks %q:\n%s", part, got.stderr)
+		}
+	}
+}
+
+func TestMaintenanceNeedsAReasonAndATime(t *testing.T) {
+	for _, args := range []string{"--duration 1h", "--reason x"} {
+		a := rack(t)
+		almanac(t, a, append([]string{"host", "maintenance", "spare"}, strings.Fields(args)...)...).wantFailure(t, exitUsage)
+		if lines := a.lines(); len(lines) > 0 {
+			t.Errorf("%s: sent %v", args, lines)
+		}
+	}
+}

@@ -122,9 +122,9 @@ func TestCalendarListsClaimsByHost(t *testing.T) {
 	}})
 	got := almanac(t, a, "calendar", "--start", "+1h", "--end", "+2h", "--host", "n1", "--host", "n2", "-f", "csv")
 	got.wantDone(t)
-	want := `Host,Start,End,Kind,Instances,Reservation,Name
-n1,2026-12-01T09:00:00Z,2026-12-01T10:00:00Z,host,,r-1,x
-n1,2026-12-01T10:00:00Z,2026-12-01T11:00:00Z,instance,3,,
+	want := `Host,Start,End,Kind,Instances,Reservation,Name,Maintenance
+n1,2026-12-01T09:00:00Z,2026-12-01T10:00:00Z,host,,r-1,x,false
+n1,2026-12-01T10:00:00Z,2026-12-01T11:00:00Z,instance,3,,,false
 `
 	if diff := cmp.Diff(want, got.stdout); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)

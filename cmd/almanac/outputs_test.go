@@ -43,7 +43,10 @@ var outputs = map[string][]string{
 		"energy host list", "energy host list --long", "energy host show n-1", "energy host show n-0", "energy host on n-1",
 		"energy host off n-1", "energy host off n-1 --dry-run", "energy host standby n-1", "energy host release n-1", "energy host test n-1",
 	},
-	"host":   {"host list", "host list --long", "host show n-1", "host show n-0", "host set n-1 --reservable", "host set n-[0-1] --reservable"},
+	"host": {
+		"host list", "host list --long", "host show n-1", "host show n-0", "host set n-1 --reservable", "host set n-[0-1] --reservable",
+		"host maintenance n-1 --duration 1h --reason memory", "host maintenance n-1 --duration 1h --reason memory --dry-run",
+	},
 	"image":  {"image list", "image list --long"},
 	"limits": {"limits"},
 	"pack": {

@@ -47,6 +47,7 @@ func reservationFields(r v1.Reservation) []field {
 		{"Affinity", r.Affinity, inShows}, {"Image", r.Image, inShows},
 		{"Image On Hosts", lines(each(r.Images, hostImage)), inShows},
 		{"On End", r.OnEnd, inShows}, {"Before End", r.BeforeEnd, inShows}, {"Delayed By Boot", r.DelayedByBoot, inShows},
+		{"Maintenance", r.Maintenance, inLongLists},
 		{"Degraded", r.DegradedReason, inLongLists}, {"Created", r.CreatedAt, inLongLists}, {"Updated", r.UpdatedAt, inShows},
 		{"Lease", r.LeaseID, inShows}, {"Events", lines(each(r.Events, eventLine)), inShows},
 	}
@@ -91,15 +92,18 @@ var reservations = catalog[v1.Reservation]{
 
 func (p *process) reservationListCommand() *cobra.Command {
 	var filter client.ReservationFilter
+	var maintenance bool
 	var most limit
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List reservations by start",
 		Example: `  almanac reservation list
   almanac reservation list --status active,pending --kind host --long
-  almanac reservation list -f value -c ID --name training`,
+  almanac reservation list -f value -c ID --name training
+  almanac reservation list --maintenance --all-projects`,
 	}
 	listCommand(p, c, reservationFields, func(ctx context.Context, almanac *client.Client) ([]v1.Reservation, v1.Reservations, error) {
+		filter.Maintenance = given(c, "maintenance", &maintenance)
 		filter.PageSize = most.page()
 		found, err := collect(almanac.ListReservations(ctx, filter), most)
 		return found, v1.Reservations{Reservations: found}, err
@@ -108,6 +112,7 @@ func (p *process) reservationListCommand() *cobra.Command {
 	flags.StringSliceVar(&filter.Statuses, "status", nil, "only reservations with this status (repeatable; default: all except canceled ones)")
 	flags.StringVar(&filter.Name, "name", "", "only reservations with exactly this name")
 	flags.StringVar(&filter.Kind, "kind", "", "only reservations of this kind: host or instance")
+	flags.BoolVar(&maintenance, "maintenance", false, "only maintenance of hosts, or with =false only what is none (default both)")
 	flags.BoolVar(&filter.AllProjects, "all-projects", false, "reservations of all projects (admins only)")
 	most.add(c)
 	completeFlag(c, "status", oneOf(reservation.Statuses))

@@ -50,7 +50,7 @@ func usageFields(name string) columns[v1.UsageRow] {
 	return func(r v1.UsageRow) []field {
 		return []field{
 			{name, r.ProjectID + r.Host, inLists}, {"Reserved", r.Reserved, inLists}, {"Used", r.Used, inLists},
-			{"Idle", r.Idle, inLists}, {"Asleep", r.Asleep, inLists}, {"Capacity", r.Capacity, inLongLists},
+			{"Maintenance", r.Maintenance, inLists}, {"Idle", r.Idle, inLists}, {"Asleep", r.Asleep, inLists}, {"Capacity", r.Capacity, inLongLists},
 		}
 	}
 }
@@ -63,8 +63,8 @@ func (p *process) usageCommand() *cobra.Command {
 		Use:   "usage",
 		Short: "Add up the host-hours of projects or hosts",
 		Long: `Add up the host-hours of projects or hosts, by default those of the last week. Used is
-the part of Reserved in which the owner could use the hosts. Idle and Asleep are for
-admins.`,
+the part of Reserved in which the owner could use the hosts. Maintenance, Idle and
+Asleep are for admins.`,
 		Example: `  almanac usage
   almanac usage --start 2026-11-01T00:00Z --end 2026-12-01T00:00Z --by host --format csv`,
 		Args: cobra.NoArgs,

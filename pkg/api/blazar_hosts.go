@@ -272,7 +272,7 @@ func (s *server) allocated(c *gin.Context) (find func() []reservation.Reservatio
 	}
 	by := asking(c)
 	found = slices.DeleteFunc(found, func(r reservation.Reservation) bool {
-		return r.ID == "" || id != "" && r.ID != id || !knows(by, &r)
+		return r.ID == "" || r.Maintenance || id != "" && r.ID != id || !knows(by, &r)
 	})
 	return func() []reservation.Reservation { return found }, -span.Forever, nil
 }

@@ -23,8 +23,11 @@ func (s *server) request(body v1.ReservationRequest) (reservation.Request, error
 		Name: body.Name, Kind: reservation.Kind(body.Kind), Quantity: 1,
 		HostProperties: string(body.HostProperties), Policy: calendar.Policy(body.Policy),
 		Affinity: calendar.Affinity(body.Affinity), Image: body.Image,
-		OnEnd: reservation.OnEnd(body.OnEnd), BeforeEnd: s.BeforeEnd,
-	}, ShortWarning: body.BeforeEnd == nil}
+		OnEnd: reservation.OnEnd(body.OnEnd), BeforeEnd: s.BeforeEnd, Maintenance: body.Maintenance,
+	}, Hosts: body.Hosts, ShortWarning: body.BeforeEnd == nil}
+	if body.Quantity != nil && body.Maintenance {
+		return r, fault.Field("quantity", "is not allowed for maintenance, which has the hosts that it names")
+	}
 	if body.Quantity != nil {
 		r.Quantity = *body.Quantity
 	}
@@ -99,6 +102,17 @@ func offer(p booking.Plan, project string, by *asker) v1.Offer {
 	if by.may("reservations:get_hosts", project) {
 		planned := reservation.Reservation{Claims: p.Claims}
 		out.Hosts = sorted(planned.HostNames())
+	}
+	return out
+}
+
+// withServers adds the servers that must leave before maintenance, for callers that may see them.
+func (s *server) withServers(out v1.Offer, p booking.Plan, by *asker) v1.Offer {
+	if !p.Terms.Maintenance || !by.may("hosts:get_instances", by.ProjectID) {
+		return out
+	}
+	for _, i := range s.Booking.Occupants(p) {
+		out.Servers = append(out.Servers, v1.HostServer{Host: i.Host, ID: i.ID, Name: i.Name, ProjectID: i.ProjectID, Status: i.Status})
 	}
 	return out
 }

@@ -100,7 +100,7 @@ type sessionProject struct {
 
 // shownRules are the rules on which parts of the page depend.
 var shownRules = []string{
-	"reservations:create", "reservations:update", "reservations:delete", "reservations:list_all", "reservations:update_all_projects",
+	"reservations:create", "reservations:update", "reservations:delete", "reservations:list_all", "reservations:update_all_projects", "reservations:maintain",
 	"hosts:list", "hosts:get_instances", "feed:get", "energy:get", "energy:list_hosts", "energy:update", "energy:approve",
 	"decisions:get", "preemptible:list", "besteffort:list", "images:list", "doctor:get", "doctor:fix", "usage:get_all_projects",
 }

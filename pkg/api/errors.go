@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
@@ -101,11 +103,40 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 	for i, b := range r.BlockedBy {
 		answer.Refusal.BlockedBy[i] = v1.Block{Host: b.Host, Start: b.Span.Start.Time(), End: b.Span.End.Time()}
 	}
+	if !inBlazarsForm(c) {
+		s.nameBlockers(answer.Refusal.BlockedBy, r.BlockedBy, asking(c))
+	}
 	if r.EarliestStart != 0 {
 		at := r.EarliestStart.Time()
 		answer.Refusal.EarliestStart = &at
 	}
 	sendError(c, refusedStatus(c, r), answer)
+}
+
+// mostBlockers is the largest number of reservations that a block names.
+const mostBlockers = 10
+
+// nameBlockers adds to each block the first reservations that hold its host, as far as the caller may
+// learn which hosts they have.
+func (s *server) nameBlockers(shown []v1.Block, blocks []reservation.Block, by *asker) {
+	if len(blocks) == 0 {
+		return
+	}
+	at := make(map[string][]int) // indexes of blocks, by host
+	for i, b := range blocks {
+		at[b.Host] = append(at[b.Host], i)
+	}
+	for _, r := range s.Booking.Live(span.Always) {
+		one := v1.Blocker{ID: r.ID, Name: r.Name, ProjectID: r.ProjectID}
+		for _, c := range r.Claims {
+			for _, i := range at[c.Host] {
+				named := &shown[i].Reservations
+				if c.Span.Overlaps(blocks[i].Span) && len(*named) < mostBlockers && !slices.Contains(*named, one) && knows(by, &r) {
+					*named = append(*named, one)
+				}
+			}
+		}
+	}
 }
 
 // challenge returns the WWW-Authenticate header that refers a caller without a token to Keystone,

@@ -189,14 +189,14 @@ const reservationKey = "reservation"
 
 // find loads the reservation in the path. The rule decides about a reservation of the caller's own
 // project, and the rule with the suffix _all_projects about any other: for callers that it denies,
-// that reservation does not exist.
+// that reservation does not exist. A rule about changes must allow them for maintenance too.
 func (s *server) find(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		by, id := asking(c), pathID(c)
 		r, err := s.Reader.Get(c.Request.Context(), id)
 		if err == nil && r.ProjectID != by.ProjectID {
 			if by.may(rule+"_all_projects", r.ProjectID) {
-				c.Set(reservationKey, r)
+				s.act(c, r, rule)
 				return
 			}
 			err = booking.NotFound(id)
@@ -209,8 +209,23 @@ func (s *server) find(rule string) gin.HandlerFunc {
 			s.fail(c, err)
 			return
 		}
-		c.Set(reservationKey, r)
+		s.act(c, r, rule)
 	}
+}
+
+// showRule is the rule about who sees a reservation.
+const showRule = "reservations:get"
+
+// act lets a call act on a reservation that its rule allows.
+func (s *server) act(c *gin.Context, r reservation.Reservation, rule string) {
+	by := asking(c)
+	if r.Maintenance && rule != showRule {
+		if err := by.check(maintainRule, by.ProjectID); err != nil {
+			s.fail(c, err)
+			return
+		}
+	}
+	c.Set(reservationKey, r)
 }
 
 func found(c *gin.Context) reservation.Reservation {

@@ -33,6 +33,7 @@ type call struct {
 
 var calls = []call{
 	{"POST /v1/reservations", "?dry_run=true", `{"name": "r", "duration": 60}`, 403, 200, 200, 200, 403, 403, "reservations:create"},
+	{"POST /v1/reservations", "?dry_run=true", `{"name": "r", "duration": 60, "maintenance": true, "hosts": ["B"]}`, 403, 403, 200, 403, 403, 403, "reservations:"},
 	{"GET /v1/reservations", "", "", 200, 200, 200, 200, 400, 403, "reservations:list"},
 	{"GET /v1/reservations", "?all_projects=true", "", 403, 403, 200, 403, 200, 403, "reservations:list_all"},
 	{"GET /v1/reservations", "?project_id=demo", "", 200, 200, 200, 403, 200, 403, "reservations:list"},

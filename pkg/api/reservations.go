@@ -24,6 +24,9 @@ const (
 	longestKey  = 255
 )
 
+// maintainRule is the rule about who plans, changes and cancels maintenance.
+const maintainRule = "reservations:maintain"
+
 // createReservation handles POST /v1/reservations.
 func (s *server) createReservation(c *gin.Context) (any, error) {
 	q := readQuery(c, "dry_run")
@@ -41,6 +44,11 @@ func (s *server) createReservation(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	by := asking(c)
+	if request.Maintenance {
+		if err := by.check(maintainRule, by.ProjectID); err != nil {
+			return nil, err
+		}
+	}
 	if request, err = s.resolve(c.Request.Context(), request, by.ProjectID); err != nil {
 		return nil, err
 	}
@@ -49,7 +57,7 @@ func (s *server) createReservation(c *gin.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return v1.OfferAnswer{Offer: offer(plan, by.ProjectID, by)}, nil
+		return v1.OfferAnswer{Offer: s.withServers(offer(plan, by.ProjectID, by), plan, by)}, nil
 	}
 	use, err := keyUse(c, raw)
 	if err != nil {
@@ -129,11 +137,14 @@ func canonical(body []byte) []byte {
 
 // listReservations handles GET /v1/reservations.
 func (s *server) listReservations(c *gin.Context) (any, error) {
-	q := readQuery(c, "limit", "marker", "status", "name", "kind", "project_id", "all_projects", "start", "end")
+	q := readQuery(c, "limit", "marker", "status", "name", "kind", "maintenance", "project_id", "all_projects", "start", "end")
 	by := asking(c)
 	selection := reservation.Query{
 		Name: q.text("name"), Kind: reservation.Kind(q.text("kind")),
 		Marker: q.text("marker"), Limit: q.number("limit", defaultPage, 1, largestPage) + 1,
+	}
+	if q.values.Has("maintenance") {
+		selection.Maintenance = new(q.truth("maintenance"))
 	}
 	if q.values.Has("start") || q.values.Has("end") {
 		selection.Overlaps = q.window(math.MinInt64, math.MaxInt64)

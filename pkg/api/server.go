@@ -198,7 +198,7 @@ func (s *server) routes(engine *gin.Engine) {
 	v1 := engine.Group("/v1", s.authenticate, s.limit, s.inLine)
 	v1.POST("/reservations", s.require("reservations:create"), s.forProject, s.json(s.createReservation))
 	v1.GET("/reservations", s.json(s.listReservations)) // reservations:list, or reservations:list_all
-	v1.GET("/reservations/:id", s.noParameters, s.find("reservations:get"), s.json(s.showReservation))
+	v1.GET("/reservations/:id", s.noParameters, s.find(showRule), s.json(s.showReservation))
 	v1.PATCH("/reservations/:id", s.find("reservations:update"), s.json(s.changeReservation))
 	v1.DELETE("/reservations/:id", s.find("reservations:delete"), s.json(s.deleteReservation))
 	v1.GET("/reservations.ics", s.require("feed:get"), s.forProject, s.noParameters, s.reservationsCalendar)

@@ -177,7 +177,8 @@ func usageAnswer(u usageQuestion, report accounting.Report) v1.Usage {
 func usageRow(sum accounting.Sum, hosts bool) v1.UsageRow {
 	row := v1.UsageRow{Reserved: hostHours(sum.Reserved), Used: hostHours(sum.Used)}
 	if hosts {
-		row.Idle, row.Asleep, row.Capacity = new(hostHours(sum.Idle)), new(hostHours(sum.Asleep)), new(hostHours(sum.Capacity))
+		row.Maintenance, row.Idle = new(hostHours(sum.Maintenance)), new(hostHours(sum.Idle))
+		row.Asleep, row.Capacity = new(hostHours(sum.Asleep)), new(hostHours(sum.Capacity))
 	}
 	return row
 }
@@ -195,13 +196,13 @@ func usageCSV(u v1.Usage) string {
 	}
 	hosts := u.By == byHost && u.Total.Capacity != nil
 	if hosts {
-		names = append(names, "idle", "asleep", "capacity")
+		names = append(names, "maintenance", "idle", "asleep", "capacity")
 	}
 	lines := [][]string{names}
 	for _, r := range u.Rows {
 		line := []string{r.ProjectID + r.Host, decimal(r.Reserved), decimal(r.Used)}
 		if hosts {
-			line = append(line, decimal(*r.Idle), decimal(*r.Asleep), decimal(*r.Capacity))
+			line = append(line, decimal(*r.Maintenance), decimal(*r.Idle), decimal(*r.Asleep), decimal(*r.Capacity))
 		}
 		lines = append(lines, line)
 	}

@@ -30,7 +30,7 @@ func TestTheUseOfProjectsAndHosts(t *testing.T) {
 	row := func(project, host string, reserved, used float64, rest ...float64) v1.UsageRow {
 		r := v1.UsageRow{ProjectID: project, Host: host, Reserved: reserved, Used: used}
 		if len(rest) > 0 {
-			r.Idle, r.Asleep, r.Capacity = &rest[0], &rest[1], &rest[2]
+			r.Maintenance, r.Idle, r.Asleep, r.Capacity = new(0.0), &rest[0], &rest[1], &rest[2]
 		}
 		return r
 	}
@@ -62,7 +62,7 @@ func TestTheUseAsCSV(t *testing.T) {
 	projects := "project_id,reserved,used\ndemo,0.5,0.5\nother,1,0.5\n"
 	for path, text := range map[string]string{
 		path + "&format=csv":         projects,
-		path + "&format=csv&by=host": "host,reserved,used,idle,asleep,capacity\nA,0.5,0.5,0.5,0,2\nB,1,0.5,0.5,0,2\nC,0,0,0,1,2\n",
+		path + "&format=csv&by=host": "host,reserved,used,maintenance,idle,asleep,capacity\nA,0.5,0.5,0,0.5,0,2\nB,1,0.5,0,0.5,0,2\nC,0,0,0,0,1,2\n",
 	} {
 		if a := c.admin.get(path); string(a.body) != text || a.header.Get("Content-Type") != "text/csv; charset=utf-8" {
 			t.Errorf("%s: got %v %v", path, a.header, a)

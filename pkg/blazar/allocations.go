@@ -37,7 +37,7 @@ func Allocations(
 	for i := range reservations {
 		r := &reservations[i]
 		var a Allocation
-		if shown(r) {
+		if shown(r) && !r.Maintenance { // which is no lease
 			a.ID, a.LeaseID = r.ID, cmp.Or(r.Membership.LeaseID, r.ID)
 		}
 		for _, c := range r.Claims {

@@ -100,10 +100,11 @@ func MayChange(host string, before, after *inventory.Snapshot, live []reservatio
 	return fault.New(fault.Conflict, "Can't add extracapabilities ['%s'] to Host %s: reservations select hosts by them", strings.Join(names, "', '"), HostID(was))
 }
 
-// MayLeave returns an error if a host may not leave the pool: a live reservation has it.
+// MayLeave returns an error if a host may not leave the pool: a live reservation has it that is not
+// maintenance, which needs no host of the pool.
 func MayLeave(host string, live []reservation.Reservation) error {
 	for i := range live {
-		if has(&live[i], host) {
+		if !live[i].Maintenance && has(&live[i], host) {
 			return fault.New(fault.Conflict, "Can't delete host %s. The host is reserved.", host)
 		}
 	}

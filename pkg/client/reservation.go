@@ -37,6 +37,8 @@ type ReservationFilter struct {
 	Statuses []string // Almanac's default is every status except the canceled ones
 	Name     string   // exact
 	Kind     string
+	// Maintenance selects only maintenance, or only what is none; nil selects both.
+	Maintenance *bool
 	// ProjectID and AllProjects are for admins; without them the list has the caller's own
 	// project.
 	ProjectID   string
@@ -50,6 +52,9 @@ func (c *Client) ListReservations(ctx context.Context, f ReservationFilter) iter
 	set(query, "status", strings.Join(f.Statuses, ","))
 	set(query, "name", f.Name)
 	set(query, "kind", f.Kind)
+	if f.Maintenance != nil {
+		set(query, "maintenance", strconv.FormatBool(*f.Maintenance))
+	}
 	set(query, "project_id", f.ProjectID)
 	setFlag(query, "all_projects", f.AllProjects)
 	return pages(ctx, c, reservationsPath, query, f.PageSize, func(page v1.Reservations) ([]v1.Reservation, string) {

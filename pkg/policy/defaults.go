@@ -98,6 +98,11 @@ var reservationRules = []Rule{
 	{Name: "reservations:delete_all_projects", Check: admin, Scopes: bothScopes,
 		Description: "Cancel a reservation of another project.",
 		Operations:  []Operation{{"DELETE", "/v1/reservations/{id}"}}},
+	{Name: "reservations:maintain", Check: admin, Scopes: bothScopes,
+		Description: "Plan maintenance of hosts, get an offer for it, change and cancel it, beside the rules about reservations.",
+		Operations: []Operation{
+			{"POST", "/v1/reservations"}, {"PATCH", "/v1/reservations/{id}"}, {"DELETE", "/v1/reservations/{id}"},
+		}},
 }
 
 var otherRules = []Rule{

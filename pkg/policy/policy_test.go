@@ -45,7 +45,7 @@ var (
 		"besteffort:list_all", "besteffort:get_all_projects", "besteffort:get_hosts", "limits:get_all_projects", "usage:get_all_projects",
 	}
 	ruling = []string{
-		"reservations:update_all_projects", "reservations:delete_all_projects", "hosts:update", "properties:update", "doctor:get", "doctor:fix",
+		"reservations:update_all_projects", "reservations:delete_all_projects", "reservations:maintain", "hosts:update", "properties:update", "doctor:get", "doctor:fix",
 		"energy:update", "energy:approve", "energy:order", "packing:apply", "packing:stop",
 		"besteffort:delete_all_projects",
 		"blazar:floatingips:post", "blazar:floatingips:delete", "blazar:oshosts:post", "blazar:oshosts:put", "blazar:oshosts:delete", "blazar:oshosts:update_resource_properties",

@@ -48,15 +48,10 @@ func addLeases(tx *gorm.DB) error {
 	if err := createMissing(tx, &leaseGroupRow{}); err != nil {
 		return err
 	}
-	schema := tx.Migrator()
-	for _, column := range []string{"LeaseID", "Membership"} {
-		if schema.HasColumn(&membershipColumns{}, column) {
-			continue
-		}
-		if err := schema.AddColumn(&membershipColumns{}, column); err != nil {
-			return err
-		}
+	if err := addColumns(tx, &membershipColumns{}, "LeaseID", "Membership"); err != nil {
+		return err
 	}
+	schema := tx.Migrator()
 	if schema.HasIndex(&membershipColumns{}, "idx_reservations_lease") {
 		return nil
 	}
@@ -239,9 +234,9 @@ func (s *Store) LeasesOf(ctx context.Context, ids []string) (list []reservation.
 }
 
 // unattached selects the reservations that appear as leases of their own: that belong to none, were
-// not canceled, and are not hidden by a deleted lease of the same id.
+// not canceled, are no maintenance, and are not hidden by a deleted lease of the same id.
 func unattached(tx *gorm.DB) *gorm.DB {
-	return tx.Where("lease_id = '' AND status <> ?", reservation.Canceled).
+	return tx.Where("lease_id = '' AND status <> ? AND maintenance = ?", reservation.Canceled, false).
 		Where("NOT EXISTS (SELECT 1 FROM `lease_groups` WHERE `lease_groups`.`id` = `reservations`.`id`)")
 }
 

@@ -51,6 +51,9 @@ func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
 	if q.Kind != "" {
 		found = found.Where("kind = ?", q.Kind)
 	}
+	if q.Maintenance != nil {
+		found = found.Where("maintenance = ?", *q.Maintenance)
+	}
 	if q.Overlaps != (span.Span{}) {
 		found = found.Where("start_at < ? AND end_at > ?", q.Overlaps.End, q.Overlaps.Start)
 	}

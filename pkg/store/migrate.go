@@ -22,6 +22,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0003_hosts", Migrate: addHosts},
 	{ID: "0004_usage_told", Migrate: addTold},
 	{ID: "0005_floating_ips", Migrate: addAddresses},
+	{ID: "0006_maintenance", Migrate: addMaintenance},
 }
 
 const firstSchema = "0001_first_schema"

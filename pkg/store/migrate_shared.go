@@ -117,3 +117,17 @@ func createMissing(tx *gorm.DB, tables ...any) error {
 	}
 	return nil
 }
+
+// addColumns adds columns to the table of a row. Those that an interrupted migration has added stay.
+func addColumns(tx *gorm.DB, row any, fields ...string) error {
+	schema := tx.Migrator()
+	for _, field := range fields {
+		if schema.HasColumn(row, field) {
+			continue
+		}
+		if err := schema.AddColumn(row, field); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -46,6 +46,9 @@ type reservationRow struct {
 	LeaseID    string  `gorm:"size:36;not null;-:migration" json:",omitempty"`
 	Membership *string `gorm:"size:1048576;-:migration" json:",omitempty"` // a reservation.Membership as JSON
 
+	// Migration 0006 adds this one.
+	Maintenance bool `gorm:"not null;-:migration" json:",omitempty"`
+
 	Claims []claimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	Events []eventRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	// Addresses are those of kind address; the table came with a later migration.
@@ -307,7 +310,7 @@ func rowOf(r reservation.Reservation) (reservationRow, error) {
 		Status: string(r.Status), StartAt: int64(r.Span.Start), EndAt: int64(r.Span.End),
 		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded,
 		Created: int64(r.Created), Updated: int64(r.Updated), Version: r.Version,
-		LeaseID: r.Membership.LeaseID, Membership: membership,
+		LeaseID: r.Membership.LeaseID, Membership: membership, Maintenance: r.Maintenance,
 		Claims: claimRows(r), Events: eventRows(r), Addresses: addressClaimRows(r),
 	}, nil
 }
@@ -344,7 +347,7 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 			HostProperties: row.HostProperties, Policy: calendar.Policy(row.Policy),
 			Resources: resource.Vector{VCPUs: row.VCPUs, MemoryMB: row.MemoryMB, DiskGB: row.DiskGB, Custom: custom},
 			Affinity:  calendar.Affinity(row.Affinity), Image: row.Image,
-			OnEnd: reservation.OnEnd(row.OnEnd), BeforeEnd: row.BeforeEnd,
+			OnEnd: reservation.OnEnd(row.OnEnd), BeforeEnd: row.BeforeEnd, Maintenance: row.Maintenance,
 		}.Repaired(),
 		Membership: membership, Status: reservation.Status(row.Status), Span: spanOf(row.StartAt, row.EndAt),
 		DelayedByBoot: row.DelayedByBoot, Degraded: row.Degraded,

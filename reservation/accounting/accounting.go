@@ -1,4 +1,5 @@
-// Package accounting adds up host-hours: how long projects have reserved hosts, and could use them.
+// Package accounting adds up host-hours: how long projects have reserved hosts, and could use them, and
+// how long hosts were in maintenance.
 package accounting
 
 import (
@@ -27,21 +28,23 @@ type Question struct {
 
 // Sum is an amount of host-seconds.
 type Sum struct {
-	Reserved float64 // what reservations hold or held
+	Reserved float64 // what reservations of projects hold or held
 	Used     float64 // of that, what the owner could use
-	Idle     float64 // of hosts of the pool: neither reserved nor asleep, and past
-	Asleep   float64 // of hosts of the pool
-	Capacity float64 // of hosts of the pool
+	// Maintenance is what maintenance holds or held; it is neither reserved nor idle.
+	Maintenance float64
+	Idle        float64 // of hosts of the pool: neither held nor asleep, and past
+	Asleep      float64 // of hosts of the pool
+	Capacity    float64 // of hosts of the pool
 }
 
 func (s Sum) plus(o Sum) Sum {
-	return Sum{s.Reserved + o.Reserved, s.Used + o.Used, s.Idle + o.Idle, s.Asleep + o.Asleep, s.Capacity + o.Capacity}
+	return Sum{s.Reserved + o.Reserved, s.Used + o.Used, s.Maintenance + o.Maintenance, s.Idle + o.Idle, s.Asleep + o.Asleep, s.Capacity + o.Capacity}
 }
 
 // Report is the sums of host-seconds by project and by host, and those of all hosts.
 type Report struct {
 	Projects map[string]Sum // Reserved and Used
-	Hosts    map[string]Sum // the hosts of the pool, and those that were reserved
+	Hosts    map[string]Sum // the hosts of the pool, and those that were reserved or in maintenance
 	Total    Sum
 }
 
@@ -59,7 +62,11 @@ func (q Question) Report() Report {
 			}
 			share := q.share(from, &c)
 			sum := Sum{Reserved: share * float64(w.Seconds()), Used: share * float64(seconds(intersection(w, usable)))}
-			r.Projects[from.ProjectID] = r.Projects[from.ProjectID].plus(sum)
+			if from.Maintenance {
+				sum = Sum{Maintenance: float64(w.Seconds())}
+			} else {
+				r.Projects[from.ProjectID] = r.Projects[from.ProjectID].plus(sum)
+			}
 			r.Hosts[c.Host] = r.Hosts[c.Host].plus(sum)
 			r.Total = r.Total.plus(sum)
 			held[c.Host] = append(held[c.Host], part{w, share})

@@ -46,6 +46,7 @@ func drawQuestion(t *rapid.T) accounting.Question {
 			if r.Kind = reservation.Hosts; rapid.Bool().Draw(t, "instances") {
 				r.Kind, r.Resources, c.Slices = reservation.Instances, resource.Vector{VCPUs: 1}, rapid.IntRange(1, 4).Draw(t, "instances")
 			}
+			r.Maintenance = r.Kind == reservation.Hosts && rapid.Bool().Draw(t, "maintenance")
 			if rapid.Bool().Draw(t, "began") {
 				r.Events = []reservation.Event{{Type: reservation.StartEvent, State: reservation.EventDone, Done: w.Start.Add(rapid.Int64Range(0, 3).Draw(t, "late"))}}
 			}
@@ -71,6 +72,12 @@ func oracle(q accounting.Question) (projects, hosts map[string]accounting.Sum) {
 				share = float64(c.Slices) / 4
 			}
 			held[c.Host] += share
+			if r.Maintenance {
+				h := hosts[c.Host]
+				h.Maintenance++
+				hosts[c.Host] = h
+				continue
+			}
 			p, h := projects[r.ProjectID], hosts[c.Host]
 			p.Reserved, h.Reserved = p.Reserved+share, h.Reserved+share
 			if len(r.Events) > 0 && r.Events[0].Done <= at && at < q.Now {
@@ -97,7 +104,8 @@ func oracle(q accounting.Question) (projects, hosts map[string]accounting.Sum) {
 
 func near(a, b accounting.Sum) bool {
 	differs := func(x, y float64) bool { return math.Abs(x-y) > 1e-9 }
-	return !differs(a.Reserved, b.Reserved) && !differs(a.Used, b.Used) && !differs(a.Idle, b.Idle) && !differs(a.Asleep, b.Asleep) && !differs(a.Capacity, b.Capacity)
+	return !differs(a.Reserved, b.Reserved) && !differs(a.Used, b.Used) && !differs(a.Maintenance, b.Maintenance) &&
+		!differs(a.Idle, b.Idle) && !differs(a.Asleep, b.Asleep) && !differs(a.Capacity, b.Capacity)
 }
 
 func TestTheSumsAreThoseOfEverySecond(t *testing.T) {
@@ -111,6 +119,7 @@ func TestTheSumsAreThoseOfEverySecond(t *testing.T) {
 				t.Fatalf("%s has %+v, want %+v", host, got, want)
 			}
 			total.Reserved, total.Used, total.Idle = total.Reserved+want.Reserved, total.Used+want.Used, total.Idle+want.Idle
+			total.Maintenance += want.Maintenance
 			total.Asleep, total.Capacity = total.Asleep+want.Asleep, total.Capacity+want.Capacity
 		}
 		for project, want := range projects {

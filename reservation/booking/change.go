@@ -73,6 +73,8 @@ func checkChange(now span.Instant, r reservation.Reservation, c Change, plan Pla
 	}
 	moved := plan.Span.Start != r.Span.Start
 	switch {
+	case r.Maintenance && plan.Terms.Quantity != r.Quantity:
+		return fault.Field("quantity", "the hosts of maintenance cannot be changed; cancel it and plan it again")
 	case moved && r.Status == reservation.Active:
 		return &fault.Error{Kind: fault.Conflict, Field: "start_time", Message: "the reservation has started; its start cannot be changed"}
 	case moved && plan.Span.Start < now:

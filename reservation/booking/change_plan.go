@@ -28,6 +28,7 @@ type keptClaim struct {
 }
 
 func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, error) {
+	v = v.forTerms(to.Terms)
 	v.Limits = v.Limits.granting(v.Now, v.Held, &r, to.Span.Seconds())
 	// The past part of the claims stays as it is; the change concerns now until the end.
 	window := span.Span{Start: max(to.Span.Start, v.Now), End: to.Span.End}
@@ -35,7 +36,7 @@ func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, err
 	if err != nil {
 		return nil, err
 	}
-	s := searchBy(v, request{Terms: to.Terms, window: window, duration: window.Seconds()}, filter)
+	s := searchBy(v, request{Terms: to.Terms, named: setOf(r.HostNames()), window: window, duration: window.Seconds()}, filter)
 	s.bound.own = addClaims(span.Count{}, r.Claims, 1)
 	_ = s.stage() // an unknown image does not affect what is already promised
 	p := &changePlan{search: s, from: r, to: to}
@@ -111,7 +112,7 @@ func (p *changePlan) keepable(claim reservation.Claim, host, others int) int {
 // host is free. A host in use need not pass the filter again, but must be in the pool.
 func (p *changePlan) room(host int, w span.Span, limit int) int {
 	v, q := p.search.view, p.search.query
-	if h := v.hosts.host(host); h == nil || !h.Reservable || !p.pinned() && !q.Hosts.Has(host) {
+	if h := v.hosts.host(host); h == nil || !p.search.request.admits(h) || !p.pinned() && !q.Hosts.Has(host) {
 		return 0
 	}
 	q.Ready, q.Deadline, q.Duration, q.Quantity = w.Start, w.End, w.Seconds(), limit
@@ -264,7 +265,11 @@ func (p *changePlan) refuse() *reservation.Refusal {
 	r.Constraint = reservation.HostsFree
 	r.Message = fmt.Sprintf("not enough hosts available: the reservation can keep %d of %d in %v, and %d are asked for",
 		p.keepableTotal(), p.from.Quantity, p.to.Span, quantity)
-	r.LargestQuantity = p.largest()
+	if p.from.Maintenance {
+		r.Message = p.search.promisedAlready(r.Free)
+	} else {
+		r.LargestQuantity = p.largest()
+	}
 	switch {
 	case p.stuck(quantity):
 		r.BlockedBy = p.search.blocks(p.search.request.window, p.ownHosts())

@@ -33,6 +33,8 @@ func everyPart(t *testing.T, of reflect.Type, try func(alter func(reflect.Value)
 		try(func(v reflect.Value) { v.SetString("x") }, "")
 	case reflect.Int, reflect.Int64:
 		try(func(v reflect.Value) { v.SetInt(1) }, "")
+	case reflect.Bool:
+		try(func(v reflect.Value) { v.SetBool(true) }, "")
 	case reflect.Map:
 		try(func(v reflect.Value) {
 			v.Set(reflect.MakeMap(of))

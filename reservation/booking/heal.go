@@ -20,8 +20,8 @@ type Failed func(host string) (reason string, yes bool)
 // Heal replaces the failed hosts of a reservation: from now on if it has started or is about to,
 // for its whole span if it is pending. If no host is free, the reservation keeps its claims on the
 // failed host, and Degraded states what is missing, until no host is missing any more. The
-// project's limits do not apply. Heal does not change a reservation that is ending or over. changed
-// is true if anything changed.
+// project's limits do not apply. Heal does not change a reservation that is ending or over, or
+// maintenance, whose hosts need not work. changed is true if anything changed.
 func (d *Service) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, failed, false)
 }
@@ -36,7 +36,7 @@ func (d *Service) Rehome(ctx context.Context, id string, blocked Failed) (r rese
 func (d *Service) heal(ctx context.Context, id string, failed Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
 	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		next, cause := r, reservation.Cause{}
-		if r.Status != reservation.Ending && r.Span.End > v.Now && (!blocked || r.Status == reservation.Pending || r.Status == reservation.Starting) {
+		if !r.Maintenance && r.Status != reservation.Ending && r.Span.End > v.Now && (!blocked || r.Status == reservation.Pending || r.Status == reservation.Starting) {
 			plan := planHealing(v, r, failed)
 			plan.blocked = blocked
 			next, cause = healed(r, plan, v.Now)

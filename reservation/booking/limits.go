@@ -29,11 +29,11 @@ type Held struct {
 
 // with returns h plus what r holds.
 func (h Held) with(r *reservation.Reservation) Held {
-	return Held{addClaims(h.Hosts, r.Claims, 1), h.HostSeconds + weight(r)}
+	return Held{addClaims(h.Hosts, counted(r), 1), h.HostSeconds + weight(r)}
 }
 
 func (h Held) without(r *reservation.Reservation) Held {
-	return Held{addClaims(h.Hosts, r.Claims, -1), h.HostSeconds - weight(r)}
+	return Held{addClaims(h.Hosts, counted(r), -1), h.HostSeconds - weight(r)}
 }
 
 // addClaims returns hosts with claims added times times. Claims of one reservation with the
@@ -49,10 +49,10 @@ func addClaims(hosts span.Count, claims []reservation.Claim, times int) span.Cou
 	return hosts
 }
 
-// weight returns the host-seconds of a reservation; each instance counts as a host.
+// weight returns the host-seconds of a reservation that count for limits; each instance counts as a host.
 func weight(r *reservation.Reservation) int64 {
 	sum := int64(0)
-	for _, c := range r.Claims {
+	for _, c := range counted(r) {
 		sum += c.Span.Seconds() * int64(max(c.Slices, 1))
 	}
 	return sum

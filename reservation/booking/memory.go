@@ -263,5 +263,6 @@ func selects(q reservation.Query, r *reservation.Reservation) bool {
 		(q.ProjectID == "" || q.ProjectID == r.ProjectID) &&
 		(q.Name == "" || q.Name == r.Name) &&
 		(q.Kind == "" || q.Kind == r.Kind) &&
+		(q.Maintenance == nil || *q.Maintenance == r.Maintenance) &&
 		(q.Overlaps.Empty() || q.Overlaps.Overlaps(r.Span))
 }

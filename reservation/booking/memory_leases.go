@@ -54,14 +54,14 @@ func (m *Memory) LeasesOf(_ context.Context, ids []string) ([]reservation.LeaseR
 	return slices.DeleteFunc(m.shownLeases(), func(l reservation.LeaseRecord) bool { return !slices.Contains(ids, l.ID) }), nil
 }
 
-// shownLeases returns the leases that are not deleted, with each reservation without a lease as one,
-// sorted by start, then id. The caller holds mu.
+// shownLeases returns the leases that are not deleted, with each reservation without a lease as one
+// unless it is maintenance, sorted by start, then id. The caller holds mu.
 func (m *Memory) shownLeases() (list []reservation.LeaseRecord) {
 	members := make(map[string][]reservation.Reservation)
 	for _, r := range m.reservations {
 		if id := r.Membership.LeaseID; id != "" {
 			members[id] = append(members[id], r)
-		} else if _, hidden := m.leases[r.ID]; !hidden && r.Status != reservation.Canceled {
+		} else if _, hidden := m.leases[r.ID]; !hidden && r.Status != reservation.Canceled && !r.Maintenance {
 			list = append(list, reservation.OwnLease(r))
 		}
 	}

@@ -263,6 +263,7 @@ var changeable = []struct {
 	{"image", true, func(r *reservation.Reservation) string { return r.Image }},
 	{"on_end", false, func(r *reservation.Reservation) string { return string(r.OnEnd) }},
 	{"before_end", false, func(r *reservation.Reservation) string { return strconv.FormatInt(r.BeforeEnd, 10) + "s" }},
+	{"maintenance", false, func(r *reservation.Reservation) string { return strconv.FormatBool(r.Maintenance) }},
 	{"min", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Min) }},
 	{"max", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Max) }},
 	{"hypervisor_properties", true, func(r *reservation.Reservation) string { return r.Membership.HypervisorProperties }},

@@ -142,6 +142,7 @@ func (s *scene) checkPromise(t tester, r reservation.Reservation) {
 func (s *scene) checkLimits(t tester, live []reservation.Reservation) {
 	t.Helper()
 	limits, seconds := s.options.Limits, make(map[string]int64)
+	live = slices.DeleteFunc(slices.Clone(live), func(r reservation.Reservation) bool { return r.Maintenance })
 	for _, at := range turns(span.Span{Start: 0, End: span.Forever}, live...) {
 		hosts := make(map[string]int)
 		for _, r := range live {

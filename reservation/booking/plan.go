@@ -58,7 +58,7 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	s, err := newSearch(v, a)
+	s, err := newSearch(v.forTerms(a.Terms), a)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -24,7 +24,7 @@ func moreHosts(attempts []*attempt) (list []excess) {
 	var difference span.Count
 	for _, a := range attempts {
 		if a.next.Status.Live() && !holdsSame(&a.before, &a.next) {
-			difference = addClaims(addClaims(difference, a.next.Claims, 1), a.before.Claims, -1)
+			difference = addClaims(addClaims(difference, counted(&a.next), 1), counted(&a.before), -1)
 		}
 	}
 	for part, hosts := range difference.Steps(span.Always) {
@@ -37,6 +37,9 @@ func moreHosts(attempts []*attempt) (list []excess) {
 
 // usageOf returns how the usage of the project changes from before to next.
 func usageOf(before, next reservation.Reservation) (u Usage) {
+	if next.Maintenance {
+		return Usage{}
+	}
 	if before.ID != "" {
 		u.Hosts, u.HostSeconds = -before.Quantity, -weight(&before)
 	}

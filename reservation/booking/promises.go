@@ -74,17 +74,17 @@ func (d *Service) Promised(t span.Instant) []reservation.Claim {
 	return claims
 }
 
-// Fillable returns the hosts that active reservations have at t, without those that another
-// reservation has or that one needs within ahead seconds.
+// Fillable returns the hosts that active reservations have at t, without those in maintenance, and
+// without those that another reservation has or that one needs within ahead seconds.
 func (d *Service) Fillable(t span.Instant, ahead int64) map[string]bool {
 	hosts, kept := map[string]bool{}, map[string]bool{}
 	for r := range d.state().live.byStart.until(t.Add(ahead)) {
 		for _, c := range r.Claims {
 			switch {
-			case r.Status == reservation.Active && c.Span.Contains(t):
+			case r.Status == reservation.Active && !r.Maintenance && c.Span.Contains(t):
 				hosts[c.Host] = true
 			case c.Span.Start <= t.Add(ahead) && (c.Span.End > t || c.Span.End == r.Span.End):
-				kept[c.Host] = true // the reservation is late, is ending, or starts soon
+				kept[c.Host] = true // the reservation is late, is ending, starts soon, or is maintenance
 			}
 		}
 	}

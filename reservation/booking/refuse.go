@@ -15,7 +15,9 @@ import (
 func (s *search) refuse() *reservation.Refusal {
 	r, never := s.refusal(), s.never()
 	r.Constraint, r.Message = s.reason(r.Free, never)
-	r.LargestQuantity = s.largest()
+	if !s.request.Maintenance { // which has all its hosts or none
+		r.LargestQuantity = s.largest()
+	}
 	if never {
 		r.BlockedBy = nil
 		return r
@@ -131,6 +133,9 @@ func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 	if unknown := s.filter.Unknown(); len(unknown) > 0 {
 		return reservation.HostsMatching, fmt.Sprintf("no host has a property $%s", strings.Join(unknown, ", $"))
 	}
+	if s.request.Maintenance {
+		return reservation.HostsFree, s.promisedAlready(free)
+	}
 	quantity, what := s.request.Quantity, "host"
 	if s.request.Kind == reservation.Instances {
 		what = "instance"
@@ -154,4 +159,14 @@ func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: no start between %v and %v has room for %s during %v",
 			s.request.window.Start, s.query.Deadline.Add(-s.request.duration), fault.Counted(quantity, what), period(s.request.duration))
 	}
+}
+
+// promisedAlready returns a sentence that states why maintenance cannot have all its hosts.
+func (s *search) promisedAlready(free int) string {
+	quantity, window := s.request.Quantity, s.request.window
+	if window.Seconds() == s.request.duration {
+		return fmt.Sprintf("reservations hold %d of the %s between %v and %v", quantity-free, fault.Counted(quantity, "host"), window.Start, window.End)
+	}
+	return fmt.Sprintf("no start between %v and %v has all of the %s free of reservations during %v",
+		window.Start, s.query.Deadline.Add(-s.request.duration), fault.Counted(quantity, "host"), period(s.request.duration))
 }

@@ -36,6 +36,8 @@ type request struct {
 	reservation.Terms
 	window   span.Span
 	duration int64
+	// named contains the hosts of maintenance.
+	named map[string]bool
 	// immediate is true if the request has no time, so that the reservation starts now, or as soon
 	// as sleeping hosts have booted and the image can be on the hosts.
 	immediate bool
@@ -53,6 +55,9 @@ var lastInstant = span.At(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 // parseRequest reads a request at v.Now. It fails with an Invalid fault that names the field.
 func parseRequest(req reservation.Request, v View) (request, error) {
 	now, a := v.Now, request{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0}
+	if err := a.name(req.Hosts, v.hosts); err != nil {
+		return request{}, err
+	}
 	fill(&a.Terms, v.Defaults)
 	if err := cmp.Or(checkTerms(a.Terms), v.Defaults.mayEnd(a.OnEnd)); err != nil {
 		return request{}, err
@@ -103,7 +108,7 @@ func fill(t *reservation.Terms, defaults Defaults) {
 	}
 	if t.Policy == "" {
 		t.Policy = defaults.Policy
-		if t.Kind == reservation.Instances {
+		if t.Kind == reservation.Instances || t.Maintenance {
 			t.Policy = calendar.PolicyFirstFit
 		}
 	}
@@ -135,6 +140,11 @@ func checkTerms(t reservation.Terms) error {
 	} {
 		if check != nil {
 			return check
+		}
+	}
+	if t.Maintenance {
+		if err := checkMaintenance(t); err != nil {
+			return err
 		}
 	}
 	if t.Kind == reservation.Hosts {

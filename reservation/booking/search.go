@@ -54,8 +54,8 @@ func searchBy(v View, a request, filter *inventory.Filter) *search {
 	return s
 }
 
-// matching returns the hosts of the pool that pass the filter. ahead is true if the start lies in
-// the future. The caller may change the set.
+// matching returns the hosts that the request may have and that pass the filter. ahead is true if
+// the start lies in the future. The caller may change the set.
 func (s *search) matching(ahead bool) hostset.Set {
 	place := 0
 	if ahead && s.filter.Timely() {
@@ -64,7 +64,7 @@ func (s *search) matching(ahead bool) hostset.Set {
 	if s.match[place] == nil {
 		set := hostset.New(s.view.Calendar.Hosts())
 		for number := range s.view.hosts.names {
-			if h := s.view.hosts.host(number); h != nil && h.Reservable && s.filter.Matches(h, ahead) {
+			if h := s.view.hosts.host(number); h != nil && s.request.admits(h) && s.filter.Matches(h, ahead) {
 				set.Add(number)
 			}
 		}
@@ -73,8 +73,11 @@ func (s *search) matching(ahead bool) hostset.Set {
 	return s.match[place].Clone()
 }
 
-// sleepers sets from when hosts that are not awake are available.
+// sleepers sets from when hosts that are not awake are available. Maintenance needs no host awake.
 func (s *search) sleepers() {
+	if s.request.Maintenance {
+		return
+	}
 	for number := range s.view.hosts.names {
 		h := s.view.hosts.host(number)
 		if h == nil || h.AwakeAt(s.view.Now) <= s.view.Now {

@@ -87,9 +87,9 @@ func New(o Options) *Checker { return &Checker{o} }
 
 // Concerns reports whether the checks must allow a lease, next: a new one if before is nil, and
 // otherwise one with other times, hosts or amounts than before. They are not asked about a lease
-// that holds nothing.
+// that holds nothing, or about maintenance.
 func (c *Checker) Concerns(before, next *reservation.LeaseRecord) bool {
-	if !slices.ContainsFunc(next.Reservations, func(r reservation.Reservation) bool { return r.Status.Live() }) {
+	if !slices.ContainsFunc(next.Reservations, func(r reservation.Reservation) bool { return r.Status.Live() && !r.Maintenance }) {
 		return false
 	}
 	if !c.limits(next.ProjectID) && !c.serves(next.ProjectID) {

@@ -31,10 +31,10 @@ var leaseEventTypes = map[reservation.Action]string{
 const warningVoid = "lease.event.before_end_lease.stop"
 
 // leaseEvents returns the notifications in Blazar's format. As in Blazar, all have
-// priority info, even failures.
+// priority info, even failures. Maintenance is no lease, and has none.
 func leaseEvents(change reservation.Change) []event {
 	eventType, told := leaseEventTypes[change.Action]
-	if !told {
+	if !told || change.Reservation.Maintenance {
 		return nil
 	}
 	r := &change.Reservation

@@ -309,7 +309,7 @@ func (j *judgement) stranger(host string, g *inventory.Instance) {
 		if r.Status == reservation.Pending || !holds(r, host, j.now) || len(foreignInstances(r, host, []inventory.Instance{*g}, j.live, j.now)) == 0 {
 			continue
 		}
-		if j.fill && yields(g) && r.Status == reservation.Active {
+		if j.fill && yields(g) && r.Status == reservation.Active && !r.Maintenance {
 			continue
 		}
 		if slices.ContainsFunc(j.live, func(o reservation.Reservation) bool { return o.ID == g.ReservationID() && holds(&o, host, j.now) }) {

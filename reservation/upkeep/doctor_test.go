@@ -225,6 +225,16 @@ func TestAPreemptibleStrangerIsNoFaultWhereHostsAreFilled(t *testing.T) {
 	w.want("with a normal one the findings are", w.found(), "stranger locked", "stranger normal")
 }
 
+func TestAPreemptibleStrangerIsAFaultInMaintenance(t *testing.T) {
+	r := whole("r1", "a")
+	r.Maintenance = true
+	w := newPractice(t, r)
+	w.lay()
+	w.doctor.Fill = true
+	w.cloud.put(inventory.Instance{ID: "filler", ProjectID: "somebody", Host: "a", Status: "ACTIVE", Preemptible: true, Launched: 9_900})
+	w.want("the findings are", w.found(), "stranger filler")
+}
+
 func TestASchedulerThatIgnoresTheFenceIsFoundByWhatItDoes(t *testing.T) {
 	r := whole("r1", "a")
 	r.Span = span.Span{Start: 11_000, End: 20_000}

@@ -185,6 +185,14 @@ func (w *town) book(n int, start int64, hosts ...string) reservation.Reservation
 	return r
 }
 
+// maintain is book for maintenance.
+func (w *town) maintain(n int, start int64, hosts ...string) reservation.Reservation {
+	r := w.book(n, start, hosts...)
+	r.Maintenance = true
+	w.set(r)
+	return r
+}
+
 // bookInstances is book for one instance on each host.
 func (w *town) bookInstances(n int, start int64, hosts ...string) reservation.Reservation {
 	r := w.book(n, start, hosts...)

@@ -104,9 +104,9 @@ type watch struct {
 }
 
 // mustLeave returns the foreign instances without those that may use what the owner of an active
-// reservation leaves unused.
+// reservation leaves unused; nobody may in maintenance.
 func (w watch) mustLeave(foreign []inventory.Instance, now span.Instant, rules Rules) []inventory.Instance {
-	if !rules.Fill || w.r.Status != reservation.Active || now < w.start {
+	if !rules.Fill || w.r.Maintenance || w.r.Status != reservation.Active || now < w.start {
 		return foreign
 	}
 	return slices.DeleteFunc(slices.Clone(foreign), func(i inventory.Instance) bool { return yields(&i) })

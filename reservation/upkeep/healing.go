@@ -183,7 +183,7 @@ func (h *healing) reasons(r *reservation.Reservation) (list []string) {
 
 // needsHealing reports whether hosts of r must be replaced, or r may no longer be degraded. A
 // degraded reservation stays degraded while one of its hosts has failed only recently, because
-// after a restart all failures look recent.
+// after a restart all failures look recent. Maintenance needs no other hosts.
 func (h *healing) needsHealing(r *reservation.Reservation, now span.Instant) bool {
 	lacks, waits := false, false
 	for _, c := range r.Claims {
@@ -193,7 +193,7 @@ func (h *healing) needsHealing(r *reservation.Reservation, now span.Instant) boo
 		waits = waits || failed && !settled
 	}
 	switch {
-	case r.Status == reservation.Ending:
+	case r.Status == reservation.Ending, r.Maintenance:
 		return false
 	case r.Degraded != "":
 		return lacks || !waits

@@ -161,6 +161,18 @@ func TestAHostThatIsOffOnPurposeIsNotReplaced(t *testing.T) {
 	}
 }
 
+func TestAHostInMaintenanceIsNotReplaced(t *testing.T) {
+	w := newWard(t, "a", "b")
+	req := reservation.Request{Terms: reservation.Terms{Maintenance: true}, Hosts: []string{"a"}, Start: w.now, Duration: 3600}
+	r, err := w.desk.Book(t.Context(), booking.Caller{ProjectID: "ops"}, req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.hosts["a"].Problem = "its nova-compute is down"
+	w.pass(t, 3000)
+	w.want(t, r.ID, false, "a")
+}
+
 func TestOnlyTimeOfOneOutageThatIsBelievedCounts(t *testing.T) {
 	down := func(w *ward) { w.hosts["a"].Problem = "its nova-compute is down" }
 	for name, tc := range map[string]struct {

@@ -167,6 +167,20 @@ func TestFillersStayWhileAReservationRunsAndGoBeforeTheNextStart(t *testing.T) {
 	}
 }
 
+func TestNobodyFillsHostsInMaintenance(t *testing.T) {
+	w := newTown(t, "a")
+	w.rules.Fill = true
+	w.restart()
+	r := w.maintain(1, 0, "a")
+	r.Status = reservation.Active
+	w.set(r)
+	w.putStranger("filler", "a", preemptible)
+	w.prepare()
+	if got := fmt.Sprint(w.given()); got != "[delete filler]" {
+		t.Errorf("the orders are %s", got)
+	}
+}
+
 func TestAnOrderIsGivenOnceAndAgainAfterMinutes(t *testing.T) {
 	w := newTown(t, "a", "b")
 	w.rules.Normal = upkeep.OrderMigrate

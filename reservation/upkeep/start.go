@@ -76,11 +76,18 @@ func (s *Enforcer) start(ctx context.Context, id string) error {
 
 // startable returns the hosts with which the reservation can start: those that it holds now,
 // without failed ones, which healing replaces. It fails if there are none, or if one of them
-// sleeps.
+// sleeps. The hosts of maintenance need neither work nor be awake; those that have left the cloud
+// cannot be closed.
 func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.Instant) (fit []string, err error) {
 	why := fault.New(fault.Unavailable, "the reservation holds no host now")
 	for _, c := range r.Claims {
 		if !c.Span.Contains(now) || slices.Contains(fit, c.Host) {
+			continue
+		}
+		if r.Maintenance {
+			if _, listed := hosts.Index(c.Host); listed {
+				fit = append(fit, c.Host)
+			}
 			continue
 		}
 		if reason := failureOf(hosts, c.Host); reason != "" {
@@ -97,7 +104,7 @@ func startable(r *reservation.Reservation, hosts *inventory.Snapshot, now span.I
 		}
 		fit = append(fit, c.Host)
 	}
-	if len(fit) == 0 {
+	if len(fit) == 0 && !r.Maintenance {
 		return nil, why
 	}
 	return fit, nil

@@ -179,6 +179,33 @@ func TestAStartGoesWithTheHostsThatAreWell(t *testing.T) {
 	}
 }
 
+func TestMaintenanceStartsOnHostsThatSleepHaveFailedOrAreGone(t *testing.T) {
+	w := newTown(t, "a", "b", "c")
+	w.maintain(1, 0, "a", "b", "c")
+	w.ails["a"] = func(h *inventory.Host) { h.Problem = "its nova-compute is down" }
+	w.ails["b"] = func(h *inventory.Host) { h.Power = inventory.PowerSleeping }
+	w.gone["c"] = true
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Errorf("the maintenance did not start: %v", err)
+	}
+	for _, host := range []string{"a", "b"} {
+		if got, err := w.boot("other-"+host, "p9", "small", w.Now()); err == nil {
+			t.Errorf("an instance of somebody else went to %s", got)
+		}
+	}
+}
+
+func TestMaintenanceWaitsForInstancesThatAreNotPreemptible(t *testing.T) {
+	w := newTown(t, "a", "b")
+	w.maintain(1, 0, "a")
+	w.putStranger("runs", "a", nil)
+	mustFail(t, w.begin(1, reservation.StartEvent), fault.Conflict, "the start waits until it is gone")
+	delete(w.guests, "runs")
+	if err := w.begin(1, reservation.StartEvent); err != nil {
+		t.Errorf("the maintenance of the empty host did not start: %v", err)
+	}
+}
+
 func TestAStartWithoutAWellHostFails(t *testing.T) {
 	for words, ail := range map[string]func(*town){
 		"its nova-compute is down":        func(w *town) { w.ails["a"] = func(h *inventory.Host) { h.Problem = "its nova-compute is down" } },

@@ -21,8 +21,9 @@ type HostCalendar struct {
 }
 
 // Claim is a time in which a reservation holds a host or a slice of it. Mine is true if it is the
-// reservation of the caller's project. Only its owner and admins see which reservation; for others,
-// Status and OnEnd are empty too.
+// reservation of the caller's project. Maintenance is true if operators work on the host then, and
+// Name is the reason. Only its owner and admins see which reservation; for others, Status and OnEnd
+// are empty too.
 type Claim struct {
 	Start     time.Time `json:"start"`
 	End       time.Time `json:"end"`
@@ -32,6 +33,7 @@ type Claim struct {
 	// among the host's resources.
 	Share         float64 `json:"share"`
 	Mine          bool    `json:"mine"`
+	Maintenance   bool    `json:"maintenance,omitempty"`
 	Status        string  `json:"status,omitempty"`
 	OnEnd         string  `json:"on_end,omitempty"`
 	ReservationID string  `json:"reservation_id,omitempty"`
@@ -122,14 +124,15 @@ type Usage struct {
 }
 
 // UsageRow is host-hours of one project, of one host, or of all. ProjectID and Host are empty in a
-// total. Idle, Asleep and Capacity are absent in rows of projects and for callers that see only their
-// own project.
+// total. Maintenance, Idle, Asleep and Capacity are absent in rows of projects and for callers that see
+// only their own project.
 type UsageRow struct {
-	ProjectID string   `json:"project_id,omitempty"`
-	Host      string   `json:"host,omitempty"`
-	Reserved  float64  `json:"reserved"`
-	Used      float64  `json:"used"`
-	Idle      *float64 `json:"idle,omitempty"`
-	Asleep    *float64 `json:"asleep,omitempty"`
-	Capacity  *float64 `json:"capacity,omitempty"`
+	ProjectID   string   `json:"project_id,omitempty"`
+	Host        string   `json:"host,omitempty"`
+	Reserved    float64  `json:"reserved"`
+	Used        float64  `json:"used"`
+	Maintenance *float64 `json:"maintenance,omitempty"`
+	Idle        *float64 `json:"idle,omitempty"`
+	Asleep      *float64 `json:"asleep,omitempty"`
+	Capacity    *float64 `json:"capacity,omitempty"`
 }

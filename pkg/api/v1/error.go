@@ -26,9 +26,19 @@ type Refusal struct {
 	LargestQuantity int        `json:"largest_quantity"`
 }
 
-// Block is a span in which another reservation holds a host.
+// Block is a span in which other reservations hold a host.
 type Block struct {
 	Host  string    `json:"host"`
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
+	// Reservations are the first ten of them that the caller may see, sorted by start; empty in Blazar's
+	// form.
+	Reservations []Blocker `json:"reservations,omitempty"`
+}
+
+// Blocker is a reservation that is in the way of a request.
+type Blocker struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	ProjectID string `json:"project_id"`
 }

@@ -14,7 +14,7 @@ func Of(r *reservation.Reservation) Reservation {
 		Start: r.Span.Start.Time(), End: r.Span.End.Time(), Quantity: r.Quantity, Policy: string(r.Policy),
 		Hosts: append([]string{}, r.HostNames()...), Events: make([]Event, len(r.Events)),
 		Affinity: string(r.Affinity), Image: r.Image, OnEnd: string(r.OnEnd), BeforeEnd: Duration(r.BeforeEnd),
-		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded != "", DegradedReason: r.Degraded,
+		DelayedByBoot: r.DelayedByBoot, Maintenance: r.Maintenance, Degraded: r.Degraded != "", DegradedReason: r.Degraded,
 		CreatedAt: r.Created.Time(), UpdatedAt: r.Updated.Time(),
 	}
 	slices.Sort(out.Hosts)

@@ -23,6 +23,9 @@ type ReservationRequest struct {
 	Image          string          `json:"image,omitempty"`
 	OnEnd          string          `json:"on_end,omitempty"`
 	BeforeEnd      *Duration       `json:"before_end,omitempty"`
+	// Maintenance plans work of operators on Hosts; all other requests name no hosts.
+	Maintenance bool     `json:"maintenance,omitempty"`
+	Hosts       []string `json:"hosts,omitempty"`
 }
 
 // Resources is the size of one instance, or the capacity of a host.
@@ -67,6 +70,7 @@ type Reservation struct {
 	OnEnd          string          `json:"on_end"`
 	BeforeEnd      Duration        `json:"before_end"`
 	DelayedByBoot  bool            `json:"delayed_by_boot"`
+	Maintenance    bool            `json:"maintenance"` // operators work on the hosts; Name is the reason
 	Degraded       bool            `json:"degraded"`
 	DegradedReason string          `json:"degraded_reason,omitempty"`
 	CreatedAt      time.Time       `json:"created_at"`
@@ -98,6 +102,18 @@ type Offer struct {
 	Hosts         []string  `json:"hosts"` // for admins; otherwise empty
 	Matched       int       `json:"matched"`
 	DelayedByBoot bool      `json:"delayed_by_boot"`
+	// Servers are those on the hosts of maintenance that must be moved before its start, for callers
+	// that may see the instances of hosts.
+	Servers []HostServer `json:"servers,omitempty"`
+}
+
+// HostServer is a server on a host.
+type HostServer struct {
+	Host      string `json:"host"`
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	ProjectID string `json:"project_id"`
+	Status    string `json:"status"` // as Nova has it now
 }
 
 // OfferAnswer is the answer to a dry run.

@@ -8,12 +8,15 @@ import {DAY, HOUR, field as timeField, iso, length, now, readField, readLength, 
 
 const durations = [HOUR, 4 * HOUR, DAY, 7 * DAY];
 
-// bookingForm returns the form. `plan` draws an offer or what blocks it; `done` is called with the reservation.
-export function bookingForm(app, {hosts, start, duration, filter, plan, done}) {
+// bookingForm returns the form. `hosts` are the selected hosts that can be reserved, and `all` all selected ones; `plan`
+// draws an offer or what blocks it; `done` is called with the reservation.
+export function bookingForm(app, {hosts, all, start, duration, filter, plan, done}) {
   const once = key();
   const name = h('input', {type: 'text', maxlength: '255', required: true, value: t('defaultName'), name: 'name', autocomplete: 'off'});
   const quantity = h('input', {type: 'number', min: '1', max: '100000', value: String(hosts.length || 1), required: true, name: 'quantity', inputmode: 'numeric'});
-  const kind = select([['host', t('wholeHosts')], ['instance', t('instanceSized')]], 'host', () => { sizes.hidden = kind.value === 'host'; ask(); }, {name: 'kind'});
+  const kinds = [['host', t('wholeHosts')], ['instance', t('instanceSized')], ...(app.may('reservations:maintain') ? [['maintenance', t('maintenance')]] : [])];
+  const kind = select(kinds, 'host', () => { kindChanged(); ask(); }, {name: 'kind'});
+  const maintained = h('input', {type: 'text', value: all.join(' '), name: 'maintained', autocomplete: 'off'}), maintainedField = field(t('hosts'), maintained, t('maintainedHint'));
   const vcpus = h('input', {type: 'number', min: '1', value: '4', name: 'vcpus'}), memory = h('input', {type: 'number', min: '1', value: '8192', name: 'memory'}), disk = h('input', {type: 'number', min: '0', value: '20', name: 'disk'});
   const sizes = h('fieldset', {class: 'thirds', hidden: true}, h('legend', {}, t('sizeOfOne')), field(t('vcpus'), vcpus), field(t('memoryMB'), memory), field(t('diskGB'), disk));
   const mode = select([['now', t('startNow')], ['at', t('startAt')], ['window', t('startWithin')]], start && start > now() + 60 ? 'at' : 'now', () => { modeChanged(); ask(); }, {name: 'mode'});
@@ -25,6 +28,9 @@ export function bookingForm(app, {hosts, start, duration, filter, plan, done}) {
   const editor = filterEditor(filter, ask, {keep: false});
   const answer = h('div', {class: 'answer', role: 'status', 'aria-live': 'polite'});
   const submit = h('button', {class: 'main', id: 'confirm'}, t('bookIt'));
+  const nameField = field(t('name'), name), quantityField = field(t('quantity'), quantity);
+  const onlyBox = hosts.length ? h('p', {class: 'check'}, only, h('label', {for: 'only-these'}, t('onlyThese', {hosts: hosts.slice(0, 4).join(', ') + (hosts.length > 4 ? ' …' : '')}))) : null;
+  const which = h('details', {class: 'more', open: filter !== ''}, h('summary', {}, t('whichHosts')), editor.element);
 
   function modeChanged() {
     beginField.hidden = mode.value !== 'at';
@@ -32,12 +38,24 @@ export function bookingForm(app, {hosts, start, duration, filter, plan, done}) {
   }
   modeChanged();
 
+  // kindChanged shows the fields of the kind. The name of maintenance is its reason.
+  function kindChanged() {
+    const maintenance = kind.value === 'maintenance';
+    sizes.hidden = kind.value !== 'instance';
+    maintainedField.hidden = !maintenance;
+    for (const part of [quantityField, onlyBox, which]) if (part) part.hidden = maintenance;
+    nameField.querySelector('label').textContent = t(maintenance ? 'reason' : 'name');
+    if (name.value === t('defaultName') || name.value === '') name.value = maintenance ? '' : t('defaultName');
+    submit.textContent = t(maintenance ? 'planIt' : 'bookIt');
+  }
+  kindChanged();
+
   // request returns the body of the booking, or null with a message at the field that is wrong.
   function request() {
     const seconds = readLength(lasts.value);
     lasts.setCustomValidity(Number.isFinite(seconds) && seconds > 0 ? '' : t('durationWrong'));
     if (!lasts.validity.valid || !quantity.validity.valid || !name.value.trim()) return null;
-    const body = {name: name.value, kind: kind.value, quantity: Number(quantity.value), duration: seconds};
+    const body = {name: name.value, duration: seconds};
     if (mode.value === 'at') {
       if (!begin.value) return null;
       body.start_time = iso(readField(begin.value));
@@ -45,6 +63,11 @@ export function bookingForm(app, {hosts, start, duration, filter, plan, done}) {
       if (!deadline.value) return null;
       body.end_time = iso(readField(deadline.value));
     }
+    if (kind.value === 'maintenance') {
+      const names = maintained.value.split(/[\s,]+/).filter(Boolean);
+      return names.length ? {...body, maintenance: true, hosts: names} : null;
+    }
+    Object.assign(body, {kind: kind.value, quantity: Number(quantity.value)});
     if (kind.value === 'instance') body.resources = {vcpus: Number(vcpus.value), memory_mb: Number(memory.value), disk_gb: Number(disk.value)};
     let rule = editor.value();
     if (only.checked && hosts.length) rule = joined(rule, hosts.length === 1 ? ['=', '$name', hosts[0]] : ['in', '$name', ...hosts]);
@@ -78,8 +101,14 @@ export function bookingForm(app, {hosts, start, duration, filter, plan, done}) {
     plan({start: from, end: to, hosts: offer.hosts || []});
     fill(answer, h('div', {class: 'box good', id: 'offer'}, h('strong', {}, t('offer')), h('p', {}, span(from, to)),
       h('p', {}, t('offerHosts', {count: offer.quantity, matched: offer.matched}), offer.hosts?.length ? [': ', named(offer.hosts.join(', '))] : ''),
-      offer.delayed_by_boot ? h('p', {}, t('delayedByBoot')) : null), h('div', {class: 'windows'}));
-    windows(body);
+      offer.delayed_by_boot ? h('p', {}, t('delayedByBoot')) : null), toMove(offer.servers || []), h('div', {class: 'windows'}));
+    if (!body.maintenance) windows(body);
+  }
+
+  // toMove lists the servers for which maintenance would wait.
+  function toMove(servers) {
+    return servers.length ? h('div', {class: 'box', id: 'to-move'}, h('p', {}, t('toMove', {count: servers.length})),
+      h('ul', {class: 'plain-list'}, servers.slice(0, 50).map(one => h('li', {}, named(one.host), ': ', named(one.name || one.id), ` (${one.status}), `, named(app.projectName(one.project_id)))))) : null;
   }
 
   // windows lists when the same would be free too.
@@ -116,7 +145,8 @@ export function bookingForm(app, {hosts, start, duration, filter, plan, done}) {
     }
     fill(answer, h('div', {class: 'box bad', id: 'refusal'}, h('strong', {}, refusal ? t('refused') : t('wrong')), h('p', {}, readable(error.message)),
       refusal?.blocked_by?.length ? h('details', {}, h('summary', {}, t('inTheWay', {count: refusal.blocked_by.length})),
-        h('ul', {class: 'plain-list'}, refusal.blocked_by.slice(0, 20).map(block => h('li', {}, named(block.host), ': ', span(seconds(block.start), seconds(block.end)))))) : null,
+        h('ul', {class: 'plain-list'}, refusal.blocked_by.slice(0, 20).map(block => h('li', {}, named(block.host), ': ', span(seconds(block.start), seconds(block.end)),
+          (block.reservations || []).map(one => [' · ', h('a', {href: `#/reservation/${one.id}`}, named(one.name))]))))) : null,
       choices.length ? [h('p', {}, t('instead')), h('div', {class: 'choices'}, choices)] : null));
   }
 
@@ -134,12 +164,10 @@ export function bookingForm(app, {hosts, start, duration, filter, plan, done}) {
         showRefusal(error, body);
       }
     },
-  }, h('div', {class: 'fields'}, field(t('name'), name), h('div', {class: 'halves'}, field(t('quantity'), quantity), field(t('kind'), kind)), sizes,
+  }, h('div', {class: 'fields'}, nameField, h('div', {class: 'halves'}, field(t('kind'), kind), quantityField), maintainedField, sizes,
   h('div', {class: 'halves'}, field(t('duration'), lasts, t('durationHint')), field(t('begins'), mode)),
   h('div', {class: 'choices small'}, durations.map(seconds => button(length(seconds), () => { lasts.value = length(seconds); ask(); }, {class: 'choice'}))),
-  beginField, deadlineField,
-  hosts.length ? h('p', {class: 'check'}, only, h('label', {for: 'only-these'}, t('onlyThese', {hosts: hosts.slice(0, 4).join(', ') + (hosts.length > 4 ? ' …' : '')}))) : null,
-  h('details', {class: 'more', open: filter !== ''}, h('summary', {}, t('whichHosts')), editor.element)),
+  beginField, deadlineField, onlyBox, which),
   h('div', {class: 'foot'}, answer, h('div', {class: 'actions'}, submit)));
   ask();
   return form;

@@ -2,7 +2,7 @@
 import {announce, button, facts, fill, h, named, problem, select, table, toast} from './dom.js';
 import {t} from './texts.js';
 import {all, calendar as readCalendar, stream} from './client.js';
-import {claimAt, freeUntil, groupings, hostOf, ROW, rowsOf, usable, use} from './model.js';
+import {claimAt, freeUntil, groupings, hostOf, maintenanceAt, ROW, rowsOf, usable, use} from './model.js';
 import {colors, draw, end, HEAD, timeAt} from './picture.js';
 import {follow} from './pointer.js';
 import {listen} from './keys.js';
@@ -254,8 +254,8 @@ export function show(main, app, query) {
   function factsOf(host, at, claim) {
     if (claim) {
       const mine = claim.mine ? view.nameOf(claim) : null, title = claim.name || mine?.name;
-      return [h('strong', {}, title ? named(title) : t(claim.mine ? 'yours' : 'others')), facts([
-        [t('host'), named(host.name)], [t('time'), span(claim.start, claim.end)], [t('duration'), length(claim.end - claim.start)],
+      return [h('strong', {}, claim.maintenance ? t('maintenanceUntil', {end: when(claim.end)}) : title ? named(title) : t(claim.mine ? 'yours' : 'others')), facts([
+        [t('reason'), claim.maintenance && title ? named(title) : null], [t('host'), named(host.name)], [t('time'), span(claim.start, claim.end)], [t('duration'), length(claim.end - claim.start)],
         [t('kind'), claim.kind === 'instance' ? t('instancesShare', {count: claim.instances || 1, share: Math.round(claim.share * 100)}) : t('wholeHost')],
         [t('status'), claim.status || mine?.status ? t(`status_${claim.status || mine.status}`) : null],
         [t('project'), claim.project && app.may('reservations:list_all') ? app.project(claim.project) : null],
@@ -271,7 +271,8 @@ export function show(main, app, query) {
   }
 
   function stateText(host) {
-    const about = host.facts;
+    const about = host.facts, closed = maintenanceAt(host, now());
+    if (closed) return t('maintenanceUntil', {end: when(closed.end)});
     if (!about) return null;
     const since = about.phase_since ? ` (${t(`phase_${about.phase}`)}, ${ago(Date.parse(about.phase_since) / 1000)})` : '';
     const running = about.instance_count ? t('instances', {count: about.instance_count}) : t('empty');
@@ -317,15 +318,15 @@ export function show(main, app, query) {
 
   function book(drawn) {
     if (drawn && drawn.start < now()) drawn = {...drawn, start: now(), end: Math.max(drawn.end, now() + 15 * MINUTE)};
-    const chosen = drawn ? view.rows.slice(drawn.first, drawn.last + 1).filter(row => row.host && usable(row.host)).map(row => row.host.name) : [];
+    const all = drawn ? view.rows.slice(drawn.first, drawn.last + 1).filter(row => row.host).map(row => row.host) : [];
     openPanel(t('newReservation'), shut => bookingForm(app, {
-      hosts: chosen, start: drawn?.start, duration: drawn ? drawn.end - drawn.start : 0, filter,
+      hosts: all.filter(usable).map(host => host.name), all: all.map(host => host.name), start: drawn?.start, duration: drawn ? drawn.end - drawn.start : 0, filter,
       plan: showPlan,
       done: made => { shut(); toast(t('booked', {name: made.name, span: span(Date.parse(made.start) / 1000, Date.parse(made.end) / 1000)})); load(true); },
     }));
   }
 
-  const mayChange = claim => app.may('reservations:update') && idOf(claim) !== '' && !['ended', 'canceled', 'failed', 'ending'].includes(claim.status) && claim.end > now();
+  const mayChange = claim => app.may(claim.maintenance ? 'reservations:maintain' : 'reservations:update') && idOf(claim) !== '' && !['ended', 'canceled', 'failed', 'ending'].includes(claim.status) && claim.end > now();
   const idOf = claim => claim.id || view.nameOf(claim)?.id || '';
 
   function stretch(claim, until) {
@@ -377,7 +378,7 @@ export function show(main, app, query) {
     const list = host.claims.filter(claim => claim.end > view.start && claim.start < end(view));
     return list.length === 0 ? t('freeThroughout') : h('ul', {class: 'plain-list'}, list.slice(0, 50).map(claim => {
       const id = idOf(claim), name = claim.name || view.nameOf(claim)?.name;
-      const text = name ? named(name) : t(claim.mine ? 'yours' : 'others');
+      const text = claim.maintenance ? [t('maintenance'), name ? [': ', named(name)] : ''] : name ? named(name) : t(claim.mine ? 'yours' : 'others');
       return h('li', {}, span(claim.start, claim.end), ': ', id ? h('a', {href: `#/reservation/${id}`}, text) : text);
     }));
   }
@@ -406,6 +407,6 @@ export function show(main, app, query) {
 function legend() {
   const item = (kind, text) => h('li', {}, h('span', {class: `key ${kind}`, 'aria-hidden': 'true'}), text);
   return h('details', {open: innerWidth > 900}, h('summary', {}, t('legend')), h('ul', {},
-    item('mine', t('legendMine')), item('other', t('legendOther')), item('closed', t('legendClosed')), item('ring', t('legendFree')), item('disk', t('legendUsed')),
+    item('mine', t('legendMine')), item('other', t('legendOther')), item('maintenance', t('legendMaintenance')), item('closed', t('legendClosed')), item('ring', t('legendFree')), item('disk', t('legendUsed')),
     item('dotted', t('legendPreemptible')), item('moon', t('legendAsleep')), item('triangle', t('legendWaking')), item('strip', t('legendStrip'))));
 }

@@ -100,6 +100,9 @@ export function claimAt(host, at, part = -1, slack = 0) {
 // freeUntil returns until when a host has no claim from a time on; Infinity if none follows.
 export const freeUntil = (host, at) => host.claims.reduce((until, claim) => claim.start >= at ? Math.min(until, claim.start) : until, Infinity);
 
+// maintenanceAt returns the maintenance of a host at a time, if there is one.
+export const maintenanceAt = (host, at) => host.claims.find(claim => claim.maintenance && claim.start <= at && at < claim.end);
+
 export const usable = host => !host.facts || host.facts.reservable && host.facts.state !== 'out_of_order';
 
 // use returns what runs on a host now: free, preemptible, or used.

@@ -33,8 +33,8 @@ function usage(place, app) {
     const query = {start: iso(now() - days * DAY), end: iso(now()), by};
     const csv = `../v1/usage?${new URLSearchParams({...query, format: 'csv'})}`;
     into(result, get('v1/usage', query), found => [bar(found.total),
-      table(t('page_usage'), [t(by), t('reserved'), t('used'), ...(by === 'host' ? [t('idle'), t('asleep')] : [])], found.rows.map(row => [
-        by === 'project' ? app.project(row.project_id) : named(row.host), hours(row.reserved), hours(row.used), ...(by === 'host' ? [hours(row.idle), hours(row.asleep)] : [])]), t('noUse')),
+      table(t('page_usage'), [t(by), t('reserved'), t('used'), ...(by === 'host' ? [t('maintenance'), t('idle'), t('asleep')] : [])], found.rows.map(row => [
+        by === 'project' ? app.project(row.project_id) : named(row.host), hours(row.reserved), hours(row.used), ...(by === 'host' ? [hours(row.maintenance), hours(row.idle), hours(row.asleep)] : [])]), t('noUse')),
       h('p', {}, h('a', {href: csv, download: 'usage.csv', class: 'button', id: 'csv'}, t('csv')))]);
   }
   fill(place, h('div', {class: 'line'}, field(t('lastTime'), select([['1', t('lastDay')], ['7', t('lastWeek')], ['30', t('lastMonth')]], '7', value => { days = Number(value); read(); })),
@@ -44,8 +44,8 @@ function usage(place, app) {
 
 // bar shows how the time of the hosts was used.
 function bar(total) {
-  const whole = total.capacity || total.reserved + (total.idle || 0) + (total.asleep || 0) || 1;
-  const parts = [['used', total.used], ['unused', total.reserved - total.used], ['asleep', total.asleep || 0], ['idle', total.idle || 0]];
+  const whole = total.capacity || total.reserved + (total.maintenance || 0) + (total.idle || 0) + (total.asleep || 0) || 1;
+  const parts = [['used', total.used], ['unused', total.reserved - total.used], ['maintenance', total.maintenance || 0], ['asleep', total.asleep || 0], ['idle', total.idle || 0]];
   const text = parts.map(([name, value]) => `${t(name)} ${Math.round(100 * value / whole)} %`).join(', ');
   const svg = (name, attributes, ...children) => {
     const element = document.createElementNS('http://www.w3.org/2000/svg', name);

@@ -1,7 +1,7 @@
 // Draws the calendar: the time axis, and the rows that are in view. It reads the view and changes nothing.
 import {t} from './texts.js';
-import {rowAt, usable, use} from './model.js';
-import {bandNext, bandStart, bandText, now, stepFor, tickText, ticks} from './time.js';
+import {maintenanceAt, rowAt, usable, use} from './model.js';
+import {bandNext, bandStart, bandText, now, stepFor, tickText, ticks, when} from './time.js';
 
 export const HEAD = 46;
 const FONT = 'system-ui, "Liberation Sans", "DejaVu Sans", sans-serif';
@@ -124,10 +124,18 @@ function claims(c, view, row, y) {
     const place = claimBox(view, claim, y, row.height), over = claim.end < now();
     c.globalAlpha = over ? 0.62 : 1;
     box(c, place.px, place.py, place.width, place.height);
-    const color = claim.mine ? colors[`mine-${hue(claim.id || view.nameOf(claim)?.id || '')}`] : colors.other;
+    const color = claim.maintenance ? colors.closed : claim.mine ? colors[`mine-${hue(claim.id || view.nameOf(claim)?.id || '')}`] : colors.other;
     c.fillStyle = color;
     c.fill();
-    if (!claim.mine) {
+    if (claim.maintenance) {
+      c.fillStyle = pattern('cross', colors['other-ink'], view.ratio);
+      c.fill();
+      c.strokeStyle = colors.soft;
+      c.lineWidth = 1.5;
+      c.setLineDash([5, 3]);
+      c.stroke();
+      c.setLineDash([]);
+    } else if (!claim.mine) {
       c.fillStyle = pattern('lines', colors['other-ink'], view.ratio);
       c.globalAlpha = over ? 0.3 : 0.5;
       c.fill();
@@ -141,7 +149,7 @@ function claims(c, view, row, y) {
     write(c, view, claim, place);
     c.globalAlpha = 1;
   }
-  if (row.host.facts?.problem) reason(c, view, row, y);
+  if (row.host.facts?.problem && !maintenanceAt(row.host, now())) reason(c, view, row, y);
   c.restore();
   strip(c, view, row, y);
 }
@@ -149,20 +157,21 @@ function claims(c, view, row, y) {
 function write(c, view, claim, place) {
   const from = Math.max(place.px, view.label), room = place.px + place.width - from - 12;
   if (room < 22 || place.height < 13) return;
-  const text = claim.name || view.nameOf(claim)?.name || (claim.mine ? t('yours') : '');
+  const title = claim.name || view.nameOf(claim)?.name, inColor = claim.mine && !claim.maintenance;
+  const text = claim.maintenance ? title ? t('maintenanceFor', {reason: title}) : t('maintenanceShort', {end: when(claim.end)}) : title || (claim.mine ? t('yours') : '');
   if (!text) return;
   c.save();
   c.beginPath();
   c.rect(from, place.py, room + 8, place.height);
   c.clip();
-  c.font = `${claim.mine ? 600 : 400} 12px ${FONT}`;
+  c.font = `${inColor ? 600 : 400} 12px ${FONT}`;
   c.textBaseline = 'middle';
   const middle = place.py + place.height / 2 + 0.5;
-  if (!claim.mine) {
-    c.fillStyle = view.colors.other;
+  if (!inColor) {
+    c.fillStyle = claim.maintenance ? view.colors.closed : view.colors.other;
     c.fillRect(from + 4, middle - 8, Math.min(room, c.measureText(text).width + 6), 16);
   }
-  c.fillStyle = claim.mine ? view.colors['mine-ink'] : view.colors.ink;
+  c.fillStyle = inColor ? view.colors['mine-ink'] : view.colors.ink;
   c.fillText(fit(c, text, room), from + 7, middle);
   c.restore();
 }
@@ -308,7 +317,7 @@ function label(c, view, row, y) {
 }
 
 // sign draws a shape for the state of a host: a ring is free, a full disk used, dots in a ring are preemptible
-// instances, a moon sleeps, a triangle wakes, a cross is out of order, a bar cannot be reserved.
+// instances, a moon sleeps, a triangle wakes, a cross is out of order or in maintenance, a bar cannot be reserved.
 export function sign(c, view, host, px, y) {
   const {colors} = view, facts = host.facts;
   c.save();
@@ -318,7 +327,7 @@ export function sign(c, view, host, px, y) {
   const path = (...points) => { c.beginPath(); points.forEach(([a, b], i) => i ? c.lineTo(a, b) : c.moveTo(a, b)); };
   const ring = fill => { c.beginPath(); c.arc(0, 0, 4.6, 0, 7); if (fill) c.fill(); else c.stroke(); };
   if (!facts) { c.strokeStyle = colors.soft; ring(false); }
-  else if (facts.state === 'out_of_order') { c.strokeStyle = colors.bad; path([-4, -4], [4, 4]); c.stroke(); path([4, -4], [-4, 4]); c.stroke(); }
+  else if (facts.state === 'out_of_order' || maintenanceAt(host, now())) { c.strokeStyle = colors.bad; path([-4, -4], [4, 4]); c.stroke(); path([4, -4], [-4, 4]); c.stroke(); }
   else if (!facts.reservable) { c.strokeStyle = colors.soft; path([-5, 0], [5, 0]); c.stroke(); }
   else if (facts.state === 'sleeping') { c.fillStyle = colors.asleep; c.beginPath(); c.arc(0, 0, 5.2, 0.6, 4.1); c.quadraticCurveTo(-1, 1, 4.3, 3); c.fill(); }
   else if (facts.state === 'waking') { c.fillStyle = colors.waking; path([0, -5], [5, 4], [-5, 4]); c.fill(); }

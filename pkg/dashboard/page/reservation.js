@@ -6,6 +6,9 @@ import {DAY, HOUR, ago, field as timeField, iso, length, readField, readable, se
 
 const over = ['ended', 'canceled', 'failed'];
 
+// maintenanceBadge marks maintenance; null for what is none.
+const maintenanceBadge = one => one.maintenance ? h('span', {class: 'badge'}, t('maintenance')) : null;
+
 export const badge = status => h('span', {class: `badge ${status}`}, t(`status_${status}`));
 
 // quoted returns a text as one word of a shell.
@@ -22,7 +25,7 @@ export function list(main, app) {
       const found = await all('v1/reservations', query, 'reservations', 2000);
       const shown = found.filter(one => past || !over.includes(one.status));
       fill(place, table(t('reservations'), [t('name'), t('status'), t('time'), t('quantity'), t('hosts'), everything ? t('project') : null].filter(Boolean), shown.map(one => [
-        h('a', {href: `#/reservation/${one.id}`}, named(one.name)), [badge(one.status), one.degraded ? h('span', {class: 'badge failed'}, t('degraded')) : null],
+        h('a', {href: `#/reservation/${one.id}`}, named(one.name)), [badge(one.status), maintenanceBadge(one), one.degraded ? h('span', {class: 'badge failed'}, t('degraded')) : null],
         [span(seconds(one.start), seconds(one.end)), h('div', {class: 'soft'}, one.status === 'active' ? t('endsIn', {when: ago(seconds(one.end))}) : over.includes(one.status) ? '' : ago(seconds(one.start)))],
         t(one.kind === 'host' ? 'countHosts' : 'countInstances', {count: one.quantity}), one.hosts.length ? named(one.hosts.join(', ')) : h('span', {class: 'soft'}, t('hostsLater')),
         everything ? app.project(one.project_id) : null].filter(cell => cell !== null)), t('noReservations')));
@@ -73,12 +76,15 @@ export function show(main, app, id) {
 
   const atEnd = {delete: 'endDelete', shelve: 'endShelve', stop: 'endStop', leave: 'endLeave'};
 
+  // may reports whether a rule allows a change of the reservation; one about maintenance must allow it too.
+  const may = rule => app.may(rule) && (!one.maintenance || app.may('reservations:maintain'));
+
   function write() {
     const from = seconds(one.start), to = seconds(one.end), live = !over.includes(one.status) && one.status !== 'ending';
-    const mine = app.may('reservations:update') && (one.project_id === app.session.project_id || app.may('reservations:update_all_projects'));
+    const mine = may('reservations:update') && (one.project_id === app.session.project_id || app.may('reservations:update_all_projects'));
     fill(place,
       h('p', {class: 'soft'}, h('a', {href: `#/calendar?start=${Math.round(from - (to - from) * 0.3)}&width=${Math.round(Math.max(DAY, (to - from) * 1.8))}`}, t('showInCalendar')), ' · ', h('a', {href: '#/reservations'}, t('reservations'))),
-      h('header', {class: 'page-head'}, h('h1', {}, named(one.name, {id: 'reservation-name'}), ' ', badge(one.status), one.degraded ? h('span', {class: 'badge failed', title: one.degraded_reason}, t('degraded')) : null)),
+      h('header', {class: 'page-head'}, h('h1', {}, named(one.name, {id: 'reservation-name'}), ' ', badge(one.status), ' ', maintenanceBadge(one), one.degraded ? h('span', {class: 'badge failed', title: one.degraded_reason}, t('degraded')) : null)),
       h('div', {class: 'columns'},
         h('section', {class: 'card'}, h('h2', {}, t('facts')), facts([
           [t('time'), h('span', {id: 'reservation-time'}, span(from, to))], [t('duration'), length(to - from)], [t('quantity'), t(one.kind === 'host' ? 'countHosts' : 'countInstances', {count: one.quantity})],
@@ -95,7 +101,7 @@ export function show(main, app, id) {
 
   // servers lists the servers of an active reservation; only the question what a cancellation does to them names them.
   function servers() {
-    if (one.status !== 'active' || !app.may('reservations:delete')) return null;
+    if (one.status !== 'active' || !may('reservations:delete')) return null;
     const list = h('ul', {class: 'plain-list'}, h('li', {class: 'soft'}, t('loading')));
     remove(`v1/reservations/${one.id}`, {dry_run: true}).then(({cancellation}) => fill(list, cancellation.servers.length
       ? cancellation.servers.map(server => h('li', {}, named(server.name), ` (${server.status})`)) : h('li', {}, t('none'))), error => fill(list, h('li', {}, error.message)));
@@ -108,7 +114,7 @@ export function show(main, app, id) {
       get('v1/feed').then(({url}) => fill(link, h('h3', {}, t('feed')), h('p', {class: 'soft'}, t('feedWarning')), copied(url, t('copy'), t('copiedText'))),
         () => fill(link, h('a', {href: '../v1/reservations.ics', download: 'reservations.ics', class: 'button'}, t('downloadICS'))));
     }
-    const create = ['almanac reservation create', quoted(one.name), `--quantity ${one.quantity}`, `--start ${one.start}`, `--duration ${Math.round(seconds(one.end) - seconds(one.start))}s`,
+    const create = one.maintenance ? ['almanac host maintenance', ...one.hosts.map(quoted), `--start ${one.start}`, `--duration ${Math.round(seconds(one.end) - seconds(one.start))}s`, `--reason ${quoted(one.name)}`].join(' ') : ['almanac reservation create', quoted(one.name), `--quantity ${one.quantity}`, `--start ${one.start}`, `--duration ${Math.round(seconds(one.end) - seconds(one.start))}s`,
       one.kind === 'host' ? '' : `--kind instance`, one.host_properties ? `--properties ${quoted(JSON.stringify(one.host_properties))}` : ''].filter(Boolean).join(' ');
     return [h('h3', {}, t('serverCommand')), copied(`openstack server create --hint reservation=${one.id} --flavor FLAVOR --image IMAGE NAME`, t('copy'), t('copiedText')),
       h('h3', {}, t('sameCommand')), copied(create, t('copy'), t('copiedText')), link];
@@ -120,11 +126,11 @@ export function show(main, app, id) {
     const number = h('input', {type: 'number', min: '1', value: String(one.quantity), name: 'quantity', input: () => { editing = true; }});
     const submits = (body, text) => event => { event.preventDefault(); change(body(), text); };
     return [h('div', {class: 'forms'},
-      h('form', {submit: submits(() => ({name: name.value}), t('renamed'))}, field(t('name'), name), h('button', {}, t('rename'))),
+      h('form', {submit: submits(() => ({name: name.value}), t('renamed'))}, field(t(one.maintenance ? 'reason' : 'name'), name), h('button', {}, t('rename'))),
       h('form', {submit: submits(() => ({end_time: iso(readField(until.value))}), t('endChanged'))}, field(t('newEnd'), until), h('button', {}, t('changeEnd'))),
-      one.status === 'pending' ? h('form', {submit: submits(() => ({quantity: Number(number.value)}), t('quantityChanged'))}, field(t('quantity'), number), h('button', {}, t('changeQuantity'))) : null),
+      one.status === 'pending' && !one.maintenance ? h('form', {submit: submits(() => ({quantity: Number(number.value)}), t('quantityChanged'))}, field(t('quantity'), number), h('button', {}, t('changeQuantity'))) : null),
     h('div', {class: 'choices'}, [HOUR, 4 * HOUR, DAY].map(more => button(t('longer', {length: length(more)}), () => change({end_time: iso(to + more)}, t('endChanged')), {class: 'choice', 'data-more': String(more)})),
-      app.may('reservations:delete') ? button(t('cancelReservation'), cancel, {class: 'danger', id: 'cancel'}) : null)];
+      may('reservations:delete') ? button(t('cancelReservation'), cancel, {class: 'danger', id: 'cancel'}) : null)];
   }
 
   // cancel asks once more, with what will happen to the servers.

@@ -73,6 +73,23 @@ func TestAReservedHostIsAwakeAndOpenBeforeItsReservationStarts(t *testing.T) {
 	})
 }
 
+func TestAHostInMaintenanceIsNeitherSwitchedOffNorOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, 2, nil)
+		s.maintain(now(), 7200, "n1")
+		s.until(1200, "the other host sleeps", func() bool { return s.phases() == "n1 awake, n2 asleep" })
+		s.maintain(now(), 3600, "n2")
+		s.reserve(now().Add(600), 600, "n2") // booked before; it needs the host awake
+		s.run(600)
+		if got := s.phases(); got != "n1 awake, n2 asleep" {
+			t.Errorf("in maintenance the hosts are %s", got)
+		}
+		order(s, "n2", energy.HoldOn) // as a part of the maintenance
+		s.until(600, "an order by hand wakes it", func() bool { return s.phase("n2") == energy.Awake })
+		s.until(7200, "after the maintenance the idle host sleeps", func() bool { return s.phase("n1") == energy.Asleep })
+	})
+}
+
 func TestAHostThatSomethingComesToWhileItIsWatchedStaysOnAndIsOpenedAgain(t *testing.T) {
 	comes := map[string]func(s *scene){
 		"an instance":                           func(s *scene) { s.fill("n1", 1) },

@@ -338,6 +338,12 @@ func (s *scene) reserve(start span.Instant, duration int64, hosts ...string) {
 	s.set(func() { s.live = append(s.live, r) })
 }
 
+// maintain plans maintenance of hosts from start on.
+func (s *scene) maintain(start span.Instant, duration int64, hosts ...string) {
+	s.reserve(start, duration, hosts...)
+	s.set(func() { s.live[len(s.live)-1].Maintenance = true })
+}
+
 // operatingSystem hears when the operating system of a host comes up or goes down.
 func (s *scene) operatingSystem(host string, up bool) {
 	s.mu.Lock()

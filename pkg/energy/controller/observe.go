@@ -25,6 +25,7 @@ type world struct {
 	settings  energy.Settings
 	live      []reservation.Reservation
 	claimed   map[string]span.Instant // by host: see energy.Machine.Claimed
+	serviced  map[string]span.Instant // by host in maintenance: its end
 	services  map[string]Service      // nil if Nova did not answer
 	silent    error                   // why Nova did not answer
 	access    map[string]energy.Access
@@ -54,7 +55,7 @@ func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, err
 	}
 	w.hosts, w.untrusted = c.Hosts.Snapshot(), c.Hosts.Untrusted(now)
 	w.live = c.Promises.Live(span.Span{Start: now, End: span.Forever})
-	w.claimed = claims(w.live, now)
+	w.claimed, w.serviced = claims(w.live, now), serviced(w.live, now)
 	w.access, w.twice = c.Agents.Access()
 	c.ask(ctx, w)
 	if ctx.Err() != nil {
@@ -145,12 +146,13 @@ func (c *Controller) readWatts(ctx context.Context, hosts []string) {
 	}
 }
 
-// claims returns, by host, the start of its first claim that has not ended.
+// claims returns, by host, the start of its first claim that has not ended. Maintenance does not
+// count, since it does not need the host awake.
 func claims(live []reservation.Reservation, now span.Instant) map[string]span.Instant {
 	first := map[string]span.Instant{}
 	for i := range live {
 		for _, claim := range live[i].Claims {
-			if claim.Span.End <= now {
+			if claim.Span.End <= now || live[i].Maintenance {
 				continue
 			}
 			if at, known := first[claim.Host]; !known || claim.Span.Start < at {
@@ -159,6 +161,29 @@ func claims(live []reservation.Reservation, now span.Instant) map[string]span.In
 		}
 	}
 	return first
+}
+
+// serviced returns, by host that is in maintenance now, the end of the maintenance.
+func serviced(live []reservation.Reservation, now span.Instant) map[string]span.Instant {
+	until := map[string]span.Instant{}
+	for i := range live {
+		for _, claim := range live[i].Claims {
+			if live[i].Maintenance && claim.Span.Contains(now) {
+				until[claim.Host] = claim.Span.End
+			}
+		}
+	}
+	return until
+}
+
+// inMaintenance returns the reason why Almanac does not switch a host that is in maintenance; "" if it
+// is not, or if an operator's order holds, which may be a part of the maintenance.
+func (w *world) inMaintenance(r *energy.Record, host string) string {
+	end, is := w.serviced[host]
+	if !is || r.Hold.Holds(w.now) {
+		return ""
+	}
+	return fmt.Sprintf("it is in maintenance until %v", end)
 }
 
 // halt returns the reason why nothing may be switched off now; "" if hosts may be.
@@ -236,7 +261,7 @@ func (c *Controller) survey(w *world) []energy.Machine {
 func (c *Controller) machine(w *world, h *inventory.Host) energy.Machine {
 	r, access, known := w.records[h.Name], w.access[h.Name], c.Efficiency(h.Name)
 	m := energy.Machine{
-		Name: h.Name, Phase: r.Phase, Closed: h.Problem != "", Busy: h.InstanceCount > 0 || !h.Used.IsZero(), Idle: c.memory.idle[h.Name],
+		Name: h.Name, Phase: r.Phase, Closed: h.Problem != "" || w.serviced[h.Name] != 0, Busy: h.InstanceCount > 0 || !h.Used.IsZero(), Idle: c.memory.idle[h.Name],
 		Zone: h.Zone, Aggregates: h.Aggregates, Traits: custom(h.Traits), Capacity: h.Capacity,
 		FlopsPerWatt: cmp.Or(known.FlopsPerWatt, h.FlopsPerWatt), Draw: draw(known.Draw, h, r.Draw),
 		BootSeconds: r.BootSeconds(cmp.Or(h.BootSeconds, c.BootTime)), States: access.States, Claimed: span.Forever,
@@ -298,7 +323,7 @@ func (c *Controller) stays(w *world, h *inventory.Host, r *energy.Record) string
 	case manual: // the checks below are for the plan alone
 		return ""
 	}
-	if why := c.Admission.Refuses(h); why != "" {
+	if why := cmp.Or(w.inMaintenance(r, h.Name), c.Admission.Refuses(h)); why != "" {
 		return why
 	}
 	switch mode := w.settings.ModeOf(r.Mode, h.Aggregates, c.Mode); {
@@ -325,5 +350,5 @@ func stuck(w *world, r *energy.Record) string {
 	case reading.Untouchable != "":
 		return reading.Untouchable
 	}
-	return ""
+	return w.inMaintenance(r, r.Host)
 }

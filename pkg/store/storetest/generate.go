@@ -62,6 +62,7 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 				Image:          name().Draw(t, "image"),
 				OnEnd:          rapid.SampledFrom(reservation.OnEnds).Draw(t, "on end"),
 				BeforeEnd:      rapid.Int64Min(0).Draw(t, "before end"),
+				Maintenance:    rapid.Bool().Draw(t, "maintenance"),
 			},
 			Membership:    anyMembership().Draw(t, "membership"),
 			Status:        rapid.SampledFrom([]reservation.Status{reservation.Pending, reservation.Active, reservation.Ended, reservation.Failed}).Draw(t, "status"),

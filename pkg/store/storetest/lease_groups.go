@@ -16,7 +16,7 @@ import (
 func testLeaseGroups(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("a lease and its reservations are stored together", func(t *testing.T) { testTogether(t, open(t)) })
 	t.Run("a lease needs the version that it was decided on", func(t *testing.T) { testLeaseVersion(t, open(t)) })
-	t.Run("leases are listed with reservations of no lease, without deleted ones", func(t *testing.T) { testLeaseList(t, open(t)) })
+	t.Run("leases are listed with reservations of no lease, without deleted ones and maintenance", func(t *testing.T) { testLeaseList(t, open(t)) })
 	t.Run("an unknown or foreign lease is not found", func(t *testing.T) { testNoLease(t, open(t)) })
 	t.Run("a lease and all its reservations change together", func(t *testing.T) { testChangeTogether(t, open(t)) })
 	t.Run("a reservation of no lease is hidden by a deleted lease", func(t *testing.T) { testHiddenLease(t, open(t)) })
@@ -115,6 +115,9 @@ func testLeaseList(t *testing.T, s Subject) {
 	canceled := booked("canceled")
 	canceled.Status = reservation.Canceled
 	mustCreate(t, s, canceled)
+	maintenance := booked("maintenance")
+	maintenance.Maintenance = true
+	mustCreate(t, s, maintenance)
 	mustCreate(t, s, booked("own"))
 	for _, c := range []struct {
 		q    reservation.LeaseQuery
@@ -132,6 +135,7 @@ func testLeaseList(t *testing.T, s Subject) {
 		{reservation.LeaseQuery{ID: "own"}, []string{"own"}},
 		{reservation.LeaseQuery{ID: "foreign", ProjectID: "demo"}, nil},
 		{reservation.LeaseQuery{ID: "gone"}, nil},
+		{reservation.LeaseQuery{ID: "maintenance"}, nil},
 	} {
 		list, err := listed(t, reader, c.q)
 		var got []string

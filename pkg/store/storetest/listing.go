@@ -78,6 +78,7 @@ func population(random *rand.Rand, n int) []reservation.Reservation {
 		r.Status = reservation.Statuses[random.IntN(len(reservation.Statuses))]
 		r.Span = span.New(span.Instant(random.IntN(20)), 1+random.Int64N(5))
 		r.Claims[0].Host = r.ID
+		r.Maintenance = random.IntN(4) == 0
 		all[i] = r
 	}
 	return all
@@ -91,6 +92,8 @@ func anyQuery(all []reservation.Reservation) *rapid.Generator[reservation.Query]
 			Name:      rapid.SampledFrom([]string{"", "run", "run "}).Draw(t, "name"),
 			Kind:      rapid.SampledFrom([]reservation.Kind{"", reservation.Hosts, reservation.Instances}).Draw(t, "kind"),
 			Limit:     rapid.IntRange(0, 20).Draw(t, "limit"),
+
+			Maintenance: rapid.SampledFrom([]*bool{nil, new(false), new(true)}).Draw(t, "maintenance"),
 		}
 		if rapid.Bool().Draw(t, "window") {
 			q.Overlaps = span.New(span.Instant(rapid.IntRange(1, 25).Draw(t, "start")), rapid.Int64Range(1, 10).Draw(t, "seconds"))
@@ -110,6 +113,7 @@ func selected(q reservation.Query, r reservation.Reservation) bool {
 	case q.ProjectID != "" && q.ProjectID != r.ProjectID,
 		q.Name != "" && q.Name != r.Name,
 		q.Kind != "" && q.Kind != r.Kind,
+		q.Maintenance != nil && *q.Maintenance != r.Maintenance,
 		q.Overlaps != (span.Span{}) && !q.Overlaps.Overlaps(r.Span),
 		len(q.Statuses) > 0 && !slices.Contains(q.Statuses, r.Status),
 		len(q.Statuses) == 0 && r.Status == reservation.Canceled:

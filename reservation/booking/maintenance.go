@@ -1,0 +1,103 @@
+package booking
+
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
+)
+
+// This file has what differs for maintenance: a reservation of kind host on the hosts that it names,
+// which may be out of order, asleep or outside the pool, and to which the limits of a project do not
+// apply.
+
+// name sets the hosts of maintenance, which must exist, and the quantity.
+func (a *request) name(hosts []string, known *hostIndex) error {
+	if !a.Maintenance {
+		if len(hosts) > 0 {
+			return fault.Field("hosts", "is allowed for maintenance only; choose hosts by their properties with host_properties")
+		}
+		return nil
+	}
+	if len(hosts) == 0 {
+		return fault.Field("hosts", "is required for maintenance: the names of the hosts")
+	}
+	a.named = setOf(hosts)
+	for _, host := range hosts {
+		if number, is := known.numbers[host]; !is || known.host(number) == nil {
+			return fault.Field("hosts", "there is no host %q", host)
+		}
+	}
+	a.Quantity = len(a.named)
+	return nil
+}
+
+func checkMaintenance(t reservation.Terms) error {
+	switch {
+	case t.Kind != reservation.Hosts:
+		return fault.Field("kind", "must be %s for maintenance", reservation.Hosts)
+	case t.HostProperties != "":
+		return fault.Field("host_properties", "is not allowed for maintenance, which names its hosts")
+	case t.Image != "":
+		return fault.Field("image", "is not allowed for maintenance")
+	}
+	return nil
+}
+
+// admits reports whether the request may have the host if it is free and passes the filter.
+func (a *request) admits(h *inventory.Host) bool {
+	if a.Maintenance {
+		return a.named[h.Name]
+	}
+	return h.Reservable
+}
+
+// forTerms returns the view for a decision on terms: no limit applies to maintenance.
+func (v View) forTerms(t reservation.Terms) View {
+	if t.Maintenance {
+		v.Limits = Limits{}
+	}
+	return v
+}
+
+// counted returns the claims that count for the limits of the project: none of maintenance.
+func counted(r *reservation.Reservation) []reservation.Claim {
+	if r.Maintenance {
+		return nil
+	}
+	return r.Claims
+}
+
+// Occupants returns the instances on the hosts of a plan that somebody must move before maintenance:
+// those that are not preemptible, without those that leave at the end of a live reservation. They are
+// sorted by host, then id.
+func (d *Service) Occupants(p Plan) (list []inventory.Instance) {
+	s := d.state()
+	live := map[string]bool{}
+	for r := range s.live.byStart.until(p.Span.Start) {
+		live[r.ID] = r.OnEnd != reservation.OnEndLeave
+	}
+	hosts := (&reservation.Reservation{Claims: p.Claims}).HostNames()
+	slices.Sort(hosts)
+	for _, name := range hosts {
+		h := s.hosts.host(s.hosts.numbers[name])
+		if h == nil {
+			continue
+		}
+		for _, i := range h.Instances {
+			if !i.Preemptible && !live[i.ReservationID()] {
+				list = append(list, i)
+			}
+		}
+	}
+	return list
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
