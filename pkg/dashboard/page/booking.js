@@ -108,7 +108,7 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
   // toMove lists the servers for which maintenance would wait.
   function toMove(servers) {
     return servers.length ? h('div', {class: 'box', id: 'to-move'}, h('p', {}, t('toMove', {count: servers.length})),
-      h('ul', {class: 'plain-list'}, servers.slice(0, 50).map(one => h('li', {}, named(one.host), ': ', named(one.name || one.id), ` (${one.status}), `, named(app.projectName(one.project_id)))))) : null;
+      h('ul', {class: 'plain-list'}, servers.slice(0, 50).map(one => h('li', {}, named(one.host), ': ', named(one.name || one.id), ` (${one.status}), `, app.project(one.project_id))))) : null;
   }
 
   // windows lists when the same would be free too.
