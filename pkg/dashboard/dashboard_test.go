@@ -109,7 +109,7 @@ func TestNoTextBecomesMarkupAndNothingComesFromElsewhere(t *testing.T) {
 
 var (
 	used    = regexp.MustCompile(`\bt\('([\w]+)'`)
-	written = regexp.MustCompile(`(?m)(?:^|[,{] )\s*(\w+): '`)
+	written = regexp.MustCompile(`(?m)(?:^|[,{] )\s*(\w+):\s+['"]`)
 )
 
 // Every text that the page names is in texts.js.

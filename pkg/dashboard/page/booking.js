@@ -13,23 +13,74 @@ const durations = [HOUR, 4 * HOUR, DAY, 7 * DAY];
 export function bookingForm(app, {hosts, all, start, duration, filter, plan, done}) {
   const once = key();
   const name = h('input', {type: 'text', maxlength: '255', required: true, value: t('defaultName'), name: 'name', autocomplete: 'off'});
-  const quantity = h('input', {type: 'number', min: '1', max: '100000', value: String(hosts.length || 1), required: true, name: 'quantity', inputmode: 'numeric'});
-  const kinds = [['host', t('wholeHosts')], ['instance', t('instanceSized')], ...(app.may('reservations:maintain') ? [['maintenance', t('maintenance')]] : [])];
-  const kind = select(kinds, 'host', () => { kindChanged(); ask(); }, {name: 'kind'});
-  const maintained = h('input', {type: 'text', value: all.join(' '), name: 'maintained', autocomplete: 'off'}), maintainedField = field(t('hosts'), maintained, t('maintainedHint'));
-  const vcpus = h('input', {type: 'number', min: '1', value: '4', name: 'vcpus'}), memory = h('input', {type: 'number', min: '1', value: '8192', name: 'memory'}), disk = h('input', {type: 'number', min: '0', value: '20', name: 'disk'});
-  const sizes = h('fieldset', {class: 'thirds', hidden: true}, h('legend', {}, t('sizeOfOne')), field(t('vcpus'), vcpus), field(t('memoryMB'), memory), field(t('diskGB'), disk));
-  const mode = select([['now', t('startNow')], ['at', t('startAt')], ['window', t('startWithin')]], start && start > now() + 60 ? 'at' : 'now', () => { modeChanged(); ask(); }, {name: 'mode'});
+  const quantity = h('input', {
+    type: 'number',
+    min: '1',
+    max: '100000',
+    value: String(hosts.length || 1),
+    required: true,
+    name: 'quantity',
+    inputmode: 'numeric',
+  });
+  const kinds = [
+    ['host', t('wholeHosts')],
+    ['instance', t('instanceSized')],
+    ...(app.may('reservations:maintain') ? [['maintenance', t('maintenance')]] : []),
+  ];
+  const kind = select(
+    kinds,
+    'host',
+    () => {
+      kindChanged();
+      ask();
+    },
+    {name: 'kind'},
+  );
+  const maintained = h('input', {type: 'text', value: all.join(' '), name: 'maintained', autocomplete: 'off'}),
+    maintainedField = field(t('hosts'), maintained, t('maintainedHint'));
+  const vcpus = h('input', {type: 'number', min: '1', value: '4', name: 'vcpus'}),
+    memory = h('input', {type: 'number', min: '1', value: '8192', name: 'memory'}),
+    disk = h('input', {type: 'number', min: '0', value: '20', name: 'disk'});
+  const sizes = h(
+    'fieldset',
+    {class: 'thirds', hidden: true},
+    h('legend', {}, t('sizeOfOne')),
+    field(t('vcpus'), vcpus),
+    field(t('memoryMB'), memory),
+    field(t('diskGB'), disk),
+  );
+  const mode = select(
+    [
+      ['now', t('startNow')],
+      ['at', t('startAt')],
+      ['window', t('startWithin')],
+    ],
+    start && start > now() + 60 ? 'at' : 'now',
+    () => {
+      modeChanged();
+      ask();
+    },
+    {name: 'mode'},
+  );
   const begin = h('input', {type: 'datetime-local', value: timeField(start && start > now() ? start : now() + HOUR), name: 'start'});
   const deadline = h('input', {type: 'datetime-local', value: timeField(now() + 2 * DAY), name: 'deadline'});
   const lasts = h('input', {type: 'text', value: length(duration || 2 * HOUR), required: true, name: 'duration', autocomplete: 'off'});
-  const beginField = field(t('starts'), begin), deadlineField = field(t('deadline'), deadline, t('deadlineHint'));
+  const beginField = field(t('starts'), begin),
+    deadlineField = field(t('deadline'), deadline, t('deadlineHint'));
   const only = h('input', {type: 'checkbox', checked: hosts.length > 0, id: 'only-these'});
   const editor = filterEditor(filter, ask, {keep: false});
   const answer = h('div', {class: 'answer', role: 'status', 'aria-live': 'polite'});
   const submit = h('button', {class: 'main', id: 'confirm'}, t('bookIt'));
-  const nameField = field(t('name'), name), quantityField = field(t('quantity'), quantity);
-  const onlyBox = hosts.length ? h('p', {class: 'check'}, only, h('label', {for: 'only-these'}, t('onlyThese', {hosts: hosts.slice(0, 4).join(', ') + (hosts.length > 4 ? ' …' : '')}))) : null;
+  const nameField = field(t('name'), name),
+    quantityField = field(t('quantity'), quantity);
+  const onlyBox = hosts.length
+    ? h(
+        'p',
+        {class: 'check'},
+        only,
+        h('label', {for: 'only-these'}, t('onlyThese', {hosts: hosts.slice(0, 4).join(', ') + (hosts.length > 4 ? ' …' : '')})),
+      )
+    : null;
   const which = h('details', {class: 'more', open: filter !== ''}, h('summary', {}, t('whichHosts')), editor.element);
 
   function modeChanged() {
@@ -68,7 +119,8 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
       return names.length ? {...body, maintenance: true, hosts: names} : null;
     }
     Object.assign(body, {kind: kind.value, quantity: Number(quantity.value)});
-    if (kind.value === 'instance') body.resources = {vcpus: Number(vcpus.value), memory_mb: Number(memory.value), disk_gb: Number(disk.value)};
+    if (kind.value === 'instance')
+      body.resources = {vcpus: Number(vcpus.value), memory_mb: Number(memory.value), disk_gb: Number(disk.value)};
     let rule = editor.value();
     if (only.checked && hosts.length) rule = joined(rule, hosts.length === 1 ? ['=', '$name', hosts[0]] : ['in', '$name', ...hosts]);
     if (rule) body.host_properties = rule;
@@ -81,9 +133,13 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
     clearTimeout(timer);
     timer = setTimeout(async () => {
       const body = request();
-      if (!body) { fill(answer, h('p', {class: 'soft'}, lasts.validationMessage || t('incomplete'))); plan(null); return; }
+      if (!body) {
+        fill(answer, h('p', {class: 'soft'}, lasts.validationMessage || t('incomplete')));
+        plan(null);
+        return;
+      }
       asking?.abort();
-      const mine = asking = new AbortController();
+      const mine = (asking = new AbortController());
       try {
         const {offer} = await post('v1/reservations', body, {query: {dry_run: true}, signal: mine.signal});
         if (mine.signal.aborted) return;
@@ -96,36 +152,89 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
   }
 
   function showOffer(offer, body) {
-    const from = seconds(offer.start), to = seconds(offer.end);
+    const from = seconds(offer.start),
+      to = seconds(offer.end);
     submit.disabled = false;
     plan({start: from, end: to, hosts: offer.hosts || []});
-    fill(answer, h('div', {class: 'box good', id: 'offer'}, h('strong', {}, t('offer')), h('p', {}, span(from, to)),
-      h('p', {}, t('offerHosts', {count: offer.quantity, matched: offer.matched}), offer.hosts?.length ? [': ', named(offer.hosts.join(', '))] : ''),
-      offer.delayed_by_boot ? h('p', {}, t('delayedByBoot')) : null), toMove(offer.servers || []), h('div', {class: 'windows'}));
+    fill(
+      answer,
+      h(
+        'div',
+        {class: 'box good', id: 'offer'},
+        h('strong', {}, t('offer')),
+        h('p', {}, span(from, to)),
+        h(
+          'p',
+          {},
+          t('offerHosts', {count: offer.quantity, matched: offer.matched}),
+          offer.hosts?.length ? [': ', named(offer.hosts.join(', '))] : '',
+        ),
+        offer.delayed_by_boot ? h('p', {}, t('delayedByBoot')) : null,
+      ),
+      toMove(offer.servers || []),
+      h('div', {class: 'windows'}),
+    );
     if (!body.maintenance) windows(body);
   }
 
   // toMove lists the servers for which maintenance would wait.
   function toMove(servers) {
-    return servers.length ? h('div', {class: 'box', id: 'to-move'}, h('p', {}, t('toMove', {count: servers.length})),
-      h('ul', {class: 'plain-list'}, servers.slice(0, 50).map(one => h('li', {}, named(one.host), ': ', named(one.name || one.id), ` (${one.status}), `, app.project(one.project_id))))) : null;
+    return servers.length
+      ? h(
+          'div',
+          {class: 'box', id: 'to-move'},
+          h('p', {}, t('toMove', {count: servers.length})),
+          h(
+            'ul',
+            {class: 'plain-list'},
+            servers
+              .slice(0, 50)
+              .map(one => h('li', {}, named(one.host), ': ', named(one.name || one.id), ` (${one.status}), `, app.project(one.project_id))),
+          ),
+        )
+      : null;
   }
 
   // windows lists when the same would be free too.
   async function windows(body) {
     const list = answer.querySelector('.windows');
     try {
-      const found = await get('v1/availability', {duration: body.duration, quantity: body.quantity, host_properties: body.host_properties, end: iso(now() + 14 * DAY)});
+      const found = await get('v1/availability', {
+        duration: body.duration,
+        quantity: body.quantity,
+        host_properties: body.host_properties,
+        end: iso(now() + 14 * DAY),
+      });
       if (body.kind === 'host' && found.windows.length && list) {
-        fill(list, h('h3', {}, t('alsoFree')), h('ul', {class: 'choices'}, found.windows.slice(0, 4).map(window => h('li', {},
-          button(t('windowFrom', {start: when(seconds(window.start)), count: window.free}), () => setStart(seconds(window.start)), {class: 'choice'})))));
+        fill(
+          list,
+          h('h3', {}, t('alsoFree')),
+          h(
+            'ul',
+            {class: 'choices'},
+            found.windows.slice(0, 4).map(window =>
+              h(
+                'li',
+                {},
+                button(t('windowFrom', {start: when(seconds(window.start)), count: window.free}), () => setStart(seconds(window.start)), {
+                  class: 'choice',
+                }),
+              ),
+            ),
+          ),
+        );
       }
-    } catch { /* the offer stands without this list */ }
+    } catch {
+      /* the offer stands without this list */
+    }
   }
 
   function setStart(at) {
     if (at <= now() + 60) mode.value = 'now';
-    else { mode.value = 'at'; begin.value = timeField(Math.ceil(at / 60) * 60); }
+    else {
+      mode.value = 'at';
+      begin.value = timeField(Math.ceil(at / 60) * 60);
+    }
     modeChanged();
     ask();
   }
@@ -133,7 +242,10 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
   function showRefusal(error, body) {
     submit.disabled = true;
     const refusal = error.refusal;
-    plan(null, (refusal?.blocked_by || []).map(block => ({host: block.host, start: seconds(block.start), end: seconds(block.end)})));
+    plan(
+      null,
+      (refusal?.blocked_by || []).map(block => ({host: block.host, start: seconds(block.start), end: seconds(block.end)})),
+    );
     if (error.field === 'host_properties') editor.fail(error.message);
     const choices = [];
     if (refusal?.earliest_start) {
@@ -141,34 +253,102 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
       choices.push(button(t('startThen', {start: when(at)}), () => setStart(at), {class: 'choice', id: 'take-earliest'}));
     }
     if (refusal && refusal.largest_quantity > 0 && refusal.largest_quantity < body.quantity) {
-      choices.push(button(t('takeFewer', {count: refusal.largest_quantity}), () => { quantity.value = String(refusal.largest_quantity); only.checked = false; ask(); }, {class: 'choice', id: 'take-fewer'}));
+      choices.push(
+        button(
+          t('takeFewer', {count: refusal.largest_quantity}),
+          () => {
+            quantity.value = String(refusal.largest_quantity);
+            only.checked = false;
+            ask();
+          },
+          {class: 'choice', id: 'take-fewer'},
+        ),
+      );
     }
-    fill(answer, h('div', {class: 'box bad', id: 'refusal'}, h('strong', {}, refusal ? t('refused') : t('wrong')), h('p', {}, readable(error.message)),
-      refusal?.blocked_by?.length ? h('details', {}, h('summary', {}, t('inTheWay', {count: refusal.blocked_by.length})),
-        h('ul', {class: 'plain-list'}, refusal.blocked_by.slice(0, 20).map(block => h('li', {}, named(block.host), ': ', span(seconds(block.start), seconds(block.end)),
-          (block.reservations || []).map(one => [' · ', h('a', {href: `#/reservation/${one.id}`}, named(one.name))]))))) : null,
-      choices.length ? [h('p', {}, t('instead')), h('div', {class: 'choices'}, choices)] : null));
+    fill(
+      answer,
+      h(
+        'div',
+        {class: 'box bad', id: 'refusal'},
+        h('strong', {}, refusal ? t('refused') : t('wrong')),
+        h('p', {}, readable(error.message)),
+        refusal?.blocked_by?.length
+          ? h(
+              'details',
+              {},
+              h('summary', {}, t('inTheWay', {count: refusal.blocked_by.length})),
+              h(
+                'ul',
+                {class: 'plain-list'},
+                refusal.blocked_by.slice(0, 20).map(block =>
+                  h(
+                    'li',
+                    {},
+                    named(block.host),
+                    ': ',
+                    span(seconds(block.start), seconds(block.end)),
+                    (block.reservations || []).map(one => [' · ', h('a', {href: `#/reservation/${one.id}`}, named(one.name))]),
+                  ),
+                ),
+              ),
+            )
+          : null,
+        choices.length ? [h('p', {}, t('instead')), h('div', {class: 'choices'}, choices)] : null,
+      ),
+    );
   }
 
-  const form = h('form', {
-    class: 'booking', input: ask, change: ask,
-    submit: async event => {
-      event.preventDefault();
-      const body = request();
-      if (!body) { form.reportValidity(); return; }
-      submit.disabled = true;
-      try {
-        done(await post('v1/reservations', body, {headers: {'Idempotency-Key': once + await digest(body)}}));
-      } catch (error) {
-        if (!(error instanceof Refused)) throw error;
-        showRefusal(error, body);
-      }
+  const form = h(
+    'form',
+    {
+      class: 'booking',
+      input: ask,
+      change: ask,
+      submit: async event => {
+        event.preventDefault();
+        const body = request();
+        if (!body) {
+          form.reportValidity();
+          return;
+        }
+        submit.disabled = true;
+        try {
+          done(await post('v1/reservations', body, {headers: {'Idempotency-Key': once + (await digest(body))}}));
+        } catch (error) {
+          if (!(error instanceof Refused)) throw error;
+          showRefusal(error, body);
+        }
+      },
     },
-  }, h('div', {class: 'fields'}, nameField, h('div', {class: 'halves'}, field(t('kind'), kind), quantityField), maintainedField, sizes,
-  h('div', {class: 'halves'}, field(t('duration'), lasts, t('durationHint')), field(t('begins'), mode)),
-  h('div', {class: 'choices small'}, durations.map(seconds => button(length(seconds), () => { lasts.value = length(seconds); ask(); }, {class: 'choice'}))),
-  beginField, deadlineField, onlyBox, which),
-  h('div', {class: 'foot'}, answer, h('div', {class: 'actions'}, submit)));
+    h(
+      'div',
+      {class: 'fields'},
+      nameField,
+      h('div', {class: 'halves'}, field(t('kind'), kind), quantityField),
+      maintainedField,
+      sizes,
+      h('div', {class: 'halves'}, field(t('duration'), lasts, t('durationHint')), field(t('begins'), mode)),
+      h(
+        'div',
+        {class: 'choices small'},
+        durations.map(seconds =>
+          button(
+            length(seconds),
+            () => {
+              lasts.value = length(seconds);
+              ask();
+            },
+            {class: 'choice'},
+          ),
+        ),
+      ),
+      beginField,
+      deadlineField,
+      onlyBox,
+      which,
+    ),
+    h('div', {class: 'foot'}, answer, h('div', {class: 'actions'}, submit)),
+  );
   ask();
   return form;
 }
@@ -182,7 +362,15 @@ function digest(body) {
 
 // changeForm asks whether a reservation shall end at another time.
 export function changeForm({id, name, end, until, plan, done}) {
-  const at = h('input', {type: 'datetime-local', value: timeField(until), name: 'until', change: () => { until = readField(at.value); ask(); }});
+  const at = h('input', {
+    type: 'datetime-local',
+    value: timeField(until),
+    name: 'until',
+    change: () => {
+      until = readField(at.value);
+      ask();
+    },
+  });
   const answer = h('div', {class: 'answer', role: 'status', 'aria-live': 'polite'});
   const submit = h('button', {class: 'main', id: 'confirm', disabled: true}, t(until > end ? 'extend' : 'shorten'));
 
@@ -194,26 +382,67 @@ export function changeForm({id, name, end, until, plan, done}) {
       const to = seconds(offer.end);
       submit.disabled = false;
       plan({start: Math.min(end, to), end: Math.max(end, to), hosts: offer.hosts || []});
-      fill(answer, h('div', {class: 'box good', id: 'offer'}, h('strong', {}, t(to > end ? 'longer' : 'shorter', {length: length(Math.abs(to - end))})), h('p', {}, span(seconds(offer.start), to))));
+      fill(
+        answer,
+        h(
+          'div',
+          {class: 'box good', id: 'offer'},
+          h('strong', {}, t(to > end ? 'longer' : 'shorter', {length: length(Math.abs(to - end))})),
+          h('p', {}, span(seconds(offer.start), to)),
+        ),
+      );
     } catch (error) {
-      const blocks = (error.refusal?.blocked_by || []).map(block => ({host: block.host, start: seconds(block.start), end: seconds(block.end)}));
+      const blocks = (error.refusal?.blocked_by || []).map(block => ({
+        host: block.host,
+        start: seconds(block.start),
+        end: seconds(block.end),
+      }));
       plan(null, blocks);
       const first = Math.min(...blocks.map(block => block.start).filter(start => start > end));
-      fill(answer, h('div', {class: 'box bad', id: 'refusal'}, h('strong', {}, t('refused')), h('p', {}, readable(error.message)),
-        Number.isFinite(first) ? h('div', {class: 'choices'}, button(t('untilThen', {end: when(first)}), () => { until = first; at.value = timeField(first); ask(); }, {class: 'choice', id: 'take-until'})) : null));
+      fill(
+        answer,
+        h(
+          'div',
+          {class: 'box bad', id: 'refusal'},
+          h('strong', {}, t('refused')),
+          h('p', {}, readable(error.message)),
+          Number.isFinite(first)
+            ? h(
+                'div',
+                {class: 'choices'},
+                button(
+                  t('untilThen', {end: when(first)}),
+                  () => {
+                    until = first;
+                    at.value = timeField(first);
+                    ask();
+                  },
+                  {class: 'choice', id: 'take-until'},
+                ),
+              )
+            : null,
+        ),
+      );
     }
   }
   ask();
-  return h('form', {
-    submit: async event => {
-      event.preventDefault();
-      submit.disabled = true;
-      try {
-        await patch(`v1/reservations/${id}`, {end_time: iso(until)});
-        done();
-      } catch (error) {
-        fill(answer, h('p', {class: 'box bad'}, error.message));
-      }
+  return h(
+    'form',
+    {
+      submit: async event => {
+        event.preventDefault();
+        submit.disabled = true;
+        try {
+          await patch(`v1/reservations/${id}`, {end_time: iso(until)});
+          done();
+        } catch (error) {
+          fill(answer, h('p', {class: 'box bad'}, error.message));
+        }
+      },
     },
-  }, h('p', {}, named(name)), field(t('newEnd'), at), answer, h('div', {class: 'actions'}, submit));
+    h('p', {}, named(name)),
+    field(t('newEnd'), at),
+    answer,
+    h('div', {class: 'actions'}, submit),
+  );
 }

@@ -15,13 +15,19 @@ export class Refused extends Error {
 let signedOut = () => {};
 
 // onSignedOut is called when the API does not know the user any more.
-export function onSignedOut(then) { signedOut = then; }
+export function onSignedOut(then) {
+  signedOut = then;
+}
 
 async function send(method, path, body, headers, signal) {
   let answer;
   try {
     answer = await fetch(`../${path}`, {
-      method, signal, headers: {Accept: 'application/json', ...headers}, body: body === undefined ? undefined : JSON.stringify(body), credentials: 'same-origin',
+      method,
+      signal,
+      headers: {Accept: 'application/json', ...headers},
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: 'same-origin',
     });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
@@ -37,7 +43,8 @@ async function send(method, path, body, headers, signal) {
 }
 
 export const get = (path, query, signal) => send('GET', path + parameters(query), undefined, {}, signal).then(({json}) => json);
-export const post = (path, body, {query, headers, signal} = {}) => send('POST', path + parameters(query), body, headers, signal).then(({json}) => json);
+export const post = (path, body, {query, headers, signal} = {}) =>
+  send('POST', path + parameters(query), body, headers, signal).then(({json}) => json);
 export const patch = (path, body, query) => send('PATCH', path + parameters(query), body).then(({json}) => json);
 export const remove = (path, query) => send('DELETE', path + parameters(query)).then(({json}) => json);
 
@@ -88,14 +95,24 @@ export async function calendar(query, signal) {
 
 // checkSession finds out whether a stream ended because the user is not signed in any more.
 function checkSession() {
-  get('dashboard/session').then(session => { if (!session.signed_in) signedOut(); }, error => { if (error.status === 401) signedOut(); });
+  get('dashboard/session').then(
+    session => {
+      if (!session.signed_in) signedOut();
+    },
+    error => {
+      if (error.status === 401) signedOut();
+    },
+  );
 }
 
 // stream follows the events of the API while the page is visible: browsers allow few connections to one server, over
 // all tabs. A browser resumes a stream by itself; after any other gap `lost` is called, because events may be missing.
 export function stream({calendar: onCalendar, hosts: onHosts, lost, state}) {
   const ending = new AbortController();
-  let source = null, timer, gap = false, wait = 2000;
+  let source = null,
+    timer,
+    gap = false,
+    wait = 2000;
   const open = () => {
     clearTimeout(timer);
     if (source || document.hidden || ending.signal.aborted) return;
@@ -124,7 +141,7 @@ export function stream({calendar: onCalendar, hosts: onHosts, lost, state}) {
     gap = true;
     clearTimeout(timer);
   };
-  document.addEventListener('visibilitychange', () => document.hidden ? close() : open(), {signal: ending.signal});
+  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()), {signal: ending.signal});
   addEventListener('pagehide', close, {signal: ending.signal});
   addEventListener('pageshow', open, {signal: ending.signal});
   open();

@@ -5,7 +5,7 @@ import {DAY, HOUR, MINUTE, now} from './time.js';
 import {snap} from './pointer.js';
 
 // stepOf returns how far an arrow moves the cursor.
-const stepOf = view => view.scale * HOUR > 24 ? 15 * MINUTE : view.scale * DAY > 24 ? HOUR : 6 * HOUR;
+const stepOf = view => (view.scale * HOUR > 24 ? 15 * MINUTE : view.scale * DAY > 24 ? HOUR : 6 * HOUR);
 
 // listen adds the listeners to the picture.
 export function listen(element, view, act) {
@@ -26,17 +26,20 @@ export function listen(element, view, act) {
 
   // jump moves to where the next claim begins or the last one ends.
   function jump(forward) {
-    const {at} = view.cursor, edges = (host()?.claims || []).flatMap(claim => [claim.start, claim.end]);
-    const there = edges.filter(edge => forward ? edge > at : edge < at);
+    const {at} = view.cursor,
+      edges = (host()?.claims || []).flatMap(claim => [claim.start, claim.end]);
+    const there = edges.filter(edge => (forward ? edge > at : edge < at));
     if (there.length) view.cursor.at = forward ? Math.min(...there) : Math.max(...there);
   }
 
   function enter() {
-    const {at, mark} = view.cursor, claim = host() && claimAt(host(), at);
+    const {at, mark} = view.cursor,
+      claim = host() && claimAt(host(), at);
     if (claim) {
       act.open(claim);
     } else if (host() && act.mayBook()) {
-      const from = mark === null ? at : Math.min(mark, at), to = mark === null ? at + Math.max(HOUR, stepOf(view)) : Math.max(mark, at);
+      const from = mark === null ? at : Math.min(mark, at),
+        to = mark === null ? at + Math.max(HOUR, stepOf(view)) : Math.max(mark, at);
       view.cursor.mark = null;
       act.book({first: view.cursor.row, last: view.cursor.row, start: from, end: to});
     }
@@ -47,20 +50,30 @@ export function listen(element, view, act) {
     ArrowDown: () => row(1),
     PageUp: () => row(-10),
     PageDown: () => row(10),
-    ArrowLeft: event => event.shiftKey ? act.pan(-80) : event.ctrlKey ? jump(false) : view.cursor.at = snap(view, view.cursor.at - stepOf(view)),
-    ArrowRight: event => event.shiftKey ? act.pan(80) : event.ctrlKey ? jump(true) : view.cursor.at = snap(view, view.cursor.at + stepOf(view)),
-    Home: () => { view.cursor.at = snap(view, now()); act.showNow(); },
+    ArrowLeft: event =>
+      event.shiftKey ? act.pan(-80) : event.ctrlKey ? jump(false) : (view.cursor.at = snap(view, view.cursor.at - stepOf(view))),
+    ArrowRight: event =>
+      event.shiftKey ? act.pan(80) : event.ctrlKey ? jump(true) : (view.cursor.at = snap(view, view.cursor.at + stepOf(view))),
+    Home: () => {
+      view.cursor.at = snap(view, now());
+      act.showNow();
+    },
     '+': () => act.zoom(1 / 1.4, null),
     '=': () => act.zoom(1 / 1.4, null),
     '-': () => act.zoom(1.4, null),
-    ' ': () => { view.cursor.mark = view.cursor.mark === null ? view.cursor.at : null; },
+    ' ': () => {
+      view.cursor.mark = view.cursor.mark === null ? view.cursor.at : null;
+    },
     Enter: enter,
-    Escape: () => { view.cursor.mark = null; act.clear(); },
+    Escape: () => {
+      view.cursor.mark = null;
+      act.clear();
+    },
   };
 
   element.addEventListener('keydown', event => {
     const key = keys[event.key];
-    if (!key || event.altKey || event.metaKey || event.ctrlKey && !event.key.startsWith('Arrow')) return;
+    if (!key || event.altKey || event.metaKey || (event.ctrlKey && !event.key.startsWith('Arrow'))) return;
     event.preventDefault();
     key(event);
     inView();
@@ -70,11 +83,15 @@ export function listen(element, view, act) {
     if (element.matches(':focus-visible')) {
       view.focused = true;
       if (!host()) row(1);
-      if (view.cursor.at < view.start || view.cursor.at > end(view)) view.cursor.at = snap(view, Math.max(view.start, Math.min(end(view), now())));
+      if (view.cursor.at < view.start || view.cursor.at > end(view))
+        view.cursor.at = snap(view, Math.max(view.start, Math.min(end(view), now())));
       act.focus(host(), view.cursor.at);
     }
   });
-  element.addEventListener('blur', () => { view.focused = false; act.focus(null, 0); });
+  element.addEventListener('blur', () => {
+    view.focused = false;
+    act.focus(null, 0);
+  });
 
   // inView shifts the calendar until it shows the cursor.
   function inView() {

@@ -9,14 +9,32 @@ import * as signin from './signin.js';
 
 const main = h('main', {id: 'main', tabindex: '-1'});
 const header = h('header', {class: 'top'});
-document.body.append(h('a', {href: '#main', class: 'skip', click: event => { event.preventDefault(); main.focus(); }}, t('skip')), header, main, ...outside());
+document.body.append(
+  h(
+    'a',
+    {
+      href: '#main',
+      class: 'skip',
+      click: event => {
+        event.preventDefault();
+        main.focus();
+      },
+    },
+    t('skip'),
+  ),
+  header,
+  main,
+  ...outside(),
+);
 
 const app = {
   session: null,
   may: rule => Boolean(app.session?.may?.[rule]),
   // project returns an element with the name of a project, which is its id until the name is known.
   project: id => named(names.get(id) || id, {'data-project': id}),
-  go: path => { location.hash = `#${path}`; },
+  go: path => {
+    location.hash = `#${path}`;
+  },
 };
 // names are those of the projects by their ids: the user's own, and for operators all that Keystone lets them list.
 const names = new Map();
@@ -39,7 +57,9 @@ function route() {
   leave?.();
   leave = null;
   writeHeader(section);
-  document.title = t('title', {page: t(section === 'operator' ? 'operations' : section === 'reservation' || section === 'reservations' ? 'reservations' : 'calendar')});
+  document.title = t('title', {
+    page: t(section === 'operator' ? 'operations' : section === 'reservation' || section === 'reservations' ? 'reservations' : 'calendar'),
+  });
   main.className = section === 'calendar' || !section ? 'wide' : '';
   if (section === 'reservations') leave = reservation.list(main, app);
   else if (section === 'reservation') leave = reservation.show(main, app, decodeURIComponent(id || ''));
@@ -48,22 +68,50 @@ function route() {
 }
 
 function writeHeader(section) {
-  const {session} = app, signed = session?.signed_in;
+  const {session} = app,
+    signed = session?.signed_in;
   const link = (to, text, current) => h('a', {href: `#/${to}`, 'aria-current': current ? 'page' : null}, text);
-  fill(header, h('a', {href: '#/calendar', class: 'brand'}, h('span', {class: 'mark', 'aria-hidden': 'true'}), t('almanac')),
-    signed ? h('nav', {'aria-label': t('sections')}, link('calendar', t('calendar'), section === 'calendar' || !section), link('reservations', t('reservations'), section?.startsWith('reservation')),
-      operator.pages.some(([, rule]) => rule !== 'decisions:get' && rule !== 'besteffort:list' && app.may(rule)) ? link('operator', t('operations'), section === 'operator') : null) : null,
-    h('div', {class: 'who'},
-      signed && session.sign_in ? select(choices(session), session.project_id, switchProject, {'aria-label': t('project'), id: 'project'}) : null,
-      button(t(`theme_${theme}`), () => { theme = themes[(themes.indexOf(theme) + 1) % 3]; localStorage.setItem('theme', theme); applyTheme(); writeHeader(section); header.querySelector('#theme').focus(); },
-        {class: 'plain', id: 'theme', title: t('theme')}),
-      signed && session.sign_in ? button(t('signOut'), signOut, {class: 'plain', id: 'sign-out'}) : null));
+  fill(
+    header,
+    h('a', {href: '#/calendar', class: 'brand'}, h('span', {class: 'mark', 'aria-hidden': 'true'}), t('almanac')),
+    signed
+      ? h(
+          'nav',
+          {'aria-label': t('sections')},
+          link('calendar', t('calendar'), section === 'calendar' || !section),
+          link('reservations', t('reservations'), section?.startsWith('reservation')),
+          operator.pages.some(([, rule]) => rule !== 'decisions:get' && rule !== 'besteffort:list' && app.may(rule))
+            ? link('operator', t('operations'), section === 'operator')
+            : null,
+        )
+      : null,
+    h(
+      'div',
+      {class: 'who'},
+      signed && session.sign_in
+        ? select(choices(session), session.project_id, switchProject, {'aria-label': t('project'), id: 'project'})
+        : null,
+      button(
+        t(`theme_${theme}`),
+        () => {
+          theme = themes[(themes.indexOf(theme) + 1) % 3];
+          localStorage.setItem('theme', theme);
+          applyTheme();
+          writeHeader(section);
+          header.querySelector('#theme').focus();
+        },
+        {class: 'plain', id: 'theme', title: t('theme')},
+      ),
+      signed && session.sign_in ? button(t('signOut'), signOut, {class: 'plain', id: 'sign-out'}) : null,
+    ),
+  );
 }
 
 // choices are the projects of the user; the scope of the token stands there even if Keystone does not list it.
 function choices(session) {
   const list = session.projects.map(one => [one.id, one.name]);
-  if (!list.some(([id]) => id === session.project_id)) list.unshift([session.project_id, session.system ? t('system') : session.project_id]);
+  if (!list.some(([id]) => id === session.project_id))
+    list.unshift([session.project_id, session.system ? t('system') : session.project_id]);
   return list;
 }
 
@@ -72,7 +120,9 @@ async function switchProject(id) {
     await patch('dashboard/session', {project_id: id});
     await start();
     announce(t('projectNow', {name: names.get(id) || id}));
-  } catch (error) { fill(main, problem(error)); }
+  } catch (error) {
+    fill(main, problem(error));
+  }
 }
 
 async function signOut() {
@@ -91,16 +141,24 @@ function askToSignIn() {
 
 function nameProjects(projects) {
   for (const {id, name} of projects) names.set(id, name);
-  for (const shown of document.querySelectorAll('[data-project]')) shown.textContent = names.get(shown.dataset.project) || shown.dataset.project;
+  for (const shown of document.querySelectorAll('[data-project]'))
+    shown.textContent = names.get(shown.dataset.project) || shown.dataset.project;
 }
 
 // start reads who the user is and shows the page, or the sign-in.
 async function start() {
   try {
     app.session = await get('dashboard/session');
-    if (app.session.sign_in && !app.session.signed_in) { askToSignIn(); return; }
+    if (app.session.sign_in && !app.session.signed_in) {
+      askToSignIn();
+      return;
+    }
     nameProjects(app.session.projects);
-    if (app.session.sign_in && app.may('reservations:list_all')) get('dashboard/projects').then(found => nameProjects(found.projects), error => announce(error.message));
+    if (app.session.sign_in && app.may('reservations:list_all'))
+      get('dashboard/projects').then(
+        found => nameProjects(found.projects),
+        error => announce(error.message),
+      );
     route();
   } catch (error) {
     if (error.status === 401) askToSignIn();
@@ -108,6 +166,13 @@ async function start() {
   }
 }
 
-onSignedOut(() => { if (app.session?.sign_in && app.session.signed_in) askToSignIn(); });
-addEventListener('hashchange', () => { if (app.session?.signed_in) { route(); main.focus({preventScroll: true}); } });
+onSignedOut(() => {
+  if (app.session?.sign_in && app.session.signed_in) askToSignIn();
+});
+addEventListener('hashchange', () => {
+  if (app.session?.signed_in) {
+    route();
+    main.focus({preventScroll: true});
+  }
+});
 start();

@@ -1,14 +1,21 @@
 // What the picture shows: hosts with their claims, in rows.
 import {seconds} from './time.js';
 
-export const ROW = 30, GROUP = 28;
+export const ROW = 30,
+  GROUP = 28;
 
 // hostOf returns a host of an answer of the API with its claims in seconds, each with the part of the row that it
 // takes: `top` and `bottom`, from 0 to 1.
 export function hostOf(answer) {
   const claims = answer.claims.map(claim => ({
-    ...claim, start: seconds(claim.start), end: seconds(claim.end), share: claim.share || 1,
-    mine: Boolean(claim.mine), id: claim.reservation_id || '', name: claim.name || '', project: claim.project_id || '',
+    ...claim,
+    start: seconds(claim.start),
+    end: seconds(claim.end),
+    share: claim.share || 1,
+    mine: Boolean(claim.mine),
+    id: claim.reservation_id || '',
+    name: claim.name || '',
+    project: claim.project_id || '',
   }));
   const host = {name: answer.host, facts: answer.facts || null, claims};
   stack(claims);
@@ -53,7 +60,10 @@ const compare = new Intl.Collator(undefined, {numeric: true}).compare;
 export function rowsOf(hosts, by) {
   const rows = [];
   let y = 0;
-  const add = (row, height) => { rows.push({...row, y, height}); y += height; };
+  const add = (row, height) => {
+    rows.push({...row, y, height});
+    y += height;
+  };
   const sorted = [...hosts].sort((a, b) => compare(a.name, b.name));
   if (!by) {
     for (const host of sorted) add({host}, ROW);
@@ -79,10 +89,12 @@ function grouped(hosts, by) {
 
 // rowAt returns the index of the row at a place, by halves.
 export function rowAt(rows, y) {
-  let low = 0, high = rows.length - 1;
+  let low = 0,
+    high = rows.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (rows[middle].y <= y) low = middle; else high = middle - 1;
+    if (rows[middle].y <= y) low = middle;
+    else high = middle - 1;
   }
   return low;
 }
@@ -92,18 +104,19 @@ export function claimAt(host, at, part = -1, slack = 0) {
   let best = null;
   for (const claim of host.claims) {
     if (claim.start - slack > at) break;
-    if (claim.end + slack > at && (part < 0 || part >= claim.top && part <= claim.bottom)) best = claim;
+    if (claim.end + slack > at && (part < 0 || (part >= claim.top && part <= claim.bottom))) best = claim;
   }
   return best;
 }
 
 // freeUntil returns until when a host has no claim from a time on; Infinity if none follows.
-export const freeUntil = (host, at) => host.claims.reduce((until, claim) => claim.start >= at ? Math.min(until, claim.start) : until, Infinity);
+export const freeUntil = (host, at) =>
+  host.claims.reduce((until, claim) => (claim.start >= at ? Math.min(until, claim.start) : until), Infinity);
 
 // maintenanceAt returns the maintenance of a host at a time, if there is one.
 export const maintenanceAt = (host, at) => host.claims.find(claim => claim.maintenance && claim.start <= at && at < claim.end);
 
-export const usable = host => !host.facts || host.facts.reservable && host.facts.state !== 'out_of_order';
+export const usable = host => !host.facts || (host.facts.reservable && host.facts.state !== 'out_of_order');
 
 // use returns what runs on a host now: free, preemptible, or used.
 export function use(host) {

@@ -6,8 +6,29 @@ import {bandNext, bandStart, bandText, now, stepFor, tickText, ticks, when} from
 export const HEAD = 46;
 const FONT = 'system-ui, "Liberation Sans", "DejaVu Sans", sans-serif';
 
-const names = ['ground', 'row', 'group', 'line', 'strong', 'ink', 'soft', 'past', 'now', 'other', 'other-ink', 'offer', 'bad', 'asleep', 'waking', 'up',
-  'closed', 'focus', 'free', ...Array.from({length: 8}, (_, i) => `mine-${i}`), 'mine-ink'];
+const names = [
+  'ground',
+  'row',
+  'group',
+  'line',
+  'strong',
+  'ink',
+  'soft',
+  'past',
+  'now',
+  'other',
+  'other-ink',
+  'offer',
+  'bad',
+  'asleep',
+  'waking',
+  'up',
+  'closed',
+  'focus',
+  'free',
+  ...Array.from({length: 8}, (_, i) => `mine-${i}`),
+  'mine-ink',
+];
 
 // colors reads the colors of the theme.
 export function colors() {
@@ -21,15 +42,25 @@ const patterns = new Map();
 function pattern(kind, color, ratio) {
   const key = `${kind} ${color} ${ratio}`;
   if (!patterns.has(key)) {
-    const size = Math.round(8 * ratio), tile = document.createElement('canvas');
+    const size = Math.round(8 * ratio),
+      tile = document.createElement('canvas');
     tile.width = tile.height = size;
     const c = tile.getContext('2d');
     c.strokeStyle = c.fillStyle = color;
     c.lineWidth = 1.4 * ratio;
-    const line = (x0, y0, x1, y1) => { c.beginPath(); c.moveTo(x0, y0); c.lineTo(x1, y1); c.stroke(); };
+    const line = (x0, y0, x1, y1) => {
+      c.beginPath();
+      c.moveTo(x0, y0);
+      c.lineTo(x1, y1);
+      c.stroke();
+    };
     if (kind !== 'dots') for (const shift of [-size, 0, size]) line(shift, size, shift + size, 0);
     if (kind === 'cross') for (const shift of [-size, 0, size]) line(shift, 0, shift + size, size);
-    if (kind === 'dots') { c.beginPath(); c.arc(size / 2, size / 2, 1.3 * ratio, 0, 7); c.fill(); }
+    if (kind === 'dots') {
+      c.beginPath();
+      c.arc(size / 2, size / 2, 1.3 * ratio, 0, 7);
+      c.fill();
+    }
     const made = tile.getContext('2d').createPattern(tile, 'repeat');
     made.setTransform(new DOMMatrix([1 / ratio, 0, 0, 1 / ratio, 0, 0]));
     patterns.set(key, made);
@@ -50,11 +81,13 @@ export const end = view => timeAt(view, view.width);
 
 // draw draws the whole picture.
 export function draw(canvas, view) {
-  const c = canvas.getContext('2d'), ratio = view.ratio;
+  const c = canvas.getContext('2d'),
+    ratio = view.ratio;
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.fillStyle = view.colors.ground;
   c.fillRect(0, 0, view.width, view.height);
-  const step = stepFor(view.scale, view.width < 600 ? 56 : 74), lines = ticks(view.start, end(view), step);
+  const step = stepFor(view.scale, view.width < 600 ? 56 : 74),
+    lines = ticks(view.start, end(view), step);
   c.save();
   c.beginPath();
   c.rect(0, HEAD, view.width, view.height - HEAD);
@@ -108,12 +141,20 @@ function box(c, px, y, width, height) {
 
 // claimBox returns where a claim is drawn in its row.
 function claimBox(view, claim, y, height) {
-  const inner = height - 9, from = Math.max(view.label - 8, x(view, claim.start)), to = Math.min(view.width + 8, x(view, claim.end));
-  return {px: from + 0.5, py: y + 3 + inner * claim.top, width: Math.max(2, to - from - 1), height: Math.max(3, inner * (claim.bottom - claim.top) - (claim.bottom - claim.top < 1 ? 1 : 0))};
+  const inner = height - 9,
+    from = Math.max(view.label - 8, x(view, claim.start)),
+    to = Math.min(view.width + 8, x(view, claim.end));
+  return {
+    px: from + 0.5,
+    py: y + 3 + inner * claim.top,
+    width: Math.max(2, to - from - 1),
+    height: Math.max(3, inner * (claim.bottom - claim.top) - (claim.bottom - claim.top < 1 ? 1 : 0)),
+  };
 }
 
 function claims(c, view, row, y) {
-  const {colors} = view, last = end(view);
+  const {colors} = view,
+    last = end(view);
   c.save();
   c.beginPath();
   c.rect(view.label, y, view.width - view.label, row.height);
@@ -121,10 +162,15 @@ function claims(c, view, row, y) {
   for (const claim of row.host.claims) {
     if (claim.start > last) break;
     if (claim.end < view.start) continue;
-    const place = claimBox(view, claim, y, row.height), over = claim.end < now();
+    const place = claimBox(view, claim, y, row.height),
+      over = claim.end < now();
     c.globalAlpha = over ? 0.62 : 1;
     box(c, place.px, place.py, place.width, place.height);
-    const color = claim.maintenance ? colors.closed : claim.mine ? colors[`mine-${hue(claim.id || view.nameOf(claim)?.id || '')}`] : colors.other;
+    const color = claim.maintenance
+      ? colors.closed
+      : claim.mine
+        ? colors[`mine-${hue(claim.id || view.nameOf(claim)?.id || '')}`]
+        : colors.other;
     c.fillStyle = color;
     c.fill();
     if (claim.maintenance) {
@@ -141,7 +187,7 @@ function claims(c, view, row, y) {
       c.fill();
       c.globalAlpha = over ? 0.62 : 1;
     }
-    if (claim === view.hover?.claim || claim === view.focusClaim || claim.id && claim.id === view.chosen) {
+    if (claim === view.hover?.claim || claim === view.focusClaim || (claim.id && claim.id === view.chosen)) {
       c.strokeStyle = colors.focus;
       c.lineWidth = 2;
       c.stroke();
@@ -155,10 +201,16 @@ function claims(c, view, row, y) {
 }
 
 function write(c, view, claim, place) {
-  const from = Math.max(place.px, view.label), room = place.px + place.width - from - 12;
+  const from = Math.max(place.px, view.label),
+    room = place.px + place.width - from - 12;
   if (room < 22 || place.height < 13) return;
-  const title = claim.name || view.nameOf(claim)?.name, inColor = claim.mine && !claim.maintenance;
-  const text = claim.maintenance ? title ? t('maintenanceFor', {reason: title}) : t('maintenanceShort', {end: when(claim.end)}) : title || (claim.mine ? t('yours') : '');
+  const title = claim.name || view.nameOf(claim)?.name,
+    inColor = claim.mine && !claim.maintenance;
+  const text = claim.maintenance
+    ? title
+      ? t('maintenanceFor', {reason: title})
+      : t('maintenanceShort', {end: when(claim.end)})
+    : title || (claim.mine ? t('yours') : '');
   if (!text) return;
   c.save();
   c.beginPath();
@@ -184,10 +236,12 @@ export function fit(c, text, room) {
   const key = `${c.font} ${Math.floor(room / 4)} ${text}`;
   if (!fitted.has(key)) {
     if (fitted.size > 2000) fitted.clear();
-    let low = 0, high = Math.min(text.length, 200);
+    let low = 0,
+      high = Math.min(text.length, 200);
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (c.measureText(text.slice(0, middle) + '…').width <= room) low = middle; else high = middle - 1;
+      if (c.measureText(text.slice(0, middle) + '…').width <= room) low = middle;
+      else high = middle - 1;
     }
     fitted.set(key, low ? text.slice(0, low) + '…' : '');
   }
@@ -196,7 +250,8 @@ export function fit(c, text, room) {
 
 // reason writes why a host is out of order, where the future begins.
 function reason(c, view, row, y) {
-  const from = Math.max(view.label, x(view, now())) + 8, room = view.width - from - 8;
+  const from = Math.max(view.label, x(view, now())) + 8,
+    room = view.width - from - 8;
   if (room < 60) return;
   c.font = `12px ${FONT}`;
   c.textBaseline = 'middle';
@@ -213,7 +268,8 @@ function strip(c, view, row, y) {
   if (!facts?.state) return;
   // Without energy control nobody knows since when.
   const since = facts.phase_since ? Date.parse(facts.phase_since) / 1000 : now() - 26 / view.scale;
-  const from = Math.max(view.label, x(view, since)), to = Math.min(view.width, x(view, now()));
+  const from = Math.max(view.label, x(view, since)),
+    to = Math.min(view.width, x(view, now()));
   if (to <= from) return;
   const kind = facts.state === 'sleeping' ? 'asleep' : facts.state === 'waking' ? 'waking' : facts.state === 'out_of_order' ? 'bad' : 'up';
   c.strokeStyle = view.colors[kind];
@@ -234,7 +290,8 @@ function marks(c, view) {
   c.rect(view.label, HEAD, view.width - view.label, view.height);
   c.clip();
   const band = (from, to, y, height, color, dash) => {
-    const px = x(view, from), width = Math.max(3, x(view, to) - px);
+    const px = x(view, from),
+      width = Math.max(3, x(view, to) - px);
     box(c, px + 1, y + 2, width - 2, height - 5);
     c.globalAlpha = 0.24;
     c.fillStyle = color;
@@ -258,16 +315,26 @@ function marks(c, view) {
     if (row) band(block.start, block.end, at(row), row.height, colors.bad, [3, 3]);
   }
   if (view.drag) {
-    for (const row of view.rows.slice(view.drag.first, view.drag.last + 1)) if (row.host) band(view.drag.start, view.drag.end, at(row), row.height, colors.offer, []);
+    for (const row of view.rows.slice(view.drag.first, view.drag.last + 1))
+      if (row.host) band(view.drag.start, view.drag.end, at(row), row.height, colors.offer, []);
   }
   if (view.stretch) {
     const {claim, until} = view.stretch;
     for (const row of view.rows) {
-      if (row.host?.claims.some(one => one.id === claim.id)) band(Math.min(claim.end, until), Math.max(claim.end, until), at(row), row.height, until < claim.end ? colors.bad : colors.offer, []);
+      if (row.host?.claims.some(one => one.id === claim.id))
+        band(
+          Math.min(claim.end, until),
+          Math.max(claim.end, until),
+          at(row),
+          row.height,
+          until < claim.end ? colors.bad : colors.offer,
+          [],
+        );
     }
   }
   if (view.focused && view.rows[view.cursor.row]?.host) {
-    const row = view.rows[view.cursor.row], px = x(view, view.cursor.at);
+    const row = view.rows[view.cursor.row],
+      px = x(view, view.cursor.at);
     c.strokeStyle = colors.focus;
     c.lineWidth = 2;
     c.strokeRect(view.label + 1, at(row) + 1, view.width - view.label - 2, row.height - 3);
@@ -275,7 +342,8 @@ function marks(c, view) {
     c.moveTo(px, at(row));
     c.lineTo(px, at(row) + row.height - 2);
     c.stroke();
-    if (view.cursor.mark !== null) band(Math.min(view.cursor.mark, view.cursor.at), Math.max(view.cursor.mark, view.cursor.at), at(row), row.height, colors.offer, []);
+    if (view.cursor.mark !== null)
+      band(Math.min(view.cursor.mark, view.cursor.at), Math.max(view.cursor.mark, view.cursor.at), at(row), row.height, colors.offer, []);
   }
   const present = Math.round(x(view, now())) + 0.5;
   if (present > view.label) {
@@ -319,20 +387,51 @@ function label(c, view, row, y) {
 // sign draws a shape for the state of a host: a ring is free, a full disk used, dots in a ring are preemptible
 // instances, a moon sleeps, a triangle wakes, a cross is out of order or in maintenance, a bar cannot be reserved.
 export function sign(c, view, host, px, y) {
-  const {colors} = view, facts = host.facts;
+  const {colors} = view,
+    facts = host.facts;
   c.save();
   c.translate(px, y);
   c.lineWidth = 1.8;
   c.strokeStyle = c.fillStyle = colors.up;
-  const path = (...points) => { c.beginPath(); points.forEach(([a, b], i) => i ? c.lineTo(a, b) : c.moveTo(a, b)); };
-  const ring = fill => { c.beginPath(); c.arc(0, 0, 4.6, 0, 7); if (fill) c.fill(); else c.stroke(); };
-  if (!facts) { c.strokeStyle = colors.soft; ring(false); }
-  else if (facts.state === 'out_of_order' || maintenanceAt(host, now())) { c.strokeStyle = colors.bad; path([-4, -4], [4, 4]); c.stroke(); path([4, -4], [-4, 4]); c.stroke(); }
-  else if (!facts.reservable) { c.strokeStyle = colors.soft; path([-5, 0], [5, 0]); c.stroke(); }
-  else if (facts.state === 'sleeping') { c.fillStyle = colors.asleep; c.beginPath(); c.arc(0, 0, 5.2, 0.6, 4.1); c.quadraticCurveTo(-1, 1, 4.3, 3); c.fill(); }
-  else if (facts.state === 'waking') { c.fillStyle = colors.waking; path([0, -5], [5, 4], [-5, 4]); c.fill(); }
-  else if (use(host) === 'preemptible') { ring(false); c.beginPath(); c.arc(0, 0, 1.9, 0, 7); c.fill(); }
-  else ring(use(host) === 'used');
+  const path = (...points) => {
+    c.beginPath();
+    points.forEach(([a, b], i) => (i ? c.lineTo(a, b) : c.moveTo(a, b)));
+  };
+  const ring = fill => {
+    c.beginPath();
+    c.arc(0, 0, 4.6, 0, 7);
+    if (fill) c.fill();
+    else c.stroke();
+  };
+  if (!facts) {
+    c.strokeStyle = colors.soft;
+    ring(false);
+  } else if (facts.state === 'out_of_order' || maintenanceAt(host, now())) {
+    c.strokeStyle = colors.bad;
+    path([-4, -4], [4, 4]);
+    c.stroke();
+    path([4, -4], [-4, 4]);
+    c.stroke();
+  } else if (!facts.reservable) {
+    c.strokeStyle = colors.soft;
+    path([-5, 0], [5, 0]);
+    c.stroke();
+  } else if (facts.state === 'sleeping') {
+    c.fillStyle = colors.asleep;
+    c.beginPath();
+    c.arc(0, 0, 5.2, 0.6, 4.1);
+    c.quadraticCurveTo(-1, 1, 4.3, 3);
+    c.fill();
+  } else if (facts.state === 'waking') {
+    c.fillStyle = colors.waking;
+    path([0, -5], [5, 4], [-5, 4]);
+    c.fill();
+  } else if (use(host) === 'preemptible') {
+    ring(false);
+    c.beginPath();
+    c.arc(0, 0, 1.9, 0, 7);
+    c.fill();
+  } else ring(use(host) === 'used');
   c.restore();
 }
 
@@ -349,8 +448,10 @@ function axis(c, view, lines, step) {
   c.clip();
   const until = end(view);
   for (let at = bandStart(view.start, step); at < until; at = bandNext(at, step)) {
-    const from = Math.max(view.label, x(view, at)), to = x(view, bandNext(at, step));
-    const text = bandText(at, step), width = c.measureText(text).width;
+    const from = Math.max(view.label, x(view, at)),
+      to = x(view, bandNext(at, step));
+    const text = bandText(at, step),
+      width = c.measureText(text).width;
     c.fillStyle = colors.ink;
     if (to - from > width + 12) c.fillText(text, from + 8, 13);
     c.fillStyle = colors.strong;

@@ -26,9 +26,12 @@ export function follow(element, view, act) {
   // find returns what is under a place.
   function find({px, py}) {
     if (py < HEAD || !view.rows.length) return null;
-    const y = py - HEAD + view.scroll, index = rowAt(view.rows, y), row = view.rows[index];
+    const y = py - HEAD + view.scroll,
+      index = rowAt(view.rows, y),
+      row = view.rows[index];
     if (!row.host || y > row.y + row.height) return {index, row, at: 0, claim: null, name: false};
-    const at = timeAt(view, px), part = Math.min(1, Math.max(0, (y - row.y - 3) / (row.height - 9)));
+    const at = timeAt(view, px),
+      part = Math.min(1, Math.max(0, (y - row.y - 3) / (row.height - 9)));
     const name = px < view.label;
     let claim = name ? null : claimAt(row.host, at, part);
     const near = name || claim ? null : claimAt(row.host, at, part, EDGE / view.scale);
@@ -47,8 +50,17 @@ export function follow(element, view, act) {
       return;
     }
     const found = find(at);
-    element.style.cursor = !found ? '' : found.edge ? 'ew-resize' : found.claim?.mine ? 'pointer'
-      : found.name || !found.row.host ? '' : found.claim || !usable(found.row.host) || timeAt(view, at.px) < now() ? '' : 'crosshair';
+    element.style.cursor = !found
+      ? ''
+      : found.edge
+        ? 'ew-resize'
+        : found.claim?.mine
+          ? 'pointer'
+          : found.name || !found.row.host
+            ? ''
+            : found.claim || !usable(found.row.host) || timeAt(view, at.px) < now()
+              ? ''
+              : 'crosshair';
     act.hover(found, event);
   });
   element.addEventListener('pointerleave', event => act.hover(null, event));
@@ -58,10 +70,13 @@ export function follow(element, view, act) {
     if (pressed.edge) {
       view.stretch = {claim: pressed.edge, until: Math.max(time, snap(view, Math.max(pressed.edge.start, now())) + 15 * MINUTE)};
     } else if (view.drag || Math.hypot(at.px - pressed.px, at.py - pressed.py) > 5) {
-      const index = rowAt(view.rows, Math.max(0, at.py - HEAD + view.scroll)), from = snap(view, pressed.at);
+      const index = rowAt(view.rows, Math.max(0, at.py - HEAD + view.scroll)),
+        from = snap(view, pressed.at);
       view.drag = {
-        first: Math.min(index, pressed.index), last: Math.max(index, pressed.index),
-        start: Math.max(Math.min(from, time), Math.min(now(), pressed.at)), end: Math.max(from, time, Math.min(from, time) + 15 * MINUTE),
+        first: Math.min(index, pressed.index),
+        last: Math.max(index, pressed.index),
+        start: Math.max(Math.min(from, time), Math.min(now(), pressed.at)),
+        end: Math.max(from, time, Math.min(from, time) + 15 * MINUTE),
       };
     }
     act.redraw();
@@ -78,7 +93,7 @@ export function follow(element, view, act) {
     const found = find(at);
     if (!found || !found.row.host) return;
     pressed = {...found, ...at};
-    if (found.edge || !found.claim && !found.name && usable(found.row.host) && act.mayBook()) {
+    if (found.edge || (!found.claim && !found.name && usable(found.row.host) && act.mayBook())) {
       element.setPointerCapture(event.pointerId);
     }
   });
@@ -91,7 +106,8 @@ export function follow(element, view, act) {
       if (began && !began.moved) tap(find(place(event)), event);
       return;
     }
-    const from = pressed, {drag: chosen, stretch} = view;
+    const from = pressed,
+      {drag: chosen, stretch} = view;
     pressed = view.drag = view.stretch = null;
     if (!from) return;
     if (stretch) act.stretch(stretch.claim, stretch.until);
@@ -117,19 +133,25 @@ export function follow(element, view, act) {
     if (fingers.size === 1) act.pan(before.px - at.px);
     fingers.set(event.pointerId, {...at, moved});
     if (fingers.size !== 2) return;
-    const [a, b] = [...fingers.values()], apart = Math.max(20, Math.abs(a.px - b.px)), middle = (a.px + b.px) / 2;
+    const [a, b] = [...fingers.values()],
+      apart = Math.max(20, Math.abs(a.px - b.px)),
+      middle = (a.px + b.px) / 2;
     if (pinch) act.zoom(pinch.apart / apart, middle);
     pinch = {apart};
   }
 
-  element.addEventListener('wheel', event => {
-    const at = place(event);
-    if (event.ctrlKey || event.metaKey || at.py < HEAD) {
-      event.preventDefault();
-      act.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.006), at.px);
-    } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-      event.preventDefault();
-      act.pan(event.deltaX || event.deltaY);
-    }
-  }, {passive: false});
+  element.addEventListener(
+    'wheel',
+    event => {
+      const at = place(event);
+      if (event.ctrlKey || event.metaKey || at.py < HEAD) {
+        event.preventDefault();
+        act.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.006), at.px);
+      } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        event.preventDefault();
+        act.pan(event.deltaX || event.deltaY);
+      }
+    },
+    {passive: false},
+  );
 }

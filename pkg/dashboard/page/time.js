@@ -1,7 +1,10 @@
 // Times. The page counts in seconds since 1970 and shows local time or UTC.
 import {t} from './texts.js';
 
-export const MINUTE = 60, HOUR = 3600, DAY = 24 * HOUR, WEEK = 7 * DAY;
+export const MINUTE = 60,
+  HOUR = 3600,
+  DAY = 24 * HOUR,
+  WEEK = 7 * DAY;
 
 let utc = localStorage.getItem('zone') === 'utc';
 
@@ -30,8 +33,9 @@ export const when = at => format(at, {weekday: 'short', day: 'numeric', month: '
 export const whenExactly = at => format(at, {dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23'});
 export const timeOnly = at => format(at, clockTime);
 export const dayOnly = at => format(at, {weekday: 'short', day: 'numeric', month: 'short'});
-export const span = (start, end) => dayOnly(start) === dayOnly(end) ? `${when(start)} – ${timeOnly(end)}` : `${when(start)} – ${when(end)}`;
-export const zoneName = () => utc ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone;
+export const span = (start, end) =>
+  dayOnly(start) === dayOnly(end) ? `${when(start)} – ${timeOnly(end)}` : `${when(start)} – ${when(end)}`;
+export const zoneName = () => (utc ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone);
 
 // readable returns a message of the API with its times as the page shows them.
 export const readable = text => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, time => when(Date.parse(time) / 1000));
@@ -40,7 +44,12 @@ export const readable = text => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g,
 export function length(total) {
   const parts = [];
   let rest = Math.round(total);
-  for (const [unit, size] of [['d', DAY], ['h', HOUR], ['m', MINUTE], ['s', 1]]) {
+  for (const [unit, size] of [
+    ['d', DAY],
+    ['h', HOUR],
+    ['m', MINUTE],
+    ['s', 1],
+  ]) {
     const amount = Math.floor(rest / size);
     if (amount > 0 && (unit !== 's' || parts.length === 0)) parts.push(amount + unit);
     rest -= amount * size;
@@ -61,7 +70,8 @@ const two = n => String(n).padStart(2, '0');
 // field returns a time for <input type="datetime-local">; readField reads one.
 export function field(at) {
   const d = new Date(at * 1000);
-  return utc ? d.toISOString().slice(0, 16)
+  return utc
+    ? d.toISOString().slice(0, 16)
     : `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}T${two(d.getHours())}:${two(d.getMinutes())}`;
 }
 export const readField = text => Date.parse(utc ? text + 'Z' : text) / 1000;
@@ -113,8 +123,12 @@ export function tickText(at, step) {
   return timeOnly(at);
 }
 
-export const bandText = (at, step) => step === 0 ? format(at, {year: 'numeric'})
-  : step >= DAY ? format(at, {month: 'long', year: 'numeric'}) : format(at, {weekday: 'short', day: 'numeric', month: 'short'});
+export const bandText = (at, step) =>
+  step === 0
+    ? format(at, {year: 'numeric'})
+    : step >= DAY
+      ? format(at, {month: 'long', year: 'numeric'})
+      : format(at, {weekday: 'short', day: 'numeric', month: 'short'});
 
 // bandStart returns where the band above a line begins: its day, month or year.
 export function bandStart(at, step) {
@@ -122,12 +136,17 @@ export function bandStart(at, step) {
   return step >= DAY ? startOfMonth(at) : startOfDay(at);
 }
 
-export const bandNext = (at, step) => step === 0 ? startOfMonth(at, 12) : step >= DAY ? startOfMonth(at, 1) : startOfDay(at + HOUR, 1);
+export const bandNext = (at, step) => (step === 0 ? startOfMonth(at, 12) : step >= DAY ? startOfMonth(at, 1) : startOfDay(at + HOUR, 1));
 
 // ago returns how far a time lies from now: in 3h, 2d ago.
 export function ago(at) {
   const distance = at - now();
-  return Math.abs(distance) < 30 ? t('now') : distance > 0 ? t('in', {length: length(rounded(distance))}) : t('ago', {length: length(rounded(-distance))});
+  return Math.abs(distance) < 30
+    ? t('now')
+    : distance > 0
+      ? t('in', {length: length(rounded(distance))})
+      : t('ago', {length: length(rounded(-distance))});
 }
 
-const rounded = distance => distance > DAY ? Math.round(distance / HOUR) * HOUR : distance > HOUR ? Math.round(distance / MINUTE) * MINUTE : distance;
+const rounded = distance =>
+  distance > DAY ? Math.round(distance / HOUR) * HOUR : distance > HOUR ? Math.round(distance / MINUTE) * MINUTE : distance;
