@@ -86,7 +86,7 @@ func Warnings(c config.Config) (list []string) {
 		list = append(list, "[reservation] on_end_choices lacks delete: Blazar's clients, which cannot choose another end, get no lease with a reservation; "+
 			"add delete, or set [blazar] enabled = false")
 	}
-	return list
+	return append(list, c.Warnings...)
 }
 
 // checkOnEnd refuses a default that is not among the choices.

@@ -26,6 +26,15 @@ type section struct {
 	options []option
 }
 
+// option returns the option with a name, or nil.
+func (s *section) option(name string) *option {
+	at := slices.IndexFunc(s.options, func(o option) bool { return o.name == name })
+	if at < 0 {
+		return nil
+	}
+	return &s.options[at]
+}
+
 // table returns every option, bound to its field of c, in the order of the sample.
 // It does not change c.
 func table(c *Config) []section {
