@@ -58,7 +58,8 @@ func table(c *Config) []section {
 		{"database", slices.Concat([]option{
 			text(&c.Database.Connection, "connection", "sqlite:///var/almanac.db",
 				"SQLAlchemy URL of the database: mysql+pymysql://user:password@host/almanac, or sqlite:/// followed by a relative path, "+
-					"sqlite://// by an absolute one. The URLs of Go's drivers work too.").asSecret(),
+					"sqlite://// by an absolute one. The URLs of Go's drivers work too. Of several hosts, as in host1:3306,host2:3306, Almanac "+
+					"uses the first one that answers, until it fails.").asSecret(),
 			duration(&c.Database.BusyTimeout, "busy_timeout", 5*time.Second, 0, time.Minute,
 				"How long an SQLite transaction waits for another one to release the database before it fails."),
 		}, serverOptions(&c.Database))},

@@ -26,9 +26,9 @@ const (
 // applies on every node of a Galera cluster, and unlike a transaction it outlasts such a commit. If
 // the process ends, another one continues after schemaTTL.
 func (s *Store) migrateShared(ctx context.Context, t server, session []string) (applied []string, err error) {
-	config := t.config.Clone()
-	config.ReadTimeout = 0 // a change of a large table may take long
-	migrator, pool, err := s.openServer(ctx, config, 1, session...)
+	t.config = t.config.Clone()
+	t.config.ReadTimeout = 0 // a change of a large table may take long
+	migrator, pool, err := s.openServer(ctx, t, 1, session...)
 	if err != nil {
 		return nil, err
 	}

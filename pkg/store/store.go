@@ -19,7 +19,8 @@ type Options struct {
 	// Connection is an SQLAlchemy URL ("mysql+pymysql://user:password@host/name",
 	// "sqlite:///relative.db", "sqlite:////absolute.db"; "sqlite://" is in memory)
 	// or a name in the form of a Go driver ("user:password@tcp(host:3306)/name",
-	// "file:relative.db").
+	// "file:relative.db"). A URL may name several hosts of the same data, separated by commas:
+	// connections are to the first one that answers, until it fails.
 	Connection string
 	// BusyTimeout is how long a write to SQLite waits for other writes of this Store, and then as
 	// long again for those of other processes.
