@@ -37,6 +37,9 @@ const (
 	// locks only those; a reader sees one state.
 	ofWriter = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 	ofReader = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+	// While rows are copied, the server waits to send the next ones, and on MySQL a session that counts
+	// is silent. MySQL alone knows the next numbers only from its statistics.
+	longReadOfServer = "SET SESSION net_write_timeout = 600 /*!80000 , wait_timeout = 600, information_schema_stats_expiry = 0 */"
 	// On Galera a read sees the commits of other nodes.
 	ofGaleraReader = "SET SESSION wsrep_sync_wait = 1"
 )
@@ -55,6 +58,9 @@ func (t server) connect(ctx context.Context, s *Store) (err error) {
 		insertMissing: "INSERT IGNORE INTO",
 		translate:     translateServer,
 		passing:       passing,
+		longRead:      longReadOfServer,
+		nextNumber:    nextNumberOfServer,
+		setNextNumber: setNextNumberOfServer,
 	}
 	writers, readers := 0, 0
 	if o := s.options; o.PoolSize > 0 && o.Overflow >= 0 {

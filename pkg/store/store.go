@@ -89,6 +89,11 @@ type engine struct {
 	passing func(error) bool
 	// migrate applies the missing migrations and returns their ids.
 	migrate func(ctx context.Context) ([]string, error)
+	// longRead is a statement that prepares a session for reading everything.
+	longRead string
+	// nextNumber returns the number of the next row of a table in numbered, which setNextNumber sets.
+	nextNumber    func(tx *gorm.DB, table string) (int64, error)
+	setNextNumber func(db *gorm.DB, table string, next int64) error
 }
 
 // target is the database that a connection names.
