@@ -89,7 +89,7 @@ func (c Copy) look(ctx context.Context, here, there config.Config) ([]store.Size
 
 const copier = "almanacd db copy"
 
-// openToCopy opens a database for transactions of any length, none of which is repeated.
+// openToCopy opens a database for transactions of any length. A transaction that fails is not repeated.
 func openToCopy(ctx context.Context, cfg config.Config) (*store.Store, error) {
 	cfg.Database.TransactionTimeout, cfg.Database.DBMaxRetries = 0, 0
 	return OpenStore(ctx, cfg, copier, slog.New(slog.DiscardHandler))
