@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -17,6 +18,9 @@ import (
 // connector returns a connector to t whose connections have run the statements of session.
 func (t server) connector(log *slog.Logger, session ...string) (driver.Connector, error) {
 	several := &inOrder{names: t.addresses(), log: log}
+	if len(several.names) > 1 {
+		session = slices.Concat(session, []string{probe})
+	}
 	for _, address := range several.names {
 		config := t.config.Clone()
 		config.Addr, config.Logger = address, driverLog{log}
@@ -31,6 +35,10 @@ func (t server) connector(log *slog.Logger, session ...string) (driver.Connector
 	}
 	return several, nil
 }
+
+// probe does nothing, except that a Galera node without a majority, which accepts connections, refuses
+// it.
+const probe = "COMMIT"
 
 // inOrder is a connector that tries the host that answered last, and then all others in order. So
 // all connections are to one host until it fails, and a host that is gone delays only the first of
@@ -104,22 +112,41 @@ type mysqlConn interface {
 	driver.Validator
 }
 
-// connection is closed if a transaction on it could not be ended: a Galera node without a majority
-// refuses COMMIT and ROLLBACK, and the next BEGIN would commit an open transaction, whole or in
-// part.
+// connection is closed after an answer of a Galera node without a majority, so that the next one may
+// be to another host, or if a transaction on it could not be ended: such a node refuses COMMIT and
+// ROLLBACK, and the next BEGIN would commit an open transaction, whole or in part.
 type connection struct {
 	mysqlConn
-	unended bool
+	useless bool
 }
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	tx, err := c.mysqlConn.BeginTx(ctx, o)
-	return transaction{tx, c}, err
+	return transaction{tx, c}, c.answered(err)
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *connection) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	result, err := c.mysqlConn.ExecContext(ctx, query, args)
+	return result, c.answered(err)
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *connection) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.mysqlConn.QueryContext(ctx, query, args)
+	return rows, c.answered(err)
+}
+
+func (c *connection) answered(err error) error {
+	if number(err) == noMajority {
+		c.useless = true
+	}
+	return err
 }
 
 // IsValid implements driver.Validator.
-func (c *connection) IsValid() bool { return !c.unended && c.mysqlConn.IsValid() }
+func (c *connection) IsValid() bool { return !c.useless && c.mysqlConn.IsValid() }
 
 // transaction marks its connection if it could not be ended.
 type transaction struct {
@@ -134,7 +161,7 @@ func (t transaction) Commit() error { return t.ended(t.Tx.Commit()) }
 func (t transaction) Rollback() error { return t.ended(t.Tx.Rollback()) }
 
 func (t transaction) ended(err error) error {
-	t.on.unended = err != nil && !rolledBack(err)
+	t.on.useless = t.on.useless || err != nil && !rolledBack(err)
 	return err
 }
 

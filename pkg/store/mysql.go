@@ -151,12 +151,14 @@ type serverDialector struct{ *gormmysql.Dialector }
 // Translate implements gorm.ErrorTranslator.
 func (serverDialector) Translate(err error) error { return translateServer(err) }
 
+const noMajority = 1047 // Galera: the node is not part of a majority
+
 // The numbers of https://mariadb.com/kb/en/mariadb-error-code-reference/.
 var (
 	duplicates = []uint16{1062, 1586}
 	conflicts  = []uint16{1205, 1213, 1020} // lock wait, deadlock, changed since it was read
 	absences   = []uint16{
-		1047,             // Galera: the node is not part of a majority
+		noMajority,
 		1040, 1203, 1226, // too many connections
 		1053, 1077, 1079, // shutting down
 		1180, 1317, 1927, 2006, 2013, // interrupted, killed, gone
