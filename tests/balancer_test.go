@@ -60,8 +60,7 @@ func (r *replicas) start(i int) {
 // startOf starts a replica of the version of program.
 func (r *replicas) startOf(i int, program string) {
 	r.t.Helper()
-	folder := newFolder(r.t, tenHosts)
-	s := serve(r.t, folder, commandOf(context.WithoutCancel(r.t.Context()), program, folder, r.settings[i]...))
+	s := serve(r.t, commandOf(context.WithoutCancel(r.t.Context()), program, newFolder(r.t, tenHosts), r.settings[i]...))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running[i], r.unwell[i] = s, false

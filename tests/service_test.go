@@ -151,13 +151,13 @@ func startOn(t testing.TB, hosts string, settings ...string) *service {
 // start starts almanacd and waits until it serves.
 func start(t testing.TB, folder string, settings ...string) *service {
 	t.Helper()
-	return serve(t, folder, command(context.WithoutCancel(t.Context()), folder, settings...))
+	return serve(t, command(context.WithoutCancel(t.Context()), folder, settings...))
 }
 
 // serve starts a prepared almanacd and waits until it serves.
-func serve(t testing.TB, folder string, process *exec.Cmd) *service {
+func serve(t testing.TB, process *exec.Cmd) *service {
 	t.Helper()
-	s := &service{folder: folder, process: process, log: &log{}, ended: make(chan error, 1)}
+	s := &service{folder: process.Dir, log: &log{}, process: process, ended: make(chan error, 1)}
 	out, err := s.process.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -133,6 +133,9 @@ func (s *service) configCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if err := config.Tell(c.ErrOrStderr(), cfg.Ignored, cfg.Warnings); err != nil {
+					return err
+				}
 				_, err = fmt.Fprintf(c.ErrOrStderr(), "the configuration is valid; %s lists %d machines\n", cfg.Agent.MachinesFile, len(machines.driven))
 				return err
 			},

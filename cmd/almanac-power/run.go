@@ -67,6 +67,7 @@ func (s *service) run(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	defer log.Close()
+	log.TellConfiguration(cfg.Origin, cfg.Warnings)
 	defer s.reloads(log)()
 	machines, err := openMachines(cfg)
 	if err != nil {

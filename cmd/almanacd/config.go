@@ -2,22 +2,20 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
 func (s *service) configCommand() *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "Show and validate the configuration"}
 	group.AddCommand(
-		&cobra.Command{
-			Use: "sample", Args: cobra.NoArgs,
-			Short: "Print every option with its default and description",
-			RunE:  func(c *cobra.Command, _ []string) error { return config.Sample(c.OutOrStdout()) },
-		},
+		newSampleCommand(),
 		&cobra.Command{
 			Use: "validate", Args: cobra.NoArgs,
 			Short: "Validate the configuration and the hosts file; nothing is started",
@@ -38,6 +36,30 @@ func (s *service) configCommand() *cobra.Command {
 	return group
 }
 
+func newSampleCommand() *cobra.Command {
+	var minimal bool
+	sample := &cobra.Command{
+		Use: "sample [SECTION]", Args: cobra.MaximumNArgs(1),
+		Short:   "Print every option, or those of a section, with default and description",
+		Example: "  almanacd config sample energy\n  almanacd config sample --minimal",
+		RunE: func(c *cobra.Command, arguments []string) error {
+			out := c.OutOrStdout()
+			switch {
+			case minimal && len(arguments) > 0:
+				return fault.Field("--minimal", "prints sections of its own; leave out either --minimal or %s", arguments[0])
+			case minimal:
+				_, err := io.WriteString(out, config.MinimalSample)
+				return err
+			case len(arguments) > 0:
+				return config.SampleSection(out, arguments[0])
+			}
+			return config.Sample(out)
+		},
+	}
+	sample.Flags().BoolVar(&minimal, "minimal", false, "print a short configuration beside OpenStack to fill in")
+	return sample
+}
+
 func (s *service) validate(c *cobra.Command, _ []string) error {
 	cfg, err := s.load()
 	if err != nil {
@@ -46,10 +68,8 @@ func (s *service) validate(c *cobra.Command, _ []string) error {
 	if err := app.Check(cfg); err != nil {
 		return err
 	}
-	for _, warning := range app.Warnings(cfg) {
-		if _, err := fmt.Fprintf(c.ErrOrStderr(), "warning: %s\n", warning); err != nil {
-			return err
-		}
+	if err := config.Tell(c.ErrOrStderr(), cfg.Ignored, app.Warnings(cfg)); err != nil {
+		return err
 	}
 	if cfg.Inventory.Source == config.SourceOpenStack {
 		_, err := fmt.Fprintln(c.ErrOrStderr(), "the configuration is valid")

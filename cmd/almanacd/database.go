@@ -35,6 +35,7 @@ func (s *service) databaseCommand() *cobra.Command {
 			RunE:  s.trail,
 		},
 		s.purgeCommand(),
+		s.copyCommand(),
 	)
 	return group
 }
@@ -160,7 +161,7 @@ func (s *service) purge(c *cobra.Command, before span.Instant, dryRun bool) erro
 			fmt.Fprintf(c.ErrOrStderr(), "%d reservations that were over by %v would be deleted\n", count, before)
 			return nil
 		}
-		bar := progress(c.ErrOrStderr(), count)
+		bar := progress(c.ErrOrStderr(), "deleting", count)
 		done, err := db.Purge(c.Context(), job.Lease{}, before, false, purgeBatch, func(done int) { _ = bar.Set(done) })
 		err = errors.Join(err, bar.Finish())
 		fmt.Fprintf(c.ErrOrStderr(), "deleted %d reservations that were over by %v\n", done, before)
@@ -168,11 +169,62 @@ func (s *service) purge(c *cobra.Command, before span.Instant, dryRun bool) erro
 	})
 }
 
+func (s *service) copyCommand() *cobra.Command {
+	var to app.Copy
+	command := &cobra.Command{
+		Use: "copy", Args: cobra.NoArgs,
+		Short: "Copy everything to an empty database, also from SQLite to MariaDB or back",
+		Long: "Copies all rows of all tables with their ids and places in the log of changes, as they are at one moment:\n" +
+			"completely, or not at all. It creates the schema there, refuses a database that has rows, and compares the\n" +
+			"number of rows at the end. The database of the configuration stays as it is. Stop almanacd first; a dry run\n" +
+			"does not need that.",
+		Example: "  almanacd db copy --to mysql+pymysql://almanac:PASSWORD@db.example/almanac --dry-run\n" +
+			"  almanacd db copy --to sqlite:////var/lib/almanac/almanac.db",
+		RunE: func(c *cobra.Command, _ []string) error { return s.copy(c, to) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&to.To, "to", "", "URL of the other database; - reads it from standard input, so that no other user sees the password")
+	flags.BoolVar(&to.DryRun, "dry-run", false, "only count the rows, and look whether the other database is empty")
+	_ = command.MarkFlagRequired("to") // fails only for a flag that does not exist
+	return command
+}
+
+func (s *service) copy(c *cobra.Command, to app.Copy) error {
+	cfg, err := s.load()
+	if err != nil {
+		return err
+	}
+	if to.To, err = databaseURL(c, "--to", to.To); err != nil {
+		return err
+	}
+	to.Begin = func(rows int64) func(int64) {
+		bar := progress(c.ErrOrStderr(), "copying", int(rows))
+		return func(done int64) { _ = bar.Set64(done) }
+	}
+	sizes, err := to.Run(c.Context(), cfg)
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "TABLE\tROWS")
+	rows := int64(0)
+	for _, size := range sizes {
+		fmt.Fprintf(out, "%s\t%d\n", size.Table, size.Rows)
+		rows += size.Rows
+	}
+	done := "copied %d rows; set [database] connection to the copy\n"
+	if to.DryRun {
+		done = "%d rows would be copied\n"
+	}
+	fmt.Fprintf(c.ErrOrStderr(), done, rows)
+	return out.Flush()
+}
+
 // progress returns a bar, which is silent if w is not a terminal.
-func progress(w io.Writer, count int) *progressbar.ProgressBar {
+func progress(w io.Writer, what string, count int) *progressbar.ProgressBar {
 	file, ok := w.(interface{ Fd() uintptr })
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return progressbar.DefaultSilent(int64(count))
 	}
-	return progressbar.NewOptions(count, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("deleting"), progressbar.OptionClearOnFinish())
+	return progressbar.NewOptions(count, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionClearOnFinish())
 }

@@ -56,12 +56,9 @@ func newImportCommand(run func(ctx context.Context, t app.TakeOver) (app.TakenOv
 				}
 				t.Leave = append(t.Leave, takeover.Kind(kind))
 			}
-			if t.From == "-" {
-				line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 4096)).ReadString('\n')
-				if err != nil && !errors.Is(err, io.EOF) {
-					return fmt.Errorf("read the URL of --from: %w", err)
-				}
-				t.From = strings.TrimSpace(line)
+			var err error
+			if t.From, err = databaseURL(c, "--from", t.From); err != nil {
+				return err
 			}
 			report, err := run(c.Context(), t)
 			if err != nil && !report.Done {
@@ -86,6 +83,18 @@ func newImportCommand(run func(ctx context.Context, t app.TakeOver) (app.TakenOv
 	_ = blazar.MarkFlagRequired("from") // fails only for a flag that does not exist
 	group.AddCommand(blazar)
 	return group
+}
+
+// databaseURL returns the value of a flag, or the line of standard input if that is -.
+func databaseURL(c *cobra.Command, flag, value string) (string, error) {
+	if value != "-" {
+		return value, nil
+	}
+	line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the URL of %s: %w", flag, err)
+	}
+	return strings.TrimSpace(line), nil
 }
 
 // refused returns the kinds of findings that stop a takeover, sorted.

@@ -87,6 +87,7 @@ func (s *service) serve(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	defer log.Close()
+	log.TellConfiguration(cfg.Origin, app.Warnings(cfg))
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)

@@ -30,15 +30,15 @@ func Check(c config.Config) error {
 	if c.Default.TransportURL == "" && !(has(c, config.RoleAPI) && has(c, config.RoleInventory)) {
 		return fault.Field("[DEFAULT] transport_url", "is required if the roles api and inventory run in different processes")
 	}
-	for section, url := range map[string]string{
-		"DEFAULT": c.Default.TransportURL, "nova": c.Nova.TransportURL, "oslo_messaging_notifications": c.Notifications.TransportURL,
-		"scheduler": c.Scheduler.ForwardTransportURL,
+	for before, url := range map[string]string{ // what an error, which begins with transport_url, lacks
+		"[DEFAULT] ": c.Default.TransportURL, "[nova] ": c.Nova.TransportURL, "[oslo_messaging_notifications] ": c.Notifications.TransportURL,
+		"[scheduler] forward_": c.Scheduler.ForwardTransportURL,
 	} {
 		if url == "" {
 			continue
 		}
 		if _, err := oslo.ParseURL(url); err != nil {
-			return fmt.Errorf("[%s]: %w", section, err)
+			return fmt.Errorf("%s%w", before, err)
 		}
 	}
 	if onOpenStack(c) {
@@ -71,7 +71,7 @@ func Check(c config.Config) error {
 		return nil
 	}
 	if err := store.Check(c.Database.Connection); err != nil {
-		return err
+		return fmt.Errorf("[database] %w", err)
 	}
 	if err := checkCallers(c); err != nil {
 		return err
@@ -86,7 +86,7 @@ func Warnings(c config.Config) (list []string) {
 		list = append(list, "[reservation] on_end_choices lacks delete: Blazar's clients, which cannot choose another end, get no lease with a reservation; "+
 			"add delete, or set [blazar] enabled = false")
 	}
-	return list
+	return append(list, c.Warnings...)
 }
 
 // checkOnEnd refuses a default that is not among the choices.

@@ -43,6 +43,16 @@ func OpenLog(c config.Default, program string, fallback io.Writer) (*Log, error)
 	return l, nil
 }
 
+// TellConfiguration logs the options that a process ignores, all in one line, and the warnings.
+func (l *Log) TellConfiguration(from config.Origin, warnings []string) {
+	if notice := from.Notice(); notice != "" {
+		l.Info("options that mean nothing to Almanac are ignored; config validate lists the reasons", "options", notice)
+	}
+	for _, warning := range warnings {
+		l.Warn("configuration: " + warning)
+	}
+}
+
 // SetLevel applies the option debug, which may change while the process runs.
 func (l *Log) SetLevel(c config.Default) {
 	if c.Debug {

@@ -3,9 +3,10 @@
 //
 // One table of options drives parsing, checking, the sample file and the listing
 // of the values in effect. Names and meanings follow oslo.config: files are read
-// in order and later files win, and the environment variable
-// OS_<GROUP>__<OPTION> wins over all files. Unlike oslo.config, an unknown name
-// is an error.
+// in order and later files win, the environment variable OS_<GROUP>__<OPTION>
+// wins over all files, and values may refer to other options, as in $log_dir.
+// Unlike oslo.config, an unknown name is an error, unless it is one of the options
+// of OpenStack's libraries in foreigns.
 //
 // Each option is named once: a row of the table binds it to a field of the Options
 // of the package that uses it. The ports in these Options are empty; pkg/app
@@ -60,9 +61,11 @@ type Config struct {
 	Origin
 }
 
-// Origin is where a configuration was read from.
+// Origin is where a configuration was read from, and what of that was not used.
 type Origin struct {
-	Folder string // of the first file read; empty without a file
+	Folder   string    // of the first file read; empty without a file
+	Ignored  []Ignored // options of OpenStack's libraries that mean nothing here
+	Warnings []string  // sentences about such options without which security or durability may differ
 }
 
 // ResolvePath returns where a file named in the configuration lies: a relative path

@@ -49,11 +49,13 @@ ssl = true
 ssl_ca_file = ca
 ssl_cert_file = cert
 ssl_key_file = key
+ssl_enforce_hostname_verification = true
 heartbeat_timeout_threshold = 7
 rabbit_retry_interval = 8
 rabbit_retry_backoff = 9
 rabbit_interval_max = 10
 amqp_durable_queues = true
+amqp_auto_delete = true
 rabbit_quorum_queue = true
 rabbit_quorum_delivery_limit = 11
 rabbit_transient_quorum_queue = true
@@ -327,11 +329,11 @@ poll_interval = 60
 		},
 		Rabbit: config.Rabbit{
 			Options: amqp.Options{
-				TLS:       amqp.TLS{Enabled: true, CAFile: "ca", CertFile: "cert", KeyFile: "key"},
+				TLS:       amqp.TLS{Enabled: true, CAFile: "ca", CertFile: "cert", KeyFile: "key", VerifyHostname: true},
 				Heartbeat: 7 * time.Second, RetryInterval: 8 * time.Second, RetryBackoff: 9 * time.Second, IntervalMax: 10 * time.Second,
 			},
 			Queues: oslo.QueueOptions{
-				Durable: true, Quorum: true, DeliveryLimit: 11, TransientTTL: 12 * time.Second, TransientQuorum: true, MaxMemoryLength: 13, MaxMemoryBytes: 14,
+				Durable: true, AutoDelete: true, Quorum: true, DeliveryLimit: 11, TransientTTL: 12 * time.Second, TransientQuorum: true, MaxMemoryLength: 13, MaxMemoryBytes: 14,
 				StreamFanout: true,
 			},
 		},

@@ -13,8 +13,30 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
+// mistake is the text of a file with the error that it causes.
+type mistake struct{ text, want string }
+
+// wantErrors loads the file of each case.
+func wantErrors(t *testing.T, cases map[string]mistake) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(t, tc.text)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if !fault.Is(err, fault.Invalid) {
+				t.Errorf("kind is %q", fault.Of(err).Kind)
+			}
+		})
+	}
+}
+
 func TestAWrongValueIsRefusedWithFileLineOptionAndWhatIsAllowed(t *testing.T) {
-	for name, tc := range map[string]struct{ text, want string }{
+	wantErrors(t, map[string]mistake{
 		"bool": {
 			"[DEFAULT]\ndebug = maybe",
 			`almanac.conf:2: [DEFAULT] debug: must be true or false (or yes, no, on, off, 1, 0), not "maybe"`,
@@ -83,24 +105,11 @@ func TestAWrongValueIsRefusedWithFileLineOptionAndWhatIsAllowed(t *testing.T) {
 			"[noauth]\nroles = admin\n  user_id = me",
 			`almanac.conf:2: [noauth] roles: must be one line; an indented line continues the value of the line above it`,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := load(t, tc.text)
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
-			if !fault.Is(err, fault.Invalid) {
-				t.Errorf("kind is %q", fault.Of(err).Kind)
-			}
-		})
-	}
+	})
 }
 
 func TestAnUnknownNameIsAnErrorWithTheNearest(t *testing.T) {
-	for name, tc := range map[string]struct{ text, want string }{
+	wantErrors(t, map[string]mistake{
 		"option": {
 			"[database]\nconection = x",
 			`almanac.conf:2: [database] conection: there is no option "conection"; did you mean "connection"?`,
@@ -117,17 +126,7 @@ func TestAnUnknownNameIsAnErrorWithTheNearest(t *testing.T) {
 			"[colour]",
 			`almanac.conf:1: [colour]: there is no section "colour"`,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := load(t, tc.text)
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
 
 func TestAllErrorsAreReportedTogetherInTheOrderOfReading(t *testing.T) {

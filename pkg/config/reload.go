@@ -1,6 +1,10 @@
 package config
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+)
 
 // Reload reads the configuration again, as Load does, for a service that runs with
 // before. after has the new values of mutable options and the old values of all
@@ -27,8 +31,8 @@ func Reload(before Config, paths, dirs []string, environment map[string]string) 
 			default:
 				changed = append(changed, field(s.name, o.name))
 				for _, raw := range value {
-					if err := set(s.name, old, raw); err != nil {
-						return before, nil, nil, err
+					if err := old.set(raw); err != nil {
+						return before, nil, nil, fault.Field(field(s.name, old.name), "%s", err)
 					}
 				}
 			}

@@ -69,6 +69,8 @@ func connectionOptions(o *amqp.Options) []option {
 		text(&o.TLS.CAFile, "ssl_ca_file", "", "PEM file with the CA certificates that may sign the broker's certificate. Empty means the CAs of the system."),
 		text(&o.TLS.CertFile, "ssl_cert_file", "", "Client certificate for the broker."),
 		text(&o.TLS.KeyFile, "ssl_key_file", "", "Private key of the client certificate."),
+		boolean(&o.TLS.VerifyHostname, "ssl_enforce_hostname_verification", false,
+			"Verify the name in the broker's certificate too, not only who has signed it."),
 		duration(&o.Heartbeat, "heartbeat_timeout_threshold", time.Minute, time.Second, time.Hour,
 			"Time without heartbeats after which a connection counts as lost."),
 		duration(&o.RetryInterval, "rabbit_retry_interval", time.Second, time.Second, time.Hour,
@@ -85,6 +87,9 @@ func rabbitQueueOptions(r *Rabbit) []option {
 	return []option{
 		boolean(&q.Durable, "amqp_durable_queues", false,
 			"Make notification queues durable. It must be the same as for the services that consume them."),
+		boolean(&q.AutoDelete, "amqp_auto_delete", false,
+			"Let the broker delete notification queues that no service consumes any more. It must be the same as for the services that "+
+				"consume them."),
 		boolean(&q.Quorum, "rabbit_quorum_queue", false,
 			"Make notification queues quorum queues. It must be the same as for the services that consume them. Almanac's own queues "+
 				"always are quorum queues."),

@@ -26,6 +26,15 @@ type section struct {
 	options []option
 }
 
+// option returns the option with a name, or nil.
+func (s *section) option(name string) *option {
+	at := slices.IndexFunc(s.options, func(o option) bool { return o.name == name })
+	if at < 0 {
+		return nil
+	}
+	return &s.options[at]
+}
+
 // table returns every option, bound to its field of c, in the order of the sample.
 // It does not change c.
 func table(c *Config) []section {
@@ -49,7 +58,8 @@ func table(c *Config) []section {
 		{"database", slices.Concat([]option{
 			text(&c.Database.Connection, "connection", "sqlite:///var/almanac.db",
 				"SQLAlchemy URL of the database: mysql+pymysql://user:password@host/almanac, or sqlite:/// followed by a relative path, "+
-					"sqlite://// by an absolute one. The URLs of Go's drivers work too.").asSecret(),
+					"sqlite://// by an absolute one. The URLs of Go's drivers work too. Of several hosts, as in host1:3306,host2:3306, Almanac "+
+					"uses the first one that answers, until it fails.").asSecret(),
 			duration(&c.Database.BusyTimeout, "busy_timeout", 5*time.Second, 0, time.Minute,
 				"How long an SQLite transaction waits for another one to release the database before it fails."),
 		}, serverOptions(&c.Database))},

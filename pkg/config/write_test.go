@@ -56,6 +56,42 @@ func TestTheSampleUncommentedIsTheDefaults(t *testing.T) {
 	}
 }
 
+func TestTheSampleOfASectionIsItsPartOfTheSample(t *testing.T) {
+	var parts []string
+	whole := sample(t)
+	for _, header := range regexp.MustCompile(`(?m)^\[(\w+)\]$`).FindAllStringSubmatch(whole, -1) {
+		var b bytes.Buffer
+		if err := config.SampleSection(&b, strings.ToUpper(header[1])); err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, b.String())
+	}
+	_, want, _ := strings.Cut(whole, "\n\n")
+	if diff := cmp.Diff(want, strings.Join(parts, "\n")); diff != "" {
+		t.Errorf("sections (-of the sample +each alone):\n%s", diff)
+	}
+	err := config.SampleSection(&bytes.Buffer{}, "databse")
+	if err == nil || err.Error() != `there is no section "databse"; did you mean "database"?` {
+		t.Errorf("an unknown section: %v", err)
+	}
+}
+
+func TestTheMinimalSampleFitsAScreenAndIsValidAsItIs(t *testing.T) {
+	lines := strings.Split(strings.TrimSuffix(config.MinimalSample, "\n"), "\n")
+	if len(lines) > 24 {
+		t.Errorf("it has %d lines", len(lines))
+	}
+	for _, line := range lines {
+		if len(line) > 80 {
+			t.Errorf("longer than 80: %q", line)
+		}
+	}
+	cfg, err := load(t, config.MinimalSample)
+	if err != nil || cfg.Inventory.Source != config.SourceOpenStack || cfg.API.AuthStrategy != "keystone" {
+		t.Errorf("got %+v, %+v and error %v", cfg.Inventory, cfg.API, err)
+	}
+}
+
 func TestShowHasTheLinesOfTheSample(t *testing.T) {
 	var want string
 	for line := range strings.Lines(commentedOption.ReplaceAllString(sample(t), "$1")) {
@@ -105,6 +141,7 @@ func TestShowHidesPasswordsAndNothingElseWhereItCan(t *testing.T) {
 		"postgresql://almanac@db/almanac?password=hunter2&sslmode=off":    "postgresql://almanac@db/almanac?password=***&sslmode=off",
 		"postgresql://almanac@[::1]:5432/almanac":                         "postgresql://almanac@[::1]:5432/almanac",
 		"rabbit://u:hunter2@h1:5672,v:hunter2@h2:5672//vhost?ssl=1":       "rabbit://u:***@h1:5672,v:***@h2:5672//vhost?ssl=1",
+		"mysql+pymysql://u:hunter2@db1:3306,db2,[fd00::2]:3307/almanac":   "mysql+pymysql://u:***@db1:3306,db2,[fd00::2]:3307/almanac",
 		"mysql://u:p:hunter2@db/almanac":                                  "mysql://u:***@db/almanac",
 		// Not a URL, or not encoded as one: Show hides everything.
 		"mysql://u:hun@ter2@db/almanac":           "***",
@@ -124,11 +161,12 @@ func TestShowHidesPasswordsAndNothingElseWhereItCan(t *testing.T) {
 func TestWhatIsShownIsReadAsItself(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
-		line := rapid.StringMatching(`["' ]?[^\n]*["' ]?`)
+		line := rapid.StringMatching(`["' ]?([^\n]|\\?\$[a-z$]?)*["' ]?`)
+		literal := strings.NewReplacer(`\$`, `\\$`, "$", "$$")
 		variables := map[string]string{
-			"OS_DEFAULT__LOG_FILE": line.Draw(t, "log_file"),
-			"OS_NOAUTH__USER_ID":   "u" + line.Draw(t, "user_id"),
-			"OS_NOAUTH__ROLES":     line.Draw(t, "roles"),
+			"OS_DEFAULT__LOG_FILE": literal.Replace(line.Draw(t, "log_file")),
+			"OS_NOAUTH__USER_ID":   literal.Replace("u" + line.Draw(t, "user_id")),
+			"OS_NOAUTH__ROLES":     literal.Replace(line.Draw(t, "roles")),
 		}
 		want, err := config.Load(nil, nil, variables)
 		if err != nil {

@@ -23,6 +23,20 @@ func Check(connection string) error {
 	return err
 }
 
+// Exists reports whether Open does not create the database: it is on a server, or its file exists.
+func Exists(connection string) (bool, error) {
+	at, err := parseConnection(connection)
+	if err != nil {
+		return false, err
+	}
+	file, isPlace := at.(place)
+	if !isPlace {
+		return true, nil
+	}
+	_, err = os.Stat(file.path)
+	return err == nil, nil
+}
+
 // parseConnection parses a connection. Its errors contain only the scheme and options, because the
 // rest may contain a password.
 func parseConnection(connection string) (target, error) {

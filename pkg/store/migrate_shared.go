@@ -26,9 +26,9 @@ const (
 // applies on every node of a Galera cluster, and unlike a transaction it outlasts such a commit. If
 // the process ends, another one continues after schemaTTL.
 func (s *Store) migrateShared(ctx context.Context, t server, session []string) (applied []string, err error) {
-	config := t.config.Clone()
-	config.ReadTimeout = 0 // a change of a large table may take long
-	migrator, pool, err := s.openServer(ctx, config, 1, session...)
+	t.config = t.config.Clone()
+	t.config.ReadTimeout = 0 // a change of a large table may take long
+	migrator, pool, err := s.openServer(ctx, t, 1, session...)
 	if err != nil {
 		return nil, err
 	}
@@ -49,14 +49,22 @@ func (s *Store) prepare(db *gorm.DB) error {
 	if err != nil || slices.Contains(tables, leaseRow{}.TableName()) {
 		return err
 	}
-	if begun := slices.Contains(tables, gormigrate.DefaultOptions.TableName); !begun && len(tables) > 0 {
-		return fault.New(fault.Conflict, "the database has tables that are not Almanac's, such as %s; create a database for Almanac alone", tables[0])
+	if err := ours(tables); err != nil {
+		return err
 	}
 	err = s.withOptions(db).Migrator().CreateTable(&leaseRow{})
 	if number(err) == tableExists {
 		return nil // another process has created it in between
 	}
 	return err
+}
+
+// ours refuses the tables of another program.
+func ours(tables []string) error {
+	if begun := slices.Contains(tables, gormigrate.DefaultOptions.TableName); !begun && len(tables) > 0 {
+		return fault.New(fault.Conflict, "the database has tables that are not Almanac's, such as %s; create a database for Almanac alone", tables[0])
+	}
+	return nil
 }
 
 // withOptions returns db with the engine's options for new tables.

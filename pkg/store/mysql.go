@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math"
 	"net"
 	"slices"
@@ -38,6 +37,9 @@ const (
 	// locks only those; a reader sees one state.
 	ofWriter = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 	ofReader = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+	// While rows are copied, the server waits to send the next ones, and on MySQL a session that counts
+	// is silent. MySQL alone knows the next numbers only from its statistics.
+	longReadOfServer = "SET SESSION net_write_timeout = 600 /*!80000 , wait_timeout = 600, information_schema_stats_expiry = 0 */"
 	// On Galera a read sees the commits of other nodes.
 	ofGaleraReader = "SET SESSION wsrep_sync_wait = 1"
 )
@@ -56,6 +58,9 @@ func (t server) connect(ctx context.Context, s *Store) (err error) {
 		insertMissing: "INSERT IGNORE INTO",
 		translate:     translateServer,
 		passing:       passing,
+		longRead:      longReadOfServer,
+		nextNumber:    nextNumberOfServer,
+		setNextNumber: setNextNumberOfServer,
 	}
 	writers, readers := 0, 0
 	if o := s.options; o.PoolSize > 0 && o.Overflow >= 0 {
@@ -63,7 +68,7 @@ func (t server) connect(ctx context.Context, s *Store) (err error) {
 		writers = max(1, size/2)
 		readers = max(1, size-writers)
 	}
-	if s.writer, err = s.addServer(ctx, t.config, writers, sessionOf, ofWriter); err != nil {
+	if s.writer, err = s.addServer(ctx, t, writers, sessionOf, ofWriter); err != nil {
 		return err
 	}
 	mariadb, galera, err := s.flavor(ctx)
@@ -77,7 +82,7 @@ func (t server) connect(ctx context.Context, s *Store) (err error) {
 	s.engine.migrate = func(ctx context.Context) ([]string, error) {
 		return s.migrateShared(ctx, t, slices.Concat([]string{sessionOf, ofWriter}, fresh))
 	}
-	s.reader, err = s.addServer(ctx, t.config, readers, slices.Concat([]string{sessionOf, ofReader}, fresh)...)
+	s.reader, err = s.addServer(ctx, t, readers, slices.Concat([]string{sessionOf, ofReader}, fresh)...)
 	if !mariadb {
 		for _, pool := range s.pools {
 			pool.SetConnMaxIdleTime(mysqlIdle)
@@ -107,8 +112,8 @@ func (s *Store) flavor(ctx context.Context) (mariadb, galera bool, err error) {
 }
 
 // addServer opens a pool like openServer; the Store closes it.
-func (s *Store) addServer(ctx context.Context, config *mysql.Config, size int, session ...string) (*gorm.DB, error) {
-	db, pool, err := s.openServer(ctx, config, size, session...)
+func (s *Store) addServer(ctx context.Context, t server, size int, session ...string) (*gorm.DB, error) {
+	db, pool, err := s.openServer(ctx, t, size, session...)
 	if err == nil {
 		s.pools = append(s.pools, pool)
 	}
@@ -117,18 +122,17 @@ func (s *Store) addServer(ctx context.Context, config *mysql.Config, size int, s
 
 // openServer opens a pool of at most size connections; 0 means no limit. Each connection begins
 // with the statements of session.
-func (s *Store) openServer(ctx context.Context, config *mysql.Config, size int, session ...string) (*gorm.DB, *sql.DB, error) {
-	config = config.Clone()
-	config.InterpolateParams = true // one round trip for each statement
-	config.ClientFoundRows = true   // counts rows that an UPDATE matches, changed or not
-	config.RejectReadOnly = true    // leaves a server that has become a replica
-	config.MultiStatements, config.AllowAllFiles, config.ParseTime = false, false, false
-	config.Logger = driverLog{s.options.Logger}
-	connector, err := mysql.NewConnector(config)
+func (s *Store) openServer(ctx context.Context, t server, size int, session ...string) (*gorm.DB, *sql.DB, error) {
+	t.config = t.config.Clone()
+	t.config.InterpolateParams = true // one round trip for each statement
+	t.config.ClientFoundRows = true   // counts rows that an UPDATE matches, changed or not
+	t.config.RejectReadOnly = true    // leaves a server that has become a replica
+	t.config.MultiStatements, t.config.AllowAllFiles, t.config.ParseTime = false, false, false
+	connector, err := t.connector(s.options.Logger, session...)
 	if err != nil {
-		return nil, nil, fault.Field("connection", "its options do not fit together: %v", err)
+		return nil, nil, err
 	}
-	pool := sql.OpenDB(begun{connector, session})
+	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(cmp.Or(s.options.PoolSize, math.MaxInt))
 	pool.SetConnMaxLifetime(s.options.Recycle)
@@ -141,91 +145,20 @@ func (s *Store) openServer(ctx context.Context, config *mysql.Config, size int, 
 	return db, pool, err
 }
 
-// begun is a connector whose connections have run the statements of session.
-type begun struct {
-	driver.Connector
-	session []string
-}
-
-// Connect implements driver.Connector.
-func (b begun) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := b.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, statement := range b.session {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
-			return nil, errors.Join(fmt.Errorf("begin a session: %w", err), conn.Close())
-		}
-	}
-	return &connection{mysqlConn: conn.(mysqlConn)}, nil
-}
-
-// mysqlConn consists of the interfaces of a connection that database/sql uses.
-type mysqlConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.NamedValueChecker
-	driver.Pinger
-	driver.SessionResetter
-	driver.Validator
-}
-
-// connection is closed if a transaction on it could not be ended: a Galera node without a majority
-// refuses COMMIT and ROLLBACK, and the next BEGIN would commit an open transaction, whole or in
-// part.
-type connection struct {
-	mysqlConn
-	unended bool
-}
-
-// BeginTx implements driver.ConnBeginTx.
-func (c *connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	tx, err := c.mysqlConn.BeginTx(ctx, o)
-	return transaction{tx, c}, err
-}
-
-// IsValid implements driver.Validator.
-func (c *connection) IsValid() bool { return !c.unended && c.mysqlConn.IsValid() }
-
-// transaction marks its connection if it could not be ended.
-type transaction struct {
-	driver.Tx
-	on *connection
-}
-
-// Commit implements driver.Tx.
-func (t transaction) Commit() error { return t.ended(t.Tx.Commit()) }
-
-// Rollback implements driver.Tx.
-func (t transaction) Rollback() error { return t.ended(t.Tx.Rollback()) }
-
-func (t transaction) ended(err error) error {
-	t.on.unended = err != nil && !rolledBack(err)
-	return err
-}
-
-// driverLog logs the driver's messages about broken connections; the callers receive them as
-// errors.
-type driverLog struct{ log *slog.Logger }
-
-func (l driverLog) Print(v ...any) { l.log.Debug("database driver", "message", fmt.Sprint(v...)) }
-
 // serverDialector is gorm's dialector for MySQL with our translation of errors.
 type serverDialector struct{ *gormmysql.Dialector }
 
 // Translate implements gorm.ErrorTranslator.
 func (serverDialector) Translate(err error) error { return translateServer(err) }
 
+const noMajority = 1047 // Galera: the node is not part of a majority
+
 // The numbers of https://mariadb.com/kb/en/mariadb-error-code-reference/.
 var (
 	duplicates = []uint16{1062, 1586}
 	conflicts  = []uint16{1205, 1213, 1020} // lock wait, deadlock, changed since it was read
 	absences   = []uint16{
-		1047,             // Galera: the node is not part of a majority
+		noMajority,
 		1040, 1203, 1226, // too many connections
 		1053, 1077, 1079, // shutting down
 		1180, 1317, 1927, 2006, 2013, // interrupted, killed, gone

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"database/sql"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -23,19 +25,26 @@ import (
 // limit.
 const ioTimeout = 20 * time.Second
 
-// server is a MariaDB or MySQL server and a database on it.
-type server struct{ config *mysql.Config }
+// server is a database on a MariaDB or MySQL server, or on one of several.
+type server struct {
+	config *mysql.Config // of the first host
+	others []string      // addresses of further hosts, in order of preference
+}
 
 // String implements target.
 func (t server) String() string {
-	return fmt.Sprintf("%s@%s/%s", t.config.User, t.config.Addr, t.config.DBName)
+	return fmt.Sprintf("%s@%s/%s", t.config.User, strings.Join(t.addresses(), ","), t.config.DBName)
 }
+
+func (t server) addresses() []string { return append([]string{t.config.Addr}, t.others...) }
 
 var (
 	// urlForm is the part after the scheme, as SQLAlchemy parses it: a password may contain every
 	// character except an at sign (sqlalchemy/engine/url.py, _parse_url). A host has none either, so
 	// that no part of a password becomes the host of a message.
-	urlForm = regexp.MustCompile(`^(?:([^:/]*)(?::([^@]*))?@)?(?:\[([^/?]+)\]|([^/:?@\[\]]+))?(?::([^/?@]*))?(?:/([^?]*))?(?:\?(.*))?$`)
+	urlForm = regexp.MustCompile(`^(?:([^:/]*)(?::([^@]*))?@)?([^/?@]*)(?:/([^?]*))?(?:\?(.*))?$`)
+	// hostForm is one of the hosts, which are separated by commas. SQLAlchemy has only one.
+	hostForm = regexp.MustCompile(`^(?:\[([^\[\]]+)\]|([^:\[\]]*))(?::(.*))?$`)
 	// goForm is the form of https://github.com/go-sql-driver/mysql#dsn-data-source-name.
 	goForm = regexp.MustCompile(`^(?:.*@)?(?:tcp|unix)\([^()]*\)/[^/]*$`)
 )
@@ -44,7 +53,7 @@ var (
 func parseServer(rest string) (target, error) {
 	part := urlForm.FindStringSubmatch(rest)
 	if part == nil {
-		return nil, fault.Field("connection", "must read mysql+pymysql://USER:PASSWORD@HOST:PORT/DATABASE; in a password, write %%40 for an at sign")
+		return nil, malformed()
 	}
 	config := newConfig()
 	var err error
@@ -54,28 +63,48 @@ func parseServer(rest string) (target, error) {
 	if err != nil {
 		return nil, fault.Field("connection", "the user or the password has a broken escape; write %%25 for a percent sign")
 	}
-	host, port := part[3]+part[4], part[5]
-	if host == "" {
-		host = "localhost"
+	addresses, err := parseHosts(part[3])
+	if err != nil {
+		return nil, err
 	}
-	if port == "" {
-		port = "3306"
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return nil, fault.Field("connection", "the port must be a number from 1 to 65535")
-	}
-	config.Net, config.Addr, config.DBName = "tcp", net.JoinHostPort(host, port), part[6]
+	config.Net, config.Addr, config.DBName = "tcp", addresses[0], part[4]
 	if config.DBName == "" {
 		return nil, fault.Field("connection", "names no database: it must end in /DATABASE")
 	}
-	options, err := url.ParseQuery(part[7])
+	options, err := url.ParseQuery(part[5])
 	if err != nil {
 		return nil, fault.Field("connection", "the options behind the question mark cannot be read")
 	}
+	// All hosts together may take as long as one.
+	config.Timeout = ioTimeout / time.Duration(len(addresses))
 	if err := setOptions(config, options); err != nil {
 		return nil, err
 	}
-	return server{config}, nil
+	if config.Net == "unix" && len(addresses) > 1 {
+		return nil, fault.Field("connection", "unix_socket is one server; name no other hosts")
+	}
+	return server{config, addresses[1:]}, nil
+}
+
+// parseHosts returns the address of each host, at least one.
+func parseHosts(hosts string) (addresses []string, err error) {
+	list := strings.Split(hosts, ",")
+	for _, text := range list {
+		part := hostForm.FindStringSubmatch(text)
+		if part == nil || text == "" && len(list) > 1 {
+			return nil, malformed()
+		}
+		port := cmp.Or(part[3], "3306")
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, fault.Field("connection", "the port must be a number from 1 to 65535")
+		}
+		addresses = append(addresses, net.JoinHostPort(cmp.Or(part[1]+part[2], "localhost"), port))
+	}
+	return addresses, nil
+}
+
+func malformed() error {
+	return fault.Field("connection", "must read mysql+pymysql://USER:PASSWORD@HOST:PORT/DATABASE; in a password, write %%40 for an at sign")
 }
 
 // parseGoForm reads the Go driver's own form. Options that Almanac requires, such as
@@ -100,7 +129,7 @@ func parseGoForm(connection string) (target, error) {
 	if config.WriteTimeout == 0 {
 		config.WriteTimeout = ioTimeout
 	}
-	return server{config}, nil
+	return server{config: config}, nil
 }
 
 // goOptions are the options that an operator may need.
@@ -119,6 +148,7 @@ var urlOptions = []string{
 }
 
 func setOptions(config *mysql.Config, options url.Values) error {
+	options.Del("plugin") // of SQLAlchemy, in Python; DevStack counts queries with one
 	for name := range options {
 		if !slices.Contains(urlOptions, name) {
 			return fault.Field("connection", "%s", fault.Unknown("option", name, urlOptions))
@@ -211,12 +241,11 @@ func OpenForeign(connection string, log *slog.Logger) (*sql.DB, error) {
 	if !ok {
 		return nil, fault.Field("connection", "must be a database on MariaDB or MySQL, as in mysql+pymysql://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
-	config := there.config.Clone()
-	config.MultiStatements, config.AllowAllFiles = false, false
-	config.Logger = driverLog{log}
-	connector, err := mysql.NewConnector(config)
+	there.config = there.config.Clone()
+	there.config.MultiStatements, there.config.AllowAllFiles = false, false
+	connector, err := there.connector(log, readOnly)
 	if err != nil {
-		return nil, fault.Field("connection", "its options do not fit together: %v", err)
+		return nil, err
 	}
-	return sql.OpenDB(begun{connector, []string{readOnly}}), nil
+	return sql.OpenDB(connector), nil
 }

@@ -31,8 +31,12 @@ func TestEveryFormOfAServersConnectionIsRead(t *testing.T) {
 		"mysql://almanac@db:3307/almanac":                                         {"almanac", "", "tcp", "db:3307", "almanac", usual, usual, usual},
 		"mysql+mysqldb://a%40b:p%2Fw%3A%23+1@[fd00::1]:3306/almanac?charset=utf8": {"a@b", "p/w:#+1", "tcp", "[fd00::1]:3306", "almanac", usual, usual, usual},
 		"mariadb+pymysql://almanac:p/w:#?1@db/almanac?charset=utf8mb4":            {"almanac", "p/w:#?1", "tcp", "db:3306", "almanac", usual, usual, usual},
-		"mysql+pymysql:///almanac":                                                {"", "", "tcp", "localhost:3306", "almanac", usual, usual, usual},
-		"mysql+pymysql://almanac:x@/almanac?unix_socket=/run/mysqld/mysqld.sock":  {"almanac", "x", "unix", "/run/mysqld/mysqld.sock", "almanac", usual, usual, usual},
+		"mysql+pymysql://almanac:x@db1,db2:3307,[fd00::1],[fd00::2]:3308/almanac": {
+			"almanac", "x", "tcp", "db1:3306,db2:3307,[fd00::1]:3306,[fd00::2]:3308", "almanac", usual / 4, usual, usual},
+		"mysql+pymysql://almanac:x@db1,db2/almanac?connect_timeout=3":            {"almanac", "x", "tcp", "db1:3306,db2:3306", "almanac", 3 * time.Second, usual, usual},
+		"mysql+pymysql://root:x@127.0.0.1/almanac?charset=utf8&plugin=dbcounter": {"root", "x", "tcp", "127.0.0.1:3306", "almanac", usual, usual, usual},
+		"mysql+pymysql:///almanac": {"", "", "tcp", "localhost:3306", "almanac", usual, usual, usual},
+		"mysql+pymysql://almanac:x@/almanac?unix_socket=/run/mysqld/mysqld.sock": {"almanac", "x", "unix", "/run/mysqld/mysqld.sock", "almanac", usual, usual, usual},
 		"mysql+pymysql://almanac:x@db/almanac?connect_timeout=3&read_timeout=4&write_timeout=5": {
 			"almanac", "x", "tcp", "db:3306", "almanac", 3 * time.Second, 4 * time.Second, 5 * time.Second},
 		"almanac:p@ss@tcp(db.example:3307)/almanac":                        {"almanac", "p@ss", "tcp", "db.example:3307", "almanac", usual, usual, usual},
@@ -44,8 +48,8 @@ func TestEveryFormOfAServersConnectionIsRead(t *testing.T) {
 			t.Errorf("%s: %v", connection, err)
 			continue
 		}
-		c := at.(server).config
-		if d := cmp.Diff(want, endpoint{c.User, c.Passwd, c.Net, c.Addr, c.DBName, c.Timeout, c.ReadTimeout, c.WriteTimeout}); d != "" {
+		c, addresses := at.(server).config, strings.Join(at.(server).addresses(), ",")
+		if d := cmp.Diff(want, endpoint{c.User, c.Passwd, c.Net, addresses, c.DBName, c.Timeout, c.ReadTimeout, c.WriteTimeout}); d != "" {
 			t.Errorf("%s (-want +got):\n%s", connection, d)
 		}
 		if text := at.String(); want.Passwd != "" && strings.Contains(text, want.Passwd) && len(want.Passwd) > 1 {
@@ -65,7 +69,9 @@ func TestAServersConnectionThatCannotBeReadIsInvalid(t *testing.T) {
 		"mysql+pymysql://almanac:s3cret@db/almanac?charset=latin1":         "connection: charset must be utf8 or utf8mb4",
 		"mysql+pymysql://almanac:s3cret@db/almanac?read_timeout=0":         "connection: read_timeout must be a number of seconds, at least 1",
 		"mysql+pymysql://almanac:s3cret@db/almanac?readtimeout=5":          `connection: there is no option "readtimeout"; did you mean "read_timeout"?`,
-		"mysql+pymysql://almanac:s3cret@db/almanac?plugin=dbcounter":       `connection: there is no option "plugin"`,
+		"mysql+pymysql://almanac:s3cret@db1,,db2/almanac":                  "connection: must read mysql+pymysql://USER:PASSWORD@HOST:PORT/DATABASE; in a password, write %40 for an at sign",
+		"mysql+pymysql://almanac:s3cret@db1,db2:x/almanac":                 "connection: the port must be a number from 1 to 65535",
+		"mysql+pymysql://ada:s3cret@db1,db2/almanac?unix_socket=/a":        "connection: unix_socket is one server; name no other hosts",
 		"mysql+pymysql://almanac:s3cret@db/almanac?charset=%zz":            "connection: the options behind the question mark cannot be read",
 		"mysql+pymysql://almanac:s3cret@db/almanac?ssl_ca=/nowhere":        "connection: ssl_ca: open /nowhere: no such file or directory",
 		"mysql+pymysql://almanac:s3cret@db/almanac?ssl_check_hostname=off": "connection: ssl_check_hostname needs ssl_ca",

@@ -30,6 +30,9 @@ func (p place) connect(ctx context.Context, s *Store) (err error) {
 		insertMissing: "INSERT OR IGNORE INTO",
 		translate:     translate,
 		migrate:       s.migrateWhole,
+		longRead:      "SELECT 1",
+		nextNumber:    nextNumber,
+		setNextNumber: setNextNumber,
 	}
 	s.writing = make(chan struct{}, 1)
 	timeout := strconv.FormatInt(s.options.BusyTimeout.Milliseconds(), 10)

@@ -19,7 +19,8 @@ type Options struct {
 	// Connection is an SQLAlchemy URL ("mysql+pymysql://user:password@host/name",
 	// "sqlite:///relative.db", "sqlite:////absolute.db"; "sqlite://" is in memory)
 	// or a name in the form of a Go driver ("user:password@tcp(host:3306)/name",
-	// "file:relative.db").
+	// "file:relative.db"). A URL may name several hosts of the same data, separated by commas:
+	// connections are to the first one that answers, until it fails.
 	Connection string
 	// BusyTimeout is how long a write to SQLite waits for other writes of this Store, and then as
 	// long again for those of other processes.
@@ -88,6 +89,11 @@ type engine struct {
 	passing func(error) bool
 	// migrate applies the missing migrations and returns their ids.
 	migrate func(ctx context.Context) ([]string, error)
+	// longRead is a statement that prepares a session for reading everything.
+	longRead string
+	// nextNumber returns the number of the next row of a table in numbered, which setNextNumber sets.
+	nextNumber    func(tx *gorm.DB, table string) (int64, error)
+	setNextNumber func(db *gorm.DB, table string, next int64) error
 }
 
 // target is the database that a connection names.

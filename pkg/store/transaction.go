@@ -135,7 +135,7 @@ func (r *retries) count(err error) {
 		r.deadlock.Add(1)
 	case 1205:
 		r.lockWait.Add(1)
-	case 1047:
+	case noMajority:
 		r.galera.Add(1)
 	default:
 		r.lost.Add(1)
