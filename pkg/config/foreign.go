@@ -14,6 +14,9 @@ type foreign struct {
 	harmless []string
 }
 
+// no are the words for false.
+var no = []string{"", "false", "no", "off", "0"}
+
 // clients are the sections for calls to other services.
 var clients = []string{"nova", "placement", "glance", "neutron", "ironic"}
 
@@ -23,15 +26,15 @@ var clients = []string{"nova", "placement", "glance", "neutron", "ironic"}
 var foreigns = slices.Concat(weightyForeigns, foreignOptions, foreignSections)
 
 var weightyForeigns = []foreign{
-	{sections: []string{"oslo_messaging_rabbit"}, options: []string{"rabbit_ha_queues"}, weighs: true, harmless: []string{"false"},
+	{sections: []string{"oslo_messaging_rabbit"}, options: []string{"rabbit_ha_queues"}, weighs: true, harmless: no,
 		why: "Almanac's own queues are quorum queues; notifications are on several brokers only with rabbit_quorum_queue or a policy of the broker"},
-	{sections: []string{"oslo_messaging_rabbit"}, options: []string{"ssl_enforce_fips_mode"}, weighs: true, harmless: []string{"false"},
-		why: "Almanac does not demand FIPS mode; GODEBUG=fips140=only in its environment does"},
+	{sections: []string{"oslo_messaging_rabbit"}, options: []string{"ssl_enforce_fips_mode"}, weighs: true, harmless: no,
+		why: "Almanac does not demand FIPS mode"},
 	{sections: []string{"oslo_messaging_rabbit"}, options: []string{"rabbit_login_method"}, weighs: true, harmless: []string{"plain", "amqplain"},
 		why: "Almanac logs in to the broker with user and password"},
 	{sections: []string{"database"}, options: []string{"connection_parameters"}, weighs: true, harmless: []string{""},
 		why: "write the parameters, such as ssl_ca, behind a ? in connection"},
-	{sections: []string{"database"}, options: []string{"mysql_enable_ndb"}, weighs: true, harmless: []string{"false"},
+	{sections: []string{"database"}, options: []string{"mysql_enable_ndb"}, weighs: true, harmless: no,
 		why: "Almanac's tables use InnoDB"},
 	{sections: []string{"keystone_authtoken"}, options: []string{"auth_section"}, weighs: true, harmless: []string{""},
 		why: "write the options of that section into [keystone_authtoken]"},
@@ -47,7 +50,7 @@ var weightyForeigns = []foreign{
 		why: "Almanac has no basic authentication; callers need a token of Keystone"},
 	{sections: []string{"healthcheck"}, options: []string{"disable_by_file_path", "disable_by_file_paths", "enable_by_file_paths"}, weighs: true, harmless: []string{""},
 		why: "a file does not change Almanac's health; SIGTERM with [api] drain_delay takes a replica out of a balancer"},
-	{sections: []string{"healthcheck"}, options: []string{"allowed_source_ranges", "ignore_proxied_requests"}, weighs: true, harmless: []string{"", "false"},
+	{sections: []string{"healthcheck"}, options: []string{"allowed_source_ranges", "ignore_proxied_requests"}, weighs: true, harmless: no,
 		why: "Almanac answers about its health to everybody who reaches its port"},
 	{sections: []string{"ssl"}, weighs: true, harmless: []string{""},
 		why: "Almanac's API speaks HTTP; a balancer or proxy in front of it ends TLS"},

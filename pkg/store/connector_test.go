@@ -84,7 +84,7 @@ func TestAHostWithoutAMajorityIsLeft(t *testing.T) {
 	}
 }
 
-func TestANodeThatLeavesItsClusterIsLeft(t *testing.T) {
+func TestAGaleraNodeThatLeavesItsClusterIsLeft(t *testing.T) {
 	cluster := labtest.StartGalera(t, 3)
 	s := open(t, store.Options{Connection: inTurn(t, cluster.URL(0, "almanac"), cluster.URL(1, "almanac"))})
 	if err := s.Commit(t.Context(), booked("before", "before", 0)); err != nil {

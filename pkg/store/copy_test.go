@@ -141,6 +141,26 @@ func TestACopyHasEveryRowOfEveryTable(t *testing.T) {
 	}
 }
 
+// A row is copied by the fields of its type.
+func TestEveryColumnHasAFieldThatACopyReads(t *testing.T) {
+	s := openMigrated(t, nil)
+	for table, model := range models(t, s) {
+		row := &gorm.Statement{DB: s.reader}
+		if err := row.Parse(model); err != nil {
+			t.Fatal(err)
+		}
+		columns, err := s.reader.Migrator().ColumnTypes(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, column := range columns {
+			if row.Schema.LookUpField(column.Name()) == nil {
+				t.Errorf("the rows of %s lack the column %s", table, column.Name())
+			}
+		}
+	}
+}
+
 func TestANumberOfTheLogOfChangesIsNotUsedAgainAfterACopy(t *testing.T) {
 	first, server, last := openMigrated(t, nil), migrated(t, labtest.Database(t)), openMigrated(t, nil)
 	add := func(s *Store, version int64) int64 {
