@@ -12,7 +12,7 @@ import (
 // root lists the files and folders at the root of the repository.
 var root = []string{
 	".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "cmd", "devstack", "docs", "etc", "filters",
-	"go.mod", "go.sum", "inventory", "pkg", "plugin", "reservation", "tests", "weighers",
+	"go.mod", "go.sum", "inventory", "packaging", "pkg", "plugin", "reservation", "tests", "weighers",
 }
 
 // A stray file at the root is easily committed by mistake.
