@@ -348,15 +348,15 @@ func TestPackagesInAnImageServeFromAReadOnlyRootWithoutPrivileges(t *testing.T) 
 	// The root is read-only except for the volume, and has a loopback of its own.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, "unshare", "--mount", "--net", "--propagation", "private", "bash", "-euc", `
+	c := exec.CommandContext(ctx, "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "private", "bash", "-euc", `
 		ip link set lo up
 		mount --bind "$1" "$1"
 		mount --bind "$1/var/lib/almanac" "$1/var/lib/almanac"
 		mount -o remount,bind,ro "$1"
-		within() { chroot --userspec=65532:65532 "$1" /usr/bin/almanacd "${@:2}"; }
 		! touch "$1/etc/almanac/written" 2>/dev/null
-		within "$1" & service=$!
-		until within "$1" healthcheck; do sleep 0.1; done
+		chroot --userspec=65532:65532 "$1" /usr/bin/almanacd &
+		service=$!
+		until chroot --userspec=65532:65532 "$1" /usr/bin/almanacd healthcheck; do sleep 0.1; done
 		exec 3<>/dev/tcp/127.0.0.1/1234
 		printf 'GET /dashboard/ HTTP/1.0\r\n\r\n' >&3
 		head -1 <&3
