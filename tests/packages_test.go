@@ -176,6 +176,20 @@ func (m machine) named() []string {
 	return strings.Fields(m.run(`find / -xdev -path /tmp -prune -o -iname '*almanac*' ! -name 99almanac-lab -print`))
 }
 
+// guided returns a script with the user's commands of docs/install.md.
+func guided(t *testing.T) string {
+	t.Helper()
+	commands := regexp.MustCompile(`(?m)^\$ (almanac .*)$`).FindAllStringSubmatch(readText(t, installPath), -1)
+	if len(commands) == 0 {
+		t.Fatal("docs/install.md has no commands of users")
+	}
+	var script strings.Builder
+	for _, command := range commands {
+		script.WriteString("user " + command[1] + "\n")
+	}
+	return script.String()
+}
+
 // timed prints how long a step takes: these are the figures of docs/install.md.
 func (m machine) timed(what string, step func()) {
 	begin := time.Now()
@@ -191,9 +205,9 @@ func TestPackagesLeadToAReservationAndLeaveNothing(t *testing.T) {
 			m := newDebian(t, suite)
 			m.timed("apt install ./almanac_*.deb, with what it depends on", func() { m.install(before, "almanac_*.deb") })
 			m.timed("start, first reservation, page", func() {
-				out := m.serve(`user almanac reservation create first --quantity 1 --duration 1h -f value -c Name -c Hosts; page /dashboard/`)
-				if !strings.HasPrefix(out, "first\nnode-01\n") || !strings.Contains(out, " 200 OK") || !strings.Contains(out, "<title>") {
-					t.Errorf("the first reservation and the page: %s", out)
+				out := m.serve(guided(t) + `user almanac reservation list -f value -c Name -c Status; page /dashboard/`)
+				if !strings.Contains(out, "\nfirst active\n") || !strings.Contains(out, " 200 OK") || !strings.Contains(out, "<title>") {
+					t.Errorf("the commands of the guide and the page: %s", out)
 				}
 			})
 			m.safe()
