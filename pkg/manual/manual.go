@@ -15,10 +15,11 @@ import (
 // SOURCE_DATE_EPOCH if it is set, so that a build can be repeated.
 func Command(version, section string) *cobra.Command {
 	return &cobra.Command{
-		Use:    "manual FOLDER",
-		Short:  "Write the manual pages of this program into a folder",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Use:     "manual FOLDER",
+		Short:   "Write the manual pages of this program into a folder",
+		Example: "  almanac manual man1",
+		Hidden:  true,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			root, folder := c.Root(), args[0]
 			root.DisableAutoGenTag = true
