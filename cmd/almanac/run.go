@@ -128,7 +128,7 @@ Data is printed to standard output, messages to standard error. Exit codes:
 		p.doctorCommand(),
 		p.readinessCommand(),
 		p.versionCommand(),
-		manual.Command(version, "1"),
+		manual.Command("almanac", version, "1"),
 	)
 	return root
 }

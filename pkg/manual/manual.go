@@ -13,11 +13,11 @@ import (
 // Command returns a hidden command that writes one page of the manual for each visible command of
 // its program. section is the section of the manual, such as "8". The pages have the time of
 // SOURCE_DATE_EPOCH if it is set, so that a build can be repeated.
-func Command(version, section string) *cobra.Command {
+func Command(program, version, section string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "manual FOLDER",
 		Short:   "Write the manual pages of this program into a folder",
-		Example: "  almanac manual man1",
+		Example: "  " + program + " manual man" + section,
 		Hidden:  true,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -18,7 +18,7 @@ func TestEachVisibleCommandHasAPage(t *testing.T) {
 	show := &cobra.Command{Use: "show THING", Short: "Show a thing", Run: nothing}
 	show.Flags().Bool("long", false, "print more")
 	group.AddCommand(show)
-	root.AddCommand(group, &cobra.Command{Use: "secret", Hidden: true, Run: nothing}, Command("1.2.3", "8"))
+	root.AddCommand(group, &cobra.Command{Use: "secret", Hidden: true, Run: nothing}, Command("tool", "1.2.3", "8"))
 	root.CompletionOptions.DisableDefaultCmd = true
 
 	folder := filepath.Join(t.TempDir(), "pages")
