@@ -39,7 +39,8 @@ func checkHealth(ctx context.Context, address string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("check the health: %w", err)
 	}
-	answer, err := http.DefaultClient.Do(request)
+	direct := http.Client{Transport: &http.Transport{}} // a proxy of the environment is for others
+	answer, err := direct.Do(request)
 	if err != nil {
 		return fmt.Errorf("check the health: %w", err)
 	}
