@@ -43,11 +43,17 @@ func shell(t *testing.T, folder string, environment []string, name string, argum
 	return string(out)
 }
 
-// build makes a clone of the commit and builds there. It returns the folder with the results.
-func build(t *testing.T, what string, environment ...string) string {
+// clone makes a clone of the commit: what is not committed is not in the packages.
+func clone(t *testing.T) string {
 	t.Helper()
-	clone := filepath.Join(t.TempDir(), "almanac")
-	shell(t, "..", nil, "git", "clone", "--quiet", "--no-tags", ".", clone)
+	folder := filepath.Join(t.TempDir(), "almanac")
+	shell(t, "..", nil, "git", "clone", "--quiet", "--no-tags", ".", folder)
+	return folder
+}
+
+// build builds in a clone. It returns the folder with the results.
+func build(t *testing.T, clone, what string, environment ...string) string {
+	t.Helper()
 	begin := time.Now()
 	shell(t, clone, environment, "packaging/build", what)
 	t.Logf("%s %s took %s", what, strings.Join(environment, " "), time.Since(begin).Round(time.Second))
