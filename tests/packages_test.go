@@ -63,13 +63,14 @@ func build(t *testing.T, clone, what string, environment ...string) string {
 // buildPackages builds what is tested of a version: packages for this machine only.
 func buildPackages(t *testing.T, version string) string {
 	t.Helper()
-	return build(t, "packages", "VERSION="+version, "ARCHES="+runtime.GOARCH)
+	return build(t, clone(t), "packages", "VERSION="+version, "ARCHES="+runtime.GOARCH)
 }
 
 func TestPackagesOfTwoBuildsAreTheSame(t *testing.T) {
 	needsRoot(t)
-	first := build(t, "release", "VERSION=1.2.3")
-	second := build(t, "release", "VERSION=1.2.3", "TZ=Pacific/Auckland", "LANG=C.UTF-8")
+	here, there := clone(t), clone(t)
+	first := build(t, here, "release", "VERSION=1.2.3")
+	second := build(t, there, "release", "VERSION=1.2.3", "TZ=Pacific/Auckland", "LANG=C.UTF-8")
 	sums := readText(t, filepath.Join(first, "SHA256SUMS"))
 	if d := cmp.Diff(sums, readText(t, filepath.Join(second, "SHA256SUMS"))); d != "" {
 		t.Errorf("two builds differ:\n%s", d)
@@ -344,7 +345,7 @@ func TestPackagesInAnImageServeFromAReadOnlyRootWithoutPrivileges(t *testing.T) 
 	if _, err := exec.LookPath("buildah"); err != nil {
 		shell(t, ".", []string{"DEBIAN_FRONTEND=noninteractive"}, "apt-get", "-y", "-qq", "install", "--no-install-recommends", "buildah")
 	}
-	dist := build(t, "image", "VERSION=0.1.0")
+	dist := build(t, clone(t), "image", "VERSION=0.1.0")
 	image := filepath.Join(dist, "almanac-0.1.0-image-"+runtime.GOARCH+".tar")
 	info, err := os.Stat(image)
 	if err != nil {
