@@ -51,13 +51,13 @@ func clone(t *testing.T) string {
 	return folder
 }
 
-// build builds in a clone. It returns the folder with the results.
-func build(t *testing.T, clone, what string, environment ...string) string {
+// build builds in the folder of a clone. It returns the folder with the results.
+func build(t *testing.T, folder, what string, environment ...string) string {
 	t.Helper()
 	begin := time.Now()
-	shell(t, clone, environment, "packaging/build", what)
+	shell(t, folder, environment, "packaging/build", what)
 	t.Logf("%s %s took %s", what, strings.Join(environment, " "), time.Since(begin).Round(time.Second))
-	return filepath.Join(clone, "dist")
+	return filepath.Join(folder, "dist")
 }
 
 // buildPackages builds what is tested of a version: packages for this machine only.
