@@ -15,13 +15,22 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-long bench pictures reproduce fuzz lab lab-down sample clean
+.PHONY: help build packages release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-packages test-long bench pictures reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 build: ## build the commands into bin/
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+packages: ## .deb and .rpm for amd64 and arm64 into dist/
+	@GO='$(GO)' packaging/build packages
+
+release: ## packages, archives, SBOMs and checksums of a release into dist/: make release VERSION=1.2.3
+	@GO='$(GO)' packaging/build release
+
+image: ## the container image into dist/, with buildah, for the architecture of this machine
+	@GO='$(GO)' packaging/build image
 
 run: build ## build and start Almanac on the embedded default
 	@bin/almanacd
@@ -203,7 +212,10 @@ test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, 
 	    $(LAB) $(GO) test -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store || failed=yes; \
 	done; [ -z "$$failed" ]
 
-test-long: test-galera test-upgrade test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services ## what takes longer than make test
+test-packages: ## as root: packages in clean roots of Debian 12 and 13, the image in a chroot; two builds with the same bytes
+	@ALMANAC_TEST_PACKAGES=1 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestPackages' ./tests
+
+test-long: test-galera test-upgrade test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate
@@ -276,4 +288,4 @@ sample: ## renew the sample configuration
 	@$(GO) run ./cmd/almanac-power config sample > etc/almanac/almanac-power.conf.sample
 
 clean: ## remove what was built; the database in var/ stays
-	@rm -rf bin
+	@rm -rf bin dist

@@ -17,10 +17,11 @@ import (
 
 // The operator's guide, its chapter about Nova, and the files that it refers to.
 const (
-	guidePath  = "../docs/operations.md"
-	novaPath   = "../docs/nova.md"
-	opsFolder  = "../docs/examples/ops"
-	alertsPath = opsFolder + "/almanac-alerts.yml"
+	guidePath   = "../docs/operations.md"
+	novaPath    = "../docs/nova.md"
+	installPath = "../docs/install.md"
+	opsFolder   = "../docs/examples/ops"
+	alertsPath  = opsFolder + "/almanac-alerts.yml"
 )
 
 func readText(t *testing.T, path string) string {
@@ -48,7 +49,7 @@ func fenced(t *testing.T, language string) []string {
 	var blocks []string
 	// A code block inside a list is indented, with its lines.
 	pattern := regexp.MustCompile("(?ms)^( *)```" + language + "\n(.*?)^ *```$")
-	for _, m := range pattern.FindAllStringSubmatch(readText(t, guidePath)+readText(t, novaPath), -1) {
+	for _, m := range pattern.FindAllStringSubmatch(readText(t, guidePath)+readText(t, novaPath)+readText(t, installPath), -1) {
 		blocks = append(blocks, strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n"))
 	}
 	if len(blocks) == 0 {
@@ -77,6 +78,7 @@ func TestTheGuideNamesOptionsThatExist(t *testing.T) {
 	for path, pattern := range map[string]string{
 		guidePath:                  "`(\\[\\w+\\] \\w+)`",
 		novaPath:                   "`(\\[\\w+\\] \\w+)`",
+		installPath:                "`(\\[\\w+\\] \\w+)`",
 		opsFolder + "/haproxy.cfg": `(\[\w+\] [a-z]+_\w+)`,
 	} {
 		named := matches(pattern, readText(t, path))

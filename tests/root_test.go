@@ -11,8 +11,9 @@ import (
 
 // root lists the files and folders at the root of the repository.
 var root = []string{
-	".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "cmd", "devstack", "docs", "etc", "filters",
-	"go.mod", "go.sum", "inventory", "pkg", "plugin", "reservation", "tests", "weighers",
+	".ci", ".github", ".gitignore", ".gitlab-ci.yml", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md",
+	"cmd", "devstack", "docs", "etc", "filters",
+	"go.mod", "go.sum", "inventory", "packaging", "pkg", "plugin", "reservation", "tests", "weighers",
 }
 
 // A stray file at the root is easily committed by mistake.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/manual"
 )
 
 // version is set by the build of a release.
@@ -82,7 +83,7 @@ func newCommand(s *service) *cobra.Command {
 	root.PersistentFlags().StringArrayVar(&s.files, "config-file", nil,
 		"configuration file (repeatable: later files override earlier ones; default "+usualConfig+" if it exists)")
 	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
-	root.AddCommand(s.checkCommand(), s.testCommand(), s.benchmarkCommand(), s.configCommand())
+	root.AddCommand(s.checkCommand(), s.testCommand(), s.benchmarkCommand(), s.configCommand(), manual.Command("almanac-power", version, "8"))
 	return root
 }
 

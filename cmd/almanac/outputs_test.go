@@ -72,7 +72,7 @@ var outputs = map[string][]string{
 }
 
 // elsewhere lists the commands whose output other tests check.
-var elsewhere = []string{"version", "completion", "help", "simulate", "events"}
+var elsewhere = []string{"version", "completion", "help", "simulate", "events", "manual"}
 
 func TestTheOutputOfEveryCommandIsHeld(t *testing.T) {
 	var held []string

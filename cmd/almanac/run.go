@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/manual"
 )
 
 // process is one run of the program: its environment and its global flags.
@@ -127,6 +128,7 @@ Data is printed to standard output, messages to standard error. Exit codes:
 		p.doctorCommand(),
 		p.readinessCommand(),
 		p.versionCommand(),
+		manual.Command("almanac", version, "1"),
 	)
 	return root
 }

@@ -66,26 +66,34 @@ shared_folders() {
   done
 }
 
-# make_root makes the root of the release unless it is there.
-make_root() {
-  local suite=${SUITES[$RELEASE]} archive making=$ROOT.making
-  [ ! -e "$ROOT/etc/almanac-lab-release" ] || return 0
-  [ "$(id -u)" = 0 ] || die "only root can make the root of $RELEASE in $ROOT"
+# bootstrap SUITE FOLDER LOG [PACKAGE...] makes a root of a suite of Debian with the fewest packages and
+# those named, from the archive of this machine's apt.
+bootstrap() {
+  local suite=$1 folder=$2 log=$3 archive making=$2.making include=ca-certificates
+  shift 3
+  [ "$(id -u)" = 0 ] || die "only root can make the root of $suite in $folder"
   command -v debootstrap >/dev/null || apt-get install -y -qq --no-install-recommends debootstrap >/dev/null 2>&1 ||
     die "debootstrap is missing; as root: apt-get install debootstrap"
   archive=$(apt-get indextargets --format '$(REPO_URI)' | grep -v security | sort | uniq -c | sort -rn | awk '{print $2; exit}')
   [ "$archive" ] || die "apt names no archive of Debian: see /etc/apt/sources.list"
-  echo "lab: making a root of Debian's suite $suite in $ROOT" >&2
+  echo "lab: making a root of Debian's suite $suite in $folder" >&2
   rm -rf --one-file-system "$making"
-  mkdir -p "$LAB_ROOTS"
-  debootstrap --variant=minbase --include=ca-certificates,procps,iproute2,make,git "$suite" "$making" "$archive" >"$LAB_ROOTS/$RELEASE.log" 2>&1 ||
-    die "debootstrap failed; its log is $LAB_ROOTS/$RELEASE.log"
+  mkdir -p "$(dirname "$folder")"
+  for package; do include+=,$package; done
+  debootstrap --variant=minbase --include="$include" "$suite" "$making" "$archive" >"$log" 2>&1 || die "debootstrap failed; its log is $log"
   # a mirror may be older than the dates that it is signed with allow
   printf 'Acquire::Check-Valid-Until "false";\nAcquire::Check-Date "false";\n' >"$making/etc/apt/apt.conf.d/99almanac-lab"
   # a root has no directory for the sockets of services
   mkdir -p "$making/run/lock"
-  echo "$RELEASE" >"$making/etc/almanac-lab-release"
-  mv "$making" "$ROOT"
+  rm -rf --one-file-system "$folder"
+  mv "$making" "$folder"
+}
+
+# make_root makes the root of the release unless it is there.
+make_root() {
+  [ ! -e "$ROOT/etc/almanac-lab-release" ] || return 0
+  bootstrap "${SUITES[$RELEASE]}" "$ROOT" "$LAB_ROOTS/$RELEASE.log" procps iproute2 make git
+  echo "$RELEASE" >"$ROOT/etc/almanac-lab-release"
 }
 
 # refresh_root brings the packages of the root up to date.
