@@ -140,8 +140,10 @@ func checkCommand(t *testing.T, words []string) {
 	if flags := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }); flags >= 0 {
 		path = words[:flags]
 	}
-	usage := regexp.MustCompile(`Usage:\n  ` + regexp.QuoteMeta(strings.Join(path, " ")) + `( [A-Z.]+)* \[flags\]\n`)
-	if !usage.Match(out) {
+	usage := func(command []string, arguments string) bool {
+		return regexp.MustCompile(`Usage:\n  ` + regexp.QuoteMeta(strings.Join(command, " ")) + arguments + ` \[flags\]\n`).Match(out)
+	}
+	if !usage(path, `( \[?[A-Z.]+\]?)*`) && !usage(path[:len(path)-1], `( \[?[A-Z.]+\]?)+`) { // the last word may be an argument
 		t.Errorf("there is no command %s:\n%s", strings.Join(path, " "), out)
 	}
 }
