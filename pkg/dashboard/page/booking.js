@@ -11,8 +11,9 @@ const durations = [HOUR, 4 * HOUR, DAY, 7 * DAY];
 // bookingForm returns the form. `hosts` are the selected hosts that can be reserved, and `all` all selected ones; `plan`
 // draws an offer or what blocks it; `done` is called with the reservation.
 export function bookingForm(app, {hosts, all, start, duration, filter, plan, done}) {
-  const once = key();
-  const name = h('input', {type: 'text', maxlength: '255', required: true, value: t('defaultName'), name: 'name', autocomplete: 'off'});
+  const once = key(),
+    defaultName = t('defaultName', {start: when(start || now())});
+  const name = h('input', {type: 'text', maxlength: '255', required: true, value: defaultName, name: 'name', autocomplete: 'off'});
   const quantity = h('input', {
     type: 'number',
     min: '1',
@@ -96,7 +97,7 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
     maintainedField.hidden = !maintenance;
     for (const part of [quantityField, onlyBox, which]) if (part) part.hidden = maintenance;
     nameField.querySelector('label').textContent = t(maintenance ? 'reason' : 'name');
-    if (name.value === t('defaultName') || name.value === '') name.value = maintenance ? '' : t('defaultName');
+    if (name.value === defaultName || name.value === '') name.value = maintenance ? '' : defaultName;
     submit.textContent = t(maintenance ? 'planIt' : 'bookIt');
   }
   kindChanged();
@@ -123,8 +124,15 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
       body.resources = {vcpus: Number(vcpus.value), memory_mb: Number(memory.value), disk_gb: Number(disk.value)};
     let rule = editor.value();
     if (only.checked && hosts.length) rule = joined(rule, hosts.length === 1 ? ['=', '$name', hosts[0]] : ['in', '$name', ...hosts]);
-    if (rule) body.host_properties = rule;
+    if (rule) body.host_properties = parsed(rule);
     return body;
+  }
+
+  // missing names what the form lacks for an offer.
+  function missing() {
+    if (lasts.validationMessage) return lasts.validationMessage;
+    if (!name.value.trim()) return t(kind.value === 'maintenance' ? 'needsReason' : 'needsName');
+    return t('incomplete');
   }
 
   let timer, asking;
@@ -134,7 +142,7 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
     timer = setTimeout(async () => {
       const body = request();
       if (!body) {
-        fill(answer, h('p', {class: 'soft'}, lasts.validationMessage || t('incomplete')));
+        fill(answer, h('p', {class: 'soft'}, missing()));
         plan(null);
         return;
       }
@@ -202,7 +210,7 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
       const found = await get('v1/availability', {
         duration: body.duration,
         quantity: body.quantity,
-        host_properties: body.host_properties,
+        host_properties: body.host_properties && JSON.stringify(body.host_properties),
         end: iso(now() + 14 * DAY),
       });
       if (body.kind === 'host' && found.windows.length && list) {
@@ -240,14 +248,14 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
   }
 
   function showRefusal(error, body) {
-    submit.disabled = true;
     const refusal = error.refusal;
+    submit.disabled = !error.passes;
     plan(
       null,
       (refusal?.blocked_by || []).map(block => ({host: block.host, start: seconds(block.start), end: seconds(block.end)})),
     );
     if (error.field === 'host_properties') editor.fail(error.message);
-    const choices = [];
+    const choices = error.passes ? [button(t('tryAgain'), ask, {class: 'choice', id: 'try-again'})] : [];
     if (refusal?.earliest_start) {
       const at = seconds(refusal.earliest_start);
       choices.push(button(t('startThen', {start: when(at)}), () => setStart(at), {class: 'choice', id: 'take-earliest'}));
@@ -270,8 +278,9 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
       h(
         'div',
         {class: 'box bad', id: 'refusal'},
-        h('strong', {}, refusal ? t('refused') : t('wrong')),
+        h('strong', {}, t(refusal ? 'refused' : error.passes ? 'noAnswer' : 'wrong')),
         h('p', {}, readable(error.message)),
+        choices.length ? [refusal ? h('p', {}, t('instead')) : null, h('div', {class: 'choices'}, choices)] : null,
         refusal?.blocked_by?.length
           ? h(
               'details',
@@ -293,7 +302,6 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
               ),
             )
           : null,
-        choices.length ? [h('p', {}, t('instead')), h('div', {class: 'choices'}, choices)] : null,
       ),
     );
   }
@@ -351,6 +359,15 @@ export function bookingForm(app, {hosts, all, start, duration, filter, plan, don
   );
   ask();
   return form;
+}
+
+// parsed returns a filter as the API stores it; the API explains what is wrong with one that cannot be read.
+function parsed(rule) {
+  try {
+    return JSON.parse(rule);
+  } catch {
+    return rule;
+  }
 }
 
 // digest returns a number of a body, so that another body has another Idempotency-Key.

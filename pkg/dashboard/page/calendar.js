@@ -345,7 +345,7 @@ export function show(main, app, query) {
 
   const close = stream({
     calendar: event => {
-      if (event.mine && event.status && event.change === 'changed')
+      if (event.mine && event.change === 'changed' && event.status !== 'pending' && event.status !== statusOf(event.reservation_id))
         toast(t('statusNow', {name: event.name, status: t(`status_${event.status}`)}));
       if (loaded && Date.parse(event.end) / 1000 >= loaded.from && Date.parse(event.start) / 1000 <= loaded.to)
         later(event.hosts, event.hosts.length === 0);
@@ -357,6 +357,15 @@ export function show(main, app, query) {
       state.textContent = state.title = t(connected ? 'liveOn' : 'connecting');
     },
   });
+
+  // statusOf returns the status of a reservation as the calendar last showed it.
+  function statusOf(id) {
+    for (const host of hosts.values()) {
+      const claim = host.claims.find(one => one.id === id);
+      if (claim) return claim.status;
+    }
+    return '';
+  }
 
   function offerGroups() {
     const list = [
@@ -501,6 +510,7 @@ export function show(main, app, query) {
       content(shut),
     );
     panel.hidden = false;
+    hint.hidden = true;
     panel.querySelector('h2').focus();
     panel.onkeydown = event => {
       if (event.key === 'Escape') {
@@ -538,7 +548,13 @@ export function show(main, app, query) {
         plan: showPlan,
         done: made => {
           shut();
-          toast(t('booked', {name: made.name, span: span(Date.parse(made.start) / 1000, Date.parse(made.end) / 1000)}));
+          picture.focus();
+          toast(
+            t(made.maintenance ? 'planned' : 'booked', {
+              name: made.name,
+              span: span(Date.parse(made.start) / 1000, Date.parse(made.end) / 1000),
+            }),
+          );
           load(true);
         },
       }),
@@ -565,6 +581,8 @@ export function show(main, app, query) {
         plan: showPlan,
         done: () => {
           shut();
+          picture.focus();
+          toast(t('endChanged'));
           load(true);
         },
       }),

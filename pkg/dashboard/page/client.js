@@ -4,11 +4,12 @@ import {t} from './texts.js';
 // Refused is an answer of the API that is not a success.
 export class Refused extends Error {
   constructor(status, answer) {
-    super(answer?.error?.message || t('unreachable', {status}));
+    super(answer?.error?.message || t(status === 0 ? 'unreachable' : 'unreadable', {status}));
     this.status = status;
     this.kind = answer?.error?.kind || '';
     this.field = answer?.error?.field || '';
     this.refusal = answer?.refusal || null;
+    this.passes = status === 0 || status === 429 || status >= 500; // the same may succeed later
   }
 }
 

@@ -1,5 +1,5 @@
 // The keyboard on the picture: a cursor with a row and a time.
-import {end} from './picture.js';
+import {end, rowsMarked} from './picture.js';
 import {claimAt} from './model.js';
 import {DAY, HOUR, MINUTE, now} from './time.js';
 import {snap} from './pointer.js';
@@ -21,7 +21,6 @@ export function listen(element, view, act) {
     }
     while (index < view.rows.length - 1 && !view.rows[index].host) index++;
     view.cursor.row = index;
-    view.cursor.mark = null;
   }
 
   // jump moves to where the next claim begins or the last one ends.
@@ -35,13 +34,14 @@ export function listen(element, view, act) {
   function enter() {
     const {at, mark} = view.cursor,
       claim = host() && claimAt(host(), at);
-    if (claim) {
+    if (claim && mark === null) {
       act.open(claim);
     } else if (host() && act.mayBook()) {
       const from = mark === null ? at : Math.min(mark, at),
-        to = mark === null ? at + Math.max(HOUR, stepOf(view)) : Math.max(mark, at);
+        to = mark === null || mark === at ? at + Math.max(HOUR, stepOf(view)) : Math.max(mark, at);
+      const [first, last] = rowsMarked(view);
       view.cursor.mark = null;
-      act.book({first: view.cursor.row, last: view.cursor.row, start: from, end: to});
+      act.book({first, last, start: from, end: to});
     }
   }
 
@@ -63,6 +63,7 @@ export function listen(element, view, act) {
     '-': () => act.zoom(1.4, null),
     ' ': () => {
       view.cursor.mark = view.cursor.mark === null ? view.cursor.at : null;
+      view.cursor.markRow = view.cursor.row;
     },
     Enter: enter,
     Escape: () => {

@@ -282,6 +282,12 @@ function strip(c, view, row, y) {
   c.setLineDash([]);
 }
 
+// rowsMarked returns the first and the last row of the selection.
+export const rowsMarked = view => {
+  const from = view.cursor.mark === null ? view.cursor.row : view.cursor.markRow;
+  return [Math.min(from, view.cursor.row), Math.max(from, view.cursor.row)];
+};
+
 // marks draws what lies over the rows: the offer, what blocks a request, the selection, the cursor and the present.
 function marks(c, view) {
   const {colors} = view;
@@ -342,8 +348,12 @@ function marks(c, view) {
     c.moveTo(px, at(row));
     c.lineTo(px, at(row) + row.height - 2);
     c.stroke();
-    if (view.cursor.mark !== null)
-      band(Math.min(view.cursor.mark, view.cursor.at), Math.max(view.cursor.mark, view.cursor.at), at(row), row.height, colors.offer, []);
+    if (view.cursor.mark !== null) {
+      const [first, last] = rowsMarked(view),
+        from = Math.min(view.cursor.mark, view.cursor.at),
+        to = Math.max(view.cursor.mark, view.cursor.at);
+      for (const one of view.rows.slice(first, last + 1)) if (one.host) band(from, to, at(one), one.height, colors.offer, []);
+    }
   }
   const present = Math.round(x(view, now())) + 0.5;
   if (present > view.label) {

@@ -219,7 +219,7 @@ export function show(main, app, id) {
                     {class: 'plain-list'},
                     one.hosts.map(host => h('li', {}, named(host))),
                   )
-                : t('hostsLater'),
+                : t(over.includes(one.status) ? 'none' : 'hostsLater'),
             ],
             [t('servers'), servers()],
             [
@@ -230,13 +230,13 @@ export function show(main, app, id) {
             ],
             [t('filter'), one.host_properties ? h('code', {}, JSON.stringify(one.host_properties)) : null],
             [t('image'), one.image ? named(one.image) : null],
-            [t('atEnd'), t(atEnd[one.on_end] || 'endLeave')],
+            [t('atEnd'), one.maintenance ? null : t(atEnd[one.on_end] || 'endLeave')],
             [t('project'), app.may('reservations:list_all') ? app.project(one.project_id) : null],
             [t('reason'), one.degraded_reason ? named(one.degraded_reason) : null],
             [t('id'), h('code', {}, one.id)],
           ]),
         ),
-        h('section', {class: 'card'}, h('h2', {}, t('use')), use()),
+        over.includes(one.status) ? null : h('section', {class: 'card'}, h('h2', {}, t('use')), use()),
       ),
       live && mine ? h('section', {class: 'card'}, h('h2', {}, t('change')), changes(from, to)) : null,
       h(
