@@ -141,6 +141,12 @@ func TestTheLeasesOfBlazarsDatabaseGoOnInAlmanac(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
+	// What was taken over can be changed, active or not.
+	for _, l := range []blazarLease{active, pending} {
+		if _, complaint, exit := s.almanac(t, "reservation", "change", l.reservation(), "--end", l.end.Add(-5*time.Minute).UTC().Format(time.RFC3339)); exit != 0 {
+			t.Errorf("a change of lease %s: %s", l.id, complaint)
+		}
+	}
 	// The promises hold: host-02 is taken, and the hosts have Blazar's capabilities.
 	out, complaint, exit := s.almanac(t, "reservation", "create", "more", "--quantity", "5", "--duration", "30m", "--properties", `["=", "$gpu", true]`)
 	if exit == 0 || !strings.Contains(complaint, "blocked by:       host-02") || !strings.Contains(complaint, "matched:          5") {

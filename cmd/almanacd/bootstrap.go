@@ -52,6 +52,7 @@ func newBootstrapCommand(load func() (config.Config, error), environment map[str
 	flags.StringVar(&internal, "internal-url", "", "address inside the cloud (default: the public address)")
 	flags.StringVar(&admin, "admin-url", "", "address for admins (default: the internal address)")
 	flags.StringVar(&r.Region, "region", cmp.Or(environment["OS_REGION_NAME"], "RegionOne"), "region of the endpoints")
+	flags.BoolVar(&r.UserOnly, "user-only", false, "register the service user alone: clients do not find Almanac yet")
 	flags.BoolVar(&r.ResetPassword, "reset-password", false, "set the configured password of a service user that exists already")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "only show what the command would do")
 	group.AddCommand(register)

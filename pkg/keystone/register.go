@@ -25,6 +25,8 @@ type Registration struct {
 	Roles                           []string
 	// ResetPassword sets Password for a user that already exists.
 	ResetPassword bool
+	// UserOnly leaves the service and its endpoints out, so that clients do not find Almanac yet.
+	UserOnly bool
 	// DryRun reports the steps without changing anything.
 	DryRun bool
 	// Report is called for each step.
@@ -55,7 +57,7 @@ var Interfaces = []string{"public", "internal", "admin"}
 // Check returns an Invalid fault about a field that cannot be registered.
 func (r Registration) Check() error {
 	for _, name := range Interfaces {
-		if !strings.HasSuffix(r.URLs[name], "/v1") {
+		if !r.UserOnly && !strings.HasSuffix(r.URLs[name], "/v1") {
 			return fault.Field(name+"-url", "must end in /v1, such as https://almanac.example.org:1234/v1, and is %q", r.URLs[name])
 		}
 	}
@@ -106,13 +108,9 @@ type registrar struct {
 }
 
 func (r *registrar) run(ctx context.Context) error {
-	service, err := r.service(ctx)
-	if err != nil {
-		return fmt.Errorf("register service %s: %w", r.ServiceName, err)
-	}
-	for _, name := range Interfaces {
-		if err := r.endpoint(ctx, service, name); err != nil {
-			return fmt.Errorf("register the %s endpoint: %w", name, err)
+	if !r.UserOnly {
+		if err := r.offer(ctx); err != nil {
+			return err
 		}
 	}
 	project, err := r.project(ctx)
@@ -126,6 +124,20 @@ func (r *registrar) run(ctx context.Context) error {
 	for _, role := range r.Roles {
 		if err := r.grant(ctx, role, user, project); err != nil {
 			return fmt.Errorf("assign user %s the role %s: %w", r.User, role, err)
+		}
+	}
+	return nil
+}
+
+// offer registers the service and its endpoints.
+func (r *registrar) offer(ctx context.Context) error {
+	service, err := r.service(ctx)
+	if err != nil {
+		return fmt.Errorf("register service %s: %w", r.ServiceName, err)
+	}
+	for _, name := range Interfaces {
+		if err := r.endpoint(ctx, service, name); err != nil {
+			return fmt.Errorf("register the %s endpoint: %w", name, err)
 		}
 	}
 	return nil

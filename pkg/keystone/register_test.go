@@ -199,6 +199,16 @@ func TestADryRunSaysWhatItWouldDoAndDoesNothing(t *testing.T) {
 	o.mustHave(o.want())
 }
 
+func TestTheUserAloneIsRegisteredBesideAnotherService(t *testing.T) {
+	o := newOffice(t)
+	o.UserOnly, o.URLs = true, nil
+	o.register()
+	o.mustHave([]string{"role admin", "role service"})
+	if services := o.services(); len(services) != 0 {
+		t.Errorf("clients find %v", services)
+	}
+}
+
 func TestAPasswordStaysUnlessAskedFor(t *testing.T) {
 	o := newOffice(t)
 	login := func(password string, want int) {

@@ -57,7 +57,7 @@ func hostTerms(r *reservation.Reservation, terms HostTerms) error {
 	if !ranged || err != nil || err2 != nil || minimum < 1 || maximum < minimum {
 		return fmt.Errorf("its range of hosts is %q", terms.CountRange)
 	}
-	r.Kind, r.Affinity, r.Quantity = reservation.Hosts, calendar.AffinityNone, maximum
+	r.Kind, r.Quantity = reservation.Hosts, maximum
 	r.Membership.Min, r.Membership.Max = minimum, maximum
 	r.Membership.HypervisorProperties, r.Membership.ResourceProperties = terms.HypervisorProperties, terms.ResourceProperties
 	r.Membership.EndAction = terms.BeforeEnd

@@ -129,7 +129,7 @@ func TestAReservationIsTakenOverAsBlazarHasPromisedIt(t *testing.T) {
 		Reservations: []reservation.Reservation{{
 			ID: "r", ProjectID: "project", UserID: "user", Status: "active", Span: span.Span{Start: 500, End: 2000}, Created: 1, Updated: now, Version: 1,
 			Terms: reservation.Terms{
-				Name: "name of l", Kind: "host", Quantity: 2, HostProperties: `[">=","$vcpus",4]`, Policy: "first-fit", Affinity: "none", OnEnd: "delete", BeforeEnd: 10,
+				Name: "name of l", Kind: "host", Quantity: 2, HostProperties: `[">=","$vcpus",4]`, Policy: "first-fit", OnEnd: "delete", BeforeEnd: 10,
 			},
 			Membership: reservation.Membership{LeaseID: "l", Min: 1, Max: 3, ResourceProperties: query},
 			Claims:     []reservation.Claim{{Host: "a", Span: span.Span{Start: 500, End: 2000}}, {Host: "b", Span: span.Span{Start: 500, End: 2000}}},
