@@ -113,7 +113,7 @@ The hint reservation accepts the id of a reservation or its name.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&r.Flavor, "flavor", "small", "name or id of a flavor: small, medium, large, or that of a reservation")
+	flags.StringVar(&r.Flavor, "flavor", "small", "name or id of a flavor: small, medium, large, gpu, or that of a reservation")
 	flags.StringVar(&r.Image, "image", "debian-13", "name or id of an image: debian-13, cuda-12 or genomes")
 	flags.StringArrayVar(&hints, "hint", nil, "scheduler hint, KEY=VALUE (repeatable)")
 	flags.BoolVar(&r.Preemptible, "preemptible", false, "the server may be evicted for one that is not")

@@ -58,7 +58,8 @@ func (f *feature) readCloud(p process, cloud *cloud, s *hostSource, records inve
 	s.board = inventory.NewLiveState() // for packing plans, also if Almanac does not answer Nova
 	if cloud.simulated != nil {
 		s.cloud = &simulated.Source{Cloud: cloud.simulated, LiveState: s.board, Shown: shown, Records: records}
-		s.Source = shareSource(s.cloud)
+		s.Source = s.cloud
+		f.services = append(f.services, relay("changes of the simulated cloud", cloud.simulated.Changed(), s.changed.poke))
 		return nil
 	}
 	o := openstack.Options{

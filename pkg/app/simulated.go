@@ -54,6 +54,7 @@ var (
 		{ID: "1", Name: "small", Resources: resource.Vector{VCPUs: 2, MemoryMB: 8192, DiskGB: 20}},
 		{ID: "2", Name: "medium", Resources: resource.Vector{VCPUs: 4, MemoryMB: 16384, DiskGB: 40}},
 		{ID: "3", Name: "large", Resources: resource.Vector{VCPUs: 8, MemoryMB: 32768, DiskGB: 80}},
+		{ID: "4", Name: "gpu", Resources: resource.Vector{VCPUs: 8, MemoryMB: 32768, DiskGB: 80, Custom: map[string]int64{"CUSTOM_GPU": 1}}},
 	}
 	simulatedImages = []simulated.Image{
 		{ID: "0d1c9a52-6f0e-4b6e-9b5f-6a1f2f7c0001", Name: "debian-13", Bytes: 400_000_000},

@@ -19,6 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/claiming/memory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -63,7 +64,8 @@ type Image struct {
 // Cloud is a simulated cloud. It is safe for concurrent use.
 type Cloud struct {
 	o       Options
-	waiting chan errand // servers that need a host
+	waiting chan errand   // servers that need a host
+	changed chan struct{} // see Changed
 
 	mu         sync.Mutex
 	machines   map[string]*machine // by name of the host
@@ -102,7 +104,7 @@ const mostServers, mostErrands, mostImages = 2000, 256, 500
 // New returns a cloud without servers.
 func New(o Options) *Cloud {
 	c := &Cloud{
-		o: o, waiting: make(chan errand, mostErrands),
+		o: o, waiting: make(chan errand, mostErrands), changed: make(chan struct{}, 1),
 		machines: map[string]*machine{}, providers: map[string]string{}, servers: map[string]*Server{}, deleted: tombstones{by: map[string]string{}},
 		aggregates: map[string]*inventory.Aggregate{}, flavors: map[string]inventory.Flavor{}, access: map[string]string{},
 		traits: map[string]bool{}, classes: map[string]bool{}, images: slices.Clone(o.Images),
@@ -122,8 +124,8 @@ func (c *Cloud) enter() (leave func()) {
 	return c.mu.Unlock
 }
 
-// Advance brings the cloud to the present.
-func (c *Cloud) Advance() { c.enter()() }
+// Changed receives a value soon after servers or hosts have changed.
+func (c *Cloud) Changed() <-chan struct{} { return c.changed }
 
 // advance ends the tasks and the transfers whose time has come, in the order of their ends.
 func (c *Cloud) advance() {
@@ -142,6 +144,7 @@ func (c *Cloud) advance() {
 		next.then = nil
 		next.Updated = span.At(next.until)
 		then(next)
+		job.Poke(c.changed)
 	}
 	c.advanceTransfers(now)
 }

@@ -348,3 +348,22 @@ func (s *site) await(what string, is func() bool) {
 		s.t.Fatalf("waited a minute until %s", what)
 	}
 }
+
+func TestZonesAreAggregatesAndAChangeIsAnnounced(t *testing.T) {
+	s := newSite(t)
+	s.create(nil)
+	hosts := 0
+	for _, a := range s.source.LiveState.Load().Aggregates() {
+		if a.Zone == "az1" {
+			hosts += len(a.Hosts)
+		}
+	}
+	if hosts != 3 {
+		t.Errorf("zone az1 has %d hosts, want 3", hosts)
+	}
+	select {
+	case <-s.Changed():
+	default:
+		t.Error("nobody hears that a server has begun")
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -18,6 +19,7 @@ func (c *Cloud) SetUp(host string, up bool) {
 	defer c.enter()()
 	if m := c.machines[host]; m != nil {
 		m.down, m.changed = !up, c.o.Now()
+		job.Poke(c.changed)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -163,6 +164,7 @@ func (c *Cloud) Delete(_ context.Context, id, project string) error {
 // do begins a task of a server; then ends it.
 func (c *Cloud) do(s *Server, task string, takes time.Duration, then func(*Server)) {
 	s.Task, s.Updated = task, span.At(c.o.Now())
+	job.Poke(c.changed)
 	s.until, s.then = c.o.Now().Add(takes), func(s *Server) {
 		s.Task = ""
 		then(s)

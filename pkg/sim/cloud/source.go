@@ -8,7 +8,6 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/resource"
-	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
 // Source is the inventory.Source of a Cloud.
@@ -189,20 +188,25 @@ func (c *Cloud) state(m *machine, stocks map[string]inventory.Stock, instances [
 	return s
 }
 
-// allAggregates returns Almanac's aggregates and those of the hosts, sorted by name.
+// allAggregates returns an aggregate for each availability zone, those of the hosts, and Almanac's,
+// each sorted by name.
 func (c *Cloud) allAggregates() (all []inventory.Aggregate) {
-	theirs := map[string]*inventory.Aggregate{}
+	zones, theirs := map[string]*inventory.Aggregate{}, map[string]*inventory.Aggregate{}
 	for _, host := range c.names() {
-		for _, name := range c.machines[host].host.Aggregates {
-			if theirs[name] == nil {
-				theirs[name] = &inventory.Aggregate{UUID: idOf("aggregate " + name), Name: name}
-			}
-			theirs[name].Hosts = append(theirs[name].Hosts, host)
+		h := &c.machines[host].host
+		if h.Zone != "" {
+			join(zones, h.Zone, h.Name).Zone = h.Zone
+		}
+		for _, name := range h.Aggregates {
+			join(theirs, name, h.Name)
 		}
 	}
-	for _, of := range []map[string]*inventory.Aggregate{theirs, c.aggregates} {
+	for _, of := range []map[string]*inventory.Aggregate{zones, theirs, c.aggregates} {
 		for _, name := range slices.Sorted(maps.Keys(of)) {
 			a := *of[name]
+			if a.UUID == "" {
+				a.UUID = idOf("aggregate " + a.Zone + "/" + name)
+			}
 			a.Metadata, a.Hosts = maps.Clone(a.Metadata), slices.Clone(a.Hosts)
 			all = append(all, a)
 		}
@@ -210,13 +214,13 @@ func (c *Cloud) allAggregates() (all []inventory.Aggregate) {
 	return all
 }
 
-// Aggregates returns all aggregates.
-func (c *Cloud) Aggregates() []inventory.Aggregate {
-	defer c.enter()()
-	return c.allAggregates()
-}
-
-// own reports whether a trait or a resource class is Almanac's.
-func own(name string) bool {
-	return len(name) > len(fence.OwnPrefix) && name[:len(fence.OwnPrefix)] == fence.OwnPrefix
+// join adds a host to the aggregate with a name, and returns the aggregate.
+func join(all map[string]*inventory.Aggregate, name, host string) *inventory.Aggregate {
+	a := all[name]
+	if a == nil {
+		a = &inventory.Aggregate{Name: name}
+		all[name] = a
+	}
+	a.Hosts = append(a.Hosts, host)
+	return a
 }
