@@ -78,6 +78,11 @@ func TestACloudThatIsSimulatedIsCalledSo(t *testing.T) {
 	if !versions.Simulated {
 		t.Error("the list of versions does not tell")
 	}
+	for simulated, change := range map[bool]func(*api.Options){true: func(o *api.Options) { o.Demo = demoCloud{} }, false: func(*api.Options) {}} {
+		if v, _ := startDoor(t, change); v.session().Simulated != simulated {
+			t.Errorf("the page does not learn that the cloud is simulated: %v", simulated)
+		}
+	}
 }
 
 func TestWithoutASimulatedCloudItsCallsDoNotExist(t *testing.T) {

@@ -50,6 +50,7 @@ function writeHeader(section) {
   fill(header, h('a', {href: '#/calendar', class: 'brand'}, h('span', {class: 'mark', 'aria-hidden': 'true'}), t('almanac')),
     signed ? h('nav', {'aria-label': t('sections')}, link('calendar', t('calendar'), section === 'calendar' || !section), link('reservations', t('reservations'), section?.startsWith('reservation')),
       operator.pages.some(([, rule]) => rule !== 'decisions:get' && rule !== 'besteffort:list' && app.may(rule)) ? link('operator', t('operations'), section === 'operator') : null) : null,
+    session?.simulated ? h('span', {class: 'simulated', id: 'simulated', title: t('simulatedMore')}, t('simulated')) : null,
     h('div', {class: 'who'},
       signed && session.sign_in ? select(choices(session), session.project_id, switchProject, {'aria-label': t('project'), id: 'project'}) : null,
       button(t(`theme_${theme}`), () => { theme = themes[(themes.indexOf(theme) + 1) % 3]; localStorage.setItem('theme', theme); applyTheme(); writeHeader(section); header.querySelector('#theme').focus(); },
@@ -80,7 +81,7 @@ async function signOut() {
 function askToSignIn() {
   leave?.();
   leave = null;
-  app.session = {sign_in: true, signed_in: false, may: {}, projects: []};
+  app.session = {sign_in: true, signed_in: false, may: {}, projects: [], simulated: app.session?.simulated};
   main.className = '';
   writeHeader('');
   signin.show(main, start);

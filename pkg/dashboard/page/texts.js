@@ -1,6 +1,7 @@
 // All texts of the page in English. A translation is a file with the same keys. `{name}` stands for a value; a text
 // with the end _one is used instead for a count of 1.
 const texts = {
+  simulated: 'Simulated cloud', simulatedMore: 'The machines and servers of this cloud exist in the memory of almanacd only',
   almanac: 'Almanac', title: '{page} · Almanac', skip: 'Skip to the content', sections: 'Sections', calendar: 'Calendar', reservations: 'Reservations', operations: 'Operations',
   project: 'Project', system: 'The whole system', theme: 'Colors: system, light or dark', theme_system: '◐ System', theme_light: '☀ Light', theme_dark: '☾ Dark', projectNow: 'You now see project {name}.', tryAgain: 'Try again', close: 'Close', back: 'Back to the calendar',
   unreachable: 'The service cannot be reached (status {status}). Check your connection, and try again.', loading: 'Loading …', more: 'Show more', copy: 'Copy', copiedText: 'Copied.', none: 'none', unknown: 'unknown', yes: 'yes', no: 'no',
