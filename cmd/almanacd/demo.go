@@ -10,19 +10,26 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"text/template"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/sim/tenants"
 )
 
 // demonstration is the command demo.
 type demonstration struct {
 	folder      string // empty means a temporary one
 	port        int
+	busy        bool   // tenants make requests all the time
+	seed        uint64 // of what they do
 	environment map[string]string
 }
 
@@ -45,7 +52,7 @@ func (s *service) demoCommand() *cobra.Command {
 			"tour of ten minutes.\n\n" +
 			"The database, the configuration, the hosts and the log are in a folder that demo deletes at\n" +
 			"its end, unless --folder names one.",
-		Example: "  almanacd demo\n  almanacd demo --folder ~/almanac-demo --port 1235",
+		Example: "  almanacd demo\n  almanacd demo --busy\n  almanacd demo --folder ~/almanac-demo --port 1235",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(s.files)+len(s.dirs) > 0 {
@@ -55,6 +62,8 @@ func (s *service) demoCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&d.folder, "folder", "", "folder of the demo, which stays (default: a temporary one)")
+	c.Flags().BoolVar(&d.busy, "busy", false, "simulate tenants who book, start servers, queue work and cancel all the time")
+	c.Flags().Uint64Var(&d.seed, "seed", 1, "what the tenants of --busy do")
 	c.Flags().IntVar(&d.port, "port", 1234, "port on 127.0.0.1; 0 is any free port")
 	return c
 }
@@ -86,8 +95,28 @@ func (d *demonstration) run(ctx context.Context, stdout, stderr io.Writer) (err 
 	if err := welcome.Execute(stdout, map[string]string{"URL": a.URL(), "Folder": folder, "Log": cfg.Default.LogFile}); err != nil {
 		return err
 	}
-	return a.Run(ctx)
+	if !d.busy {
+		return a.Run(ctx)
+	}
+	almanac, err := client.New(client.Options{URL: a.URL()})
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var living sync.WaitGroup
+	living.Go(func() {
+		tenants.Live(ctx, tenants.Options{
+			Bookings: almanac, Servers: almanac, Queue: almanac, Seed: d.seed, Pace: pace, Now: time.Now, Wait: job.Pause, Log: log.Logger,
+		})
+	})
+	err = a.Run(ctx)
+	stop()
+	living.Wait()
+	return err
 }
+
+// pace is the mean time between two requests of the tenants.
+const pace = 3 * time.Second
 
 // furnish returns the folder of the demo with the files that it lacked, and a function that removes
 // the folder if it is temporary.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -28,9 +27,6 @@ type Queue struct {
 	Now func() span.Instant
 }
 
-// the metadata of the server of a best-effort VM.
-const mark, attemptMark = placing.BestEffortHint, placing.BestEffortHint + "_attempt"
-
 // Marked implements controller.Servers.
 func (q Queue) Marked(_ context.Context, known map[string][]string) (map[string][]state.Server, error) {
 	ours := map[string]bool{}
@@ -42,11 +38,11 @@ func (q Queue) Marked(_ context.Context, known map[string][]string) (map[string]
 	found := map[string][]state.Server{}
 	for _, s := range q.Cloud.Servers(func(s *Server) bool {
 		_, project := known[s.ProjectID]
-		return project && (ours[s.ID] || s.Metadata[mark] != "")
+		return project && (ours[s.ID] || s.Metadata[state.Mark] != "")
 	}) {
-		attempt, _ := strconv.Atoi(s.Metadata[attemptMark]) // a server of another kind has none
+		attempt, _ := strconv.Atoi(s.Metadata[state.AttemptMark]) // a server of another kind has none
 		found[s.ProjectID] = append(found[s.ProjectID], state.Server{
-			ID: s.ID, Host: s.Host, Status: s.Status, Task: s.Task, VM: s.Metadata[mark], Attempt: attempt, Locked: s.Locked,
+			ID: s.ID, Host: s.Host, Status: s.Status, Task: s.Task, VM: s.Metadata[state.Mark], Attempt: attempt, Locked: s.Locked,
 			Created: s.Created, Fault: s.Fault, UserID: s.UserID, Flavor: s.Flavor.Name, Image: s.Image,
 		})
 	}
@@ -62,16 +58,8 @@ func (q Queue) EndedByOwner(_ context.Context, server, project string) (bool, er
 
 // Create implements controller.ServerActions.
 func (q Queue) Create(ctx context.Context, r *state.Request, vm *state.VM) (string, error) {
-	name := r.Name
-	if len(r.VMs) > 1 {
-		name = fmt.Sprintf("%.240s-%d", r.Name, vm.Number)
-	}
-	metadata := maps.Clone(r.Metadata)
-	if metadata == nil {
-		metadata = map[string]string{}
-	}
-	metadata[mark], metadata[attemptMark] = vm.ID, strconv.Itoa(vm.Attempt)
-	hints := map[string][]string{mark: {vm.ID}}
+	name, metadata := r.ServerOf(vm)
+	hints := map[string][]string{state.Mark: {vm.ID}}
 	if hint := q.Cloud.o.Preemptible.Hint; hint != "" {
 		hints[hint] = []string{"true"}
 	}
