@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/rebalance"
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
@@ -94,6 +95,7 @@ func TestASimulatedCloudIsInOneProcessAndAlmanacChoosesItsHosts(t *testing.T) {
 		"another scheduler":        {func(c *config.Config) { c.Scheduler.Mode = config.ModeOff }, "[scheduler] mode"},
 		"two processes":            {func(c *config.Config) { c.Default.Roles, c.Default.TransportURL = []string{"api"}, "rabbit://a:b@mq/" }, "[inventory] source"},
 		"Nova's notifications":     {func(c *config.Config) { c.Nova.Notifications, c.Nova.TransportURL = true, "rabbit://a:b@mq/" }, "[nova] notifications"},
+		"measured CPU":             {func(c *config.Config) { c.Packing.CPUNeed = rebalance.OfDiagnostics }, "[packing] cpu_need"},
 		"an unknown filter":        {func(c *config.Config) { c.Filters.EnabledFilters = []string{"NoFilter"} }, "[filter_scheduler]"},
 		"hosts of a file, instead": {func(c *config.Config) { c.Inventory.Source = config.SourceFile }, "[scheduler] mode"},
 	} {

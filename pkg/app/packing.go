@@ -59,7 +59,7 @@ func openPacking(s shared, admin *controller.Admin) (served api.Packing, f featu
 	}
 	cloud := s.cloud.moves()
 	w := &world{shared: s, groups: cloud, energy: admin, filters: list}
-	if c.CPUNeed == rebalance.OfDiagnostics && s.cloud.simulated == nil {
+	if c.CPUNeed == rebalance.OfDiagnostics {
 		w.meter = &novapacking.Meter{Compute: s.cloud.compute, Now: s.clock.now}
 	}
 	o := c.Executor

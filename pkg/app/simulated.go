@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/rebalance"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	simulated "github.com/almanac-cloud/almanac/pkg/sim/cloud"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
@@ -33,6 +34,8 @@ func checkSimulated(c config.Config) error {
 		return fault.Field("[scheduler] mode", "must be replace with [inventory] source = simulated: no nova-scheduler chooses hosts there")
 	case c.Nova.Notifications:
 		return fault.Field("[nova] notifications", "must be off with [inventory] source = simulated: there is no Nova that sends them")
+	case c.Packing.CPUNeed == rebalance.OfDiagnostics:
+		return fault.Field("[packing] cpu_need", "must be flavor with [inventory] source = simulated: its servers use no CPU that could be measured")
 	case c.Enforcement.Service.KeystoneToken:
 		return fault.Field("[enforcement] external_service_keystone_token", "must be off with [inventory] source = simulated: there is no service user")
 	}

@@ -118,6 +118,21 @@ func (p *Placement) On(provider string) map[string]map[string]int64 {
 	return all
 }
 
+// ByProvider returns the amounts that each consumer has of each provider, by the id of the provider,
+// the id of the consumer and the resource class.
+func (p *Placement) ByProvider() map[string]map[string]map[string]int64 {
+	all := map[string]map[string]map[string]int64{}
+	for consumer, claim := range p.Consumers {
+		for provider, amounts := range claim.Allocations {
+			if all[provider] == nil {
+				all[provider] = map[string]map[string]int64{}
+			}
+			all[provider][consumer] = amounts
+		}
+	}
+	return all
+}
+
 // Release restores the allocations that consumers had before their claims. It skips consumers that
 // have changed since.
 func (p *Placement) Release(claims []placing.Claim) error {

@@ -85,13 +85,12 @@ func (p Power) Occupied(_ context.Context, host string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, s := range c.list(func(s *Server) bool { return s.Host == host || s.to == host }) {
-		return fmt.Sprintf("server %s (%s) is on it, %s", s.ID, s.Name, s.Status), nil
+	if on := c.list(func(s *Server) bool { return s.Host == host || s.to == host }); len(on) > 0 {
+		return fmt.Sprintf("server %s (%s) is on it, %s", on[0].ID, on[0].Name, on[0].Status), nil
 	}
-	for _, provider := range []string{m.provider, m.child()} {
-		for consumer := range c.placement.On(provider) {
-			return fmt.Sprintf("consumer %s has allocations on it", consumer), nil
-		}
+	held := c.placement.ByProvider()
+	if n := len(held[m.provider]) + len(held[m.child()]); n > 0 {
+		return fmt.Sprintf("Placement has allocations of %s on it", fault.Counted(n, "consumer")), nil
 	}
 	return "", nil
 }

@@ -58,14 +58,15 @@ func (s *Source) Look(_ context.Context, hosts []string) error {
 	return nil
 }
 
-func (c *Cloud) look(host string) (stocks map[string]inventory.Stock, holds map[string]map[string]int64, there bool) {
+func (c *Cloud) look(host string) (stocks map[string]inventory.Stock, held map[string]map[string]int64, there bool) {
 	defer c.enter()()
 	m := c.machines[host]
 	if m == nil {
 		return nil, nil, false
 	}
-	stocks = c.used(m)
-	return stocks, c.holds(m, stocks), true
+	all := c.placement.ByProvider()
+	stocks = c.used(m, all)
+	return stocks, holds(m, stocks, all), true
 }
 
 // reading is a picture of the cloud.
@@ -86,14 +87,15 @@ func (c *Cloud) reading(records map[string]inventory.InstanceRecord) (r reading)
 			on[s.Host] = append(on[s.Host], c.recognized(s.Instance, records))
 		}
 	}
+	held := c.placement.ByProvider()
 	for _, name := range c.names() {
 		m := c.machines[name]
-		stocks := c.used(m)
-		holds := c.holds(m, stocks)
+		stocks := c.used(m, held)
+		owners := holds(m, stocks, held)
 		instances := on[name]
 		for i := range instances {
 			if instances[i].Preemptible {
-				instances[i].Holds = holds[instances[i].ID]
+				instances[i].Holds = owners[instances[i].ID]
 			}
 		}
 		r.hosts = append(r.hosts, c.host(m, stocks, instances))
@@ -112,11 +114,16 @@ func (c *Cloud) recognized(i inventory.Instance, records map[string]inventory.In
 	return i
 }
 
+// allocated is what consumers have, as memory.Placement.ByProvider returns it.
+type allocated = map[string]map[string]map[string]int64
+
 // used returns the inventories of a host with their use.
-func (c *Cloud) used(m *machine) map[string]inventory.Stock {
+func (c *Cloud) used(m *machine, held allocated) map[string]inventory.Stock {
 	all := c.stocks(m)
 	for class, s := range all {
-		s.Used = c.placement.Used(s.Provider, class)
+		for _, amounts := range held[s.Provider] {
+			s.Used += amounts[class]
+		}
 		all[class] = s
 	}
 	return all
@@ -124,19 +131,20 @@ func (c *Cloud) used(m *machine) map[string]inventory.Stock {
 
 // holds returns, by the id of the consumer and by resource class, the allocations from the stocks of
 // a host.
-func (c *Cloud) holds(m *machine, stocks map[string]inventory.Stock) map[string]map[string]int64 {
-	all := c.placement.On(m.provider)
-	for consumer, amounts := range all {
-		all[consumer] = maps.Clone(amounts)
-	}
-	for consumer, amounts := range c.placement.On(m.child()) {
-		if all[consumer] == nil {
-			all[consumer] = map[string]int64{}
+func holds(m *machine, stocks map[string]inventory.Stock, held allocated) map[string]map[string]int64 {
+	all := map[string]map[string]int64{}
+	for _, provider := range []string{m.provider, m.child()} {
+		for consumer, amounts := range held[provider] {
+			for class, amount := range amounts {
+				if _, has := stocks[class]; !has {
+					continue
+				}
+				if all[consumer] == nil {
+					all[consumer] = map[string]int64{}
+				}
+				all[consumer][class] = amount
+			}
 		}
-		maps.Copy(all[consumer], amounts)
-	}
-	for _, amounts := range all {
-		maps.DeleteFunc(amounts, func(class string, _ int64) bool { _, has := stocks[class]; return !has })
 	}
 	return all
 }
