@@ -27,7 +27,7 @@ var floors = [][]string{
 	1: {"inventory", "reservation/address", "reservation/calendar", "reservation/staging", "pkg/packing"},
 	2: {"reservation", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/accounting", "reservation/besteffort/state", "pkg/claiming", "pkg/blazar"},
-	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "reservation/enforcement", "reservation/takeover", "pkg/eviction"},
+	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "reservation/enforcement", "reservation/takeover", "pkg/eviction", "pkg/claiming/memory"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
 		"pkg/dashboard", "reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
@@ -39,7 +39,7 @@ var floors = [][]string{
 	},
 	8: {"pkg/api", "pkg/config", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",
 		"pkg/energy/openstack", "pkg/power/simulated", "pkg/power/command", "pkg/power/ipmi", "pkg/power/redfish", "pkg/power/ironic", "pkg/sim/site"},
-	9:  {"pkg/sim/deadline", "pkg/sim/energy", "pkg/sim/preemption", "pkg/sim/replay", "pkg/sim/staging", "pkg/sim/packing"},
+	9:  {"pkg/sim/deadline", "pkg/sim/energy", "pkg/sim/preemption", "pkg/sim/replay", "pkg/sim/staging", "pkg/sim/packing", "pkg/sim/cloud", "pkg/sim/tenants"},
 	10: {"pkg/app"},
 	11: {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power", "tests", "tests/labtest", "tests/mysqlproxy"},
 }

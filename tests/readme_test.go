@@ -8,34 +8,43 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// step is a command of the README and its output.
+// step is a command of a page and its output.
 type step struct {
 	command, output string
 }
 
-// readmeSession returns the console session of the README.
-func readmeSession(t *testing.T) []step {
+// consoleSteps returns the steps of all console sessions of a page.
+func consoleSteps(t *testing.T, page string) (steps []step) {
 	t.Helper()
-	raw, err := os.ReadFile("../README.md")
+	raw, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, session, found := strings.Cut(string(raw), "```console\n")
-	session, _, closed := strings.Cut(session, "```\n")
-	if !found || !closed {
-		t.Fatal("the README has no console session")
-	}
-	var steps []step
-	for line := range strings.Lines(session) {
-		if command, ok := strings.CutPrefix(line, "$ "); ok {
-			steps = append(steps, step{command: strings.TrimSpace(command)})
-		} else {
-			steps[len(steps)-1].output += line
+	for rest := string(raw); ; {
+		_, session, found := strings.Cut(rest, "```console\n")
+		if !found {
+			break
 		}
+		session, after, closed := strings.Cut(session, "```\n")
+		if !closed {
+			t.Fatalf("a console session of %s does not end", page)
+		}
+		for line := range strings.Lines(session) {
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				steps = append(steps, step{command: strings.TrimSpace(command)})
+			} else {
+				steps[len(steps)-1].output += line
+			}
+		}
+		rest = after
+	}
+	if len(steps) == 0 {
+		t.Fatalf("%s has no console session", page)
 	}
 	return steps
 }
@@ -50,8 +59,27 @@ func anyDay(text string) string {
 	return anyID.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "ID")
 }
 
-// readmeURL is the address of Almanac in the README.
+// readmeURL is the address of Almanac in the pages.
 const readmeURL = "http://127.0.0.1:1234"
+
+// runSteps runs the steps of a page in a shell, in a folder with the commands in bin, against the
+// Almanac at url, and compares their outputs with the page.
+func runSteps(t *testing.T, page, folder, url string, most time.Duration) {
+	t.Helper()
+	if err := os.Symlink(commands, filepath.Join(folder, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range consoleSteps(t, page) {
+		ctx, cancel := context.WithTimeout(t.Context(), most)
+		c := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(step.command, readmeURL, url))
+		c.Dir, c.Env = folder, append(os.Environ(), "ALMANAC_URL="+url)
+		out, _ := c.CombinedOutput() // a refusal is an answer, with its exit code
+		cancel()
+		if diff := cmp.Diff(anyDay(step.output), anyDay(string(out))); diff != "" {
+			t.Errorf("%s (-%s +real):\n%s", step.command, page, diff)
+		}
+	}
+}
 
 // The test runs the session in a shell, on the sample hosts.
 func TestTheREADMEWorksAsPrinted(t *testing.T) {
@@ -61,17 +89,5 @@ func TestTheREADMEWorksAsPrinted(t *testing.T) {
 	}
 	folder := newFolder(t, string(hosts))
 	s := start(t, folder)
-	if err := os.Symlink(commands, filepath.Join(folder, "bin")); err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range readmeSession(t) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		c := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(step.command, readmeURL, s.url))
-		c.Dir, c.Env = folder, append(os.Environ(), "ALMANAC_URL="+s.url)
-		out, _ := c.CombinedOutput() // a refusal is an answer, with its exit code
-		cancel()
-		if diff := cmp.Diff(anyDay(step.output), anyDay(string(out))); diff != "" {
-			t.Errorf("%s (-README +real):\n%s", step.command, diff)
-		}
-	}
+	runSteps(t, "../README.md", folder, s.url, patience)
 }

@@ -33,6 +33,7 @@ var outputs = map[string][]string{
 	},
 	"calendar": {"calendar", "calendar --long"},
 	"decision": {"decision show i-1", "decision show i-0"},
+	"demo":     {"demo server create web", "demo server list", "demo server list --long", "demo server delete s-1"},
 	"doctor":   {"doctor", "doctor --fix"},
 	"energy": {
 		"energy status", "energy mode auto", "energy mode auto --dry-run", "energy stop", "energy resume", "energy reset-breaker",
@@ -193,6 +194,11 @@ func answerEverything(a *api) {
 	answer(full[v1.Limits](), "GET /v1/limits")
 	answer(full[v1.Usage](), "GET /v1/usage")
 	member("/v1/decisions", "GET", full[v1.Decisions](), v1.Decisions{Decisions: make([]v1.Decision, 1)})
+	servers := full[v1.DemoServers]()
+	servers.Servers[0].ID = "s-1"
+	answer(servers, "GET /v1/demo/servers")
+	answer(full[v1.DemoServer](), "POST /v1/demo/servers")
+	answer(nil, "DELETE /v1/demo/servers/{id}")
 	answer(full[v1.Examination](), "GET /v1/doctor", "POST /v1/doctor")
 	answer(full[v1.Energy](), "GET /v1/energy", "PATCH /v1/energy")
 	answer(full[v1.EnergyPlan](), "GET /v1/energy/plan", "POST /v1/energy/plan")

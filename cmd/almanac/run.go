@@ -125,6 +125,7 @@ Data is printed to standard output, messages to standard error. Exit codes:
 		p.energyCommand(),
 		p.packCommand(),
 		p.bestEffortCommand(),
+		p.demoCommand(),
 		p.doctorCommand(),
 		p.readinessCommand(),
 		p.versionCommand(),

@@ -60,7 +60,7 @@ func newCommand(s *service) *cobra.Command {
 	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
 	root.Flags().StringSliceVar(&s.roles, "role", nil, "roles of this process, instead of [DEFAULT] roles: "+strings.Join(config.Roles, ", "))
 	root.AddCommand(s.configCommand(), s.databaseCommand(), s.removal(newBootstrapCommand(s.load, s.environment)), newPolicyCommand(s.rules, s.identify), newNovaCommand(s.lookAtNova), newImportCommand(s.takeOver),
-		s.healthcheckCommand(), manual.Command("almanacd", version, "8"))
+		s.healthcheckCommand(), s.demoCommand(), manual.Command("almanacd", version, "8"))
 	return root
 }
 

@@ -40,7 +40,7 @@ func (s *server) bestEffortRoutes(group *gin.RouterGroup) {
 }
 
 func noBestEffort() error {
-	return fault.New(fault.Conflict, "there is no best-effort work here: it requires [inventory] source = openstack")
+	return fault.New(fault.Conflict, "there is no best-effort work here: it requires [inventory] source = openstack, or simulated")
 }
 
 // submitBestEffort handles POST /v1/besteffort.

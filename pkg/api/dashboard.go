@@ -91,6 +91,8 @@ type session struct {
 	// May maps the policy rules that the page asks about to whether they allow the user to act.
 	May     map[string]bool `json:"may"`
 	Version string          `json:"version"`
+	// Simulated is true if the cloud is simulated.
+	Simulated bool `json:"simulated"`
 }
 
 type sessionProject struct {
@@ -108,7 +110,7 @@ var shownRules = []string{
 // showSession handles GET /dashboard/session.
 func (s *server) showSession(c *gin.Context) (any, error) {
 	c.Header("Cache-Control", "no-store")
-	answer := session{SignIn: s.SignIn != nil, Projects: []sessionProject{}, May: map[string]bool{}, Version: s.Version}
+	answer := session{SignIn: s.SignIn != nil, Projects: []sessionProject{}, May: map[string]bool{}, Version: s.Version, Simulated: s.Demo != nil}
 	token := c.GetHeader("X-Auth-Token")
 	if answer.SignIn && token == "" {
 		return answer, nil

@@ -89,6 +89,7 @@ type session struct {
 	ProjectID string          `json:"project_id"`
 	May       map[string]bool `json:"may"`
 	Projects  []struct{ ID, Name string }
+	Simulated bool
 }
 
 func (v *visitor) session() session {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -88,6 +89,9 @@ func (s *Server) Look(ctx context.Context) error {
 	return nil
 }
 
+// simulated is what the health check adds with a simulated cloud.
+const simulated = "the cloud is simulated"
+
 // health handles GET and HEAD /healthcheck, in the formats of oslo.middleware
 // (oslo_middleware/healthcheck). It covers only what a load balancer requires: a failure in a part
 // that all replicas share is no reason to prefer another replica.
@@ -98,15 +102,19 @@ func (s *server) health(c *gin.Context) {
 	} else if _, err := s.database.look(c.Request.Context()); err != nil {
 		status, reason = http.StatusServiceUnavailable, "the database does not answer"
 	}
+	reasons := []string{reason}
+	if s.Demo != nil {
+		reasons = append(reasons, simulated)
+	}
 	switch {
 	case c.Request.Method == http.MethodHead && status == http.StatusOK:
 		c.Status(http.StatusNoContent)
 	case c.Request.Method == http.MethodHead:
 		c.Status(status)
 	case c.NegotiateFormat(gin.MIMEPlain, gin.MIMEJSON) == gin.MIMEJSON:
-		c.PureJSON(status, gin.H{"detailed": false, "reasons": []string{reason}})
+		c.PureJSON(status, gin.H{"detailed": false, "reasons": reasons})
 	default:
-		c.String(status, reason+"\n")
+		c.String(status, strings.Join(reasons, "\n")+"\n")
 	}
 }
 

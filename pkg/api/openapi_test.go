@@ -29,7 +29,7 @@ func TestTheDocumentIsValidAndSoAreItsExamples(t *testing.T) {
 }
 
 func TestTheDocumentListsTheRoutesOfTheServer(t *testing.T) {
-	served := api.Routes(api.Options{Blazar: &api.Blazar{}})
+	served := api.Routes(api.Options{Blazar: &api.Blazar{}, Demo: demoCloud{}})
 	parameter := regexp.MustCompile(`:(\w+)`)
 	for i, route := range served {
 		served[i] = parameter.ReplaceAllString(route, "{$1}")

@@ -36,7 +36,7 @@ func (s *server) packingRoutes(group *gin.RouterGroup) {
 	there := func(c *gin.Context) {
 		if s.Packing.Admin == nil {
 			s.fail(c, fault.New(fault.Conflict,
-				"no instances can be moved here: moves require [inventory] source = openstack, and the roles api and inventory in the same process"))
+				"no instances can be moved here: moves require [inventory] source = openstack or simulated, and the roles api and inventory in the same process"))
 		}
 	}
 	group.POST("", s.require("packing:plan"), there, s.noParameters, s.json(s.planPacking))

@@ -79,6 +79,9 @@ var calls = []call{
 	{"POST /v1/scheduler/weigh", "", `{"hosts": ["A"]}`, 403, 403, 200, 403, 403, 200, "scheduler:weigh"},
 	{"GET /v1/decisions/{id}", "", "", 200, 200, 200, 404, 200, 403, "decisions:get"},
 	{"GET /v1/images", "", "", 403, 403, 200, 403, 200, 403, "images:list"},
+	{"GET /v1/demo/servers", "", "", 403, 403, 200, 403, 403, 403, "demo:list"},
+	{"POST /v1/demo/servers", "", `{"name": "web", "flavor": "small", "image": "debian"}`, 403, 403, 201, 403, 403, 403, "demo:create"},
+	{"DELETE /v1/demo/servers/{id}", "", "", 403, 403, 404, 403, 403, 403, "demo:delete"},
 	{"GET /v1/preemptible", "", "", 403, 403, 200, 403, 200, 403, "preemptible:list"},
 	{"GET /v1/preemptible/cost", "?vcpus=1", "", 403, 403, 200, 403, 200, 403, "preemptible:get_cost"},
 	{"POST /v1/besteffort", "", `{"name": "x", "flavor": "tiny", "image": "cirros", "duration": 60}`, 403, 201, 201, 201, 403, 403, "besteffort:create"},
@@ -128,7 +131,7 @@ func (k call) by(token string, c *cloud) answer {
 }
 
 func TestEveryCallIsForThoseWhomItsRuleAllows(t *testing.T) {
-	c := start(t, setup{adjust: func(o *api.Options) { o.FeedSecret = "secret" }})
+	c := start(t, setup{adjust: func(o *api.Options) { o.FeedSecret, o.Demo = "secret", demoCloud{} }})
 	for _, k := range calls {
 		t.Run(k.route+k.path, func(t *testing.T) {
 			for token, status := range map[string]int{
@@ -189,7 +192,9 @@ func (w *watched) Check(rule string, by policy.Credentials, target map[string]st
 
 func TestTheRulesAreThoseOfThePolicy(t *testing.T) {
 	seen := &watched{rules: rules(t, ""), asked: make(map[string]bool)}
-	c := start(t, setup{adjust: func(o *api.Options) { o.Policy, o.FeedSecret, o.RequestsPerSecond, o.Burst = seen, "secret", 1, 1000 }})
+	c := start(t, setup{adjust: func(o *api.Options) {
+		o.Policy, o.FeedSecret, o.Demo, o.RequestsPerSecond, o.Burst = seen, "secret", demoCloud{}, 1, 1000
+	}})
 	c.demo.book(fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 60}`, at(600)))
 	for _, k := range calls {
 		k.by("other/admin", c)

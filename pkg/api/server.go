@@ -54,6 +54,8 @@ type Options struct {
 	Packing Packing
 	// BestEffort is the queue of best-effort work; nil means that there is none.
 	BestEffort BestEffort
+	// Demo is the simulated cloud; nil means that the cloud is not simulated.
+	Demo Demo
 	// Blazar are the calls in Blazar's form; nil means that they are not served.
 	Blazar *Blazar
 	// Probes check the other parts that readiness reports.
@@ -219,6 +221,7 @@ func (s *server) routes(engine *gin.Engine) {
 	s.energyRoutes(v1.Group("/energy"))
 	s.packingRoutes(v1.Group("/packing"))
 	s.bestEffortRoutes(v1.Group("/besteffort"))
+	s.demoRoutes(v1.Group("/demo"))
 	s.blazarRoutes(engine)
 	v1.GET("/doctor", s.require("doctor:get"), s.noParameters, s.json(s.examine))
 	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.json(s.fix))

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/api"
 )
 
 func TestTheVersionsSayWhereTheyAre(t *testing.T) {
@@ -163,7 +164,7 @@ func TestTheExamplesOfTheDocumentWork(t *testing.T) {
 					continue
 				}
 				t.Run(operation.OperationID+" "+name, func(t *testing.T) {
-					c := start(t, setup{hosts: hosts})
+					c := start(t, setup{hosts: hosts, adjust: func(o *api.Options) { o.Demo = demoCloud{} }})
 					r := c.admin.book(`{"name": "r", "quantity": 2, "start_time": "2026-12-01T10:00:00Z", "duration": "2h30m", "host_properties": ["=", "$gpu", "a100"]}`)
 					at := strings.NewReplacer("{id}", r.ID, "/hosts/{name}", "/hosts/gpu-01", "{name}", "rack").Replace(path)
 					if a := c.admin.send(method, at, encode(t, example)); a.status >= 300 {

@@ -65,7 +65,11 @@ func (s *server) currentVersion(c *gin.Context) version {
 
 // versions handles GET /, in the form of OpenStack's version discovery.
 func (s *server) versions(c *gin.Context) (any, error) {
-	return gin.H{"versions": []version{s.currentVersion(c)}, "name": "almanac", "release": s.Version}, nil
+	answer := gin.H{"versions": []version{s.currentVersion(c)}, "name": "almanac", "release": s.Version}
+	if s.Demo != nil {
+		answer["simulated"] = true
+	}
+	return answer, nil
 }
 
 // version handles GET /v1.

@@ -104,17 +104,22 @@ func (p apiParts) options() (api.Options, error) {
 			o.Blazar.Addresses, o.Blazar.Neutron = p.db, p.networks
 		}
 		if p.enforced != nil {
-			o.Blazar.Nova = p.cloud.compute
+			if p.cloud.simulated == nil {
+				o.Blazar.Nova = p.cloud.compute
+			}
 			if b.MirrorAggregates || c.Reservation.Fence == filters.FencePool {
 				o.Blazar.PoolChanged = p.enforced.poolChanged(p.logOf("api"))
 			}
 		}
 	}
+	if p.cloud != nil && p.cloud.simulated != nil {
+		o.Demo = demo{p.cloud.simulated, p.enforced.backend, c.Preemptible.Rule.Hint}
+	}
 	if p.queue != nil {
 		o.BestEffort = p.queue
 	}
 	if p.enforced != nil {
-		o.Instances, o.Placing.Flavors = p.enforced.backend, p.cloud.compute.Flavors
+		o.Instances, o.Placing.Flavors = p.enforced.backend, p.cloud.flavors().Flavors
 	}
 	if p.source.board != nil {
 		o.Placing.States = p.source.board.Load

@@ -9,11 +9,9 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/controller"
-	novaqueue "github.com/almanac-cloud/almanac/reservation/besteffort/openstack"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/requests"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
@@ -24,8 +22,10 @@ func checkBestEffort(c config.Config) error {
 		return nil
 	}
 	switch {
-	case !onOpenStack(c):
-		return fault.Field("[besteffort] enabled", "requires [inventory] source = openstack")
+	case !onCloud(c):
+		return fault.Field("[besteffort] enabled", "requires [inventory] source = openstack, or simulated")
+	case simulates(c):
+		return nil // it creates servers for everybody
 	case c.API.AuthStrategy == "noauth":
 		return fault.Field("[besteffort] enabled", "requires [api] auth_strategy = keystone: Almanac creates servers in the names of the users who request them")
 	case c.Keystone.ApplicationCredentialSecret != "":
@@ -43,11 +43,7 @@ func openBestEffort(s shared, enforced *enforcement) (*requests.API, feature) {
 		return nil, f
 	}
 	c, log := s.config.BestEffort, s.logOf("besteffort")
-	cloud := novaqueue.New(novaqueue.Options{
-		Compute: s.cloud.compute, Placement: s.cloud.placement, Trusts: keystone.Trusts{Session: s.cloud.session},
-		Nova: s.config.Nova.Options, Glance: s.config.Glance, Session: s.cloud.session, Records: s.db, Scripts: s.db, Hosts: s.hosts.Snapshot,
-		PreemptibleHint: s.config.Preemptible.Rule.Hint, Now: s.clock.now,
-	})
+	cloud := s.queueCloud()
 	view := func() state.ClusterView {
 		return state.ClusterView{
 			Hosts: s.hosts.Snapshot(), Live: s.desk.Live(span.Always), Clear: s.config.Reservation.Rules.Eviction,

@@ -46,6 +46,9 @@ func Check(c config.Config) error {
 			return fmt.Errorf("with [inventory] source = openstack: %w", err)
 		}
 	}
+	if err := checkSimulated(c); err != nil {
+		return err
+	}
 	if c.Nova.Notifications && c.Nova.TransportURL == "" && c.Default.TransportURL == "" {
 		return fault.Field("[nova] transport_url", "is required to receive Nova's notifications, here or in [DEFAULT]")
 	}

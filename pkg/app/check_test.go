@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/rebalance"
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
@@ -75,6 +76,32 @@ func TestTheUsageServiceNeedsAnAddressOneTokenAndTimeToAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := config.Defaults()
 			c.Enforcement.Enabled, c.Enforcement.Service.Base = []string{"ExternalServiceFilter"}, "http://usage.example.org/"
+			tc.change(&c)
+			err := app.Check(c)
+			if (err == nil) != (tc.wrong == "") || err != nil && !strings.Contains(err.Error(), tc.wrong) {
+				t.Errorf("got %v, want %q", err, tc.wrong)
+			}
+		})
+	}
+}
+
+func TestASimulatedCloudIsInOneProcessAndAlmanacChoosesItsHosts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(c *config.Config)
+		wrong  string // a part of the error; empty means none
+	}{
+		"as in the demo":           {func(*config.Config) {}, ""},
+		"with best-effort work":    {func(c *config.Config) { c.BestEffort.Enabled = true }, ""},
+		"another scheduler":        {func(c *config.Config) { c.Scheduler.Mode = config.ModeOff }, "[scheduler] mode"},
+		"two processes":            {func(c *config.Config) { c.Default.Roles, c.Default.TransportURL = []string{"api"}, "rabbit://a:b@mq/" }, "[inventory] source"},
+		"Nova's notifications":     {func(c *config.Config) { c.Nova.Notifications, c.Nova.TransportURL = true, "rabbit://a:b@mq/" }, "[nova] notifications"},
+		"measured CPU":             {func(c *config.Config) { c.Packing.CPUNeed = rebalance.OfDiagnostics }, "[packing] cpu_need"},
+		"an unknown filter":        {func(c *config.Config) { c.Filters.EnabledFilters = []string{"NoFilter"} }, "[filter_scheduler]"},
+		"hosts of a file, instead": {func(c *config.Config) { c.Inventory.Source = config.SourceFile }, "[scheduler] mode"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config.Defaults()
+			c.Inventory.Source, c.Scheduler.Mode = config.SourceSimulated, config.ModeReplace
 			tc.change(&c)
 			err := app.Check(c)
 			if (err == nil) != (tc.wrong == "") || err != nil && !strings.Contains(err.Error(), tc.wrong) {

@@ -12,23 +12,30 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/pkg/placement"
+	simulated "github.com/almanac-cloud/almanac/pkg/sim/cloud"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
 // onOpenStack reports whether the hosts are those of an OpenStack cloud.
 func onOpenStack(c config.Config) bool { return c.Inventory.Source == config.SourceOpenStack }
 
-// cloud contains the clients for the services of an OpenStack cloud.
+// cloud contains the clients for the services of an OpenStack cloud, or a simulated cloud; ports.go
+// has what the features use of both.
 type cloud struct {
 	session   *keystone.Session
 	compute   *nova.Client
 	placement *placement.Client
-	glance    *glance.Client // nil if no images are staged
+	glance    *glance.Client   // nil if no images are staged
+	simulated *simulated.Cloud // nil on OpenStack; otherwise all other fields are nil
 }
 
-// openCloud opens the clients of the cloud; nil if the hosts come from a file.
+// openCloud opens the clients of the cloud, or the simulated cloud; nil if the hosts come from a
+// file.
 func openCloud(p process) (c *cloud, f feature, err error) {
-	if onOpenStack(p.config) {
+	switch {
+	case simulates(p.config):
+		c = &cloud{simulated: newSimulated(p)}
+	case onOpenStack(p.config):
 		session, err := keystone.NewSession(p.config.Keystone.Connection, time.Now, p.logOf("keystone"))
 		if err != nil {
 			return nil, f, err
@@ -63,10 +70,10 @@ func newCloud(session *keystone.Session, c config.Config) (*cloud, error) {
 	return clients, nil
 }
 
-// calls returns how many requests were sent to nova, glance or placement; 0 without a cloud.
+// calls returns how many requests were sent to nova, glance or placement; 0 without an OpenStack cloud.
 func (c *cloud) calls(service string) int64 {
 	switch {
-	case c == nil:
+	case c == nil || c.simulated != nil:
 		return 0
 	case service == "nova":
 		return c.compute.Calls()

@@ -21,7 +21,10 @@ func openDoctor(s shared, enforced *enforcement) (*countedDoctor, feature) {
 	}
 	if e := enforced; e != nil {
 		d.Fence, d.Instances, d.Claims, d.Rules, d.Fill = e.backend, e.backend, e.backend, e.rules.Fence, e.rules.Fill
-		d.Notices, d.Resting, d.Projects = e.notices, s.db.Resting, keystone.Projects{Session: s.cloud.session}
+		d.Notices, d.Resting = e.notices, s.db.Resting
+		if s.cloud.session != nil {
+			d.Projects = keystone.Projects{Session: s.cloud.session}
+		}
 		if s.config.BestEffort.Enabled && !schedules(s.config) {
 			d.Unpinned = "best-effort work is on, and Almanac does not answer Nova ([scheduler] mode = off): without Almanac's plugin in nova-scheduler, " +
 				"Nova mostly chooses other hosts than planned, and never promised ones"

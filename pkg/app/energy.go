@@ -14,7 +14,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
-	novapower "github.com/almanac-cloud/almanac/pkg/energy/openstack"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/power"
@@ -136,7 +135,7 @@ func (f *feature) energyOptions(s shared) (controller.Options, error) {
 		o.Watts = meter.read
 	}
 	if s.cloud != nil {
-		cloud := novapower.New(s.cloud.compute, s.cloud.placement)
+		cloud := s.cloud.power()
 		o.Cloud, o.Vacancy = cloud, cloud
 	}
 	o.Agents, err = f.openAgents(s)
@@ -160,7 +159,7 @@ func stopFile(path, given string) string {
 }
 
 // openAgents opens the agents that switch the machines: those on the message broker or, without
-// one, simulated machines for hosts that come from a file.
+// one, simulated machines for hosts that come from a file or belong to a simulated cloud.
 func (f *feature) openAgents(s shared) (controller.Agents, error) {
 	if s.bus.own != nil {
 		fleet := power.NewFleet(power.FleetOptions{
@@ -171,10 +170,12 @@ func (f *feature) openAgents(s shared) (controller.Agents, error) {
 		return fleet, nil
 	}
 	machines := map[string]power.Driven{}
-	if s.cloud == nil {
+	if s.cloud == nil || s.cloud.simulated != nil {
 		for _, h := range s.hosts.Snapshot().Hosts() {
 			boot := time.Duration(h.BootSeconds) * time.Second
-			machines[h.Name] = power.Driven{Driver: "simulated", Machine: simulated.New(simulated.Options{Shutdown: boot / 4, Boot: boot})}
+			machines[h.Name] = power.Driven{Driver: "simulated", Machine: simulated.New(simulated.Options{
+				Shutdown: boot / 4, Boot: boot, Watts: simulatedWatts, Changed: s.cloud.switched(h.Name),
+			})}
 		}
 	}
 	agent, err := power.NewAgent(power.AgentOptions{
@@ -186,4 +187,16 @@ func (f *feature) openAgents(s shared) (controller.Agents, error) {
 	f.closers = append(f.closers, agent.Close)
 	f.services = append(f.services, service{"simulated machines", func(ctx context.Context) error { agent.Run(ctx); return nil }})
 	return agent, nil
+}
+
+// simulatedWatts is the power of a simulated machine in each state, in watts.
+var simulatedWatts = map[energy.State]float64{energy.On: 220, energy.Standby: 15, energy.Off: 5}
+
+// switched returns a function that tells a simulated cloud whether the operating system of a host is
+// up; nil without one.
+func (c *cloud) switched(host string) func(up bool) {
+	if c == nil || c.simulated == nil {
+		return nil
+	}
+	return func(up bool) { c.simulated.SetUp(host, up) }
 }

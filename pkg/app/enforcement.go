@@ -13,17 +13,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
-	"github.com/almanac-cloud/almanac/pkg/keystone"
-	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
-	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
 // enforcement prepares and enforces reservations on the cloud.
 type enforcement struct {
 	*upkeep.Enforcer
-	backend *novafence.Cloud
+	backend fenceCloud
 	rules   upkeep.Rules
 	notices *upkeep.Notices
 	prepare signal // wakes the job that prepares hosts
@@ -50,7 +47,7 @@ func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, 
 	e = &enforcement{
 		Enforcer: upkeep.NewEnforcer(o), backend: backend, rules: rules, prepare: newSignal(1),
 		notices: &upkeep.Notices{
-			Key: evictedAt, Lasts: seconds(s.config.Preemptible.Eviction.Timeout + noticeLinger), Withdraw: servers{compute: s.cloud.compute}.withdraw,
+			Key: evictedAt, Lasts: seconds(s.config.Preemptible.Eviction.Timeout + noticeLinger), Withdraw: servers{fenceCloud: backend, metadata: s.cloud.metadata()}.withdraw,
 		},
 	}
 	f.jobs = append(f.jobs,
@@ -60,8 +57,10 @@ func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, 
 		}),
 		e.notices.Job(s.db, s.hosts.Snapshot, s.clock.now),
 		upkeep.Snapshots(upkeep.SnapshotOptions{Images: backend, Promises: s.desk, Leases: s.leases(), Log: s.logOf("upkeep")}),
-		upkeep.Groups(upkeep.GroupOptions{Groups: s.cloud.compute, Records: s.db, Leases: s.leases(), Log: s.logOf("upkeep")}),
 	)
+	if s.cloud.simulated == nil { // which has no server groups
+		f.jobs = append(f.jobs, upkeep.Groups(upkeep.GroupOptions{Groups: s.cloud.compute, Records: s.db, Leases: s.leases(), Log: s.logOf("upkeep")}))
+	}
 	if s.config.Healing.Enabled {
 		healing := s.config.Healing.Rules
 		healing.Settle = s.config.Inventory.Trust.SettleTime
@@ -84,14 +83,6 @@ func (e *enforcement) poolChanged(log *slog.Logger) func(ctx context.Context) {
 			log.WarnContext(ctx, "the cloud does not show the change of the pool yet; retrying", "error", err)
 		}
 	}
-}
-
-// fenceBackend returns the adapter for fences on the cloud, with the hosts of the inventory.
-func fenceBackend(c config.Config, cloud *cloud, hosts *inventory.SnapshotCache, db *store.Store) *novafence.Cloud {
-	return novafence.New(novafence.Options{
-		Compute: cloud.compute, Placement: cloud.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(c), Records: db, Resting: db,
-		Limits: keystone.Limits{Session: cloud.session},
-	})
 }
 
 // enforcementRules returns the operator's settings for starts and ends.
@@ -130,14 +121,14 @@ func flavorsNamed(ctx context.Context, cloud *cloud, names []string) (found []in
 	if len(names) == 0 {
 		return nil, nil
 	}
-	all, err := cloud.compute.Flavors(ctx)
+	all, err := cloud.flavors().Flavors(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up the flavors of [reservation] flavors: %w", err)
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(f inventory.Flavor) bool { return f.Name == name })
 		if i < 0 {
-			return nil, fault.Field("[reservation] flavors", "Nova has no flavor %s", name)
+			return nil, fault.Field("[reservation] flavors", "the cloud has no flavor %s", name)
 		}
 		found = append(found, all[i])
 	}

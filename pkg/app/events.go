@@ -17,6 +17,14 @@ import (
 // hosts, and end the transfers of images that they report. images is nil if none are staged.
 func openEvents(p process, cloud *cloud, source *hostSource, images *controller.Controller) (f feature, err error) {
 	reads := p.has(config.RoleInventory)
+	if cloud != nil && cloud.simulated != nil {
+		var hear func(controller.Word)
+		if images != nil {
+			hear = images.Hear
+		}
+		f.jobs = append(f.jobs, simulatedJob(cloud.simulated, hear))
+		return f, nil
+	}
 	if cloud == nil || !p.config.Nova.Notifications || !reads && images == nil {
 		return f, nil
 	}

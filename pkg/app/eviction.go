@@ -11,10 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/reservation/notice"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
-	novafence "github.com/almanac-cloud/almanac/reservation/upkeep/openstack"
 )
 
 // evictedAt is the key of a server's metadata with the time of its eviction, RFC 3339.
@@ -26,8 +24,8 @@ const noticeLinger = 5 * time.Minute
 // newEvictions returns the evictions of preemptible instances for others.
 func newEvictions(s shared) *eviction.Evictor {
 	action, o := s.config.Preemptible.Action, s.config.Preemptible.Eviction
-	o.Board, o.Placement, o.Looker = s.source.board, s.cloud.placement, s.source.cloud
-	o.Servers = servers{fenceBackend(s.config, s.cloud, s.hosts, s.db), s.cloud.compute, s.bus.notifier, action, time.Now}
+	o.Board, o.Placement, o.Looker = s.source.board, s.cloud.claims(), s.source.cloud
+	o.Servers = servers{fenceBackend(s.config, s.cloud, s.hosts, s.db), s.cloud.metadata(), s.bus.notifier, action, time.Now}
 	o.Records, o.NewID, o.EvictFirst, o.Now, o.Log = s.db, uuid.NewString, action == upkeep.OrderMigrate, time.Now, s.logOf("scheduler")
 	return eviction.New(o)
 }
@@ -40,8 +38,8 @@ func (m *metrics) evictions(evicted func() (gone, stayed int64)) {
 
 // servers are Nova's servers that are evicted.
 type servers struct {
-	*novafence.Cloud
-	compute  *nova.Client
+	fenceCloud
+	metadata serverMetadata
 	notifier *notice.Notifier // nil without notifications
 	action   upkeep.Order     // the value of [preemptible] preempt_action
 	now      func() time.Time
@@ -60,7 +58,7 @@ func (s servers) Warn(ctx context.Context, w eviction.Warning) error {
 			At: w.At, Told: s.now(), Action: string(s.action), RequestID: w.Request,
 		})
 	}
-	return errors.Join(untold, s.compute.SetServerMetadata(ctx, i.ID, map[string]string{evictedAt: noticeTime(w.At)}))
+	return errors.Join(untold, s.metadata.SetServerMetadata(ctx, i.ID, map[string]string{evictedAt: noticeTime(w.At)}))
 }
 
 // noticeTime is the value of evictedAt.
@@ -78,7 +76,7 @@ func (s servers) withdraw(ctx context.Context, i inventory.Instance) error {
 // stays removes the notice from a server if it has the time was, or any notice if was is zero.
 func (s servers) stays(ctx context.Context, id string, was time.Time) error {
 	if !was.IsZero() {
-		now, err := s.compute.Server(ctx, id)
+		now, err := s.Server(ctx, id)
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return nil
@@ -88,7 +86,7 @@ func (s servers) stays(ctx context.Context, id string, was time.Time) error {
 			return nil
 		}
 	}
-	err := s.compute.DeleteServerMetadata(ctx, id, evictedAt)
+	err := s.metadata.DeleteServerMetadata(ctx, id, evictedAt)
 	if fault.Is(err, fault.Conflict) { // the server leaves anyway, or Nova is busy with it
 		return nil
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/nova/cells"
 	"github.com/almanac-cloud/almanac/pkg/nova/release"
+	simulated "github.com/almanac-cloud/almanac/pkg/sim/cloud"
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
 // hostSource is the source of this process's hosts.
 type hostSource struct {
 	inventory.Source
-	cloud  *openstack.Source    // nil if this process does not read a cloud
+	cloud  cloudReader          // nil if this process does not read a cloud
 	board  *inventory.LiveState // of cloud
 	builds *openstack.Builds    // nil without Nova's notifications
 	// changed wakes the readers of the hosts: the SnapshotCache, and the service for other processes.
@@ -55,6 +56,12 @@ func openSource(p process, bus *bus, cloud *cloud, records inventory.InstanceRec
 // readCloud sets the source of the hosts of a cloud.
 func (f *feature) readCloud(p process, cloud *cloud, s *hostSource, records inventory.InstanceRecords, shown func(*inventory.States)) (err error) {
 	s.board = inventory.NewLiveState() // for packing plans, also if Almanac does not answer Nova
+	if cloud.simulated != nil {
+		s.cloud = &simulated.Source{Cloud: cloud.simulated, LiveState: s.board, Shown: shown, Records: records}
+		s.Source = s.cloud
+		f.services = append(f.services, relay("changes of the simulated cloud", cloud.simulated.Changed(), s.changed.poke))
+		return nil
+	}
 	o := openstack.Options{
 		Preemptible: preemptibleRule(p.config), FullEvery: p.config.Inventory.FullPollInterval,
 		LiveState: s.board, Shown: shown, Records: records, Now: time.Now, Log: p.logOf("inventory"),

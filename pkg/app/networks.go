@@ -34,7 +34,7 @@ func openNetworks(p process, cloud *cloud, db *store.Store) (n *networks, f feat
 		})
 	var session *keystone.Session
 	switch {
-	case cloud != nil:
+	case cloud != nil && cloud.session != nil:
 		session = cloud.session
 	case p.config.API.AuthStrategy == "keystone":
 		if session, err = keystone.NewSession(p.config.Keystone.Connection, time.Now, p.logOf("keystone")); err != nil {

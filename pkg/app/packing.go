@@ -57,7 +57,7 @@ func openPacking(s shared, admin *controller.Admin) (served api.Packing, f featu
 	if err != nil {
 		return served, f, err
 	}
-	cloud := novapacking.Cloud{Compute: s.cloud.compute}
+	cloud := s.cloud.moves()
 	w := &world{shared: s, groups: cloud, energy: admin, filters: list}
 	if c.CPUNeed == rebalance.OfDiagnostics {
 		w.meter = &novapacking.Meter{Compute: s.cloud.compute, Now: s.clock.now}
@@ -84,7 +84,7 @@ func (m *metrics) packing(made func(rebalance.State) int64) {
 // world reads the input of a packing plan.
 type world struct {
 	shared
-	groups  novapacking.Cloud
+	groups  movingCloud
 	energy  *controller.Admin
 	meter   *novapacking.Meter // nil if needs come from flavors
 	filters []filters.Filter

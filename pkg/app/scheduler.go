@@ -32,11 +32,14 @@ func checkScheduler(c config.Config) error {
 	if !schedules(c) {
 		return nil
 	}
-	if !onOpenStack(c) {
-		return fault.Field("[scheduler] mode", "is %s, which requires [inventory] source = openstack", c.Scheduler.Mode)
+	if !onCloud(c) {
+		return fault.Field("[scheduler] mode", "is %s, which requires [inventory] source = openstack, or simulated", c.Scheduler.Mode)
 	}
 	if !has(c, config.RoleAPI) || !has(c, config.RoleInventory) {
 		return fault.Field("[scheduler] mode", "is %s, which requires the roles api and inventory in the same process", c.Scheduler.Mode)
+	}
+	if simulates(c) {
+		return checkPipeline(c)
 	}
 	if _, url := novaTransport(c); url == "" {
 		return fault.Field("[nova] transport_url", "is required with [scheduler] mode = %s, here or in [DEFAULT]", c.Scheduler.Mode)
@@ -58,6 +61,11 @@ func checkScheduler(c config.Config) error {
 		return fault.Field("[scheduler] workers", "must be at least 2 with [preemptible] preempt_action = migrate: "+
 			"while one worker waits for victims to leave, Nova asks another one for their new hosts")
 	}
+	return checkPipeline(c)
+}
+
+// checkPipeline refuses wrong names of filters, weighers and costs.
+func checkPipeline(c config.Config) error {
 	evictor, err := newEvictor(c)
 	if err != nil {
 		return err
@@ -95,8 +103,9 @@ func novaTransport(c config.Config) (option, url string) {
 	return "[DEFAULT] transport_url", c.Default.TransportURL
 }
 
-// openScheduler opens the server on Nova's topic scheduler, if Almanac serves it, and returns the
-// pipeline that chooses hosts; nil if another scheduler does.
+// openScheduler opens the server on Nova's topic scheduler, if Almanac serves it, or what chooses
+// hosts for the simulated cloud. It returns the pipeline that chooses hosts; nil if another
+// scheduler does.
 func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (choice *scheduler.Pipeline, f feature, err error) {
 	took := newAnswers()
 	f.metrics = append(f.metrics, took.took)
@@ -105,12 +114,6 @@ func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (
 	if !schedules(s.config) {
 		return nil, f, nil
 	}
-	option, url := novaTransport(s.config)
-	transport, queues, err := f.openPeer(s.process, "nova scheduler", option, url)
-	if err != nil {
-		return nil, f, err
-	}
-	queues.Leave = true // the other services of Nova keep casting to all
 	o := topic.Options{
 		Promises: reservationFilter(s.config, s.desk), Records: s.db, Over: over(s.db), Pins: pins{s.db}, States: s.source.board.Load,
 		Rule: preemptibleRule(s.config), Decisions: decisions, Prefilters: s.config.Prefilters, Alternates: s.config.Scheduler.MaxAttempts - 1,
@@ -132,7 +135,7 @@ func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (
 		evicted = evictions.Evicted
 		f.jobs = append(f.jobs, job.Job{Name: "unheard claims", Every: sweepEvery, Step: evictions.Ledger.Sweep})
 		d := dispatch.Options{
-			Board: s.source.board, Planner: choice, Placement: s.cloud.placement, Looker: s.source.cloud, Reread: o.Reread, Decisions: decisions,
+			Board: s.source.board, Planner: choice, Placement: s.cloud.claims(), Looker: s.source.cloud, Reread: o.Reread, Decisions: decisions,
 			Evictor: evictions, Now: time.Now, Draw: rand.IntN, Log: o.Log,
 		}
 		if s.config.Preemptible.Action == upkeep.OrderMigrate {
@@ -141,12 +144,27 @@ func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (
 		o.Placer, o.Filters, o.Weighers = dispatch.New(d), choice.Filters, choice.Weighers
 	}
 	answers := &topic.Service{Options: o}
+	if c := s.cloud.simulated; c != nil {
+		f.services = append(f.services, service{"simulated cloud", func(ctx context.Context) error { return c.Conduct(ctx, answers) }})
+		return choice, f, nil
+	}
+	return choice, f, f.serveNova(s.process, answers)
+}
+
+// serveNova makes the process answer on Nova's topic scheduler.
+func (f *feature) serveNova(p process, answers *topic.Service) error {
+	option, url := novaTransport(p.config)
+	transport, queues, err := f.openPeer(p, "nova scheduler", option, url)
+	if err != nil {
+		return err
+	}
+	queues.Leave = true // the other services of Nova keep casting to all
 	server := oslo.NewServer(transport, oslo.ServerOptions{
-		Exchange: topic.Exchange, Topic: topic.Topic, Name: topicName(s.machine), Queues: queues, Endpoints: answers.Endpoints(),
-		Workers: s.config.Scheduler.Workers, Grace: s.config.Default.GracefulShutdownTimeout, NewID: uuid.NewString, Log: o.Log,
+		Exchange: topic.Exchange, Topic: topic.Topic, Name: topicName(p.machine), Queues: queues, Endpoints: answers.Endpoints(),
+		Workers: p.config.Scheduler.Workers, Grace: p.config.Default.GracefulShutdownTimeout, NewID: uuid.NewString, Log: answers.Log,
 	})
 	f.services = append(f.services, service{"Nova's topic " + topic.Topic, server.Serve})
-	return choice, f, nil
+	return nil
 }
 
 // over returns a function that reports whether a reservation is over. One that the records do not

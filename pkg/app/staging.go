@@ -9,15 +9,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
-	novaimages "github.com/almanac-cloud/almanac/reservation/staging/openstack"
 )
 
 // stages reports whether images of reservations are staged on their hosts.
-func stages(c config.Config) bool { return onOpenStack(c) && c.Staging.Enabled }
+func stages(c config.Config) bool { return onCloud(c) && c.Staging.Enabled }
 
 func stagingRules(c config.Config) controller.Rules {
 	rules := c.Staging.Rules
-	rules.Heard = c.Nova.Notifications
+	rules.Heard = c.Nova.Notifications || simulates(c)
 	if !c.Staging.RemoveUnused {
 		rules.Lifetime = 0
 	}
@@ -32,12 +31,13 @@ func openStaging(ctx context.Context, s shared, known *controller.Known) (c *con
 		return nil, f, nil
 	}
 	log := s.logOf("images")
+	cloud, glance := s.cloud.images()
 	c = controller.New(controller.Options{
-		Records: s.db, Cloud: novaimages.Cloud{Compute: s.cloud.compute}, Glance: novaimages.Images{Glance: s.cloud.glance}, Promises: s.desk,
+		Records: s.db, Cloud: cloud, Glance: glance, Promises: s.desk,
 		Demands: booking.Demands, Known: known, Hosts: s.hosts, Leases: s.leases(), Rules: stagingRules(s.config),
 		Now: s.clock.now, NewID: uuid.NewString, Log: log,
 	})
-	if !s.config.Nova.Notifications {
+	if !stagingRules(s.config).Heard {
 		log.Info("without [nova] notifications, a transfer of an image counts as finished after its estimated time")
 	}
 	f.jobs = append(f.jobs, c.Job())

@@ -50,7 +50,7 @@ func openUsage(p process, cloud *cloud, db *store.Store, hosts *inventory.Snapsh
 
 // sessionOf returns the session of the service user: that of the cloud if there is one.
 func sessionOf(p process, cloud *cloud) (*keystone.Session, error) {
-	if cloud != nil {
+	if cloud != nil && cloud.session != nil {
 		return cloud.session, nil
 	}
 	return keystone.NewSession(p.config.Keystone.Connection, time.Now, p.logOf("keystone"))

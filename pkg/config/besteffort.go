@@ -28,7 +28,7 @@ func bestEffortOptions(b *BestEffort) []option {
 	r, times, l := &b.Rules, &b.Rules.Overheads, &b.Limits
 	return []option{
 		boolean(&b.Enabled, "enabled", false,
-			"Accept requests for best-effort work. Requires [inventory] source = openstack and a service user with a password. "+
+			"Accept requests for best-effort work. Requires [inventory] source = openstack and a service user with a password, or source = simulated. "+
 				"Requests accepted earlier are served even if this is false."),
 		duration(&b.WakeupInterval, "wakeup_interval", 5*time.Second, time.Second, time.Minute,
 			"How often Almanac checks the queue. While an operation is in progress it checks every second."),

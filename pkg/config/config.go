@@ -142,7 +142,7 @@ type Database struct {
 
 // Inventory is section [inventory]: the source of the hosts.
 type Inventory struct {
-	Source           string // SourceFile or SourceOpenStack
+	Source           string // one of Sources
 	HostsFile        string
 	RefreshInterval  time.Duration
 	FullPollInterval int64                // seconds; openstack only
@@ -153,7 +153,11 @@ type Inventory struct {
 const (
 	SourceFile      = "file"
 	SourceOpenStack = "openstack"
+	SourceSimulated = "simulated"
 )
+
+// Sources lists all sources.
+var Sources = []string{SourceFile, SourceOpenStack, SourceSimulated}
 
 // Reservation is section [reservation]: the defaults of requests and the treatment of
 // instances before, during and after a reservation.

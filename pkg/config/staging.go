@@ -22,7 +22,7 @@ func stagingOptions(s *Staging) []option {
 	return []option{
 		boolean(&s.Enabled, "enabled", true,
 			"Transfer the image of a reservation to its hosts before the start, and refuse a reservation whose image would arrive "+
-				"late. Requires [inventory] source = openstack and Glance in the catalog. Does not affect reservations without an image."),
+				"late. Requires [inventory] source = openstack and Glance in the catalog, or source = simulated. Does not affect reservations without an image."),
 		choice(&r.Strategy, "strategy", staging.EDF, staging.Strategies,
 			"When images are transferred. edf: as early as possible, earliest deadline first. jit: in the same order, as late as "+
 				"possible."),

@@ -155,8 +155,9 @@ func instanceOptions(r *Reservation) []option {
 
 func inventoryOptions(i *Inventory) []option {
 	return []option{
-		choice(&i.Source, "source", SourceFile, []string{SourceFile, SourceOpenStack},
-			"Source of the hosts. file: hosts_file. openstack: Nova and Placement. The processes with the role inventory read it; "+
+		choice(&i.Source, "source", SourceFile, Sources,
+			"Source of the hosts. file: hosts_file. openstack: Nova and Placement. simulated: a cloud in the memory of the process, "+
+				"on the hosts of hosts_file, for trying everything; see docs/demo.md. The processes with the role inventory read it; "+
 				"those with the role api must have the same value."),
 		text(&i.HostsFile, "hosts_file", "etc/almanac/hosts.yaml",
 			"YAML file with the hosts, read by the processes with the role inventory."),

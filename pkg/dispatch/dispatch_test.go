@@ -52,6 +52,10 @@ func TestAllocationsAreOfTheProviderThatHasTheClass(t *testing.T) {
 	b := cloudtest.Calm(t, 4)
 	h := *b.Board.Load().Host(0)
 	h.Stocks[class] = inventory.Stock{Provider: child, Total: 1, Ratio: 1}
+	b.Stock = func(provider, class string) (inventory.Stock, bool) {
+		s, has := h.Stocks[class]
+		return s, has && s.Provider == provider
+	}
 	states, err := inventory.NewStates([]inventory.HostState{h}, nil)
 	if err != nil {
 		t.Fatal(err)

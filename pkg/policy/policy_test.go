@@ -46,6 +46,7 @@ var (
 	}
 	ruling = []string{
 		"reservations:update_all_projects", "reservations:delete_all_projects", "reservations:maintain", "hosts:update", "properties:update", "doctor:get", "doctor:fix",
+		"demo:list", "demo:create", "demo:delete",
 		"energy:update", "energy:approve", "energy:order", "packing:apply", "packing:stop",
 		"besteffort:delete_all_projects",
 		"blazar:floatingips:post", "blazar:floatingips:delete", "blazar:oshosts:post", "blazar:oshosts:put", "blazar:oshosts:delete", "blazar:oshosts:update_resource_properties",

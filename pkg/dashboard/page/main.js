@@ -74,6 +74,7 @@ function writeHeader(section) {
   fill(
     header,
     h('a', {href: '#/calendar', class: 'brand'}, h('span', {class: 'mark', 'aria-hidden': 'true'}), t('almanac')),
+    session?.simulated ? h('span', {class: 'simulated', id: 'simulated', title: t('simulatedMore')}, t('simulated')) : null,
     signed
       ? h(
           'nav',
@@ -133,7 +134,7 @@ async function signOut() {
 function askToSignIn() {
   leave?.();
   leave = null;
-  app.session = {sign_in: true, signed_in: false, may: {}, projects: []};
+  app.session = {sign_in: true, signed_in: false, may: {}, projects: [], simulated: app.session?.simulated};
   main.className = '';
   writeHeader('');
   signin.show(main, start);

@@ -9,6 +9,8 @@ const texts = {
   reservations: 'Reservations',
   operations: 'Operations',
   project: 'Project',
+  simulated: 'Simulated cloud',
+  simulatedMore: 'The machines and servers of this cloud exist in the memory of almanacd only',
   system: 'The whole system',
   theme: 'Colors: system, light or dark',
   theme_system: '◐ System',

@@ -125,12 +125,4 @@ func (c *Cloud) instancesOn(i int) (all []inventory.Instance) {
 }
 
 // Holds returns what each consumer has of host i.
-func (c *Cloud) Holds(i int) map[string]map[string]int64 {
-	all := map[string]map[string]int64{}
-	for consumer, claim := range c.Consumers {
-		if amounts := claim.Allocations[Provider(i)]; len(amounts) > 0 {
-			all[consumer] = amounts
-		}
-	}
-	return all
-}
+func (c *Cloud) Holds(i int) map[string]map[string]int64 { return c.Placement.On(Provider(i)) }

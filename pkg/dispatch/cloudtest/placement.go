@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/claiming/memory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
@@ -17,15 +19,14 @@ func (k *Kept) Keep(d placing.Decision) { *k = append(*k, d) }
 
 // Cloud is a model of Placement and Nova.
 type Cloud struct {
-	Limit     map[string]int64 // VCPU, by provider
-	Least     int64            // that a consumer can have of them
-	Consumers map[string]placing.Claim
-	Strays    map[string]bool   // consumers whose first claim was broken off
-	late      [][]placing.Claim // claims to carry out later, before any release at the latest
-	At        time.Time         // now
-	Calls     []string
-	Servers   map[string]*Server // of Nova
-	Passes    func(time.Duration)
+	memory.Placement
+	Limit   map[string]int64  // VCPU, by provider
+	Least   int64             // that a consumer can have of them
+	late    [][]placing.Claim // claims to carry out later, before any release at the latest
+	At      time.Time         // now
+	Calls   []string
+	Servers map[string]*Server // of Nova
+	Passes  func(time.Duration)
 	// Fate returns the fate of the next call of a name: claim, read, release, look, server, warn
 	// or leave.
 	Fate func(call string) Fate
@@ -46,12 +47,16 @@ const (
 // NewCloud returns a cloud with a host for each limit of VCPU.
 func NewCloud(limits ...int64) *Cloud {
 	c := &Cloud{
-		Limit: map[string]int64{}, Consumers: map[string]placing.Claim{}, Strays: map[string]bool{},
+		Limit: map[string]int64{}, Placement: memory.Placement{Consumers: map[string]placing.Claim{}, Strays: map[string]bool{}},
 		At: time.Unix(1_900_000_000, 0), Fate: func(string) Fate { return Fine },
 		Servers: map[string]*Server{}, Passes: func(time.Duration) {},
 	}
 	for i, limit := range limits {
 		c.Limit[Provider(i)] = limit
+	}
+	c.Stock = func(provider, class string) (inventory.Stock, bool) {
+		limit, known := c.Limit[provider]
+		return inventory.Stock{Provider: provider, Total: limit, Ratio: 1, Min: c.Least}, known && class == "VCPU"
 	}
 	return c
 }
@@ -90,64 +95,15 @@ func (c *Cloud) Claim(ctx context.Context, claims []placing.Claim) error {
 	return c.Grant(claims)
 }
 
-// Grant is a transaction of Placement.
-func (c *Cloud) Grant(claims []placing.Claim) error {
-	for _, claim := range claims {
-		has, exists := c.Consumers[claim.Consumer]
-		switch {
-		case exists && (claim.Generation == nil || *claim.Generation != *has.Generation),
-			!exists && c.Strays[claim.Consumer] != (claim.Generation != nil && *claim.Generation == 0),
-			!exists && claim.Generation != nil && *claim.Generation != 0:
-			return fmt.Errorf("%w: %w", placing.ErrConsumerChanged, fault.New(fault.Conflict, "refused"))
-		}
-	}
-	was := map[string]placing.Claim{}
-	for consumer, claim := range c.Consumers {
-		was[consumer] = claim
-	}
-	for _, claim := range claims {
-		generation := int64(1)
-		if claim.Generation != nil {
-			generation = *claim.Generation + 1
-		}
-		claim.Generation = &generation
-		delete(c.Strays, claim.Consumer)
-		if c.Consumers[claim.Consumer] = claim; len(claim.Allocations) == 0 {
-			delete(c.Consumers, claim.Consumer)
-		}
-	}
-	for provider := range c.Limit {
-		odd := slices.ContainsFunc(claims, func(claim placing.Claim) bool {
-			n := claim.Allocations[provider]["VCPU"]
-			return n > 0 && n < c.Least
-		})
-		if odd || c.Used(provider) > c.Limit[provider] {
-			c.Consumers = was
-			return fmt.Errorf("%w: %w", &placing.ErrNoCapacity{Provider: provider}, fault.New(fault.Conflict, "refused"))
-		}
-	}
-	return nil
-}
-
 // Used returns the VCPU that all consumers have of a provider.
-func (c *Cloud) Used(provider string) (sum int64) {
-	for _, claim := range c.Consumers {
-		sum += claim.Allocations[provider]["VCPU"]
-	}
-	return sum
-}
+func (c *Cloud) Used(provider string) int64 { return c.Placement.Used(provider, "VCPU") }
 
 // AllocationsOf implements claiming.Placement.
 func (c *Cloud) AllocationsOf(_ context.Context, consumer string) (placing.Claim, error) {
 	if c.Call("read") != Fine {
 		return placing.Claim{}, Away
 	}
-	has, exists := c.Consumers[consumer]
-	if !exists {
-		return placing.Claim{Consumer: consumer}, nil
-	}
-	has.Before = nil
-	return has, nil
+	return c.Of(consumer), nil
 }
 
 // Release implements claiming.Placement.
@@ -157,13 +113,8 @@ func (c *Cloud) Release(_ context.Context, claims []placing.Claim) error {
 		return Away
 	}
 	c.CarryOut()
-	for _, claim := range claims {
-		if has, exists := c.Consumers[claim.Consumer]; exists && claim.Granted(has) {
-			has.Allocations = claim.Before
-			if err := c.Grant([]placing.Claim{has}); err != nil {
-				return err
-			}
-		}
+	if err := c.Placement.Release(claims); err != nil {
+		return err
 	}
 	if fate == After {
 		return Away

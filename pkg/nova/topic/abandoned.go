@@ -48,9 +48,13 @@ func old(r *oslo.Request, now span.Instant) bool {
 
 // refuse answers a request with a refusal, and stores that as a decision.
 func (s *Service) refuse(q *question, at span.Instant, refusal string, considered int) (any, error) {
+	s.keepRefusal(q, at, refusal, considered)
+	return nil, noValidHost(sentence(refusal))
+}
+
+func (s *Service) keepRefusal(q *question, at span.Instant, refusal string, considered int) {
 	s.Decisions.Keep(placing.Decision{
 		RequestID: q.request.ID, ProjectID: q.request.ProjectID, Instances: q.request.Instances,
 		HandledBy: s.handledBy(q), At: at, Reason: refusal, Considered: considered,
 	})
-	return nil, noValidHost(sentence(refusal))
 }

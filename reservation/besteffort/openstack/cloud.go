@@ -26,15 +26,6 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
-const (
-	// Mark is the key in a server's metadata, and the scheduler hint of its boot request, whose
-	// value is the id of its VM.
-	Mark = placing.BestEffortHint
-	// attemptMark is the key in a server's metadata whose value is the number of the VM's attempt
-	// that created the server.
-	attemptMark = Mark + "_attempt"
-)
-
 // InstanceRecords stores which servers are preemptible.
 type InstanceRecords interface {
 	SaveInstanceRecords(ctx context.Context, instances []string, g inventory.InstanceRecord, at span.Instant) error
@@ -97,11 +88,11 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 	found := map[string][]state.Server{}
 	for i := range all {
 		s := &all[i]
-		vm, marked := s.Metadata[Mark]
+		vm, marked := s.Metadata[state.Mark]
 		if s.Deleted() || !marked && !ours[s.ID] {
 			continue
 		}
-		attempt, err := strconv.Atoi(s.Metadata[attemptMark])
+		attempt, err := strconv.Atoi(s.Metadata[state.AttemptMark])
 		if err != nil { // its owner changed it
 			vm = ""
 		}
@@ -141,16 +132,8 @@ func (c *Cloud) Create(ctx context.Context, r *state.Request, vm *state.VM) (str
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", controller.ErrNotSent, err)
 	}
-	name := r.Name
-	if len(r.VMs) > 1 {
-		name = fmt.Sprintf("%.240s-%d", r.Name, vm.Number)
-	}
-	metadata := maps.Clone(r.Metadata)
-	if metadata == nil {
-		metadata = map[string]string{}
-	}
-	metadata[Mark], metadata[attemptMark] = vm.ID, strconv.Itoa(vm.Attempt)
-	hints := map[string]string{Mark: vm.ID}
+	name, metadata := r.ServerOf(vm)
+	hints := map[string]string{state.Mark: vm.ID}
 	if c.PreemptibleHint != "" {
 		hints[c.PreemptibleHint] = "true"
 	}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"text/template"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/sim/tenants"
+)
+
+// demonstration is the command demo.
+type demonstration struct {
+	folder      string // empty means a temporary one
+	port        int
+	busy        bool   // tenants make requests all the time
+	seed        uint64 // of what they do
+	environment map[string]string
+}
+
+// The files of a demo; FOLDER in demoConfig stands for its folder.
+var (
+	//go:embed demo/almanac.conf
+	demoConfig string
+	//go:embed demo/hosts.yaml
+	demoHosts string
+)
+
+func (s *service) demoCommand() *cobra.Command {
+	d := &demonstration{environment: s.environment}
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Serve a simulated cloud in which everything can be tried",
+		Long: "demo serves a simulated cloud on loopback, with all features and short times: machines that\n" +
+			"are switched, servers, preemptible ones, a queue, images and live migrations. The decisions are\n" +
+			"those of the service. What the cloud contains is lost when the demo stops; docs/demo.md is a\n" +
+			"tour of ten minutes.\n\n" +
+			"The database, the configuration, the hosts and the log are in a folder that demo deletes at\n" +
+			"its end, unless --folder names one.",
+		Example: "  almanacd demo\n  almanacd demo --busy\n  almanacd demo --folder ~/almanac-demo --port 1235",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if len(s.files)+len(s.dirs) > 0 {
+				return fault.New(fault.Invalid, "the demo has a configuration of its own: use --folder, and change almanac.conf there")
+			}
+			return d.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	c.Flags().StringVar(&d.folder, "folder", "", "folder of the demo, which stays (default: a temporary one)")
+	c.Flags().BoolVar(&d.busy, "busy", false, "simulate tenants who book, start servers, queue work and cancel all the time")
+	c.Flags().Uint64Var(&d.seed, "seed", 1, "what the tenants of --busy do")
+	c.Flags().IntVar(&d.port, "port", 1234, "port on 127.0.0.1; 0 is any free port")
+	return c
+}
+
+func (d *demonstration) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	folder, remove, err := d.furnish()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	cfg, err := config.Load([]string{filepath.Join(folder, "almanac.conf")}, nil, d.environment)
+	if err != nil {
+		return fmt.Errorf("read the configuration of the demo:\n%w", err)
+	}
+	if cfg.Inventory.Source != config.SourceSimulated {
+		return fault.Field("[inventory] source", "must be simulated in a demo; start almanacd with --config-file for anything else")
+	}
+	cfg.API.Port = d.port
+	log, err := app.OpenLog(cfg.Default, "almanacd", stderr)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	a, err := app.Open(ctx, cfg, version, log.Logger)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	if err := welcome.Execute(stdout, map[string]string{"URL": a.URL(), "Folder": folder, "Log": cfg.Default.LogFile}); err != nil {
+		return err
+	}
+	if !d.busy {
+		return a.Run(ctx)
+	}
+	almanac, err := client.New(client.Options{URL: a.URL()})
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var living sync.WaitGroup
+	living.Go(func() {
+		tenants.Live(ctx, tenants.Options{
+			Bookings: almanac, Servers: almanac, Queue: almanac, Seed: d.seed, Pace: pace, Now: time.Now, Wait: job.Pause, Log: log.Logger,
+		})
+	})
+	err = a.Run(ctx)
+	stop()
+	living.Wait()
+	return err
+}
+
+// pace is the mean time between two requests of the tenants.
+const pace = 3 * time.Second
+
+// furnish returns the folder of the demo with the files that it lacked, and a function that removes
+// the folder if it is temporary.
+func (d *demonstration) furnish() (folder string, remove func() error, err error) {
+	remove = func() error { return nil }
+	if d.folder == "" {
+		if folder, err = os.MkdirTemp("", "almanac-demo-"); err != nil {
+			return "", nil, fmt.Errorf("make a folder for the demo: %w", err)
+		}
+		remove = func() error { return os.RemoveAll(folder) }
+	} else if folder, err = filepath.Abs(d.folder); err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	for name, text := range map[string]string{
+		"almanac.conf": strings.ReplaceAll(demoConfig, "FOLDER", folder), "hosts.yaml": demoHosts,
+	} {
+		if err == nil {
+			err = writeNew(filepath.Join(folder, name), text)
+		}
+	}
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("prepare the folder of the demo: %w", err), remove())
+	}
+	return folder, remove, nil
+}
+
+// writeNew writes a file unless it exists.
+func writeNew(path, text string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
+}
+
+var welcome = template.Must(template.New("").Parse(`Almanac serves a simulated cloud: its machines and servers exist in the memory of this process.
+
+  page:   {{.URL}}/dashboard/
+  API:    {{.URL}}/v1
+  folder: {{.Folder}}
+  log:    {{.Log}}
+
+In another terminal:
+
+  export ALMANAC_URL={{.URL}}
+  almanac host list
+  almanac reservation create training --quantity 2 --duration 1h
+  almanac demo server create train --flavor large --hint reservation=training
+  almanac demo server create spot --flavor large --preemptible
+  almanac besteffort submit render --flavor large --image debian-13 --duration 10m --vms 4
+  almanac energy mode auto
+
+docs/demo.md is a tour of ten minutes. Ctrl-C stops the demo.
+`))
