@@ -48,7 +48,7 @@ func (s *service) demoCommand() *cobra.Command {
 		Short: "Serve a simulated cloud in which everything can be tried",
 		Long: "demo serves a simulated cloud on loopback, with all features and short times: machines that\n" +
 			"are switched, servers, preemptible ones, a queue, images and live migrations. The decisions are\n" +
-			"those of the service. What the cloud contains is lost when the demo stops; docs/demo.md is a\n" +
+			"those of the service. The content of the cloud is lost when the demo stops; docs/demo.md is a\n" +
 			"tour of ten minutes.\n\n" +
 			"The database, the configuration, the hosts and the log are in a folder that demo deletes at\n" +
 			"its end, unless --folder names one.",

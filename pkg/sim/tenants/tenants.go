@@ -46,7 +46,7 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// These numbers bound what the tenants have at once. Beyond them, they give the oldest back.
+// These numbers bound what the tenants have at once. Beyond them, the tenants release the oldest.
 const mostReservations, mostServers, mostWork = 12, 24, 4
 
 // names begin the names of what the tenants make.
@@ -160,25 +160,25 @@ func (l *life) submit(ctx context.Context) error {
 	return err
 }
 
-// keep adds an id. If there are more than most, it gives the oldest back.
-func keep(ctx context.Context, ids *[]string, id string, most int, give func(context.Context, string) error) error {
+// keep adds an id. If there are more than most, it releases the oldest.
+func keep(ctx context.Context, ids *[]string, id string, most int, release func(context.Context, string) error) error {
 	if *ids = append(*ids, id); len(*ids) <= most {
 		return nil
 	}
 	oldest := (*ids)[0]
 	*ids = (*ids)[1:]
-	return gone(give(ctx, oldest))
+	return gone(release(ctx, oldest))
 }
 
-// take gives one of the ids back, if there is one.
-func take(ctx context.Context, ids *[]string, chance *rand.Rand, give func(context.Context, string) error) error {
+// take releases one of the ids, if there is one.
+func take(ctx context.Context, ids *[]string, chance *rand.Rand, release func(context.Context, string) error) error {
 	if len(*ids) == 0 {
 		return nil
 	}
 	i := chance.IntN(len(*ids))
 	id := (*ids)[i]
 	*ids = append((*ids)[:i:i], (*ids)[i+1:]...)
-	return gone(give(ctx, id))
+	return gone(release(ctx, id))
 }
 
 // gone returns err unless it states that the thing is gone or over already.
