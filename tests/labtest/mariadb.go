@@ -219,3 +219,34 @@ func (m *MariaDB) Questions(t testing.TB) int64 {
 	}
 	return count - m.own
 }
+
+// Record returns the statements that the server received from other connections while do ran.
+func (m *MariaDB) Record(t testing.TB, do func()) (statements []string) {
+	t.Helper()
+	exec := func(statement string) {
+		if _, err := m.admin.Exec(statement); err != nil {
+			t.Fatalf("record statements: %v", err)
+		}
+	}
+	exec("SET GLOBAL log_output = 'TABLE'")
+	exec("TRUNCATE mysql.general_log")
+	exec("SET GLOBAL general_log = 1")
+	do()
+	exec("SET GLOBAL general_log = 0")
+	rows, err := m.admin.Query("SELECT argument FROM mysql.general_log WHERE command_type = 'Query' AND thread_id <> CONNECTION_ID() ORDER BY event_time")
+	if err != nil {
+		t.Fatalf("record statements: %v", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var statement string
+		if err := rows.Scan(&statement); err != nil {
+			t.Fatalf("record statements: %v", err)
+		}
+		statements = append(statements, statement)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatalf("record statements: %v", err)
+	}
+	return statements
+}
