@@ -34,7 +34,7 @@ func BenchmarkPostReservation(b *testing.B) {
 			seedReservations(b, database.DSN("almanac"), size.hosts, size.reservations)
 			s := startOn(b, hostsFile(size.hosts), "OS_DATABASE__CONNECTION="+connection)
 			b.Run("one client", func(b *testing.B) { benchmarkOne(b, s, database) })
-			bare := newBareBooking(b, s, database)
+			bare := newBareBooking(b, s, database, size.hosts, size.reservations)
 			for _, clients := range []int{8, 64} {
 				b.Run(fmt.Sprintf("%d clients", clients), func(b *testing.B) { benchmarkBesideBare(b, s, bare, clients) })
 			}

@@ -18,33 +18,58 @@ import (
 )
 
 // bareBooking is the transaction of a booking without Almanac: the statements of a real one, with
-// another id and host each time.
+// another id and host each time. They go to a database of their own with the same rows, on the same
+// server, since Almanac would refuse to work with the double bookings.
 type bareBooking struct {
 	db         *sql.DB
 	statements []string // in a transaction; with {id} and {host}
 }
 
 // newBareBooking records the transaction of a booking.
-func newBareBooking(b *testing.B, s *service, database *labtest.MariaDB) *bareBooking {
+func newBareBooking(b *testing.B, s *service, database *labtest.MariaDB, hosts, reservations int) *bareBooking {
 	b.Helper()
 	book := booker(b, s, 99)
-	text := strings.Join(database.Record(b, func() { book() }), "\n;\n")
-	_, text, begins := strings.Cut(text, "START TRANSACTION\n;\n")
-	text, _, ends := strings.Cut(text, "\n;\nCOMMIT")
-	id := regexp.MustCompile("INSERT INTO `reservations`.*VALUES \\('([0-9a-f-]+)'").FindStringSubmatch(text)
-	if !begins || !ends || id == nil {
-		b.Fatalf("a booking is not one transaction that inserts a reservation:\n%s", text)
+	book() // the first of its project, which takes more statements
+	var transaction []string
+	for _, statements := range database.Record(b, func() { book() }) {
+		if i := slices.IndexFunc(statements, reserves.MatchString); i >= 0 {
+			begin := lastIndex(statements[:i], "START TRANSACTION")
+			transaction = statements[begin+1 : i+slices.Index(statements[i:], "COMMIT")]
+		}
 	}
-	text = strings.ReplaceAll(text, id[1], "{id}")
+	if len(transaction) == 0 {
+		b.Fatal("a booking has sent no transaction that inserts a reservation")
+	}
+	text := strings.Join(transaction, separator)
+	text = strings.ReplaceAll(text, reserves.FindStringSubmatch(text)[1], "{id}")
 	text = regexp.MustCompile(`host-\d+`).ReplaceAllString(text, "{host}")
-	text = regexp.MustCompile("`version` = \\d+").ReplaceAllString(text, "`version` > 0")
-	db, err := sql.Open("mysql", database.DSN("almanac"))
+	text = regexp.MustCompile("AND `version` = \\d+").ReplaceAllString(text, "AND `version` > 0")
+	migrate(b, database.URL("bare"))
+	seedReservations(b, database.DSN("bare"), hosts, reservations)
+	db, err := sql.Open("mysql", database.DSN("bare"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { db.Close() })
 	db.SetMaxIdleConns(100)
-	return &bareBooking{db, strings.Split(text, "\n;\n")}
+	return &bareBooking{db, strings.Split(text, separator)}
+}
+
+// separator stands between two statements of a text.
+const separator = "\n;\n"
+
+// reserves matches the statement that inserts a reservation, and its id.
+var reserves = regexp.MustCompile("INSERT INTO `reservations`.*VALUES \\('([0-9a-f-]+)'")
+
+// lastIndex returns the index of the last of all that is equal to one; -1 if none is.
+func lastIndex(all []string, one string) int {
+	last := -1
+	for i, other := range all {
+		if other == one {
+			last = i
+		}
+	}
+	return last
 }
 
 // run sends the transaction, for one of the first hundred hosts.
