@@ -33,6 +33,7 @@ func BenchmarkSelectDestinations(b *testing.B) {
 				almanac := newAsker(b, cloud, placement, labtest.NovaTransport(b))
 				b.Run("one caller", func(b *testing.B) { benchmarkOneCaller(b, almanac, stock) })
 				b.Run("four callers", func(b *testing.B) { benchmarkFourCallers(b, almanac) })
+				b.Run("32 callers", func(b *testing.B) { benchmarkManyCallers(b, almanac) })
 				b.Run("refused at once", func(b *testing.B) { benchmarkRefusal(b, almanac) })
 			})
 		}
@@ -118,15 +119,26 @@ func (a *asker) ask(b *testing.B, admin *labtest.REST) (got answer) {
 	return got
 }
 
-// benchmarkOneCaller calls asked, and after each call also beside if it is not nil.
+// askEmpty sends the same request to a server that answers at once.
+func (a *asker) askEmpty(b *testing.B) answer {
+	begun := time.Now()
+	if err := a.CallEmpty(b.Context(), labtest.RequestSpec{MemoryMB: 64}, []string{uuid.NewString()}); err != nil {
+		b.Errorf("call a server that does nothing: %v", err)
+	}
+	return answer{took: time.Since(begun)}
+}
+
+// benchmarkOneCaller calls asked, and after each call also an empty RPC and, if it is not nil, beside.
 func benchmarkOneCaller(b *testing.B, asked, beside *asker) {
 	admin := asked.cloud.REST(b, labtest.Admin)
 	for range 5 {
 		asked.ask(b, admin) // warms up connections and caches
 	}
-	var answers, others []answer
+	asked.ServeEmpty()
+	var answers, others, empty []answer
 	for b.Loop() {
 		answers = append(answers, asked.ask(b, admin))
+		empty = append(empty, asked.askEmpty(b))
 		if beside != nil {
 			others = append(others, beside.ask(b, admin))
 		}
@@ -134,6 +146,9 @@ func benchmarkOneCaller(b *testing.B, asked, beside *asker) {
 	reportTook(b, answers)
 	outside := middle(answers, func(a answer) time.Duration { return a.took - a.placement })
 	b.ReportMetric(milliseconds(outside), "outside-Placement-p50-ms")
+	nothing := middle(empty, answer.whole)
+	b.ReportMetric(milliseconds(nothing), "empty-RPC-p50-ms")
+	b.ReportMetric(outside.Seconds()/nothing.Seconds(), "outside-Placement/empty-RPC")
 	b.ReportMetric(float64(middle(answers, func(a answer) int { return a.requests })), "Placement-requests/op")
 	if beside != nil {
 		stock, took := middle(others, answer.whole), middle(answers, answer.whole)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/inventory/openstack"
+	"github.com/almanac-cloud/almanac/pkg/claiming"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -135,7 +136,7 @@ func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (
 		evicted = evictions.Evicted
 		f.jobs = append(f.jobs, job.Job{Name: "unheard claims", Every: sweepEvery, Step: evictions.Ledger.Sweep})
 		d := dispatch.Options{
-			Board: s.source.board, Planner: choice, Placement: s.cloud.claims(), Looker: s.source.cloud, Reread: o.Reread, Decisions: decisions,
+			Board: s.source.board, Planner: choice, Placement: &claiming.Gatherer{Placement: s.cloud.claims()}, Looker: s.source.cloud, Reread: o.Reread, Decisions: decisions,
 			Evictor: evictions, Now: time.Now, Draw: rand.IntN, Log: o.Log,
 		}
 		if s.config.Preemptible.Action == upkeep.OrderMigrate {

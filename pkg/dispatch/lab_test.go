@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/claiming"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
 	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
 	"github.com/almanac-cloud/almanac/pkg/eviction"
@@ -111,7 +112,7 @@ func (l *land) newScout(address string) *scout {
 	log := slog.New(slog.DiscardHandler)
 	s.Evictor = eviction.New(eviction.Options{Board: s.board, Placement: s.client, Looker: s, Now: time.Now, Log: log})
 	s.Dispatcher = dispatch.New(dispatch.Options{
-		Board: s.board, Planner: cloudtest.FirstFit{}, Placement: s.client, Looker: s, Evictor: s.Evictor, Decisions: unkept{},
+		Board: s.board, Planner: cloudtest.FirstFit{}, Placement: &claiming.Gatherer{Placement: s.client}, Looker: s, Evictor: s.Evictor, Decisions: unkept{},
 		Now: time.Now, Draw: func(int) int { return 0 }, Log: log,
 	})
 	return s

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/claiming"
 	"github.com/almanac-cloud/almanac/pkg/dispatch"
 	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
 	"github.com/almanac-cloud/almanac/pkg/eviction"
@@ -146,7 +147,7 @@ func TestARushThatFitsExactlyIsPlacedWholly(t *testing.T) {
 			s := newSlowCloud(t, seed, slices.Repeat([]int64{each}, hosts)...)
 			log := slog.New(slog.DiscardHandler)
 			d := dispatch.New(dispatch.Options{
-				Board: s.board, Planner: cloudtest.FirstFit{}, Placement: s, Looker: s, Reread: s.reread, Decisions: unneeded{},
+				Board: s.board, Planner: cloudtest.FirstFit{}, Placement: &claiming.Gatherer{Placement: s}, Looker: s, Reread: s.reread, Decisions: unneeded{},
 				Evictor: eviction.New(eviction.Options{
 					Board: s.board, Placement: s, Looker: s, Servers: s, Timeout: time.Minute, Now: time.Now, Log: log,
 				}),

@@ -27,8 +27,8 @@ const (
 // Commit implements booking.Records. For a new reservation of few hosts it makes eight statements,
 // including BEGIN and COMMIT, and one more for a key.
 //
-// Rows are locked in one order: key, hosts by name, lease, then each reservation by id with its
-// log, usage. The usage row of a project, which all its bookings share, comes last, so that it is
+// Rows are locked in one order: key, hosts by name, lease, reservations that exist by id, new rows,
+// usage. The usage row of a project, which all its bookings share, comes last, so that it is
 // locked only for one round trip, that of the COMMIT.
 func (s *Store) Commit(ctx context.Context, c booking.Commit) error {
 	w, err := s.writingOf(c)
@@ -125,18 +125,19 @@ func (w writing) commit(tx *gorm.DB, insertMissing string) error {
 			return err
 		}
 	}
-	for i, row := range w.reservations {
-		store := update
+	var fresh []reservationRow
+	for _, row := range w.reservations {
 		if row.Version == 1 {
-			store = create
-		}
-		if err := store(tx, &row); err != nil {
+			fresh = append(fresh, row)
+		} else if err := update(tx, &row); err != nil {
 			return err
 		}
-		entry := w.entries[i] // gorm sets its number
-		if err := tx.Create(&entry).Error; err != nil {
-			return err
-		}
+	}
+	if err := create(tx, fresh); err != nil {
+		return err
+	}
+	if err := log(tx, w.entries); err != nil {
+		return err
 	}
 	if len(w.reservations) == 0 {
 		return nil
@@ -190,17 +191,43 @@ func unlessThere(err error) error {
 	return err
 }
 
-func create(tx *gorm.DB, row *reservationRow) error {
-	if err := unlessThere(tx.Omit(clause.Associations).Create(row).Error); err != nil {
+// mostLogged is the largest size of the states that one statement adds to the change log, in bytes,
+// unless a single one is larger. It is a fraction of MariaDB's default max_allowed_packet.
+const mostLogged = 1 << 20
+
+// log adds entries to the change log.
+func log(tx *gorm.DB, entries []changeRow) error {
+	for len(entries) > 0 {
+		size, n := len(entries[0].State), 1
+		for n < len(entries) && size+len(entries[n].State) <= mostLogged {
+			size, n = size+len(entries[n].State), n+1
+		}
+		if err := insert(tx, slices.Clone(entries[:n])); err != nil { // gorm sets their numbers
+			return err
+		}
+		entries = entries[n:]
+	}
+	return nil
+}
+
+// create inserts new reservations, with one statement for each table.
+func create(tx *gorm.DB, rows []reservationRow) error {
+	var claims []claimRow
+	var addresses []addressClaimRow
+	var events []eventRow
+	for _, row := range rows {
+		claims, addresses, events = append(claims, row.Claims...), append(addresses, row.Addresses...), append(events, row.Events...)
+	}
+	if err := unlessThere(insert(tx.Omit(clause.Associations), rows)); err != nil {
 		return err
 	}
-	if err := insert(tx, row.Claims); err != nil {
+	if err := insert(tx, claims); err != nil {
 		return err
 	}
-	if err := insert(tx, row.Addresses); err != nil {
+	if err := insert(tx, addresses); err != nil {
 		return err
 	}
-	return insert(tx, row.Events)
+	return insert(tx, events)
 }
 
 // update replaces a reservation. Of its claims, which may be many, it writes those from the first

@@ -70,7 +70,7 @@ func (d *Service) bookOnce(ctx context.Context, by Caller, req reservation.Reque
 		return nil, err
 	}
 	defer a.entry.changing.Leave(byRequest)
-	if err := d.commit(ctx, a); err != nil {
+	if err := d.commitNew(ctx, a); err != nil {
 		return a, fmt.Errorf("store the reservation: %w", err)
 	}
 	return a, nil

@@ -34,8 +34,8 @@ func Stored(ctx context.Context, records Recaller, ids []string) ([]reservation.
 	return slices.DeleteFunc(known.Reservations, func(r reservation.Reservation) bool { return !slices.Contains(ids, r.ID) }), err
 }
 
-// Commit is a change of one reservation, or of the reservations of one lease together, with the
-// versions on which it was decided.
+// Commit is a change of one reservation, of the reservations of one lease together, or several new
+// reservations of one project, with the versions on which it was decided.
 type Commit struct {
 	// Revisions lists the new states of reservations of one project, at most one of each.
 	Revisions []Revision

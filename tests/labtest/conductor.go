@@ -175,6 +175,18 @@ type Selection struct {
 // alternates. Without objects the answer has only hosts and nodes, and no alternates. Exceptions
 // are *oslo.RemoteError.
 func (c *Conductor) SelectDestinations(ctx context.Context, spec RequestSpec, instances []string, objects, alternates bool) ([][]Selection, error) {
+	result, err := c.call(ctx, scheduler("", "", "4.5"), spec, instances, objects, alternates)
+	if err != nil {
+		return nil, err
+	}
+	if objects {
+		return decodeObjects(result)
+	}
+	return decodeHosts(result)
+}
+
+// call calls select_destinations at a target.
+func (c *Conductor) call(ctx context.Context, to oslo.Target, spec RequestSpec, instances []string, objects, alternates bool) (result json.RawMessage, err error) {
 	encoded, err := spec.encode(instances)
 	if err != nil {
 		return nil, fmt.Errorf("encode the RequestSpec: %w", err)
@@ -190,17 +202,10 @@ func (c *Conductor) SelectDestinations(ctx context.Context, spec RequestSpec, in
 			return nil, fmt.Errorf("encode the context: %w", err)
 		}
 	}
-	var result json.RawMessage
-	err = c.client.Call(oslo.WithContext(ctx, asked), scheduler("", "", "4.5"), "select_destinations", map[string]any{
+	err = c.client.Call(oslo.WithContext(ctx, asked), to, "select_destinations", map[string]any{
 		"spec_obj": encoded, "instance_uuids": instances, "return_objects": objects, "return_alternates": alternates,
 	}, &result)
-	if err != nil {
-		return nil, err
-	}
-	if objects {
-		return decodeObjects(result)
-	}
-	return decodeHosts(result)
+	return result, err
 }
 
 func decodeObjects(result []byte) (all [][]Selection, err error) {

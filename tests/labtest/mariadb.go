@@ -219,3 +219,37 @@ func (m *MariaDB) Questions(t testing.TB) int64 {
 	}
 	return count - m.own
 }
+
+// Record returns the statements that the server received from other connections while do ran, for
+// each connection in order.
+func (m *MariaDB) Record(t testing.TB, do func()) (byConnection map[int64][]string) {
+	t.Helper()
+	exec := func(statement string) {
+		if _, err := m.admin.Exec(statement); err != nil {
+			t.Fatalf("record statements: %v", err)
+		}
+	}
+	exec("SET GLOBAL log_output = 'TABLE'")
+	exec("TRUNCATE mysql.general_log")
+	exec("SET GLOBAL general_log = 1")
+	do()
+	exec("SET GLOBAL general_log = 0")
+	rows, err := m.admin.Query("SELECT thread_id, argument FROM mysql.general_log WHERE command_type = 'Query' ORDER BY event_time")
+	if err != nil {
+		t.Fatalf("record statements: %v", err)
+	}
+	defer rows.Close()
+	byConnection = map[int64][]string{}
+	for rows.Next() {
+		var connection int64
+		var statement string
+		if err := rows.Scan(&connection, &statement); err != nil {
+			t.Fatalf("record statements: %v", err)
+		}
+		byConnection[connection] = append(byConnection[connection], statement)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatalf("record statements: %v", err)
+	}
+	return byConnection
+}
