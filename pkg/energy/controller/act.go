@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -73,7 +74,11 @@ func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []strin
 // Placement. It is true for most sleeping hosts.
 func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch) bool {
 	record := w.recordOf(host)
-	facts := c.known(w, &record, wants)
+	facts := c.seen(w, &record, wants)
+	if record.Rests(&facts) {
+		return true
+	}
+	facts.Halt = c.haltOf(w, host)
 	if record.Order != nil || record.MustLook(facts, c.Switching) {
 		return false
 	}
@@ -163,20 +168,38 @@ func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, want
 
 // known returns the facts about a host that the step has already read.
 func (c *Controller) known(w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
-	f := energy.Facts{Now: w.now, Machine: w.fresh[r.Host], Agent: w.access[r.Host].States != nil, Cloudless: c.Cloud == nil, Halt: w.halt}
-	if h := w.hostOf(r.Host); h != nil && f.Cloudless {
-		f.BootSeconds = h.BootSeconds
+	f := c.seen(w, r, wants)
+	f.Halt = c.haltOf(w, r.Host)
+	return f
+}
+
+// seen is known without Halt.
+func (c *Controller) seen(w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
+	f := energy.Facts{Now: w.now, Machine: w.fresh[r.Host], Agent: w.access[r.Host].States != nil, Cloudless: c.Cloud == nil}
+	if f.Cloudless {
+		if h := w.hostOf(r.Host); h != nil {
+			f.BootSeconds = h.BootSeconds
+		}
 	}
-	if s, wanted := wants[r.Host]; wanted {
-		f.Want = &s
+	if _, wanted := wants[r.Host]; wanted {
+		f.Want = new(wants[r.Host])
 	}
 	if s, known := w.services[r.Host]; known {
 		f.Service = &energy.ServiceFact{Up: s.Up, Disabled: s.Disabled, Ours: s.Disabled && Ours(s.Reason), Reported: s.Reported}
 	}
-	if i, known := slices.BinarySearchFunc(w.machines, r.Host, func(m energy.Machine, name string) int { return cmp.Compare(m.Name, name) }); known && f.Halt == "" {
-		f.Halt = c.forbids(w, &w.machines[i])
-	}
 	return f
+}
+
+// haltOf returns the reason why a host must not be switched off now; "" if it may be.
+func (c *Controller) haltOf(w *world, host string) string {
+	if w.halt != "" {
+		return w.halt
+	}
+	i := sort.Search(len(w.machines), func(i int) bool { return w.machines[i].Name >= host })
+	if i < len(w.machines) && w.machines[i].Name == host {
+		return c.forbids(w, &w.machines[i])
+	}
+	return ""
 }
 
 // forbids returns the reason why a host that is about to be switched off must stay on now; "" if it

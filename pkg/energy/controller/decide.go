@@ -116,8 +116,13 @@ func (c *Controller) weigh(ctx context.Context, lease job.Lease, w *world) error
 		m := &w.machines[i]
 		reading := w.readings[m.Name]
 		d := w.records[m.Name].Draw
-		field := map[energy.State]*float64{energy.Standby: &d.Standby, energy.Off: &d.Off}[reading.State]
-		if reading.State == energy.On && m.Phase == energy.Awake && !m.Busy {
+		var field *float64
+		switch {
+		case reading.State == energy.Standby:
+			field = &d.Standby
+		case reading.State == energy.Off:
+			field = &d.Off
+		case reading.State == energy.On && m.Phase == energy.Awake && !m.Busy:
 			field = &d.Idle
 		}
 		if field != nil && reading.Watts > 0 && math.Abs(reading.Watts-*field) > noise*reading.Watts {
