@@ -53,21 +53,19 @@ func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants ma
 // concerned returns the names, sorted, of the hosts that may need an action: those in wants, those
 // that are not awake or have an operation, and those whose nova-compute Almanac has disabled.
 func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []string {
-	hosts := map[string]bool{}
-	for host := range wants {
-		hosts[host] = true
-	}
+	hosts := slices.Collect(maps.Keys(wants))
 	for host, r := range w.records {
 		if r.Phase != energy.Awake || r.Operation != "" {
-			hosts[host] = true
+			hosts = append(hosts, host)
 		}
 	}
 	for host, s := range w.services {
 		if s.Disabled && Ours(s.Reason) {
-			hosts[host] = true
+			hosts = append(hosts, host)
 		}
 	}
-	return slices.Sorted(maps.Keys(hosts))
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }
 
 // rests reports whether this step changes nothing for a host, without asking agents, Nova or
@@ -75,10 +73,12 @@ func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []strin
 func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch) bool {
 	record := w.recordOf(host)
 	facts := c.seen(w, &record, wants)
-	if record.Rests(&facts) {
-		return true
-	}
-	facts.Halt = c.haltOf(w, host)
+	return record.Rests(&facts) || c.staysSame(w, record, facts)
+}
+
+// staysSame is rests by the whole state machine.
+func (c *Controller) staysSame(w *world, record energy.Record, facts energy.Facts) bool {
+	facts.Halt = c.haltOf(w, record.Host)
 	if record.Order != nil || record.MustLook(facts, c.Switching) {
 		return false
 	}

@@ -80,7 +80,8 @@ func (c *Controller) measure(ctx context.Context, lease job.Lease, w *world) err
 // interval, because nothing observed a longer gap.
 func (c *Controller) save(s *energy.Savings, w *world) {
 	spells := make([]energy.Spell, len(w.machines))
-	for i, m := range w.machines {
+	for i := range w.machines {
+		m := &w.machines[i]
 		begun := w.records[m.Name].Begun
 		spells[i] = energy.Spell{Machine: m, State: w.readings[m.Name].State, Booted: begun != 0 && begun >= s.Until}
 	}
