@@ -88,8 +88,8 @@ func (s *Step) Nothing(before *Record) bool {
 	return len(s.Actions)+len(s.Entries) == 0 && reflect.DeepEqual(&s.Record, before)
 }
 
-// Rests reports, at little cost, that Advance changes nothing: the host is asleep, nothing contradicts
-// that, and nothing is to be done. False means that it may change something.
+// Rests reports, at little cost, that Advance changes nothing: the host is asleep, all that was read agrees with
+// that, and no switch is wanted. False means that Advance may change something.
 func (r *Record) Rests(f *Facts) bool {
 	return r.Phase == Asleep && r.Order == nil && !r.Testing && r.Mismatches == 0 && f.Want == nil && f.Machine.State != On &&
 		(f.Service == nil || !f.Service.Up && r.Down && f.Service.Reported == r.Reported)
