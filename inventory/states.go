@@ -143,7 +143,9 @@ type Column struct {
 
 // AllAllow reports whether Min, Max and Step allow an amount on all hosts that have the class. It may be false
 // although they do.
-func (c *Column) AllAllow(amount int64) bool { return c.least <= amount && amount <= c.most && c.steps == 1 }
+func (c *Column) AllAllow(amount int64) bool {
+	return c.least <= amount && amount <= c.most && c.steps == 1
+}
 
 func newColumn(hosts int) *Column {
 	cells := make([]int64, 7*hosts)
