@@ -251,8 +251,11 @@ bench: build ## all rows of the figures, each with what it is held against; COMP
 	@$(GO) test -run '^$$' -bench Board ./inventory
 	@mkdir -p docs/figures
 	@ALMANAC_FIGURES=$(CURDIR)/docs/figures $(GO) test -run '^$$' -bench Figure2 -benchtime 1x ./pkg/scheduler
+	@$(GO) test -run '^$$' -bench PlanOf10000Nodes -benchtime 5x ./reservation/besteffort
 	@$(GO) test -run '^$$' -bench MCB8 -benchtime 300x ./pkg/sim/packing
 	@GOGC=400 $(GO) test -run '^$$' -bench Reservations -benchtime 3x ./pkg/sim/deadline
+	@GOGC=400 $(GO) test -run '^$$' -bench Day -benchtime 3x ./pkg/sim/site
+	@$(GO) test -run '^$$' -bench Plan10000Hosts ./pkg/energy
 	@$(GO) test -run '^$$' -bench ListLeases -benchtime 100x ./pkg/api
 	@$(GO) test -run '^$$' -bench 'Calendar|Streams' -benchtime 40x ./pkg/api
 	@LAB_PROGRAMS='$(BROWSER)' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench CalendarPage -benchtime 5x ./tests

@@ -92,6 +92,12 @@ func (d demand) fits(w int) (fits uint64) {
 	limit, used, yield := d.of.Limit[from:to], d.of.Used[from:to], d.yield[from:to]
 	least, most, step := d.of.Min[from:to], d.of.Max[from:to], d.of.Step[from:to]
 	used, yield = used[:len(limit)], yield[:len(limit)]
+	if d.of.AllAllow(d.amount) {
+		for b := range limit {
+			fits |= (uint64(limit[b]-used[b]+yield[b]-d.amount)>>63 ^ 1) << (b & 63)
+		}
+		return fits
+	}
 	least, most, step = least[:len(limit)], most[:len(limit)], step[:len(limit)]
 	steps := int64(1)
 	for b := range limit {
@@ -110,9 +116,15 @@ func (d demand) fits(w int) (fits uint64) {
 	return fits
 }
 
+// fitsOn reports whether host i has room for the demand.
+func (d demand) fitsOn(i int) bool {
+	c := d.of
+	return d.amount <= c.Limit[i]-c.Used[i]+d.yield[i] && c.Min[i] <= d.amount && d.amount <= c.Max[i] && d.amount%max(c.Step[i], 1) == 0
+}
+
 func (c capacity) Why(i int) string {
 	for _, d := range c {
-		if d.fits(i>>6)&(1<<(i&63)) != 0 {
+		if d.fitsOn(i) {
 			continue
 		}
 		free := d.of.Limit[i] - d.of.Used[i] + d.yield[i]

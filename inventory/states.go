@@ -137,6 +137,14 @@ type Column struct {
 	// Offered is Total * Ratio - Reserved: what nova-scheduler weighs for VCPU
 	// (nova/compute/resource_tracker.py counts what is reserved as used).
 	Offered []float64
+	// least, most and steps bound Min, Max and Step of the hosts that have the class.
+	least, most, steps int64
+}
+
+// AllAllow reports whether Min, Max and Step allow an amount on all hosts that have the class. It may be false
+// although they do.
+func (c *Column) AllAllow(amount int64) bool {
+	return c.least <= amount && amount <= c.most && c.steps == 1
 }
 
 func newColumn(hosts int) *Column {
@@ -144,7 +152,7 @@ func newColumn(hosts int) *Column {
 	part := func(i int) []int64 { return cells[i*hosts : (i+1)*hosts : (i+1)*hosts] }
 	c := &Column{
 		Limit: part(0), Real: part(1), Used: part(2), Evictable: part(3), Min: part(4), Max: part(5), Step: part(6),
-		Offered: make([]float64, hosts),
+		Offered: make([]float64, hosts), most: math.MaxInt64, steps: 1,
 	}
 	for i := range c.Step {
 		c.Step[i] = 1
@@ -156,6 +164,7 @@ func (c *Column) set(i int, s Stock, yield int64) {
 	c.Limit[i], c.Real[i], c.Used[i], c.Evictable[i] = s.Limit(), s.Real(), s.Used, yield
 	c.Min[i], c.Max[i], c.Step[i] = cmp.Or(s.Min, 1), cmp.Or(s.Max, most), cmp.Or(s.Step, 1)
 	c.Offered[i] = s.offered()
+	c.least, c.most, c.steps = max(c.least, c.Min[i]), min(c.most, c.Max[i]), max(c.steps, c.Step[i])
 }
 
 func (c *Column) clear(i int) {
@@ -180,6 +189,7 @@ func (c *Column) clone() *Column {
 	copy(next.Max, c.Max)
 	copy(next.Step, c.Step)
 	copy(next.Offered, c.Offered)
+	next.least, next.most, next.steps = c.least, c.most, c.steps
 	return next
 }
 

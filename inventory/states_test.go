@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -116,13 +117,29 @@ func TestAColumnCountsAsPlacementDoes(t *testing.T) {
 		Min:       []int64{2, 1, 1, 1, 0}, Max: []int64{8, any, any, any, 0}, Step: []int64{2, 1, 1, 1, 1},
 		Offered: []float64{14, 60, -4, 3e38 * (1 << 31), 0},
 	}
-	if diff := cmp.Diff(want, s.Column("VCPU")); diff != "" {
+	if diff := cmp.Diff(want, s.Column("VCPU"), cmpopts.IgnoreUnexported(inventory.Column{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	nothing := make([]int64, 5)
 	want = &inventory.Column{Limit: nothing, Real: nothing, Used: nothing, Evictable: nothing, Min: nothing, Max: nothing, Step: []int64{1, 1, 1, 1, 1}, Offered: make([]float64, 5)}
-	if diff := cmp.Diff(want, s.Column("nobody's")); diff != "" {
+	if diff := cmp.Diff(want, s.Column("nobody's"), cmpopts.IgnoreUnexported(inventory.Column{})); diff != "" {
 		t.Errorf("of a class that no host has (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnAmountThatAllHostsWithTheClassAllowIsKnown(t *testing.T) {
+	s := states(t, []inventory.HostState{
+		{Name: "a", Stocks: stocks{"VCPU": {Total: 10, Ratio: 1, Min: 2, Max: 8}, "DISK_GB": {Total: 10, Ratio: 1, Step: 2}}},
+		{Name: "b", Stocks: stocks{"VCPU": {Total: 4, Ratio: 16}, "DISK_GB": {Total: 4, Ratio: 1}}},
+		{Name: "c"},
+	})
+	for amount, want := range map[int64]bool{1: false, 2: true, 8: true, 9: false} {
+		if got := s.Column("VCPU").AllAllow(amount); got != want {
+			t.Errorf("%d VCPU: %v, want %v", amount, got, want)
+		}
+	}
+	if s.Column("DISK_GB").AllAllow(2) {
+		t.Error("all hosts are said to allow 2 GiB, though one allocates in steps")
 	}
 }
 

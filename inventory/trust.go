@@ -171,28 +171,35 @@ func (t trust) recent(now span.Instant) []sighting {
 }
 
 // remember returns listed, which is trusted, with the hosts that worked before and do not work
-// now.
+// now, sorted by name.
 func remember(before []sighting, listed []Host, overrides map[string]Override, now span.Instant) []sighting {
-	well := make(map[string]sighting)
-	for _, s := range before {
-		if s.failureUnder(overrides[s.Name]) == "" {
-			s.lost = cmp.Or(s.lost, now)
-			well[s.Name] = s
-		}
+	byName := func(a, b sighting) int { return cmp.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(before, byName) {
+		before = slices.SortedFunc(slices.Values(before), byName)
 	}
 	believed := seen(listed)
-	for i := range believed {
-		h := &believed[i]
-		if was, known := well[h.Name]; known && h.failureUnder(overrides[h.Name]) != "" {
-			h.Power, h.Problem, h.lost = was.Power, was.Problem, was.lost
+	slices.SortFunc(believed, byName)
+	at, there := 0, len(believed)
+	for i := range before {
+		was := &before[i]
+		for at < there && believed[at].Name < was.Name {
+			at++
 		}
-		delete(well, h.Name)
+		if was.failureUnder(overrides[was.Name]) != "" {
+			continue
+		}
+		lost := cmp.Or(was.lost, now)
+		if at == there || believed[at].Name != was.Name {
+			gone := *was
+			gone.InstanceCount, gone.lost = 0, lost
+			believed = append(believed, gone)
+		} else if h := &believed[at]; h.failureUnder(overrides[h.Name]) != "" {
+			h.Power, h.Problem, h.lost = was.Power, was.Problem, lost
+		}
 	}
-	for _, gone := range well {
-		gone.InstanceCount = 0
-		believed = append(believed, gone)
+	if len(believed) > there {
+		slices.SortFunc(believed, byName)
 	}
-	slices.SortFunc(believed, func(a, b sighting) int { return cmp.Compare(a.Name, b.Name) })
 	return believed
 }
 

@@ -13,12 +13,14 @@ import (
 // Ranking is the order of hosts for a request. It keeps references to its inputs. The zero
 // Ranking is ready for use, and any can be used again.
 type Ranking struct {
-	states       *inventory.States
-	request      *placing.Request
-	now          span.Instant
-	hosts        []int
-	weights, raw []float64 // by index in hosts; raw are those of one weigher
-	parts        []part
+	states  *inventory.States
+	request *placing.Request
+	now     span.Instant
+	hosts   []int
+	weights []float64 // by index in hosts; each is at most margin off
+	margin  float64
+	parts   []part
+	unused  [][]float64 // raw weights of earlier parts, whose memory new ones use
 }
 
 // part is a weigher's contribution: multiplier × (raw - low) / (high - low).
@@ -26,6 +28,7 @@ type part struct {
 	Weighted
 	own       *overrides // nil if every host has the same multiplier
 	low, high float64
+	raw       []float64 // by index in hosts
 }
 
 // Rank weighs hosts, which are indices in s in ascending order: the weight of each is the sum
@@ -33,24 +36,32 @@ type part struct {
 // (nova/weights.py get_weighed_objects). As in Nova, a single host is not weighed: its weight
 // is 0.
 func (k *Ranking) Rank(weighers []Weighted, s *inventory.States, r *placing.Request, now span.Instant, hosts []int) {
-	k.states, k.request, k.now, k.hosts, k.parts = s, r, now, hosts, k.parts[:0]
-	k.weights = slices.Grow(k.weights[:0], len(hosts))[:len(hosts)]
+	k.Forget()
+	k.states, k.request, k.now, k.hosts = s, r, now, hosts
+	k.weights = slices.Grow(k.weights, len(hosts))[:len(hosts)]
 	clear(k.weights)
 	if len(hosts) <= 1 {
 		return
 	}
-	k.raw = slices.Grow(k.raw[:0], len(hosts))[:len(hosts)]
 	own := overridden(s, weighers)
 	for i, w := range weighers {
 		if w.Multiplier == 0 && own[i] == nil || w.addsNothing(s, r) || !s.Nova().Has(w.Part) {
 			continue
 		}
-		w.Weigh(s, r, now, hosts, k.raw)
-		low, high := w.clamp(k.raw)
-		p := part{Weighted: w, own: own[i], low: low, high: high}
-		p.addTo(k.weights, hosts, k.raw)
+		p := part{Weighted: w, own: own[i], raw: k.memory(len(hosts))}
+		w.Weigh(s, r, now, hosts, p.raw)
+		p.low, p.high = w.clamp(p.raw)
 		k.parts = append(k.parts, p)
 	}
+	k.estimate()
+}
+
+// memory returns a slice for the raw weights of so many hosts, with any content.
+func (k *Ranking) memory(hosts int) (raw []float64) {
+	if last := len(k.unused) - 1; last >= 0 {
+		raw, k.unused = k.unused[last], k.unused[:last]
+	}
+	return slices.Grow(raw[:0], hosts)[:hosts]
 }
 
 // addsNothing reports whether the weigher is known to add nothing, before it weighs.
@@ -61,8 +72,11 @@ func (w *Weighted) addsNothing(s *inventory.States, r *placing.Request) bool {
 
 // Forget drops the references to the inputs and keeps the allocated memory for another use.
 func (k *Ranking) Forget() {
+	for i := range k.parts {
+		k.unused = append(k.unused, k.parts[i].raw)
+	}
 	clear(k.parts)
-	*k = Ranking{weights: k.weights, raw: k.raw, parts: k.parts[:0]}
+	*k = Ranking{weights: k.weights[:0], parts: k.parts[:0], unused: k.unused}
 }
 
 // clamp limits raw weights to Min and Max (nova/weights.py weigh_objects) and returns the
@@ -122,26 +136,26 @@ func normal(x, low, high float64) float64 {
 	return (x - low) / (high - low)
 }
 
-// addTo adds the weigher's contribution to weights. raw holds the weigher's raw weights; raw[i] and
-// weights[i] belong to the host with the index hosts[i]. The conversions keep the compiler from
-// fusing the product with the sum: every machine computes Nova's numbers to the last bit.
-func (p *part) addTo(weights []float64, hosts []int, raw []float64) {
+// addTo adds the weigher's contribution to weights. raw[i] and weights[i] belong to the host with the index
+// hosts[i]. The conversions keep the compiler from fusing the product with the sum: every machine computes
+// Nova's numbers to the last bit.
+func (p *part) addTo(weights []float64, hosts []int) {
 	low, width := p.low, p.high-p.low
-	weights = weights[:len(raw)]
+	weights = weights[:len(p.raw)]
 	switch {
 	case width == 0:
 	case p.own != nil:
-		for i, x := range raw {
+		for i, x := range p.raw {
 			weights[i] += float64(p.multiplier(hosts[i]) * ((x - low) / width))
 		}
 	case width == 1:
 		m := p.multiplier(0)
-		for i, x := range raw {
+		for i, x := range p.raw {
 			weights[i] += float64(m * (x - low))
 		}
 	default:
 		m := p.multiplier(0)
-		for i, x := range raw {
+		for i, x := range p.raw {
 			weights[i] += float64(m * ((x - low) / width))
 		}
 	}
@@ -164,19 +178,15 @@ func (k *Ranking) Len() int { return len(k.hosts) }
 
 // Equals returns the indexes of the hosts with the greatest weight, in the order of their names.
 func (k *Ranking) Equals() []int {
-	if len(k.hosts) == 0 {
+	best := k.best(1, nil)
+	if len(best) == 0 {
 		return nil
 	}
-	top := k.weights[0]
-	for _, w := range k.weights {
-		if w > top {
-			top = w
-		}
-	}
+	top := best[0].weight
 	var equal []int
-	for i, w := range k.weights {
-		if w == top {
-			equal = append(equal, k.hosts[i])
+	for at, w := range k.weights {
+		if w >= top-k.margin && k.exact(at) == top {
+			equal = append(equal, k.hosts[at])
 		}
 	}
 	return equal
@@ -185,55 +195,88 @@ func (k *Ranking) Equals() []int {
 // Best returns at most n of the hosts for which wanted returns true, sorted by weight, the greatest
 // first, then by name. A nil wanted means all hosts. It visits each host once and sorts only n.
 func (k *Ranking) Best(n int, wanted func(host int) bool) []int {
+	best := k.best(n, wanted)
+	hosts := make([]int, len(best))
+	for i := range best {
+		hosts[i] = k.hosts[best[i].at]
+	}
+	return hosts
+}
+
+// ranked is a host, by its index in Ranking.hosts, with its exact weight.
+type ranked struct {
+	at     int
+	weight float64
+}
+
+// best is Best with weights.
+func (k *Ranking) best(n int, wanted func(host int) bool) []ranked {
 	n = min(n, len(k.hosts))
 	if n <= 0 {
 		return nil
 	}
-	best := make([]int, 0, n) // indices in k.hosts; with n elements, a heap with the worst on top
-	bar := math.Inf(-1)       // a weight that is not greater cannot be among the best
-	for i, w := range k.weights {
-		if w <= bar || wanted != nil && !wanted(k.hosts[i]) {
-			continue
-		}
-		if len(best) < n {
-			if best = append(best, i); len(best) < n {
-				continue
-			}
-			for at := n/2 - 1; at >= 0; at-- {
-				k.sink(best, at)
-			}
-		} else {
-			best[0] = i
-			k.sink(best, 0)
-		}
-		bar = k.weights[best[0]]
+	near, bar := k.near(n, wanted)
+	if k.margin > 0 && len(near) > n+manyNear {
+		k.settle()
+		near, bar = k.near(n, wanted)
 	}
-	slices.SortFunc(best, k.compare)
-	for i, at := range best {
-		best[i] = k.hosts[at]
+	best := make([]ranked, 0, len(near))
+	for _, at := range near {
+		if k.weights[at] >= bar-2*k.margin {
+			best = append(best, ranked{at, k.exact(at)})
+		}
 	}
-	return best
+	slices.SortFunc(best, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.at, b.at)) })
+	return best[:min(n, len(best))]
 }
 
-// compare orders indices in k.hosts, the better first.
-func (k *Ranking) compare(a, b int) int {
-	return cmp.Or(cmp.Compare(k.weights[b], k.weights[a]), cmp.Compare(a, b))
+// manyNear is how many hosts more than are wanted may be near the best. With more of them, it takes less time to
+// compute all weights exactly.
+const manyNear = 256
+
+// near returns indices in k.hosts, the n best among them, and the nth greatest weight, or -Inf. It stops where
+// many are near the best.
+func (k *Ranking) near(n int, wanted func(host int) bool) (near []int, bar float64) {
+	greatest := make([]float64, 0, n) // with n elements, a heap with the least on top
+	bar = math.Inf(-1)                // a weight that is not greater, within the margin of both, cannot be among the best
+	for at, w := range k.weights {
+		if w <= bar-2*k.margin || wanted != nil && !wanted(k.hosts[at]) {
+			continue
+		}
+		if near = append(near, at); k.margin > 0 && len(near) > 2*n+manyNear {
+			return near, bar
+		}
+		switch {
+		case len(greatest) < n:
+			if greatest = append(greatest, w); len(greatest) < n {
+				continue
+			}
+			for i := n/2 - 1; i >= 0; i-- {
+				sink(greatest, i)
+			}
+		case w > bar:
+			greatest[0] = w
+			sink(greatest, 0)
+		}
+		bar = greatest[0]
+	}
+	return near, bar
 }
 
 // sink moves an element of the heap down to its place.
-func (k *Ranking) sink(heap []int, at int) {
+func sink(heap []float64, at int) {
 	for {
-		worst := at
+		least := at
 		for child := 2*at + 1; child <= 2*at+2 && child < len(heap); child++ {
-			if k.compare(heap[child], heap[worst]) > 0 {
-				worst = child
+			if heap[child] < heap[least] {
+				least = child
 			}
 		}
-		if worst == at {
+		if least == at {
 			return
 		}
-		heap[at], heap[worst] = heap[worst], heap[at]
-		at = worst
+		heap[at], heap[least] = heap[least], heap[at]
+		at = least
 	}
 }
 
@@ -243,7 +286,7 @@ func (k *Ranking) Weight(host int) float64 {
 	if !there {
 		return 0
 	}
-	return k.weights[at]
+	return k.exact(at)
 }
 
 // Parts returns what each weigher adds to the weights of some hosts, by name. It weighs them

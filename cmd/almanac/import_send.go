@@ -61,7 +61,7 @@ func (s *sender) send(ctx context.Context, workers int, p progress) error {
 				if err := s.sendRow(ctx, i); hopeless(err) {
 					stop(err)
 				}
-				p.step()
+				p.add(1)
 			}
 		})
 	}

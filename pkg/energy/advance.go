@@ -88,6 +88,13 @@ func (s *Step) Nothing(before *Record) bool {
 	return len(s.Actions)+len(s.Entries) == 0 && reflect.DeepEqual(&s.Record, before)
 }
 
+// Rests reports, at little cost, that Advance changes nothing: the host is asleep, all that was read agrees with
+// that, and no switch is wanted. False means that Advance may change something.
+func (r *Record) Rests(f *Facts) bool {
+	return r.Phase == Asleep && r.Order == nil && !r.Testing && r.Mismatches == 0 && f.Want == nil && f.Machine.State != On &&
+		(f.Service == nil || !f.Service.Up && r.Down && f.Service.Reported == r.Reported)
+}
+
 // MustLook reports whether the next step requires that Nova and Placement are asked before whether
 // the host is empty.
 func (r *Record) MustLook(f Facts, how Switching) bool {

@@ -44,7 +44,7 @@ func DelayReq(requests []Delayed) (delay float64) {
 
 // Spell is the state of a machine between two measurements.
 type Spell struct {
-	Machine Machine
+	Machine *Machine
 	State   State // its power state
 	Booted  bool  // a boot of it began in that time
 }
@@ -63,7 +63,7 @@ func (s *Savings) Add(now span.Instant, most int64, spells []Spell) {
 }
 
 func (s *Savings) add(one *Spell, took int64) {
-	m := &one.Machine
+	m := one.Machine
 	if one.Booted {
 		s.Boots++
 		if m.Draw.Idle > 0 && m.Draw.Off > 0 { // without a known power no saving is counted either

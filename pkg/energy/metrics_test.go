@@ -38,15 +38,15 @@ func TestSavingsAreCountedFromOneMeasurementToTheNext(t *testing.T) {
 		m.Draw, m.Capacity = energy.Draw{Idle: 100, Standby: 30, Off: 10, BootJoules: 5000}, resource.Vector{VCPUs: 4}
 	}
 	spells := []energy.Spell{
-		{Machine: with(asleep("off", 1), known), State: energy.Off},
-		{Machine: with(asleep("standby", 1), known), State: energy.Standby},
-		{Machine: asleep("unknown draw", 1), State: energy.Off},
-		{Machine: with(asleep("woken meanwhile", 1), known), State: energy.On},
-		{Machine: with(asleep("waking", 1), known, phase(energy.Waking)), State: energy.On, Booted: true},
-		{Machine: with(asleep("waking of unknown draw", 1), phase(energy.Waking), func(m *energy.Machine) { m.Draw.BootJoules = 9 }), State: energy.On, Booted: true},
-		{Machine: with(idle("idle", 3), known), State: energy.On},
-		{Machine: with(busy("busy"), known), State: energy.On},
-		{Machine: with(asleep("broken", 1), known, phase(energy.Failed))},
+		{Machine: new(with(asleep("off", 1), known)), State: energy.Off},
+		{Machine: new(with(asleep("standby", 1), known)), State: energy.Standby},
+		{Machine: new(asleep("unknown draw", 1)), State: energy.Off},
+		{Machine: new(with(asleep("woken meanwhile", 1), known)), State: energy.On},
+		{Machine: new(with(asleep("waking", 1), known, phase(energy.Waking))), State: energy.On, Booted: true},
+		{Machine: new(with(asleep("waking of unknown draw", 1), phase(energy.Waking), func(m *energy.Machine) { m.Draw.BootJoules = 9 })), State: energy.On, Booted: true},
+		{Machine: new(with(idle("idle", 3), known)), State: energy.On},
+		{Machine: new(with(busy("busy"), known)), State: energy.On},
+		{Machine: new(with(asleep("broken", 1), known, phase(energy.Failed)))},
 	}
 	var got energy.Savings
 	got.Add(noon, 120, nil)

@@ -42,8 +42,11 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 // BootSeconds returns the 95th percentile of the host's boot times (nearest rank), which is the
 // longest of fewer than 20; it returns otherwise if there are none.
 func (r *Record) BootSeconds(otherwise int64) int64 {
-	if len(r.Boots) == 0 {
+	switch n := len(r.Boots); {
+	case n == 0:
 		return otherwise
+	case n < 20:
+		return slices.Max(r.Boots)
 	}
 	var room [mostBoots]int64
 	sorted := append(room[:0], r.Boots...)

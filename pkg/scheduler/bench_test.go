@@ -128,6 +128,7 @@ func BenchmarkPlan10000Hosts(b *testing.B) {
 	b.ReportMetric(microseconds(ours), "µs/plan-p50")
 	b.ReportMetric(microseconds(bare), "µs/bare-loop-p50")
 	b.ReportMetric(microseconds(ours)/microseconds(bare), "times")
+	b.ReportMetric(1.5, "times-goal")
 	b.ReportMetric(0, "ns/op")
 }
 

@@ -43,14 +43,9 @@ func (p *planner) needed(u *unit, s *slots) int64 {
 	return u.length()
 }
 
-// step is a change of the number of places.
-type step struct {
-	at span.Instant
-	by int
-}
-
-// steps adds when a node has places for VMs of a unit that start then.
-func (p *planner) steps(all []step, index int, u *unit, from span.Instant, n int) []step {
+// steps adds when a node has places for VMs of a unit that start then: by how many the places change, and at
+// which instant.
+func (p *planner) steps(all *agenda, index int, u *unit, from span.Instant, n int) {
 	node := p.nodes[index]
 	for i := node.index(from); i < len(node.segments); i++ {
 		start, end := max(from, node.segments[i].at), span.Forever
@@ -66,13 +61,12 @@ func (p *planner) steps(all []step, index int, u *unit, from span.Instant, n int
 			if last < start {
 				break
 			}
-			all = append(all, step{start, s.n})
+			all.add(entry{at: start, n: s.n})
 			if gone := min(last.Add(1), end); gone != span.Forever {
-				all = append(all, step{gone, -s.n})
+				all.add(entry{at: gone, n: -s.n})
 			}
 		}
 	}
-	return all
 }
 
 // reach returns when the first member of a unit could start on a node, as far as its image or its
@@ -120,17 +114,18 @@ func (p *planner) findAll(u *unit, from span.Instant) (spot, bool) {
 			return found, true
 		}
 	}
-	all := p.allSteps(u, from)
-	for i, places, at := 0, 0, from; i < len(all) || later > at; {
-		if next := all[i:]; len(next) > 0 && (later <= at || next[0].at <= later) {
-			at = next[0].at
-		} else {
+	all := p.sweep(u, from)
+	defer all.end()
+	for places, at := 0, from; ; {
+		switch next, more := all.next(); {
+		case later > at && (!more || later < next):
 			at = later
+		case more:
+			at = next
+		default:
+			return spot{}, false
 		}
-		for ; i < len(all) && all[i].at <= at; i++ {
-			places += all[i].by
-		}
-		if places < len(u.members) {
+		if places += all.pass(at); places < len(u.members) {
 			continue
 		}
 		var wanted span.Instant
@@ -141,56 +136,25 @@ func (p *planner) findAll(u *unit, from span.Instant) (spot, bool) {
 			later = wanted
 		}
 	}
-	return spot{}, false
 }
 
 // roomAt reports whether all of a unit fits at an instant, on any nodes and for however short a
 // time.
 func (p *planner) roomAt(u *unit, at span.Instant) bool {
 	n := len(u.members)
-	for _, node := range p.nodes {
-		if n <= 0 {
-			break
-		}
-		if node.listed {
+	look := func(i int) bool {
+		if node := p.nodes[i]; n > 0 && node.listed {
 			n -= node.room(node.index(at), u.request.Shape, n)
 		}
+		return n > 0
+	}
+	if o := p.openings(u.request.Shape, 1, 1); o != nil {
+		o.until(at, look)
+		return n <= 0
+	}
+	for i := 0; i < len(p.nodes) && look(i); i++ {
 	}
 	return n <= 0
-}
-
-// allSteps returns the steps of all nodes on which members of a unit can start, in order.
-func (p *planner) allSteps(u *unit, from span.Instant) []step {
-	var all []step
-	only := p.mover(u) == nil
-	owners := map[int]bool{}
-	for _, m := range u.members {
-		if m.node >= 0 {
-			owners[m.node] = true
-		}
-	}
-	for node := range p.nodes {
-		if !p.nodes[node].listed || only && !owners[node] {
-			continue
-		}
-		at, most := p.earliest(u, node, owners[node])
-		if at == span.Forever {
-			continue
-		}
-		if !only {
-			most = len(u.members)
-		}
-		all = p.steps(all, node, u, max(from, at), most)
-	}
-	// Members that reach a node later than others add no places, but may make a start possible.
-	for _, m := range u.members {
-		all = append(all, step{max(from, m.at), 0})
-		if m.memory && p.rules.Migrate {
-			all = append(all, step{max(from, m.at.Add(p.moveSeconds(u.request))), 0})
-		}
-	}
-	slices.SortFunc(all, func(a, b step) int { return cmp.Compare(a.at, b.at) })
-	return all
 }
 
 // earliest is reach; it searches the members only where one of them is on the node.
@@ -208,7 +172,7 @@ func (p *planner) earliest(u *unit, node int, owner bool) (span.Instant, int) {
 // choose returns the nodes on which a unit can start at an instant. Where only an image or memory
 // on its way is missing, it returns when that arrives.
 func (p *planner) choose(u *unit, at span.Instant) (found spot, later span.Instant, ok bool) {
-	c := chosen{planner: p, unit: u, at: at, byNode: make([][]slots, len(p.nodes)), known: make([]bool, len(p.nodes)), spot: spot{start: at, end: span.Forever, whole: true, nodes: make([]int, len(u.members))}}
+	c := chosen{planner: p, unit: u, at: at, byNode: map[int][]slots{}, spot: spot{start: at, end: span.Forever, whole: true, nodes: make([]int, len(u.members))}}
 	var rest []int
 	for i := range u.members {
 		m := &u.members[i]
@@ -231,8 +195,7 @@ type chosen struct {
 	*planner
 	unit   *unit
 	at     span.Instant
-	byNode [][]slots
-	known  []bool // nodes whose places were looked up
+	byNode map[int][]slots // of the nodes whose places were looked up
 	spot   spot
 	later  span.Instant
 	sent   map[int]int64 // seconds that a new transfer to a node waits for earlier ones
@@ -254,8 +217,8 @@ func (c *chosen) behind(node int) int64 {
 
 // places returns the free places of a node.
 func (c *chosen) places(node int) []slots {
-	if c.known[node] {
-		return c.byNode[node]
+	if all, known := c.byNode[node]; known {
+		return all
 	}
 	p := c.nodes[node]
 	if !p.listed {
@@ -268,7 +231,7 @@ func (c *chosen) places(node int) []slots {
 			break
 		}
 	}
-	c.byNode[node], c.known[node] = all, true
+	c.byNode[node] = all
 	return all
 }
 
@@ -305,14 +268,14 @@ func (c *chosen) spread(rest []int) bool {
 	m.node = -1
 	var all []slots
 	ideal := 0
-	for node := range c.nodes {
+	c.eachOpen(&m, func(node int) bool {
 		at, fresh := c.arrivalOf(c.unit, &m, node)
 		if at == span.Forever {
-			continue
+			return true
 		}
 		if at > c.at {
 			c.later = later(c.later, at)
-			continue
+			return true
 		}
 		for _, s := range c.places(node) {
 			s.fresh = fresh
@@ -321,10 +284,8 @@ func (c *chosen) spread(rest []int) bool {
 				ideal += s.n
 			}
 		}
-		if ideal >= len(rest) {
-			break // all others are no better
-		}
-	}
+		return ideal < len(rest) // all others are no better
+	})
 	slices.SortStableFunc(all, func(a, b slots) int {
 		return cmp.Or(yesFirst(a.whole, b.whole), yesFirst(b.fresh, a.fresh), cmp.Compare(b.until, a.until))
 	})
@@ -340,6 +301,17 @@ func (c *chosen) spread(rest []int) bool {
 		}
 	}
 	return len(rest) == 0
+}
+
+// eachOpen calls look with the nodes on which a member may start, in their order, until look returns false:
+// all nodes, if it matters when an image or memory can be there.
+func (c *chosen) eachOpen(m *member, look func(node int) bool) {
+	if o := c.openingsOf(c.unit); o != nil && !m.image && !m.memory {
+		o.until(c.at, look)
+		return
+	}
+	for node := 0; node < len(c.nodes) && look(node); node++ {
+	}
 }
 
 // fits puts a member on a place, if its image or its memory is there by then.

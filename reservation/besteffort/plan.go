@@ -18,11 +18,7 @@ import (
 // will be, is always promised its resumption. With Backfilling None, no unit behind one that has
 // to wait begins. A unit that can never start, on the nodes that exist, does not block others.
 func (r Rules) Plan(s Situation) Plan {
-	p := newPlanner(r, s)
-	p.keep()
-	p.decide()
-	p.expect()
-	return p.plan
+	return newPlanner(r, s).compute()
 }
 
 // planner makes one plan.
@@ -32,6 +28,8 @@ type planner struct {
 	requests []*Request
 	nodes    []*profile
 	byName   map[string]int
+	byShape  map[openingsKey]*openings
+	thorough bool // searches look at all nodes
 	images   *arrivals
 	units    []*unit // of the queue
 	later    []*unit // those that wait, and are promised nothing
@@ -39,6 +37,8 @@ type planner struct {
 	position map[string]int
 	plan     Plan
 	scratch  []slots
+	parts    agenda // of the last search, as is ahead
+	ahead    agenda
 	pieces   int // of the unit that is being laid out
 }
 
@@ -49,7 +49,8 @@ const mostPieces = 32
 func newPlanner(r Rules, s Situation) *planner {
 	p := &planner{
 		rules: r, now: s.Now, requests: sorted(s.Requests), byName: make(map[string]int, len(s.Nodes)), position: map[string]int{},
-		plan: Plan{Expected: map[string]Expectation{}, Next: span.Forever},
+		byShape: map[openingsKey]*openings{},
+		plan:    Plan{Expected: map[string]Expectation{}, Next: span.Forever},
 	}
 	for _, n := range s.Nodes {
 		first := &p.node(n.Name, true).segments[0]
@@ -75,6 +76,13 @@ func newPlanner(r Rules, s Situation) *planner {
 		}
 	}
 	return p
+}
+
+func (p *planner) compute() Plan {
+	p.keep()
+	p.decide()
+	p.expect()
+	return p.plan
 }
 
 // node returns the profile of a node, and creates it where it is missing.

@@ -15,6 +15,7 @@ type profile struct {
 	listed   bool
 	segments []segment // by at; the last one has no end
 	guests   []guest   // that are on it now
+	changes  int       // how often something was subtracted
 	// leaving is the capacity of VMs that are ended now in no time. They stay on the node until
 	// the next situation shows that they are gone.
 	leaving resource.Vector
@@ -68,6 +69,7 @@ func (p *profile) bounds(s span.Span) (from, to int) {
 // hold subtracts a reservation.
 func (p *profile) hold(s span.Span, resources resource.Vector) {
 	from, to := p.bounds(s)
+	p.changes++
 	p.segments[from].hold = true
 	whole := resources.IsZero()
 	for i := from; i < to; i++ {
@@ -86,6 +88,7 @@ func (p *profile) take(s span.Span, shape resource.Vector) {
 		return
 	}
 	from, to := p.bounds(s)
+	p.changes++
 	for i := from; i < to; i++ {
 		p.segments[i].free = p.segments[i].free.Sub(shape)
 	}

@@ -58,10 +58,13 @@ type candidate struct {
 
 // better reports whether a node is better than another: an earlier start, then where the VM
 // already is, then without a suspension, then without a transfer of the image, then for the
-// longest time.
+// longest time, then the first node.
 func (c *candidate) better(o *candidate) bool {
 	order := cmp.Or(cmp.Compare(c.start, o.start), yesFirst(c.stays, o.stays), yesFirst(c.whole, o.whole), yesFirst(o.fresh, c.fresh))
-	return order < 0 || order == 0 && !c.whole && c.end > o.end
+	if order == 0 && !c.whole {
+		order = cmp.Compare(o.end, c.end)
+	}
+	return cmp.Or(order, cmp.Compare(c.node, o.node)) < 0
 }
 
 // yesFirst sorts true before false.
@@ -76,7 +79,7 @@ func yesFirst(a, b bool) int {
 	}
 }
 
-// findOne is find for a single VM.
+// findOne is find for a single VM. Of equal nodes it takes the one with the VM, then the first.
 func (p *planner) findOne(u *unit, from span.Instant) (spot, bool) {
 	m := &u.members[0]
 	var best candidate
@@ -100,17 +103,45 @@ func (p *planner) findOne(u *unit, from span.Instant) (spot, bool) {
 		try(m.node)
 	}
 	if !m.memory || p.rules.Migrate {
-		for node := range p.nodes {
-			if found && best.start <= from && best.whole && !best.fresh {
-				break // the others are later, or equal
+		p.eachNode(u, from, func(node int, opens span.Instant) bool {
+			switch {
+			case !found:
+			case opens > best.start: // as are the next ones
+				return false
+			case opens == best.start && best.whole && !best.fresh && (best.stays || best.node < node):
+				return false // the others are later, or equal
 			}
 			if node != m.node {
 				try(node)
 			}
-		}
+			return true
+		})
 	}
 	best.nodes = []int{best.node}
 	return best.spot, found
+}
+
+// eachNode calls look with the nodes on which a VM of a unit may start from an instant on, and an instant
+// before which it cannot start there, until look returns false. The instants ascend; the nodes of
+// one instant are in order.
+func (p *planner) eachNode(u *unit, from span.Instant, look func(node int, opens span.Instant) bool) {
+	o := p.openingsOf(u)
+	if o == nil {
+		for node := range p.nodes {
+			if !look(node, from) {
+				return
+			}
+		}
+		return
+	}
+	next := o.upcoming(from, p.parts)
+	defer func() { p.parts = next.parts }()
+	for ; ; next.skip() {
+		node, opens, ok := next.next()
+		if !ok || !look(node, opens) {
+			return
+		}
+	}
 }
 
 // first returns the first spot of a single VM on a node.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -52,28 +53,32 @@ func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants ma
 // concerned returns the names, sorted, of the hosts that may need an action: those in wants, those
 // that are not awake or have an operation, and those whose nova-compute Almanac has disabled.
 func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []string {
-	hosts := map[string]bool{}
-	for host := range wants {
-		hosts[host] = true
-	}
+	hosts := slices.Collect(maps.Keys(wants))
 	for host, r := range w.records {
 		if r.Phase != energy.Awake || r.Operation != "" {
-			hosts[host] = true
+			hosts = append(hosts, host)
 		}
 	}
 	for host, s := range w.services {
 		if s.Disabled && Ours(s.Reason) {
-			hosts[host] = true
+			hosts = append(hosts, host)
 		}
 	}
-	return slices.Sorted(maps.Keys(hosts))
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }
 
 // rests reports whether this step changes nothing for a host, without asking agents, Nova or
 // Placement. It is true for most sleeping hosts.
 func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch) bool {
 	record := w.recordOf(host)
-	facts := c.known(w, &record, wants)
+	facts := c.seen(w, &record, wants)
+	return record.Rests(&facts) || c.staysSame(w, record, facts)
+}
+
+// staysSame is rests by the whole state machine.
+func (c *Controller) staysSame(w *world, record energy.Record, facts energy.Facts) bool {
+	facts.Halt = c.haltOf(w, record.Host)
 	if record.Order != nil || record.MustLook(facts, c.Switching) {
 		return false
 	}
@@ -163,20 +168,38 @@ func (c *Controller) facts(ctx context.Context, w *world, r *energy.Record, want
 
 // known returns the facts about a host that the step has already read.
 func (c *Controller) known(w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
-	f := energy.Facts{Now: w.now, Machine: w.fresh[r.Host], Agent: w.access[r.Host].States != nil, Cloudless: c.Cloud == nil, Halt: w.halt}
-	if h := w.hostOf(r.Host); h != nil && f.Cloudless {
-		f.BootSeconds = h.BootSeconds
+	f := c.seen(w, r, wants)
+	f.Halt = c.haltOf(w, r.Host)
+	return f
+}
+
+// seen is known without Halt.
+func (c *Controller) seen(w *world, r *energy.Record, wants map[string]energy.Switch) energy.Facts {
+	f := energy.Facts{Now: w.now, Machine: w.fresh[r.Host], Agent: w.access[r.Host].States != nil, Cloudless: c.Cloud == nil}
+	if f.Cloudless {
+		if h := w.hostOf(r.Host); h != nil {
+			f.BootSeconds = h.BootSeconds
+		}
 	}
-	if s, wanted := wants[r.Host]; wanted {
-		f.Want = &s
+	if _, wanted := wants[r.Host]; wanted {
+		f.Want = new(wants[r.Host])
 	}
 	if s, known := w.services[r.Host]; known {
 		f.Service = &energy.ServiceFact{Up: s.Up, Disabled: s.Disabled, Ours: s.Disabled && Ours(s.Reason), Reported: s.Reported}
 	}
-	if i, known := slices.BinarySearchFunc(w.machines, r.Host, func(m energy.Machine, name string) int { return cmp.Compare(m.Name, name) }); known && f.Halt == "" {
-		f.Halt = c.forbids(w, &w.machines[i])
-	}
 	return f
+}
+
+// haltOf returns the reason why a host must not be switched off now; "" if it may be.
+func (c *Controller) haltOf(w *world, host string) string {
+	if w.halt != "" {
+		return w.halt
+	}
+	i := sort.Search(len(w.machines), func(i int) bool { return w.machines[i].Name >= host })
+	if i < len(w.machines) && w.machines[i].Name == host {
+		return c.forbids(w, &w.machines[i])
+	}
+	return ""
 }
 
 // forbids returns the reason why a host that is about to be switched off must stay on now; "" if it

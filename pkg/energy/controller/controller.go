@@ -115,6 +115,7 @@ type memory struct {
 	plan       energy.Plan
 	counts     []instanceCount
 	alarms     map[alarmKey]energy.Alarm
+	machines   []energy.Machine // of the last step, whose memory the next one uses
 }
 
 // instanceCount is the number of instances at an instant.

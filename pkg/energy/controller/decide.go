@@ -80,7 +80,8 @@ func (c *Controller) measure(ctx context.Context, lease job.Lease, w *world) err
 // interval, because nothing observed a longer gap.
 func (c *Controller) save(s *energy.Savings, w *world) {
 	spells := make([]energy.Spell, len(w.machines))
-	for i, m := range w.machines {
+	for i := range w.machines {
+		m := &w.machines[i]
 		begun := w.records[m.Name].Begun
 		spells[i] = energy.Spell{Machine: m, State: w.readings[m.Name].State, Booted: begun != 0 && begun >= s.Until}
 	}
@@ -116,8 +117,13 @@ func (c *Controller) weigh(ctx context.Context, lease job.Lease, w *world) error
 		m := &w.machines[i]
 		reading := w.readings[m.Name]
 		d := w.records[m.Name].Draw
-		field := map[energy.State]*float64{energy.Standby: &d.Standby, energy.Off: &d.Off}[reading.State]
-		if reading.State == energy.On && m.Phase == energy.Awake && !m.Busy {
+		var field *float64
+		switch {
+		case reading.State == energy.Standby:
+			field = &d.Standby
+		case reading.State == energy.Off:
+			field = &d.Off
+		case reading.State == energy.On && m.Phase == energy.Awake && !m.Busy:
 			field = &d.Idle
 		}
 		if field != nil && reading.Watts > 0 && math.Abs(reading.Watts-*field) > noise*reading.Watts {

@@ -33,7 +33,7 @@ type world struct {
 	readings  map[string]energy.Reading // the last reading of each machine
 	fresh     map[string]energy.Reading // the readings of this step
 	halt      string
-	machines  []energy.Machine // sorted by name
+	machines  []energy.Machine // sorted by name; the next step uses the memory
 
 	mu    sync.Mutex // guards the fields below, and records, while hosts advance
 	moved bool       // the phase of a host has changed
@@ -245,7 +245,7 @@ func (c *Controller) collapse(w *world) string {
 // survey returns all hosts in the form of the plan: those of the inventory, and those that are not
 // awake although they are no longer in the inventory.
 func (c *Controller) survey(w *world) []energy.Machine {
-	all := make([]energy.Machine, 0, w.hosts.Len())
+	all := slices.Grow(c.memory.machines[:0], w.hosts.Len())
 	for _, h := range w.hosts.Hosts() {
 		all = append(all, c.machine(w, h))
 	}
@@ -254,7 +254,10 @@ func (c *Controller) survey(w *world) []energy.Machine {
 			all = append(all, c.machine(w, &inventory.Host{Name: host, Problem: "it is no longer in the inventory"}))
 		}
 	}
-	slices.SortFunc(all, func(a, b energy.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	if len(all) > w.hosts.Len() { // the others are sorted
+		slices.SortFunc(all, func(a, b energy.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	c.memory.machines = all
 	return all
 }
 

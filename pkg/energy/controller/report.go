@@ -23,11 +23,11 @@ func (c *Controller) tell(ctx context.Context, lease job.Lease, w *world) error 
 
 // alarms returns the alarms that are in force now.
 func (c *Controller) alarms(w *world) []energy.Alarm {
-	watched := make([]energy.Watched, 0, len(w.machines))
+	var watched []energy.Watched // few, as most hosts are calm
 	for i := range w.machines {
 		m := &w.machines[i]
-		r := w.recordOf(m.Name)
-		if c.calm(w, m, &r) {
+		r := w.records[m.Name]
+		if r.Host = m.Name; c.calm(w, m, &r) {
 			continue
 		}
 		one := energy.Watched{
