@@ -52,10 +52,13 @@ PRIORITY = $(shell [ -w /proc/self/autogroup ] && [ "$$(id -u)" = 0 ] && echo -1
 # A browser for the tests of the page, fonts for all scripts in it, and what fetches axe-core.
 BROWSER = chromium fonts-dejavu-core fonts-liberation $(shell command -v npm >/dev/null || echo npm)
 
+# The programs with which operators deploy, for the tests of packaging/ansible.
+DEPLOYERS = ansible-core ansible-lint
+
 test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
 	@$(MAKE) --no-print-directory build
-	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER)}" $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
+	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER) $(DEPLOYERS)}" $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
 
 test-slow: ## the same with a fifth of the CPU time, as root: no test fails because the machine is slow
 	@tests/openstack/slow $(MAKE) --no-print-directory test

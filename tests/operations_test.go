@@ -207,9 +207,6 @@ func TestEachAlertHasItsSectionAndItsTest(t *testing.T) {
 
 // The test needs HAProxy and Prometheus, unlike all other tests.
 func TestTheExamplesPleaseTheirPrograms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("make check leaves out what needs Debian's packages")
-	}
 	// HAProxy would look for the certificate.
 	balancer := filepath.Join(t.TempDir(), "haproxy.cfg")
 	text := strings.Replace(readText(t, opsFolder+"/haproxy.cfg"), "ssl crt /etc/haproxy/almanac.pem", "", 1)
@@ -222,13 +219,7 @@ func TestTheExamplesPleaseTheirPrograms(t *testing.T) {
 		{"promtool", "test", "rules", opsFolder + "/almanac-alerts_test.yml"},
 	} {
 		t.Run(strings.Join(words[:3], " "), func(t *testing.T) {
-			program, err := exec.LookPath(words[0])
-			if err != nil {
-				t.Fatalf("%v: run `make test`, or `make lab` once, which installs it", err)
-			}
-			if out, err := exec.CommandContext(t.Context(), program, words[1:]...).CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			shell(t, "", nil, programOf(t, words[0]), words[1:]...)
 		})
 	}
 }
