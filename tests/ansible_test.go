@@ -66,7 +66,7 @@ func newPlay(t *testing.T, variables map[string]any) *play {
 		t.Fatal(err)
 	}
 	p.variables = map[string]any{
-		"almanac_config_directory": p.at("etc"), "almanac_unit_directory": p.at("units"), "almanac_logrotate_directory": p.at("logrotate"),
+		"almanac_config_directory": p.at("etc"), "almanac_power_config_directory": p.at("etc"), "almanac_unit_directory": p.at("units"), "almanac_logrotate_directory": p.at("logrotate"),
 		"almanac_log_directory": p.at("log"), "almanac_haproxy_directory": p.at("haproxy"), "almanac_neighbors_directory": p.at("neighbors"),
 		"almanac_prometheus_directory": p.at("prometheus"),
 		"almanac_owner":                fmt.Sprint(os.Getgid()), "almanac_power_owner": fmt.Sprint(os.Getgid()),

@@ -17,11 +17,12 @@ import (
 
 // The operator's guide, its chapter about Nova, and the files that it refers to.
 const (
-	guidePath   = "../docs/operations.md"
-	novaPath    = "../docs/nova.md"
-	installPath = "../docs/install.md"
-	opsFolder   = "../docs/examples/ops"
-	alertsPath  = opsFolder + "/almanac-alerts.yml"
+	guidePath      = "../docs/operations.md"
+	novaPath       = "../docs/nova.md"
+	installPath    = "../docs/install.md"
+	deploymentPath = "../docs/deployment.md"
+	opsFolder      = "../docs/examples/ops"
+	alertsPath     = opsFolder + "/almanac-alerts.yml"
 )
 
 func readText(t *testing.T, path string) string {
@@ -225,7 +226,7 @@ func TestTheExamplesPleaseTheirPrograms(t *testing.T) {
 }
 
 func TestTheGuideLeadsToFilesAndSectionsThatExist(t *testing.T) {
-	guides := map[string]string{guidePath: readText(t, guidePath), novaPath: readText(t, novaPath)}
+	guides := map[string]string{guidePath: readText(t, guidePath), novaPath: readText(t, novaPath), deploymentPath: readText(t, deploymentPath)}
 	anchors := map[string][]string{} // by the name of the guide
 	for path, text := range guides {
 		for _, heading := range matches(`(?m)^##+ (.+)$`, text) {
