@@ -15,7 +15,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build packages release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-packages test-long bench pictures reproduce fuzz lab lab-down sample clean
+.PHONY: help build packages release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-packages test-chart test-long bench pictures reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -52,10 +52,13 @@ PRIORITY = $(shell [ -w /proc/self/autogroup ] && [ "$$(id -u)" = 0 ] && echo -1
 # A browser for the tests of the page, fonts for all scripts in it, and what fetches axe-core.
 BROWSER = chromium fonts-dejavu-core fonts-liberation $(shell command -v npm >/dev/null || echo npm)
 
+# The programs with which operators deploy, for the tests of packaging/ansible.
+DEPLOYERS = ansible-core ansible-lint
+
 test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
 	@$(MAKE) --no-print-directory build
-	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER)}" $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
+	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER) $(DEPLOYERS)}" $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
 
 test-slow: ## the same with a fifth of the CPU time, as root: no test fails because the machine is slow
 	@tests/openstack/slow $(MAKE) --no-print-directory test
@@ -215,7 +218,10 @@ test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, 
 test-packages: ## as root: packages in clean roots of Debian 12 and 13, the image in a chroot; two builds with the same bytes
 	@ALMANAC_TEST_PACKAGES=1 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestPackages' ./tests
 
-test-long: test-galera test-upgrade test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages ## what takes longer than make test
+test-chart: ## the Helm chart by Helm's own code, against Kubernetes's types and almanacd
+	@cd packaging/helm && CGO_ENABLED=0 GOWORK=off $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v ./...
+
+test-long: test-galera test-upgrade test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages test-chart ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate

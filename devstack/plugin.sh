@@ -118,12 +118,6 @@ function _almanac_set {
     iniset "$ALMANAC_CONF_FILE" "$@"
 }
 
-# Prints the URL of a database without the plugin with which DevStack counts
-# queries: only Python understands it
-function _almanac_database_url {
-    database_connection_url "$1" | sed -e 's/\([?&]\)plugin=[^&]*&\?/\1/' -e 's/[?&]$//'
-}
-
 # _almanac_as_nova SECTION OPTION... copies those options that nova.conf sets to almanac.conf
 function _almanac_as_nova {
     local section=$1
@@ -147,7 +141,7 @@ function configure_almanac {
 
     _almanac_set DEFAULT debug "$ALMANAC_DEBUG"
     _almanac_set DEFAULT transport_url "$(get_transport_url "$ALMANAC_RABBIT_VHOST")"
-    _almanac_set database connection "$(_almanac_database_url "$ALMANAC_DATABASE")"
+    _almanac_set database connection "$(database_connection_url "$ALMANAC_DATABASE")"
 
     _almanac_set api auth_strategy keystone
     if is_service_enabled tls-proxy; then
@@ -161,8 +155,6 @@ function configure_almanac {
 
     configure_keystone_authtoken_middleware "$ALMANAC_CONF_FILE" "$ALMANAC_USER_NAME"
     _almanac_set keystone_authtoken region_name "$REGION_NAME"
-    # Almanac has a token cache of its own
-    inidelete "$ALMANAC_CONF_FILE" keystone_authtoken memcached_servers
     # DevStack sets cafile here even if it has not created the file
     if [[ ! -e "$ALMANAC_CA_FILE" ]]; then
         inidelete "$ALMANAC_CONF_FILE" keystone_authtoken cafile
@@ -204,7 +196,7 @@ function configure_almanac_mode {
         _almanac_set scheduler forward_transport_url "$(get_transport_url "$ALMANAC_BEHIND_VHOST")"
     fi
     if [[ "$ALMANAC_NOVA_MODE" == "replace" ]]; then
-        _almanac_set api_database connection "$(_almanac_database_url "$NOVA_API_DB")"
+        _almanac_set api_database connection "$(database_connection_url "$NOVA_API_DB")"
         # available_filters has several lines, and workers a different meaning
         local section
         for section in filter_scheduler metrics scheduler; do

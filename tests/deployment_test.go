@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/pem"
 	"net/http/httptest"
 	"os"
@@ -16,8 +17,8 @@ import (
 func TestWhatDeploymentToolsWriteForAServiceStartsAlmanacWithOneNotice(t *testing.T) {
 	for tool, meaningless := range map[string][]string{
 		"kolla":    {"[oslo_concurrency] lock_path", "memcached_servers", "[cache] backend", "[profiler] enabled", "heartbeat_in_pthread"},
-		"helm":     {"log_config_append, use_syslog", "rabbit_ha_queues", "auth_version"},
-		"puppet":   {"logging_context_format_string", "mysql_sql_mode", "kombu_reconnect_delay", "[cors] allowed_origin", "[oslo_reports] log_dir"},
+		"helm":     {"log_config_append, use_syslog", "rabbit_ha_queues", "rabbit_quorum_queues", "auth_version"},
+		"puppet":   {"logging_context_format_string", "mysql_sql_mode", "kombu_reconnect_delay", "[cors] allowed_origin", "[oslo_reports] log_dir", "[oslo_limit] auth_type", "[service_user] send_service_user_token", "wsgi_log_format"},
 		"devstack": {"use_journal", "log_color", "enforce_new_defaults"},
 	} {
 		t.Run(tool, func(t *testing.T) {
@@ -59,7 +60,8 @@ func TestWhatDeploymentToolsWriteForAServiceStartsAlmanacWithOneNotice(t *testin
 	}
 }
 
-// fromTool copies the file of a deployment tool to folder, and a bundle of authorities beside it.
+// fromTool copies the file of a deployment tool to folder, and beside it a bundle of authorities and
+// a client's certificate with its key.
 func fromTool(t *testing.T, folder, tool string) (name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "deployment", tool+".conf"))
@@ -68,9 +70,14 @@ func fromTool(t *testing.T, folder, tool string) (name string) {
 	}
 	authority := httptest.NewTLSServer(nil)
 	defer authority.Close()
-	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate().Raw})
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate().Raw})
+	private, err := x509.MarshalPKCS8PrivateKey(authority.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
 	name = "almanac.conf"
-	for file, content := range map[string][]byte{name: text, "ca.pem": bundle} {
+	for file, content := range map[string][]byte{name: text, "ca.pem": certificate, "tls.crt": certificate, "tls.key": key} {
 		if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

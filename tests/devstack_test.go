@@ -24,9 +24,7 @@ const (
 
 // shellcheck has no complaint, and the indentation is DevStack's.
 func TestTheDevStackPluginIsCleanShell(t *testing.T) {
-	if testing.Short() {
-		t.Skip("make check leaves out what needs Debian's packages")
-	}
+	program := programOf(t, "shellcheck")
 	files := []string{"plugin.sh", "settings", "override-defaults"}
 	for i, name := range files {
 		files[i] = filepath.Join(pluginFolder, name)
@@ -42,10 +40,6 @@ func TestTheDevStackPluginIsCleanShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	files = append(files, append(own, devstackFolder+"/run", devstackFolder+"/lab-settings")...)
-	program, err := exec.LookPath("shellcheck")
-	if err != nil {
-		t.Fatalf("%v: run `make test`, or `make lab` once, which installs it", err)
-	}
 	if out, err := exec.CommandContext(t.Context(), program, append([]string{"-s", "bash", "-S", "warning"}, files...)...).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

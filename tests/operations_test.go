@@ -17,11 +17,12 @@ import (
 
 // The operator's guide, its chapter about Nova, and the files that it refers to.
 const (
-	guidePath   = "../docs/operations.md"
-	novaPath    = "../docs/nova.md"
-	installPath = "../docs/install.md"
-	opsFolder   = "../docs/examples/ops"
-	alertsPath  = opsFolder + "/almanac-alerts.yml"
+	guidePath      = "../docs/operations.md"
+	novaPath       = "../docs/nova.md"
+	installPath    = "../docs/install.md"
+	deploymentPath = "../docs/deployment.md"
+	opsFolder      = "../docs/examples/ops"
+	alertsPath     = opsFolder + "/almanac-alerts.yml"
 )
 
 func readText(t *testing.T, path string) string {
@@ -207,9 +208,6 @@ func TestEachAlertHasItsSectionAndItsTest(t *testing.T) {
 
 // The test needs HAProxy and Prometheus, unlike all other tests.
 func TestTheExamplesPleaseTheirPrograms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("make check leaves out what needs Debian's packages")
-	}
 	// HAProxy would look for the certificate.
 	balancer := filepath.Join(t.TempDir(), "haproxy.cfg")
 	text := strings.Replace(readText(t, opsFolder+"/haproxy.cfg"), "ssl crt /etc/haproxy/almanac.pem", "", 1)
@@ -222,19 +220,13 @@ func TestTheExamplesPleaseTheirPrograms(t *testing.T) {
 		{"promtool", "test", "rules", opsFolder + "/almanac-alerts_test.yml"},
 	} {
 		t.Run(strings.Join(words[:3], " "), func(t *testing.T) {
-			program, err := exec.LookPath(words[0])
-			if err != nil {
-				t.Fatalf("%v: run `make test`, or `make lab` once, which installs it", err)
-			}
-			if out, err := exec.CommandContext(t.Context(), program, words[1:]...).CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			shell(t, "", nil, programOf(t, words[0]), words[1:]...)
 		})
 	}
 }
 
 func TestTheGuideLeadsToFilesAndSectionsThatExist(t *testing.T) {
-	guides := map[string]string{guidePath: readText(t, guidePath), novaPath: readText(t, novaPath)}
+	guides := map[string]string{guidePath: readText(t, guidePath), novaPath: readText(t, novaPath), deploymentPath: readText(t, deploymentPath)}
 	anchors := map[string][]string{} // by the name of the guide
 	for path, text := range guides {
 		for _, heading := range matches(`(?m)^##+ (.+)$`, text) {

@@ -54,7 +54,7 @@ var weightyForeigns = []foreign{
 		why: "Almanac answers about its health to everybody who reaches its port"},
 	{sections: []string{"ssl"}, weighs: true, harmless: []string{""},
 		why: "Almanac's API speaks HTTP; a balancer or proxy in front of it ends TLS"},
-	{sections: []string{"audit_middleware_notifications"}, weighs: true, harmless: []string{""},
+	{sections: []string{"audit", "audit_middleware_notifications"}, weighs: true, harmless: []string{""},
 		why: "Almanac sends no CADF events; almanacd db trail lists who changed what"},
 }
 
@@ -96,6 +96,7 @@ var foreignOptions = []foreign{
 		"rabbit_qos_prefetch_count", "heartbeat_rate", "heartbeat_in_pthread", "direct_mandatory_flag", "enable_cancel_on_failover",
 		"use_queue_manager", "hostname", "processname", "rpc_conn_pool_size", "conn_pool_min_size", "conn_pool_ttl",
 	}},
+	{sections: []string{"oslo_messaging_rabbit"}, why: "OpenStack-Helm writes it, and oslo.messaging does not know it either: the option is rabbit_quorum_queue", options: []string{"rabbit_quorum_queues"}},
 	{sections: []string{"oslo_messaging_notifications"}, why: "notifications wait in the database until the broker has them", options: []string{"retry", "routing_config"}},
 	{sections: []string{"keystone_authtoken"}, why: "Almanac caches tokens in its own memory", options: []string{
 		"cache", "memcached_servers", "memcache_servers", "memcache_security_strategy", "memcache_secret_key", "memcache_use_advanced_pool", "memcache_pool_dead_retry",
@@ -124,7 +125,7 @@ var foreignSections = []foreign{
 	{sections: []string{"oslo_limit"}, why: "Almanac's limits are in [limits]"},
 	{sections: []string{"service_user"}, why: "Almanac calls other services as itself, not for a user"},
 	{sections: []string{"key_manager", "barbican", "barbican_service_user", "vault"}, why: "Almanac stores no keys"},
-	{sections: []string{"profiler", "oslo_reports", "oslo_versionedobjects", "privsep"}, why: "they belong to programs in Python"},
+	{sections: []string{"profiler", "oslo_reports", "oslo_versionedobjects", "privsep", "os_brick"}, why: "they belong to programs in Python"},
 }
 
 // formerNames are names under which oslo.config takes options of today, by section.

@@ -104,9 +104,9 @@ service_token_roles_required = false
 
 func TestATypingMistakeBesideOptionsOfLibrariesStaysAnError(t *testing.T) {
 	for text, want := range map[string]string{
-		"[oslo_messaging_rabbit]\nrabbit_quorum_queues = true": `did you mean "rabbit_quorum_queue"?`,
-		"[DEFAULT]\nbind_host = 0.0.0.0":                       `there is no option "bind_host"`,
-		"[oslo_concurency]":                                    `there is no section "oslo_concurency"`,
+		"[oslo_messaging_rabbit]\nrabbit_quorum_que = true": `did you mean "rabbit_quorum_queue"?`,
+		"[DEFAULT]\nbind_host = 0.0.0.0":                    `there is no option "bind_host"`,
+		"[oslo_concurency]":                                 `there is no section "oslo_concurency"`,
 	} {
 		if _, err := load(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)

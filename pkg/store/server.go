@@ -144,7 +144,7 @@ func newConfig() *mysql.Config {
 // urlOptions are the options of PyMySQL that SQLAlchemy passes on.
 var urlOptions = []string{
 	"charset", "connect_timeout", "read_timeout", "write_timeout", "unix_socket",
-	"ssl_ca", "ssl_cert", "ssl_key", "ssl_check_hostname",
+	"ssl_ca", "ssl_cert", "ssl_key", "ssl_check_hostname", "ssl_verify_cert",
 }
 
 func setOptions(config *mysql.Config, options url.Values) error {
@@ -178,6 +178,10 @@ func setOptions(config *mysql.Config, options url.Values) error {
 // setTLS encrypts the connection if the options name a file. Like PyMySQL it verifies the server's
 // certificate, and the name in it unless ssl_check_hostname is false.
 func setTLS(config *mysql.Config, options url.Values) error {
+	// OpenStack-Helm writes it without a value.
+	if verify := options.Get("ssl_verify_cert"); !slices.Contains([]string{"", "1", "true", "True"}, verify) {
+		return fault.Field("connection", "ssl_verify_cert must be true: Almanac always verifies the server's certificate")
+	}
 	ca, cert, key := options.Get("ssl_ca"), options.Get("ssl_cert"), options.Get("ssl_key")
 	if ca == "" && cert == "" && key == "" {
 		if options.Has("ssl_check_hostname") {

@@ -91,6 +91,7 @@ func TestAnEncryptedConnectionVerifiesTheServer(t *testing.T) {
 	for connection, anyName := range map[string]bool{
 		options: false,
 		options + "&ssl_cert=" + cert + "&ssl_key=" + key: false,
+		options + "&ssl_verify_cert":                      false,
 		options + "&ssl_check_hostname=false":             true,
 	} {
 		at, err := parseConnection(connection)
@@ -109,6 +110,7 @@ func TestAnEncryptedConnectionVerifiesTheServer(t *testing.T) {
 	for option, want := range map[string]string{
 		"ssl_ca=" + key: "connection: ssl_ca: " + key + " has no certificate in PEM form",
 		"ssl_ca=" + cert + "&ssl_check_hostname=maybe": "connection: ssl_check_hostname must be true or false",
+		"ssl_ca=" + cert + "&ssl_verify_cert=false":    "connection: ssl_verify_cert must be true: Almanac always verifies the server's certificate",
 	} {
 		if err := Check("mysql+pymysql://almanac:x@db/almanac?" + option); err == nil || err.Error() != want {
 			t.Errorf("%s:\ngot  %v\nwant %s", option, err, want)
