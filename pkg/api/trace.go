@@ -1,19 +1,17 @@
 package api
 
 import (
-	"errors"
 	"log/slog"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 // untraced are the routes that are not traced: they are asked every few seconds, or last for hours.
 var untraced = map[string]bool{healthPath: true, "/metrics": true, "/v1/events": true, "": true}
-
-var errAnswered = errors.New("the answer is an error of the service")
 
 // trace makes the request a step of a trace. The name and the facts have the route instead of the
 // path, which can be a secret (feeds).
@@ -29,9 +27,12 @@ func (s *server) trace(c *gin.Context) {
 	if by, known := c.Get(askerKey); known {
 		tracing.Note(ctx, slog.String("project", by.(*asker).ProjectID))
 	}
-	if c.Writer.Status() >= http.StatusInternalServerError {
-		end(errAnswered)
-		return
+	switch status := c.Writer.Status(); {
+	case status == http.StatusServiceUnavailable:
+		end(&fault.Error{Kind: fault.Unavailable})
+	case status >= http.StatusInternalServerError:
+		end(&fault.Error{Kind: fault.Internal})
+	default: // what the caller did wrong is no failure of the service
+		end(nil)
 	}
-	end(nil)
 }

@@ -169,14 +169,17 @@ func (c *Client) cast(ctx context.Context, target Target, method string, args an
 // traced makes a request a step of the trace of ctx. The message carries the headers of the trace
 // among the keys of its Context: services of OpenStack ignore keys that they do not know.
 func traced(ctx context.Context, name, topic string) (context.Context, tracing.End) {
-	carried := ContextOf(ctx)
-	ctx, end := tracing.Call(ctx, name, func(key, value string) {
-		if carried = maps.Clone(carried); carried == nil {
-			carried = Context{}
-		}
-		carried[key], _ = json.Marshal(value)
-	}, slog.String("topic", topic))
-	return WithContext(ctx, carried), end
+	carried := Context{}
+	ctx, end := tracing.Call(ctx, name, func(key, value string) { carried[key], _ = json.Marshal(value) }, slog.String("topic", topic))
+	if len(carried) == 0 {
+		return ctx, end
+	}
+	whole := maps.Clone(ContextOf(ctx)) // others use it too
+	if whole == nil {
+		whole = Context{}
+	}
+	maps.Copy(whole, carried)
+	return WithContext(ctx, whole), end
 }
 
 func (c *Client) call(ctx context.Context, target Target, method string, args any) (reply, error) {

@@ -32,6 +32,8 @@ const (
 	sendTime  = 5 * time.Second
 	// stopTime is how long Close waits for the collector.
 	stopTime = 5 * time.Second
+	// longestFact bounds the text of a fact, such as a statement.
+	longestFact = 1024
 	// library is the name of the instrumentation.
 	library = "github.com/almanac-cloud/almanac"
 )
@@ -83,7 +85,9 @@ func newTracer(o Options, sink sdk.SpanProcessor) *Tracer {
 	process := resource.NewSchemaless(
 		attribute.String("service.name", "almanac"), attribute.String("service.version", o.Version),
 		attribute.String("service.instance.id", o.Instance), attribute.String("host.name", o.Host))
-	t := &Tracer{provider: sdk.NewTracerProvider(
+	limits := sdk.NewSpanLimits()
+	limits.AttributeValueLengthLimit = longestFact
+	t := &Tracer{provider: sdk.NewTracerProvider(sdk.WithRawSpanLimits(limits),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(o.SampleRatio))), sdk.WithResource(process), sdk.WithSpanProcessor(sink))}
 	t.tracer = t.provider.Tracer(library, trace.WithInstrumentationVersion(o.Version))
 	return t

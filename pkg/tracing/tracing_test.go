@@ -208,3 +208,13 @@ func TestARequestToAServiceIsAStepAndTellsTheServiceOfTheTrace(t *testing.T) {
 		}
 	}
 }
+
+func TestALongFactIsCut(t *testing.T) {
+	collector := tracingtest.New(t)
+	collector.Within(t, func(ctx context.Context, _ *tracing.Tracer) {
+		tracing.Note(ctx, slog.String("statement", strings.Repeat("x", 100_000)))
+	})
+	if length := len(collector.Named(t, "test").Facts["statement"]); length != 1024 {
+		t.Errorf("the fact has %d bytes", length)
+	}
+}
