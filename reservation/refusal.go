@@ -24,6 +24,11 @@ const (
 	FloatingIPsFree   Constraint = "floating_ips"     // too few addresses are enrolled or free
 )
 
+// Constraints lists all constraints.
+var Constraints = []Constraint{
+	HostsInPool, HostsMatching, HostsFree, MaxDuration, MaxStartAhead, MaxHosts, MaxHostHours, ExtensionTooEarly, ImageTransfer, ImagePool, FloatingIPsFree,
+}
+
 // Block is a time during which another reservation holds a host.
 type Block struct {
 	Host string

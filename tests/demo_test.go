@@ -3,6 +3,7 @@ package tests
 import (
 	"bufio"
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -15,9 +16,10 @@ import (
 var demoPage = regexp.MustCompile(`page: +(http://\S+)/dashboard/`)
 
 // startDemo starts almanacd demo and returns its address.
-func startDemo(t *testing.T) (url string) {
+func startDemo(t *testing.T, settings ...string) (url string) {
 	t.Helper()
 	c := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(commands, "almanacd"), "demo", "--port", "0")
+	c.Env = append(os.Environ(), settings...)
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()

@@ -24,8 +24,8 @@ const module = "github.com/almanac-cloud/almanac"
 // package without a floor fails the test; add it here.
 var floors = [][]string{
 	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/turns", "pkg/oslolog", "pkg/nova/release", "pkg/manual"},
-	1: {"inventory", "reservation/address", "reservation/calendar", "reservation/staging", "pkg/packing"},
-	2: {"reservation", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
+	1: {"inventory", "pkg/tracing", "reservation/address", "reservation/calendar", "reservation/staging", "pkg/packing"},
+	2: {"reservation", "pkg/tracing/tracingtest", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/accounting", "reservation/besteffort/state", "pkg/claiming", "pkg/blazar"},
 	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "reservation/enforcement", "reservation/takeover", "pkg/eviction", "pkg/claiming/memory"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
@@ -65,6 +65,8 @@ var homes = map[string][]string{
 	"github.com/goccy/go-yaml":            {"inventory", "pkg/sim/replay", "cmd/almanac", "cmd/almanac-power", "pkg/policy"},
 	"github.com/google/uuid":              {"pkg/app", "cmd/almanac", "cmd/almanac-power", "pkg/placing", "reservation/notice", "pkg/blazar"},
 	"github.com/coreos/go-systemd/":       {"pkg/app"},
+	"go.opentelemetry.io/":                {"pkg/tracing", "pkg/tracing/tracingtest"},
+	"google.golang.org/protobuf":          {"pkg/tracing", "pkg/tracing/tracingtest"},
 	"github.com/chromedp/":                {"tests/labtest"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -28,7 +29,7 @@ func newMetrics(registry *prometheus.Registry, desk *booking.Service) *metrics {
 	registry.MustRegister(liveReservations{desk, prometheus.NewDesc(
 		"almanac_reservations", "Live reservations by status.", []string{"status"}, nil)})
 	with := promauto.With(registry)
-	return &metrics{
+	m := &metrics{
 		requests: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "almanac_http_requests_total", Help: "Requests answered, by method, route and status.",
 		}, []string{"method", "route", "code"}),
@@ -49,6 +50,14 @@ func newMetrics(registry *prometheus.Registry, desk *booking.Service) *metrics {
 			Name: "almanac_event_streams_dropped_total", Help: "Event streams that ended because their client read too slowly or had gone.",
 		}),
 	}
+	// A rate knows the first event only if the counter was there before.
+	for _, constraint := range reservation.Constraints {
+		m.refusals.WithLabelValues(string(constraint))
+	}
+	for _, kind := range []fault.Kind{fault.Unauthorized, fault.Denied, fault.Unavailable} {
+		m.authFailures.WithLabelValues(string(kind))
+	}
+	return m
 }
 
 // measureStreams registers the number of open streams as a metric.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 const (
@@ -30,7 +32,8 @@ func RequestIDsOf(ctx context.Context) (ids RequestIDs, ok bool) {
 }
 
 // LogHandler returns a handler that adds request_id and global_request_id to records in the
-// context of a request, and passes them to next.
+// context of a request, trace_id and span_id to those in the context of a trace, and passes them to
+// next.
 func LogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
 
 type logHandler struct{ slog.Handler }
@@ -42,6 +45,10 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 		if ids.Global != "" {
 			r.AddAttrs(slog.String("global_request_id", ids.Global))
 		}
+	}
+	if traceID, stepID, ok := tracing.IDs(ctx); ok {
+		r = r.Clone()
+		r.AddAttrs(slog.String("trace_id", traceID), slog.String("span_id", stepID))
 	}
 	return h.Handler.Handle(ctx, r)
 }

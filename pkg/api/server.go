@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/admission"
@@ -98,6 +99,8 @@ type Options struct {
 	// Log receives the context of the request; LogHandler adds the ids of the request.
 	Log      *slog.Logger
 	Registry *prometheus.Registry
+	// Tracer traces requests; nil traces none.
+	Tracer *tracing.Tracer
 }
 
 // Server is the handler of the API.
@@ -161,7 +164,7 @@ func New(o Options) *Server {
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
 	engine.UseRawPath, engine.UnescapePathValues = true, true
-	engine.Use(s.identify, s.bound, s.measure, s.recover, s.sameOrigin, s.signedIn)
+	engine.Use(s.trace, s.identify, s.bound, s.measure, s.recover, s.sameOrigin, s.signedIn)
 	engine.NoRoute(func(c *gin.Context) {
 		contract := "openapi.yaml"
 		if inBlazarsForm(c) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 func TestTheVersionsSayWhereTheyAre(t *testing.T) {
@@ -64,7 +65,9 @@ func TestTheMetricsCountWhatWasAsked(t *testing.T) {
 	}
 	counted := map[string]float64{
 		"almanac_reservations pending": 0, "almanac_reservations starting": 0, "almanac_reservations active": 1, "almanac_reservations ending": 0,
-		"almanac_refusals_total pool":                                 1,
+		"almanac_auth_failures_total unauthorized":                    0,
+		"almanac_auth_failures_total denied":                          0,
+		"almanac_auth_failures_total unavailable":                     0,
 		"almanac_database_up ":                                        1,
 		"almanac_event_streams ":                                      0,
 		"almanac_event_streams_dropped_total ":                        0,
@@ -79,6 +82,10 @@ func TestTheMetricsCountWhatWasAsked(t *testing.T) {
 		"almanac_http_request_duration_seconds GET /v1/hosts/:name":   2,
 		"almanac_http_request_duration_seconds none none":             2,
 	}
+	for _, constraint := range reservation.Constraints {
+		counted["almanac_refusals_total "+string(constraint)] = 0
+	}
+	counted["almanac_refusals_total pool"] = 1
 	if diff := cmp.Diff(counted, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}

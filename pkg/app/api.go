@@ -83,6 +83,7 @@ func (p apiParts) options() (api.Options, error) {
 		Version: p.version, Now: p.clock.now, Monotonic: stopwatch(),
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          p.logOf("api"),
+		Tracer:       p.tracer,
 	}
 	// A nil pointer in an interface would not be nil.
 	if p.images != nil {

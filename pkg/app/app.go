@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
@@ -41,6 +42,7 @@ type process struct {
 	machine string
 	replica string // unique among all replicas and runs
 	clock   *clock
+	tracer  *tracing.Tracer // nil if nothing is traced
 }
 
 func (p process) has(role string) bool { return has(p.config, role) }

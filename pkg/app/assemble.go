@@ -21,6 +21,11 @@ func (a *App) open(ctx context.Context) error {
 	if err := Check(a.config); err != nil {
 		return err
 	}
+	tracer, f, err := openTracing(a.process)
+	if a.add(f, err) != nil {
+		return err
+	}
+	a.tracer = tracer
 	bus, f, err := openMessaging(a.process)
 	if a.add(f, err) != nil {
 		return err

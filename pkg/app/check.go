@@ -58,6 +58,9 @@ func Check(c config.Config) error {
 	if err := checkUsage(c); err != nil {
 		return err
 	}
+	if err := c.Tracing.Check(); err != nil {
+		return fmt.Errorf("[tracing]: %w", err)
+	}
 	if err := checkScheduler(c); err != nil {
 		return err
 	}

@@ -67,6 +67,7 @@ func (f *feature) newOwnClient(p process, b *bus) *oslo.Client {
 // would remain forever.
 func (f *feature) serveOn(p process, b *bus, topic string, endpoint oslo.Endpoint) {
 	server := oslo.NewServer(b.own, oslo.ServerOptions{
+		Tracer:   p.tracer,
 		Exchange: exchange, Topic: topic, Name: p.machine, Queues: oslo.OwnQueues, Endpoints: []oslo.Endpoint{endpoint},
 		NewID: uuid.NewString, Log: p.logOf("messaging"),
 	})

@@ -161,6 +161,7 @@ func (f *feature) serveNova(p process, answers *topic.Service) error {
 	}
 	queues.Leave = true // the other services of Nova keep casting to all
 	server := oslo.NewServer(transport, oslo.ServerOptions{
+		Tracer:   p.tracer,
 		Exchange: topic.Exchange, Topic: topic.Topic, Name: topicName(p.machine), Queues: queues, Endpoints: answers.Endpoints(),
 		Workers: p.config.Scheduler.Workers, Grace: p.config.Default.GracefulShutdownTimeout, NewID: uuid.NewString, Log: answers.Log,
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
@@ -57,6 +58,7 @@ type Config struct {
 	Glance        openstack.Options
 	Neutron       openstack.Options
 	Staging       Staging
+	Tracing       tracing.Options
 
 	Origin
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
@@ -201,6 +202,10 @@ min_yield_floor = 0.75
 move_timeout = 3
 max_failures = 4
 poll_interval = 5
+[tracing]
+enabled = true
+endpoint = https://collector/v1/traces
+sample_ratio = 0.25
 [staging]
 enabled = no
 strategy = jit
@@ -452,6 +457,7 @@ poll_interval = 60
 			Strategy: staging.JIT, Rate: 1e6, Link: 2e6, Limit: 3 << 30, Margin: 4, Poll: 5 * time.Second,
 			Factor: 6, Retries: 7, RetryDelay: 8, Lifetime: 90,
 		}},
+		Tracing: tracing.Options{Enabled: true, Endpoint: "https://collector/v1/traces", SampleRatio: 0.25},
 	}
 	got.Folder = ""
 	if diff := cmp.Diff(want, got, unexported); diff != "" {
@@ -560,6 +566,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		Staging: config.Staging{Enabled: true, RemoveUnused: true, Rules: controller.Rules{
 			Strategy: staging.EDF, Rate: 1e8, Margin: 60, Poll: 5 * time.Second, Factor: 3, Retries: 3, RetryDelay: 30, Lifetime: day,
 		}},
+		Tracing: tracing.Options{Endpoint: "http://127.0.0.1:4318/v1/traces", SampleRatio: 1},
 	}
 	if diff := cmp.Diff(want, defaults(t), unexported); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

@@ -125,7 +125,8 @@ var foreignSections = []foreign{
 	{sections: []string{"oslo_limit"}, why: "Almanac's limits are in [limits]"},
 	{sections: []string{"service_user"}, why: "Almanac calls other services as itself, not for a user"},
 	{sections: []string{"key_manager", "barbican", "barbican_service_user", "vault"}, why: "Almanac stores no keys"},
-	{sections: []string{"profiler", "oslo_reports", "oslo_versionedobjects", "privsep", "os_brick"}, why: "they belong to programs in Python"},
+	{sections: []string{"profiler", "profiler_jaeger", "profiler_otlp"}, why: "Almanac sends traces by the options of [tracing]"},
+	{sections: []string{"oslo_reports", "oslo_versionedobjects", "privsep", "os_brick"}, why: "they belong to programs in Python"},
 }
 
 // formerNames are names under which oslo.config takes options of today, by section.

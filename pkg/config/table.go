@@ -88,6 +88,7 @@ func table(c *Config) []section {
 		{"glance", clientOptions(&c.Glance, "Glance")},
 		{"neutron", clientOptions(&c.Neutron, "Neutron")},
 		{"staging", stagingOptions(&c.Staging)},
+		{"tracing", tracingOptions(&c.Tracing)},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 // keepHosts answers a rebuild: the instances stay on their hosts, and nothing is claimed.
@@ -45,6 +46,8 @@ func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
 // choose makes a plan and reserves its room in the live state, from which later requests then plan.
 // It may make several plans, each from newer states; each reads the promises after the states.
 func (t *task) choose(ctx context.Context) (c choice, err error) {
+	ctx, end := tracing.Step(ctx, "choose hosts")
+	defer func() { end(err) }()
 	hold, err := t.dispatcher.Board.Place(ctx, t.request.ProjectID, func(states *inventory.States) (takes []inventory.Take, err error) {
 		t.discard(c)
 		c, takes, err = t.draft(states)

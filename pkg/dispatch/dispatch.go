@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 // maxChoices is how often room is claimed for a request: again whenever other requests have claimed
@@ -108,7 +109,9 @@ func (d *Dispatcher) Place(ctx context.Context, r *placing.Request) (Placed, err
 		dispatcher: d, request: *r, refusals: map[string]int{}, excluded: map[string]string{},
 		decision: placing.Decision{RequestID: r.ID, ProjectID: r.ProjectID, Instances: r.Instances},
 	}
+	ctx, end := tracing.Step(ctx, "place", slog.String("request_id", r.ID), slog.String("project", r.ProjectID), slog.Int("instances", len(r.Instances)))
 	placed, err := t.place(ctx)
+	end(err)
 	decision := t.decision
 	decision.HandledBy, decision.At, decision.Took = placing.Replaced, span.At(begun), d.Now().Sub(begun).Microseconds()
 	if err != nil {
@@ -164,7 +167,9 @@ func (t *task) place(ctx context.Context) (p Placed, err error) {
 
 // claim claims the room of a choice in Placement, and evicts its victims. In any case it ends the
 // hold on the room.
-func (t *task) claim(ctx context.Context, c choice) error {
+func (t *task) claim(ctx context.Context, c choice) (err error) {
+	ctx, end := tracing.Step(ctx, "claim", slog.Int("victims", len(c.victims)))
+	defer func() { end(err) }()
 	defer c.hold.Confirm() // does nothing after another end
 	d := t.dispatcher
 	if len(c.victims) == 0 {

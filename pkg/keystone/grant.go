@@ -10,6 +10,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	clients "github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 // renewal is how long before its expiry a token is replaced.
@@ -86,7 +88,7 @@ func newClient(address string, trust *tls.Config, timeout time.Duration) (*gophe
 	transport.MaxIdleConnsPerHost = 16
 	transport.TLSClientConfig = trust
 	provider.HTTPClient = http.Client{
-		Timeout: timeout, Transport: transport,
+		Timeout: timeout, Transport: tracing.Transport("keystone", transport),
 		// A redirect would send passwords and tokens to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 // longestAnswer is more than 1,000 servers or 10,000 allocation candidates need.
@@ -32,7 +34,7 @@ func (s *Service) newHTTP(trust *tls.Config) *http.Client {
 	transport.MaxIdleConnsPerHost = atOnce
 	transport.TLSClientConfig = trust
 	return &http.Client{
-		Transport: signed{session: s.session, next: metered{service: s, next: transport}},
+		Transport: signed{session: s.session, next: tracing.Transport(s.kind.Name, metered{service: s, next: transport})},
 		// A redirect would hand the token, which travels in a header, to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"maps"
 	"sync"
 	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 // ClientOptions describe an RPC client.
@@ -63,9 +67,11 @@ func NewClient(transport Transport, o ClientOptions) *Client {
 // has no deadline. The server's exception is returned as a *RemoteError, which for a fault of
 // another Almanac also unwraps to that fault. Without an answer in time the error is Unavailable
 // and names the topic.
-func (c *Client) Call(ctx context.Context, target Target, method string, args, result any) error {
+func (c *Client) Call(ctx context.Context, target Target, method string, args, result any) (err error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
+	ctx, end := traced(ctx, "call "+method, target.address())
+	defer func() { end(err) }()
 	answer, err := c.call(ctx, target, method, args)
 	if ctx.Err() == context.Canceled && err != nil {
 		err = ctx.Err() // whatever error the cancellation caused
@@ -142,9 +148,11 @@ func (c *Client) request(ctx context.Context, target Target, method string, args
 	}, nil
 }
 
-func (c *Client) cast(ctx context.Context, target Target, method string, args any, m Message) error {
+func (c *Client) cast(ctx context.Context, target Target, method string, args any, m Message) (err error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
+	ctx, end := traced(ctx, "cast "+method, target.address())
+	defer func() { end(err) }()
 	r, err := c.request(ctx, target, method, args)
 	if err != nil {
 		return err
@@ -156,6 +164,22 @@ func (c *Client) cast(ctx context.Context, target Target, method string, args an
 		return fmt.Errorf("cast %s to topic %s: %w", method, target.address(), err)
 	}
 	return nil
+}
+
+// traced makes a request a step of the trace of ctx. The message carries the headers of the trace
+// among the keys of its Context: services of OpenStack ignore keys that they do not know.
+func traced(ctx context.Context, name, topic string) (context.Context, tracing.End) {
+	carried := Context{}
+	ctx, end := tracing.Call(ctx, name, func(key, value string) { carried[key], _ = json.Marshal(value) }, slog.String("topic", topic))
+	if len(carried) == 0 {
+		return ctx, end
+	}
+	whole := maps.Clone(ContextOf(ctx)) // others use it too
+	if whole == nil {
+		whole = Context{}
+	}
+	maps.Copy(whole, carried)
+	return WithContext(ctx, whole), end
 }
 
 func (c *Client) call(ctx context.Context, target Target, method string, args any) (reply, error) {

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 const (
@@ -31,7 +34,7 @@ func (s *Server) handle(work context.Context, r *Request, expiration time.Durati
 	if r.id != "" && r.monitor >= 2*time.Second {
 		s.running.Go(func() { s.heartbeat(alive, r, giveUp) })
 	}
-	result, err := s.dispatch(ctx, r)
+	result, err := s.traced(ctx, r)
 	done()
 	<-s.slots
 	if err != nil {
@@ -61,6 +64,19 @@ func (s *Server) tell(work context.Context, r *Request, expiration time.Duration
 		return false
 	}
 	return s.unread(work, r, r.patience(expiration))
+}
+
+// traced dispatches the request as a step of a trace.
+func (s *Server) traced(ctx context.Context, r *Request) (result any, err error) {
+	ctx, end := s.options.Tracer.Request(ctx, r.Method, r.Context.text, slog.String("topic", s.options.Topic), slog.String("request_id", r.Context.RequestID()))
+	result, err = s.dispatch(ctx, r)
+	if exception, is := errors.AsType[*RemoteError](err); is { // an answer, such as NoValidHost
+		tracing.Note(ctx, slog.String("exception", exception.Class))
+		end(nil)
+	} else {
+		end(err)
+	}
+	return result, err
 }
 
 // dispatch calls the method on the first endpoint that has it (oslo_messaging/rpc/dispatcher.py,

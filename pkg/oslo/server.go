@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 // Handler answers one method. It returns the result, which is encoded as JSON. An error becomes an
@@ -34,7 +36,9 @@ type ServerOptions struct {
 	Grace time.Duration
 	// NewID returns a random UUID.
 	NewID func() string
-	Log   *slog.Logger
+	// Tracer traces the requests, in the traces of their callers; nil traces none.
+	Tracer *tracing.Tracer
+	Log    *slog.Logger
 }
 
 // Server serves the requests of one topic.

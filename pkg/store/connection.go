@@ -15,6 +15,7 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 // Check returns an error if this build does not support the connection. It does not connect.
@@ -167,12 +168,19 @@ func (l sqlLog) Error(ctx context.Context, format string, args ...any) {
 	l.log.WarnContext(ctx, fmt.Sprintf(format, args...))
 }
 
-func (l sqlLog) Trace(ctx context.Context, _ time.Time, statement func() (sql string, rows int64), err error) {
-	if !l.log.Enabled(ctx, slog.LevelDebug) {
+func (l sqlLog) Trace(ctx context.Context, begun time.Time, statement func() (sql string, rows int64), err error) {
+	logged, recorded := l.log.Enabled(ctx, slog.LevelDebug), tracing.Recorded(ctx)
+	if !logged && !recorded {
 		return
 	}
 	text, rows := statement()
-	l.log.DebugContext(ctx, "statement", "sql", text, "rows", rows, "error", err)
+	if logged {
+		l.log.DebugContext(ctx, "statement", "sql", text, "rows", rows, "error", err)
+	}
+	if recorded {
+		verb, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+		tracing.Done(ctx, "statement "+verb, begun, err, slog.String("db.query.text", text), slog.Int64("rows", rows))
+	}
 }
 
 // ParamsFilter keeps the values of a statement out of the log.

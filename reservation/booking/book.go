@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -86,6 +88,8 @@ var errOvertaken = errors.New("memory has changed since the decision was made")
 func decide[T any](
 	ctx context.Context, d *Service, project string, enter func(*turns.Gate, context.Context, string) error, try func() (T, error),
 ) (decided T, err error) {
+	ctx, end := tracing.Step(ctx, "decide")
+	defer func() { endDecision(ctx, end, err) }()
 	if err := enter(d.changes, ctx, project); err != nil {
 		return decided, err
 	}
@@ -101,6 +105,15 @@ func decide[T any](
 		}
 	}
 	return decided, inDemand(errOvertaken)
+}
+
+// endDecision ends the step of a decision. A refusal is a result.
+func endDecision(ctx context.Context, end tracing.End, err error) {
+	if refused, ok := errors.AsType[*reservation.Refusal](err); ok {
+		tracing.Note(ctx, slog.String("refused_by", string(refused.Constraint)))
+		err = nil
+	}
+	end(err)
 }
 
 // madeBefore returns the reservation that was made with the key; ok is false if the key was not

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -66,7 +68,9 @@ func (d *Service) commit(ctx context.Context, a *attempt) error { return d.commi
 
 // commitTogether stores attempts of one project, and the lease to which they belong unless it is
 // nil, all or none. It updates memory with the outcome.
-func (d *Service) commitTogether(ctx context.Context, lease *reservation.Lease, attempts ...*attempt) error {
+func (d *Service) commitTogether(ctx context.Context, lease *reservation.Lease, attempts ...*attempt) (err error) {
+	ctx, end := tracing.Step(ctx, "commit", factsOf(lease, attempts)...)
+	defer func() { end(err) }()
 	hosts := d.claimedTogether(attempts)
 	unlock, err := d.claiming.lock(ctx, d.claimingKeys(attempts, hosts)...)
 	if err != nil {
@@ -105,6 +109,19 @@ func (d *Service) storeTogether(ctx context.Context, lease *reservation.Lease, h
 		}
 	}
 	return err
+}
+
+// factsOf returns what the trace of a commit states about it. A lease may be stored without
+// reservations.
+func factsOf(lease *reservation.Lease, attempts []*attempt) []slog.Attr {
+	facts := []slog.Attr{slog.Int("reservations", len(attempts))}
+	if lease != nil {
+		facts = append(facts, slog.String("lease_id", lease.ID))
+	}
+	if len(attempts) > 0 { // the first stands for all of a lease
+		facts = append(facts, slog.String("reservation_id", attempts[0].next.ID))
+	}
+	return facts
 }
 
 // isNews reports whether the attempt changes more than the progress of an event, so that others

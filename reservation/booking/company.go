@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
 // mostTogether is the largest number of new reservations that one transaction stores. The
@@ -39,16 +41,18 @@ type companies struct {
 // commitNew is commit for a new reservation. If the hosts are free, it waits for nothing. Otherwise
 // the reservation joins those that wait for the same hosts. A reservation with an idempotency key
 // stays alone, so that a used key affects no others.
-func (d *Service) commitNew(ctx context.Context, a *attempt) error {
+func (d *Service) commitNew(ctx context.Context, a *attempt) (err error) {
+	if a.key != nil {
+		return d.commit(ctx, a)
+	}
 	alone := []*attempt{a}
+	ctx, end := tracing.Step(ctx, "commit", factsOf(nil, alone)...)
+	defer func() { end(err) }()
 	hosts := d.claimedTogether(alone)
 	keys := d.claimingKeys(alone, hosts)
 	if unlock, free := d.claiming.tryLock(keys...); free {
 		defer unlock()
 		return d.storeTogether(ctx, nil, hosts, alone)
-	}
-	if a.key != nil {
-		return d.commit(ctx, a)
 	}
 	c, first := d.companies.join(ctx, a.next.ProjectID+" "+strings.Join(keys, " "), a)
 	if first {

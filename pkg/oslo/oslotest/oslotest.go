@@ -27,6 +27,7 @@ const patience = 2 * time.Minute
 func Run(t *testing.T, open func(t *testing.T) Transport) {
 	tests := map[string]func(t *testing.T, c *cloud){
 		"ACallIsAnsweredWithItsContext":               testCall,
+		"ACallAndACastAreInTheTraceOfTheirCaller":     testTrace,
 		"ManyCallsAtOnceGetTheirOwnAnswers":           testConcurrentCalls,
 		"AnErrorComesBackWithClassModuleAndKind":      testRemoteErrors,
 		"ACallNobodyServesEndsAtItsTimeout":           testTimeout,
