@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Almanac. `make help` lists what can be made.
 
 SHELL       := bash

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package api serves the REST API, version 1, over HTTP: it reads JSON into requests, calls the
 // packages that decide, and writes their answers. The JSON types are in pkg/api/v1; openapi.yaml
 // beside this file is the contract.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The form of a booking, and the change of an end: the offer comes before the click, and a refusal with what would be
 // possible instead.
 import {button, field, fill, h, named, select} from './dom.js';
