@@ -15,7 +15,7 @@ import (
 var root = []string{
 	".ci", ".github", ".gitignore", ".gitlab-ci.yml", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md",
 	"cmd", "devstack", "docs", "etc", "filters",
-	"go.mod", "go.sum", "inventory", "packaging", "pkg", "plugin", "reservation", "tests", "weighers",
+	"go.mod", "go.sum", "inventory", "packaging", "pkg", "plugin", "reservation", "site", "tests", "weighers",
 }
 
 // A stray file at the root is easily committed by mistake.
