@@ -112,6 +112,10 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 		at := r.EarliestStart.Time()
 		answer.Refusal.EarliestStart = &at
 	}
+	if r.LatestEnd != 0 {
+		answer.Refusal.LatestEnd = new(r.LatestEnd.Time())
+		answer.Error.Field = "end_time"
+	}
 	sendError(c, refusedStatus(c, r), answer)
 }
 

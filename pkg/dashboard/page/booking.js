@@ -416,7 +416,7 @@ export function changeForm({id, name, end, until, plan, done}) {
         end: seconds(block.end),
       }));
       plan(null, blocks);
-      const first = Math.min(...blocks.map(block => block.start).filter(start => start > end));
+      const latest = error.refusal?.latest_end ? seconds(error.refusal.latest_end) : null;
       fill(
         answer,
         h(
@@ -424,15 +424,15 @@ export function changeForm({id, name, end, until, plan, done}) {
           {class: 'box bad', id: 'refusal'},
           h('strong', {}, t('refused')),
           h('p', {}, readable(error.message)),
-          Number.isFinite(first)
+          latest
             ? h(
                 'div',
                 {class: 'choices'},
                 button(
-                  t('untilThen', {end: when(first)}),
+                  t('untilThen', {end: when(latest)}),
                   () => {
-                    until = first;
-                    at.value = timeField(first);
+                    until = latest;
+                    at.value = timeField(latest);
                     ask();
                   },
                   {class: 'choice', id: 'take-until'},
