@@ -166,6 +166,10 @@ func New(o Options) *Server {
 	engine.Use(s.identify, s.bound, s.measure, s.recover, s.sameOrigin, s.signedIn)
 	engine.NoRoute(func(c *gin.Context) {
 		contract := "openapi.yaml"
+		if inBlazarsForm(c) && s.Blazar == nil {
+			s.fail(c, fault.New(fault.NotFound, "Blazar's API is switched off here ([blazar] enabled); /v1/%s lists the calls", contract))
+			return
+		}
 		if inBlazarsForm(c) {
 			contract = "openapi-blazar.yaml"
 		}
