@@ -66,7 +66,7 @@ SITE = $(CURDIR)/var/site
 
 .PHONY: site site-pages test-site
 site-pages:
-	@CGO_ENABLED=0 $(GO) build -C site -trimpath -o ../var/tools/hugo github.com/gohugoio/hugo
+	@CGO_ENABLED=0 nice -n 15 $(GO) build -C site -trimpath -o ../var/tools/hugo github.com/gohugoio/hugo
 	@var/tools/hugo --source site --destination $(SITE) --cleanDestinationDir --noBuildLock --panicOnWarning --quiet
 
 site: site-pages ## the documentation as a site in var/site, with all of its links checked

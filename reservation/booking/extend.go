@@ -5,6 +5,7 @@ package booking
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -19,8 +20,8 @@ func planAlone(v View, r reservation.Reservation, c Change) (Plan, error) {
 	if !refused || c.End == nil || *c.End <= r.Span.End || c.Start != nil && *c.Start != r.Span.Start || c.Quantity != nil && *c.Quantity != r.Quantity {
 		return plan, err
 	}
-	if blocks := refusal.BlockedBy; len(blocks) > 0 && r.Status == reservation.Active {
-		refusal.Message += fmt.Sprintf("; its hosts are promised to others from %v on", firstStart(blocks))
+	if from, promised := promisedFrom(r, refusal.BlockedBy); promised {
+		refusal.Message += fmt.Sprintf("; its hosts are promised to others from %v on", from)
 	}
 	if latest := latestEnd(v, r, *c.End); latest > r.Span.End {
 		refusal.LatestEnd = latest
@@ -47,11 +48,18 @@ func canEnd(v View, r reservation.Reservation, end span.Instant) bool {
 	return ok && p.checkInstances(claims) == nil && p.refuseImage(claims) == nil
 }
 
-// firstStart returns the earliest start of the blocks.
-func firstStart(blocks []reservation.Block) span.Instant {
-	first := span.Forever
-	for _, b := range blocks {
-		first = min(first, b.Span.Start)
+// promisedFrom returns the first start of the blocks after the end of r; false if r is not active on
+// whole hosts, since others may use the same hosts before then, or if a block is on another host.
+func promisedFrom(r reservation.Reservation, blocks []reservation.Block) (from span.Instant, ok bool) {
+	if r.Status != reservation.Active || r.Kind != reservation.Hosts || len(blocks) == 0 {
+		return 0, false
 	}
-	return first
+	own, from := r.HostNames(), span.Forever
+	for _, b := range blocks {
+		if !slices.Contains(own, b.Host) || b.Span.Start < r.Span.End {
+			return 0, false
+		}
+		from = min(from, b.Span.Start)
+	}
+	return from, true
 }
