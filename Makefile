@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Almanac. `make help` lists what can be made.
 
 SHELL       := bash
@@ -58,10 +59,25 @@ DEPLOYERS = ansible-core ansible-lint
 test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
 	@$(MAKE) --no-print-directory build
-	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER) $(DEPLOYERS)}" $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
+	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER) $(DEPLOYERS)}" $(LAB) make --no-print-directory -j5 test-in-cloud test-beside-cloud test-drawn test-vet test-site
 
 test-slow: ## the same with a fifth of the CPU time, as root: no test fails because the machine is slow
 	@tests/openstack/slow $(MAKE) --no-print-directory test
+
+# Hugo is pinned in site/go.mod; the first build of it takes some minutes.
+SITE = $(CURDIR)/var/site
+
+.PHONY: site site-pages test-site
+site-pages:
+	@CGO_ENABLED=0 nice -n 15 $(GO) build -C site -trimpath -o ../var/tools/hugo github.com/gohugoio/hugo
+	@var/tools/hugo --source site --destination $(SITE) --cleanDestinationDir --noBuildLock --panicOnWarning --quiet
+
+site: site-pages ## the documentation as a site in var/site, with all of its links checked
+	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 $(GO) test -count=1 -short -run OfTheSite ./tests
+	@echo 'The site is var/site/index.html.'
+
+test-site: site-pages ## the same, and in a browser
+	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 nice -n 15 $(GO) test -count=1 -run 'TheSite' ./tests
 
 # These are the tests of the package tests in its files cloud_*.
 IN_CLOUD = ^($(shell grep -oh '^func Test\w*' tests/cloud_*_test.go | cut -c6- | paste -sd '|'))$$

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Almanac in DevStack. stack.sh, unstack.sh and clean.sh source this file as
 #
 #   plugin.sh MODE [PHASE]

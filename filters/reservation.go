@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package filters decides which hosts may run a request. Each filter is a type, named as in Nova
 // or the papers, that reads the columns of inventory.States; reasons are only formatted on demand.
 // A filter that cannot decide refuses the host.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package inventory_test
 
 import (
@@ -93,9 +95,12 @@ func TestWhatWasSetLastCounts(t *testing.T) {
 		{enroll: rackIs("4"), want: 4.0},
 		{set: map[string]*inventory.Value{"rack": &five}, want: 5.0},
 		{enroll: rackIs("b12"), want: "b12"},
-		{enroll: map[string]*string{"rack": nil}, want: nil},
+		{enroll: map[string]*string{"rack": nil}, want: 1.0},
+		{set: map[string]*inventory.Value{"rack": &five}, want: 5.0},
+		{enroll: map[string]*string{"rack": nil}, want: 1.0},
 		{enroll: rackIs("6"), want: 6.0},
 		{set: map[string]*inventory.Value{"rack": nil}, want: nil},
+		{enroll: map[string]*string{"rack": nil}, want: nil},
 	} {
 		var err error
 		if step.enroll != nil {
@@ -146,9 +151,10 @@ func TestWhatCannotBeACapabilityIsRefusedAndChangesNothing(t *testing.T) {
 		change inventory.Enrollment
 		want   fault.Kind
 	}{
-		"of an unknown host":    {"c", inventory.Enrollment{}, fault.NotFound},
-		"named like a built-in": {"a", inventory.Enrollment{Texts: map[string]*string{"memory_mb": &text}}, fault.Invalid},
-		"named like a list":     {"a", inventory.Enrollment{Texts: map[string]*string{"networks": &text}}, fault.Invalid},
+		"of an unknown host":                      {"c", inventory.Enrollment{}, fault.NotFound},
+		"named like a built-in":                   {"a", inventory.Enrollment{Texts: map[string]*string{"memory_mb": &text}}, fault.Invalid},
+		"named like a list":                       {"a", inventory.Enrollment{Texts: map[string]*string{"networks": &text}}, fault.Invalid},
+		"removed where only the inventory has it": {"a", inventory.Enrollment{Texts: map[string]*string{"rack": nil}}, fault.Conflict},
 		"that the caller disallows": {"a", inventory.Enrollment{Texts: map[string]*string{"x": &text}, Allow: func(_, after *inventory.Snapshot) error {
 			return fault.New(fault.Conflict, "x is %v", after.Host(0).Properties["x"].Any())
 		}}, fault.Conflict},

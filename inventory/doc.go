@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package inventory describes the hosts: what each of them offers and is, and which of them a
 // property filter selects.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package inventory
 
 import (
@@ -40,7 +42,8 @@ func (k *SnapshotCache) numbered(ctx context.Context, hosts []Host) ([]Host, err
 
 // Enrollment changes what Blazar's API sets for a host.
 type Enrollment struct {
-	// Texts are new values of capabilities, by name; nil removes the property, wherever it comes from.
+	// Texts are new values of capabilities, by name; nil removes what either API has set, so that the
+	// value of the inventory counts again.
 	Texts map[string]*string
 	// Reservable adds the host to the pool or removes it; nil changes nothing. A host that is removed
 	// loses its capabilities.
@@ -52,7 +55,8 @@ type Enrollment struct {
 
 // Enroll makes the change for the host, on what is currently stored, by any process. It returns a
 // NotFound fault for an unknown host, an Invalid fault for a capability with the name of a built-in
-// property or of a list, and the error of Allow.
+// property or of a list, a Conflict fault for the removal of what the inventory alone has, and the
+// error of Allow.
 func (k *SnapshotCache) Enroll(ctx context.Context, name string, e Enrollment) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,16 +73,16 @@ func (k *SnapshotCache) Enroll(ctx context.Context, name string, e Enrollment) e
 		}
 	}
 	return k.store(ctx, name, func(stored map[string]Override) (Override, error) {
-		return stored[name].enrolled(e, k.hosts[at].Properties, k.options.Now()), nil
+		return stored[name].enrolled(e, k.hosts[at].Properties, k.options.Now())
 	}, e.Allow)
 }
 
 // enrolled returns o with the change, made at now, on a host whose source has the properties source.
-func (o Override) enrolled(e Enrollment, source map[string]Value, now span.Instant) Override {
+func (o Override) enrolled(e Enrollment, source map[string]Value, now span.Instant) (Override, error) {
 	o.Reservable = cmp.Or(e.Reservable, o.Reservable)
 	if e.Reservable != nil && !*e.Reservable {
 		o.Capabilities = nil
-		return o
+		return o, nil
 	}
 	next := Capabilities{Texts: make(map[string]string), Created: now}
 	if before := o.Capabilities; before != nil {
@@ -87,15 +91,24 @@ func (o Override) enrolled(e Enrollment, source map[string]Value, now span.Insta
 	}
 	properties := make(map[string]*Value, len(o.Properties)+len(e.Texts))
 	maps.Copy(properties, o.Properties)
-	for name, text := range e.Texts {
-		delete(properties, name)
-		delete(next.Texts, name)
+	for _, name := range slices.Sorted(maps.Keys(e.Texts)) {
+		text := e.Texts[name]
 		if text != nil {
+			delete(properties, name)
 			next.Texts[name] = *text
-		} else if _, there := source[name]; there {
-			properties[name] = nil
+			continue
+		}
+		_, given := next.Texts[name]
+		value, set := properties[name]
+		if _, there := source[name]; there && !given && !set {
+			return o, fault.New(fault.Conflict, "%s comes from the inventory, not from this API; "+
+				"remove it there, in the hosts file or the metadata of the aggregate, or hide it with almanac host set HOST --unset %[1]s", name)
+		}
+		delete(next.Texts, name)
+		if value != nil {
+			delete(properties, name) // a nil value hides that of the inventory, as an operator wants it
 		}
 	}
 	o.Properties, o.Capabilities = properties, &next
-	return o
+	return o, nil
 }

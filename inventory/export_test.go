@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package inventory
 
 // Judge returns why the rules do not trust listed, a reading of the hosts, after the reading

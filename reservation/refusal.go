@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package reservation
 
 import (
@@ -55,6 +57,9 @@ type Refusal struct {
 	EarliestStart span.Instant
 	// LargestQuantity is the largest quantity that would be accepted in the requested window.
 	LargestQuantity int
+	// LatestEnd is the latest end with which the extension of a reservation would be accepted; 0 if
+	// no later end than the present one would be, and for other requests.
+	LatestEnd span.Instant
 }
 
 // MaxBlocks is the maximum length of Refusal.BlockedBy.

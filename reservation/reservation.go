@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package reservation defines the types that all reservation packages share: requests,
 // reservations, refusals, and the stored changes.
 package reservation

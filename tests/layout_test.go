@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tests
 
 import (
@@ -250,6 +252,35 @@ func TestNamesOfTestsInTheCloudAreTheirsAlone(t *testing.T) {
 	for test, path := range elsewhere {
 		if inCloud[test] {
 			t.Errorf("%s of %s has the name of a test in the cloud", test, path)
+		}
+	}
+}
+
+const license = "SPDX-License-Identifier: Apache-2.0"
+
+// The header is the first line of a source file, or the second after what the system or a browser needs first.
+func TestEachSourceFileNamesItsLicense(t *testing.T) {
+	text, err := os.ReadFile("../LICENSE")
+	if err != nil || !strings.Contains(string(text), "Apache License\n                           Version 2.0") {
+		t.Fatalf("LICENSE is not the license that the headers name: %v", err)
+	}
+	names, err := tracked()
+	if err != nil {
+		t.Skip("the source is not in a Git repository")
+	}
+	sources := []string{".go", ".py", ".sh", ".js", ".css", ".html"}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		source := slices.Contains(sources, filepath.Ext(name)) || strings.HasPrefix(string(text), "#!") ||
+			slices.Contains([]string{"Makefile", "Containerfile"}, filepath.Base(name))
+		if head := strings.SplitN(string(text), "\n", 3); source && !strings.Contains(head[0]+head[min(1, len(head)-1)], license) {
+			t.Errorf("%s does not name its license; its first line, or the one after #! or <!doctype>, is the comment %q", name, license)
 		}
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tests
 
 import (
@@ -253,6 +255,39 @@ func TestTheGuideLeadsToFilesAndSectionsThatExist(t *testing.T) {
 			if known, guide := anchors[file]; guide && !slices.Contains(known, anchor) {
 				t.Errorf("%s has no section %s", path, link)
 			}
+		}
+	}
+}
+
+// In the column OK, "true" is good news, whatever the part is called.
+func TestThePartsOfTheReadinessAreInTheGuideAndReadWell(t *testing.T) {
+	guide, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../pkg/app/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []string
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`\.probe\("([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+			parts = append(parts, found[1])
+		}
+	}
+	if len(parts) == 0 {
+		t.Fatal("no part is found in pkg/app")
+	}
+	for _, part := range parts {
+		if !strings.Contains(string(guide), "`"+part+"`") {
+			t.Errorf("the part %q of the readiness is not in docs/operations.md", part)
+		}
+		if bad := regexp.MustCompile(`doubt|offset|fail|error|lost`).FindString(part); bad != "" {
+			t.Errorf("the part %q is true when all is well; name it without %q", part, bad)
 		}
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tests
 
 import (
@@ -13,7 +15,7 @@ import (
 var root = []string{
 	".ci", ".github", ".gitignore", ".gitlab-ci.yml", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md",
 	"cmd", "devstack", "docs", "etc", "filters",
-	"go.mod", "go.sum", "inventory", "packaging", "pkg", "plugin", "reservation", "tests", "weighers",
+	"go.mod", "go.sum", "inventory", "packaging", "pkg", "plugin", "reservation", "site", "tests", "weighers",
 }
 
 // A stray file at the root is easily committed by mistake.
@@ -22,6 +24,11 @@ func TestTheRootOfTheRepositoryHasOnlyWhatBelongsThere(t *testing.T) {
 	if err != nil {
 		found = unpacked(t)
 	}
+	for i, name := range found {
+		found[i], _, _ = strings.Cut(name, "/")
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
 	for _, name := range found {
 		if !slices.Contains(root, name) {
 			t.Errorf("%s does not belong at the root of the repository; remove it, or add it to the list in tests/root_test.go", name)
@@ -34,17 +41,11 @@ func TestTheRootOfTheRepositoryHasOnlyWhatBelongsThere(t *testing.T) {
 	}
 }
 
-// tracked returns what Git has at the root, or would add. It fails where there is no Git, or no
+// tracked returns the paths of what Git has, or would add. It fails where there is no Git, or no
 // repository.
 func tracked() ([]string, error) {
 	out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
-	var found []string
-	for path := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		name, _, _ := strings.Cut(path, "/")
-		found = append(found, name)
-	}
-	slices.Sort(found)
-	return slices.Compact(found), err
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), err
 }
 
 // unpacked returns what is at the root of a copy without Git, except what .gitignore names there.

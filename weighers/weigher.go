@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package weighers ranks hosts that can run a request. Weighers are named as in Nova or the papers;
 // Rank adds them up as Nova does (nova/weights.py).
 package weighers

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command almanac-power is the agent that switches machines for Almanac. It runs where their
 // BMCs are reachable, and carries out the orders that almanacd sends over AMQP.
 package main

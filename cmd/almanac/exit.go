@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -161,6 +163,9 @@ func (p *process) explain(command *cobra.Command, r *v1.Refusal) {
 	}
 	p.inform("  earliest start:   %s", earliest)
 	p.inform("  largest quantity: %d", r.LargestQuantity)
+	if r.LatestEnd != nil {
+		p.inform("  latest end:       %s", stamp(*r.LatestEnd))
+	}
 	if advice := advise(command, r); advice != "" {
 		p.inform("  hint: try %s", advice)
 	}
@@ -189,6 +194,12 @@ func advise(command *cobra.Command, r *v1.Refusal) string {
 	}
 	if r.LargestQuantity > 0 && has("quantity") {
 		ways = append(ways, "--quantity "+strconv.Itoa(r.LargestQuantity))
+	}
+	for _, flag := range []string{"until", "end"} {
+		if r.LatestEnd != nil && has(flag) {
+			ways = append(ways, "--"+flag+" "+stamp(*r.LatestEnd))
+			break
+		}
 	}
 	switch reservation.Constraint(r.Constraint) {
 	case reservation.HostsMatching:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -185,7 +187,15 @@ func TestAHintNamesOnlyFlagsOfTheCommand(t *testing.T) {
 		answerWith(http.StatusConflict, v1.ErrorAnswer{Error: v1.Error{Kind: "refused", Message: "no"}, Refusal: new(answers[body.Name])})(w, r)
 	})
 	a.on("PATCH /v1/reservations/r-1", http.StatusConflict, refusal())
+	short := training()
+	short.ID = "r-2"
+	a.on("GET /v1/reservations/r-2", http.StatusOK, short)
+	a.on("PATCH /v1/reservations/r-2", http.StatusConflict, v1.ErrorAnswer{
+		Error: v1.Error{Kind: "refused", Field: "end_time", Message: "no"}, Refusal: &v1.Refusal{Constraint: "free_hosts", LatestEnd: new(morning)},
+	})
 	for line, want := range map[string]string{
+		"reservation extend r-2 --by 1h":              "  latest end:       2026-12-01T09:00:00Z\n  hint: try --until 2026-12-01T09:00:00Z\n",
+		"reservation change r-2 --end +9h":            "hint: try --end 2026-12-01T09:00:00Z\n",
 		"reservation create properties --duration 1h": "hint: try other --properties ('almanac properties' lists the properties that exist)\n",
 		"reservation create length --duration 1h":     "hint: try a shorter --duration\n",
 		"reservation create far --duration 1h":        "hint: try an earlier --start\n",

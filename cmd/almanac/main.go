@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command almanac is the command line of Almanac: it creates, lists, changes, cancels and
 // imports reservations, and shows hosts, their calendar and the state of the service. It uses
 // the REST API.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command almanacd is the service.
 package main
 
@@ -8,8 +10,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
+	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +57,9 @@ func newCommand(s *service) *cobra.Command {
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE:          func(c *cobra.Command, _ []string) error { return s.serve(c.Context(), c.ErrOrStderr()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.serve(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+		},
 	}
 	root.PersistentFlags().StringArrayVar(&s.files, "config-file", nil,
 		"configuration file (repeatable: later files override earlier ones; default "+usualConfig+" if it exists)")
@@ -79,7 +85,7 @@ func (s *service) readFiles() []string {
 	return s.files
 }
 
-func (s *service) serve(ctx context.Context, stderr io.Writer) error {
+func (s *service) serve(ctx context.Context, stdout, stderr io.Writer) error {
 	cfg, err := s.load()
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
@@ -102,9 +108,34 @@ func (s *service) serve(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	defer a.Close()
+	if err := s.greet(stdout, inEffect, a.URL()); err != nil {
+		return err
+	}
 	go s.reloads(ctx, hangup, a, log, cfg)
 	return a.Run(ctx)
 }
+
+// greet tells who starts almanacd without any configuration file where it is and what to try.
+func (s *service) greet(stdout io.Writer, cfg config.Config, url string) error {
+	if len(s.readFiles())+len(s.dirs) > 0 || !slices.Contains(cfg.Default.Roles, config.RoleAPI) {
+		return nil
+	}
+	return greeting.Execute(stdout, map[string]any{"URL": url, "Page": cfg.API.Dashboard, "Hosts": cfg.Inventory.HostsFile})
+}
+
+var greeting = template.Must(template.New("").Parse(`Almanac serves the hosts of {{.Hosts}}.
+{{if .Page}}
+  page: {{.URL}}/dashboard/{{end}}
+  API:  {{.URL}}/v1
+
+In another terminal, in the same folder:
+
+  export ALMANAC_URL={{.URL}}
+  bin/almanac host list
+  bin/almanac reservation create training --quantity 2 --duration 1h
+
+docs/tenants.md goes on from there. Ctrl-C stops Almanac.
+`))
 
 // reloads reloads the configuration at each signal.
 func (s *service) reloads(ctx context.Context, hangup <-chan os.Signal, a *app.App, log *app.Log, cfg config.Config) {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks Nova's own filters: reads a question as JSON from standard input and prints the answer.
 
 {"matches": [[value, asked], ...]}: of each pair "yes", "no" or "error".

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package openstack reads the hosts of an OpenStack cloud from Nova and Placement, at
 // intervals, and sooner if Nova's notifications are received.
 package openstack

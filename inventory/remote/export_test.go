@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package remote
 
 // SetPart makes parts smaller, so that a test has several parts with few hosts.

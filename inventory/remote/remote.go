@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package remote shares one inventory among processes (paper 004, section 004.1): a Service reads
 // the hosts and answers calls on topic almanac.inventory, and in every other process a Source calls
 // it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chart holds the tests of the Helm chart in the folder almanac.
 package chart
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -65,10 +67,13 @@ func refusedStatus(c *gin.Context, r *reservation.Refusal) int {
 	return http.StatusBadRequest
 }
 
+// queryFieldsKey is the key of the words for the fields with which a request selects hosts.
+const queryFieldsKey = "query fields"
+
 // refusedText returns the sentence of a refusal.
 func refusedText(c *gin.Context, r *reservation.Refusal) string {
 	if inBlazarsForm(c) {
-		return blazar.Refused(r)
+		return blazar.Refused(r, c.GetString(queryFieldsKey))
 	}
 	return r.Message
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -91,9 +93,16 @@ func offered(l reservation.LeaseRecord, exists bool, by *asker) offerAnswer {
 	return offerAnswer{blazar.OfferOf(&l, exists, func(r *reservation.Reservation) bool { return seesHosts(r, by) })}
 }
 
+// leaseBody returns the body of a lease; refusals name its fields.
+func (s *server) leaseBody(c *gin.Context) (blazar.Object, error) {
+	body, err := s.blazarBody(c, reservationBody)
+	c.Set(queryFieldsKey, blazar.QueryFields(body))
+	return body, err
+}
+
 // createLease handles POST /v1/leases.
 func (s *server) createLease(c *gin.Context) (any, error) {
-	body, err := s.blazarBody(c, reservationBody)
+	body, err := s.leaseBody(c)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +166,7 @@ func (s *server) showLease(c *gin.Context) (any, error) {
 
 // changeLease handles PUT and PATCH /v1/leases/{id}.
 func (s *server) changeLease(c *gin.Context) (any, error) {
-	body, err := s.blazarBody(c, reservationBody)
+	body, err := s.leaseBody(c)
 	if err != nil {
 		return nil, err
 	}

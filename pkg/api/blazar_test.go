@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -132,7 +134,7 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 
 func TestWithoutBlazarThereAreNoLeases(t *testing.T) {
 	c := start(t, setup{adjust: func(o *api.Options) { o.Blazar = nil }})
-	wantFault(t, c.demo.get("/v1/leases"), http.StatusNotFound, "there is nothing at /v1/leases")
+	wantFault(t, c.demo.get("/v1/leases"), http.StatusNotFound, "Blazar's API is switched off here")
 }
 
 // The requests of Blazar's clients, as they send them. Those that are not served yet get a final
@@ -282,7 +284,7 @@ func TestAWrongLeaseIsToldInBlazarsWords(t *testing.T) {
 		instances(`"vcpus":1,"memory_mb":1,"disk_gb":1,"amount":1,"affinity":"x"`):                                                         {400, "Malformed parameter affinity (must be a bool value or None)"},
 		`{"name":"l","start_date":"now","end_date":"2026-11-22 13:00","reservations":[{"resource_type":"physical:host","min":1,"max":1}]}`: {403, "must be less than or equal to the maximum lease duration"},
 		hosts(`"min":4,"max":5`): {400, "Not enough hosts available"},
-		hosts(`"min":2,"max":5,"resource_properties":"[\"==\",\"$node_type\",\"gpu\"]"`): {400, "Not enough hosts available"},
+		hosts(`"min":2,"max":5,"resource_properties":"[\"==\",\"$node_type\",\"gpu\"]"`): {400, "Not enough hosts available: 1 in the pool match resource_properties"},
 	} {
 		wantFault(t, c.demo.post("/v1/leases", body), want.status, want.says)
 	}

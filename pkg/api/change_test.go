@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -209,5 +211,24 @@ func TestTheIdInAPathMayBeInAnyCase(t *testing.T) {
 	}
 	if a := c.demo.send("DELETE", path, ""); a.status != http.StatusNoContent {
 		t.Errorf("DELETE: %v", a)
+	}
+}
+
+func TestARefusedExtensionNamesTheLatestEnd(t *testing.T) {
+	c := start(t, setup{})
+	ours := c.demo.book(`{"name": "ours", "duration": 3600, "host_properties": ["=", "$name", "B"]}`)
+	c.other.book(fmt.Sprintf(`{"name": "theirs", "start_time": %q, "duration": 3600, "host_properties": ["=", "$name", "B"]}`, at(7200)))
+	c.wait(0)
+	path := "/v1/reservations/" + ours.ID
+	got := want[v1.ErrorAnswer](t, c.demo.patch(path, fmt.Sprintf(`{"end_time": %q}`, at(9000))), http.StatusConflict)
+	if got.Error.Field != "end_time" || got.Refusal.LatestEnd == nil || !got.Refusal.LatestEnd.Equal(noon.Add(7200).Time()) {
+		t.Errorf("got %+v and %+v, want the field end_time and the latest end %v", got.Error, got.Refusal, at(7200))
+	}
+	extended := want[v1.Reservation](t, c.demo.patch(path, fmt.Sprintf(`{"end_time": %q}`, at(7200))), http.StatusOK)
+	if !extended.End.Equal(noon.Add(7200).Time()) {
+		t.Errorf("the latest end leads to %v", extended.End)
+	}
+	if got := want[v1.ErrorAnswer](t, c.demo.patch(path, fmt.Sprintf(`{"end_time": %q}`, at(9000))), http.StatusConflict); got.Refusal.LatestEnd != nil {
+		t.Errorf("the latest end %v lies after the next reservation", got.Refusal.LatestEnd)
 	}
 }

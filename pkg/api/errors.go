@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -109,6 +111,10 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 	if r.EarliestStart != 0 {
 		at := r.EarliestStart.Time()
 		answer.Refusal.EarliestStart = &at
+	}
+	if r.LatestEnd != 0 {
+		answer.Refusal.LatestEnd = new(r.LatestEnd.Time())
+		answer.Error.Field = "end_time"
 	}
 	sendError(c, refusedStatus(c, r), answer)
 }

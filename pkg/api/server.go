@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package api serves the REST API, version 1, over HTTP: it reads JSON into requests, calls the
 // packages that decide, and writes their answers. The JSON types are in pkg/api/v1; openapi.yaml
 // beside this file is the contract.
@@ -167,6 +169,10 @@ func New(o Options) *Server {
 	engine.Use(s.trace, s.identify, s.bound, s.measure, s.recover, s.sameOrigin, s.signedIn)
 	engine.NoRoute(func(c *gin.Context) {
 		contract := "openapi.yaml"
+		if inBlazarsForm(c) && s.Blazar == nil {
+			s.fail(c, fault.New(fault.NotFound, "Blazar's API is switched off here ([blazar] enabled); /v1/%s lists the calls", contract))
+			return
+		}
 		if inBlazarsForm(c) {
 			contract = "openapi-blazar.yaml"
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package app assembles the service: it turns a configuration into a running Almanac. Only app and
 // cmd read the clock and draw random ids.
 package app

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package app
 
 import (
@@ -16,13 +18,13 @@ import (
 func openClock(ctx context.Context, p process, db databaseClock) (f feature, err error) {
 	set := func(ctx context.Context) error { return p.clock.set(ctx, db, p.log) }
 	f.jobs = append(f.jobs, job.Job{Name: "clock", Every: clockEvery, Step: set})
-	f.probe("clock offset", func() error {
+	f.probe("clock in step", func() error {
 		if ahead := p.clock.ahead(); ahead.Abs() > worthSaying {
 			return fmt.Errorf("the database's clock is %v ahead of this machine's", ahead.Round(time.Millisecond))
 		}
 		return nil
 	})
-	f.probe("clock doubt", func() error {
+	f.probe("clock trusted", func() error {
 		if doubt := p.clock.doubt(); doubt != "" {
 			return errors.New(doubt)
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package app
 
 import (
@@ -124,7 +126,7 @@ func openHosts(
 	}
 	untrusted := func() string { return hosts.Untrusted(p.clock.now()) }
 	f.jobs = append(f.jobs, job.Job{Name: "inventory", Every: p.config.Inventory.RefreshInterval, Step: hosts.Refresh, Wake: source.changed[0]})
-	f.probe("inventory doubt", func() error {
+	f.probe("inventory trusted", func() error {
 		if doubt := untrusted(); doubt != "" {
 			return fmt.Errorf("healing and removing are suspended: %s", doubt)
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package blazar knows the forms and words of Blazar's API, version 1: the bodies of requests, the
 // times, the query language, the states of leases and reservations, and the texts of errors. It
 // translates them to and from the types of packages reservation and inventory, and it decides

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package blazar
 
 import (
@@ -5,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -45,6 +48,20 @@ func (o Object) written(key string) (string, error) {
 		return JSON(value), nil
 	}
 	return "", requirements(JSON(o[key]), "a query is a list such as [\">=\", \"$vcpus\", \"4\"], or a text that contains one")
+}
+
+// QueryFields returns the fields of the body of a lease that select hosts, in words; both if none of its
+// reservations has any, as in most changes.
+func QueryFields(body Object) string {
+	fields := []string{"hypervisor_properties", "resource_properties"}
+	members, _ := body.objects("reservations") // a body of another form is refused elsewhere
+	used := slices.DeleteFunc(slices.Clone(fields), func(field string) bool {
+		return !slices.ContainsFunc(members, func(o Object) bool { return o.has(field) })
+	})
+	if len(used) > 0 {
+		fields = used
+	}
+	return strings.Join(fields, " and ")
 }
 
 // filter returns the filter of both queries, which hosts must match; empty for every host.

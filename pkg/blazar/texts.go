@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package blazar
 
 import (
@@ -17,19 +19,21 @@ func NoLease(id string) error {
 	return fault.New(fault.NotFound, "Object with {'lease_id': '%s'} not found", id)
 }
 
-// Refused returns the text of a refusal. For lack of hosts or floating IPs it begins with Blazar's text.
-func Refused(r *reservation.Refusal) string {
+// Refused returns the text of a refusal, which names fields where it is about host_properties. For lack
+// of hosts or floating IPs it begins with Blazar's text.
+func Refused(r *reservation.Refusal, fields string) string {
 	const text = "Not enough hosts available"
+	message := strings.ReplaceAll(r.Message, "host_properties", fields)
 	switch r.Constraint {
 	case reservation.HostsInPool, reservation.HostsMatching, reservation.HostsFree:
-		if rest, same := strings.CutPrefix(r.Message, "not enough hosts available"); same {
+		if rest, same := strings.CutPrefix(message, "not enough hosts available"); same {
 			return text + rest
 		}
-		return text + ": " + r.Message
+		return text + ": " + message
 	case reservation.FloatingIPsFree:
-		return "N" + strings.TrimPrefix(r.Message, "n")
+		return "N" + strings.TrimPrefix(message, "n")
 	case reservation.MaxDuration:
-		return "Lease duration must be less than or equal to the maximum lease duration: " + r.Message
+		return "Lease duration must be less than or equal to the maximum lease duration: " + message
 	}
-	return r.Message
+	return message
 }

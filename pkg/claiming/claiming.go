@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package claiming claims resources in Placement for the instances of a request. It repeats a claim
 // until Placement grants or refuses it, and collects the claims whose answers were lost, so that a
 // ledger can roll them back.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package client calls the REST API of Almanac.
 //
 // There is one method for each call; requests and answers have the types of package v1. An

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package config
 
 // Blazar is section [blazar]: the calls in Blazar's form. Names are Blazar's where it has the same

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package config reads the configuration of Almanac: oslo-style INI files and
 // environment variables in, one Config of plain values out.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dashboard contains the files of the calendar page: HTML, CSS and ES modules, which browsers read as they
 // are. The page talks to the REST API only.
 package dashboard

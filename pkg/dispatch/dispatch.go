@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dispatch places instances. When the pipeline has chosen hosts for a request, their room
 // counts as used for the next request at once. Then dispatch claims the room in Placement and, if
 // the plan requires it, has preemptible instances evicted.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package eviction makes room for instances: it notifies the owners of preemptible instances,
 // orders Nova to evict these instances, waits until they are gone, and rolls back what fails. One
 // transaction in Placement contains the claims of the preemptors and the reduced claims of the

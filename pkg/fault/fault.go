@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fault classifies errors by what the user can do about them.
 //
 // An error that reaches a user has a Kind. The kinds are mapped once to HTTP status codes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package figure draws lines, steps and bars as SVG and PNG. Its figures are readable without
 // colors: series differ in lightness, dashes and marks.
 package figure

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package hostset provides sets of hosts as bits, for decisions over many hosts.
 package hostset
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ironic calls the API of Ironic, which manages bare-metal nodes.
 package ironic
 

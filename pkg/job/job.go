@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package job runs periodic work. A Job is a value with one step, so that a test
 // calls the step and never waits. The package also has what such steps share: work
 // under a lease, reads that serve several callers, pauses and wake-ups.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package keystone validates tokens with Keystone, registers Almanac there, and logs in to call
 // other services. Its validation follows keystonemiddleware's auth_token, and its options have
 // the names of section [keystone_authtoken].

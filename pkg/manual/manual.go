@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package manual writes the manual pages of a program from its commands.
 package manual
 

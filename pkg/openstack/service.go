@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package openstack calls the REST API of an OpenStack service, such as Nova: it finds the
 // service in the catalog, agrees on a microversion, sends the token of the service user, bounds
 // time, size and number of calls, and converts errors to faults.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package oslo implements oslo.messaging 2.0, the messages between OpenStack's services: RPC
 // servers and clients, fanout casts, notifications and their listeners.
 //

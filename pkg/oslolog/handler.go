@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package oslolog writes slog records as oslo.log writes Python's: as lines of its default format
 // strings (oslo_log/_options.py) or as the JSON objects of its JSONFormatter
 // (oslo_log/formatters.py), one line per record.

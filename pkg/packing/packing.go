@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package packing shares hosts among jobs as fairly as possible (paper 002, Stillwell et al.,
 // "Resource allocation using virtual clusters"). Every job gets all of its memory, and a fraction
 // of the CPU that it could use, its yield. The goal is to maximize the smallest yield.

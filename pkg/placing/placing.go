@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package placing defines the types of instance placement: the request, the verdict of a filter on
 // a host, the claim in Placement, and the decision.
 package placing

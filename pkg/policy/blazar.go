@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package policy
 
 // blazarRules have the names of Blazar's own rules (blazar/policies), so that a policy file for

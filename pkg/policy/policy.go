@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package policy decides which caller may do what. The rules are in the language of oslo.policy;
 // their defaults are in code, and an operator's policy.yaml overrides them.
 //

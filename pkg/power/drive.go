@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package power sends power orders over AMQP to the agents that switch machines (paper 004, section
 // 004.1). An Agent runs where it can reach the machines' BMCs, announces which hosts it can switch,
 // and carries out its orders. A Fleet represents all agents in the process of the energy

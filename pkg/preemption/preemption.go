@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package preemption chooses the victims of a request: the cheapest set of preemptible
 // instances on a host that frees enough room (paper 001, Algorithm 5, with its errata E001-1
 // and E001-3). It only decides; pkg/eviction evicts them.

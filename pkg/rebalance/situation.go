@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rebalance moves instances between hosts, to raise the smallest yield (paper 002, section
 // 6.2) or to empty hosts. It makes a packing plan and carries it out, one live migration after the
 // other.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package resource provides integer amounts of what a host offers and an instance uses: vCPUs,
 // memory, disk, and custom resource classes named as in Placement.
 package resource

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scheduler places instances on hosts: filters, then weighers, then a draw among the
 // best, like nova-scheduler (nova/scheduler/manager.py). It only decides; pkg/dispatch claims
 // the hosts.

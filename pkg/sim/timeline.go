@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sim runs the service's own packages on a virtual clock: a Timeline of events replaces
 // time, a Booking runs package booking in memory, and a seed determines all random numbers. It
 // also has the tools of experiments: parallel runs, means with confidence intervals, findings,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package span provides Almanac's time: instants in whole seconds and half-open intervals
 // between them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store keeps reservations, idempotency keys, the operator's settings, the leases of
 // periodic work and the log of changes in a SQL database, through gorm: MariaDB or MySQL,
 // alone or as a Galera cluster, for any number of processes, and SQLite, without cgo, for

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tracing sends traces in OpenTelemetry's form: what a request has done, as a tree of steps
 // with their times. A step is what OpenTelemetry calls a span.
 //

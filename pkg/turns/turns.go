@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package turns is a fair queue: it bounds how many callers run at once, and waiting parties take
 // turns, so that a party with many requests does not keep the others out. A party is what the
 // callers choose to be fair to, for example a project.

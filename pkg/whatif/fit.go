@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package whatif answers questions from files with the code that serves the cloud. Operators use it
 // for explanations, and tests to check the papers' examples.
 package whatif

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workload
 
 // firstLines is the number of line numbers that an account stores for each reason.

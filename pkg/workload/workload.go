@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package workload reads and generates the work of simulations: logs of parallel machines
 // (SWF, GWF), leases of Haizea (LWF), advance reservations of Grid'5000 (OAR), reservations
 // and virtual machines (CSV, Azure), and the model of Lublin and Feitelson. It also reads the

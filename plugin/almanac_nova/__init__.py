@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Almanac's filter and weigher for nova-scheduler."""
 
 from almanac_nova.filter import AlmanacFilter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Almanac answers to POST /v1/scheduler/weigh."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of nova.conf, in its section [almanac]."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What filter and weigher share of a scheduling pass.
 
 Both see the same RequestSpec, and nobody else does at that time: what is kept

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Almanac has to know of a request and the hosts for it.
 
 In types Nova's RequestSpec and HostState are Any: Nova has no types.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The weigher, which has its weights from what the filter was told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An Almanac for tests, over HTTP, and requests of nova-scheduler for it."""
 
 import http.server

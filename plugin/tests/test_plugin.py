@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin inside Nova's own handlers of filters and weighers, against an Almanac that misbehaves."""
 
 import logging

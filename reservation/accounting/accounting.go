@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package accounting adds up host-hours: how long projects have reserved hosts, and could use them, and
 // how long hosts were in maintenance.
 package accounting

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package address decides which floating IPs a reservation gets, and what must happen to the
 // floating IPs of a cloud so that its reservations have theirs. Its functions are pure.
 package address

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package admission decides which reservation a request for hosts may use, and stores to which
 // reservation its instances belong. Almanac uses it in every mode in which it answers Nova.
 package admission

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package besteffort plans work without a start time into the gaps between reservations (paper
 // 000, "Best-Effort and AR scheduling"): a queue of VMs, first come, first served, that are
 // backfilled, or suspended before a reservation and resumed after it. A plan is a pure function

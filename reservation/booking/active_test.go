@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package booking_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -96,10 +99,13 @@ func TestAnActiveReservationIsExtendedWhereItIsOrNotAtAll(t *testing.T) {
 	got := refusal(t, err)
 	want := &reservation.Refusal{
 		Constraint: reservation.HostsFree, Message: got.Message, Matched: 2, Free: 0,
-		BlockedBy: []reservation.Block{{Host: "a", Span: next.Span}},
+		BlockedBy: []reservation.Block{{Host: "a", Span: next.Span}}, LatestEnd: at(300),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("refusal (-want +got):\n%s", diff)
+	}
+	if sentence := fmt.Sprintf("promised to others from %v on; the latest end is %v", at(300), at(300)); !strings.HasSuffix(got.Message, sentence) {
+		t.Errorf("the user reads %q, want %q at the end", got.Message, sentence)
 	}
 	if diff := cmp.Diff(before, s.stored(t)); diff != "" {
 		t.Errorf("records (-before +after):\n%s", diff)

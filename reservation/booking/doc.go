@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package booking decides on reservations and stores the decisions: offer, book, change,
 // cancel, heal.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package booking
 
 import (
@@ -26,7 +28,7 @@ func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c Chang
 		again.decide(d)
 		var plan Plan
 		_, err := d.amend(ctx, by, id, func(v View, r reservation.Reservation) (_ reservation.Reservation, _ reservation.Cause, err error) {
-			plan, err = PlanChange(v.without(&r), r, c)
+			plan, err = planAlone(v.without(&r), r, c)
 			return r, reservation.Cause{}, err
 		})
 		if !errors.Is(err, reservation.ErrStale) {
@@ -57,7 +59,7 @@ func (d *Service) changeWith(ctx context.Context, by Caller, id string, c Change
 		}
 	}
 	return d.modify(ctx, by, id, "store the changed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		plan, err := PlanChange(v.without(&r), r, c)
+		plan, err := planAlone(v.without(&r), r, c)
 		if err != nil {
 			return r, reservation.Cause{}, err
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package booking_test
 
 import (
@@ -114,6 +116,11 @@ func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c book
 	others := slices.DeleteFunc(s.live(t), func(o reservation.Reservation) bool { return o.ID == r.ID })
 	asked := question{terms: terms, hold: span.Span{Start: max(to.Start, s.clock()), End: to.End}, own: r}
 	s.checkFigures(t, asked, others, refused)
+	if extends := c.Start == nil && c.Quantity == nil && to.End > r.Span.End; extends {
+		checkLatestEnd(t, r, refused, func(end span.Instant) error { return offer(booking.Change{End: &end}) })
+	} else if c.Start == nil && c.Quantity == nil && refused.LatestEnd != 0 {
+		t.Fatalf("the refusal offers the end %v to a change that is no extension", refused.LatestEnd)
+	}
 	checkLargest(t, refused, func(quantity int) error {
 		c := c
 		c.Quantity = &quantity
@@ -127,6 +134,20 @@ func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c book
 		})
 	} else if refused.EarliestStart != 0 {
 		t.Fatalf("the refusal offers an active reservation the start %v", refused.EarliestStart)
+	}
+}
+
+// checkLatestEnd checks that the latest end of a refused extension is possible, and a second more is not.
+func checkLatestEnd(t *rapid.T, r reservation.Reservation, refused *reservation.Refusal, offer func(end span.Instant) error) {
+	t.Helper()
+	latest := refused.LatestEnd
+	if latest == 0 {
+		latest = r.Span.End
+	} else if err := offer(latest); err != nil || latest <= r.Span.End {
+		t.Fatalf("the end %v moves to the latest end, %v: %v", r.Span.End, latest, err)
+	}
+	if err := offer(latest + 1); err == nil {
+		t.Fatalf("%v is not the latest end that is possible", latest)
 	}
 }
 

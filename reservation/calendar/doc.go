@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package calendar holds the claims of hosts over time and finds free time for more.
 //
 // It is the availability list of Li et al., "Resource Availability-Aware

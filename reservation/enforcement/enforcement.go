@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package enforcement decides, as Blazar's package of this name does, whether a project may have
 // what it books: it knows a maximum duration, and it asks the operator's usage service. It tells that
 // service when leases that the service allowed have ended.

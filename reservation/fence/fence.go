@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fence computes which aggregates, traits, resource classes and flavors OpenStack
 // needs so that Nova's own scheduler keeps reserved hosts for their owners. It is pure;
 // reservation/upkeep carries its steps out.

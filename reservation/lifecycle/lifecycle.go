@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lifecycle contains the life cycle of a reservation: the table of statuses and triggers,
 // and which events are due when. Its functions are pure; the packages that carry events out read
 // the next status from it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package notice sends stored changes as oslo notifications.
 //
 // Each change is sent in two formats; the operator may choose one of them:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package staging plans how the images of reservations reach their hosts in time (paper 000, "File
 // staging strategies" and "Reusing VM images"). It schedules the transfers from the repositories to
 // the hosts, computes which images the pool of a host will contain and when, and refuses demands

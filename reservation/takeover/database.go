@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package takeover plans how Almanac takes over a running OpenStack Blazar: which leases, claims and
 // hosts of Blazar's database become which of Almanac's, and what cannot be taken over. It is pure;
 // pkg/app reads both databases and the cloud, and stores the plan.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package upkeep keeps reservations true over time. It carries out due events, reads what
 // other replicas have stored, continues the work of stopped replicas, sends notifications,
 // and clears up after ended reservations. Its jobs are steps; pkg/app runs them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs commands of OpenStack's clients. Each is a process of its own; what it imports is imported once for all.
 
 Every line of standard input is a command with its arguments, as a JSON list; NAME=VALUE before it sets a variable.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package labtest provides tests with the real services of a cloud: MariaDB, RabbitMQ, Keystone, an
 // OpenStack with fake hosts, and a Galera cluster.
 //

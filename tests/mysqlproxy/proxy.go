@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mysqlproxy stands between a client and a MariaDB or MySQL server and makes commits fail
 // as networks and clusters make them fail. It understands enough of the protocol to see the
 // statements of an unencrypted connection (https://mariadb.com/kb/en/0-packet/).

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Creates and awaits resources of the lab's cloud; those that exist stay as they are.
 
 cloud.py URL PASSWORD image          the image `tiny`

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """nova-compute for several hosts in one process, each with its own service, queue, provider and guests.
 
 computes.py FIRST LAST [ARGUMENT...]    hosts cmp-FIRST to cmp-LAST; the rest is for Nova

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Creates the lab's projects, roles, users and catalog in Keystone; those that exist stay.
 
 identity.py URL PASSWORD TYPE=URL...    one endpoint for each service type

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """A Neutron without networks: it answers what Nova asks about servers created with `--nic none`.
 
 neutron.py PORT

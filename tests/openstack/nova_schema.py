@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Creates Nova's tables and cells with nova-manage, which it loads once for all steps.
 
 nova_schema.py CELLS FOLDER OPTION...    the options are for nova-manage

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian packages, installed when they are missing.
 
 # install_packages NAME... installs the missing packages without starting their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A block of ports for each lab. The lab's services inherit a lock on their
 # block, so it is free for others as soon as the last of them has ended.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The releases of OpenStack that the lab can start. Each comes from a suite of
 # Debian. If this machine is not of that suite, the lab keeps a root of the suite
 # (a folder with a whole Debian) and runs in it. Processes and loopback are shared

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Processes of the lab. Each has a session of its own and a pid file.
 
 # written FILE replaces the file with its input at once: a service that starts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks Nova's own weighers: reads a list of {"weighers": [...], "multipliers": {...}, "hosts": [...],
 "aggregates": [...], "requests": [...]} and prints for each the names of the weighers, and for each request a list of
 [name, weight], the best host first."""

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package v1
 
 import "time"
@@ -24,6 +26,7 @@ type Refusal struct {
 	BlockedBy       []Block    `json:"blocked_by"`
 	EarliestStart   *time.Time `json:"earliest_start"`
 	LargestQuantity int        `json:"largest_quantity"`
+	LatestEnd       *time.Time `json:"latest_end,omitempty"` // of an extension; nil if no later end is possible
 }
 
 // Block is a span in which other reservations hold a host.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package v1 contains the JSON of the REST API, version 1, as Go types, which server and client
 // share. It contains no rules.
 package v1

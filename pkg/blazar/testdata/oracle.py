@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks Blazar's own code which hosts queries select: reads a question as JSON from standard input and prints the answer.
 
 {"database": URL of an empty database, "hosts": [{"row": columns, "capabilities": {name: text}}, ...],

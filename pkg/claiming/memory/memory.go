@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package memory is a model of Placement's allocations: transactions, generations of consumers, and
 // capacity. The simulated cloud and tests use it.
 package memory

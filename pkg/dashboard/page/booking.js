@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The form of a booking, and the change of an end: the offer comes before the click, and a refusal with what would be
 // possible instead.
 import {button, field, fill, h, named, select} from './dom.js';
@@ -415,7 +416,7 @@ export function changeForm({id, name, end, until, plan, done}) {
         end: seconds(block.end),
       }));
       plan(null, blocks);
-      const first = Math.min(...blocks.map(block => block.start).filter(start => start > end));
+      const latest = error.refusal?.latest_end ? seconds(error.refusal.latest_end) : null;
       fill(
         answer,
         h(
@@ -423,15 +424,15 @@ export function changeForm({id, name, end, until, plan, done}) {
           {class: 'box bad', id: 'refusal'},
           h('strong', {}, t('refused')),
           h('p', {}, readable(error.message)),
-          Number.isFinite(first)
+          latest
             ? h(
                 'div',
                 {class: 'choices'},
                 button(
-                  t('untilThen', {end: when(first)}),
+                  t('untilThen', {end: when(latest)}),
                   () => {
-                    until = first;
-                    at.value = timeField(first);
+                    until = latest;
+                    at.value = timeField(latest);
                     ask();
                   },
                   {class: 'choice', id: 'take-until'},

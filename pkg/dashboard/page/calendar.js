@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calendar: its tools, its data, and the picture or the table of it.
 import {announce, button, facts, fill, h, named, problem, select, table, toast} from './dom.js';
 import {t} from './texts.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The REST API: calls with its errors, the calendar with its tags, and the stream of events.
 import {t} from './texts.js';
 

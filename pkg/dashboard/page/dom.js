@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements of the page. Text from elsewhere only becomes text nodes and values, never markup.
 
 // h returns an element. A function among the attributes is a listener of the event of its name; a boolean and a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The filter in Almanac's language, with help to write it, and saved filters.
 import {button, field, fill, h, select} from './dom.js';
 import {t} from './texts.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keyboard on the picture: a cursor with a row and a time.
 import {end, rowsMarked} from './picture.js';
 import {claimAt} from './model.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The frame of the page: who the user is, where they are, and the parts that never change.
 import {announce, button, fill, h, named, outside, problem, select} from './dom.js';
 import {t} from './texts.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the picture shows: hosts with their claims, in rows.
 import {seconds} from './time.js';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pages of operators.
 import {button, facts, field, fill, h, named, problem, select, table, toast} from './dom.js';
 import {t} from './texts.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws the calendar: the time axis, and the rows that are in view. It reads the view and changes nothing.
 import {t} from './texts.js';
 import {maintenanceAt, rowAt, usable, use} from './model.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pointer on the picture: facts under it, booking by a drag over free time, longer and shorter reservations by
 // their end, and moving and zooming with wheel and fingers.
 import {HEAD, timeAt, x} from './picture.js';

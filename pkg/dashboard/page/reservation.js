@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of reservations, and the page of one.
 import {button, copied, facts, field, fill, h, named, problem, select, table, toast} from './dom.js';
 import {t} from './texts.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sign-in with Keystone. What is entered goes to the service, which exchanges it for a cookie that scripts cannot
 // read.
 import {button, field, fill, h} from './dom.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All texts of the page in English. A translation is a file with the same keys. `{name}` stands for a value; a text
 // with the end _one is used instead for a count of 1.
 const texts = {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times. The page counts in seconds since 1970 and shows local time or UTC.
 import {t} from './texts.js';
 

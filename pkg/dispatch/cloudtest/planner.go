@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cloudtest has a Dispatcher and an Evictor on a model of Placement and Nova. A test
 // decides the Fate of each call, and the clock stands still unless a test sets it.
 package cloudtest

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package controller switches hosts off and on (paper 004, section 004.1): it observes the hosts,
 // asks package energy for a decision, stores the decision, and only then sends orders to the agents
 // that switch hosts. One process at a time does so, under a lease. The lease's epoch accompanies

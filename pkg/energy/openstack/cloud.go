@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package openstack connects the energy controller to OpenStack: it disables and enables
 // compute services in Nova, and asks Nova and Placement whether a host is empty.
 package openstack

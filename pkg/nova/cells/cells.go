@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cells returns the cell of each host: the UUID of the cell by the name of the host's
 // nova-compute. Nova's API does not contain it; nova-scheduler reads it from the API database.
 package cells

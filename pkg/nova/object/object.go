@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package object reads and writes the versioned objects that Nova's services exchange
 // (oslo_versionedobjects/base.py obj_to_primitive), as far as scheduling needs them:
 // nova-conductor's request (RequestSpec), the reply (Selection), and the news about hosts,

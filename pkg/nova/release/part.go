@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package release
 
 // Part is a part of nova-scheduler that some releases have and others do not. The zero Part

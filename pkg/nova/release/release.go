@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package release knows the releases of Nova: how a running Nova reveals its release, and which
 // parts of its scheduler a release has.
 package release

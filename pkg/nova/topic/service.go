@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package topic serves Nova's topic "scheduler": it answers nova-conductor's select_destinations,
 // which asks for the hosts of instances (nova/scheduler/rpcapi.py, nova/scheduler/manager.py).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package amqp carries oslo messages over RabbitMQ.
 //
 // It keeps two connections, one to publish and one to consume, so that acknowledgements still

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package oslotest tests that every transport of pkg/oslo behaves alike.
 package oslotest
 

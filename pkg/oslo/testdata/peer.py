@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A peer of pkg/oslo: the real oslo.messaging over RabbitMQ.
 
 peer.py serve URL            an RPC server on exchange almanac, topic almanac.py, server one, version 1.2;

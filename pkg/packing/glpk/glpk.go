@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package glpk solves linear programs with glpsol, the command of the GNU Linear
 // Programming Kit. It is part of Debian's package glpk-utils.
 package glpk

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides as oslo.policy does: reads {rules, questions: [{rule, target, creds}]} and writes a list of booleans."""
 import json
 import sys

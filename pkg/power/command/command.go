@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package command switches machines with programs of the site's own, as Slurm does with
 // ResumeProgram and SuspendProgram.
 package command

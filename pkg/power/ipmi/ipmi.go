@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ipmi switches machines by IPMI 2.0 over the network, with the program ipmitool.
 package ipmi
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ironic switches machines that are nodes of Ironic, only through its API: if a node is
 // switched in another way, Ironic counts that as a failure and switches it back
 // (ironic/conductor/manager.py do_sync_power_state).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package redfish switches machines whose BMC speaks Redfish (DMTF DSP0266).
 package redfish
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package simulated contains a machine in memory, for trying Almanac without any hardware, and for
 // tests.
 package simulated

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package openstack moves instances through Nova, and reads from Nova what package
 // rebalance needs to know of them.
 package openstack

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cloud simulates a cloud in memory: hosts that are switched, servers that boot, run, move
 // and stop in time, flavors, images, and the allocations of Placement. Its types implement the ports
 // that the packages for OpenStack implement, so that Almanac decides and acts as it does there. The

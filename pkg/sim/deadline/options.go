@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package deadline repeats the evaluation of Li et al., "Resource Availability-Aware Advance
 // Reservation for Parallel Jobs with Deadlines" (arXiv 1203.0740, paper 003) section 6 with the
 // booking service: how many reservations each of the seven policies accepts, and how long after

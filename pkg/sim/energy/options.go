@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package energy repeats the evaluation of Rossigneux, Lefèvre and Assunção, "A Resource
 // Reservation System to Improve the Support for HPC Applications in OpenStack" (paper 004), with
 // the booking service and energy controller (pkg/sim/site): the savings of switching idle hosts

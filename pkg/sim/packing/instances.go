@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package packing repeats the evaluation of Stillwell et al., "Resource allocation using virtual
 // clusters" (paper 002): it compares the heuristics of package packing with each other, the exact
 // solution and the bound, on generated instances. Beyond the paper, it evaluates how to adapt a

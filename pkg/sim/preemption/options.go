@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package preemption repeats the evaluation of López García et al., "An efficient cloud scheduler
 // design supporting preemptible instances" (FGCS 2019, paper 001) section 4, with the service's own
 // scheduler. Beyond the paper, it simulates weeks of a cloud with preemptible instances, once with

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package replay runs an operator's own workload against the service under several settings,
 // concurrently, and reports which setting was best on which measure. It requests the jobs of the
 // traces as reservations from the service's own booking.Service (through sim.Booking), at the times

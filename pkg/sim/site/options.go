@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package site simulates a cloud whose hosts are switched off and on, on a sim.Timeline. It uses
 // the service's own booking.Service (through sim.Booking), its inventory including the power of the
 // hosts, and its energy controller (pkg/energy/controller), which steps as simulated time passes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package staging repeats the experiments of paper 000 and of the thesis that followed it
 // (Sotomayor, "A Resource Management Model for VM-Based Virtual Workspaces", University of Chicago
 // 2007, section 8) with the service's own code for booking, image transfers and best-effort plans.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tenants simulates the users of a demo: they book hosts, start servers in their
 // reservations and beside them, queue work, cancel and delete, through the API like everybody.
 package tenants

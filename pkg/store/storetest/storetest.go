@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package storetest contains the tests that every database must pass.
 package storetest
 

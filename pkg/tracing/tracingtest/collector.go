@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tracingtest provides tests with a collector of traces.
 package tracingtest
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package controller runs best-effort work: it creates servers in the names of their owners,
 // suspends them before reservations, resumes them afterwards, and deletes them when their time is
 // over. It stores what it will do before it does it, so that a process that takes over finds what

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package openstack runs best-effort work in Nova. It creates servers in the names of their
 // owners, with a Keystone trust, and suspends, resumes and deletes them as the service user. It
 // removes the allocation of a suspended server from Placement for a reservation, and restores it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package requests handles users' requests for best-effort work: it submits, cancels, lists and
 // shows them.
 package requests

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package state
 
 // Limits are the bounds of waits and retries. Times are in seconds.

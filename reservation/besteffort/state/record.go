@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package state is the state machine of best-effort work. From the stored requests and the
 // observations of their servers, it decides the next state of each virtual machine and which order
 // is due. It changes records in memory; it calls no service.

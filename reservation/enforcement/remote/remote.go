@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package remote calls the operator's usage service over HTTP
 // (blazar/enforcement/filters/external_service_filter.py).
 package remote

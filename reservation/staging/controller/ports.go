@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package controller puts the images of reservations on their hosts in time: it observes,
 // determines with package staging which transfers are due, stores what it will do, and only then
 // calls the cloud. One replica at a time does so, under a lease whose epoch accompanies every

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package openstack makes Nova cache images on hosts, reads Nova's reports about that, and reads
 // images from Glance.
 package openstack

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package openstack implements fences on Nova and Placement, and reads and orders instances:
 // it carries out what reservation/upkeep decides.
 package openstack

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # OpenStack Blazar. It is in the catalog as `reservation`; its pool of hosts is the
 # aggregate freepool, which is empty. No release before Epoxy has packages.
 

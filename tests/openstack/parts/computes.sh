@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Hosts cmp-001, cmp-002, ... with Nova's fake driver, several in a process.
 # $LAB/computes has a line for each process: its name, the numbers of its first and
 # last host, and their cell. The last host has a process of its own: tests kill it.

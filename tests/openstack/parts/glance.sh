@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Glance with the image `tiny`; images are files in $LAB/glance.
 
 glance_packages="curl python3-glance python3-pymysql"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Horizon with Blazar's dashboard, for the users of Keystone. Whoever signs in has a
 # panel for leases, whether or not the catalog has a service `reservation`. No release
 # before Epoxy has packages.

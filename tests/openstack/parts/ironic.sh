@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Ironic: its API and conductor in one process, with a node for each of the first 16
 # computes. The nodes have the names of the computes and are available and on. Their
 # hardware is fake; a test can set a node's power interface to ipmitool.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Keystone under uwsgi, with the projects, users and catalog of identity.py.
 # Every password is `lab`. $LAB/openrc.USER is the environment of a user for
 # people.

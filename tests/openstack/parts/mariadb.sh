@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # MariaDB: user almanac, password almanac, all rights.
 #
 # The private servers of tests also use mariadb.cnf and mariadb-template, an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A real neutron-server in the place of the part neutron: networks, subnets and
 # floating IPs, without agents. The external network `public` has 172.24.4.0/24;
 # Neutron allocates .2 to .99 by itself, so that the rest can be enrolled.

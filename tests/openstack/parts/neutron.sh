@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A Neutron without networks: users create servers with `--nic none`.
 
 neutron_packages="curl"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Nova without computes: nova-conductor, nova-scheduler and nova-api, with
 # flavors m1.tiny to m1.large. $LAB/nova-manage uses its databases.
 #

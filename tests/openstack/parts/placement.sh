@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Placement under uwsgi.
 
 placement_packages="curl python3-osc-placement python3-placement python3-pymysql uwsgi-core uwsgi-plugin-python3"

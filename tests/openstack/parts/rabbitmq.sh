@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # RabbitMQ: user almanac, password almanac, virtual host /, and the management
 # API. $LAB/rabbitmqctl uses this broker.
 #

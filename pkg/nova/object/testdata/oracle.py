@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers questions about Nova's objects with Nova's own code.
 
 Reads a JSON list of [question, value] from standard input and prints the list of

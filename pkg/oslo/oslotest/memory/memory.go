@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package memory carries oslo messages inside one process. It acts like a broker that never fails:
 // messages wait in their queues for a subscription, whatever their expiration. Nothing survives
 // the process.
