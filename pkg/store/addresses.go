@@ -202,6 +202,9 @@ func (s *Store) withdrawOnce(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	if !slices.Contains(pool.Addresses, rows[0].Address) { // removed between the two readings
+		return address.NotEnrolled(id)
+	}
 	if slices.ContainsFunc(pool.Booked, func(b address.Booked) bool { return b.Address == rows[0].Address }) {
 		return address.StillClaimed(id)
 	}
