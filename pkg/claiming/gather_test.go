@@ -142,6 +142,7 @@ func TestAClaimWhoseCallerLeavesWhileItWaitsIsNotSent(t *testing.T) {
 			t.Errorf("the claim of a caller that leaves: %v, want that it was not sent", err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if _, claimed := placement.Consumers["leaves"]; claimed || len(placement.sizes) != 4 {
 			t.Errorf("Placement has %d transactions, and the claim: %v; want 4 without it", len(placement.sizes), claimed)
 		}
@@ -160,6 +161,7 @@ func TestAClaimWhoseCallerLeavesOnTheWayMayBeGranted(t *testing.T) {
 			t.Errorf("the claim of a caller that leaves: %v, want that it may be granted", err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(placement.Consumers) != 7 {
 			t.Errorf("%d consumers have allocations, want all 7", len(placement.Consumers))
 		}
