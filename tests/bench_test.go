@@ -38,7 +38,7 @@ func BenchmarkPostReservation(b *testing.B) {
 			b.Run("one client", func(b *testing.B) { benchmarkOne(b, s, database) })
 			bare := newBareBooking(b, s, database, size.hosts, size.reservations)
 			for _, clients := range []int{8, 64} {
-				b.Run(fmt.Sprintf("%d clients", clients), func(b *testing.B) { benchmarkBesideBare(b, s, bare, clients) })
+				b.Run(fmt.Sprintf("%d clients", clients), func(b *testing.B) { benchmarkBesideBare(b, s, bare, database, clients) })
 			}
 		})
 	}

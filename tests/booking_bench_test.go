@@ -91,7 +91,7 @@ func (bare *bareBooking) run(ctx context.Context) error {
 
 // benchmarkBesideBare alternates between clients who book and as many who send the bare
 // transaction.
-func benchmarkBesideBare(b *testing.B, s *service, bare *bareBooking, clients int) {
+func benchmarkBesideBare(b *testing.B, s *service, bare *bareBooking, database *labtest.MariaDB, clients int) {
 	const each = 20 // requests of a client in one round
 	var books []func() time.Duration
 	for i := range clients {
@@ -99,9 +99,12 @@ func benchmarkBesideBare(b *testing.B, s *service, bare *bareBooking, clients in
 	}
 	var booked, sent []time.Duration
 	var booking, sending time.Duration
+	var statements int64
 	rounds := max(1, b.N/(clients*each))
 	for range rounds {
+		before := database.Questions(b)
 		took, times := inParallel(clients, each, func(i int) time.Duration { return books[i]() })
+		statements += database.Questions(b) - before
 		booking, booked = booking+took, append(booked, times...)
 		took, times = inParallel(clients, each, func(int) time.Duration {
 			begun := time.Now()
@@ -116,6 +119,7 @@ func benchmarkBesideBare(b *testing.B, s *service, bare *bareBooking, clients in
 	b.ReportMetric(all/booking.Seconds(), "bookings/s")
 	b.ReportMetric(all/sending.Seconds(), "bare-transactions/s")
 	b.ReportMetric(sending.Seconds()/booking.Seconds(), "bookings/bare")
+	b.ReportMetric(float64(statements)/all, "statements/booking")
 	reportSpread(b, booked, "")
 	reportSpread(b, sent, "bare-")
 }
