@@ -79,19 +79,6 @@ func (d *Service) commitTogether(ctx context.Context, lease *reservation.Lease, 
 		return d.notStored(attempts, err)
 	}
 	defer unlock()
-	return d.storeTogether(ctx, lease, hosts, attempts)
-}
-
-// notStored removes attempts from memory that were not sent because of an error, and returns the
-// error.
-func (d *Service) notStored(attempts []*attempt, err error) error {
-	err = fmt.Errorf("%w: %w", errNotSent, err)
-	d.applyOutcome(attempts, Commit{}, err)
-	return err
-}
-
-// storeTogether is commitTogether for a caller that has the locks of the hosts.
-func (d *Service) storeTogether(ctx context.Context, lease *reservation.Lease, hosts []string, attempts []*attempt) error {
 	c, err := d.commitOf(attempts, hosts)
 	if err == nil {
 		c.Lease = lease
@@ -110,6 +97,14 @@ func (d *Service) storeTogether(ctx context.Context, lease *reservation.Lease, h
 			d.options.Announce()
 		}
 	}
+	return err
+}
+
+// notStored removes attempts from memory that were not sent because of an error, and returns the
+// error.
+func (d *Service) notStored(attempts []*attempt, err error) error {
+	err = fmt.Errorf("%w: %w", errNotSent, err)
+	d.applyOutcome(attempts, Commit{}, err)
 	return err
 }
 

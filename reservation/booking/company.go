@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/almanac-cloud/almanac/pkg/tracing"
@@ -16,13 +15,13 @@ import (
 // transaction takes a database longer for each of them, and they all wait for the last.
 const mostTogether = 16
 
-// company is new reservations of one project that claim time on the same hosts, and that one
-// transaction stores, all or none: a transaction on a host waits for the one before, and a first
-// fit leads many bookings to the same hosts.
+// company is new reservations of one project that one transaction stores, all or none. All bookings
+// of a project change its usage, so that their transactions would wait for each other's commit to
+// disk.
 type company struct {
-	key string
-	ctx context.Context // of the transaction; it ends when no member waits
-	end context.CancelFunc
+	project string
+	ctx     context.Context // of the transaction; it ends when no member waits
+	end     context.CancelFunc
 
 	// Guarded by companies.mu:
 	attempts []*attempt
@@ -33,59 +32,58 @@ type company struct {
 	err  error
 }
 
-// companies contains the companies that wait for their hosts and have room for another member, by
-// key.
+// companies contains the companies that wait until the transaction before is over and have room for
+// another member, by project.
 type companies struct {
-	mu   sync.Mutex
-	open map[string]*company
+	storing locks[string] // by project
+	mu      sync.Mutex
+	open    map[string]*company
 }
 
-// commitNew is commit for a new reservation. If the hosts are free, it waits for nothing. Otherwise
-// the reservation joins those that wait for the same hosts. A reservation with an idempotency key
-// stays alone, so that a used key affects no others.
+// commitNew is commit for a new reservation. If no other new reservation of the project is being
+// stored, it waits for nothing. Otherwise it joins those that wait. A reservation with an idempotency
+// key stays alone, so that a used key affects no others.
 func (d *Service) commitNew(ctx context.Context, a *attempt) (err error) {
 	if a.key != nil {
 		return d.commit(ctx, a)
 	}
-	alone := []*attempt{a}
-	ctx, end := tracing.Step(ctx, "commit", factsOf(nil, alone)...)
-	defer func() { end(err) }()
-	hosts := d.claimedTogether(alone)
-	keys := d.claimingKeys(alone, hosts)
-	if unlock, free := d.claiming.tryLock(keys...); free {
+	if unlock, free := d.companies.storing.tryLock(a.next.ProjectID); free {
 		defer unlock()
-		return d.storeTogether(ctx, nil, hosts, alone)
+		return d.commit(ctx, a)
 	}
-	c, first := d.companies.join(ctx, a.next.ProjectID+" "+strings.Join(keys, " "), a)
+	ctx, end := tracing.Step(ctx, "commit with others", factsOf(nil, []*attempt{a})...)
+	defer func() { end(err) }()
+	c, first := d.companies.join(ctx, a)
 	if first {
-		go d.storeCompany(c, hosts, keys)
+		go d.storeCompany(c)
 	}
 	select {
 	case <-c.over:
 	case <-ctx.Done():
 		if d.companies.leave(c, a) {
-			return d.notStored(alone, fmt.Errorf("wait for others: %w", ctx.Err()))
+			return d.notStored([]*attempt{a}, fmt.Errorf("wait for others: %w", ctx.Err()))
 		}
 		<-c.over
 	}
 	return c.err
 }
 
-// join adds an attempt to the open company of a key. first is true if the company is new.
-func (cs *companies) join(ctx context.Context, key string, a *attempt) (c *company, first bool) {
+// join adds an attempt to the open company of its project. first is true if the company is new.
+func (cs *companies) join(ctx context.Context, a *attempt) (c *company, first bool) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	c, ok := cs.open[key]
+	project := a.next.ProjectID
+	c, ok := cs.open[project]
 	if !ok {
-		c = &company{key: key, over: make(chan struct{})}
+		c = &company{project: project, over: make(chan struct{})}
 		c.ctx, c.end = context.WithCancel(context.WithoutCancel(ctx)) // a member that leaves does not end the others' transaction
 		if cs.open == nil {
 			cs.open = make(map[string]*company)
 		}
-		cs.open[key] = c
+		cs.open[project] = c
 	}
 	if c.attempts = append(c.attempts, a); len(c.attempts) == mostTogether {
-		delete(cs.open, key)
+		delete(cs.open, project)
 	}
 	return c, !ok
 }
@@ -118,16 +116,16 @@ func (cs *companies) seal(c *company) []*attempt {
 
 // shut lets nobody join a company any more. The caller holds mu.
 func (cs *companies) shut(c *company) {
-	if cs.open[c.key] == c {
-		delete(cs.open, c.key)
+	if cs.open[c.project] == c {
+		delete(cs.open, c.project)
 	}
 }
 
-// storeCompany stores the attempts of a company when its hosts are free.
-func (d *Service) storeCompany(c *company, hosts, keys []string) {
+// storeCompany stores the attempts of a company when the transaction before is over.
+func (d *Service) storeCompany(c *company) {
 	defer close(c.over)
 	defer c.end()
-	unlock, err := d.claiming.lock(c.ctx, keys...)
+	unlock, err := d.companies.storing.lock(c.ctx, c.project)
 	attempts := d.companies.seal(c)
 	switch {
 	case err != nil:
@@ -136,6 +134,6 @@ func (d *Service) storeCompany(c *company, hosts, keys []string) {
 		unlock()
 	default:
 		defer unlock()
-		c.err = d.storeTogether(c.ctx, nil, hosts, attempts)
+		c.err = d.commitTogether(c.ctx, nil, attempts...)
 	}
 }
