@@ -68,10 +68,21 @@ func builtSite(t *testing.T) (string, map[string]sitePage) {
 	return folder, pages
 }
 
+// pageOf returns the page of a document, by its path in the repository.
+func pageOf(document string) string {
+	return strings.TrimSuffix(strings.Replace(document, "README.md", "index.md", 1), ".md") + ".html"
+}
+
 // broken returns what is wrong with a link of a page, "" for nothing. Other sites are not asked.
 func broken(folder string, pages map[string]sitePage, from, link string) string {
 	if file, ours := strings.CutPrefix(link, atForge); ours {
 		file, _, _ = strings.Cut(file, "#")
+		if strings.HasPrefix(file, "/") {
+			return "the address has an empty part"
+		}
+		if _, here := pages[pageOf(file)]; here && path.Ext(file) == ".md" && pageOf(file) != from {
+			return "the site has this page"
+		}
 		if _, err := os.Stat(filepath.Join("..", filepath.FromSlash(file))); err != nil {
 			return "the repository has no such file"
 		}
@@ -143,8 +154,7 @@ func TestEachPageOfTheRepositoryIsReachedFromTheFrontOfTheSite(t *testing.T) {
 		}
 	}
 	for _, name := range append(documents, "README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md") {
-		page := strings.TrimSuffix(strings.Replace(name, "README.md", "index.md", 1), ".md") + ".html"
-		if !reached[page] {
+		if !reached[pageOf(name)] {
 			t.Errorf("no reader reaches %s; add it to the navigation in site/hugo.toml", name)
 		}
 	}

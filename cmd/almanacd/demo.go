@@ -29,7 +29,8 @@ import (
 // demonstration is the command demo.
 type demonstration struct {
 	folder      string // empty means a temporary one
-	port        int
+	port        int    // of the flag, if it was given
+	portGiven   bool
 	busy        bool   // tenants make requests all the time
 	seed        uint64 // of what they do
 	environment map[string]string
@@ -60,13 +61,14 @@ func (s *service) demoCommand() *cobra.Command {
 			if len(s.files)+len(s.dirs) > 0 {
 				return fault.New(fault.Invalid, "the demo has a configuration of its own: use --folder, and change almanac.conf there")
 			}
+			d.portGiven = c.Flags().Changed("port")
 			return d.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	c.Flags().StringVar(&d.folder, "folder", "", "folder of the demo, which stays (default: a temporary one)")
 	c.Flags().BoolVar(&d.busy, "busy", false, "simulate tenants who book, start servers, queue work and cancel all the time")
 	c.Flags().Uint64Var(&d.seed, "seed", 1, "what the tenants of --busy do")
-	c.Flags().IntVar(&d.port, "port", 1234, "port on 127.0.0.1; 0 is any free port")
+	c.Flags().IntVar(&d.port, "port", 1234, "port on 127.0.0.1 instead of [api] port; 0 is any free port")
 	return c
 }
 
@@ -83,7 +85,9 @@ func (d *demonstration) run(ctx context.Context, stdout, stderr io.Writer) (err 
 	if cfg.Inventory.Source != config.SourceSimulated {
 		return fault.Field("[inventory] source", "must be simulated in a demo; start almanacd with --config-file for anything else")
 	}
-	cfg.API.Port = d.port
+	if d.portGiven {
+		cfg.API.Port = d.port
+	}
 	log, err := app.OpenLog(cfg.Default, "almanacd", stderr)
 	if err != nil {
 		return err
@@ -94,7 +98,7 @@ func (d *demonstration) run(ctx context.Context, stdout, stderr io.Writer) (err 
 		return err
 	}
 	defer a.Close()
-	if err := welcome.Execute(stdout, map[string]string{"URL": a.URL(), "Folder": folder, "Log": cfg.Default.LogFile}); err != nil {
+	if err := welcome.Execute(stdout, map[string]string{"URL": a.URL(), "Folder": folder, "Log": cfg.Default.LogFile, "Almanac": besideUs(os.Args[0])}); err != nil {
 		return err
 	}
 	if !d.busy {
@@ -168,12 +172,12 @@ var welcome = template.Must(template.New("").Parse(`Almanac serves a simulated c
 In another terminal:
 
   export ALMANAC_URL={{.URL}}
-  almanac host list
-  almanac reservation create training --quantity 2 --duration 1h
-  almanac demo server create train --flavor large --hint reservation=training
-  almanac demo server create spot --flavor large --preemptible
-  almanac besteffort submit render --flavor large --image debian-13 --duration 10m --vms 4
-  almanac energy mode auto
+  {{.Almanac}} host list
+  {{.Almanac}} reservation create first --quantity 2 --duration 1h
+  {{.Almanac}} demo server create web --flavor large --hint reservation=first
+  {{.Almanac}} demo server create cheap --flavor large --preemptible
+  {{.Almanac}} besteffort submit frames --flavor large --image debian-13 --duration 10m --vms 4
+  {{.Almanac}} energy mode auto
 
 docs/demo.md is a tour of ten minutes. Ctrl-C stops the demo.
 `))

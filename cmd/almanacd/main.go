@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -120,8 +121,12 @@ func (s *service) greet(stdout io.Writer, cfg config.Config, url string) error {
 	if len(s.readFiles())+len(s.dirs) > 0 || !slices.Contains(cfg.Default.Roles, config.RoleAPI) {
 		return nil
 	}
-	return greeting.Execute(stdout, map[string]any{"URL": url, "Page": cfg.API.Dashboard, "Hosts": cfg.Inventory.HostsFile})
+	return greeting.Execute(stdout, map[string]any{"URL": url, "Page": cfg.API.Dashboard, "Hosts": cfg.Inventory.HostsFile, "Almanac": besideUs(os.Args[0])})
 }
+
+// besideUs returns the command almanac as the user has to type it who has typed the given name of
+// almanacd: both are in one folder.
+func besideUs(almanacd string) string { return filepath.Join(filepath.Dir(almanacd), "almanac") }
 
 var greeting = template.Must(template.New("").Parse(`Almanac serves the hosts of {{.Hosts}}.
 {{if .Page}}
@@ -131,10 +136,10 @@ var greeting = template.Must(template.New("").Parse(`Almanac serves the hosts of
 In another terminal, in the same folder:
 
   export ALMANAC_URL={{.URL}}
-  bin/almanac host list
-  bin/almanac reservation create training --quantity 2 --duration 1h
+  {{.Almanac}} host list
+  {{.Almanac}} reservation create first --quantity 2 --duration 1h
 
-docs/tenants.md goes on from there. Ctrl-C stops Almanac.
+README.md goes on from there. Ctrl-C stops Almanac.
 `))
 
 // reloads reloads the configuration at each signal.

@@ -27,7 +27,7 @@ func greeted(t *testing.T, files []string, change func(*config.Config)) string {
 
 func TestWhoeverStartsAlmanacdWithoutAConfigurationLearnsWhereThePageIs(t *testing.T) {
 	text := greeted(t, nil, func(*config.Config) {})
-	for _, want := range []string{"page: http://127.0.0.1:1235/dashboard/\n", "API:  http://127.0.0.1:1235/v1\n", "export ALMANAC_URL=http://127.0.0.1:1235\n", "bin/almanac reservation create"} {
+	for _, want := range []string{"page: http://127.0.0.1:1235/dashboard/\n", "API:  http://127.0.0.1:1235/v1\n", "export ALMANAC_URL=http://127.0.0.1:1235\n", "almanac reservation create first"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}

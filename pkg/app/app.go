@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -97,6 +98,9 @@ func (a *App) add(f feature, err error) error {
 func (a *App) listen() (f feature, err error) {
 	address := net.JoinHostPort(a.config.API.Host, strconv.Itoa(a.config.API.Port))
 	if a.listener, err = net.Listen("tcp", address); err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w: another program uses this port; choose another one with [api] port, or OS_API__PORT", err)
+		}
 		return f, fmt.Errorf("listen on [api] host and port: %w", err)
 	}
 	f.closers = append(f.closers, func() error { return ignoreClosed(a.listener.Close()) })
