@@ -59,12 +59,12 @@ func (t *Transfer) serves(at span.Instant, s *State) bool {
 // not refused because other transfers are late, and no demand is refused because of transfers that
 // are already hopeless.
 func (s State) Admit(site Site, now span.Instant, d Demand) (State, error) {
-	before := s.without(now)
-	return newAdmission(site, before, func(d Demand) State {
+	a := newAccepted(site, s.without(now), func(d Demand) State {
 		draft := newDraft(s.without(now), site, len(d.Nodes))
 		draft.enter(d)
 		return draft.State
-	}).Admit(d)
+	})
+	return a.Admission().Admit(d)
 }
 
 // without returns s at now, without the entries that have expired before.

@@ -5,6 +5,7 @@ package staging
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -82,13 +83,25 @@ func (f *Facts) Wants(now span.Instant, d Demand) bool {
 // Admission returns an Admission for demands in addition to the given ones. Its Admit returns the
 // state of all demands together, as State.Admit does.
 func (f *Facts) Admission(now span.Instant, demands []Demand) *Admission {
+	return f.Accepted(now, demands).Admission()
+}
+
+// Accepted returns the given demands as accepted ones, for many decisions about further ones.
+func (f *Facts) Accepted(now span.Instant, demands []Demand) *Accepted {
 	demands = inOrder(demands)
-	return newAdmission(f.Site, f.state(now, demands, demands), func(d Demand) State {
-		after, _ := slices.BinarySearchFunc(demands, d.Span.Start+1, func(d Demand, start span.Instant) int {
-			return cmp.Compare(d.Span.Start, start)
-		})
+	a := newAccepted(f.Site, f.state(now, demands, demands), func(d Demand) State {
+		after := follows(demands, d.Span.Start)
 		all := make([]Demand, 0, len(demands)+1)
 		all = append(append(append(all, demands[:after]...), d), demands[after:]...)
 		return f.state(now, all, demands)
 	})
+	if a.line = newLine(f.Site, a.before); a.line != nil {
+		a.parts = newParts(f, demands, a.before)
+	}
+	return a
+}
+
+// follows returns the index, among demands sorted by start, at which State adds a further one.
+func follows(demands []Demand, start span.Instant) int {
+	return sort.Search(len(demands), func(i int) bool { return demands[i].Span.Start > start })
 }

@@ -182,13 +182,19 @@ func (s Site) release(t *Transfer, now span.Instant) span.Instant {
 
 // hopeless reports whether a transfer would be late even without any other transfer.
 func (s Site) hopeless(now span.Instant, t *Transfer) bool {
+	return s.release(t, now).Add(s.fastest(t)) > s.due(t)
+}
+
+// fastest returns the least duration of a transfer, in seconds; more than any other number if no
+// repository has the image.
+func (s Site) fastest(t *Transfer) int64 {
 	fastest := int64(math.MaxInt64)
 	for _, r := range s.Repositories {
 		if t.Image.at(r.Name) {
 			fastest = min(fastest, s.Seconds(t, r))
 		}
 	}
-	return s.release(t, now).Add(fastest) > s.due(t)
+	return fastest
 }
 
 // at reports whether a repository has the image.
