@@ -52,7 +52,7 @@ func manyImages(t testing.TB, live, hopeless int, limit int64) booking.View {
 			Claims: []reservation.Claim{{Host: fmt.Sprintf("h%03d", i%len(hosts)), Span: w}},
 		}
 	}
-	v.Images = &booking.Images{Facts: f, Demands: func() []staging.Demand { return booking.Demands(f, list) }}
+	v.Images = &booking.Images{Facts: f, Accepted: func(now span.Instant) *staging.Accepted { return f.Accepted(now, booking.Demands(f, list)) }}
 	return v
 }
 

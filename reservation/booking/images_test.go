@@ -159,8 +159,8 @@ func TestA000_1WithImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, claimed(reservation.Reservation{Claims: plan.Claims})); diff != "" || len(plan.Images.Transfers) != len(want)-1 {
-			t.Errorf("%d: transfers %+v, hosts (-want +got):\n%s", quantity, plan.Images.Transfers, diff)
+		if diff := cmp.Diff(want, claimed(reservation.Reservation{Claims: plan.Claims})); diff != "" || len(plan.Images().Transfers) != len(want)-1 {
+			t.Errorf("%d: transfers %+v, hosts (-want +got):\n%s", quantity, plan.Images().Transfers, diff)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package booking
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/resource"
@@ -25,6 +26,8 @@ type state struct {
 	// image and different claims.
 	becoming []*reservation.Reservation
 	pruned   span.Instant
+	// These are the last results of accepted, for all reservations and without one of them.
+	allAccepted, someAccepted atomic.Pointer[accepted]
 }
 
 // state returns the newest state. It does not wait for locks if nothing has changed since the
@@ -117,7 +120,30 @@ func (v *View) images(but string) *Images {
 		return nil
 	}
 	facts, s := v.facts, v.state
-	return &Images{Facts: facts, Demands: func() []staging.Demand { return Demands(facts, s.withImages(but)) }}
+	return &Images{Facts: facts, Accepted: func(now span.Instant) *staging.Accepted { return s.accepted(facts, now, but) }}
+}
+
+// accepted is the demands of a state without the reservation but, with given facts at an instant.
+type accepted struct {
+	facts   *staging.Facts
+	now     span.Instant
+	but     string
+	demands *staging.Accepted
+}
+
+// accepted returns the demands for Images. It keeps those of the last call for the next one, which
+// mostly asks the same: a refusal does not change the state.
+func (s *state) accepted(facts *staging.Facts, now span.Instant, but string) *staging.Accepted {
+	last := &s.allAccepted
+	if but != "" {
+		last = &s.someAccepted
+	}
+	if a := last.Load(); a != nil && a.facts == facts && a.now == now && a.but == but {
+		return a.demands
+	}
+	a := &accepted{facts, now, but, facts.Accepted(now, Demands(facts, s.withImages(but)))}
+	last.Store(a)
+	return a.demands
 }
 
 // withImages returns the live reservations with an image, except the one with the id but. A

@@ -3,7 +3,6 @@
 package staging
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -64,26 +63,36 @@ type Admission struct {
 // Admit returns the state including the demand; or Before and a *Refusal with the earliest start
 // that it found.
 func (a *Admission) Admit(d Demand) (State, error) {
-	after, err := a.decide(d)
-	if refusal, ok := errors.AsType[*Refusal](err); ok {
-		refusal.Earliest = a.earliest(d)
+	if refusal := a.Refuse(d); refusal != nil {
 		return a.before, refusal
 	}
-	return after, nil
+	return a.With(d), nil
 }
 
-// decide is Admit without the earliest start.
-func (a *Admission) decide(d Demand) (State, error) {
+// With returns the state including the demand, whether it is possible or not.
+func (a *Accepted) With(d Demand) State { return a.with(d) }
+
+// Refuse returns the refusal of a demand, with the earliest start that it found; nil if the demand is
+// accepted.
+func (a *Admission) Refuse(d Demand) *Refusal {
+	refusal := a.refuse(d)
+	if refusal != nil {
+		refusal.Earliest = a.earliest(d)
+	}
+	return refusal
+}
+
+// refuse is Refuse without the earliest start.
+func (a *Admission) refuse(d Demand) *Refusal {
 	if c, ok := a.change(d); ok {
 		switch late, known := a.line.hurt(&a.before, c); {
 		case late == nil:
-			return a.with(d), nil
+			return nil
 		case known:
-			return a.before, a.site.lateRefusal(d, c.fresh, late)
+			return a.site.lateRefusal(d, c.fresh, late)
 		}
 	}
-	after := a.with(d)
-	return after, a.judge(after, d)
+	return a.judge(a.with(d), d)
 }
 
 // Allows reports whether Admit would accept the demand.
@@ -104,7 +113,7 @@ func (a *Admission) allows(d Demand) (allowed bool, transfers int) {
 
 // judge returns a *Refusal that states why the demand is impossible, or nil. after is the state
 // including the demand.
-func (a *Admission) judge(after State, d Demand) error {
+func (a *Admission) judge(after State, d Demand) *Refusal {
 	site := a.site
 	fresh := added(a.before, after)
 	if site.Limit > 0 {
