@@ -35,27 +35,35 @@ func Demands(f *staging.Facts, live []reservation.Reservation) []staging.Demand 
 			imaged = append(imaged, &live[i])
 		}
 	}
+	return demandsFor(f, imaged)
+}
+
+// demandsFor is Demands for reservations with an image.
+func demandsFor(f *staging.Facts, imaged []*reservation.Reservation) []staging.Demand {
+	imaged = slices.Clone(imaged)
 	slices.SortStableFunc(imaged, func(a, b *reservation.Reservation) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
 	})
 	demands := make([]staging.Demand, 0, len(imaged))
 	for _, r := range imaged {
 		image, _ := f.Image(r.Image)
-		demands = append(demands, demandsOf(r, image)...)
+		demands = addDemands(demands, r, image)
 	}
 	return demands
 }
 
-// demandsOf returns one demand for the hosts that r has from its start on, and one for each
+// addDemands adds to the list one demand for the hosts that r has from its start on, and one for each
 // later start of hosts that were added by healing or growth.
-func demandsOf(r *reservation.Reservation, image staging.Image) (list []staging.Demand) {
+func addDemands(list []staging.Demand, r *reservation.Reservation, image staging.Image) []staging.Demand {
+	first := len(list)
 	for _, c := range r.Claims {
 		start := max(c.Span.Start, r.Span.Start)
-		i := slices.IndexFunc(list, func(d staging.Demand) bool { return d.Span.Start == start })
-		if i < 0 {
+		i := first + slices.IndexFunc(list[first:], func(d staging.Demand) bool { return d.Span.Start == start })
+		if i < first {
 			i = len(list)
 			list = append(list, staging.Demand{
-				ID: r.ID, Image: image, Span: span.Span{Start: start, End: r.Span.End}, Joining: start > r.Span.Start,
+				ID: r.ID, Image: image, Nodes: make([]string, 0, len(r.Claims)),
+				Span: span.Span{Start: start, End: r.Span.End}, Joining: start > r.Span.Start,
 			})
 		}
 		if d := &list[i]; !slices.Contains(d.Nodes, c.Host) {

@@ -4,6 +4,7 @@ package booking
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -26,8 +27,7 @@ type state struct {
 	// image and different claims.
 	becoming []*reservation.Reservation
 	pruned   span.Instant
-	// These are the last results of accepted, for all reservations and without one of them.
-	allAccepted, someAccepted atomic.Pointer[accepted]
+	kept     *keptDemands
 }
 
 // state returns the newest state. It does not wait for locks if nothing has changed since the
@@ -48,7 +48,7 @@ func (d *Service) stateNow() *state {
 		return s
 	}
 	s := &state{
-		revision: now, hosts: d.hosts, calendar: d.calendar.Snapshot(), live: d.liveIndex.snapshot(), marks: d.marks, pruned: d.pruned,
+		revision: now, hosts: d.hosts, calendar: d.calendar.Snapshot(), live: d.liveIndex.snapshot(), marks: d.marks, pruned: d.pruned, kept: &d.kept,
 	}
 	for a := range d.attempts {
 		if a.next.Image != "" && a.before.ID != "" && a.next.Status.Live() && !holdsSame(&a.before, &a.next) {
@@ -123,41 +123,52 @@ func (v *View) images(but string) *Images {
 	return &Images{Facts: facts, Accepted: func(now span.Instant) *staging.Accepted { return s.accepted(facts, now, but) }}
 }
 
-// accepted is the demands of a state without the reservation but, with given facts at an instant.
+// accepted is the demands of live reservations, with given facts.
 type accepted struct {
 	facts   *staging.Facts
-	now     span.Instant
 	but     string
+	imaged  []*reservation.Reservation
 	demands *staging.Accepted
+	// revision is that of the last state with these reservations.
+	revision uint64
 }
 
-// accepted returns the demands for Images. It keeps those of the last call for the next one, which
-// mostly asks the same: a refusal does not change the state.
+// accepted returns the demands for Images. Most decisions meet the same ones: a refusal changes no
+// reservation, and most changes concern none with an image. So the last ones are kept.
 func (s *state) accepted(facts *staging.Facts, now span.Instant, but string) *staging.Accepted {
-	last := &s.allAccepted
+	kept := &s.kept.all
 	if but != "" {
-		last = &s.someAccepted
+		kept = &s.kept.some
 	}
-	if a := last.Load(); a != nil && a.facts == facts && a.now == now && a.but == but {
-		return a.demands
+	a := accepted{facts: facts, but: but, revision: s.revision}
+	last := kept.Load()
+	known := last != nil && last.facts == facts && last.but == but
+	if known && last.revision == s.revision {
+		a.imaged, a.demands = last.imaged, last.demands.At(now)
+	} else if a.imaged = s.withImages(but); known && slices.Equal(last.imaged, a.imaged) {
+		a.demands = last.demands.At(now)
+	} else {
+		a.demands = facts.Accepted(now, demandsFor(facts, a.imaged))
 	}
-	a := &accepted{facts, now, but, facts.Accepted(now, Demands(facts, s.withImages(but)))}
-	last.Store(a)
+	kept.Store(&a)
 	return a.demands
 }
 
+// keptDemands are the last results of state.accepted, for all reservations and without one of them.
+type keptDemands struct{ all, some atomic.Pointer[accepted] }
+
 // withImages returns the live reservations with an image, except the one with the id but. A
 // reservation that is being changed is listed in its old and its new state.
-func (s *state) withImages(but string) []reservation.Reservation {
-	var live []reservation.Reservation
+func (s *state) withImages(but string) []*reservation.Reservation {
+	var live []*reservation.Reservation
 	for r := range s.live.imaged.until(span.Forever) {
 		if r.ID != but {
-			live = append(live, *r)
+			live = append(live, r)
 		}
 	}
 	for _, r := range s.becoming {
 		if r.ID != but {
-			live = append(live, *r)
+			live = append(live, r)
 		}
 	}
 	return live

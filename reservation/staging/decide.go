@@ -18,9 +18,12 @@ type Accepted struct {
 	with    func(Demand) State // before with the demand entered
 	excused map[string]bool    // ids of transfers that had started or were hopeless in before
 	nodes   func() map[string][]int32
-	// line and parts are nil if the site is not one channel without limits.
-	line  *line
+	// line is nil if the site is not one channel without limits.
+	line *line
+	// parts and until are nil if the state does not follow from facts. until is the instant before
+	// which the state is the same.
 	parts *parts
+	until func() span.Instant
 }
 
 func newAccepted(site Site, before State, with func(Demand) State) *Accepted {

@@ -8,7 +8,7 @@ import "github.com/almanac-cloud/almanac/pkg/span"
 // whatever the site is.
 func (f *Facts) SlowAdmission(now span.Instant, demands []Demand) *Admission {
 	a := f.Accepted(now, demands)
-	a.line, a.parts = nil, nil
+	a.line = nil
 	return a.Admission()
 }
 

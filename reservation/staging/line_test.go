@@ -89,7 +89,8 @@ func TestWhatADemandChangesDecidesLikeALayoutOfEverything(t *testing.T) {
 			d.Joining = rapid.IntRange(0, 5).Draw(t, "joins") == 0
 			live = append(live, d)
 		}
-		accepted := f.Accepted(now, live)
+		// What was computed earlier serves later too.
+		accepted := f.Accepted(now-span.Instant(rapid.Int64Range(0, 30).Draw(t, "earlier")), live).At(now)
 		quick, slow := accepted.Admission(), f.SlowAdmission(now, live)
 		for range 4 {
 			d := drawDemand(t, rapid.SampledFrom([]string{"request", "request", "request", "d1"}).Draw(t, "id"), images, now)

@@ -5,7 +5,6 @@ package staging
 import (
 	"slices"
 	"strings"
-	"sync"
 )
 
 // change is what one more demand changes in the transfers of a state.
@@ -22,12 +21,6 @@ type parts struct {
 	demands []Demand // by start
 	before  State
 	owners  func() owners
-}
-
-func newParts(f *Facts, demands []Demand, before State) *parts {
-	p := &parts{facts: f, demands: demands, before: before}
-	p.owners = sync.OnceValue(p.ownersNow)
-	return p
 }
 
 // part is the demands for one image and its transfers, by node, as indices.
@@ -56,7 +49,7 @@ func (p *parts) of(image string) *part {
 
 // change returns what a demand changes. ok is false if that follows only from the whole state.
 func (a *Admission) change(d Demand) (c change, ok bool) {
-	if a.parts == nil {
+	if a.line == nil || a.parts == nil {
 		return c, false
 	}
 	if a.part == nil || a.part.image != d.Image.ID {
@@ -146,16 +139,16 @@ type owner struct {
 	several bool // it has several images
 }
 
-func (p *parts) ownersNow() owners {
-	o := owners{ids: make(map[string]owner, len(p.demands))}
+func ownersOf(f *Facts, demands []Demand) owners {
+	o := owners{ids: make(map[string]owner, len(demands))}
 	running := map[string]bool{}
-	for i := range p.demands {
-		d := &p.demands[i]
+	for i := range demands {
+		d := &demands[i]
 		o.note(d.ID, d.Image.ID, true)
 		o.unclear = o.unclear || slashed(d)
 	}
-	for i := range p.facts.Running {
-		t := &p.facts.Running[i]
+	for i := range f.Running {
+		t := &f.Running[i]
 		id, _, _ := strings.Cut(t.ID, "/")
 		o.note(id, t.Image.ID, false)
 		o.unclear = o.unclear || running[t.ID]
