@@ -19,7 +19,7 @@ import (
 type Images struct {
 	Facts *staging.Facts
 	// Accepted returns, as they are at an instant, the demands of the live reservations in the order
-	// of the function Demands, without those of the reservation that is changed.
+	// of the function Demands or by start, without those of the reservation that is changed.
 	Accepted func(now span.Instant) *staging.Accepted
 }
 
@@ -35,12 +35,6 @@ func Demands(f *staging.Facts, live []reservation.Reservation) []staging.Demand 
 			imaged = append(imaged, &live[i])
 		}
 	}
-	return demandsFor(f, imaged)
-}
-
-// demandsFor is Demands for reservations with an image.
-func demandsFor(f *staging.Facts, imaged []*reservation.Reservation) []staging.Demand {
-	imaged = slices.Clone(imaged)
 	slices.SortStableFunc(imaged, func(a, b *reservation.Reservation) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
 	})

@@ -33,14 +33,8 @@ func manyImages(t testing.TB, live, hopeless int, limit int64) booking.View {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &staging.Facts{
-		Site:   staging.Site{Strategy: staging.EDF, Repositories: []staging.Repository{{Name: "glance", Rate: 100e6}}, Margin: 60, Lifetime: 86400, Limit: limit},
-		Images: map[string]staging.Image{},
-	}
-	for i := range 30 {
-		id := fmt.Sprint("image", i)
-		f.Images[id] = staging.Image{ID: id, Size: 10e9}
-	}
+	f := tenGigabytes(30)
+	f.Site.Limit = limit
 	list := make([]reservation.Reservation, live)
 	for i := range list {
 		w := span.New(at(200+100*int64(max(i-hopeless, 0))), 36_000)
@@ -54,6 +48,19 @@ func manyImages(t testing.TB, live, hopeless int, limit int64) booking.View {
 	}
 	v.Images = &booking.Images{Facts: f, Accepted: func(now span.Instant) *staging.Accepted { return f.Accepted(now, booking.Demands(f, list)) }}
 	return v
+}
+
+// tenGigabytes returns facts of images of 10 GB, which one repository sends at 100 MB/s.
+func tenGigabytes(images int) *staging.Facts {
+	f := &staging.Facts{
+		Site:   staging.Site{Strategy: staging.EDF, Repositories: []staging.Repository{{Name: "glance", Rate: 100e6}}, Margin: 60, Lifetime: 86400},
+		Images: map[string]staging.Image{},
+	}
+	for i := range images {
+		id := fmt.Sprint("image", i)
+		f.Images[id] = staging.Image{ID: id, Size: 10e9}
+	}
+	return f
 }
 
 // fourHosts asks for instances that fill four hosts, from start on.

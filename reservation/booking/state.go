@@ -4,8 +4,6 @@ package booking
 
 import (
 	"fmt"
-	"slices"
-	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/resource"
@@ -121,57 +119,6 @@ func (v *View) images(but string) *Images {
 	}
 	facts, s := v.facts, v.state
 	return &Images{Facts: facts, Accepted: func(now span.Instant) *staging.Accepted { return s.accepted(facts, now, but) }}
-}
-
-// accepted is the demands of live reservations, with given facts.
-type accepted struct {
-	facts   *staging.Facts
-	but     string
-	imaged  []*reservation.Reservation
-	demands *staging.Accepted
-	// revision is that of the last state with these reservations.
-	revision uint64
-}
-
-// accepted returns the demands for Images. Most decisions meet the same ones: a refusal changes no
-// reservation, and most changes concern none with an image. So the last ones are kept.
-func (s *state) accepted(facts *staging.Facts, now span.Instant, but string) *staging.Accepted {
-	kept := &s.kept.all
-	if but != "" {
-		kept = &s.kept.some
-	}
-	a := accepted{facts: facts, but: but, revision: s.revision}
-	last := kept.Load()
-	known := last != nil && last.facts == facts && last.but == but
-	if known && last.revision == s.revision {
-		a.imaged, a.demands = last.imaged, last.demands.At(now)
-	} else if a.imaged = s.withImages(but); known && slices.Equal(last.imaged, a.imaged) {
-		a.demands = last.demands.At(now)
-	} else {
-		a.demands = facts.Accepted(now, demandsFor(facts, a.imaged))
-	}
-	kept.Store(&a)
-	return a.demands
-}
-
-// keptDemands are the last results of state.accepted, for all reservations and without one of them.
-type keptDemands struct{ all, some atomic.Pointer[accepted] }
-
-// withImages returns the live reservations with an image, except the one with the id but. A
-// reservation that is being changed is listed in its old and its new state.
-func (s *state) withImages(but string) []*reservation.Reservation {
-	var live []*reservation.Reservation
-	for r := range s.live.imaged.until(span.Forever) {
-		if r.ID != but {
-			live = append(live, r)
-		}
-	}
-	for _, r := range s.becoming {
-		if r.ID != but {
-			live = append(live, r)
-		}
-	}
-	return live
 }
 
 // Hold is a part of a host that is already promised.
