@@ -65,10 +65,7 @@ func (a *Accepted) turns(d Demand) []span.Instant {
 		length := span.Instant(d.Span.Seconds() + a.site.Lifetime)
 		list = append(list, from-1, from-length, expire, expire+1)
 	}
-	for i, node := range d.Nodes {
-		if slices.Contains(d.Nodes[:i], node) {
-			continue
-		}
+	for _, node := range d.Nodes {
 		for _, e := range a.before.Pools[node] {
 			change(e.From, e.Expire)
 		}

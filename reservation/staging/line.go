@@ -23,8 +23,9 @@ type line struct {
 	now  span.Instant
 	// free is the instant from which no transfer under way occupies the channel.
 	free span.Instant
-	// jobs are the transfers that are neither under way nor hopeless, by deadline.
-	jobs []job
+	// waiting are the transfers that are not under way, and jobs those of them that are not
+	// hopeless, by deadline.
+	waiting, jobs []job
 	// places contains, by transfer of the state, its index in jobs; -1 if it is not there.
 	places []int32
 	late   []int32 // indices of the jobs that are late
@@ -45,7 +46,7 @@ func newLine(site Site, s State) *line {
 	if len(site.Repositories) != 1 || site.Limit > 0 {
 		return nil
 	}
-	l := &line{site: site, now: s.At, free: s.At, end: s.At, places: make([]int32, len(s.Transfers)), jobs: make([]job, 0, len(s.Transfers))}
+	l := &line{site: site, now: s.At, free: s.At, end: s.At, places: make([]int32, len(s.Transfers)), waiting: make([]job, 0, len(s.Transfers))}
 	for i := range s.Transfers {
 		if t := &s.Transfers[i]; t.Started {
 			if t.Start > s.At {
@@ -62,10 +63,8 @@ func newLine(site Site, s State) *line {
 		}
 		j := l.job(t)
 		l.end = l.end.Add(j.seconds)
-		if !j.hopeless() {
-			j.transfer = int32(i)
-			l.jobs = append(l.jobs, j)
-		}
+		j.transfer = int32(i)
+		l.waiting = append(l.waiting, j)
 	}
 	l.order(s.Transfers)
 	return l
@@ -76,8 +75,12 @@ func (l *line) order(transfers []Transfer) {
 	byDeadline := func(a, b job) int {
 		return cmp.Or(cmp.Compare(a.deadline, b.deadline), cmp.Compare(transfers[a.transfer].Entered, transfers[b.transfer].Entered))
 	}
-	if !slices.IsSortedFunc(l.jobs, byDeadline) {
-		slices.SortStableFunc(l.jobs, byDeadline)
+	if !slices.IsSortedFunc(l.waiting, byDeadline) {
+		slices.SortStableFunc(l.waiting, byDeadline)
+	}
+	l.jobs = l.waiting
+	if slices.ContainsFunc(l.waiting, func(j job) bool { return j.hopeless() }) {
+		l.jobs = slices.DeleteFunc(slices.Clone(l.waiting), func(j job) bool { return j.hopeless() })
 	}
 	free := l.free
 	for i := range l.jobs {
@@ -127,8 +130,13 @@ func (l *line) hurt(before *State, c change) (late *Transfer, known bool) {
 	}
 	first, end := l.firstLate(c.fresh[0].Deadline, more, l.indices(c.gone))
 	switch {
+	case first == nil && hopeless == nil:
+		return nil, true
 	case first == nil:
-		return hopeless, hopeless == nil
+		if late, known = l.hopelessIn(c); !known {
+			late = hopeless
+		}
+		return late, known
 	case first.transfer < 0:
 		late = new(c.fresh[^first.transfer])
 	default:

@@ -185,10 +185,12 @@ func (s Site) hopeless(now span.Instant, t *Transfer) bool {
 	return s.release(t, now).Add(s.fastest(t)) > s.due(t)
 }
 
-// fastest returns the least duration of a transfer, in seconds; more than any other number if no
-// repository has the image.
+// never is the duration of a transfer of an image that no repository has.
+const never = math.MaxInt64
+
+// fastest returns the least duration of a transfer, in seconds.
 func (s Site) fastest(t *Transfer) int64 {
-	fastest := int64(math.MaxInt64)
+	fastest := int64(never)
 	for _, r := range s.Repositories {
 		if t.Image.at(r.Name) {
 			fastest = min(fastest, s.Seconds(t, r))
