@@ -132,7 +132,9 @@ func (s *search) withImage(p Plan) (Plan, error) {
 	if found == nil {
 		return Plan{}, s.refuseImage(refusal, s.largestWithImage())
 	}
-	found.Images = func() staging.State { return s.staged.admission.With(s.staged.demand(planned, found.Claims, found.Span)) }
+	found.Images = func() staging.State {
+		return s.staged.admission.With(s.staged.demand(planned, found.Claims, found.Span))
+	}
 	return *found, nil
 }
 

@@ -319,7 +319,9 @@ func (s *scene) compareWithANewService(t *rapid.T, ids []string) {
 	same(t, s, &other, func(d *booking.Service) (booking.Plan, error) { return d.Offer(t.Context(), owner, req) })
 	if len(ids) > 0 {
 		id := rapid.SampledFrom(ids).Draw(t, "changed")
-		same(t, s, &other, func(d *booking.Service) (booking.Plan, error) { return d.OfferChange(t.Context(), owner, id, starts(start)) })
+		same(t, s, &other, func(d *booking.Service) (booking.Plan, error) {
+			return d.OfferChange(t.Context(), owner, id, starts(start))
+		})
 	}
 }
 

@@ -88,10 +88,14 @@ func (a *Admission) Refuse(d Demand) *Refusal {
 // refuse is Refuse without the earliest start.
 func (a *Admission) refuse(d Demand) *Refusal {
 	if c, ok := a.change(d); ok {
-		switch late, known := a.line.hurt(&a.before, c); {
-		case late == nil:
+		late, hopeless := a.line.hurt(&a.before, c)
+		if hopeless {
+			late, ok = a.line.hopelessIn(c)
+		}
+		switch {
+		case ok && late == nil:
 			return nil
-		case known:
+		case ok:
 			return a.site.lateRefusal(d, c.fresh, late)
 		}
 	}
@@ -107,8 +111,8 @@ func (a *Admission) Allows(d Demand) bool {
 // allows reports whether Admit would accept the demand, and how many transfers there would be.
 func (a *Admission) allows(d Demand) (allowed bool, transfers int) {
 	if c, ok := a.change(d); ok {
-		late, _ := a.line.hurt(&a.before, c)
-		return late == nil, len(a.before.Transfers) + len(c.fresh) - len(c.gone)
+		late, hopeless := a.line.hurt(&a.before, c)
+		return late == nil && !hopeless, len(a.before.Transfers) + len(c.fresh) - len(c.gone)
 	}
 	after := a.with(d)
 	return a.judge(after, d) == nil, len(after.Transfers)

@@ -110,40 +110,32 @@ func (j *job) run(free span.Instant) (after, end span.Instant) {
 	return end, end
 }
 
-// hurt returns a transfer that is late in the state before after a change. known is false if it is
-// one of the change whose end follows only from a layout of everything.
-func (l *line) hurt(before *State, c change) (late *Transfer, known bool) {
+// hurt returns a transfer that is late in the state before after a change, other than hopeless ones.
+// If there is none, hopeless reports whether the change has a hopeless one.
+func (l *line) hurt(before *State, c change) (late *Transfer, hopeless bool) {
 	if len(c.fresh) == 0 {
-		return nil, true // no transfer is late because another one is not needed
+		return nil, false // no transfer is late because another one is not needed
 	}
 	more := make([]job, 0, len(c.fresh))
-	var hopeless *Transfer
 	for i := range c.fresh {
 		j := l.job(&c.fresh[i])
-		j.transfer = int32(^i)
-		switch {
-		case !j.hopeless():
+		if j.transfer = int32(^i); j.hopeless() {
+			hopeless = true
+		} else {
 			more = append(more, j)
-		case hopeless == nil:
-			hopeless = &c.fresh[i]
 		}
 	}
 	first, end := l.firstLate(c.fresh[0].Deadline, more, l.indices(c.gone))
 	switch {
-	case first == nil && hopeless == nil:
-		return nil, true
 	case first == nil:
-		if late, known = l.hopelessIn(c); !known {
-			late = hopeless
-		}
-		return late, known
+		return nil, hopeless
 	case first.transfer < 0:
 		late = new(c.fresh[^first.transfer])
 	default:
 		late = new(before.Transfers[first.transfer])
 	}
 	late.End = end
-	return late, true
+	return late, false
 }
 
 // indices returns the indices in jobs, sorted, of transfers of the state.

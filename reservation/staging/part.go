@@ -127,7 +127,7 @@ func (p *parts) compare(transfers []int, after State, d Demand) (c change, ok bo
 // owners are the ids in the names of transfers. A name that is taken gets a suffix, so a transfer may
 // depend on others with the same id.
 type owners struct {
-	ids     map[string]owner
+	ids map[string]owner
 	// unclear is true if ids or nodes have slashes, so that different ones may result in the same
 	// name, or if transfers under way have the same name.
 	unclear bool
