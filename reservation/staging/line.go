@@ -11,12 +11,12 @@ import (
 )
 
 // line is the transfers of a state that one repository sends one after the other, without limits on
-// pools. What a further demand adds changes only what comes later, so line finds out whether a
-// transfer is then late without laying out all of them. Limits of links do not matter beside a
-// single repository, except for the duration of each transfer.
+// pools. A further demand changes only what comes later, so line finds out whether a transfer is then
+// late without laying out all of them. Limits of links do not matter beside a single repository,
+// except for the duration of each transfer.
 //
 // Two facts make this possible. Earliest deadline first is optimal here, so a strategy has no layout
-// if that has none. And hopeless transfers give way to others: a layout has a late transfer that is
+// if that has none. And hopeless transfers yield to others: a layout has a late transfer that is
 // not hopeless only if the others are late without them too.
 type line struct {
 	site Site
