@@ -267,7 +267,7 @@ reproduce-logs:
 
 bench: build ## all rows of the figures, each with what it is held against; COMPUTES=200 for more hosts
 	@$(GO) test -run '^$$' -bench . -timeout 40m ./reservation/calendar
-	@$(GO) test -run '^$$' -bench Waits -timeout 40m ./reservation/booking
+	@$(GO) test -run '^$$' -bench 'Waits|RefusalForAnImage' -timeout 40m ./reservation/booking
 	@$(GO) test -run '^$$' -bench Plan -timeout 40m ./pkg/scheduler
 	@$(GO) test -run '^$$' -bench Place -benchtime 40x ./pkg/dispatch
 	@$(GO) test -run '^$$' -bench Board ./inventory

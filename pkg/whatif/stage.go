@@ -156,10 +156,11 @@ func Stage(r io.Reader) (StageAnswer, error) {
 	case err != nil:
 		return StageAnswer{}, fmt.Errorf("plan the request: %w", err)
 	}
-	if plan.Images == nil {
-		plan.Images = new(facts.State(view.Now, nil))
+	state := facts.State(view.Now, nil)
+	if plan.Images != nil {
+		state = plan.Images()
 	}
-	a := q.answer(facts, *plan.Images)
+	a := q.answer(facts, state)
 	a.Accepted = true
 	for _, c := range plan.Claims {
 		a.Placement[c.Host] += c.Slices
@@ -235,7 +236,7 @@ func (q *StageQuestion) view(f *staging.Facts) (booking.View, error) {
 	if wrong, is := errors.AsType[*booking.HoldError](err); is {
 		return view, fault.Field(fields[wrong.Index], "exceed the node's free resources at that time")
 	}
-	view.Images = &booking.Images{Facts: f, Demands: func() []staging.Demand { return nil }}
+	view.Images = &booking.Images{Facts: f, Accepted: func(now span.Instant) *staging.Accepted { return f.Accepted(now, nil) }}
 	return view, err
 }
 

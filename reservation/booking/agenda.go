@@ -105,6 +105,8 @@ func (t timetable) until(last span.Instant) iter.Seq[*reservation.Reservation] {
 	}
 }
 
+func (t timetable) count() int { return t.tree.Len() }
+
 // first returns the earliest time, or false if the timetable is empty.
 func (t timetable) first() (span.Instant, bool) {
 	x, ok := t.tree.Min()

@@ -4,7 +4,6 @@ package booking
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"sort"
 
@@ -19,9 +18,9 @@ import (
 // use the same channels for transfers, so one may delay another on other hosts.
 type Images struct {
 	Facts *staging.Facts
-	// Demands returns the images that the live reservations need, without the reservation that is
-	// changed, in the order of the function Demands.
-	Demands func() []staging.Demand
+	// Accepted returns, as they are at an instant, the demands of the live reservations in the order
+	// of the function Demands or by start, without those of the reservation that is changed.
+	Accepted func(now span.Instant) *staging.Accepted
 }
 
 // Demands returns the images that live reservations need, in the order in which the reservations
@@ -42,21 +41,23 @@ func Demands(f *staging.Facts, live []reservation.Reservation) []staging.Demand 
 	demands := make([]staging.Demand, 0, len(imaged))
 	for _, r := range imaged {
 		image, _ := f.Image(r.Image)
-		demands = append(demands, demandsOf(r, image)...)
+		demands = addDemands(demands, r, image)
 	}
 	return demands
 }
 
-// demandsOf returns one demand for the hosts that r has from its start on, and one for each
+// addDemands adds to the list one demand for the hosts that r has from its start on, and one for each
 // later start of hosts that were added by healing or growth.
-func demandsOf(r *reservation.Reservation, image staging.Image) (list []staging.Demand) {
+func addDemands(list []staging.Demand, r *reservation.Reservation, image staging.Image) []staging.Demand {
+	first := len(list)
 	for _, c := range r.Claims {
 		start := max(c.Span.Start, r.Span.Start)
-		i := slices.IndexFunc(list, func(d staging.Demand) bool { return d.Span.Start == start })
-		if i < 0 {
+		i := first + slices.IndexFunc(list[first:], func(d staging.Demand) bool { return d.Span.Start == start })
+		if i < first {
 			i = len(list)
 			list = append(list, staging.Demand{
-				ID: r.ID, Image: image, Span: span.Span{Start: start, End: r.Span.End}, Joining: start > r.Span.Start,
+				ID: r.ID, Image: image, Nodes: make([]string, 0, len(r.Claims)),
+				Span: span.Span{Start: start, End: r.Span.End}, Joining: start > r.Span.Start,
 			})
 		}
 		if d := &list[i]; !slices.Contains(d.Nodes, c.Host) {
@@ -86,7 +87,7 @@ func (s *search) stage() error {
 	if !known {
 		return fault.Field("image", "image %q does not exist, or its size is not known yet; try again in a moment", s.request.Image)
 	}
-	s.staged = &staged{image: image, admission: images.Facts.Admission(s.view.Now, images.Demands())}
+	s.staged = &staged{image: image, admission: images.Accepted(s.view.Now).Admission()}
 	return nil
 }
 
@@ -104,13 +105,12 @@ func (s *search) has(number int, start span.Instant) bool {
 	return s.staged != nil && s.staged.has(s.view.hosts.names[number], start)
 }
 
-// admit decides whether the image can be on the hosts of claims in time. If so, it returns the
-// state with this demand; otherwise a *staging.Refusal.
-func (t *staged) admit(id string, claims []reservation.Claim, w span.Span) (staging.State, error) {
-	return t.admission.Admit(t.demand(id, claims, w))
+// refuse returns the refusal if the image cannot be on the hosts of claims in time; otherwise nil.
+func (t *staged) refuse(id string, claims []reservation.Claim, w span.Span) *staging.Refusal {
+	return t.admission.Refuse(t.demand(id, claims, w))
 }
 
-// allows reports whether admit would succeed; it is cheaper.
+// allows reports whether refuse would return nil; it is cheaper.
 func (t *staged) allows(id string, claims []reservation.Claim, w span.Span) bool {
 	return t.admission.Allows(t.demand(id, claims, w))
 }
@@ -131,6 +131,9 @@ func (s *search) withImage(p Plan) (Plan, error) {
 	found, refusal := s.asAskedWithImage(p)
 	if found == nil {
 		return Plan{}, s.refuseImage(refusal, s.largestWithImage())
+	}
+	found.Images = func() staging.State {
+		return s.staged.admission.With(s.staged.demand(planned, found.Claims, found.Span))
 	}
 	return *found, nil
 }
@@ -166,10 +169,8 @@ func (s *search) laterWithImage(q calendar.Query, p Plan) (found *Plan, first *s
 // possible, it returns the refusal for the plan.
 func (s *search) tryWithImage(p Plan, next func(ready span.Instant) (span.Instant, bool)) (found *Plan, first *staging.Refusal) {
 	for range mostStarts {
-		state, err := s.staged.admit(planned, p.Claims, p.Span)
-		refusal, refused := errors.AsType[*staging.Refusal](err)
-		if !refused {
-			p.Images = &state
+		refusal := s.staged.refuse(planned, p.Claims, p.Span)
+		if refusal == nil {
 			return &p, nil
 		}
 		if first == nil {
@@ -233,9 +234,8 @@ func (p *changePlan) refuseImage(claims []reservation.Claim) error {
 	if s.staged == nil || p.pinned() {
 		return nil
 	}
-	_, err := s.staged.admit(p.from.ID, claims, p.to.Span)
-	refusal, refused := errors.AsType[*staging.Refusal](err)
-	if !refused {
+	refusal := s.staged.refuse(p.from.ID, claims, p.to.Span)
+	if refusal == nil {
 		return nil
 	}
 	had := p.from.HostNames()

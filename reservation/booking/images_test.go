@@ -159,8 +159,8 @@ func TestA000_1WithImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, claimed(reservation.Reservation{Claims: plan.Claims})); diff != "" || len(plan.Images.Transfers) != len(want)-1 {
-			t.Errorf("%d: transfers %+v, hosts (-want +got):\n%s", quantity, plan.Images.Transfers, diff)
+		if diff := cmp.Diff(want, claimed(reservation.Reservation{Claims: plan.Claims})); diff != "" || len(plan.Images().Transfers) != len(want)-1 {
+			t.Errorf("%d: transfers %+v, hosts (-want +got):\n%s", quantity, plan.Images().Transfers, diff)
 		}
 	}
 }
@@ -291,6 +291,60 @@ func TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A service keeps what the demands of its reservations need from one decision to the next.
+func TestWhatIsKeptForImagesDecidesLikeAServiceThatHasJustBegun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := oneChannel()
+		f.Site.Lifetime = rapid.SampledFrom([]int64{0, 200}).Draw(t, "lifetime")
+		s := newScene(t, named("a", "b", "c"), looking(f))
+		var ids []string
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			s.act(t, &ids)
+			s.compareWithANewService(t, ids)
+		}
+		for range rapid.IntRange(0, 4).Draw(t, "pauses") {
+			s.passTo(t, s.clock().Add(rapid.SampledFrom([]int64{1, 1, 30}).Draw(t, "pause")))
+			s.compareWithANewService(t, ids)
+		}
+	})
+}
+
+func (s *scene) compareWithANewService(t *rapid.T, ids []string) {
+	other := *s
+	other.restart(t)
+	start := int64(s.clock()-base) + rapid.Int64Range(0, 200).Draw(t, "ahead")
+	req := withImage(rapid.SampledFrom([]string{"A", "B"}).Draw(t, "image of another"), during(rapid.IntRange(1, 3).Draw(t, "hosts"), start, start+50))
+	same(t, s, &other, func(d *booking.Service) (booking.Plan, error) { return d.Offer(t.Context(), owner, req) })
+	if len(ids) > 0 {
+		id := rapid.SampledFrom(ids).Draw(t, "changed")
+		same(t, s, &other, func(d *booking.Service) (booking.Plan, error) {
+			return d.OfferChange(t.Context(), owner, id, starts(start))
+		})
+	}
+}
+
+// same fails if two services decide differently.
+func same(t *rapid.T, s, other *scene, decide func(*booking.Service) (booking.Plan, error)) {
+	t.Helper()
+	got, gotErr := decide(s.desk)
+	want, wantErr := decide(other.desk)
+	if diff := cmp.Diff(wantErr, gotErr); diff != "" {
+		t.Fatalf("the refusal (-want +got):\n%s", diff)
+	}
+	if (got.Images == nil) != (want.Images == nil) {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	if got.Images != nil {
+		if diff := cmp.Diff(want.Images(), got.Images()); diff != "" {
+			t.Fatalf("the images (-want +got):\n%s", diff)
+		}
+	}
+	got.Images, want.Images = nil, nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("the plan (-want +got):\n%s", diff)
+	}
 }
 
 // act books, changes or cancels something at random.

@@ -48,9 +48,9 @@ type Plan struct {
 	DelayedByBoot bool
 	// Matched is the number of hosts of the pool that pass the filter.
 	Matched int
-	// Images is the state of images on the hosts, with those of the request; nil if the
+	// Images returns the state of images on the hosts, with those of the request; nil if the
 	// request has no image or decisions ignore images.
-	Images *staging.State
+	Images func() staging.State
 }
 
 // NewPlan decides on a request. The error is an Invalid fault for an invalid request, and a

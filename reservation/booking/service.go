@@ -121,6 +121,7 @@ type Service struct {
 	changes   *turns.Gate  // for decisions that claim time, one at a time
 	deciding  *turns.Gate  // for all decisions
 	newest    atomic.Pointer[state]
+	kept      keptDemands
 	working   work
 
 	adoptions atomic.Int64 // how often memory has taken something over from the records

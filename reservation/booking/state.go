@@ -25,6 +25,7 @@ type state struct {
 	// image and different claims.
 	becoming []*reservation.Reservation
 	pruned   span.Instant
+	kept     *keptDemands
 }
 
 // state returns the newest state. It does not wait for locks if nothing has changed since the
@@ -45,7 +46,7 @@ func (d *Service) stateNow() *state {
 		return s
 	}
 	s := &state{
-		revision: now, hosts: d.hosts, calendar: d.calendar.Snapshot(), live: d.liveIndex.snapshot(), marks: d.marks, pruned: d.pruned,
+		revision: now, hosts: d.hosts, calendar: d.calendar.Snapshot(), live: d.liveIndex.snapshot(), marks: d.marks, pruned: d.pruned, kept: &d.kept,
 	}
 	for a := range d.attempts {
 		if a.next.Image != "" && a.before.ID != "" && a.next.Status.Live() && !holdsSame(&a.before, &a.next) {
@@ -117,24 +118,7 @@ func (v *View) images(but string) *Images {
 		return nil
 	}
 	facts, s := v.facts, v.state
-	return &Images{Facts: facts, Demands: func() []staging.Demand { return Demands(facts, s.withImages(but)) }}
-}
-
-// withImages returns the live reservations with an image, except the one with the id but. A
-// reservation that is being changed is listed in its old and its new state.
-func (s *state) withImages(but string) []reservation.Reservation {
-	var live []reservation.Reservation
-	for r := range s.live.imaged.until(span.Forever) {
-		if r.ID != but {
-			live = append(live, *r)
-		}
-	}
-	for _, r := range s.becoming {
-		if r.ID != but {
-			live = append(live, *r)
-		}
-	}
-	return live
+	return &Images{Facts: facts, Accepted: func(now span.Instant) *staging.Accepted { return s.accepted(facts, now, but) }}
 }
 
 // Hold is a part of a host that is already promised.

@@ -4,6 +4,7 @@ package staging
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -59,12 +60,12 @@ func (t *Transfer) serves(at span.Instant, s *State) bool {
 // not refused because other transfers are late, and no demand is refused because of transfers that
 // are already hopeless.
 func (s State) Admit(site Site, now span.Instant, d Demand) (State, error) {
-	before := s.without(now)
-	return newAdmission(site, before, func(d Demand) State {
+	a := newAccepted(site, s.without(now), func(d Demand) State {
 		draft := newDraft(s.without(now), site, len(d.Nodes))
 		draft.enter(d)
 		return draft.State
-	}).Admit(d)
+	})
+	return a.Admission().Admit(d)
 }
 
 // without returns s at now, without the entries that have expired before.
@@ -79,10 +80,11 @@ func (s State) without(now span.Instant) State {
 // draft is a state under construction; nothing else uses its lists.
 type draft struct {
 	State
-	site      Site
-	transfers map[place][]int // by node and image, in the order of State.Transfers
-	ids       map[string]bool
-	entered   int64
+	site    Site
+	first   map[place]int32 // index of the first transfer of an image to a node
+	next    []int32         // index of the next such transfer, by transfer; 0 if there is none
+	ids     map[string]bool
+	entered int64
 }
 
 type place struct{ node, image string }
@@ -91,7 +93,7 @@ type place struct{ node, image string }
 // will be added.
 func newDraft(s State, site Site, more int) *draft {
 	n := len(s.Transfers) + more
-	d := &draft{State: s, site: site, transfers: make(map[place][]int, n), ids: make(map[string]bool, n)}
+	d := &draft{State: s, site: site, first: make(map[place]int32, n), next: make([]int32, 0, n), ids: make(map[string]bool, n)}
 	d.Transfers = slices.Grow(d.Transfers, more)
 	d.Ages = site.Lifetime > 0
 	for i := range d.Transfers {
@@ -100,11 +102,31 @@ func newDraft(s State, site Site, more int) *draft {
 	return d
 }
 
+// note enters the transfer with the index i, the last one so far, into the indexes.
 func (d *draft) note(i int, t *Transfer) {
+	d.next = append(d.next, 0)
 	key := place{t.Node, t.Image.ID}
-	d.transfers[key] = append(d.transfers[key], i)
+	if last, ok := d.first[key]; ok {
+		for d.next[last] != 0 {
+			last = d.next[last]
+		}
+		d.next[last] = int32(i)
+	} else {
+		d.first[key] = int32(i)
+	}
 	d.ids[t.ID] = true
 	d.entered = max(d.entered, t.Entered)
+}
+
+// to yields the transfers of an image to a node, in the order of State.Transfers.
+func (d *draft) to(p place) iter.Seq[*Transfer] {
+	return func(yield func(*Transfer) bool) {
+		i, ok := d.first[p]
+		for ok && yield(&d.Transfers[i]) {
+			i = d.next[i]
+			ok = i != 0
+		}
+	}
 }
 
 // enter adds what a demand needs on each of its nodes. A demand that began before now uses the
@@ -123,11 +145,20 @@ func (d *draft) enter(demand Demand) {
 // transfers, and no other demand relies on them.
 func (d *draft) enterLate(demand Demand) {
 	for _, node := range demand.Nodes {
-		coming := func(i int) bool { t := &d.Transfers[i]; return t.Started || t.Deadline <= d.At }
-		if !d.pooled(node, demand) && !slices.ContainsFunc(d.transfers[place{node, demand.Image.ID}], coming) {
+		if !d.pooled(node, demand) && !d.coming(place{node, demand.Image.ID}) {
 			d.transfer(node, demand)
 		}
 	}
+}
+
+// coming reports whether a transfer of an image to a node is under way or overdue.
+func (d *draft) coming(p place) bool {
+	for t := range d.to(p) {
+		if t.Started || t.Deadline <= d.At {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *draft) transfer(node string, demand Demand) {
@@ -146,8 +177,8 @@ func (d *draft) reuse(node string, demand Demand) bool {
 		return true
 	}
 	at := max(demand.Span.Start, d.At)
-	for _, i := range d.transfers[place{node, demand.Image.ID}] {
-		if t := &d.Transfers[i]; t.serves(at, &d.State) {
+	for t := range d.to(place{node, demand.Image.ID}) {
+		if t.serves(at, &d.State) {
 			t.Expire = max(t.Expire, demand.Span.End.Add(d.site.Lifetime))
 			return true
 		}

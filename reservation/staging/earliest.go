@@ -27,13 +27,12 @@ func (a *Admission) earliest(d Demand) span.Instant {
 	accepted := func(start span.Instant) bool {
 		moved := d
 		moved.Span = span.New(start, d.Span.Seconds())
-		after := a.with(moved)
-		n := len(after.Transfers) + 1
-		a.work, left = a.work+n, left-n
-		return a.judge(after, moved) == nil
+		allowed, n := a.allows(moved)
+		a.work, left = a.work+n+1, left-n-1
+		return allowed
 	}
 	first, pieces := d.Span.Start+1, left/2
-	all := turns(a.site, a.before, d)
+	all := a.turns(d)
 	for i, turn := range all {
 		if turn < first || left < pieces && i+1 < len(all) {
 			continue
@@ -58,29 +57,23 @@ func (a *Admission) earliest(d Demand) span.Instant {
 }
 
 // turns returns the ends of these periods, in order.
-func turns(site Site, before State, d Demand) []span.Instant {
+func (a *Accepted) turns(d Demand) []span.Instant {
 	var list []span.Instant
 	// change adds the instants around the arrival and the expiry of an image, relative to the
 	// demand's start.
 	change := func(from, expire span.Instant) {
-		length := span.Instant(d.Span.Seconds() + site.Lifetime)
+		length := span.Instant(d.Span.Seconds() + a.site.Lifetime)
 		list = append(list, from-1, from-length, expire, expire+1)
 	}
 	for _, node := range d.Nodes {
-		for _, e := range before.Pools[node] {
+		for _, e := range a.before.Pools[node] {
 			change(e.From, e.Expire)
 		}
-	}
-	nodes := map[string]bool{}
-	for _, node := range d.Nodes {
-		nodes[node] = true
-	}
-	for i := range before.Transfers {
-		if t := &before.Transfers[i]; nodes[t.Node] {
-			change(t.Deadline, t.Expire)
+		for _, i := range a.nodes()[node] {
+			change(a.before.Transfers[i].Deadline, a.before.Transfers[i].Expire)
 		}
 	}
-	last := followingAll(site, before, d)
+	last := a.followingAll(d)
 	list = append(list, last)
 	list = slices.DeleteFunc(list, func(t span.Instant) bool {
 		return t <= d.Span.Start || t >= span.Forever-span.Instant(longest)
@@ -95,7 +88,11 @@ func turns(site Site, before State, d Demand) []span.Instant {
 
 // followingAll returns a start that is late enough for the transfers of a demand to follow all
 // others and, if pools are limited, for its pools to be empty.
-func followingAll(site Site, before State, d Demand) span.Instant {
+func (a *Accepted) followingAll(d Demand) span.Instant {
+	if a.line != nil {
+		return a.line.following(d.Image, d.Nodes).Add(a.site.Margin)
+	}
+	site, before := a.site, a.before
 	now := before.At
 	if site.Limit > 0 {
 		for _, p := range needed(before, d.Nodes) {

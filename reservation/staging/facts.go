@@ -5,6 +5,8 @@ package staging
 import (
 	"cmp"
 	"slices"
+	"sort"
+	"sync"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -43,9 +45,21 @@ func (f *Facts) State(now span.Instant, demands []Demand) State {
 }
 
 func inOrder(demands []Demand) []Demand {
-	demands = slices.Clone(demands)
-	slices.SortStableFunc(demands, func(a, b Demand) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
-	return demands
+	if slices.IsSortedFunc(demands, func(a, b Demand) int { return cmp.Compare(a.Span.Start, b.Span.Start) }) {
+		return demands
+	}
+	order := make([]int, len(demands))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(demands[a].Span.Start, demands[b].Span.Start), cmp.Compare(a, b))
+	})
+	sorted := make([]Demand, len(demands))
+	for i, at := range order {
+		sorted[i] = demands[at]
+	}
+	return sorted
 }
 
 // state is State for demands that are sorted by start; joining contains the Joining ones that have
@@ -72,23 +86,90 @@ const joinTime = 3600
 func (f *Facts) Wants(now span.Instant, d Demand) bool {
 	until := int64(0)
 	if d.Joining {
-		if until = joinTime; f.Site.Lifetime > 0 {
-			until = min(until, f.Site.Lifetime)
-		}
+		until = f.joinTime()
 	}
 	return now < d.Span.Start.Add(until) && now < d.Span.End
+}
+
+// joinTime is joinTime for the site.
+func (f *Facts) joinTime() int64 {
+	if f.Site.Lifetime > 0 {
+		return min(joinTime, f.Site.Lifetime)
+	}
+	return joinTime
 }
 
 // Admission returns an Admission for demands in addition to the given ones. Its Admit returns the
 // state of all demands together, as State.Admit does.
 func (f *Facts) Admission(now span.Instant, demands []Demand) *Admission {
+	return f.Accepted(now, demands).Admission()
+}
+
+// Accepted returns the given demands as accepted ones, for many decisions about further ones.
+func (f *Facts) Accepted(now span.Instant, demands []Demand) *Accepted {
 	demands = inOrder(demands)
-	return newAdmission(f.Site, f.state(now, demands, demands), func(d Demand) State {
-		after, _ := slices.BinarySearchFunc(demands, d.Span.Start+1, func(d Demand, start span.Instant) int {
-			return cmp.Compare(d.Span.Start, start)
-		})
+	return f.accepted(demands, f.state(now, demands, demands), sync.OnceValue(func() owners { return ownersOf(f, demands) }))
+}
+
+// accepted is Accepted for demands that are sorted by start, with what follows from them.
+func (f *Facts) accepted(demands []Demand, before State, owners func() owners) *Accepted {
+	a := newAccepted(f.Site, before, func(d Demand) State {
+		after := follows(demands, d.Span.Start)
 		all := make([]Demand, 0, len(demands)+1)
 		all = append(append(append(all, demands[:after]...), d), demands[after:]...)
-		return f.state(now, all, demands)
+		return f.state(before.At, all, demands)
 	})
+	a.line = newLine(f.Site, before)
+	a.parts = &parts{facts: f, demands: demands, before: before, owners: owners}
+	a.until = sync.OnceValue(func() span.Instant { return f.turn(before.At, demands) })
+	return a
+}
+
+// At returns what Facts.Accepted would return at an instant.
+func (a *Accepted) At(now span.Instant) *Accepted {
+	p := a.parts
+	switch {
+	case now == p.before.At:
+		return a
+	case now < p.before.At || now >= a.until():
+		return p.facts.accepted(p.demands, p.facts.state(now, p.demands, p.demands), p.owners)
+	}
+	before := p.before
+	before.At = now
+	later := p.facts.accepted(p.demands, before, p.owners)
+	later.nodes = a.nodes
+	return later
+}
+
+// turn returns the first instant, at or after now, that is compared with the present when a state
+// is computed: before it, the state is the same. Instants of images under way and in pools count, and
+// those of demands.
+func (f *Facts) turn(now span.Instant, demands []Demand) span.Instant {
+	next := span.Forever
+	note := func(instants ...span.Instant) {
+		for _, at := range instants {
+			if at >= now {
+				next = min(next, at)
+			}
+		}
+	}
+	for i := range demands {
+		d := &demands[i]
+		note(d.Span.Start, d.Span.Start.Add(f.joinTime()), d.Span.End, d.Span.End.Add(f.Site.Lifetime))
+	}
+	for i := range f.Running {
+		t := &f.Running[i]
+		note(t.Start, t.End, t.Deadline, t.Expire)
+	}
+	for _, entries := range f.Pools {
+		for i := range entries {
+			note(entries[i].From, entries[i].Expire)
+		}
+	}
+	return next
+}
+
+// follows returns the index, among demands sorted by start, at which State adds a further one.
+func follows(demands []Demand, start span.Instant) int {
+	return sort.Search(len(demands), func(i int) bool { return demands[i].Span.Start > start })
 }

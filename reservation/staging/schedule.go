@@ -182,13 +182,21 @@ func (s Site) release(t *Transfer, now span.Instant) span.Instant {
 
 // hopeless reports whether a transfer would be late even without any other transfer.
 func (s Site) hopeless(now span.Instant, t *Transfer) bool {
-	fastest := int64(math.MaxInt64)
+	return s.release(t, now).Add(s.fastest(t)) > s.due(t)
+}
+
+// never is the duration of a transfer of an image that no repository has.
+const never = math.MaxInt64
+
+// fastest returns the least duration of a transfer, in seconds.
+func (s Site) fastest(t *Transfer) int64 {
+	fastest := int64(never)
 	for _, r := range s.Repositories {
 		if t.Image.at(r.Name) {
 			fastest = min(fastest, s.Seconds(t, r))
 		}
 	}
-	return s.release(t, now).Add(fastest) > s.due(t)
+	return fastest
 }
 
 // at reports whether a repository has the image.
