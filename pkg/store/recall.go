@@ -74,17 +74,27 @@ func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reserva
 		return got, nil, err
 	}
 	got.Gone = slices.DeleteFunc(slices.Clone(q.IDs), func(id string) bool { return find.there[id] })
-	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(find.unknown)), batch) {
-		var found []reservationRow
-		if err := tx.Where("id IN ?", chunk).Find(&found).Error; err != nil {
-			return got, nil, err
-		}
-		rows = append(rows, found...)
-	}
+	rows, err = find.rows()
 	slices.SortFunc(rows, func(a, b reservationRow) int {
 		return cmp.Or(cmp.Compare(a.StartAt, b.StartAt), cmp.Compare(a.ID, b.ID))
 	})
-	return got, rows, loadParts(tx, rows)
+	return got, rows, err
+}
+
+// rows returns the rows of the reservations that are unknown to the caller, with their parts, in no
+// order.
+func (f *finding) rows() (rows []reservationRow, err error) {
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(f.unknown)), batch) {
+		var found []reservationRow
+		if err := f.tx.Where("id IN ?", chunk).Find(&found).Error; err != nil {
+			return nil, err
+		}
+		rows = append(rows, found...)
+	}
+	if err := loadParts(f.tx, rows); err != nil {
+		return nil, err
+	}
+	return append(rows, f.live...), nil
 }
 
 func readLog(tx *gorm.DB, q booking.Recall) ([]booking.LogEntry, error) {
@@ -109,9 +119,10 @@ func readLog(tx *gorm.DB, q booking.Recall) ([]booking.LogEntry, error) {
 type finding struct {
 	tx      *gorm.DB
 	asked   booking.Recall
-	unknown map[string]bool // to the caller, by id
-	there   map[string]bool // all that were found, known or not
-	owners  map[string]bool // the projects of the unknown ones
+	unknown map[string]bool  // to the caller, by id
+	there   map[string]bool  // all that were found, known or not
+	owners  map[string]bool  // the projects of the unknown ones
+	live    []reservationRow // unknown ones that were read already, with their parts
 }
 
 // add adds the reservations of found that the caller does not have in their version.
@@ -132,7 +143,7 @@ func (f *finding) add(found *gorm.DB) error {
 // all adds all live reservations and the requested ones. It returns the versions of all
 // hosts.
 func (f *finding) all() ([]booking.HostVersion, error) {
-	if err := f.add(f.tx.Where("status IN ?", reservation.LiveStatuses)); err != nil {
+	if err := f.addLive(); err != nil {
 		return nil, err
 	}
 	rest := slices.DeleteFunc(slices.Clone(f.asked.IDs), func(id string) bool { return f.there[id] })
@@ -142,6 +153,20 @@ func (f *finding) all() ([]booking.HostVersion, error) {
 		}
 	}
 	return hostVersions(f.tx)
+}
+
+// addLive adds all live reservations. It reads their rows at once if the caller knows none.
+func (f *finding) addLive() (err error) {
+	if f.asked.Known != nil {
+		return f.add(f.tx.Where("status IN ?", reservation.LiveStatuses))
+	}
+	if f.live, err = loadLive(f.tx); err != nil {
+		return err
+	}
+	for i := range f.live {
+		f.there[f.live[i].ID], f.owners[f.live[i].ProjectID] = true, true
+	}
+	return nil
 }
 
 // named adds the reservations that the question and the log name, and the live ones on the
