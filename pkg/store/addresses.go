@@ -51,11 +51,11 @@ func addressClaimRows(r reservation.Reservation) (rows []addressClaimRow) {
 
 // loadAddresses reads the addresses of those reservations of list, which are the rows in at, that have
 // any.
-func loadAddresses(tx *gorm.DB, list []reservationRow, at map[string]*reservationRow) error {
+func loadAddresses(tx *gorm.DB, list []*reservationRow, at map[string]*reservationRow) error {
 	var ids []string
-	for i := range list {
-		if list[i].Kind == string(reservation.Addresses) {
-			ids = append(ids, list[i].ID)
+	for _, row := range list {
+		if row.Kind == string(reservation.Addresses) {
+			ids = append(ids, row.ID)
 		}
 	}
 	for chunk := range slices.Chunk(ids, batch) {

@@ -101,7 +101,7 @@ func following(found *gorm.DB, start int64, marker string) *gorm.DB {
 
 // find returns the reservations that scope selects.
 func (s *Store) find(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) ([]reservation.Reservation, error) {
-	var rows []reservationRow
+	var rows []*reservationRow
 	err := s.read(ctx, func(tx *gorm.DB) error {
 		if err := scope(tx).Find(&rows).Error; err != nil {
 			return err

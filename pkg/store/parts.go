@@ -16,7 +16,7 @@ import (
 // This file reads reservations by the thousand. gorm's Find would take most of the time.
 
 // loadParts reads the claims, events and addresses of rows.
-func loadParts(tx *gorm.DB, rows []reservationRow) error {
+func loadParts(tx *gorm.DB, rows []*reservationRow) error {
 	for chunk := range slices.Chunk(rows, batch) {
 		ids, known := make([]string, len(chunk)), make(texts)
 		for i := range chunk {
@@ -37,30 +37,30 @@ func parts(tx *gorm.DB, ids []string) *gorm.DB {
 // loadLive returns all live reservations with their parts, in no order. It sends one statement for each
 // table: those for some reservations each take a database twice as long. They do not sort, which would
 // take as long again.
-func loadLive(tx *gorm.DB) (rows []reservationRow, err error) {
+func loadLive(tx *gorm.DB) (rows []*reservationRow, err error) {
 	known := make(texts)
 	fields := func(row *reservationRow) []any { return row.fields(known) }
 	live := tx.Table("reservations").Where("status IN ?", reservation.LiveStatuses)
-	if err := scan(live, reservationColumns, fields, func(row reservationRow) { rows = append(rows, row) }); err != nil {
+	if err := scan(live, reservationColumns, fields, func(row reservationRow) { rows = append(rows, &row) }); err != nil {
 		return nil, err
 	}
 	err = readParts(tx, rows, known, func(table string) *gorm.DB {
 		ids := tx.Table("reservations").Where("status IN ?", reservation.LiveStatuses).Select("id")
 		return tx.Table(table).Where("reservation_id IN (?)", ids)
 	})
-	for i := range rows {
-		slices.SortFunc(rows[i].Claims, func(a, b claimRow) int { return cmp.Compare(a.Seq, b.Seq) })
-		slices.SortFunc(rows[i].Events, func(a, b eventRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, row := range rows {
+		slices.SortFunc(row.Claims, func(a, b claimRow) int { return cmp.Compare(a.Seq, b.Seq) })
+		slices.SortFunc(row.Events, func(a, b eventRow) int { return cmp.Compare(a.Seq, b.Seq) })
 	}
 	return rows, err
 }
 
 // readParts reads the claims, events and addresses of rows; of selects the rows of a table that belong
 // to them.
-func readParts(tx *gorm.DB, rows []reservationRow, known texts, of func(table string) *gorm.DB) error {
+func readParts(tx *gorm.DB, rows []*reservationRow, known texts, of func(table string) *gorm.DB) error {
 	at := make(map[string]*reservationRow, len(rows))
-	for i := range rows {
-		at[rows[i].ID] = &rows[i]
+	for _, row := range rows {
+		at[row.ID] = row
 	}
 	claims := func(row *claimRow) []any { return row.fields(known) }
 	err := scan(of("claims"), claimColumns, claims, func(c claimRow) {
@@ -127,8 +127,11 @@ func (s *shared) Scan(value any) error {
 	switch value := value.(type) {
 	case string:
 		*s.field = s.known.one(value)
-	case []byte:
-		known, ok := s.known[string(value)] // without a copy
+	case []byte: // converted for a comparison, it is not copied
+		if *s.field == string(value) { // as in the row before
+			return nil
+		}
+		known, ok := s.known[string(value)]
 		if !ok {
 			known = s.known.one(string(value))
 		}

@@ -37,7 +37,7 @@ func (s *Store) recall(ctx context.Context, q booking.Recall) (got booking.Recal
 			return got, err
 		}
 	}
-	var rows []reservationRow
+	var rows []*reservationRow
 	err = s.read(ctx, func(tx *gorm.DB) (err error) {
 		got, rows, err = recall(tx, q)
 		return err
@@ -57,7 +57,7 @@ func knownVersion(q booking.Recall, id string) int64 {
 }
 
 // recall reads in tx, which sees one state from its first statement on.
-func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reservationRow, err error) {
+func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []*reservationRow, err error) {
 	if got.Log, err = readLog(tx, q); err != nil {
 		return got, nil, err
 	}
@@ -75,7 +75,7 @@ func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reserva
 	}
 	got.Gone = slices.DeleteFunc(slices.Clone(q.IDs), func(id string) bool { return find.there[id] })
 	rows, err = find.rows()
-	slices.SortFunc(rows, func(a, b reservationRow) int {
+	slices.SortFunc(rows, func(a, b *reservationRow) int {
 		return cmp.Or(cmp.Compare(a.StartAt, b.StartAt), cmp.Compare(a.ID, b.ID))
 	})
 	return got, rows, err
@@ -83,9 +83,9 @@ func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reserva
 
 // rows returns the rows of the reservations that are unknown to the caller, with their parts, in no
 // order.
-func (f *finding) rows() (rows []reservationRow, err error) {
+func (f *finding) rows() (rows []*reservationRow, err error) {
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(f.unknown)), batch) {
-		var found []reservationRow
+		var found []*reservationRow
 		if err := f.tx.Where("id IN ?", chunk).Find(&found).Error; err != nil {
 			return nil, err
 		}
@@ -119,10 +119,10 @@ func readLog(tx *gorm.DB, q booking.Recall) ([]booking.LogEntry, error) {
 type finding struct {
 	tx      *gorm.DB
 	asked   booking.Recall
-	unknown map[string]bool  // to the caller, by id
-	there   map[string]bool  // all that were found, known or not
-	owners  map[string]bool  // the projects of the unknown ones
-	live    []reservationRow // unknown ones that were read already, with their parts
+	unknown map[string]bool   // to the caller, by id
+	there   map[string]bool   // all that were found, known or not
+	owners  map[string]bool   // the projects of the unknown ones
+	live    []*reservationRow // unknown ones that were read already, with their parts
 }
 
 // add adds the reservations of found that the caller does not have in their version.
@@ -163,8 +163,8 @@ func (f *finding) addLive() (err error) {
 	if f.live, err = loadLive(f.tx); err != nil {
 		return err
 	}
-	for i := range f.live {
-		f.there[f.live[i].ID], f.owners[f.live[i].ProjectID] = true, true
+	for _, row := range f.live {
+		f.there[row.ID] = true
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func hostVersions(found *gorm.DB) ([]booking.HostVersion, error) {
 }
 
 // reservations returns the reservations of rows.
-func reservations(rows []reservationRow) (list []reservation.Reservation, err error) {
+func reservations(rows []*reservationRow) (list []reservation.Reservation, err error) {
 	list = make([]reservation.Reservation, len(rows))
 	for i := range rows {
 		if list[i], err = rows[i].reservation(); err != nil {
