@@ -65,11 +65,11 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(ready.Seconds(), "ready-s")
 	b.ReportMetric(read.Seconds(), "bare-s")
 	b.ReportMetric(ready.Seconds()/read.Seconds(), "ready/bare")
-	b.ReportMetric(resident(b, s, "VmHWM"), "peak-MB")
-	b.ReportMetric(resident(b, s, "VmRSS"), "started-MB")
+	b.ReportMetric(resident(b, s, "VmHWM"), "peak-MiB")
+	b.ReportMetric(resident(b, s, "VmRSS"), "started-MiB")
 	churn(b, s, 3_000)
-	b.ReportMetric(resident(b, s, "VmRSS"), "churned-MB")
-	b.Logf("goals: ready in 5 s and in 3 times the bare reading; 1024 MB, as many after the bookings as before")
+	b.ReportMetric(resident(b, s, "VmRSS"), "churned-MiB")
+	b.Log("goals: ready-s 5, ready/bare 3, peak-MiB 1024, churned-MiB about started-MiB")
 }
 
 // healthy waits until the health check answers 200.
@@ -118,7 +118,7 @@ func readAll(b *testing.B, db *sql.DB, statements []string) (n int) {
 	return n
 }
 
-// resident returns a figure of the service's memory, in MB, from /proc/[pid]/status.
+// resident returns a figure of the service's memory, in MiB, from /proc/[pid]/status.
 func resident(b *testing.B, s *service, figure string) float64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
