@@ -127,17 +127,21 @@ type finding struct {
 
 // add adds the reservations of found that the caller does not have in their version.
 func (f *finding) add(found *gorm.DB) error {
-	var rows []reservationRow
-	if err := found.Select("id", "version", "project_id").Find(&rows).Error; err != nil {
-		return err
-	}
-	for _, row := range rows {
-		f.there[row.ID] = true
-		if row.Version > knownVersion(f.asked, row.ID) {
-			f.unknown[row.ID], f.owners[row.ProjectID] = true, true
+	projects := make(texts)
+	fields := func(row *foundRow) []any { return []any{&row.id, &row.version, projects.into(&row.project)} }
+	return scan(found.Table("reservations"), "id, version, project_id", fields, func(row foundRow) {
+		f.there[row.id] = true
+		if row.version > knownVersion(f.asked, row.id) {
+			f.unknown[row.id], f.owners[row.project] = true, true
 		}
-	}
-	return nil
+	})
+}
+
+// foundRow is a version of a reservation.
+type foundRow struct {
+	id      string
+	version int64
+	project string
 }
 
 // all adds all live reservations and the requested ones. It returns the versions of all
