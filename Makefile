@@ -284,6 +284,7 @@ bench: build ## all rows of the figures, each with what it is held against; COMP
 	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench AnotherReplica -benchtime 50x ./tests
 	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench Leases -benchtime 50x ./pkg/store
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
+	@$(CLOUDLESS) $(GO) test -run '^$$' -bench 'Start$$' -benchtime 5x -timeout 40m ./tests
 	@LAB_PROGRAMS='munge slurm-client slurmctld' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench BesideSlurm -benchtime 4x ./tests
 	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests
 	@RELEASE=epoxy COMPUTES=1 LAB_PARTS=blazar $(LAB) $(GO) test -run '^$$' -bench BesideBlazar -benchtime 1x -timeout 60m ./tests

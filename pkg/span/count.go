@@ -3,8 +3,10 @@
 package span
 
 import (
+	"cmp"
 	"iter"
 	"math"
+	"slices"
 )
 
 // Count is how many of something there are at each instant. It is an immutable value: Add returns
@@ -33,6 +35,44 @@ func (c Count) Add(s Span, n int) Count {
 		return c
 	}
 	return Count{c.root.add(s.Start, n).add(s.End, -n)}
+}
+
+// CountOf returns the sum of parts, as if each of them was added to the zero Count, in the time that
+// sorting their instants takes.
+func CountOf(parts iter.Seq2[Span, int]) Count {
+	type change struct {
+		at Instant
+		by int
+	}
+	var list []change
+	for s, n := range parts {
+		if !s.Empty() {
+			list = append(list, change{s.Start, n}, change{s.End, -n})
+		}
+	}
+	slices.SortFunc(list, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	var spine []*turn // from the root to the right
+	for i := 0; i < len(list); {
+		n := &turn{at: list[i].at}
+		for ; i < len(list) && list[i].at == n.at; i++ {
+			n.change += list[i].by
+		}
+		if n.change == 0 {
+			continue
+		}
+		for ; len(spine) > 0 && priority(spine[len(spine)-1].at) < priority(n.at); spine = spine[:len(spine)-1] {
+			n.left = spine[len(spine)-1]
+		}
+		if len(spine) > 0 {
+			spine[len(spine)-1].right = n
+		}
+		spine = append(spine, n)
+	}
+	if len(spine) == 0 {
+		return Count{}
+	}
+	spine[0].sumAll()
+	return Count{spine[0]}
 }
 
 // IsZero reports whether the count is 0 at every instant.
@@ -140,15 +180,29 @@ func (n *turn) total() int {
 // join returns the tree of left, one instant after it, and right.
 func join(left *turn, at Instant, change int, right *turn) *turn {
 	n := &turn{at: at, change: change, left: left, right: right}
-	here := left.total() + change
-	n.sum, n.most = here+right.total(), here
-	if left != nil {
-		n.most = max(n.most, left.most)
-	}
-	if right != nil {
-		n.most = max(n.most, here+right.most)
-	}
+	n.sumUp()
 	return n
+}
+
+// sumUp computes the sums of n from those of the trees below it.
+func (n *turn) sumUp() {
+	here := n.left.total() + n.change
+	n.sum, n.most = here+n.right.total(), here
+	if n.left != nil {
+		n.most = max(n.most, n.left.most)
+	}
+	if n.right != nil {
+		n.most = max(n.most, here+n.right.most)
+	}
+}
+
+// sumAll computes the sums of a whole tree.
+func (n *turn) sumAll() {
+	if n != nil {
+		n.left.sumAll()
+		n.right.sumAll()
+		n.sumUp()
+	}
 }
 
 // add returns the tree with another change at an instant.

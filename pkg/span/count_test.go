@@ -137,6 +137,27 @@ func TestACountForgetsHowItCameAbout(t *testing.T) {
 	})
 }
 
+func TestACountOfPartsEqualsTheCountToWhichTheyWereAdded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var added span.Count
+		spans, numbers := make([]span.Span, rapid.IntRange(0, 40).Draw(t, "parts")), make([]int, 40)
+		for i := range spans {
+			spans[i], numbers[i] = drawSpan(t, "part"), rapid.IntRange(-2, 2).Draw(t, "n")
+			added = added.Add(spans[i], numbers[i])
+		}
+		at := span.CountOf(func(yield func(span.Span, int) bool) {
+			for i, s := range spans {
+				if !yield(s, numbers[i]) {
+					return
+				}
+			}
+		})
+		if !reflect.DeepEqual(at, added) {
+			t.Fatalf("the count of %v with %v is another than the one to which they were added", spans, numbers)
+		}
+	})
+}
+
 // The ends of time are instants like any other.
 func TestACountReachesToTheEndsOfTime(t *testing.T) {
 	all := span.Span{Start: -span.Forever, End: span.Forever}

@@ -49,24 +49,23 @@ func addressClaimRows(r reservation.Reservation) (rows []addressClaimRow) {
 	return rows
 }
 
-// loadAddresses reads the addresses of those reservations of chunk, which are the rows in at, that have
+// loadAddresses reads the addresses of those reservations of list, which are the rows in at, that have
 // any.
-func loadAddresses(tx *gorm.DB, chunk []reservationRow, at map[string]*reservationRow) error {
+func loadAddresses(tx *gorm.DB, list []*reservationRow, at map[string]*reservationRow) error {
 	var ids []string
-	for i := range chunk {
-		if chunk[i].Kind == string(reservation.Addresses) {
-			ids = append(ids, chunk[i].ID)
+	for _, row := range list {
+		if row.Kind == string(reservation.Addresses) {
+			ids = append(ids, row.ID)
 		}
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	var rows []addressClaimRow
-	if err := parts(tx, ids).Find(&rows).Error; err != nil {
-		return err
-	}
-	for _, row := range rows {
-		at[row.ReservationID].Addresses = append(at[row.ReservationID].Addresses, row)
+	for chunk := range slices.Chunk(ids, batch) {
+		var rows []addressClaimRow
+		if err := parts(tx, chunk).Find(&rows).Error; err != nil {
+			return err
+		}
+		for _, row := range rows {
+			at[row.ReservationID].Addresses = append(at[row.ReservationID].Addresses, row)
+		}
 	}
 	return nil
 }

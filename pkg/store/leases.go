@@ -262,12 +262,12 @@ func leaseMarker(tx *gorm.DB, q reservation.LeaseQuery) (after func(*gorm.DB) *g
 // leases returns leases with their reservations, without those that were deleted.
 func (s *Store) leases(ctx context.Context, ids []string) ([]reservation.LeaseRecord, error) {
 	var groups []leaseGroupRow
-	var rows []reservationRow
+	var rows []*reservationRow
 	err := s.read(ctx, func(tx *gorm.DB) error {
 		if err := tx.Where("id IN ?", ids).Find(&groups).Error; err != nil {
 			return err
 		}
-		var own []reservationRow
+		var own []*reservationRow
 		if err := unattached(tx).Where("id IN ?", ids).Find(&own).Error; err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"gorm.io/gorm"
 
@@ -102,7 +101,7 @@ func following(found *gorm.DB, start int64, marker string) *gorm.DB {
 
 // find returns the reservations that scope selects.
 func (s *Store) find(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) ([]reservation.Reservation, error) {
-	var rows []reservationRow
+	var rows []*reservationRow
 	err := s.read(ctx, func(tx *gorm.DB) error {
 		if err := scope(tx).Find(&rows).Error; err != nil {
 			return err
@@ -113,52 +112,4 @@ func (s *Store) find(ctx context.Context, scope func(tx *gorm.DB) *gorm.DB) ([]r
 		return nil, err
 	}
 	return reservations(rows)
-}
-
-// loadParts reads the claims, events and addresses of rows.
-func loadParts(tx *gorm.DB, rows []reservationRow) error {
-	for chunk := range slices.Chunk(rows, batch) {
-		ids := make([]string, len(chunk))
-		at := make(map[string]*reservationRow, len(chunk))
-		for i := range chunk {
-			ids[i], at[chunk[i].ID] = chunk[i].ID, &chunk[i]
-		}
-		err := scan(parts(tx.Table("claims"), ids), claimColumns, (*claimRow).fields, func(c claimRow) {
-			at[c.ReservationID].Claims = append(at[c.ReservationID].Claims, c)
-		})
-		if err != nil {
-			return err
-		}
-		if err := loadAddresses(tx, chunk, at); err != nil {
-			return err
-		}
-		err = scan(parts(tx.Table("events"), ids), eventColumns, (*eventRow).fields, func(e eventRow) {
-			at[e.ReservationID].Events = append(at[e.ReservationID].Events, e)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// scan reads columns of the rows that found selects into the fields of a row each. It is for readings
-// of thousands of rows: gorm's Find would take most of their time.
-func scan[Row any](found *gorm.DB, columns string, fields func(*Row) []any, use func(Row)) error {
-	rows, err := found.Select(columns).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var row Row
-	for into := fields(&row); rows.Next(); use(row) {
-		if err := rows.Scan(into...); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-func parts(tx *gorm.DB, ids []string) *gorm.DB {
-	return tx.Where("reservation_id IN ?", ids).Order("reservation_id, seq")
 }

@@ -37,7 +37,7 @@ func (s *Store) recall(ctx context.Context, q booking.Recall) (got booking.Recal
 			return got, err
 		}
 	}
-	var rows []reservationRow
+	var rows []*reservationRow
 	err = s.read(ctx, func(tx *gorm.DB) (err error) {
 		got, rows, err = recall(tx, q)
 		return err
@@ -57,7 +57,7 @@ func knownVersion(q booking.Recall, id string) int64 {
 }
 
 // recall reads in tx, which sees one state from its first statement on.
-func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reservationRow, err error) {
+func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []*reservationRow, err error) {
 	if got.Log, err = readLog(tx, q); err != nil {
 		return got, nil, err
 	}
@@ -74,17 +74,27 @@ func recall(tx *gorm.DB, q booking.Recall) (got booking.Recalled, rows []reserva
 		return got, nil, err
 	}
 	got.Gone = slices.DeleteFunc(slices.Clone(q.IDs), func(id string) bool { return find.there[id] })
-	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(find.unknown)), batch) {
-		var found []reservationRow
-		if err := tx.Where("id IN ?", chunk).Find(&found).Error; err != nil {
-			return got, nil, err
+	rows, err = find.rows()
+	slices.SortFunc(rows, func(a, b *reservationRow) int {
+		return cmp.Or(cmp.Compare(a.StartAt, b.StartAt), cmp.Compare(a.ID, b.ID))
+	})
+	return got, rows, err
+}
+
+// rows returns the rows of the reservations that are unknown to the caller, with their parts, in no
+// order.
+func (f *finding) rows() (rows []*reservationRow, err error) {
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(f.unknown)), batch) {
+		var found []*reservationRow
+		if err := f.tx.Where("id IN ?", chunk).Find(&found).Error; err != nil {
+			return nil, err
 		}
 		rows = append(rows, found...)
 	}
-	slices.SortFunc(rows, func(a, b reservationRow) int {
-		return cmp.Or(cmp.Compare(a.StartAt, b.StartAt), cmp.Compare(a.ID, b.ID))
-	})
-	return got, rows, loadParts(tx, rows)
+	if err := loadParts(f.tx, rows); err != nil {
+		return nil, err
+	}
+	return append(rows, f.live...), nil
 }
 
 func readLog(tx *gorm.DB, q booking.Recall) ([]booking.LogEntry, error) {
@@ -109,30 +119,35 @@ func readLog(tx *gorm.DB, q booking.Recall) ([]booking.LogEntry, error) {
 type finding struct {
 	tx      *gorm.DB
 	asked   booking.Recall
-	unknown map[string]bool // to the caller, by id
-	there   map[string]bool // all that were found, known or not
-	owners  map[string]bool // the projects of the unknown ones
+	unknown map[string]bool   // to the caller, by id
+	there   map[string]bool   // all that were found, known or not
+	owners  map[string]bool   // the projects of the unknown ones
+	live    []*reservationRow // unknown ones that were read already, with their parts
 }
 
 // add adds the reservations of found that the caller does not have in their version.
 func (f *finding) add(found *gorm.DB) error {
-	var rows []reservationRow
-	if err := found.Select("id", "version", "project_id").Find(&rows).Error; err != nil {
-		return err
-	}
-	for _, row := range rows {
-		f.there[row.ID] = true
-		if row.Version > knownVersion(f.asked, row.ID) {
-			f.unknown[row.ID], f.owners[row.ProjectID] = true, true
+	projects := make(texts)
+	fields := func(row *foundRow) []any { return []any{&row.id, &row.version, projects.into(&row.project)} }
+	return scan(found.Table("reservations"), "id, version, project_id", fields, func(row foundRow) {
+		f.there[row.id] = true
+		if row.version > knownVersion(f.asked, row.id) {
+			f.unknown[row.id], f.owners[row.project] = true, true
 		}
-	}
-	return nil
+	})
+}
+
+// foundRow is a version of a reservation.
+type foundRow struct {
+	id      string
+	version int64
+	project string
 }
 
 // all adds all live reservations and the requested ones. It returns the versions of all
 // hosts.
 func (f *finding) all() ([]booking.HostVersion, error) {
-	if err := f.add(f.tx.Where("status IN ?", reservation.LiveStatuses)); err != nil {
+	if err := f.addLive(); err != nil {
 		return nil, err
 	}
 	rest := slices.DeleteFunc(slices.Clone(f.asked.IDs), func(id string) bool { return f.there[id] })
@@ -142,6 +157,20 @@ func (f *finding) all() ([]booking.HostVersion, error) {
 		}
 	}
 	return hostVersions(f.tx)
+}
+
+// addLive adds all live reservations. It reads their rows at once if the caller knows none.
+func (f *finding) addLive() (err error) {
+	if f.asked.Known != nil {
+		return f.add(f.tx.Where("status IN ?", reservation.LiveStatuses))
+	}
+	if f.live, err = loadLive(f.tx); err != nil {
+		return err
+	}
+	for _, row := range f.live {
+		f.there[row.ID] = true
+	}
+	return nil
 }
 
 // named adds the reservations that the question and the log name, and the live ones on the
@@ -265,7 +294,7 @@ func hostVersions(found *gorm.DB) ([]booking.HostVersion, error) {
 }
 
 // reservations returns the reservations of rows.
-func reservations(rows []reservationRow) (list []reservation.Reservation, err error) {
+func reservations(rows []*reservationRow) (list []reservation.Reservation, err error) {
 	list = make([]reservation.Reservation, len(rows))
 	for i := range rows {
 		if list[i], err = rows[i].reservation(); err != nil {

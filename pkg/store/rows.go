@@ -5,6 +5,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -57,6 +58,20 @@ type reservationRow struct {
 	Addresses []addressClaimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE" json:",omitempty"`
 }
 
+const reservationColumns = "id, project_id, user_id, name, kind, quantity, host_properties, policy, vcpus, memory_mb, disk_gb, " +
+	"custom_resources, affinity, image, on_end, before_end, status, start_at, end_at, delayed_by_boot, degraded, created_at, updated_at, " +
+	"version, lease_id, membership, maintenance"
+
+func (row *reservationRow) fields(known texts) []any {
+	return []any{
+		known.into(&row.ID), known.into(&row.ProjectID), known.into(&row.UserID), &row.Name, known.into(&row.Kind), &row.Quantity,
+		known.into(&row.HostProperties), known.into(&row.Policy), &row.VCPUs, &row.MemoryMB, &row.DiskGB,
+		known.into(&row.CustomResources), known.into(&row.Affinity), known.into(&row.Image), known.into(&row.OnEnd), &row.BeforeEnd,
+		known.into(&row.Status), &row.StartAt, &row.EndAt, &row.DelayedByBoot, &row.Degraded, &row.Created, &row.Updated,
+		&row.Version, known.into(&row.LeaseID), &row.Membership, &row.Maintenance,
+	}
+}
+
 type claimRow struct {
 	ReservationID string `gorm:"primaryKey;size:36" json:"-"`
 	Seq           int    `gorm:"primaryKey;autoIncrement:false" json:"-"` // place among the reservation's claims, from 0
@@ -68,8 +83,8 @@ type claimRow struct {
 
 const claimColumns = "reservation_id, seq, host, end_at, start_at, slices"
 
-func (row *claimRow) fields() []any {
-	return []any{&row.ReservationID, &row.Seq, &row.Host, &row.EndAt, &row.StartAt, &row.Slices}
+func (row *claimRow) fields(known texts) []any {
+	return []any{known.into(&row.ReservationID), &row.Seq, known.into(&row.Host), &row.EndAt, &row.StartAt, &row.Slices}
 }
 
 type eventRow struct {
@@ -86,9 +101,10 @@ type eventRow struct {
 
 const eventColumns = "reservation_id, seq, type, due_at, state, done_at, detail, holder, until_at"
 
-func (row *eventRow) fields() []any {
+func (row *eventRow) fields(known texts) []any {
 	return []any{
-		&row.ReservationID, &row.Seq, &row.Type, &row.DueAt, &row.State, &row.DoneAt, &row.Detail, &row.Holder, &row.UntilAt,
+		known.into(&row.ReservationID), &row.Seq, known.into(&row.Type), &row.DueAt, known.into(&row.State), &row.DoneAt, &row.Detail,
+		known.into(&row.Holder), &row.UntilAt,
 	}
 }
 
@@ -355,6 +371,7 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 		DelayedByBoot: row.DelayedByBoot, Degraded: row.Degraded,
 		Created: span.Instant(row.Created), Updated: span.Instant(row.Updated), Version: row.Version,
 	}
+	r.Claims, r.Events = slices.Grow(r.Claims, len(row.Claims)), slices.Grow(r.Events, len(row.Events))
 	for _, c := range row.Claims {
 		r.Claims = append(r.Claims, reservation.Claim{Host: c.Host, Span: spanOf(c.StartAt, c.EndAt), Slices: c.Slices})
 	}

@@ -149,6 +149,10 @@ func questions(s *Store) []call {
 			"SELECT changes", "SELECT changes", "SELECT reservations", "SELECT claims", "SELECT reservations", "SELECT host_versions",
 			"SELECT reservations", "SELECT claims", "SELECT events",
 		}},
+		{"learn all when the service starts", func(ctx context.Context) error {
+			_, err := s.Recall(ctx, booking.Recall{All: true})
+			return err
+		}, []string{"SELECT changes", "SELECT reservations", "SELECT claims", "SELECT events", "SELECT host_versions"}},
 	}
 }
 

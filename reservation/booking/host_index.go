@@ -62,10 +62,15 @@ func (r *hostIndex) with(l *hostOrder) (*hostIndex, []resource.Vector) {
 // admit returns the index with numbers for hosts that have claims but do not exist, and the
 // names that are new in it, in the order of their numbers.
 func (r *hostIndex) admit(names []string) (next *hostIndex, added []string) {
+	var once map[string]bool
 	for _, name := range names {
-		if _, known := r.numbers[name]; !known && !slices.Contains(added, name) {
-			added = append(added, name)
+		if _, known := r.numbers[name]; known || once[name] {
+			continue
 		}
+		if once == nil {
+			once = make(map[string]bool)
+		}
+		once[name], added = true, append(added, name)
 	}
 	if len(added) == 0 {
 		return r, nil

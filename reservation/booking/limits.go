@@ -4,6 +4,7 @@ package booking
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"time"
 
@@ -38,17 +39,45 @@ func (h Held) without(r *reservation.Reservation) Held {
 	return Held{addClaims(h.Hosts, counted(r), -1), h.HostSeconds - weight(r)}
 }
 
-// addClaims returns hosts with claims added times times. Claims of one reservation with the
-// same span follow each other, and are added in one step.
-func addClaims(hosts span.Count, claims []reservation.Claim, times int) span.Count {
-	for i := 0; i < len(claims); {
-		s, n := claims[i].Span, 0
-		for ; i < len(claims) && claims[i].Span == s; i++ {
-			n += max(claims[i].Slices, 1)
+// heldBy returns what reservations hold together.
+func heldBy(list []*reservation.Reservation) (h Held) {
+	h.Hosts = span.CountOf(func(yield func(span.Span, int) bool) {
+		for _, r := range list {
+			for s, n := range hostsBySpan(counted(r)) {
+				if !yield(s, n) {
+					return
+				}
+			}
 		}
+	})
+	for _, r := range list {
+		h.HostSeconds += weight(r)
+	}
+	return h
+}
+
+// addClaims returns hosts with claims added times times.
+func addClaims(hosts span.Count, claims []reservation.Claim, times int) span.Count {
+	for s, n := range hostsBySpan(claims) {
 		hosts = hosts.Add(s, n*times)
 	}
 	return hosts
+}
+
+// hostsBySpan yields the spans of claims with the number of their hosts. Claims of one reservation with
+// the same span follow each other, and are one.
+func hostsBySpan(claims []reservation.Claim) iter.Seq2[span.Span, int] {
+	return func(yield func(span.Span, int) bool) {
+		for i := 0; i < len(claims); {
+			s, n := claims[i].Span, 0
+			for ; i < len(claims) && claims[i].Span == s; i++ {
+				n += max(claims[i].Slices, 1)
+			}
+			if !yield(s, n) {
+				return
+			}
+		}
+	}
 }
 
 // weight returns the host-seconds of a reservation that count for limits; each instance counts as a host.

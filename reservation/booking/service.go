@@ -194,16 +194,8 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 	if err != nil {
 		return nil, fmt.Errorf("load reservations: %w", err)
 	}
-	var hosts []string
-	for _, r := range all.Reservations {
-		hosts = append(hosts, r.HostNames()...)
-	}
-	d.admit(hosts)
-	for _, r := range all.Reservations {
-		if err := d.calendar.Restore(d.calendarClaims(&r, r.Claims)...); err != nil {
-			return nil, fmt.Errorf("load reservation %s of project %s: %w", r.ID, r.ProjectID, err)
-		}
-		d.addLive(&entry{r: r, changing: turns.New(1, 0)})
+	if err := d.load(all.Reservations); err != nil {
+		return nil, err
 	}
 	for _, h := range all.Hosts {
 		d.known[h.Host] = h.Version
@@ -214,6 +206,33 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 	d.logCursor.begin(all.Log)
 	d.followed = asked
 	return d, nil
+}
+
+// load adds live reservations to a memory that has none.
+func (d *Service) load(list []reservation.Reservation) error {
+	var hosts []string
+	for i := range list {
+		for _, c := range list[i].Claims {
+			hosts = append(hosts, c.Host)
+		}
+	}
+	d.admit(hosts)
+	byProject := make(map[string][]*reservation.Reservation)
+	for i := range list {
+		r := &list[i]
+		if err := d.calendar.Restore(d.calendarClaims(r, r.Claims)...); err != nil {
+			return fmt.Errorf("load reservation %s of project %s: %w", r.ID, r.ProjectID, err)
+		}
+		e := &entry{r: *r, changing: turns.New(1, 0)}
+		d.live[r.ID] = e
+		d.index(e)
+		byProject[r.ProjectID] = append(byProject[r.ProjectID], r)
+	}
+	for project, all := range byProject {
+		d.setHeld(project, heldBy(all))
+	}
+	d.agenda = newAgenda(d.live)
+	return nil
 }
 
 // Observe replaces the inventory with a newer one.
