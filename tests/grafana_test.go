@@ -133,7 +133,7 @@ var without = map[string]string{
 // has none before something was measured.
 func TestEachPanelShowsSomething(t *testing.T) {
 	broker := labtest.RabbitMQ(t)
-	at := startDemo(t, "OS_DEFAULT__TRANSPORT_URL="+broker, "OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2")
+	at := startDemo(t, nil, "OS_DEFAULT__TRANSPORT_URL="+broker, "OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2")
 	prometheus := labtest.Prometheus(t, strings.TrimPrefix(at, "http://"), "almanac_build_info")
 	for _, step := range []struct {
 		words   string

@@ -31,7 +31,7 @@ func claimFields(c hostClaim) []field {
 }
 
 func (p *process) calendarCommand() *cobra.Command {
-	start, end := moment{clock: p.now}, moment{clock: p.now}
+	var start, end moment
 	var hosts []string
 	var properties string
 	var facts bool
@@ -78,7 +78,7 @@ func (p *process) availabilityCommand() *cobra.Command {
 	var quantity int
 	var duration period
 	var properties string
-	start, end := moment{clock: p.now}, moment{clock: p.now}
+	var start, end moment
 	c := &cobra.Command{
 		Use:   "availability",
 		Short: "Show when enough hosts are free for a duration",

@@ -216,7 +216,11 @@ func (p *process) recorded(ctx context.Context, b *backtest, m *measured) error 
 	if err != nil {
 		return err
 	}
-	found, err := almanac.EnergyDemand(ctx, p.now().Add(-time.Duration(b.days)*24*time.Hour))
+	now, err := almanac.Now(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := almanac.EnergyDemand(ctx, now.Add(-time.Duration(b.days)*24*time.Hour))
 	if err != nil {
 		return fmt.Errorf("request the demand: %w", err)
 	}

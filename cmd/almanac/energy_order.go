@@ -54,7 +54,6 @@ type ordering struct {
 
 func (p *process) orderCommand(o order) *cobra.Command {
 	run := &ordering{order: o, waitTime: 3600}
-	run.until.clock = p.now
 	long := o.short + `.
 
 An argument is a name, a range such as 'node-[01-16]', or a pattern with * and ?. If one

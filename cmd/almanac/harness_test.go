@@ -21,12 +21,13 @@ import (
 // morning is the time of every test.
 var morning = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// api answers as Almanac does and records the requests.
+// api answers as Almanac does and records the requests, except those for its time.
 type api struct {
 	*httptest.Server
-	mux  *http.ServeMux
-	mu   sync.Mutex
-	asks []ask
+	clock time.Time
+	mux   *http.ServeMux
+	mu    sync.Mutex
+	asks  []ask
 }
 
 type ask struct {
@@ -37,7 +38,7 @@ type ask struct {
 
 func newAPI(t *testing.T) *api {
 	t.Helper()
-	a := &api{mux: http.NewServeMux()}
+	a := &api{mux: http.NewServeMux(), clock: morning}
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(http.StatusNotFound, "not_found", "there is no such thing")(w, r)
 	})
@@ -47,6 +48,10 @@ func newAPI(t *testing.T) *api {
 			t.Errorf("read the body: %v", err)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
+		w.Header().Set("Date", a.clock.Format(http.TimeFormat))
+		if r.Method+r.URL.RequestURI() == "GET/v1" {
+			return
+		}
 		a.mu.Lock()
 		a.asks = append(a.asks, ask{r.Method + " " + r.URL.RequestURI(), r.Header.Get("Idempotency-Key"), string(body)})
 		a.mu.Unlock()

@@ -21,7 +21,7 @@ type maintenance struct {
 }
 
 func (p *process) hostMaintenanceCommand() *cobra.Command {
-	m := &maintenance{start: moment{clock: p.now}, end: moment{clock: p.now}}
+	m := &maintenance{}
 	c := &cobra.Command{
 		Use:   "maintenance NAME...",
 		Short: "Plan maintenance of hosts",

@@ -39,7 +39,7 @@ type migration struct {
 }
 
 func (p *process) reservationImportCommand() *cobra.Command {
-	m := &migration{shiftTo: moment{clock: p.now}}
+	m := &migration{}
 	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Book the reservations of a file",
@@ -91,11 +91,15 @@ func (p *process) migrate(c *cobra.Command, m *migration, name string) error {
 	if err != nil {
 		return err
 	}
-	shift, err := p.shift(m, load)
-	if err != nil {
-		return err
-	}
 	return with(p, c, summaryFields, inShows, func(ctx context.Context, almanac *client.Client, out printer[importSummary]) error {
+		now, err := almanac.Now(ctx)
+		if err != nil {
+			return err
+		}
+		shift, err := p.shift(m, load, now)
+		if err != nil {
+			return err
+		}
 		var report *os.File
 		if m.report != "" {
 			if report, err = os.Create(m.report); err != nil {
@@ -215,7 +219,7 @@ func (l load) valid() (count int) {
 }
 
 // shift returns the offset of all rows in seconds, and prints it.
-func (p *process) shift(m *migration, l load) (int64, error) {
+func (p *process) shift(m *migration, l load, now time.Time) (int64, error) {
 	first, found := l.first()
 	if !found {
 		return 0, nil
@@ -225,7 +229,7 @@ func (p *process) shift(m *migration, l load) (int64, error) {
 		shift = m.shiftTo.at.Unix() - first
 	}
 	start := time.Unix(first+shift, 0)
-	if !start.After(p.now()) {
+	if !start.After(now) {
 		return 0, fault.New(fault.Invalid, "the first reservation would start in the past, at %s; move all with --shift-to now+1h", stamp(start))
 	}
 	if l.synthetic {

@@ -14,7 +14,7 @@ import (
 
 func (p *process) reservationExtendCommand() *cobra.Command {
 	var by period
-	until := moment{clock: p.now}
+	var until moment
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "extend ID|NAME",
@@ -46,7 +46,7 @@ func (p *process) reservationExtendCommand() *cobra.Command {
 }
 
 func (p *process) reservationChangeCommand() *cobra.Command {
-	start, end := moment{clock: p.now}, moment{clock: p.now}
+	var start, end moment
 	var name string
 	var quantity int
 	var dryRun bool

@@ -66,7 +66,6 @@ idempotency key, so that a repeated request books once.`,
 }
 
 func (b *booking) flags(p *process, flags *pflag.FlagSet) {
-	b.start.clock, b.end.clock = p.now, p.now
 	flags.IntVar(&b.quantity, "quantity", 1, "how many hosts or instances")
 	flags.Var(&b.duration, "duration", "how long; required without --end")
 	flags.Var(&b.start, "start", "the earliest start (default now)")

@@ -75,6 +75,17 @@ func TestCreateSendsWhatTheFlagsSay(t *testing.T) {
 	}
 }
 
+func TestTimesFromNowOnCountFromTheServicesTime(t *testing.T) {
+	a := newAPI(t)
+	a.clock = morning.Add(100 * 24 * time.Hour)
+	a.on("POST /v1/reservations", http.StatusCreated, training())
+	almanac(t, a, "reservation", "create", "x", "--start", "now+1h", "--end", "+2h").wantDone(t)
+	want := `{"name":"x","start_time":"2027-03-11T10:00:00Z","end_time":"2027-03-11T11:00:00Z","quantity":1}`
+	if asked := a.asked(); asked[0].Body != want {
+		t.Errorf("asked for %s, want %s", asked[0].Body, want)
+	}
+}
+
 func TestEachCreateHasAKeyOfItsOwnUnlessOneIsGiven(t *testing.T) {
 	a := newAPI(t)
 	a.on("POST /v1/reservations", http.StatusCreated, training())

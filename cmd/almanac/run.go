@@ -58,7 +58,7 @@ func (p *process) run(ctx context.Context, args []string) int {
 	root.SetErr(p.stderr)
 	root.InitDefaultCompletionCmd(args...)
 	begun := false
-	prepare(root, &begun)
+	p.prepare(root, &begun)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
@@ -85,9 +85,9 @@ There are three ways to set the address of Almanac and your credentials:
                            address to use instead of the one in the catalog
 The default is http://127.0.0.1:1234, without a user.
 
-Write times as "now", "+2h" (from now), or with their zone: 2026-12-01T10:00+01:00,
-"2026-12-01 10:00Z". All times are printed in UTC. Write durations in seconds, or as
-90m, 2h30m, 3d, 1w.
+Write times as "now", "+2h" (from now, by the clock of the service), or with their
+zone: 2026-12-01T10:00+01:00, "2026-12-01 10:00Z". All times are printed in UTC. Write
+durations in seconds, or as 90m, 2h30m, 3d, 1w.
 
 Data is printed to standard output, messages to standard error. Exit codes:
   0 done                 1 failed            2 usage, or a request that makes no sense
@@ -136,11 +136,11 @@ Data is printed to standard output, messages to standard error. Exit codes:
 	return root
 }
 
-// prepare makes a command that only groups others fail without one of them, and sets begun
-// when the work of a command starts.
-func prepare(c *cobra.Command, begun *bool) {
+// prepare makes a command that only groups others fail without one of them, sets begun when the
+// work of a command starts, and settles its times before.
+func (p *process) prepare(c *cobra.Command, begun *bool) {
 	for _, sub := range c.Commands() {
-		prepare(sub, begun)
+		p.prepare(sub, begun)
 	}
 	if !c.Runnable() {
 		c.Args = cobra.ArbitraryArgs
@@ -149,6 +149,9 @@ func prepare(c *cobra.Command, begun *bool) {
 	if work := c.RunE; work != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
 			*begun = true
+			if err := p.settle(c); err != nil {
+				return err
+			}
 			return work(c, args)
 		}
 	}

@@ -58,7 +58,7 @@ func usageFields(name string) columns[v1.UsageRow] {
 }
 
 func (p *process) usageCommand() *cobra.Command {
-	start, end := moment{clock: p.now}, moment{clock: p.now}
+	var start, end moment
 	var question client.UsageQuery
 	var long bool
 	c := &cobra.Command{

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
@@ -35,15 +38,46 @@ func (d period) time() time.Duration { return time.Duration(d) * time.Second }
 
 // moment is a flag for a time; parseTime defines its form.
 type moment struct {
-	clock func() time.Time
-	at    time.Time // zero without the flag
-	now   bool      // its text is "now"
+	at       time.Time // zero without the flag
+	now      bool      // its text is "now"
+	relative string    // its text, if it counts from now and settle has not run; then at is no time yet
 }
 
 func (m *moment) Set(text string) (err error) {
-	m.now = text == "now"
-	m.at, err = parseTime(text, m.clock())
+	m.now, m.relative = text == "now", ""
+	if fromNow(text) {
+		m.relative = text
+	}
+	m.at, err = parseTime(text, time.Unix(0, 0))
 	return err
+}
+
+// settle makes the times in the flags that are relative to now count from the service's time.
+func (p *process) settle(c *cobra.Command) error {
+	var relative []*moment
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if m, is := f.Value.(*moment); is && m.relative != "" {
+			relative = append(relative, m)
+		}
+	})
+	if len(relative) == 0 {
+		return nil
+	}
+	almanac, err := p.connect(c.Context())
+	if err != nil {
+		return err
+	}
+	now, err := almanac.Now(c.Context())
+	if err != nil {
+		return err
+	}
+	for _, m := range relative {
+		if m.at, err = parseTime(m.relative, now); err != nil {
+			return err
+		}
+		m.relative = ""
+	}
+	return nil
 }
 
 func (m *moment) String() string {
@@ -62,6 +96,11 @@ func (m *moment) ahead() *time.Time {
 		return nil
 	}
 	return &m.at
+}
+
+// fromNow reports whether the text of a time is relative to now.
+func fromNow(text string) bool {
+	return text == "now" || strings.HasPrefix(strings.TrimPrefix(text, "now"), "+")
 }
 
 const farthest = v1.Duration(100 * 366 * 24 * 3600)

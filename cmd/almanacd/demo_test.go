@@ -15,7 +15,7 @@ import (
 func TestTheConfigurationOfTheDemoIsValidAndKept(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new")
 	for _, changed := range []string{"", "\n[limits]\nmax_duration = 1d\n"} {
-		got, _, err := (&demonstration{folder: folder}).furnish()
+		got, _, err := (&demonstration{folder: folder, speed: 1}).furnish()
 		if err != nil || got != folder {
 			t.Fatalf("the folder is %q, %v", got, err)
 		}
@@ -39,7 +39,7 @@ func TestTheConfigurationOfTheDemoIsValidAndKept(t *testing.T) {
 
 func TestATemporaryFolderIsGoneAfterTheDemo(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	folder, remove, err := (&demonstration{}).furnish()
+	folder, remove, err := (&demonstration{speed: 1}).furnish()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,5 +59,34 @@ func TestADemoTakesNoOtherConfiguration(t *testing.T) {
 	command.SetArgs([]string{"demo", "--config-file", "almanac.conf"})
 	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "--folder") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhereTimePassesFasterTheTimesAreThoseOfAnOrdinarySite(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	d := &demonstration{speed: 60}
+	folder, remove, err := d.furnish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := d.configuration(folder)
+	if err == nil {
+		err = app.Check(cfg)
+	}
+	if err != nil || cfg.Reservation.Rules.LeadTime != 15*60 || cfg.Energy.Rules.SpareHosts != 2 {
+		t.Errorf("the configuration has a lead time of %d s and %d spare hosts: %v", cfg.Reservation.Rules.LeadTime, cfg.Energy.Rules.SpareHosts, err)
+	}
+	if err := remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADemoRefusesASpeedThatItCannotKeep(t *testing.T) {
+	for _, args := range [][]string{{"--speed", "0"}, {"--speed", "601"}, {"--speed", "60", "--folder", t.TempDir()}} {
+		command := newCommand(&service{})
+		command.SetArgs(append([]string{"demo"}, args...))
+		if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "speed") {
+			t.Errorf("%v: got %v", args, err)
+		}
 	}
 }

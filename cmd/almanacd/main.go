@@ -104,7 +104,7 @@ func (s *service) serve(ctx context.Context, stdout, stderr io.Writer) error {
 	if len(s.roles) > 0 {
 		inEffect.Default.Roles = s.roles
 	}
-	a, err := app.Open(ctx, inEffect, version, log.Logger)
+	a, err := app.Open(ctx, inEffect, app.Pace{}, version, log.Logger)
 	if err != nil {
 		return err
 	}

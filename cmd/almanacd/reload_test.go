@@ -52,7 +52,7 @@ func open(t *testing.T, text string, stderr io.Writer) opened {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.log.Close() })
-	if o.app, err = app.Open(t.Context(), o.cfg, "test", o.log.Logger); err != nil {
+	if o.app, err = app.Open(t.Context(), o.cfg, app.Pace{}, "test", o.log.Logger); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.app.Close() })

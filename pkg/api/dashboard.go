@@ -95,6 +95,8 @@ type session struct {
 	Version string          `json:"version"`
 	// Simulated is true if the cloud is simulated.
 	Simulated bool `json:"simulated"`
+	// Speed is how many times as fast as real time the service's time passes.
+	Speed int `json:"speed"`
 }
 
 type sessionProject struct {
@@ -112,7 +114,7 @@ var shownRules = []string{
 // showSession handles GET /dashboard/session.
 func (s *server) showSession(c *gin.Context) (any, error) {
 	c.Header("Cache-Control", "no-store")
-	answer := session{SignIn: s.SignIn != nil, Projects: []sessionProject{}, May: map[string]bool{}, Version: s.Version, Simulated: s.Demo != nil}
+	answer := session{SignIn: s.SignIn != nil, Projects: []sessionProject{}, May: map[string]bool{}, Version: s.Version, Simulated: s.Demo != nil, Speed: max(1, s.Speed)}
 	token := c.GetHeader("X-Auth-Token")
 	if answer.SignIn && token == "" {
 		return answer, nil

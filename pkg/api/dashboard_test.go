@@ -92,6 +92,7 @@ type session struct {
 	May       map[string]bool `json:"may"`
 	Projects  []struct{ ID, Name string }
 	Simulated bool
+	Speed     int
 }
 
 func (v *visitor) session() session {

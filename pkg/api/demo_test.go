@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/api"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // demoCloud is a simulated cloud with one server. It stores the last request in asked, unless that is
@@ -75,15 +77,35 @@ func TestACloudThatIsSimulatedIsCalledSo(t *testing.T) {
 	if a := c.nobody.send("GET", "/healthcheck", "", "Accept", "application/json"); a.status != http.StatusOK {
 		t.Errorf("the health check answers %v", a)
 	}
-	var versions struct{ Simulated bool }
+	var versions struct {
+		Simulated bool
+		Speed     int
+	}
 	must(t, json.Unmarshal(c.nobody.get("/").body, &versions))
-	if !versions.Simulated {
-		t.Error("the list of versions does not tell")
+	if !versions.Simulated || versions.Speed != 1 {
+		t.Errorf("the list of versions tells %+v", versions)
 	}
 	for simulated, change := range map[bool]func(*api.Options){true: func(o *api.Options) { o.Demo = demoCloud{} }, false: func(*api.Options) {}} {
 		if v, _ := startDoor(t, change); v.session().Simulated != simulated {
 			t.Errorf("the page does not learn that the cloud is simulated: %v", simulated)
 		}
+	}
+}
+
+func TestEveryAnswerHasTheServicesTimeAndThePageLearnsHowFastItPasses(t *testing.T) {
+	date := time.Unix(1_900_000_000, 0).UTC().Format(http.TimeFormat)
+	fast := func(o *api.Options) {
+		o.Demo, o.Speed = demoCloud{}, 60
+		o.Now = func() span.Instant { return 1_900_000_000 }
+	}
+	c := start(t, setup{adjust: fast})
+	for _, path := range []string{"/", "/v1", "/healthcheck", "/v1/hosts", "/v1/nothing"} {
+		if a := c.admin.get(path); a.header.Get("Date") != date {
+			t.Errorf("%s is dated %q, want %q", path, a.header.Get("Date"), date)
+		}
+	}
+	if v, _ := startDoor(t, fast); v.session().Speed != 60 {
+		t.Error("the page does not learn how fast the time passes")
 	}
 }
 

@@ -5,6 +5,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"runtime/debug"
 	"strconv"
 
@@ -27,6 +28,9 @@ func (s *server) bound(c *gin.Context) {
 	}
 	c.Next()
 }
+
+// date tells the client the service's time.
+func (s *server) date(c *gin.Context) { c.Header("Date", s.Now().Time().UTC().Format(http.TimeFormat)) }
 
 // awaited returns a context for work that must not begin after the client has disconnected. It also
 // ends with the time of the request.

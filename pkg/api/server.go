@@ -94,7 +94,11 @@ type Options struct {
 	// no links.
 	FeedSecret string
 	Version    string
-	Now        func() span.Instant
+	// Now is the service's time. Every answer has it in its header Date.
+	Now func() span.Instant
+	// Speed is how many times as fast as real time Now passes, with a simulated cloud; 0 and 1 mean
+	// real time.
+	Speed int
 	// Monotonic returns the time since a fixed instant, for measuring durations.
 	Monotonic    func() time.Duration
 	NewRequestID func() string
@@ -166,7 +170,7 @@ func New(o Options) *Server {
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
 	engine.UseRawPath, engine.UnescapePathValues = true, true
-	engine.Use(s.trace, s.identify, s.bound, s.measure, s.recover, s.sameOrigin, s.signedIn)
+	engine.Use(s.trace, s.identify, s.date, s.bound, s.measure, s.recover, s.sameOrigin, s.signedIn)
 	engine.NoRoute(func(c *gin.Context) {
 		contract := "openapi.yaml"
 		if inBlazarsForm(c) && s.Blazar == nil {

@@ -69,7 +69,7 @@ func (s *server) currentVersion(c *gin.Context) version {
 func (s *server) versions(c *gin.Context) (any, error) {
 	answer := gin.H{"versions": []version{s.currentVersion(c)}, "name": "almanac", "release": s.Version}
 	if s.Demo != nil {
-		answer["simulated"] = true
+		answer["simulated"], answer["speed"] = true, max(1, s.Speed)
 	}
 	return answer, nil
 }

@@ -82,7 +82,7 @@ func (p apiParts) options() (api.Options, error) {
 		Streams:           api.Streams{Most: c.API.Streams, MostPerProject: c.API.StreamsPerProject},
 		FailuresPerSecond: float64(c.API.FailureLimit), FailureBurst: c.API.FailureBurst,
 		ProxyHeaders: c.API.ParseProxyHeaders, FeedSecret: c.API.FeedSecret,
-		Version: p.version, Now: p.clock.now, Monotonic: stopwatch(),
+		Version: p.version, Speed: p.pace.Speed(), Now: p.clock.now, Monotonic: stopwatch(),
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          p.logOf("api"),
 		Tracer:       p.tracer,

@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
@@ -44,7 +45,8 @@ type process struct {
 	version string
 	machine string
 	replica string // unique among all replicas and runs
-	clock   *clock
+	pace    Pace
+	clock   *clock          // runs at the pace
 	tracer  *tracing.Tracer // nil if nothing is traced
 }
 
@@ -61,14 +63,17 @@ type face interface {
 
 // Open prepares the roles of this process and begins to listen. It fails if anything is wrong with
 // the configuration, the hosts or the database, but not if a message broker or Keystone does not
-// answer.
-func Open(ctx context.Context, cfg config.Config, version string, log *slog.Logger) (*App, error) {
+// answer. Only the time of a simulated cloud can pass at another pace than real time.
+func Open(ctx context.Context, cfg config.Config, pace Pace, version string, log *slog.Logger) (*App, error) {
+	if pace.Speed() > 1 && !simulates(cfg) {
+		return nil, fault.Field("[inventory] source", "must be simulated where time passes %d times as fast", pace.Speed())
+	}
 	name, err := machine(cfg.Default)
 	if err != nil {
 		return nil, err
 	}
 	a := &App{process: process{
-		config: cfg, log: log, version: version, machine: name, replica: name + "." + uuid.NewString()[:8], clock: &clock{},
+		config: cfg, log: log, version: version, machine: name, replica: name + "." + uuid.NewString()[:8], pace: pace, clock: &clock{pace: pace},
 	}}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())

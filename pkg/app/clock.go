@@ -67,7 +67,10 @@ const (
 // It accepts an answer far from the expected time only after several agree, because an end that is
 // carried out too early deletes somebody's servers. Until then it continues as before, and doubt
 // returns the reason.
+//
+// All of this is in real time; now returns the time at the pace of the process.
 type clock struct {
+	pace  Pace
 	shown atomic.Pointer[shown] // nil before the first answer
 
 	// The following fields belong to set.
@@ -92,7 +95,7 @@ type reading struct{ at, there time.Time }
 // time returns the database's time at another moment.
 func (r reading) time(at time.Time) time.Time { return r.there.Add(at.Sub(r.at)) }
 
-func (c *clock) now() span.Instant { return span.At(c.time(time.Now())) }
+func (c *clock) now() span.Instant { return span.At(c.pace.at(c.time(time.Now()))) }
 
 func (c *clock) time(at time.Time) time.Time {
 	if s := c.shown.Load(); s != nil {

@@ -176,12 +176,12 @@ func (f *feature) openAgents(s shared) (controller.Agents, error) {
 		for _, h := range s.hosts.Snapshot().Hosts() {
 			boot := time.Duration(h.BootSeconds) * time.Second
 			machines[h.Name] = power.Driven{Driver: "simulated", Machine: simulated.New(simulated.Options{
-				Shutdown: boot / 4, Boot: boot, Watts: simulatedWatts, Changed: s.cloud.switched(h.Name),
+				Shutdown: boot / 4, Boot: boot, Watts: simulatedWatts, Wait: s.pace.Wait, Changed: s.cloud.switched(h.Name),
 			})}
 		}
 	}
 	agent, err := power.NewAgent(power.AgentOptions{
-		Name: "simulated", Machines: machines, NewID: uuid.NewString, Now: time.Now, Log: s.logOf("energy"),
+		Name: "simulated", Machines: machines, NewID: uuid.NewString, Now: s.pace.Now, Log: s.logOf("energy"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("simulate the machines: %w", err)

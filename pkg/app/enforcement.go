@@ -38,7 +38,7 @@ func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, 
 	backend := fenceBackend(s.config, s.cloud, s.hosts, s.db)
 	o := upkeep.EnforcerOptions{
 		Fence: backend, Instances: backend, Promises: s.desk, Records: s.db, Snapshot: s.hosts.Snapshot, Untrusted: s.doubt,
-		Departing: s.db.Departing, Rules: rules, Now: s.clock.now, Elapsed: stopwatch(), Log: s.logOf("upkeep"),
+		Departing: s.db.Departing, Rules: rules, Now: s.clock.now, Elapsed: stopwatch(), Wait: s.pace.Wait, Log: s.logOf("upkeep"),
 	}
 	if s.config.Healing.Enabled {
 		o.Rehome = s.desk.Rehome

@@ -12,10 +12,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api"
 )
 
-// watchJobs returns the jobs of all features, watched.
+// watchJobs returns the jobs of all features, watched. They run at the pace of the process.
 func (a *App) watchJobs() (all []*watchedJob) {
 	for _, f := range a.features {
 		for _, j := range f.jobs {
+			j.Every = a.pace.interval(j.Every)
 			all = append(all, watch(j))
 		}
 	}

@@ -34,7 +34,7 @@ func opened(t *testing.T, settings map[string]string) *App {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(t.Context(), cfg, "test", slog.New(slog.DiscardHandler))
+	a, err := Open(t.Context(), cfg, Pace{}, "test", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (
 		f.jobs = append(f.jobs, job.Job{Name: "unheard claims", Every: sweepEvery, Step: evictions.Ledger.Sweep})
 		d := dispatch.Options{
 			Board: s.source.board, Planner: choice, Placement: &claiming.Gatherer{Placement: s.cloud.claims()}, Looker: s.source.cloud, Reread: o.Reread, Decisions: decisions,
-			Evictor: evictions, Now: time.Now, Draw: rand.IntN, Log: o.Log,
+			Evictor: evictions, Now: s.pace.Now, Wait: s.pace.Wait, Draw: rand.IntN, Log: o.Log,
 		}
 		if s.config.Preemptible.Action == upkeep.OrderMigrate {
 			d.MaxWaiting = s.config.Scheduler.Workers / 2

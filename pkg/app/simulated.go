@@ -74,7 +74,7 @@ func newSimulated(p process) *simulated.Cloud {
 	return simulated.New(simulated.Options{
 		Hosts: inventory.FileSource(p.config.Inventory.HostsFile), Flavors: simulatedFlavors, Images: simulatedImages, Ratio: simulatedRatio,
 		Times: simulatedTimes, Rate: p.config.Staging.Rules.Rate, Preemptible: preemptibleRule(p.config),
-		NewID: uuid.NewString, Now: time.Now, Log: p.logOf("simulated cloud"),
+		NewID: uuid.NewString, Now: p.pace.Now, Log: p.logOf("simulated cloud"),
 	})
 }
 

@@ -38,9 +38,10 @@ type call struct {
 	// id or name selects a member of the collection at path; nil is the collection itself.
 	id, name *string
 	query    url.Values
-	body     any    // nil sends none
-	key      string // idempotency key
-	into     any    // receives the decoded answer; nil discards it
+	body     any        // nil sends none
+	key      string     // idempotency key
+	into     any        // receives the decoded answer; nil discards it
+	at       *time.Time // receives the service's time; nil discards it
 	// reports decodes an answer with a status of 400 or more too, as far as possible.
 	reports bool
 }
@@ -141,10 +142,13 @@ func (c *Client) send(ctx context.Context, do call, body []byte, id string) erro
 		}
 		return failure(c.base, answer, text)
 	}
-	if do.into == nil {
-		return nil
+	if do.at != nil {
+		*do.at, err = http.ParseTime(answer.Header.Get("Date"))
 	}
-	if err := json.Unmarshal(text, do.into); err != nil {
+	if err == nil && do.into != nil {
+		err = json.Unmarshal(text, do.into)
+	}
+	if err != nil {
 		return &Error{
 			Status:    answer.StatusCode,
 			Kind:      fault.Unavailable,

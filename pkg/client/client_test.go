@@ -324,6 +324,21 @@ func first[T any](list func(func(T, error) bool)) error {
 	return nil
 }
 
+func TestTheTimeOfTheServiceIsThatOfItsAnswer(t *testing.T) {
+	for date, want := range map[string]string{"Tue, 01 Dec 2026 09:00:00 GMT": "2026-12-01T09:00:00Z", "soon": ""} {
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Date", date) }))
+		defer service.Close()
+		c, err := client.New(client.Options{URL: service.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := c.Now(t.Context())
+		if want != "" && (err != nil || now.Format(time.RFC3339) != want) || want == "" && err == nil {
+			t.Errorf("Date: %s: got %v, %v; want %s", date, now, err, want)
+		}
+	}
+}
+
 func TestAListFollowsItsPagesAsTheyAreNeeded(t *testing.T) {
 	pages := map[string]v1.HostList{
 		"":   {Hosts: []v1.Host{{Name: "n1"}, {Name: "n2"}}, Next: "n2"},

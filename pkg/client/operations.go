@@ -7,9 +7,16 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
+
+// Now returns the service's time.
+func (c *Client) Now(ctx context.Context) (now time.Time, err error) {
+	err = c.do(ctx, call{method: http.MethodGet, path: "/v1", at: &now})
+	return now, err
+}
 
 // Examine returns the problems that the doctor finds. It changes nothing.
 func (c *Client) Examine(ctx context.Context) (v1.Examination, error) {

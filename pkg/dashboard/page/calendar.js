@@ -9,7 +9,7 @@ import {follow} from './pointer.js';
 import {listen} from './keys.js';
 import {filterEditor} from './filters.js';
 import {bookingForm, changeForm} from './booking.js';
-import {DAY, HOUR, MINUTE, ago, iso, isUTC, length, now, setUTC, span, startOfDay, when, zoneName} from './time.js';
+import {DAY, HOUR, MINUTE, ago, iso, isUTC, length, now, redrawEvery, setUTC, span, startOfDay, when, zoneName} from './time.js';
 
 const ranges = {day: DAY, week: 7 * DAY, month: 31 * DAY, quarter: 92 * DAY};
 const NARROWEST = HOUR,
@@ -205,7 +205,7 @@ export function show(main, app, query) {
   );
   const sized = new ResizeObserver(layout);
   sized.observe(stage);
-  const tick = setInterval(redraw, 20000);
+  const tick = setInterval(redraw, redrawEvery());
 
   // Moving in time.
   function moveTo(at) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The REST API: calls with its errors, the calendar with its tags, and the stream of events.
 import {t} from './texts.js';
+import {follow} from './time.js';
 
 // Refused is an answer of the API that is not a success.
 export class Refused extends Error {
@@ -59,6 +60,13 @@ function parameters(query) {
   return text ? `?${text}` : '';
 }
 
+// session returns who the user is. The page's clock follows the service's from then on.
+export async function session() {
+  const {answer, json} = await send('GET', 'dashboard/session', undefined, {});
+  follow(Date.parse(answer.headers.get('Date')) / 1000, json.speed);
+  return json;
+}
+
 // key returns a new Idempotency-Key.
 export const key = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
@@ -97,9 +105,9 @@ export async function calendar(query, signal) {
 
 // checkSession finds out whether a stream ended because the user is not signed in any more.
 function checkSession() {
-  get('dashboard/session').then(
-    session => {
-      if (!session.signed_in) signedOut();
+  session().then(
+    user => {
+      if (!user.signed_in) signedOut();
     },
     error => {
       if (error.status === 401) signedOut();

@@ -2,7 +2,8 @@
 // The frame of the page: who the user is, where they are, and the parts that never change.
 import {announce, button, fill, h, named, outside, problem, select} from './dom.js';
 import {t} from './texts.js';
-import {get, onSignedOut, patch, remove} from './client.js';
+import {get, onSignedOut, patch, remove, session} from './client.js';
+import {now} from './time.js';
 import * as calendar from './calendar.js';
 import * as reservation from './reservation.js';
 import * as operator from './operator.js';
@@ -30,6 +31,7 @@ document.body.append(
 
 const app = {
   session: null,
+  now,
   may: rule => Boolean(app.session?.may?.[rule]),
   // project returns an element with the name of a project, which is its id until the name is known.
   project: id => named(names.get(id) || id, {'data-project': id}),
@@ -75,7 +77,7 @@ function writeHeader(section) {
   fill(
     header,
     h('a', {href: '#/calendar', class: 'brand'}, h('span', {class: 'mark', 'aria-hidden': 'true'}), t('almanac')),
-    session?.simulated ? h('span', {class: 'simulated', id: 'simulated', title: t('simulatedMore')}, t('simulated')) : null,
+    session?.simulated ? h('span', {class: 'simulated', id: 'simulated', title: t('simulatedMore')}, simulated(session)) : null,
     signed
       ? h(
           'nav',
@@ -109,6 +111,8 @@ function writeHeader(section) {
   );
 }
 
+const simulated = ({speed}) => (speed > 1 ? t('simulatedFast', {speed}) : t('simulated'));
+
 // choices are the projects of the user; the scope of the token stands there even if Keystone does not list it.
 function choices(session) {
   const list = session.projects.map(one => [one.id, one.name]);
@@ -135,7 +139,7 @@ async function signOut() {
 function askToSignIn() {
   leave?.();
   leave = null;
-  app.session = {sign_in: true, signed_in: false, may: {}, projects: [], simulated: app.session?.simulated};
+  app.session = {sign_in: true, signed_in: false, may: {}, projects: [], simulated: app.session?.simulated, speed: app.session?.speed};
   main.className = '';
   writeHeader('');
   signin.show(main, start);
@@ -150,7 +154,7 @@ function nameProjects(projects) {
 // start reads who the user is and shows the page, or the sign-in.
 async function start() {
   try {
-    app.session = await get('dashboard/session');
+    app.session = await session();
     if (app.session.sign_in && !app.session.signed_in) {
       askToSignIn();
       return;

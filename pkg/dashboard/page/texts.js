@@ -11,6 +11,7 @@ const texts = {
   operations: 'Operations',
   project: 'Project',
   simulated: 'Simulated cloud',
+  simulatedFast: 'Simulated cloud, {speed} times as fast',
   simulatedMore: 'The machines and servers of this cloud exist in the memory of almanacd only',
   system: 'The whole system',
   theme: 'Colors: system, light or dark',

@@ -16,7 +16,18 @@ export function setUTC(value) {
   localStorage.setItem('zone', utc ? 'utc' : 'local');
 }
 
-export const now = () => Date.now() / 1000;
+// The service's clock: its time at a moment of this machine's clock, and how many times as fast it runs.
+const clock = {here: 0, there: 0, speed: 1};
+
+// follow makes now follow the service's clock; a time that is not a number changes nothing.
+export function follow(there, speed) {
+  if (!Number.isNaN(there)) Object.assign(clock, {here: Date.now() / 1000, there, speed});
+}
+
+export const now = () => clock.there + (Date.now() / 1000 - clock.here) * clock.speed;
+
+// redrawEvery is how many milliseconds pass between two pictures of the same data.
+export const redrawEvery = () => Math.max(500, 20000 / clock.speed);
 export const seconds = text => Date.parse(text) / 1000;
 export const iso = at => new Date(Math.round(at) * 1000).toISOString().replace('.000Z', 'Z');
 

@@ -43,6 +43,7 @@ type Options struct {
 	Queue    Queue
 	Seed     uint64        // determines what the tenants do
 	Pace     time.Duration // mean time between two requests
+	Stretch  int           // what the times in the requests are multiplied by; 0 is 1
 	Now      func() time.Time
 	Wait     func(ctx context.Context, d time.Duration) error
 	Log      *slog.Logger
@@ -66,6 +67,7 @@ type life struct {
 
 // Live makes requests until ctx ends. A refusal is part of life: it is logged, and the tenants go on.
 func Live(ctx context.Context, o Options) {
+	o.Stretch = max(1, o.Stretch)
 	l := &life{Options: o, chance: sim.Chance(o.Seed, "tenants")}
 	for {
 		if err := o.Wait(ctx, time.Duration(l.chance.ExpFloat64()*float64(o.Pace))); err != nil {
@@ -110,10 +112,10 @@ func (l *life) name() string {
 }
 
 func (l *life) book(ctx context.Context) error {
-	quantity, duration := 1+l.chance.IntN(3), v1.Duration(120+60*l.chance.IntN(15))
+	quantity, duration := 1+l.chance.IntN(3), v1.Duration(l.Stretch*(120+60*l.chance.IntN(15)))
 	r := v1.ReservationRequest{Name: l.name(), Quantity: &quantity, Duration: &duration}
 	if l.chance.IntN(3) > 0 {
-		start := l.Now().Add(time.Duration(1+l.chance.IntN(25)) * time.Minute)
+		start := l.Now().Add(time.Duration(l.Stretch*(1+l.chance.IntN(25))) * time.Minute)
 		r.StartTime = &start
 	}
 	if l.chance.IntN(4) == 0 {
@@ -152,7 +154,7 @@ func (l *life) start(ctx context.Context, r v1.DemoServerRequest) error {
 }
 
 func (l *life) submit(ctx context.Context) error {
-	vms, duration := 1+l.chance.IntN(4), v1.Duration(60+60*l.chance.IntN(8))
+	vms, duration := 1+l.chance.IntN(4), v1.Duration(l.Stretch*(60+60*l.chance.IntN(8)))
 	made, err := l.Queue.SubmitBestEffort(ctx, v1.BestEffortRequest{
 		Name: l.name(), VMs: &vms, Flavor: "medium", Image: "debian-13", Duration: &duration,
 	}, client.CreateOptions{})

@@ -19,7 +19,8 @@ import (
 // desk is an Almanac that notes what it is asked. It refuses every fifth reservation.
 type desk struct {
 	asked []string
-	has   map[string]int // what exists, by kind
+	times []time.Duration // of the reservations and of the work
+	has   map[string]int  // what exists, by kind
 	made  int
 }
 
@@ -31,6 +32,7 @@ func (d *desk) note(kind, what string, more int) string {
 }
 
 func (d *desk) CreateReservation(_ context.Context, r v1.ReservationRequest, _ client.CreateOptions) (v1.Reservation, error) {
+	d.times = append(d.times, time.Duration(*r.Duration)*time.Second)
 	if d.made%5 == 4 {
 		d.note("refusal", r.Name, 1)
 		return v1.Reservation{}, &client.Error{Status: 409, Message: "there is no room"}
@@ -57,6 +59,7 @@ func (d *desk) DeleteDemoServer(_ context.Context, id string) error {
 }
 
 func (d *desk) SubmitBestEffort(_ context.Context, r v1.BestEffortRequest, _ client.CreateOptions) (v1.BestEffort, error) {
+	d.times = append(d.times, time.Duration(*r.Duration)*time.Second)
 	return v1.BestEffort{ID: d.note("work", r.Name, 1)}, nil
 }
 
@@ -66,11 +69,14 @@ func (d *desk) CancelBestEffort(_ context.Context, id string) error {
 }
 
 // live returns what tenants have asked in 1,000 requests.
-func live(t *testing.T, seed uint64) *desk {
+func live(t *testing.T, seed uint64) *desk { return stretched(t, seed, 0) }
+
+// stretched is live with stretched times.
+func stretched(t *testing.T, seed uint64, by int) *desk {
 	t.Helper()
 	d, left := &desk{has: map[string]int{}}, 1000
 	tenants.Live(t.Context(), tenants.Options{
-		Bookings: d, Servers: d, Queue: d, Seed: seed, Pace: time.Second, Now: func() time.Time { return time.Unix(1_900_000_000, 0) },
+		Bookings: d, Servers: d, Queue: d, Seed: seed, Pace: time.Second, Stretch: by, Now: func() time.Time { return time.Unix(1_900_000_000, 0) },
 		Wait: func(context.Context, time.Duration) error {
 			if left--; left < 0 {
 				return context.Canceled
@@ -99,6 +105,18 @@ func TestTenantsGoOnAfterARefusalAndHaveABoundedNumberOfThings(t *testing.T) {
 	for kind, most := range map[string]int{"reservation": 12, "server": 24, "work": 4} {
 		if n := d.has[kind]; n < 1 || n > most {
 			t.Errorf("the tenants have %d of kind %s, want 1 to %d", n, kind, most)
+		}
+	}
+}
+
+func TestStretchedTenantsAskForTheSameButForLonger(t *testing.T) {
+	short, long := live(t, 1), stretched(t, 1, 12)
+	if diff := cmp.Diff(short.asked, long.asked); diff != "" {
+		t.Errorf("they ask for something else:\n%s", diff)
+	}
+	for i, d := range short.times {
+		if long.times[i] != 12*d {
+			t.Fatalf("the time %v has become %v", d, long.times[i])
 		}
 	}
 }
