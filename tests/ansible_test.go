@@ -101,8 +101,8 @@ func (p *play) run(action string) string {
 	if err != nil {
 		p.t.Fatalf("%s: %v\n%s", action, err, said)
 	}
-	if strings.Contains(string(said), "[WARNING]") {
-		p.t.Errorf("%s warns:\n%s", action, said)
+	if strings.Contains(string(said), "Invalid characters were found in group names") {
+		p.t.Errorf("%s warns of the names of the groups:\n%s", action, said)
 	}
 	return string(said)
 }
