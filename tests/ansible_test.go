@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -70,9 +71,10 @@ func newPlay(t *testing.T, variables map[string]any) *play {
 	p.variables = map[string]any{
 		"almanac_config_directory": p.at("etc"), "almanac_power_config_directory": p.at("etc"), "almanac_unit_directory": p.at("units"), "almanac_logrotate_directory": p.at("logrotate"),
 		"almanac_log_directory": p.at("log"), "almanac_haproxy_directory": p.at("haproxy"), "almanac_neighbors_directory": p.at("neighbors"),
-		"almanac_prometheus_directory": p.at("prometheus"),
+		"almanac_prometheus_directory": p.at("prometheus/prometheus.yml.d"),
 		"almanac_owner":                fmt.Sprint(os.Getgid()), "almanac_power_owner": fmt.Sprint(os.Getgid()),
-		"almanac_container_engine": engine, "almanac_no_log": false,
+		"almanac_container_engine": engine, "almanac_image": "almanac:1.2.3", "almanac_no_log": false,
+		"almanac_power_probe":  []string{filepath.Join(commands, "almanac-power")},
 		"almanac_keystone_url": "http://127.0.0.1:1/v3", "almanac_keystone_password": "keystone$word",
 		"almanac_database_address": "127.0.0.1", "almanac_database_password": `p@ss/'\n$word`,
 		"almanac_rabbitmq_nodes": []string{"127.0.0.1:1"}, "almanac_rabbitmq_password": "r@bbit/$word",
@@ -95,6 +97,19 @@ func (p *play) at(name string) string { return filepath.Join(p.folder, name) }
 // run carries an action out, and returns what Ansible says.
 func (p *play) run(action string) string {
 	p.t.Helper()
+	said, err := p.command(action, "almanac.yml").CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("%s: %v\n%s", action, err, said)
+	}
+	if strings.Contains(string(said), "Invalid characters were found in group names") {
+		p.t.Errorf("%s warns of the names of the groups:\n%s", action, said)
+	}
+	return string(said)
+}
+
+// command returns the command that carries an action out with a playbook.
+func (p *play) command(action, playbook string) *exec.Cmd {
+	p.t.Helper()
 	variables, err := json.Marshal(p.variables)
 	if err != nil {
 		p.t.Fatal(err)
@@ -104,10 +119,11 @@ func (p *play) run(action string) string {
 			p.t.Fatal(err)
 		}
 	}
-	return shell(p.t, ansibleFolder, []string{
-		"ANSIBLE_HOME=" + p.at("home"), "ANSIBLE_LOCAL_TEMP=" + p.at("home/tmp"), "ANSIBLE_REMOTE_TEMP=" + p.at("home/remote"), "ANSIBLE_NOCOLOR=1",
-		"ALMANACD=" + filepath.Join(commands, "almanacd"),
-	}, "ansible-playbook", "-i", p.at("inventory"), "-e", "@"+p.at("variables.json"), "-e", "almanac_action="+action, "almanac.yml")
+	c := exec.CommandContext(p.t.Context(), "ansible-playbook", "-i", p.at("inventory"), "-e", "@"+p.at("variables.json"), "-e", "almanac_action="+action, playbook)
+	c.Dir = ansibleFolder
+	c.Env = append(os.Environ(), "ANSIBLE_HOME="+p.at("home"), "ANSIBLE_LOCAL_TEMP="+p.at("home/tmp"), "ANSIBLE_REMOTE_TEMP="+p.at("home/remote"), "ANSIBLE_NOCOLOR=1",
+		"ANSIBLE_ROLES_PATH=roles", "ALMANACD="+filepath.Join(commands, "almanacd"))
+	return c
 }
 
 // start starts almanacd with the file that the role has written.
@@ -188,7 +204,7 @@ func TestTheAnsibleRoleConfiguresAlmanacAndItsBalancer(t *testing.T) {
 			t.Errorf("%s has passwords, and its mode is %v (%v)", file, info.Mode(), err)
 		}
 	}
-	shell(t, p.folder, nil, programOf(t, "promtool"), "check", "config", p.at("prometheus/almanac.yml"))
+	shell(t, p.folder, nil, programOf(t, "promtool"), "check", "config", p.at("prometheus/prometheus.yml.d/almanac.yml"))
 	shell(t, p.folder, nil, filepath.Join(commands, "almanac-power"), "--config-file", p.at("etc/almanac-power.conf"), "config", "validate")
 
 	status := p.balance()
@@ -215,6 +231,7 @@ func TestTheAnsibleRoleConfiguresAlmanacAndItsBalancer(t *testing.T) {
 func TestTheAnsibleRoleConfiguresThePackage(t *testing.T) {
 	p := newPlay(t, map[string]any{
 		"almanac_install": "package", "almanac_log_directory": "/var/log/almanac",
+		"almanac_probe":               []string{filepath.Join(commands, "almanacd")},
 		"almanac_command":             []string{filepath.Join(commands, "almanacd"), "--config-file={{ almanac_config_file }}"},
 		"almanac_neighbors_directory": "", "almanac_prometheus_directory": "", "almanac_haproxy_directory": "",
 	})
@@ -227,6 +244,107 @@ func TestTheAnsibleRoleConfiguresThePackage(t *testing.T) {
 			t.Errorf("the role has written %v, which the package has or nobody asked for (%v)", files, err)
 		}
 	}
+}
+
+// The first action of an operator may be the one that only writes files.
+func TestTheAnsibleRoleRefusesToConfigureWhatIsNotInstalled(t *testing.T) {
+	for want, variables := range map[string]map[string]any{
+		"the package almanac is not installed here":       {"almanac_install": "package", "almanac_probe": []string{"/nowhere/almanacd"}},
+		"does not run from almanac_image":                 {"almanac_container_engine": "/bin/false"},
+		"name an image":                                   {"almanac_container_engine": "/bin/false", "almanac_image": ""},
+		"the package almanac-power is not installed here": {"almanac_power_probe": []string{"/nowhere/almanac-power"}},
+	} {
+		p := newPlay(t, variables)
+		said, err := p.command("config", "almanac.yml").CombinedOutput()
+		if err == nil || !strings.Contains(string(said), want) {
+			t.Errorf("no answer %q (%v):\n%s", want, err, said)
+		}
+		file := "etc/almanac.conf"
+		if strings.Contains(want, "almanac-power") {
+			file = "etc/almanac-power.conf"
+		}
+		if _, err := os.Stat(p.at(file)); err == nil {
+			t.Errorf("%q: the role has written %s", want, file)
+		}
+	}
+}
+
+// The cases are the hosts of one inventory, each with the variables of a cloud of Kolla-Ansible. Its prechecks
+// refuse one address with TLS on one side only.
+func TestTheAnsibleRoleListensWhereKollaAnsiblePromises(t *testing.T) {
+	const internal, external = "192.0.2.10", "198.51.100.10"
+	const internalTLS, externalTLS = " ssl crt /etc/haproxy/certificates/haproxy-internal.pem", " ssl crt /etc/haproxy/certificates/haproxy.pem"
+	kolla := func(externalVIP string, tlsInternal, tlsExternal bool) map[string]any {
+		protocol := map[bool]string{false: "http", true: "https"}
+		return map[string]any{
+			"kolla_internal_vip_address": internal, "kolla_internal_fqdn": "int.example.org", "kolla_enable_tls_internal": tlsInternal, "internal_protocol": protocol[tlsInternal],
+			"kolla_external_vip_address": externalVIP, "kolla_external_fqdn": "ext.example.org", "kolla_enable_tls_external": tlsExternal, "public_protocol": protocol[tlsExternal],
+			"haproxy_enable_external_vip": map[bool]string{false: "no", true: "yes"}[externalVIP != internal],
+		}
+	}
+	cases := map[string]struct {
+		cloud map[string]any
+		binds string
+		urls  string
+	}{
+		"one-address":          {kolla(internal, false, false), internal + ":1234", "http://ext.example.org:1234/v1 http://int.example.org:1234/v1"},
+		"one-address-with-TLS": {kolla(internal, true, true), internal + ":1234" + internalTLS, "https://ext.example.org:1234/v1 https://int.example.org:1234/v1"},
+		"two-addresses":        {kolla(external, false, false), internal + ":1234\n" + external + ":1234", "http://ext.example.org:1234/v1 http://int.example.org:1234/v1"},
+		"external-TLS":         {kolla(external, false, true), internal + ":1234\n" + external + ":1234" + externalTLS, "https://ext.example.org:1234/v1 http://int.example.org:1234/v1"},
+		"internal-TLS":         {kolla(external, true, false), internal + ":1234" + internalTLS + "\n" + external + ":1234", "http://ext.example.org:1234/v1 https://int.example.org:1234/v1"},
+		"both-with-TLS":        {kolla(external, true, true), internal + ":1234" + internalTLS + "\n" + external + ":1234" + externalTLS, "https://ext.example.org:1234/v1 https://int.example.org:1234/v1"},
+	}
+	p := newPlay(t, nil)
+	maps.DeleteFunc(p.variables, func(name string, _ any) bool {
+		return strings.HasPrefix(name, "almanac_haproxy_") || strings.HasSuffix(name, "_url")
+	})
+	hosts := map[string]any{}
+	for name, c := range cases {
+		hosts[name] = c.cloud
+		c.cloud["almanac_haproxy_directory"] = p.at(name)
+		if err := os.Mkdir(p.at(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inventory, err := json.Marshal(map[string]any{"all": map[string]any{
+		"vars":     map[string]any{"ansible_connection": "local", "ansible_become": false, "ansible_python_interpreter": "auto_silent"},
+		"children": map[string]any{"almanac-loadbalancer": map[string]any{"hosts": hosts}, "almanac-api": map[string]any{"hosts": map[string]any{"ctl-1": nil}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.inventory = string(inventory)
+	const playbook = `
+- hosts: almanac-loadbalancer
+  gather_facts: false
+  tasks:
+    - ansible.builtin.import_role: {name: almanac, tasks_from: loadbalancer.yml}
+    - ansible.builtin.copy: {content: "{{ almanac_public_url }} {{ almanac_internal_url }}", dest: "{{ almanac_haproxy_directory }}/urls"}
+`
+	if err := os.WriteFile(p.at("playbook.yml"), []byte(playbook), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := p.command("config", p.at("playbook.yml")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for name, want := range cases {
+		frontend := readText(t, p.at(name+"/almanac.cfg"))
+		if binds := regexp.MustCompile(`(?m)^ +bind (.+)$`).FindAllStringSubmatch(frontend, -1); joined(binds) != want.binds {
+			t.Errorf("%s: HAProxy listens at\n%s\nwant\n%s", name, joined(binds), want.binds)
+		}
+		if urls := readText(t, p.at(name+"/urls")); urls != want.urls {
+			t.Errorf("%s: the addresses in Keystone are %s, want %s", name, urls, want.urls)
+		}
+	}
+}
+
+// joined returns the first groups of matches, a line each.
+func joined(matches [][]string) string {
+	var lines []string
+	for _, m := range matches {
+		lines = append(lines, m[1])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Database, virtual host, users and endpoints are created, and almanacd serves with them.

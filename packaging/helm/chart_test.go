@@ -39,6 +39,22 @@ conf:
   api: {max_body_bytes: 10000000, streams: ""}
 `
 
+// guided returns the values that docs/deployment.md prints.
+func guided(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/deployment.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, helm, _ := strings.Cut(string(page), "\n## Helm\n")
+	_, values, _ := strings.Cut(helm, "```yaml\n")
+	values, _, found := strings.Cut(values, "```\n")
+	if !found {
+		t.Fatal("docs/deployment.md has no values of the chart")
+	}
+	return values
+}
+
 // rendered returns the manifests of the chart with values, by their file and their kind.
 func rendered(t *testing.T, values string) (manifests map[string]string, failed error) {
 	t.Helper()
@@ -89,7 +105,7 @@ func read[T any](t *testing.T, manifest string) (object T) {
 }
 
 func TestHelmFindsNoMistakeInTheChart(t *testing.T) {
-	for name, values := range map[string]string{"the defaults": "{}", "everything": everything} {
+	for name, values := range map[string]string{"the defaults": "{}", "everything": everything, "the guide": guided(t)} {
 		given, err := chartutil.ReadValues([]byte(values))
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +120,7 @@ func TestHelmFindsNoMistakeInTheChart(t *testing.T) {
 }
 
 func TestKubernetesKnowsEachFieldOfTheManifests(t *testing.T) {
-	for name, values := range map[string]string{"the defaults": "{}", "everything": everything} {
+	for name, values := range map[string]string{"the defaults": "{}", "everything": everything, "the guide": guided(t)} {
 		for file, manifest := range must(t, values) {
 			switch file {
 			case "configmap":
@@ -158,7 +174,8 @@ func TestAlmanacdAcceptsTheConfiguration(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for name, values := range map[string]string{"the defaults": "{}", "a limit, rules and a region": strings.Replace(everything, "caConfigMap: authorities", "", 1)} {
+	for name, values := range map[string]string{"the defaults": "{}", "a limit, rules and a region": strings.Replace(everything, "caConfigMap: authorities", "", 1),
+		"the guide": strings.Replace(guided(t), "existingSecret: almanac-secrets", "", 1)} {
 		t.Run(name, func(t *testing.T) {
 			manifests, credentials := must(t, values), t.TempDir()
 			for option, value := range read[core.Secret](t, manifests["secret"]).Data {
