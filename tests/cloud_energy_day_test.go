@@ -247,7 +247,8 @@ func TestAReservationLeavesAHostThatDoesNotWake(t *testing.T) {
 	for _, host := range r.hosts {
 		r.phase(host, "asleep")
 	}
-	booked := r.book(labtest.Demo, "render", "--quantity", "1", "--start", "+125s", "--duration", "1h")
+	// Where hosts boot slowly, the earliest start for which one can be woken is later than the first.
+	booked := r.book(labtest.Demo, "render", "--quantity", "1", "--start", "+125s", "--end", "+2h", "--duration", "1h")
 	hangs := r.show(booked.ID).Hosts[0]
 	r.hardware.Boots(hangs, labtest.NeverBoots)
 	r.within(cloudPatience, time.Second, hangs+" is broken, and there is an alarm", func() bool {
