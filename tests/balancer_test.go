@@ -36,7 +36,7 @@ func startReplicas(t *testing.T, settings ...[]string) *replicas {
 	return r
 }
 
-// newReplicas returns replicas of which none runs.
+// newReplicas returns replicas; the caller starts them.
 func newReplicas(t *testing.T, settings ...[]string) *replicas {
 	t.Helper()
 	return &replicas{

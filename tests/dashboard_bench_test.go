@@ -89,8 +89,8 @@ func BenchmarkCalendarPage(b *testing.B) {
 	b.ReportMetric(labtest.Evaluate[float64](browser, memory), "heap-after-3600-events-MB")
 }
 
-// BenchmarkChangeReachesAnotherReplica measures how long after the answer to a booking at one replica a stream of
-// another has its event, both on MariaDB.
+// BenchmarkChangeReachesAnotherReplica measures the time from the answer to a booking at one replica until a
+// stream of another replica sends its event. Both use one MariaDB.
 func BenchmarkChangeReachesAnotherReplica(b *testing.B) {
 	connection := labtest.Database(b)
 	migrate(b, connection)

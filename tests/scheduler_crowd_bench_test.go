@@ -27,23 +27,21 @@ func benchmarkManyCallers(b *testing.B, asked *asker) {
 	providers := asked.providers(b, crowd[0])
 	writes := func(admin *labtest.REST, consumers []string) { write(b, admin, consumers, providers) }
 	var calls, single, joint time.Duration
-	var answers []answer
-	var mu sync.Mutex
+	var answers []time.Duration
 	rounds := max(1, b.N/(callers*each))
 	for range rounds {
-		calls += inCrowd(b, crowd, each, 1, func(_ *labtest.REST, consumers []string) {
-			begun := time.Now()
+		took, times := inCrowd(b, crowd, each, 1, func(_ *labtest.REST, consumers []string) {
 			if _, err := asked.SelectDestinations(b.Context(), labtest.RequestSpec{MemoryMB: 64}, consumers, true, true); err != nil {
 				b.Errorf("request a host: %v", err)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			answers = append(answers, answer{took: time.Since(begun)})
 		})
-		single += inCrowd(b, crowd, each, 1, writes)
-		joint += inCrowd(b, crowd[:writers], callers*each/writers/together, together, writes)
+		calls, answers = calls+took, append(answers, times...)
+		took, _ = inCrowd(b, crowd, each, 1, writes)
+		single += took
+		took, _ = inCrowd(b, crowd[:writers], callers*each/writers/together, together, writes)
+		joint += took
 	}
-	reportTook(b, answers)
+	reportSpread(b, answers, "")
 	all := float64(rounds * callers * each)
 	b.ReportMetric(all/calls.Seconds(), "calls/s")
 	b.ReportMetric(all/single.Seconds(), "single-writes/s")
@@ -51,36 +49,27 @@ func benchmarkManyCallers(b *testing.B, asked *asker) {
 	b.ReportMetric(single.Seconds()/calls.Seconds(), "calls/single-write")
 }
 
-// inCrowd lets each member of a crowd do something a number of times, one after the other, each time
-// for several new consumers, and returns how long the crowd took. Afterwards it deletes the
-// consumers' allocations.
-func inCrowd(b *testing.B, crowd []*labtest.REST, each, together int, do func(admin *labtest.REST, consumers []string)) time.Duration {
-	var all sync.WaitGroup
+// inCrowd is inParallel for a crowd: each time, a member does something for several new consumers.
+// Afterwards it deletes the consumers' allocations.
+func inCrowd(b *testing.B, crowd []*labtest.REST, each, together int, do func(admin *labtest.REST, consumers []string)) (took time.Duration, times []time.Duration) {
 	var mu sync.Mutex
 	var used []string
-	begun := time.Now()
-	for _, admin := range crowd {
-		all.Go(func() {
-			for range each {
-				var ids []string
-				for range together {
-					ids = append(ids, uuid.NewString())
-				}
-				do(admin, ids)
-				mu.Lock()
-				used = append(used, ids...)
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	took := time.Since(begun)
+	took, times = inParallel(len(crowd), each, func(member int) {
+		var ids []string
+		for range together {
+			ids = append(ids, uuid.NewString())
+		}
+		do(crowd[member], ids)
+		mu.Lock()
+		defer mu.Unlock()
+		used = append(used, ids...)
+	})
 	for _, id := range used {
 		if status := crowd[0].Do(http.MethodDelete, "placement", "/allocations/"+id, nil, nil); status != http.StatusNoContent {
 			b.Errorf("consumer %s has no allocation: status %d", id, status)
 		}
 	}
-	return took
+	return took, times
 }
 
 // write writes an allocation for each consumer, all in one request, and repeats it as long as other

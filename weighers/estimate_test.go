@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-// Weights of many magnitudes, of which many are equal or differ in the last bit only.
+// The weights differ in magnitude. Many are equal, or differ in the last bit only.
 func TestTheBestOfManyHostsAreThoseOfExactWeights(t *testing.T) {
 	const all = 2000
 	s := named(t, all)

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/client"
 )
 
-// maintenance has the flags of "host maintenance".
+// maintenance contains the flags of "host maintenance".
 type maintenance struct {
 	start, end  moment
 	duration    period

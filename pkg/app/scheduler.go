@@ -138,7 +138,7 @@ func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (
 		evicted = evictions.Evicted
 		f.jobs = append(f.jobs, job.Job{Name: "unheard claims", Every: sweepEvery, Step: evictions.Ledger.Sweep})
 		d := dispatch.Options{
-			Board: s.source.board, Planner: choice, Placement: &claiming.Gatherer{Placement: s.cloud.claims()}, Looker: s.source.cloud, Reread: o.Reread, Decisions: decisions,
+			Board: s.source.board, Planner: choice, Placement: claiming.NewGatherer(s.cloud.claims()), Looker: s.source.cloud, Reread: o.Reread, Decisions: decisions,
 			Evictor: evictions, Now: s.pace.Now, Wait: s.pace.Wait, Draw: rand.IntN, Log: o.Log,
 		}
 		if s.config.Preemptible.Action == upkeep.OrderMigrate {

@@ -50,8 +50,8 @@ func (o Object) written(key string) (string, error) {
 	return "", requirements(JSON(o[key]), "a query is a list such as [\">=\", \"$vcpus\", \"4\"], or a text that contains one")
 }
 
-// QueryFields returns the fields of the body of a lease that select hosts, in words; both if none of its
-// reservations has any, as in most changes.
+// QueryFields returns the fields of the body of a lease that select hosts, in words; both if its
+// reservations contain none, as in most changes.
 func QueryFields(body Object) string {
 	fields := []string{"hypervisor_properties", "resource_properties"}
 	members, _ := body.objects("reservations") // a body of another form is refused elsewhere

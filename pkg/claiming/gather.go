@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
@@ -28,134 +28,64 @@ const (
 // fewer than sendersAtOnce transactions are in progress, a claim waits for nothing.
 //
 // It implements Placement. The methods but Claim, and claims of consumers that have allocations, go
-// to the Placement that it contains.
+// to the Placement that it contains. Use NewGatherer to make one.
 type Gatherer struct {
 	Placement
-
-	mu      sync.Mutex
-	senders int
-	waiting []*member
+	together job.Together[struct{}, []placing.Claim]
 }
 
-// member is the claims of one call of Claim.
-type member struct {
-	ctx    context.Context
-	claims []placing.Claim
-	sent   bool       // is part of a transaction; guarded by Gatherer.mu
-	answer chan error // has room for one
+// NewGatherer returns a Gatherer that sends to p.
+func NewGatherer(p Placement) *Gatherer {
+	g := &Gatherer{Placement: p}
+	g.together.AtOnce, g.together.Fits, g.together.Do = sendersAtOnce, fits, g.send
+	return g
 }
 
 // Claim implements Placement. If Placement refuses a gathered transaction, which refuses the claims
-// of all members, each member is sent alone, so that one without room does not affect the others.
+// of all callers, those of each caller are sent alone, so that one without room does not affect the
+// others.
 func (g *Gatherer) Claim(ctx context.Context, claims []placing.Claim) error {
 	if len(claims) > gathered || slices.ContainsFunc(claims, func(c placing.Claim) bool { return c.Generation != nil }) {
 		return g.Placement.Claim(ctx, claims)
 	}
-	m := &member{ctx: ctx, claims: claims, answer: make(chan error, 1)}
-	if g.enter(m) {
-		defer g.leave()
-		return g.Placement.Claim(ctx, claims)
+	err := g.together.Run(ctx, struct{}{}, claims)
+	left := &fault.Error{Kind: fault.Unavailable, Message: "Placement has not answered yet", Err: err}
+	switch {
+	case errors.Is(err, job.ErrNotBegun):
+		return fmt.Errorf("%w: %w", placing.ErrUnsent, left)
+	case err != nil && err == ctx.Err():
+		return left
 	}
-	select {
-	case err := <-m.answer:
-		return err
-	case <-ctx.Done():
-		return g.abandon(m)
-	}
+	return err
 }
 
-// enter reports whether the member may send its claims now. Otherwise the member waits.
-func (g *Gatherer) enter(m *member) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.senders < sendersAtOnce {
-		g.senders++
-		return true
-	}
-	g.waiting = append(g.waiting, m)
-	return false
-}
-
-// leave passes the place of a sender on to the members that wait, if there are any.
-func (g *Gatherer) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if members := g.next(); len(members) > 0 {
-		go func() {
-			defer g.leave()
-			g.send(members)
-		}()
-		return
-	}
-	g.senders--
-}
-
-// next removes the members of the next transaction from those that wait, the first ones first: up to
-// gathered consumers, each of them once.
-func (g *Gatherer) next() (members []*member) {
-	consumers := map[string]bool{}
-	g.waiting = slices.DeleteFunc(g.waiting, func(m *member) bool {
-		its := map[string]bool{}
-		for _, c := range m.claims {
-			its[c.Consumer] = true
-			if consumers[c.Consumer] {
-				return false
-			}
-		}
-		if len(consumers)+len(its) > gathered {
-			return false
-		}
-		maps.Copy(consumers, its)
-		members = append(members, m)
-		m.sent = true
-		return true
+// fits reports whether a transaction may have more claims: up to gathered consumers, each of them
+// once.
+func fits(callers [][]placing.Claim, more []placing.Claim) bool {
+	all := slices.Concat(callers...)
+	return len(all)+len(more) <= gathered && !slices.ContainsFunc(more, func(c placing.Claim) bool {
+		return slices.ContainsFunc(all, func(other placing.Claim) bool { return other.Consumer == c.Consumer })
 	})
-	return members
 }
 
-// send sends the claims of the members in one transaction, and answers each member.
-func (g *Gatherer) send(members []*member) {
-	if len(members) == 1 {
-		members[0].answer <- g.Placement.Claim(members[0].ctx, members[0].claims)
-		return
-	}
-	var all []placing.Claim
-	for _, m := range members {
-		all = append(all, m.claims...)
-	}
-	// A member that leaves does not end the transaction of the others.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(members[0].ctx), CallTimeout)
+// send sends the claims of all callers in one transaction.
+func (g *Gatherer) send(ctx context.Context, callers [][]placing.Claim) []error {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	err := g.Placement.Claim(ctx, all)
-	if err != nil && !errors.Is(err, placing.ErrUnsent) && Refused(err) {
-		g.sendEach(members)
-		return
+	err := g.Placement.Claim(ctx, slices.Concat(callers...))
+	if len(callers) > 1 && err != nil && !errors.Is(err, placing.ErrUnsent) && Refused(err) {
+		return g.sendEach(ctx, callers)
 	}
-	for _, m := range members {
-		m.answer <- err
-	}
+	return slices.Repeat([]error{err}, len(callers))
 }
 
-// sendEach sends the claims of each member in a transaction of its own, all at the same time.
-func (g *Gatherer) sendEach(members []*member) {
+// sendEach sends the claims of each caller in a transaction of its own, all at the same time.
+func (g *Gatherer) sendEach(ctx context.Context, callers [][]placing.Claim) []error {
+	errs := make([]error, len(callers))
 	var sent sync.WaitGroup
-	for _, m := range members {
-		sent.Go(func() { m.answer <- g.Placement.Claim(m.ctx, m.claims) })
+	for i, claims := range callers {
+		sent.Go(func() { errs[i] = g.Placement.Claim(ctx, claims) })
 	}
 	sent.Wait()
-}
-
-// abandon ends the wait of a member whose context has ended.
-func (g *Gatherer) abandon(m *member) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !m.sent {
-		g.waiting = slices.DeleteFunc(g.waiting, func(other *member) bool { return other == m })
-		return fmt.Errorf("%w: %w", placing.ErrUnsent, unanswered(m.ctx.Err()))
-	}
-	return unanswered(m.ctx.Err())
-}
-
-func unanswered(err error) error {
-	return &fault.Error{Kind: fault.Unavailable, Message: "Placement has not answered yet", Err: err}
+	return errs
 }

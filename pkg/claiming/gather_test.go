@@ -39,8 +39,8 @@ func claimOn(i int, consumer string) placing.Claim {
 	return placing.Claim{Consumer: consumer, ProjectID: "p", UserID: "u", Allocations: placing.Allocations{cloudtest.Provider(i): {"VCPU": 1}}}
 }
 
-// crowd has each claim claimed by a caller of its own, one after the other within a second, and
-// returns their errors.
+// crowd claims each claim in a goroutine of its own, one after the other within a second, and returns
+// the errors.
 func crowd(t *testing.T, g *claiming.Gatherer, claims ...placing.Claim) []error {
 	t.Helper()
 	errs := make([]error, len(claims))
@@ -63,7 +63,7 @@ func crowdOn(n int) (claims []placing.Claim) {
 
 func gatherer(limits ...int64) (*claiming.Gatherer, *slowPlacement) {
 	s := &slowPlacement{Cloud: cloudtest.NewCloud(limits...)}
-	return &claiming.Gatherer{Placement: s}, s
+	return claiming.NewGatherer(s), s
 }
 
 func TestClaimsThatWaitGoToPlacementTogether(t *testing.T) {

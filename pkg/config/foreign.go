@@ -22,7 +22,7 @@ var no = []string{"", "false", "no", "off", "0"}
 // clients are the sections for calls to other services.
 var clients = []string{"nova", "placement", "glance", "neutron", "ironic"}
 
-// foreigns has the options by the reason why they mean nothing. The first row that has an option
+// foreigns lists the options by the reason why they mean nothing. The first row with an option
 // counts. The names are those of oslo.log, oslo.messaging, oslo.db, oslo.policy, oslo.middleware,
 // oslo.service, keystonemiddleware and keystoneauth, from Zed on.
 var foreigns = slices.Concat(weightyForeigns, foreignOptions, foreignSections)

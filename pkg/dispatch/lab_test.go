@@ -114,7 +114,7 @@ func (l *land) newScout(address string) *scout {
 	log := slog.New(slog.DiscardHandler)
 	s.Evictor = eviction.New(eviction.Options{Board: s.board, Placement: s.client, Looker: s, Now: time.Now, Log: log})
 	s.Dispatcher = dispatch.New(dispatch.Options{
-		Board: s.board, Planner: cloudtest.FirstFit{}, Placement: &claiming.Gatherer{Placement: s.client}, Looker: s, Evictor: s.Evictor, Decisions: unkept{},
+		Board: s.board, Planner: cloudtest.FirstFit{}, Placement: claiming.NewGatherer(s.client), Looker: s, Evictor: s.Evictor, Decisions: unkept{},
 		Now: time.Now, Draw: func(int) int { return 0 }, Log: log,
 	})
 	return s

@@ -149,7 +149,7 @@ func TestARushThatFitsExactlyIsPlacedWholly(t *testing.T) {
 			s := newSlowCloud(t, seed, slices.Repeat([]int64{each}, hosts)...)
 			log := slog.New(slog.DiscardHandler)
 			d := dispatch.New(dispatch.Options{
-				Board: s.board, Planner: cloudtest.FirstFit{}, Placement: &claiming.Gatherer{Placement: s}, Looker: s, Reread: s.reread, Decisions: unneeded{},
+				Board: s.board, Planner: cloudtest.FirstFit{}, Placement: claiming.NewGatherer(s), Looker: s, Reread: s.reread, Decisions: unneeded{},
 				Evictor: eviction.New(eviction.Options{
 					Board: s.board, Placement: s, Looker: s, Servers: s, Timeout: time.Minute, Now: time.Now, Log: log,
 				}),

@@ -82,8 +82,8 @@ func copyRows[T any](from, to *gorm.DB, progress func(rows int)) error {
 	return flush()
 }
 
-// Sizes returns the size of every table at one moment. It fails with a Conflict fault if a newer
-// almanacd has migrated the database, and with an Unavailable fault if migrations are missing.
+// Sizes returns the size of every table at one moment. It fails with a Conflict fault if the schema
+// is that of a newer almanacd, and with an Unavailable fault if migrations are missing.
 func (s *Store) Sizes(ctx context.Context) (sizes []Size, err error) {
 	err = s.read(ctx, func(tx *gorm.DB) error {
 		sizes, err = sizesOf(tx)

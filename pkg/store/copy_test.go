@@ -29,7 +29,7 @@ func migrated(t *testing.T, connection string) *Store {
 	return s
 }
 
-// models has a value of every type of row, by table.
+// models returns a value of every type of row, by table.
 func models(t *testing.T, s *Store) map[string]any {
 	t.Helper()
 	rows := map[string]any{}

@@ -5,6 +5,7 @@ package booking_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -187,6 +188,29 @@ func TestACallerThatLeavesDoesNotEndTheTransactionOfOthers(t *testing.T) {
 		both.Wait()
 		if err := errors.Join(append(answers(), errs[:]...)...); err != nil {
 			t.Error(err)
+		}
+		agree(t, []*scene{a, b})
+	})
+}
+
+// A transaction with many claims keeps others from its hosts for long.
+func TestBookingsOfManyHostsAreNotStoredTogether(t *testing.T) {
+	hosts := make([]string, 200)
+	for i := range hosts {
+		hosts[i] = fmt.Sprintf("host-%03d", i)
+	}
+	gated(t, hosts, func(t *testing.T, a, b *scene, g *gates) {
+		goOn := g.holdCommit(anyCommit)
+		sizes := g.sizes()
+		var all sync.WaitGroup
+		for i := range int64(4) {
+			all.Go(func() { b.book(t, during(150, 100*(i+1), 100*(i+2))) })
+			synctest.Wait()
+		}
+		close(goOn)
+		all.Wait()
+		if want := []int{1, 1, 1, 1}; !slices.Equal(*sizes, want) {
+			t.Errorf("the commits store %v reservations, want %v", *sizes, want)
 		}
 		agree(t, []*scene{a, b})
 	})

@@ -3,6 +3,7 @@
 package booking
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,22 +13,43 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// planAlone is PlanChange for a reservation whose end concerns no other one. The refusal of an
-// extension names the latest end that would be accepted.
-func planAlone(v View, r reservation.Reservation, c Change) (Plan, error) {
-	plan, err := PlanChange(v, r, c)
+// explainExtension returns the error of a change, to which it adds the latest end that would be
+// accepted if it is the refusal of an extension. That takes some thirty plans, so they are made when
+// the turn of the change is over, which all other changes wait for.
+func (d *Service) explainExtension(ctx context.Context, by Caller, id string, c Change, err error) error {
 	refusal, refused := errors.AsType[*reservation.Refusal](err)
-	if !refused || c.End == nil || *c.End <= r.Span.End || c.Start != nil && *c.Start != r.Span.Start || c.Quantity != nil && *c.Quantity != r.Quantity {
-		return plan, err
+	if !refused || c.End == nil {
+		return err
 	}
+	e, findErr := d.find(ctx, by, id)
+	if findErr != nil {
+		return err
+	}
+	if enterErr := d.deciding.Enter(ctx, by.ProjectID); enterErr != nil {
+		return err
+	}
+	defer d.deciding.Leave(by.ProjectID)
+	v, r, viewErr := d.viewOf(by, e)
+	if viewErr == nil && c.extends(&r) {
+		nameLatestEnd(refusal, v.without(&r), r, *c.End)
+	}
+	return err
+}
+
+// extends reports whether the change moves the end of r to a later time, and nothing else.
+func (c Change) extends(r *reservation.Reservation) bool {
+	return c.End != nil && *c.End > r.Span.End && (c.Start == nil || *c.Start == r.Span.Start) && (c.Quantity == nil || *c.Quantity == r.Quantity)
+}
+
+// nameLatestEnd adds the latest end of r before the one that was asked for to its refusal.
+func nameLatestEnd(refusal *reservation.Refusal, v View, r reservation.Reservation, asked span.Instant) {
 	if from, promised := promisedFrom(r, refusal.BlockedBy); promised {
 		refusal.Message += fmt.Sprintf("; its hosts are promised to others from %v on", from)
 	}
-	if latest := latestEnd(v, r, *c.End); latest > r.Span.End {
+	if latest := latestEnd(v, r, asked); latest > r.Span.End {
 		refusal.LatestEnd = latest
 		refusal.Message += fmt.Sprintf("; the latest end is %v", latest)
 	}
-	return plan, refusal
 }
 
 // latestEnd returns the latest end before asked with which r can keep its promise; the present end if

@@ -17,8 +17,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// imagedCloud returns a service of 200 hosts with 10,000 reservations that need images, as
-// manyImages has them.
+// imagedCloud returns a service of 200 hosts with 10,000 reservations that need the images of
+// manyImages.
 func imagedCloud(b *testing.B) *scene {
 	b.Helper()
 	hosts := make([]inventory.Host, 200)

@@ -64,21 +64,6 @@ func (l *locks[K]) lock(ctx context.Context, keys ...K) (unlock func(), err erro
 	return func() { l.release(keys) }, nil
 }
 
-// tryLock is lock for keys that nobody has locked or waits for. free is false if somebody does.
-func (l *locks[K]) tryLock(keys ...K) (unlock func(), free bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, key := range keys {
-		if _, used := l.inUse[key]; used {
-			return nil, false
-		}
-	}
-	for _, key := range keys {
-		l.lend(key).contextMutex <- struct{}{} // does not wait, since nobody else has it
-	}
-	return func() { l.release(keys) }, true
-}
-
 func (l *locks[K]) release(keys []K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,11 +76,6 @@ func (l *locks[K]) release(keys []K) {
 func (l *locks[K]) use(key K) *keyLock {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lend(key)
-}
-
-// lend records that a caller uses the lock of the key. The caller holds mu.
-func (l *locks[K]) lend(key K) *keyLock {
 	if l.inUse == nil {
 		l.inUse = make(map[K]*keyLock)
 	}

@@ -31,7 +31,7 @@ func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string,
 		if err := c.checkLease(l, r); err != nil {
 			return nil, err
 		}
-		plan, err := planAlone(v.without(r), *r, c)
+		plan, err := PlanChange(v.without(r), *r, c)
 		if err != nil {
 			return nil, err
 		}

@@ -28,11 +28,11 @@ func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c Chang
 		again.decide(d)
 		var plan Plan
 		_, err := d.amend(ctx, by, id, func(v View, r reservation.Reservation) (_ reservation.Reservation, _ reservation.Cause, err error) {
-			plan, err = planAlone(v.without(&r), r, c)
+			plan, err = PlanChange(v.without(&r), r, c)
 			return r, reservation.Cause{}, err
 		})
 		if !errors.Is(err, reservation.ErrStale) {
-			return plan, err
+			return plan, d.explainExtension(ctx, by, id, c, err)
 		}
 		if err := again.after(ctx, d, err, Recall{IDs: []string{id}}); err != nil {
 			return Plan{}, err
@@ -44,7 +44,8 @@ func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c Chang
 // reservation as it was. If it is the only one of a lease, its times are those of the lease; if
 // there are others, a change of its times is a Conflict fault.
 func (d *Service) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
-	return permitting(ctx, d, func(p *permit) (reservation.Reservation, error) { return d.changeWith(ctx, by, id, c, p) })
+	r, err := permitting(ctx, d, func(p *permit) (reservation.Reservation, error) { return d.changeWith(ctx, by, id, c, p) })
+	return r, d.explainExtension(ctx, by, id, c, err)
 }
 
 // changeWith is Change with a permit, which is about the whole lease.
@@ -59,7 +60,7 @@ func (d *Service) changeWith(ctx context.Context, by Caller, id string, c Change
 		}
 	}
 	return d.modify(ctx, by, id, "store the changed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		plan, err := planAlone(v.without(&r), r, c)
+		plan, err := PlanChange(v.without(&r), r, c)
 		if err != nil {
 			return r, reservation.Cause{}, err
 		}

@@ -107,22 +107,22 @@ type Options struct {
 // calendar before it is stored, and an old one leaves it afterwards, so that whatever happens
 // in between, the calendar holds too much rather than too little.
 type Service struct {
-	options   Options
-	woken     chan struct{}    // something may be due
-	news      chan struct{}    // what is promised has changed
-	keys      locks[[2]string] // by project and key
-	empty     locks[string]    // by project
-	leases    locks[string]    // by id
-	claiming  locks[string]    // by host, or project with a limit
-	companies companies
-	reading   contextMutex // held while the records are read
-	follows   job.Shared[struct{}]
-	slots     contextMutex // for events that are carried out concurrently
-	changes   *turns.Gate  // for decisions that claim time, one at a time
-	deciding  *turns.Gate  // for all decisions
-	newest    atomic.Pointer[state]
-	kept      keptDemands
-	working   work
+	options  Options
+	woken    chan struct{}                   // something may be due
+	news     chan struct{}                   // what is promised has changed
+	keys     locks[[2]string]                // by project and key
+	empty    locks[string]                   // by project
+	leases   locks[string]                   // by id
+	claiming locks[string]                   // by host, or project with a limit
+	together *job.Together[string, *attempt] // new reservations, by project
+	reading  contextMutex                    // held while the records are read
+	follows  job.Shared[struct{}]
+	slots    contextMutex // for events that are carried out concurrently
+	changes  *turns.Gate  // for decisions that claim time, one at a time
+	deciding *turns.Gate  // for all decisions
+	newest   atomic.Pointer[state]
+	kept     keptDemands
+	working  work
 
 	adoptions atomic.Int64 // how often memory has taken something over from the records
 	stale     atomic.Int64
@@ -185,6 +185,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 		projects:  make(map[string]int64),
 		attempts:  make(map[*attempt]struct{}),
 	}
+	d.together = d.companies()
 	d.follows = job.Shared[struct{}]{Limit: followLimit, Read: func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, d.poll(ctx, Recall{})
 	}}

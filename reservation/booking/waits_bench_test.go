@@ -17,6 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
@@ -51,7 +52,7 @@ func busyCloud(b *testing.B) *scene {
 }
 
 // largeRequests returns the most expensive calls, each to be repeated.
-func largeRequests(s *scene) map[string]func(ctx context.Context) {
+func largeRequests(b *testing.B, s *scene) map[string]func(ctx context.Context) {
 	wide := func(req reservation.Request) reservation.Request {
 		req.Start, req.End, req.Duration = at(10), at(364*86400), 7*86400
 		return req
@@ -65,6 +66,12 @@ func largeRequests(s *scene) map[string]func(ctx context.Context) {
 	spread := wide(during(900, 0, 0))
 	spread.Policy = calendar.PolicyPEDurationBestFit
 	slices := wide(cpus(1, 63_900, 0, 0))
+	many := cpus(1, 30_000, 0, 0)
+	many.Start, many.End, many.Duration = at(100*86400), at(101*86400), 86400
+	extended := s.book(b, many)
+	blocking := wide(cpus(60, 1_000, 0, 0))
+	blocking.Start, blocking.End = at(200*86400), at(207*86400)
+	s.book(b, blocking)
 	ask := func(do func(ctx context.Context) error) func(ctx context.Context) {
 		return func(ctx context.Context) { _ = do(ctx) } // most are refused
 	}
@@ -74,6 +81,10 @@ func largeRequests(s *scene) map[string]func(ctx context.Context) {
 		"many-instances":  ask(func(ctx context.Context) error { _, err := s.desk.Book(ctx, owner, slices, nil); return err }),
 		"availability": ask(func(ctx context.Context) error {
 			_, _, err := s.desk.Availability(ctx, owner, slices, 1000)
+			return err
+		}),
+		"refused-extensions": ask(func(ctx context.Context) error {
+			_, err := s.desk.Change(ctx, owner, extended.ID, booking.Change{End: new(at(364 * 86400))})
 			return err
 		}),
 		"pages-of-the-whole": ask(func(ctx context.Context) error {
@@ -88,7 +99,7 @@ func largeRequests(s *scene) map[string]func(ctx context.Context) {
 // row "alone" runs without that project.
 func BenchmarkWaits(b *testing.B) {
 	s := busyCloud(b)
-	large := largeRequests(s)
+	large := largeRequests(b, s)
 	for _, name := range append([]string{"alone"}, slices.Sorted(maps.Keys(large))...) {
 		b.Run(name, func(b *testing.B) {
 			ctx, stop := context.WithCancel(b.Context())
