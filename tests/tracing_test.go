@@ -47,12 +47,13 @@ func TestABookingIsOneTraceFromItsCallerToTheDatabase(t *testing.T) {
 	get(t, s.url+"/metrics", "")
 	s.stop(t)
 
-	request, decide, commit := collector.Named(t, "POST /v1/reservations"), collector.Named(t, "decide"), collector.Named(t, "commit")
+	request, decide := collector.Named(t, "POST /v1/reservations"), collector.Named(t, "decide")
+	wait, commit := collector.Named(t, "wait and commit"), collector.Named(t, "commit")
 	if request.Parent != step || request.Facts["request_id"] != requestID || request.Facts["http.response.status_code"] != "201" {
 		t.Errorf("the request is %+v", request)
 	}
-	if decide.Parent != request.ID || commit.Parent != request.ID || commit.Facts["reservation_id"] != id {
-		t.Errorf("the decision is %+v, the commit of %s is %+v", decide, id, commit)
+	if decide.Parent != request.ID || wait.Parent != request.ID || commit.Parent != wait.ID || commit.Facts["reservation_id"] != id {
+		t.Errorf("the decision is %+v, the wait and the commit of %s are %+v and %+v", decide, id, wait, commit)
 	}
 	stored := false
 	for _, each := range collector.Steps() {
