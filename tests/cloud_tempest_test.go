@@ -75,18 +75,12 @@ type tempestSettings struct {
 func runTempest(t *testing.T, cloud labtest.Cloud, with tempestSettings, pattern string, modules ...string) map[string]string {
 	t.Helper()
 	with.Folder, with.AuthURL, with.Region = t.TempDir(), cloud.AuthURL, cloud.Region
-	accounts, err := os.ReadFile("testdata/tempest-accounts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var settings bytes.Buffer
 	if err := template.Must(template.ParseFiles("testdata/tempest.conf")).Execute(&settings, with); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{"accounts.yaml": accounts, "tempest.conf": settings.Bytes()} {
-		if err := os.WriteFile(filepath.Join(with.Folder, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(with.Folder, "tempest.conf"), settings.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	args := append([]string{"-W", "ignore", "-m", "unittest", "-v"}, modules...)
 	command := exec.CommandContext(t.Context(), "/usr/bin/python3", args...)
