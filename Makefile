@@ -119,10 +119,12 @@ test-galera: build ## promises on MariaDB and on a Galera cluster of three; ALMA
 # The previous version is that before the last migration, until there is a release.
 PREVIOUS = 978e736f
 
-test-upgrade: build ## three replicas of the version PREVIOUS become ones of this version, and go back, while users book
+test-upgrade: build ## while users book: three replicas of the version PREVIOUS become ones of this version, and go back; their broker becomes a newer one
 	@rm -rf var/previous && mkdir -p var/previous/source && git archive $(PREVIOUS) | tar -x -C var/previous/source
 	@cd var/previous/source && CGO_ENABLED=0 $(GO) build -trimpath -o ../almanacd ./cmd/almanacd && rm -rf ../source
 	@ALMANAC_TEST_PREVIOUS=$(CURDIR)/var/previous/almanacd $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run AnUpgradeAndTheWayBack ./tests
+	@for release in $(RELEASES); do RELEASE=$$release LAB_PARTS=rabbitmq $(LAB) true; done
+	@ALMANAC_TEST_ROOTS=$(CURDIR)/tests/openstack/lab $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run 'AnUpgradeOfTheBroker|TheBrokerIsUpgraded' ./tests ./pkg/oslo/amqp
 
 test-large: build ## 50 starts at once on 256 hosts of a real Nova; prints the figures of docs/performance.md
 	@ALMANAC_TEST_LARGE=1 COMPUTES=256 $(LAB) $(GO) test -count=1 -timeout 60m -v -run OnALargeCloud ./tests

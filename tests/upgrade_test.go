@@ -68,3 +68,36 @@ func TestPromisesSurviveAnUpgradeAndTheWayBack(t *testing.T) {
 	noneOfItself(t, users, c, 0)
 	everythingTold(t, c, told)
 }
+
+// The broker of three replicas is upgraded from RabbitMQ 4.0 to 4.3, with its data, while users book.
+// No promise is lost or made twice, and all notifications arrive.
+func TestPromisesSurviveAnUpgradeOfTheBroker(t *testing.T) {
+	broker, database := labtest.StartRabbitMQOf(t, "epoxy"), labtest.StartMariaDB(t)
+	connection := database.URL("almanac")
+	migrate(t, connection)
+	settings := []string{
+		"OS_DATABASE__CONNECTION=" + connection,
+		"OS_DEFAULT__TRANSPORT_URL=" + broker.URL(),
+		"OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2",
+		"OS_OSLO_MESSAGING_RABBIT__RABBIT_QUORUM_QUEUE=true",
+	}
+	told := listen(t, broker.URL())
+	r := startReplicas(t, settings, settings, settings)
+	var history chronicle
+	users := chaos(t, r, func(ctx context.Context) {
+		pass(ctx, 10*time.Second)
+		history.note("RabbitMQ of the newest release takes the place of Epoxy's")
+		broker.Upgrade("newest")
+		<-ctx.Done()
+	})
+	c := newChecker(t, "mysql", database.DSN("almanac"))
+	settled(t, c)
+	report(t, users)
+	c.check(16)
+	history.report(t, users, c)
+	for _, u := range users {
+		u.hold(c)
+	}
+	noneOfItself(t, users, c, 0)
+	everythingTold(t, c, told)
+}

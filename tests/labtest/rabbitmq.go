@@ -92,11 +92,12 @@ func manage(method string, port int, path string) ([]byte, error) {
 // Broker is a RabbitMQ of the test's own.
 type Broker struct {
 	t      testing.TB
-	launch func() (*process, error)
+	launch func(release string) (*process, error)
 	files  string // its folder
 	port   int
 
 	mu      sync.Mutex
+	release string // whose RabbitMQ it is; "" is that of the lab
 	process *process
 }
 
@@ -139,13 +140,39 @@ func (r *Broker) TLSURL(authority string) string {
 	return transportURL(r.port+4, name) + "?ssl=true&ssl_ca_file=" + authority
 }
 
+// StartRabbitMQOf is StartRabbitMQ with the RabbitMQ of a release such as "epoxy". It skips the test
+// unless ALMANAC_TEST_ROOTS is tests/openstack/lab, which keeps a root of each release.
+func StartRabbitMQOf(t testing.TB, release string) *Broker {
+	t.Helper()
+	if os.Getenv("ALMANAC_TEST_ROOTS") == "" {
+		t.Skip("make test-upgrade runs it, with the brokers of other releases")
+	}
+	return startRabbitMQOf(t, release, func(int) string { return "" })
+}
+
+// Upgrade stops the broker and starts the RabbitMQ of a release in its place, with the same data.
+func (r *Broker) Upgrade(release string) {
+	r.t.Helper()
+	r.Stop()
+	r.mu.Lock()
+	r.release = release
+	r.mu.Unlock()
+	r.Start()
+}
+
 // startRabbitMQ starts a broker whose settings are the shared one's and more, which may depend on the
 // first of its five ports.
 func startRabbitMQ(t testing.TB, more func(port int) string) *Broker {
 	t.Helper()
+	return startRabbitMQOf(t, "", more)
+}
+
+// startRabbitMQOf is startRabbitMQ with the RabbitMQ of a release.
+func startRabbitMQOf(t testing.TB, release string, more func(port int) string) *Broker {
+	t.Helper()
 	lab := folder(t)
 	files := private(t, lab, "rabbitmq")
-	r := &Broker{t: t, files: files, port: freePorts(t, 5)}
+	r := &Broker{t: t, files: files, port: freePorts(t, 5), release: release}
 	settings, err := os.ReadFile(filepath.Join(lab, "rabbitmq.conf"))
 	if err != nil {
 		t.Fatal(err)
@@ -155,9 +182,12 @@ func startRabbitMQ(t testing.TB, more func(port int) string) *Broker {
 		t.Fatal(err)
 	}
 	startEpmd(t, files, r.port+3)
-	r.launch = func() (*process, error) {
-		return launch(nil, filepath.Join(files, "broker.log"), filepath.Join(lab, "rabbitmq-node"),
-			files, fmt.Sprint(r.port), "rabbitmq-server")
+	r.launch = func(release string) (*process, error) {
+		command := []string{filepath.Join(lab, "rabbitmq-node"), files, fmt.Sprint(r.port), "rabbitmq-server"}
+		if release != "" {
+			command = append([]string{"env", "LAB=" + files, "RELEASE=" + release, os.Getenv("ALMANAC_TEST_ROOTS"), "within"}, command...)
+		}
+		return launch(nil, filepath.Join(files, "broker.log"), command[0], command[1:]...)
 	}
 	t.Cleanup(r.Kill)
 	r.Start()
@@ -198,7 +228,7 @@ func (r *Broker) Start() {
 	if r.process != nil {
 		r.t.Fatal("this RabbitMQ runs already")
 	}
-	started, err := r.launch()
+	started, err := r.launch(r.release)
 	if err != nil {
 		r.t.Fatal(err)
 	}

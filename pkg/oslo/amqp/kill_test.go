@@ -68,6 +68,36 @@ func TestCallsWorkAgainAfterTheBrokerIsBack(t *testing.T) {
 	}
 }
 
+func TestCallsWorkAgainAfterTheBrokerIsUpgraded(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			broker := labtest.StartRabbitMQOf(t, "epoxy")
+			at := broker.URL() + "?" + mode.options
+			u, err := oslo.ParseURL(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			queues, err := u.Queues(oslo.QueueOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			served, calling := opened(t, at), opened(t, at)
+			<-echo(t, served, queues).Ready()
+			client := clientIn(t, calling, queues, patience)
+			call := func(limit time.Duration) error {
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				return client.Call(ctx, target, "echo", map[string]int{"n": 1}, nil)
+			}
+			if err := call(patience); err != nil {
+				t.Fatal(err)
+			}
+			broker.Upgrade("newest")
+			eventually(t, "calls work again", func() bool { return call(2*time.Second) == nil })
+		})
+	}
+}
+
 func TestNoConfirmedNotificationIsLostWhenTheBrokerIsKilled(t *testing.T) {
 	broker := labtest.StartRabbitMQ(t)
 	queues := oslo.QueueOptions{Quorum: true}
