@@ -42,6 +42,9 @@ in_root() {
   FOLDERS=$(shared_folders)
   exec unshare --mount --propagation private bash -euc '
     for folder in /proc /sys /dev; do mount --rbind "$folder" "$ROOT$folder"; done
+    # oslo counts the queues of a host there, by the names of the services, which are those of other labs too
+    mkdir -p -m 1777 "$LAB/shm"
+    mount --bind "$LAB/shm" "$ROOT/dev/shm"
     while read -r folder; do
       mkdir -p "$ROOT$folder"
       mount --bind "$folder" "$ROOT$folder"
