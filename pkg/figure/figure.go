@@ -50,6 +50,9 @@ type Axis struct {
 	Share bool
 	// Time means that values are seconds since 1970, which are shown in UTC.
 	Time bool
+	// Log means a logarithmic scale from a power of ten to another. All values and both ends of
+	// their deviations need to be above 0.
+	Log bool
 }
 
 // Line is a series of points, from left to right.
@@ -208,7 +211,7 @@ func (p *Panel) plot(width, height vg.Length) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.deviates() { // no whisker ends at the edge of the chart
+	if p.deviates() && !p.Y.Log { // no whisker ends at the edge of the chart
 		room := 0.04 * (drawn.Y.Max - drawn.Y.Min)
 		drawn.Y.Max += room
 		if drawn.Y.Min >= 0 {
@@ -217,16 +220,22 @@ func (p *Panel) plot(width, height vg.Length) (*plot.Plot, error) {
 			drawn.Y.Min -= room
 		}
 	}
-	p.X.set(&drawn.X)
-	p.Y.set(&drawn.Y)
+	if err := errors.Join(p.X.set(&drawn.X), p.Y.set(&drawn.Y)); err != nil {
+		return nil, err
+	}
 	if entries := p.series(); entries > 1 && !p.legendBeside() { // room for the legend
 		legend, axes := vg.Points(17)*vg.Length(entries), vg.Points(60)
-		drawn.Y.Max += (drawn.Y.Max - drawn.Y.Min) * float64(legend/max(height-axes-legend, legend))
+		share := float64(legend / max(height-axes-legend, legend))
+		if p.Y.Log {
+			drawn.Y.Max *= math.Pow(drawn.Y.Max/drawn.Y.Min, share)
+		} else {
+			drawn.Y.Max += (drawn.Y.Max - drawn.Y.Min) * share
+		}
 	}
 	return drawn, nil
 }
 
-func (a *Axis) set(to *plot.Axis) {
+func (a *Axis) set(to *plot.Axis) error {
 	if a.FromZero {
 		to.Min = min(to.Min, 0)
 	}
@@ -241,6 +250,16 @@ func (a *Axis) set(to *plot.Axis) {
 			to.Tick.Marker = timeTicks{}
 		}
 	}
+	if !a.Log {
+		return nil
+	}
+	if !(to.Min > 0) {
+		return fmt.Errorf("axis %q: %v has no place on a logarithmic scale", a.Label, to.Min)
+	}
+	first, last := int(math.Floor(math.Log10(to.Min))), int(math.Ceil(math.Log10(to.Max)))
+	to.Min, to.Max = math.Pow10(first), math.Pow10(max(last, first+1))
+	to.Scale, to.Tick.Marker = plot.LogScale{}, logTicks{}
+	return nil
 }
 
 // around returns both ends of the line of a deviation around a value, within the range that the

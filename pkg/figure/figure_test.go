@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
 )
@@ -248,6 +249,65 @@ func TestWhatCannotBeDrawnIsAnError(t *testing.T) {
 	}
 	if err := both().WriteFiles(filepath.Join(t.TempDir(), "nowhere", "figure")); err == nil {
 		t.Error("no error where there is no folder")
+	}
+}
+
+func TestALogarithmicAxisSpansPowersOfTen(t *testing.T) {
+	slopes := func() Panel {
+		return Panel{
+			X: Axis{Label: "hosts", Log: true}, Y: Axis{Label: "ms", Log: true}, LegendBeside: true,
+			Lines: []Line{{Name: "linear", Points: []Point{{100, 0.02}, {10_000, 2}}}, {Name: "flat", Points: []Point{{100, 30}, {10_000, 30}}}},
+		}
+	}
+	p := slopes()
+	drawn, err := p.plot(300, 300)
+	if err != nil || drawn.X.Min != 100 || drawn.X.Max != 10_000 || drawn.Y.Min != 0.01 || drawn.Y.Max != 100 {
+		t.Fatalf("the axes are from %v to %v and from %v to %v (%v)", drawn.X.Min, drawn.X.Max, drawn.Y.Min, drawn.Y.Max, err)
+	}
+	for _, c := range []struct {
+		axis plot.Axis
+		want string
+	}{{drawn.X, "100 300 1000 3000 10000"}, {drawn.Y, "0.01 0.1 1 10 100"}} {
+		var labels []string
+		for _, tick := range c.axis.Tick.Marker.Ticks(c.axis.Min, c.axis.Max) {
+			if tick.Label != "" {
+				labels = append(labels, tick.Label)
+			}
+		}
+		if got := strings.Join(labels, " "); got != c.want {
+			t.Errorf("an axis is marked %s, want %s", got, c.want)
+		}
+		if middle := c.axis.Norm(math.Sqrt(c.axis.Min * c.axis.Max)); math.Abs(middle-0.5) > 1e-9 {
+			t.Errorf("the geometric mean of both ends is at %v of the axis", middle)
+		}
+	}
+	p.Lines[0].Points, p.Lines[1].Points = []Point{{100, 1}}, []Point{{100, 1}}
+	if same, err := p.plot(300, 300); err != nil || same.X.Max != 1000 || same.Y.Max != 10 {
+		t.Errorf("one point lies on axes up to %v and %v (%v)", same.X.Max, same.Y.Max, err)
+	}
+	p = slopes()
+	p.LegendBeside = false
+	if inside, err := p.plot(300, 300); err != nil || inside.Y.Max <= 100 {
+		t.Errorf("a legend inside has no room (%v)", err)
+	}
+	for _, change := range []func(*Panel){
+		func(p *Panel) { p.Lines[0].Points[0].X = 0 },
+		func(p *Panel) { p.Lines[0].Points[0].Y = -1 },
+		func(p *Panel) { p.Lines[0].Deviations = []float64{0.03, 0} },
+	} {
+		p := slopes()
+		change(&p)
+		if _, err := p.plot(300, 300); err == nil {
+			t.Errorf("%+v is drawn", p.Lines[0])
+		}
+	}
+}
+
+func TestALineOfFewPointsHasAMarkOnEach(t *testing.T) {
+	for series := range len(looks) + len(more) {
+		if got := len(some(make(plotter.XYs, 5), series)); got != 5 {
+			t.Errorf("series %d has %d marks on 5 points", series, got)
+		}
 	}
 }
 

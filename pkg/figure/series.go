@@ -110,7 +110,7 @@ func (p *Panel) lines(drawn *plot.Plot) error {
 // marks do not coincide.
 func some(points plotter.XYs, series int) (few plotter.XYs) {
 	step := max(1, len(points)/marks)
-	for n := (series * step / len(looks)) % len(points); n < len(points); n += step {
+	for n := (series * step / len(looks)) % step; n < len(points); n += step {
 		few = append(few, points[n])
 	}
 	return few

@@ -33,6 +33,30 @@ func (numberTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
+// logTicks marks 1 to 9 times each power of ten. It names the powers, and on up to three decades
+// also three times a power.
+type logTicks struct{}
+
+// Ticks needs a low above 0.
+func (logTicks) Ticks(low, high float64) (ticks []plot.Tick) {
+	const few, rounding = 3, 1e-9
+	first, last := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
+	for power := first; power <= last; power++ {
+		for n := 1; n <= 9; n++ {
+			value := float64(n) * math.Pow(10, power)
+			if value < low*(1-rounding) || value > high*(1+rounding) {
+				continue
+			}
+			tick := plot.Tick{Value: value}
+			if n == 1 || n == 3 && last-first <= few {
+				tick.Label = strconv.FormatFloat(value, 'g', 10, 64)
+			}
+			ticks = append(ticks, tick)
+		}
+	}
+	return ticks
+}
+
 // timeTicks marks round times in UTC.
 type timeTicks struct{}
 
