@@ -43,7 +43,7 @@ var floors = [][]string{
 		"pkg/energy/openstack", "pkg/power/simulated", "pkg/power/command", "pkg/power/ipmi", "pkg/power/redfish", "pkg/power/ironic", "pkg/sim/site"},
 	9:  {"pkg/sim/deadline", "pkg/sim/energy", "pkg/sim/preemption", "pkg/sim/replay", "pkg/sim/staging", "pkg/sim/packing", "pkg/sim/cloud", "pkg/sim/tenants"},
 	10: {"pkg/app"},
-	11: {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power", "tests", "tests/labtest", "tests/mysqlproxy"},
+	11: {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power", "tests", "tests/growth", "tests/labtest", "tests/mysqlproxy"},
 }
 
 // homes lists, for each library, the only packages that may import it.
@@ -70,6 +70,7 @@ var homes = map[string][]string{
 	"go.opentelemetry.io/":                {"pkg/tracing", "pkg/tracing/tracingtest"},
 	"google.golang.org/protobuf":          {"pkg/tracing", "pkg/tracing/tracingtest"},
 	"github.com/chromedp/":                {"tests/labtest"},
+	"golang.org/x/sys/":                   {"tests/growth"},
 }
 
 // pkg is a package in the output of `go list`.

@@ -23,13 +23,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/tests/growth"
 )
 
-// filled returns a cloud of 1,000 hosts with 10,000 claims in 90 days, of reservations of four hosts
-// that last from 1 to 72 hours.
-func filled(b *testing.B) *cloud {
-	const claims, days, hour = 10_000, 90, 3600
-	hosts := make([]inventory.Host, 1000)
+const filledDays = 90
+
+// filled returns a cloud of this number of hosts with ten claims for each of them in 90 days, of
+// reservations of four hosts that last from 1 to 72 hours.
+func filled(b *testing.B, quantity int) *cloud {
+	const hour = 3600
+	hosts := make([]inventory.Host, quantity)
 	for i := range hosts {
 		hosts[i] = machine(fmt.Sprintf("host-%04d", i))
 		hosts[i].Zone = fmt.Sprint("az", i%3)
@@ -37,8 +40,8 @@ func filled(b *testing.B) *cloud {
 	}
 	c := start(b, setup{hosts: hosts, adjust: lasting})
 	chance := rand.New(rand.NewPCG(1, 1))
-	for range claims / 4 {
-		req := reservation.Request{Start: noon.Add(1 + chance.Int64N((days-3)*24*hour)), Duration: int64(hour * math.Exp(chance.Float64()*math.Log(72)))}
+	for range quantity * growth.ClaimsPerHost / 4 {
+		req := reservation.Request{Start: noon.Add(1 + chance.Int64N((filledDays-3)*24*hour)), Duration: int64(hour * math.Exp(chance.Float64()*math.Log(72)))}
 		req.Terms = reservation.Terms{Name: "bench", Kind: reservation.Hosts, Quantity: 4, Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete}
 		by := booking.Caller{ProjectID: []string{"demo", "other"}[chance.IntN(2)], UserID: "u"}
 		if _, err := c.desk.Book(b.Context(), by, req, nil); err != nil {
@@ -60,11 +63,44 @@ func (c *cloud) serve(path, token, tag string) *httptest.ResponseRecorder {
 	return w
 }
 
+// wholeCalendar is the path of the calendar of all days of filled.
+func wholeCalendar() string {
+	return "/v1/calendar?start=" + noon.String() + "&end=" + noon.Add(filledDays*24*3600).String()
+}
+
+// BenchmarkGrowth measures the calendar's answer, one page of at most 1,000 hosts, and a booking of
+// one host on SQLite, over HTTP; the reservation is deleted again.
+func BenchmarkGrowth(b *testing.B) {
+	growth.Measure(b, "calendar over REST", func(b *testing.B, hosts int) growth.Run {
+		c, path := filled(b, hosts), wholeCalendar()
+		return growth.Same(func() {
+			if w := c.serve(path, "demo/member", ""); w.Code != http.StatusOK {
+				b.Fatal(w.Code, w.Body)
+			}
+		})
+	})
+	growth.Measure(b, "booking over REST", func(b *testing.B, hosts int) growth.Run {
+		c, booked := filled(b, hosts), ""
+		chance := rand.New(rand.NewPCG(2, 2))
+		return func() func() {
+			if booked != "" {
+				if _, a := c.demo.exchange(http.MethodDelete, "/v1/reservations/"+booked, ""); a.status >= http.StatusMultipleChoices {
+					b.Fatal(a)
+				}
+			}
+			body := fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": "8h", "quantity": 1}`, noon.Add(3600+chance.Int64N((filledDays-3)*24*3600)))
+			return func() {
+				_, a := c.demo.exchange(http.MethodPost, "/v1/reservations", body)
+				booked = want[v1.Reservation](b, a, http.StatusCreated).ID
+			}
+		}
+	})
+}
+
 // BenchmarkCalendar answers with 90 days of 1,000 hosts, and writes the same rows as JSON, which no
 // answer can do without.
 func BenchmarkCalendar(b *testing.B) {
-	c := filled(b)
-	path := "/v1/calendar?start=" + noon.String() + "&end=" + noon.Add(90*24*3600).String()
+	c, path := filled(b, 1000), wholeCalendar()
 	var rows v1.Calendar
 	for _, answer := range []struct{ name, path, token string }{
 		{"a tenant's", path, "demo/member"}, {"an admin's", path, "demo/admin"}, {"with facts", path + "&facts=true", "demo/admin"},

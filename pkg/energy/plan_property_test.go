@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/tests/growth"
 )
 
 func pick[T any](t *rapid.T, label string, from ...T) T {
@@ -304,27 +305,40 @@ func TestAPlanDoesNotDependOnTheOrderOfTheMachines(t *testing.T) {
 	})
 }
 
-func BenchmarkPlan10000Hosts(b *testing.B) {
-	s := energy.Situation{Now: noon, Forecast: 4000}
-	for i := range 10_000 {
+// fleet returns hosts of which a quarter is busy and a quarter asleep, with claims on the latter within
+// three hours, and rules that keep some of each group awake. The forecast is 40 % of the hosts.
+func fleet(hosts int) (energy.Rules, energy.Situation) {
+	s := energy.Situation{Now: noon, Forecast: hosts * 4 / 10}
+	for i := range hosts {
 		m := idle(fmt.Sprintf("h%05d", i), 9)
-		m.FlopsPerWatt, m.Zone, m.Aggregates, m.Traits = float64(i%37), fmt.Sprint("z", i%5), []string{fmt.Sprint("a", i%200)}, []string{"T1", "T2", "T3"}
+		m.FlopsPerWatt, m.Zone, m.Aggregates, m.Traits = float64(i%37), fmt.Sprint("z", i%5), []string{fmt.Sprint("a", i%(hosts/50))}, []string{"T1", "T2", "T3"}
 		m.Capacity = resource.Vector{VCPUs: 64, MemoryMB: 512_000, Custom: map[string]int64{"CUSTOM_GPU": int64(i % 2)}}
 		switch i % 4 {
 		case 0:
 			m.Busy = true
 		case 1:
-			m.Phase, m.Claimed = energy.Asleep, noon.Add(int64(i))
+			m.Phase, m.Claimed = energy.Asleep, noon.Add(int64(i*10_000/hosts))
 		}
 		s.Machines = append(s.Machines, m)
 	}
-	rules := energy.Rules{
-		Horizon: 900, IdleNeeded: 5, SparePercent: 5, SpareCapacity: resource.Vector{Custom: map[string]int64{"CUSTOM_GPU": 100}},
+	return energy.Rules{
+		Horizon: 900, IdleNeeded: 5, SparePercent: 5, SpareCapacity: resource.Vector{Custom: map[string]int64{"CUSTOM_GPU": int64(hosts) / 100}},
 		KeepLast: []energy.Group{energy.Zones, energy.Aggregates, energy.Traits}, MostBooting: 50, MinOn: 600, MinOff: 600,
-	}
+	}, s
+}
+
+func BenchmarkPlan10000Hosts(b *testing.B) {
+	rules, s := fleet(10_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		rules.Plan(s)
 	}
 	b.ReportMetric(50e6, "ns/op-goal")
+}
+
+func BenchmarkGrowth(b *testing.B) {
+	growth.Measure(b, "energy plan", func(_ *testing.B, hosts int) growth.Run {
+		rules, s := fleet(hosts)
+		return growth.Same(func() { rules.Plan(s) })
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/tests/growth"
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
@@ -91,10 +92,9 @@ func allWeighers(tb testing.TB, p weighers.Ports) []weighers.Weighted {
 	return all
 }
 
-// BenchmarkPlan10000Hosts is row 4 of docs/performance.md: the whole plan for one instance with
-// the default filters and weighers, including its explanation, alternating with the bare loop.
-func BenchmarkPlan10000Hosts(b *testing.B) {
-	s, claims := manyHosts(b, 10_000)
+// defaultPipeline returns a pipeline of the default filters and all weighers for hosts with claims, and a
+// request for one instance.
+func defaultPipeline(b *testing.B, s *inventory.States, claims promises) (scheduler.Pipeline, *placing.Request) {
 	list, err := filters.New(filters.Enabled, filters.Options{
 		Reservation: filters.Reservation{Promises: claims, Fence: filters.FenceLeadTime, LeadTime: 3600}, DefaultAvailabilityZone: "nova",
 		EnableIsolatedAggregateFiltering: true, LimitTenantsToPlacementAggregate: true,
@@ -106,10 +106,41 @@ func BenchmarkPlan10000Hosts(b *testing.B) {
 		Filters: list, Weighers: allWeighers(b, weighers.Ports{Promises: claims, Efficiencies: efficiencyOf(b, s)}),
 		SubsetSize: 1, ShuffleBest: true,
 	}
-	request := &placing.Request{
+	return p, &placing.Request{
 		Instances: []string{"one"}, Alternates: 2, Required: []string{"HW_CPU_X86_AVX2"},
 		Resources: map[string]int64{"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40},
 	}
+}
+
+// BenchmarkGrowth measures the plan of BenchmarkPlan10000Hosts, and that with eviction of
+// BenchmarkPlan10000HostsWithEviction.
+func BenchmarkGrowth(b *testing.B) {
+	growth.Measure(b, "filters and weighers", func(b *testing.B, hosts int) growth.Run {
+		s, claims := manyHosts(b, hosts)
+		p, request := defaultPipeline(b, s, claims)
+		draw := rand.New(rand.NewPCG(1, 1)).IntN
+		return growth.Same(func() {
+			if plan := p.Plan(s, request, 0, draw); len(plan.Picks) != 1 {
+				b.Fatal(plan.Decision.Reason)
+			}
+		})
+	})
+	growth.Measure(b, "placement with eviction", func(b *testing.B, hosts int) growth.Run {
+		full, ours := filledHosts(b, hosts, 36), contenders(b)[1]
+		request := &placing.Request{Instances: []string{"one"}, Resources: medium, Alternates: 2}
+		return growth.Same(func() {
+			if plan := ours.plan(full, request); len(plan.Picks) != 1 || len(plan.Picks[0].Victims.Instances) != 1 {
+				b.Fatal(plan.Decision.Reason)
+			}
+		})
+	})
+}
+
+// BenchmarkPlan10000Hosts is row 4 of docs/performance.md: the whole plan for one instance with
+// the default filters and weighers, including its explanation, alternating with the bare loop.
+func BenchmarkPlan10000Hosts(b *testing.B) {
+	s, claims := manyHosts(b, 10_000)
+	p, request := defaultPipeline(b, s, claims)
 	draw := rand.New(rand.NewPCG(1, 1)).IntN
 	loop := newBareLoop(b, s, claims, request)
 	var ours, bare []time.Duration

@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/staging"
+	"github.com/almanac-cloud/almanac/tests/growth"
 )
 
 // busy returns a cloud of nodes for so many virtual machines each, nearly full, with reservations
@@ -79,6 +80,21 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
+// queued returns a cloud of nodes for four virtual machines each, with three that wait for each two nodes.
+func queued(nodes, each int, parallel bool) besteffort.Situation {
+	return busy(nodes, 4, nodes*3/2, each, parallel)
+}
+
+// BenchmarkGrowth measures plans of single virtual machines, as in the first row of
+// BenchmarkPlanOf10000Nodes.
+func BenchmarkGrowth(b *testing.B) {
+	rules := besteffort.Rules{Backfilling: besteffort.Aggressive, Suspend: true}
+	growth.Measure(b, "plan of best-effort work", func(_ *testing.B, hosts int) growth.Run {
+		s := queued(hosts, 1, false)
+		return growth.Same(func() { rules.Plan(s) })
+	})
+}
+
 // BenchmarkPlanOf10000Nodes is a row of docs/performance.md: plans for 35,000 virtual machines that run and 15,000 that
 // wait on 10,000 nodes. Beside it, a tenth of both is planned by searches that look at all nodes.
 func BenchmarkPlanOf10000Nodes(b *testing.B) {
@@ -93,7 +109,7 @@ func BenchmarkPlanOf10000Nodes(b *testing.B) {
 		{"none", 1, false, besteffort.Rules{Backfilling: besteffort.None}},
 		{"parallel", 4, true, besteffort.Rules{Backfilling: besteffort.Aggressive, Suspend: true}},
 	} {
-		s, tenth := busy(10_000, 4, 15_000, c.each, c.parallel), busy(1000, 4, 1500, c.each, c.parallel)
+		s, tenth := queued(10_000, c.each, c.parallel), queued(1000, c.each, c.parallel)
 		b.Run(c.name, func(b *testing.B) {
 			var whole, part, thorough []time.Duration
 			for b.Loop() {

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/tests/growth"
 )
 
 // The calendar workload of docs/performance.md: starts uniform over 90 days, durations
@@ -75,6 +76,14 @@ func newWorkload(hosts, claims int) *workload {
 		}
 	}
 	return w
+}
+
+// findAndBook books the query where it fits first, on the lowest free hosts.
+func (w *workload) findAndBook(q calendar.Query) []calendar.Claim {
+	if start, ok := w.calendar.Find(q, calendar.PolicyFirstFit); ok {
+		return w.book(q, start)
+	}
+	return nil
 }
 
 // occupancy returns the share of the host-time of the 90 days that is claimed.
@@ -182,11 +191,7 @@ func BenchmarkFindAndBook(b *testing.B) {
 				q := w.request(week)
 				q.Quantity = min(q.Quantity, size.hosts)
 				var claims []calendar.Claim
-				times = append(times, timed(func() {
-					if start, ok := w.calendar.Find(q, calendar.PolicyFirstFit); ok {
-						claims = w.book(q, start)
-					}
-				}))
+				times = append(times, timed(func() { claims = w.findAndBook(q) }))
 				if err := w.calendar.Remove(claims...); err != nil {
 					b.Fatal(err)
 				}
@@ -202,6 +207,30 @@ func BenchmarkFindAndBook(b *testing.B) {
 			b.ReportMetric(float64(mean(early).Nanoseconds())/1e3, "list-stopping-us")
 		})
 	}
+}
+
+// BenchmarkGrowth measures a booking that is removed again, and the refusal that costs most.
+func BenchmarkGrowth(b *testing.B) {
+	growth.Measure(b, "find and book", func(b *testing.B, hosts int) growth.Run {
+		w := newWorkload(hosts, growth.ClaimsPerHost*hosts)
+		w.random = rand.New(rand.NewPCG(2, 2)) // the same queries in each size
+		var claims []calendar.Claim
+		return func() func() {
+			if err := w.calendar.Remove(claims...); err != nil {
+				b.Fatal(err)
+			}
+			q := w.request(week)
+			return func() { claims = w.findAndBook(q) }
+		}
+	})
+	growth.Measure(b, "refusal of instances", func(b *testing.B, hosts int) growth.Run {
+		c, end := sliceMonth(b, hosts, growth.ClaimsPerHost*hosts)
+		random := rand.New(rand.NewPCG(2, 2))
+		return func() func() {
+			q := sliceQuery(random, end, 1, allButTen(hosts))
+			return func() { earliestOrMost(c, q) }
+		}
+	})
 }
 
 // BenchmarkPolicies is row 2 of "Figures to reach".
