@@ -16,7 +16,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build packages release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-packages test-chart test-long bench pictures reproduce fuzz lab lab-down sample clean
+.PHONY: help build packages release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-packages test-chart test-long growth bench pictures reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -267,8 +267,18 @@ reproduce-logs:
 	@$(SIMULATE) replay --trace $(DATA)/haizea/blue-30days.swf.gz --trace var/traces/$(notdir $(LEASES)) --procs-per-host 8 --hosts 144 \
 	  --settings $(REPRODUCED)/policies.yaml --out $(REPRODUCED)/replay-blue
 
+# Packages with a path whose cost is measured from 100 to 10,000 hosts. tests/growth_test.go draws the
+# figure of docs/performance.md from what their benchmarks print, and fills the table there.
+GROWING = $(shell grep -rl '^func BenchmarkGrowth' --include=*_test.go inventory pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
+
+growth: ## the cost of each hot path from 100 to 10,000 hosts: the figure and the table of docs/performance.md
+	@mkdir -p var
+	@$(GO) test -run '^$$' -bench '^BenchmarkGrowth$$' -benchtime 3s -timeout 40m $(GROWING) | tee var/growth
+	@ALMANAC_GROWTH=$(CURDIR)/var/growth $(GO) test -count=1 -run '^TestThePageOnPerformanceHasTheGrowthOfCosts$$' ./tests
+
 bench: build ## all rows of the figures, each with what it is held against; COMPUTES=200 for more hosts
-	@$(GO) test -run '^$$' -bench . -timeout 40m ./reservation/calendar
+	@$(MAKE) --no-print-directory growth
+	@$(GO) test -run '^$$' -bench . -skip Growth -timeout 40m ./reservation/calendar
 	@$(GO) test -run '^$$' -bench 'Waits|RefusalForAnImage' -timeout 40m ./reservation/booking
 	@$(GO) test -run '^$$' -bench Plan -timeout 40m ./pkg/scheduler
 	@$(GO) test -run '^$$' -bench Place -benchtime 40x ./pkg/dispatch

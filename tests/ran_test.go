@@ -230,15 +230,15 @@ func results(t *testing.T, folder string) map[string]string {
 	return cells
 }
 
-// filled returns the page with a release's cells in the table whose heading begins with a name. An
+// filled returns the page with the cells of a column in the tables whose heading begins with a name. An
 // empty cell leaves what the page has.
-func filled(page, heading, release string, cells map[string]string) string {
+func filled(page, heading, name string, cells map[string]string) string {
 	lines, column := strings.Split(page, "\n"), -1
 	for i, line := range lines {
 		row := strings.Split(line, "|")
 		switch {
-		case strings.HasPrefix(line, "| "+heading+"| zed |"):
-			column = slices.Index(row, " "+release+" ")
+		case strings.HasPrefix(line, "| "+heading+"|") && slices.Contains(row, " "+name+" "):
+			column = slices.Index(row, " "+name+" ")
 		case len(row) < 2:
 			column = -1 // after the table
 		case column > 0 && cells[strings.TrimSpace(row[1])] != "":

@@ -20,7 +20,7 @@ var Hosts = []int{100, 300, 1000, 3000, 10_000}
 // ClaimsPerHost is the number of claims for each host of a calendar.
 const ClaimsPerHost = 10
 
-// Run prepares one run of a path and returns it. What the preparation takes does not count.
+// Run prepares one run of a path and returns it. The time of the preparation does not count.
 type Run func() (path func())
 
 // Same returns a run that needs no preparation.
