@@ -26,6 +26,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/growth"
 )
 
+// filledDays is the number of days in which filled has reservations.
 const filledDays = 90
 
 // filled returns a cloud of this number of hosts with ten claims for each of them in 90 days, of
