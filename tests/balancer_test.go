@@ -77,9 +77,25 @@ func (r *replicas) kill(i int) {
 	s.kill()
 }
 
+// stop ends one replica as a service manager would.
+func (r *replicas) stop(i int) {
+	r.t.Helper()
+	r.mu.Lock()
+	s := r.running[i]
+	r.running[i] = nil
+	r.mu.Unlock()
+	s.stop(r.t)
+}
+
 // client returns a client of the i-th replica, or of the next one that runs; it prefers a
 // healthy one.
 func (r *replicas) client(i int) *client.Client {
+	return r.clientWith(nil, i)
+}
+
+// clientWith returns such a client for the caller with the token of Keystone that token returns; nil
+// stands for a service without a Keystone.
+func (r *replicas) clientWith(token func(context.Context) (string, error), i int) *client.Client {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for n := range 2 * len(r.running) {
@@ -88,7 +104,7 @@ func (r *replicas) client(i int) *client.Client {
 		if s == nil || r.unwell[at] && n < len(r.running) {
 			continue
 		}
-		c, err := client.New(client.Options{URL: s.url, HTTPClient: r.http})
+		c, err := client.New(client.Options{URL: s.url, HTTPClient: r.http, Token: token})
 		if err != nil {
 			r.t.Error(err)
 		}
