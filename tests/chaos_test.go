@@ -315,8 +315,8 @@ func settled(t *testing.T, c *checker) {
 	}
 }
 
-// report logs what the users did.
-func report(t *testing.T, users []*user) {
+// report logs what the users did, which must be fewest bookings or more.
+func report(t *testing.T, users []*user, fewest int) {
 	t.Helper()
 	booked, refused, unknown, slowest := 0, 0, 0, time.Duration(0)
 	for _, u := range users {
@@ -325,7 +325,7 @@ func report(t *testing.T, users []*user) {
 	}
 	t.Logf("%d bookings acknowledged, %d refused, %d requests without a certain answer; the longest call took %v",
 		booked, refused, unknown, slowest.Round(10*time.Millisecond))
-	if booked < fewestBookings {
+	if booked < fewest {
 		t.Errorf("%d bookings are too few to show anything", booked)
 	}
 }

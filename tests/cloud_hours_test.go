@@ -37,7 +37,7 @@ func TestPromisesSurviveHoursOfChurnBesideARealCloudAndNothingGrows(t *testing.T
 	}
 	check := newChecker(t, "mysql", c.dsn)
 	settled(t, check)
-	report(t, c.users)
+	report(t, c.users, int(fewestBookings*c.length.Hours()))
 	check.check(vcpusOfHost)
 	c.history.report(t, c.users, check)
 	for _, u := range c.users {
