@@ -69,22 +69,18 @@ func (r *replicas) startOf(i int, program string) {
 }
 
 // kill ends one replica as a power failure would.
-func (r *replicas) kill(i int) {
-	r.mu.Lock()
-	s := r.running[i]
-	r.running[i] = nil
-	r.mu.Unlock()
-	s.kill()
-}
+func (r *replicas) kill(i int) { r.leaves(i).kill() }
 
 // stop ends one replica as a service manager would.
-func (r *replicas) stop(i int) {
-	r.t.Helper()
+func (r *replicas) stop(i int) { r.leaves(i).stop(r.t) }
+
+// leaves takes a replica out of those that run.
+func (r *replicas) leaves(i int) *service {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	s := r.running[i]
 	r.running[i] = nil
-	r.mu.Unlock()
-	s.stop(r.t)
+	return s
 }
 
 // client returns a client of the i-th replica, or of the next one that runs; it prefers a

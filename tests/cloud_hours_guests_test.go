@@ -141,6 +141,7 @@ func (g *guest) goes() {
 		g.delete(id)
 	}
 	g.reach("", g.alive...)
+	g.alive = nil
 }
 
 // reportGuests logs what became of the servers. Of those that nobody may evict at least half must
