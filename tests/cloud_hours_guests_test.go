@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
 // The kinds of servers; the name of a server begins with its kind.
@@ -29,6 +31,7 @@ type guest struct {
 	most                int // servers at one time
 	chance              *rand.Rand
 	alive               []string
+	inside              map[string]int // servers requested so far by reservation, of which a guest has all of a project
 
 	asked, ran, stuck, evicted, open int            // open: not yet decided when the churn ended
 	faults                           map[string]int // failures, by their message
@@ -68,21 +71,23 @@ func (g *guest) requests(ctx context.Context) (id string, asked time.Time) {
 	return made.Server.ID, asked
 }
 
-// reservation returns one that is active for at least another minute, or "".
+// reservation returns one that is active for at least another minute and has room, or "".
 func (g *guest) reservation(ctx context.Context) string {
 	var list []string
 	for r, err := range g.who.almanac.ListReservations(ctx, client.ReservationFilter{Statuses: []string{"active"}}) {
 		if err != nil {
 			return "" // a disturbance
 		}
-		if time.Until(r.End) > time.Minute {
+		if time.Until(r.End) > time.Minute && (r.Kind != "instance" || g.inside[r.ID] < r.Quantity) {
 			list = append(list, r.ID)
 		}
 	}
 	if len(list) == 0 {
 		return ""
 	}
-	return list[g.chance.IntN(len(list))]
+	chosen := list[g.chance.IntN(len(list))]
+	g.inside[chosen]++
+	return chosen
 }
 
 // longestBuild is how long a guest waits for a server. Nova never completes one whose conductor was
@@ -134,14 +139,33 @@ func (g *guest) delete(id string) {
 	}
 }
 
-// goes deletes all servers of the guest and returns when they are gone.
-func (g *guest) goes() {
-	g.t.Helper()
-	for _, id := range g.alive {
-		g.delete(id)
+// clear deletes the servers of these kinds and returns when they are gone. Nova ignores a request to
+// delete a server whose deletion is under way, also if the message of it was lost with the broker; an
+// admin resets the state of such a server.
+func (c *hours) clear(kinds ...string) {
+	c.t.Helper()
+	left := func() []created {
+		all, err := c.witness.servers()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return slices.DeleteFunc(all, func(s created) bool { return !slices.Contains(kinds, s.kind()) })
 	}
-	g.reach("", g.alive...)
-	g.alive = nil
+	remove := func(list []created, first map[string]any) {
+		for _, s := range list { // it may just have gone
+			if first != nil {
+				c.admin.Do(http.MethodPost, "compute", "/servers/"+s.ID+"/action", first, nil)
+			}
+			c.admin.Do(http.MethodDelete, "compute", "/servers/"+s.ID, nil, nil)
+		}
+	}
+	gone := func() bool { return len(left()) == 0 }
+	remove(left(), nil)
+	if !labtest.Poll(longestBuild, time.Second, gone) {
+		c.t.Logf("Nova does not delete %d servers; their states are reset", len(left()))
+		remove(left(), map[string]any{"os-resetState": map[string]string{"state": "active"}})
+	}
+	c.await("the servers are gone", gone)
 }
 
 // reportGuests logs what became of the servers. Of those that nobody may evict at least half must

@@ -29,11 +29,7 @@ func TestPromisesSurviveHoursOfChurnBesideARealCloudAndNothingGrows(t *testing.T
 	c.lasts()
 
 	reportGuests(t, c.guests)
-	for _, g := range c.guests {
-		if g.kind != own {
-			g.goes()
-		}
-	}
+	c.clear(plain, preemptible)
 	check := newChecker(t, "mysql", c.dsn)
 	settled(t, check)
 	report(t, c.users, int(fewestBookings*c.length.Hours()))
@@ -51,9 +47,7 @@ func TestPromisesSurviveHoursOfChurnBesideARealCloudAndNothingGrows(t *testing.T
 	c.witness.report()
 	c.watchCapacity()()
 	c.housed()
-	for _, g := range c.guests {
-		g.goes()
-	}
+	c.clear(own)
 	c.unleaked()
 	c.within(10*time.Minute, 5*time.Second, "the doctor finds nothing", c.sound)
 	c.flat()
@@ -172,7 +166,7 @@ func (c *hours) employ(seed uint64) {
 		kind := []string{own, plain, preemptible}[i%3]
 		g := &guest{
 			hours: c, kind: kind, who: []*tenant{c.demo, c.demo2}[i/3], flavor: tiny, image: image, most: 10,
-			chance: rand.New(rand.NewPCG(seed, 11+i)), faults: map[string]int{},
+			chance: rand.New(rand.NewPCG(seed, 11+i)), faults: map[string]int{}, inside: map[string]int{},
 		}
 		if kind == preemptible {
 			g.flavor = spot

@@ -51,10 +51,9 @@ func (w *witness) look() (live, running int) {
 	}
 	w.looks++
 	for _, s := range servers {
-		kind, of, _ := strings.Cut(s.Name, " ")
-		w.seen[kind]++
+		w.seen[s.kind()]++
 		if s.Status == "ACTIVE" {
-			w.judge(s, kind, of, reservations)
+			w.judge(s, reservations)
 		}
 	}
 	w.learn(reservations)
@@ -62,7 +61,8 @@ func (w *witness) look() (live, running int) {
 }
 
 // judge judges where a server runs.
-func (w *witness) judge(s created, kind, of string, reservations map[string]v1.Reservation) {
+func (w *witness) judge(s created, reservations map[string]v1.Reservation) {
+	kind, of := s.kind(), strings.TrimPrefix(s.Name, own+" ")
 	known, promised := w.whole[s.Host]
 	r, live := reservations[known.reservation]
 	stays := promised && live && slices.Contains(r.Hosts, s.Host) // since the last look
@@ -117,6 +117,11 @@ func (w *witness) reservations() (map[string]v1.Reservation, error) {
 type created struct {
 	server
 	CreatedAt time.Time `json:"created"`
+}
+
+func (s created) kind() string {
+	kind, _, _ := strings.Cut(s.Name, " ")
+	return kind
 }
 
 // servers returns all servers of Nova, up to a page of them.
