@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/client"
-	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
 // The kinds of servers; the name of a server begins with its kind.
@@ -139,9 +138,7 @@ func (g *guest) delete(id string) {
 	}
 }
 
-// clear deletes the servers of these kinds and returns when they are gone. Nova ignores a request to
-// delete a server whose deletion is under way, also if the message of it was lost with the broker; an
-// admin resets the state of such a server.
+// clear deletes the servers of these kinds and returns when they are gone.
 func (c *hours) clear(kinds ...string) {
 	c.t.Helper()
 	left := func() []created {
@@ -151,21 +148,14 @@ func (c *hours) clear(kinds ...string) {
 		}
 		return slices.DeleteFunc(all, func(s created) bool { return !slices.Contains(kinds, s.kind()) })
 	}
-	remove := func(list []created, first map[string]any) {
-		for _, s := range list { // it may just have gone
-			if first != nil {
-				c.admin.Do(http.MethodPost, "compute", "/servers/"+s.ID+"/action", first, nil)
-			}
-			c.admin.Do(http.MethodDelete, "compute", "/servers/"+s.ID, nil, nil)
-		}
+	for _, s := range left() {
+		c.admin.Do(http.MethodDelete, "compute", "/servers/"+s.ID, nil, nil) // it may just have gone
 	}
-	gone := func() bool { return len(left()) == 0 }
-	remove(left(), nil)
-	if !labtest.Poll(longestBuild, time.Second, gone) {
-		c.t.Logf("Nova does not delete %d servers; their states are reset", len(left()))
-		remove(left(), map[string]any{"os-resetState": map[string]string{"state": "active"}})
-	}
-	c.await("the servers are gone", gone)
+	c.await("the servers are gone", func() bool {
+		list := left()
+		c.witness.mend(list)
+		return len(list) == 0
+	})
 }
 
 // reportGuests logs what became of the servers. Of those that nobody may evict at least half must

@@ -83,7 +83,7 @@ const (
 type hours struct {
 	*beside
 	length    time.Duration
-	most      int64  // hosts that each of two projects may reserve at one instant: a quarter, so that failed ones can be replaced
+	most      int64  // hosts that each of two projects may reserve at one instant: a third of the pool, so that failed ones can be replaced
 	dsn       string // of Almanac's database
 	chance    *rand.Rand
 	replicas  *replicas
@@ -111,13 +111,14 @@ func startHours(t *testing.T, length time.Duration) *hours {
 		}
 	}
 	t.Logf("%v of churn with the seed %d: ALMANAC_HOURS_SEED=%d repeats what is drawn", length, seed, seed)
-	hosts := len(labtest.OpenStack(t).Hosts(t))
-	c := &hours{length: length, chance: rand.New(rand.NewPCG(seed, 0)), most: int64(hosts / 4)}
+	hosts := labtest.OpenStack(t).Hosts(t)
+	c := &hours{length: length, chance: rand.New(rand.NewPCG(seed, 0)), most: int64(len(hosts) / 4)}
 	c.beside = besideOpenStack(t, append(atTopic(t, replace, ""),
 		"OS_DEFAULT__DEBUG=false", // hours of it would fill the memory of the test
 		"OS_INVENTORY__REFRESH_INTERVAL=10",
 		"OS_HEALING__GRACE=60",
-		"OS_RESERVATION__RUNNING_INSTANCES=migrate", // else a reservation may wait for others until its end
+		// Else a reservation may wait for the servers of others until its end.
+		"OS_RESERVATION__FENCE=pool",
 		fmt.Sprint("OS_LIMITS__MAX_HOSTS_PER_PROJECT=", c.most),
 		fmt.Sprintf("OS_RESERVATION__IDEMPOTENCY_KEY_TTL=%.0f", keysStay.Seconds()),
 		fmt.Sprintf("OS_SCHEDULER__DECISION_RETENTION=%.0f", decisionsStay.Seconds()))...)
@@ -132,7 +133,7 @@ func startHours(t *testing.T, length time.Duration) *hours {
 	c.replicas.running[0] = c.service
 	c.replicas.start(1)
 	c.replicas.start(2)
-	c.pool("cmp-*")
+	c.pool(hosts[len(hosts)/4:]...) // the others are for plain servers
 	c.employ(seed)
 	c.witness = newWitness(c)
 	c.csv = newSeriesFile(t, filepath.Join("..", "var", "hours", time.Now().UTC().Format("20060102T150405")+".csv"), 3, c.tables())

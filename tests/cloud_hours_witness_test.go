@@ -25,6 +25,9 @@ type witness struct {
 	whole map[string]vow      // by host: the promise of all of it
 	looks int
 	seen  map[string]int // servers by kind
+
+	deleting map[string]time.Time // since when the witness sees that a server is being deleted
+	mended   int
 }
 
 // vow is the promise of a whole host to a reservation.
@@ -34,7 +37,7 @@ type vow struct {
 }
 
 func newWitness(c *hours) *witness {
-	return &witness{hours: c, who: c.tenant(labtest.Admin), had: map[string][]string{}, whole: map[string]vow{}, seen: map[string]int{}}
+	return &witness{hours: c, who: c.tenant(labtest.Admin), had: map[string][]string{}, whole: map[string]vow{}, seen: map[string]int{}, deleting: map[string]time.Time{}}
 }
 
 // look checks that each server by the hint is on a host of its reservation, and that no other server
@@ -57,6 +60,7 @@ func (w *witness) look() (live, running int) {
 		}
 	}
 	w.learn(reservations)
+	w.mend(servers)
 	return len(reservations), len(servers)
 }
 
@@ -99,6 +103,25 @@ func (w *witness) learn(reservations map[string]v1.Reservation) {
 	w.whole = held
 }
 
+// mend does what an operator does about a deletion that goes on for minutes: Nova ignores further
+// requests to delete the server, though it lost the message of the first with the broker.
+func (w *witness) mend(servers []created) {
+	for _, s := range servers {
+		since, seen := w.deleting[s.ID]
+		switch {
+		case s.Task != "deleting":
+			delete(w.deleting, s.ID)
+		case !seen:
+			w.deleting[s.ID] = time.Now()
+		case time.Since(since) > longestBuild:
+			w.who.Do(http.MethodPost, "compute", "/servers/"+s.ID+"/action", map[string]any{"os-resetState": map[string]string{"state": "active"}}, nil)
+			w.who.Do(http.MethodDelete, "compute", "/servers/"+s.ID, nil, nil)
+			w.mended++
+			delete(w.deleting, s.ID)
+		}
+	}
+}
+
 // reservations returns those that are not over, with their hosts.
 func (w *witness) reservations() (map[string]v1.Reservation, error) {
 	all := map[string]v1.Reservation{}
@@ -136,7 +159,7 @@ func (w *witness) servers() ([]created, error) {
 // report logs what the witness has seen, which must be something.
 func (w *witness) report() {
 	w.t.Helper()
-	w.t.Logf("the witness has looked %d times, at servers %v", w.looks, w.seen)
+	w.t.Logf("the witness has looked %d times, at servers %v; Nova forgot the deletion of %d", w.looks, w.seen, w.mended)
 	if w.looks == 0 || w.seen[own] == 0 || w.seen[plain] == 0 {
 		w.t.Error("the witness has seen too little")
 	}
