@@ -128,8 +128,8 @@ test-large: build ## starts at once, the fence, news and a killed replica on 256
 	@ALMANAC_TEST_LARGE=1 COMPUTES=$(MANY) $(LAB) $(GO) test -count=1 -timeout $(TIMEOUT) -v -run OnALargeCloud ./tests
 
 # The limit of time leaves an hour and a half for the start, the checks and what is left at the end.
-HOURS = 4
-MANY  = $(if $(COMPUTES),$(COMPUTES),256)
+HOURS ?= 4
+MANY   = $(if $(COMPUTES),$(COMPUTES),256)
 
 test-hours: build ## four hours of churn and kills beside a real Nova of 256 hosts; HOURS=1.5 and COMPUTES=64 for others; figures of each minute in var/hours
 	@ALMANAC_TEST_HOURS=$(HOURS) COMPUTES=$(MANY) $(LAB) \

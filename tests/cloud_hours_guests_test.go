@@ -38,7 +38,7 @@ type guest struct {
 
 // comeAndGo creates servers and deletes them until ctx ends.
 func (g *guest) comeAndGo(ctx context.Context) {
-	for pass(ctx, 5*time.Second+rand64(g.chance, 10*time.Second)) {
+	for pass(ctx, 5*time.Second+below(g.chance, 10*time.Second)) {
 		if len(g.alive) >= g.most {
 			g.delete(g.alive[0])
 			g.alive = g.alive[1:]

@@ -194,13 +194,13 @@ func (c *hours) lasts() {
 	working.Go(func() { c.sampleAll(ctx) })
 
 	gap := min(3*time.Minute, c.length/10)
-	kinds := c.disturbances()
+	all := c.disturbances()
 	var next []int
-	for pass(ctx, gap/2+rand64(c.chance, gap)) {
+	for pass(ctx, gap/2+below(c.chance, gap)) {
 		if len(next) == 0 {
-			next = c.chance.Perm(len(kinds))
+			next = c.chance.Perm(len(all))
 		}
-		one := kinds[next[0]]
+		one := all[next[0]]
 		next = next[1:]
 		c.clocks.shaken.Store(time.Now().Add(24 * time.Hour).UnixNano())
 		c.history.note(one.what)
@@ -210,8 +210,8 @@ func (c *hours) lasts() {
 	}
 }
 
-// rand64 draws a duration below most.
-func rand64(chance *rand.Rand, most time.Duration) time.Duration {
+// below draws a duration below most.
+func below(chance *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(chance.Int64N(int64(most)))
 }
 

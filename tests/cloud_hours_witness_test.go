@@ -106,20 +106,22 @@ func (w *witness) learn(reservations map[string]v1.Reservation) {
 // mend does what an operator does about a deletion that goes on for minutes: Nova ignores further
 // requests to delete the server, though it lost the message of the first with the broker.
 func (w *witness) mend(servers []created) {
+	deleting := map[string]time.Time{}
 	for _, s := range servers {
 		since, seen := w.deleting[s.ID]
 		switch {
 		case s.Task != "deleting":
-			delete(w.deleting, s.ID)
 		case !seen:
-			w.deleting[s.ID] = time.Now()
-		case time.Since(since) > longestBuild:
+			deleting[s.ID] = time.Now()
+		case time.Since(since) <= longestBuild:
+			deleting[s.ID] = since
+		default:
 			w.who.Do(http.MethodPost, "compute", "/servers/"+s.ID+"/action", map[string]any{"os-resetState": map[string]string{"state": "active"}}, nil)
 			w.who.Do(http.MethodDelete, "compute", "/servers/"+s.ID, nil, nil)
 			w.mended++
-			delete(w.deleting, s.ID)
 		}
 	}
+	w.deleting = deleting
 }
 
 // reservations returns those that are not over, with their hosts.
