@@ -69,17 +69,29 @@ func (r *replicas) startOf(i int, program string) {
 }
 
 // kill ends one replica as a power failure would.
-func (r *replicas) kill(i int) {
+func (r *replicas) kill(i int) { r.leaves(i).kill() }
+
+// stop ends one replica as a service manager would.
+func (r *replicas) stop(i int) { r.leaves(i).stop(r.t) }
+
+// leaves takes a replica out of those that run.
+func (r *replicas) leaves(i int) *service {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	s := r.running[i]
 	r.running[i] = nil
-	r.mu.Unlock()
-	s.kill()
+	return s
 }
 
 // client returns a client of the i-th replica, or of the next one that runs; it prefers a
 // healthy one.
 func (r *replicas) client(i int) *client.Client {
+	return r.clientWith(nil, i)
+}
+
+// clientWith returns such a client for the caller with the token of Keystone that token returns; nil
+// stands for a service without a Keystone.
+func (r *replicas) clientWith(token func(context.Context) (string, error), i int) *client.Client {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for n := range 2 * len(r.running) {
@@ -88,7 +100,7 @@ func (r *replicas) client(i int) *client.Client {
 		if s == nil || r.unwell[at] && n < len(r.running) {
 			continue
 		}
-		c, err := client.New(client.Options{URL: s.url, HTTPClient: r.http})
+		c, err := client.New(client.Options{URL: s.url, HTTPClient: r.http, Token: token})
 		if err != nil {
 			r.t.Error(err)
 		}

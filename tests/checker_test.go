@@ -203,12 +203,16 @@ func (c *checker) checkEvents(r *record) {
 	switch r.status {
 	case "pending":
 		started, ended = []string{"pending"}, []string{"pending"}
+	case "starting": // a cloud takes its time
+		started, ended = states["start"], []string{"pending"}
 	case "active":
 		ended = []string{"pending"}
+	case "ending":
+		ended = states["end"]
 	case "canceled": // before or after the start
 		started, ended = states["start"], nil
 	}
-	if !slices.Equal(states["start"], started) || len(started) > 1 || !slices.Equal(states["end"], ended) || len(states["created"]) != 1 {
+	if !slices.Equal(states["start"], started) || len(started) > 1 || !slices.Equal(states["end"], ended) || len(ended) > 1 || len(states["created"]) != 1 {
 		c.t.Errorf("%s is %s, but has the events %v", r.id, r.status, r.events)
 	}
 }

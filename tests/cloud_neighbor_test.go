@@ -62,7 +62,11 @@ func (n *answerTimes) String() string {
 		len(n.clients), percentile(n.clients, 50), percentile(n.clients, 99), len(n.placed), percentile(n.placed, 50), percentile(n.placed, 90))
 }
 
+// percentile returns 0 for an empty list.
 func percentile(took []time.Duration, percent int) time.Duration {
+	if len(took) == 0 {
+		return 0
+	}
 	sorted := slices.Sorted(slices.Values(took))
 	return sorted[len(sorted)*percent/100].Round(100 * time.Microsecond)
 }

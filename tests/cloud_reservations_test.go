@@ -59,10 +59,13 @@ func (b *beside) healthy() {
 // quiet waits until the doctor has no findings.
 func (b *beside) quiet() {
 	b.t.Helper()
-	b.await("the doctor finds nothing", func() bool {
-		found, err := b.admin.almanac.Examine(b.t.Context())
-		return err == nil && len(found.Findings) == 0
-	})
+	b.await("the doctor finds nothing", b.sound)
+}
+
+// sound reports whether the doctor has no findings.
+func (b *beside) sound() bool {
+	found, err := b.admin.almanac.Examine(b.t.Context())
+	return err == nil && len(found.Findings) == 0
 }
 
 // show returns a reservation as an admin sees it.

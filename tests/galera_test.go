@@ -82,7 +82,7 @@ func TestPromisesSurviveOnGalera(t *testing.T) {
 	}
 	c := newChecker(t, "mysql", g.cluster.DSN(0, "almanac"))
 	settled(t, c)
-	report(t, users)
+	report(t, users, fewestBookings)
 	t.Logf("the proxies failed %d commits", failed)
 	c.check(16)
 	c.checkPeaks(7)

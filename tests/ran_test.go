@@ -71,7 +71,8 @@ var features = []feature{
 // aparted are the tests of the cloud, and packages of such tests, that run beside one release, and not
 // in test-releases.
 var aparted = []string{
-	"TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime", "TestNothingThatWaitsIsLostInQueuesThatOutliveTheBroker",
+	"TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime", "TestPromisesSurviveHoursOfChurnBesideARealCloudAndNothingGrows",
+	"TestOnALargeCloudTheStartsOfAKilledReplicaAreTakenOver", "TestNothingThatWaitsIsLostInQueuesThatOutliveTheBroker",
 	"TestServersStayInTheirCellAndReservationsHaveHostsOfSeveral",
 	"TestServersOfReservationsOfInstancesStartUnderUnifiedLimits",
 	"pkg/neutron",

@@ -141,7 +141,7 @@ func TestPromisesSurviveKillsRestartsAndFailingCommits(t *testing.T) {
 	proxy.FailCommits(mysqlproxy.Deadlock, 0)
 	c := newChecker(t, "mysql", database.DSN("almanac"))
 	settled(t, c)
-	report(t, users)
+	report(t, users, fewestBookings)
 	t.Logf("the proxy failed %d commits", proxy.Failed())
 	c.check(16)
 	c.checkPeaks(7)

@@ -59,7 +59,7 @@ func TestPromisesSurviveAnUpgradeAndTheWayBack(t *testing.T) {
 	})
 	c := newChecker(t, "mysql", database.DSN("almanac"))
 	settled(t, c)
-	report(t, users)
+	report(t, users, fewestBookings)
 	c.check(16)
 	history.report(t, users, c)
 	for _, u := range users {
@@ -92,7 +92,7 @@ func TestPromisesSurviveAnUpgradeOfTheBroker(t *testing.T) {
 	})
 	c := newChecker(t, "mysql", database.DSN("almanac"))
 	settled(t, c)
-	report(t, users)
+	report(t, users, fewestBookings)
 	c.check(16)
 	history.report(t, users, c)
 	for _, u := range users {

@@ -44,11 +44,16 @@ func dsn(port int, database string) string {
 	return fmt.Sprintf("almanac:almanac@tcp(127.0.0.1:%d)/%s", port, database)
 }
 
+// DSN returns the data source name of the database of a URL that Database has returned.
+func DSN(t testing.TB, url string) string {
+	t.Helper()
+	return dsn(port(t, "mariadb"), url[strings.LastIndex(url, "/")+1:strings.LastIndex(url, "?")])
+}
+
 // Execute runs statements in one session, in the database of a URL that Database has returned.
 func Execute(t testing.TB, url string, statements ...string) {
 	t.Helper()
-	database := url[strings.LastIndex(url, "/")+1 : strings.LastIndex(url, "?")]
-	server, err := sql.Open("mysql", dsn(port(t, "mariadb"), database))
+	server, err := sql.Open("mysql", DSN(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}

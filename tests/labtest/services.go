@@ -30,6 +30,23 @@ func StartService(t testing.TB, name string) {
 	lab(t, "start", name)
 }
 
+// Killable returns functions for a test that kills services of the lab with kill -9, by their names
+// in `lab status`, and starts them, again and again. The end of the test starts what is missing, and
+// until then this test process has the cloud to itself.
+func Killable(t testing.TB) (kill, start func(service string)) {
+	t.Helper()
+	occupy(t)
+	t.Cleanup(func() { makeWhole(t) })
+	return func(service string) { t.Helper(); lab(t, "kill", service) }, func(service string) { t.Helper(); lab(t, "start", service) }
+}
+
+// LastCompute returns the service of the last host, the only one with a nova-compute of its own.
+func (c Cloud) LastCompute(t testing.TB) (service string) {
+	t.Helper()
+	hosts := c.Hosts(t)
+	return computeService(t, hosts[len(hosts)-1])
+}
+
 // KillCompute is kill -9 of the nova-compute of the last host, the only one with a process of its
 // own, and returns when Nova reports it down. The end of the test revives it.
 func KillCompute(t testing.TB, host string) {

@@ -180,6 +180,7 @@ E
 nova_conf() {
   local report=2 update=60
   if [ "$(computes_number)" -gt 16 ]; then report=60 update=600; fi
+  if [ "$(computes_number)" -gt 500 ]; then report=120 update=1800; fi
   cat <<E
 [DEFAULT]
 host = controller
