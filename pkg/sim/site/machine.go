@@ -151,9 +151,10 @@ func (s *Site) become(m *machine, to state) {
 	m.spent[m.state] += int64(now - m.since)
 	s.cores[m.state] -= m.cores
 	s.cores[to] += m.cores
+	s.stale = s.stale || m.state == busy || to == busy // all that the inventory reads of the machine
 	m.state, m.since = to, now
 	s.fleet.services = nil
-	s.stale, s.changed = true, true
+	s.changed = true
 }
 
 // obey begins what was ordered in the last step, sorted by host, so that the result does not depend

@@ -36,6 +36,8 @@ type Site struct {
 
 	stays map[string]*stay // reservations that have begun and are not over
 	stale bool             // booking and the controller have not seen the latest state of the hosts
+	// powers are what the inventory shows of the power of each host.
+	powers map[string]inventory.PowerSetting
 
 	steps stepping
 
@@ -54,10 +56,13 @@ func New(ctx context.Context, t *sim.Timeline, o Options) (*Site, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	s := &Site{options: o, timeline: t, begun: t.Now(), stays: map[string]*stay{}}
+	s := &Site{options: o, timeline: t, begun: t.Now(), stays: map[string]*stay{}, powers: map[string]inventory.PowerSetting{}}
 	s.totals.Since = t.Now()
-	s.ledger.records, s.ledger.now = map[string]energy.Record{}, t.Now
+	s.ledger.records, s.ledger.copy, s.ledger.now = map[string]energy.Record{}, map[string]energy.Record{}, t.Now
 	s.equip()
+	if o.Power != nil {
+		s.showPower(slices.Collect(maps.Keys(s.fleet.places)))
+	}
 	var err error
 	s.hosts, err = inventory.OpenSnapshotCache(ctx, (*source)(s), inventory.SnapshotCacheOptions{
 		Hosts: &s.ledger, Properties: &s.ledger, Powers: (*source)(s), Now: t.Now, Log: silent,
@@ -188,15 +193,18 @@ func (c *source) Hosts(context.Context) ([]inventory.Host, error) {
 
 // PowerSettings implements inventory.PowerSettings. It overlays the controller's records on each
 // reading of the hosts, as the service does.
-func (c *source) PowerSettings(_ context.Context, hosts []string) (map[string]inventory.PowerSetting, error) {
-	all := make(map[string]inventory.PowerSetting, len(hosts))
-	p := c.options.Power
-	if p == nil {
-		return all, nil
-	}
+func (c *source) PowerSettings(context.Context, []string) (map[string]inventory.PowerSetting, error) {
+	return c.powers, nil
+}
+
+// showPower makes the inventory show the power of hosts as their records have it.
+func (s *Site) showPower(hosts []string) {
+	p := s.options.Power
 	for _, host := range hosts {
-		r := c.ledger.records[host]
-		all[host] = r.Shown(c.timeline.Now(), p.BootTime, p.Rules.BootMargin)
+		r := s.ledger.records[host]
+		shown := r.Shown(s.timeline.Now(), p.BootTime, p.Rules.BootMargin)
+		if shown != s.powers[host] {
+			s.powers[host], s.stale = shown, true
+		}
 	}
-	return all, nil
 }
