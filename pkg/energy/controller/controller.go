@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -88,6 +89,11 @@ type Options struct {
 	Stopped func() string
 	// Changed is called after the records have changed.
 	Changed func()
+	// Touched returns the hosts about which another port may return something else than before its last call, also because
+	// of the controller's own calls; nothing else has changed, apart from the claims of reservations. known is false if
+	// something else may have changed. It is called before the other ports, in each step. A nil function means that
+	// everything may have changed before each step.
+	Touched func() (hosts []string, known bool)
 
 	StepEvery               time.Duration
 	MeasureEvery, PlanEvery int64
@@ -117,7 +123,15 @@ type memory struct {
 	plan       energy.Plan
 	counts     []instanceCount
 	alarms     map[alarmKey]energy.Alarm
-	machines   []energy.Machine // of the last step, whose memory the next one uses
+	// These are of the last step, if surveyed is true: places and machines are the same hosts, by name.
+	surveyed bool
+	hosts    *inventory.Snapshot
+	places   []place
+	machines []energy.Machine
+	needs    needs
+	// These are of the last step, whose memory the next one uses.
+	watched []energy.Watched
+	spells  []energy.Spell
 }
 
 // instanceCount is the number of instances at an instant.
@@ -187,7 +201,7 @@ func (c *Controller) step(ctx context.Context, held *job.Held) error {
 // since the last step.
 func (c *Controller) resetIfLeaseChanged(ctx context.Context, lease job.Lease, now span.Instant) error {
 	if m := &c.memory; m.measured > now || m.planned > now { // the clock was set back
-		m.measured, m.planned = 0, 0
+		m.measured, m.planned, m.surveyed, m.needs = 0, 0, false, needs{}
 	}
 	if c.memory.epoch == lease.Epoch && c.memory.forecaster != nil {
 		return nil

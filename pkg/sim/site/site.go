@@ -90,11 +90,13 @@ var silent = slog.New(slog.DiscardHandler)
 // equip adds a machine for each host.
 func (s *Site) equip() {
 	n := len(s.options.Hosts)
-	s.fleet = fleet{places: make(map[string]int, n), access: make(map[string]energy.Access, n), now: s.timeline.Now}
+	s.fleet = fleet{places: make(map[string]int, n), access: make(map[string]energy.Access, n), services: make(map[string]controller.Service, n), now: s.timeline.Now}
 	s.list = admitted(s.options.Hosts)
 	for _, h := range s.list {
 		s.fleet.places[h.Name] = len(s.fleet.all)
-		s.fleet.all = append(s.fleet.all, &machine{name: h.Name, cores: h.Capacity.VCPUs, since: s.begun})
+		m := &machine{name: h.Name, cores: h.Capacity.VCPUs, since: s.begun}
+		s.fleet.all = append(s.fleet.all, m)
+		s.fleet.changes(m)
 		s.fleet.access[h.Name] = energy.Access{
 			Host: h.Name, Agent: "simulated", Driver: "simulated", States: []energy.State{energy.On, energy.Off},
 		}
@@ -129,6 +131,7 @@ func (s *Site) controllerOptions() controller.Options {
 		BootTime:     p.BootTime,
 		Efficiency:   func(string) energy.Efficiency { return energy.Efficiency{Draw: s.options.Machines.Draw} },
 		Forecaster:   func() (energy.Forecaster, error) { return energy.NewForecaster(p.Forecaster, energy.Window(p.Window)) },
+		Touched:      s.fleet.Touched,
 		MeasureEvery: p.MeasureEvery, PlanEvery: p.PlanEvery, Replica: "simulated",
 		Now: s.timeline.Now, NewID: s.ledger.newID, Log: silent,
 	}

@@ -65,6 +65,7 @@ func (s *Site) takeStep() error {
 		return err
 	}
 	s.showPower(s.ledger.fresh)
+	s.fleet.touched = append(s.fleet.touched, s.ledger.fresh...)
 	if err := s.admit(); err != nil {
 		return err
 	}
