@@ -38,6 +38,9 @@ func TestAReadingMakesTheSameSnapshotWhateverWasReadBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 			same(t, cache.Snapshot(), again.Snapshot())
+			if again.Snapshot().SameFacts(cache.Snapshot()) {
+				t.Fatal("two snapshots that were made apart share their facts")
+			}
 		}
 	})
 }

@@ -21,10 +21,10 @@ import (
 // otherwise.
 type ledger struct {
 	mu       sync.Mutex
-	records  map[string]energy.Record
-	copy     map[string]energy.Record // of records, apart from those of fresh
-	fresh    []string                 // the hosts whose records have changed since they were copied
-	revision uint64                   // increases with each change of a record
+	records  map[string]*energy.Record // each is replaced when it changes
+	copy     map[string]energy.Record  // of records, apart from those of fresh
+	fresh    []string                  // the hosts whose records have changed since they were copied
+	revision uint64                    // increases with each change of a record
 	settings energy.Settings
 	now      func() span.Instant
 	halt     span.Instant // the instant since which no host may be switched off; 0 if hosts may be
@@ -39,7 +39,7 @@ func (l *ledger) PowerRecords(context.Context) (map[string]energy.Record, error)
 	defer l.mu.Unlock()
 	for _, host := range l.fresh {
 		if r, kept := l.records[host]; kept {
-			l.copy[host] = r
+			l.copy[host] = *r
 		} else {
 			delete(l.copy, host)
 		}
@@ -53,8 +53,10 @@ func (l *ledger) ChangePower(_ context.Context, _ job.Lease, hosts []string, cha
 	defer l.mu.Unlock()
 	stored := make(map[string]energy.Record, len(hosts))
 	for _, host := range hosts {
-		r := l.records[host]
-		r.Host = host
+		r := energy.Record{Host: host}
+		if before, known := l.records[host]; known {
+			r = *before
+		}
 		stored[host] = r
 	}
 	if _, err := change(stored); err != nil {
@@ -66,7 +68,7 @@ func (l *ledger) ChangePower(_ context.Context, _ job.Lease, hosts []string, cha
 			delete(l.records, host)
 			continue
 		}
-		l.records[host] = r
+		l.records[host] = &r
 	}
 	if len(hosts) > 0 {
 		l.fresh = append(l.fresh, hosts...)

@@ -58,7 +58,7 @@ func New(ctx context.Context, t *sim.Timeline, o Options) (*Site, error) {
 	}
 	s := &Site{options: o, timeline: t, begun: t.Now(), stays: map[string]*stay{}, powers: map[string]inventory.PowerSetting{}}
 	s.totals.Since = t.Now()
-	s.ledger.records, s.ledger.copy, s.ledger.now = map[string]energy.Record{}, map[string]energy.Record{}, t.Now
+	s.ledger.records, s.ledger.copy, s.ledger.now = map[string]*energy.Record{}, map[string]energy.Record{}, t.Now
 	s.equip()
 	if o.Power != nil {
 		s.showPower(slices.Collect(maps.Keys(s.fleet.places)))
@@ -204,7 +204,10 @@ func (c *source) PowerSettings(context.Context, []string) (map[string]inventory.
 func (s *Site) showPower(hosts []string) {
 	p := s.options.Power
 	for _, host := range hosts {
-		r := s.ledger.records[host]
+		var r energy.Record
+		if stored, known := s.ledger.records[host]; known {
+			r = *stored
+		}
 		shown := r.Shown(s.timeline.Now(), p.BootTime, p.Rules.BootMargin)
 		if shown != s.powers[host] {
 			s.powers[host], s.stale = shown, true
