@@ -131,13 +131,23 @@ func (c *Controller) read(ctx context.Context, w *world) {
 	var ask []string
 	for i := range w.places {
 		p := &w.places[i]
-		if !p.moves && !(w.measure && (p.unread || !p.rests)) {
+		due := p.moves || w.measure && (p.unread || !p.rests)
+		if !due && !p.look {
 			continue
 		}
-		if _, reached := w.access[p.host.Name]; reached {
+		switch _, reached := w.access[p.host.Name]; {
+		case !reached:
+			delete(c.memory.readings, p.host.Name)
+		case due:
 			ask = append(ask, p.host.Name)
 			p.look = true
 		}
+	}
+	if w.all {
+		maps.DeleteFunc(c.memory.readings, func(host string, _ energy.Reading) bool {
+			_, there := w.placeOf(host)
+			return !there
+		})
 	}
 	if len(ask) > 0 {
 		w.fresh = c.Agents.Read(ctx, ask)
@@ -145,12 +155,6 @@ func (c *Controller) read(ctx context.Context, w *world) {
 	}
 	if w.measure && c.Watts != nil {
 		c.readWatts(ctx, ask)
-	}
-	if w.all {
-		maps.DeleteFunc(c.memory.readings, func(host string, _ energy.Reading) bool {
-			_, reached := w.access[host]
-			return !reached
-		})
 	}
 	w.readings = c.memory.readings
 }
