@@ -159,6 +159,9 @@ func (w *world) keep(host string, r energy.Record) {
 	defer w.mu.Unlock()
 	w.moved = w.moved || w.records[host].Phase != r.Phase
 	w.records[host] = r
+	if i, there := w.placeOf(host); there {
+		w.places[i].calm = false
+	}
 }
 
 // facts returns the facts about a host, including what its agent answers about its order.
