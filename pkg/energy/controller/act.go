@@ -52,7 +52,8 @@ func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants ma
 }
 
 // concerned returns the names, sorted, of the hosts that may need an action: those in wants, those
-// that are not awake or have an operation, and those whose nova-compute Almanac has disabled.
+// that are not awake or have an operation, and those whose nova-compute Almanac has disabled; without those that are known
+// to rest.
 func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []string {
 	hosts := slices.Collect(maps.Keys(wants))
 	if !w.all {
@@ -79,7 +80,7 @@ func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []strin
 }
 
 // rests reports whether this step changes nothing for a host, without asking agents, Nova or
-// Placement. It is true for most sleeping hosts.
+// Placement. It is true for most sleeping hosts. It marks the place of a host that rests until something about it changes.
 func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch) bool {
 	record := w.recordOf(host)
 	facts := c.seen(w, &record, wants)

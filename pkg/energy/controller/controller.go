@@ -89,10 +89,10 @@ type Options struct {
 	Stopped func() string
 	// Changed is called after the records have changed.
 	Changed func()
-	// Touched returns the hosts about which another port may return something else than before its last call, also because
-	// of the controller's own calls; nothing else has changed, apart from the claims of reservations. known is false if
-	// something else may have changed. It is called before the other ports, in each step. A nil function means that
-	// everything may have changed before each step.
+	// Touched returns the hosts about which another port or function may return something else than before its last call,
+	// also because of the controller's own calls. Claims of reservations do not count. known is false if something may have
+	// changed that is not about single hosts: which hosts there are, or the mode of all hosts or of an aggregate. Touched is
+	// called before the ports, in each step. A nil function means that everything may have changed before each step.
 	Touched func() (hosts []string, known bool)
 
 	StepEvery               time.Duration
@@ -123,7 +123,8 @@ type memory struct {
 	plan       energy.Plan
 	counts     []instanceCount
 	alarms     map[alarmKey]energy.Alarm
-	// These are of the last step, if surveyed is true: places and machines are the same hosts, by name.
+	// surveyed is false if the last step has not seen all that Touched told it. The places and machines of that step are of
+	// the same hosts, by name.
 	surveyed bool
 	hosts    *inventory.Snapshot
 	places   []place

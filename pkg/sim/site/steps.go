@@ -93,7 +93,7 @@ func (s *Site) expectWake() {
 	}
 }
 
-// firstWake returns the first instant of which expectWake tells; span.Forever if there is none.
+// firstWake returns the first instant at which a host is due because of the clock alone; span.Forever if none is.
 func (s *Site) firstWake() span.Instant {
 	p := s.options.Power
 	first := span.Forever
