@@ -28,13 +28,17 @@ import (
 // A controller that is told which hosts have changed does and reports the same as one that looks at all hosts in each step,
 // whatever happens to the hosts.
 func TestToLookAtTheHostsThatHaveChangedIsToLookAtAll(t *testing.T) {
+	most := 80
+	if testing.Short() {
+		most = 30
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		rules := energy.Rules{
 			Horizon: 900, IdleNeeded: 2, BootMargin: 60, SpareHosts: rapid.IntRange(0, 1).Draw(t, "spare"),
 			MostSwitches: rapid.SampledFrom([]int{0, 4}).Draw(t, "switches"), MinOff: rapid.SampledFrom([]int64{0, 600}).Draw(t, "off"),
 		}
 		told, all := newPlant(rules, true), newPlant(rules, false)
-		for range rapid.IntRange(20, 80).Draw(t, "steps") {
+		for range rapid.IntRange(20, most).Draw(t, "steps") {
 			wait := rapid.SampledFrom([]int64{5, 5, 20, 60, 60, 300, 3600}).Draw(t, "wait")
 			changes := rapid.SliceOfN(rapid.Custom(drawChange), 0, 3).Draw(t, "changes")
 			for _, p := range []*plant{told, all} {
