@@ -64,8 +64,8 @@ func (h *Host) takeState(now *Host) {
 // on them, and in whether they run. False means that they may differ in more.
 func (s *Snapshot) SameFacts(other *Snapshot) bool { return sameSlice(s.ranks, other.ranks) }
 
-// withState returns the snapshot with the state of those hosts of a reading, which does not differ in anything else from the
-// one of which the snapshot was made. Nothing that the snapshot knows of all hosts together depends on their state, except
+// withState returns the snapshot with the state of those hosts of a reading. The reading differs in nothing else from the one
+// that the snapshot was made from. Nothing that the snapshot knows of all hosts together depends on their state, except
 // the values of properties.
 func (s *Snapshot) withState(reading []Host, differ []int, overrides map[string]Override) *Snapshot {
 	next := *s

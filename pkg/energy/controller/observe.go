@@ -73,7 +73,7 @@ func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, err
 	return w, nil
 }
 
-// touched returns what Touched returns. What a step that fails has not seen counts as changed in the next one.
+// touched returns the result of Touched. After a step that failed before it had seen all hosts, known is false.
 func (c *Controller) touched() (hosts []string, known bool) {
 	if c.Touched != nil {
 		hosts, known = c.Touched()

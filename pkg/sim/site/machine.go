@@ -143,7 +143,7 @@ func (f *fleet) changes(m *machine) {
 	f.outdated, f.touched = append(f.outdated, m), append(f.touched, m.name)
 }
 
-// Touched returns the hosts of which machine, service, record or host in the inventory may have changed since its last call.
+// Touched returns the hosts that may have another machine, service, record or inventory since its last call.
 func (f *fleet) Touched() (hosts []string, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
