@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -164,21 +163,31 @@ func (k *SnapshotCache) update(ctx context.Context, hosts []Host, read span.Inst
 	if err != nil {
 		return fmt.Errorf("read property settings: %w", err)
 	}
-	changed := k.current.Load() == nil || !reflect.DeepEqual(hosts, k.hosts) ||
-		!maps.EqualFunc(overrides, k.overrides, Override.equal) || !maps.Equal(hidden, k.hidden)
-	var next *Snapshot
-	if changed {
-		if next, err = newSnapshotThatAgrees(hosts, overrides, hidden); err != nil {
-			return err
-		}
+	next, err := k.next(hosts, overrides, hidden)
+	if err != nil {
+		return err
 	}
 	// The trust comes first, so that nobody sees the new hosts without the warning about them.
 	k.trust.Store(new(k.trust.Load().after(hosts, overrides, read, k.options.Now())))
-	if changed {
+	if next != nil {
 		k.publish(next, hosts, overrides, hidden)
 	}
 	k.read.Store(int64(read)) // last, so that a new time never belongs to old hosts
 	return nil
+}
+
+// next returns the snapshot of a reading and of settings; nil if it is the current one.
+func (k *SnapshotCache) next(hosts []Host, overrides map[string]Override, hidden map[string]bool) (*Snapshot, error) {
+	current := k.current.Load()
+	if current != nil && maps.EqualFunc(overrides, k.overrides, Override.equal) && maps.Equal(hidden, k.hidden) {
+		switch differ, onlyState := differing(k.hosts, hosts); {
+		case onlyState && len(differ) == 0:
+			return nil, nil
+		case onlyState:
+			return current.withState(hosts, differ, overrides), nil
+		}
+	}
+	return newSnapshotThatAgrees(hosts, overrides, hidden)
 }
 
 // recognize returns the hosts; their instances include what was stored about them.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -29,14 +30,14 @@ type TrustRules struct {
 
 // sighting is the last state of a host in a trusted reading.
 type sighting struct {
-	Host
-	lost span.Instant // when it was found gone or failed; 0 while it works
+	*Host              // never written to, as it may be a part of the reading
+	lost  span.Instant // when it was found gone or failed; 0 while it works
 }
 
 func seen(hosts []Host) []sighting {
 	all := make([]sighting, len(hosts))
 	for i := range hosts {
-		all[i].Host = hosts[i]
+		all[i].Host = &hosts[i]
 	}
 	return all
 }
@@ -51,17 +52,14 @@ type setback struct {
 
 func (r TrustRules) judge(trusted []sighting, listed []Host, overrides map[string]Override) setback {
 	worse, hadInstances := setback{hosts: len(trusted)}, 0
-	now := make(map[string]*Host, len(listed))
-	for i := range listed {
-		now[listed[i].Name] = &listed[i]
-	}
+	find := finder(listed)
 	for i := range trusted {
 		name := trusted[i].Name
 		hadInstances += trusted[i].InstanceCount
 		if trusted[i].failureUnder(overrides[name]) != "" {
 			continue
 		}
-		h := now[name]
+		h := find(i, name)
 		if h == nil {
 			worse.gone = append(worse.gone, name)
 		} else if failure := h.failureUnder(overrides[name]); failure != "" {
@@ -76,6 +74,24 @@ func (r TrustRules) judge(trusted []sighting, listed []Host, overrides map[strin
 		worse.instances = hadInstances
 	}
 	return worse
+}
+
+// finder returns a function that returns the host with a name, nil if there is none. place is where the host is in most
+// readings, which list the hosts in the same order.
+func finder(listed []Host) func(place int, name string) *Host {
+	byName := sync.OnceValue(func() map[string]*Host {
+		all := make(map[string]*Host, len(listed))
+		for i := range listed {
+			all[listed[i].Name] = &listed[i]
+		}
+		return all
+	})
+	return func(place int, name string) *Host {
+		if place < len(listed) && listed[place].Name == name {
+			return &listed[place]
+		}
+		return byName()[name]
+	}
 }
 
 // failureUnder returns the host's failure with the power state of o, if o sets one.
@@ -143,8 +159,9 @@ type trust struct {
 
 // after returns the trust after a reading that began at read and is judged now.
 func (t trust) after(listed []Host, overrides map[string]Override, read, now span.Instant) trust {
-	next := trust{rules: t.rules, trusted: seen(listed), read: read}
+	next := trust{rules: t.rules, read: read}
 	if t.trusted == nil {
+		next.trusted = seen(listed)
 		return next
 	}
 	trusted := t.trusted
@@ -161,6 +178,8 @@ func (t trust) after(listed []Host, overrides map[string]Override, read, now spa
 		next.trusted = remember(trusted, listed, overrides, now)
 	case now < since.Add(t.rules.SettleTime):
 		next.trusted, next.worse, next.since = trusted, worse, since
+	default:
+		next.trusted = seen(listed)
 	}
 	return next
 }
@@ -192,11 +211,12 @@ func remember(before []sighting, listed []Host, overrides map[string]Override, n
 		}
 		lost := cmp.Or(was.lost, now)
 		if at == there || believed[at].Name != was.Name {
-			gone := *was
-			gone.InstanceCount, gone.lost = 0, lost
-			believed = append(believed, gone)
-		} else if h := &believed[at]; h.failureUnder(overrides[h.Name]) != "" {
-			h.Power, h.Problem, h.lost = was.Power, was.Problem, lost
+			gone := *was.Host
+			gone.InstanceCount = 0
+			believed = append(believed, sighting{&gone, lost})
+		} else if h := *believed[at].Host; h.failureUnder(overrides[h.Name]) != "" {
+			h.Power, h.Problem = was.Power, was.Problem
+			believed[at] = sighting{&h, lost}
 		}
 	}
 	if len(believed) > there {

@@ -90,11 +90,21 @@ func (s *Step) Nothing(before *Record) bool {
 	return len(s.Actions)+len(s.Entries) == 0 && reflect.DeepEqual(&s.Record, before)
 }
 
-// Rests reports, at little cost, that Advance changes nothing: the host is asleep, all that was read agrees with
-// that, and no switch is wanted. False means that Advance may change something.
+// Rests reports, at little cost, that Advance changes nothing: the host is awake or asleep, all that was read agrees with
+// that, and no switch is wanted. Neither does Advance later, until the record or one of these facts is another one. False
+// means that Advance may change something.
 func (r *Record) Rests(f *Facts) bool {
-	return r.Phase == Asleep && r.Order == nil && !r.Testing && r.Mismatches == 0 && f.Want == nil && f.Machine.State != On &&
-		(f.Service == nil || !f.Service.Up && r.Down && f.Service.Reported == r.Reported)
+	if f.Want != nil {
+		return false
+	}
+	switch s := f.Service; r.Phase {
+	case Awake:
+		return r.Operation == "" && (s == nil || !s.Disabled || !s.Ours)
+	case Asleep:
+		return r.Order == nil && !r.Testing && r.Mismatches == 0 && f.Machine.State != On &&
+			(s == nil || !s.Up && r.Down && s.Reported == r.Reported)
+	}
+	return false
 }
 
 // MustLook reports whether the next step requires that Nova and Placement are asked before whether

@@ -3,8 +3,6 @@
 package energy
 
 import (
-	"slices"
-
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -44,14 +42,18 @@ func (r *Record) Shown(now span.Instant, boot, margin int64) inventory.PowerSett
 // BootSeconds returns the 95th percentile of the host's boot times (nearest rank), which is the
 // longest of fewer than 20; it returns otherwise if there are none.
 func (r *Record) BootSeconds(otherwise int64) int64 {
-	switch n := len(r.Boots); {
-	case n == 0:
+	n := len(r.Boots)
+	if n == 0 {
 		return otherwise
-	case n < 20:
-		return slices.Max(r.Boots)
 	}
 	var room [mostBoots]int64
-	sorted := append(room[:0], r.Boots...)
-	slices.Sort(sorted)
-	return sorted[(len(sorted)*95+99)/100-1]
+	longest := append(room[:0], make([]int64, n-(n*95+99)/100+1)...) // the longest boots, the longest first; the last of them is the percentile
+	for _, b := range r.Boots {
+		for i := range longest {
+			if b > longest[i] {
+				b, longest[i] = longest[i], b
+			}
+		}
+	}
+	return longest[len(longest)-1]
 }

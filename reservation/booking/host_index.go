@@ -59,6 +59,23 @@ func (r *hostIndex) with(l *hostOrder) (*hostIndex, []resource.Vector) {
 	return next, added
 }
 
+// withState returns the index for a newer snapshot whose hosts differ from those of the index in their state only; false if
+// they may differ in more.
+func (r *hostIndex) withState(s *inventory.Snapshot) (*hostIndex, bool) {
+	if r.snapshot == nil || !s.SameFacts(r.snapshot) {
+		return nil, false
+	}
+	next, order := *r, *r.hostOrder
+	order.snapshot, next.snapshot, next.hostOrder = s, s, &order
+	next.occupants = make([]occupants, len(r.names))
+	for number, at := range r.place {
+		if at != gone {
+			next.occupants[number] = occupantsOf(s.Host(at))
+		}
+	}
+	return &next, true
+}
+
 // admit returns the index with numbers for hosts that have claims but do not exist, and the
 // names that are new in it, in the order of their numbers.
 func (r *hostIndex) admit(names []string) (next *hostIndex, added []string) {

@@ -238,12 +238,15 @@ func (d *Service) load(list []reservation.Reservation) error {
 
 // Observe replaces the inventory with a newer one.
 func (d *Service) Observe(s *inventory.Snapshot) {
-	hosts := orderHosts(s)
 	for {
 		d.mu.RLock()
 		before := d.hosts
 		d.mu.RUnlock()
-		next, added := before.with(hosts)
+		var added []resource.Vector
+		next, only := before.withState(s)
+		if !only {
+			next, added = before.with(orderHosts(s))
+		}
 		if d.takeOver(before, next, added) {
 			return
 		}

@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
+	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -25,27 +23,28 @@ const hostsAtOnce = 8
 
 // act advances every host that is being switched or should be.
 func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants map[string]energy.Switch) error {
+	hosts := slices.DeleteFunc(c.concerned(w, wants), func(host string) bool { return c.rests(w, host, wants) })
 	var mu sync.Mutex
 	var errs []error
 	changed := false
-	var work errgroup.Group
-	work.SetLimit(hostsAtOnce)
-	for _, host := range c.concerned(w, wants) {
-		if c.rests(w, host, wants) {
-			continue
-		}
-		work.Go(func() error {
-			did, err := c.advanceHost(ctx, held, w, host, wants)
+	var next atomic.Int64
+	advance := func() { // advances one host after another, since a new goroutine for each would cost more than the step
+		for i := next.Add(1) - 1; i < int64(len(hosts)); i = next.Add(1) - 1 {
+			did, err := c.advanceHost(ctx, held, w, hosts[i], wants)
 			mu.Lock()
-			defer mu.Unlock()
 			changed = changed || did
 			if err != nil {
-				errs = append(errs, fmt.Errorf("host %s: %w", host, err))
+				errs = append(errs, fmt.Errorf("host %s: %w", hosts[i], err))
 			}
-			return nil
-		})
+			mu.Unlock()
+		}
 	}
-	_ = work.Wait() // the errors are in errs
+	var work sync.WaitGroup
+	for range min(hostsAtOnce, len(hosts)) - 1 {
+		work.Go(advance)
+	}
+	advance()
+	work.Wait()
 	if changed && c.Changed != nil {
 		c.Changed()
 	}
@@ -53,9 +52,19 @@ func (c *Controller) act(ctx context.Context, held *job.Held, w *world, wants ma
 }
 
 // concerned returns the names, sorted, of the hosts that may need an action: those in wants, those
-// that are not awake or have an operation, and those whose nova-compute Almanac has disabled.
+// that are not awake or have an operation, and those whose nova-compute Almanac has disabled; without those that are known
+// to rest.
 func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []string {
 	hosts := slices.Collect(maps.Keys(wants))
+	if !w.all {
+		for i := range w.places {
+			if p := &w.places[i]; !p.rests {
+				hosts = append(hosts, p.host.Name)
+			}
+		}
+		slices.Sort(hosts)
+		return slices.Compact(hosts)
+	}
 	for host, r := range w.records {
 		if r.Phase != energy.Awake || r.Operation != "" {
 			hosts = append(hosts, host)
@@ -71,11 +80,17 @@ func (c *Controller) concerned(w *world, wants map[string]energy.Switch) []strin
 }
 
 // rests reports whether this step changes nothing for a host, without asking agents, Nova or
-// Placement. It is true for most sleeping hosts.
+// Placement. It is true for most sleeping hosts. It marks the place of a host that rests until something about it changes.
 func (c *Controller) rests(w *world, host string, wants map[string]energy.Switch) bool {
 	record := w.recordOf(host)
 	facts := c.seen(w, &record, wants)
-	return record.Rests(&facts) || c.staysSame(w, record, facts)
+	if record.Rests(&facts) {
+		if i, there := w.placeOf(host); there && w.measure && (c.Cloud == nil || w.services != nil) {
+			w.places[i].rests = true
+		}
+		return true
+	}
+	return c.staysSame(w, record, facts)
 }
 
 // staysSame is rests by the whole state machine.
@@ -145,6 +160,9 @@ func (w *world) keep(host string, r energy.Record) {
 	defer w.mu.Unlock()
 	w.moved = w.moved || w.records[host].Phase != r.Phase
 	w.records[host] = r
+	if i, there := w.placeOf(host); there {
+		w.places[i].calm = false
+	}
 }
 
 // facts returns the facts about a host, including what its agent answers about its order.
@@ -197,8 +215,7 @@ func (c *Controller) haltOf(w *world, host string) string {
 	if w.halt != "" {
 		return w.halt
 	}
-	i := sort.Search(len(w.machines), func(i int) bool { return w.machines[i].Name >= host })
-	if i < len(w.machines) && w.machines[i].Name == host {
+	if i, there := w.placeOf(host); there {
 		return c.forbids(w, &w.machines[i])
 	}
 	return ""

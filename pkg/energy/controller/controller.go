@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -88,6 +89,11 @@ type Options struct {
 	Stopped func() string
 	// Changed is called after the records have changed.
 	Changed func()
+	// Touched returns the hosts about which another port or function may return something else than before its last call,
+	// also because of the controller's own calls. Claims of reservations do not count. known is false if something may have
+	// changed that is not about single hosts: which hosts there are, or the mode of all hosts or of an aggregate. Touched is
+	// called before the ports, in each step. A nil function means that everything may have changed before each step.
+	Touched func() (hosts []string, known bool)
 
 	StepEvery               time.Duration
 	MeasureEvery, PlanEvery int64
@@ -117,7 +123,16 @@ type memory struct {
 	plan       energy.Plan
 	counts     []instanceCount
 	alarms     map[alarmKey]energy.Alarm
-	machines   []energy.Machine // of the last step, whose memory the next one uses
+	// surveyed is false if the last step has not seen all that Touched told it. The places and machines of that step are of
+	// the same hosts, by name.
+	surveyed bool
+	hosts    *inventory.Snapshot
+	places   []place
+	machines []energy.Machine
+	needs    needs
+	// These are of the last step, whose memory the next one uses.
+	watched []energy.Watched
+	spells  []energy.Spell
 }
 
 // instanceCount is the number of instances at an instant.
@@ -187,7 +202,7 @@ func (c *Controller) step(ctx context.Context, held *job.Held) error {
 // since the last step.
 func (c *Controller) resetIfLeaseChanged(ctx context.Context, lease job.Lease, now span.Instant) error {
 	if m := &c.memory; m.measured > now || m.planned > now { // the clock was set back
-		m.measured, m.planned = 0, 0
+		m.measured, m.planned, m.surveyed, m.needs = 0, 0, false, needs{}
 	}
 	if c.memory.epoch == lease.Epoch && c.memory.forecaster != nil {
 		return nil

@@ -58,7 +58,7 @@ func (c *Controller) measure(ctx context.Context, lease job.Lease, w *world) err
 		if one.Claimed <= w.now {
 			demand.Reserved++
 		}
-		if w.readings[one.Name].State == energy.Off && one.Phase == energy.Awake {
+		if w.places[i].state == energy.Off && one.Phase == energy.Awake {
 			m.odd[one.Name]++
 		} else {
 			delete(m.odd, one.Name)
@@ -71,6 +71,9 @@ func (c *Controller) measure(ctx context.Context, lease job.Lease, w *world) err
 	if err := c.weigh(ctx, lease, w); err != nil {
 		return err
 	}
+	for i := range w.places {
+		w.places[i].unread = false
+	}
 	return c.Settings.ChangeEnergySettings(ctx, lease, func(s *energy.Settings) ([]energy.Entry, error) {
 		c.save(&s.Savings, w)
 		w.settings.Savings = s.Savings
@@ -81,14 +84,14 @@ func (c *Controller) measure(ctx context.Context, lease job.Lease, w *world) err
 // save adds the time since the last measurement to the savings, but at most twice the measurement
 // interval, because nothing observed a longer gap.
 func (c *Controller) save(s *energy.Savings, w *world) {
-	spells := make([]energy.Spell, len(w.machines))
-	for i := range w.machines {
-		m := &w.machines[i]
-		begun := w.records[m.Name].Begun
-		spells[i] = energy.Spell{Machine: m, State: w.readings[m.Name].State, Booted: begun != 0 && begun >= s.Until}
+	spells := c.memory.spells[:0]
+	for i := range w.places {
+		p := &w.places[i]
+		spells = append(spells, energy.Spell{Machine: &w.machines[i], State: p.state, Booted: p.begun != 0 && p.begun >= s.Until})
 	}
 	since := s.Until
 	s.Add(w.now, 2*c.MeasureEvery, spells)
+	c.memory.spells = spells
 	s.Delay += energy.DelayReq(delayed(w, since))
 }
 
@@ -116,6 +119,9 @@ func delayed(w *world, since span.Instant) (all []energy.Delayed) {
 func (c *Controller) weigh(ctx context.Context, lease job.Lease, w *world) error {
 	measured := map[string]energy.Draw{}
 	for i := range w.machines {
+		if !w.places[i].unread {
+			continue
+		}
 		m := &w.machines[i]
 		reading := w.readings[m.Name]
 		d := w.records[m.Name].Draw
@@ -155,12 +161,7 @@ func (c *Controller) planDue(w *world) bool {
 	if w.measure && w.now >= c.memory.planned.Add(c.PlanEvery) {
 		return true
 	}
-	for _, r := range w.records {
-		if r.Hold.Holds(w.now) && r.Hold.At >= c.memory.planned {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.places, func(p place) bool { return p.hold.Holds(w.now) && p.hold.At >= c.memory.planned })
 }
 
 func (c *Controller) situation(w *world) energy.Situation {

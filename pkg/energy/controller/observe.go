@@ -35,7 +35,9 @@ type world struct {
 	readings  map[string]energy.Reading // the last reading of each machine
 	fresh     map[string]energy.Reading // the readings of this step
 	halt      string
-	machines  []energy.Machine // sorted by name; the next step uses the memory
+	all       bool             // everything may have changed
+	places    []place          // sorted by name; the next step uses the memory
+	machines  []energy.Machine // of the same hosts
 
 	mu    sync.Mutex // guards the fields below, and records, while hosts advance
 	moved bool       // the phase of a host has changed
@@ -45,6 +47,7 @@ type world struct {
 // It fails only if the records or the settings cannot be read: the rules handle other missing data.
 func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, error) {
 	w := &world{now: now, measure: now >= c.memory.measured.Add(c.MeasureEvery)}
+	changed, known := c.touched()
 	var err error
 	if w.settings, err = c.Settings.EnergySettings(ctx); err != nil {
 		return nil, err
@@ -57,15 +60,27 @@ func (c *Controller) observe(ctx context.Context, now span.Instant) (*world, err
 	}
 	w.hosts, w.untrusted = c.Hosts.Snapshot(), c.Hosts.Untrusted(now)
 	w.live = c.Promises.Live(span.Span{Start: now, End: span.Forever})
-	w.claimed, w.serviced = claims(w.live, now), serviced(w.live, now)
 	w.access, w.twice = c.Agents.Access()
+	c.locate(w, changed, known)
+	c.need(w)
 	c.ask(ctx, w)
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // data that is missing because of the end of ctx proves nothing
 	}
 	w.halt = c.halt(w)
-	w.machines = c.survey(w)
+	c.survey(w)
+	c.memory.surveyed = true
 	return w, nil
+}
+
+// touched returns the result of Touched. After a step that failed before it had seen all hosts, known is false.
+func (c *Controller) touched() (hosts []string, known bool) {
+	if c.Touched != nil {
+		hosts, known = c.Touched()
+	}
+	known = known && c.memory.surveyed
+	c.memory.surveyed = false
+	return hosts, known
 }
 
 // ask reads the services from Nova and, at the same time, the machines from their agents, within
@@ -88,7 +103,10 @@ func (c *Controller) ask(ctx context.Context, w *world) {
 
 // busy reports whether any host is being switched.
 func (c *Controller) busy(w *world) bool {
-	for _, r := range w.records {
+	if !w.all {
+		return slices.ContainsFunc(w.places, func(p place) bool { return p.moves })
+	}
+	for _, r := range w.records { // also of hosts that have no place
 		if moves(&r) {
 			return true
 		}
@@ -107,16 +125,30 @@ func moves(r *energy.Record) bool {
 	return r.Testing
 }
 
-// read reads the machines: at a measurement all that agents can switch, otherwise those that are
+// read reads the machines: at a measurement all that agents can switch and that may have changed, otherwise those that are
 // being switched.
 func (c *Controller) read(ctx context.Context, w *world) {
 	var ask []string
-	for host := range w.access {
-		if r := w.records[host]; w.measure || moves(&r) {
-			ask = append(ask, host)
+	for i := range w.places {
+		p := &w.places[i]
+		due := p.moves || w.measure && (p.unread || !p.rests)
+		if !due && !p.look {
+			continue
+		}
+		switch _, reached := w.access[p.host.Name]; {
+		case !reached:
+			delete(c.memory.readings, p.host.Name)
+		case due:
+			ask = append(ask, p.host.Name)
+			p.look = true
 		}
 	}
-	slices.Sort(ask)
+	if w.all {
+		maps.DeleteFunc(c.memory.readings, func(host string, _ energy.Reading) bool {
+			_, there := w.placeOf(host)
+			return !there
+		})
+	}
 	if len(ask) > 0 {
 		w.fresh = c.Agents.Read(ctx, ask)
 		maps.Copy(c.memory.readings, w.fresh)
@@ -124,10 +156,6 @@ func (c *Controller) read(ctx context.Context, w *world) {
 	if w.measure && c.Watts != nil {
 		c.readWatts(ctx, ask)
 	}
-	maps.DeleteFunc(c.memory.readings, func(host string, _ energy.Reading) bool {
-		_, reached := w.access[host]
-		return !reached
-	})
 	w.readings = c.memory.readings
 }
 
@@ -244,23 +272,19 @@ func (c *Controller) collapse(w *world) string {
 	return ""
 }
 
-// survey returns all hosts in the form of the plan: those of the inventory, and those that are not
-// awake although they are no longer in the inventory.
-func (c *Controller) survey(w *world) []energy.Machine {
-	all := slices.Grow(c.memory.machines[:0], w.hosts.Len())
-	for _, h := range w.hosts.Hosts() {
-		all = append(all, c.machine(w, h))
-	}
-	for host, r := range w.records {
-		if _, there := w.hosts.Index(host); !there && r.Phase != energy.Awake {
-			all = append(all, c.machine(w, &inventory.Host{Name: host, Problem: "it is no longer in the inventory"}))
+// survey computes the machines, the form in which plans see the hosts, of all places to look at.
+func (c *Controller) survey(w *world) {
+	for i := range w.places {
+		p := &w.places[i]
+		if !p.look {
+			continue
 		}
+		name := p.host.Name
+		r := w.records[name]
+		w.machines[i] = c.machine(w, p.host)
+		p.look, p.rests, p.until, p.state = false, false, until(w.now, &r), w.readings[name].State
+		p.calm = r.Quarantine == "" && w.twice[name] == "" && (r.Phase == energy.Awake || r.Phase == energy.Asleep && w.access[name].States != nil)
 	}
-	if len(all) > w.hosts.Len() { // the others are sorted
-		slices.SortFunc(all, func(a, b energy.Machine) int { return cmp.Compare(a.Name, b.Name) })
-	}
-	c.memory.machines = all
-	return all
 }
 
 func (c *Controller) machine(w *world, h *inventory.Host) energy.Machine {

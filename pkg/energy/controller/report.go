@@ -25,13 +25,14 @@ func (c *Controller) tell(ctx context.Context, lease job.Lease, w *world) error 
 
 // alarms returns the alarms that are in force now.
 func (c *Controller) alarms(w *world) []energy.Alarm {
-	var watched []energy.Watched // few, as most hosts are calm
+	watched := c.memory.watched[:0] // few, as most hosts are calm
 	for i := range w.machines {
 		m := &w.machines[i]
-		r := w.records[m.Name]
-		if r.Host = m.Name; c.calm(w, m, &r) {
+		if c.calm(w, &w.places[i], m) {
 			continue
 		}
+		r := w.records[m.Name]
+		r.Host = m.Name
 		one := energy.Watched{
 			Record: r, Machine: *m, Reading: w.readings[m.Name], Agent: w.access[m.Name].States != nil,
 			Twice: w.twice[m.Name], Mismatches: c.memory.odd[m.Name], How: c.Switching,
@@ -41,6 +42,7 @@ func (c *Controller) alarms(w *world) []energy.Alarm {
 		}
 		watched = append(watched, one)
 	}
+	c.memory.watched = watched
 	seen := energy.Watch{Hosts: watched, Agents: c.Agents.Agents(), Breaker: w.settings.Breaker}
 	if c.acts(w) {
 		seen.Halt = w.halt
@@ -49,11 +51,15 @@ func (c *Controller) alarms(w *world) []energy.Alarm {
 }
 
 // calm reports whether a host needs no check for alarms, as most do: it is on, or sleeps
-// and is not reserved.
-func (c *Controller) calm(w *world, m *energy.Machine, r *energy.Record) bool {
-	resting := r.Phase == energy.Awake && c.memory.odd[m.Name] == 0 ||
-		r.Phase == energy.Asleep && m.Claimed == span.Forever && w.access[m.Name].States != nil
-	return resting && r.Quarantine == "" && w.twice[m.Name] == ""
+// and no reservation needs it yet.
+func (c *Controller) calm(w *world, p *place, m *energy.Machine) bool {
+	switch {
+	case !p.calm:
+		return false
+	case m.Phase == energy.Awake:
+		return c.memory.odd[m.Name] == 0
+	}
+	return m.Claimed == span.Forever || w.now < c.Rules.WakeAt(m) && w.now.Add(m.BootSeconds) <= m.Claimed
 }
 
 // acts reports whether the mode of any host allows switching off.

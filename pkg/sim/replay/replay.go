@@ -56,6 +56,8 @@ func (o *Options) prepare(ctx context.Context) ([]inventory.Host, *survey, error
 func trials(ctx context.Context, o *Options, in *survey, hosts []inventory.Host, progress sim.Progress) ([]result, error) {
 	var done atomic.Int64
 	of := int(in.jobs) * len(o.Settings)
+	// Where hosts are switched, a job takes milliseconds, so that the progress of few jobs is worth telling as well.
+	every := int64(max(1, min(of/100, checkEvery)))
 	tell := func() {
 		if progress != nil {
 			progress(int(done.Load()), of)
@@ -63,7 +65,7 @@ func trials(ctx context.Context, o *Options, in *survey, hosts []inventory.Host,
 	}
 	results, err := sim.Runs(ctx, len(o.Settings), nil, func(ctx context.Context, i int) (result, error) {
 		return runTrial(ctx, o, &o.Settings[i], in, hosts, func() {
-			if done.Add(1)%checkEvery == 0 {
+			if done.Add(1)%every == 0 {
 				tell()
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -255,6 +256,14 @@ func TestTracesOfWhichNothingCanBeUsedAreRefused(t *testing.T) {
 	o := of(t, 0, byHand)
 	_, err := Run(t.Context(), o, nil)
 	refused(t, err, "hosts") // a CSV does not state them
+}
+
+func TestProgressIsToldForEachHundredthOfFewJobs(t *testing.T) {
+	var told atomic.Int64
+	o := of(t, 20, workdays(10, 20), named("a", nil))
+	if _, err := Run(t.Context(), o, func(int, int) { told.Add(1) }); err != nil || told.Load() < 100 {
+		t.Errorf("the progress of 200 jobs is told %d times (%v), want 100 at least", told.Load(), err)
+	}
 }
 
 func TestProgressEndsWithAllJobs(t *testing.T) {

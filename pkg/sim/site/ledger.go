@@ -4,7 +4,6 @@ package site
 
 import (
 	"context"
-	"maps"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -22,24 +21,30 @@ import (
 // otherwise.
 type ledger struct {
 	mu       sync.Mutex
-	records  map[string]energy.Record
-	copy     map[string]energy.Record // of records; nil if they have changed since
+	records  map[string]*energy.Record // each is replaced when it changes
+	copy     map[string]energy.Record  // of records, apart from those of fresh
+	fresh    []string                  // the hosts whose records have changed since they were copied
+	revision uint64                    // increases with each change of a record
 	settings energy.Settings
 	now      func() span.Instant
 	halt     span.Instant // the instant since which no host may be switched off; 0 if hosts may be
 	halted   int64        // seconds of earlier periods in which no host could be switched off
-	changed  atomic.Bool
 	ids      atomic.Int64
 }
 
-// PowerRecords returns the ledger's own map, not a copy: the controller writes into it only what it
-// has just stored.
+// PowerRecords returns the same map each time, brought up to date: the controller writes into it only what it has just
+// stored.
 func (l *ledger) PowerRecords(context.Context) (map[string]energy.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.copy == nil {
-		l.copy = maps.Clone(l.records)
+	for _, host := range l.fresh {
+		if r, kept := l.records[host]; kept {
+			l.copy[host] = *r
+		} else {
+			delete(l.copy, host)
+		}
 	}
+	l.fresh = l.fresh[:0]
 	return l.copy, nil
 }
 
@@ -48,8 +53,10 @@ func (l *ledger) ChangePower(_ context.Context, _ job.Lease, hosts []string, cha
 	defer l.mu.Unlock()
 	stored := make(map[string]energy.Record, len(hosts))
 	for _, host := range hosts {
-		r := l.records[host]
-		r.Host = host
+		r := energy.Record{Host: host}
+		if before, known := l.records[host]; known {
+			r = *before
+		}
 		stored[host] = r
 	}
 	if _, err := change(stored); err != nil {
@@ -61,11 +68,11 @@ func (l *ledger) ChangePower(_ context.Context, _ job.Lease, hosts []string, cha
 			delete(l.records, host)
 			continue
 		}
-		l.records[host] = r
+		l.records[host] = &r
 	}
 	if len(hosts) > 0 {
-		l.copy = nil
-		l.changed.Store(true)
+		l.fresh = append(l.fresh, hosts...)
+		l.revision++
 	}
 	return nil
 }

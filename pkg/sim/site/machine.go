@@ -53,8 +53,11 @@ type fleet struct {
 	all      []*machine
 	places   map[string]int
 	access   map[string]energy.Access
-	services map[string]controller.Service // nil if it must be rebuilt
-	now      func() span.Instant
+	services map[string]controller.Service // by host, apart from those of outdated
+	outdated []*machine
+	// touched are the hosts about which anything that the controller sees may have changed since it asked for them.
+	touched []string
+	now     func() span.Instant
 }
 
 func (f *fleet) of(host string) *machine {
@@ -108,12 +111,10 @@ func (f *fleet) Order(_ context.Context, o energy.Order) (energy.Outcome, error)
 func (f *fleet) Services(context.Context) (map[string]controller.Service, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.services == nil {
-		f.services = make(map[string]controller.Service, len(f.all))
-		for _, m := range f.all {
-			f.services[m.name] = controller.Service{Up: m.up(), Disabled: m.closed != "", Reason: m.closed}
-		}
+	for _, m := range f.outdated {
+		f.services[m.name] = controller.Service{Up: m.up(), Disabled: m.closed != "", Reason: m.closed}
 	}
+	f.outdated = f.outdated[:0]
 	return f.services, nil
 }
 
@@ -132,7 +133,22 @@ func (f *fleet) Enable(_ context.Context, host, _ string) error {
 func (f *fleet) setClosed(host, reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.of(host).closed, f.services = reason, nil
+	m := f.of(host)
+	m.closed = reason
+	f.changes(m)
+}
+
+// changes marks a machine whose state the controller has not seen yet.
+func (f *fleet) changes(m *machine) {
+	f.outdated, f.touched = append(f.outdated, m), append(f.touched, m.name)
+}
+
+// Touched returns the hosts that may have another machine, service, record or inventory since its last call.
+func (f *fleet) Touched() (hosts []string, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	hosts, f.touched = f.touched, nil
+	return hosts, true
 }
 
 // Occupied implements controller.Vacancy.
@@ -151,9 +167,10 @@ func (s *Site) become(m *machine, to state) {
 	m.spent[m.state] += int64(now - m.since)
 	s.cores[m.state] -= m.cores
 	s.cores[to] += m.cores
+	s.stale = s.stale || m.state == busy || to == busy // all that the inventory reads of the machine
 	m.state, m.since = to, now
-	s.fleet.services = nil
-	s.stale, s.changed = true, true
+	s.fleet.changes(m)
+	s.changed = true
 }
 
 // obey begins what was ordered in the last step, sorted by host, so that the result does not depend

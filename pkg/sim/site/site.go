@@ -36,6 +36,8 @@ type Site struct {
 
 	stays map[string]*stay // reservations that have begun and are not over
 	stale bool             // booking and the controller have not seen the latest state of the hosts
+	// powers are what the inventory shows of the power of each host.
+	powers map[string]inventory.PowerSetting
 
 	steps stepping
 
@@ -54,10 +56,13 @@ func New(ctx context.Context, t *sim.Timeline, o Options) (*Site, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	s := &Site{options: o, timeline: t, begun: t.Now(), stays: map[string]*stay{}}
+	s := &Site{options: o, timeline: t, begun: t.Now(), stays: map[string]*stay{}, powers: map[string]inventory.PowerSetting{}}
 	s.totals.Since = t.Now()
-	s.ledger.records, s.ledger.now = map[string]energy.Record{}, t.Now
+	s.ledger.records, s.ledger.copy, s.ledger.now = map[string]*energy.Record{}, map[string]energy.Record{}, t.Now
 	s.equip()
+	if o.Power != nil {
+		s.showPower(slices.Collect(maps.Keys(s.fleet.places)))
+	}
 	var err error
 	s.hosts, err = inventory.OpenSnapshotCache(ctx, (*source)(s), inventory.SnapshotCacheOptions{
 		Hosts: &s.ledger, Properties: &s.ledger, Powers: (*source)(s), Now: t.Now, Log: silent,
@@ -85,11 +90,13 @@ var silent = slog.New(slog.DiscardHandler)
 // equip adds a machine for each host.
 func (s *Site) equip() {
 	n := len(s.options.Hosts)
-	s.fleet = fleet{places: make(map[string]int, n), access: make(map[string]energy.Access, n), now: s.timeline.Now}
+	s.fleet = fleet{places: make(map[string]int, n), access: make(map[string]energy.Access, n), services: make(map[string]controller.Service, n), now: s.timeline.Now}
 	s.list = admitted(s.options.Hosts)
 	for _, h := range s.list {
 		s.fleet.places[h.Name] = len(s.fleet.all)
-		s.fleet.all = append(s.fleet.all, &machine{name: h.Name, cores: h.Capacity.VCPUs, since: s.begun})
+		m := &machine{name: h.Name, cores: h.Capacity.VCPUs, since: s.begun}
+		s.fleet.all = append(s.fleet.all, m)
+		s.fleet.changes(m)
 		s.fleet.access[h.Name] = energy.Access{
 			Host: h.Name, Agent: "simulated", Driver: "simulated", States: []energy.State{energy.On, energy.Off},
 		}
@@ -124,6 +131,7 @@ func (s *Site) controllerOptions() controller.Options {
 		BootTime:     p.BootTime,
 		Efficiency:   func(string) energy.Efficiency { return energy.Efficiency{Draw: s.options.Machines.Draw} },
 		Forecaster:   func() (energy.Forecaster, error) { return energy.NewForecaster(p.Forecaster, energy.Window(p.Window)) },
+		Touched:      s.fleet.Touched,
 		MeasureEvery: p.MeasureEvery, PlanEvery: p.PlanEvery, Replica: "simulated",
 		Now: s.timeline.Now, NewID: s.ledger.newID, Log: silent,
 	}
@@ -188,15 +196,21 @@ func (c *source) Hosts(context.Context) ([]inventory.Host, error) {
 
 // PowerSettings implements inventory.PowerSettings. It overlays the controller's records on each
 // reading of the hosts, as the service does.
-func (c *source) PowerSettings(_ context.Context, hosts []string) (map[string]inventory.PowerSetting, error) {
-	all := make(map[string]inventory.PowerSetting, len(hosts))
-	p := c.options.Power
-	if p == nil {
-		return all, nil
-	}
+func (c *source) PowerSettings(context.Context, []string) (map[string]inventory.PowerSetting, error) {
+	return c.powers, nil
+}
+
+// showPower makes the inventory show the power of hosts as their records have it.
+func (s *Site) showPower(hosts []string) {
+	p := s.options.Power
 	for _, host := range hosts {
-		r := c.ledger.records[host]
-		all[host] = r.Shown(c.timeline.Now(), p.BootTime, p.Rules.BootMargin)
+		var r energy.Record
+		if stored, known := s.ledger.records[host]; known {
+			r = *stored
+		}
+		shown := r.Shown(s.timeline.Now(), p.BootTime, p.Rules.BootMargin)
+		if shown != s.powers[host] {
+			s.powers[host], s.stale = shown, true
+		}
 	}
-	return all, nil
 }

@@ -17,6 +17,15 @@ type stepping struct {
 	first, last span.Instant
 	next        span.Instant // the expected step; 0 means none
 	always      bool         // no multiple is skipped
+
+	wake  span.Instant // the result of firstWake for these inputs
+	since wakeInputs
+}
+
+// wakeInputs are the revisions of all that firstWake depends on.
+type wakeInputs struct {
+	known                 bool
+	records, reservations uint64
 }
 
 // expectStep schedules a step of the controller at its first possible time at or after an instant.
@@ -48,20 +57,20 @@ func (s *Site) takeStep() error {
 	}
 	s.steps.last = now
 	s.totals.Steps++
-	s.ledger.changed.Store(false)
+	before := s.ledger.revision
 	if err := s.step(s.ctx); err != nil {
 		return fmt.Errorf("step of the energy controller: %w", err)
 	}
 	if err := s.obey(); err != nil {
 		return err
 	}
-	changed := s.ledger.changed.Load()
-	s.stale = s.stale || changed
+	s.showPower(s.ledger.fresh)
+	s.fleet.touched = append(s.fleet.touched, s.ledger.fresh...)
 	if err := s.admit(); err != nil {
 		return err
 	}
 	s.show()
-	if changed || s.steps.always {
+	if s.ledger.revision != before || s.steps.always {
 		s.expectStep(now + 1)
 	}
 	measure := span.Instant(s.options.Power.MeasureEvery)
@@ -76,6 +85,16 @@ func (s *Site) expectWake() {
 	if s.step == nil {
 		return
 	}
+	if now := (wakeInputs{true, s.ledger.revision, s.desk.Revision()}); s.steps.since != now {
+		s.steps.wake, s.steps.since = s.firstWake(), now
+	}
+	if s.steps.wake != span.Forever {
+		s.expectStep(s.steps.wake)
+	}
+}
+
+// firstWake returns the first instant at which a host is due because of the clock alone; span.Forever if none is.
+func (s *Site) firstWake() span.Instant {
 	p := s.options.Power
 	first := span.Forever
 	var claimed map[string]span.Instant
@@ -97,9 +116,7 @@ func (s *Site) expectWake() {
 			}
 		}
 	}
-	if first != span.Forever {
-		s.expectStep(first)
-	}
+	return first
 }
 
 // claimed returns the start of the first claim of each host that has one, by the name of the host.
