@@ -164,9 +164,9 @@ type counted struct {
 	plans *atomic.Int64
 }
 
-func (c counted) Plan(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) scheduler.Plan {
+func (c counted) Draft(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) *scheduler.Draft {
 	c.plans.Add(1)
-	return c.Planner.Plan(s, r, now, draw)
+	return c.Planner.Draft(s, r, now, draw)
 }
 
 // granting is a Placement that grants everything immediately.
@@ -196,4 +196,6 @@ func (noPromises) Reservation(string) (reservation.Reservation, bool) {
 
 type noEfficiencies struct{}
 
-func (noEfficiencies) Snapshot() *inventory.Snapshot { return new(inventory.Snapshot) }
+var noHosts inventory.Snapshot
+
+func (noEfficiencies) Snapshot() *inventory.Snapshot { return &noHosts }

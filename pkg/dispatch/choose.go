@@ -25,6 +25,7 @@ func (t *task) keepHosts() (Placed, error) {
 	if states == nil {
 		return Placed{}, inventory.ErrNotRead
 	}
+	defer t.explain()
 	plan, err := t.plan(states)
 	if err != nil {
 		return Placed{}, err
@@ -36,13 +37,24 @@ func (t *task) keepHosts() (Placed, error) {
 	return p, nil
 }
 
+// plan makes a plan. If it can, it repairs the one that the same choice has made on earlier states.
 func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
-	plan := t.dispatcher.Planner.Plan(states, &t.request, span.At(t.dispatcher.Now()), t.dispatcher.Draw)
-	t.decision = plan.Decision
-	if len(plan.Picks) == 0 {
-		return plan, fault.New(fault.Conflict, "%s", cmp.Or(plan.Decision.Reason, "there is no host for it"))
+	now := span.At(t.dispatcher.Now())
+	if t.planned == nil || !t.planned.Repair(states, now) {
+		t.planned.Drop()
+		t.planned = t.dispatcher.Planner.Draft(states, &t.request, now, t.dispatcher.Draw)
 	}
-	return plan, nil
+	if len(t.planned.Picks) == 0 {
+		return scheduler.Plan{}, fault.New(fault.Conflict, "%s", cmp.Or(t.planned.Decision.Reason, "there is no host for it"))
+	}
+	return t.planned.Plan, nil
+}
+
+// explain records the last plan. No plan waits for the explanation, and those that were not entered get none.
+func (t *task) explain() {
+	if t.planned != nil {
+		t.decision, t.planned = t.planned.Explained().Decision, nil
+	}
 }
 
 // choose makes a plan and reserves its room in the live state, from which later requests then plan.
@@ -50,6 +62,7 @@ func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
 func (t *task) choose(ctx context.Context) (c choice, err error) {
 	ctx, end := tracing.Step(ctx, "choose hosts")
 	defer func() { end(err) }()
+	defer t.explain()
 	hold, err := t.dispatcher.Board.Place(ctx, t.request.ProjectID, func(states *inventory.States) (takes []inventory.Take, err error) {
 		t.discard(c)
 		c, takes, err = t.draft(states)
