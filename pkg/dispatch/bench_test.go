@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -40,6 +42,36 @@ func BenchmarkPlace1000Hosts(b *testing.B) {
 	together.report(b, "together")
 	b.ReportMetric(together.perPlacement()/alone.perPlacement(), "times-alone")
 	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkPlaceOnTwoCores compares 64 callers of Place on one core with 64 on two, in turn and from the same
+// states, while Placement grants each claim immediately. The shortest of the rounds count: in the others, the
+// machine did something else meanwhile.
+func BenchmarkPlaceOnTwoCores(b *testing.B) {
+	if runtime.NumCPU() < 2 {
+		b.Skip("needs two cores")
+	}
+	for _, hosts := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(hosts, "Hosts"), func(b *testing.B) {
+			r := newRound(b, hosts)
+			shortest := map[int]float64{1: math.Inf(1), 2: math.Inf(1)}
+			for b.Loop() {
+				for cores := range shortest {
+					before := runtime.GOMAXPROCS(cores)
+					r.reset()
+					var t times
+					t.add(r.run(64, 2))
+					shortest[cores] = min(shortest[cores], t.perPlacement())
+					runtime.GOMAXPROCS(before)
+				}
+			}
+			b.ReportMetric(shortest[1], "µs/placement-one-core")
+			b.ReportMetric(shortest[2], "µs/placement-two-cores")
+			b.ReportMetric(shortest[1]/shortest[2], "times-one-core")
+			b.ReportMetric(1.7, "times-goal")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
 }
 
 // round is a Dispatcher with the default filters and weighers.
