@@ -96,6 +96,8 @@ type task struct {
 // choice is a plan: the hosts of the instances, and the instances that are evicted for them.
 type choice struct {
 	Placed
+	states  *inventory.States // of the plan
+	picks   []scheduler.Pick
 	victims []eviction.Victim
 	hold    *inventory.Hold
 }

@@ -35,7 +35,7 @@ func (d *Draft) Explained() Plan {
 	return d.Plan
 }
 
-// Drop lets another plan use the memory of a Draft that nobody explains; it may be nil.
+// Drop lets another plan use the memory of the Draft, which may be nil. It then stays unexplained.
 func (d *Draft) Drop() {
 	if d != nil && d.walk != nil {
 		d.walk.end()
@@ -51,11 +51,18 @@ func (d *Draft) refused(reason string) *Draft {
 }
 
 // Repair makes the Draft the one that Pipeline.Draft would return for the states s now, with the same
-// request and new draws. It judges only the hosts that have changed. It returns false if a new Draft
-// is needed: because it would have no hosts, the hosts were read again, reservations have changed, the
-// request is for several instances, many hosts have changed, or the time. The old one can then only be
-// dropped.
+// request and new draws. It judges only the hosts that have changed. It returns false, and drops the Draft,
+// if a new one is needed: because it would have no hosts, the hosts were read again, reservations have
+// changed, the request is for several instances, many hosts have changed, or the time.
 func (d *Draft) Repair(s *inventory.States, now span.Instant) bool {
+	if d.repair(s, now) {
+		return true
+	}
+	d.Drop()
+	return false
+}
+
+func (d *Draft) repair(s *inventory.States, now span.Instant) bool {
 	w := d.walk
 	if w == nil || w.instances != 1 || now != w.now || !s.SameHosts(w.states) || s.Nova() != w.states.Nova() {
 		return false

@@ -116,7 +116,6 @@ func TestARepairedPlanIsTheOneMadeAnew(t *testing.T) {
 			s, now := board.Load(), span.Instant(rapid.IntRange(0, 19).Draw(t, "a second later")/19)
 			chance = rand.New(rand.NewPCG(seed, 0))
 			if !draft.Repair(s, now) {
-				draft.Drop()
 				draft = p.Draft(s, r, 0, draw)
 				if len(draft.Picks) == 1 && len(before) == 1 {
 					anew++
