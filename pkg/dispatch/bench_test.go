@@ -45,7 +45,8 @@ func BenchmarkPlace1000Hosts(b *testing.B) {
 }
 
 // BenchmarkPlaceOnTwoCores compares 64 callers of Place on one core with 64 on two, in turn and from the same
-// states, while Placement grants each claim immediately. The shortest of the rounds count: in the others, the
+// states, while Placement grants each claim immediately. Beside it are two clouds, with half of the callers
+// each, which share nothing: what the machine gives. The shortest of the rounds count: in the others, the
 // machine did something else meanwhile.
 func BenchmarkPlaceOnTwoCores(b *testing.B) {
 	if runtime.NumCPU() < 2 {
@@ -53,25 +54,43 @@ func BenchmarkPlaceOnTwoCores(b *testing.B) {
 	}
 	for _, hosts := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(hosts, "Hosts"), func(b *testing.B) {
-			r := newRound(b, hosts)
-			shortest := map[int]float64{1: math.Inf(1), 2: math.Inf(1)}
+			one, other := newRound(b, hosts), newRound(b, hosts)
+			together, apart := newOnCores(), newOnCores()
 			for b.Loop() {
-				for cores := range shortest {
-					before := runtime.GOMAXPROCS(cores)
-					r.reset()
-					var t times
-					t.add(r.run(64, 2))
-					shortest[cores] = min(shortest[cores], t.perPlacement())
-					runtime.GOMAXPROCS(before)
+				for cores := 1; cores <= 2; cores++ {
+					together.measure(cores, 64, one)
+					apart.measure(cores, 32, one, other)
 				}
 			}
-			b.ReportMetric(shortest[1], "µs/placement-one-core")
-			b.ReportMetric(shortest[2], "µs/placement-two-cores")
-			b.ReportMetric(shortest[1]/shortest[2], "times-one-core")
+			b.ReportMetric(together[1], "µs/placement-one-core")
+			b.ReportMetric(together[2], "µs/placement-two-cores")
+			b.ReportMetric(together[1]/together[2], "times-one-core")
 			b.ReportMetric(1.7, "times-goal")
+			b.ReportMetric(apart[1]/apart[2], "times-one-core-apart")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// onCores is the shortest time of a placement, in µs, by the number of cores.
+type onCores map[int]float64
+
+func newOnCores() onCores { return onCores{1: math.Inf(1), 2: math.Inf(1)} }
+
+// measure lets so many callers of each cloud place two instances each.
+func (o onCores) measure(cores, callers int, clouds ...*round) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+	for _, r := range clouds {
+		r.reset()
+	}
+	begun := time.Now()
+	var group sync.WaitGroup
+	for _, r := range clouds {
+		group.Go(func() { r.run(callers, 2) })
+	}
+	group.Wait()
+	placements := 2 * callers * len(clouds)
+	o[cores] = min(o[cores], float64(time.Since(begun).Nanoseconds())/float64(placements)/1000)
 }
 
 // round is a Dispatcher with the default filters and weighers.
