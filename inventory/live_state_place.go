@@ -39,10 +39,10 @@ func (b *LiveState) Place(ctx context.Context, project string, plan func(*States
 	return b.PlaceRepaired(ctx, project, plan, func(*States) ([]Take, bool) { return nil, false })
 }
 
-// PlaceRepaired is Place for a plan that can be repaired in much less time than it is made. Before a plan
-// is made again, PlaceRepaired calls repair, which returns the last plan as it is on the current states,
+// PlaceRepaired is Place for a plan that takes much less time to repair than to make. Before PlaceRepaired
+// calls plan again, it calls repair, which returns the last plan as it is on the current states,
 // or false if that is impossible. As long as no other plan is in line, others need not wait for that; the
-// few that are just then being entered can invalidate a plan that is made alone.
+// few that enter just then can invalidate a plan that is made alone.
 func (b *LiveState) PlaceRepaired(
 	ctx context.Context, project string, plan func(*States) ([]Take, error), repair func(*States) ([]Take, bool),
 ) (*Hold, error) {

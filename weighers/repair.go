@@ -13,7 +13,7 @@ import (
 // and instant would. s must have the hosts and the release of Nova of the ranking's states. changed contains,
 // in ascending order, the hosts that differ between the states, and those that only one of the rankings has.
 //
-// It returns false if the result is not certain to be that of Rank. The ranking then has to be made anew.
+// It returns false if the result is not certain to be that of Rank. The ranking is then of no use.
 func (k *Ranking) Repair(s *inventory.States, changed []int, among hostset.Set) bool {
 	if len(k.hosts) < 2 {
 		return false
