@@ -34,6 +34,29 @@ type Test interface {
 	Why(i int) string
 }
 
+// Based is a Test whose verdicts depend on more than the host, the aggregates, the request and the
+// instant.
+type Based interface {
+	Test
+	// Basis identifies what else they depend on. With an equal Basis that is not nil, the verdict on a
+	// host that has not changed is the same.
+	Basis() any
+}
+
+// SameBasis reports whether two tests by one filter, for the same request at the same instant, return
+// the same verdict on each host that has not changed in between. nil is the test that every host passes.
+func SameBasis(a, b Test) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, is := a.(Based)
+	y, too := b.(Based)
+	if !is && !too {
+		return true
+	}
+	return is && too && x.Basis() != nil && x.Basis() == y.Basis()
+}
+
 // Once is a filter that Nova runs only for the first instance of a request, because its input is
 // the same for all (nova/filters.py run_filter_once_per_request).
 type Once interface {

@@ -96,11 +96,11 @@ func (f Reservation) For(s *inventory.States, r *placing.Request, now span.Insta
 	named, why := f.Resolve(r, now)
 	switch {
 	case why != "":
-		return refuseAll(why)
+		return based{refuseAll(why), nil}
 	case named == nil:
 		return f.outside(s, r, now)
 	case named.Kind == reservation.Instances:
-		return f.slices(s, r, named, now)
+		return based{f.slices(s, r, named, now), nil}
 	}
 	inside := hostset.New(s.Len())
 	for host := range held(named, now) {
@@ -108,7 +108,7 @@ func (f Reservation) For(s *inventory.States, r *placing.Request, now span.Insta
 			inside.Add(i)
 		}
 	}
-	return subset{inside, func(int) string { return notOf(named) }}
+	return based{subset{inside, func(int) string { return notOf(named) }}, nil}
 }
 
 // Judge returns a function that returns the filter's verdict on the host with a name. It is for
@@ -171,7 +171,11 @@ func (f Reservation) outside(s *inventory.States, r *placing.Request, now span.I
 	if open == nil {
 		return nil
 	}
-	return subset{open, func(i int) string { return shutSince(p.claims[p.which[i]].Span, now) }}
+	test := based{subset{open, func(i int) string { return shutSince(p.claims[p.which[i]].Span, now) }}, nil}
+	if filled == nil {
+		test.basis = p
+	}
+	return test
 }
 
 // fillable returns the promised hosts that the request may use anyway.

@@ -24,6 +24,14 @@ type subset struct {
 func (s subset) Keep(hosts hostset.Set) { hosts.Keep(s.hosts) }
 func (s subset) Why(i int) string       { return s.why(i) }
 
+// based is a Test with a Basis.
+type based struct {
+	Test
+	basis any
+}
+
+func (b based) Basis() any { return b.basis }
+
 // cached caches a result that was computed from the hosts, for as long as the hosts are the same:
 // facts that placements do not change. It is safe for concurrent use.
 type cached[T any] struct {

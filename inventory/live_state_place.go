@@ -4,6 +4,7 @@ package inventory
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
@@ -12,6 +13,9 @@ import (
 // plans wait, so that only readings, corrections and restored allocations on the chosen hosts can
 // invalidate it.
 const mostPlans = 10
+
+// mostRepairs is how often one call of PlaceRepaired repairs its plan while other plans need not wait.
+const mostRepairs = 2
 
 // ErrNotRead is the error before the first reading of the hosts.
 var ErrNotRead = fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
@@ -32,6 +36,16 @@ var ErrNotRead = fault.New(fault.Unavailable, "the hosts of the cloud have not b
 //
 // The caller must call Confirm or Undo: until then the hold counts, through all readings.
 func (b *LiveState) Place(ctx context.Context, project string, plan func(*States) ([]Take, error)) (*Hold, error) {
+	return b.PlaceRepaired(ctx, project, plan, func(*States) ([]Take, bool) { return nil, false })
+}
+
+// PlaceRepaired is Place for a plan that takes much less time to repair than to make. Before PlaceRepaired
+// calls plan again, it calls repair, which returns the last plan as it is on the current states,
+// or false if that is impossible. As long as no other plan is in line, others need not wait for that; the
+// few that enter just then can invalidate a plan that is made alone.
+func (b *LiveState) PlaceRepaired(
+	ctx context.Context, project string, plan func(*States) ([]Take, error), repair func(*States) ([]Take, bool),
+) (*Hold, error) {
 	s := b.Load()
 	if s == nil {
 		return nil, ErrNotRead
@@ -40,10 +54,21 @@ func (b *LiveState) Place(ctx context.Context, project string, plan func(*States
 	if err != nil {
 		return nil, err
 	}
+	for repairs := 0; repairs <= mostRepairs && ctx.Err() == nil && b.entry.Empty(); repairs++ {
+		if h := b.accept(s, takes); h != nil {
+			return h, nil
+		}
+		now := b.Load()
+		repaired, possible := repair(now)
+		if !possible {
+			break
+		}
+		s, takes = now, repaired
+	}
 	if err := b.entry.Enter(ctx, project); err != nil {
 		return nil, outOfTime(err)
 	}
-	defer b.entry.Leave(project)
+	defer b.leave(project)
 	for plans := 1; ; plans++ {
 		if h := b.accept(s, takes); h != nil {
 			return h, nil
@@ -55,10 +80,18 @@ func (b *LiveState) Place(ctx context.Context, project string, plan func(*States
 			return nil, fault.New(fault.Unavailable, "the hosts change faster than Almanac can choose among them; try again in a moment")
 		}
 		s = b.Load()
-		if takes, err = plan(s); err != nil {
+		if repaired, possible := repair(s); possible {
+			takes = repaired
+		} else if takes, err = plan(s); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// leave lets the next plan enter, and its goroutine run: until it does, all others would come and wait.
+func (b *LiveState) leave(project string) {
+	b.entry.Leave(project)
+	runtime.Gosched()
 }
 
 func outOfTime(err error) error {

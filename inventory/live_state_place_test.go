@@ -133,6 +133,28 @@ func TestAPlanWhoseHostsOthersHaveTakenIsMadeAgainOnce(t *testing.T) {
 	}
 }
 
+func TestAPlanThatCanBeRepairedIsNotMadeAgainAndNobodyWaitsForIt(t *testing.T) {
+	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(0)}, inventory.HostState{Name: "b", Stocks: cpus(0)})
+	plans, repairs := 0, 0
+	_, err := b.PlaceRepaired(t.Context(), "project", func(s *inventory.States) ([]inventory.Take, error) {
+		plans++
+		place(t, b, taking(0, "first", 1))
+		return taking(0, "x", 5)(s)
+	}, func(s *inventory.States) ([]inventory.Take, bool) {
+		if repairs++; s.Column("VCPU").Used[0] != int64(repairs) {
+			t.Errorf("repair %d is on states with %v used", repairs, s.Column("VCPU").Used)
+		}
+		if repairs == 1 {
+			atOnce(t, "another plan", func() { place(t, b, taking(0, "second", 1)) })
+		}
+		takes, err := taking(repairs-1, "x", 5)(s)
+		return takes, err == nil
+	})
+	if err != nil || plans != 1 || repairs != 2 || !slices.Equal(used(b), []int64{2, 5}) {
+		t.Errorf("%d plans, %d repairs, used %v, error %v", plans, repairs, used(b), err)
+	}
+}
+
 func TestAPlanIsNotMadeAgainWhenItsContextHasEnded(t *testing.T) {
 	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(0)})
 	ctx, end := context.WithCancel(t.Context())

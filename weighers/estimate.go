@@ -67,6 +67,11 @@ func (k *Ranking) exact(at int) float64 {
 	if k.margin == 0 {
 		return k.weights[at]
 	}
+	return k.sum(at)
+}
+
+// sum adds up the exact weight of the host with that index in k.hosts.
+func (k *Ranking) sum(at int) float64 {
 	weight := 0.0
 	for i := range k.parts {
 		if p := &k.parts[i]; p.low != p.high {

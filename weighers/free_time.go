@@ -56,7 +56,7 @@ func (w *FreeTimeWeigher) Weigh(s *inventory.States, r *placing.Request, now spa
 		clear(raw)
 		return
 	}
-	at := w.starts(s, now)
+	at := w.starts(s, now).at
 	for k, i := range hosts {
 		raw[k] = 1
 		if at[i] != span.Forever {
@@ -66,20 +66,28 @@ func (w *FreeTimeWeigher) Weigh(s *inventory.States, r *placing.Request, now spa
 	}
 }
 
-// starts returns the instant at which the next claim on each host begins.
-func (w *FreeTimeWeigher) starts(s *inventory.States, now span.Instant) []span.Instant {
+// Basis returns the starts: they are others after each change of the claims.
+func (w *FreeTimeWeigher) Basis(s *inventory.States, r *placing.Request, now span.Instant) any {
+	if inside(r) {
+		return hostAlone{}
+	}
+	return w.starts(s, now)
+}
+
+// starts returns the instants at which the next claims begin.
+func (w *FreeTimeWeigher) starts(s *inventory.States, now span.Instant) *starts {
 	revised, ok := w.Promises.(Revised)
 	if !ok {
-		return gather(w.Promises, s, now).at
+		return gather(w.Promises, s, now)
 	}
 	revision := revised.Revision() // before the promises, so that a change in between is read again
 	if kept := w.kept.Load(); kept != nil && kept.revision == revision && s.SameHosts(kept.states) && kept.good.Contains(now) {
-		return kept.at
+		return kept
 	}
 	next := gather(revised, s, now)
 	next.revision = revision
 	w.kept.Store(next)
-	return next.at
+	return next
 }
 
 func gather(p Promises, s *inventory.States, now span.Instant) *starts {

@@ -35,17 +35,22 @@ func (*KWRankingWeigher) Name() string { return "KWRankingWeigher" }
 
 // Weigh sets FLOPS per watt.
 func (w *KWRankingWeigher) Weigh(s *inventory.States, _ *placing.Request, _ span.Instant, hosts []int, raw []float64) {
-	values := w.efficiencies(s)
+	values := w.efficiencies(s).values
 	for k, i := range hosts {
 		raw[k] = values[i]
 	}
 }
 
+// Basis returns the efficiencies: they are others with each snapshot.
+func (w *KWRankingWeigher) Basis(s *inventory.States, _ *placing.Request, _ span.Instant) any {
+	return w.efficiencies(s)
+}
+
 // efficiencies returns the efficiencies, computed once for each snapshot and set of hosts.
-func (w *KWRankingWeigher) efficiencies(s *inventory.States) []float64 {
+func (w *KWRankingWeigher) efficiencies(s *inventory.States) *efficiencies {
 	snapshot := w.Efficiencies.Snapshot()
 	if kept := w.kept.Load(); kept != nil && kept.snapshot == snapshot && s.SameHosts(kept.states) {
-		return kept.values
+		return kept
 	}
 	values := make([]float64, s.Len())
 	for i := range values {
@@ -53,6 +58,7 @@ func (w *KWRankingWeigher) efficiencies(s *inventory.States) []float64 {
 			values[i] = snapshot.Host(place).FlopsPerWatt
 		}
 	}
-	w.kept.Store(&efficiencies{snapshot, s, values})
-	return values
+	next := &efficiencies{snapshot, s, values}
+	w.kept.Store(next)
+	return next
 }

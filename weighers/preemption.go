@@ -49,6 +49,9 @@ func (w PreemptionCostWeigher) Indifferent(_ *inventory.States, r *placing.Reque
 	return w.Evictor == nil || r.Preemptible
 }
 
+// Basis returns nil: for which hosts the costs are exact depends on all of them.
+func (PreemptionCostWeigher) Basis(*inventory.States, *placing.Request, span.Instant) any { return nil }
+
 // Weigh sets the negated costs.
 func (w PreemptionCostWeigher) Weigh(s *inventory.States, r *placing.Request, now span.Instant, hosts []int, raw []float64) {
 	if w.Indifferent(s, r) {

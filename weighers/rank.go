@@ -29,7 +29,9 @@ type Ranking struct {
 type part struct {
 	Weighted
 	own       *overrides // nil if every host has the same multiplier
+	basis     any        // of the raw weights, see based
 	low, high float64
+	unbound   bool      // low or high may have changed
 	raw       []float64 // by index in hosts
 }
 
@@ -50,7 +52,7 @@ func (k *Ranking) Rank(weighers []Weighted, s *inventory.States, r *placing.Requ
 		if w.Multiplier == 0 && own[i] == nil || w.addsNothing(s, r) || !s.Nova().Has(w.Part) {
 			continue
 		}
-		p := part{Weighted: w, own: own[i], raw: k.memory(len(hosts))}
+		p := part{Weighted: w, own: own[i], basis: w.basis(s, r, now), raw: k.memory(len(hosts))}
 		w.Weigh(s, r, now, hosts, p.raw)
 		p.low, p.high = w.clamp(p.raw)
 		k.parts = append(k.parts, p)

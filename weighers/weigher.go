@@ -22,8 +22,27 @@ type Weigher interface {
 	Weigh(s *inventory.States, r *placing.Request, now span.Instant, hosts []int, raw []float64)
 }
 
+// based is a weigher whose raw weights depend on more than the host, the request and the instant.
+type based interface {
+	// Basis identifies what else they depend on. With an equal Basis that is not nil, a host that
+	// has not changed has the same raw weight, also beside other hosts.
+	Basis(s *inventory.States, r *placing.Request, now span.Instant) any
+}
+
+// hostAlone is the basis of raw weights that depend on nothing else.
+type hostAlone struct{}
+
+// basis returns the Basis of the weigher.
+func (w *Weighted) basis(s *inventory.States, r *placing.Request, now span.Instant) any {
+	if b, is := w.Weigher.(based); is {
+		return b.Basis(s, r, now)
+	}
+	return hostAlone{}
+}
+
 // indifferent is a weigher that can report that all hosts have the same raw weight for a
-// request. Without Min and Max it then adds nothing and does not run.
+// request. Without Min and Max it then adds nothing and does not run. The report depends on the request
+// and on what no placement changes.
 type indifferent interface {
 	Indifferent(s *inventory.States, r *placing.Request) bool
 }

@@ -25,6 +25,7 @@ func (t *task) keepHosts() (Placed, error) {
 	if states == nil {
 		return Placed{}, inventory.ErrNotRead
 	}
+	defer t.explain()
 	plan, err := t.plan(states)
 	if err != nil {
 		return Placed{}, err
@@ -36,13 +37,21 @@ func (t *task) keepHosts() (Placed, error) {
 	return p, nil
 }
 
+// plan makes a plan.
 func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
-	plan := t.dispatcher.Planner.Plan(states, &t.request, span.At(t.dispatcher.Now()), t.dispatcher.Draw)
-	t.decision = plan.Decision
-	if len(plan.Picks) == 0 {
-		return plan, fault.New(fault.Conflict, "%s", cmp.Or(plan.Decision.Reason, "there is no host for it"))
+	t.planned.Drop()
+	t.planned = t.dispatcher.Planner.Draft(states, &t.request, span.At(t.dispatcher.Now()), t.dispatcher.Draw)
+	if len(t.planned.Picks) == 0 {
+		return scheduler.Plan{}, fault.New(fault.Conflict, "%s", cmp.Or(t.planned.Decision.Reason, "there is no host for it"))
 	}
-	return plan, nil
+	return t.planned.Plan, nil
+}
+
+// explain records the last plan. No plan waits for the explanation, and those that were not entered get none.
+func (t *task) explain() {
+	if t.planned != nil {
+		t.decision, t.planned = t.planned.Explained().Decision, nil
+	}
 }
 
 // choose makes a plan and reserves its room in the live state, from which later requests then plan.
@@ -50,16 +59,29 @@ func (t *task) plan(states *inventory.States) (scheduler.Plan, error) {
 func (t *task) choose(ctx context.Context) (c choice, err error) {
 	ctx, end := tracing.Step(ctx, "choose hosts")
 	defer func() { end(err) }()
-	hold, err := t.dispatcher.Board.Place(ctx, t.request.ProjectID, func(states *inventory.States) (takes []inventory.Take, err error) {
+	defer t.explain()
+	plan := func(states *inventory.States) (takes []inventory.Take, err error) {
 		t.discard(c)
 		c, takes, err = t.draft(states)
 		return takes, err
-	})
+	}
+	repair := func(states *inventory.States) (takes []inventory.Take, possible bool) {
+		if !t.planned.Repair(t.evictable(states), span.At(t.dispatcher.Now())) {
+			return nil, false
+		}
+		t.discard(c)
+		c, takes = t.using(states, t.planned.Picks)
+		return takes, true
+	}
+	hold, err := t.dispatcher.Board.PlaceRepaired(ctx, t.request.ProjectID, plan, repair)
 	if err != nil {
 		t.discard(c)
 		return choice{}, err
 	}
 	c.hold = hold
+	for _, pick := range c.picks {
+		c.Selections = append(c.Selections, selected(c.states, pick))
+	}
 	for i, selections := range c.Selections {
 		if len(selections[0].Allocations) > 0 { // Placement keeps no consumer without allocations
 			c.claims = append(c.claims, placing.Claim{
@@ -71,33 +93,47 @@ func (t *task) choose(ctx context.Context) (c choice, err error) {
 	return c, nil
 }
 
-// draft makes a plan, and returns the amounts that it uses on the hosts. From then on its evictions
-// are pending: a request that finds no room because of the plan waits for them.
+// draft makes a plan, and returns the amounts that it uses on the hosts.
 func (t *task) draft(states *inventory.States) (c choice, takes []inventory.Take, err error) {
 	if t.ended == nil {
 		t.ended = t.dispatcher.pending.next()
 	}
-	spared := t.dispatcher.Evictor.Unevictable()
-	maps.Copy(spared, t.excluded)
-	plan, err := t.plan(states.WithProtected(spared))
+	plan, err := t.plan(t.evictable(states))
 	if err != nil {
 		return c, nil, err
 	}
+	c, takes = t.using(states, plan.Picks)
+	return c, takes, nil
+}
+
+// evictable returns the states in which only those instances can be evicted that the request may evict.
+func (t *task) evictable(states *inventory.States) *inventory.States {
+	spared := t.dispatcher.Evictor.Unevictable()
+	maps.Copy(spared, t.excluded)
+	return states.WithProtected(spared)
+}
+
+// using returns the choice of a plan, and the amounts that it uses on the hosts. From then on its evictions
+// are pending: a request that finds no room because of the plan waits for them.
+func (t *task) using(states *inventory.States, picks []scheduler.Pick) (c choice, takes []inventory.Take) {
+	c.states, c.picks = states, picks
 	var hosts []int // of the victims
-	wanted := placing.Allocations{}
-	for _, pick := range plan.Picks {
-		selections := selected(states, pick)
-		takes, c.Selections = append(takes, pick.Take), append(c.Selections, selections)
-		wanted.Add(selections[0].Allocations)
+	for _, pick := range picks {
+		takes = append(takes, pick.Take)
 		for n, instance := range pick.Victims.Instances {
 			c.victims = append(c.victims, eviction.Victim{Instance: *instance, On: states.Host(pick.Take.Host), Cost: pick.Victims.Costs[n]})
 			hosts = append(hosts, pick.Take.Host)
 		}
 	}
-	if len(c.victims) > 0 {
-		t.dispatcher.pending.begin()
+	if len(c.victims) == 0 {
+		return c, takes
 	}
-	return c, append(takes, t.residuals(c.victims, hosts, wanted)...), nil
+	t.dispatcher.pending.begin()
+	wanted := placing.Allocations{}
+	for _, pick := range picks {
+		wanted.Add(claiming.AllocationsOn(states.Host(pick.Take.Host), pick.Take.Resources))
+	}
+	return c, append(takes, t.residuals(c.victims, hosts, wanted)...)
 }
 
 // residuals returns the amounts on these hosts that the victims keep until they are gone.

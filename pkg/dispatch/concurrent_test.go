@@ -32,8 +32,8 @@ type gate struct {
 	plans map[string]int
 }
 
-func (g *gate) Plan(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) scheduler.Plan {
-	plan := g.Planner.Plan(s, r, now, draw)
+func (g *gate) Draft(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) *scheduler.Draft {
+	plan := g.Planner.Draft(s, r, now, draw)
 	g.mu.Lock()
 	before := g.plans[r.ID]
 	g.plans[r.ID]++

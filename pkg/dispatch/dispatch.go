@@ -29,7 +29,7 @@ const maxChoices = 10
 
 // Planner chooses hosts; *scheduler.Pipeline implements it.
 type Planner interface {
-	Plan(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) scheduler.Plan
+	Draft(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) *scheduler.Draft
 }
 
 // Decisions stores decisions. Keep never waits.
@@ -80,9 +80,10 @@ type task struct {
 	dispatcher  *Dispatcher
 	request     placing.Request
 	decision    placing.Decision
-	refusals    map[string]int // of Placement, by host
-	looks       int            // at the hosts that may have more room than the live state shows
-	reread      bool           // all hosts
+	planned     *scheduler.Draft // of the choice that is being made; nil at its beginning and end
+	refusals    map[string]int   // of Placement, by host
+	looks       int              // at the hosts that may have more room than the live state shows
+	reread      bool             // all hosts
 	unconfirmed claiming.Unconfirmed
 	excluded    map[string]string // instances that are not evicted for this request, with their hosts
 	// ended is closed when the next of the evictions ends that were in progress for other requests
@@ -95,6 +96,8 @@ type task struct {
 // choice is a plan: the hosts of the instances, and the instances that are evicted for them.
 type choice struct {
 	Placed
+	states  *inventory.States // of the plan
+	picks   []scheduler.Pick
 	victims []eviction.Victim
 	hold    *inventory.Hold
 }

@@ -72,7 +72,7 @@ type efficiencies struct{ snapshot *inventory.Snapshot }
 
 func (e efficiencies) Snapshot() *inventory.Snapshot { return e.snapshot }
 
-func efficiencyOf(tb testing.TB, s *inventory.States) efficiencies {
+func efficiencyOf(tb interface{ Fatal(...any) }, s *inventory.States) efficiencies {
 	hosts := make([]inventory.Host, s.Len())
 	for i := range hosts {
 		hosts[i] = inventory.Host{Name: s.Host(i).Name, FlopsPerWatt: float64(1+i%2) * 1e9}

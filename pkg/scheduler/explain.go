@@ -38,6 +38,21 @@ func (w *walk) listed(usually int) int {
 	return usually
 }
 
+// noteBest keeps the best hosts for the explanation.
+func (w *walk) noteBest() { w.best = slices.Clone(w.order[:min(w.listed(rankedKept), len(w.order))]) }
+
+// explain adds to a decision, once, how many hosts each filter left, and the refused and the best hosts.
+func (w *walk) explain(d *placing.Decision) {
+	if w.steps == nil {
+		return
+	}
+	d.Filters, d.Refused = counts(w.steps), refused(w.states, w.steps, w.listed(refusedKept))
+	if w.best != nil {
+		d.Ranked = ranked(w.states, &w.ranking, w.best)
+	}
+	w.steps = nil
+}
+
 // step is the result of one filter.
 type step struct {
 	filter  filters.Filter

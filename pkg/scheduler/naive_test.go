@@ -96,7 +96,7 @@ func (n *naive) sorted(hosts []*naiveHost, r *placing.Request, groupHosts []stri
 			}, true},
 			{-1, func(h *naiveHost) float64 { return float64(h.IOOps) }, true},
 			{-1e6, func(h *naiveHost) float64 { return float64(h.FailedBuilds) }, false},
-			{soft(r), func(h *naiveHost) float64 { return float64(h.members) }, false},
+			{1, func(h *naiveHost) float64 { return soft(r) * float64(h.members) }, false},
 		} {
 			var raw []float64
 			for _, h := range left {

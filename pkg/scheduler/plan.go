@@ -24,40 +24,42 @@ import (
 // draw(n) returns one of 0 … n-1; the same draws return the same plan. Without draw, the first of
 // equal hosts by name is chosen.
 func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) Plan {
-	decision := undecided(s, r, now)
+	return p.Draft(s, r, now, draw).Explained()
+}
+
+// Draft returns the draft of what Plan returns.
+func (p *Pipeline) Draft(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) *Draft {
+	d := &Draft{Plan: Plan{Decision: undecided(s, r, now)}}
 	if len(r.Instances) == 0 {
-		decision.Reason = "The request contains no instance."
-		return Plan{Decision: decision}
+		return d.refused("The request contains no instance.")
 	}
 	w := walks.Get().(*walk)
-	defer w.end()
-	w.pipeline, w.now, w.draw = p, now, draw
+	w.pipeline, w.now, w.draw, w.instances = p, now, draw, len(r.Instances)
 	w.states, w.hosts, w.group = s, s.All().Clone(), r.Group
+	d.walk = w
 	picks := make([]Pick, 0, len(r.Instances))
 	for n, instance := range r.Instances {
 		w.setRequest(r, n)
 		steps := w.filter(n)
 		if n == 0 {
-			decision.Filters, decision.Refused = counts(steps), refused(s, steps, w.listed(refusedKept))
+			w.steps = steps
 		}
 		if w.hosts.Count() == 0 {
-			decision.Reason = reason(steps, n, len(r.Instances), decision.Reservation != "" || namesHost(r))
-			return Plan{Decision: decision}
+			return d.refused(reason(steps, n, len(r.Instances), d.Decision.Reservation != "" || namesHost(r)))
 		}
 		w.findRoom()
-		w.rank(len(r.Instances))
+		w.rank()
+		w.sort()
 		if n == 0 {
-			decision.Ranked = ranked(s, &w.ranking, w.order[:min(w.listed(rankedKept), len(w.order))])
+			w.noteBest()
 		}
-		victims, possible := w.chooseVictims()
+		pick, possible := w.pick(instance)
 		if !possible {
-			decision.Reason = notEnough
-			return Plan{Decision: decision}
+			return d.refused(notEnough)
 		}
-		pick := Pick{Take: w.placeInstance(instance), Victims: victims}
-		pick.Take.Victims = victims.IDs()
 		picks = append(picks, pick)
 		if len(r.Instances) > 1 {
+			w.explain(&d.Decision) // before the walk goes on
 			w.states = w.states.WithTaken([]inventory.Take{pick.Take})
 		}
 	}
@@ -66,34 +68,41 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 		w.setRequest(r, len(picks)-1)
 		w.filter(len(picks) - 1)
 		w.findRoom()
-		w.rank(len(picks))
+		w.rank()
+		w.sort()
 	}
 	w.chooseAlternates(picks)
 	if p.Spares && len(picks) > 1 {
 		dropNeedlessVictims(s, picks)
 	}
-	decision.Placements = p.placements(s, picks)
-	return Plan{Picks: picks, Decision: decision}
+	d.Picks = picks
+	return d
 }
 
 // walk is the state of a plan between one instance of a request and the next.
 type walk struct {
-	pipeline *Pipeline
-	now      span.Instant
-	draw     func(n int) int
+	pipeline  *Pipeline
+	now       span.Instant
+	draw      func(n int) int
+	instances int // of the request
 	// states, hosts and group include the instances placed so far: hosts are those that passed
 	// for the last of them.
 	states *inventory.States
 	hosts  hostset.Set
 	group  *placing.Group
-	// request is the request for the next instance and those after it, places are the hosts that
-	// are ranked, and order is the beginning of the ranking.
+	// request is the request for the next instance and those after it, among and places are the hosts
+	// that are ranked, and order is the beginning of the ranking.
 	request *placing.Request
+	among   hostset.Set
 	places  []int
 	ranking weighers.Ranking
 	order   []int
 	// roomy are those of the hosts that need no eviction; nil without an Evictor.
 	roomy hostset.Set
+	// steps are the filters of the first instance, and best the beginning of its order. They are not
+	// yet explained; steps is nil if they are.
+	steps []step
+	best  []int
 }
 
 // walks are finished walks. Their memory, almost 1 MiB with 10,000 hosts, is reused.
@@ -168,23 +177,41 @@ func (w *walk) chooseVictims() (victims preemption.Victims, possible bool) {
 	return victims, false
 }
 
-// rank sorts the remaining hosts as far as needed for a request of that many instances: its
-// hosts, alternates, and what is recorded. Hosts that need an eviction are left out if others
-// exist and Spares is set; they may be chosen for the next instance.
-func (w *walk) rank(instances int) {
-	among := w.hosts
-	if w.pipeline.Spares && w.roomy.Count() > 0 {
-		among = w.roomy
+// pick places the instance on a host of the order; possible is false if no host makes room.
+func (w *walk) pick(instance string) (p Pick, possible bool) {
+	if p.Victims, possible = w.chooseVictims(); possible {
+		p.Take = w.placeInstance(instance)
+		p.Take.Victims = p.Victims.IDs()
 	}
-	w.places = slices.Grow(w.places[:0], among.Count())
-	for i, word := range among {
+	return p, possible
+}
+
+// candidates returns the hosts to rank. Hosts that need an eviction are left out if others exist and
+// Spares is set; they may be chosen for the next instance.
+func (w *walk) candidates() hostset.Set {
+	if w.pipeline.Spares && w.roomy.Count() > 0 {
+		return w.roomy
+	}
+	return w.hosts
+}
+
+// rank ranks the candidates.
+func (w *walk) rank() {
+	w.among = w.candidates()
+	w.places = slices.Grow(w.places[:0], w.among.Count())
+	for i, word := range w.among {
 		for ; word != 0; word &= word - 1 {
 			w.places = append(w.places, i<<6+bits.TrailingZeros64(word))
 		}
 	}
 	w.ranking.Rank(w.pipeline.Weighers, w.states, w.request, w.now, w.places)
+}
+
+// sort sorts the ranked hosts as far as needed for the request: its hosts, alternates, and what is
+// recorded.
+func (w *walk) sort() {
 	subset := max(1, w.pipeline.SubsetSize)
-	w.order = w.ranking.Best(max(subset, w.listed(rankedKept), instances+w.request.Alternates), nil)
+	w.order = w.ranking.Best(max(subset, w.listed(rankedKept), w.instances+w.request.Alternates), nil)
 	w.drawAmongEquals()
 	if w.roomy == nil || len(w.order) > 0 && w.roomy.Has(w.order[0]) { // chance must not choose more expensive victims
 		w.drawAmongFirst(min(subset, len(w.order)))

@@ -17,6 +17,7 @@ import (
 // party is, it delays another party by one caller at a time. Use New to make a Gate.
 type Gate struct {
 	mu      sync.Mutex
+	slots   int
 	free    int
 	each    int                        // limit of one party inside; 0 means no limit
 	inside  map[string]int             // callers that have a slot, by party; nil without a limit
@@ -27,7 +28,7 @@ type Gate struct {
 // New returns a gate that admits slots callers at once, at least one, and each callers of one
 // party; 0 means no limit for a party.
 func New(slots, each int) *Gate {
-	g := &Gate{free: max(1, slots), each: each}
+	g := &Gate{slots: max(1, slots), free: max(1, slots), each: each}
 	if each > 0 {
 		g.inside = make(map[string]int)
 	}
@@ -60,6 +61,13 @@ func (g *Gate) enter(ctx context.Context, party string, ahead bool) error {
 		}
 		return fmt.Errorf("wait in line: %w", ctx.Err())
 	}
+}
+
+// Empty reports whether nobody has a slot or waits for one.
+func (g *Gate) Empty() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.free == g.slots
 }
 
 // Waiting returns how many callers of a party wait.

@@ -17,8 +17,9 @@ import (
 // room it chooses the first on which preemptible instances, the first by their ids, make room.
 type FirstFit struct{}
 
-func (FirstFit) Plan(s *inventory.States, r *placing.Request, now span.Instant, _ func(int) int) scheduler.Plan {
-	plan := scheduler.Plan{Decision: placing.Decision{RequestID: r.ID, Instances: r.Instances, Considered: s.Len()}}
+func (FirstFit) Draft(s *inventory.States, r *placing.Request, _ span.Instant, _ func(int) int) *scheduler.Draft {
+	plan := &scheduler.Draft{}
+	plan.Decision = placing.Decision{RequestID: r.ID, Instances: r.Instances, Considered: s.Len()}
 	for _, instance := range r.Instances {
 		fitting := slices.DeleteFunc(slices.Collect(s.All().All()), func(i int) bool { return !fits(s, i, r) })
 		if pick, ok := evicting(s, instance, r); ok && len(fitting) == 0 {
@@ -28,7 +29,8 @@ func (FirstFit) Plan(s *inventory.States, r *placing.Request, now span.Instant, 
 			continue
 		}
 		if len(fitting) == 0 {
-			return scheduler.Plan{Decision: placing.Decision{RequestID: r.ID, Reason: "There is no room for all of them."}}
+			plan.Picks, plan.Decision = nil, placing.Decision{RequestID: r.ID, Reason: "There is no room for all of them."}
+			return plan
 		}
 		pick := scheduler.Pick{Take: inventory.Take{Host: fitting[0], Instance: instance, Resources: r.Resources}}
 		pick.Alternates = fitting[1:min(3, len(fitting))]
