@@ -188,7 +188,7 @@ func serve(t testing.TB, process *exec.Cmd) *service {
 	case s.url = <-url:
 	case err := <-s.ended:
 		t.Fatalf("almanacd did not start: %v\n%s", err, s.log)
-	case <-time.After(patience):
+	case <-time.After(5 * patience): // the first reading of a cloud has a request for each host
 		t.Fatalf("almanacd does not serve\n%s", s.log)
 	}
 	return s
