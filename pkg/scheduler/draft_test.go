@@ -88,9 +88,9 @@ func drawCrowd(t *rapid.T) []inventory.HostState {
 }
 
 // Other plans enter the live state, are undone and hosts are corrected, while a plan waits. A plan that is
-// repaired after that is to the last bit, and with each reason, the plan that is made anew.
-func TestARepairedPlanIsTheOneMadeAnew(t *testing.T) {
-	var repaired, elsewhere, anew int
+// repaired after that is to the last bit, and with each reason, the plan that the pipeline makes of the same states.
+func TestARepairedPlanIsTheOneMadeAgain(t *testing.T) {
+	var repaired, elsewhere, again int
 	rapid.Check(t, func(t *rapid.T) {
 		rows := drawCrowd(t)
 		states := statesOf(t, rows, inventory.Aggregate{UUID: "one", Metadata: map[string]string{"ram_weight_multiplier": rapid.SampledFrom([]string{"2", "none"}).Draw(t, "own multiplier")}, Hosts: []string{"h1", "h3"}})
@@ -118,7 +118,7 @@ func TestARepairedPlanIsTheOneMadeAnew(t *testing.T) {
 			if !draft.Repair(s, now) {
 				draft = p.Draft(s, r, 0, draw)
 				if len(draft.Picks) == 1 && len(before) == 1 {
-					anew++
+					again++
 				}
 				continue
 			}
@@ -140,8 +140,8 @@ func TestARepairedPlanIsTheOneMadeAnew(t *testing.T) {
 			want.Drop()
 		}
 	})
-	t.Logf("%d plans were repaired, %d of them to another host, and %d made anew", repaired, elsewhere, anew)
-	if repaired < anew/5 || elsewhere < repaired/20 {
+	t.Logf("%d plans were repaired, %d of them to another host, and %d made again", repaired, elsewhere, again)
+	if repaired < again/5 || elsewhere < repaired/20 {
 		t.Error("too few were repaired, or changed by that")
 	}
 }
