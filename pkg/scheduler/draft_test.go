@@ -177,6 +177,25 @@ func drawChanges(t *rapid.T, board *inventory.LiveState, rows []inventory.HostSt
 	}
 }
 
+// Hosts that need an eviction are ranked only when no other host has room, so they may come into a ranking
+// although they have not changed.
+func TestARepairedPlanEvictsWhereNoRoomIsLeft(t *testing.T) {
+	hosts := map[string][]inventory.Instance{"a": nil, "b": nil, "c": {filler("c1", 30, 4, 4)}, "d": {filler("d1", 20, 4, 4)}}
+	p, r, before := evicting("CPUWeigher"), wants(4, 4, "new"), filled(t, 4, 4, hosts, nil)
+	draft := p.Draft(before, r, 0, nil)
+	var takes []inventory.Take
+	for host := range 2 {
+		takes = append(takes, inventory.Take{Host: host, Instance: fmt.Sprint("other-", host), Resources: r.Resources})
+	}
+	after := before.WithTaken(takes)
+	if !draft.Repair(after, 0) {
+		t.Fatal("it is not repaired")
+	}
+	if diff := cmp.Diff(p.Plan(after, r, 0, nil), draft.Explained()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestADraftIsNotRepairedAfterAReading(t *testing.T) {
 	p := pipelineOf(t)
 	draft := p.Draft(statesOf(t, equalHosts(3)), requestFor(1, "a"), 0, nil)
