@@ -88,9 +88,9 @@ func drawCrowd(t *rapid.T) []inventory.HostState {
 }
 
 // Other plans enter the live state, are undone and hosts are corrected, while a plan waits. A plan that is
-// repaired after that is to the last bit, and with each reason, the plan that is made anew.
-func TestARepairedPlanIsTheOneMadeAnew(t *testing.T) {
-	var repaired, elsewhere, anew int
+// repaired after that is to the last bit, and with each reason, the plan that the pipeline makes of the same states.
+func TestARepairedPlanIsTheOneMadeAgain(t *testing.T) {
+	var repaired, elsewhere, again int
 	rapid.Check(t, func(t *rapid.T) {
 		rows := drawCrowd(t)
 		states := statesOf(t, rows, inventory.Aggregate{UUID: "one", Metadata: map[string]string{"ram_weight_multiplier": rapid.SampledFrom([]string{"2", "none"}).Draw(t, "own multiplier")}, Hosts: []string{"h1", "h3"}})
@@ -118,7 +118,7 @@ func TestARepairedPlanIsTheOneMadeAnew(t *testing.T) {
 			if !draft.Repair(s, now) {
 				draft = p.Draft(s, r, 0, draw)
 				if len(draft.Picks) == 1 && len(before) == 1 {
-					anew++
+					again++
 				}
 				continue
 			}
@@ -140,8 +140,8 @@ func TestARepairedPlanIsTheOneMadeAnew(t *testing.T) {
 			want.Drop()
 		}
 	})
-	t.Logf("%d plans were repaired, %d of them to another host, and %d made anew", repaired, elsewhere, anew)
-	if repaired < anew/5 || elsewhere < repaired/20 {
+	t.Logf("%d plans were repaired, %d of them to another host, and %d made again", repaired, elsewhere, again)
+	if repaired < again/5 || elsewhere < repaired/20 {
 		t.Error("too few were repaired, or changed by that")
 	}
 }
@@ -174,6 +174,25 @@ func drawChanges(t *rapid.T, board *inventory.LiveState, rows []inventory.HostSt
 			}
 			holds = append(holds, board.AddClaims([]string{host.Name}, []inventory.Take{take}))
 		}
+	}
+}
+
+// Hosts that need an eviction are ranked only when no other host has room, so they may come into a ranking
+// although they have not changed.
+func TestARepairedPlanEvictsWhereNoRoomIsLeft(t *testing.T) {
+	hosts := map[string][]inventory.Instance{"a": nil, "b": nil, "c": {filler("c1", 30, 4, 4)}, "d": {filler("d1", 20, 4, 4)}}
+	p, r, before := evicting("CPUWeigher"), wants(4, 4, "new"), filled(t, 4, 4, hosts, nil)
+	draft := p.Draft(before, r, 0, nil)
+	var takes []inventory.Take
+	for host := range 2 {
+		takes = append(takes, inventory.Take{Host: host, Instance: fmt.Sprint("other-", host), Resources: r.Resources})
+	}
+	after := before.WithTaken(takes)
+	if !draft.Repair(after, 0) {
+		t.Fatal("it is not repaired")
+	}
+	if diff := cmp.Diff(p.Plan(after, r, 0, nil), draft.Explained()); diff != "" {
+		t.Error(diff)
 	}
 }
 
