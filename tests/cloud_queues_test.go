@@ -25,7 +25,14 @@ func TestAlmanacSharesTheTopicWithANovaSchedulerOfAnyQueues(t *testing.T) {
 	cloud := labtest.OpenStack(t)
 	for option, kind := range map[string]string{"amqp_durable_queues": "classic", "rabbit_quorum_queue": "quorum"} {
 		t.Run(option, func(t *testing.T) {
-			address := labtest.SchedulerBehind(t, "oslo_messaging_rabbit."+option+"=true")
+			// The queues of the lab's Nova may be others.
+			options := []string{"oslo_messaging_rabbit." + option + "=true"}
+			for _, other := range []string{"amqp_durable_queues", "rabbit_quorum_queue", "rabbit_transient_quorum_queue", "rabbit_stream_fanout", "use_queue_manager"} {
+				if other != option {
+					options = append(options, "oslo_messaging_rabbit."+other+"=false")
+				}
+			}
+			address := labtest.SchedulerBehind(t, options...)
 			plain, _, _ := strings.Cut(address, "?")
 			settings := append(besideNova(t, cloud, replace, ""), "OS_NOVA__TRANSPORT_URL="+plain)
 			own := "OS_OSLO_MESSAGING_RABBIT__" + strings.ToUpper(option) + "=true"
