@@ -20,6 +20,7 @@ type front struct {
 	counts  map[string]int // "GET /v3/auth/tokens"
 	last    http.Header    // of the last validation
 	instead int            // answer with this status; 0 passes the request on
+	cut     int            // so many answers end in their middle
 	hold    chan struct{}  // requests wait while it is open; nil means no wait
 }
 
@@ -39,6 +40,10 @@ func newFrontAt(c *cloud, address string) *front {
 			f.last = r.Header.Clone()
 		}
 		instead, hold := f.instead, f.hold
+		isCut := f.cut > 0
+		if isCut {
+			f.cut--
+		}
 		f.mu.Unlock()
 		if hold != nil {
 			select {
@@ -51,6 +56,11 @@ func newFrontAt(c *cloud, address string) *front {
 			w.Header().Set("Retry-After", "17")
 			w.WriteHeader(instead)
 			return
+		}
+		if isCut {
+			w.Header().Set("Content-Length", "1000")
+			_, _ = w.Write([]byte(`{"token": {`)) // the client sees what happens
+			panic(http.ErrAbortHandler)
 		}
 		proxy.ServeHTTP(w, r)
 	}))

@@ -107,6 +107,21 @@ func TestALoginThatIsGivenUpIsNoRefusal(t *testing.T) {
 	}
 }
 
+func TestALoginWhoseAnswerWasCutIsRepeatedOnce(t *testing.T) {
+	s := newScene(t, nil)
+	s.front.set(func(f *front) { f.cut = 1 })
+	if _, err := s.newSession().Token(t.Context(), ""); err != nil {
+		t.Error(err)
+	}
+	s.front.set(func(f *front) { f.cut = 2 })
+	if _, err := s.newSession().Token(t.Context(), ""); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v", err)
+	}
+	if got := s.front.logins(); got != 4 {
+		t.Errorf("%d logins, want 4", got)
+	}
+}
+
 func TestAServiceIsFoundByRegionAndByTheBestInterface(t *testing.T) {
 	s := newScene(t, nil)
 	session := s.newSession()

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -59,6 +61,9 @@ func (s *Session) logIn(ctx context.Context) (grant, error) {
 		return grant{}, &fault.Error{Kind: fault.Unavailable, Message: unavailable, RetryAfter: wait, Err: s.refused}
 	}
 	g, err := s.connection.open(ctx)
+	if cut(err) && ctx.Err() == nil {
+		g, err = s.connection.open(ctx)
+	}
 	switch {
 	case err == nil:
 		s.refused, s.pause = nil, 0
@@ -68,6 +73,12 @@ func (s *Session) logIn(ctx context.Context) (grant, error) {
 		s.refuse(err)
 	}
 	return g, err
+}
+
+// cut reports whether a connection ended in the middle of an answer. Proxies that are reloaded, and
+// servers under load, do that. A login changes nothing, so it can be repeated.
+func cut(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // refuse records that Keystone refused the login, and logs it the first time.
