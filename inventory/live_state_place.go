@@ -14,8 +14,8 @@ import (
 // invalidate it.
 const mostPlans = 10
 
-// mostRepairs is how often one call of PlaceRepaired repairs its plan while other plans need not wait.
-const mostRepairs = 2
+// mostTries is how often a plan that can be repaired tries to enter before its call gets in line.
+const mostTries = 3
 
 // ErrNotRead is the error before the first reading of the hosts.
 var ErrNotRead = fault.New(fault.Unavailable, "the hosts of the cloud have not been read yet; try again in a moment")
@@ -34,18 +34,17 @@ var ErrNotRead = fault.New(fault.Unavailable, "the hosts of the cloud have not b
 // so other plans invalidate each plan at most once, however long it takes. Waiting plans take
 // turns by project. Place therefore calls plan more than once; only the last result counts.
 //
+// repair returns the last plan as it is on newer states, or false if that is impossible; nil means
+// that it always is. Place calls it before it calls plan again. As long as no other plan is in line, others
+// need not wait for a repair; the few that enter just then can invalidate a plan that is made alone.
+//
 // The caller must call Confirm or Undo: until then the hold counts, through all readings.
-func (b *LiveState) Place(ctx context.Context, project string, plan func(*States) ([]Take, error)) (*Hold, error) {
-	return b.PlaceRepaired(ctx, project, plan, func(*States) ([]Take, bool) { return nil, false })
-}
-
-// PlaceRepaired is Place for a plan that takes much less time to repair than to make. Before PlaceRepaired
-// calls plan again, it calls repair, which returns the last plan as it is on the current states,
-// or false if that is impossible. As long as no other plan is in line, others need not wait for that; the
-// few that enter just then can invalidate a plan that is made alone.
-func (b *LiveState) PlaceRepaired(
+func (b *LiveState) Place(
 	ctx context.Context, project string, plan func(*States) ([]Take, error), repair func(*States) ([]Take, bool),
 ) (*Hold, error) {
+	if repair == nil {
+		repair = func(*States) ([]Take, bool) { return nil, false }
+	}
 	s := b.Load()
 	if s == nil {
 		return nil, ErrNotRead
@@ -54,7 +53,7 @@ func (b *LiveState) PlaceRepaired(
 	if err != nil {
 		return nil, err
 	}
-	for repairs := 0; repairs <= mostRepairs && ctx.Err() == nil && b.entry.Empty(); repairs++ {
+	for tries := 0; tries < mostTries && ctx.Err() == nil && b.entry.Empty(); tries++ {
 		if h := b.accept(s, takes); h != nil {
 			return h, nil
 		}

@@ -59,7 +59,7 @@ type placed struct {
 func placing(ctx context.Context, b *inventory.LiveState, p plan) <-chan placed {
 	done := make(chan placed, 1)
 	go func() {
-		h, err := b.Place(ctx, "project", p)
+		h, err := b.Place(ctx, "project", p, nil)
 		done <- placed{h, err}
 	}()
 	return done
@@ -136,7 +136,7 @@ func TestAPlanWhoseHostsOthersHaveTakenIsMadeAgainOnce(t *testing.T) {
 func TestAPlanThatCanBeRepairedIsNotMadeAgainAndNobodyWaitsForIt(t *testing.T) {
 	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(0)}, inventory.HostState{Name: "b", Stocks: cpus(0)})
 	plans, repairs := 0, 0
-	_, err := b.PlaceRepaired(t.Context(), "project", func(s *inventory.States) ([]inventory.Take, error) {
+	_, err := b.Place(t.Context(), "project", func(s *inventory.States) ([]inventory.Take, error) {
 		plans++
 		place(t, b, taking(0, "first", 1))
 		return taking(0, "x", 5)(s)
@@ -163,7 +163,7 @@ func TestAPlanIsNotMadeAgainWhenItsContextHasEnded(t *testing.T) {
 		plans++
 		end()
 		return taking(0, "x", 1)(s)
-	})
+	}, nil)
 	if plans != 1 || !errors.Is(err, context.Canceled) || used(b)[0] != 0 {
 		t.Errorf("%d plans, used %v, error %v", plans, used(b), err)
 	}
@@ -176,7 +176,7 @@ func TestAPlanThatReadingsSpoilEachTimeIsGivenUp(t *testing.T) {
 		plans++
 		b.Replace(b.BeginRead(), states(t, []inventory.HostState{{Name: "a", Stocks: cpus(int64(plans))}}), nil)
 		return taking(0, "x", 1)(s)
-	})
+	}, nil)
 	if plans != 10 || !fault.Is(err, fault.Unavailable) || len(b.Entered()) > 0 {
 		t.Errorf("%d plans, error %v", plans, err)
 	}
@@ -282,7 +282,7 @@ func TestPlansSideBySideAreAsOneAfterTheOther(t *testing.T) {
 			if n < 0 {
 				continue // not the first instance of its wish
 			}
-			if _, err := serial.Place(context.Background(), "project", wishes[n].plan); err != nil || errs[n] != nil {
+			if _, err := serial.Place(context.Background(), "project", wishes[n].plan, nil); err != nil || errs[n] != nil {
 				t.Fatalf("%s entered, but one after the other it fails: %v", instance, err)
 			}
 		}
@@ -318,7 +318,7 @@ func together(b *inventory.LiveState, wishes []wish) []error {
 				})
 				runtime.Gosched()
 				return takes, err
-			})
+			}, nil)
 		})
 	}
 	all.Wait()
@@ -337,7 +337,7 @@ func TestWhoWaitsForOthersEndsWithItsContext(t *testing.T) {
 		ctx, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		begun := time.Now()
-		_, err := b.Place(ctx, "project", taking(0, "late", 1))
+		_, err := b.Place(ctx, "project", taking(0, "late", 1), nil)
 		if !fault.Is(err, fault.Unavailable) || !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
@@ -358,7 +358,7 @@ func TestThoseWhoWaitForAPlanTakeTurnsByProject(t *testing.T) {
 		var all sync.WaitGroup
 		for _, instance := range []string{"busy 1", "busy 2", "other"} {
 			all.Go(func() {
-				if _, err := b.Place(t.Context(), instance[:4], taking(0, instance, 1)); err != nil {
+				if _, err := b.Place(t.Context(), instance[:4], taking(0, instance, 1), nil); err != nil {
 					t.Error(err)
 				}
 			})

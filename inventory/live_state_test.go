@@ -34,7 +34,7 @@ func taking(i int, instance string, n int64) func(*inventory.States) ([]inventor
 
 func place(t testing.TB, b *inventory.LiveState, plan func(*inventory.States) ([]inventory.Take, error)) *inventory.Hold {
 	t.Helper()
-	h, err := b.Place(t.Context(), "project", plan)
+	h, err := b.Place(t.Context(), "project", plan, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestABoardHasNoStatesBeforeTheFirstReading(t *testing.T) {
 		t.Error("there are states before the first reading")
 	}
 	b.CorrectHost(b.BeginRead(), "a", cpus(1), nil)
-	if _, err := b.Place(t.Context(), "project", taking(0, "x", 1)); !fault.Is(err, fault.Unavailable) {
+	if _, err := b.Place(t.Context(), "project", taking(0, "x", 1), nil); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v", err)
 	}
 	b.InstanceLeft("a")
@@ -108,7 +108,7 @@ func TestAPlanThatFailsHoldsNothing(t *testing.T) {
 	b := board(t, inventory.HostState{Name: "a", Stocks: cpus(1)})
 	wrong := errors.New("no valid host")
 	before := b.Load()
-	_, err := b.Place(t.Context(), "project", func(*inventory.States) ([]inventory.Take, error) { return []inventory.Take{{Instance: "x"}}, wrong })
+	_, err := b.Place(t.Context(), "project", func(*inventory.States) ([]inventory.Take, error) { return []inventory.Take{{Instance: "x"}}, wrong }, nil)
 	if !errors.Is(err, wrong) || b.Load() != before {
 		t.Errorf("got %v", err)
 	}
@@ -233,7 +233,7 @@ func TestPlansOfManyNeverTakeMoreThanThereIs(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for n := range 50 {
-				h, err := b.Place(t.Context(), "project", one)
+				h, err := b.Place(t.Context(), "project", one, nil)
 				if err != nil {
 					continue
 				}

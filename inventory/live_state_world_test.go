@@ -290,7 +290,7 @@ func (w *world) place(t *rapid.T, c *consumer) {
 			w.meanwhile(t, plans == 1)
 		}
 		return []inventory.Take{take}, nil
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func BenchmarkStatesOf10000Hosts(b *testing.B) {
 		board := inventory.NewLiveState()
 		board.Replace(board.BeginRead(), s, nil)
 		for b.Loop() {
-			h, err := board.Place(b.Context(), "project", func(*inventory.States) ([]inventory.Take, error) { return take, nil })
+			h, err := board.Place(b.Context(), "project", func(*inventory.States) ([]inventory.Take, error) { return take, nil }, nil)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func claimedFleet(b *testing.B, hosts int) (board *inventory.LiveState, rows []i
 	plan = func(host int, instance string) *inventory.Hold {
 		h, err := board.Place(b.Context(), "project", func(*inventory.States) ([]inventory.Take, error) {
 			return []inventory.Take{{Host: host, Instance: instance, Resources: amounts{"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20}}}, nil
-		})
+		}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -232,6 +232,21 @@ func noneOfItself(t *testing.T, users []*user, c *checker, besides int) {
 	}
 }
 
+// promisesKept checks, once nothing is overdue, the promises of docs/reliability.md against what is stored, what
+// the users were told, and the notifications. besides is the number of other bookings that were sent.
+func promisesKept(t *testing.T, c *checker, users []*user, history *chronicle, besides int, heard *told) {
+	t.Helper()
+	settled(t, c)
+	report(t, users, fewestBookings)
+	c.check(16)
+	history.report(t, users, c)
+	for _, u := range users {
+		u.hold(c)
+	}
+	noneOfItself(t, users, c, besides)
+	everythingTold(t, c, heard)
+}
+
 // fewestBookings is the number of bookings below which chaos shows nothing.
 const fewestBookings = 100
 

@@ -30,7 +30,7 @@ type guest struct {
 	most                int // servers at one time
 	chance              *rand.Rand
 	alive               []string
-	inside              map[string]int // servers requested so far by reservation, of which a guest has all of a project
+	inside              map[string]int // servers requested so far, by reservation; nobody else requests servers in those of its project
 
 	asked, ran, stuck, evicted, open int            // open: not yet decided when the churn ended
 	faults                           map[string]int // failures, by their message

@@ -43,7 +43,7 @@ func TestOnALargeCloudTheStartsOfAKilledReplicaAreTakenOver(t *testing.T) {
 	l.within(time.Until(begin)+5*time.Minute, 20*time.Millisecond, "some of the starts are done", func() bool { return l.count("active") > 0 })
 	l.others[0].kill()
 	t.Logf("one of three replicas is killed when %d of %d reservations are active", l.count("active"), multitude)
-	l.tell("starts, of which a killed replica had a part", l.lateness(list, "active", begin))
+	l.tell("starts while a replica is killed", l.lateness(list, "active", begin))
 	l.tellCosts("after the starts")
 	l.within(10*time.Minute, 5*time.Second, "the doctor finds nothing while all are active", l.sound)
 

@@ -238,7 +238,7 @@ func added(list []sample) (rows map[string]int64, recorded int64) {
 
 func TestASeriesMayGrowByItsBoundsAndNoMore(t *testing.T) {
 	begun := time.Unix(0, 0)
-	// series has a sample each minute of 40; change is told the minute.
+	// series returns a sample for each of 40 minutes, after change has altered it.
 	series := func(change func(minute int, s *sample)) (all []sample) {
 		for minute := range 40 {
 			s := sample{

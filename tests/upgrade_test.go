@@ -24,12 +24,7 @@ func TestPromisesSurviveAnUpgradeAndTheWayBack(t *testing.T) {
 	database, broker := labtest.StartMariaDB(t), labtest.StartRabbitMQ(t)
 	connection := database.URL("almanac")
 	migrateBy(t, previous, connection)
-	settings := []string{
-		"OS_DATABASE__CONNECTION=" + connection,
-		"OS_DEFAULT__TRANSPORT_URL=" + broker.URL(),
-		"OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2",
-		"OS_OSLO_MESSAGING_RABBIT__RABBIT_QUORUM_QUEUE=true",
-	}
+	settings := append(notifying(broker), "OS_DATABASE__CONNECTION="+connection)
 	told := listen(t, broker.URL())
 	r := newReplicas(t, settings, settings, settings)
 	programs := []string{previous, previous, previous}
@@ -58,15 +53,7 @@ func TestPromisesSurviveAnUpgradeAndTheWayBack(t *testing.T) {
 		}
 	})
 	c := newChecker(t, "mysql", database.DSN("almanac"))
-	settled(t, c)
-	report(t, users, fewestBookings)
-	c.check(16)
-	history.report(t, users, c)
-	for _, u := range users {
-		u.hold(c)
-	}
-	noneOfItself(t, users, c, 0)
-	everythingTold(t, c, told)
+	promisesKept(t, c, users, &history, 0, told)
 }
 
 // The broker of three replicas is upgraded from RabbitMQ 4.0 to 4.3, with its data, while users book.
@@ -75,12 +62,7 @@ func TestPromisesSurviveAnUpgradeOfTheBroker(t *testing.T) {
 	broker, database := labtest.StartRabbitMQOf(t, "epoxy"), labtest.StartMariaDB(t)
 	connection := database.URL("almanac")
 	migrate(t, connection)
-	settings := []string{
-		"OS_DATABASE__CONNECTION=" + connection,
-		"OS_DEFAULT__TRANSPORT_URL=" + broker.URL(),
-		"OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER=messagingv2",
-		"OS_OSLO_MESSAGING_RABBIT__RABBIT_QUORUM_QUEUE=true",
-	}
+	settings := append(notifying(broker), "OS_DATABASE__CONNECTION="+connection)
 	told := listen(t, broker.URL())
 	r := startReplicas(t, settings, settings, settings)
 	var history chronicle
@@ -91,13 +73,5 @@ func TestPromisesSurviveAnUpgradeOfTheBroker(t *testing.T) {
 		<-ctx.Done()
 	})
 	c := newChecker(t, "mysql", database.DSN("almanac"))
-	settled(t, c)
-	report(t, users, fewestBookings)
-	c.check(16)
-	history.report(t, users, c)
-	for _, u := range users {
-		u.hold(c)
-	}
-	noneOfItself(t, users, c, 0)
-	everythingTold(t, c, told)
+	promisesKept(t, c, users, &history, 0, told)
 }

@@ -119,7 +119,7 @@ func TestAClaimCountsOnceFromThePlanOn(t *testing.T) {
 	hold, err := s.board.Place(t.Context(), "project", func(states *inventory.States) ([]inventory.Take, error) {
 		i, _ := states.Index(host.Name)
 		return []inventory.Take{{Host: i, Instance: consumer, Resources: map[string]int64{"VCPU": 1}}}, nil
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

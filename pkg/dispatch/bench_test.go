@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/scheduler"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/tests/growth"
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
@@ -90,7 +90,7 @@ func (o *onCores) measure(cores, callers int, clouds ...*round) {
 		r.reset()
 	}
 	placements := 2 * callers * len(clouds)
-	begun, used := time.Now(), cpuTime(clouds[0].tb)
+	begun, used := time.Now(), growth.CPUTime(clouds[0].tb)
 	var group sync.WaitGroup
 	for _, r := range clouds {
 		group.Go(func() { r.run(callers, 2) })
@@ -100,16 +100,7 @@ func (o *onCores) measure(cores, callers int, clouds ...*round) {
 	if o.placements == 0 || took < o.shortest {
 		o.shortest = took
 	}
-	o.cpu, o.placements = o.cpu+cpuTime(clouds[0].tb)-used, o.placements+placements
-}
-
-// cpuTime returns the CPU time of the process until now, in µs.
-func cpuTime(tb testing.TB) float64 {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		tb.Fatal(err)
-	}
-	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1000
+	o.cpu, o.placements = o.cpu+float64(growth.CPUTime(clouds[0].tb)-used)/1000, o.placements+placements
 }
 
 // round is a Dispatcher with the default filters and weighers.

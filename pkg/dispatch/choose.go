@@ -73,7 +73,7 @@ func (t *task) choose(ctx context.Context) (c choice, err error) {
 		c, takes = t.using(states, t.planned.Picks)
 		return takes, true
 	}
-	hold, err := t.dispatcher.Board.PlaceRepaired(ctx, t.request.ProjectID, plan, repair)
+	hold, err := t.dispatcher.Board.Place(ctx, t.request.ProjectID, plan, repair)
 	if err != nil {
 		t.discard(c)
 		return choice{}, err

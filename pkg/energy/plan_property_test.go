@@ -305,8 +305,8 @@ func TestAPlanDoesNotDependOnTheOrderOfTheMachines(t *testing.T) {
 	})
 }
 
-// fleet returns hosts of which a quarter is busy and a quarter asleep, with claims on the latter within
-// three hours, and rules that keep some of each group awake. The forecast is 40 % of the hosts.
+// fleet returns hosts, and rules that keep some of each group awake. A quarter of the hosts is busy, and a
+// quarter sleeps and has claims within three hours. The forecast is 40 % of the hosts.
 func fleet(hosts int) (energy.Rules, energy.Situation) {
 	s := energy.Situation{Now: noon, Forecast: hosts * 4 / 10}
 	for i := range hosts {

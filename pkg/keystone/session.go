@@ -75,8 +75,8 @@ func (s *Session) logIn(ctx context.Context) (grant, error) {
 	return g, err
 }
 
-// cut reports whether a connection ended in the middle of an answer. Proxies that are reloaded, and
-// servers under load, do that. A login changes nothing, so it can be repeated.
+// cut reports whether a connection ended before the whole answer had come, as when a proxy is reloaded. A
+// login changes nothing, so it can be repeated.
 func cut(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -38,9 +38,9 @@ func Measure(b *testing.B, path string, prepare func(b *testing.B, hosts int) Ru
 			var took []int64
 			for b.Loop() {
 				run := next()
-				begin := cpuTime(b)
+				begin := CPUTime(b)
 				run()
-				took = append(took, cpuTime(b)-begin)
+				took = append(took, CPUTime(b)-begin)
 			}
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2]), "ns/op")
@@ -48,8 +48,8 @@ func Measure(b *testing.B, path string, prepare func(b *testing.B, hosts int) Ru
 	}
 }
 
-// cpuTime returns the CPU time of all threads of this process, in ns.
-func cpuTime(b *testing.B) int64 {
+// CPUTime returns the CPU time of all threads of this process until now, in ns.
+func CPUTime(b testing.TB) int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
 		b.Fatal(err)

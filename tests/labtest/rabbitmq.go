@@ -92,7 +92,7 @@ func manage(method string, port int, path string) ([]byte, error) {
 // Broker is a RabbitMQ of the test's own.
 type Broker struct {
 	t      testing.TB
-	launch func(release string) (*process, error)
+	launch func() (*process, error)
 	files  string // its folder
 	port   int
 
@@ -105,7 +105,7 @@ type Broker struct {
 // stops both and removes the data.
 func StartRabbitMQ(t testing.TB) *Broker {
 	t.Helper()
-	return startRabbitMQ(t, func(int) string { return "" })
+	return startRabbitMQ(t, "", func(int) string { return "" })
 }
 
 // StartStrictRabbitMQ is StartRabbitMQ with a broker that refuses queues which are transient and not
@@ -116,14 +116,14 @@ func StartStrictRabbitMQ(t testing.TB) *Broker {
 	if version := strings.TrimSpace(Rabbitmqctl(t, "version")); strings.HasPrefix(version, "3.") {
 		t.Skipf("RabbitMQ %s cannot refuse queues; make test-releases runs this", version)
 	}
-	return startRabbitMQ(t, func(int) string { return "deprecated_features.permit.transient_nonexcl_queues = false\n" })
+	return startRabbitMQ(t, "", func(int) string { return "deprecated_features.permit.transient_nonexcl_queues = false\n" })
 }
 
 // StartTLSRabbitMQ is StartRabbitMQ with a broker that also speaks TLS, with the certificate and key in
 // PEM files: see TLSURL.
 func StartTLSRabbitMQ(t testing.TB, certificate, key string) *Broker {
 	t.Helper()
-	return startRabbitMQ(t, func(port int) string {
+	return startRabbitMQ(t, "", func(port int) string {
 		return fmt.Sprintf("listeners.ssl.1 = 127.0.0.1:%d\nssl_options.certfile = %s\nssl_options.keyfile = %s\nssl_options.verify = verify_none\n",
 			port+4, certificate, key)
 	})
@@ -147,7 +147,7 @@ func StartRabbitMQOf(t testing.TB, release string) *Broker {
 	if os.Getenv("ALMANAC_TEST_ROOTS") == "" {
 		t.Skip("make test-upgrade runs it, with the brokers of other releases")
 	}
-	return startRabbitMQOf(t, release, func(int) string { return "" })
+	return startRabbitMQ(t, release, func(int) string { return "" })
 }
 
 // Upgrade stops the broker and starts the RabbitMQ of a release in its place, with the same data.
@@ -160,15 +160,9 @@ func (r *Broker) Upgrade(release string) {
 	r.Start()
 }
 
-// startRabbitMQ starts a broker whose settings are the shared one's and more, which may depend on the
-// first of its five ports.
-func startRabbitMQ(t testing.TB, more func(port int) string) *Broker {
-	t.Helper()
-	return startRabbitMQOf(t, "", more)
-}
-
-// startRabbitMQOf is startRabbitMQ with the RabbitMQ of a release.
-func startRabbitMQOf(t testing.TB, release string, more func(port int) string) *Broker {
+// startRabbitMQ starts a broker of a release, or of the lab's if that is "". Its settings are the shared one's
+// and more, which may depend on the first of its five ports.
+func startRabbitMQ(t testing.TB, release string, more func(port int) string) *Broker {
 	t.Helper()
 	lab := folder(t)
 	files := private(t, lab, "rabbitmq")
@@ -182,10 +176,10 @@ func startRabbitMQOf(t testing.TB, release string, more func(port int) string) *
 		t.Fatal(err)
 	}
 	startEpmd(t, files, r.port+3)
-	r.launch = func(release string) (*process, error) {
+	r.launch = func() (*process, error) {
 		command := []string{filepath.Join(lab, "rabbitmq-node"), files, fmt.Sprint(r.port), "rabbitmq-server"}
-		if release != "" {
-			command = append([]string{"env", "LAB=" + files, "RELEASE=" + release, os.Getenv("ALMANAC_TEST_ROOTS"), "within"}, command...)
+		if r.release != "" {
+			command = append([]string{"env", "LAB=" + files, "RELEASE=" + r.release, os.Getenv("ALMANAC_TEST_ROOTS"), "within"}, command...)
 		}
 		return launch(nil, filepath.Join(files, "broker.log"), command[0], command[1:]...)
 	}
@@ -228,7 +222,7 @@ func (r *Broker) Start() {
 	if r.process != nil {
 		r.t.Fatal("this RabbitMQ runs already")
 	}
-	started, err := r.launch(r.release)
+	started, err := r.launch()
 	if err != nil {
 		r.t.Fatal(err)
 	}

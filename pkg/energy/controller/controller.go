@@ -123,7 +123,7 @@ type memory struct {
 	plan       energy.Plan
 	counts     []instanceCount
 	alarms     map[alarmKey]energy.Alarm
-	// surveyed is false if the last step has not seen all that Touched told it. The places and machines of that step are of
+	// surveyed is false if the last step has not looked at all hosts that Touched returned. The places and machines of that step are of
 	// the same hosts, by name.
 	surveyed bool
 	hosts    *inventory.Snapshot

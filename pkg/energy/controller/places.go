@@ -31,7 +31,7 @@ type place struct {
 }
 
 // locate makes the places of this step's hosts, which are sorted by name, and marks those to look at. They are all places,
-// unless Changed has told which hosts have changed.
+// unless Touched returned which hosts have changed.
 func (c *Controller) locate(w *world, changed []string, known bool) {
 	m := &c.memory
 	w.all = !known || w.hosts.Len() != len(m.places)
@@ -107,7 +107,8 @@ type needs struct {
 	until    span.Instant            // from then on they are other ones for the same reservations
 }
 
-// need sets the claims of hosts, and marks the hosts whose claims have changed.
+// need sets the claims of hosts, and marks the hosts whose claims have changed. As long as Promises returns the same list, only
+// the time can change them.
 func (c *Controller) need(w *world) {
 	before := c.memory.needs
 	same := before.claimed != nil && len(w.live) == len(before.live) && (len(w.live) == 0 || &w.live[0] == &before.live[0])

@@ -13,24 +13,35 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
+	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-func TestCallsWorkAgainAfterTheBrokerIsBack(t *testing.T) {
-	broker := labtest.StartRabbitMQ(t)
-	served, calling := opened(t, broker.URL()), opened(t, broker.URL())
-	<-echo(t, served, oslo.QueueOptions{}).Ready()
-	client := newClient(t, calling, patience)
-	call := func(limit time.Duration) error {
+// short is the limit of calls that may be lost with their connection.
+const short = 2 * time.Second
+
+// caller starts a server, and returns what calls it within a limit, and the transport of the calls. The first
+// call has been answered.
+func caller(t *testing.T, m mode) (call func(limit time.Duration) error, calling *amqp.Transport) {
+	t.Helper()
+	served, calling := opened(t, m.url), opened(t, m.url)
+	<-echo(t, served, m.queues).Ready()
+	client := clientIn(t, calling, m.queues, patience)
+	call = func(limit time.Duration) error {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
 		return client.Call(ctx, target, "echo", map[string]int{"n": 1}, nil)
 	}
-	const short = 2 * time.Second // for calls that may be lost with their connection
 	if err := call(patience); err != nil {
 		t.Fatal(err)
 	}
+	return call, calling
+}
+
+func TestCallsWorkAgainAfterTheBrokerIsBack(t *testing.T) {
+	broker := labtest.StartRabbitMQ(t)
+	call, calling := caller(t, mode{url: broker.URL()})
 	for name, end := range map[string]func(){"killed": broker.Kill, "stopped": broker.Stop} {
 		stop := make(chan struct{})
 		var callers sync.WaitGroup
@@ -72,28 +83,9 @@ func TestCallsWorkAgainAfterTheBrokerIsUpgraded(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			broker := labtest.StartRabbitMQOf(t, "epoxy")
-			at := broker.URL() + "?" + mode.options
-			u, err := oslo.ParseURL(at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			queues, err := u.Queues(oslo.QueueOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			served, calling := opened(t, at), opened(t, at)
-			<-echo(t, served, queues).Ready()
-			client := clientIn(t, calling, queues, patience)
-			call := func(limit time.Duration) error {
-				ctx, cancel := context.WithTimeout(t.Context(), limit)
-				defer cancel()
-				return client.Call(ctx, target, "echo", map[string]int{"n": 1}, nil)
-			}
-			if err := call(patience); err != nil {
-				t.Fatal(err)
-			}
+			call, _ := caller(t, modeAt(t, broker.URL()+"?"+mode.options, mode.osloAlone))
 			broker.Upgrade("newest")
-			eventually(t, "calls work again", func() bool { return call(2*time.Second) == nil })
+			eventually(t, "calls work again", func() bool { return call(short) == nil })
 		})
 	}
 }

@@ -52,22 +52,28 @@ func eachMode(t *testing.T, test func(t *testing.T, m mode)) {
 		}
 		for secrecy, host := range hosts {
 			t.Run(row.name+secrecy, func(t *testing.T) {
-				m := mode{url: strings.TrimRight(host(t)+row.options, "?&")}
-				m.python = m.url
-				if row.osloAlone != "" {
-					m.python += "&" + row.osloAlone
-				}
-				u, err := oslo.ParseURL(m.url)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if m.queues, err = u.Queues(oslo.QueueOptions{}); err != nil {
-					t.Fatal(err)
-				}
-				test(t, m)
+				test(t, modeAt(t, host(t)+row.options, row.osloAlone))
 			})
 		}
 	}
+}
+
+// modeAt returns the mode of a transport_url with options.
+func modeAt(t *testing.T, url, osloAlone string) mode {
+	t.Helper()
+	m := mode{url: strings.TrimRight(url, "?&")}
+	m.python = m.url
+	if osloAlone != "" {
+		m.python += "&" + osloAlone
+	}
+	u, err := oslo.ParseURL(m.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.queues, err = u.Queues(oslo.QueueOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // certificateFiles returns PEM files of a broker.
