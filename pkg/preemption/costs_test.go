@@ -154,7 +154,7 @@ func TestCostsAreThoseOfTheVictimsUpToTheBar(t *testing.T) {
 				for _, one := range v.Instances {
 					take.Victims = append(take.Victims, one.ID)
 				}
-				hold, err := board.Place(t.Context(), "project", func(*inventory.States) ([]inventory.Take, error) { return []inventory.Take{take}, nil })
+				hold, err := board.Place(t.Context(), "project", func(*inventory.States) ([]inventory.Take, error) { return []inventory.Take{take}, nil }, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
