@@ -97,6 +97,11 @@ func (r reading) time(at time.Time) time.Time { return r.there.Add(at.Sub(r.at))
 
 func (c *clock) now() span.Instant { return span.At(c.pace.at(c.time(time.Now()))) }
 
+// until returns in how much real time the instant begins.
+func (c *clock) until(at span.Instant) time.Duration {
+	return at.Time().Sub(c.pace.at(c.time(time.Now()))) / time.Duration(c.pace.Speed())
+}
+
 func (c *clock) time(at time.Time) time.Time {
 	if s := c.shown.Load(); s != nil {
 		return s.time(at)

@@ -67,6 +67,27 @@ func TestADatabaseThatStallsDoesNotMoveTheClock(t *testing.T) {
 	}
 }
 
+func TestTheClockTellsInHowMuchRealTimeAnInstantBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, speed := range []int{1, 10} {
+			pace, err := NewPace(speed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &clock{pace: pace}
+			c.asks(t, ahead(1500*time.Millisecond))
+			at := c.now().Add(30)
+			in := c.until(at)
+			time.Sleep(in - time.Millisecond)
+			before := c.now()
+			time.Sleep(time.Millisecond)
+			if before != at-1 || c.now() != at {
+				t.Errorf("at %d times real time, %v later it is %v, and a millisecond before that %v; want %v and a second less", speed, in, c.now(), before, at)
+			}
+		}
+	})
+}
+
 func TestTheClockFollowsTheDatabaseAsFarAsItsAnswerSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c clock

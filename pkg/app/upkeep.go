@@ -27,7 +27,7 @@ func openUpkeep(s shared) (f feature) {
 		Booking: desk, Promises: s.desk, Replica: desk, Presence: s.db, Leases: s.leases(), Keys: s.db,
 		Seen: func(running int) { replicas.Store(int64(running)) },
 		Poll: s.config.Lifecycle.PollInterval, KeyTTL: s.config.Reservation.IdempotencyKeyTTL,
-		Now: s.clock.now, Log: s.logOf("upkeep"),
+		Now: s.clock.now, Until: s.clock.until, Log: s.logOf("upkeep"),
 	}
 	f.metrics.gauge("almanac_replicas", "Running replicas, according to the database.", nil, func() float64 { return float64(replicas.Load()) })
 	if r := s.bus.replicas; r != nil {

@@ -80,7 +80,7 @@ func table(c *Config) []section {
 		{"enforcement", enforcementOptions(&c.Enforcement)},
 		{"lifecycle", []option{
 			duration(&c.Lifecycle.PollInterval, "poll_interval", time.Second, time.Second, time.Minute,
-				"How often Almanac checks for starts, warnings and ends of reservations that are due."),
+				"How often Almanac reads what other replicas have stored, and tries starts, warnings and ends again that are overdue. They begin at their time in any case."),
 		}},
 		{"healing", healingOptions(&c.Healing)},
 		{"energy", energyOptions(&c.Energy)},

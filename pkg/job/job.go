@@ -21,6 +21,10 @@ type Job struct {
 	// Wake starts the next step at once when it receives a value; see Poke. nil means that nothing
 	// does.
 	Wake <-chan struct{}
+	// Due returns in how much time there is work to do, and false if that is unknown. The next step
+	// then begins at that time, if that is before Every. Work that a step has left undone waits for
+	// Every. It may be nil.
+	Due func() (in time.Duration, known bool)
 }
 
 // logRepeat is the approximate interval in which a failure that lasts is logged again.
@@ -48,8 +52,18 @@ func (j Job) Run(ctx context.Context, log *slog.Logger) {
 			}
 			failures++
 		}
-		timer.Reset(j.Every)
+		timer.Reset(j.pause())
 	}
+}
+
+// pause returns the time until the next step.
+func (j Job) pause() time.Duration {
+	if j.Due != nil {
+		if in, known := j.Due(); known && in > 0 {
+			return min(in, j.Every)
+		}
+	}
+	return j.Every
 }
 
 // Poke puts a value into a channel with a capacity of one, unless it contains one already. It never

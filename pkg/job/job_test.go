@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,34 @@ func TestAJobThatIsWokenDoesNotWait(t *testing.T) {
 		j.Run(ctx, slog.New(slog.DiscardHandler))
 		if steps != 2 || last != 0 {
 			t.Errorf("%d steps, the last after %v; want 2 at once", steps, last)
+		}
+	})
+}
+
+func TestAJobStepsWhenWorkIsDueButWaitsForItsPeriodWithWorkThatIsOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		begin, steps := time.Now(), []time.Duration{}
+		due := []time.Duration{7 * time.Second, -time.Second, time.Hour, 3 * time.Second}
+		j := job.Job{
+			Name: "punctual", Every: time.Minute,
+			Step: func(context.Context) error {
+				if steps = append(steps, time.Since(begin)); len(steps) == 6 {
+					cancel()
+				}
+				return nil
+			},
+			Due: func() (in time.Duration, known bool) {
+				if len(steps) > len(due) {
+					return 0, false
+				}
+				return due[len(steps)-1], true
+			},
+		}
+		j.Run(ctx, slog.New(slog.DiscardHandler))
+		want := []time.Duration{0, 7 * time.Second, 67 * time.Second, 127 * time.Second, 130 * time.Second, 190 * time.Second}
+		if !slices.Equal(steps, want) {
+			t.Errorf("steps at %v, want %v", steps, want)
 		}
 	})
 }

@@ -28,6 +28,17 @@ func (d *Service) Woken() <-chan struct{} { return d.woken }
 
 func (d *Service) wake() { job.Poke(d.woken) }
 
+// NextDue returns a time before which no event is due; false if there are none. After that time, an
+// event may be due, unless its reservation has changed.
+func (d *Service) NextDue() (at span.Instant, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.agenda) == 0 {
+		return 0, false
+	}
+	return d.agenda[0].at, true
+}
+
 // News receives a value when the promises have changed, in this process or through another replica.
 func (d *Service) News() <-chan struct{} { return d.news }
 

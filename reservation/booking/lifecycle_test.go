@@ -269,6 +269,24 @@ func TestTheDeskSaysThatSomethingMayBeDue(t *testing.T) {
 	}
 }
 
+func TestTheTimeOfTheNextEventIsKnown(t *testing.T) {
+	s := newScene(t, named("a"))
+	next := func(when string, want span.Instant, some bool) {
+		t.Helper()
+		if got, ok := s.desk.NextDue(); got != want || ok != some {
+			t.Errorf("%s, the next event is at %v (%t), want %v (%t)", when, got, ok, want, some)
+		}
+	}
+	next("before any booking", 0, false)
+	r := s.book(t, during(1, 100, 200))
+	next("after a booking", at(100), true)
+	s.change(t, r.ID, starts(50))
+	next("after a change to an earlier start", at(50), true)
+	s.carryOut(t, 60)
+	s.carryOut(t, 100) // the outdated one leaves
+	next("after the start", at(200), true)
+}
+
 // A host that left the cloud still has its promises when it returns.
 func TestAHostThatIsBackIsTheSameHost(t *testing.T) {
 	s := newScene(t, named("a", "b"))

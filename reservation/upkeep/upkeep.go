@@ -23,6 +23,7 @@ type Booking interface {
 	CarryOut(ctx context.Context) (done []booking.Happening, failed map[string]error)
 	Prune()
 	Woken() <-chan struct{}
+	NextDue() (at span.Instant, ok bool)
 }
 
 // Replica is what the jobs for other replicas need of booking.
@@ -54,7 +55,7 @@ type Options struct {
 	Leases   job.Leases
 	Keys     KeyPurger
 	// Poll is the longest time between two checks for due events and for changes by other
-	// replicas.
+	// replicas. An event that this process knows is begun at its time.
 	Poll time.Duration
 	// Changed receives a value when another replica has stored something, so that Follow
 	// runs sooner. It may be nil.
@@ -63,7 +64,9 @@ type Options struct {
 	Seen   func(replicas int)
 	KeyTTL time.Duration
 	Now    func() span.Instant
-	Log    *slog.Logger
+	// Until returns in how much time an instant begins; it is negative after that.
+	Until func(span.Instant) time.Duration
+	Log   *slog.Logger
 }
 
 const (
@@ -79,13 +82,22 @@ const (
 func Jobs(o Options) []job.Job {
 	waiting := map[string]bool{}
 	return []job.Job{
-		{Name: "events", Every: o.Poll, Step: func(ctx context.Context) error { return o.events(ctx, waiting) }, Wake: o.Booking.Woken()},
+		{Name: "events", Every: o.Poll, Step: func(ctx context.Context) error { return o.events(ctx, waiting) }, Wake: o.Booking.Woken(), Due: o.due},
 		{Name: "follow", Every: o.Poll, Step: o.Replica.Follow, Wake: o.Changed},
 		{Name: "resync", Every: resyncEvery, Step: o.Replica.Resync},
 		{Name: "presence", Every: presenceEvery, Step: o.presence},
 		{Name: "prune", Every: pruneEvery, Step: o.prune},
 		{Name: "idempotency keys", Every: purgeEvery, Step: job.Leased(o.Leases, "idempotency keys", leaseTTL, o.purge)},
 	}
+}
+
+// due returns in how much time the next event is due.
+func (o Options) due() (in time.Duration, known bool) {
+	at, known := o.Booking.NextDue()
+	if !known {
+		return 0, false
+	}
+	return o.Until(at), true
 }
 
 // events carries out what is due. It logs once that a start waits for a host to wake, and

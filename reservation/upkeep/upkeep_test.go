@@ -25,6 +25,7 @@ import (
 type desk struct {
 	carried, pruned int
 	woken           chan struct{}
+	next            span.Instant // 0 if nothing is due
 	fail            error
 }
 
@@ -41,6 +42,8 @@ func (d *desk) CarryOut(context.Context) ([]booking.Happening, map[string]error)
 
 func (d *desk) Prune()                 { d.pruned++ }
 func (d *desk) Woken() <-chan struct{} { return d.woken }
+
+func (d *desk) NextDue() (at span.Instant, ok bool) { return d.next, d.next != 0 }
 
 type keys struct {
 	before span.Instant
@@ -135,6 +138,32 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 				t.Errorf("the log does not contain %s:\n%s", want, log.String())
 			}
 		}
+	})
+}
+
+func TestAnEventBeginsAtItsTimeAlsoBetweenTwoPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		d := &desk{next: span.At(time.Now()) + 4}
+		others := &shared{}
+		for _, j := range upkeep.Jobs(upkeep.Options{
+			Booking: d, Promises: allLive{}, Keys: &keys{}, Replica: &replica{}, Presence: others, Leases: others, Poll: time.Minute,
+			Until: func(at span.Instant) time.Duration { return time.Until(at.Time()) }, Log: slog.New(slog.DiscardHandler),
+		}) {
+			if j.Name == "events" {
+				go j.Run(ctx, slog.New(slog.DiscardHandler))
+			}
+		}
+		time.Sleep(4*time.Second - time.Millisecond)
+		synctest.Wait()
+		before := d.carried
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if before != 1 || d.carried != 2 {
+			t.Errorf("looked for due events %d times before the time of one, and %d times at it; want 1 and 2", before, d.carried)
+		}
+		cancel()
+		synctest.Wait()
 	})
 }
 

@@ -91,7 +91,7 @@ func (m *Meddler) serve(w http.ResponseWriter, r *http.Request) {
 func (m *Meddler) note(r *http.Request) (*call, Wrong) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	noted := &call{Request: &http.Request{Method: r.Method, Host: r.Host, URL: r.URL}, begin: time.Now()}
+	noted := &call{Request: &http.Request{Method: r.Method, Host: r.Host, URL: r.URL, Header: r.Header.Clone()}, begin: time.Now()}
 	m.calls = append(m.calls, noted)
 	for _, rule := range slices.Backward(m.rules) {
 		if rule.left != 0 && matches(rule.pattern, r) {
@@ -147,6 +147,26 @@ func (m *Meddler) Calls() []string {
 	var all []string
 	for _, call := range m.calls {
 		all = append(all, call.Method+" "+call.URL.RequestURI())
+	}
+	return all
+}
+
+// Arrival is a request that has arrived, without its body. It can be sent again, through the Meddler.
+type Arrival struct {
+	*http.Request
+	At time.Time
+}
+
+// Since returns the requests that have arrived since then, in their order.
+func (m *Meddler) Since(since time.Time) (all []Arrival) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, call := range m.calls {
+		if !call.begin.Before(since) {
+			to := *call.URL
+			to.Scheme, to.Host = "http", call.Host
+			all = append(all, Arrival{&http.Request{Method: call.Method, Host: call.Host, URL: &to, Header: call.Header.Clone()}, call.begin})
+		}
 	}
 	return all
 }

@@ -51,6 +51,28 @@ func ask(t *testing.T, ctx context.Context, method, url, body string) (int, stri
 	return reply.StatusCode, string(said), err
 }
 
+func TestARequestThatArrivedCanBeSentAgain(t *testing.T) {
+	target, served := echo(t)
+	m := labtest.Interpose(t, target+"/v2.1")
+	before := time.Now()
+	if _, _, err := ask(t, t.Context(), http.MethodGet, m.URL+"/servers?host=a%2Fb", ""); err != nil {
+		t.Fatal(err)
+	}
+	arrived := m.Since(before)
+	if len(arrived) != 1 || arrived[0].At.Before(before) || len(m.Since(arrived[0].At.Add(1))) != 0 {
+		t.Fatalf("arrived %v, want one request since then and none after it", arrived)
+	}
+	answer, err := http.DefaultClient.Do(arrived[0].Request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if want := "GET /v2.1/servers?host=a%2Fb "; err != nil || string(text) != want || served.Load() != 2 {
+		t.Errorf("the service was sent %q (%v) and %d requests, want %q and 2", text, err, served.Load(), want)
+	}
+}
+
 func TestAMeddlerForwardsUntouchedAndCounts(t *testing.T) {
 	target, _ := echo(t)
 	m := labtest.Interpose(t, target+"/v2.1")
