@@ -16,7 +16,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build packages release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-packages test-chart test-long growth bench pictures reproduce fuzz lab lab-down sample clean
+.PHONY: help build packages release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -285,7 +285,18 @@ growth: ## the cost of each hot path from 100 to 10,000 hosts: the figure and th
 	@$(GO) test -run '^$$' -bench '^BenchmarkGrowth$$' -benchtime 3s -timeout 40m $(GROWING) | tee var/growth
 	@ALMANAC_GROWTH=$(CURDIR)/var/growth $(GO) test -count=1 -run '^TestThePageOnPerformanceHasTheGrowthOfCosts$$' ./tests
 
-bench: build ## all rows of the figures, each with what it is held against; COMPUTES=200 for more hosts
+# The numbers of hosts of the clouds in which the whole way is measured, each with the number of
+# calls: nova-scheduler takes seconds for a thousand hosts.
+CLOUDS ?= 8:300 200:60 1000:25
+
+bench-cloud: build ## a host for an instance from a real Nova, beside its nova-scheduler; CLOUDS="8:300 200:60" for others than three of 8, 200 and 1,000 hosts
+	@for cloud in $(CLOUDS); do \
+	  COMPUTES=$${cloud%:*} $(LAB) sh -c "\
+	    $(GO) test -run '^$$' -bench Interpose -benchtime 500x -timeout 60m ./tests && \
+	    $(GO) test -run '^$$' -bench SelectDestinations -benchtime $${cloud#*:}x -timeout 120m ./tests" || exit 1; \
+	done
+
+bench: build ## all rows of the figures, each with what it is held against
 	@$(MAKE) --no-print-directory growth
 	@$(GO) test -run '^$$' -bench . -skip Growth -timeout 40m ./reservation/calendar
 	@$(GO) test -run '^$$' -bench 'Waits|RefusalForAnImage' -timeout 40m ./reservation/booking
@@ -307,7 +318,7 @@ bench: build ## all rows of the figures, each with what it is held against; COMP
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench 'Start$$' -benchtime 5x -timeout 40m ./tests
 	@LAB_PROGRAMS='munge slurm-client slurmctld' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench BesideSlurm -benchtime 4x ./tests
-	@$(LAB) $(GO) test -run '^$$' -bench SelectDestinations -benchtime 300x -timeout 60m ./tests
+	@$(MAKE) --no-print-directory bench-cloud
 	@RELEASE=epoxy COMPUTES=1 LAB_PARTS=blazar $(LAB) $(GO) test -run '^$$' -bench BesideBlazar -benchtime 1x -timeout 60m ./tests
 
 pictures: build ## pictures of the page: all into var/pictures, four of them into docs/figures
