@@ -16,7 +16,7 @@ import (
 )
 
 // file writes a file into a new folder and returns its path.
-func file(t *testing.T, name, text string) string {
+func file(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -26,7 +26,7 @@ func file(t *testing.T, name, text string) string {
 }
 
 // of returns the options for a trace on this many hosts, under the settings.
-func of(t *testing.T, hosts int, csv string, settings ...Setting) Options {
+func of(t testing.TB, hosts int, csv string, settings ...Setting) Options {
 	t.Helper()
 	o := Defaults()
 	o.Traces, o.Hosts, o.Settings = []string{file(t, "trace.csv", csv)}, hosts, settings
