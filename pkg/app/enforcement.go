@@ -35,7 +35,7 @@ func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, 
 	if err != nil {
 		return nil, f, err
 	}
-	backend := fenceBackend(s.config, s.cloud, s.hosts, s.db)
+	backend := fenceBackend(s.config, s.cloud, s.hosts, s.db, s.clock.now)
 	o := upkeep.EnforcerOptions{
 		Fence: backend, Instances: backend, Promises: s.desk, Records: s.db, Snapshot: s.hosts.Snapshot, Untrusted: s.doubt,
 		Departing: s.db.Departing, Rules: rules, Now: s.clock.now, Elapsed: stopwatch(), Wait: s.pace.Wait, Log: s.logOf("upkeep"),

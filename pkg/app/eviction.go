@@ -27,7 +27,7 @@ const noticeLinger = 5 * time.Minute
 func newEvictions(s shared) *eviction.Evictor {
 	action, o := s.config.Preemptible.Action, s.config.Preemptible.Eviction
 	o.Board, o.Placement, o.Looker = s.source.board, s.cloud.claims(), s.source.cloud
-	o.Servers = servers{fenceBackend(s.config, s.cloud, s.hosts, s.db), s.cloud.metadata(), s.bus.notifier, action, s.pace.Now}
+	o.Servers = servers{fenceBackend(s.config, s.cloud, s.hosts, s.db, s.clock.now), s.cloud.metadata(), s.bus.notifier, action, s.pace.Now}
 	o.Records, o.NewID, o.EvictFirst, o.Now, o.Log = s.db, uuid.NewString, action == upkeep.OrderMigrate, s.pace.Now, s.logOf("scheduler")
 	o.Wait = s.pace.Wait
 	return eviction.New(o)

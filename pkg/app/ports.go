@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 	novapacking "github.com/almanac-cloud/almanac/pkg/rebalance/openstack"
 	simulated "github.com/almanac-cloud/almanac/pkg/sim/cloud"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	bestworks "github.com/almanac-cloud/almanac/reservation/besteffort/controller"
 	novaqueue "github.com/almanac-cloud/almanac/reservation/besteffort/openstack"
@@ -97,13 +98,13 @@ func (c *cloud) flavors() flavorReader {
 }
 
 // fenceBackend returns the adapter for fences on the cloud, with the hosts of the inventory.
-func fenceBackend(c config.Config, cloud *cloud, hosts *inventory.SnapshotCache, db *store.Store) fenceCloud {
+func fenceBackend(c config.Config, cloud *cloud, hosts *inventory.SnapshotCache, db *store.Store, now func() span.Instant) fenceCloud {
 	if cloud.simulated != nil {
 		return simulated.Fence{Cloud: cloud.simulated, Records: db, Resting: db.Resting}
 	}
 	return novafence.New(novafence.Options{
 		Compute: cloud.compute, Placement: cloud.placement, Hosts: hosts.Snapshot, Preemptible: preemptibleRule(c), Records: db, Resting: db,
-		Limits: keystone.Limits{Session: cloud.session},
+		Limits: keystone.Limits{Session: cloud.session}, Now: now,
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	sleeping "github.com/almanac-cloud/almanac/pkg/energy/openstack"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -131,7 +132,7 @@ func (r *removing) observe(ctx context.Context) (*novafence.Cloud, []fence.Step,
 	}
 	on := novafence.New(novafence.Options{
 		Compute: r.cloud.compute, Placement: r.cloud.placement, Hosts: func() *inventory.Snapshot { return snapshot },
-		Limits: keystone.Limits{Session: r.cloud.session},
+		Limits: keystone.Limits{Session: r.cloud.session}, Now: func() span.Instant { return span.At(time.Now()) },
 	})
 	layout, err := on.Layout(ctx)
 	if err != nil {

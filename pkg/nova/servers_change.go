@@ -123,6 +123,12 @@ func (c *Client) DeleteServer(ctx context.Context, id string) error {
 	return c.order(ctx, "delete server "+id, id, map[string]any{"forceDelete": nil})
 }
 
+// ResetServer sets the status of a server to ERROR and clears its task, whatever Nova does with it
+// (nova/api/openstack/compute/admin_actions.py).
+func (c *Client) ResetServer(ctx context.Context, id string) error {
+	return c.order(ctx, "reset the state of server "+id, id, map[string]any{"os-resetState": map[string]string{"state": "error"}})
+}
+
 // StopServer powers a server off.
 func (c *Client) StopServer(ctx context.Context, id string) error {
 	return c.order(ctx, "stop server "+id, id, map[string]any{"os-stop": nil})

@@ -152,8 +152,9 @@ func endOrders(instances []inventory.Instance, onEnd reservation.OnEnd, graceful
 			order, reason = OrderStop, "the reservation ends; the instance is deleted when it has shut down"
 		}
 		left = append(left, i)
-		// While Nova works on an instance, the only order that it accepts is to delete it.
-		if i.Task == "" || order == OrderDelete && i.Task != "deleting" {
+		// While Nova works on an instance, the only order that it accepts is to delete it. One that
+		// it is deleting gets the order too, since the first deletion may be lost.
+		if i.Task == "" || order == OrderDelete {
 			orders = append(orders, instanceOrder{i, order, reason})
 		}
 	}

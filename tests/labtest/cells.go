@@ -15,12 +15,6 @@ import (
 	"testing"
 )
 
-// APIDatabase returns the SQLAlchemy URL of Nova's API database.
-func (c Cloud) APIDatabase(t testing.TB) string {
-	t.Helper()
-	return databaseURL(port(t, "mariadb"), "nova_api")
-}
-
 // StoreServer writes fields of a server into the database of its cell, such as a vm_state that the lab's
 // servers never stay in.
 func (c Cloud) StoreServer(t testing.TB, id string, fields map[string]any) {

@@ -51,7 +51,7 @@ func row(name, cell, host string) string {
 // The database and nova-manage of one cloud return the same.
 func TestTheDatabaseAndTheFileOfNovaManageNameEveryHost(t *testing.T) {
 	cloud := labtest.OpenStack(t)
-	db, err := cells.OpenDatabase(cloud.APIDatabase(t), quiet)
+	db, err := cells.OpenDatabase(labtest.NovaAPIDatabase(t), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

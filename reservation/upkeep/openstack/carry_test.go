@@ -74,7 +74,7 @@ func through(t *testing.T, l *lab, computeAt, placementAt string) *openstack.Clo
 	l.must(err)
 	place, err := placement.New(session, rest.Options{Override: placementAt, Wait: wait})
 	l.must(err)
-	return openstack.New(openstack.Options{Compute: compute, Placement: place, Hosts: func() *inventory.Snapshot { return l.snapshot }})
+	return openstack.New(openstack.Options{Compute: compute, Placement: place, Hosts: func() *inventory.Snapshot { return l.snapshot }, Now: clock})
 }
 
 func TestAStepWhoseAnswerIsLostIsDoneAgainWithoutHarm(t *testing.T) {

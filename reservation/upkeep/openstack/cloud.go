@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/pkg/placement"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // Cloud implements upkeep.FenceBackend and upkeep.Instances with Nova and Placement. It is safe for
@@ -25,6 +26,7 @@ type Cloud struct {
 	resting     Resting
 	turns       turns
 	limits      Limits
+	now         func() span.Instant
 	traits      traits
 	made        sync.Map // inventory.Aggregate by name: those that this process created
 	lifted      sync.Map // resource classes whose limits this process has lifted
@@ -44,6 +46,7 @@ type Options struct {
 	Resting Resting
 	// Limits lets projects use the resource classes of reservations; nil if no quota covers them.
 	Limits Limits
+	Now    func() span.Instant
 }
 
 // Limits lifts Nova's unified limits from resource classes.
@@ -63,7 +66,7 @@ type Resting interface {
 
 // New returns a cloud.
 func New(o Options) *Cloud {
-	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, records: o.Records, resting: o.Resting, limits: o.Limits}
+	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, records: o.Records, resting: o.Resting, limits: o.Limits, now: o.Now}
 }
 
 // provider returns the id of the host's resource provider. For a host that is no longer in

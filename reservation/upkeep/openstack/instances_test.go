@@ -121,6 +121,23 @@ func TestAnInstanceIsOnItsHostFromTheChoiceUntilItIsGone(t *testing.T) {
 	l.await("the host is empty", func() bool { return len(l.on(host)) == 0 })
 }
 
+// Nova ignores a request to delete a server that it is deleting already.
+func TestAServerWhoseDeletionWasLostIsDeletedNonetheless(t *testing.T) {
+	l := newLab(t)
+	i := l.boot(l.admin, l.tiny(), l.free[0])
+	began := func(at time.Time) {
+		labtest.OpenStack(t).StoreServer(t, i.ID, map[string]any{"task_state": "deleting", "updated_at": at.UTC().Format(time.DateTime)})
+	}
+	began(time.Now())
+	l.order(i, upkeep.OrderDelete)
+	if s, err := l.compute.Server(t.Context(), i.ID); err != nil || s.Status != "ACTIVE" || s.Task != "deleting" {
+		t.Errorf("a server that Nova has just begun to delete is %s %q (%v), want it left alone", s.Status, s.Task, err)
+	}
+	began(time.Now().Add(-3 * time.Minute))
+	l.order(i, upkeep.OrderDelete)
+	l.await("the host is empty", func() bool { return len(l.on(i.Host)) == 0 })
+}
+
 func TestWhoWasPlacedByAHintIsKnownWhereNovaDoesNotTellIt(t *testing.T) {
 	l := newLab(t)
 	r := l.reservation(reservation.Hosts, 1)

@@ -70,11 +70,13 @@ func newLab(t *testing.T) *lab {
 	l.must(err)
 	l.cloud = openstack.New(openstack.Options{
 		Compute: l.compute, Placement: l.placement, Hosts: func() *inventory.Snapshot { return l.snapshot },
-		Preemptible: inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible"}, Records: l.guests,
+		Preemptible: inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible"}, Records: l.guests, Now: clock,
 	})
 	l.look()
 	return l
 }
+
+func clock() span.Instant { return span.At(time.Now()) }
 
 func (l *lab) must(err error) {
 	l.t.Helper()

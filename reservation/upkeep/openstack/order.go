@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/nova"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
@@ -32,12 +33,33 @@ func (c *Cloud) Order(ctx context.Context, i inventory.Instance, order upkeep.Or
 	}
 	if err == nil {
 		now.Preemptible = i.Preemptible
-		err = c.send(ctx, &now.Instance, next(&now.Instance, i.Host, order))
+		err = c.sendNext(ctx, now, i.Host, order)
 	}
 	if err != nil {
 		return fmt.Errorf("%s instance %s: %w", order, i.ID, err)
 	}
 	return nil
+}
+
+func (c *Cloud) sendNext(ctx context.Context, now nova.Server, from string, order upkeep.Order) error {
+	what := next(&now.Instance, from, order)
+	if what == remove && lostDeletion(&now, c.now()) {
+		if err := c.compute.ResetServer(ctx, now.ID); err != nil {
+			return err
+		}
+	}
+	return c.send(ctx, &now.Instance, what)
+}
+
+// deletionTakes is after how many seconds without a change a deletion counts as lost.
+const deletionTakes = 120
+
+// lostDeletion reports whether nothing has happened to a server since Nova began to delete it. If
+// RabbitMQ dies with the message to nova-compute, Nova ignores all later requests to delete the
+// server (nova/compute/api.py _delete) until its state is reset. If nova-compute is deleting it
+// after all, a second deletion waits for the first and finds nothing to do.
+func lostDeletion(s *nova.Server, now span.Instant) bool {
+	return s.Task == "deleting" && now >= s.Updated.Add(deletionTakes)
 }
 
 // call is a request to Nova.

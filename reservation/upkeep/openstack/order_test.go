@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/nova"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
@@ -51,6 +52,19 @@ func TestWhatNovaIsToldFollowsFromTheOrderAndTheStateOfTheInstance(t *testing.T)
 		i := inventory.Instance{ID: "i", Status: c.status, Task: c.task, Host: c.host}
 		if got := next(&i, "here", c.order); got != c.want {
 			t.Errorf("%s of an instance that is %s %q on %q: %s, want %s", c.order, c.status, c.task, c.host, got, c.want)
+		}
+	}
+}
+
+func TestADeletionIsLostIfNothingHasHappenedForTwoMinutes(t *testing.T) {
+	for _, c := range []struct {
+		task string
+		ago  int64
+		lost bool
+	}{{"deleting", 119, false}, {"deleting", 120, true}, {"spawning", 3600, false}, {"", 3600, false}} {
+		s := nova.Server{Instance: inventory.Instance{Task: c.task}, Updated: 10_000}
+		if got := lostDeletion(&s, s.Updated.Add(c.ago)); got != c.lost {
+			t.Errorf("a server with the task %q and no change for %d s: the deletion is lost: %t, want %t", c.task, c.ago, got, c.lost)
 		}
 	}
 }
