@@ -241,7 +241,7 @@ test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, 
 	    $(LAB) $(GO) test -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store || failed=yes; \
 	done; [ -z "$$failed" ]
 
-test-packages: ## as root: packages in clean roots of Debian 12 and 13, the image in a chroot; two builds with the same bytes
+test-packages: ## as root: packages in clean roots of Debian 12 and 13 and Ubuntu 22.04 and 24.04, the image in a chroot; two builds with the same bytes
 	@ALMANAC_TEST_PACKAGES=1 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestPackages' ./tests
 
 test-chart: ## the Helm chart by Helm's own code, against Kubernetes's types and almanacd

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// debians lists the suites in whose clean roots the packages are installed.
-var debians = []string{"bookworm", "trixie"}
+// suites lists those of Debian and Ubuntu in whose clean roots the packages are installed.
+var suites = []string{"bookworm", "trixie", "jammy", "noble"}
 
 // needsRoot skips a test that builds packages and installs them as root.
 func needsRoot(t *testing.T) {
@@ -29,7 +29,7 @@ func needsRoot(t *testing.T) {
 		t.Skip("make test-packages runs it")
 	}
 	if os.Getuid() != 0 {
-		t.Fatal("only root can make a root of Debian; run make test-packages as root")
+		t.Fatal("only root can make clean roots; run make test-packages as root")
 	}
 }
 
@@ -114,13 +114,13 @@ wait $service
 rm /tmp/almanacd.log
 `
 
-// machine is a clean Debian in a folder.
+// machine is a clean Debian or Ubuntu in a folder.
 type machine struct {
 	*testing.T
 	folder string
 }
 
-func newDebian(t *testing.T, suite string) machine {
+func cleanMachine(t *testing.T, suite string) machine {
 	t.Helper()
 	m := machine{t, filepath.Join(t.TempDir(), suite)}
 	shell(t, ".", nil, "openstack/debian", suite, m.folder)
@@ -209,9 +209,9 @@ func (m machine) timed(what string, step func()) {
 func TestPackagesLeadToAReservationAndLeaveNothing(t *testing.T) {
 	needsRoot(t)
 	before, after := buildPackages(t, "0.1.0"), buildPackages(t, "0.2.0")
-	for _, suite := range debians {
+	for _, suite := range suites {
 		t.Run(suite, func(t *testing.T) {
-			m := newDebian(t, suite)
+			m := cleanMachine(t, suite)
 			m.timed("apt install ./almanac_*.deb, with what it depends on", func() { m.install(before, "almanac_*.deb") })
 			m.timed("start, first reservation, page", func() {
 				out := m.serve(guided(t) + `user almanac reservation list -f value -c Name -c Status; page /dashboard/`)
@@ -271,7 +271,7 @@ func (m machine) safe() {
 func TestPackagesOfTheAgentAndTheServiceShareFoldersWithoutHarm(t *testing.T) {
 	needsRoot(t)
 	dist := buildPackages(t, "0.1.0")
-	m := newDebian(t, debians[0])
+	m := cleanMachine(t, suites[0])
 	m.install(dist, "almanac_*.deb")
 	m.install(dist, "almanac-power_*.deb")
 	if out := m.run(`systemd-analyze verify --man=no almanac-power.service; stat -c '%a %G' /etc/almanac/power.yaml`); out != "640 almanac\n" {
@@ -297,9 +297,9 @@ func TestPackagesOfTheAgentAndTheServiceShareFoldersWithoutHarm(t *testing.T) {
 func TestPackagesOfThePluginAreFoundByNovasPython(t *testing.T) {
 	needsRoot(t)
 	dist := buildPackages(t, "0.1.0")
-	for _, suite := range debians {
+	for _, suite := range suites {
 		t.Run(suite, func(t *testing.T) {
-			m := newDebian(t, suite)
+			m := cleanMachine(t, suite)
 			m.run("apt-get -y -qq install --no-install-recommends python3-nova </dev/null")
 			m.install(dist, "python3-almanac-nova_*.deb")
 			out := m.run(`cd / && python3 -W ignore -c 'import almanac_nova, importlib.metadata as m; print(almanac_nova.AlmanacFilter.__name__, m.version("almanac-nova"))'`)
@@ -319,7 +319,7 @@ func TestPackagesOfThePluginAreFoundByNovasPython(t *testing.T) {
 func TestPackagesForRPMHaveTheSameServiceAndKeepItsData(t *testing.T) {
 	needsRoot(t)
 	dist := buildPackages(t, "0.1.0")
-	m := newDebian(t, "trixie")
+	m := cleanMachine(t, "trixie")
 	m.run("apt-get -y -qq install --no-install-recommends rpm systemd procps </dev/null")
 	rpm, err := filepath.Glob(dist + "/almanac-0.1.0-*.rpm")
 	if err != nil || len(rpm) != 1 {

@@ -70,21 +70,29 @@ shared_folders() {
   done
 }
 
-# bootstrap SUITE FOLDER LOG [PACKAGE...] makes a root of a suite of Debian with the fewest packages and
-# those named, from the archive of this machine's apt.
+# bootstrap SUITE FOLDER LOG [PACKAGE...] makes a root of a suite with the fewest packages and those
+# named: of Debian from the archive of this machine's apt, of Ubuntu from its own.
 bootstrap() {
-  local suite=$1 folder=$2 log=$3 archive making=$2.making include=ca-certificates
+  local suite=$1 folder=$2 log=$3 archive script= making=$2.making include=ca-certificates
   shift 3
   [ "$(id -u)" = 0 ] || die "only root can make the root of $suite in $folder"
   command -v debootstrap >/dev/null || apt-get install -y -qq --no-install-recommends debootstrap >/dev/null 2>&1 ||
     die "debootstrap is missing; as root: apt-get install debootstrap"
-  archive=$(apt-get indextargets --format '$(REPO_URI)' | grep -v security | sort | uniq -c | sort -rn | awk '{print $2; exit}')
-  [ "$archive" ] || die "apt names no archive of Debian: see /etc/apt/sources.list"
-  echo "lab: making a root of Debian's suite $suite in $folder" >&2
+  case "$suite" in
+  jammy | noble)
+    archive=http://archive.ubuntu.com/ubuntu
+    script=/usr/share/debootstrap/scripts/gutsy # that of each Ubuntu; debootstrap of Debian 12 has no name after jammy
+    ;;
+  *)
+    archive=$(apt-get indextargets --format '$(REPO_URI)' | grep -v security | sort | uniq -c | sort -rn | awk '{print $2; exit}')
+    [ "$archive" ] || die "apt names no archive of Debian: see /etc/apt/sources.list"
+    ;;
+  esac
+  echo "lab: making a root of the suite $suite in $folder" >&2
   rm -rf --one-file-system "$making"
   mkdir -p "$(dirname "$folder")"
   for package; do include+=,$package; done
-  debootstrap --variant=minbase --include="$include" "$suite" "$making" "$archive" >"$log" 2>&1 || die "debootstrap failed; its log is $log"
+  debootstrap --variant=minbase --include="$include" "$suite" "$making" "$archive" $script >"$log" 2>&1 || die "debootstrap failed; its log is $log"
   # a mirror may be older than the dates that it is signed with allow
   printf 'Acquire::Check-Valid-Until "false";\nAcquire::Check-Date "false";\n' >"$making/etc/apt/apt.conf.d/99almanac-lab"
   # a root has no directory for the sockets of services
