@@ -309,6 +309,7 @@ bench: build ## all rows of the figures, each with what it is held against
 	@$(GO) test -run '^$$' -bench MCB8 -benchtime 300x ./pkg/sim/packing
 	@GOGC=400 $(GO) test -run '^$$' -bench Reservations -benchtime 3x ./pkg/sim/deadline
 	@GOGC=400 $(GO) test -run '^$$' -bench Day -benchtime 3x ./pkg/sim/site
+	@GOGC=400 $(GO) test -run '^$$' -bench Jobs -benchtime 2x ./pkg/sim/replay
 	@$(GO) test -run '^$$' -bench Plan10000Hosts ./pkg/energy
 	@$(GO) test -run '^$$' -bench ListLeases -benchtime 100x ./pkg/api
 	@$(GO) test -run '^$$' -bench 'Calendar|Streams' -benchtime 40x ./pkg/api
