@@ -5,7 +5,9 @@ package nova
 
 import (
 	"context"
+	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/nova/release"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
@@ -21,7 +23,13 @@ var kind = openstack.Kind{
 // openstack.Service.
 type Client struct {
 	service *openstack.Service
+	// every reads the services of all hosts. It is what takes Nova longest in a large cloud, and ends of
+	// reservations read it at the same time.
+	every job.Shared[[]Service]
 }
+
+// everyLimit is how long a reading of the services of all hosts may take, with its repetitions.
+const everyLimit = 5 * time.Minute
 
 // New returns a client, without calling Nova. It returns an Invalid fault for unusable options.
 func New(session openstack.Session, o openstack.Options) (*Client, error) {
@@ -29,7 +37,10 @@ func New(session openstack.Session, o openstack.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{service: service}, nil
+	c := &Client{service: service}
+	c.every.Limit = everyLimit
+	c.every.Read = func(ctx context.Context) ([]Service, error) { return c.services(ctx, "list the compute services", "") }
+	return c, nil
 }
 
 // Calls returns the number of requests sent to Nova so far.

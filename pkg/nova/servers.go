@@ -65,7 +65,7 @@ func (s *Server) Deleted() bool { return s.Status == "DELETED" }
 func (c *Client) Servers(ctx context.Context, q ServerQuery) ([]Server, error) {
 	const doing = "list the servers"
 	if q.ChangedSince == 0 {
-		if _, err := c.services(ctx, doing, q.Host); err != nil {
+		if err := c.cellsAnswer(ctx, doing, q.Host); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +73,7 @@ func (c *Client) Servers(ctx context.Context, q ServerQuery) ([]Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.services(ctx, doing, q.Host); err != nil {
+	if err := c.cellsAnswer(ctx, doing, q.Host); err != nil {
 		return nil, err
 	}
 	return all, nil
@@ -87,7 +87,7 @@ const manyProjects = 20
 // one list of the whole cloud.
 func (c *Client) ServersOf(ctx context.Context, projects []string) ([]Server, error) {
 	const doing = "list the servers of some projects"
-	if _, err := c.services(ctx, doing, ""); err != nil {
+	if err := c.cellsAnswer(ctx, doing, ""); err != nil {
 		return nil, err
 	}
 	queries := []ServerQuery{{}}
@@ -105,7 +105,7 @@ func (c *Client) ServersOf(ctx context.Context, projects []string) ([]Server, er
 		}
 		all = append(all, found...)
 	}
-	if _, err := c.services(ctx, doing, ""); err != nil {
+	if err := c.cellsAnswer(ctx, doing, ""); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(s Server) bool { return !slices.Contains(projects, s.ProjectID) }), nil

@@ -34,6 +34,19 @@ func (c *Client) Services(ctx context.Context) ([]Service, error) {
 	return c.services(ctx, "list the compute services", "")
 }
 
+// cellsAnswer returns an Unavailable fault if the cell of a host, or one of all cells if host is empty,
+// does not answer. Callers who ask about all cells at the same time share one reading.
+func (c *Client) cellsAnswer(ctx context.Context, doing, host string) error {
+	if host != "" {
+		_, err := c.services(ctx, doing, host)
+		return err
+	}
+	if _, err := c.every.Get(ctx); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}
+
 // services returns the service of a host, or all if host is empty.
 func (c *Client) services(ctx context.Context, doing, host string) ([]Service, error) {
 	query := url.Values{"binary": {"nova-compute"}}
