@@ -21,9 +21,15 @@ import (
 func callsOfStarts(start time.Time, nova, placement *labtest.Meddler) []labtest.Arrival {
 	calls := append(nova.Since(start), placement.Since(start)...)
 	slices.SortFunc(calls, func(a, b labtest.Arrival) int { return a.At.Compare(b.At) })
+	opened := map[string]bool{} // by path
 	calls = slices.DeleteFunc(calls, func(call labtest.Arrival) bool {
+		if opens(call) {
+			again := opened[call.URL.Path] // after an answer that was lost, or late
+			opened[call.URL.Path] = true
+			return again
+		}
 		reads := strings.HasSuffix(call.URL.Path, "/allocations") || call.URL.Query().Get("host") != ""
-		return !opens(call) && (call.Method != http.MethodGet || !reads)
+		return call.Method != http.MethodGet || !reads
 	})
 	last := 0
 	for i, call := range calls {
