@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,14 +24,15 @@ import (
 
 // desk counts the calls of upkeep.
 type desk struct {
-	carried, pruned int
-	woken           chan struct{}
-	next            span.Instant // 0 if nothing is due
-	fail            error
+	carried atomic.Int32 // a test reads it between two steps
+	pruned  int
+	woken   chan struct{}
+	next    span.Instant // 0 if nothing is due
+	fail    error
 }
 
 func (d *desk) CarryOut(context.Context) ([]booking.Happening, map[string]error) {
-	d.carried++
+	d.carried.Add(1)
 	if d.fail != nil {
 		return nil, map[string]error{"r-3": d.fail, "r-2": fmt.Errorf("carry out end of reservation r-2: %w", d.fail)}
 	}
@@ -109,8 +111,8 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 		}
 		time.Sleep(25 * time.Second) // on the bubble's clock: steps at 0, 10 and 20 s
 		synctest.Wait()
-		if d.carried != 3 || d.pruned != 1 || k.before != 10_000-3600 {
-			t.Errorf("carried out %d times, pruned %d times, purged keys before %d", d.carried, d.pruned, k.before)
+		if d.carried.Load() != 3 || d.pruned != 1 || k.before != 10_000-3600 {
+			t.Errorf("carried out %d times, pruned %d times, purged keys before %d", d.carried.Load(), d.pruned, k.before)
 		}
 		if r.followed != 3 || r.resynced != 1 || k.lease.Epoch != 7 {
 			t.Errorf("followed %d times, compared all %d times, purged keys under %+v", r.followed, r.resynced, k.lease)
@@ -128,8 +130,8 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 		}
 		d.woken <- struct{}{}
 		synctest.Wait()
-		if d.carried != 4 {
-			t.Errorf("carried out %d times after a wake-up", d.carried)
+		if d.carried.Load() != 4 {
+			t.Errorf("carried out %d times after a wake-up", d.carried.Load())
 		}
 		cancel()
 		synctest.Wait()
@@ -156,11 +158,11 @@ func TestAnEventBeginsAtItsTimeAlsoBetweenTwoPolls(t *testing.T) {
 		}
 		time.Sleep(4*time.Second - time.Millisecond)
 		synctest.Wait()
-		before := d.carried
+		before := d.carried.Load()
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if before != 1 || d.carried != 2 {
-			t.Errorf("looked for due events %d times before the time of one, and %d times at it; want 1 and 2", before, d.carried)
+		if before != 1 || d.carried.Load() != 2 {
+			t.Errorf("looked for due events %d times before the time of one, and %d times at it; want 1 and 2", before, d.carried.Load())
 		}
 		cancel()
 		synctest.Wait()
