@@ -3,8 +3,11 @@
 package booking_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,6 +118,32 @@ func TestAnActiveReservationIsExtendedWhereItIsOrNotAtAll(t *testing.T) {
 		t.Errorf("extended until the next reservation starts (-want +got):\n%s", diff)
 	}
 	s.check(t)
+}
+
+// The refusal and the search for the latest end read the clock one after the other.
+func TestARefusedExtensionNamesNoLatestEndOnceTheReservationIsOver(t *testing.T) {
+	for readings := range 8 {
+		var left atomic.Int64
+		left.Store(math.MaxInt64)
+		s := newScene(t, named("a"), limited(booking.Limits{Duration: 150}), func(o *booking.Options) {
+			now := o.Now
+			o.Now = func() span.Instant {
+				if left.Add(-1) < 0 {
+					return at(290)
+				}
+				return now()
+			}
+		})
+		r := s.book(t, cpus(1, 1, 100, 200))
+		left.Store(int64(readings))
+		_, err := s.desk.Change(t.Context(), owner, r.ID, ends(300))
+		if refused, ok := errors.AsType[*reservation.Refusal](err); ok && (refused.LatestEnd == 0 || refused.LatestEnd == at(250)) {
+			continue
+		}
+		if !fault.Is(err, fault.Conflict) {
+			t.Errorf("got %v when the clock jumps after %d readings, want a conflict or a refusal that names 250 or nothing", err, readings)
+		}
+	}
 }
 
 func TestAnExtensionMayGiveUpTheHostsThatAreTaken(t *testing.T) {
