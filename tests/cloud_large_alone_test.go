@@ -40,6 +40,35 @@ func callsOfStarts(start time.Time, nova, placement *labtest.Meddler) []labtest.
 	return calls[:min(last+1, len(calls))]
 }
 
+// tellCalls logs how long the calls of the starts took, when the first and the last arrived, and how
+// many others arrived before the last one.
+func (l *large) tellCalls(start time.Time, calls []labtest.Arrival, services ...*labtest.Meddler) {
+	l.t.Helper()
+	if len(calls) == 0 {
+		l.t.Fatal("the starts called nothing")
+	}
+	last, others := calls[len(calls)-1].At, -len(calls)
+	for _, service := range services {
+		for _, call := range service.Since(start) {
+			if !call.At.After(last) {
+				others++
+			}
+		}
+	}
+	var opened, read []time.Duration
+	for _, call := range calls {
+		if took := call.Answered.Sub(call.At); opens(call) {
+			opened = append(opened, took)
+		} else {
+			read = append(read, took)
+		}
+	}
+	l.tell("reading what is on a host, in the starts", read)
+	l.tell("opening a flavor, in the starts", opened)
+	l.t.Logf("the first call of the starts came %v after their time, the last one %v; %d other calls came before it",
+		calls[0].At.Sub(start), last.Sub(start), others)
+}
+
 // opens reports whether the call opens a flavor.
 func opens(call labtest.Arrival) bool {
 	return call.Method == http.MethodDelete && strings.Contains(call.URL.Path, "/os-extra_specs/")
@@ -63,26 +92,31 @@ func (l *large) alone(calls []labtest.Arrival) (open []time.Duration) {
 	const atOnce = 16
 	sender := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce}}
 	defer sender.CloseIdleConnections()
-	var mu sync.Mutex
+	var mu sync.Mutex // of the durations
+	var opened, read []time.Duration
 	var senders sync.WaitGroup
 	begun := time.Now()
 	for range atOnce {
 		senders.Go(func() {
 			for call := range line {
+				sent := time.Now()
 				status, err := l.send(sender, call)
 				if err != nil || status >= http.StatusBadRequest {
 					l.t.Errorf("%s %s again: status %d, %v", call.Method, call.URL, status, err)
 				}
+				mu.Lock()
 				if opens(call) {
-					mu.Lock()
-					open = append(open, time.Since(begun))
-					mu.Unlock()
+					open, opened = append(open, time.Since(begun)), append(opened, time.Since(sent))
+				} else {
+					read = append(read, time.Since(sent))
 				}
+				mu.Unlock()
 			}
 		})
 	}
 	senders.Wait()
-	l.t.Logf("%d calls alone, %d of them open a flavor", len(calls), len(open))
+	l.tell("reading what is on a host, alone", read)
+	l.tell("opening a flavor, alone", opened)
 	return open
 }
 

@@ -48,7 +48,9 @@ func TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime(t *testing.T) 
 	if most := slices.Max(late); most > tooLate {
 		t.Errorf("a reservation became active %v after its time, want at most %v", most, tooLate)
 	}
-	alone := l.alone(callsOfStarts(start, nova, placement))
+	calls := callsOfStarts(start, nova, placement)
+	l.tellCalls(start, calls, nova, placement)
+	alone := l.alone(calls)
 	l.tell("starts' calls alone", alone)
 	l.t.Logf("a start takes %.2f times as long as the calls alone at the median, and the last one %.2f times",
 		quotient(medianTime(late), medianTime(alone)), quotient(slices.Max(late), slices.Max(alone)))

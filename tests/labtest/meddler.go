@@ -154,7 +154,7 @@ func (m *Meddler) Calls() []string {
 // Arrival is a request that has arrived, without its body. It can be sent again, through the Meddler.
 type Arrival struct {
 	*http.Request
-	At time.Time
+	At, Answered time.Time // Answered is zero until then
 }
 
 // Since returns the requests that have arrived since then, in their order.
@@ -165,7 +165,7 @@ func (m *Meddler) Since(since time.Time) (all []Arrival) {
 		if !call.begin.Before(since) {
 			to := *call.URL
 			to.Scheme, to.Host = "http", call.Host
-			all = append(all, Arrival{&http.Request{Method: call.Method, Host: call.Host, URL: &to, Header: call.Header.Clone()}, call.begin})
+			all = append(all, Arrival{&http.Request{Method: call.Method, Host: call.Host, URL: &to, Header: call.Header.Clone()}, call.begin, call.end})
 		}
 	}
 	return all
