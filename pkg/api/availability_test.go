@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/api"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -88,6 +89,18 @@ func TestAWindowOfTheAvailabilityCanBeBooked(t *testing.T) {
 		if a := c.demo.post("/v1/reservations?dry_run=true", body); a.status != status {
 			t.Errorf("from %v: want %d, got %v", start, status, a)
 		}
+	}
+}
+
+// The service looks when other decisions are made, which is later than the request.
+func TestAvailabilityForAWeekCountsFromTheInstantAtWhichTheServiceLooks(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) {
+		now := o.Now
+		o.Now = func() span.Instant { return now() - 1 }
+	}})
+	got := want[v1.Availability](t, c.demo.get("/v1/availability?duration=168h"), http.StatusOK)
+	if diff := cmp.Diff([]v1.Window{window(0, 0, week, 3)}, got.Windows); diff != "" {
+		t.Errorf("windows (-want +got):\n%s", diff)
 	}
 }
 

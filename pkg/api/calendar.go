@@ -22,7 +22,10 @@ func (s *server) availability(c *gin.Context) (any, error) {
 	q := readQuery(c, "quantity", "duration", "start", "end", "host_properties")
 	now := s.Now()
 	request := reservation.Request{Duration: q.seconds("duration"), Start: q.time("start")}
-	request.End = q.window(now, max(defaultView, request.Duration)).End
+	request.End = q.window(now, defaultView).End
+	if q.time("end") == 0 && request.Duration >= defaultView {
+		request.End = 0 // the window lasts as long, from the instant at which the service looks
+	}
 	request.Quantity = q.number("quantity", 1, 1, 1<<31-1)
 	request.HostProperties = q.text("host_properties")
 	if request.Duration <= 0 {

@@ -97,9 +97,10 @@ const mostStarts = 64
 // addresses come first, then kept ones, then those without any claim, so that addresses with gaps
 // between claims stay for others; within each group in the order of the addresses.
 func Choose(p Pool, w Want) ([]Claim, *Shortage) {
-	claims, short := p.choose(w)
+	c := newChoice(p, w)
+	taken, short := c.taken(w.Span)
 	if short == nil {
-		return claims, nil
+		return c.claims(taken), nil
 	}
 	if len(short.Lacking) > 0 || w.Amount > len(p.Addresses) {
 		return nil, short
@@ -113,9 +114,7 @@ func Choose(p Pool, w Want) ([]Claim, *Shortage) {
 	slices.Sort(ends)
 	ends = slices.Compact(ends)
 	for _, start := range ends[:min(len(ends), mostStarts)] {
-		later := w
-		later.Span = span.New(start, w.Span.Seconds())
-		if _, none := p.choose(later); none == nil {
+		if _, none := c.taken(span.New(start, w.Span.Seconds())); none == nil {
 			short.Earliest = start
 			break
 		}
@@ -123,42 +122,95 @@ func Choose(p Pool, w Want) ([]Claim, *Shortage) {
 	return nil, short
 }
 
-func (p Pool) choose(w Want) ([]Claim, *Shortage) {
-	taken, used := make(map[string]bool), make(map[string]bool)
+// choice is a pool and a want, with the positions of their addresses in the pool: many spans are
+// tried on pools with thousands of addresses.
+type choice struct {
+	pool     Pool
+	want     Want
+	position map[string]int // of each address of the pool
+	booked   []int          // the position of each claim of the pool; -1 if its address has left the pool
+	required []int          // the positions of the required addresses that the pool has
+	lacking  []string       // the others
+}
+
+func newChoice(p Pool, w Want) *choice {
+	c := &choice{pool: p, want: w, position: make(map[string]int, len(p.Addresses))}
+	for i, a := range p.Addresses {
+		c.position[a] = i
+	}
 	for _, b := range p.Booked {
-		used[b.Address] = true
-		taken[b.Address] = taken[b.Address] || b.Span.Overlaps(w.Span)
+		at, ok := c.position[b.Address]
+		if !ok {
+			at = -1
+		}
+		c.booked = append(c.booked, at)
 	}
-	free := slices.DeleteFunc(slices.Clone(p.Addresses), func(a string) bool { return taken[a] })
-	short := Shortage{Enrolled: len(p.Addresses), Free: len(free)}
 	for _, a := range w.Required {
-		switch {
-		case !slices.Contains(p.Addresses, a):
-			short.Lacking = append(short.Lacking, a)
-		case taken[a]:
-			short.Taken = append(short.Taken, a)
+		if at, ok := c.position[a]; ok {
+			c.required = append(c.required, at)
+		} else {
+			c.lacking = append(c.lacking, a)
 		}
 	}
-	if len(short.Lacking)+len(short.Taken) > 0 || len(free) < w.Amount {
-		return nil, &short
-	}
-	rank := func(a string) int {
-		switch {
-		case slices.Contains(w.Required, a):
-			return 0
-		case slices.Contains(w.Kept, a):
-			return 1
-		case !used[a]:
-			return 2
+	return c
+}
+
+// taken reports for each position whether others have the address in w. The shortage is nil if the
+// other addresses suffice.
+func (c *choice) taken(w span.Span) ([]bool, *Shortage) {
+	taken := make([]bool, len(c.pool.Addresses))
+	short := &Shortage{Enrolled: len(taken), Free: len(taken), Lacking: c.lacking}
+	for i, at := range c.booked {
+		if at >= 0 && !taken[at] && c.pool.Booked[i].Span.Overlaps(w) {
+			taken[at] = true
+			short.Free--
 		}
-		return 3
 	}
-	slices.SortFunc(free, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), Compare(a, b)) })
-	claims := make([]Claim, w.Amount)
-	for i, a := range free[:w.Amount] {
-		claims[i] = Claim{p.Network, a, rank(a) == 0}
+	for _, at := range c.required {
+		if taken[at] {
+			short.Taken = append(short.Taken, c.pool.Addresses[at])
+		}
 	}
-	return claims, nil
+	if len(short.Lacking)+len(short.Taken) > 0 || short.Free < c.want.Amount {
+		return taken, short
+	}
+	return taken, nil
+}
+
+// claims returns the claims on the first addresses that are not taken, of which there are enough.
+func (c *choice) claims(taken []bool) []Claim {
+	const required, kept, unclaimed, claimed = 0, 1, 2, 3
+	rank := slices.Repeat([]int{unclaimed}, len(taken))
+	for _, at := range c.booked {
+		if at >= 0 {
+			rank[at] = claimed
+		}
+	}
+	for _, a := range c.want.Kept {
+		if at, ok := c.position[a]; ok {
+			rank[at] = kept
+		}
+	}
+	for _, at := range c.required {
+		rank[at] = required
+	}
+	var free []int
+	for at := range taken {
+		if !taken[at] {
+			free = append(free, at)
+		}
+	}
+	slices.SortFunc(free, func(i, j int) int {
+		if rank[i] != rank[j] {
+			return rank[i] - rank[j]
+		}
+		return Compare(c.pool.Addresses[i], c.pool.Addresses[j])
+	})
+	claims := make([]Claim, c.want.Amount)
+	for i, at := range free[:c.want.Amount] {
+		claims[i] = Claim{c.pool.Network, c.pool.Addresses[at], rank[at] == required}
+	}
+	return claims
 }
 
 // MostEnrolled is the largest number of addresses in the pool of a network. A decision reads them all.

@@ -3,6 +3,7 @@
 package address_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -132,5 +133,22 @@ func TestANetworkWithoutFreeAddressesSaysWhichAreTaken(t *testing.T) {
 	}
 	if claims, _ := address.Choose(p.Without("r"), address.Want{Amount: 1, Span: span.New(5, 1)}); len(claims) != 1 {
 		t.Error("without the reservation, its address is not free")
+	}
+}
+
+// BenchmarkShortageAmongThousands is the most that a request can ask of a pool: nearly all of its
+// addresses, which are all taken until different times.
+func BenchmarkShortageAmongThousands(b *testing.B) {
+	p := address.Pool{Network: "n"}
+	for i := range address.MostEnrolled {
+		a := fmt.Sprintf("198.18.%d.%d", i/256, i%256)
+		p.Addresses = append(p.Addresses, a)
+		p.Booked = append(p.Booked, address.Booked{Reservation: "other", Address: a, Span: span.New(0, int64(100+i))})
+	}
+	w := address.Want{Amount: 4000, Required: p.Addresses[:4000], Span: span.New(10, 10)}
+	for b.Loop() {
+		if _, short := address.Choose(p, w); short == nil {
+			b.Fatal("addresses that are taken are chosen")
+		}
 	}
 }

@@ -157,6 +157,10 @@ func (p *leaseChange) addresses(v View, r *reservation.Reservation, m *reservati
 	if p.moved {
 		plan.Span.Start = max(p.to.Start, p.now)
 	}
+	// It may start seconds later than its lease, and the clock may have been set back since.
+	if plan.Span.Empty() {
+		return plan, part, fault.Field("end_date", "End date must be later than current and start date")
+	}
 	asked := required(r.Addresses)
 	if m != nil && m.AnyAddress {
 		asked = nil

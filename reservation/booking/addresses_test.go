@@ -234,3 +234,19 @@ func checkAddresses(t *rapid.T, memory *booking.Memory, now span.Instant) {
 		}
 	}
 }
+
+// A lease may start two minutes before it is booked, and its floating IPs then start when it is.
+func TestAnEndBeforeTheStartOfFloatingIPsIsRefusedThoughTheirLeaseHasStarted(t *testing.T) {
+	s := newScene(t, named("a"), pooled(1), limited(booking.Limits{HostSeconds: 3600}))
+	l, err := s.desk.BookLease(t.Context(), owner, floatingFrom(-60, 100, floating(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.now.Add(-3)
+	for end := int64(-2); end <= 0; end++ {
+		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{End: new(at(end))})
+		if !fault.Is(err, fault.Invalid) {
+			t.Errorf("an end %d s after the start: %v, want a fault of the request", end, err)
+		}
+	}
+}

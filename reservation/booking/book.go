@@ -96,13 +96,15 @@ func decide[T any](
 		return decided, err
 	}
 	defer d.changes.Leave(project)
-	for range tries {
+	once := func() (decided T, err error) {
 		if err := enter(d.deciding, ctx, project); err != nil {
 			return decided, err
 		}
-		decided, err = try()
-		d.deciding.Leave(project)
-		if !errors.Is(err, errOvertaken) {
+		defer d.deciding.Leave(project)
+		return try()
+	}
+	for range tries {
+		if decided, err = once(); !errors.Is(err, errOvertaken) {
 			return decided, err
 		}
 	}

@@ -151,7 +151,7 @@ func (d *Service) amend(ctx context.Context, by Caller, id string, amend amendme
 		return nil, err
 	}
 	defer func() {
-		if err != nil || a.next.Version == a.before.Version {
+		if a == nil || err != nil || a.next.Version == a.before.Version {
 			e.changing.Leave(byRequest)
 		}
 	}()

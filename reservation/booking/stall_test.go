@@ -5,9 +5,12 @@ package booking_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 // slowDecision begins a decision that lasts until the caller calls end, which returns the
@@ -100,4 +103,33 @@ func TestADecisionThatDoesNotHoldAnyMoreIsMadeAgain(t *testing.T) {
 		t.Errorf("healed to %v, degraded %q, changed %v, %v; want it degraded on its own host", healed.Claims, healed.Degraded, changed, err)
 	}
 	s.check(t)
+}
+
+func TestADecisionThatPanicsDoesNotKeepOthersFromDeciding(t *testing.T) {
+	var broken atomic.Bool
+	s := newScene(t, named("a"), func(o *booking.Options) {
+		now := o.Now
+		o.Deciding, o.Now = 1, func() span.Instant {
+			if broken.Load() {
+				panic("the clock is broken")
+			}
+			return now()
+		}
+	})
+	r := s.book(t, during(1, 100, 200))
+	broken.Store(true)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the change reads no clock")
+			}
+		}()
+		_, _ = s.desk.Change(t.Context(), owner, r.ID, ends(300))
+	}()
+	broken.Store(false)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := s.desk.Change(ctx, owner, r.ID, ends(300)); err != nil {
+		t.Errorf("the next change: %v", err)
+	}
 }
