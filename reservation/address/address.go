@@ -177,7 +177,7 @@ func (c *choice) taken(w span.Span) ([]bool, *Shortage) {
 	return taken, nil
 }
 
-// claims returns the claims on the first addresses that are not taken, of which there are enough.
+// claims returns the claims on the first addresses that are not taken. There are enough of them.
 func (c *choice) claims(taken []bool) []Claim {
 	const required, kept, unclaimed, claimed = 0, 1, 2, 3
 	rank := slices.Repeat([]int{unclaimed}, len(taken))
