@@ -492,7 +492,10 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 			DBMaxRetries: 20, DBMaxRetryInterval: 10 * time.Second, TransactionTimeout: 15 * time.Second,
 		},
 		Rabbit: config.Rabbit{
-			Options: amqp.Options{Heartbeat: time.Minute, RetryInterval: time.Second, RetryBackoff: 2 * time.Second, IntervalMax: 30 * time.Second},
+			Options: amqp.Options{
+				Heartbeat: time.Minute, RetryInterval: time.Second, RetryBackoff: 2 * time.Second, IntervalMax: 30 * time.Second,
+				TLS: amqp.TLS{VerifyHostname: true},
+			},
 			Queues:  oslo.QueueOptions{TransientTTL: 30 * time.Minute},
 		},
 		Notifications: config.Notifications{

@@ -79,7 +79,7 @@ func modeAt(t *testing.T, url, osloAlone string) mode {
 // certificateFiles returns PEM files of a broker.
 func certificateFiles(t *testing.T) (certificate, key, authority string) {
 	t.Helper()
-	pair, authority := selfSigned(t, "broker.example")
+	pair, authority := selfSigned(t, "127.0.0.1")
 	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
 		t.Fatal(err)

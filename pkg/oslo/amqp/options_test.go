@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,7 +79,7 @@ func TestTheBrokersCertificateIsVerified(t *testing.T) {
 	}
 }
 
-// selfSigned returns a certificate and a file that contains it.
+// selfSigned returns a certificate for a host name or an IP address, and a file that contains it.
 func selfSigned(t *testing.T, name string) (tls.Certificate, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -86,9 +87,14 @@ func selfSigned(t *testing.T, name string) (tls.Certificate, string) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{name},
+		SerialNumber: big.NewInt(1),
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{name}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {

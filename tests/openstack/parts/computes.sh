@@ -83,5 +83,6 @@ project_name = service
 notifications = true
 [reservation]
 lead_time = 1m
+$(queue_options)
 E
 }
