@@ -87,6 +87,8 @@ func (g *Galera) arguments(node int) []string {
 		"--wsrep-cluster-address=gcomm://" + strings.Join(members, ","),
 		fmt.Sprintf("--wsrep-provider-options=base_port=%d; gmcast.listen_addr=tcp://%s; ist.recv_addr=127.0.0.1:%d; gcache.size=64M",
 			first+1, members[node], first+2),
+		// This plugin, which MariaDB 11.8 loads, refuses changes of the options with which tests isolate a node.
+		"--loose-plugin-wsrep-provider=OFF",
 		"--wsrep-sst-method=rsync", fmt.Sprintf("--wsrep-sst-receive-address=127.0.0.1:%d", first+3),
 		"--wsrep-slave-threads=2", "--wsrep-retry-autocommit=0",
 	}
