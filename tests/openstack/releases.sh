@@ -38,13 +38,17 @@ choose_release() {
 # namespace of its own: the mounts end with the last process that uses them.
 in_root() {
   [ "$(id -u)" = 0 ] || die "only root can enter the root of $RELEASE in $ROOT"
-  export LAB ROOT FOLDERS
+  export LAB ROOT FOLDERS verb given
   FOLDERS=$(shared_folders)
   exec unshare --mount --propagation private bash -euc '
     for folder in /proc /sys /dev; do mount --rbind "$folder" "$ROOT$folder"; done
     # oslo counts the queues of a host there, by the names of the services, which are those of other labs too
-    mkdir -p -m 1777 "$LAB/shm"
-    mount --bind "$LAB/shm" "$ROOT/dev/shm"
+    if [ "$verb" = run ] && [ -z "$given" ]; then
+      mount -t tmpfs -o mode=1777 almanac-lab "$ROOT/dev/shm" # the temporary lab has no folder yet
+    else
+      mkdir -p -m 1777 "$LAB/shm"
+      mount --bind "$LAB/shm" "$ROOT/dev/shm"
+    fi
     while read -r folder; do
       mkdir -p "$ROOT$folder"
       mount --bind "$folder" "$ROOT$folder"
