@@ -4,6 +4,7 @@ package app
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,8 +28,9 @@ type cloud struct {
 	session   *keystone.Session
 	compute   *nova.Client
 	placement *placement.Client
-	glance    *glance.Client   // nil if no images are staged
-	simulated *simulated.Cloud // nil on OpenStack; otherwise all other fields are nil
+	glance    *glance.Client         // nil if no images are staged
+	simulated *simulated.Cloud       // nil on OpenStack; otherwise all other fields are nil
+	unheard   atomic.Pointer[string] // why Nova's notifications are no longer received; nil while they are
 }
 
 // openCloud opens the clients of the cloud, or the simulated cloud; nil if the hosts come from a

@@ -19,8 +19,9 @@ import (
 // openDoctor returns the doctor. Without a cloud, enforced is nil.
 func openDoctor(s shared, enforced *enforcement) (*countedDoctor, feature) {
 	d := upkeep.Doctor{
-		Promises: s.desk, Records: s.db, Snapshot: s.hosts.Snapshot, Untrusted: s.doubt, Canceler: s.desk, Idle: withoutEffect(s.config), Now: s.clock.now,
+		Promises: s.desk, Records: s.db, Snapshot: s.hosts.Snapshot, Untrusted: s.doubt, Canceler: s.desk, Now: s.clock.now,
 	}
+	d.Idle = func() map[string]upkeep.Ineffective { return withoutEffect(s.config, s.cloud) }
 	if e := enforced; e != nil {
 		d.Fence, d.Instances, d.Claims, d.Rules, d.Fill = e.backend, e.backend, e.backend, e.rules.Fence, e.rules.Fill
 		d.Notices, d.Resting = e.notices, s.db.Resting
@@ -37,14 +38,26 @@ func openDoctor(s shared, enforced *enforcement) (*countedDoctor, feature) {
 	return counted, f
 }
 
-// withoutEffect returns the options that have no effect in the configured mode, with the reasons.
-func withoutEffect(c config.Config) map[string]string {
-	floor, mode := c.Packing.Yield.Floor, c.Scheduler.Mode
-	if floor == 0 || mode == config.ModeReplace {
-		return nil
+// withoutEffect returns the options that have no effect, because of the configured mode or since
+// something has failed. cloud is nil without one.
+func withoutEffect(c config.Config, cloud *cloud) map[string]upkeep.Ineffective {
+	found := map[string]upkeep.Ineffective{}
+	if floor, mode := c.Packing.Yield.Floor, c.Scheduler.Mode; floor != 0 && mode != config.ModeReplace {
+		found["[packing] min_yield_floor"] = upkeep.Ineffective{
+			Reason: fmt.Sprintf("the YieldFilter does not run although min_yield_floor is %g: it requires [scheduler] mode = replace, and the mode is %s", floor, mode),
+			Remedy: "change the mode or remove the setting",
+		}
 	}
-	return map[string]string{"[packing] min_yield_floor": fmt.Sprintf(
-		"the YieldFilter does not run although min_yield_floor is %g: it requires [scheduler] mode = replace, and the mode is %s", floor, mode)}
+	if cloud == nil {
+		return found
+	}
+	if why := cloud.unheard.Load(); why != nil {
+		found["[nova] notifications"] = upkeep.Ineffective{
+			Reason: "this almanacd no longer receives Nova's notifications, so it sees changes at its next reading of the cloud: " + *why,
+			Remedy: "correct what the message names, and restart this almanacd",
+		}
+	}
+	return found
 }
 
 // countedDoctor remembers the findings of the last examination.

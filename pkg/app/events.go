@@ -47,6 +47,7 @@ func openEvents(p process, cloud *cloud, source *hostSource, images *controller.
 		if err := events.Serve(ctx); err != nil && ctx.Err() == nil {
 			p.logOf("inventory").Error("no longer receiving Nova's notifications; changes take effect at the next reading of the hosts, "+
 				"and transfers of images end after their estimated time", "error", err)
+			cloud.unheard.Store(new(err.Error()))
 		}
 		return nil
 	}})

@@ -189,3 +189,30 @@ func TestNovaModeTellsWhatKeepsItFromLooking(t *testing.T) {
 		})
 	}
 }
+
+func TestTheDoctorReportsThatNovasNotificationsAreNotReceived(t *testing.T) {
+	url := labtest.RabbitMQ(t)
+	serveTopic(t, brokerOf(t, url), "controller") // its exchange is not durable
+	c := besideNova(t, config.ModeOff, url, "")
+	c.Nova.Notifications, c.Rabbit.Queues.Durable = true, true
+	there := &cloud{}
+	f, err := openEvents(process{config: c, log: slog.New(slog.DiscardHandler), replica: "m.1"}, there, &hostSource{changed: newSignal(1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	if found := withoutEffect(c, there); len(found) > 0 {
+		t.Errorf("before the first attempt: %v", found)
+	}
+	for _, s := range f.services {
+		if s.name == "Nova's notifications" {
+			if err := s.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	found := withoutEffect(c, there)["[nova] notifications"]
+	if !strings.Contains(found.Reason, "set amqp_durable_queues, rabbit_quorum_queue and similar options as the other services do") {
+		t.Errorf("the doctor finds %+v", found)
+	}
+}

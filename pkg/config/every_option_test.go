@@ -496,7 +496,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 				Heartbeat: time.Minute, RetryInterval: time.Second, RetryBackoff: 2 * time.Second, IntervalMax: 30 * time.Second,
 				TLS: amqp.TLS{VerifyHostname: true},
 			},
-			Queues:  oslo.QueueOptions{TransientTTL: 30 * time.Minute},
+			Queues: oslo.QueueOptions{TransientTTL: 30 * time.Minute},
 		},
 		Notifications: config.Notifications{
 			Topics: []string{"notifications"}, Formats: []string{"almanac", "blazar"},

@@ -26,7 +26,7 @@ const (
 	VanishedHost   FindingKind = "vanished_host"            // a reserved host is no longer in the cloud
 	VanishedOwner  FindingKind = "vanished_project"         // a project with live reservations is no longer in Keystone
 	Unpinned       FindingKind = "besteffort_unpinned"      // Nova chooses the hosts of best-effort work
-	Idle           FindingKind = "without_effect"           // a setting has no effect in the configured mode
+	Idle           FindingKind = "without_effect"           // a setting has no effect
 	Leftover       FindingKind = "leftover"                 // an instance of an ended reservation
 	StaleNotice    FindingKind = "stale_notice"             // an instance has the notice of an eviction that is over
 	Unplaced       FindingKind = "error_allocation"         // an instance in ERROR on no host has allocations in Placement
@@ -128,10 +128,13 @@ type Doctor struct {
 	// Unpinned is the reason why Nova may place best-effort work on hosts other than the planned
 	// ones; "" if it cannot.
 	Unpinned string
-	// Idle maps options that have no effect in the configured mode to the reason.
-	Idle map[string]string
+	// Idle returns the options that have no effect now. A nil function means that all have.
+	Idle func() map[string]Ineffective
 	Now  func() span.Instant
 }
+
+// Ineffective is why an option has no effect, and what to do.
+type Ineffective struct{ Reason, Remedy string }
 
 // Examine reports findings and changes nothing.
 func (d *Doctor) Examine(ctx context.Context) (Examination, error) {
@@ -188,7 +191,7 @@ type facts struct {
 	// resting are servers that best-effort work has suspended.
 	resting  map[string]bool
 	unpinned string
-	idle     map[string]string
+	idle     map[string]Ineffective
 	// noticed are instances with the notice of an eviction that is over.
 	noticed []inventory.Instance
 	// unplaced are instances in ERROR on no host that have allocations in Placement.
@@ -198,7 +201,7 @@ type facts struct {
 // gather reads the facts. It reads the layout first, so that the records, which are read later,
 // contain every reservation that the layout names.
 func (d *Doctor) gather(ctx context.Context) (f facts, err error) {
-	f = facts{cloud: d.Fence != nil, rules: d.Rules, fill: d.Fill, unpinned: d.Unpinned, idle: d.Idle, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
+	f = facts{cloud: d.Fence != nil, rules: d.Rules, fill: d.Fill, unpinned: d.Unpinned, over: map[string]reservation.Reservation{}, gone: map[string]bool{}}
 	if d.Fence != nil {
 		if f.layout, err = d.Fence.Layout(ctx); err != nil {
 			return f, wrapForUser(err, "read the fence in OpenStack")
@@ -206,6 +209,9 @@ func (d *Doctor) gather(ctx context.Context) (f facts, err error) {
 	}
 	f.hosts, f.untrusted, f.now = d.Snapshot(), d.Untrusted(), d.Now()
 	f.live = d.Promises.Live(span.Always)
+	if d.Idle != nil {
+		f.idle = d.Idle()
+	}
 	if d.Notices != nil {
 		f.noticed = d.Notices.stale(f.hosts, f.now)
 	}

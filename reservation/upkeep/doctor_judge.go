@@ -41,7 +41,7 @@ func judge(f facts) []diagnosis {
 		j.find(Unpinned, "scheduler", "set [scheduler] mode = interpose or replace, or leave it where the plugin is installed", false, "%s", f.unpinned)
 	}
 	for _, option := range slices.Sorted(maps.Keys(f.idle)) {
-		j.find(Idle, option, "change the mode or remove the setting", false, "%s", f.idle[option])
+		j.find(Idle, option, f.idle[option].Remedy, false, "%s", f.idle[option].Reason)
 	}
 	j.instances()
 	if f.cloud {

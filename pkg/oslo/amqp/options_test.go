@@ -88,7 +88,7 @@ func selfSigned(t *testing.T, name string) (tls.Certificate, string) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
 	}
 	if ip := net.ParseIP(name); ip != nil {
