@@ -40,7 +40,9 @@ func TestTwoProjectsReserveHostsOfARealCloud(t *testing.T) {
 	free := slices.DeleteFunc(b.cloud.Hosts(t), func(host string) bool {
 		return slices.Contains(render.Hosts, host) || slices.Contains(training.Hosts, host)
 	})
-	b.runOn(free, b.settled(normal...)...)
+	there := b.settled(normal...)
+	b.runOn(free, there...)
+	b.haveBeenRead(there)
 
 	b.as(labtest.Demo, "reservation", "change", "render", "--quantity", "3")
 	b.as(labtest.Demo2, "reservation", "change", "training", "--start", b.fromNow(3*time.Second))
@@ -84,6 +86,18 @@ func TestTwoProjectsReserveHostsOfARealCloud(t *testing.T) {
 	if fenced := left["almanac-fence"]; len(fenced) > 0 || len(left) > 1 {
 		t.Errorf("aggregates are left: %v", left)
 	}
+}
+
+// haveBeenRead waits until Almanac knows servers on their hosts. A reservation that grows then gets a
+// host without servers of others.
+func (b *beside) haveBeenRead(servers []server) {
+	b.t.Helper()
+	b.await("Almanac knows the servers", func() bool {
+		return !slices.ContainsFunc(servers, func(s server) bool {
+			host, err := b.admin.almanac.Host(b.t.Context(), s.Host)
+			return err != nil || !slices.ContainsFunc(host.Instances, func(i v1.Instance) bool { return i.ID == s.ID })
+		})
+	})
 }
 
 // fromNow returns a time for the command line that is at least this far ahead, and further if one
