@@ -175,7 +175,10 @@ func (b *beside) failed(s server) bool {
 	return len(done.Actions) > 0 && done.Actions[0].Message == "Error"
 }
 
-// guestOf returns the reservation of a server, as Almanac reports it on its host.
+// unseen is in the place of the reservation of a server that Almanac does not know on its host yet.
+const unseen = "not seen yet"
+
+// guestOf returns the reservation of a server, as Almanac reports it on its host; or unseen.
 func (b *beside) guestOf(s server) (reservation string) {
 	b.t.Helper()
 	host, err := b.admin.almanac.Host(b.t.Context(), s.Host)
@@ -184,7 +187,7 @@ func (b *beside) guestOf(s server) (reservation string) {
 	}
 	i := slices.IndexFunc(host.Instances, func(i v1.Instance) bool { return i.ID == s.ID })
 	if i < 0 {
-		return "not seen yet"
+		return unseen
 	}
 	return host.Instances[i].ReservationID
 }
