@@ -38,8 +38,8 @@ func openDoctor(s shared, enforced *enforcement) (*countedDoctor, feature) {
 	return counted, f
 }
 
-// withoutEffect returns the options that have no effect, because of the configured mode or since
-// something has failed. cloud is nil without one.
+// withoutEffect returns the options that have no effect: the configured mode excludes them, or the
+// part that they configure has failed. A nil cloud means that the hosts come from a file.
 func withoutEffect(c config.Config, cloud *cloud) map[string]upkeep.Ineffective {
 	found := map[string]upkeep.Ineffective{}
 	if floor, mode := c.Packing.Yield.Floor, c.Scheduler.Mode; floor != 0 && mode != config.ModeReplace {

@@ -30,7 +30,7 @@ func (d *Service) explainExtension(ctx context.Context, by Caller, id string, c 
 	}
 	defer d.deciding.Leave(by.ProjectID)
 	v, r, viewErr := d.viewOf(by, e)
-	// Time has passed since the refusal. A reservation that is over cannot be extended.
+	// The reservation may have ended since the refusal.
 	if viewErr == nil && c.extends(&r) && v.Now < r.Span.End {
 		nameLatestEnd(refusal, v.without(&r), r, *c.End)
 	}
