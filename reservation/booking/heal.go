@@ -28,9 +28,8 @@ func (d *Service) Heal(ctx context.Context, id string, failed Failed) (r reserva
 	return d.heal(ctx, id, failed, false)
 }
 
-// Rehome replaces, like Heal, hosts on which the start of a reservation is blocked although
-// they have not failed. If no host is free, nothing changes, and the reservation is not
-// degraded.
+// Rehome replaces, like Heal, hosts that the owner cannot use yet because they are not free, although
+// they have not failed. If no host is free, nothing changes, and the reservation is not degraded.
 func (d *Service) Rehome(ctx context.Context, id string, blocked Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, blocked, true)
 }
@@ -38,7 +37,7 @@ func (d *Service) Rehome(ctx context.Context, id string, blocked Failed) (r rese
 func (d *Service) heal(ctx context.Context, id string, failed Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
 	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		next, cause := r, reservation.Cause{}
-		if !r.Maintenance && r.Status != reservation.Ending && r.Span.End > v.Now && (!blocked || r.Status == reservation.Pending || r.Status == reservation.Starting) {
+		if !r.Maintenance && r.Status != reservation.Ending && r.Span.End > v.Now {
 			plan := planHealing(v, r, failed)
 			plan.blocked = blocked
 			next, cause = healed(r, plan, v.Now)
@@ -62,7 +61,7 @@ type healing struct {
 	// replaced are failed hosts that lose claims to other hosts, missing those that keep claims for
 	// lack of other hosts.
 	replaced, missing []loss
-	// blocked is true if the hosts have not failed, but block the start.
+	// blocked is true if the hosts have not failed, but are not free.
 	blocked bool
 	// hopeless is the reason why no other host can be searched for; usually "".
 	hopeless string

@@ -36,7 +36,8 @@ func splitAdded(steps []fence.Step, live []reservation.Reservation) (ready, adde
 }
 
 // addHosts carries out the steps whose hosts are in the fence and free of foreign instances, and
-// orders foreign instances to leave as the rules require. The other steps wait for the next round.
+// orders foreign instances to leave as the rules require. The other steps wait for the next round;
+// a host that does not become free is replaced unless instances of the reservation are there.
 func (s *Enforcer) addHosts(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
 	if len(steps) == 0 {
 		return nil
@@ -61,15 +62,24 @@ func (s *Enforcer) addHosts(ctx context.Context, steps []fence.Step, live []rese
 		}
 	}
 	var mu sync.Mutex
-	free := make(map[place]bool)
+	free, occupied := make(map[place]bool), make(map[string]map[string]error)
 	failed := each(ctx, s.preparing, len(asked), func(i int) error {
 		w := asked[i]
-		found, err := s.checkHost(ctx, w, live)
+		found, own, err := s.checkHost(ctx, w, live)
 		mu.Lock()
 		defer mu.Unlock()
 		free[place{w.r.ID, w.host}] = err == nil && len(found) == 0
+		if len(found) > 0 && !own {
+			if occupied[w.r.ID] == nil {
+				occupied[w.r.ID] = make(map[string]error)
+			}
+			occupied[w.r.ID][w.host] = occupiedError(&w.r, w.host, found[0])
+		}
 		return err
 	})
+	for i := range live {
+		s.rehome(ctx, &live[i], occupied[live[i].ID])
+	}
 	able := slices.DeleteFunc(slices.Clone(steps), func(step fence.Step) bool { return !free[place{step.Reservation, step.Host}] })
 	if err := s.carryConcurrently(ctx, able, live); err != nil {
 		return err
@@ -88,17 +98,18 @@ func nextClaim(r *reservation.Reservation, host string, now span.Instant) span.I
 	return first
 }
 
-// checkHost reads the instances on a host and returns the foreign ones that must leave. It
-// orders them to leave as the rules require.
-func (s *Enforcer) checkHost(ctx context.Context, w watch, live []reservation.Reservation) ([]inventory.Instance, error) {
+// checkHost reads the instances on a host and returns the foreign ones that must leave, and whether
+// instances of the reservation are there. It orders the former to leave as the rules require.
+func (s *Enforcer) checkHost(ctx context.Context, w watch, live []reservation.Reservation) (found []inventory.Instance, own bool, err error) {
 	instances, err := s.Instances.On(ctx, w.host)
 	if err != nil {
-		return nil, wrapForUser(fmt.Errorf("host %s: %w", w.host, err), "read the instances on a host")
+		return nil, false, wrapForUser(fmt.Errorf("host %s: %w", w.host, err), "read the instances on a host")
 	}
-	found := w.mustLeave(foreignInstances(&w.r, w.host, instances, live, s.Now()), s.Now(), s.Rules)
+	found = w.mustLeave(foreignInstances(&w.r, w.host, instances, live, s.Now()), s.Now(), s.Rules)
 	s.warn(ctx, w, found)
 	s.evict(ctx, w, unpromised(found, w.host, live, s.Now()))
-	return found, nil
+	own = slices.ContainsFunc(instances, func(i inventory.Instance) bool { return i.ReservationID() == w.r.ID })
+	return found, own, nil
 }
 
 // removeFromSkipped removes the reservation's traits and rooms from those of its hosts with which

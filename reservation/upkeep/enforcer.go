@@ -59,8 +59,8 @@ type EnforcerOptions struct {
 	// deadline of its suspension; 0 means that no suspension has begun. A nil function means that
 	// there is no best-effort work.
 	Departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
-	// Rehome replaces hosts that block the start of a reservation; see booking.Service. A nil
-	// function means that the hosts stay.
+	// Rehome replaces hosts of a reservation that are not free; see booking.Service. A nil function
+	// means that the hosts stay.
 	Rehome func(ctx context.Context, id string, blocked booking.Failed) (r reservation.Reservation, changed bool, err error)
 	// TellLeft notifies the owner of an instance that it leaves its host; a nil function means that
 	// nobody is notified.

@@ -13,18 +13,18 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// startPatience is how many seconds a start waits for a host that is not free before the
-// reservation moves to another host. For a sleeping host, its boot time is added.
-const startPatience = 60
+// patience is how many seconds a reservation waits from its claim on for a host that is not free,
+// before it moves to another host. For a sleeping host, its boot time is added.
+const patience = 60
 
-// rehome replaces the hosts that block a late start by others that match and have no foreign
-// instances. It reports whether hosts were replaced. While the inventory is untrusted it does
-// nothing.
+// rehome replaces the hosts that the reservation has waited for too long by others that match and have
+// no foreign instances. The errors, by host, state why they are not free. It reports whether hosts
+// were replaced. While the inventory is untrusted it does nothing.
 func (s *Enforcer) rehome(ctx context.Context, r *reservation.Reservation, blocked map[string]error) bool {
 	hosts, now := s.Snapshot(), s.Now()
 	late := map[string]string{} // the reasons, by name of the host
 	for host, why := range blocked {
-		if now >= r.Span.Start.Add(startPatience+bootTime(hosts, host)) {
+		if now >= nextClaim(r, host, now).Add(patience+bootTime(hosts, host)) {
 			late[host] = fault.Of(why).Message
 		}
 	}
@@ -40,9 +40,9 @@ func (s *Enforcer) rehome(ctx context.Context, r *reservation.Reservation, block
 	})
 	switch {
 	case err != nil:
-		s.Log.WarnContext(ctx, "could not replace the hosts that block the start of a reservation", "reservation", r.ID, "error", err)
+		s.Log.WarnContext(ctx, "could not replace the hosts of a reservation that are not free", "reservation", r.ID, "error", err)
 	case changed:
-		s.Log.WarnContext(ctx, "replaced the hosts that blocked the start of a reservation", "reservation", r.ID, "project", r.ProjectID,
+		s.Log.WarnContext(ctx, "replaced the hosts of a reservation that were not free", "reservation", r.ID, "project", r.ProjectID,
 			"blocked", slices.Sorted(maps.Keys(late)), "hosts_before", r.HostNames(), "hosts", after.HostNames())
 	}
 	return changed

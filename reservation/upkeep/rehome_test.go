@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ import (
 type quarter struct {
 	*modelCloud
 	desk      *booking.Service
+	enforcer  *upkeep.Enforcer
 	now       span.Instant
 	untrusted string
 	change    func(hosts []inventory.Host) // changes the hosts of the inventory
@@ -45,7 +47,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 		t.Fatal(err)
 	}
 	q.desk = desk
-	carry.Enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
+	q.enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
 		Fence: q, Instances: q, Promises: desk, Records: memory, Snapshot: q.snapshot, Rehome: desk.Rehome,
 		Untrusted: func() string { return q.untrusted },
 		Rules:     upkeep.Rules{Fence: fence.Rules{Ahead: fence.Forever, Prepare: 600}, Normal: upkeep.OrderWait, Left: upkeep.OrderMigrate, LeadTime: 600},
@@ -56,6 +58,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 		},
 		Log: slog.New(slog.DiscardHandler),
 	})
+	carry.Enforcer = q.enforcer
 	return q
 }
 
@@ -189,17 +192,72 @@ func TestAStartWhoseHostBecomesFreeInTimeStaysThere(t *testing.T) {
 	}
 }
 
-func TestOnlyAStartMovesOffABlockedHost(t *testing.T) {
-	q := newQuarter(t, "a", "b")
+// grow starts a reservation on host a and adds host b, where another project's instance begins to run
+// before the host is given to the owner.
+func (q *quarter) grow(t *testing.T) reservation.Reservation {
+	t.Helper()
 	r, _ := q.pass(t, q.reserve(t), 200)
-	if r.Status != reservation.Active {
-		t.Fatalf("the reservation is %s", r.Status)
+	two := 2
+	r, err := q.desk.Change(t.Context(), booking.Caller{ProjectID: "p1"}, r.ID, booking.Change{Quantity: &two})
+	if err != nil || r.Status != reservation.Active || !slices.Equal(r.HostNames(), []string{"a", "b"}) {
+		t.Fatalf("the reservation is %s on %v: %v", r.Status, r.HostNames(), err)
 	}
-	after, changed, err := q.desk.Rehome(t.Context(), r.ID, func(host string) (string, bool) { return "it is occupied", host == "a" })
-	if err != nil || changed || after.Claims[0].Host != "a" {
-		t.Errorf("changed %v, on %v, %v", changed, after.HostNames(), err)
+	q.put(stays("b"))
+	return r
+}
+
+// prepare carries out the preparation of some seconds.
+func (q *quarter) prepare(t *testing.T, r reservation.Reservation, seconds int64) reservation.Reservation {
+	t.Helper()
+	for until := q.now.Add(seconds); q.now < until; q.now = q.now.Add(5) {
+		q.desk.Observe(q.snapshot())
+		if err := q.enforcer.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, changed, err = q.desk.Rehome(t.Context(), id(99), func(string) (string, bool) { return "", true }); changed || err != nil && !fault.Is(err, fault.NotFound) {
-		t.Errorf("an unknown reservation: changed %v, %v", changed, err)
+	r, _ = q.desk.Reservation(r.ID)
+	return r
+}
+
+func TestAnAddedHostThatDoesNotBecomeFreeIsReplaced(t *testing.T) {
+	q := newQuarter(t, "a", "b", "c")
+	r := q.prepare(t, q.grow(t), 55)
+	if !slices.Equal(r.HostNames(), []string{"a", "b"}) {
+		t.Fatalf("the reservation is on %v before a minute is over", r.HostNames())
+	}
+	r = q.prepare(t, r, 30)
+	if !slices.Equal(r.HostNames(), []string{"a", "c"}) || r.Degraded != "" || !strings.Contains(events(r), "instead: c") {
+		t.Fatalf("the reservation is on %v, degraded %q, want it on a and c:\n%s", r.HostNames(), r.Degraded, events(r))
+	}
+	for host, takes := range map[string]bool{"a": true, "b": false, "c": true} {
+		if q.takes(host, q.flavors[r.ID]) != takes {
+			t.Errorf("host %s admits the owner's instances: %v", host, !takes)
+		}
+	}
+}
+
+func TestAnAddedHostThatBecomesFreeInTimeStays(t *testing.T) {
+	q := newQuarter(t, "a", "b", "c")
+	r := q.prepare(t, q.grow(t), 30)
+	delete(q.guests, "stays-b")
+	if r = q.prepare(t, r, 60); !slices.Equal(r.HostNames(), []string{"a", "b"}) || !q.takes("b", q.flavors[r.ID]) {
+		t.Errorf("the reservation is on %v, b admits its instances: %v", r.HostNames(), q.takes("b", q.flavors[r.ID]))
+	}
+}
+
+// An operator may have taken the host out of its aggregate.
+func TestAHostWithInstancesOfTheReservationIsNotReplaced(t *testing.T) {
+	q := newQuarter(t, "a", "b", "c")
+	r := q.grow(t)
+	q.put(inventory.Instance{ID: "own", ProjectID: "p1", Host: "b", Status: "ACTIVE", Flavor: q.flavors[r.ID]})
+	if r = q.prepare(t, r, 120); !slices.Equal(r.HostNames(), []string{"a", "b"}) {
+		t.Errorf("the reservation is on %v", r.HostNames())
+	}
+}
+
+func TestAnUnknownReservationMovesOffNoHost(t *testing.T) {
+	q := newQuarter(t, "a", "b")
+	if _, changed, err := q.desk.Rehome(t.Context(), id(99), func(string) (string, bool) { return "", true }); changed || err != nil && !fault.Is(err, fault.NotFound) {
+		t.Errorf("changed %v, %v", changed, err)
 	}
 }

@@ -193,7 +193,7 @@ func (s *Enforcer) obstacles(ctx context.Context, r reservation.Reservation, hos
 	}
 	var mu sync.Mutex
 	err = each(ctx, s.asking, len(hosts), func(i int) error {
-		found, err := s.checkHost(ctx, watch{r, hosts[i], r.Span.Start}, live)
+		found, _, err := s.checkHost(ctx, watch{r, hosts[i], r.Span.Start}, live)
 		if err != nil || len(found) == 0 {
 			return err
 		}
