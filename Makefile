@@ -16,7 +16,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build packages release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce fuzz lab lab-down sample clean
+.PHONY: help build packages release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-gophercloud test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served test-release-services ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -161,28 +161,31 @@ test-tempest: build ## Tempest's compute tests under nova-scheduler and under Al
 	@LAB_PROGRAMS=python3-tempest ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
 	  $(GO) test $(JSON) -count=1 -timeout 60m -v -run TempestSays ./tests
 
-test-blazar: test-blazar-bodies test-blazar-clients test-blazar-queries test-blazar-tempest test-blazar-takeover ## Blazar's bodies, clients and queries, the tests of its Tempest plugin, and its takeover
+test-blazar: build test-blazar-bodies ## Blazar's bodies, clients and queries, the tests of its Tempest plugin, and its takeover, beside Epoxy and the newest release
+	$(call beside,newest,test-blazar-tempest)
+	$(call beside,$(RELEASES),test-blazar-clients test-blazar-gophercloud test-blazar-queries test-blazar-takeover)
 
-# gophercloud's own tests need Nova; the dashboard and the command lines need Keystone alone. Pictures of the
-# dashboard go to var/pictures.
-test-blazar-clients: build ## Blazar's clients against Almanac: each release's command line, Horizon in a browser, gophercloud's own tests
-	@failed=; for release in $(RELEASES); do \
-	  RELEASE=$$release LAB_PARTS='keystone horizon' LAB_PROGRAMS=chromium ALMANAC_TEST_HORIZON=1 ALMANAC_PICTURES=$(CURDIR)/var/pictures/$$release \
-	    $(LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run 'TestBlazars' ./tests || failed=yes; \
-	done; \
-	ALMANAC_TEST_LONG=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run 'BlazarsCommandLine|GophercloudsOwn' ./tests || failed=yes; [ -z "$$failed" ]
+# Debian 12 has no Blazar, and only unstable the plugin. These run beside the newest release unless RELEASE
+# names another.
+BLAZAR_LAB = RELEASE=$${RELEASE:-newest} $(LAB)
 
-test-blazar-queries: ## which hosts Blazar's queries select, by the code of each release of Blazar
-	@failed=; for release in $(RELEASES); do \
-	  RELEASE=$$release LAB_PARTS=mariadb LAB_PROGRAMS='python3-blazar python3-pymysql' ALMANAC_TEST_BLAZAR=1 \
-	    $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run ThatBlazarSelects ./pkg/blazar || failed=yes; \
-	done; [ -z "$$failed" ]
+# The dashboard and the command line need Keystone alone. Pictures of the dashboard go to var/pictures.
+test-blazar-clients: build ## Blazar's command line, and Horizon in a browser, against Almanac
+	@LAB_PARTS='keystone horizon' LAB_PROGRAMS=chromium ALMANAC_TEST_HORIZON=1 ALMANAC_PICTURES=$(CURDIR)/var/pictures/$${RELEASE:-newest} \
+	  $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run 'TestBlazars' ./tests
+
+test-blazar-gophercloud: build ## gophercloud's own tests of reservations against Almanac
+	@ALMANAC_TEST_LONG=1 $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run GophercloudsOwn ./tests
+
+test-blazar-queries: ## which hosts Blazar's queries select, by Blazar's code
+	@LAB_PARTS=mariadb LAB_PROGRAMS='python3-blazar python3-pymysql' ALMANAC_TEST_BLAZAR=1 \
+	  $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run ThatBlazarSelects ./pkg/blazar
 
 test-blazar-bodies: ## a million wrong bodies to Blazar's API
 	@CGO_ENABLED=0 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestNoBodyOfBlazars' ./pkg/api -rapid.checks=150000
 
 test-blazar-takeover: build ## Almanac takes over a running Blazar with two hundred leases, and gives it back
-	@RELEASE=epoxy LAB_PARTS=blazar ALMANAC_TEST_BLAZAR=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run ARunningBlazar ./tests
+	@LAB_PARTS=blazar ALMANAC_TEST_BLAZAR=1 $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run ARunningBlazar ./tests
 
 # The filters that Blazar's reservations need, beside its own.
 BLAZAR_FILTERS = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,AggregateInstanceExtraSpecsFilter,AggregateMultiTenancyIsolation
@@ -190,8 +193,8 @@ BLAZAR_OPTIONS = available_filters=nova.scheduler.filters.all_filters available_
   enabled_filters=$(BLAZAR_FILTERS),BlazarFilter
 
 test-blazar-tempest: build ## the tests of Blazar's Tempest plugin against Blazar itself and against Almanac
-	@RELEASE=newest COMPUTES=1 LAB_PARTS=blazar LAB_PROGRAMS=blazar-tempest-plugin NOVA_OPTIONS='$(addprefix filter_scheduler.,$(BLAZAR_OPTIONS))' \
-	  ALMANAC_TEST_BLAZAR_FILTERS=$(BLAZAR_FILTERS) $(LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run SaysOfBlazar ./tests
+	@COMPUTES=1 LAB_PARTS=blazar LAB_PROGRAMS=blazar-tempest-plugin NOVA_OPTIONS='$(addprefix filter_scheduler.,$(BLAZAR_OPTIONS))' \
+	  ALMANAC_TEST_BLAZAR_FILTERS=$(BLAZAR_FILTERS) $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run SaysOfBlazar ./tests
 
 test-networks: build ## floating IPs that are reserved in a real Neutron
 	@LAB_PARTS='mariadb keystone networks' ALMANAC_TEST_NETWORKS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run "FloatingIPs|ManyAddresses|ANetworkHas" ./tests ./pkg/neutron
@@ -205,21 +208,26 @@ test-energy: build ## hosts that Ironic switches, through a day of eight minutes
 SERVED = $(shell grep -rl 'labtest\.' --include=*_test.go filters weighers inventory pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
 RELEASES = epoxy newest
 
-# test-releases keeps in var/ran what go test -json prints, and the versions of the packages.
-# tests/ran_test.go writes the tables of docs/releases.md from these files.
+# beside runs targets beside each of some releases. It keeps in var/ran what go test -json prints, and
+# tests/ran_test.go writes the tables of docs/releases.md from these files. Go's modules come first: a root of a
+# release does not trust the certificates that a site adds.
 RAN = var/ran
 RAN_PACKAGES = python3-nova python3-ironic rabbitmq-server mariadb-server python3-oslo.messaging
 RAN_SHOWN = sed -nu 's/.*"Output":" *\(--- [^"\\]*\|ok [^"\\]*\|FAIL[^"\\]*\|[a-z_]*_test\.go:[^"]*\)\\n"}$$/\1/p'
+define beside
+@$(GO) mod download; failed=; for release in $(1); do \
+  mkdir -p $(RAN)/$$release; \
+  for part in $(2); do \
+    RELEASE=$$release JSON=-json $(MAKE) --no-print-directory $$part | tee $(RAN)/$$release/$$part.json | $(RAN_SHOWN) || { \
+      failed=yes; echo "$$part failed beside $$release; $(RAN)/$$release/$$part.json has all that it printed" >&2; }; \
+  done; \
+done; $(MAKE) --no-print-directory ran; [ -z "$$failed" ]
+endef
 
 test-releases: build ## the tests of the cloud, Tempest and the oracles beside Epoxy and the newest release, and the table of what ran
-	@failed=; for release in $(RELEASES); do \
-	  rm -rf $(RAN)/$$release; mkdir -p $(RAN)/$$release; \
-	  for part in test-release test-tempest test-cloud test-energy; do \
-	    RELEASE=$$release JSON=-json $(MAKE) --no-print-directory $$part | tee $(RAN)/$$release/$$part.json | $(RAN_SHOWN) || failed=yes; \
-	  done; \
-	done; $(MAKE) --no-print-directory ran; [ -z "$$failed" ]
+	$(call beside,$(RELEASES),test-release test-tempest test-cloud test-energy)
 
-ran: ## write the results of test-releases into the tables of docs/releases.md
+ran: ## write the results of test-releases, test-services and test-blazar into the tables of docs/releases.md
 	@ALMANAC_RAN=$(CURDIR)/$(RAN) $(GO) test -count=1 -run '^TestThePageOnReleasesHasWhatRan$$' ./tests
 
 test-release:
@@ -236,10 +244,11 @@ test-release-served:
 	@$(GO) test $(JSON) -vet=off -count=1 -p 1 -timeout $(TIMEOUT) $(SERVED)
 
 test-services: ## each release's RabbitMQ in all modes of queues, with TLS too, and its MariaDB and Galera
-	@failed=; for release in zed $(RELEASES); do \
-	  RELEASE=$$release LAB_PARTS='mariadb rabbitmq' LAB_PROGRAMS='python3-nova python3-oslo.messaging' ALMANAC_TEST_LONG=1 ALMANAC_TEST_GALERA=1 \
-	    $(LAB) $(GO) test -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store || failed=yes; \
-	done; [ -z "$$failed" ]
+	$(call beside,zed $(RELEASES),test-release-services)
+
+test-release-services:
+	@LAB_PARTS='mariadb rabbitmq' LAB_PROGRAMS='python3-nova python3-oslo.messaging' ALMANAC_TEST_LONG=1 ALMANAC_TEST_GALERA=1 \
+	  $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store
 
 test-packages: ## as root: packages in clean roots of Debian 12 and 13 and Ubuntu 22.04 and 24.04, the image in a chroot; two builds with the same bytes
 	@ALMANAC_TEST_PACKAGES=1 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestPackages' ./tests
