@@ -148,7 +148,7 @@ test-limits: build ## reservations where Nova enforces unified limits
 
 test-cloud: build ## every operation under nova-scheduler and under Almanac, moves, the plugin, DevStack
 	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v \
-	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|NovaHasGivenUp|ANoticeDoesNotOutlive|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat|PlacedWhereItIsPlanned|ThatStartsAtOnce|MakesWayForAReservation|ImageOfAReservation|WrongAnswersMake|OutliveAKillAndRestarts|YieldUnderTheFloor|PreemptibleServersAreNotMoved|HostIsEmptied' ./tests
+	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|NovaHasGivenUp|ANoticeDoesNotOutlive|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat|PlacedWhereItIsPlanned|ThatStartsAtOnce|MakesWayForAReservation|ImageOfAReservation|WrongAnswersMake|OutliveAKillAndRestarts|YieldUnderTheFloor|PreemptibleServersAreNotMoved|HostIsEmptied|AnAddedHost' ./tests
 
 test-cells: build ## hints, moves, preemption, healing and removal in a cloud of two cells
 	@ALMANAC_TEST_LONG=1 CELLS=2 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v \

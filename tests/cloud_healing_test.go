@@ -63,6 +63,31 @@ func TestAHostThatFailsIsReplacedAndOneThatSleepsIsNot(t *testing.T) {
 	b.quiet()
 }
 
+func TestAnAddedHostWithAServerOfAnotherProjectIsReplaced(t *testing.T) {
+	labtest.Long(t)
+	b := besideOpenStack(t)
+	all := b.cloud.Hosts(t)
+	first, taken, spare := all[0], all[1], all[2]
+	b.pool(first)
+	r := b.reserve(b.demo, v1.ReservationRequest{Name: "shop", Duration: new(v1.Duration(3600))})
+	b.becomes(r.ID, "active")
+	stranger := b.boot(b.admin, "stranger", tiny, taken)
+	b.runOn([]string{taken}, b.settled(stranger)...)
+	b.pool(taken)
+	b.as(labtest.Demo, "reservation", "change", "shop", "--quantity", "2")
+	if r = b.show(r.ID); !slices.Contains(r.Hosts, taken) {
+		t.Fatalf("the reservation grew onto %v, want %s", r.Hosts, taken)
+	}
+	b.pool(spare)
+	r = b.holds(r.ID, first, spare)
+	if e := lastEvent(r, "healed"); !strings.Contains(e.Detail, spare) {
+		t.Errorf("the log reports the replacement as %q", e.Detail)
+	}
+	b.runOn([]string{first, spare}, b.settled(b.boot(b.demo, "one", r.ID, ""), b.boot(b.demo, "two", r.ID, ""))...)
+	b.runOn([]string{taken}, b.settled(stranger)...)
+	b.quiet()
+}
+
 // holds waits until a reservation has exactly these hosts, and its aggregates too.
 func (b *beside) holds(id string, hosts ...string) (r v1.Reservation) {
 	b.t.Helper()

@@ -45,7 +45,8 @@ var features = []feature{
 	{"hosts that sleep, with Ironic", []string{
 		"TestAnIdleHostSleepsUntilItsReservationBegins", "TestADayOfHostsThatSleep", "TestAReservationLeavesAHostThatDoesNotWake"}},
 	{"healing, doctor, removal without a trace", []string{
-		"TestAHostThatFailsIsReplacedAndOneThatSleepsIsNot", "TestTheDoctorFindsWhatAdminsHaveDoneByHandAndMendsIt", "TestNoTraceIsLeft"}},
+		"TestAHostThatFailsIsReplacedAndOneThatSleepsIsNot", "TestAnAddedHostWithAServerOfAnotherProjectIsReplaced",
+		"TestTheDoctorFindsWhatAdminsHaveDoneByHandAndMendsIt", "TestNoTraceIsLeft"}},
 	{"packing", []string{
 		"TestServersAreMovedAsPlannedAndStopInTheMiddleLeavesThemWhole", "TestAHostIsEmptiedAndTheMembersOfAGroupStayApart",
 		"TestAServerThatWouldSinkTheYieldUnderTheFloorIsRefused", "TestPreemptibleServersAreNotMovedOntoAHostThatIsReserved"}},
