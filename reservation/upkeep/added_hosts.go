@@ -5,6 +5,7 @@ package upkeep
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -37,7 +38,8 @@ func splitAdded(steps []fence.Step, live []reservation.Reservation) (ready, adde
 
 // addHosts carries out the steps whose hosts are in the fence and free of foreign instances, and
 // orders foreign instances to leave as the rules require. The other steps wait for the next round;
-// a host that does not become free is replaced unless instances of the reservation are there.
+// a host that does not become free is replaced unless instances of the reservation are there. A start
+// that is under way replaces its hosts itself.
 func (s *Enforcer) addHosts(ctx context.Context, steps []fence.Step, live []reservation.Reservation) error {
 	if len(steps) == 0 {
 		return nil
@@ -78,13 +80,38 @@ func (s *Enforcer) addHosts(ctx context.Context, steps []fence.Step, live []rese
 		return err
 	})
 	for i := range live {
-		s.rehome(ctx, &live[i], occupied[live[i].ID])
+		r := &live[i]
+		if r.Status == reservation.Active && len(occupied[r.ID]) > 0 && s.searches.due(r.ID, s.Now()) {
+			s.rehome(ctx, r, occupied[r.ID])
+		}
 	}
 	able := slices.DeleteFunc(slices.Clone(steps), func(step fence.Step) bool { return !free[place{step.Reservation, step.Host}] })
 	if err := s.carryConcurrently(ctx, able, live); err != nil {
 		return err
 	}
 	return failed
+}
+
+// searches bounds how often another host is searched for, since each search is a decision that others wait
+// for, and a project can occupy hosts that its own reservations then grow onto.
+type searches struct {
+	mu   sync.Mutex
+	last map[string]span.Instant // by reservation; those of the last minute
+}
+
+// due reports whether to search now for a reservation that waits for a host: once in patience.
+func (s *searches) due(id string, now span.Instant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.last, func(_ string, at span.Instant) bool { return now >= at.Add(patience) })
+	if _, recent := s.last[id]; recent {
+		return false
+	}
+	if s.last == nil {
+		s.last = make(map[string]span.Instant)
+	}
+	s.last[id] = now
+	return true
 }
 
 // nextClaim returns the start of the reservation's first claim on the host that has not ended.

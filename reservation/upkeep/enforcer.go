@@ -83,6 +83,7 @@ type Enforcer struct {
 	layoutCache *layoutCache
 	orders      orders
 	warnings    warnings
+	searches    searches
 	// asking limits concurrent reads of a host's instances, preparing limits concurrent
 	// preparations.
 	asking, preparing chan struct{}

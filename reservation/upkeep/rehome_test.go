@@ -27,6 +27,7 @@ type quarter struct {
 	*modelCloud
 	desk      *booking.Service
 	enforcer  *upkeep.Enforcer
+	searches  int // for other hosts
 	now       span.Instant
 	untrusted string
 	change    func(hosts []inventory.Host) // changes the hosts of the inventory
@@ -48,7 +49,11 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 	}
 	q.desk = desk
 	q.enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
-		Fence: q, Instances: q, Promises: desk, Records: memory, Snapshot: q.snapshot, Rehome: desk.Rehome,
+		Fence: q, Instances: q, Promises: desk, Records: memory, Snapshot: q.snapshot,
+		Rehome: func(ctx context.Context, id string, blocked booking.Failed) (reservation.Reservation, bool, error) {
+			q.searches++
+			return desk.Rehome(ctx, id, blocked)
+		},
 		Untrusted: func() string { return q.untrusted },
 		Rules:     upkeep.Rules{Fence: fence.Rules{Ahead: fence.Forever, Prepare: 600}, Normal: upkeep.OrderWait, Left: upkeep.OrderMigrate, LeadTime: 600},
 		Now:       func() span.Instant { return q.now }, Elapsed: func() time.Duration { return time.Duration(q.now) * time.Second },
@@ -242,6 +247,14 @@ func TestAnAddedHostThatBecomesFreeInTimeStays(t *testing.T) {
 	delete(q.guests, "stays-b")
 	if r = q.prepare(t, r, 60); !slices.Equal(r.HostNames(), []string{"a", "b"}) || !q.takes("b", q.flavors[r.ID]) {
 		t.Errorf("the reservation is on %v, b admits its instances: %v", r.HostNames(), q.takes("b", q.flavors[r.ID]))
+	}
+}
+
+func TestForAnAddedHostAnotherIsSearchedOnceAMinute(t *testing.T) {
+	q := newQuarter(t, "a", "b")
+	r := q.prepare(t, q.grow(t), 301)
+	if q.searches < 3 || q.searches > 5 || !slices.Equal(r.HostNames(), []string{"a", "b"}) {
+		t.Errorf("%d searches in five minutes, want one in a minute; the reservation is on %v", q.searches, r.HostNames())
 	}
 }
 
