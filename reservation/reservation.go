@@ -155,6 +155,12 @@ type Claim struct {
 	Slices int
 }
 
+// Over reports whether the reservation's claim c has ended. A claim that lasts until the end of its
+// reservation is not over while the reservation is live.
+func (r *Reservation) Over(c Claim, now span.Instant) bool {
+	return c.Span.End <= now && c.Span.End < r.Span.End
+}
+
 // HostNames returns the hosts of the claims, each once, in the order of the claims.
 func (r *Reservation) HostNames() []string {
 	names := make([]string, 0, len(r.Claims))

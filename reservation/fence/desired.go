@@ -71,7 +71,7 @@ func (p *plan) readClaims(live []reservation.Reservation) {
 	for i := range live {
 		r := &live[i]
 		for _, c := range r.Claims {
-			if _, there := p.hosts.Index(c.Host); there && r.Status.Live() && !p.over(r, c) {
+			if _, there := p.hosts.Index(c.Host); there && r.Status.Live() && !r.Over(c, p.now) {
 				p.claims[c.Host] = append(p.claims[c.Host], openClaim{r, c})
 			}
 		}
@@ -81,12 +81,6 @@ func (p *plan) readClaims(live []reservation.Reservation) {
 			return cmp.Or(cmp.Compare(a.claim.Span.Start, b.claim.Span.Start), cmp.Compare(a.r.ID, b.r.ID))
 		})
 	}
-}
-
-// over reports whether the claim has ended. A claim that lasts until the end of its
-// reservation is not over while the reservation is live.
-func (p *plan) over(r *reservation.Reservation, c reservation.Claim) bool {
-	return c.Span.End <= p.now && c.Span.End < r.Span.End
 }
 
 // begun reports whether the reservation has started or starts within that many seconds.

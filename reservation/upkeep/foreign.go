@@ -41,7 +41,7 @@ func foreignInstances(r *reservation.Reservation, host string, instances []inven
 // until its end is done, unless the host was replaced.
 func holds(r *reservation.Reservation, host string, now span.Instant) bool {
 	return slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool {
-		return c.Host == host && c.Span.Start <= now && (now < c.Span.End || c.Span.End >= r.Span.End)
+		return c.Host == host && c.Span.Start <= now && !r.Over(c, now)
 	})
 }
 

@@ -91,7 +91,7 @@ func withoutUnlisted(steps []fence.Step, live []reservation.Reservation, hosts *
 	held := make(map[string]bool)
 	for _, r := range live {
 		for _, c := range r.Claims {
-			if c.Span.End > now || c.Span.End >= r.Span.End {
+			if !r.Over(c, now) {
 				held[c.Host] = true
 			}
 		}
@@ -148,14 +148,17 @@ func underWay(step fence.Step, its reservation.Status) bool {
 }
 
 // overtaken reports whether the step no longer applies: the status of its reservation has changed
-// since it was decided, an event carries it out, or it opens a host that has been reserved again in
-// the meantime.
+// since it was decided, an event carries it out, it adds a host that the reservation no longer holds,
+// or it opens a host that has been reserved again in the meantime.
 func (s *Enforcer) overtaken(step fence.Step, decided reservation.Status) bool {
 	if step.Reservation == "" {
 		return !step.Adds() && s.needed(step, "")
 	}
 	r, live := s.Promises.Reservation(step.Reservation)
-	return !live || r.Status != decided || underWay(step, r.Status)
+	lost := step.Adds() && step.Host != "" && !slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool {
+		return c.Host == step.Host && !r.Over(c, s.Now())
+	})
+	return !live || r.Status != decided || underWay(step, r.Status) || lost
 }
 
 // needed reports whether live reservations, except the one with the id but, now need what a step of

@@ -63,6 +63,37 @@ func TestPreparationOpensNoHostThatWasPromisedMeanwhile(t *testing.T) {
 	}
 }
 
+func TestPreparationOpensNoHostToAnOwnerThatHasLostItMeanwhile(t *testing.T) {
+	for _, kind := range []reservation.Kind{reservation.Hosts, reservation.Instances} {
+		w := newTown(t, "a", "b", "c")
+		if kind == reservation.Hosts {
+			w.book(1, 0, "a")
+		} else {
+			w.bookInstances(1, 0, "a")
+		}
+		if err := w.begin(1, reservation.StartEvent); err != nil {
+			t.Fatal(err)
+		}
+		w.promise(1, "a", "b")
+		w.slow = func(kind string) {
+			if kind == "on" { // the preparation has decided to add host b
+				w.promise(1, "a", "c")
+			}
+		}
+		if err := w.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if w.open(1, "b") {
+			t.Errorf("%s: the owner is admitted to host b, which the reservation no longer holds", kind)
+		}
+		w.slow = nil
+		w.prepare()
+		if !w.open(1, "c") {
+			t.Errorf("%s: the owner is not admitted to host c", kind)
+		}
+	}
+}
+
 func TestAPromisedHostThatIsMissingFromAReadingStaysAsItIs(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		w := running(t, reservation.OnEndDelete, "a", "b")
