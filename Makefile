@@ -77,7 +77,7 @@ site: site-pages ## the documentation as a site in var/site, with all of its lin
 	@echo 'The site is var/site/index.html.'
 
 test-site: site-pages ## the same, and in a browser
-	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 nice -n 15 $(GO) test -count=1 -run 'TheSite' ./tests
+	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 nice -n 15 $(GO) test -count=1 -timeout $(TIMEOUT) -run 'TheSite' ./tests
 
 # These are the tests of the package tests in its files cloud_*.
 IN_CLOUD = ^($(shell grep -oh '^func Test\w*' tests/cloud_*_test.go | cut -c6- | paste -sd '|'))$$
