@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // Exact finds a placement with the largest possible smallest yield by branch and bound: it
@@ -17,6 +18,9 @@ import (
 type Exact struct {
 	// Work bounds the search, counted in hosts that are considered for tasks; 0 means DefaultWork.
 	Work int
+	// Limit is how long the search may take after the heuristics, which find its first placement; 0
+	// means no limit.
+	Limit time.Duration
 }
 
 // DefaultWork is a search of a few seconds, whatever the number of hosts.
@@ -34,6 +38,11 @@ func (e Exact) Place(ctx context.Context, p *Problem) (Placement, error) {
 	s := newBranching(ctx, p, cmp.Or(e.Work, DefaultWork))
 	s.seed()
 	if s.best > s.floor+slack {
+		if e.Limit > 0 {
+			limited, stop := context.WithTimeout(ctx, e.Limit)
+			defer stop()
+			s.ctx = limited
+		}
 		s.branch(0, 0, 0)
 	}
 	switch {

@@ -345,9 +345,10 @@ func TestTheWorkOfASearchIsTheHostsThatItLooksAt(t *testing.T) {
 	}
 }
 
+// The limit is over before the search begins, as on a slow computer.
 func TestASearchThatTakesTooLongGivesTheBestSoFar(t *testing.T) {
 	began := time.Now()
-	tools := Tools{Work: math.MaxInt, Limit: 100 * time.Millisecond}
+	tools := Tools{Work: math.MaxInt, Limit: time.Nanosecond}
 	o, err := tools.Solve(t.Context(), large(), tools.exact)
 	if err != nil || !strings.Contains(o.Unproven, "the time limit of the search was reached") {
 		t.Errorf("got %q, %v", o.Unproven, err)

@@ -19,11 +19,9 @@ type Tools struct {
 	// then contain the reason.
 	Solver  Solver
 	Missing error
-	Chance  Chance // random numbers for RRND and RRNZ
-	Work    int    // limit of Exact's search, see Exact.Work
-	// Limit is how long Exact may search before the Solver continues; 0 means no limit except its
-	// Work.
-	Limit time.Duration
+	Chance  Chance        // random numbers for RRND and RRNZ
+	Work    int           // limit of Exact's search, see Exact.Work
+	Limit   time.Duration // limit of Exact's search, see Exact.Limit; then the Solver continues
 }
 
 // Names returns the names of the algorithms for users.
@@ -73,7 +71,7 @@ func (t Tools) Named(name string) (Algorithm, error) {
 
 // exact uses the solver if branch and bound ends early, and returns the better of both results.
 func (t Tools) exact(ctx context.Context, p *Problem) (Placement, error) {
-	found, err := t.search(ctx, p)
+	found, err := Exact{Work: t.Work, Limit: t.Limit}.Place(ctx, p)
 	if !gaveUp(err) || t.Solver == nil || p.sized() != nil {
 		return found, err
 	}
@@ -85,16 +83,6 @@ func (t Tools) exact(ctx context.Context, p *Problem) (Placement, error) {
 		return other, otherErr
 	}
 	return found, err
-}
-
-// search runs Exact within the limit, without the solver.
-func (t Tools) search(ctx context.Context, p *Problem) (Placement, error) {
-	if t.Limit > 0 {
-		limited, stop := context.WithTimeout(ctx, t.Limit)
-		defer stop()
-		ctx = limited
-	}
-	return Exact{Work: t.Work}.Place(ctx, p)
 }
 
 // gaveUp reports whether a search ended before it was complete.
