@@ -218,7 +218,7 @@ func RunProgram(ctx context.Context, argv []string) (string, error) {
 	command.Stdout, command.Stderr = &out, &complaint
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	command.WaitDelay = time.Second
+	command.WaitDelay = 10 * time.Second // for the rest of the output, after the end: a busy computer may need seconds
 	err := command.Run()
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
 		return out.String(), fault.New(fault.Unavailable, "%s ended with exit status %d%s", argv[0], ended.ExitCode(), lastLine(complaint.String()))

@@ -159,6 +159,7 @@ func TestAProgramIsBoundInTimeAndOutputAndSeesNoEnvironment(t *testing.T) {
 		err  string
 	}{
 		"its output":          {[]string{"/bin/echo", "$HOME; on"}, "$HOME; on\n", ""},
+		"its late output":     {[]string{"/bin/sh", "-c", "setsid sh -c 'sleep 2; echo on' &"}, "on\n", ""},
 		"its environment":     {[]string{"/usr/bin/env"}, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nLC_ALL=C\nHOME=/\n", ""},
 		"its complaint":       {[]string{"/bin/sh", "-c", "echo first >&2; echo no such machine >&2; exit 3"}, "", "/bin/sh ended with exit status 3: no such machine"},
 		"one that is missing": {[]string{"/no/such/program", "secret"}, "", "/no/such/program cannot be run"},
