@@ -207,6 +207,14 @@ func (w *town) bookInstances(n int, start int64, hosts ...string) reservation.Re
 	return r
 }
 
+// bookKind books hosts, or instances on them.
+func (w *town) bookKind(kind reservation.Kind, n int, start int64, hosts ...string) reservation.Reservation {
+	if kind == reservation.Instances {
+		return w.bookInstances(n, start, hosts...)
+	}
+	return w.book(n, start, hosts...)
+}
+
 func (w *town) set(r reservation.Reservation) {
 	w.guard.Lock()
 	defer w.guard.Unlock()

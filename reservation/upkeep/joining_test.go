@@ -49,11 +49,7 @@ func (w *town) promise(n int, hosts ...string) {
 func TestAHostThatJoinsAnActiveReservationIsOpenedWhenItIsFree(t *testing.T) {
 	for _, kind := range []reservation.Kind{reservation.Hosts, reservation.Instances} {
 		w := newTown(t, "a", "b", "c")
-		if kind == reservation.Hosts {
-			w.book(1, 0, "a")
-		} else {
-			w.bookInstances(1, 0, "a")
-		}
+		w.bookKind(kind, 1, 0, "a")
 		if err := w.begin(1, reservation.StartEvent); err != nil {
 			t.Fatal(err)
 		}
@@ -135,11 +131,7 @@ func TestAHostJoinsOnlyAfterItIsInTheFence(t *testing.T) {
 func TestAStartKeepsTheOwnerOffSkippedHostsWithStrangers(t *testing.T) {
 	for _, kind := range []reservation.Kind{reservation.Hosts, reservation.Instances} {
 		w := newTown(t, "a", "b", "c")
-		if kind == reservation.Hosts {
-			w.book(1, 60, "a", "b", "c")
-		} else {
-			w.bookInstances(1, 60, "a", "b", "c")
-		}
+		w.bookKind(kind, 1, 60, "a", "b", "c")
 		w.prepare()
 		w.putStranger("theirs", "b", nil)
 		for _, host := range []string{"b", "c"} {
@@ -183,11 +175,7 @@ func TestAPendingReservationIsPreparedOnOccupiedHostsToo(t *testing.T) {
 func TestAHostThatWasPreparedAndGivenUpBeforeTheStartIsNotTheOwners(t *testing.T) {
 	for _, kind := range []reservation.Kind{reservation.Hosts, reservation.Instances} {
 		w := newTown(t, "a", "b", "c")
-		if kind == reservation.Hosts {
-			w.book(1, 10, "a", "b")
-		} else {
-			w.bookInstances(1, 10, "a", "b")
-		}
+		w.bookKind(kind, 1, 10, "a", "b")
 		w.prepare()
 		r, _ := w.Reservation(id(1))
 		r.Claims[1].Host = "c"

@@ -66,11 +66,7 @@ func TestPreparationOpensNoHostThatWasPromisedMeanwhile(t *testing.T) {
 func TestPreparationOpensNoHostToAnOwnerThatHasLostItMeanwhile(t *testing.T) {
 	for _, kind := range []reservation.Kind{reservation.Hosts, reservation.Instances} {
 		w := newTown(t, "a", "b", "c")
-		if kind == reservation.Hosts {
-			w.book(1, 0, "a")
-		} else {
-			w.bookInstances(1, 0, "a")
-		}
+		w.bookKind(kind, 1, 0, "a")
 		if err := w.begin(1, reservation.StartEvent); err != nil {
 			t.Fatal(err)
 		}
