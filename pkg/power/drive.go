@@ -209,8 +209,9 @@ const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // RunProgram runs a program with its arguments, without a shell and without the environment of this
 // process, and returns its output. When ctx ends, it kills the program and the processes that the
-// program has started. Errors are Unavailable faults; they name the program without its arguments,
-// which may be confidential.
+// program has started. After the end it waits up to ten seconds for the rest of the output, which
+// takes long on a busy computer. Errors are Unavailable faults; they name the program without its
+// arguments, which may be confidential.
 func RunProgram(ctx context.Context, argv []string) (string, error) {
 	var out, complaint bounded
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -218,7 +219,7 @@ func RunProgram(ctx context.Context, argv []string) (string, error) {
 	command.Stdout, command.Stderr = &out, &complaint
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	command.WaitDelay = 10 * time.Second // for the rest of the output, after the end: a busy computer may need seconds
+	command.WaitDelay = 10 * time.Second
 	err := command.Run()
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
 		return out.String(), fault.New(fault.Unavailable, "%s ended with exit status %d%s", argv[0], ended.ExitCode(), lastLine(complaint.String()))
