@@ -31,6 +31,7 @@ type Filter struct {
 	unknown []string
 	timely  bool
 	named   map[string]bool // the strings among the arguments, as they were written
+	bare    string          // what Bare returns
 }
 
 // Matches reports whether the filter selects h. If ahead is true, it judges a later time, when the
@@ -52,6 +53,11 @@ func (f *Filter) Mentions(text string) bool { return f.named[text] }
 // Unknown returns the properties in the filter that no host has or that are hidden from the
 // caller, sorted, each once. A filter with any of them matches no host.
 func (f *Filter) Unknown() []string { return slices.Clone(f.unknown) }
+
+// Bare returns the first text of a comparison without any property, such as gpu of
+// ["=", "gpu", "a100"]; "" if each comparison has one. Such a comparison has the same result on
+// every host, and often lacks the $ of a property.
+func (f *Filter) Bare() string { return f.bare }
 
 // KindOf returns the type of a property; "" for one that no host has, and for a hidden one if
 // seesHidden is false.

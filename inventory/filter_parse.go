@@ -119,6 +119,7 @@ type filterParser struct {
 	timely     bool
 	named      map[string]bool
 	unknown    []string
+	bare       string
 }
 
 func (p *filterParser) filter(raw []byte, mostSteps int) (*Filter, error) {
@@ -139,7 +140,7 @@ func (p *filterParser) filter(raw []byte, mostSteps int) (*Filter, error) {
 			needed, p.steps, p.snapshot.Len(), mostSteps)
 	}
 	slices.Sort(p.unknown)
-	return &Filter{match: match, unknown: slices.Compact(p.unknown), timely: p.timely, named: p.named}, nil
+	return &Filter{match: match, unknown: slices.Compact(p.unknown), timely: p.timely, named: p.named, bare: p.bare}, nil
 }
 
 func (p *filterParser) expression(expr []any, depth int) (predicate, error) {
@@ -335,7 +336,22 @@ func (p *filterParser) arguments(expr []any) ([]argument, error) {
 		}
 		args = append(args, a)
 	}
+	p.noteBare(expr[1:])
 	return args, nil
+}
+
+// noteBare keeps the first text of a comparison without any property.
+func (p *filterParser) noteBare(args []any) {
+	var texts []string
+	for _, raw := range args {
+		if text, is := raw.(string); is {
+			texts = append(texts, text)
+		}
+	}
+	isProperty := func(text string) bool { return strings.HasPrefix(text, "$") }
+	if p.bare == "" && len(texts) > 0 && !slices.ContainsFunc(texts, isProperty) {
+		p.bare = shorten(texts[0])
+	}
 }
 
 func (p *filterParser) property(name string) (Kind, operand) {

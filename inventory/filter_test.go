@@ -142,6 +142,27 @@ func TestFreeMeansCapacityWhenTheStartLiesAhead(t *testing.T) {
 	}
 }
 
+func TestAComparisonWithoutAPropertyIsNamedByItsFirstText(t *testing.T) {
+	s := cluster(t)
+	for filter, want := range map[string]string{
+		`["=", "gpu", "a100"]`:                                   "gpu",
+		`["in", "az1", "zone"]`:                                  "az1",
+		`["and", ["=", "$name", "a"], ["not", [">", "x", "y"]]]`: "x",
+		`["=", "$name", "a"]`:                                    "",
+		`["=", "a", "$name"]`:                                    "",
+		`["in", "a", "$name", "b"]`:                              "",
+		`["=", 1, 1]`:                                            "",
+	} {
+		f, err := inventory.ParseFilter([]byte(filter), s, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Bare(); got != want {
+			t.Errorf("%s: %q, want %q", filter, got, want)
+		}
+	}
+}
+
 func TestAnUnknownPropertyMatchesNoHostAndIsNamed(t *testing.T) {
 	s := cluster(t)
 	for filter, want := range map[string][]string{

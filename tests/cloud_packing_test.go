@@ -29,7 +29,7 @@ func (b *beside) busy(vcpus int) (id string) {
 // packs runs a command of `almanac pack` and reads its output.
 func (b *beside) packs(into any, arguments ...string) {
 	b.t.Helper()
-	out := b.as(labtest.Admin, append(append([]string{"pack"}, arguments...), "-f", "json")...)
+	out := b.as(labtest.Admin, append(append([]string{"pack"}, arguments...), "-f", "api")...)
 	if err := json.Unmarshal([]byte(out), into); err != nil {
 		b.t.Fatalf("almanac pack %v: %v\n%s", arguments, err, out)
 	}

@@ -125,8 +125,9 @@ func (p *process) bestEffortShowCommand() *cobra.Command {
 
 func (p *process) bestEffortCancelCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "cancel ID|NAME...",
-		Short: "Cancel best-effort work",
+		Use:     "cancel ID|NAME...",
+		Aliases: []string{"delete"},
+		Short:   "Cancel best-effort work",
 		Long: `Cancel best-effort work. Almanac deletes its servers, without confirmation. If one
 request fails, the command continues with the others.`,
 		Example: `  almanac besteffort cancel render

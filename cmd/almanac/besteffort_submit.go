@@ -30,8 +30,9 @@ type submission struct {
 func (p *process) bestEffortSubmitCommand() *cobra.Command {
 	s := &submission{waitTime: 600}
 	c := &cobra.Command{
-		Use:   "submit NAME",
-		Short: "Queue servers",
+		Use:     "submit NAME",
+		Aliases: []string{"create"},
+		Short:   "Queue servers",
 		Long: `Queue servers. Each runs as soon as there is capacity for it; with --parallel all run
 at the same time, and Almanac suspends and resumes them together.
 

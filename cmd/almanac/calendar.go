@@ -40,7 +40,7 @@ func (p *process) calendarCommand() *cobra.Command {
 		Short: "Show which hosts are reserved, and when",
 		Example: `  almanac calendar
   almanac calendar --start 2026-12-01T00:00Z --end 2026-12-02T00:00Z --host node-01 --host node-02
-  almanac calendar --filter '["=", "$gpu", "a100"]' --facts -f json`,
+  almanac calendar --filter '["=", "$gpu", "a100"]' --facts -f api`,
 	}
 	listCommand(p, c, claimFields, func(ctx context.Context, almanac *client.Client) ([]hostClaim, v1.Calendar, error) {
 		filter, err := p.filter(properties)
@@ -64,7 +64,7 @@ func (p *process) calendarCommand() *cobra.Command {
 	flags.Var(&start, "start", "start of the period, which may be past (default now)")
 	flags.Var(&end, "end", "end of the period (default in 7 days)")
 	flags.StringVar(&properties, "filter", "", "only hosts that pass this filter: JSON, or @FILE that contains it")
-	flags.BoolVar(&facts, "facts", false, "with facts about each host, in the formats json and yaml")
+	flags.BoolVar(&facts, "facts", false, "with facts about each host, in the format api")
 	flags.StringArrayVar(&hosts, "host", nil, "only this host (repeatable)")
 	completeFlag(c, "host", p.completeHosts())
 	return c

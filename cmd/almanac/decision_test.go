@@ -110,14 +110,14 @@ func TestDecisionsInEveryOtherFormat(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
 	}
-	got := almanac(t, a, "decision", "show", "i-1", "-f", "json")
+	got := almanac(t, a, "decision", "show", "i-1", "-f", "api")
 	got.wantDone(t)
 	var answer v1.Decisions
 	if err := json.Unmarshal([]byte(got.stdout), &answer); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(decided(), answer); diff != "" {
-		t.Errorf("json (-API +printed):\n%s", diff)
+		t.Errorf("api (-API +printed):\n%s", diff)
 	}
 }
 

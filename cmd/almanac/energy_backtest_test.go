@@ -32,7 +32,7 @@ const measurements = `time,in_use
 
 func backtested(t *testing.T, stdin string, args ...string) (backtestAnswer, result) {
 	t.Helper()
-	got := almanacWith(t, newAPI(t), stdin, append([]string{"energy", "backtest", "-f", "json"}, args...)...)
+	got := almanacWith(t, newAPI(t), stdin, append([]string{"energy", "backtest", "-f", "api"}, args...)...)
 	got.wantDone(t)
 	var answer backtestAnswer
 	if err := json.Unmarshal([]byte(got.stdout), &answer); err != nil {

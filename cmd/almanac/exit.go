@@ -84,7 +84,7 @@ func (p *process) report(command *cobra.Command, err error) {
 		}
 		return
 	}
-	if failed.Refusal != nil && p.format == "json" {
+	if failed.Refusal != nil && (p.format == "json" || p.format == "api") {
 		p.reportJSON(failed)
 		return
 	}

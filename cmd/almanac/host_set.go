@@ -35,8 +35,9 @@ var powerWords = append(fault.Texts(inventory.Powers), source)
 func (p *process) hostSetCommand() *cobra.Command {
 	var edit hostEdit
 	c := &cobra.Command{
-		Use:   "set NAME...",
-		Short: "Set the properties and power state of hosts, or add them to the pool or remove them",
+		Use:        "set NAME...",
+		SuggestFor: []string{"unset", "change", "update", "add", "create", "delete", "remove"},
+		Short:      "Set the properties and power state of hosts, or add them to the pool or remove them",
 		Long: `Set the properties and power state of hosts, and add them to the pool of reservable
 hosts or remove them from it. An argument is a name, a range such as 'node-[01-16]',
 or a pattern with * and ?. If one host fails, the command continues with the others.

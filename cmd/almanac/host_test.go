@@ -87,7 +87,7 @@ func TestHostSetChangesNothingWhenItsArgumentsAreWrong(t *testing.T) {
 		"--reservable":                        {exitUsage, "requires at least 1 arg"},
 		"--power off spare":                   {exitUsage, `--power: there is no power state "off"; there are on, sleeping, waking, failed, source`},
 		"--power sleepin spare":               {exitUsage, `did you mean "sleeping"?`},
-		"spare":                               {exitUsage, "at least one of the flags"},
+		"spare":                               {exitUsage, "set --property or --property-string"},
 		"--power on --property rack= --bogus": {exitUsage, "bogus"},
 	} {
 		t.Run(args, func(t *testing.T) {

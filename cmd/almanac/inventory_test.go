@@ -74,7 +74,7 @@ func TestAFilterWithAPropertyThatNoHostHasIsTold(t *testing.T) {
 	a.on("GET /v1/hosts", http.StatusOK, v1.HostList{Hosts: []v1.Host{}, UnknownProperties: []string{"gpuu"}})
 	a.on("GET /v1/availability", http.StatusOK, v1.Availability{Windows: []v1.Window{}, UnknownProperties: []string{"gpuu"}})
 	for _, line := range []string{"host list", "availability --duration 1h"} {
-		got := almanac(t, a, append(strings.Fields(line), "--properties", `["=","$gpuu",1]`, "-f", "json")...)
+		got := almanac(t, a, append(strings.Fields(line), "--properties", `["=","$gpuu",1]`, "-f", "api")...)
 		got.wantDone(t)
 		if !strings.Contains(got.stderr, "no host has a property $gpuu") || !strings.Contains(got.stdout, `"unknown_properties"`) {
 			t.Errorf("%s: stdout %s, stderr %s", line, got.stdout, got.stderr)
@@ -191,7 +191,7 @@ func TestCompletionOffersWhatAlmanacHasAndWhatIsNotOver(t *testing.T) {
 		"calendar --host b":          "big-01\n",
 		"properties set ra":          "rack\n",
 		"reservation list --status ": "pending\nstarting\nactive\nending\nended\ncanceled\nfailed\n",
-		"host list -f ":              "table\njson\nyaml\ncsv\nvalue\n",
+		"host list -f ":              "table\njson\nyaml\ncsv\nvalue\nshell\napi\n",
 	} {
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)
 		got := almanac(t, a, args...)

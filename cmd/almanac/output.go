@@ -28,7 +28,7 @@ import (
 // format is the flag --format.
 type format string
 
-var formats = []string{"table", "json", "yaml", "csv", "value"}
+var formats = []string{"table", "json", "yaml", "csv", "value", "shell", "api"}
 
 func (f *format) Set(text string) error {
 	if !slices.Contains(formats, text) {
@@ -98,20 +98,18 @@ func newPrinter[T any](p *process, all columns[T], in place) (printer[T], error)
 	return w, nil
 }
 
-// list prints items. answer is the API's whole response that contains them: JSON and YAML print it
-// unless --column selects fields.
+// list prints items. answer is the API's whole response that contains them, for the format api.
 func (w printer[T]) list(items []T, answer any) error {
 	switch w.format {
 	case "json", "yaml":
-		if w.chosen {
-			rows := make([]map[string]any, len(items))
-			for i, item := range items {
-				rows[i] = w.object(item)
-			}
-			answer = rows
+		rows := make([]map[string]any, len(items))
+		for i, item := range items {
+			rows[i] = w.object(item)
 		}
+		return w.structured(rows)
+	case "api":
 		return w.structured(answer)
-	case "csv", "value":
+	case "csv", "value", "shell":
 		return w.lines(items)
 	default:
 		t := newTable(w.headers)
@@ -131,6 +129,10 @@ func (w printer[T]) one(item T, answer any) error {
 			answer = w.object(item)
 		}
 		return w.structured(answer)
+	case "api":
+		return w.structured(answer)
+	case "shell":
+		return w.print(strings.Join(w.assignments(item), "\n"))
 	case "csv":
 		return w.lines([]T{item})
 	case "value":
@@ -168,9 +170,13 @@ func (w printer[T]) structured(answer any) error {
 
 // lines prints one line for each item.
 func (w printer[T]) lines(items []T) error {
-	if w.format == "value" {
+	if w.format != "csv" {
 		for _, item := range items {
-			if err := w.print(strings.Join(w.cells(item, false), " ")); err != nil {
+			cells := w.cells(item, false)
+			if w.format == "shell" {
+				cells = w.assignments(item)
+			}
+			if err := w.print(strings.Join(cells, " ")); err != nil {
 				return err
 			}
 		}
@@ -191,6 +197,16 @@ func (w printer[T]) cells(item T, inTable bool) []string {
 		cells[i] = cell(fields[at].value, inTable)
 	}
 	return cells
+}
+
+// assignments returns the selected values of an item as assignments of a shell, which can evaluate
+// them whatever they contain: host_properties='["=","$gpu","a100"]'.
+func (w printer[T]) assignments(item T) []string {
+	list := w.cells(item, false)
+	for i, value := range list {
+		list[i] = strings.ReplaceAll(strings.ToLower(w.headers[i]), " ", "_") + "=" + quote(value)
+	}
+	return list
 }
 
 func (w printer[T]) print(text string) error {
@@ -305,9 +321,11 @@ func resources(r v1.Resources) string {
 	return strings.Join(parts, ", ")
 }
 
-// plain quotes a text that could move the cursor of a terminal.
+// plain quotes a text that could move the cursor of a terminal, end a line or turn the direction of
+// what follows. All other characters stay, such as the wide blank of Chinese and Japanese and what
+// joins the letters of Persian.
 func plain(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) }) {
 		return strconv.Quote(text)
 	}
 	return text

@@ -4,6 +4,7 @@ package main
 
 import (
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -30,6 +31,9 @@ r-1,2,2026-12-01T10:00:00Z,"node-01, node-02"
 `,
 		"value": `
 r-1 2 2026-12-01T10:00:00Z node-01, node-02
+`,
+		"shell": `
+id='r-1' quantity='2' start='2026-12-01T10:00:00Z' hosts='node-01, node-02'
 `,
 		"json": `
 [
@@ -87,6 +91,11 @@ training
 2026-12-01T09:00:00Z created done; 2026-12-01T10:00:00Z start pending
 [">=","$vcpus",8]
 `,
+		"shell": `
+name='training'
+events='2026-12-01T09:00:00Z created done; 2026-12-01T10:00:00Z start pending'
+host_properties='[">=","$vcpus",8]'
+`,
 		"yaml": `
 Events:
 - 2026-12-01T09:00:00Z created done
@@ -108,7 +117,7 @@ Name: training
 	}
 }
 
-func TestJSONIsTheAnswerOfTheAPI(t *testing.T) {
+func TestTheFormatAPIIsTheAnswerOfTheAPI(t *testing.T) {
 	a := newAPI(t)
 	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{Reservations: []v1.Reservation{}})
 	a.on("GET /v1/properties", http.StatusOK, v1.Properties{Properties: []v1.Property{{Name: "rack", Type: "number", Values: []any{1048576, 0.5}}}})
@@ -116,7 +125,7 @@ func TestJSONIsTheAnswerOfTheAPI(t *testing.T) {
 		"reservation list": `{"reservations":[],"next":null}`,
 		"properties":       `{"properties":[{"name":"rack","type":"number","values":[1048576,0.5],"built_in":false,"hidden":false}]}`,
 	} {
-		got := almanac(t, a, append(strings.Fields(command), "--format", "json")...)
+		got := almanac(t, a, append(strings.Fields(command), "--format", "api")...)
 		got.wantDone(t)
 		compact := strings.Join(strings.Fields(got.stdout), "")
 		if compact != want {
@@ -150,6 +159,41 @@ func TestTextThatCouldMoveTheCursorIsQuoted(t *testing.T) {
 	got := almanac(t, a, "reservation", "list", "-f", "value", "-c", "Name")
 	if want := `"\x1b[2Jgone\n"` + "\n"; got.stdout != want {
 		t.Errorf("got %q, want %q", got.stdout, want)
+	}
+}
+
+// The names have the wide blank of Chinese, a blank that does not break, and what joins and separates
+// letters of Persian and the parts of a picture.
+func TestOrdinaryCharactersOfAllLanguagesStay(t *testing.T) {
+	for _, name := range []string{"日本\u3000語", "a\u00a0b", "می\u200cخواهم", "क्\u200dष", "👩\u200d🔬", "so\u00adft", "\ufeffx", "µ-ß"} {
+		a := newAPI(t)
+		a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{Reservations: []v1.Reservation{named("r-1", name, "active")}})
+		for _, format := range []string{"table", "value", "csv"} {
+			got := almanac(t, a, "reservation", "list", "-f", format, "-c", "Name")
+			if !strings.Contains(got.stdout, name) || strings.ContainsAny(got.stdout, `\"`) {
+				t.Errorf("%s of %q: %q", format, name, got.stdout)
+			}
+		}
+	}
+}
+
+func TestTextThatTurnsTheDirectionOrEndsALineIsQuoted(t *testing.T) {
+	for _, r := range "\u202e\u2066\u200f\u0085\u2028\u2029\a\t" {
+		if text := "a" + string(r) + "b"; plain(text) == text {
+			t.Errorf("%+q is printed as it is", text)
+		}
+	}
+}
+
+func TestAShellReadsWhatTheFormatShellPrints(t *testing.T) {
+	const name = "it's $HOME `x` \"y\" \\"
+	a := newAPI(t)
+	a.on("GET /v1/reservations/r-1", http.StatusOK, named("r-1", name, "active"))
+	got := almanac(t, a, "reservation", "show", "r-1", "-f", "shell")
+	got.wantDone(t)
+	out, err := exec.CommandContext(t.Context(), "sh", "-euc", `eval "$1"; printf %s "$name"`, "-", got.stdout).CombinedOutput()
+	if err != nil || string(out) != name {
+		t.Errorf("%q, %v, want %q", out, err, name)
 	}
 }
 

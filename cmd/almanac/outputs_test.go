@@ -129,7 +129,7 @@ func TestOutputsStayAsTheyAre(t *testing.T) {
 }
 
 // everyFormat returns the output of a command line as a table and as CSV, and in one line each
-// as JSON and as JSON with all columns.
+// as the answer of the API and as JSON with all columns. The JSON of a list has them anyway.
 func everyFormat(t *testing.T, a *api, args []string) string {
 	t.Helper()
 	stdin := ""
@@ -145,14 +145,20 @@ func everyFormat(t *testing.T, a *api, args []string) string {
 	}
 	table := printed("-f", "csv")
 	text := printed("-f", "table") + table
-	for _, extra := range [][]string{nil, chosen(t, table)} {
+	rows := printed(append([]string{"-f", "json"}, chosen(t, table)...)...)
+	for _, out := range []string{printed("-f", "api"), rows} {
 		var line bytes.Buffer
-		if out := printed(append([]string{"-f", "json"}, extra...)...); out != "" {
+		if out != "" {
 			if err := json.Compact(&line, []byte(out)); err != nil {
 				t.Fatalf("%v: %v\n%s", args, err, out)
 			}
 		}
 		text += line.String() + "\n"
+	}
+	if strings.HasPrefix(rows, "[") {
+		if diff := cmp.Diff(rows, printed("-f", "json")); diff != "" {
+			t.Errorf("%v: a list in JSON has other columns than its table:\n%s", args, diff)
+		}
 	}
 	return text
 }

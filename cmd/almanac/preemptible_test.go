@@ -45,14 +45,14 @@ func TestPreemptibleInstancesAreListed(t *testing.T) {
 	if got.wantDone(t); got.stdout != "v-1 4096 MEMORY_MB; 2 VCPU\nv-2 \n" {
 		t.Errorf("got %q", got.stdout)
 	}
-	got = almanac(t, a, "preemptible", "list", "-f", "json")
+	got = almanac(t, a, "preemptible", "list", "-f", "api")
 	got.wantDone(t)
 	var answer v1.PreemptibleInstances
 	if err := json.Unmarshal([]byte(got.stdout), &answer); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(preemptibles(), answer); diff != "" {
-		t.Errorf("json (-API +printed):\n%s", diff)
+		t.Errorf("api (-API +printed):\n%s", diff)
 	}
 	almanac(t, a, "preemptible", "list", "--limit", "-1").wantFailure(t, exitUsage, "--limit")
 }

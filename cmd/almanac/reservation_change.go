@@ -17,8 +17,9 @@ func (p *process) reservationExtendCommand() *cobra.Command {
 	var until moment
 	var dryRun bool
 	c := &cobra.Command{
-		Use:   "extend ID|NAME",
-		Short: "Extend a reservation",
+		Use:        "extend ID|NAME",
+		SuggestFor: []string{"prolong"},
+		Short:      "Extend a reservation",
 		Example: `  almanac reservation extend training --by 2h
   almanac reservation extend training --until 2026-12-01T18:00+01:00 --dry-run`,
 		Args:              needsOne("ID or NAME"),
@@ -51,8 +52,10 @@ func (p *process) reservationChangeCommand() *cobra.Command {
 	var quantity int
 	var dryRun bool
 	c := &cobra.Command{
-		Use:   "change ID|NAME",
-		Short: "Rename, move, grow or shrink a reservation",
+		Use:        "change ID|NAME",
+		Aliases:    []string{"set", "update"},
+		SuggestFor: []string{"rename", "move", "edit", "modify", "shrink", "grow", "unset"},
+		Short:      "Rename, move, grow or shrink a reservation",
 		Long: `Rename, move, grow or shrink a reservation. Values without a flag stay as they are,
 and a refused change leaves the whole reservation as it is. The start can change
 until the reservation begins.`,

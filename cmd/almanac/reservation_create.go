@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
@@ -31,8 +32,9 @@ type booking struct {
 func (p *process) reservationCreateCommand() *cobra.Command {
 	b := &booking{waitTime: 600}
 	c := &cobra.Command{
-		Use:   "create NAME",
-		Short: "Reserve hosts, or capacity for instances",
+		Use:        "create NAME",
+		SuggestFor: []string{"add", "book", "new", "reserve"},
+		Short:      "Reserve hosts, or capacity for instances",
 		Long: `Reserve hosts, or capacity for instances of one size.
 
 With --duration alone the reservation starts now. --start and --duration together
@@ -99,6 +101,9 @@ func (b *booking) body(p *process, c *cobra.Command) (v1.ReservationRequest, err
 	}
 	filter, err := p.filter(b.properties)
 	req.HostProperties = filter
+	if err == nil && req.Duration == nil && req.EndTime == nil {
+		err = fault.New(fault.Invalid, "set --duration, or --end for a reservation until then")
+	}
 	return req, err
 }
 

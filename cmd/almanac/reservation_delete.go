@@ -24,8 +24,10 @@ type deletion struct {
 func (p *process) reservationDeleteCommand() *cobra.Command {
 	d := &deletion{}
 	c := &cobra.Command{
-		Use:   "delete ID|NAME...",
-		Short: "Cancel reservations",
+		Use:        "delete ID|NAME...",
+		Aliases:    []string{"cancel"},
+		SuggestFor: []string{"remove", "rm", "end", "release"},
+		Short:      "Cancel reservations",
 		Long: `Cancel reservations. If one of them fails, the command continues with the others.
 
 Almanac treats the servers of a canceled reservation as its --on-end states: by

@@ -219,6 +219,23 @@ func TestExtendMovesTheEnd(t *testing.T) {
 	}
 }
 
+func TestTheVerbsOfOpenstackWork(t *testing.T) {
+	for line, want := range map[string]string{
+		"reservation set r-1 --quantity 4":    "PATCH /v1/reservations/r-1",
+		"reservation update r-1 --quantity 4": "PATCH /v1/reservations/r-1",
+		"reservation cancel r-1 --yes":        "DELETE /v1/reservations/r-1",
+	} {
+		a := newAPI(t)
+		a.on("GET /v1/reservations/r-1", http.StatusOK, training())
+		a.on("PATCH /v1/reservations/r-1", http.StatusOK, training())
+		a.on("DELETE /v1/reservations/r-1", http.StatusNoContent, nil)
+		almanac(t, a, strings.Fields(line)...).wantDone(t)
+		if asked := a.lines(); asked[len(asked)-1] != want {
+			t.Errorf("%s: the requests are %v", line, asked)
+		}
+	}
+}
+
 func TestExtendDoesNotShorten(t *testing.T) {
 	for _, args := range [][]string{{"--until", "+1h"}, {"--by", "0"}} {
 		a := newAPI(t)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/manual"
@@ -64,7 +63,7 @@ func (p *process) run(ctx context.Context, args []string) int {
 		return exitDone
 	}
 	if !begun { // cobra did not accept the command line
-		err = &outcome{exitUsage, fmt.Sprintf("%v; see '%s --help'", err, command.CommandPath())}
+		err = &outcome{exitUsage, fmt.Sprintf("%s; see '%s --help'", mistake(err), command.CommandPath())}
 	}
 	p.report(command, err)
 	return codeOf(err)
@@ -89,6 +88,11 @@ Write times as "now", "+2h" (from now, by the clock of the service), or with the
 zone: 2026-12-01T10:00+01:00, "2026-12-01 10:00Z". All times are printed in UTC. Write
 durations in seconds, or as 90m, 2h30m, 3d, 1w.
 
+Lists have a row for each element, as those of openstack: -f json and -f yaml print the
+columns of the table, and -f shell one line of assignments each. 'show' and others that
+print one resource print all of its fields, by their names in the API. -f api prints
+the whole answer of the API as JSON.
+
 Data is printed to standard output, messages to standard error. Exit codes:
   0 done                 1 failed            2 usage, or a request that makes no sense
   3 not found            4 denied            5 no capacity, or a conflict
@@ -96,9 +100,11 @@ Data is printed to standard output, messages to standard error. Exit codes:
 		Example: `  almanac availability --quantity 2 --duration 2h
   almanac reservation create training --quantity 2 --duration 2h --start +1d
   almanac reservation list -f json`,
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetFlagErrorFunc(wrongVerb)
 	flags := root.PersistentFlags()
 	p.format, p.timeout = "table", 30
 	flags.VarP(&p.format, "format", "f", "output format: "+strings.Join(formats, ", "))
@@ -155,29 +161,6 @@ func (p *process) prepare(c *cobra.Command, begun *bool) {
 			return work(c, args)
 		}
 	}
-}
-
-// unknownCommand returns an error with the commands of a group.
-func unknownCommand(c *cobra.Command, args []string) error {
-	var known []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			known = append(known, sub.Name())
-		}
-	}
-	if len(args) == 0 {
-		return fault.New(fault.Invalid, "%[1]s needs a command: %[2]s; see '%[1]s --help'", c.CommandPath(), strings.Join(known, ", "))
-	}
-	return fault.New(fault.Invalid, "%s", unknown("command", args[0], known))
-}
-
-// unknown describes a name that is not known: with the nearest one, or with all.
-func unknown(what, name string, known []string) string {
-	text := fault.Unknown(what, name, known)
-	if fault.Nearest(name, known) == "" {
-		text += "; there are " + strings.Join(known, ", ")
-	}
-	return text
 }
 
 // needsOne accepts one argument.

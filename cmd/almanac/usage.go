@@ -120,7 +120,7 @@ func (p *process) followCommand() *cobra.Command {
 		Short: "Print each change until you stop the command",
 		Long: `Print each change of the calendar until you stop the command, one in each line: what
 has changed, when and on which hosts, and which reservation it is if you may see it.
-With --format json, each line is an object with the id of the event.`,
+With --format json or api, each line is an object with the id of the event.`,
 		Example: `  almanac events follow
   almanac events follow --format json --after mB3x8Q2k.1764384904.1`,
 		Args: cobra.NoArgs,
@@ -150,7 +150,7 @@ With --format json, each line is an object with the id of the event.`,
 // printEvent prints an event in one line.
 func (p *process) printEvent(e client.Event) error {
 	line := ""
-	if p.format == "json" {
+	if p.format == "json" || p.format == "api" {
 		raw, err := json.Marshal(e)
 		if err != nil {
 			return fmt.Errorf("write an event: %w", err)

@@ -145,7 +145,7 @@ func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 	switch {
 	case s.matched == 0 || s.request.Kind == reservation.Hosts && s.matched < quantity:
 		if s.request.HostProperties != "" {
-			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d in the pool match host_properties, %s asked for", s.matched, fault.Counted(quantity, what))
+			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d in the pool match host_properties, %s asked for%s", s.matched, fault.Counted(quantity, what), s.bareAdvice())
 		}
 		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", s.matched, fault.Counted(quantity, what))
 	case never:
@@ -161,6 +161,16 @@ func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: no start between %v and %v has room for %s during %v",
 			s.request.window.Start, s.query.Deadline.Add(-s.request.duration), fault.Counted(quantity, what), period(s.request.duration))
 	}
+}
+
+// bareAdvice asks, at the end of a sentence, whether a filter lacks the $ of a property; "" if each of
+// its comparisons has one.
+func (s *search) bareAdvice() string {
+	bare := s.filter.Bare()
+	if bare == "" {
+		return ""
+	}
+	return fmt.Sprintf("; %q is a plain text: did you mean the property \"$%s\"?", bare, bare)
 }
 
 // promisedAlready returns a sentence that states why maintenance cannot have all its hosts.

@@ -131,6 +131,22 @@ func TestAnUnknownPropertyIsRefusedAndSaidSo(t *testing.T) {
 	}
 }
 
+func TestARefusalAsksWhetherAFilterLacksTheSignOfAProperty(t *testing.T) {
+	s := newScene(t, named("a"))
+	for filter, want := range map[string]string{
+		`["=", "gpu", "a100"]`:     `; "gpu" is a plain text: did you mean the property "$gpu"?`,
+		`["=", "$name", "nosuch"]`: "",
+	} {
+		request := during(1, 100, 200)
+		request.HostProperties = filter
+		_, err := s.desk.Offer(t.Context(), owner, request)
+		got := refusal(t, err)
+		if _, advice, _ := strings.Cut(got.Message, "asked for"); got.Constraint != reservation.HostsMatching || advice != want {
+			t.Errorf("%s: refused by %s: %s; want it to end with %q", filter, got.Constraint, got.Message, want)
+		}
+	}
+}
+
 func TestWhatARequestLeavesOutIsFilledIn(t *testing.T) {
 	s := newScene(t, named("a"))
 	s.options.Defaults.Policy, s.options.Defaults.OnEnd = calendar.PolicyPEWorstFit, reservation.OnEndShelve
