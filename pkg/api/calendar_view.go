@@ -29,6 +29,9 @@ type History interface {
 	// Phases returns the entries of the audit of kind energy.EntryPhase from an instant on, the
 	// oldest first, at most limit.
 	Phases(ctx context.Context, from span.Instant, limit int) ([]energy.Entry, error)
+	// PhasesBefore returns the last such entry before an instant of each host that has a later one, the
+	// oldest first.
+	PhasesBefore(ctx context.Context, from span.Instant) ([]energy.Entry, error)
 	// PowerRecords returns the records of the hosts that Almanac switches, by name.
 	PowerRecords(ctx context.Context) (map[string]energy.Record, error)
 }

@@ -150,7 +150,11 @@ func (s *server) slept(ctx context.Context, w span.Span) (map[string][]span.Span
 	if len(entries) > mostPhases {
 		return nil, fault.Field("start", "hosts have gone to sleep or woken more than %d times since %v; choose a later start", mostPhases, w.Start)
 	}
-	return energy.Slept(w, s.Now(), entries, records), nil
+	before, err := s.History.PhasesBefore(ctx, w.Start)
+	if err != nil {
+		return nil, err
+	}
+	return energy.Slept(w, s.Now(), append(before, entries...), records), nil
 }
 
 // usageAnswer returns the report in the JSON types, in host-hours.

@@ -91,3 +91,21 @@ func TestAReportIsBounded(t *testing.T) {
 		t.Errorf("another project's use is answered with %v", a)
 	}
 }
+
+// A host that has failed to wake up is tried again later: it did not sleep in between, whatever the start of the report.
+func TestAFailedHostThatIsTriedAgainDidNotSleep(t *testing.T) {
+	c := start(t, setup{})
+	entry := func(seconds int64, word string) energy.Entry {
+		return energy.Entry{At: noon.Add(seconds), Host: "C", Kind: energy.EntryPhase, Text: word + ": x"}
+	}
+	remembered(c, energy.Record{Host: "C", Phase: energy.Waking, Since: noon.Add(3000)},
+		entry(0, "asleep"), entry(300, "waking"), entry(600, "failed"), entry(3000, "waking"))
+	c.wait(3600)
+	asleep := func(from, to int64) float64 {
+		u := want[v1.Usage](t, c.admin.get("/v1/usage?by=host&start="+at(from)+"&end="+at(to)), http.StatusOK)
+		return *u.Total.Asleep
+	}
+	if whole, later := asleep(0, 3600), asleep(900, 3600); later > whole || later != 0 {
+		t.Errorf("asleep: %v h of the hour, but %v h of its last 45 minutes, in which it was failed, then waking", whole, later)
+	}
+}

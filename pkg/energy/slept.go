@@ -22,8 +22,8 @@ func (e Entry) Phase() (p Phase, ok bool) {
 }
 
 // Slept returns when each host was asleep within w until now, sorted. entries are those of kind
-// EntryPhase from the start of w on, the oldest first; records are the present ones. Before its first
-// entry, a host was asleep if it wakes then.
+// EntryPhase from the start of w on, and of each of their hosts the last one before, the oldest first;
+// records are the present ones. A host without an entry before w was asleep until it wakes first.
 func Slept(w span.Span, now span.Instant, entries []Entry, records map[string]Record) map[string][]span.Span {
 	asleep := make(map[string]span.Instant) // since when, of hosts that are asleep at the current entry
 	seen := make(map[string]bool)

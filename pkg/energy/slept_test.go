@@ -27,6 +27,8 @@ func TestAHostHasSleptBetweenTheEntriesOfTheAudit(t *testing.T) {
 		"all the time":          {nil, energy.Record{Phase: energy.Asleep, Since: 50}, []span.Span{{Start: 100, End: 180}}},
 		"asleep after the time": {[]energy.Entry{entry(250, energy.Asleep)}, energy.Record{Phase: energy.Asleep, Since: 250}, nil},
 		"twice":                 {[]energy.Entry{entry(110, energy.Asleep), entry(120, energy.Waking), entry(130, energy.Asleep), entry(140, energy.Failed)}, energy.Record{}, []span.Span{{Start: 110, End: 120}, {Start: 130, End: 140}}},
+		"failed before":         {[]energy.Entry{entry(90, energy.Failed), entry(150, energy.Waking), entry(155, energy.Awake)}, energy.Record{}, nil},
+		"asleep before":         {[]energy.Entry{entry(90, energy.Asleep), entry(150, energy.Failed)}, energy.Record{}, []span.Span{{Start: 100, End: 150}}},
 		"awake":                 {[]energy.Entry{entry(110, energy.Draining), entry(120, energy.Awake)}, energy.Record{}, nil},
 		"other entries":         {[]energy.Entry{{At: 120, Host: "h", Kind: energy.EntryOrder, Text: "asleep: ordered"}}, energy.Record{}, nil},
 	} {

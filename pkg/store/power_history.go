@@ -75,6 +75,21 @@ func (s *Store) Phases(ctx context.Context, from span.Instant, limit int) ([]ene
 	return converted(rows, powerEntryRow.entry), nil
 }
 
+// PhasesBefore implements api.History.
+func (s *Store) PhasesBefore(ctx context.Context, from span.Instant) ([]energy.Entry, error) {
+	var rows []powerEntryRow
+	err := s.look(ctx, func(db *gorm.DB) error {
+		later := db.Model(&powerEntryRow{}).Where("kind = ? AND entered_at >= ?", energy.EntryPhase, from).Select("host")
+		last := db.Model(&powerEntryRow{}).Where("kind = ? AND entered_at < ? AND host IN (?)", energy.EntryPhase, from, later).
+			Group("host").Select("MAX(id)")
+		return db.Where("id IN (?)", last).Order("id").Find(&rows).Error
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the audit of power: %w", err)
+	}
+	return converted(rows, powerEntryRow.entry), nil
+}
+
 // PurgeAudit deletes the entries of the audit before an instant, one batch in each transaction, and
 // returns how many. It fails with job.ErrLost if another process has acquired the lease.
 func (s *Store) PurgeAudit(ctx context.Context, lease job.Lease, before span.Instant) (n int, err error) {

@@ -25,7 +25,7 @@ func testPower(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("many hosts change at once", func(t *testing.T) { testManyPowerRecords(t, open(t)) })
 	t.Run("the last settings are stored", func(t *testing.T) { testEnergySettings(t, open(t)) })
 	t.Run("the audit tells the latest first, page by page", func(t *testing.T) { testAudit(t, open(t)) })
-	t.Run("the audit tells the phases since an instant, the oldest first", func(t *testing.T) { testPhases(t, open(t)) })
+	t.Run("the audit tells the phases since an instant, the oldest first, and the last ones before", func(t *testing.T) { testPhases(t, open(t)) })
 	t.Run("the audit is purged by age", func(t *testing.T) { testPurgedAudit(t, open(t)) })
 	t.Run("the last report is stored", func(t *testing.T) { testEnergyReport(t, open(t)) })
 	t.Run("demand is kept in order of time until it is old", func(t *testing.T) { testDemand(t, open(t)) })
@@ -244,6 +244,7 @@ func testAudit(t *testing.T, subject Subject) {
 // phases reads the phases of hosts.
 type phases interface {
 	Phases(ctx context.Context, from span.Instant, limit int) ([]energy.Entry, error)
+	PhasesBefore(ctx context.Context, from span.Instant) ([]energy.Entry, error)
 }
 
 func testPhases(t *testing.T, subject Subject) {
@@ -260,6 +261,11 @@ func testPhases(t *testing.T, subject Subject) {
 		if strings.Join(texts, " ") != want || err != nil {
 			t.Errorf("at most %d from 101 on: %v, %v, want %s", limit, texts, err, want)
 		}
+	}
+	tell(t, s, energy.Entry{At: 99, Host: "quiet", Kind: energy.EntryPhase, Text: "99"})
+	got, err := read.PhasesBefore(t.Context(), 102)
+	if len(got) != 1 || got[0].Host != "h" || got[0].At != 101 || err != nil {
+		t.Errorf("the last phases before 102 of hosts with later ones: %v, %v, want that of h at 101", got, err)
 	}
 }
 
