@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -169,6 +170,32 @@ func TestASignedFeedIsReadByWhoeverHasItsLink(t *testing.T) {
 		if wantError(t, c.nobody.get(wrong), http.StatusNotFound); strings.Contains(c.log.String(), signature) {
 			t.Errorf("%s: the log has the signature", name)
 		}
+	}
+}
+
+// The link is a secret, whatever stands before it in the path: a client that joins a base URL with a slash at its end
+// sends two slashes, a proxy may leave its prefix, and a user may change the address of the page.
+func TestTheLinkToAFeedIsNeverLogged(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) { o.FeedSecret, o.Dashboard = "secret", http.NotFoundHandler() }})
+	_, link, _ := strings.Cut(want[v1.Feed](t, c.demo.get("/v1/feed"), http.StatusOK).URL, "/feeds/")
+	_, signature, _ := strings.Cut(strings.TrimSuffix(link, ".ics"), "/")
+	if len(signature) != 64 {
+		t.Fatalf("the link is %q", link)
+	}
+	for _, before := range []string{
+		"/feeds/", "//feeds/", "/almanac/feeds/", "/./feeds/", "/v1/feeds/", "/dashboard/feeds/", "/FEEDS/", "/feeds//", "/feeds/x/", "/x%2Ffeeds%2F",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost/", nil)
+			r.URL.Path = before + link
+			c.handler.ServeHTTP(httptest.NewRecorder(), r)
+			if strings.Contains(c.log.String(), signature[:60]) {
+				t.Fatalf("%s %s: the log has the signature", method, before)
+			}
+		}
+	}
+	if !strings.Contains(c.log.String(), "/almanac/feeds***") {
+		t.Error("the log lacks the path before the link")
 	}
 }
 

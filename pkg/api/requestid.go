@@ -65,6 +65,10 @@ func (h logHandler) WithGroup(name string) slog.Handler { return logHandler{h.Ha
 // (oslo_middleware/request_id.py).
 var globalID = regexp.MustCompile(`^req-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$`)
 
+// feedInPath matches the link to a feed, a secret that must not be in the log. Anything may stand before it, as a
+// client or a proxy may have added a prefix.
+var feedInPath = regexp.MustCompile(`(?i)(` + strings.Trim(feeds, "/") + `).+`)
+
 // identify assigns the request its id and logs its result.
 func (s *server) identify(c *gin.Context) {
 	ids := RequestIDs{Own: s.NewRequestID()}
@@ -75,10 +79,7 @@ func (s *server) identify(c *gin.Context) {
 	c.Header(requestIDHeader, ids.Own)
 	ctx := context.WithValue(c.Request.Context(), requestIDsKey{}, ids)
 	c.Request = c.Request.WithContext(ctx)
-	path := c.Request.URL.Path
-	if strings.HasPrefix(path, feeds) {
-		path = feeds + "***" // the link is a secret that must not be in the log
-	}
+	path := feedInPath.ReplaceAllString(c.Request.URL.Path, "$1***")
 	begun := s.Monotonic()
 	c.Next()
 	level := slog.LevelInfo
