@@ -17,6 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/manual"
+	"github.com/almanac-cloud/almanac/pkg/oslolog"
 )
 
 // version is set by the build of a release.
@@ -40,7 +41,7 @@ func main() {
 	defer stop()
 	command := newCommand(&service{environment: config.Environment(os.Environ())})
 	if err := command.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "almanac-power: %v\n", err)
+		fmt.Fprintf(os.Stderr, "almanac-power: %s\n", oslolog.Mask(err.Error()))
 		os.Exit(codeOf(err))
 	}
 }

@@ -180,7 +180,7 @@ func (s *service) copyCommand() *cobra.Command {
 			"completely, or not at all. It creates the schema there, refuses a database that has rows, and compares the\n" +
 			"number of rows at the end. The database of the configuration stays as it is. Stop almanacd first; a dry run\n" +
 			"does not need that.",
-		Example: "  almanacd db copy --to mysql+pymysql://almanac:PASSWORD@db.example/almanac --dry-run\n" +
+		Example: "  almanacd db copy --to - --dry-run < new-database.url\n" +
 			"  almanacd db copy --to sqlite:////var/lib/almanac/almanac.db",
 		RunE: func(c *cobra.Command, _ []string) error { return s.copy(c, to) },
 	}

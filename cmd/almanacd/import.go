@@ -45,8 +45,8 @@ func newImportCommand(run func(ctx context.Context, t app.TakeOver) (app.TakenOv
 			"there already are left out. docs/takeover.md has all steps, and the way back.\n\n" +
 			"The import refuses what it cannot take over. --leave KIND goes on without it:\n" + kinds() +
 			"\n\nFindings of other kinds, such as leftover and stranger, are only shown.",
-		Example: "  almanacd import blazar --from mysql+pymysql://reader:PASSWORD@db.example/blazar --dry-run\n" +
-			"  almanacd import blazar --from mysql+pymysql://reader:PASSWORD@db.example/blazar --leave error,unsupported",
+		Example: "  almanacd import blazar --from - --dry-run < blazar.url\n" +
+			"  almanacd import blazar --from - --leave error,unsupported < blazar.url",
 		RunE: func(c *cobra.Command, _ []string) error {
 			show, known := map[string]func(io.Writer, app.TakenOver) error{"table": takenTable, "json": takenJSON}[format]
 			if !known {

@@ -21,6 +21,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/manual"
+	"github.com/almanac-cloud/almanac/pkg/oslolog"
 )
 
 // version is set by the build of a release.
@@ -34,7 +35,7 @@ func main() {
 	defer stop()
 	command := newCommand(&service{environment: config.Environment(os.Environ())})
 	if err := command.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "almanacd: %v\n", err)
+		fmt.Fprintf(os.Stderr, "almanacd: %s\n", oslolog.Mask(err.Error()))
 		os.Exit(1)
 	}
 }

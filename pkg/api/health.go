@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/oslolog"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -129,7 +130,7 @@ func (s *server) readiness(c *gin.Context) (any, error) {
 			since, err := part.look(c.Request.Context())
 			answer.Parts[i] = v1.Part{Name: part.Name, OK: err == nil, Since: since.Time()}
 			if err != nil {
-				answer.Parts[i].Reason = err.Error()
+				answer.Parts[i].Reason = oslolog.Mask(err.Error())
 			}
 		})
 	}

@@ -92,8 +92,8 @@ func (s *section) sample(b *bytes.Buffer) {
 }
 
 // Show writes the values of cfg as a configuration file, in the order of the
-// sample. It replaces the passwords in secret URLs, and other secrets as a whole,
-// with ***.
+// sample. It replaces the passwords in URLs of any option, and other secrets as a
+// whole, with ***.
 func Show(w io.Writer, cfg Config) error {
 	var b bytes.Buffer
 	for i, s := range table(&cfg) {
@@ -103,7 +103,7 @@ func Show(w io.Writer, cfg Config) error {
 		fmt.Fprintf(&b, "[%s]\n", s.name)
 		for _, o := range s.options {
 			for _, value := range o.texts() {
-				if o.secret {
+				if o.secret || strings.Contains(value, "://") {
 					value = mask(value)
 				}
 				b.WriteString(assignment(o.name, value))
@@ -139,8 +139,8 @@ func comment(b *bytes.Buffer, text string) {
 
 const hidden = "***"
 
-// passParameter matches a query parameter of a URL that carries a password.
-var passParameter = regexp.MustCompile(`(?i)([?&][^=&]*pass[^=&]*=)[^&]*`)
+// passParameter matches a query parameter of a URL that carries a password or a token.
+var passParameter = regexp.MustCompile(`(?i)([?&][^=&]*(?:pass|secret|token|api_?key)[^=&]*=)[^&#]*`)
 
 // mask hides the passwords of a URL, which may name several hosts, each with a
 // user as in transport URLs, or all with the first one's as in database URLs. It

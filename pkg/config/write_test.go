@@ -163,7 +163,8 @@ func TestShowHidesPasswordsAndNothingElseWhereItCan(t *testing.T) {
 func TestWhatIsShownIsReadAsItself(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
-		line := rapid.StringMatching(`["' ]?([^\n]|\\?\$[a-z$]?)*["' ]?`)
+		line := rapid.StringMatching(`["' ]?([^\n]|\\?\$[a-z$]?)*["' ]?`).
+			Filter(func(s string) bool { return !strings.Contains(s, "://") }) // the password of a URL is not shown
 		literal := strings.NewReplacer(`\$`, `\\$`, "$", "$$")
 		variables := map[string]string{
 			"OS_DEFAULT__LOG_FILE": literal.Replace(line.Draw(t, "log_file")),

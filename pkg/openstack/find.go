@@ -111,7 +111,7 @@ var ofProject = regexp.MustCompile(`(/v\d+(\.\d+)?)/[^/]+$`)
 func (k Kind) root(address string) (string, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-		return "", fault.New(fault.Unavailable, "%q is not an address of %s; correct its endpoint in the catalog, or endpoint_override", address, k.Name)
+		return "", fault.New(fault.Unavailable, "the address of %s is no http or https URL; correct its endpoint in the catalog, or endpoint_override", k.Name)
 	}
 	address = strings.TrimRight(address, "/")
 	if k.Path != "" {

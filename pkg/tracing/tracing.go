@@ -59,7 +59,7 @@ type Options struct {
 func (o Options) Check() error {
 	at, err := url.Parse(o.Endpoint)
 	if o.Enabled && (err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https") {
-		return fault.Field("endpoint", "must be the http or https URL of a collector, such as http://127.0.0.1:4318/v1/traces, not %q", o.Endpoint)
+		return fault.Field("endpoint", "must be the http or https URL of a collector, such as http://127.0.0.1:4318/v1/traces")
 	}
 	return nil
 }
