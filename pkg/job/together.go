@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 )
@@ -38,8 +39,18 @@ type companion[T any] struct {
 	ctx  context.Context
 	item T
 	call *shared       // nil until the call begins
-	over chan struct{} // closed when err is set
+	over chan struct{} // closed when err or panicked is set
 	err  error
+	// panicked is what the call panicked with, and where; nil if it did not.
+	panicked any
+}
+
+// result returns the error of the call, or panics as the call did.
+func (c *companion[T]) result() error {
+	if c.panicked != nil {
+		panic(c.panicked)
+	}
+	return c.err
 }
 
 // shared is a call for several callers.
@@ -52,7 +63,8 @@ type shared struct {
 var ErrNotBegun = errors.New("others were first")
 
 // Run returns the error of the call for the item. If ctx ends first, it returns the error of ctx,
-// with ErrNotBegun if Do does not have the item.
+// with ErrNotBegun if Do does not have the item. If the call panics, so does Run, for each of its
+// callers.
 func (t *Together[K, T]) Run(ctx context.Context, key K, item T) error {
 	c := t.enter(ctx, key, item)
 	if c == nil {
@@ -61,17 +73,22 @@ func (t *Together[K, T]) Run(ctx context.Context, key K, item T) error {
 	}
 	select {
 	case <-c.over:
-		return c.err
+		return c.result()
 	case <-ctx.Done():
 	}
 	if !t.abandon(key, c) {
 		return fmt.Errorf("%w: %w", ErrNotBegun, ctx.Err())
 	}
 	if !t.Stay {
-		return ctx.Err()
+		select {
+		case <-c.over:
+			return c.result()
+		default:
+			return ctx.Err()
+		}
 	}
 	<-c.over
-	return c.err
+	return c.result()
 }
 
 // enter returns nil if a call for the item may begin, and otherwise the caller, who waits.
@@ -143,9 +160,27 @@ func (t *Together[K, T]) begin(key K, l *line[T]) {
 	go func() {
 		defer t.leave(key)
 		defer end()
-		for i, err := range t.Do(ctx, items) {
-			callers[i].err = err
-			close(callers[i].over)
+		errs, panicked := t.try(ctx, items)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if panicked != nil && call.stays == 0 && !t.Stay {
+			panic(panicked) // nobody is left to hear of it
+		}
+		for i, c := range callers {
+			if c.panicked = panicked; panicked == nil {
+				c.err = errs[i]
+			}
+			close(c.over)
 		}
 	}()
+}
+
+// try calls Do. If it panics, panicked is its value with the stack.
+func (t *Together[K, T]) try(ctx context.Context, items []T) (errs []error, panicked any) {
+	defer func() {
+		if p := recover(); p != nil {
+			panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
+		}
+	}()
+	return t.Do(ctx, items), nil
 }

@@ -5,7 +5,9 @@ package job_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -153,6 +155,39 @@ func TestACallerThatStaysHasTheResultOfItsCall(t *testing.T) {
 		defer cancel()
 		if err := s.Run(ctx, "key", 7); !errors.Is(err, errSeven) {
 			t.Errorf("it has %v, want %v", err, errSeven)
+		}
+	})
+}
+
+// A panic belongs to the request in which it happens: nothing may end the process, and all other requests, instead.
+func TestAPanicReachesEachCallerOfTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSums(true)
+		do := s.Do
+		s.Do = func(ctx context.Context, items []int) []error {
+			errs := do(ctx, items)
+			if slices.Contains(items, 2) {
+				panic("two")
+			}
+			return errs
+		}
+		panics := make([]string, 4)
+		var all sync.WaitGroup
+		for i, item := range []int{1, 2, 3, 9} {
+			all.Go(func() {
+				defer func() { panics[i] = fmt.Sprint(recover()) }()
+				_ = s.Run(t.Context(), "key", item) // the panic is what matters
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		for i, want := range []bool{false, true, true, false} {
+			if got := strings.HasPrefix(panics[i], "two\n") && strings.Contains(panics[i], "together_test.go"); got != want {
+				t.Errorf("caller %d: %s", i, panics[i])
+			}
+		}
+		if err := s.Run(t.Context(), "key", 4); err != nil {
+			t.Errorf("the next call: %v", err)
 		}
 	})
 }
