@@ -15,9 +15,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// Recall implements booking.Records. With All, the log in the answer is only its last entry: the
-// place from which to continue. If a question for the log finds nothing new, Recall makes one
-// statement.
+// Recall implements booking.Records. With All, the log in the answer is only its last entry, the
+// place from which to continue, and the read lasts as long as it takes. If a question for the log
+// finds nothing new, Recall makes one statement.
 func (s *Store) Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error) {
 	got, err := s.recall(ctx, q)
 	if err != nil {
@@ -38,7 +38,11 @@ func (s *Store) recall(ctx context.Context, q booking.Recall) (got booking.Recal
 		}
 	}
 	var rows []*reservationRow
-	err = s.read(ctx, func(tx *gorm.DB) (err error) {
+	read := s.read
+	if q.All {
+		read = s.readWhole
+	}
+	err = read(ctx, func(tx *gorm.DB) (err error) {
 		got, rows, err = recall(tx, q)
 		return err
 	})

@@ -36,7 +36,8 @@ type Options struct {
 	// is replaced; 0 means never.
 	PoolSize, Overflow int
 	Recycle            time.Duration
-	// Patience is how long a transaction is repeated before it fails as Unavailable. Retries is the
+	// Patience is how long a transaction lasts, with its repetitions, before it fails as Unavailable; only
+	// the Recall of all reservations lasts as long as it takes. Retries is the
 	// largest number of repetitions (-1 means no limit), and LongestWait the longest time between
 	// two of them. Waits begin at 10 ms and double; the actual wait is a random part of that.
 	Patience    time.Duration

@@ -191,3 +191,23 @@ func TestWithoutAnOutboxNothingWaitsToBeSent(t *testing.T) {
 		t.Errorf("the trail has %d changes, want one: %v", len(trail), err)
 	}
 }
+
+// A service with many reservations on a slow machine starts, however little time a transaction may take.
+func TestTheReadOfAllReservationsTakesAsLongAsItTakes(t *testing.T) {
+	connection := newFile(t)
+	if err := create(t, open(t, store.Options{Connection: connection, BusyTimeout: patience}), "r"); err != nil {
+		t.Fatal(err)
+	}
+	hurried, err := store.Open(t.Context(), store.Options{Connection: connection, BusyTimeout: patience, Patience: time.Nanosecond, NewToken: rand.Text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hurried.Close() })
+	if _, err := hurried.Recall(t.Context(), booking.Recall{}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a read of what is new has no limit: %v", err)
+	}
+	got, err := hurried.Recall(t.Context(), booking.Recall{All: true})
+	if err != nil || len(got.Log) != 1 {
+		t.Errorf("all: %+v, %v", got, err)
+	}
+}

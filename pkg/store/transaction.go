@@ -95,14 +95,33 @@ func (s *Store) transact(tx *gorm.DB, act func(tx *gorm.DB) error) error {
 
 // persist runs attempt until it succeeds, fails permanently, or Patience is over.
 func (s *Store) persist(ctx context.Context, attempt func(ctx context.Context) error) error {
-	bounded := ctx
+	bounded, cancel := s.patient(ctx)
+	defer cancel()
+	return s.repeat(ctx, bounded, func() error { return attempt(bounded) })
+}
+
+// readWhole is read for an act that reads all there is: it takes as long as that takes. Patience only
+// bounds when it begins.
+func (s *Store) readWhole(ctx context.Context, act func(tx *gorm.DB) error) error {
+	bounded, cancel := s.patient(ctx)
+	defer cancel()
+	return s.repeat(ctx, bounded, func() error {
+		return s.transact(s.reader.WithContext(ctx).Begin(&sql.TxOptions{ReadOnly: true}), act)
+	})
+}
+
+// patient returns ctx with the end of Patience.
+func (s *Store) patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.options.Patience > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, s.options.Patience)
-		defer cancel()
+		return context.WithTimeout(ctx, s.options.Patience)
 	}
+	return ctx, func() {}
+}
+
+// repeat runs attempt until it succeeds, fails permanently, or bounded, which ctx bounds, ends.
+func (s *Store) repeat(ctx, bounded context.Context, attempt func() error) error {
 	for n := 0; ; n++ {
-		err := attempt(bounded)
+		err := attempt()
 		if err == nil {
 			return nil
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// followLimit bounds one read of the log.
+// followLimit bounds one read of the log, and one comparison with all records.
 const followLimit = time.Minute
 
 // Follow reads what other replicas have stored, and adds it to memory.
@@ -32,6 +32,8 @@ func (d *Service) Resync(ctx context.Context) error {
 		return err
 	}
 	defer d.reading.unlock()
+	ctx, cancel := context.WithTimeout(ctx, followLimit)
+	defer cancel()
 	return d.resync(ctx)
 }
 
