@@ -310,20 +310,22 @@ func hostsAnew(before, after reservation.Reservation) []string {
 	if !after.Status.Live() || holdsSame(&before, &after) {
 		return nil
 	}
-	var left []reservation.Claim
+	left := make(map[string][]reservation.Claim, len(before.Claims))
 	if after.Resources.Fits(before.Resources) { // otherwise a claim of the same span is larger
-		left = slices.Clone(before.Claims)
+		for _, b := range before.Claims {
+			left[b.Host] = append(left[b.Host], b)
+		}
 	}
 	var hosts []string
 	for _, c := range after.Claims {
-		i := slices.IndexFunc(left, func(b reservation.Claim) bool {
-			return b.Host == c.Host && b.Span.Covers(c.Span) && b.Slices >= c.Slices && (b.Slices == 0) == (c.Slices == 0)
+		i := slices.IndexFunc(left[c.Host], func(b reservation.Claim) bool {
+			return b.Span.Covers(c.Span) && b.Slices >= c.Slices && (b.Slices == 0) == (c.Slices == 0)
 		})
 		if i < 0 {
 			hosts = append(hosts, c.Host)
 			continue
 		}
-		left = slices.Delete(left, i, i+1)
+		left[c.Host] = slices.Delete(left[c.Host], i, i+1)
 	}
 	slices.Sort(hosts)
 	return slices.Compact(hosts)
