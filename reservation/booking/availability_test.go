@@ -17,14 +17,14 @@ import (
 )
 
 // Under any limits, the service offers a start in and around the windows of the availability
-// exactly if a window contains it.
+// exactly if a window contains it; Free is the number of free hosts at the start of the window.
 func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawCrowd(t)
 		s.options.Limits = drawLimits(t)
 		s.restart(t)
 		req := drawRequest(t, s.clock())
-		req.Start = s.clock() + 1 + span.Instant(drawTicks(t, 0, 20, "from"))
+		req.Start = s.clock() + span.Instant(max(0, drawTicks(t, -5, 20, "from")))
 		req.Duration = drawTicks(t, 1, 8, "for")
 		req.End = req.Start.Add(req.Duration + drawTicks(t, 0, 30, "slack"))
 		windows, _, err := s.desk.Availability(t.Context(), owner, req, 1000)
@@ -43,6 +43,11 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 			exact := reservation.Request{Terms: req.Terms, Start: start, Duration: req.Duration}
 			if _, err := s.desk.Offer(t.Context(), owner, exact); (err == nil) != shown {
 				t.Fatalf("start %v available: %v; but the offer returns %v (%v)", start, shown, err, windows)
+			}
+		}
+		for _, w := range windows {
+			if _, free := s.figures(question{terms: req.Terms, hold: span.New(w.Start, req.Duration)}, s.live(t)); req.Kind == reservation.Hosts && w.Free != free {
+				t.Fatalf("%d hosts are free at the start of %v, want %d", w.Free, w, free)
 			}
 		}
 	})
@@ -84,5 +89,47 @@ func TestAvailabilityShowsNoMoreWindowsThanAskedFor(t *testing.T) {
 	}
 	if _, _, err := s.desk.Availability(t.Context(), owner, reservation.Request{}, 1); !fault.Is(err, fault.Invalid) {
 		t.Errorf("availability of nothing: %v, want invalid", err)
+	}
+}
+
+// The limit cuts the beginning off a window. Its free hosts are those at the start that is left.
+func TestFreeIsTheNumberOfHostsAtTheStartOfAnAvailableWindow(t *testing.T) {
+	s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 2}))
+	s.book(t, during(2, 0, 100)) // all that the project may hold until 100
+	req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: at(0), End: at(1000), Duration: 50}
+	windows, _, err := s.desk.Availability(t.Context(), owner, req, 10)
+	want := []calendar.Window{{Start: at(100), LatestStart: at(950), Free: 4}}
+	if diff := cmp.Diff(want, windows); err != nil || diff != "" {
+		t.Errorf("%v; windows (-want +got):\n%s", err, diff)
+	}
+}
+
+// A window that begins now contains later starts, for which $free_ram_mb is the capacity.
+func TestAFilterOnThePresentJudgesOnlyAStartNow(t *testing.T) {
+	hosts := named("a")
+	hosts[0].InstanceCount, hosts[0].Used.MemoryMB = 1, 16000
+	s := newScene(t, hosts)
+	for _, tc := range []struct {
+		filter string
+		from   int64
+		want   []calendar.Window
+	}{
+		{`[">=", "$free_ram_mb", 8000]`, 0, []calendar.Window{{Start: at(1), LatestStart: at(3540), Free: 1}}},
+		{`[">=", "$free_ram_mb", 8000]`, 9, []calendar.Window{{Start: at(9), LatestStart: at(3540), Free: 1}}},
+		{`[">=", "$free_ram_mb", 300]`, 0, []calendar.Window{{Start: at(0), LatestStart: at(3540), Free: 1}}},
+		{`["<", "$free_ram_mb", 8000]`, 0, []calendar.Window{{Start: at(0), LatestStart: at(0), Free: 1}}},
+		{`["<", "$free_ram_mb", 8000]`, 9, nil},
+	} {
+		req := reservation.Request{Terms: reservation.Terms{Quantity: 1, HostProperties: tc.filter}, Start: at(tc.from), End: at(3600), Duration: 60}
+		windows, _, err := s.desk.Availability(t.Context(), owner, req, 10)
+		if diff := cmp.Diff(tc.want, windows); err != nil || diff != "" {
+			t.Errorf("%s from %d on: %v; windows (-want +got):\n%s", tc.filter, tc.from, err, diff)
+		}
+		for _, policy := range calendar.Policies {
+			req.Policy = policy
+			if plan, err := s.desk.Offer(t.Context(), owner, req); (err == nil) != (tc.want != nil) || err == nil && plan.Matched != 1 {
+				t.Errorf("%s from %d on, %s: %+v, %v", tc.filter, tc.from, policy, plan, err)
+			}
+		}
 	}
 }

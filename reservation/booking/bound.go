@@ -62,11 +62,31 @@ func (b bound) quantity(w span.Span) int {
 // find returns the start that the policy chooses for q among those at which the limit is kept;
 // false if there is none.
 func (s *search) find(q calendar.Query, policy calendar.Policy) (span.Instant, bool) {
-	kept := s.bound.keeps(q.Quantity, span.Span{Start: q.Ready, End: q.Deadline})
-	if s.request.Kind == reservation.Instances {
-		return s.view.Calendar.EarliestSlicesWithin(s.slices(q), kept)
+	kept, parts := s.bound.keeps(q.Quantity, span.Span{Start: q.Ready, End: q.Deadline}), s.parts(q)
+	if policy != calendar.PolicyFirstFit && len(parts) > 1 {
+		best, found := policy.Best(func(yield func(calendar.Candidate) bool) {
+			for _, part := range parts {
+				for candidate := range s.view.Calendar.CandidatesWithin(part, kept) {
+					if !yield(candidate) {
+						return
+					}
+				}
+			}
+		})
+		return best.Start, found
 	}
-	return s.view.Calendar.FindWithin(q, policy, kept)
+	for _, part := range parts {
+		start, ok := span.Instant(0), false
+		if s.request.Kind == reservation.Instances {
+			start, ok = s.view.Calendar.EarliestSlicesWithin(s.slices(part), kept)
+		} else {
+			start, ok = s.view.Calendar.FindWithin(part, policy, kept)
+		}
+		if ok {
+			return start, true
+		}
+	}
+	return 0, false
 }
 
 // mostKept returns the largest quantity for which q has a start with room that keeps the limit.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -309,8 +310,8 @@ func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
 		t.Errorf("a host that boots beyond the horizon: earliest %v, want none", got)
 	}
 	_, err = s.desk.Offer(t.Context(), owner, req)
-	if got := refusal(t, err); got.Constraint != reservation.HostsFree || got.EarliestStart != 0 || got.LargestQuantity != 0 {
-		t.Errorf("beyond the horizon: %v, earliest %v, at most %d; want %s and neither", got, got.EarliestStart, got.LargestQuantity, reservation.HostsFree)
+	if got := refusal(t, err); got.Constraint != reservation.MaxStartAhead || got.EarliestStart != 0 || got.LargestQuantity != 0 {
+		t.Errorf("beyond the horizon: %v, earliest %v, at most %d; want %s and neither", got, got.EarliestStart, got.LargestQuantity, reservation.MaxStartAhead)
 	}
 }
 
@@ -481,4 +482,30 @@ func asksMoreThan(most int, r reservation.Reservation, c booking.Change, now spa
 		}
 		return count(r, "", at) < quantity && held > most
 	})
+}
+
+// There is room from 200 on.
+func TestAWindowWithRoomOnlyBeyondTheFarthestStartIsRefusedByThatLimit(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	s.book(t, only("a", during(1, 0, 200)))
+	req := during(2, 0, 1000)
+	req.Duration = 50
+	for _, ahead := range []int64{150, 199} {
+		s.options.Limits.StartAhead = ahead
+		s.restart(t)
+		_, err := s.desk.Offer(t.Context(), owner, req)
+		got := refusal(t, err)
+		if got.Constraint != reservation.MaxStartAhead || got.BlockedBy != nil || got.EarliestStart != 0 || got.LargestQuantity != 1 || !strings.Contains(got.Message, at(200).String()) {
+			t.Errorf("%d s ahead: %+v", ahead, got)
+		}
+		_, _, err = s.desk.Availability(t.Context(), owner, req, 10)
+		if diff := cmp.Diff(got, refusal(t, err)); diff != "" {
+			t.Errorf("the availability (-offer +availability):\n%s", diff)
+		}
+	}
+	req.End = at(240) // the whole window is within the limit
+	_, err := s.desk.Offer(t.Context(), owner, req)
+	if got := refusal(t, err); got.Constraint != reservation.HostsFree || len(got.BlockedBy) == 0 {
+		t.Errorf("until 240: %+v", got)
+	}
 }

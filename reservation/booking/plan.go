@@ -72,7 +72,7 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 	}
 	start, delayed, ok := s.start()
 	if !ok {
-		if refusal := s.refuseHosts(); refusal != nil {
+		if refusal := s.refuseLimits(); refusal != nil {
 			return Plan{}, refusal
 		}
 		return Plan{}, s.refuse()
@@ -87,6 +87,6 @@ func (s *search) planAt(start span.Instant, delayed bool) Plan {
 		Span:          span.New(start, s.request.duration),
 		Claims:        s.claims(start),
 		DelayedByBoot: delayed,
-		Matched:       s.matched,
+		Matched:       s.hostsAt(start).Count(),
 	}
 }

@@ -151,45 +151,79 @@ func (d *Service) Availability(ctx context.Context, by Caller, req reservation.R
 	if refusal := s.limited(); refusal != nil {
 		return nil, 0, refusal
 	}
-	for w := range s.allowed(s.windows()) {
+	for w := range s.allowed(s.query) {
 		if len(windows) == limit {
-			return windows, s.matched, nil
+			return windows, s.mostMatched(), nil
 		}
 		windows = append(windows, w)
 	}
 	if len(windows) == 0 {
-		if refusal := s.refuseHosts(); refusal != nil {
+		if refusal := s.refuseLimits(); refusal != nil {
 			return nil, 0, refusal
 		}
 	}
-	return windows, s.matched, nil
+	return windows, s.mostMatched(), nil
 }
 
-// windows returns the starts at which there is room, in order.
-func (s *search) windows() iter.Seq[calendar.Window] {
+// windowsOf returns the starts of a part of a query at which there is room, in order.
+func (s *search) windowsOf(part calendar.Query) iter.Seq[calendar.Window] {
 	if s.request.Kind == reservation.Instances {
-		return slices.Values(s.view.Calendar.SliceWindows(s.slices(s.query)))
+		return slices.Values(s.view.Calendar.SliceWindows(s.slices(part)))
 	}
-	return s.view.Calendar.Windows(s.query)
+	return s.view.Calendar.Windows(part)
 }
 
-// allowed returns the parts of windows, which are in order, whose starts keep the limit on hosts.
-func (s *search) allowed(windows iter.Seq[calendar.Window]) iter.Seq[calendar.Window] {
-	kept := s.bound.keeps(s.request.Quantity, span.Span{Start: s.query.Ready, End: s.query.Deadline})
+// windows returns the maximal runs of starts of a query at which there is room, in order.
+func (s *search) windows(q calendar.Query) iter.Seq[calendar.Window] {
 	return func(yield func(calendar.Window) bool) {
-		for w := range windows {
-			for len(kept) > 0 && kept[0].End.Add(-s.request.duration) < w.Start {
+		var open *calendar.Window // a start now may continue with the later ones
+		for _, part := range s.parts(q) {
+			for w := range s.windowsOf(part) {
+				if open != nil && open.LatestStart+1 == w.Start {
+					w.Start, w.Free = open.Start, open.Free
+				} else if open != nil && !yield(*open) {
+					return
+				}
+				open = &w
+			}
+		}
+		if open != nil {
+			yield(*open)
+		}
+	}
+}
+
+// allowed returns the parts of the windows of a query whose starts keep the limit on hosts, in order.
+func (s *search) allowed(q calendar.Query) iter.Seq[calendar.Window] {
+	kept := s.bound.keeps(q.Quantity, span.Span{Start: q.Ready, End: q.Deadline})
+	return func(yield func(calendar.Window) bool) {
+		for w := range s.windows(q) {
+			for len(kept) > 0 && kept[0].End.Add(-q.Duration) < w.Start {
 				kept = kept[1:]
 			}
 			for _, part := range kept {
 				if part.Start > w.LatestStart {
 					break
 				}
-				starts := calendar.Window{Start: max(w.Start, part.Start), LatestStart: min(w.LatestStart, part.End.Add(-s.request.duration)), Free: w.Free}
-				if starts.Start <= starts.LatestStart && !yield(starts) {
+				starts := calendar.Window{Start: max(w.Start, part.Start), LatestStart: min(w.LatestStart, part.End.Add(-q.Duration)), Free: w.Free}
+				if starts.Start > starts.LatestStart {
+					continue
+				}
+				if starts.Start > w.Start {
+					starts.Free = s.freeAt(starts.Start)
+				}
+				if !yield(starts) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// freeAt returns the Free of a window that begins at a start with room.
+func (s *search) freeAt(start span.Instant) int {
+	for w := range s.windowsOf(s.startingAt(start)) {
+		return w.Free
+	}
+	return 0
 }

@@ -158,17 +158,14 @@ type question struct {
 	own   reservation.Reservation // the reservation to change
 }
 
-// checkFigures checks the figures of a refusal against the records.
-func (s *scene) checkFigures(t *rapid.T, q question, others []reservation.Reservation, refused *reservation.Refusal) {
-	t.Helper()
-	matched, free, most := 0, 0, 0
-	var names []string
+// figures returns the names of the hosts that match q, and how many hosts or instances have room.
+func (s *scene) figures(q question, others []reservation.Reservation) (names []string, free int) {
+	most := 0
 	for i := range s.hosts {
 		h := &s.hosts[i]
 		if !h.Reservable || !meaningOf(q.terms.HostProperties)(h, q.hold.Start > s.clock()) {
 			continue
 		}
-		matched++
 		names = append(names, h.Name)
 		n := s.room(h, q, others)
 		free, most = free+n, max(most, n)
@@ -176,8 +173,15 @@ func (s *scene) checkFigures(t *rapid.T, q question, others []reservation.Reserv
 	if q.terms.Affinity == calendar.AffinitySame {
 		free = most
 	}
-	if refused.Matched != matched || refused.Free != free {
-		t.Fatalf("%d hosts match and %d are free, want %d and %d: %v", refused.Matched, refused.Free, matched, free, refused)
+	return names, free
+}
+
+// checkFigures checks the figures of a refusal against the records.
+func (s *scene) checkFigures(t *rapid.T, q question, others []reservation.Reservation, refused *reservation.Refusal) {
+	t.Helper()
+	names, free := s.figures(q, others)
+	if refused.Matched != len(names) || refused.Free != free {
+		t.Fatalf("%d hosts match and %d are free, want %d and %d: %v", refused.Matched, refused.Free, len(names), free, refused)
 	}
 	if slices.Contains(limiting, refused.Constraint) {
 		if len(refused.BlockedBy) > 0 {

@@ -52,6 +52,31 @@ func (s *search) refuseLimit(constraint reservation.Constraint, text string, lar
 	return r
 }
 
+// refuseLimits returns the refusal if a limit on the start that a search must find is the obstacle;
+// otherwise nil.
+func (s *search) refuseLimits() *reservation.Refusal {
+	if refusal := s.refuseHosts(); refusal != nil {
+		return refusal
+	}
+	return s.refuseStartAhead()
+}
+
+// refuseStartAhead returns the refusal if the requested window has room only at starts that lie farther
+// ahead than allowed; otherwise nil. A smaller quantity may start earlier.
+func (s *search) refuseStartAhead() *reservation.Refusal {
+	later, last := s.query, s.query.Deadline.Add(-s.query.Duration)
+	if later.Ready, later.Deadline = last+1, s.request.window.End; later.Deadline <= s.query.Deadline {
+		return nil
+	}
+	start, ok := s.find(later, calendar.PolicyFirstFit)
+	if !ok {
+		return nil
+	}
+	r := s.refuseLimit(reservation.MaxStartAhead, fmt.Sprintf("the first start with room is %v; the farthest allowed now is %v", start, last), 0)
+	r.LargestQuantity = s.largest()
+	return r
+}
+
 // refusal returns a refusal with the numbers for the earliest requested start.
 func (s *search) refusal() *reservation.Refusal {
 	at := s.query
@@ -118,14 +143,11 @@ func (s *search) earliest() span.Instant {
 	return 0
 }
 
-// ahead returns the query for any start that the limits allow. A request that is refused now would
-// start in the future, when the filter may match more hosts.
+// ahead returns the query for any start that the limits allow and that was not searched yet. A request
+// that is refused now would start in the future, when the filter may match more hosts.
 func (s *search) ahead() calendar.Query {
 	q := s.query
-	q.Ready, q.Hosts = max(q.Ready, s.view.Now+1), s.matching(true)
-	if q.Hosts.Equal(s.query.Hosts) {
-		q.Ready = max(q.Ready, s.fruitless+1) // earlier starts were searched already
-	}
+	q.Ready, q.Hosts = max(q.Ready, s.view.Now+1, s.fruitless+1), s.matching(true)
 	q.Deadline = s.view.Limits.horizon(s.view.Now).Add(q.Duration)
 	return q
 }
@@ -138,16 +160,16 @@ func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 	if s.request.Maintenance {
 		return reservation.HostsFree, s.promisedAlready(free)
 	}
-	quantity, what := s.request.Quantity, "host"
+	quantity, matched, what := s.request.Quantity, s.mostMatched(), "host"
 	if s.request.Kind == reservation.Instances {
 		what = "instance"
 	}
 	switch {
-	case s.matched == 0 || s.request.Kind == reservation.Hosts && s.matched < quantity:
+	case matched == 0 || s.request.Kind == reservation.Hosts && matched < quantity:
 		if s.request.HostProperties != "" {
-			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d in the pool match host_properties, %s asked for%s", s.matched, fault.Counted(quantity, what), s.bareAdvice())
+			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d in the pool match host_properties, %s asked for%s", matched, fault.Counted(quantity, what), s.bareAdvice())
 		}
-		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", s.matched, fault.Counted(quantity, what))
+		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", matched, fault.Counted(quantity, what))
 	case never:
 		constraint := reservation.HostsInPool
 		if s.request.HostProperties != "" {

@@ -75,6 +75,34 @@ func (s *search) matching(ahead bool) hostset.Set {
 	return s.match[place].Clone()
 }
 
+// hostsAt returns the matching hosts for a start of the query or a later one.
+func (s *search) hostsAt(start span.Instant) hostset.Set {
+	if start > s.view.Now && s.query.Ready <= s.view.Now && s.filter.Timely() {
+		return s.matching(true)
+	}
+	return s.query.Hosts
+}
+
+// mostMatched returns the largest number of hosts that match at a start of the requested window.
+func (s *search) mostMatched() int {
+	most := 0
+	for _, part := range s.parts(s.query) {
+		most = max(most, part.Hosts.Count())
+	}
+	return most
+}
+
+// parts divides a query at now, if other hosts match for a start now than for later ones.
+func (s *search) parts(q calendar.Query) []calendar.Query {
+	if q.Ready > s.view.Now || !s.filter.Timely() || q.Deadline <= q.Window(q.Ready).End {
+		return []calendar.Query{q}
+	}
+	now, later := q, q
+	now.Deadline = q.Window(q.Ready).End
+	later.Ready, later.Hosts = s.view.Now+1, s.matching(true)
+	return []calendar.Query{now, later}
+}
+
 // sleepers sets from when hosts that are not awake are available. Maintenance needs no host awake.
 func (s *search) sleepers() {
 	if s.request.Maintenance {
@@ -104,10 +132,15 @@ func (s *search) slices(q calendar.Query) calendar.SliceQuery {
 
 // most returns the largest quantity for which q has room at one start.
 func (s *search) most(q calendar.Query) int {
-	if s.request.Kind == reservation.Instances {
-		return s.view.Calendar.MostSlices(s.slices(q), mostInstances)
+	most := 0
+	for _, part := range s.parts(q) {
+		if s.request.Kind == reservation.Instances {
+			most = max(most, s.view.Calendar.MostSlices(s.slices(part), mostInstances))
+		} else {
+			most = max(most, s.view.Calendar.MostFree(part))
+		}
 	}
-	return s.view.Calendar.MostFree(q)
+	return most
 }
 
 // mostInstances is the maximum number of instances that a refusal counts on a host.
@@ -149,7 +182,7 @@ func (s *search) allAwake() calendar.Query {
 // startingAt returns the query restricted to that start.
 func (s *search) startingAt(at span.Instant) calendar.Query {
 	q := s.query
-	q.Ready, q.Deadline = at, at.Add(q.Duration)
+	q.Ready, q.Deadline, q.Hosts = at, at.Add(q.Duration), s.hostsAt(at)
 	return q
 }
 
@@ -180,7 +213,7 @@ func (s *search) claimWhole(numbers []int, w span.Span) []reservation.Claim {
 //  6. name.
 func (s *search) choose(quantity int, start span.Instant, skip map[int]bool) []int {
 	q := s.query
-	q.Quantity = quantity
+	q.Quantity, q.Hosts = quantity, s.hostsAt(start)
 	return s.view.Calendar.FirstFree(q, start, func(yield func(int) bool) {
 		for _, occupied := range []bool{false, true} {
 			for _, has := range s.withAndWithout() {
@@ -227,7 +260,7 @@ func (s *search) claimSlices(number, n int, start span.Instant) reservation.Clai
 // the order of placeSlices.
 func (s *search) rooms(start span.Instant, limit int, first map[int]bool) []calendar.Room {
 	q := s.query
-	q.Quantity = limit
+	q.Quantity, q.Hosts = limit, s.hostsAt(start)
 	rooms := s.view.Calendar.RoomAt(s.slices(q), start)
 	slices.SortFunc(rooms, func(a, b calendar.Room) int {
 		return cmp.Or(

@@ -45,8 +45,8 @@ var Policies = func() (list []Policy) {
 	return list
 }()
 
-// best returns the candidate that the policy chooses, false if there is none.
-func (p Policy) best(candidates iter.Seq[Candidate]) (best Candidate, found bool) {
+// Best returns the candidate that the policy chooses, false if there is none.
+func (p Policy) Best(candidates iter.Seq[Candidate]) (best Candidate, found bool) {
 	better := rules[max(slices.Index(Policies, p), 0)].better // without a policy, first-fit
 	for candidate := range candidates {
 		if !found || better(candidate, best) {

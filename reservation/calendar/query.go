@@ -57,7 +57,7 @@ func (c *Calendar) Find(q Query, p Policy) (span.Instant, bool) {
 	if p == PolicyFirstFit {
 		return c.earliest(c.complete(q))
 	}
-	best, found := p.best(c.Candidates(q))
+	best, found := p.Best(c.Candidates(q))
 	return best.Start, found
 }
 

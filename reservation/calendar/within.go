@@ -24,20 +24,32 @@ func (c *Calendar) FindWithin(q Query, p Policy, within []span.Span) (span.Insta
 		find := func(q Query) (span.Instant, bool) { return c.Find(q, PolicyFirstFit) }
 		return firstWithin(q, starts, find, c.Windows)
 	}
-	q = c.complete(q)
-	s := c.survey(&q)
-	for _, w := range starts {
-		s.starts = append(s.starts, w.Start, w.End-1)
+	best, found := p.Best(c.CandidatesWithin(q, within))
+	return best.Start, found
+}
+
+// CandidatesWithin iterates over the candidates among which FindWithin chooses, in ascending order.
+func (c *Calendar) CandidatesWithin(q Query, within []span.Span) iter.Seq[Candidate] {
+	starts, all := q.startsWithin(within)
+	switch {
+	case all:
+		return c.Candidates(q)
+	case len(starts) == 0:
+		return func(func(Candidate) bool) {}
 	}
-	s.sortStarts(q.Ready, q.latest())
-	best, found := p.best(func(yield func(Candidate) bool) {
+	q = c.complete(q)
+	return func(yield func(Candidate) bool) {
+		s := c.survey(&q)
+		for _, w := range starts {
+			s.starts = append(s.starts, w.Start, w.End-1)
+		}
+		s.sortStarts(q.Ready, q.latest())
 		for candidate := range s.candidates(&q) {
 			if lies(candidate.Start, starts) && !yield(candidate) {
 				return
 			}
 		}
-	})
-	return best.Start, found
+	}
 }
 
 // EarliestSlicesWithin returns the smallest start of EarliestSlices from which the whole
