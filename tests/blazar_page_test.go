@@ -24,19 +24,8 @@ func TestThePageOnBlazarNamesTestsAndCommandsThatExist(t *testing.T) {
 	for _, target := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllSubmatch(makefile, -1) {
 		exists["make "+string(target[1])] = true
 	}
-	function := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)\(`)
-	err = filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, name := range function.FindAllSubmatch(text, -1) {
-			exists[string(name[1])] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	for name := range testsOf(t) {
+		exists[name] = true
 	}
 	named := regexp.MustCompile("`((?:Test|Benchmark)\\w+|make [a-z-]+)`").FindAllSubmatch(page, -1)
 	for _, name := range named {
@@ -47,4 +36,25 @@ func TestThePageOnBlazarNamesTestsAndCommandsThatExist(t *testing.T) {
 	if len(named) < 20 {
 		t.Errorf("the page names %d", len(named))
 	}
+}
+
+// testsOf returns the names of all tests and benchmarks of the repository.
+func testsOf(t *testing.T) map[string]bool {
+	t.Helper()
+	names := make(map[string]bool)
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)\(`)
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, name := range function.FindAllSubmatch(text, -1) {
+			names[string(name[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }

@@ -39,7 +39,7 @@ func (p *process) calendarCommand() *cobra.Command {
 		Use:   "calendar",
 		Short: "Show which hosts are reserved, and when",
 		Example: `  almanac calendar
-  almanac calendar --start 2026-12-01T00:00Z --end 2026-12-02T00:00Z --host node-01 --host node-02
+  almanac calendar --start +1d --end +2d --host node-01 --host node-02
   almanac calendar --filter '["=", "$gpu", "a100"]' --facts -f api`,
 	}
 	listCommand(p, c, claimFields, func(ctx context.Context, almanac *client.Client) ([]hostClaim, v1.Calendar, error) {

@@ -31,7 +31,7 @@ var orders = []order{
 	{energy.HoldOff, "Switch empty hosts off and keep them off", `Almanac refuses a host that has instances, that is reserved now, that would not be up
 again before its next reservation, or whose property forbids it. A host that is held
 off without an end counts as failed: its reservations move to another host.`, true, true,
-		"  almanac energy host off 'node-[01-04]' --reason 'the rack moves' --dry-run\n  almanac energy host off 'node-[01-04]' --reason 'the rack moves' --until 2026-12-01T18:00Z"},
+		"  almanac energy host off 'node-[01-04]' --reason 'the rack moves' --dry-run\n  almanac energy host off 'node-[01-04]' --reason 'the rack moves' --until +4h"},
 	{energy.HoldStandby, "Put empty hosts in standby and keep them there", `As 'almanac energy host off', for machines that have a standby state.`, true, true,
 		"  almanac energy host standby node-01"},
 	{energy.Release, "Release manual holds and end the quarantine of hosts", `Almanac forgets a host that has left the inventory.`, false, false,

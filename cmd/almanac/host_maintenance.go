@@ -37,7 +37,7 @@ early as it can between the two times.
 'almanac reservation list --maintenance --all-projects' lists the maintenance that is
 planned; 'almanac reservation change' and 'delete' change its time and cancel it.`,
 		Example: `  almanac host maintenance node-07 node-08 --start +1d --duration 4h --reason 'new memory'
-  almanac host maintenance 'node-[01-16]' --duration 2h --end 2026-12-05T06:00Z --reason firmware --dry-run`,
+  almanac host maintenance 'node-[01-16]' --duration 2h --end +7d --reason firmware --dry-run`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: p.completeHosts(),
 		RunE:              func(c *cobra.Command, args []string) error { return p.maintain(c, args, m) },

@@ -21,7 +21,7 @@ func (p *process) reservationExtendCommand() *cobra.Command {
 		SuggestFor: []string{"prolong"},
 		Short:      "Extend a reservation",
 		Example: `  almanac reservation extend training --by 2h
-  almanac reservation extend training --until 2026-12-01T18:00+01:00 --dry-run`,
+  almanac reservation extend training --until +1d --dry-run`,
 		Args:              needsOne("ID or NAME"),
 		ValidArgsFunction: onlyOne(reservations.complete(p)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -60,7 +60,7 @@ func (p *process) reservationChangeCommand() *cobra.Command {
 and a refused change leaves the whole reservation as it is. The start can change
 until the reservation begins.`,
 		Example: `  almanac reservation change training --quantity 4
-  almanac reservation change training --start 2026-12-01T09:00Z --end 2026-12-01T12:00Z --dry-run`,
+  almanac reservation change training --start +1d --end +1d3h --dry-run`,
 		Args:              needsOne("ID or NAME"),
 		ValidArgsFunction: onlyOne(reservations.complete(p)),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -45,7 +45,7 @@ to --end.
 A refusal explains its reason and suggests what would fit. Each request carries an
 idempotency key, so that a repeated request books once.`,
 		Example: `  almanac reservation create training --quantity 2 --duration 2h --start +1d
-  almanac reservation create batch --duration 90m --end 2026-12-01T18:00+01:00 --policy pe-best-fit
+  almanac reservation create batch --duration 90m --end "$(date -d 'tomorrow 18:00' -Iseconds)" --policy pe-best-fit
   almanac reservation create gpu --duration 3d --properties '["=", "$gpu", "a100"]' --wait
   almanac reservation create web --kind instance --quantity 8 --vcpus 2 --memory-mb 4096 --duration 1w --dry-run`,
 		Args:              needsOne("NAME"),

@@ -68,7 +68,7 @@ func (p *process) usageCommand() *cobra.Command {
 the part of Reserved in which the owner could use the hosts. Maintenance, Idle and
 Asleep are for admins.`,
 		Example: `  almanac usage
-  almanac usage --start 2026-11-01T00:00Z --end 2026-12-01T00:00Z --by host --format csv`,
+  almanac usage --start "$(date -d '30 days ago' -Iseconds)" --by host --format csv`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			in, name := inLists, "Project"

@@ -28,7 +28,8 @@ var (
 	// example matches a command of docs/api.md, the status and, if there is one, the body of the
 	// answer.
 	example = regexp.MustCompile("(?s)```console\n\\$ (curl .*?)\n```\n`(\\d{3}) [^`]*`[^\n]*\n(?:```json\n(.*?)\n```)?")
-	word    = regexp.MustCompile(`(?s)'[^']*'|[^\s'\\]+`)
+	word    = regexp.MustCompile(`(?s)(?:'[^']*'|"[^"]*"|[^\s'"\\]+)+`)
+	quoted  = regexp.MustCompile(`(?s)'[^']*'|"[^"]*"|[^'"]+`)
 	uuids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
@@ -116,6 +117,9 @@ func switched(c *cloud) {
 	}
 }
 
+// reservedID is the id of the reservation that the examples book.
+const reservedID = "e35b774d-5104-4ff2-b091-8d0dc40ae41d"
+
 // made is when the examples were made: 2026-11-21T02:35:02Z.
 const made = 1795228502
 
@@ -139,11 +143,12 @@ func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 	must(t, c.store.KeepDecisions(t.Context(), []placing.Decision{documented}))
 	switched(c)
 	actual := map[string]string{placedID: placedID}
+	variables := map[string]string{"yesterday": "2026-11-20", "today": "2026-11-21", "day": "2026-12-01"} // of its shell
 	replace := func(text string) string {
 		return uuids.ReplaceAllStringFunc(text, func(id string) string { return actual[id] })
 	}
 	for _, e := range examples {
-		a := c.nobody.run(replace(e[1]))
+		a := c.nobody.run(e[1], variables)
 		if status, _ := strconv.Atoi(e[2]); a.status != status {
 			t.Fatalf("%s: want %d, got %v", e[1], status, a)
 		}
@@ -152,6 +157,7 @@ func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 		for i, id := range uuids.FindAllString(e[3], len(ids)) {
 			actual[id] = ids[i]
 		}
+		variables["id"] = actual[reservedID]
 		if e[3] == "" && len(a.body) == 0 {
 			continue
 		}
@@ -162,21 +168,44 @@ func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 	}
 }
 
-// run sends the request of a curl command.
-func (p caller) run(command string) answer {
+// unquoted returns a word of a shell without its quotes and with the values of its variables.
+func unquoted(t reporter, text string, variables map[string]string) string {
+	t.Helper()
+	var plain strings.Builder
+	for _, p := range quoted.FindAllString(text, -1) {
+		if literal, is := strings.CutPrefix(p, "'"); is {
+			plain.WriteString(strings.TrimSuffix(literal, "'"))
+			continue
+		}
+		plain.WriteString(os.Expand(strings.Trim(p, `"`), func(name string) string {
+			value, known := variables[name]
+			if !known {
+				t.Fatalf("the page does not set $%s", name)
+			}
+			return value
+		}))
+	}
+	return plain.String()
+}
+
+// run sends the request of a curl command in a shell with variables.
+func (p caller) run(command string, variables map[string]string) answer {
 	p.cloud.t.Helper()
 	var method, path, body string
 	var header, query []string
 	words := word.FindAllString(command, -1)[1:]
+	for i, text := range words {
+		words[i] = unquoted(p.cloud.t, text, variables)
+	}
 	inQuery := slices.Contains(words, "-G")
 	for len(words) > 0 {
 		option := words[0]
 		if words = words[1:]; option == "-G" {
 			continue
 		}
-		value := strings.Trim(option, "'")
+		value := option
 		if strings.HasPrefix(option, "-") {
-			value, words = strings.Trim(words[0], "'"), words[1:]
+			value, words = words[0], words[1:]
 		}
 		switch option {
 		case "-X":
