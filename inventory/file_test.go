@@ -93,6 +93,8 @@ func TestARangeStandsForHostsAlike(t *testing.T) {
 		"n[9-11].lab":    "n9.lab n10.lab n11.lab",
 		"[098-100]":      "098 099 100",
 		"rack1-n[07-07]": "rack1-n07",
+		"r[1-2]n[1,3]":   "r1n1 r1n3 r2n1 r2n3",
+		"b-1,a-[2-3]":    "b-1 a-2 a-3",
 	} {
 		hosts := hostsIn(t, `{hosts: [{name: "`+pattern+`", vcpus: 2, memory_mb: 1024, zone: z}]}`)
 		var got []string
@@ -185,11 +187,11 @@ func TestAWrongHostsFileIsRefusedWithItsLine(t *testing.T) {
 		"a name within a range":   {host("zone: z") + "  - name: n[1-3]\n    vcpus: 1\n    memory_mb: 1\n  - name: n2\n    vcpus: 1\n    memory_mb: 1\n", "9: there is a host n2 already, on line 6"},
 		"a name with a space":     {named("a b"), `2: "a b" is not a host name`},
 		"an empty name":           {named(""), `2: "" is not a host name`},
-		"half a range":            {named("a[1"), `2: "a[1" is not a range`},
-		"a range of letters":      {named("a[a-c]"), `2: "a[a-c]" is not a range`},
-		"two ranges":              {named("a[1-2]b[1-2]"), `2: "a[1-2]b[1-2]" is not a range`},
-		"a range backwards":       {named("a[3-1]"), `2: the range of "a[3-1]" runs backwards`},
-		"a long range":            {named("a[0-10000]"), `2: the range of "a[0-10000]" is too long`},
+		"half a range":            {named("a[1"), `2: "a[1" has no "]"`},
+		"a range of letters":      {named("a[a-c]"), `2: "a-c" in "a[a-c]" is not a range`},
+		"two ranges side by side": {named("a[1-2][1-2]"), `2: ClusterShell and Slurm read brackets without a character between them`},
+		"a range backwards":       {named("a[3-1]"), `2: the range "3-1" of "a[3-1]" runs backwards`},
+		"a long range":            {named("a[0-10000]"), `2: the range "0-10000" of "a[0-10000]" is too long`},
 		"an endless range":        {named("a[0-99999999999999999999]"), "is too long"},
 	} {
 		t.Run(name, func(t *testing.T) {

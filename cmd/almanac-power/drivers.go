@@ -3,6 +3,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -30,7 +31,16 @@ type driver struct {
 type options interface {
 	// open returns the machine. Relative paths start at folder.
 	open(host, folder string, ironic *owner) (power.Machine, error)
+	// alike returns the key that makes all hosts of an entry the same machine; "" if each has one of
+	// its own, so that the entry may be for several.
+	alike() string
 }
+
+// hostWord stands for the host's name in the options of an entry.
+const hostWord = "{host}"
+
+// of returns an option with the host's name.
+func of(option, host string) string { return strings.ReplaceAll(option, hostWord, host) }
 
 // drivers lists all power drivers, as docs/energy.md does.
 var drivers = []driver{
@@ -80,6 +90,8 @@ func (e *simulatedEntry) open(string, string, *owner) (power.Machine, error) {
 	return simulated.New(simulated.Options{Boot: time.Duration(e.Boot), Shutdown: time.Duration(e.Shutdown)}), nil
 }
 
+func (e *simulatedEntry) alike() string { return "" }
+
 type commandEntry struct {
 	Head    `yaml:",inline"`
 	On      []string `yaml:"on"`
@@ -100,6 +112,18 @@ func (e *commandEntry) open(host, _ string, _ *owner) (power.Machine, error) {
 	return m, nil
 }
 
+func (e *commandEntry) alike() string {
+	for _, program := range []struct {
+		key  string
+		args []string
+	}{{"on", e.On}, {"off", e.Off}, {"cut", e.Cut}, {"standby", e.Standby}, {"status", e.Status}} {
+		if len(program.args) > 0 && !strings.Contains(strings.Join(program.args, " "), hostWord) {
+			return program.key
+		}
+	}
+	return ""
+}
+
 type ipmiEntry struct {
 	Head         `yaml:",inline"`
 	Address      string   `yaml:"address"`
@@ -112,15 +136,22 @@ type ipmiEntry struct {
 	Timeout      timeSpan `yaml:"timeout"`
 }
 
-func (e *ipmiEntry) open(_, folder string, _ *owner) (power.Machine, error) {
+func (e *ipmiEntry) open(host, folder string, _ *owner) (power.Machine, error) {
 	m, err := ipmi.New(ipmi.Options{
-		Address: e.Address, Port: e.Port, User: e.User, PasswordFile: beside(folder, e.PasswordFile), Cipher: e.Cipher,
+		Address: of(e.Address, host), Port: e.Port, User: e.User, PasswordFile: beside(folder, of(e.PasswordFile, host)), Cipher: e.Cipher,
 		Privilege: e.Privilege, Sensor: e.Sensor, Timeout: time.Duration(e.Timeout),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+func (e *ipmiEntry) alike() string {
+	if strings.Contains(e.Address, hostWord) {
+		return ""
+	}
+	return "address"
 }
 
 type redfishEntry struct {
@@ -135,18 +166,25 @@ type redfishEntry struct {
 	Timeout      timeSpan `yaml:"timeout"`
 }
 
-func (e *redfishEntry) open(_, folder string, _ *owner) (power.Machine, error) {
+func (e *redfishEntry) open(host, folder string, _ *owner) (power.Machine, error) {
 	if e.Auth != "" && e.Auth != "basic" && e.Auth != "session" {
 		return nil, fault.Field("auth", "is basic or session, not %q", e.Auth)
 	}
 	m, err := redfish.New(redfish.Options{
-		URL: e.URL, User: e.User, PasswordFile: beside(folder, e.PasswordFile), Session: e.Auth == "session",
-		CAFile: beside(folder, e.CAFile), Insecure: e.Insecure, System: e.System, Timeout: time.Duration(e.Timeout),
+		URL: of(e.URL, host), User: e.User, PasswordFile: beside(folder, of(e.PasswordFile, host)), Session: e.Auth == "session",
+		CAFile: beside(folder, e.CAFile), Insecure: e.Insecure, System: of(e.System, host), Timeout: time.Duration(e.Timeout),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+func (e *redfishEntry) alike() string {
+	if strings.Contains(e.URL, hostWord) || strings.Contains(e.System, hostWord) {
+		return ""
+	}
+	return "url"
 }
 
 type ironicEntry struct {
@@ -158,5 +196,12 @@ func (e *ironicEntry) open(host, _ string, ironic *owner) (power.Machine, error)
 	if ironic == nil {
 		return nil, fault.New(fault.Invalid, "the driver ironic needs [ironic] enabled = true")
 	}
-	return ironicpower.New(ironic.client, host, e.Node, nil), nil
+	return ironicpower.New(ironic.client, host, of(e.Node, host), nil), nil
+}
+
+func (e *ironicEntry) alike() string {
+	if e.Node == "" || strings.Contains(e.Node, hostWord) {
+		return ""
+	}
+	return "node"
 }

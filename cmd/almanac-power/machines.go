@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/power"
@@ -58,19 +59,36 @@ func openMachines(cfg config.PowerAgent) (*machines, error) {
 		if e.Host == "" {
 			return nil, fault.New(fault.Invalid, "%s:%d: a machine needs the key host, its name in Nova", path, e.line)
 		}
-		if _, twice := m.driven[e.Host]; twice {
-			return nil, fault.New(fault.Invalid, "%s: the host is listed already", at)
-		}
-		machine, err := e.options.open(e.Host, filepath.Dir(path), m.ironic)
+		hosts, err := inventory.ExpandNames(e.Host)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", at, err)
+			return nil, fault.New(fault.Invalid, "%s: %v", at, err)
 		}
-		if m.ironic != nil && e.driver.yieldsToIronic {
-			machine = m.ironic.guard(e.Host, machine)
+		if key := e.options.alike(); len(hosts) > 1 && key != "" {
+			return nil, fault.New(fault.Invalid, "%s: %s is the same for all of these hosts, and each has a machine of its own; {host} in %s stands for the host's name", at, key, key)
 		}
-		m.driven[e.Host] = power.Driven{Driver: e.Driver, Machine: machine}
+		for _, host := range hosts {
+			if err := m.open(e, host, filepath.Dir(path)); err != nil {
+				return nil, fmt.Errorf("%s: %w", at, err)
+			}
+		}
 	}
 	return m, nil
+}
+
+// open adds the machine of a host of an entry. folder is that of the machines file.
+func (m *machines) open(e entry, host, folder string) error {
+	if _, twice := m.driven[host]; twice {
+		return fault.New(fault.Invalid, "host %s is listed already", host)
+	}
+	machine, err := e.options.open(host, folder, m.ironic)
+	if err != nil {
+		return err
+	}
+	if m.ironic != nil && e.driver.yieldsToIronic {
+		machine = m.ironic.guard(host, machine)
+	}
+	m.driven[host] = power.Driven{Driver: e.Driver, Machine: machine}
+	return nil
 }
 
 // Head contains the keys that every entry has.

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,7 +113,13 @@ func TestAMachinesFileThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		"no driver":            {"machines:\n  - host: a\n", `there is no driver ""`},
 		"another driver's key": {"machines:\n  - host: a\n    driver: simulated\n    address: b\n", `power.yaml:4: unknown field "address"`},
 		"no host":              {"machines:\n  - driver: simulated\n", "power.yaml:2: a machine needs the key host"},
-		"a host twice":         {"machines:\n  - {host: a, driver: simulated}\n  - {host: a, driver: simulated}\n", `power.yaml:3: machine of host "a": the host is listed already`},
+		"a host twice":         {"machines:\n  - {host: a, driver: simulated}\n  - {host: a, driver: simulated}\n", `power.yaml:3: machine of host "a": host a is listed already`},
+		"a host within a list": {"machines:\n  - {host: 'n[1-3]', driver: simulated}\n  - {host: n2, driver: simulated}\n", `power.yaml:3: machine of host "n2": host n2 is listed already`},
+		"no list of hosts":     {"machines:\n  - {host: 'n[1-3', driver: simulated}\n", `power.yaml:2: machine of host "n[1-3": "n[1-3" has no "]"`},
+		"one BMC for several":  {"machines:\n  - {host: 'n[1-3]', driver: ipmi, address: b, user: c, password_file: d}\n", "address is the same for all of these hosts"},
+		"one URL for several":  {"machines:\n  - {host: 'n[1-3]', driver: redfish, url: 'https://b', user: c, password_file: d}\n", "url is the same for all of these hosts"},
+		"one node for several": {"machines:\n  - {host: 'n1,n2', driver: ironic, node: b}\n", "node is the same for all of these hosts"},
+		"one program for all":  {"machines:\n  - {host: 'n1,n2', driver: command, on: [a, '{host}'], off: [a], status: [a, '{host}']}\n", "off is the same for all of these hosts"},
 		"a key twice":          {"machines:\n  - host: a\n    host: b\n    driver: simulated\n", "power.yaml:3: "},
 		"no time":              {"machines:\n  - host: a\n    driver: simulated\n    boot: soon\n", "line 4: a time is written"},
 		"a password":           {"machines:\n  - host: a\n    driver: ipmi\n    password: hush\n", `unknown field "password"`},
@@ -128,6 +136,17 @@ func TestAMachinesFileThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 				t.Errorf("the error has the password: %v", err)
 			}
 		})
+	}
+}
+
+func TestAnEntryForSeveralHostsOpensAMachineForEach(t *testing.T) {
+	m, err := openMachines(configured(t, "machines:\n  - {host: 'n[1-2],m', driver: simulated}\n"+
+		"  - {host: 'c[1-2]', driver: command, on: [/bin/true, '{host}'], off: [/bin/true, '{host}'], status: [/bin/echo, '{host}']}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Sorted(maps.Keys(m.driven)); !slices.Equal(got, []string{"c1", "c2", "m", "n1", "n2"}) {
+		t.Errorf("the machines are those of %v", got)
 	}
 }
 

@@ -47,7 +47,11 @@ func (p *process) calendarCommand() *cobra.Command {
 		if err != nil {
 			return nil, v1.Calendar{}, err
 		}
-		answer, err := almanac.Calendar(ctx, client.CalendarQuery{Start: start.at, End: end.at, Hosts: hosts, Filter: string(filter), Facts: facts})
+		names, err := hostNames(ctx, almanac, hosts)
+		if err != nil {
+			return nil, v1.Calendar{}, err
+		}
+		answer, err := almanac.Calendar(ctx, client.CalendarQuery{Start: start.at, End: end.at, Hosts: names, Filter: string(filter), Facts: facts})
 		var claims []hostClaim
 		for _, h := range answer.Hosts {
 			for _, claim := range h.Claims {
@@ -65,7 +69,7 @@ func (p *process) calendarCommand() *cobra.Command {
 	flags.Var(&end, "end", "end of the period (default in 7 days)")
 	flags.StringVar(&properties, "filter", "", "only hosts that pass this filter: JSON, or @FILE that contains it")
 	flags.BoolVar(&facts, "facts", false, "with facts about each host, in the format api")
-	flags.StringArrayVar(&hosts, "host", nil, "only this host (repeatable)")
+	flags.StringArrayVar(&hosts, "host", nil, "only these hosts: a name, a list or a pattern (repeatable)")
 	completeFlag(c, "host", p.completeHosts())
 	return c
 }

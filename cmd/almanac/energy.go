@@ -179,7 +179,7 @@ the host.`,
 			})
 		},
 	}
-	c.Flags().StringArrayVar(&hosts, "host", nil, "only this host: a name, a range or a pattern (repeatable)")
+	c.Flags().StringArrayVar(&hosts, "host", nil, "only these hosts: a name, a list or a pattern (repeatable)")
 	c.Flags().StringArrayVar(&aggregates, "aggregate", nil, "only the hosts of this aggregate (repeatable)")
 	c.Flags().StringVar(&reason, "reason", "", "reason, for the audit")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what the last plan would switch")

@@ -56,7 +56,7 @@ func (p *process) orderCommand(o order) *cobra.Command {
 	run := &ordering{order: o, waitTime: 3600}
 	long := o.short + `.
 
-An argument is a name, a range such as 'node-[01-16]', or a pattern with * and ?. If one
+An argument is a name, a list such as 'node-[01-16,18]', or a pattern with * and ?. If one
 host fails, the command continues with the others. Almanac starts to carry out the order
 within seconds; the order takes precedence over every plan.`
 	if o.long != "" {

@@ -25,10 +25,11 @@ func (p *process) hostMaintenanceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "maintenance NAME...",
 		Short: "Plan maintenance of hosts",
-		Long: `Plan maintenance of hosts. An argument is a name, a range such as 'node-[01-16]', or a
-pattern with * and ?. From now on nothing is reserved on these hosts for that time. At
-the start they are closed and preemptible instances are evicted; the start waits until
-all other instances are gone. With --dry-run the offer lists those to move.
+		Long: `Plan maintenance of hosts. An argument is a name, a list such as
+'node-[01-16,18],gpu-01', or a pattern with * and ?. From now on nothing is reserved on
+these hosts for that time. At the start they are closed and preemptible instances are
+evicted; the start waits until all other instances are gone. With --dry-run the offer
+lists those to move.
 
 If a host has a reservation, nothing is planned, and the answer names the reservation
 and the earliest start. With --start, --end and --duration, the maintenance starts as

@@ -39,8 +39,9 @@ func (p *process) hostSetCommand() *cobra.Command {
 		SuggestFor: []string{"unset", "change", "update", "add", "create", "delete", "remove"},
 		Short:      "Set the properties and power state of hosts, or add them to the pool or remove them",
 		Long: `Set the properties and power state of hosts, and add them to the pool of reservable
-hosts or remove them from it. An argument is a name, a range such as 'node-[01-16]',
-or a pattern with * and ?. If one host fails, the command continues with the others.
+hosts or remove them from it. An argument is a name, a list such as
+'node-[01-16,18],gpu-01', or a pattern with * and ?. If one host fails, the command
+continues with the others.
 
 The value of --property is a number, true, false or a JSON list of strings if it
 reads as one, else a string. --power switches nothing: it sets the state that
@@ -154,12 +155,13 @@ func propertyValue(text string) any {
 }
 
 // isPattern reports whether text selects any number of hosts instead of naming one.
-func isPattern(text string) bool { return strings.ContainsAny(text, "*?[") }
+func isPattern(text string) bool { return strings.ContainsAny(text, "*?[],") }
 
-// hostNames returns the hosts that the arguments select, each once: names, ranges as in a
-// hosts file ("node-[01-16]"), and patterns with * and ?.
+// hostNames returns the hosts that the arguments select, each once. The elements of an argument are
+// those of a list of hosts ("node-[01-16],gpu-01"), and patterns with * and ?.
 func hostNames(ctx context.Context, almanac *client.Client, args []string) ([]string, error) {
 	var all, names []string
+	listed := make(map[string]bool)
 	for _, arg := range args {
 		found := []string{arg}
 		var err error
@@ -182,7 +184,8 @@ func hostNames(ctx context.Context, almanac *client.Client, args []string) ([]st
 			return nil, err
 		}
 		for _, name := range found {
-			if !slices.Contains(names, name) {
+			if !listed[name] {
+				listed[name] = true
 				names = append(names, name)
 			}
 		}
@@ -190,18 +193,21 @@ func hostNames(ctx context.Context, almanac *client.Client, args []string) ([]st
 	return names, nil
 }
 
-// matching returns the names that match pattern.
-func matching(pattern string, names []string) (found []string, err error) {
-	if strings.ContainsAny(pattern, `[\`) {
-		return nil, fault.New(fault.Invalid, "%q has both a range and * or ?; use two arguments", pattern)
+// matching returns the names that match a pattern, or one of several that commas separate.
+func matching(patterns string, names []string) (found []string, err error) {
+	if strings.ContainsAny(patterns, `[\`) {
+		return nil, fault.New(fault.Invalid, "%q has both a range and * or ?; use two arguments", patterns)
 	}
-	for _, name := range names {
-		if matches, _ := path.Match(pattern, name); matches { // a pattern without [ and \ is always valid
-			found = append(found, name)
+	for pattern := range strings.SplitSeq(patterns, ",") {
+		matched := false
+		for _, name := range names {
+			if matches, _ := path.Match(strings.TrimSpace(pattern), name); matches { // a pattern without [ and \ is always valid
+				found, matched = append(found, name), true
+			}
 		}
-	}
-	if len(found) == 0 {
-		return nil, fault.New(fault.NotFound, "no host matches %q; 'almanac host list' lists them", pattern)
+		if !matched {
+			return nil, fault.New(fault.NotFound, "no host matches %q; 'almanac host list' lists them", pattern)
+		}
 	}
 	return found, nil
 }

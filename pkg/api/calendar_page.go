@@ -174,9 +174,13 @@ func (v *calendarView) rows(claims map[string][]claimAt) ([]string, error) {
 	if v.marker != "" && !known(v.marker) {
 		return nil, fault.Field("marker", "there is no host %s", v.marker)
 	}
+	selected := make(map[string]bool, len(v.hosts))
+	for _, host := range v.hosts {
+		selected[host] = true
+	}
 	var rows []string
 	for host, matches := range names {
-		if matches && host > v.marker && (len(v.hosts) == 0 || slices.Contains(v.hosts, host)) {
+		if matches && host > v.marker && (len(v.hosts) == 0 || selected[host]) {
 			rows = append(rows, host)
 		}
 	}

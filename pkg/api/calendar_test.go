@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,6 +95,15 @@ func TestThePagesOfTheCalendarAreTheCalendar(t *testing.T) {
 		hosts[i].Properties = map[string]inventory.Value{"rack": inventory.NumberValue(float64(i % 3))}
 	}
 	c := start(t, setup{hosts: hosts})
+	for list, rows := range map[string]string{"host-[01-02,12]": "host-01 host-02 host-12", "host-03&host=host-[00-04/4],host-03": "host-00 host-03 host-04"} {
+		var got []string
+		for _, h := range want[v1.Calendar](t, c.demo.get("/v1/calendar?host="+list), http.StatusOK).Hosts {
+			got = append(got, h.Host)
+		}
+		if strings.Join(got, " ") != rows {
+			t.Errorf("%s selects %v, want %s", list, got, rows)
+		}
+	}
 	for i := range 9 {
 		c.demo.book(fmt.Sprintf(`{"name": "r%d", "quantity": 3, "start_time": %q, "duration": 600}`, i, at(int64(600*(1+i%4)))))
 	}

@@ -71,7 +71,7 @@ func (s *server) calendarView(c *gin.Context) (*calendarView, error) {
 	q := readQuery(c, "start", "end", "host", "filter", "facts", "limit", "marker")
 	now := s.Now()
 	v := &calendarView{
-		by: asking(c), span: q.window(now, defaultView), hosts: q.list("host"), facts: q.truth("facts"),
+		by: asking(c), span: q.window(now, defaultView), hosts: q.hosts("host"), facts: q.truth("facts"),
 		limit: q.number("limit", largestPage, 1, largestPage), marker: q.text("marker"),
 		snapshot: s.Inventory.Snapshot(), query: c.Request.URL.RawQuery, build: s.Version,
 	}

@@ -103,8 +103,17 @@ func energyChange(body v1.EnergyChange, snapshot *inventory.Snapshot) (controlle
 		Mode: (*energy.Mode)(body.Mode), Aggregates: map[string]energy.Mode{}, Hosts: map[string]energy.Mode{},
 		Stop: body.Stop, ResetBreaker: body.ResetBreaker, Reason: body.Reason,
 	}
-	for name, mode := range body.Hosts {
-		change.Hosts[name] = energy.Mode(mode)
+	for list, mode := range body.Hosts {
+		hosts, err := inventory.ExpandNames(list)
+		if err != nil {
+			return change, fault.Field("hosts", "%v", err)
+		}
+		for _, name := range hosts {
+			if other, twice := change.Hosts[name]; twice && other != energy.Mode(mode) {
+				return change, fault.Field("hosts", "host %s has two modes; one list names each host", name)
+			}
+			change.Hosts[name] = energy.Mode(mode)
+		}
 	}
 	var known []string
 	for _, h := range snapshot.Hosts() {

@@ -160,6 +160,8 @@ func TestAWrongChangeOfTheControllerIsToldItsField(t *testing.T) {
 		"unknown aggregate":    {`{"aggregates": {"gpus": "off"}}`, "aggregates.gpus", `did you mean "gpu"?`, true},
 		"unknown mode of one":  {`{"aggregates": {"gpu": "on"}}`, "aggregates.gpu", "there is no mode on", false},
 		"unknown mode of host": {`{"hosts": {"A": "on"}}`, "hosts.A", "there is no mode on", false},
+		"half a list of hosts": {`{"hosts": {"A[1": "off"}}`, "hosts", "has no \"]\"", true},
+		"two modes of a host":  {`{"hosts": {"A": "off", "A,B": "auto"}}`, "hosts", "host A has two modes", true},
 		"aggregates is a list": {`{"aggregates": ["gpu"]}`, "aggregates", "must be an object of strings", false},
 		"stop in words":        {`{"stop": "yes"}`, "stop", "must be true or false", false},
 		"unknown field":        {`{"modus": "off"}`, "modus", `did you mean "mode"?`, false},

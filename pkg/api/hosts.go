@@ -68,6 +68,9 @@ func (s *server) changeHost(c *gin.Context) (any, error) {
 		}
 		override.Properties[name] = v
 	}
+	if snapshot := s.Inventory.Snapshot(); !exists(snapshot, c.Param("name")) {
+		return nil, noHost(asking(c), snapshot, c.Param("name"))
+	}
 	if err := s.Inventory.SetHost(c.Request.Context(), c.Param("name"), override); err != nil {
 		return nil, err
 	}
@@ -78,7 +81,7 @@ func (s *server) answerHost(c *gin.Context, name string) (any, error) {
 	snapshot := s.Inventory.Snapshot()
 	i, ok := snapshot.Index(name)
 	if !ok {
-		return nil, fault.New(fault.NotFound, "there is no host %s", name)
+		return nil, noHost(asking(c), snapshot, name)
 	}
 	h, visible := snapshot.Host(i), seenBy(asking(c), snapshot)
 	answer := host(h, visible)
@@ -89,6 +92,23 @@ func (s *server) answerHost(c *gin.Context, name string) (any, error) {
 		}
 	}
 	return answer, nil
+}
+
+func exists(snapshot *inventory.Snapshot, name string) bool {
+	_, known := snapshot.Index(name)
+	return known
+}
+
+// noHost returns the error for a name that no host has. It names the nearest host to callers that
+// may list the hosts.
+func noHost(by *asker, snapshot *inventory.Snapshot, name string) error {
+	var known []string
+	if by.may("hosts:list", by.ProjectID) {
+		for _, h := range snapshot.Hosts() {
+			known = append(known, h.Name)
+		}
+	}
+	return fault.New(fault.NotFound, "%s", fault.Unknown("host", name, known))
 }
 
 // propertyValue converts a property from JSON. It returns nil for null, which removes the property.

@@ -78,6 +78,26 @@ func TestWrongRequestsForMaintenanceNameTheField(t *testing.T) {
 	}
 }
 
+func TestMaintenanceIsOfTheHostsThatItsListsStandFor(t *testing.T) {
+	var hosts []inventory.Host
+	for _, name := range []string{"n-01", "n-02", "n-03", "m"} {
+		hosts = append(hosts, machine(name))
+	}
+	c := start(t, setup{hosts: hosts})
+	offer := want[v1.OfferAnswer](t, c.admin.post("/v1/reservations?dry_run=true", maintain(600, 600, `"n-[01,03]", "m,n-01"`)), http.StatusOK).Offer
+	if got := strings.Join(offer.Hosts, " "); got != "m n-01 n-03" {
+		t.Errorf("the hosts are %s", got)
+	}
+	for list, remedy := range map[string]string{
+		`"n-[1-03]"`: "write both numbers with the same number of digits", `"n-[01-04]"`: `there is no host "n-04"; did you mean "n-01"?`, `""`: "is not a host name",
+	} {
+		e := wantError(t, c.admin.post("/v1/reservations", maintain(600, 600, list)), http.StatusBadRequest)
+		if e.Field != "hosts" || !strings.Contains(e.Message, remedy) {
+			t.Errorf("%s: %+v, want %q", list, e, remedy)
+		}
+	}
+}
+
 func TestTheOfferOfMaintenanceListsTheServersToMove(t *testing.T) {
 	a := machine("A")
 	a.Instances, a.InstanceCount = []inventory.Instance{

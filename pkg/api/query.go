@@ -13,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -76,6 +77,18 @@ func (q *query) list(name string) []string {
 		}
 	}
 	return list
+}
+
+// hosts returns the names of a parameter that contains lists of hosts, and may be repeated.
+func (q *query) hosts(name string) []string {
+	if !q.values.Has(name) {
+		return nil
+	}
+	hosts, err := inventory.ExpandNames(strings.Join(q.values[name], ","))
+	if err != nil {
+		q.fail(name, "%v", err)
+	}
+	return hosts
 }
 
 func (q *query) truth(name string) bool {

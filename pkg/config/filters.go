@@ -34,7 +34,7 @@ func filterSchedulerOptions(f *FilterScheduler) []option {
 		integer(&f.MaxInstancesPerHost, "max_instances_per_host", 50, 1, math.MaxInt32,
 			"For NumInstancesFilter and AggregateNumInstancesFilter: maximum number of instances per host."),
 		list(&f.IsolatedImages, "isolated_images", nil, "For IsolatedHostsFilter: UUIDs of images that run on isolated hosts only."),
-		list(&f.IsolatedHosts, "isolated_hosts", nil, "For IsolatedHostsFilter: names of the isolated hosts."),
+		hosts(&f.IsolatedHosts, "isolated_hosts", "For IsolatedHostsFilter: names of the isolated hosts."),
 		boolean(&f.RestrictIsolatedHostsToIsolatedImages, "restrict_isolated_hosts_to_isolated_images", true, "Isolated hosts run isolated images only."),
 		text(&f.AggregateImagePropertiesIsolationNamespace, "aggregate_image_properties_isolation_namespace", "",
 			"For AggregateImagePropertiesIsolation: prefix of the aggregate metadata keys that the filter compares. "+

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -198,6 +199,20 @@ func named[T comparable](field *T, name string, preset T, words []word[T], help 
 // list returns an option for comma-separated texts. It ignores empty items.
 func list[T ~string](field *[]T, name string, preset []T, help string) option {
 	return subset(field, name, preset, nil, help)
+}
+
+// hosts returns a list of hosts, which may have ranges.
+func hosts(field *[]string, name, help string) option {
+	o := list(field, name, nil, help+" Ranges such as node-[01-16,18] stand for several.")
+	o.set = func(raw string) (err error) {
+		if raw = strings.TrimSpace(raw); raw == "" {
+			*field = nil
+			return nil
+		}
+		*field, err = inventory.ExpandNames(raw)
+		return err
+	}
+	return o
 }
 
 // subset returns a list whose items are among allowed, unless that is nil.

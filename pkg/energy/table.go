@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
@@ -21,8 +22,9 @@ type Efficiency struct {
 	Draw         Draw
 }
 
-// Table is an imported table of efficiencies. A row applies to one host, or to all hosts
-// that a pattern such as "node-*" matches; the first row that matches counts.
+// Table is an imported table of efficiencies. A row applies to the hosts
+// of a list such as "node-[01-16,18]", or to all hosts that a pattern such as "node-*" matches; the
+// first row that matches counts.
 type Table struct {
 	names    map[string]tableRow // rows for a single host, by its name
 	patterns []tableRow          // rows with a pattern, in their order
@@ -50,7 +52,7 @@ func (t Table) Of(host string) Efficiency {
 
 // add appends a row.
 func (t *Table) add(row tableRow) {
-	if row.place = len(t.names) + len(t.patterns); strings.ContainsAny(row.host, `*?[\`) {
+	if row.place = len(t.names) + len(t.patterns); isPattern(row.host) {
 		t.patterns = append(t.patterns, row)
 	} else if _, named := t.names[row.host]; !named {
 		t.names[row.host] = row
@@ -80,13 +82,36 @@ func ReadTable(r io.Reader) (Table, error) {
 			return Table{}, fault.New(fault.Invalid, "the table cannot be read: %v", err)
 		}
 		row, err := readRow(header, cells)
+		if err == nil {
+			err = table.addAll(row)
+		}
 		if err != nil {
 			line, _ := lines.FieldPos(0)
 			return Table{}, fmt.Errorf("line %d: %w", line, err)
 		}
-		table.add(row)
 	}
 }
+
+// addAll appends a row for a pattern, or one for each name of a list of hosts.
+func (t *Table) addAll(row tableRow) error {
+	if isPattern(row.host) {
+		if _, err := path.Match(row.host, ""); err != nil || strings.Contains(row.host, "[") {
+			return fault.Field("host", "must be a list of hosts, or a pattern such as node-*, not %q", row.host)
+		}
+		t.add(row)
+		return nil
+	}
+	hosts, err := inventory.ExpandNames(row.host)
+	if err != nil {
+		return fault.Field("host", "must be a list of hosts, or a pattern such as node-*: %v", err)
+	}
+	for _, row.host = range hosts {
+		t.add(row)
+	}
+	return nil
+}
+
+func isPattern(host string) bool { return strings.ContainsAny(host, `*?\`) }
 
 func readRow(header, cells []string) (tableRow, error) {
 	var row tableRow
@@ -111,9 +136,6 @@ func readRow(header, cells []string) (tableRow, error) {
 			return row, fault.Field(name, "must be a number that is not negative, not %q", cells[i])
 		}
 		*cell = value
-	}
-	if _, err := path.Match(row.host, ""); row.host == "" || err != nil {
-		return row, fault.Field("host", "must be the name of a host, or a pattern such as node-*, not %q", row.host)
 	}
 	return row, nil
 }

@@ -17,7 +17,7 @@ import (
 
 func TestOfATableTheFirstRowThatFitsCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rows := rapid.SliceOfN(rapid.SampledFrom([]string{"a1", "a2", "b1", "a*", "?1", "[ab]2", `\a1`, "*"}), 0, 6).Draw(t, "rows")
+		rows := rapid.SliceOfN(rapid.SampledFrom([]string{"a1", "a2", "b1", "a*", "?1", "a[1-2]", `\a1`, "*"}), 0, 6).Draw(t, "rows")
 		text := "host,flops_per_watt\n"
 		for i, row := range rows {
 			text += fmt.Sprintf("%s,%d\n", row, i+1)

@@ -107,6 +107,17 @@ func (r *hostIndex) admit(names []string) (next *hostIndex, added []string) {
 	return &admitted, added
 }
 
+// present returns the names of the hosts that exist.
+func (r *hostIndex) present() []string {
+	names := make([]string, 0, len(r.names))
+	for number, name := range r.names {
+		if r.place[number] != gone {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // claims returns the claims of a reservation in the calendar's form.
 func (r *hostIndex) claims(of *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
 	list := make([]calendar.Claim, len(claims))

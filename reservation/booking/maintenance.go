@@ -4,6 +4,7 @@ package booking
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -14,21 +15,26 @@ import (
 // which may be out of order, asleep or outside the pool, and to which the limits of a project do not
 // apply.
 
-// name sets the hosts of maintenance, which must exist, and the quantity.
-func (a *request) name(hosts []string, known *hostIndex) error {
+// name sets the hosts of maintenance, which must exist, and the quantity. Each of lists is a name or
+// a list of hosts.
+func (a *request) name(lists []string, known *hostIndex) error {
 	if !a.Maintenance {
-		if len(hosts) > 0 {
+		if len(lists) > 0 {
 			return fault.Field("hosts", "is allowed for maintenance only; choose hosts by their properties with host_properties")
 		}
 		return nil
 	}
-	if len(hosts) == 0 {
+	if len(lists) == 0 {
 		return fault.Field("hosts", "is required for maintenance: the names of the hosts")
+	}
+	hosts, err := inventory.ExpandNames(strings.Join(lists, ","))
+	if err != nil {
+		return fault.Field("hosts", "%v", err)
 	}
 	a.named = setOf(hosts)
 	for _, host := range hosts {
 		if number, is := known.numbers[host]; !is || known.host(number) == nil {
-			return fault.Field("hosts", "there is no host %q", host)
+			return fault.Field("hosts", "%s", fault.Unknown("host", host, known.present()))
 		}
 	}
 	a.Quantity = len(a.named)
