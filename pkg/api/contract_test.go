@@ -34,6 +34,8 @@ var readContract = sync.OnceValues(func() (*contract, error) {
 	for _, text := range []string{"text/calendar", "text/event-stream"} {
 		openapi3filter.RegisterBodyDecoder(text, openapi3filter.RegisteredBodyDecoder("text/plain"))
 	}
+	// RFC 3339 allows t and z.
+	openapi3.DefineStringFormatValidator("date-time", openapi3.NewRegexpFormatValidator("(?i)"+openapi3.FormatOfStringDateTime))
 	c := &contract{}
 	for i, place := range []**openapi3.T{&c.document, &c.blazar} {
 		raw, err := os.ReadFile(documents[i])

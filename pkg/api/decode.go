@@ -20,6 +20,8 @@ import (
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // The largest bodies, in bytes, of the calls that members make: small, so that reading one is
@@ -104,11 +106,46 @@ func field(raw json.RawMessage, place reflect.Value, name string) error {
 		}
 		return fields(object, place, name+".")
 	}
-	if err := json.Unmarshal(raw, place.Addr().Interface()); err != nil {
+	if err := read(raw, place); err != nil {
 		return fault.Field(name, "%s", wrong(raw, place.Type(), err))
 	}
 	return nil
 }
+
+// read sets a field of a type that is no struct of fields. Whole numbers may have a fraction of zero,
+// as Python writes them, and times are those of span.ParseTime.
+func read(raw json.RawMessage, place reflect.Value) error {
+	t := place.Type()
+	switch pointed := t.Kind() == reflect.Pointer; {
+	case t == reflect.TypeFor[*time.Time]():
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return err
+		}
+		at, err := span.ParseTime(text)
+		place.Set(reflect.ValueOf(&at))
+		return err
+	case t == reflect.TypeFor[map[string]int64]():
+		var amounts map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &amounts); err != nil {
+			return err
+		}
+		place.Set(reflect.ValueOf(make(map[string]int64, len(amounts))))
+		for name, raw := range amounts {
+			amount := reflect.New(t.Elem()).Elem()
+			if err := read(raw, amount); err != nil {
+				return err
+			}
+			place.SetMapIndex(reflect.ValueOf(name), amount)
+		}
+		return nil
+	case isWhole(t.Kind()), pointed && isWhole(t.Elem().Kind()):
+		raw = json.RawMessage(resource.Whole(string(raw)))
+	}
+	return json.Unmarshal(raw, place.Addr().Interface())
+}
+
+func isWhole(k reflect.Kind) bool { return k == reflect.Int || k == reflect.Int64 }
 
 // wrong returns a sentence that describes the expected type of a value.
 func wrong(raw json.RawMessage, t reflect.Type, err error) string {
@@ -125,7 +162,7 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 		want = "a string"
 	case t.Kind() == reflect.Bool:
 		want = "true or false"
-	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
+	case isWhole(t.Kind()):
 		want = "a whole number"
 	case t.Kind() == reflect.Float64:
 		want = "a number"

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -127,7 +126,7 @@ func (q *query) time(name string) span.Instant {
 	}
 	text := q.text(name)
 	// A "+" that was not escaped arrives as a blank.
-	t, err := time.Parse(time.RFC3339, strings.ReplaceAll(text, " ", "+"))
+	t, err := span.ParseTime(strings.ReplaceAll(text, " ", "+"))
 	if err != nil {
 		q.fail(name, "must be a time with its zone, such as 2026-12-01T10:00:00Z, not %q", text)
 	} else if year := t.UTC().Year(); year < 1 || year > lastYear {

@@ -213,7 +213,7 @@ func (s *server) changeReservation(c *gin.Context) (any, error) {
 	if _, err := s.body(c, &body, reservationBody); err != nil {
 		return nil, err
 	}
-	if body.Name != nil {
+	if body.Name != nil && *body.Name != found(c).Name {
 		if err := checkName(*body.Name); err != nil {
 			return nil, err
 		}

@@ -3,9 +3,10 @@
 package blazar
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
+	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
@@ -17,18 +18,32 @@ type Object map[string]any
 // ReadObject returns the body of a request, which must be one JSON object. Errors are Invalid
 // faults.
 func ReadObject(raw []byte) (Object, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, fault.New(fault.Invalid, "the body is not JSON: %v", err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
+	value, err := readJSON(string(raw))
+	switch {
+	case errors.Is(err, errFollowed):
 		return nil, fault.New(fault.Invalid, "the body must be one JSON object; something follows it")
+	case err != nil:
+		return nil, fault.New(fault.Invalid, "the body is not JSON: %v", err)
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
 		return nil, fault.New(fault.Invalid, "the body must be a JSON object")
 	}
 	return object, nil
+}
+
+// errFollowed is the error of readJSON for a text that goes on after its value.
+var errFollowed = errors.New("something follows the value")
+
+// readJSON returns the only JSON value of a text. Numbers are json.Number.
+func readJSON(text string) (value any, err error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errFollowed
+	}
+	return value, nil
 }

@@ -3,10 +3,7 @@
 package blazar
 
 import (
-	"cmp"
-
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 )
@@ -23,13 +20,19 @@ func (r Reader) Change(o Object, before reservation.LeaseRecord) (c reservation.
 	for _, t := range []struct {
 		key   string
 		field **span.Instant
-	}{{"start_date", &c.Start}, {"end_date", &c.End}, {"before_end_date", &c.BeforeEnd}} {
+		is    span.Instant
+	}{{"start_date", &c.Start, before.Span.Start}, {"end_date", &c.End, before.Span.End}, {"before_end_date", &c.BeforeEnd, before.BeforeEnd}} {
 		if !o.has(t.key) {
 			continue
 		}
 		at, _, err := r.instant(o, t.key)
 		if err != nil {
 			return c, err
+		}
+		// A time of this form has no seconds, so that one in the same minute is the same. Only the word
+		// now ends a lease whose last minute it is.
+		if at == minute(t.is) && !(t.key == "end_date" && isNow(o[t.key])) {
+			at = t.is
 		}
 		*t.field = &at
 	}
@@ -98,7 +101,7 @@ func (r Reader) hostsChange(o Object, m *reservation.Reservation, c *reservation
 }
 
 func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
-	if err := cmp.Or(withoutHostKeys(o), r.fixed(o, m)); err != nil {
+	if err := withoutHostKeys(o); err != nil {
 		return err
 	}
 	if n, ok, err := o.number("amount"); err != nil || ok && n < 1 {
@@ -107,7 +110,6 @@ func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reserva
 		c.Min, c.Max = &n, &n
 	}
 	size := m.Resources
-	changed := false
 	for _, s := range []struct {
 		key   string
 		field *int64
@@ -116,17 +118,17 @@ func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reserva
 		if err != nil || n < 0 {
 			return malformed(s.key)
 		}
+		if ok && m.Membership.Flavor != "" && int64(n) != *s.field {
+			return ofFlavor(s.key)
+		}
 		if ok {
-			*s.field, changed = int64(n), true
+			*s.field = int64(n)
 		}
 	}
-	if changed {
-		if size.IsZero() {
-			return malformed("vcpus (an instance must have some resources)")
-		}
-		c.Resources = new(resource.Vector)
-		*c.Resources = size
+	if size.IsZero() {
+		return malformed("vcpus (an instance must have some resources)")
 	}
+	c.Resources = &size
 	if o.has("affinity") {
 		chosen, err := affinity(o)
 		if err != nil {
@@ -134,23 +136,35 @@ func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reserva
 		}
 		c.Affinity = &chosen
 	}
+	if err := fixed(o, m, c); err != nil {
+		return err
+	}
 	return r.filterChange(o, m, c)
 }
 
+// ofFlavor returns the error for a change of what a flavor determines.
+func ofFlavor(key string) error {
+	return malformed(key + " (it cannot be changed, since a flavor is reserved)")
+}
+
 // fixed refuses what cannot change: the flavor that was reserved, and the affinity of a server group.
-func (r Reader) fixed(o Object, m *reservation.Reservation) error {
-	if m.Membership.Flavor != "" {
-		for _, key := range []string{"vcpus", "memory_mb", "disk_gb", "affinity", "flavor_id", "resource_properties"} {
-			if o.has(key) && o[key] != m.Membership.Flavor {
-				return malformed(key + " (it cannot be changed, since a flavor is reserved)")
-			}
-		}
+// Clients may send back the values of an answer.
+func fixed(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
+	moved := c.Affinity != nil && *c.Affinity != m.Affinity
+	if m.Membership.ServerGroup != "" && moved {
+		return malformed("affinity (it cannot be changed, since the reservation has a server group)")
 	}
-	if m.Membership.ServerGroup == "" || !o.has("affinity") {
+	if m.Membership.Flavor == "" {
 		return nil
 	}
-	if chosen, err := affinity(o); err != nil || chosen != m.Affinity {
-		return malformed("affinity (it cannot be changed, since the reservation has a server group)")
+	properties, err := o.written("resource_properties")
+	switch {
+	case err != nil || properties != "" && !sameQuery(properties, m.Membership.Flavor):
+		return ofFlavor("resource_properties")
+	case o.has("flavor_id") && o["flavor_id"] != m.ID:
+		return ofFlavor("flavor_id")
+	case moved:
+		return ofFlavor("affinity")
 	}
 	return nil
 }
@@ -170,8 +184,9 @@ func (r Reader) filterChange(o Object, m *reservation.Reservation, c *reservatio
 		if err != nil {
 			return err
 		}
-		changed = changed || query != *q.text
-		*q.text = query
+		if !sameQuery(query, *q.text) {
+			*q.text, changed = query, true
+		}
 	}
 	if !changed {
 		return nil

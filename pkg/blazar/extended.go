@@ -3,11 +3,13 @@
 package blazar
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 )
@@ -126,7 +128,11 @@ func (o Object) seconds(key string) (int64, error) {
 	if !o.has(key) {
 		return 0, nil
 	}
-	n, err := span.ParseDuration(fmt.Sprint(o[key]))
+	text := fmt.Sprint(o[key])
+	if number, is := o[key].(json.Number); is {
+		text = resource.Whole(number.String())
+	}
+	n, err := span.ParseDuration(text)
 	if err != nil || n < 1 || n > largest {
 		return 0, malformed(key + ` (must be whole seconds, or a text such as "2h30m" or "3d")`)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -48,6 +47,20 @@ func (o Object) written(key string) (string, error) {
 		return JSON(value), nil
 	}
 	return "", requirements(JSON(o[key]), "a query is a list such as [\">=\", \"$vcpus\", \"4\"], or a text that contains one")
+}
+
+// sameQuery reports whether two queries are one, written as a text or as a list, with whatever blanks.
+func sameQuery(a, b string) bool {
+	plain := func(text string) string {
+		if o, err := readJSON(text); err == nil {
+			text = JSON(o)
+		}
+		if text = strings.TrimSpace(text); text == "[]" || text == "null" {
+			return ""
+		}
+		return text
+	}
+	return a == b || plain(a) == plain(b)
 }
 
 // QueryFields returns the fields of the body of a lease that select hosts, in words; both if its
@@ -98,14 +111,12 @@ func (q queries) translated(text string) (any, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	var query any
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(&query); err != nil {
-		return nil, requirements(text, "it is not JSON")
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+	query, err := readJSON(text)
+	switch {
+	case errors.Is(err, errFollowed):
 		return nil, requirements(text, "it is more than one expression")
+	case err != nil:
+		return nil, requirements(text, "it is not JSON")
 	}
 	if list, is := query.([]any); query == nil || is && len(list) == 0 {
 		return nil, nil

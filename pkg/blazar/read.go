@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
 // missing returns the error for keys that a request lacks.
@@ -52,7 +53,7 @@ func (o Object) number(key string) (n int, ok bool, err error) {
 	text := ""
 	switch value := value.(type) {
 	case json.Number:
-		text = value.String()
+		text = resource.Whole(value.String())
 	case string:
 		text = value
 	default:

@@ -20,10 +20,7 @@ type Change struct {
 // change is never refused because of what r holds already, neither by a limit nor for lack of room.
 // Errors are those of NewPlan, and a Conflict fault if the status of r does not allow the change.
 func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
-	if r.Kind == reservation.Addresses {
-		return Plan{}, fault.New(fault.Conflict, "floating IPs are reserved in leases; change the lease")
-	}
-	plan := Plan{Terms: r.Terms, Span: r.Span, Claims: r.Claims, DelayedByBoot: r.DelayedByBoot}
+	plan := Plan{Terms: r.Terms, Span: r.Span, Claims: r.Claims, Addresses: r.Addresses, DelayedByBoot: r.DelayedByBoot}
 	if c.Name != nil {
 		plan.Terms.Name = *c.Name
 	}
@@ -35,6 +32,12 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	}
 	if c.End != nil {
 		plan.Span.End = *c.End
+	}
+	if same(c.Name, r.Name) && same(c.Quantity, r.Quantity) && same(c.Start, r.Span.Start) && same(c.End, r.Span.End) {
+		return plan, nil // a client sends back what it has read
+	}
+	if r.Kind == reservation.Addresses {
+		return Plan{}, fault.New(fault.Conflict, "floating IPs are reserved in leases; change the lease")
 	}
 	if err := checkChange(v.Now, r, c, plan); err != nil {
 		return Plan{}, err

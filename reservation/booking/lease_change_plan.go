@@ -23,7 +23,6 @@ type leaseChange struct {
 	warning span.Instant // of the end; 0 means never
 	moved   bool         // the start changes
 	endsNow bool
-	exact   bool // Start is not one in minutes
 }
 
 // changedLease decides on a change of a lease, whose reservations the view contains. It returns the
@@ -33,6 +32,10 @@ type leaseChange struct {
 // The reservations are planned one after the other. Each sees what those before it will have, and
 // what those after it have now.
 func changedLease(v View, l reservation.LeaseRecord, c reservation.LeaseChange) (row *reservation.Lease, members []reservation.Reservation, err error) {
+	if err := checkMembers(l, c.Members); err != nil {
+		return nil, nil, err
+	}
+	c = differing(l, c)
 	if c.OnEnd != nil {
 		if err := cmp.Or(oneOf("on_end", *c.OnEnd, reservation.OnEnds), v.Defaults.mayEnd(*c.OnEnd)); err != nil {
 			return nil, nil, err
@@ -117,9 +120,6 @@ func (p *leaseChange) check() error {
 	if p.Duration < 0 || p.Duration > longestDuration {
 		return fault.Field("duration", "must be from one second to 100 years")
 	}
-	if err := p.checkMembers(); err != nil {
-		return err
-	}
 	if err := p.findTimes(); err != nil {
 		return err
 	}
@@ -133,12 +133,12 @@ func (p *leaseChange) check() error {
 	return nil
 }
 
-// checkMembers checks the ids of the reservations to change.
-func (p *leaseChange) checkMembers() error {
+// checkMembers checks the ids of the reservations of l to change.
+func checkMembers(l reservation.LeaseRecord, members []reservation.MemberChange) error {
 	var unknown []string
 	named := make(map[string]bool)
-	for _, m := range p.Members {
-		if !slices.ContainsFunc(p.from.Reservations, func(r reservation.Reservation) bool { return r.ID == m.ID }) {
+	for _, m := range members {
+		if !slices.ContainsFunc(l.Reservations, func(r reservation.Reservation) bool { return r.ID == m.ID }) {
 			unknown = append(unknown, m.ID)
 		}
 		if named[m.ID] {
@@ -155,14 +155,13 @@ func (p *leaseChange) checkMembers() error {
 // minute is the precision of the times of Blazar's clients.
 const minute = 60
 
-// findTimes finds the new start and end. A start in the same minute is the same start, and an end in
-// the past, by at most LatestPast, is now.
+// findTimes finds the new start and end. An end in the past, by at most LatestPast, is now.
 func (p *leaseChange) findTimes() error {
 	was, begun := p.from.Span, p.from.Span.Start <= p.now
 	if was.End <= p.now || len(p.from.Reservations) > 0 && !slices.ContainsFunc(p.from.Reservations, isLive) {
 		return &fault.Error{Kind: fault.Invalid, Message: "Terminated leases can only be renamed"}
 	}
-	if p.Start != nil && (*p.Start/minute != was.Start/minute || p.exact && *p.Start != was.Start) {
+	if p.Start != nil && *p.Start != was.Start {
 		p.to.Start, p.moved = *p.Start, true
 	}
 	switch {

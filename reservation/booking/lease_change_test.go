@@ -184,7 +184,7 @@ func TestTheRulesForTheTimesOfALease(t *testing.T) {
 		"a start that is too old":                      {300, timed(100, 0), invalid(past)},
 		"another start once it has begun":              {601, timed(900, 0), invalid(started)},
 		"the same start once it has begun":             {601, timed(600, 5000), accepted},
-		"the same start to the minute":                 {601, timed(580, 5000), accepted},
+		"an earlier start once it has begun":           {601, timed(580, 5000), invalid(started)},
 		"a longer time":                                {601, timed(0, 5000), accepted},
 		"a shorter time":                               {601, timed(0, 700), accepted},
 		"an end before the start":                      {0, timed(0, 600), invalid(end)},

@@ -57,9 +57,7 @@ func startAlone(v View, req reservation.LeaseRequest, w span.Span) (span.Instant
 // leaseMovedWithin is changedLease for a change with a deadline.
 func leaseMovedWithin(v View, l reservation.LeaseRecord, c reservation.LeaseChange) (row *reservation.Lease, members []reservation.Reservation, err error) {
 	from, duration := l.Span.Start, cmp.Or(c.Duration, l.Span.Seconds())
-	if c.Start != nil && *c.Start/minute != from/minute {
-		from = *c.Start
-	}
+	set(&from, c.Start)
 	switch {
 	case l.Span.Start <= v.Now:
 		return nil, nil, fault.Field("deadline", "Cannot modify the start date of already started leases")
@@ -77,7 +75,7 @@ func leaseMovedWithin(v View, l reservation.LeaseRecord, c reservation.LeaseChan
 	tries := leaseTries{window: span.Span{Start: max(from, v.Now), End: *c.Deadline}, duration: duration}
 	for start, ok := tries.window.Start, true; ok; start, ok = tries.next(others) {
 		c.Start, c.Duration, c.End = &start, duration, nil
-		row, members, err = (&leaseChange{LeaseChange: c, now: v.Now, from: l, exact: true}).decide(v)
+		row, members, err = (&leaseChange{LeaseChange: c, now: v.Now, from: l}).decide(v)
 		if !tries.failed(start, err) {
 			return row, members, err
 		}

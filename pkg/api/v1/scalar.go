@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -88,9 +89,9 @@ type Until struct {
 func (u *Until) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
-		text = string(raw)
+		text = resource.Whole(string(raw))
 	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
+	if at, err := span.ParseTime(text); err == nil {
 		*u = Until{At: at}
 		return nil
 	}
