@@ -35,6 +35,17 @@ func TestTheSampleConfigurationIsValidAndShown(t *testing.T) {
 	if failed || !strings.Contains(out, "warning: [reservation] on_end_choices lacks delete") {
 		t.Errorf("validate, without the end of Blazar's leases: %s", out)
 	}
+	out, failed = almanacd(t, folder, []string{"OS_DEFAULT__LOG_DIR=nowhere"}, "config", "validate")
+	if !failed || !strings.Contains(out, "[DEFAULT] log_dir: there is no folder nowhere") {
+		t.Errorf("validate, without the folder of the log: %s", out)
+	}
+	if out, failed := almanacd(t, folder, nil, "db", "sync"); failed {
+		t.Fatal(out)
+	}
+	out, failed = almanacd(t, folder, nil, "db", "purge", "--older-than", "90d")
+	if failed || strings.Contains(out, "would be") || !strings.Contains(out, "deleted 0 reservations that were over by ") {
+		t.Errorf("a purge of nothing: %s", out)
+	}
 	out, failed = almanacd(t, folder, []string{"OS_DATABASE__CONNECTION=oracle://u:secret@db/almanac"}, "config", "validate")
 	if !failed || !strings.Contains(out, "connection: oracle") || strings.Contains(out, "secret") {
 		t.Errorf("validate of a foreign database: %s", out)

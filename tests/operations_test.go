@@ -108,7 +108,7 @@ func TestTheGuidesConfigurationIsValid(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := exec.CommandContext(t.Context(), filepath.Join(commands, "almanacd"), "config", "validate", "--config-file", "almanac.conf")
-		c.Dir, c.Env = folder, append(os.Environ(), "OS_INVENTORY__HOSTS_FILE=hosts.yaml")
+		c.Dir, c.Env = folder, append(os.Environ(), "OS_INVENTORY__HOSTS_FILE=hosts.yaml", "OS_DEFAULT__LOG_DIR=.")
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("%s is refused:\n%s", text, out)
 		}

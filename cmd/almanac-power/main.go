@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/manual"
@@ -94,9 +95,7 @@ func newCommand(s *service) *cobra.Command {
 func (s *service) load() (config.PowerAgent, error) {
 	files := s.files
 	if len(files) == 0 && len(s.dirs) == 0 {
-		if _, err := os.Stat(usualConfig); err == nil {
-			files = []string{usualConfig}
-		}
+		files = config.Usual(usualConfig)
 	}
 	cfg, err := config.LoadPowerAgent(files, s.dirs, s.environment)
 	if err != nil {
@@ -134,7 +133,7 @@ func (s *service) configCommand() *cobra.Command {
 			Use: "validate", Args: cobra.NoArgs, Short: "Validate the configuration and the machines file; nothing is contacted or started",
 			RunE: func(c *cobra.Command, _ []string) error {
 				cfg, machines, err := s.machines()
-				if err != nil {
+				if err = errors.Join(err, app.CheckLog(cfg.Default, "almanac-power")); err != nil {
 					return err
 				}
 				if err := config.Tell(c.ErrOrStderr(), cfg.Ignored, cfg.Warnings); err != nil {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -67,7 +68,7 @@ func (s *service) validate(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if err := app.Check(cfg); err != nil {
+	if err := errors.Join(app.Check(cfg), app.CheckLog(cfg.Default, "almanacd")); err != nil {
 		return err
 	}
 	if err := config.Tell(c.ErrOrStderr(), cfg.Ignored, app.Warnings(cfg)); err != nil {

@@ -160,7 +160,11 @@ func (s *service) purge(c *cobra.Command, before span.Instant, dryRun bool) erro
 			return err
 		}
 		if dryRun || count == 0 {
-			fmt.Fprintf(c.ErrOrStderr(), "%d reservations that were over by %v would be deleted\n", count, before)
+			done := "deleted %d reservations that were over by %v\n"
+			if dryRun {
+				done = "%d reservations that were over by %v would be deleted\n"
+			}
+			fmt.Fprintf(c.ErrOrStderr(), done, count, before)
 			return nil
 		}
 		bar := progress(c.ErrOrStderr(), "deleting", count)

@@ -80,9 +80,7 @@ func (s *service) load() (config.Config, error) {
 // readFiles returns the configuration files of the command line, or the usual one.
 func (s *service) readFiles() []string {
 	if len(s.files) == 0 && len(s.dirs) == 0 {
-		if _, err := os.Stat(usualConfig); err == nil {
-			return []string{usualConfig}
-		}
+		return config.Usual(usualConfig)
 	}
 	return s.files
 }

@@ -3,6 +3,8 @@
 package app
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"sync/atomic"
 	"time"
@@ -55,7 +57,7 @@ const (
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
-	return err == nil
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // identity is who callers are, and what they may do.

@@ -3,8 +3,10 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,7 +14,9 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslolog"
+	"github.com/almanac-cloud/almanac/pkg/owner"
 )
 
 // Log is the log of a process, in oslo's format or JSON.
@@ -81,6 +85,19 @@ func (l *Log) Close() error {
 	return l.file.close()
 }
 
+// CheckLog returns an Invalid fault if the folder of the program's log does not exist.
+func CheckLog(c config.Default, program string) error {
+	folder := filepath.Dir(logPath(c, program))
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir():
+		return fault.Field("[DEFAULT] log_dir", "there is no folder %s for the log; create it, or name another one", folder)
+	case errors.Is(err, fs.ErrPermission):
+		return nil // whoever validates is not the user of the service
+	}
+	return err
+}
+
 func logPath(c config.Default, program string) string {
 	switch {
 	case c.LogDir == "" || filepath.IsAbs(c.LogFile):
@@ -106,7 +123,7 @@ func (f *logFile) Write(p []byte) (int, error) {
 }
 
 func (f *logFile) reopen() error {
-	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+	file, err := owner.OpenFile(f.path, os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {
 		return fmt.Errorf("open [DEFAULT] log_file: %w", err)
 	}

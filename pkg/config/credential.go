@@ -23,7 +23,7 @@ func (l *loader) credentials(folder string) {
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		l.fail(unreadable("folder "+credentialsFolder, err))
+		l.fail(unreadable("folder "+credentialsFolder, folder, err))
 		return
 	}
 	for _, entry := range entries {
@@ -43,7 +43,7 @@ func (s *section) credential(folder string, entry fs.DirEntry, key string) readi
 	}
 	text, err := os.ReadFile(filepath.Join(folder, entry.Name()))
 	if err != nil {
-		r.where, r.err = "", unreadable("credential", err)
+		r.where, r.err = "", unreadable("credential", filepath.Join(folder, entry.Name()), err)
 		return r
 	}
 	value := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")

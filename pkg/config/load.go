@@ -5,6 +5,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/owner"
 )
 
 // Load returns the defaults as changed by the files of paths, in order, and then
@@ -107,7 +109,7 @@ func (l *loader) fail(err error) { l.add(reading{err: err}) }
 func (l *loader) dir(path string) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		l.fail(unreadable("configuration directory", err))
+		l.fail(unreadable("configuration directory", path, err))
 		return
 	}
 	for _, entry := range entries {
@@ -120,7 +122,7 @@ func (l *loader) dir(path string) {
 func (l *loader) file(path string) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		l.fail(unreadable("configuration file", err))
+		l.fail(unreadable("configuration file", path, err))
 		return
 	}
 	for s, err := range statements(string(content)) {
@@ -221,8 +223,25 @@ func (l *loader) sectionNames() []string {
 	return names(l.sections, func(s section) string { return s.name })
 }
 
-func unreadable(what string, err error) error {
-	return &fault.Error{Kind: fault.Invalid, Message: "the " + what + " cannot be read", Err: err}
+// Usual returns the path of a program's configuration file without others, or nothing if there is no such file. A
+// file that this process may not read is there: Load then fails, rather than go on with defaults.
+func Usual(path string) []string {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return []string{path}
+}
+
+// unreadable returns the error of a file or folder. If permissions are the reason, it names who may read it.
+func unreadable(what, path string, err error) error {
+	message := "the " + what + " cannot be read"
+	if errors.Is(err, fs.ErrPermission) {
+		message += " by user " + owner.User() + "; run this as root"
+		if group := owner.Group(path); group != "" && group != "root" {
+			message += ", or as a member of group " + group
+		}
+	}
+	return &fault.Error{Kind: fault.Invalid, Message: message, Err: err}
 }
 
 // field returns the name of an option for errors.

@@ -124,3 +124,24 @@ func TestAMistypedVariableOfOurSectionsIsAnError(t *testing.T) {
 		t.Errorf("variables of others are refused: %v", err)
 	}
 }
+
+// Only a file that certainly does not exist is none: one that this user cannot see must not lead to the defaults.
+func TestTheUsualFileIsReadUnlessItDoesNotExist(t *testing.T) {
+	folder := t.TempDir()
+	missing := filepath.Join(folder, "almanac.conf")
+	if files := config.Usual(missing); files != nil {
+		t.Errorf("a file that does not exist: %v", files)
+	}
+	if err := os.WriteFile(missing, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unreachable := filepath.Join(missing, "almanac.conf") // below a file, like below a closed folder
+	for _, path := range []string{missing, unreachable} {
+		if files := config.Usual(path); len(files) != 1 || files[0] != path {
+			t.Errorf("%s: %v", path, files)
+		}
+	}
+	if _, err := config.Load(config.Usual(unreachable), nil, nil); err == nil || !strings.Contains(err.Error(), unreachable) {
+		t.Errorf("a file that cannot be reached: %v", err)
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/owner"
 )
 
 // journal stores the order log of an agent in a file, so that a run has the orders of the previous
@@ -40,10 +41,10 @@ func openJournal(path string) (journal, error) {
 	if path == "" {
 		return journal{}, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+	if err := owner.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return journal{}, fmt.Errorf("create the folder of the agent's state file; create it yourself, or name another in [agent] state_file: %w", err)
 	}
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := owner.OpenFile(path+".lock", os.O_RDWR, 0o600)
 	if err != nil {
 		return journal{}, fmt.Errorf("open the agent's state file: %w", err)
 	}
@@ -110,7 +111,7 @@ func (j journal) write(b *orderLog) error {
 
 // replace replaces the content of the file at path. It returns when the content is on the disk.
 func replace(path string, content []byte) error {
-	next, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	next, err := owner.OpenFile(path+".new", os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

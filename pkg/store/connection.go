@@ -36,8 +36,10 @@ func Exists(connection string) (bool, error) {
 	if !isPlace {
 		return true, nil
 	}
-	_, err = os.Stat(file.path)
-	return err == nil, nil
+	if _, err = os.Stat(file.path); errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // parseConnection parses a connection. Its errors contain only the scheme and options, because the
@@ -117,25 +119,6 @@ func placeOf(path string, options url.Values) place {
 		return place{}
 	}
 	return place{path: filepath.Clean(path), options: options}
-}
-
-// createFile creates an empty file, and its folder, if they do not exist; SQLite itself would make
-// the file readable for others. SQLite copies the mode of the first file to its further files.
-func (p place) createFile() error {
-	if mode := p.options.Get("mode"); p.path == "" || mode != "" && mode != "rwc" {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(p.path), 0o750); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(p.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
-	if errors.Is(err, os.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return file.Close()
 }
 
 // dsn returns the data source name for the driver, with these options set.

@@ -17,6 +17,7 @@ import (
 	code "modernc.org/sqlite/lib"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/owner"
 )
 
 // readers is the number of reads that can run at the same time, in addition to the writer.
@@ -121,7 +122,7 @@ func Own(connection string) (release func() error, err error) {
 	if err := at.createFile(); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	file, err := os.OpenFile(at.path+".lock", os.O_CREATE|os.O_RDWR, 0o640)
+	file, err := owner.OpenFile(at.path+".lock", os.O_RDWR, fileMode)
 	if err != nil {
 		return nil, fmt.Errorf("lock the database: %w", err)
 	}
