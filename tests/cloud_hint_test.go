@@ -65,7 +65,7 @@ func (b *beside) keptOff(reserved, others []string) {
 	b.t.Helper()
 	b.placed(b.demo2, others, len(others), wish{name: "beside the reservation", count: len(others), flavor: big})
 	b.unplaced(b.demo, wish{name: "no room but on promised hosts", flavor: big})
-	b.unplaced(b.demo, wish{name: "nor with a private hint", flavor: big, hints: map[string]any{"_nova_check_type": "rebuild"}})
+	b.unplaced(b.demo, wish{name: "nor with a private hint", flavor: big, hints: map[string]any{"_nova_note": "x"}})
 	b.unplaced(b.admin, wish{name: "forced to a promised host", fields: map[string]any{"host": reserved[0]}})
 	b.unplaced(b.admin, wish{name: "forced in a zone to a promised host", fields: map[string]any{"availability_zone": "nova:" + reserved[1]}})
 	b.deletesAll()
@@ -95,8 +95,7 @@ func (b *beside) usedByOwner(r v1.Reservation, reserved []string) {
 	b.placed(b.demo, reserved, 1, wish{name: "one for one host", flavor: big, hints: hint()})
 	b.deletesAll()
 
-	// Nova before the fix of CVE-2026-46448 lets tenants set this hint and skips checks for it.
-	private := wish{name: "a private hint", count: all, flavor: big, hints: hint("_nova_check_type", "rebuild")}
+	private := wish{name: "a private hint", count: all, flavor: big, hints: hint("_nova_note", "x")}
 	b.placed(b.demo, reserved, all, private)
 	b.tellsWhy(b.demo, "", wish{name: "a private hint without room", flavor: big, hints: private.hints})
 	b.deletesAll()
@@ -136,8 +135,8 @@ func (b *beside) wrongHints(r v1.Reservation) {
 	b.tellsWhy(b.demo, "", wish{name: "a name", hints: map[string]any{"reservation": r.Name}})
 }
 
-// privateHints sends requests with the hint of a rebuild, as a conductor sends them if Nova's
-// API lets tenants set that hint. Almanac places and claims them like any other request: inside
+// privateHints sends requests with a hint whose name is one of Nova's own, as a conductor sends them if
+// Nova's API lets tenants set it. Almanac places and claims them like any other request: inside
 // the reservation, and nowhere when each of its hosts has one.
 func (b *beside) privateHints(r v1.Reservation, reserved []string) {
 	b.t.Helper()
@@ -146,7 +145,7 @@ func (b *beside) privateHints(r v1.Reservation, reserved []string) {
 	conductor := labtest.NewConductor(b.t, labtest.NovaTransport(b.t))
 	spec := labtest.RequestSpec{
 		ProjectID: r.ProjectID, UserID: r.UserID, MemoryMB: 8192, // a host has room for one
-		Hints: map[string][]string{"reservation": {r.ID}, "_nova_check_type": {"rebuild"}},
+		Hints: map[string][]string{"reservation": {r.ID}, "_nova_note": {"x"}},
 	}
 	var asked []string
 	defer func() {
@@ -164,19 +163,19 @@ func (b *beside) privateHints(r v1.Reservation, reserved []string) {
 	for range reserved {
 		id, chosen, err := ask()
 		if err != nil || len(chosen) != 1 || len(chosen[0]) == 0 {
-			b.t.Fatalf("a request with a rebuild hint gets %v, %v", chosen, err)
+			b.t.Fatalf("a request with a private hint gets %v, %v", chosen, err)
 		}
 		if !b.hasSomething(id) {
-			b.t.Error("a request with a rebuild hint has no allocation")
+			b.t.Error("a request with a private hint has no allocation")
 		}
 		used = append(used, chosen[0][0].Host)
 	}
 	if slices.Sort(used); !slices.Equal(used, reserved) {
-		b.t.Errorf("requests with a rebuild hint get %v, want each of %v once", used, reserved)
+		b.t.Errorf("requests with a private hint get %v, want each of %v once", used, reserved)
 	}
 	_, chosen, err := ask()
 	if remote, is := errors.AsType[*oslo.RemoteError](err); !is || remote.Class != "NoValidHost" {
-		b.t.Errorf("in a full reservation, a request with a rebuild hint gets %v, %v; want NoValidHost", chosen, err)
+		b.t.Errorf("in a full reservation, a request with a private hint gets %v, %v; want NoValidHost", chosen, err)
 	}
 }
 

@@ -25,6 +25,7 @@ var unclear = []struct {
 	{regexp.MustCompile(`\b(?i:of which|of whose|by which|such a one|by now|all the same)\b`), "two sentences"},
 	{regexp.MustCompile(`\b(?i:he|him|his|himself)\b`), `"they", or the role`},
 	{regexp.MustCompile(`(^|[.;:] )(Who|What) [a-z]+s? [^?]*$`), "a noun as the subject"},
+	{regexp.MustCompile(`\b(CVE|OSSN|OSSA)-\d`), "the guard that Almanac has, not the weakness of another program"},
 	{regexp.MustCompile(`\b(?i:is|are) to be\b`), `"must be", or the plan that contains it`},
 	{regexp.MustCompile(`\b(?i:\w*(organis|recognis|initialis|serialis|prioritis|normalis|optimis|minimis|maximis|synchronis|summaris|authoris|utilis)\w*|behaviours?|colours?|neighbours?|favours?|honours?|cancell(ed|ing)|labelled|modelled|travell\w+|centre|whilst)\b`), "American spelling"},
 }

@@ -43,7 +43,7 @@ func (s RequestSpec) Narrow(n Narrowing) (json.RawMessage, error) {
 }
 
 // privateHint is the prefix of the hints with which Nova's services tell each other the purpose
-// of a request. A tenant's hint of that name reaches a Nova without the fix of OSSN-2026-022.
+// of a request. They are not for tenants, and Nova's API does not keep all of them out in every release.
 const privateHint = "_nova"
 
 // dropPrivateHints removes private hints from a request that forces no host. Nova itself sends

@@ -165,14 +165,14 @@ func TestPrivateHintsOfNovaArePassedOnWithAForcedHostOnly(t *testing.T) {
 		want   map[string][]string
 	}{
 		"of a tenant": {
-			map[string]any{"scheduler_hints": map[string]any{"_nova_check_type": []string{"rebuild"}, "_nova": []string{"x"}, "group": []string{"g"}}},
+			map[string]any{"scheduler_hints": map[string]any{"_nova_note": []string{"x"}, "_nova": []string{"x"}, "group": []string{"g"}}},
 			map[string][]string{"group": {"g"}},
 		},
-		"alone":        {map[string]any{"scheduler_hints": map[string]any{"_nova_check_type": []string{"rebuild"}}}, map[string][]string{}},
-		"in no list":   {map[string]any{"scheduler_hints": map[string]any{"_nova_check_type": "rebuild"}}, map[string][]string{}},
+		"alone":        {map[string]any{"scheduler_hints": map[string]any{"_nova_note": []string{"x"}}}, map[string][]string{}},
+		"in no list":   {map[string]any{"scheduler_hints": map[string]any{"_nova_note": "x"}}, map[string][]string{}},
 		"similar ones": {map[string]any{"scheduler_hints": map[string]any{"nova_x": []string{"x"}, "x_nova": []string{"x"}}}, map[string][]string{"nova_x": {"x"}, "x_nova": {"x"}}},
 		"with a forced node": {
-			map[string]any{"scheduler_hints": map[string]any{"_nova_check_type": []string{"rebuild"}}, "force_nodes": []string{"cmp-001"}},
+			map[string]any{"scheduler_hints": map[string]any{"_nova_note": []string{"x"}}, "force_nodes": []string{"cmp-001"}},
 			map[string][]string{},
 		},
 		"with a forced host": {

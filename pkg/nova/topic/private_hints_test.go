@@ -14,20 +14,20 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placing"
 )
 
-// A nova-scheduler that receives a request for a rebuild does not ask Placement, so the
-// aggregates and traits of the narrowing have no effect. The ignored hosts still do.
-func TestTheHintOfARebuildLeadsATenantToNoHostOfOthers(t *testing.T) {
-	rebuild := map[string][]string{"_nova_check_type": {"rebuild"}}
-	inside := map[string][]string{"_nova_check_type": {"rebuild"}, placing.ReservationHint: {"own"}}
+// The hints whose names begin with _nova are those of Nova's services. Beside their removal, the ignored
+// hosts of the request keep others' hosts out, whatever nova-scheduler asks of Placement.
+func TestATenantsPrivateHintsAreRemovedAndOthersHostsAreIgnored(t *testing.T) {
+	private := map[string][]string{"_nova_note": {"x"}}
+	inside := map[string][]string{"_nova_note": {"x"}, placing.ReservationHint: {"own"}}
 	numa := map[string]string{"hw:numa_nodes": "2"} // requests that replace passes on
 	for name, tc := range map[string]struct {
 		hints      map[string][]string
 		extraSpecs map[string]string
 		placer     topic.Placer
 	}{
-		"interpose, no reservation":  {hints: rebuild},
+		"interpose, no reservation":  {hints: private},
 		"interpose, own reservation": {hints: inside},
-		"replace, no reservation":    {hints: rebuild, extraSpecs: numa, placer: placer{}},
+		"replace, no reservation":    {hints: private, extraSpecs: numa, placer: placer{}},
 		"replace, own reservation":   {hints: inside, extraSpecs: numa, placer: placer{}},
 	} {
 		t.Run(name, func(t *testing.T) {
