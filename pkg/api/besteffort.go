@@ -29,19 +29,7 @@ type BestEffort interface {
 
 const bestEffortPath = "/v1/besteffort"
 
-func (s *server) bestEffortRoutes(group *gin.RouterGroup) {
-	there := func(c *gin.Context) {
-		if s.BestEffort == nil {
-			s.fail(c, noBestEffort())
-		}
-	}
-	group.POST("", s.require("besteffort:create"), there, s.forProject, s.noParameters, s.json(s.submitBestEffort))
-	group.GET("", s.json(s.listBestEffort)) // besteffort:list, or besteffort:list_all
-	group.GET("/:id", s.noParameters, s.findBestEffort("besteffort:get"), s.json(s.showBestEffort))
-	group.DELETE("/:id", s.noParameters, s.findBestEffort("besteffort:delete"), s.json(s.cancelBestEffort))
-}
-
-func noBestEffort() error {
+func noBestEffort() *fault.Error {
 	return fault.New(fault.Conflict, "there is no best-effort work here: it requires [inventory] source = openstack, or simulated")
 }
 
@@ -118,7 +106,7 @@ const bestEffortKey = "besteffort"
 func (s *server) findBestEffort(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		by, id := asking(c), pathID(c)
-		r, err := state.Request{}, noBestEffort()
+		r, err := state.Request{}, error(noBestEffort())
 		if s.BestEffort != nil {
 			r, err = s.BestEffort.Get(c.Request.Context(), id)
 		}

@@ -70,17 +70,6 @@ func withHead(next http.Handler) http.Handler {
 	})
 }
 
-// blazarRoutes registers the calls that have Blazar's form, unless they are switched off.
-func (s *server) blazarRoutes(engine *gin.Engine) {
-	if s.Blazar == nil {
-		return
-	}
-	v1 := engine.Group("/v1", s.microversion, s.authenticate, s.limit, s.inLine)
-	s.leaseRoutes(v1.Group("/leases"))
-	s.hostRoutes(v1.Group("/os-hosts"))
-	s.floatingRoutes(v1.Group("/floatingips"))
-}
-
 // The microversions. 1.0 is Blazar's, and the default for ever; 1.1 has what only Almanac offers.
 const (
 	microversionHeader = "OpenStack-API-Version"
@@ -92,10 +81,9 @@ const (
 // microversionForm is how Blazar accepts a microversion (blazar/api/v1/api_version_request.py).
 var microversionForm = regexp.MustCompile(`^([1-9][0-9]*)\.(0|[1-9][0-9]*)$`)
 
-// microversion reads the microversion that a request asks for and names it in the answer. Parts of
+// microversion reads the microversion that a request asks for and names it in the answer, which depends on it. Parts of
 // the header that are about other services do not count.
 func (s *server) microversion(c *gin.Context) {
-	c.Header("Vary", microversionHeader)
 	minor, err := minorVersion(c.Request.Header.Values(microversionHeader))
 	if err == errNotAcceptable {
 		s.failWith(c, http.StatusNotAcceptable, fault.New(fault.Invalid,

@@ -31,14 +31,6 @@ type Neutron interface {
 	Network(ctx context.Context, id string) (address.Network, error)
 }
 
-// floatingRoutes registers the calls for floating IPs.
-func (s *server) floatingRoutes(ips *gin.RouterGroup) {
-	ips.GET("", s.allowed("blazar:floatingips:get"), s.json(s.listFloatingIPs))
-	ips.POST("", s.allowed("blazar:floatingips:post"), s.json(s.addFloatingIP))
-	ips.GET("/:id", s.allowed("blazar:floatingips:get"), s.json(s.showFloatingIP))
-	ips.DELETE("/:id", s.allowed("blazar:floatingips:delete"), s.json(s.removeFloatingIP))
-}
-
 // enrolledAddresses returns the pool; it is empty without a Neutron.
 func (s *server) enrolledAddresses(c *gin.Context) ([]address.Enrolled, error) {
 	if s.Blazar.Addresses == nil {

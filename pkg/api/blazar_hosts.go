@@ -20,20 +20,6 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// hostRoutes registers the calls for hosts.
-func (s *server) hostRoutes(hosts *gin.RouterGroup) {
-	hosts.GET("", s.allowed("blazar:oshosts:get"), s.json(s.listBlazarHosts))
-	hosts.POST("", s.allowed("blazar:oshosts:post"), s.json(s.addBlazarHost))
-	hosts.GET("/:id", s.allowed("blazar:oshosts:get"), s.json(s.showBlazarHost))
-	hosts.PUT("/:id", s.allowed("blazar:oshosts:put"), s.json(s.changeBlazarHost))
-	hosts.PATCH("/:id", s.allowed("blazar:oshosts:put"), s.json(s.changeBlazarHost))
-	hosts.DELETE("/:id", s.allowed("blazar:oshosts:delete"), s.json(s.removeBlazarHost))
-	hosts.GET("/allocations", s.allowed("blazar:oshosts:get_allocations"), s.listAllocations)
-	hosts.GET("/:id/allocation", s.allowed("blazar:oshosts:get_allocations"), s.showAllocation)
-	hosts.GET("/properties", s.allowed("blazar:oshosts:get_resource_properties"), s.json(s.listBlazarProperties))
-	hosts.PATCH("/properties/:name", s.allowed("blazar:oshosts:update_resource_properties"), s.json(s.changeBlazarProperty))
-}
-
 // blazarHosts returns the hosts that the calls are about, sorted by name: all, or the pool's if only
 // enrolled hosts count.
 func (s *server) blazarHosts(snapshot *inventory.Snapshot) (hosts []*inventory.Host) {

@@ -16,17 +16,6 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// leaseRoutes registers the calls for leases.
-func (s *server) leaseRoutes(leases *gin.RouterGroup) {
-	leases.POST("", s.allowed("blazar:leases:post"), s.forProject, s.json(s.createLease))
-	leases.GET("", s.allowed("blazar:leases:get"), s.listLeases)
-	leases.GET("/:id", s.findLease("blazar:leases:get"), s.json(s.showLease))
-	leases.PUT("/:id", s.findLease("blazar:leases:put"), s.json(s.changeLease))
-	leases.PATCH("/:id", s.findLease("blazar:leases:put"), s.json(s.changeLease))
-	leases.DELETE("/:id", s.findLease("blazar:leases:delete"), s.json(s.deleteLease))
-	leases.GET("/:id/hosts", s.findLease("blazar:leases:get"), s.json(s.listLeaseHosts))
-}
-
 const leaseKey = "lease"
 
 // findLease loads the lease in the path. As in Blazar, a caller learns that another project's lease
@@ -210,11 +199,20 @@ func (s *server) listLeases(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	found, err := s.leaseTexts.list(c.Request.Context(), s.Blazar.Leases, q.LeaseQuery, extended(c), s.Now())
+	found, write, err := s.leaseTexts.list(c.Request.Context(), s.Blazar.Leases, q.LeaseQuery, extended(c), s.Now())
+	if err == nil {
+		err = s.inItsTurn(c, func() {
+			write()
+			s.sendLeases(c, q, found)
+		})
+	}
 	if err != nil {
 		s.fail(c, err)
-		return
 	}
+}
+
+// sendLeases sends those of the leases that q selects.
+func (s *server) sendLeases(c *gin.Context, q leaseQuery, found []leaseText) {
 	if q.status != "" {
 		found = slices.DeleteFunc(found, func(l leaseText) bool { return l.status != q.status })
 	}

@@ -47,15 +47,16 @@ func newLeaseTexts() *leaseTexts {
 	return &leaseTexts{kept}
 }
 
-// list returns the leases that q selects, as they are at now; extended is true at microversion 1.1.
+// list reads the leases that q selects, as they are at now; extended is true at microversion 1.1. The list has all texts
+// after write, which computes those that are not kept.
 func (t *leaseTexts) list(
 	ctx context.Context, from reservation.LeaseReader, q reservation.LeaseQuery, extended bool, now span.Instant,
-) ([]leaseText, error) {
+) (list []leaseText, write func(), err error) {
 	states, err := from.LeaseStates(ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	list := make([]leaseText, len(states))
+	list = make([]leaseText, len(states))
 	at := make(map[string]int) // the places of the leases that have to be read
 	var ids []string
 	for i, state := range states {
@@ -69,12 +70,13 @@ func (t *leaseTexts) list(
 	}
 	read, err := from.LeasesOf(ctx, ids)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for i := range read {
-		list[at[read[i].ID]] = t.written(&read[i], extended, now)
-	}
-	return list, nil
+	return list, func() {
+		for i := range read {
+			list[at[read[i].ID]] = t.written(&read[i], extended, now)
+		}
+	}, nil
 }
 
 // written returns the JSON of a lease and keeps it. The status of a lease without reservations follows

@@ -62,8 +62,6 @@ func (s *server) calendar(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	c.Header("Cache-Control", "private, no-cache")
-	c.Header("Vary", "X-Auth-Token, Cookie")
 	if v.marks = s.Booking.Fingerprint(); holds(c.Request.Header.Values("If-None-Match"), v.tag()) {
 		c.Header("ETag", v.tag())
 		c.Status(http.StatusNotModified)

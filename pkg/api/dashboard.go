@@ -15,8 +15,7 @@ import (
 
 const (
 	dashboardPath = "/dashboard/"
-	// sessionFile and projectsFile are the paths of the session and of the projects' names below dashboardPath.
-	sessionFile, projectsFile = "/session", "/projects"
+	sessionPath   = "/dashboard/session"
 	// tokenCookie is the name of the cookie that contains the token of a user of the page.
 	tokenCookie = "almanac-token"
 	// longestSignIn is the largest body of a sign-in in bytes; a token has at most 8 KiB.
@@ -34,35 +33,9 @@ type SignIn interface {
 	Revoke(ctx context.Context, token string) error
 }
 
-// dashboardRoutes registers the page and its session. The page is no part of the API: its paths may change.
-func (s *server) dashboardRoutes(engine *gin.Engine) {
-	if s.Dashboard == nil {
-		return
-	}
-	// The redirection is relative, so that it is right behind a proxy with a prefix too.
-	engine.GET("/dashboard", func(c *gin.Context) {
-		c.Header("Location", "dashboard/")
-		c.Status(http.StatusPermanentRedirect)
-	})
-	files := http.StripPrefix("/dashboard", s.Dashboard)
-	engine.GET(dashboardPath+"*file", func(c *gin.Context) {
-		switch c.Param("file") {
-		case sessionFile:
-			s.json(s.showSession)(c)
-		case projectsFile:
-			s.json(s.nameProjects)(c)
-		default:
-			files.ServeHTTP(c.Writer, c.Request)
-		}
-	})
-	engine.POST("/dashboard"+sessionFile, s.json(s.signIn))
-	engine.PATCH("/dashboard"+sessionFile, s.json(s.switchProject))
-	engine.DELETE("/dashboard"+sessionFile, s.signOut)
-}
-
-// signedIn lets the cookie of the page stand for the header X-Auth-Token. Only the page itself may use the cookie: a
+// readCookie lets the cookie of the page stand for the header X-Auth-Token. Only the page itself may use the cookie: a
 // browser states where a request comes from, and sameOrigin has refused changes from elsewhere.
-func (s *server) signedIn(c *gin.Context) {
+func (s *server) readCookie(c *gin.Context) {
 	if s.SignIn == nil || c.GetHeader("X-Auth-Token") != "" {
 		return
 	}
@@ -113,14 +86,10 @@ var shownRules = []string{
 
 // showSession handles GET /dashboard/session.
 func (s *server) showSession(c *gin.Context) (any, error) {
-	c.Header("Cache-Control", "no-store")
 	answer := session{SignIn: s.SignIn != nil, Projects: []sessionProject{}, May: map[string]bool{}, Version: s.Version, Simulated: s.Demo != nil, Speed: max(1, s.Speed)}
 	token := c.GetHeader("X-Auth-Token")
 	if answer.SignIn && token == "" {
 		return answer, nil
-	}
-	if s.authenticate(c); c.IsAborted() {
-		return nil, nil
 	}
 	by := asking(c)
 	answer.SignedIn, answer.UserID, answer.Project, answer.System = true, by.UserID, by.ProjectID, by.System
@@ -146,13 +115,6 @@ func shownProjects(projects []keystone.Project) []sessionProject {
 
 // nameProjects handles GET /dashboard/projects: the names of the projects whose reservations an operator sees.
 func (s *server) nameProjects(c *gin.Context) (any, error) {
-	c.Header("Cache-Control", "no-store")
-	if s.authenticate(c); c.IsAborted() {
-		return nil, nil
-	}
-	if err := asking(c).check("reservations:list_all", asking(c).ProjectID); err != nil {
-		return nil, err
-	}
 	var projects []keystone.Project
 	var err error
 	if s.SignIn != nil {
@@ -204,22 +166,25 @@ func (s *server) switchProject(c *gin.Context) (any, error) {
 	if _, err := s.body(c, &body, longestSignIn); err != nil {
 		return nil, err
 	}
-	token := c.GetHeader("X-Auth-Token")
 	if body.ProjectID == "" {
 		return nil, fault.Field("project_id", "is required: the project to which you change")
 	}
-	if token == "" {
-		return nil, fault.New(fault.Unauthorized, "you are not signed in")
+	token := c.GetHeader("X-Auth-Token")
+	if err := s.letIn(c, keystone.SignInCredentials{Token: token, ProjectID: body.ProjectID}); err != nil {
+		return nil, err
 	}
-	return nil, s.letIn(c, keystone.SignInCredentials{Token: token, ProjectID: body.ProjectID})
+	// A token of the header belongs to the program that sent it.
+	if replaced, err := c.Request.Cookie(tokenCookie); err == nil && replaced.Value == token {
+		s.revoke(c, token)
+	}
+	return nil, nil
 }
 
 // letIn exchanges credentials for a token and sends it as the cookie. Wrong ones count as wrong tokens do.
 func (s *server) letIn(c *gin.Context, by keystone.SignInCredentials) error {
 	from := s.senderOf(c)
 	if wait := s.takeFailure(from); wait > 0 {
-		s.limited(c, wait, "too many attempts to sign in came from your address")
-		return nil
+		return s.tooMany(wait, "too many attempts to sign in came from your address")
 	}
 	token, err := s.SignIn.SignIn(c.Request.Context(), by)
 	if err == nil {
@@ -256,9 +221,14 @@ func (s *server) setCookie(c *gin.Context, token string) {
 func (s *server) signOut(c *gin.Context) {
 	s.setCookie(c, "")
 	if token := c.GetHeader("X-Auth-Token"); token != "" && s.SignIn != nil {
-		if err := s.SignIn.Revoke(c.Request.Context(), token); err != nil {
-			s.Log.InfoContext(c.Request.Context(), "a token was not revoked at a sign-out", "error", err)
-		}
+		s.revoke(c, token)
 	}
 	c.Status(http.StatusNoContent)
+}
+
+// revoke revokes a token that a visitor no longer has. One that Keystone does not revoke ends at its time.
+func (s *server) revoke(c *gin.Context, token string) {
+	if err := s.SignIn.Revoke(c.Request.Context(), token); err != nil {
+		s.Log.InfoContext(c.Request.Context(), "a token was not revoked", "error", err)
+	}
 }

@@ -138,7 +138,7 @@ func TestAVisitorSignsInChangesTheProjectAndSignsOut(t *testing.T) {
 	if a := v.call(http.MethodGet, "/v1/reservations", ""); v.session().ProjectID != "other" || strings.Contains(string(a.body), `"r"`) {
 		t.Errorf("the other project sees %v", a)
 	}
-	if a := v.call(http.MethodDelete, "/dashboard/session", ""); a.status != http.StatusNoContent || v.cookie != "" || !slices.Equal(*revoked, []string{"other/member"}) {
+	if a := v.call(http.MethodDelete, "/dashboard/session", ""); a.status != http.StatusNoContent || v.cookie != "" || !slices.Equal(*revoked, []string{"demo/member", "other/member"}) {
 		t.Errorf("the sign-out: %v, revoked %v", a, *revoked)
 	}
 	if a := v.call(http.MethodGet, "/v1/reservations", ""); a.status != http.StatusUnauthorized {

@@ -22,16 +22,6 @@ type Demo interface {
 	Delete(ctx context.Context, id string) error
 }
 
-// demoRoutes registers the calls that exist only with a simulated cloud.
-func (s *server) demoRoutes(group *gin.RouterGroup) {
-	if s.Demo == nil {
-		return
-	}
-	group.GET("/servers", s.require("demo:list"), s.noParameters, s.json(s.listDemoServers))
-	group.POST("/servers", s.require("demo:create"), s.noParameters, s.json(s.createDemoServer))
-	group.DELETE("/servers/:id", s.require("demo:delete"), s.noParameters, s.json(s.deleteDemoServer))
-}
-
 // listDemoServers handles GET /v1/demo/servers.
 func (s *server) listDemoServers(c *gin.Context) (any, error) {
 	return s.Demo.Servers(c.Request.Context())

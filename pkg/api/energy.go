@@ -52,23 +52,6 @@ type Energy interface {
 	EnergyHistory
 }
 
-func (s *server) energyRoutes(g *gin.RouterGroup) {
-	there := func(c *gin.Context) {
-		if s.Energy == nil {
-			s.fail(c, fault.New(fault.NotFound, "this process has no energy controller"))
-		}
-	}
-	g.GET("", s.require("energy:get"), there, s.noParameters, s.json(s.showEnergy))
-	g.PATCH("", s.require("energy:update"), there, s.noParameters, s.json(s.changeEnergy))
-	g.GET("/plan", s.require("energy:get_plan"), there, s.noParameters, s.json(s.showPlan))
-	g.POST("/plan", s.require("energy:approve"), there, s.noParameters, s.json(s.approvePlan))
-	g.GET("/hosts", s.require("energy:list_hosts"), there, s.json(s.listEnergyHosts))
-	g.GET("/hosts/:name", s.require("energy:get_host"), there, s.noParameters, s.json(s.showEnergyHost))
-	g.POST("/hosts/:name", s.require("energy:order"), there, s.json(s.orderPower))
-	g.GET("/audit", s.require("energy:get_audit"), there, s.json(s.listAudit))
-	g.GET("/demand", s.require("energy:get_audit"), there, s.json(s.listDemand))
-}
-
 // showEnergy handles GET /v1/energy.
 func (s *server) showEnergy(c *gin.Context) (any, error) {
 	status, err := s.Energy.Status(c.Request.Context())

@@ -42,14 +42,30 @@ const overloaded = 5 * time.Second
 // status other than 200 itself; one that answers nil has no content.
 func (s *server) json(call func(c *gin.Context) (answer any, err error)) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		switch answer, err := call(c); {
-		case err != nil:
-			s.fail(c, err)
-		case answer == nil:
-			c.Status(http.StatusNoContent)
-		default:
-			send(c, c.Writer.Status(), answer)
+		answer, err := call(c)
+		compute, is := answer.(later)
+		if !is || err != nil {
+			s.answer(c, answer, err)
+			return
 		}
+		err = s.inItsTurn(c, func() {
+			answer, err := compute()
+			s.answer(c, answer, err)
+		})
+		if err != nil {
+			s.fail(c, err)
+		}
+	}
+}
+
+func (s *server) answer(c *gin.Context, answer any, err error) {
+	switch {
+	case err != nil:
+		s.fail(c, err)
+	case answer == nil:
+		c.Status(http.StatusNoContent)
+	default:
+		send(c, c.Writer.Status(), answer)
 	}
 }
 
@@ -105,8 +121,11 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 	for i, b := range r.BlockedBy {
 		answer.Refusal.BlockedBy[i] = v1.Block{Host: b.Host, Start: b.Span.Start.Time(), End: b.Span.End.Time()}
 	}
-	if !inBlazarsForm(c) {
-		s.nameBlockers(answer.Refusal.BlockedBy, r.BlockedBy, asking(c))
+	if !inBlazarsForm(c) && len(r.BlockedBy) > 0 {
+		if err := s.inItsTurn(c, func() { s.nameBlockers(answer.Refusal.BlockedBy, r.BlockedBy, asking(c)) }); err != nil {
+			s.fail(c, err)
+			return
+		}
 	}
 	if r.EarliestStart != 0 {
 		at := r.EarliestStart.Time()
@@ -125,9 +144,6 @@ const mostBlockers = 10
 // nameBlockers adds to each block the first reservations that hold its host, as far as the caller may
 // learn which hosts they have.
 func (s *server) nameBlockers(shown []v1.Block, blocks []reservation.Block, by *asker) {
-	if len(blocks) == 0 {
-		return
-	}
 	at := make(map[string][]int) // indexes of blocks, by host
 	for i, b := range blocks {
 		at[b.Host] = append(at[b.Host], i)

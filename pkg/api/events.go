@@ -187,7 +187,6 @@ func (s *server) followEvents(c *gin.Context) {
 	defer s.streams.leave(caller)
 	c.Set(streamKey, true)
 	c.Header("Content-Type", "text/event-stream")
-	c.Header("Cache-Control", "no-store")
 	c.Header("X-Accel-Buffering", "no") // nginx would keep the events back
 	c.Status(http.StatusOK)
 	c.Writer.WriteHeaderNow()
@@ -227,6 +226,7 @@ func (f *follower) run(ctx context.Context, last string) {
 	o := f.server.streams.options
 	// The deadlines of the server are for requests; each write has its own.
 	_ = f.control.SetReadDeadline(time.Time{})
+	_ = f.control.SetWriteDeadline(time.Time{})
 	f.begin(last)
 	over := time.NewTimer(o.Longest)
 	defer over.Stop()
@@ -346,7 +346,6 @@ func (f *follower) flush() error {
 	if f.text.Len() == 0 {
 		return nil
 	}
-	past := time.Unix(1, 0)
 	late := time.AfterFunc(f.server.streams.options.WriteTimeout, func() { _ = f.control.SetWriteDeadline(past) })
 	defer late.Stop()
 	if _, err := f.to.Write([]byte(f.text.String())); err != nil {

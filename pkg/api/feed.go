@@ -43,20 +43,21 @@ func (s *server) feedLink(c *gin.Context) (any, error) {
 	return v1.Feed{URL: s.base(c) + feeds + url.PathEscape(project) + "/" + s.signature(project) + feedEnd}, nil
 }
 
-// feed handles GET /feeds/{project_id}/{file}, for programs that cannot send a token: anybody with
-// the link may read the feed.
-func (s *server) feed(c *gin.Context) {
+// signedLink admits requests whose link has the signature of its project, and counts them as requests of the
+// project's feed.
+func (s *server) signedLink(c *gin.Context) {
 	project := c.Param("project_id")
 	signature, _ := strings.CutSuffix(c.Param("file"), feedEnd)
 	if s.FeedSecret == "" || !hmac.Equal([]byte(signature), []byte(s.signature(project))) {
 		s.fail(c, fault.New(fault.NotFound, "there is no feed here, or the link is no longer valid; get a new one from /v1/feed"))
 		return
 	}
-	caller := "feed " + project
-	if s.limitCaller(c, caller); !c.IsAborted() {
-		s.serveInLine(c, caller, func() { s.answerCalendar(c, project, begun) })
-	}
+	c.Set(callerKey, "feed "+project)
 }
+
+// feed handles GET /feeds/{project_id}/{file}, for programs that cannot send a token: anybody with
+// the link may read the feed.
+func (s *server) feed(c *gin.Context) { s.answerCalendar(c, c.Param("project_id"), begun) }
 
 // signature returns the secret part of the link to the project's feed.
 func (s *server) signature(project string) string {
@@ -67,11 +68,15 @@ func (s *server) signature(project string) string {
 
 func (s *server) answerCalendar(c *gin.Context, project string, seesHosts func(*reservation.Reservation) bool) {
 	list, err := s.inFeed(c.Request.Context(), project)
+	var text string
+	if err == nil {
+		err = s.Booking.InTurn(c.Request.Context(), project, func() { text = iCalendar(project, list, seesHosts) })
+	}
 	if err != nil {
 		s.fail(c, err)
 		return
 	}
-	c.Data(http.StatusOK, "text/calendar; charset=utf-8", []byte(iCalendar(project, list, seesHosts)))
+	c.Data(http.StatusOK, "text/calendar; charset=utf-8", []byte(text))
 }
 
 // inFeed returns the reservations in the project's feed.

@@ -86,6 +86,8 @@ type cloud struct {
 	contract *contract
 	log      *lockedBuffer
 	seconds  atomic.Int64
+	// passed are seconds in which only durations grow.
+	passed atomic.Int64
 
 	// The callers: an admin, a member and a reader of project demo, a member of project other,
 	// and one without a token.
@@ -170,7 +172,9 @@ func (c *cloud) restart(t *testing.T, s setup) *cloud {
 func (c *cloud) now() span.Instant { return span.Instant(c.seconds.Load()) }
 
 // elapsed returns the time since noon.
-func (c *cloud) elapsed() time.Duration { return time.Duration(c.now()-noon) * time.Second }
+func (c *cloud) elapsed() time.Duration {
+	return time.Duration(int64(c.now()-noon)+c.passed.Load()) * time.Second
+}
 
 // wait advances the clock and carries out what is due.
 func (c *cloud) wait(seconds int64) {

@@ -77,11 +77,12 @@ func (l *limits) giveBack(caller string) {
 
 // limit limits the request rate of a project, except for admins.
 func (s *server) limit(c *gin.Context) {
-	by := asking(c)
-	if s.projects == nil || by.may("context_is_admin", by.ProjectID) {
+	if s.projects == nil {
 		return
 	}
-	s.limitCaller(c, callerOf(by))
+	if wait := s.projects.take(s.callerIn(c), s.Monotonic()); wait > 0 {
+		s.limited(c, wait, "your project sends too many requests")
+	}
 }
 
 // callerOf returns the name under which requests are counted: the id of the project or, for system
@@ -93,17 +94,22 @@ func callerOf(by *asker) string {
 	return "project " + by.ProjectID
 }
 
-func (s *server) limitCaller(c *gin.Context, caller string) {
-	if wait := s.projects.take(caller, s.Monotonic()); wait > 0 {
-		s.limited(c, wait, "your project sends too many requests")
+// whose returns the words for whom a request is counted.
+func whose(c *gin.Context) string {
+	if strings.HasPrefix(c.GetString(callerKey), "address ") {
+		return "your address"
 	}
+	return "your project"
 }
 
 func (s *server) limited(c *gin.Context, wait time.Duration, message string) {
+	s.fail(c, s.tooMany(wait, message))
+}
+
+// tooMany counts a request that came too early, and returns its error.
+func (s *server) tooMany(wait time.Duration, message string) error {
 	s.metrics.rateLimited.Inc()
-	s.fail(c, &fault.Error{
-		Kind: fault.TooMany, Message: message + "; wait for the time in Retry-After", RetryAfter: wait,
-	})
+	return &fault.Error{Kind: fault.TooMany, Message: message + "; wait for the time in Retry-After", RetryAfter: wait}
 }
 
 // proxied is how many times the limit of a single address the limit of a connection is, if the

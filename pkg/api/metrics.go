@@ -5,10 +5,8 @@ package api
 import (
 	"context"
 
-	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -67,10 +65,6 @@ func (s *server) measureStreams() {
 	promauto.With(s.Registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "almanac_event_streams", Help: "Open event streams.",
 	}, func() float64 { return float64(s.streams.count()) })
-}
-
-func (m *metrics) serve(registry *prometheus.Registry) gin.HandlerFunc {
-	return gin.WrapH(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 }
 
 // measureDatabase registers the result of the health check as a metric.

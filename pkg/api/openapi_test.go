@@ -5,7 +5,6 @@ package api_test
 import (
 	"net/http"
 	"os"
-	"regexp"
 	"slices"
 	"testing"
 
@@ -32,9 +31,8 @@ func TestTheDocumentIsValidAndSoAreItsExamples(t *testing.T) {
 
 func TestTheDocumentListsTheRoutesOfTheServer(t *testing.T) {
 	served := api.Routes(api.Options{Blazar: &api.Blazar{}, Demo: demoCloud{}})
-	parameter := regexp.MustCompile(`:(\w+)`)
 	for i, route := range served {
-		served[i] = parameter.ReplaceAllString(route, "{$1}")
+		served[i] = asDocumented(route)
 	}
 	listed := openContract(t).routes()
 	slices.Sort(served)

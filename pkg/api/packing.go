@@ -34,20 +34,6 @@ type Packing struct {
 
 const packingRunsPath = "/v1/packing/runs"
 
-func (s *server) packingRoutes(group *gin.RouterGroup) {
-	there := func(c *gin.Context) {
-		if s.Packing.Admin == nil {
-			s.fail(c, fault.New(fault.Conflict,
-				"no instances can be moved here: moves require [inventory] source = openstack or simulated, and the roles api and inventory in the same process"))
-		}
-	}
-	group.POST("", s.require("packing:plan"), there, s.noParameters, s.json(s.planPacking))
-	group.GET("/runs", s.require("packing:list_runs"), there, s.json(s.listPackingRuns))
-	group.POST("/runs", s.require("packing:apply"), there, s.noParameters, s.json(s.applyPacking))
-	group.GET("/runs/:id", s.require("packing:get_run"), there, s.noParameters, s.json(s.showPackingRun))
-	group.DELETE("/runs/:id", s.require("packing:stop"), there, s.noParameters, s.json(s.stopPackingRun))
-}
-
 // packingOptions reads the options of a plan.
 func (s *server) packingOptions(c *gin.Context) (o rebalance.Options, plan string, err error) {
 	var body v1.PackingRequest

@@ -30,16 +30,18 @@ func (s *server) costPreemption(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Placing.Pipeline == nil {
-		return v1.PreemptionCosts{Resources: classes(wanted), Hosts: []v1.PreemptionCost{}, Reason: noPlacing}, nil
-	}
-	states := s.Placing.states()
-	if states == nil {
-		return nil, inventory.ErrNotRead
-	}
-	r := preview(wanted, project)
-	r.Preemptible = s.Admission.Rule.Marks(&inventory.Instance{Flavor: wanted, ProjectID: project})
-	return s.costs(states, r, s.Now(), limit), nil
+	return later(func() (any, error) {
+		if s.Placing.Pipeline == nil {
+			return v1.PreemptionCosts{Resources: classes(wanted), Hosts: []v1.PreemptionCost{}, Reason: noPlacing}, nil
+		}
+		states := s.Placing.states()
+		if states == nil {
+			return nil, inventory.ErrNotRead
+		}
+		r := preview(wanted, project)
+		r.Preemptible = s.Admission.Rule.Marks(&inventory.Instance{Flavor: wanted, ProjectID: project})
+		return s.costs(states, r, s.Now(), limit), nil
+	}), nil
 }
 
 // size reads the size of an instance from the parameters: the name of a flavor, or amounts.

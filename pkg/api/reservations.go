@@ -173,10 +173,12 @@ func (s *server) listReservations(c *gin.Context) (any, error) {
 		found = found[:len(found)-1]
 		page.Next = v1.Marker(found[len(found)-1].ID)
 	}
-	for _, r := range found {
-		page.Reservations = append(page.Reservations, presented(r, by))
-	}
-	return page, nil
+	return later(func() (any, error) {
+		for _, r := range found {
+			page.Reservations = append(page.Reservations, presented(r, by))
+		}
+		return page, nil
+	}), nil
 }
 
 // showReservation handles GET /v1/reservations/{id}.

@@ -138,6 +138,9 @@ type server struct {
 	failures *limits // wrong tokens, by address
 	// connections limits wrong tokens by connection, if it may be a proxy.
 	connections *limits
+	arriving    *carried // bodies
+	unsent      *carried // answers
+	scrapes     *scrapes
 	leaseTexts  *leaseTexts
 	events      *eventLog
 	streams     *streams
@@ -153,7 +156,9 @@ func New(o Options) *Server {
 		Options: o, metrics: newMetrics(o.Registry, o.Booking),
 		projects: newLimits(o.RequestsPerSecond, o.Burst), line: newLine(o.RequestsAtOnce), failures: newLimits(o.FailuresPerSecond, o.FailureBurst),
 		connections: newLimits(proxied*o.FailuresPerSecond, proxied*o.FailureBurst),
-		leaseTexts:  newLeaseTexts(),
+		arriving:    newCarried(mostArriving, mostArrivingOfAll), unsent: newCarried(mostUnsent, mostUnsentOfAll),
+		scrapes:    newScrapes(o.Registry, o.Monotonic),
+		leaseTexts: newLeaseTexts(),
 		// No event tells of changes before the service listens, so the events count from the next second on.
 		events: newEventLog(processID(o.Replica), o.Now().Add(1)), streams: newStreams(o.Streams),
 	}
@@ -170,7 +175,7 @@ func New(o Options) *Server {
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
 	engine.UseRawPath, engine.UnescapePathValues = true, true
-	engine.Use(s.trace, s.identify, s.date, s.bound, s.measure, s.recover, s.sameOrigin, s.signedIn)
+	engine.Use(s.trace, s.identify, s.date, s.bound, s.measure, s.recover, s.sameOrigin, s.readCookie)
 	engine.NoRoute(func(c *gin.Context) {
 		contract := "openapi.yaml"
 		if inBlazarsForm(c) && s.Blazar == nil {
@@ -185,59 +190,8 @@ func New(o Options) *Server {
 	engine.NoMethod(func(c *gin.Context) {
 		s.failWith(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "method %s is not allowed at %s", c.Request.Method, c.Request.URL.Path))
 	})
-	s.routes(engine)
+	s.register(engine, s.table())
 	return &Server{handler: withoutTrailingSlash(withHead(engine)), server: s}
-}
-
-// routes registers every call, with the policy rule that applies to it.
-func (s *server) routes(engine *gin.Engine) {
-	engine.GET("/", s.json(s.versions))
-	engine.GET("/v1", s.json(s.version))
-	engine.GET(healthPath, s.health)
-	engine.HEAD(healthPath, s.health)
-	engine.GET("/metrics", s.metrics.serve(s.Registry))
-	engine.GET("/v1/openapi.yaml", document(openAPIDocument))
-	engine.GET("/v1/openapi-blazar.yaml", document(openAPIOfBlazar))
-	engine.GET(feeds+":project_id/:file", s.feed)
-	s.dashboardRoutes(engine)
-
-	// Calls by Nova and the readiness check for operators have no limit.
-	inside := engine.Group("/v1", s.authenticate)
-	inside.POST("/scheduler/filter", s.require("scheduler:filter"), s.noParameters, s.json(s.filterHosts))
-	inside.POST("/scheduler/weigh", s.require("scheduler:weigh"), s.noParameters, s.json(s.weighHosts))
-	inside.GET("/readiness", s.require("readiness:get"), s.noParameters, s.json(s.readiness))
-
-	// A stream lasts too long to be one of the requests that a project may have at once.
-	engine.Group("/v1", s.authenticate, s.limit).GET("/events", s.require("events:get"), s.followEvents)
-
-	v1 := engine.Group("/v1", s.authenticate, s.limit, s.inLine)
-	v1.POST("/reservations", s.require("reservations:create"), s.forProject, s.json(s.createReservation))
-	v1.GET("/reservations", s.json(s.listReservations)) // reservations:list, or reservations:list_all
-	v1.GET("/reservations/:id", s.noParameters, s.find(showRule), s.json(s.showReservation))
-	v1.PATCH("/reservations/:id", s.find("reservations:update"), s.json(s.changeReservation))
-	v1.DELETE("/reservations/:id", s.find("reservations:delete"), s.json(s.deleteReservation))
-	v1.GET("/reservations.ics", s.require("feed:get"), s.forProject, s.noParameters, s.reservationsCalendar)
-	v1.GET("/feed", s.require("feed:get"), s.forProject, s.noParameters, s.json(s.feedLink))
-	v1.GET("/availability", s.require("availability:get"), s.json(s.availability))
-	v1.GET("/hosts", s.require("hosts:list"), s.json(s.listHosts))
-	v1.GET("/hosts/:name", s.require("hosts:get"), s.noParameters, s.json(s.showHost))
-	v1.PATCH("/hosts/:name", s.require("hosts:update"), s.noParameters, s.json(s.changeHost))
-	v1.GET("/properties", s.require("properties:list"), s.noParameters, s.json(s.listProperties))
-	v1.PATCH("/properties/:name", s.require("properties:update"), s.noParameters, s.json(s.changeProperty))
-	v1.GET("/calendar", s.require("calendar:get"), s.calendar)
-	v1.GET("/limits", s.require("limits:get"), s.json(s.showLimits))
-	v1.GET("/usage", s.require("usage:get"), s.showUsage)
-	v1.GET("/decisions/:id", s.require("decisions:get"), s.noParameters, s.json(s.showDecisions))
-	v1.GET("/images", s.require("images:list"), s.json(s.listImages))
-	v1.GET("/preemptible", s.require("preemptible:list"), s.json(s.listPreemptible))
-	v1.GET("/preemptible/cost", s.require("preemptible:get_cost"), s.json(s.costPreemption))
-	s.energyRoutes(v1.Group("/energy"))
-	s.packingRoutes(v1.Group("/packing"))
-	s.bestEffortRoutes(v1.Group("/besteffort"))
-	s.demoRoutes(v1.Group("/demo"))
-	s.blazarRoutes(engine)
-	v1.GET("/doctor", s.require("doctor:get"), s.noParameters, s.json(s.examine))
-	v1.POST("/doctor", s.require("doctor:fix"), s.noParameters, s.json(s.fix))
 }
 
 // withoutTrailingSlash accepts a trailing slash everywhere. The page keeps its own, because its links are relative.

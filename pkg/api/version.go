@@ -85,6 +85,14 @@ var openAPIDocument []byte
 //go:embed openapi-blazar.yaml
 var openAPIOfBlazar []byte
 
+// redirect returns the handler that sends clients to another place for ever.
+func redirect(to string) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		c.Header("Location", to)
+		c.Status(http.StatusPermanentRedirect)
+	}
+}
+
 // document returns the handler that sends a document.
 func document(text []byte) gin.HandlerFunc {
 	return func(c *gin.Context) { c.Data(http.StatusOK, "application/yaml", text) }

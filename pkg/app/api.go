@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/pkg/api"
@@ -161,6 +160,6 @@ func newInventoryFace(version string, jobs []*watchedJob, registry *prometheus.R
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, reason+"\n")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", api.ServeMetrics(registry, stopwatch()))
 	return f
 }

@@ -159,10 +159,15 @@ func (a *App) Run(ctx context.Context) error {
 	return err
 }
 
+// writeSlack is how long after the time of a request its client may still read the answer.
+const writeSlack = 10 * time.Second
+
 // serve answers over HTTP; it sends the error to ended if that fails.
 func (a *App) serve(ended chan<- error) *http.Server {
 	server := &http.Server{
-		Handler: a.face, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		Handler: a.face, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		// Both begin with the request. Streams have deadlines of their own.
+		ReadTimeout: a.config.API.RequestTimeout, WriteTimeout: a.config.API.RequestTimeout + writeSlack,
 		MaxHeaderBytes: 128 << 10, // the longest parameters, and a token
 		ErrorLog:       slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
