@@ -3,12 +3,12 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 
@@ -54,8 +54,9 @@ func (o Streams) withDefaults() Streams {
 }
 
 const (
-	// eventBatch is the largest number of events that one write contains.
-	eventBatch = 64
+	// eventBatch is the largest number of events that one write contains, and batchBytes the number of bytes after
+	// which it contains no further event: a stream whose client does not read holds that much.
+	eventBatch, batchBytes = 64, 32 << 10
 	// mostChangedHosts is the largest number of hosts that one event of the kind hosts names.
 	mostChangedHosts = 1000
 	// resumeAfter is how many milliseconds a client waits before it resumes.
@@ -217,7 +218,7 @@ type follower struct {
 	control   *http.ResponseController
 	seesHosts bool
 	number    uint64 // the last event that the client has
-	text      strings.Builder
+	text      bytes.Buffer
 }
 
 // run serves the stream until ctx ends, the time is over, the service stops, or its client reads
@@ -239,14 +240,15 @@ func (f *follower) run(ctx context.Context, last string) {
 			f.reset("this stream was too slow for the changes")
 			continue
 		}
-		for i := range events {
-			f.tell(&events[i])
+		told := 0
+		for ; told < len(events) && f.text.Len() < batchBytes; told++ {
+			f.tell(&events[told])
 		}
 		if f.flush() != nil {
 			f.server.metrics.slowStreams.Inc()
 			return
 		}
-		if len(events) == eventBatch {
+		if told < len(events) || told == eventBatch {
 			continue
 		}
 		select {
@@ -348,9 +350,11 @@ func (f *follower) flush() error {
 	}
 	late := time.AfterFunc(f.server.streams.options.WriteTimeout, func() { _ = f.control.SetWriteDeadline(past) })
 	defer late.Stop()
-	if _, err := f.to.Write([]byte(f.text.String())); err != nil {
+	if _, err := f.to.Write(f.text.Bytes()); err != nil {
 		return err
 	}
-	f.text.Reset()
+	if f.text.Reset(); f.text.Cap() > 2*batchBytes {
+		f.text = bytes.Buffer{} // one long event must not stay as long as the stream
+	}
 	return f.control.Flush()
 }

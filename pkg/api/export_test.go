@@ -9,6 +9,17 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
+// Carried are the bodies or answers that wait for clients.
+type Carried struct{ *carried }
+
+// NewCarried returns an empty one.
+func NewCarried(most, mostOfAll int64) Carried { return Carried{newCarried(most, mostOfAll)} }
+
+// Add is add.
+func (l Carried) Add(caller string, bytes int64, giveUp func()) func() {
+	return l.add(caller, bytes, giveUp)
+}
+
 // Remembered returns how many of this number of callers the limits remember.
 func Remembered(callers int) int {
 	l := newLimits(1, 1)

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
@@ -79,7 +78,7 @@ func (s *server) measureDatabase() {
 	})
 }
 
-// liveReservations is a collector that counts the live reservations at each scrape.
+// liveReservations is a collector of the numbers of live reservations.
 type liveReservations struct {
 	desk *booking.Service
 	desc *prometheus.Desc
@@ -90,10 +89,7 @@ func (l liveReservations) Describe(to chan<- *prometheus.Desc) { to <- l.desc }
 
 // Collect implements prometheus.Collector.
 func (l liveReservations) Collect(to chan<- prometheus.Metric) {
-	counts := make(map[reservation.Status]int)
-	for _, r := range l.desk.Live(span.Always) {
-		counts[r.Status]++
-	}
+	counts := l.desk.Counted().ByStatus
 	for _, status := range reservation.LiveStatuses {
 		to <- prometheus.MustNewConstMetric(l.desc, prometheus.GaugeValue, float64(counts[status]), string(status))
 	}

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"iter"
 	"runtime"
 	"time"
 
@@ -61,27 +62,36 @@ func stopwatch() func() time.Duration {
 }
 
 func (m *metrics) booking(desk *booking.Service, clock *clock) {
-	m.gauge("almanac_reservations_degraded", "Live reservations that lack a host.", nil, func() (count float64) {
-		for _, r := range desk.Live(span.Always) {
-			count += oneIf(r.Degraded != "")
-		}
-		return count
-	})
-	for _, state := range poolStates {
-		m.gauge("almanac_pool_hosts", "Reservable hosts by state.", prometheus.Labels{"state": state}, func() float64 {
-			now := clock.now()
-			return float64(poolHosts(desk.Snapshot(), desk.Promised(now), now)[state])
-		})
-	}
-	late := func() (int, int64) { return lateStarts(desk.Live(span.Always), clock.now()) }
+	m.gauge("almanac_reservations_degraded", "Live reservations that lack a host.", nil, func() float64 { return float64(desk.Counted().Degraded) })
+	*m = append(*m, poolCollector{desk, clock, prometheus.NewDesc("almanac_pool_hosts", "Reservable hosts by state.", []string{"state"}, nil)})
+	late := func() (int, int64) { now := clock.now(); return lateStarts(desk.Overdue(now), now) }
 	m.gauge("almanac_starts_late", "Reservations whose start is overdue.", nil,
 		func() float64 { count, _ := late(); return float64(count) })
 	m.gauge("almanac_starts_late_seconds", "How long the start that is overdue longest has been due; 0 if none is.", nil,
 		func() float64 { _, seconds := late(); return float64(seconds) })
 	m.gauge("almanac_event_lag_seconds", "How long the event that is overdue longest has been due; 0 if none is.", nil,
-		func() float64 { return float64(eventLag(desk.Live(span.Always), clock.now())) })
+		func() float64 { now := clock.now(); return float64(eventLag(desk.Overdue(now), now)) })
 	m.counter("almanac_booking_conflicts_total", "Decisions that were repeated because another replica committed first.", nil,
 		func() float64 { return float64(desk.Stale()) })
+}
+
+// poolCollector is the collector of the hosts of the pool by state.
+type poolCollector struct {
+	desk  *booking.Service
+	clock *clock
+	desc  *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (p poolCollector) Describe(to chan<- *prometheus.Desc) { to <- p.desc }
+
+// Collect implements prometheus.Collector.
+func (p poolCollector) Collect(to chan<- prometheus.Metric) {
+	now := p.clock.now()
+	counts := poolHosts(p.desk.Snapshot(), p.desk.Promised(now), now)
+	for _, state := range poolStates {
+		to <- prometheus.MustNewConstMetric(p.desc, prometheus.GaugeValue, float64(counts[state]), state)
+	}
 }
 
 // poolStates are the states of a host of the pool; it is always in exactly one.
@@ -111,27 +121,27 @@ func poolHosts(hosts *inventory.Snapshot, promised []reservation.Claim, now span
 	return count
 }
 
-// lateStarts counts the reservations whose start is overdue, and returns for how many seconds the
-// first of them has waited.
-func lateStarts(live []reservation.Reservation, now span.Instant) (count int, seconds int64) {
-	for i := range live {
-		at, due := lifecycle.Due(&live[i])
-		if !due || live[i].Events[at].Type != reservation.StartEvent || live[i].Events[at].Time >= now {
+// lateStarts counts, among reservations with an overdue event, those whose start is overdue, and returns for how many
+// seconds the first of them has waited.
+func lateStarts(overdue iter.Seq[*reservation.Reservation], now span.Instant) (count int, seconds int64) {
+	for r := range overdue {
+		at, due := lifecycle.Due(r)
+		if !due || r.Events[at].Type != reservation.StartEvent || r.Events[at].Time >= now {
 			continue
 		}
 		count++
-		seconds = max(seconds, int64(now-live[i].Events[at].Time))
+		seconds = max(seconds, int64(now-r.Events[at].Time))
 	}
 	return count, seconds
 }
 
-// eventLag returns for how many seconds the oldest due event has waited.
-func eventLag(live []reservation.Reservation, now span.Instant) int64 {
-	oldest := now
-	for i := range live {
-		if at, ok := lifecycle.Due(&live[i]); ok {
-			oldest = min(oldest, live[i].Events[at].Time)
+// eventLag returns for how many seconds the event has waited that is overdue longest, which is that of the first
+// reservation.
+func eventLag(overdue iter.Seq[*reservation.Reservation], now span.Instant) int64 {
+	for r := range overdue {
+		if at, due := lifecycle.Due(r); due {
+			return int64(now - r.Events[at].Time)
 		}
 	}
-	return int64(now - oldest)
+	return 0
 }

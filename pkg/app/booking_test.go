@@ -3,6 +3,7 @@
 package app
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,16 +42,16 @@ func TestEachHostOfThePoolIsInOneState(t *testing.T) {
 }
 
 func TestAStartIsLateUntilItIsCarriedOut(t *testing.T) {
-	with := func(events ...reservation.Event) reservation.Reservation {
-		return reservation.Reservation{Events: events}
+	with := func(events ...reservation.Event) *reservation.Reservation {
+		return &reservation.Reservation{Events: events}
 	}
 	start := func(at span.Instant, state reservation.EventState) reservation.Event {
 		return reservation.Event{Type: reservation.StartEvent, Time: at, State: state}
 	}
 	end := reservation.Event{Type: reservation.EndEvent, Time: 10, State: reservation.EventDue}
-	count, seconds := lateStarts([]reservation.Reservation{
+	count, seconds := lateStarts(slices.Values([]*reservation.Reservation{
 		with(start(90, reservation.EventDue)), with(start(70, reservation.EventDue)), with(start(100, reservation.EventDue)), with(start(50, reservation.EventDone), end), with(),
-	}, 100)
+	}), 100)
 	if count != 2 || seconds != 30 {
 		t.Errorf("%d are late, the first for %d s; want 2, 30 s", count, seconds)
 	}

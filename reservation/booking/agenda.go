@@ -119,10 +119,12 @@ type liveIndex struct {
 	// byRelease orders them by the first end of a claim, which is not after their own end.
 	byRelease timetable
 	imaged    timetable // those with an image, sorted by start
+	// byDue has those with an event that is not done, sorted by the time of the first.
+	byDue timetable
 }
 
 func newLiveIndex() liveIndex {
-	return liveIndex{newTimetable(), newTimetable(), newTimetable()}
+	return liveIndex{newTimetable(), newTimetable(), newTimetable(), newTimetable()}
 }
 
 func (s liveIndex) add(r *reservation.Reservation) {
@@ -131,16 +133,22 @@ func (s liveIndex) add(r *reservation.Reservation) {
 	if r.Image != "" {
 		s.imaged.add(r.Span.Start, r)
 	}
+	if i, ok := lifecycle.Due(r); ok {
+		s.byDue.add(r.Events[i].Time, r)
+	}
 }
 
 func (s liveIndex) remove(r *reservation.Reservation) {
 	s.byStart.remove(r.Span.Start, r)
 	s.byRelease.remove(firstRelease(r), r)
 	s.imaged.remove(r.Span.Start, r)
+	if i, ok := lifecycle.Due(r); ok {
+		s.byDue.remove(r.Events[i].Time, r)
+	}
 }
 
 func (s liveIndex) snapshot() liveIndex {
-	return liveIndex{s.byStart.snapshot(), s.byRelease.snapshot(), s.imaged.snapshot()}
+	return liveIndex{s.byStart.snapshot(), s.byRelease.snapshot(), s.imaged.snapshot(), s.byDue.snapshot()}
 }
 
 func firstRelease(r *reservation.Reservation) span.Instant {

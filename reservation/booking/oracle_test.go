@@ -4,6 +4,7 @@ package booking_test
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -177,6 +178,7 @@ func (s *scene) checkDesk(t tester, live []reservation.Reservation) {
 	if diff := gocmp.Diff(live, s.desk.Live(span.Span{Start: 0, End: span.Forever}), cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("live reservations (-stored +desk):\n%s", diff)
 	}
+	s.checkCounted(t, live)
 	ahead := span.Span{Start: s.clock(), End: span.Forever}
 	for i := range s.hosts {
 		name := s.hosts[i].Name
@@ -187,6 +189,29 @@ func (s *scene) checkDesk(t tester, live []reservation.Reservation) {
 		if diff := gocmp.Diff(merged(heldSpans(live, name, ahead)), got); diff != "" {
 			t.Fatalf("claims of %s (-stored +desk):\n%s", name, diff)
 		}
+	}
+}
+
+// checkCounted counts the live reservations, and compares the numbers that the service keeps.
+func (s *scene) checkCounted(t tester, live []reservation.Reservation) {
+	t.Helper()
+	want, late := map[reservation.Status]int{}, map[string]bool{}
+	degraded := 0
+	for _, r := range live {
+		if want[r.Status]++; r.Degraded != "" {
+			degraded++
+		}
+		if slices.ContainsFunc(r.Events, func(e reservation.Event) bool { return e.State != reservation.EventDone && e.Time < s.clock() }) {
+			late[r.ID] = true
+		}
+	}
+	got, overdue := s.desk.Counted(), map[string]bool{}
+	maps.DeleteFunc(got.ByStatus, func(_ reservation.Status, n int) bool { return n == 0 })
+	for r := range s.desk.Overdue(s.clock()) {
+		overdue[r.ID] = true
+	}
+	if diff := gocmp.Diff(want, got.ByStatus) + gocmp.Diff(late, overdue); diff != "" || degraded != got.Degraded {
+		t.Fatalf("%d are degraded, and %d by the service; numbers and overdue (-counted +service):\n%s", degraded, got.Degraded, diff)
 	}
 }
 

@@ -132,6 +132,7 @@ type Service struct {
 	calendar   *calendar.Calendar
 	live       map[string]*entry
 	liveIndex  liveIndex // the reservations in live
+	counted    Counted   // the same
 	marks      uint64    // see Fingerprint
 	listener   Listener
 	held       map[string]Held
@@ -177,13 +178,13 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 		hosts:     &hostIndex{},
 		calendar:  calendar.New(nil, o.Now()),
 		live:      make(map[string]*entry),
-		liveIndex: newLiveIndex(),
-		changes:   turns.New(1, 0),
-		deciding:  turns.New(o.Deciding, 0),
-		held:      make(map[string]Held),
-		known:     make(map[string]int64),
-		projects:  make(map[string]int64),
-		attempts:  make(map[*attempt]struct{}),
+		liveIndex: newLiveIndex(), counted: Counted{ByStatus: make(map[reservation.Status]int)},
+		changes:  turns.New(1, 0),
+		deciding: turns.New(o.Deciding, 0),
+		held:     make(map[string]Held),
+		known:    make(map[string]int64),
+		projects: make(map[string]int64),
+		attempts: make(map[*attempt]struct{}),
 	}
 	d.together = d.companies()
 	d.follows = job.Shared[struct{}]{Limit: followLimit, Read: func(ctx context.Context) (struct{}, error) {
@@ -384,12 +385,14 @@ func (d *Service) index(e *entry) {
 	r := e.r
 	e.indexed = &r
 	d.liveIndex.add(e.indexed)
+	d.counted.add(e.indexed, 1)
 	d.marks += markOf(e.indexed)
 }
 
 // unindex removes an entry from the index of live reservations.
 func (d *Service) unindex(e *entry) {
 	d.liveIndex.remove(e.indexed)
+	d.counted.add(e.indexed, -1)
 	d.marks -= markOf(e.indexed)
 }
 
