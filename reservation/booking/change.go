@@ -59,10 +59,11 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	if err := p.checkInstances(claims); err != nil {
 		return Plan{}, err
 	}
-	if err := p.refuseImage(claims); err != nil {
-		return Plan{}, err
+	imaged, ok := p.withImage(claims)
+	if !ok {
+		return Plan{}, p.refuseImage(claims)
 	}
-	plan.Claims, plan.Matched = claims, p.search.matched
+	plan.Claims, plan.Matched = imaged, p.search.matched
 	return plan, nil
 }
 

@@ -258,7 +258,7 @@ func (p *changePlan) largest() int {
 	default:
 		most = total + countClaimed(p.add(mostInstances))
 	}
-	return min(most, p.search.bound.quantity(p.search.request.window), v.Limits.quantity(v.Held, p.to.Span.Seconds()))
+	return p.largestWithImage(min(most, p.search.bound.quantity(p.search.request.window), v.Limits.quantity(v.Held, p.to.Span.Seconds())))
 }
 
 func (p *changePlan) refuse() *reservation.Refusal {

@@ -68,7 +68,11 @@ func canEnd(v View, r reservation.Reservation, end span.Instant) bool {
 		return false
 	}
 	claims, ok := p.claims()
-	return ok && p.checkInstances(claims) == nil && p.refuseImage(claims) == nil
+	if !ok || p.checkInstances(claims) != nil {
+		return false
+	}
+	_, ok = p.withImage(claims)
+	return ok
 }
 
 // promisedFrom returns the first start of the blocks after the end of r; false if r is not active on

@@ -10,7 +10,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -49,31 +48,28 @@ func Demands(f *staging.Facts, live []reservation.Reservation) []staging.Demand 
 // addDemands adds to the list one demand for the hosts that r has from its start on, and one for each
 // later start of hosts that were added by healing or growth.
 func addDemands(list []staging.Demand, r *reservation.Reservation, image staging.Image) []staging.Demand {
-	first := len(list)
+	type arrival struct {
+		host  string
+		start span.Instant
+	}
+	places, seen := map[span.Instant]int{}, make(map[arrival]bool, len(r.Claims))
 	for _, c := range r.Claims {
 		start := max(c.Span.Start, r.Span.Start)
-		i := first + slices.IndexFunc(list[first:], func(d staging.Demand) bool { return d.Span.Start == start })
-		if i < first {
+		i, known := places[start]
+		if !known {
 			i = len(list)
+			places[start] = i
 			list = append(list, staging.Demand{
 				ID: r.ID, Image: image, Nodes: make([]string, 0, len(r.Claims)),
 				Span: span.Span{Start: start, End: r.Span.End}, Joining: start > r.Span.Start,
 			})
 		}
-		if d := &list[i]; !slices.Contains(d.Nodes, c.Host) {
-			d.Nodes = append(d.Nodes, c.Host)
+		if a := (arrival{c.Host, start}); !seen[a] {
+			seen[a] = true
+			list[i].Nodes = append(list[i].Nodes, c.Host)
 		}
 	}
 	return list
-}
-
-// staged contains what a search must consider for the image of its request.
-type staged struct {
-	image     staging.Image
-	admission *staging.Admission // given the demands of other reservations
-	// there contains the names of the hosts that will have the image at thereAt.
-	there   map[string]bool
-	thereAt span.Instant
 }
 
 // stage makes the search consider images, if the request has one and decisions do not ignore
@@ -87,16 +83,8 @@ func (s *search) stage() error {
 	if !known {
 		return fault.Field("image", "image %q does not exist, or its size is not known yet; try again in a moment", s.request.Image)
 	}
-	s.staged = &staged{image: image, admission: images.Accepted(s.view.Now).Admission()}
+	s.staged = newStaged(image, images.Accepted(s.view.Now).Admission())
 	return nil
-}
-
-// has reports whether a host will have the image at a start without a transfer of its own.
-func (t *staged) has(host string, start span.Instant) bool {
-	if t.there == nil || t.thereAt != start {
-		t.there, t.thereAt = t.admission.Before().Nodes(t.image.ID, start), start
-	}
-	return t.there[host]
 }
 
 // has reports whether the host will have the image at a start: criterion 3 of
@@ -105,87 +93,22 @@ func (s *search) has(number int, start span.Instant) bool {
 	return s.staged != nil && s.staged.has(s.view.hosts.names[number], start)
 }
 
-// refuse returns the refusal if the image cannot be on the hosts of claims in time; otherwise nil.
-func (t *staged) refuse(id string, claims []reservation.Claim, w span.Span) *staging.Refusal {
-	return t.admission.Refuse(t.demand(id, claims, w))
-}
-
-// allows reports whether refuse would return nil; it is cheaper.
-func (t *staged) allows(id string, claims []reservation.Claim, w span.Span) bool {
-	return t.admission.Allows(t.demand(id, claims, w))
-}
-
-func (t *staged) demand(id string, claims []reservation.Claim, w span.Span) staging.Demand {
-	return staging.Demand{ID: id, Image: t.image, Nodes: hostNames(claims), Span: w}
-}
-
-// planned is the id of the demand of a request, which has no id yet.
-const planned = "request"
-
-// withImage returns the plan for the first start, not before that of the policy, at which the
-// hosts are free and the image can be on them. The refusal explains the policy's start.
+// withImage returns the plan for the first start, not before that of the policy, at which the hosts are
+// free and the image can be on them. If there is none, an earlier start of the window will do. The
+// refusal explains the policy's start.
 func (s *search) withImage(p Plan) (Plan, error) {
 	if s.staged == nil {
 		return p, nil
 	}
-	found, refusal := s.asAskedWithImage(p)
-	if found == nil {
-		return Plan{}, s.refuseImage(refusal, s.largestWithImage())
+	found, ok := s.decideWithImage(p.Span.Start)
+	if !ok {
+		return Plan{}, s.refuseImage(s.staged.explain(planned, p.Claims, p.Span), s.largestWithImage(s.request.Quantity-1))
 	}
+	found.DelayedByBoot = p.DelayedByBoot
 	found.Images = func() staging.State {
 		return s.staged.admission.With(s.staged.demand(planned, found.Claims, found.Span))
 	}
-	return *found, nil
-}
-
-// mostStarts is how many starts are tried at most because of an image.
-const mostStarts = 16
-
-// asAskedWithImage tries the plan and then later starts that the request allows. A request
-// without a time may wait for its image, but not until other reservations end.
-func (s *search) asAskedWithImage(p Plan) (found *Plan, first *staging.Refusal) {
-	if !s.request.immediate {
-		return s.laterWithImage(s.query, p)
-	}
-	latest := s.view.Limits.horizon(s.view.Now)
-	return s.tryWithImage(p, func(ready span.Instant) (span.Instant, bool) {
-		if ready > latest {
-			return 0, false
-		}
-		return s.find(s.startingAt(ready), calendar.PolicyFirstFit)
-	})
-}
-
-// laterWithImage tries the plan and then later starts that the query allows.
-func (s *search) laterWithImage(q calendar.Query, p Plan) (found *Plan, first *staging.Refusal) {
-	return s.tryWithImage(p, func(ready span.Instant) (span.Instant, bool) {
-		q.Ready = ready
-		return s.find(q, calendar.PolicyFirstFit)
-	})
-}
-
-// tryWithImage tries the plan and then the starts that next returns: each is the first start
-// with free hosts after the transfers for the previous one could be complete. If none is
-// possible, it returns the refusal for the plan.
-func (s *search) tryWithImage(p Plan, next func(ready span.Instant) (span.Instant, bool)) (found *Plan, first *staging.Refusal) {
-	for range mostStarts {
-		refusal := s.staged.refuse(planned, p.Claims, p.Span)
-		if refusal == nil {
-			return &p, nil
-		}
-		if first == nil {
-			first = refusal
-		}
-		if refusal.Earliest <= p.Span.Start {
-			break
-		}
-		start, ok := next(refusal.Earliest)
-		if !ok {
-			break
-		}
-		p = s.planAt(start, p.DelayedByBoot)
-	}
-	return nil, first
+	return found, nil
 }
 
 // refuseImage returns the refusal because of the image, and what would be accepted instead.
@@ -196,67 +119,71 @@ func (s *search) refuseImage(why *staging.Refusal, largest int) *reservation.Ref
 		r.Constraint = reservation.ImagePool
 	}
 	r.LargestQuantity = largest
-	if q := s.ahead(); why.Earliest != 0 {
-		q.Ready = max(q.Ready, why.Earliest)
-		if start, ok := s.find(q, calendar.PolicyFirstFit); ok {
-			if p, _ := s.laterWithImage(q, s.planAt(start, false)); p != nil {
-				r.EarliestStart = p.Span.Start
-			}
-		}
-	}
+	r.EarliestStart = s.earliest()
 	return r
 }
 
-// largestWithImage returns a smaller quantity that would be accepted in the requested window:
-// the largest one, unless fewer hosts would start at another time.
-func (s *search) largestWithImage() int {
-	return sort.Search(s.request.Quantity-1, func(less int) bool {
-		fewer := *s
-		fewer.request.Quantity = less + 1
-		fewer.query.Quantity = less + 1
-		start, delayed, ok := fewer.start()
-		if !ok {
-			return true
+// largestWithImage returns the largest quantity, at most most, that would be accepted in the requested
+// window.
+func (s *search) largestWithImage(most int) int {
+	if s.staged == nil {
+		return most
+	}
+	return sort.Search(most, func(less int) bool {
+		fewer := s.with(less + 1)
+		start, _, ok := fewer.start()
+		if ok {
+			_, ok = fewer.decideWithImage(start)
 		}
-		if s.request.immediate {
-			found, _ := fewer.asAskedWithImage(fewer.planAt(start, delayed))
-			return found == nil
-		}
-		return !s.staged.allows(planned, fewer.claims(start), s.query.Window(start))
+		return !ok
 	})
 }
 
-// refuseImage returns the refusal of a change of a pending reservation whose image could not be
-// there in time. It returns nil if the image can be there, if decisions ignore images, or if
-// the image was late before and the change needs it on no other host and not for longer.
-func (p *changePlan) refuseImage(claims []reservation.Claim) error {
+// with returns the search for another quantity.
+func (s *search) with(quantity int) *search {
+	other := *s
+	other.request.Quantity, other.query.Quantity = quantity, quantity
+	return &other
+}
+
+// withImage returns the claims of a change if the image can be there in time; otherwise false. It returns
+// others if the image can be on other hosts, since a pending reservation may move. The claims stay as
+// they are if the reservation is active, if decisions ignore images, or if the image was late before and
+// the change needs it on no other host and not for longer.
+func (p *changePlan) withImage(claims []reservation.Claim) ([]reservation.Claim, bool) {
 	s := p.search
-	if s.staged == nil || p.pinned() {
-		return nil
-	}
-	refusal := s.staged.refuse(p.from.ID, claims, p.to.Span)
-	if refusal == nil {
-		return nil
+	if s.staged == nil || p.pinned() || s.staged.allows(p.from.ID, claims, p.to.Span) {
+		return claims, true
 	}
 	had := p.from.HostNames()
 	asksMore := p.to.Span.Start < p.from.Span.Start || p.to.Span.End > p.from.Span.End ||
 		slices.ContainsFunc(claims, func(c reservation.Claim) bool { return !slices.Contains(had, c.Host) })
 	if !asksMore && !s.staged.allows(p.from.ID, p.from.Claims, p.from.Span) {
-		return nil
+		return claims, true
 	}
-	return s.refuseImage(refusal, p.largestWithImage())
+	found := s.tryAt(s.query.Ready)
+	return found.claims, found.ok
 }
 
-// largestWithImage returns the largest smaller quantity with which the change would be accepted.
-func (p *changePlan) largestWithImage() int {
-	return sort.Search(p.to.Terms.Quantity-1, func(less int) bool {
+// refuseImage returns the refusal of a change whose image could not be on the hosts of claims in time.
+func (p *changePlan) refuseImage(claims []reservation.Claim) *reservation.Refusal {
+	why := p.search.staged.explain(p.from.ID, claims, p.to.Span)
+	return p.search.refuseImage(why, p.largestWithImage(p.to.Terms.Quantity-1))
+}
+
+// largestWithImage returns the largest quantity, at most most, with which the change would be accepted.
+func (p *changePlan) largestWithImage(most int) int {
+	if p.search.staged == nil || p.pinned() {
+		return most
+	}
+	return sort.Search(most, func(less int) bool {
 		fewer := *p
-		fewer.to.Terms.Quantity = less + 1
+		fewer.search, fewer.to.Terms.Quantity = p.search.with(less+1), less+1
 		claims, ok := fewer.claims()
-		if !ok {
-			return true
+		if ok {
+			_, ok = fewer.withImage(claims)
 		}
-		return !p.search.staged.allows(p.from.ID, claims, p.to.Span)
+		return !ok
 	})
 }
 

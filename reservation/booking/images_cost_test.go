@@ -105,12 +105,19 @@ func TestWhoBooksWaitsShortlyForARefusalOfAnother(t *testing.T) {
 	}
 }
 
+// One image is new to the hosts, the other is that of many reservations.
 func TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare(t *testing.T) {
+	for _, image := range []string{"image29", "image0"} {
+		t.Run(image, func(t *testing.T) { compareRefusals(t, withImage(image, fourHosts(2000))) })
+	}
+}
+
+func compareRefusals(t *testing.T, req reservation.Request) {
 	few, many := manyImages(t, 1000, 0, 0), manyImages(t, 10_000, 0, 0)
 	cost := func(v booking.View, times int) time.Duration {
 		start := time.Now()
 		for range times {
-			if _, err := booking.NewPlan(v, fourHosts(2000)); err == nil {
+			if _, err := booking.NewPlan(v, req); err == nil {
 				t.Fatal("the request is not refused")
 			}
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 // The hosts on which a change claims more are found under the lock of all decisions. A change of a
-// reservation of 8,000 hosts takes about 8 times as long as one of 1,000; 64 times if each claim is
-// compared with each.
+// reservation of 32,000 hosts takes about 32 times as long as one of 1,000; 1,000 times if each claim is
+// compared with each. Other work on the machine may disturb a measurement, but not all of them.
 func TestTheHostsOfALargeChangeAreFoundInLinearTime(t *testing.T) {
 	took := func(n int) time.Duration {
 		claims := func(at int64) (list []reservation.Claim) {
@@ -24,17 +24,16 @@ func TestTheHostsOfALargeChangeAreFoundInLinearTime(t *testing.T) {
 		}
 		before := reservation.Reservation{Status: reservation.Pending, Claims: claims(0)}
 		after := reservation.Reservation{Status: reservation.Pending, Claims: claims(7200)}
-		best := time.Hour
-		for range 5 {
-			begun := time.Now()
-			if got := hostsAnew(before, after); len(got) != n {
-				t.Fatalf("%d hosts, want %d", len(got), n)
-			}
-			best = min(best, time.Since(begun))
+		begun := time.Now()
+		if got := hostsAnew(before, after); len(got) != n {
+			t.Fatalf("%d hosts, want %d", len(got), n)
 		}
-		return best
+		return time.Since(begun)
 	}
-	if few, many := took(1000), took(8000); many > 25*few {
-		t.Errorf("1,000 hosts take %v, 8,000 take %v", few, many)
+	for range 20 {
+		if took(32_000) <= 200*took(1000) {
+			return
+		}
 	}
+	t.Error("32,000 hosts take more than 200 times as long as 1,000")
 }

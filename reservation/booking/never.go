@@ -33,17 +33,26 @@ func (s *search) roomOfEmpty(hosts hostset.Set) int {
 	}
 	total := int64(0)
 	for number := range hosts.All() {
-		times := min(s.view.hosts.host(number).Capacity.Times(s.request.Resources), int64(s.request.Quantity))
-		switch s.request.Affinity {
-		case calendar.AffinitySame:
+		times := int64(s.roomWhenEmpty(number))
+		if s.request.Affinity == calendar.AffinitySame {
 			total = max(total, times)
-		case calendar.AffinityDifferent:
-			total += min(times, 1)
-		default:
+		} else {
 			total += times
 		}
 	}
 	return int(min(total, int64(s.request.Quantity)))
+}
+
+// roomWhenEmpty returns how many of the requested hosts or instances would fit on an existing host
+// without other reservations.
+func (s *search) roomWhenEmpty(number int) int {
+	switch {
+	case s.request.Kind == reservation.Hosts:
+		return 1
+	case s.request.Affinity == calendar.AffinityDifferent:
+		return int(min(s.view.hosts.host(number).Capacity.Times(s.request.Resources), 1))
+	}
+	return int(min(s.view.hosts.host(number).Capacity.Times(s.request.Resources), int64(s.request.Quantity)))
 }
 
 // tooSmall returns a sentence that states why the instances would not fit on the hosts even without

@@ -77,16 +77,17 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 		}
 		return Plan{}, s.refuse()
 	}
-	return s.withImage(s.planAt(start, delayed))
+	plan := s.planOn(start, s.claims(start))
+	plan.DelayedByBoot = delayed
+	return s.withImage(plan)
 }
 
-// planAt returns the plan for a start at which the hosts are free.
-func (s *search) planAt(start span.Instant, delayed bool) Plan {
+// planOn returns the plan for a start at which the hosts of claims are free.
+func (s *search) planOn(start span.Instant, claims []reservation.Claim) Plan {
 	return Plan{
-		Terms:         s.request.Terms,
-		Span:          span.New(start, s.request.duration),
-		Claims:        s.claims(start),
-		DelayedByBoot: delayed,
-		Matched:       s.hostsAt(start).Count(),
+		Terms:   s.request.Terms,
+		Span:    span.New(start, s.request.duration),
+		Claims:  claims,
+		Matched: s.hostsAt(start).Count(),
 	}
 }

@@ -65,10 +65,10 @@ func (s *search) refuseLimits() *reservation.Refusal {
 // ahead than allowed; otherwise nil. A smaller quantity may start earlier.
 func (s *search) refuseStartAhead() *reservation.Refusal {
 	later, last := s.query, s.query.Deadline.Add(-s.query.Duration)
-	if later.Ready, later.Deadline = last+1, s.request.window.End; later.Deadline <= s.query.Deadline {
+	if later.Deadline = s.request.window.End; later.Deadline <= s.query.Deadline {
 		return nil
 	}
-	start, ok := s.find(later, calendar.PolicyFirstFit)
+	start, ok := s.first(s.from(later, last+1))
 	if !ok {
 		return nil
 	}
@@ -81,11 +81,11 @@ func (s *search) refuseStartAhead() *reservation.Refusal {
 func (s *search) refusal() *reservation.Refusal {
 	at := s.query
 	at.Deadline = at.Ready.Add(at.Duration)
-	return &reservation.Refusal{
-		Matched:   s.matched,
-		Free:      s.most(at),
-		BlockedBy: s.blocks(span.New(at.Ready, at.Duration), at.Hosts),
+	r := &reservation.Refusal{Matched: s.matched, Free: s.most(at)}
+	if s.staged == nil || s.imageWithoutClaims(at) {
+		r.BlockedBy = s.blocks(span.New(at.Ready, at.Duration), at.Hosts)
 	}
+	return r
 }
 
 // blocks returns the claims on hosts that overlap w.
@@ -122,25 +122,24 @@ func (s *search) largest() int {
 			most = max(most, min(awake, s.mostKept(s.startingAt(wake))))
 		}
 	}
-	return min(most, s.view.Limits.quantity(s.view.Held, s.request.duration))
+	return s.largestWithImage(min(most, s.view.Limits.quantity(s.view.Held, s.request.duration)))
 }
 
 // earliest returns the first start at which there is room for the quantity; 0 if the limits or the
 // hosts allow none.
 func (s *search) earliest() span.Instant {
-	q := s.ahead()
-	start, ok := s.find(q, calendar.PolicyFirstFit)
-	if ok && s.staged != nil {
-		var p *Plan
-		if p, _ = s.laterWithImage(q, s.planAt(start, false)); p != nil {
-			return p.Span.Start
-		}
-		return 0
+	start, _ := s.first(s.ahead())
+	return start
+}
+
+// first returns the first start of q at which there is room and the image, if there is one, can be on
+// the hosts; 0 and false if there is none.
+func (s *search) first(q calendar.Query) (span.Instant, bool) {
+	if s.staged == nil {
+		return s.find(q, calendar.PolicyFirstFit)
 	}
-	if ok {
-		return start
-	}
-	return 0
+	p, ok := s.firstWithImage(q)
+	return p.Span.Start, ok
 }
 
 // ahead returns the query for any start that the limits allow and that was not searched yet. A request

@@ -240,8 +240,14 @@ func (s *search) withAndWithout() []bool {
 // does not name, then those with room for more instances, then in the order of choose. Hosts
 // in first come before all others.
 func (s *search) placeSlices(start span.Instant, quantity int, first map[int]bool) []reservation.Claim {
+	return s.fill(s.rooms(start, quantity, first), quantity, start)
+}
+
+// fill returns the claims of quantity instances on the first of rooms that have room for them, or of as
+// many as fit.
+func (s *search) fill(rooms []calendar.Room, quantity int, start span.Instant) []reservation.Claim {
 	var claims []reservation.Claim
-	for _, room := range s.rooms(start, quantity, first) {
+	for _, room := range rooms {
 		n := min(room.Slices, quantity)
 		if n == 0 || s.request.Affinity == calendar.AffinitySame && n < quantity {
 			continue

@@ -75,6 +75,33 @@ func (c *Calendar) FreeAt(q Query, start span.Instant) hostset.Set {
 	return free
 }
 
+// NextTurn returns the first start, after another one, at which the part of the host that is free for
+// the query may be another; Forever if there is none.
+func (c *Calendar) NextTurn(q Query, host int, after span.Instant) span.Instant {
+	next := span.Forever
+	note := func(start span.Instant) {
+		if start > after {
+			next = min(next, start)
+		}
+	}
+	note(q.availableFrom(host))
+	for _, w := range c.lanes[host].whole[c.lanes[host].whole.endingAfter(after):] {
+		first := w.Start.Add(1 - q.Duration) // the first start that meets w
+		if note(first); first >= next {
+			break
+		}
+		note(w.End)
+	}
+	for _, s := range c.lanes[host].slices {
+		first := s.span.Start.Add(1 - q.Duration)
+		if note(first); first > next {
+			break
+		}
+		note(s.span.End)
+	}
+	return next
+}
+
 // FirstFree returns the first hosts of order that are free for the query from start on, at most
 // Quantity. If order contains all hosts, these are the first ones of FreeAt in that order, but
 // FirstFree reads fewer lanes.

@@ -11,21 +11,12 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Nodes returns the nodes that will have an image at an instant, as far as the state knows: it is
-// in the pool then, or a transfer with a deadline by then brings it. An image that expires at
-// exactly that instant is kept for the next user (E000-6).
+// Nodes returns the nodes that will have an image at an instant; see Spans.
 func (s State) Nodes(image string, at span.Instant) map[string]bool {
 	nodes := map[string]bool{}
-	for node, entries := range s.Pools {
-		for _, e := range entries {
-			if e.Image.ID == image && e.serves(at) {
-				nodes[node] = true
-			}
-		}
-	}
-	for i := range s.Transfers {
-		if t := &s.Transfers[i]; t.Image.ID == image && t.serves(at, &s) {
-			nodes[t.Node] = true
+	for node, spans := range s.Spans(image) {
+		if slices.ContainsFunc(spans, func(w span.Span) bool { return w.Contains(at) }) {
+			nodes[node] = true
 		}
 	}
 	return nodes
@@ -39,16 +30,20 @@ func (e *Entry) serves(at span.Instant) bool { return e.From <= at && at <= e.Ex
 // the transfer's deadline cannot rely on the transfer (erratum E000-7). A transfer that was due
 // before it began promises nothing until it has ended.
 func (t *Transfer) serves(at span.Instant, s *State) bool {
-	there := t.Deadline
+	return t.there(s) <= at && (!s.Ages || at <= t.Expire)
+}
+
+// there returns the instant from which a demand can rely on the transfer; Forever if none can.
+func (t *Transfer) there(s *State) span.Instant {
 	switch {
-	case !t.Started && there <= s.At:
-		return false
-	case t.Started && there <= t.Start:
-		there = t.End
+	case !t.Started && t.Deadline <= s.At:
+		return span.Forever
+	case t.Started && t.Deadline <= t.Start:
+		return t.End
 	case t.Started:
-		there = min(there, t.End)
+		return min(t.Deadline, t.End)
 	}
-	return there <= at && (!s.Ages || at <= t.Expire)
+	return t.Deadline
 }
 
 // Admit returns the state including the demand: the demand reuses pools and transfers on the nodes
@@ -133,8 +128,18 @@ func (d *draft) to(p place) iter.Seq[*Transfer] {
 // images that are there and gets no new transfer.
 func (d *draft) enter(demand Demand) {
 	begun := demand.Span.Start < d.At || demand.Span.Start == d.At && demand.Joining
-	for i, node := range demand.Nodes {
-		if !slices.Contains(demand.Nodes[:i], node) && !d.reuse(node, demand) && !begun {
+	var seen map[string]bool
+	if len(demand.Nodes) > 1 {
+		seen = make(map[string]bool, len(demand.Nodes))
+	}
+	for _, node := range demand.Nodes {
+		if seen[node] {
+			continue
+		}
+		if seen != nil {
+			seen[node] = true
+		}
+		if !d.reuse(node, demand) && !begun {
 			d.transfer(node, demand)
 		}
 	}

@@ -78,15 +78,15 @@ func (a *Accepted) With(d Demand) State { return a.with(d) }
 // Refuse returns the refusal of a demand, with the earliest start that it found; nil if the demand is
 // accepted.
 func (a *Admission) Refuse(d Demand) *Refusal {
-	refusal := a.refuse(d)
+	refusal := a.Explain(d)
 	if refusal != nil {
 		refusal.Earliest = a.earliest(d)
 	}
 	return refusal
 }
 
-// refuse is Refuse without the earliest start.
-func (a *Admission) refuse(d Demand) *Refusal {
+// Explain is Refuse without the earliest start.
+func (a *Admission) Explain(d Demand) *Refusal {
 	if c, ok := a.change(d); ok {
 		late, hopeless := a.line.hurt(&a.before, c)
 		if hopeless {

@@ -29,6 +29,7 @@ type line struct {
 	// places contains, by transfer of the state, its index in jobs; -1 if it is not there.
 	places []int32
 	late   []int32 // indices of the jobs that are late
+	delays []int64 // see delaysOf
 	// end is when all transfers have ended if they run one after the other, without a lifetime.
 	end span.Instant
 }
@@ -91,6 +92,7 @@ func (l *line) order(transfers []Transfer) {
 			l.late = append(l.late, int32(i))
 		}
 	}
+	l.delays = delaysOf(l.jobs)
 }
 
 func (l *line) job(t *Transfer) job {

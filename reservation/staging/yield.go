@@ -44,9 +44,13 @@ func (l *line) with(c change) (all []job, ok bool) {
 		return nil, false // it may belong to a demand that joins late, after the fresh ones
 	}
 	all = make([]job, 0, len(l.waiting)+len(c.fresh))
+	gone := make(map[int]bool, len(c.gone))
+	for _, i := range c.gone {
+		gone[i] = true
+	}
 	add := func(jobs []job) {
 		for i := range jobs {
-			if !slices.Contains(c.gone, int(jobs[i].transfer)) {
+			if !gone[int(jobs[i].transfer)] {
 				all = append(all, jobs[i])
 			}
 		}
