@@ -353,7 +353,7 @@ func TestASlowEventKeepsNoOtherBack(t *testing.T) {
 	if e := r.Events[1]; r.Status != reservation.Starting || e.State != reservation.EventRunning || e.Holder != "one" {
 		t.Errorf("meanwhile the slow reservation is %s with %+v, want it starting, with one holder", r.Status, e)
 	}
-	if _, err := s.desk.Change(t.Context(), owner, slow, quantity(1)); !fault.Is(err, fault.Conflict) {
+	if _, err := s.desk.Change(t.Context(), owner, slow, quantity(2)); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a change of a starting reservation: %v, want a conflict", err)
 	}
 	over <- nil
