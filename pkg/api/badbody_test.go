@@ -117,7 +117,7 @@ func TestWrongTimesAreToldTheirField(t *testing.T) {
 		"end at the start":           {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q}`, at(60), at(60)), "end_time", "is not after the start", true},
 		"longer than the window":     {fmt.Sprintf(`{"name": "r", "start_time": %q, "end_time": %q, "duration": 61}`, at(60), at(120)), "duration", "61 s is longer than the window", true},
 		"longer than until the end":  {fmt.Sprintf(`{"name": "r", "end_time": %q, "duration": "2m"}`, at(60)), "duration", "is longer than the window", true},
-		"a start in the past":        {fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 60}`, at(-1)), "start_time", "lies in the past", true},
+		"a start in the past":        {fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": 60}`, at(-121)), "start_time", "lies in the past", true},
 		"the epoch":                  {`{"name": "r", "start_time": "1970-01-01T00:00:00Z", "duration": 60}`, "start_time", "lies in the past", true},
 		"the year 1":                 {`{"name": "r", "start_time": "0001-01-01T00:00:00Z", "duration": 60}`, "start_time", "lies in the past", true},
 		"an end in the past":         {fmt.Sprintf(`{"name": "r", "end_time": %q, "duration": 60}`, at(-60)), "end_time", "is not after the start", true},

@@ -119,10 +119,20 @@ func (q *query) number(name string, otherwise, least, most int) int {
 // that RFC 3339 can represent.
 const lastYear = 8999
 
-// time returns an instant; 0 if the parameter is absent.
+// time returns an instant; 0 if the parameter is absent, and the next second for the instant 0, as
+// the function instant does.
 func (q *query) time(name string) span.Instant {
+	at, given := q.exactly(name)
+	if given && at == 0 {
+		return 1
+	}
+	return at
+}
+
+// exactly returns an instant; given is false if the parameter is absent.
+func (q *query) exactly(name string) (at span.Instant, given bool) {
 	if !q.values.Has(name) {
-		return 0
+		return 0, false
 	}
 	text := q.text(name)
 	// A "+" that was not escaped arrives as a blank.
@@ -132,7 +142,7 @@ func (q *query) time(name string) span.Instant {
 	} else if year := t.UTC().Year(); year < 1 || year > lastYear {
 		q.fail(name, "must lie in the years 1 to %d", lastYear)
 	}
-	return *instant(&t)
+	return span.At(t), true
 }
 
 // seconds returns a duration in seconds; 0 if the parameter is absent.
@@ -150,11 +160,12 @@ func (q *query) seconds(name string) int64 {
 // window returns the span of the parameters start and end. By default it begins at from and lasts
 // `seconds` seconds.
 func (q *query) window(from span.Instant, seconds int64) span.Span {
-	w := span.Span{Start: q.time("start"), End: q.time("end")}
-	if w.Start == 0 {
+	var w span.Span
+	var given bool
+	if w.Start, given = q.exactly("start"); !given {
 		w.Start = from
 	}
-	if w.End == 0 {
+	if w.End, given = q.exactly("end"); !given {
 		w.End = w.Start.Add(seconds)
 	}
 	if w.Empty() && q.err == nil {

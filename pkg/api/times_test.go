@@ -5,12 +5,14 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
 func TestEachCombinationOfTimesHasItsMeaning(t *testing.T) {
@@ -77,5 +79,56 @@ func TestWithoutTimesOnlySleepingHostsMayDelayTheStart(t *testing.T) {
 	given := fmt.Sprintf(`{"name": "r", "quantity": 3, "start_time": %q, "duration": 60}`, at(0))
 	if refused := want[v1.ErrorAnswer](t, c.demo.post("/v1/reservations", given), http.StatusConflict).Refusal; !refused.EarliestStart.Equal(noon.Add(360).Time()) {
 		t.Errorf("a request with a start can only get that start; the earliest is %v", refused.EarliestStart)
+	}
+}
+
+// Clients send their present second, which is over when the request arrives, or their clock is slow. Both
+// APIs then take the start as now; TestTheRequestsOfBlazarsClientsAreServed has Blazar's.
+func TestAStartAtMostTwoMinutesAgoIsNow(t *testing.T) {
+	c := start(t, setup{})
+	c.seconds.Add(5000)
+	for _, tc := range []struct {
+		ago    int64
+		keys   string
+		length int64
+	}{
+		{1, `"duration": 60`, 60},
+		{booking.LatestPast, `"duration": 60`, 60},
+		{20, `"end_time": %q`, 180},
+		{20, `"end_time": %q, "duration": 60`, 60},
+		{20, `"end_time": %q, "duration": 200`, 180}, // the rest of a window that fitted
+	} {
+		keys := tc.keys
+		if strings.Contains(keys, "%q") {
+			keys = fmt.Sprintf(keys, at(5180))
+		}
+		body := func(ago int64) string { return fmt.Sprintf(`{"name": "r", "start_time": %q, %s}`, at(5000-ago), keys) }
+		offer := want[v1.OfferAnswer](t, c.demo.post("/v1/reservations?dry_run=true", body(tc.ago)), http.StatusOK).Offer
+		if begin, end := span.At(offer.Start), span.At(offer.End); begin != c.now() || int64(end-begin) != tc.length {
+			t.Errorf("%s: from %v to %v, want %d s from %v", body(tc.ago), begin, end, tc.length, c.now())
+		}
+		if e := wantError(t, c.demo.post("/v1/reservations?dry_run=true", body(booking.LatestPast+1)), http.StatusBadRequest); e.Field != "start_time" {
+			t.Errorf("%s: the error is %+v", body(booking.LatestPast+1), e)
+		}
+	}
+	windows := want[v1.Availability](t, c.demo.get("/v1/availability?duration=60&start="+at(5000-booking.LatestPast)), http.StatusOK).Windows
+	if span.At(windows[0].Start) != c.now() {
+		t.Errorf("the windows are %+v", windows)
+	}
+	later := c.demo.bookAt("later", 9000)
+	moved := want[v1.Reservation](t, c.demo.patch("/v1/reservations/"+later.ID, fmt.Sprintf(`{"start_time": %q}`, at(4990))), http.StatusOK)
+	if span.At(moved.Start) != c.now() {
+		t.Errorf("the start is moved to %v", moved.Start)
+	}
+}
+
+func TestTheFirstInstantOfTheClockIsAnInstantLikeOthers(t *testing.T) {
+	c := start(t, setup{})
+	answer := want[v1.Calendar](t, c.demo.get("/v1/calendar?start=1970-01-01T00:00:00Z&end=1970-01-02T00:00:00Z"), http.StatusOK)
+	if span.At(answer.Start) != 0 || span.At(answer.End) != 86400 {
+		t.Errorf("the calendar is from %v to %v", answer.Start, answer.End)
+	}
+	if e := wantError(t, c.demo.get("/v1/calendar?filter=[]"), http.StatusBadRequest); e.Field != "filter" || strings.Contains(e.Message, "host_properties") {
+		t.Errorf("an empty filter: %+v", e)
 	}
 }

@@ -62,11 +62,11 @@ func (s *server) showUsage(c *gin.Context) {
 func (s *server) usageQuestion(c *gin.Context) (u usageQuestion, err error) {
 	q, by := readQuery(c, "start", "end", "by", "project_id", "format"), asking(c)
 	now := s.Now()
-	u.span.End = q.time("end")
-	if u.span.End == 0 {
+	var given bool
+	if u.span.End, given = q.exactly("end"); !given {
 		u.span.End = now
 	}
-	if u.span.Start = q.time("start"); u.span.Start == 0 {
+	if u.span.Start, given = q.exactly("start"); !given {
 		u.span.Start = u.span.End.Add(-defaultView)
 	}
 	if u.span.Empty() {

@@ -36,6 +36,9 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	if same(c.Name, r.Name) && same(c.Quantity, r.Quantity) && same(c.Start, r.Span.Start) && same(c.End, r.Span.End) {
 		return plan, nil // a client sends back what it has read
 	}
+	if c.Start != nil && *c.Start != r.Span.Start && !tooLongAgo(*c.Start, v.Now) {
+		plan.Span.Start = max(*c.Start, v.Now)
+	}
 	if r.Kind == reservation.Addresses {
 		return Plan{}, fault.New(fault.Conflict, "floating IPs are reserved in leases; change the lease")
 	}

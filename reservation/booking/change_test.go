@@ -105,7 +105,7 @@ func TestAnInvalidChangeNamesItsField(t *testing.T) {
 	}{
 		"no quantity":                    {change: quantity(0), kind: fault.Invalid, field: "quantity"},
 		"a name without end":             {change: renamed(strings.Repeat("x", 256)), kind: fault.Invalid, field: "name"},
-		"a start in the past":            {change: starts(-1), kind: fault.Invalid, field: "start_time"},
+		"a start in the past":            {change: starts(-booking.LatestPast - 1), kind: fault.Invalid, field: "start_time"},
 		"a start at the end":             {change: starts(200), kind: fault.Invalid, field: "start_time"},
 		"an end at the start":            {change: ends(100), kind: fault.Invalid, field: "end_time"},
 		"an end before the new start":    {change: both, kind: fault.Invalid, field: "end_time"},

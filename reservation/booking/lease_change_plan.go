@@ -167,7 +167,7 @@ func (p *leaseChange) findTimes() error {
 	switch {
 	case p.moved && begun:
 		return fault.Field("start_date", "Cannot modify the start date of already started leases")
-	case p.moved && p.to.Start < p.now.Add(-LatestPast):
+	case p.moved && tooLongAgo(p.to.Start, p.now):
 		return fault.Field("start_date", "Start date must be later than current date")
 	}
 	if p.End != nil {

@@ -12,9 +12,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// LatestPast is how many seconds the requested start of a lease may lie in the past. Blazar's
-// clients send the current minute, which may be over when the request arrives.
+// LatestPast is how many seconds the requested start of a reservation or a lease may lie in the past;
+// such a start means now. Clients send their present second, or minute, which may be over when the
+// request arrives.
 const LatestPast = 120
+
+// tooLongAgo reports whether a start lies too long in the past to mean now.
+func tooLongAgo(start, now span.Instant) bool { return start < now.Add(-LatestPast) }
 
 // mostMembers is the maximum number of reservations of a lease. Each requires searches and a copy of
 // the calendar's list of hosts, while other decisions that claim time wait.
@@ -52,7 +56,7 @@ func checkLease(now span.Instant, req reservation.LeaseRequest, w span.Span) err
 		return fault.Field("name", "has more than %d characters", longestName)
 	case len(req.Members) > mostMembers:
 		return fault.Field("reservations", "has %d entries; at most %d are allowed", len(req.Members), mostMembers)
-	case w.Start < now.Add(-LatestPast):
+	case tooLongAgo(w.Start, now):
 		return fault.Field("start_date", "%v lies in the past; it is now %v", w.Start, now)
 	case w.End <= max(w.Start, now):
 		return fault.Field("end_date", "%v is not after the start, %v", w.End, max(w.Start, now))

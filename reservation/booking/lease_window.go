@@ -61,7 +61,7 @@ func leaseMovedWithin(v View, l reservation.LeaseRecord, c reservation.LeaseChan
 	switch {
 	case l.Span.Start <= v.Now:
 		return nil, nil, fault.Field("deadline", "Cannot modify the start date of already started leases")
-	case from < v.Now.Add(-LatestPast):
+	case tooLongAgo(from, v.Now):
 		return nil, nil, fault.Field("start_date", "Start date must be later than current date")
 	case max(from, v.Now).Add(duration) > *c.Deadline:
 		return nil, nil, tooLate(max(from, v.Now), duration, *c.Deadline)

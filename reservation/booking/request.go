@@ -56,6 +56,7 @@ var lastInstant = span.At(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 
 // parseRequest reads a request at v.Now. It fails with an Invalid fault that names the field.
 func parseRequest(req reservation.Request, v View) (request, error) {
+	req = begunNow(req, v.Now)
 	now, a := v.Now, request{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0}
 	if err := a.name(req.Hosts, v.hosts); err != nil {
 		return request{}, err
@@ -100,6 +101,19 @@ func parseRequest(req reservation.Request, v View) (request, error) {
 		a.BeforeEnd = min(a.BeforeEnd, a.duration/2)
 	}
 	return a, nil
+}
+
+// begunNow returns the request without a start that means now. If the duration fits only from that
+// start to the end, it is the time that is left.
+func begunNow(req reservation.Request, now span.Instant) reservation.Request {
+	if req.Start == 0 || req.Start >= now || tooLongAgo(req.Start, now) {
+		return req
+	}
+	if left := int64(req.End - now); left > 0 && req.Duration <= int64(req.End-req.Start) {
+		req.Duration = min(req.Duration, left)
+	}
+	req.Start = 0
+	return req
 }
 
 // fill sets the defaults in terms that have no value, and removes resource classes of amount 0.

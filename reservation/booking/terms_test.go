@@ -38,7 +38,7 @@ func TestAnInvalidRequestNamesItsField(t *testing.T) {
 	}{
 		"no quantity":                 {host(func(r *request) { r.Quantity = 0 }), "quantity"},
 		"a negative quantity":         {host(func(r *request) { r.Quantity = -1 }), "quantity"},
-		"a start in the past":         {host(func(r *request) { r.Start = at(-1) }), "start_time"},
+		"a start in the past":         {host(func(r *request) { r.Start = at(-booking.LatestPast - 1) }), "start_time"},
 		"a negative start":            {host(func(r *request) { r.Start = -1 }), "start_time"},
 		"an end in the past":          {host(func(r *request) { r.Start, r.End = 0, at(-1) }), "end_time"},
 		"an end now":                  {host(func(r *request) { r.Start, r.End = 0, at(0) }), "end_time"},
