@@ -68,13 +68,37 @@ func (k *SnapshotCache) Enroll(ctx context.Context, name string, e Enrollment) e
 		if builtInNamed(property) != nil {
 			return fault.New(fault.Invalid, "%s cannot be a capability: it is a property that Almanac computes from the host; choose another name", property)
 		}
-		if k.Snapshot().kinds[property] == KindList && e.Texts[property] != nil {
-			return fault.New(fault.Invalid, "%s cannot be a capability: it is a property whose values are lists; choose another name", property)
-		}
 	}
 	return k.store(ctx, name, func(stored map[string]Override) (Override, error) {
+		h, err := k.hostWith(name, stored)
+		if err != nil {
+			return Override{}, err
+		}
+		e := e.differing(h)
+		for _, property := range slices.Sorted(maps.Keys(e.Texts)) {
+			if k.Snapshot().kinds[property] == KindList && e.Texts[property] != nil {
+				return Override{}, fault.New(fault.Invalid, "%s cannot be a capability: it is a property whose values are lists; choose another name", property)
+			}
+		}
+		if len(e.Texts) == 0 && e.Reservable == nil {
+			return stored[name], nil
+		}
 		return stored[name].enrolled(e, k.hosts[at].Properties, k.options.Now())
 	}, e.Allow)
+}
+
+// differing returns a change of capabilities without the texts that the host h has already. What adds
+// the host to the pool sets all of them.
+func (e Enrollment) differing(h *Host) Enrollment {
+	if e.Reservable != nil {
+		return e
+	}
+	e.Texts = maps.Clone(e.Texts)
+	maps.DeleteFunc(e.Texts, func(name string, text *string) bool {
+		_, has := h.Properties[name]
+		return has && text != nil && *text == h.Text(name)
+	})
+	return e
 }
 
 // enrolled returns o with the change, made at now, on a host whose source has the properties source.

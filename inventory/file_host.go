@@ -97,6 +97,10 @@ func (r *hostsReader) hostNames(entry section) []string {
 		return nil
 	}
 	for _, name := range names {
+		if name == "." || name == ".." {
+			r.fail(node, "%q is not a host name: in the address of a request it is a folder", name)
+			return nil
+		}
 		if line, taken := r.names[name]; taken {
 			r.fail(node, "there is a host %s already, on line %d", name, line)
 			return nil

@@ -193,8 +193,11 @@ func (s section) whole(key string, least int64) int64 {
 	if !ok {
 		return 0
 	}
-	number, ok := numberOf(node)
-	if !ok || number != math.Trunc(number) {
+	number, ok := s.readNumber(key, node, "a whole number")
+	if !ok {
+		return 0
+	}
+	if number != math.Trunc(number) {
 		s.wrong(key, "a whole number")
 		return 0
 	}
@@ -211,9 +214,8 @@ func (s section) number(key string) float64 {
 	if !ok {
 		return 0
 	}
-	number, ok := numberOf(node)
+	number, ok := s.readNumber(key, node, "a number")
 	if !ok {
-		s.wrong(key, "a number")
 		return 0
 	}
 	if number < 0 || number > maxNumber {
@@ -223,10 +225,31 @@ func (s section) number(key string) float64 {
 	return number
 }
 
+// readNumber reads a number; want is a word for it in messages. One with a zero before it is ambiguous:
+// YAML 1.1 reads 010 as 8, YAML 1.2 as 10.
+func (s section) readNumber(key string, node ast.Node, want string) (float64, bool) {
+	number, ok := numberOf(node)
+	switch text := node.GetToken().Value; {
+	case !ok:
+		s.wrong(key, want)
+	case zeroBefore.MatchString(text):
+		s.r.fail(node, "%s%s is %s; write the number without the zero before it, or a string in quotes", s.prefix, key, text)
+		return 0, false
+	}
+	return number, ok
+}
+
+// zeroBefore matches a number with a zero before its first digit.
+var zeroBefore = regexp.MustCompile(`^[-+]?0[0-9_]`)
+
 // value reads a value of any Kind.
 func (s section) value(key string) Value {
 	node := s.fields[key]
-	if number, ok := numberOf(node); ok {
+	if _, is := numberOf(node); is {
+		number, ok := s.readNumber(key, node, "a number")
+		if text := node.GetToken().Value; ok && inexact([]byte(text)) != "" {
+			s.r.fail(node, "%s%s is %s, which is too large to be compared exactly; write it in quotes", s.prefix, key, text)
+		}
 		return NumberValue(number)
 	}
 	if text, ok := textOf(node); ok {

@@ -37,6 +37,9 @@ func ParseFilter(raw []byte, s *Snapshot, seesHidden bool) (*Filter, error) {
 	if len(raw) > maxFilterBytes {
 		return nil, invalid("has %d bytes; at most %d are allowed", len(raw), maxFilterBytes)
 	}
+	if number := inexact(raw); number != "" {
+		return nil, invalid("%s is too large to be compared exactly; a property with such numbers has texts, so write it in quotes", number)
+	}
 	p := filterParser{snapshot: s, seesHidden: seesHidden, mostParts: maxFilterParts}
 	return p.filter(raw, maxFilterSteps)
 }
@@ -64,7 +67,7 @@ func decodeFilter(raw []byte) ([]any, error) {
 		return nil, nil
 	case []any:
 		if len(query) == 0 {
-			return nil, invalid(`[] is not an expression; leave host_properties out for every host, or write a list such as [">=", "$memory_mb", 65536]`)
+			return nil, invalid(`[] is not an expression; leave it out for every host, or write a list such as [">=", "$memory_mb", 65536]`)
 		}
 		return query, nil
 	default:
@@ -212,8 +215,11 @@ func (p *filterParser) comparison(operator string, expr []any) (predicate, error
 		return nil, err
 	}
 	ordering := strings.ContainsAny(operator, "<>")
+	having := args[0].raw == args[1].raw && comparesEqual(operator) // which also a list may be
 	for _, a := range args {
 		switch {
+		case a.kind == KindList && having:
+			p.steps += p.snapshot.longest[strings.TrimPrefix(a.text, "$")]
 		case a.kind == KindList:
 			return nil, invalid(`%s compares %s, which is a list; use ["in", "…", "%s"]`, show(expr), a.text, a.text)
 		case a.kind == KindBool && ordering:
@@ -226,6 +232,8 @@ func (p *filterParser) comparison(operator string, expr []any) (predicate, error
 	p.addSteps(args)
 	return compare(operator, args[0].of, args[1].of), nil
 }
+
+func comparesEqual(operator string) bool { return operator == "=" || operator == "==" }
 
 func (p *filterParser) membership(expr []any) (predicate, error) {
 	if len(expr) < 3 {

@@ -87,6 +87,20 @@ func (o Override) with(change Override) Override {
 	}
 }
 
+// differing returns the change without what the host h has already: what a client has read and sends
+// back does not become a setting.
+func (o Override) differing(h *Host) Override {
+	o.Properties = maps.Clone(o.Properties)
+	maps.DeleteFunc(o.Properties, func(name string, value *Value) bool { return value != nil && value.Equal(h.Properties[name]) })
+	if o.Reservable != nil && *o.Reservable == h.Reservable {
+		o.Reservable = nil
+	}
+	if o.Power != nil && *o.Power == cmp.Or(h.Power, PowerOn) {
+		o.Power = nil
+	}
+	return o
+}
+
 // equal reports whether both set the same.
 func (o Override) equal(other Override) bool {
 	return equalOrNil(o.Reservable, other.Reservable, func(a, b bool) bool { return a == b }) &&

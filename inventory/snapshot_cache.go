@@ -246,8 +246,29 @@ func (k *SnapshotCache) SetHost(ctx context.Context, name string, change Overrid
 		return nil
 	}
 	return k.store(ctx, name, func(stored map[string]Override) (Override, error) {
+		h, err := k.hostWith(name, stored)
+		if err != nil {
+			return Override{}, err
+		}
+		change := change.differing(h)
+		if change.IsZero() {
+			return stored[name], nil
+		}
 		return stored[name].with(change), k.fits(name, change, stored)
 	}, nil)
+}
+
+// hostWith returns a host as the stored overrides make it, which another process may have changed.
+func (k *SnapshotCache) hostWith(name string, stored map[string]Override) (*Host, error) {
+	s, err := newSnapshotThatAgrees(k.hosts, stored, k.hidden)
+	if err != nil {
+		return nil, err
+	}
+	i, known := s.Index(name)
+	if !known {
+		return nil, fault.New(fault.NotFound, "there is no host %s", name)
+	}
+	return s.Host(i), nil
 }
 
 // store replaces the override of a host by the result of change and publishes the snapshot with it.

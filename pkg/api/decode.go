@@ -139,6 +139,13 @@ func read(raw json.RawMessage, place reflect.Value) error {
 			place.SetMapIndex(reflect.ValueOf(name), amount)
 		}
 		return nil
+	case t == reflect.TypeFor[map[string]any](): // properties, whose numbers may be too large for a float64
+		if err := json.Unmarshal(raw, new(map[string]any)); err != nil {
+			return err
+		}
+		decoder := json.NewDecoder(bytes.NewReader(raw))
+		decoder.UseNumber()
+		return decoder.Decode(place.Addr().Interface())
 	case isWhole(t.Kind()), pointed && isWhole(t.Elem().Kind()):
 		raw = json.RawMessage(resource.Whole(string(raw)))
 	}

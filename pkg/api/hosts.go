@@ -4,6 +4,7 @@ package api
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -118,6 +119,12 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 	}
 	if value == nil {
 		return nil, nil
+	}
+	if number, is := value.(json.Number); is {
+		if !inventory.Exact(number) {
+			return nil, fault.Field("properties."+name, "%s is too large to be compared exactly; write it in quotes", number)
+		}
+		value, _ = number.Float64() // fields has read it
 	}
 	v, ok := inventory.ValueOf(value)
 	if _, isList := value.([]any); isList && !ok {
