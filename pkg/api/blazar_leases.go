@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -236,7 +237,10 @@ type leaseQuery struct {
 // leaseQuery reads the parameters of a list.
 func (s *server) leaseQuery(c *gin.Context, by *asker) (q leaseQuery, err error) {
 	get := c.Query
-	q.ID, q.Name, q.status = get("lease_id"), get("lease_name"), get("status")
+	q.ID, q.Name, q.status = get("lease_id"), get("lease_name"), strings.ToUpper(get("status"))
+	if q.status != "" && !slices.Contains(blazar.KnownStatuses, q.status) {
+		return q, fault.New(fault.Invalid, "Malformed parameter status (%s)", fault.Unknown("status", q.status, blazar.KnownStatuses))
+	}
 	q.Marker, q.ProjectID = get("marker"), get("project_id")
 	all, _ := strconv.ParseBool(get("all_tenants"))
 	switch everybody := by.may("reservations:list_all", ""); {

@@ -237,3 +237,14 @@ func BenchmarkListLeases(b *testing.B) {
 		}
 	})
 }
+
+func TestAListOfLeasesKnowsTheStatusesOfBlazar(t *testing.T) {
+	c := start(t, setup{})
+	c.demo.lease(hostLease("l", "12:10", "13:00", 1))
+	for status, count := range map[string]int{"PENDING": 1, "pending": 1, "Active": 0, "CREATING": 0, "": 1} {
+		if found := c.demo.leases("?status=" + status); len(found) != count {
+			t.Errorf("%q: there are %d leases, want %d", status, len(found), count)
+		}
+	}
+	wantFault(t, c.demo.get("/v1/leases?status=pendin"), http.StatusBadRequest, `Malformed parameter status (there is no status "PENDIN"; did you mean "PENDING"?)`)
+}

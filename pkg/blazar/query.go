@@ -204,7 +204,7 @@ var (
 	always = []any{"=", 1, 1}
 )
 
-// having returns the expression for the hosts that have a property, whose type is not a list.
+// having returns the expression for the hosts that have a property.
 func having(property string) []any { return []any{"=", property, property} }
 
 // comparison translates the comparison of a property with a constant.
@@ -287,7 +287,7 @@ func (q queries) listed(list []any, negated bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []any{"in", value}
+	out, all := []any{"in", value}, []any{"and"}
 	for _, candidate := range list[2:] {
 		p, err := q.property(candidate)
 		if err != nil {
@@ -296,10 +296,10 @@ func (q queries) listed(list []any, negated bool) (any, error) {
 		if p.kind != inventory.KindList {
 			return nil, unreadable(`%s is not a list; write ["in", "%s", %s]`, candidate, candidate, show(list[1]))
 		}
-		out = append(out, p.name)
+		out, all = append(out, p.name), append(all, having(p.name))
 	}
 	if negated {
-		return []any{"not", out}, nil
+		return append(all, []any{"not", out}), nil
 	}
 	return out, nil
 }

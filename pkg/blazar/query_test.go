@@ -104,6 +104,11 @@ func TestAQuerySelectsTheHostsThatItNames(t *testing.T) {
 		`["in", "$gpu", "a100", "v100", "h100"]`:                         "ab",
 		`["in", "$slots", "64", "many"]`:                                 "a",
 		`["in", "ib", "$nets"]`:                                          "a",
+		`["not", ["in", "ib", "$nets"]]`:                                 "", // b, c and d lack it
+		`["not", ["in", "eth", "$nets"]]`:                                "a",
+		`["not", ["not", ["in", "ib", "$nets"]]]`:                        "a",
+		`["not", ["in", "ib", "$nets", "$traits"]]`:                      "",
+		`["not", ["in", "ib", "$traits"]]`:                               "abcd",
 		`["or", ["==", "$gpu", "a100"], ["<", "$vcpus", "20"]]`:          "ad",
 		`["not", ["==", "$gpu", "a100"]]`:                                "b",
 		`["not", ["!=", "$gpu", "a100"]]`:                                "a",

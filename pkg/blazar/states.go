@@ -20,6 +20,9 @@ const (
 	failed      = "ERROR"
 )
 
+// KnownStatuses are the statuses of leases in Blazar, some of which no lease has here.
+var KnownStatuses = append([]string{"CREATING", "UPDATING"}, LeaseStatuses...)
+
 // LeaseStatuses are the statuses that a lease may have.
 var LeaseStatuses = []string{pending, starting, active, terminating, terminated, deleting, failed}
 
