@@ -87,8 +87,8 @@ func (k *SnapshotCache) Enroll(ctx context.Context, name string, e Enrollment) e
 	}, e.Allow)
 }
 
-// differing returns a change of capabilities without the texts that the host h has already. What adds
-// the host to the pool sets all of them.
+// differing returns a change of capabilities without the texts that the host h has already. A change
+// that adds the host to the pool stays whole.
 func (e Enrollment) differing(h *Host) Enrollment {
 	if e.Reservable != nil {
 		return e

@@ -20,7 +20,7 @@ const (
 	failed      = "ERROR"
 )
 
-// KnownStatuses are the statuses of leases in Blazar, some of which no lease has here.
+// KnownStatuses are the statuses that a lease may have in Blazar.
 var KnownStatuses = append([]string{"CREATING", "UPDATING"}, LeaseStatuses...)
 
 // LeaseStatuses are the statuses that a lease may have.
