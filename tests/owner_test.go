@@ -95,6 +95,35 @@ func TestWhatRootStartsOnceLeavesNothingThatTheServiceCannotUse(t *testing.T) {
 	s.stop(t)
 }
 
+// The test has another user and other folders, and a user who is not root needs no setpriv.
+func TestTheServiceStartsWithoutSystemdAsPrinted(t *testing.T) {
+	folder := newServantFolder(t)
+	printed := matches(`(?m)^# (setpriv .*)$`, readText(t, installPath))
+	if len(printed) != 1 {
+		t.Fatalf("the page has %q", printed)
+	}
+	conf := filepath.Join(folder, "almanac.conf")
+	if err := os.WriteFile(conf, []byte("[inventory]\nhosts_file = hosts.yaml\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	line := strings.NewReplacer("--reuid almanac --regid almanac", fmt.Sprintf("--reuid %d --regid %d", servant, servant),
+		"/var/lib/almanac", folder, "/etc/almanac/almanac.conf", conf).Replace(printed[0])
+	if os.Geteuid() != 0 {
+		line = line[strings.Index(line, "sh -c"):]
+	}
+	process := command(context.WithoutCancel(t.Context()), folder)
+	process.Path, process.Args = "/bin/sh", []string{"sh", "-c", "exec " + line}
+	process.Env = append(process.Env, "PATH="+commands+":"+os.Getenv("PATH"))
+	s := serve(t, process)
+	if _, message, exit := s.almanac(t, "reservation", "create", "first", "--duration", "1h"); exit != 0 {
+		t.Error(message)
+	}
+	if has := ownersOf(t, folder)["almanac.db"]; has != ofServant("0640") {
+		t.Errorf("the database is %s", has)
+	}
+	s.stop(t)
+}
+
 func TestADatabaseThatTheServiceCannotWriteStopsTheStart(t *testing.T) {
 	for name, unusable := range map[string]string{"the file": "almanac.db", "the lock": "almanac.db.lock"} {
 		t.Run(name, func(t *testing.T) {

@@ -38,6 +38,8 @@ func (s *service) databaseCommand() *cobra.Command {
 		},
 		s.purgeCommand(),
 		s.copyCommand(),
+		s.backupCommand(),
+		s.restoreCommand(),
 	)
 	return group
 }

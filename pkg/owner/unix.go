@@ -33,7 +33,7 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := asItsFolder(file); err != nil {
+	if err := As(file, filepath.Dir(path)); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
@@ -60,14 +60,15 @@ func MkdirAll(path string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(asItsFolder(folder), folder.Close())
+	return errors.Join(As(folder, filepath.Dir(path)), folder.Close())
 }
 
-func asItsFolder(file *os.File) error {
+// As sets the owner and the group of a file or folder to those of the one at path, if this process is root's.
+func As(file *os.File, path string) error {
 	if effective() != 0 {
 		return nil
 	}
-	uid, gid, err := stat(filepath.Dir(file.Name()))
+	uid, gid, err := stat(path)
 	if err != nil {
 		return err
 	}
