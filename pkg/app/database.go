@@ -34,6 +34,9 @@ func openDatabase(ctx context.Context, p process) (db *store.Store, f feature, e
 		f.metrics.counter("almanac_database_retries_total", "Repeated transactions, by reason.",
 			prometheus.Labels{"reason": reason}, func() float64 { return float64(db.Retries()[reason]) })
 	}
+	f.probe("database writable", db.Writable)
+	f.metrics.gauge("almanac_database_read_only", "1 if the database is read-only: it refused the last change.", nil,
+		func() float64 { return oneIf(db.Writable() != nil) })
 	if db.Shared() {
 		return db, f, upToDate(ctx, db)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
-// connector returns a connector to t whose connections have run the statements of session.
-func (t server) connector(log *slog.Logger, session ...string) (driver.Connector, error) {
+// connector returns a connector to t whose connections have run the statements of session. Their answers set on.
+func (t server) connector(log *slog.Logger, on *writability, session ...string) (driver.Connector, error) {
 	several := &inOrder{names: t.addresses(), log: log}
 	if len(several.names) > 1 {
 		session = slices.Concat(session, []string{probe})
@@ -30,7 +30,7 @@ func (t server) connector(log *slog.Logger, session ...string) (driver.Connector
 		if err != nil {
 			return nil, fault.Field("connection", "its options do not fit together: %v", err)
 		}
-		several.hosts = append(several.hosts, begun{one, session})
+		several.hosts = append(several.hosts, begun{one, session, on})
 	}
 	if len(several.hosts) == 1 {
 		return several.hosts[0], nil
@@ -85,10 +85,12 @@ func (c *inOrder) Driver() driver.Driver { return c.hosts[0].Driver() }
 type begun struct {
 	driver.Connector
 	session []string
+	on      *writability
 }
 
 // Connect implements driver.Connector.
 func (b begun) Connect(ctx context.Context) (driver.Conn, error) {
+	epoch := b.on.epoch.Load()
 	conn, err := b.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func (b begun) Connect(ctx context.Context) (driver.Conn, error) {
 			return nil, errors.Join(fmt.Errorf("begin a session: %w", err), conn.Close())
 		}
 	}
-	return &connection{mysqlConn: conn.(mysqlConn)}, nil
+	return &connection{mysqlConn: conn.(mysqlConn), on: b.on, epoch: epoch}, nil
 }
 
 // mysqlConn consists of the interfaces of a connection that database/sql uses.
@@ -114,12 +116,22 @@ type mysqlConn interface {
 	driver.Validator
 }
 
-// connection is closed after an answer of a Galera node without a majority, so that the next one may
-// be to another host, or if a transaction on it could not be ended: such a node refuses COMMIT and
+// connection is closed after an answer of a Galera node without a majority or of a read-only server, so that
+// the next one may be to another host, or if a transaction on it could not be ended: such a node refuses COMMIT and
 // ROLLBACK, and the next BEGIN would commit an open transaction, whole or in part.
 type connection struct {
 	mysqlConn
 	useless bool
+	on      *writability
+	epoch   int64 // of on, when the connection began
+}
+
+// ResetSession implements driver.SessionResetter.
+func (c *connection) ResetSession(ctx context.Context) error {
+	if c.epoch != c.on.epoch.Load() {
+		return driver.ErrBadConn
+	}
+	return c.mysqlConn.ResetSession(ctx)
 }
 
 // BeginTx implements driver.ConnBeginTx.
@@ -131,6 +143,9 @@ func (c *connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx
 // ExecContext implements driver.ExecerContext.
 func (c *connection) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	result, err := c.mysqlConn.ExecContext(ctx, query, args)
+	if err == nil && changes(query) {
+		c.on.accept()
+	}
 	return result, c.answered(err)
 }
 
@@ -141,6 +156,10 @@ func (c *connection) QueryContext(ctx context.Context, query string, args []driv
 }
 
 func (c *connection) answered(err error) error {
+	if isReadOnly(err) {
+		c.on.refuse(err)
+		c.useless = true
+	}
 	if number(err) == noMajority {
 		c.useless = true
 	}
@@ -164,7 +183,7 @@ func (t transaction) Rollback() error { return t.ended(t.Tx.Rollback()) }
 
 func (t transaction) ended(err error) error {
 	t.on.useless = t.on.useless || err != nil && !rolledBack(err)
-	return err
+	return t.on.answered(err)
 }
 
 // driverLog logs the driver's messages about broken connections; the callers receive them as

@@ -128,9 +128,8 @@ func (s *Store) openServer(ctx context.Context, t server, size int, session ...s
 	t.config = t.config.Clone()
 	t.config.InterpolateParams = true // one round trip for each statement
 	t.config.ClientFoundRows = true   // counts rows that an UPDATE matches, changed or not
-	t.config.RejectReadOnly = true    // leaves a server that has become a replica
 	t.config.MultiStatements, t.config.AllowAllFiles, t.config.ParseTime = false, false, false
-	connector, err := t.connector(s.options.Logger, session...)
+	connector, err := t.connector(s.options.Logger, &s.writability, session...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,11 +163,11 @@ var (
 		1040, 1203, 1226, // too many connections
 		1053, 1077, 1079, // shutting down
 		1180, 1317, 1927, 2006, 2013, // interrupted, killed, gone
-		1290, 1792, 1836, // read-only, like a replica
 	}
-	refusals = []uint16{1045, 1698, 1130, 1142, 1227} // of the user
-	fulls    = []uint16{1021, 1114, 3}
-	misfits  = []uint16{1264, 1366, 1406}
+	readOnlys = []uint16{1290, 1792, 1836}             // like a replica
+	refusals  = []uint16{1045, 1698, 1130, 1142, 1227} // of the user
+	fulls     = []uint16{1021, 1114, 3}
+	misfits   = []uint16{1264, 1366, 1406}
 )
 
 func number(err error) uint16 {
@@ -184,7 +183,7 @@ func rolledBack(err error) bool { return slices.Contains(conflicts, number(err))
 // passing reports whether the same transaction may succeed if it is repeated.
 func passing(err error) bool {
 	n := number(err)
-	return slices.Contains(conflicts, n) || slices.Contains(absences, n) || lost(err)
+	return slices.Contains(conflicts, n) || slices.Contains(absences, n) || slices.Contains(readOnlys, n) || lost(err)
 }
 
 // lost reports whether the connection to the server failed or broke.
@@ -211,6 +210,8 @@ func translateServer(err error) error {
 		return busy(err)
 	case slices.Contains(absences, n) || lost(err):
 		return away(err)
+	case slices.Contains(readOnlys, n):
+		return readOnly(err)
 	case n == 1044:
 		return unavailable(err, "Almanac's user has no privileges on this database, or no database has that name; try again when the operator has corrected it")
 	case slices.Contains(refusals, n):

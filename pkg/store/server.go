@@ -232,8 +232,8 @@ func trustAnyName(c *tls.Config) {
 	}
 }
 
-// readOnly is the first statement of a session; it prevents changes.
-const readOnly = "SET SESSION TRANSACTION READ ONLY"
+// onlyReads is the first statement of a session; it prevents changes.
+const onlyReads = "SET SESSION TRANSACTION READ ONLY"
 
 // OpenForeign returns a pool of read-only connections to the database of another service on MariaDB
 // or MySQL. The connection has the form of that service's own configuration. OpenForeign does not
@@ -249,7 +249,7 @@ func OpenForeign(connection string, log *slog.Logger) (*sql.DB, error) {
 	}
 	there.config = there.config.Clone()
 	there.config.MultiStatements, there.config.AllowAllFiles = false, false
-	connector, err := there.connector(log, readOnly)
+	connector, err := there.connector(log, &writability{}, onlyReads)
 	if err != nil {
 		return nil, err
 	}

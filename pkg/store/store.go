@@ -69,6 +69,7 @@ type Store struct {
 	writing        chan struct{} // has an element during a write; SQLite only
 	options        Options
 	retries        retries
+	writability    writability
 }
 
 var (

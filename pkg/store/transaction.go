@@ -59,12 +59,20 @@ func (s *Store) writeOnce(ctx context.Context, act func(tx *gorm.DB) error) erro
 	}
 	whole, end := unbroken(ctx)
 	defer end()
-	return s.transact(s.writer.WithContext(whole).Begin(), func(tx *gorm.DB) error {
+	err := s.transact(s.writer.WithContext(whole).Begin(), func(tx *gorm.DB) error {
 		if err := ctx.Err(); err != nil { // the caller has gone during the wait for a connection
 			return err
 		}
 		return act(tx)
 	})
+	switch {
+	case s.writing == nil: // a server's connections look at its answers
+	case err == nil:
+		s.writability.accept()
+	case isReadOnly(err):
+		s.writability.refuse(err)
+	}
+	return err
 }
 
 // unbroken returns a context with the deadline of ctx that does not end when ctx is canceled, so
@@ -125,7 +133,7 @@ func (s *Store) repeat(ctx, bounded context.Context, attempt func() error) error
 		if err == nil {
 			return nil
 		}
-		if !s.passing(err) || n == s.options.Retries || !s.pause(bounded, n) {
+		if !s.passing(err) || n == s.options.Retries || n >= readOnlyRetries && isReadOnly(err) || !s.pause(bounded, n) {
 			return s.plain(ctx, err)
 		}
 		s.retries.count(err)
@@ -142,7 +150,7 @@ func (s *Store) passing(err error) bool {
 
 // retries counts the transactions that were repeated, by reason.
 type retries struct {
-	inDoubt, deadlock, lockWait, galera, lost atomic.Int64
+	inDoubt, deadlock, lockWait, galera, readOnly, lost atomic.Int64
 }
 
 // count adds one for the error of an attempt.
@@ -158,6 +166,8 @@ func (r *retries) count(err error) {
 		r.lockWait.Add(1)
 	case noMajority:
 		r.galera.Add(1)
+	case 1290, 1792, 1836:
+		r.readOnly.Add(1)
 	default:
 		r.lost.Add(1)
 	}
@@ -165,13 +175,13 @@ func (r *retries) count(err error) {
 
 // Retries returns how many transactions were repeated since Open, by reason: "deadlock",
 // which on Galera is also a commit at another node, "lock_wait", "galera" (the node is not
-// part of a majority), "lost" (the server could not be reached, or ended), and "in_doubt"
+// part of a majority), "read_only" (it accepts no changes), "lost" (the server could not be reached, or ended), and "in_doubt"
 // (the outcome of a COMMIT was unknown). It always has all reasons.
 func (s *Store) Retries() map[string]int64 {
 	r := &s.retries
 	return map[string]int64{
 		"deadlock": r.deadlock.Load(), "lock_wait": r.lockWait.Load(), "galera": r.galera.Load(),
-		"lost": r.lost.Load(), "in_doubt": r.inDoubt.Load(),
+		"read_only": r.readOnly.Load(), "lost": r.lost.Load(), "in_doubt": r.inDoubt.Load(),
 	}
 }
 
