@@ -16,7 +16,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build packages release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-gophercloud test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served test-release-services ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce fuzz lab lab-down sample clean
+.PHONY: help build packages clients release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-gophercloud test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served test-release-services ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -26,6 +26,9 @@ build: ## build the commands into bin/
 
 packages: ## .deb and .rpm for amd64 and arm64 into dist/
 	@GO='$(GO)' packaging/build packages
+
+clients: ## the command line alone, for Linux, macOS and Windows, into dist/
+	@GO='$(GO)' packaging/build clients
 
 release: ## packages, archives, SBOMs and checksums of a release into dist/: make release VERSION=1.2.3
 	@GO='$(GO)' packaging/build release

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // suites lists those of Debian and Ubuntu in whose clean roots the packages are installed.
@@ -79,6 +80,8 @@ func TestPackagesOfTwoBuildsAreTheSame(t *testing.T) {
 	}
 	shell(t, second, nil, "sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS")
 	for _, pattern := range []string{
+		`almanac-client_1\.2\.3_(amd64|arm64)\.deb`, `almanac-client-1\.2\.3-1\.(x86_64|aarch64)\.rpm`,
+		`almanac-client-1\.2\.3-(linux-amd64|linux-arm64|darwin-amd64|darwin-arm64|windows-amd64|windows-arm64)\.tar\.gz`,
 		`almanac_1\.2\.3_(amd64|arm64)\.deb`, `almanac-power_1\.2\.3_(amd64|arm64)\.deb`, `python3-almanac-nova_1\.2\.3_all\.deb`,
 		`almanac-1\.2\.3-1\.(x86_64|aarch64)\.rpm`, `almanac-power-1\.2\.3-1\.(x86_64|aarch64)\.rpm`, `python3-almanac-nova-1\.2\.3-1\.(el9|el10)\.noarch\.rpm`,
 		`almanac-1\.2\.3-linux-(amd64|arm64)\.tar\.gz`, `almanacd-1\.2\.3-linux-(amd64|arm64)\.cdx\.json`,
@@ -266,6 +269,46 @@ func (m machine) safe() {
 	}
 	m.run(`for shell in bash; do $shell -n /usr/share/bash-completion/completions/almanac; done
 		for page in man1/almanac-reservation-create.1 man8/almanacd-db-sync.8; do zcat /usr/share/man/$page.gz | grep -q '^.TH'; done`)
+}
+
+// The client needs nothing and makes no user. The package with the service takes its files over, and is
+// never removed for it.
+func TestPackagesOfTheClientAreTheCommandLineAlone(t *testing.T) {
+	needsRoot(t)
+	dist := buildPackages(t, "0.1.0")
+	m := cleanMachine(t, "trixie")
+	before := m.run("dpkg-query -W -f '${Package}\n'")
+	m.install(dist, "almanac-client_*.deb")
+	if d := cmp.Diff(strings.Fields(before+"almanac-client"), strings.Fields(m.run("dpkg-query -W -f '${Package}\n'")), cmpopts.SortSlices(strings.Compare)); d != "" {
+		t.Errorf("packages (-want +got):\n%s", d)
+	}
+	if out := m.run("almanac version -f value -c Version; getent passwd almanac || echo no user"); out != "0.1.0\nno user\n" {
+		t.Errorf("the client: %s", out)
+	}
+	m.install(dist, "almanac_*.deb")
+	if out := m.run("apt-get -y -qq purge almanac-client >/dev/null; almanac version -f value -c Version"); out != "0.1.0\n" {
+		t.Errorf("with the service: %s", out)
+	}
+	client, err := filepath.Glob(dist + "/almanac-client_*.deb")
+	if err != nil || len(client) != 1 {
+		t.Fatal(client, err)
+	}
+	shell(t, ".", nil, "cp", client[0], m.folder+"/tmp/client.deb")
+	if out := m.run("apt-get -y -qq install /tmp/client.deb >/dev/null 2>&1 && echo installed || true; dpkg-query -W -f '${Status}\\n' almanac"); out != "install ok installed\n" {
+		t.Errorf("the client on a machine with the service: %s", out)
+	}
+}
+
+func TestPackagesPleaseLintian(t *testing.T) {
+	needsRoot(t)
+	found, err := filepath.Glob(buildPackages(t, "0.1.0") + "/*.deb")
+	if err != nil || len(found) != 4 {
+		t.Fatal(found, err)
+	}
+	out := shell(t, ".", nil, programOf(t, "lintian"), append([]string{"--allow-root", "--fail-on", "error,warning"}, found...)...)
+	if out != "" {
+		t.Error(out)
+	}
 }
 
 func TestPackagesOfTheAgentAndTheServiceShareFoldersWithoutHarm(t *testing.T) {
