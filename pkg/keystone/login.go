@@ -90,6 +90,9 @@ func (l *Login) explain(err error) error {
 	if isRefusal(err) || gone {
 		f = fault.New(fault.Unauthorized, "Keystone at %s refuses %s; check %s", l.user.auth.IdentityEndpoint, l.user.name(), l.user.source)
 	}
+	if why := obstacle(err); why != "" {
+		f = fault.New(fault.Unauthorized, "Keystone at %s refuses %s: %s", l.user.auth.IdentityEndpoint, l.user.name(), why)
+	}
 	f.Err = err
 	return f
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -99,6 +100,25 @@ func isRefusal(err error) bool {
 	return ok && slices.Contains([]int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 	}, answer.Status)
+}
+
+// obstacle returns a sentence why Keystone issues no token for credentials that are right; "" if they
+// are not, or if Keystone does not say.
+func obstacle(err error) string {
+	answer, ok := errors.AsType[*openstack.Answer](err)
+	switch {
+	case !ok || answer.Status != http.StatusUnauthorized:
+		return ""
+	case len(answer.Methods) > 0:
+		choices := make([]string, len(answer.Methods))
+		for i, methods := range answer.Methods {
+			choices[i] = strings.Join(methods, " and ")
+		}
+		return "Keystone requires several methods of authentication (" + strings.Join(choices, ", or ") + ") of this user; use a token, which openstack token issue prints"
+	case strings.Contains(answer.Message, "password is expired"): // keystone/exception.py, PasswordExpired
+		return "the password has expired; change it with openstack user password set, and try again"
+	}
+	return ""
 }
 
 // name returns the name of the user or application credential for messages.

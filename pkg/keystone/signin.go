@@ -153,6 +153,9 @@ func bearing(token string) *gophercloud.RequestOpts {
 
 // refused returns the error for a user whose request to Keystone failed.
 func refused(err error) error {
+	if why := obstacle(err); why != "" {
+		return &fault.Error{Kind: fault.Unauthorized, Message: why, Err: err}
+	}
 	if isRefusal(err) {
 		return &fault.Error{Kind: fault.Unauthorized, Message: "Keystone refuses these credentials; check them, and the domain", Err: err}
 	}

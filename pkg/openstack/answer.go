@@ -28,7 +28,10 @@ type Answer struct {
 	// Message is the service's own, shortened; Code is Placement's, such as
 	// "placement.concurrent_update".
 	Message, Code string
-	RetryAfter    time.Duration // 0 if it has none
+	// Methods are Keystone's alternatives for a user who needs several methods of authentication,
+	// such as {{"password", "totp"}}, in the answer to one of them.
+	Methods    [][]string
+	RetryAfter time.Duration // 0 if it has none
 }
 
 func (a *Answer) Error() string {
@@ -51,6 +54,12 @@ func AsAnswer(service string, err error) error {
 	}
 	a := &Answer{Service: service, Status: unexpected.Actual, Method: unexpected.Method, URL: unexpected.URL}
 	a.Message, a.Code = messageOf(unexpected.Body)
+	var receipt struct {
+		Methods [][]string `json:"required_auth_methods"`
+	}
+	if json.Unmarshal(unexpected.Body, &receipt) == nil {
+		a.Methods = receipt.Methods
+	}
 	a.Message = strings.ToValidUTF8(a.Message[:min(len(a.Message), longestMessage)], "")
 	if seconds, err := strconv.Atoi(unexpected.ResponseHeader.Get("Retry-After")); err == nil && seconds > 0 {
 		a.RetryAfter = time.Duration(seconds) * time.Second

@@ -213,6 +213,12 @@ const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 // takes long on a busy computer. Errors are Unavailable faults; they name the program without its
 // arguments, which may be confidential.
 func RunProgram(ctx context.Context, argv []string) (string, error) {
+	said, _, err := RunProgramAloud(ctx, argv)
+	return said, err
+}
+
+// RunProgramAloud does as RunProgram, and also returns what the program wrote to its error output.
+func RunProgramAloud(ctx context.Context, argv []string) (said, complaints string, err error) {
 	var out, complaint bounded
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	command.Env = []string{"PATH=" + path, "LC_ALL=C", "HOME=/"}
@@ -220,19 +226,19 @@ func RunProgram(ctx context.Context, argv []string) (string, error) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = 10 * time.Second
-	err := command.Run()
+	err = command.Run()
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
-		return out.String(), fault.New(fault.Unavailable, "%s ended with exit status %d%s", argv[0], ended.ExitCode(), lastLine(complaint.String()))
+		return out.String(), complaint.String(), fault.New(fault.Unavailable, "%s ended with exit status %d%s", argv[0], ended.ExitCode(), lastLine(complaint.String()))
 	}
 	switch {
 	case ctx.Err() != nil:
-		return "", &fault.Error{Kind: fault.Unavailable, Message: argv[0] + " did not end in time", Err: ctx.Err()}
+		return "", complaint.String(), &fault.Error{Kind: fault.Unavailable, Message: argv[0] + " did not end in time", Err: ctx.Err()}
 	case errors.Is(err, exec.ErrNotFound):
-		return "", fault.New(fault.Unavailable, "the program %s was not found; install it on the agent's machine", argv[0])
+		return "", complaint.String(), fault.New(fault.Unavailable, "the program %s was not found; install it on the agent's machine", argv[0])
 	case err != nil:
-		return "", &fault.Error{Kind: fault.Unavailable, Message: fmt.Sprintf("%s cannot be run: %v", argv[0], err)}
+		return "", complaint.String(), &fault.Error{Kind: fault.Unavailable, Message: fmt.Sprintf("%s cannot be run: %v", argv[0], err)}
 	}
-	return out.String(), nil
+	return out.String(), complaint.String(), nil
 }
 
 // lastLine returns the last line of a program's error output.

@@ -124,7 +124,8 @@ refresh_root() {
 remove_root() {
   local in_use
   [ "$ROOT" ] || die "$RELEASE is this machine's own release and has no root"
-  in_use=$(find /proc/[0-9]*/root -maxdepth 0 -lname "$ROOT" 2>/dev/null | cut -d/ -f3 | paste -sd ' ')
+  # find fails where it may not read the root of a process, and lists the others all the same.
+  in_use=$({ find /proc/[0-9]*/root -maxdepth 0 -lname "$ROOT" 2>/dev/null || true; } | cut -d/ -f3 | paste -sd ' ')
   [ -z "$in_use" ] || die "processes run in $ROOT: $in_use; first: lab down"
   rm -rf --one-file-system "$ROOT"
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
@@ -24,7 +25,7 @@ type Options struct {
 	// PasswordFile contains the password in its first line. ipmitool reads it, so that no argument
 	// and no environment variable contains the password.
 	PasswordFile string
-	Cipher       int    // cipher suite; 0 lets ipmitool choose
+	Cipher       int    // cipher suite; 0 is 17, or 3 if the BMC does not know 17
 	Privilege    string // ADMINISTRATOR where empty
 	// Sensor is the sensor that measures the watts, or "dcmi" for DCMI; empty means that watts are
 	// not read.
@@ -38,6 +39,7 @@ type Options struct {
 type Machine struct {
 	options Options
 	argv    []string
+	suite   *atomic.Int64 // cipher suite of the next command
 }
 
 var _ power.Machine = (*Machine)(nil)
@@ -56,10 +58,9 @@ func New(o Options) (*Machine, error) {
 		cmp.Or(o.Program, "ipmitool"), "-I", "lanplus", "-H", o.Address, "-p", strconv.Itoa(cmp.Or(o.Port, 623)),
 		"-U", o.User, "-f", o.PasswordFile, "-L", cmp.Or(o.Privilege, "ADMINISTRATOR"), "-N", "2", "-R", "2",
 	}
-	if o.Cipher != 0 {
-		argv = append(argv, "-C", strconv.Itoa(o.Cipher))
-	}
-	return &Machine{o, argv}, nil
+	m := &Machine{o, argv, new(atomic.Int64)}
+	m.suite.Store(int64(cmp.Or(o.Cipher, suiteSHA256)))
+	return m, nil
 }
 
 // States returns On and Off, because IPMI has no standby.
@@ -145,15 +146,4 @@ func (m *Machine) Send(ctx context.Context, p power.Command) error {
 	}
 	_, err := m.run(ctx, "chassis", "power", word)
 	return err
-}
-
-// run runs ipmitool and returns its output. Options in words precede the command of ipmitool.
-func (m *Machine) run(ctx context.Context, words ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
-	defer cancel()
-	said, err := power.RunProgram(ctx, append(m.argv[:len(m.argv):len(m.argv)], words...))
-	if err != nil {
-		return "", fault.New(fault.Unavailable, "the BMC %s cannot be reached: %s", m.options.Address, fault.Of(err).Message)
-	}
-	return said, nil
 }

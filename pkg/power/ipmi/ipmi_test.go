@@ -102,24 +102,55 @@ func TestABMCThatIsSlowAwayOrKnowsAnotherPassword(t *testing.T) {
 	if err := os.WriteFile(wrong, []byte("not the password\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(o *ipmi.Options){
-		"away":             func(o *ipmi.Options) { o.Port = 9; o.Timeout = 10 * time.Second },
-		"another password": func(o *ipmi.Options) { o.PasswordFile = wrong },
-		"no password file": func(o *ipmi.Options) { o.PasswordFile += ".gone" },
-		"slow":             func(o *ipmi.Options) { bmc.Set("delay", 3); o.Timeout = time.Second },
+	for name, tc := range map[string]struct {
+		change func(o *ipmi.Options)
+		says   string
+	}{
+		"away":             {func(o *ipmi.Options) { o.Port = 9; o.Timeout = time.Minute }, "127.0.0.1 does not answer"},
+		"another password": {func(o *ipmi.Options) { o.PasswordFile = wrong }, "127.0.0.1 answers, and refuses the password"},
+		"another user":     {func(o *ipmi.Options) { o.User = "nobody" }, "127.0.0.1 answers, and has no such user"},
+		"another suite":    {func(o *ipmi.Options) { o.Cipher = 17 }, "127.0.0.1 answers, and does not know the cipher suite"},
+		"no password file": {func(o *ipmi.Options) { o.PasswordFile += ".gone" }, "the password file cannot be read"},
+		"slow":             {func(o *ipmi.Options) { bmc.Set("delay", 3); o.Timeout = time.Second }, "127.0.0.1 cannot be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(bmc)
-			change(&o)
+			tc.change(&o)
 			_, err := machineOf(t, o).Read(t.Context())
-			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "127.0.0.1") {
-				t.Errorf("got %v", err)
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want %q", err, tc.says)
 			}
 			if err != nil && (strings.Contains(err.Error(), "not the password") || strings.Contains(err.Error(), labtest.BMCPassword)) {
 				t.Errorf("the error has the password: %v", err)
 			}
 			bmc.Set("delay", 0)
 		})
+	}
+}
+
+// ipmi_sim does not know suite 17, and ignores the question for the suites that it knows.
+func TestWithoutACipherSuiteTheBMCIsNotAskedForOne(t *testing.T) {
+	bmc := labtest.StartBMC(t)
+	o := options(bmc)
+	o.Cipher = 0
+	m := machineOf(t, o)
+	for range 2 {
+		if r, err := m.Read(t.Context()); err != nil || r.State != energy.On {
+			t.Fatalf("got %+v, %v", r, err)
+		}
+	}
+	o.Program = tool(t, nil) // every command fails
+	if _, err := machineOf(t, o).Read(t.Context()); err == nil {
+		t.Error("a machine without a session is read")
+	}
+	called, err := os.ReadFile(o.Program + ".called")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(called)) {
+		if !strings.Contains(line, " -C ") {
+			t.Errorf("called without a cipher suite: %s", line)
+		}
 	}
 }
 
