@@ -30,6 +30,7 @@ const mostWorkers = 64
 // migration has the flags of "reservation import".
 type migration struct {
 	format  string
+	perHost int
 	shiftTo moment
 	rows    int
 	workers int
@@ -50,7 +51,8 @@ The file may be compressed with gzip; - is standard input. Its format is one of
 
 Each request is for whole hosts, from the start (or the submission of a job without a
 start) for the estimate or the run time. swf and gwf count processors: each becomes a
-host. The reservations of oar receive the synthetic size 1 + JobID mod 8. A reservation
+host, unless --procs-per-host tells how many a host has. Their times begin at the
+UnixStartTime of the file. The reservations of oar receive the synthetic size 1 + JobID mod 8. A reservation
 without a name is called job-ID or line-NUMBER.
 
 The command counts lines that cannot be used, and does not send them. --shift-to moves
@@ -68,6 +70,7 @@ request.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&m.format, "trace-format", "", "format of the file (default: recognized from its content)")
+	flags.IntVar(&m.perHost, "procs-per-host", 1, "processors of a host, for files that count processors")
 	flags.Var(&m.shiftTo, "shift-to", "move all starts so that the first is then (default: as in the file)")
 	flags.IntVar(&m.rows, "rows", 0, "use only the first lines with data; 0 is all")
 	flags.IntVar(&m.workers, "workers", 1, "number of concurrent requests")
@@ -80,14 +83,17 @@ request.`,
 }
 
 func (p *process) migrate(c *cobra.Command, m *migration, name string) error {
-	if m.workers < 1 || m.workers > mostWorkers || m.rows < 0 {
+	switch {
+	case m.workers < 1 || m.workers > mostWorkers || m.rows < 0:
 		return fault.New(fault.Invalid, "--workers must be from 1 to %d, and --rows not negative", mostWorkers)
+	case m.perHost < 1:
+		return fault.Field("--procs-per-host", "a host has at least 1 processor")
 	}
 	content, err := p.read(name)
 	if err != nil {
 		return err
 	}
-	load, err := readLoad(content, name, m.format, m.rows)
+	load, err := readLoad(content, name, m)
 	if err != nil {
 		return err
 	}
@@ -151,15 +157,17 @@ const (
 
 var lastEnd = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 
-// readLoad reads the rows of a file, at most limit of them; 0 means all.
-func readLoad(content []byte, name, format string, limit int) (load, error) {
+// readLoad reads the rows of a file, at most m.rows of them; 0 means all. Their times are in
+// seconds since 1970.
+func readLoad(content []byte, name string, m *migration) (load, error) {
 	sum := sha256.Sum256(content)
 	l := load{digest: hex.EncodeToString(sum[:])[:12]}
+	limit := m.rows
 	if limit == 0 {
 		limit = math.MaxInt
 	}
 	file, err := workload.Read(bytes.NewReader(content), name, workload.OpenOptions{
-		Format: format, MakeUp: true, FileOrder: true,
+		Format: m.format, ProcsPerHost: m.perHost, MakeUp: true, FileOrder: true,
 		Skipped: func(line int64, reason string) {
 			if reason != workload.Blank {
 				l.rows = append(l.rows, row{workload.Job{Line: line}, reason})
@@ -179,14 +187,27 @@ func readLoad(content []byte, name, format string, limit int) (load, error) {
 		case err != nil:
 			return l, aboutFile(err)
 		}
-		r := row{Job: job}
-		if job.Begin()+job.Booked() > lastEnd {
+		r := row{Job: later(job, file.Header().UnixStart)}
+		if r.Begin()+r.Booked() > lastEnd {
 			r.problem = tooLate
 		}
 		l.rows = append(l.rows, r)
 	}
 	l.rows = l.rows[:limit]
 	return l, nil
+}
+
+// later returns a job with times in seconds since 1970. A time before the start of its file counts
+// from that start.
+func later(job workload.Job, start int64) workload.Job {
+	if job.Submit >= start {
+		return job
+	}
+	job.Submit += start
+	if job.Reserved {
+		job.Start += start
+	}
+	return job
 }
 
 // aboutFile replaces the word trace in an error of the reader by the argument FILE.

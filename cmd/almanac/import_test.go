@@ -197,6 +197,23 @@ func TestACSVImport(t *testing.T) {
 	}
 }
 
+func TestAnImportCountsFromTheStartThatTheFileStates(t *testing.T) {
+	a := newAPI(t)
+	booker(a, 8)
+	jobs := "; UnixStartTime: 1796256000\n" +
+		"1   0 -1 3600 16 -1 -1 16 -1 -1 1 7 1 -1 -1 -1 -1 -1\n" +
+		"2 600 -1 3600  9 -1 -1  9 -1 -1 1 7 1 -1 -1 -1 -1 -1\n"
+	almanac(t, a, "reservation", "import", write(t, "plan.swf", jobs), "--procs-per-host", "8", "-f", "json").wantDone(t)
+	bodies := each(a.asked(), func(q ask) string { return q.Body })
+	if diff := cmp.Diff([]string{
+		`{"name":"job-1","start_time":"2026-12-03T00:00:00Z","end_time":"2026-12-03T01:00:00Z","quantity":2}`,
+		`{"name":"job-2","start_time":"2026-12-03T00:10:00Z","end_time":"2026-12-03T01:10:00Z","quantity":2}`,
+	}, bodies); diff != "" {
+		t.Errorf("bodies (-want +got):\n%s", diff)
+	}
+	almanac(t, a, "reservation", "import", write(t, "plan.swf", jobs), "--procs-per-host", "0").wantFailure(t, exitUsage, "--procs-per-host: a host has at least 1 processor")
+}
+
 func TestWhatIsNoWorkloadIsUsage(t *testing.T) {
 	a := newAPI(t)
 	for content, mention := range map[string]string{

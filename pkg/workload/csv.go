@@ -5,6 +5,7 @@ package workload
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,6 @@ import (
 // submit or start, and runtime or end. quantity is another name of size. If submit is missing, it
 // equals start, and the other way round. A missing size is 1; other missing values are absent in
 // the Job.
-// submit is start and the other way round; the size is 1, and other values are absent.
 var CSVColumns = []string{
 	"name", "id", "submit", "start", "end", "deadline", "runtime", "estimate", "quantity", "size", "properties",
 	"vcpus", "memory_mb", "disk_gb", "preemptible", "user",
@@ -33,6 +33,7 @@ const (
 	noRuntime   = "has neither runtime nor end"
 	badQuotes   = "has quotes that do not end"
 	badFilter   = "has properties that are not JSON"
+	badCount    = "has a fraction where a whole number should be"
 )
 
 // table reads CSV with a header. Times are dates, or seconds as written; dates become seconds since
@@ -131,7 +132,11 @@ func (f *table) fail(why string) {
 	}
 }
 
-var dates = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
+// dates are the forms of a time, with a zone or in UTC.
+var dates = []string{
+	time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02 15:04Z07:00",
+	"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
+}
 
 func (f *table) instant(name string) (t int64, given bool) {
 	text := f.cell(name)
@@ -187,6 +192,9 @@ func (f *table) count(name string, otherwise, most int64) int64 {
 		return otherwise
 	}
 	n, why := whole([]byte(text), most)
+	if exact, err := strconv.ParseFloat(text, 64); why == "" && err == nil && exact != math.Trunc(exact) {
+		why = badCount
+	}
 	if why == "" && n < 0 {
 		why = outOfRange
 	}

@@ -87,6 +87,35 @@ func TestSWFTakesWhatWasAllocatedAndElseWhatWasRequested(t *testing.T) {
 	same(t, "format", f.Format(), "swf")
 }
 
+// The Standard Workload Format 2.2 describes the status of a line in its field 11.
+func TestThePartsOfAnInterruptedJobAreNoJobs(t *testing.T) {
+	const text = `1  0 10 100 16 -1 -1 16 200 -1 1 7 1 -1 -1 -1 -1 -1
+1  0 10  60 16 -1 -1 16 200 -1 2 7 1 -1 -1 -1 -1 -1
+1 -1 40  40 16 -1 -1 16 200 -1 3 7 1 -1 -1 -1 -1 -1
+2  5 -1  30  8 -1 -1  8  -1 -1 3 7 1 -1 -1 -1 -1 -1
+3  9 -1  30  8 -1 -1  8  -1 -1 0 7 1 -1 -1 -1 -1 -1
+3  9 -1  30  8 -1 -1  8  -1 -1 4 7 1 -1 -1 -1 -1 -1
+`
+	jobs, a := all(t, text, "parts.swf", workload.OpenOptions{})
+	var ids []string
+	for _, job := range jobs {
+		ids = append(ids, job.ID)
+	}
+	same(t, "jobs", ids, []string{"1", "2", "3"}) // of the second, no line contains all
+	same(t, "skipped", skipped(a), map[string][]int64{"is a part of the job of a line before it": {2, 3, 6}})
+}
+
+func TestCSVReadsATimeToTheMinuteInAnyZone(t *testing.T) {
+	for _, text := range []string{
+		"2026-12-10T05:00Z", "2026-12-10 05:00", "2026-12-10T07:00+02:00", "2026-12-10 02:00-03:00", "2026-12-10 05:00:00Z", "1796878800", "1796878800.9",
+	} {
+		jobs, a := all(t, "start,runtime\n"+text+",60\n", "jobs.csv", workload.OpenOptions{})
+		if len(jobs) != 1 || jobs[0].Start != 1796878800 {
+			t.Errorf("%s is read as %+v, %v", text, jobs, a.Skipped)
+		}
+	}
+}
+
 // In Haizea's rows of SDSC Blue Horizon, column 8 counts nodes of 8 processors, and a request
 // that was canceled in the queue has -1 in column 5.
 func TestSWFOfBlueHorizonCountsProcessorsAndSkipsWhatNeverRan(t *testing.T) {
@@ -212,7 +241,7 @@ b,1767400000,1767400060.9,,,,,,2026-01-03
 
 func TestCSVNamesEachMistakeOfALine(t *testing.T) {
 	const text = "submit,start,runtime,size,preemptible\n" +
-		"soon,,5,1,\n,,5,1,\n1,,long,1,\n1,,5,1,perhaps\n1,,,1,\n\"1,,5,1,\n1,2\n9,5,5,1,\n1,,5,0,\n1,,5,99999999999,\n-1,,5,1,\n1,,0,1,\n"
+		"soon,,5,1,\n,,5,1,\n1,,long,1,\n1,,5,1,perhaps\n1,,,1,\n\"1,,5,1,\n1,2\n9,5,5,1,\n1,,5,0,\n1,,5,99999999999,\n-1,,5,1,\n1,,0,1,\n1,,5,1.5,\n"
 	jobs, a := all(t, text, "", workload.OpenOptions{})
 	same(t, "jobs", len(jobs), 0)
 	same(t, "skipped", skipped(a), map[string][]int64{
@@ -228,8 +257,9 @@ func TestCSVNamesEachMistakeOfALine(t *testing.T) {
 		"has a number out of range":                                      {11},
 		"was submitted at a negative time":                               {12},
 		"has a run time that is not positive":                            {13},
+		"has a fraction where a whole number should be":                  {14},
 	})
-	same(t, "lines", a.Lines, 12)
+	same(t, "lines", a.Lines, 13)
 }
 
 func TestCSVRefusesAWrongHeader(t *testing.T) {

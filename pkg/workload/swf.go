@@ -5,6 +5,7 @@ package workload
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,13 +20,22 @@ const (
 	swfAllocated = 4
 	swfRequested = 7
 	swfTime      = 8
+	swfStatus    = 10
 	swfUser      = 11
 
 	swfColumns = 18
 	gwfColumns = 29
 )
 
-const neverRan = "never ran"
+// The reasons for which a line of these formats is skipped.
+const (
+	neverRan = "never ran"
+	partial  = "is a part of the job of a line before it"
+)
+
+// partialStatuses are those of a part of a job that was interrupted: it continues, it completed, it
+// failed. A line with another status comes first and contains the whole job.
+var partialStatuses = []string{"2", "3", "4"}
 
 // swf reads the Standard Workload Format of the Parallel Workloads Archive, version 2.2
 // (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html), and the Grid Workload Format
@@ -34,13 +44,15 @@ const neverRan = "never ran"
 // The size is the allocated number of processors if the log has it, because some logs request nodes
 // instead (SDSC Blue Horizon in Haizea's form); otherwise the requested number. A job without an
 // allocation that did not run was canceled in the queue and is skipped. A run time of 0 means less
-// than half a second, and counts as 1.
+// than half a second, and counts as 1. The parts of a job that was interrupted are skipped if a line
+// before them contains the whole job.
 type swf struct {
 	columns int
 	comment byte
 	hosts   int // processors of a host
 	row     row
 	head    *Header
+	whole   string // number of the last job whose line contains all of it
 }
 
 func (f *swf) isHeader(line []byte) bool {
@@ -60,6 +72,11 @@ func (f *swf) job(line []byte) (job Job, why string) {
 	r.split(line)
 	if len(r.fields) != f.columns {
 		return job, fewColumns
+	}
+	if !slices.Contains(partialStatuses, r.text(swfStatus)) {
+		f.whole = r.text(swfJob)
+	} else if r.text(swfJob) == f.whole {
+		return job, partial
 	}
 	job = Job{
 		Submit: r.time(swfSubmit), Runtime: r.time(swfRun),
