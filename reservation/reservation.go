@@ -132,6 +132,9 @@ type Reservation struct {
 	Status     Status
 	Span       span.Span
 	Claims     []Claim
+	// Released is how many host-seconds it held in claims that changes have released since; an instance
+	// counts as a host. Past has the claims.
+	Released int64
 	// Addresses are the floating IPs of a reservation of kind address, which has no claims of hosts.
 	// They stay when the reservation is over.
 	Addresses []address.Claim

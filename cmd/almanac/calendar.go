@@ -61,6 +61,9 @@ func (p *process) calendarCommand() *cobra.Command {
 		if err == nil {
 			p.warnUnknown(answer.UnknownProperties)
 			p.inform("%s", spanText(answer.Start, answer.End))
+			if answer.KeptFrom != nil {
+				p.inform("old reservations were purged; the claims from before %s are not all kept", stamp(*answer.KeptFrom))
+			}
 		}
 		return claims, answer, err
 	})

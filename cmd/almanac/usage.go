@@ -83,6 +83,9 @@ Asleep are for admins.`,
 				answer, err := almanac.Usage(ctx, question)
 				if err == nil {
 					p.inform("from %s to %s: %s", stamp(answer.Start), stamp(answer.End), sum(answer.Total))
+					if answer.KeptFrom != nil {
+						p.inform("old reservations were purged; of the days before %s their sums are kept", stamp(*answer.KeptFrom))
+					}
 				}
 				return answer.Rows, answer, err
 			})

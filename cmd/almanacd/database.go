@@ -133,7 +133,8 @@ func (s *service) purgeCommand() *cobra.Command {
 		Use: "purge", Args: cobra.NoArgs,
 		Short: "Delete old reservations with their history",
 		Long: "Deletes reservations that ended, failed or were canceled longer ago than the age, with their claims,\n" +
-			"events and audit trail. It uses small transactions, so that almanacd may run at the same time.\n" +
+			"events and audit trail. First it adds the time that they held to sums by day, project and host, so that usage\n" +
+			"keeps its totals. It uses small transactions, so that almanacd may run at the same time.\n" +
 			"Notifications that are not sent yet stay. Make a backup first, or use --dry-run.",
 		Example: "  almanacd db purge --older-than 90d --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -63,8 +63,10 @@ func (s *server) calendar(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	if v.marks = s.Booking.Fingerprint(); holds(c.Request.Header.Values("If-None-Match"), v.tag()) {
-		c.Header("ETag", v.tag())
+	asked := c.Request.Header.Values("If-None-Match")
+	v.marks = s.Booking.Fingerprint()
+	if tag, known := s.tags.Get(v.key()); known && holds(asked, tag) { // nothing at all has changed
+		c.Header("ETag", tag)
 		c.Status(http.StatusNotModified)
 		return
 	}
@@ -73,8 +75,12 @@ func (s *server) calendar(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	c.Header("ETag", v.tag())
-	if err := sendCompressed(c, page); err != nil {
+	tag := v.tag(page)
+	s.tags.Add(v.key(), tag)
+	c.Header("ETag", tag)
+	if holds(asked, tag) {
+		c.Status(http.StatusNotModified)
+	} else if err := sendCompressed(c, page); err != nil {
 		s.fail(c, err)
 	}
 }

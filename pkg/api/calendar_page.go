@@ -17,26 +17,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-const (
-	// mostClaims is the number of claims with which a page of the calendar ends.
-	mostClaims = 50_000
-	// mostOver is the largest number of reservations that are over that one request may read.
-	mostOver = 20_000
-)
-
-// overStatuses are those of reservations that hold nothing any more.
-var overStatuses = []reservation.Status{reservation.Ended, reservation.Canceled, reservation.Failed}
+// mostClaims is the number of claims with which a page of the calendar ends.
+const mostClaims = 50_000
 
 // calendarPage returns the answer to v, as JSON, and sets v.marks to the version that it contains.
 func (s *server) calendarPage(ctx context.Context, v *calendarView) ([]byte, error) {
-	reservations, err := s.during(ctx, v)
-	if err != nil {
-		return nil, err
-	}
 	var page bytes.Buffer
+	var err error
 	turnErr := s.Booking.InTurn(ctx, v.by.ProjectID, func() {
 		var answer v1.Calendar
-		if answer, err = v.page(reservations); err != nil {
+		if answer, err = s.calendarAnswer(ctx, v); err != nil {
 			return
 		}
 		encoder := json.NewEncoder(&page)
@@ -48,41 +38,85 @@ func (s *server) calendarPage(ctx context.Context, v *calendarView) ([]byte, err
 	return page.Bytes(), cmp.Or(turnErr, err)
 }
 
-// during returns the reservations whose span overlaps that of v, sorted by start, then id: the live
-// ones, and those that are over if v reaches into the past.
-func (s *server) during(ctx context.Context, v *calendarView) (list []reservation.Reservation, err error) {
-	list, v.marks = s.Booking.LiveMarked(v.span)
+func (s *server) calendarAnswer(ctx context.Context, v *calendarView) (answer v1.Calendar, err error) {
+	var live []reservation.Reservation
+	live, v.marks = s.Booking.LiveMarked(v.span)
 	if !v.past {
-		return list, nil
+		return v.page(live, "", false)
 	}
 	// The live ones come first: a reservation that ends in between is in both lists, and in none the
 	// other way round.
-	over, err := s.over(ctx, v.span, "")
+	past, unread, err := s.pastOf(ctx, v)
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
-	return withOver(list, over), nil
+	list := withPast(live, past)
+	marked := v.marker == "" || slices.ContainsFunc(live, func(r reservation.Reservation) bool {
+		return slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == v.marker })
+	})
+	if _, there := v.snapshot.Index(v.marker); !there && !marked {
+		held, more, err := s.History.PastOnHosts(ctx, reservation.PastHosts{Overlaps: v.span, Hosts: []string{v.marker}, Limit: 1})
+		if err != nil {
+			return answer, err
+		}
+		marked = len(held) > 0 || more != ""
+	}
+	if answer, err = v.page(list, unread, marked); err != nil {
+		return answer, err
+	}
+	// After the claims, so that it covers what was purged until they were read.
+	kept, err := s.History.Kept(ctx)
+	if v.span.Start < kept.From {
+		answer.KeptFrom = new(kept.From.Time())
+	}
+	return answer, err
 }
 
-// over returns the reservations of a project, or of all, that are over and whose span overlaps w.
-func (s *server) over(ctx context.Context, w span.Span, project string) ([]reservation.Reservation, error) {
-	over, err := s.Reader.List(ctx, reservation.Query{ProjectID: project, Statuses: overStatuses, Overlaps: w, Limit: mostOver + 1})
-	if err == nil && len(over) > mostOver {
-		err = fault.Field("start", "more than %d reservations that are over overlap the time from %v to %v; ask for a shorter time", mostOver, w.Start, w.End)
+// pastOf returns what was held in the past on the hosts of the page, and the first host with more; see
+// History.PastOnHosts.
+func (s *server) pastOf(ctx context.Context, v *calendarView) (list []reservation.Past, unread string, err error) {
+	q := reservation.PastHosts{Overlaps: v.span, Hosts: v.hosts, After: v.marker, Limit: mostClaims}
+	if len(q.Hosts) == 0 {
+		names := v.inventoryAfter()
+		full := len(names) > v.limit
+		names = names[:min(len(names), v.limit)]
+		switch {
+		case !v.all && len(names) == 0:
+			return nil, "", nil
+		case !v.all:
+			q.Hosts = names
+		case full:
+			q.Last = names[v.limit-1]
+		}
 	}
-	return over, err
+	return s.History.PastOnHosts(ctx, q)
 }
 
-// withOver returns the reservations of both lists, sorted by start, then id. One that is in both is
-// live.
-func withOver(live, over []reservation.Reservation) []reservation.Reservation {
-	known := make(map[string]bool, len(live))
+// inventoryAfter returns the names of the hosts of the inventory that pass the filter and follow the
+// marker, sorted.
+func (v *calendarView) inventoryAfter() (names []string) {
+	for _, h := range v.snapshot.Hosts() {
+		if h.Name > v.marker && v.filter.Matches(h, false) {
+			names = append(names, h.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// withPast returns live reservations, with what each has released, and those that are over, sorted by
+// start, then id.
+func withPast(live []reservation.Reservation, past []reservation.Past) []reservation.Reservation {
+	known, at := versionsOf(live), make(map[string]int, len(live))
 	for i := range live {
-		known[live[i].ID] = true
+		at[live[i].ID] = i
 	}
-	for i := range over {
-		if !known[over[i].ID] {
-			live = append(live, over[i])
+	for i := range past {
+		r, claims := past[i].Reservation, known.besides(&past[i])
+		if place, is := at[r.ID]; is {
+			live[place].Claims = slices.Concat(live[place].Claims, claims)
+		} else if r.Claims = claims; len(claims) > 0 {
+			live = append(live, r)
 		}
 	}
 	slices.SortFunc(live, func(a, b reservation.Reservation) int {
@@ -97,11 +131,12 @@ type claimAt struct {
 	claim *reservation.Claim
 }
 
-// page returns the page of the calendar that v asks for. It fails with an Invalid fault for an
-// unknown host.
-func (v *calendarView) page(reservations []reservation.Reservation) (v1.Calendar, error) {
+// page returns the page of the calendar that v asks for, which ends before the host unread unless it is
+// empty. marked reports whether there are claims on the host that the marker names. It fails with an
+// Invalid fault for an unknown host, and if one host has too many claims.
+func (v *calendarView) page(reservations []reservation.Reservation, unread string, marked bool) (v1.Calendar, error) {
 	claims := claimsByHost(reservations, v.span)
-	rows, err := v.rows(claims)
+	rows, err := v.rows(claims, unread, marked)
 	answer := v1.Calendar{Start: v.span.Start.Time(), End: v.span.End.Time(), Hosts: []v1.HostCalendar{}, UnknownProperties: v.filter.Unknown()}
 	if err != nil {
 		return answer, err
@@ -109,7 +144,11 @@ func (v *calendarView) page(reservations []reservation.Reservation) (v1.Calendar
 	visible, count := seenBy(v.by, v.snapshot), 0
 	presented := make([]*v1.Claim, len(reservations)) // without times; nil for reservations on other pages
 	for _, name := range rows {
-		if len(answer.Hosts) == v.limit || count >= mostClaims {
+		cut := unread != "" && name >= unread
+		if cut && len(answer.Hosts) == 0 {
+			return answer, fault.Field("start", "more than %d claims on host %s overlap the time; ask for a shorter time", mostClaims, name)
+		}
+		if len(answer.Hosts) == v.limit || count >= mostClaims || cut {
 			answer.Next = v1.Marker(answer.Hosts[len(answer.Hosts)-1].Host)
 			break
 		}
@@ -155,7 +194,7 @@ func claimsByHost(reservations []reservation.Reservation, w span.Span) map[strin
 
 // rows returns the names of the hosts after the marker that v selects, sorted: those of the
 // inventory, and without a filter those that have claims.
-func (v *calendarView) rows(claims map[string][]claimAt) ([]string, error) {
+func (v *calendarView) rows(claims map[string][]claimAt, unread string, marked bool) ([]string, error) {
 	names := make(map[string]bool, v.snapshot.Len())
 	for _, h := range v.snapshot.Hosts() {
 		names[h.Name] = v.filter.Matches(h, false)
@@ -167,11 +206,11 @@ func (v *calendarView) rows(claims map[string][]claimAt) ([]string, error) {
 	}
 	known := func(host string) bool { _, there := names[host]; return there }
 	for _, host := range v.hosts {
-		if !known(host) {
+		if !known(host) && (unread == "" || host < unread) {
 			return nil, fault.Field("host", "%s", fault.Unknown("host", host, slices.Sorted(maps.Keys(names))))
 		}
 	}
-	if v.marker != "" && !known(v.marker) {
+	if v.marker != "" && !known(v.marker) && !marked {
 		return nil, fault.Field("marker", "there is no host %s", v.marker)
 	}
 	selected := make(map[string]bool, len(v.hosts))

@@ -14,27 +14,13 @@ import (
 	"sync"
 
 	"github.com/gin-gonic/gin"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
-	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
-
-// History reads what is over.
-type History interface {
-	// LastChange returns the place of the last stored change in the change log; 0 if there is none.
-	LastChange(ctx context.Context) (int64, error)
-	// Phases returns the entries of the audit of kind energy.EntryPhase from an instant on, the
-	// oldest first, at most limit.
-	Phases(ctx context.Context, from span.Instant, limit int) ([]energy.Entry, error)
-	// PhasesBefore returns the last such entry before an instant of each host that has a later one, the
-	// oldest first.
-	PhasesBefore(ctx context.Context, from span.Instant) ([]energy.Entry, error)
-	// PowerRecords returns the records of the hosts that Almanac switches, by name.
-	PowerRecords(ctx context.Context) (map[string]energy.Record, error)
-}
 
 // calendarView is a request for the calendar, with the versions of all that the answer depends on.
 type calendarView struct {
@@ -52,12 +38,12 @@ type calendarView struct {
 	phases   map[string]powerPhase // by host; nil if the answer has none
 
 	query string // the parameters as the client wrote them
-	// The versions: of the live reservations, of the change log if past, and of the inventory, as
-	// far as the answer depends on it.
-	marks uint64
-	place int64
-	print string
-	build string // the version of Almanac
+	// The versions: of the live reservations, of the change log and of what was purged if past, and of
+	// the inventory, as far as the answer depends on it.
+	marks  uint64
+	place  int64
+	purges int64
+	print  string
 }
 
 // powerPhase is the state of a host for the energy controller.
@@ -73,7 +59,7 @@ func (s *server) calendarView(c *gin.Context) (*calendarView, error) {
 	v := &calendarView{
 		by: asking(c), span: q.window(now, defaultView), hosts: q.hosts("host"), facts: q.truth("facts"),
 		limit: q.number("limit", largestPage, 1, largestPage), marker: q.text("marker"),
-		snapshot: s.Inventory.Snapshot(), query: c.Request.URL.RawQuery, build: s.Version,
+		snapshot: s.Inventory.Snapshot(), query: c.Request.URL.RawQuery,
 	}
 	v.past = v.span.Start < now
 	filter := q.text("filter")
@@ -100,6 +86,11 @@ func (s *server) readVersions(ctx context.Context, v *calendarView) (err error) 
 		if v.place, err = s.History.LastChange(ctx); err != nil {
 			return err
 		}
+		kept, err := s.History.Kept(ctx)
+		if err != nil {
+			return err
+		}
+		v.purges = kept.Purges
 	}
 	if v.facts && s.Energy != nil && v.by.may("energy:list_hosts", v.by.ProjectID) {
 		v.phases, err = s.phases(ctx)
@@ -133,21 +124,43 @@ func (s *server) phases(ctx context.Context) (map[string]powerPhase, error) {
 	return phases, nil
 }
 
-// tag returns the ETag of the answer. It covers the versions, and who asks what: the credentials, and
-// what the policy allows them in their own project and in others, since the policy may be reloaded. It is
-// weak, because the compressed answer has the same.
-func (v *calendarView) tag() string {
+// key returns a text that is the same only for answers that are. It covers the versions, and who asks
+// what: the credentials, and what the policy allows them in their own project and in others, since the
+// policy may be reloaded.
+func (v *calendarView) key() string {
 	by := v.by.Credentials
 	by.Roles = slices.Sorted(slices.Values(by.Roles))
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %+v %q %v %x %d %q", v.build, by, v.query, v.span, v.marks, v.place, v.print)
+	fmt.Fprintf(h, "%+v %q %v %x %d %d %q", by, v.query, v.span, v.marks, v.place, v.purges, v.print)
 	for _, rule := range []string{"reservations:get_all_projects", "reservations:get_hosts", "hosts:get_instances", "properties:get_hidden"} {
 		fmt.Fprintf(h, " %t%t", v.by.may(rule, v.by.ProjectID), v.by.may(rule, ""))
 	}
 	for _, host := range slices.Sorted(maps.Keys(v.phases)) {
 		fmt.Fprintf(h, " %q%v", host, v.phases[host])
 	}
+	return string(h.Sum(nil))
+}
+
+// tag returns the ETag of an answer: it changes if and only if the answer does. That of another caller
+// is another. It is weak, because the compressed answer has the same.
+func (v *calendarView) tag(page []byte) string {
+	by := v.by.Credentials
+	by.Roles = slices.Sorted(slices.Values(by.Roles))
+	h := sha256.New()
+	fmt.Fprintf(h, "%+v ", by)
+	_, _ = h.Write(page) // always succeeds
 	return `W/"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]) + `"`
+}
+
+// tagsKept is the number of calendars whose tags are remembered.
+const tagsKept = 4096
+
+func newTags() *lru.Cache[string, string] {
+	tags, err := lru.New[string, string](tagsKept)
+	if err != nil {
+		panic("api: " + err.Error()) // only for a size below one
+	}
+	return tags
 }
 
 // holds reports whether a list of tags, as in If-None-Match, contains tag.

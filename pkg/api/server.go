@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -146,6 +147,7 @@ type server struct {
 	streams     *streams
 	hostNews    hostNews
 	prints      fingerprints
+	tags        *lru.Cache[string, string] // of the last calendars, by calendarView.key
 }
 
 // New returns the server of the API.
@@ -159,6 +161,7 @@ func New(o Options) *Server {
 		arriving:    newCarried(mostArriving, mostArrivingOfAll), unsent: newCarried(mostUnsent, mostUnsentOfAll),
 		scrapes:    newScrapes(o.Registry, o.Monotonic),
 		leaseTexts: newLeaseTexts(),
+		tags:       newTags(),
 		// No event tells of changes before the service listens, so the events count from the next second on.
 		events: newEventLog(processID(o.Replica), o.Now().Add(1)), streams: newStreams(o.Streams),
 	}

@@ -110,31 +110,26 @@ func (q *query) choice(name, otherwise string, words ...string) string {
 // usage returns the report.
 func (s *server) usage(ctx context.Context, by *asker, u usageQuestion) (v1.Usage, error) {
 	question := accounting.Question{Span: u.span, Now: s.Now(), Pool: map[string]resource.Vector{}, Sizes: map[string]resource.Vector{}}
-	live := s.Booking.Live(u.span)
-	over, err := s.over(ctx, u.span, u.project)
-	if err != nil {
-		return v1.Usage{}, err
-	}
-	for _, r := range withOver(live, over) {
-		if u.project == "" || r.ProjectID == u.project {
-			question.Reservations = append(question.Reservations, r)
-		}
-	}
 	for _, h := range s.Inventory.Snapshot().Hosts() {
 		if question.Sizes[h.Name] = h.Capacity; h.Reservable {
 			question.Pool[h.Name] = h.Capacity
 		}
 	}
 	if u.all && u.project == "" {
+		var err error
 		if question.Asleep, err = s.slept(ctx, u.span); err != nil {
 			return v1.Usage{}, err
 		}
 	}
-	var report accounting.Report
-	if err := s.Booking.InTurn(ctx, by.ProjectID, func() { report = question.Report() }); err != nil {
+	report, kept, err := s.account(ctx, by, question, u.project)
+	if err != nil {
 		return v1.Usage{}, err
 	}
-	return usageAnswer(u, report), nil
+	answer := usageAnswer(u, report)
+	if u.span.Start < kept.From {
+		answer.KeptFrom = new(kept.From.Time())
+	}
+	return answer, nil
 }
 
 // slept returns when each host was asleep.

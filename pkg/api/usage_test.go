@@ -5,6 +5,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,6 +90,26 @@ func TestAReportIsBounded(t *testing.T) {
 	}
 	if a := c.demo.get("/v1/usage?project_id=other"); a.status != http.StatusForbidden {
 		t.Errorf("another project's use is answered with %v", a)
+	}
+}
+
+// A reservation of three hosts that shrinks to one after an hour has held 3 host-hours by then.
+func TestUsageCountsWhatAShrunkReservationHeld(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.book(`{"name": "r", "quantity": 3, "duration": 7200}`)
+	c.wait(0)
+	c.wait(3600)
+	span := "start=" + at(0) + "&end=" + at(3600)
+	before := want[v1.Usage](t, c.admin.get("/v1/usage?by=host&"+span), http.StatusOK)
+	cal0 := c.admin.get(fmt.Sprintf("/v1/calendar?start=%s&end=%s", at(0), at(3600)))
+	want[v1.Reservation](t, c.demo.patch("/v1/reservations/"+r.ID, `{"quantity": 1}`), http.StatusOK)
+	after := want[v1.Usage](t, c.admin.get("/v1/usage?by=host&"+span), http.StatusOK)
+	cal1 := c.admin.get(fmt.Sprintf("/v1/calendar?start=%s&end=%s", at(0), at(3600)))
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("usage of the past hour (-before +after the change):\n%s", diff)
+	}
+	if held := strings.Count(string(cal1.body), r.ID); held != 3 {
+		t.Errorf("the calendar of the past hour has %d of the 3 claims:\n%s\n%s", held, cal0.body, cal1.body)
 	}
 }
 

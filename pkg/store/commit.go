@@ -76,6 +76,7 @@ type writing struct {
 	lease        *leaseGroupRow // nil means that no lease changes
 	reservations []reservationRow
 	entries      []changeRow // of the change log, one for each reservation
+	released     []pastClaimRow
 }
 
 func (s *Store) writingOf(c booking.Commit) (w writing, err error) {
@@ -94,6 +95,7 @@ func (s *Store) writingOf(c booking.Commit) (w writing, err error) {
 		if w.entries[i], err = s.entry(revision.Cause, &w.reservations[i]); err != nil {
 			return w, err
 		}
+		w.released = append(w.released, pastClaimRows(revision)...)
 	}
 	return w, nil
 }
@@ -136,6 +138,9 @@ func (w writing) commit(tx *gorm.DB, insertMissing string) error {
 		}
 	}
 	if err := create(tx, fresh); err != nil {
+		return err
+	}
+	if err := insert(tx, w.released); err != nil {
 		return err
 	}
 	if err := log(tx, w.entries); err != nil {

@@ -25,6 +25,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0004_usage_told", Migrate: addTold},
 	{ID: "0005_floating_ips", Migrate: addAddresses},
 	{ID: "0006_maintenance", Migrate: addMaintenance},
+	{ID: "0007_past", Migrate: addPast},
 }
 
 const firstSchema = "0001_first_schema"

@@ -58,6 +58,7 @@ func (t server) connect(ctx context.Context, s *Store) (err error) {
 	s.engine = engine{
 		now:           "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)",
 		insertMissing: "INSERT IGNORE INTO",
+		inserted:      func(column string) string { return "VALUES(`" + column + "`)" },
 		translate:     translateServer,
 		passing:       passing,
 		longRead:      longReadOfServer,

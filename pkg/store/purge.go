@@ -14,7 +14,8 @@ import (
 )
 
 // Purge deletes the reservations that were over before an instant, with their claims, events, keys
-// and changes, one batch in each transaction, and returns how many. It keeps a reservation with a
+// and changes, at most one batch in each transaction, and returns how many. It adds what they held to
+// sums by day, project and host in the same transaction. It keeps a reservation with a
 // change that is not yet sent. Then it deletes the groups that were deleted or over before the
 // instant, and have no reservation any more. A dry run only counts. Purge calls progress with the
 // sum of the reservations after each batch; it may be nil. It fails with job.ErrLost if another
@@ -29,8 +30,7 @@ func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant,
 		return int(count), nil
 	}
 	n, err = s.inBatches(ctx, lease, "reservations", batch, progress, func(tx *gorm.DB) (int, int, error) {
-		purged, err := purge(tx, before, batch)
-		return purged, purged, err
+		return s.purge(tx, before, batch)
 	})
 	if err != nil {
 		return n, err
@@ -86,18 +86,36 @@ func over(tx *gorm.DB, before span.Instant) *gorm.DB {
 		Where("NOT EXISTS (SELECT 1 FROM `changes` WHERE `changes`.`reservation_id` = `reservations`.`id` AND `changes`.`sent` = ?)", false)
 }
 
-func purge(tx *gorm.DB, before span.Instant, batch int) (int, error) {
+// mostPurgedClaims is the largest number of claims that one transaction deletes, unless one
+// reservation alone has more.
+const mostPurgedClaims = 20_000
+
+// purge deletes one batch, after it has added what the reservations held to the sums of their days.
+func (s *Store) purge(tx *gorm.DB, before span.Instant, batch int) (found, removed int, err error) {
+	if err := s.inTurn(tx, "purge"); err != nil { // or another purge would add the same to the sums
+		return 0, 0, err
+	}
 	var ids []string
 	if err := over(tx, before).Order("updated_at").Limit(batch).Pluck("id", &ids).Error; err != nil || len(ids) == 0 {
-		return 0, err
+		return 0, 0, err
 	}
-	for _, row := range []any{&keyRow{}, &changeRow{}} {
+	few, err := fewClaims(tx, ids, mostPurgedClaims)
+	if err != nil {
+		return 0, 0, err
+	}
+	if few < len(ids) {
+		ids, found = ids[:few], batch
+	}
+	if err := s.keepSums(tx, ids); err != nil {
+		return 0, 0, err
+	}
+	for _, row := range []any{&keyRow{}, &changeRow{}, &pastClaimRow{}} {
 		if err := tx.Where("reservation_id IN ?", ids).Delete(row).Error; err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 	// The database deletes claims and events with their reservation.
-	return len(ids), tx.Where("id IN ?", ids).Delete(&reservationRow{}).Error
+	return max(found, len(ids)), len(ids), tx.Where("id IN ?", ids).Delete(&reservationRow{}).Error
 }
 
 // purgeLeases deletes groups of reservations that have none. A deleted group also hides a

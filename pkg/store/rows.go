@@ -52,6 +52,9 @@ type reservationRow struct {
 	// Migration 0006 adds this one.
 	Maintenance bool `gorm:"not null;-:migration" json:",omitempty"`
 
+	// Migration 0007 adds this one.
+	Released int64 `gorm:"not null;-:migration" json:",omitempty"`
+
 	Claims []claimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	Events []eventRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	// Addresses are those of kind address; the table came with a later migration.
@@ -60,7 +63,7 @@ type reservationRow struct {
 
 const reservationColumns = "id, project_id, user_id, name, kind, quantity, host_properties, policy, vcpus, memory_mb, disk_gb, " +
 	"custom_resources, affinity, image, on_end, before_end, status, start_at, end_at, delayed_by_boot, degraded, created_at, updated_at, " +
-	"version, lease_id, membership, maintenance"
+	"version, lease_id, membership, maintenance, released"
 
 func (row *reservationRow) fields(known texts) []any {
 	return []any{
@@ -68,7 +71,7 @@ func (row *reservationRow) fields(known texts) []any {
 		known.into(&row.HostProperties), known.into(&row.Policy), &row.VCPUs, &row.MemoryMB, &row.DiskGB,
 		known.into(&row.CustomResources), known.into(&row.Affinity), known.into(&row.Image), known.into(&row.OnEnd), &row.BeforeEnd,
 		known.into(&row.Status), &row.StartAt, &row.EndAt, &row.DelayedByBoot, &row.Degraded, &row.Created, &row.Updated,
-		&row.Version, known.into(&row.LeaseID), &row.Membership, &row.Maintenance,
+		&row.Version, known.into(&row.LeaseID), &row.Membership, &row.Maintenance, &row.Released,
 	}
 }
 
@@ -328,7 +331,7 @@ func rowOf(r reservation.Reservation) (reservationRow, error) {
 		Status: string(r.Status), StartAt: int64(r.Span.Start), EndAt: int64(r.Span.End),
 		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded,
 		Created: int64(r.Created), Updated: int64(r.Updated), Version: r.Version,
-		LeaseID: r.Membership.LeaseID, Membership: membership, Maintenance: r.Maintenance,
+		LeaseID: r.Membership.LeaseID, Membership: membership, Maintenance: r.Maintenance, Released: r.Released,
 		Claims: claimRows(r), Events: eventRows(r), Addresses: addressClaimRows(r),
 	}, nil
 }
@@ -367,7 +370,7 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 			Affinity:  calendar.Affinity(row.Affinity), Image: row.Image,
 			OnEnd: reservation.OnEnd(row.OnEnd), BeforeEnd: row.BeforeEnd, Maintenance: row.Maintenance,
 		}.Repaired(),
-		Membership: membership, Status: reservation.Status(row.Status), Span: spanOf(row.StartAt, row.EndAt),
+		Membership: membership, Status: reservation.Status(row.Status), Span: spanOf(row.StartAt, row.EndAt), Released: row.Released,
 		DelayedByBoot: row.DelayedByBoot, Degraded: row.Degraded,
 		Created: span.Instant(row.Created), Updated: span.Instant(row.Updated), Version: row.Version,
 	}

@@ -31,6 +31,7 @@ func (p place) connect(ctx context.Context, s *Store) (err error) {
 	s.engine = engine{
 		now:           "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 		insertMissing: "INSERT OR IGNORE INTO",
+		inserted:      func(column string) string { return "excluded.`" + column + "`" },
 		translate:     translate,
 		migrate:       s.migrateWhole,
 		longRead:      "SELECT 1",

@@ -84,6 +84,9 @@ type engine struct {
 	now string
 	// insertMissing is the beginning of an INSERT that skips existing rows.
 	insertMissing string
+	// inserted returns an SQL expression for the value of a column of the row whose INSERT met a row
+	// with the same key.
+	inserted func(column string) string
 	// tableOptions is the end of a CREATE TABLE.
 	tableOptions string
 	// translate returns a fault, gorm.ErrDuplicatedKey, or the error itself.

@@ -5,7 +5,6 @@
 package accounting
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -18,8 +17,6 @@ import (
 type Question struct {
 	Span span.Span
 	Now  span.Instant
-	// Reservations are those that overlap Span, live or over.
-	Reservations []reservation.Reservation
 	// Pool maps each host of the pool to its capacity, and Sizes every host. A slice of a host that is
 	// in neither map counts as the whole host.
 	Pool, Sizes map[string]resource.Vector
@@ -50,104 +47,99 @@ type Report struct {
 	Total    Sum
 }
 
-// Report adds up.
-func (q Question) Report() Report {
-	r := Report{Projects: make(map[string]Sum), Hosts: make(map[string]Sum)}
-	held := make(map[string][]part)
-	for i := range q.Reservations {
-		from := &q.Reservations[i]
-		usable := usableSpan(from, q.Now)
-		for _, c := range from.Claims {
-			w := intersection(c.Span, q.Span)
-			if w.Empty() {
-				continue
-			}
-			share := q.share(from, &c)
-			sum := Sum{Reserved: share * float64(w.Seconds()), Used: share * float64(seconds(intersection(w, usable)))}
-			if from.Maintenance {
-				sum = Sum{Maintenance: float64(w.Seconds())}
-			} else {
-				r.Projects[from.ProjectID] = r.Projects[from.ProjectID].plus(sum)
-			}
-			r.Hosts[c.Host] = r.Hosts[c.Host].plus(sum)
-			r.Total = r.Total.plus(sum)
-			held[c.Host] = append(held[c.Host], part{w, share})
+// Account adds up what reservations held, one after another, in any order. It holds the sums alone.
+type Account struct {
+	q      Question
+	report Report
+	// past is how much of each host was held in the past part of the span, in host-seconds, and asleep
+	// is how much of that while the host was asleep.
+	past, asleep map[string]float64
+}
+
+// Begin returns an Account without reservations.
+func (q Question) Begin() *Account {
+	return &Account{
+		q: q, report: Report{Projects: make(map[string]Sum), Hosts: make(map[string]Sum)},
+		past: make(map[string]float64), asleep: make(map[string]float64),
+	}
+}
+
+// Add adds claims of a reservation. Each claim must be added once.
+func (a *Account) Add(r *reservation.Reservation, claims []reservation.Claim) {
+	usable, past := usableSpan(r, a.q.Now), a.q.past()
+	for i := range claims {
+		c := &claims[i]
+		w := intersection(c.Span, a.q.Span)
+		if w.Empty() {
+			continue
+		}
+		shape := ShapeOf(r, c)
+		share := a.q.share(shape, c.Host)
+		a.add(r.ProjectID, c.Host, shape, share*float64(w.Seconds()), share*float64(seconds(intersection(w, usable))))
+		if _, there := a.q.Pool[c.Host]; !there {
+			continue
+		}
+		w = intersection(w, past)
+		a.past[c.Host] += share * float64(seconds(w))
+		for _, slept := range a.q.Asleep[c.Host] {
+			a.asleep[c.Host] += share * float64(seconds(intersection(w, slept)))
 		}
 	}
-	for host := range q.Pool {
-		sum := q.rest(held[host], q.Asleep[host])
+}
+
+// AddDay adds what a purged reservation held on one day, in proportion to the part of the day within
+// the span of the question.
+func (a *Account) AddDay(d DaySum) {
+	part := float64(seconds(intersection(span.New(d.Day, Day), a.q.Span))) / Day
+	share := a.q.share(d.Of, d.Host)
+	held := share * part * float64(d.Held)
+	a.add(d.ProjectID, d.Host, d.Of, held, share*part*float64(d.Used))
+	a.past[d.Host] += held
+}
+
+func (a *Account) add(project, host string, shape Shape, held, used float64) {
+	sum := Sum{Reserved: held, Used: used}
+	if shape.Maintenance {
+		sum = Sum{Maintenance: held}
+	} else {
+		a.report.Projects[project] = a.report.Projects[project].plus(sum)
+	}
+	a.report.Hosts[host] = a.report.Hosts[host].plus(sum)
+	a.report.Total = a.report.Total.plus(sum)
+}
+
+// Report returns the sums. The time in which a host of the pool was not held counts as asleep or idle.
+// Time that is held does not count as asleep: a host sleeps through the beginning of a reservation only
+// if it does not wake.
+func (a *Account) Report() Report {
+	r := Report{Projects: maps.Clone(a.report.Projects), Hosts: maps.Clone(a.report.Hosts), Total: a.report.Total}
+	past := a.q.past()
+	for host := range a.q.Pool {
+		free := max(float64(seconds(past))-a.past[host], 0)
+		asleep := -a.asleep[host]
+		for _, slept := range a.q.Asleep[host] {
+			asleep += float64(seconds(intersection(past, slept)))
+		}
+		asleep = min(max(asleep, 0), free)
+		sum := Sum{Asleep: asleep, Idle: free - asleep, Capacity: float64(a.q.Span.Seconds())}
 		r.Hosts[host] = r.Hosts[host].plus(sum)
 		r.Total = r.Total.plus(sum)
 	}
 	return r
 }
 
-// part is a share of a host for a span.
-type part struct {
-	span  span.Span
-	share float64
+// past returns the past part of the span.
+func (q Question) past() span.Span {
+	return intersection(q.Span, span.Span{Start: q.Span.Start, End: max(q.Now, q.Span.Start)})
 }
 
-// share returns how much of its host a claim takes.
-func (q Question) share(r *reservation.Reservation, c *reservation.Claim) float64 {
-	size, known := q.Sizes[c.Host]
-	if r.Kind != reservation.Instances || !known {
+// share returns how much of a host a claim takes.
+func (q Question) share(s Shape, host string) float64 {
+	size, known := q.Sizes[host]
+	if s.Slices == 0 || !known {
 		return 1
 	}
-	return r.Resources.Scale(int64(c.Slices)).ShareOf(size)
-}
-
-// rest returns the idle and the sleeping time of a host, and its capacity. Time that is reserved does
-// not count as asleep: a host sleeps through the beginning of a reservation only if it does not wake.
-func (q Question) rest(held []part, asleep []span.Span) Sum {
-	past := intersection(q.Span, span.Span{Start: q.Span.Start, End: max(q.Now, q.Span.Start)})
-	sum := Sum{Capacity: float64(q.Span.Seconds())}
-	for w, level := range steps(held, asleep, past) {
-		free := float64(w.Seconds()) * (1 - min(level.share, 1))
-		if level.asleep {
-			sum.Asleep += free
-		} else {
-			sum.Idle += free
-		}
-	}
-	return sum
-}
-
-// level is what is known of a host for a while.
-type level struct {
-	share  float64
-	asleep bool
-}
-
-// steps iterates over the parts of w in which nothing changes.
-func steps(held []part, asleep []span.Span, w span.Span) func(yield func(span.Span, level) bool) {
-	type turn struct {
-		at    span.Instant
-		share float64
-		sleep int
-	}
-	var turns []turn
-	add := func(s span.Span, share float64, sleep int) {
-		if s = intersection(s, w); !s.Empty() {
-			turns = append(turns, turn{s.Start, share, sleep}, turn{s.End, -share, -sleep})
-		}
-	}
-	for _, p := range held {
-		add(p.span, p.share, 0)
-	}
-	for _, s := range asleep {
-		add(s, 0, 1)
-	}
-	slices.SortFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
-	return func(yield func(span.Span, level) bool) {
-		at, share, sleeping := w.Start, 0.0, 0
-		for _, t := range append(turns, turn{at: w.End}) {
-			if t.at > at && !yield(span.Span{Start: at, End: t.at}, level{max(share, 0), sleeping > 0}) {
-				return
-			}
-			at, share, sleeping = t.at, share+t.share, sleeping+t.sleep
-		}
-	}
+	return s.Size.Scale(int64(s.Slices)).ShareOf(size)
 }
 
 // usableSpan returns the time until now in which the owner could use the reservation.

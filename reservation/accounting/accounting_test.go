@@ -25,8 +25,8 @@ func drawSpan(t *rapid.T, label string) span.Span {
 
 // drawQuestion returns a question about hosts of four vCPUs on which at most one reservation holds
 // anything at a time.
-func drawQuestion(t *rapid.T) accounting.Question {
-	q := accounting.Question{
+func drawQuestion(t *rapid.T) (q accounting.Question, list []reservation.Reservation) {
+	q = accounting.Question{
 		Span: drawSpan(t, "asked"), Now: span.Instant(rapid.IntRange(0, lastSecond).Draw(t, "now")),
 		Pool: map[string]resource.Vector{}, Sizes: map[string]resource.Vector{}, Asleep: map[string][]span.Span{},
 	}
@@ -53,18 +53,18 @@ func drawQuestion(t *rapid.T) accounting.Question {
 				r.Events = []reservation.Event{{Type: reservation.StartEvent, State: reservation.EventDone, Done: w.Start.Add(rapid.Int64Range(0, 3).Draw(t, "late"))}}
 			}
 			r.Claims = []reservation.Claim{c}
-			q.Reservations = append(q.Reservations, r)
+			list = append(list, r)
 		}
 	}
-	return q
+	return q, list
 }
 
 // oracle adds up second by second.
-func oracle(q accounting.Question) (projects, hosts map[string]accounting.Sum) {
+func oracle(q accounting.Question, list []reservation.Reservation) (projects, hosts map[string]accounting.Sum) {
 	projects, hosts = map[string]accounting.Sum{}, map[string]accounting.Sum{}
 	for at := q.Span.Start; at < q.Span.End; at++ {
 		held := map[string]float64{}
-		for _, r := range q.Reservations {
+		for _, r := range list {
 			c := r.Claims[0]
 			if !c.Span.Contains(at) {
 				continue
@@ -112,9 +112,13 @@ func near(a, b accounting.Sum) bool {
 
 func TestTheSumsAreThoseOfEverySecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q := drawQuestion(t)
-		report := q.Report()
-		projects, hosts := oracle(q)
+		q, list := drawQuestion(t)
+		account := q.Begin()
+		for i := range list {
+			account.Add(&list[i], list[i].Claims)
+		}
+		report := account.Report()
+		projects, hosts := oracle(q, list)
 		var total accounting.Sum
 		for host, want := range hosts {
 			if got := report.Hosts[host]; !near(got, want) {
@@ -131,6 +135,36 @@ func TestTheSumsAreThoseOfEverySecond(t *testing.T) {
 		}
 		if len(report.Hosts) != len(hosts) || len(report.Projects) != len(projects) || !near(report.Total, total) {
 			t.Fatalf("got %+v, want the hosts %v, the projects %v and the total %+v", report, hosts, projects, total)
+		}
+	})
+}
+
+// What was held is the same whether it is added claim by claim or by the sums of its days, if the report
+// covers whole days and nobody slept.
+func TestTheSumsOfDaysAreThoseOfTheirClaims(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q, list := drawQuestion(t)
+		q.Span, q.Now, q.Asleep = span.Span{Start: 0, End: 3 * accounting.Day}, 2*accounting.Day, nil
+		byClaims, byDays := q.Begin(), q.Begin()
+		for i := range list {
+			c := &list[i].Claims[0]
+			c.Span.End = c.Span.End.Add(rapid.Int64Range(0, accounting.Day).Draw(t, "longer"))
+			byClaims.Add(&list[i], list[i].Claims)
+			for day := range accounting.Days(&list[i], list[i].Claims) {
+				if day.Day%accounting.Day != 0 || day.Held > accounting.Day || day.Held <= 0 {
+					t.Fatalf("a day is %+v", day)
+				}
+				byDays.AddDay(day)
+			}
+		}
+		want, got := byClaims.Report(), byDays.Report()
+		if !near(want.Total, got.Total) || len(want.Hosts) != len(got.Hosts) || len(want.Projects) != len(got.Projects) {
+			t.Fatalf("by days the total is %+v, by claims %+v", got.Total, want.Total)
+		}
+		for host := range want.Hosts {
+			if !near(want.Hosts[host], got.Hosts[host]) {
+				t.Fatalf("%s has by days %+v, by claims %+v", host, got.Hosts[host], want.Hosts[host])
+			}
 		}
 	})
 }

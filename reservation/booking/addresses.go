@@ -174,8 +174,7 @@ func (p *leaseChange) addresses(v View, r *reservation.Reservation, m *reservati
 		want.Required = want.Kept
 		want.Span.Start = max(want.Span.Start, v.Now)
 	}
-	v.Limits = v.Limits.granting(v.Now, v.Held, r, plan.Span.Seconds())
-	plan, err := chooseAddresses(v, plan, networkOf(r), want)
+	plan, err := chooseAddresses(v.changing(r, plan.Span), plan, networkOf(r), want)
 	for i := range plan.Addresses {
 		plan.Addresses[i].Required = slices.Contains(asked, plan.Addresses[i].Address)
 	}

@@ -30,10 +30,9 @@ type keptClaim struct {
 }
 
 func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, error) {
-	v = v.forTerms(to.Terms)
-	v.Limits = v.Limits.granting(v.Now, v.Held, &r, to.Span.Seconds())
-	// The past part of the claims stays as it is; the change concerns now until the end.
+	// The past stays as it is; the change concerns now until the end.
 	window := span.Span{Start: max(to.Span.Start, v.Now), End: to.Span.End}
+	v = v.forTerms(to.Terms).changing(&r, window)
 	filter, err := inventory.ParseStoredFilter([]byte(to.Terms.HostProperties), v.hosts.snapshot, v.SeesHidden)
 	if err != nil {
 		return nil, err
@@ -163,10 +162,14 @@ func (p *changePlan) limits() *reservation.Refusal {
 		return p.search.refuseLimit(reservation.ExtensionTooEarly,
 			fmt.Sprintf("an extension is accepted from %v on, %v before the end", was.Span.End-span.Instant(window), period(window)), 0)
 	}
-	if constraint, text := v.Limits.exceeded(v.Now, v.Held, to.Terms.Quantity, to.Span.Start, to.Span.Seconds()); constraint != "" {
+	b, window, quantity := p.search.bound, p.search.request.window, to.Terms.Quantity
+	constraint, text := v.Limits.outside(v.Now, to.Span.Start, to.Span.Seconds())
+	if constraint == "" {
+		constraint, text = v.Limits.tooMuch(v.Held, quantity, window.Seconds())
+	}
+	if constraint != "" {
 		return p.search.refuseLimit(constraint, text, p.largest())
 	}
-	b, window, quantity := p.search.bound, p.search.request.window, to.Terms.Quantity
 	if b.keepsAll(quantity, window) {
 		return nil
 	}
@@ -258,7 +261,7 @@ func (p *changePlan) largest() int {
 	default:
 		most = total + countClaimed(p.add(mostInstances))
 	}
-	return p.largestWithImage(min(most, p.search.bound.quantity(p.search.request.window), v.Limits.quantity(v.Held, p.to.Span.Seconds())))
+	return p.largestWithImage(min(most, p.search.bound.quantity(p.search.request.window), v.Limits.quantity(v.Held, p.search.request.window.Seconds())))
 }
 
 func (p *changePlan) refuse() *reservation.Refusal {

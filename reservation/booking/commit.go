@@ -35,6 +35,8 @@ type attempt struct {
 	cause reservation.Cause
 	key   *reservation.Key
 	pools []HostVersion // of the networks whose addresses it claims, when it was decided
+	// released are the past claims of before that next does not contain.
+	released []reservation.Claim
 
 	// Guarded by Service.mu:
 	sent  bool // it names versions of hosts
@@ -53,6 +55,9 @@ func (d *Service) begin(attempts ...*attempt) {
 		a.usage.Raises = len(a.more) > 0
 		if a.before.ID != "" {
 			after += a.usage.HostSeconds
+			if !holdsSame(&a.before, &a.next) {
+				a.released = reservation.Released(a.before.Claims, a.next.Claims, a.next.Updated)
+			}
 			d.countMore(a, 1)
 		}
 		a.entry.attempt = a
@@ -149,7 +154,7 @@ func (d *Service) commitOf(attempts []*attempt, hosts []string) (Commit, error) 
 	c := Commit{Hosts: make([]HostVersion, len(hosts))}
 	for _, a := range attempts {
 		a.sent = true
-		c.Revisions = append(c.Revisions, Revision{a.next, a.cause})
+		c.Revisions = append(c.Revisions, Revision{a.next, a.cause, a.released})
 		c.Usage = c.Usage.and(a.usage)
 		if a.key != nil {
 			c.Key = a.key

@@ -188,6 +188,7 @@ func healed(r reservation.Reservation, h healing, now span.Instant) (reservation
 		return r, cause
 	}
 	cause.Detail = strings.Join(details, "; ")
+	r.Released += heldUntil(r.Claims, now) - heldUntil(h.claims, now)
 	r.Claims, r.Degraded, r.Events = h.claims, forTenant.degraded, recent(log)
 	r.Updated, r.Version = now, r.Version+1
 	return r, cause

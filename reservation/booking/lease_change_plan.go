@@ -318,9 +318,10 @@ func set[T any](value, next *T) {
 // planAnew plans other terms for a pending reservation, without which the view is, as if it were new.
 // Its limits are those of a change.
 func planAnew(v View, r *reservation.Reservation, terms reservation.Terms, w span.Span) (Plan, error) {
-	v.Limits = v.Limits.granting(v.Now, v.Held, r, w.Seconds())
+	rest := span.Span{Start: max(w.Start, v.Now), End: w.End}
+	v = v.changing(r, rest)
 	v.Defaults.OnEndChoices = nil // its owner did not choose it now
-	plan, err := NewPlan(v, reservation.Request{Terms: terms, Start: max(w.Start, v.Now), End: w.End})
+	plan, err := NewPlan(v, reservation.Request{Terms: terms, Start: rest.Start, End: rest.End})
 	plan.Span.Start = w.Start // it may wait for its start already
 	return plan, err
 }

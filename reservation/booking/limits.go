@@ -80,11 +80,29 @@ func hostsBySpan(claims []reservation.Claim) iter.Seq2[span.Span, int] {
 	}
 }
 
-// weight returns the host-seconds of a reservation that count for limits; each instance counts as a host.
+// weight returns the host-seconds of a reservation that count for limits, those that it has released
+// included; each instance counts as a host.
 func weight(r *reservation.Reservation) int64 {
-	sum := int64(0)
-	for _, c := range counted(r) {
-		sum += c.Span.Seconds() * int64(max(c.Slices, 1))
+	if r.Maintenance {
+		return 0
+	}
+	return r.Released + heldUntil(r.Claims, span.Forever)
+}
+
+// spent returns the part of the weight of a reservation that is past, which no change alters.
+func spent(r *reservation.Reservation, now span.Instant) int64 {
+	if r.Maintenance {
+		return 0
+	}
+	return r.Released + heldUntil(r.Claims, now)
+}
+
+// heldUntil returns the host-seconds of claims before an instant.
+func heldUntil(claims []reservation.Claim, t span.Instant) (sum int64) {
+	for _, c := range claims {
+		if c.Span.End = min(c.Span.End, t); !c.Span.Empty() {
+			sum += c.Span.Seconds() * int64(max(c.Slices, 1))
+		}
 	}
 	return sum
 }
@@ -105,36 +123,52 @@ func (l Limits) quantity(held Held, seconds int64) int {
 	return int(max(min((l.HostSeconds-held.HostSeconds)/seconds, math.MaxInt32), 0))
 }
 
-// granting returns the limits, raised by what r has, for a change of r to that many seconds: a
-// change is measured only by what it adds. held does not contain r. The search considers what r
-// holds at each instant.
-func (l Limits) granting(now span.Instant, held Held, r *reservation.Reservation, seconds int64) Limits {
+// changing returns the view, which does not contain r, for a change of r to the window w from now on.
+// The past of r stays spent. The limits are raised by what r has: a change is measured only by what
+// it adds. The search considers what r holds at each instant.
+func (v View) changing(r *reservation.Reservation, w span.Span) View {
+	past, l := spent(r, v.Now), &v.Limits
+	v.Held.HostSeconds += past
 	if l.Duration > 0 {
 		l.Duration = max(l.Duration, r.Span.Seconds())
 	}
 	if l.StartAhead > 0 {
-		l.StartAhead = max(l.StartAhead, int64(r.Span.Start-now))
+		l.StartAhead = max(l.StartAhead, int64(r.Span.Start-v.Now))
 	}
 	if l.HostSeconds > 0 {
-		has := weight(r)
-		if seconds <= r.Span.Seconds() {
-			has = max(has, int64(r.Quantity)*seconds)
+		has := weight(r) - past
+		if w.Seconds() <= int64(r.Span.End-max(r.Span.Start, v.Now)) {
+			has = max(has, int64(r.Quantity)*w.Seconds())
 		}
-		l.HostSeconds = max(l.HostSeconds, held.HostSeconds+has)
+		l.HostSeconds = max(l.HostSeconds, v.Held.HostSeconds+has)
 	}
-	return l
+	return v
 }
 
 // exceeded returns the first limit that quantity hosts, for seconds from start on, exceed, with a
 // sentence; "" if none. It does not check the limit on hosts at one instant, because that depends
 // on the start that the search finds.
 func (l Limits) exceeded(now span.Instant, held Held, quantity int, start span.Instant, seconds int64) (reservation.Constraint, string) {
+	if constraint, text := l.outside(now, start, seconds); constraint != "" {
+		return constraint, text
+	}
+	return l.tooMuch(held, quantity, seconds)
+}
+
+// outside is the part of exceeded about the time.
+func (l Limits) outside(now, start span.Instant, seconds int64) (reservation.Constraint, string) {
 	switch {
 	case l.Duration > 0 && seconds > l.Duration:
 		return reservation.MaxDuration, fmt.Sprintf("it would last %v; the longest allowed is %v", period(seconds), period(l.Duration))
 	case start > l.horizon(now):
 		return reservation.MaxStartAhead, fmt.Sprintf("it would start at %v; the farthest allowed now is %v", start, l.horizon(now))
-	case l.HostSeconds > 0 && int64(quantity) > (l.HostSeconds-held.HostSeconds)/seconds:
+	}
+	return "", ""
+}
+
+// tooMuch is the part of exceeded about the host-hours.
+func (l Limits) tooMuch(held Held, quantity int, seconds int64) (reservation.Constraint, string) {
+	if l.HostSeconds > 0 && int64(quantity) > (l.HostSeconds-held.HostSeconds)/seconds {
 		return reservation.MaxHostHours, fmt.Sprintf("the project holds %.1f host-hours and asks for %.1f; it may hold %.1f together",
 			hours(float64(held.HostSeconds)), hours(float64(quantity)*float64(seconds)), hours(float64(l.HostSeconds)))
 	}

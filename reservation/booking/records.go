@@ -58,6 +58,8 @@ type Commit struct {
 type Revision struct {
 	Reservation reservation.Reservation
 	Cause       reservation.Cause
+	// Released are the claims that the reservation held until now and does not contain any more.
+	Released []reservation.Claim
 }
 
 // HostVersion is the number of commits that claimed time on a host.

@@ -12,6 +12,8 @@ type Calendar struct {
 	Hosts             []HostCalendar `json:"hosts"`
 	Next              Marker         `json:"next"`
 	UnknownProperties []string       `json:"unknown_properties,omitempty"`
+	// KeptFrom is set if Start lies before it: of the time before it, claims have been purged.
+	KeptFrom *time.Time `json:"kept_from,omitempty"`
 }
 
 // HostCalendar contains the claims on one host, sorted by start. Facts are only in answers to
@@ -123,6 +125,8 @@ type Usage struct {
 	By    string     `json:"by"` // project or host
 	Rows  []UsageRow `json:"rows"`
 	Total UsageRow   `json:"total"`
+	// KeptFrom is set if Start lies before it: of the time before it, the sums of whole days remain.
+	KeptFrom *time.Time `json:"kept_from,omitempty"`
 }
 
 // UsageRow is host-hours of one project, of one host, or of all. ProjectID and Host are empty in a

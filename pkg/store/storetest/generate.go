@@ -73,6 +73,7 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 			Events:        rapid.SliceOfN(anyEvent(), 0, 6).Draw(t, "events"),
 			DelayedByBoot: rapid.Bool().Draw(t, "delayed by boot"),
 			Degraded:      rapid.String().Draw(t, "degraded"),
+			Released:      rapid.Int64Min(0).Draw(t, "released"),
 			Created:       anyInstant().Draw(t, "created"),
 			Updated:       anyInstant().Draw(t, "updated"),
 			Version:       1,
