@@ -59,6 +59,8 @@ type setup struct {
 	carries booking.Cloud
 	// file is the database; empty for a new one.
 	file string
+	// connection is a database of a server, instead of a file.
+	connection string
 	// began is when the test begins; 0 means noon.
 	began span.Instant
 	// adjust changes the options of the API.
@@ -102,7 +104,11 @@ func start(t testing.TB, s setup) *cloud {
 	c.other, c.nobody = caller{c, "other/member"}, caller{c, ""}
 
 	var err error
-	c.store, err = store.Open(t.Context(), store.Options{Connection: "file:" + c.file, BusyTimeout: cmp.Or(s.busy, 2*time.Minute)})
+	at := store.Options{Connection: "file:" + c.file, BusyTimeout: cmp.Or(s.busy, 2*time.Minute)}
+	if s.connection != "" {
+		at = server(s.connection)
+	}
+	c.store, err = store.Open(t.Context(), at)
 	must(t, err)
 	t.Cleanup(func() { _ = c.store.Close() })
 	_, err = c.store.Migrate(t.Context())
