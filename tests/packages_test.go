@@ -268,7 +268,7 @@ func (m machine) safe() {
 		m.Errorf("the units: %s", out)
 	}
 	m.run(`for shell in bash; do $shell -n /usr/share/bash-completion/completions/almanac; done
-		for page in man1/almanac-reservation-create.1 man8/almanacd-db-sync.8; do zcat /usr/share/man/$page.gz | grep -q '^.TH'; done`)
+		for page in man1/almanac-reservation-create.1 man8/almanacd-db-sync.8 man5/almanac.conf.5; do zcat /usr/share/man/$page.gz | grep -q '^.TH'; done`)
 }
 
 // The client needs nothing and makes no user. The package with the service takes its files over, and is

@@ -87,8 +87,23 @@ func newCommand(s *service) *cobra.Command {
 	root.PersistentFlags().StringArrayVar(&s.files, "config-file", nil,
 		"configuration file (repeatable: later files override earlier ones; default "+usualConfig+" if it exists)")
 	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
-	root.AddCommand(s.checkCommand(), s.testCommand(), s.benchmarkCommand(), s.configCommand(), manual.Command("almanac-power", version, "8"))
+	root.AddCommand(s.checkCommand(), s.testCommand(), s.benchmarkCommand(), s.configCommand(), manual.Command(theManual()))
 	return root
+}
+
+func theManual() manual.Program {
+	return manual.Program{
+		Name: "almanac-power", Version: version, Section: "8",
+		Environment: []manual.Item{{Name: "OS_SECTION__OPTION", Purpose: "an option, such as OS_DEFAULT__TRANSPORT_URL; wins over the files"}},
+		Files: []manual.Item{
+			{Name: usualConfig, Purpose: "the configuration without --config-file; see almanac-power.conf(5)"},
+			{Name: "/etc/almanac/power.yaml", Purpose: "the machines, unless [agent] machines_file names another file"},
+		},
+		Formats: []manual.Format{{
+			Name: "almanac-power.conf", Purpose: "configuration of almanac-power", Sample: config.SamplePowerAgent,
+			Description: "These are all options, each with its default.",
+		}},
+	}
 }
 
 // load reads the configuration.

@@ -79,7 +79,8 @@ reservations.
 There are three ways to set the address of Almanac and your credentials:
   --os-cloud, OS_CLOUD     a cloud of clouds.yaml and secure.yaml
   OS_AUTH_URL and others   the variables that an openrc file sets: a user and a
-                           password, an application credential or a token
+                           password, an application credential or a token; also
+                           OS_CACERT, and OS_INSECURE=true
   --url, ALMANAC_URL       an Almanac without Keystone; with one of the others, the
                            address to use instead of the one in the catalog
 The default is http://127.0.0.1:1234, without a user.
@@ -137,9 +138,28 @@ Data is printed to standard output, messages to standard error. Exit codes:
 		p.doctorCommand(),
 		p.readinessCommand(),
 		p.versionCommand(),
-		manual.Command("almanac", version, "1"),
+		manual.Command(theManual()),
 	)
 	return root
+}
+
+func theManual() manual.Program {
+	return manual.Program{
+		Name: "almanac", Version: version, Section: "1",
+		Environment: []manual.Item{
+			{Name: "ALMANAC_URL", Purpose: "the address of Almanac, as --url"},
+			{Name: "OS_CLOUD", Purpose: "a cloud of clouds.yaml, as --os-cloud"},
+			{Name: "OS_AUTH_URL", Purpose: "the address of Keystone"},
+			{Name: "OS_AUTH_TYPE", Purpose: "password, v3applicationcredential or token, if the other variables do not tell"},
+			{Name: "OS_USERNAME, OS_PASSWORD, OS_PROJECT_NAME", Purpose: "a user and their project, with OS_USER_DOMAIN_NAME and OS_PROJECT_DOMAIN_NAME, or the same with _ID"},
+			{Name: "OS_APPLICATION_CREDENTIAL_ID, OS_APPLICATION_CREDENTIAL_SECRET", Purpose: "an application credential"},
+			{Name: "OS_TOKEN", Purpose: "a token"},
+			{Name: "OS_REGION_NAME, OS_INTERFACE", Purpose: "which endpoint of the catalog, as --os-region-name and --os-interface"},
+			{Name: "OS_CACERT", Purpose: "a file with the certificates of the authorities to trust"},
+			{Name: "OS_INSECURE", Purpose: "true does not check certificates"},
+		},
+		Files: []manual.Item{{Name: "clouds.yaml, secure.yaml", Purpose: "the clouds and their secrets: in the file that OS_CLIENT_CONFIG_FILE names, in the present folder, ~/.config/openstack or /etc/openstack"}},
+	}
 }
 
 // prepare makes a command that only groups others fail without one of them, sets begun when the

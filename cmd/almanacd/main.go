@@ -68,8 +68,29 @@ func newCommand(s *service) *cobra.Command {
 	root.PersistentFlags().StringArrayVar(&s.dirs, "config-dir", nil, "directory of *.conf files, read after the files")
 	root.Flags().StringSliceVar(&s.roles, "role", nil, "roles of this process, instead of [DEFAULT] roles: "+strings.Join(config.Roles, ", "))
 	root.AddCommand(s.configCommand(), s.databaseCommand(), s.removal(newBootstrapCommand(s.load, s.environment)), newPolicyCommand(s.rules, s.identify), newNovaCommand(s.lookAtNova), newImportCommand(s.takeOver),
-		s.healthcheckCommand(), s.demoCommand(), manual.Command("almanacd", version, "8"))
+		s.healthcheckCommand(), s.demoCommand(), manual.Command(theManual()))
 	return root
+}
+
+func theManual() manual.Program {
+	return manual.Program{
+		Name: "almanacd", Version: version, Section: "8",
+		Environment: []manual.Item{
+			{Name: "OS_SECTION__OPTION", Purpose: "an option, such as OS_DATABASE__CONNECTION; wins over the files"},
+			{Name: "CREDENTIALS_DIRECTORY", Purpose: "a folder with a file SECTION.OPTION for each secret; systemd sets it"},
+			{Name: "OS_AUTH_URL, OS_USERNAME and others", Purpose: "the admin for bootstrap, as an openrc file sets them"},
+		},
+		Files: []manual.Item{
+			{Name: usualConfig, Purpose: "the configuration without --config-file; see almanac.conf(5)"},
+			{Name: "/etc/almanac/hosts.yaml", Purpose: "the hosts, if [inventory] hosts_file names it"},
+			{Name: "/etc/almanac/policy.yaml", Purpose: "rules that replace the default ones"},
+			{Name: "/var/lib/almanac", Purpose: "the working folder of the service"},
+		},
+		Formats: []manual.Format{{
+			Name: "almanac.conf", Purpose: "configuration of almanacd", Sample: config.Sample,
+			Description: "These are all options, each with its default.",
+		}},
+	}
 }
 
 // load reads the configuration.

@@ -3,6 +3,7 @@
 package manual
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +20,17 @@ func TestEachVisibleCommandHasAPage(t *testing.T) {
 	group := &cobra.Command{Use: "thing", Short: "Things"}
 	show := &cobra.Command{Use: "show THING", Short: "Show a thing", Run: nothing}
 	show.Flags().Bool("long", false, "print more")
+	show.Flags().String("kind", "", "only this kind")
+	show.Flags().Int("limit", 7, "at most so many")
 	group.AddCommand(show)
-	root.AddCommand(group, &cobra.Command{Use: "secret", Hidden: true, Run: nothing}, Command("tool", "1.2.3", "8"))
+	root.AddCommand(group, &cobra.Command{Use: "secret", Hidden: true, Run: nothing}, Command(Program{
+		Name: "tool", Version: "1.2.3", Section: "8",
+		Environment: []Item{{"TOOL_URL", "the address"}}, Files: []Item{{"/etc/tool.conf", "the configuration"}},
+		Formats: []Format{{Name: "tool.conf", Purpose: "configuration of tool", Description: "All options.", Sample: func(w io.Writer) error {
+			_, err := io.WriteString(w, ".x = 'a\\b'\n")
+			return err
+		}}},
+	}))
 	root.CompletionOptions.DisableDefaultCmd = true
 
 	folder := filepath.Join(t.TempDir(), "pages")
@@ -36,16 +46,26 @@ func TestEachVisibleCommandHasAPage(t *testing.T) {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	if d := cmp.Diff([]string{"tool-thing-show.8", "tool-thing.8", "tool.8"}, names); d != "" {
+	if d := cmp.Diff([]string{"tool-thing-show.8", "tool-thing.8", "tool.8", "tool.conf.5"}, names); d != "" {
 		t.Errorf("pages (-want +got):\n%s", d)
 	}
-	page, err := os.ReadFile(filepath.Join(folder, "tool-thing-show.8"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []string{`"Almanac 1.2.3"`, `"Sep 2026"`, "tool-thing-show", "Show a thing", "print more", "tool-thing(8)"} {
-		if !strings.Contains(strings.ReplaceAll(string(page), `\-`, "-"), part) {
-			t.Errorf("the page lacks %q:\n%s", part, page)
+	for name, parts := range map[string][]string{
+		"tool-thing-show.8": {
+			`"Almanac 1.2.3"`, `"Sep 2026"`, "tool-thing-show", "Show a thing", "tool-thing(8)",
+			"\\fB--long\\fP\n\tprint more", "\\fB--kind\\fP \\fISTRING\\fP\n\tonly this kind\n", "\\fB--limit\\fP \\fIINT\\fP\n\tat most so many (default 7)",
+		},
+		"tool-thing.8": {"tool thing COMMAND"},
+		"tool.8":       {"tool [COMMAND]", ".SH ENVIRONMENT\n.TP\n\\fBTOOL_URL\\fP\nthe address\n", ".SH FILES\n.TP\n\\fB/etc/tool.conf\\fP"},
+		"tool.conf.5":  {"tool.conf - configuration of tool", `\&.x = 'a\\b'`, "tool(8)"},
+	} {
+		page, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(strings.ReplaceAll(string(page), `\-`, "-"), part) {
+				t.Errorf("%s lacks %q:\n%s", name, part, page)
+			}
 		}
 	}
 }
