@@ -134,7 +134,8 @@ func TestEachCommandOfAGuideRunsOrHasAReason(t *testing.T) {
 	pages := pagesWithCommands(t)
 	for path, list := range pages {
 		for _, c := range list {
-			if guideStages[path] == nil && reasonFor(path, c.command) == "" {
+			runs := guideStages[path] != nil && !strings.HasPrefix(c.command, "# ") // root's commands do not
+			if !runs && reasonFor(path, c.command) == "" {
 				t.Errorf("%s: no test runs %s", path, c.command)
 			}
 		}

@@ -94,7 +94,7 @@ func callerOf(by *asker) string {
 	return "project " + by.ProjectID
 }
 
-// whose returns the words for whom a request is counted.
+// whose returns the words for the caller that a request counts for.
 func whose(c *gin.Context) string {
 	if strings.HasPrefix(c.GetString(callerKey), "address ") {
 		return "your address"

@@ -88,7 +88,7 @@ func (l *carried) largest() (caller string) {
 	return caller
 }
 
-// giveUpOldest gives up what a caller's client has let wait longest; mu is held, so that it is not over yet.
+// giveUpOldest abandons what a caller's client has let wait longest; mu is held, so that it is not over yet.
 func (l *carried) giveUpOldest(caller string) {
 	oldest := l.callers[caller].list[0]
 	oldest.giveUp()
