@@ -289,3 +289,34 @@ func TestTheWordNowEndsALeaseInItsLastMinute(t *testing.T) {
 		t.Errorf("with the word now, it ends at %s, want now", l.EndDate)
 	}
 }
+
+// A request gets the same offer in whatever form its values are written.
+func TestARequestInAnotherFormGetsTheSame(t *testing.T) {
+	c := start(t, setup{})
+	examples := map[string]any{
+		"name": "r", "kind": "instance", "host_properties": []any{">=", "$vcpus", 4.0}, "start_time": at(3600), "end_time": at(9000), "duration": 1800.0,
+		"quantity": 2.0, "policy": "first-fit", "resources": map[string]any{"vcpus": 2.0, "memory_mb": 512.0, "disk_gb": 1.0}, "affinity": "same",
+		"on_end": "shelve", "before_end": 60.0,
+	}
+	for field := range reflect.TypeFor[v1.ReservationRequest]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if _, has := examples[name]; !has && !slices.Contains([]string{"flavor", "image", "maintenance", "hosts"}, name) {
+			t.Fatalf("there is no example of %s", name) // those four have one form only
+		}
+	}
+	offer := func(body map[string]any) v1.Offer {
+		return want[v1.OfferAnswer](c.t, c.admin.post("/v1/reservations?dry_run=true", encode(c.t, body)), http.StatusOK).Offer
+	}
+	usual := offer(examples)
+	rapid.Check(t, func(rt *rapid.T) {
+		c.t = rt
+		body := maps.Clone(examples)
+		size := maps.Clone(examples["resources"].(map[string]any))
+		respell(rt, size, drawNativeSpelling)
+		respell(rt, body, drawNativeSpelling)
+		body["resources"] = size
+		if diff := cmp.Diff(usual, offer(body)); diff != "" {
+			rt.Fatalf("%v (-usual +got):\n%s", body, diff)
+		}
+	})
+}
