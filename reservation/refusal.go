@@ -50,7 +50,7 @@ type Refusal struct {
 	// BlockedBy lists the claims on matching hosts that overlap the earliest requested start and
 	// duration, at most MaxBlocks, sorted by host and start. If an active reservation cannot be
 	// extended on its own hosts, it lists the claims on these hosts. It is empty if a limit is
-	// exceeded.
+	// exceeded, and if the hosts would not hold the request then even without any claims.
 	BlockedBy []Block
 	// EarliestStart is the first time from which the same request would be accepted; 0 means that
 	// there is none.

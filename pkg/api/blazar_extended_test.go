@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
 // newer sends a request of microversion 1.1.
@@ -197,4 +199,18 @@ func TestADryRunOfAChangeChangesNothing(t *testing.T) {
 		}
 	}
 	wantFault(t, c.other.newer("PUT", "/v1/leases/"+l.ID, `{"dry_run": true}`), http.StatusForbidden, "blazar:leases:put")
+}
+
+// It has not begun at its end: its start waits to be carried out.
+func TestTheOfferToEndAReservationThatHasNotBegunHasNothingOfIt(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.book(`{"name": "r", "duration": 600}`)
+	offer := offerIn(t, c.demo.newer("PUT", "/v1/leases/"+r.ID, `{"end_date": "2026-11-20 12:00", "dry_run": true}`))
+	if len(offer.Reservations) != 1 || offer.Reservations[0].Quantity != 0 {
+		t.Errorf("the offer is %+v, want a quantity of 0", offer)
+	}
+	leaseIn(t, c.demo.newer("PUT", "/v1/leases/"+r.ID, `{"end_date": "2026-11-20 12:00"}`), http.StatusOK)
+	if r := want[v1.Reservation](t, c.demo.get("/v1/reservations/"+r.ID), http.StatusOK); r.Status != "canceled" {
+		t.Errorf("it is %s", r.Status)
+	}
 }

@@ -122,7 +122,7 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 		answer.Refusal.BlockedBy[i] = v1.Block{Host: b.Host, Start: b.Span.Start.Time(), End: b.Span.End.Time()}
 	}
 	if !inBlazarsForm(c) && len(r.BlockedBy) > 0 {
-		if err := s.inItsTurn(c, func() { s.nameBlockers(answer.Refusal.BlockedBy, r.BlockedBy, asking(c)) }); err != nil {
+		if err := s.inItsTurn(c, func() { s.nameBlockers(answer.Refusal.BlockedBy, r.BlockedBy, c) }); err != nil {
 			s.fail(c, err)
 			return
 		}
@@ -142,13 +142,20 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 const mostBlockers = 10
 
 // nameBlockers adds to each block the first reservations that hold its host, as far as the caller may
-// learn which hosts they have.
-func (s *server) nameBlockers(shown []v1.Block, blocks []reservation.Block, by *asker) {
+// learn which hosts they have. The reservation that the request would change blocks nothing.
+func (s *server) nameBlockers(shown []v1.Block, blocks []reservation.Block, c *gin.Context) {
+	by, changed := asking(c), ""
+	if own, is := c.Get(reservationKey); is {
+		changed = own.(reservation.Reservation).ID
+	}
 	at := make(map[string][]int) // indexes of blocks, by host
 	for i, b := range blocks {
 		at[b.Host] = append(at[b.Host], i)
 	}
 	for _, r := range s.Booking.Live(span.Always) {
+		if r.ID == changed {
+			continue
+		}
 		one := v1.Blocker{ID: r.ID, Name: r.Name, ProjectID: r.ProjectID}
 		for _, c := range r.Claims {
 			for _, i := range at[c.Host] {

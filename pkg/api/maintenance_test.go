@@ -124,6 +124,23 @@ func TestARefusalNamesTheReservationsInTheWayToThoseWhoMaySeeThem(t *testing.T) 
 	}
 }
 
+// Each has a part of the host; together with the first, the larger one does not fit.
+func TestAReservationDoesNotBlockItsOwnChange(t *testing.T) {
+	c := start(t, setup{hosts: []inventory.Host{machine("A")}})
+	part := `{"name": %q, "kind": "instance", "resources": {"vcpus": 4}, "start_time": %q, "duration": 600}`
+	first := c.other.book(fmt.Sprintf(part, "first", at(60)))
+	second := c.demo.book(fmt.Sprintf(part, "second", at(60)))
+	refusal := want[v1.ErrorAnswer](t, c.admin.patch("/v1/reservations/"+second.ID, `{"quantity": 2}`), http.StatusConflict).Refusal
+	for _, b := range refusal.BlockedBy {
+		if diff := cmp.Diff([]v1.Blocker{{ID: first.ID, Name: "first", ProjectID: "other"}}, b.Reservations); diff != "" {
+			t.Errorf("%v is held (-want +got):\n%s", b, diff)
+		}
+	}
+	if len(refusal.BlockedBy) == 0 {
+		t.Error("nothing blocks it")
+	}
+}
+
 func TestTenantsSeeMaintenanceOnTheCalendarWithoutTheReason(t *testing.T) {
 	c := start(t, setup{})
 	r := c.admin.book(maintain(0, 600, `"A"`))

@@ -19,8 +19,8 @@ type Offer struct {
 type OfferedReservation struct {
 	ID           string   `json:"id,omitempty"` // empty if it does not exist yet
 	ResourceType string   `json:"resource_type"`
-	Quantity     int      `json:"quantity"`
-	Hosts        []string `json:"hosts"` // sorted
+	Quantity     int      `json:"quantity"` // 0 if the change ends the reservation before it began
+	Hosts        []string `json:"hosts"`    // sorted
 }
 
 // OfferOf returns a lease as an offer. exists reports whether its reservations have their ids
@@ -32,6 +32,9 @@ func OfferOf(l *reservation.LeaseRecord, exists bool, sees func(r *reservation.R
 		offered := OfferedReservation{ResourceType: resourceType(r), Quantity: r.Quantity, Hosts: []string{}}
 		if exists {
 			offered.ID = r.ID
+		}
+		if r.Status == reservation.Canceled {
+			offered.Quantity = 0
 		}
 		if sees(r) {
 			offered.Hosts = append(offered.Hosts, r.HostNames()...)

@@ -275,18 +275,37 @@ func (p *changePlan) refuse() *reservation.Refusal {
 	} else {
 		r.LargestQuantity = p.largest()
 	}
-	switch {
-	case p.stuck(quantity):
-		r.BlockedBy = p.search.blocks(p.search.request.window, p.ownHosts())
-	case p.never():
-		r.Constraint, r.Message = p.search.reason(r.Free, true)
+	stuck := p.stuck(quantity)
+	if stuck {
+		hosts := p.ownHosts()
+		if quantity > p.from.Quantity {
+			hosts.Unite(p.search.query.Hosts)
+		}
+		r.BlockedBy = p.search.blocks(p.search.request.window, hosts)
+	}
+	if !p.fitsUnclaimed() {
 		r.BlockedBy = nil
+	}
+	if !stuck && p.never() {
+		r.Constraint, r.Message = p.search.reason(r.Free, true)
 		return r
 	}
 	if !p.pinned() {
 		r.EarliestStart = p.search.earliest()
 	}
 	return r
+}
+
+// fitsUnclaimed reports whether the change would have room without the claims of others.
+func (p *changePlan) fitsUnclaimed() bool {
+	v := p.search.view
+	v.Calendar = v.Calendar.Unclaimed()
+	alone, err := newChangePlan(v, p.from, p.to)
+	if err != nil {
+		return false
+	}
+	_, ok := alone.claims()
+	return ok
 }
 
 // never reports whether the matching hosts and the kept ones have too little room even without

@@ -3,11 +3,15 @@
 package booking_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
@@ -77,5 +81,35 @@ func TestAChangeBeyondWhatTheHostsCouldEverHoldIsRefusedAsThat(t *testing.T) {
 	_, err = s.desk.OfferChange(t.Context(), owner, r.ID, quantity(3))
 	if got := refusal(t, err); got.Constraint != reservation.HostsFree || len(got.BlockedBy) != 2 || got.EarliestStart != at(200) {
 		t.Errorf("a change that fits later: %s: %s, blocked by %v until %v", got.Constraint, got.Message, got.BlockedBy, got.EarliestStart)
+	}
+}
+
+// One host is claimed, the other one is asleep or has failed.
+func TestNothingBlocksWhatWouldBeRefusedWithoutClaimsToo(t *testing.T) {
+	hosts := named("a", "b")
+	hosts[1].Power, hosts[1].BootSeconds = inventory.PowerSleeping, 300
+	s := newScene(t, hosts)
+	first := s.book(t, during(1, 0, 100))
+	s.book(t, only("a", during(1, 100, 200)))
+	blocked := func(err error) bool { return len(refusal(t, err).BlockedBy) > 0 }
+	_, one := s.desk.Offer(t.Context(), owner, during(1, 50, 150))
+	_, two := s.desk.Offer(t.Context(), owner, during(2, 50, 150))
+	_, grown := s.desk.OfferChange(t.Context(), owner, first.ID, quantity(2))
+	if !blocked(one) || blocked(two) || blocked(grown) {
+		t.Errorf("one host is blocked by %v; two by %v and %v, though one of them sleeps", refusal(t, one).BlockedBy, refusal(t, two).BlockedBy, refusal(t, grown).BlockedBy)
+	}
+}
+
+// A reservation that must stay on its hosts and get more needs room on both.
+func TestBothItsOwnAndOtherHostsBlockAReservationThatGrowsForLonger(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	r := s.book(t, during(1, 0, 100))
+	s.passTo(t, at(1))
+	s.book(t, only("a", during(1, 100, 200)))
+	s.book(t, only("b", during(1, 50, 200)))
+	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, booking.Change{Quantity: new(2), End: new(at(150))})
+	want := []reservation.Block{{Host: "a", Span: span.Span{Start: at(100), End: at(200)}}, {Host: "b", Span: span.Span{Start: at(50), End: at(200)}}}
+	if got := refusal(t, err).BlockedBy; !slices.Equal(got, want) {
+		t.Errorf("blocked by %v, want %v", got, want)
 	}
 }

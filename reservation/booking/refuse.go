@@ -24,8 +24,20 @@ func (s *search) refuse() *reservation.Refusal {
 		r.BlockedBy = nil
 		return r
 	}
+	if !s.fitsUnclaimed() {
+		r.BlockedBy = nil
+	}
 	r.EarliestStart = s.earliest()
 	return r
+}
+
+// fitsUnclaimed reports whether claims alone are in the way at the earliest requested start: without any,
+// the hosts that are awake by then would hold the request, and it would keep the limit on hosts.
+func (s *search) fitsUnclaimed() bool {
+	alone := *s
+	alone.view.Calendar = s.view.Calendar.Unclaimed()
+	_, ok := alone.find(s.startingAt(s.query.Ready), calendar.PolicyFirstFit)
+	return ok
 }
 
 // limited returns the refusal if the request exceeds a limit; otherwise nil.

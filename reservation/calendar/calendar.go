@@ -70,6 +70,15 @@ func (c *Calendar) Fork() *Calendar {
 	return f
 }
 
+// Unclaimed returns a calendar of the same hosts without claims.
+func (c *Calendar) Unclaimed() *Calendar {
+	capacity := make([]resource.Vector, len(c.lanes))
+	for host := range capacity {
+		capacity[host] = c.lanes[host].capacity
+	}
+	return New(capacity, 0)
+}
+
 // Unchanged reports whether host has the same claims and the same capacity in the calendar and in
 // other, which is a snapshot of it or the other way round.
 func (c *Calendar) Unchanged(other *Calendar, host int) bool {
