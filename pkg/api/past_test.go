@@ -3,7 +3,6 @@
 package api_test
 
 import (
-	"cmp"
 	"crypto/rand"
 	"fmt"
 	"maps"
@@ -15,6 +14,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/job"
@@ -156,6 +157,14 @@ func (h *history) began(id string) span.Instant {
 	return span.Forever
 }
 
+// share returns how much of a host of eight vCPUs so many instances of two take; none are the whole host.
+func share(instances int) float64 {
+	if instances == 0 {
+		return 1
+	}
+	return float64(instances) / 4
+}
+
 type amounts struct{ reserved, used, maintenance float64 }
 
 // check compares the report and the calendar of a drawn span with the log.
@@ -177,7 +186,7 @@ func (h *history) check() {
 				part = 1
 				seen[p] = true
 			}
-			amount := part / 4 * cmp.Or(float64(p.count)/4, 1) // in hours, of eight vCPUs
+			amount := part / 4 * share(p.count) // in hours, of eight vCPUs
 			a, b := projects[r.ProjectID], hosts[p.host]
 			switch {
 			case r.Maintenance:
@@ -306,4 +315,65 @@ func TestUsageIsThatOfTheLogOfChanges(t *testing.T) {
 // server are the options of a store on a database server.
 func server(connection string) store.Options {
 	return store.Options{Connection: connection, Patience: 30 * time.Second, Retries: -1, LongestWait: time.Second, NewToken: rand.Text}
+}
+
+// What happens at other times, or to nobody's claims, changes the versions but not the answer.
+func TestAnAnswerThatStaysTheSameKeepsItsTag(t *testing.T) {
+	c := start(t, setup{})
+	for name, path := range map[string]string{
+		"later": "/v1/calendar?start=" + at(86400) + "&end=" + at(90000), "past": "/v1/calendar?start=" + at(-7200) + "&end=" + at(-3600),
+		"another host": "/v1/calendar?host=C&start=" + at(-3600) + "&end=" + at(7200),
+	} {
+		changed := c.demo.again(path, func() {
+			r := c.demo.book(`{"name": "r", "duration": 600, "host_properties": ["=", "$name", "A"]}`)
+			c.wait(60)
+			c.demo.delete("/v1/reservations/" + r.ID)
+		})
+		if changed {
+			t.Errorf("%s: the answer counts as changed", name)
+		}
+	}
+}
+
+// Three hosts were held for an hour of a day. A report over a part of that day has that part of them.
+func TestAPurgeKeepsTheSumsOfDaysAndTells(t *testing.T) {
+	c := start(t, setup{})
+	c.demo.book(`{"name": "r", "quantity": 3, "duration": 3600}`)
+	c.wait(0)
+	c.wait(3600)
+	c.wait(2 * 86400)
+	report := func(from, to int64) v1.Usage {
+		return want[v1.Usage](t, c.admin.get("/v1/usage?start="+at(from)+"&end="+at(to)), http.StatusOK)
+	}
+	const midnight, day = -12 * 3600, 86400
+	before := report(midnight, midnight+day)
+	path := "/v1/calendar?start=" + at(midnight) + "&end=" + at(midnight+day)
+	purge := func() {
+		if n, err := c.store.Purge(t.Context(), job.Lease{}, c.now(), false, 10, nil); n != 1 || err != nil {
+			t.Fatalf("purged %d: %v", n, err)
+		}
+	}
+	if !c.demo.again(path, purge) {
+		t.Error("the calendar has the tag from before the purge")
+	}
+	calendar := want[v1.Calendar](t, c.demo.get(path), http.StatusOK)
+	if calendar.KeptFrom == nil || !calendar.KeptFrom.Equal(noon.Add(3600).Time()) {
+		t.Errorf("the calendar is kept from %v on", calendar.KeptFrom)
+	}
+	after := report(midnight, midnight+day)
+	if after.KeptFrom == nil || !after.KeptFrom.Equal(*calendar.KeptFrom) {
+		t.Errorf("usage has sums until %v", after.KeptFrom)
+	}
+	after.KeptFrom = nil
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("usage of the day (-before +after the purge):\n%s", diff)
+	}
+	for _, part := range []struct {
+		from, to int64
+		reserved float64
+	}{{midnight, 0, 1.5}, {0, midnight + day, 1.5}, {3600, 3 * 3600, 0.25}, {midnight - day, midnight, 0}, {midnight + day, 2 * day, 0}} {
+		if got := report(part.from, part.to).Total.Reserved; got != part.reserved {
+			t.Errorf("from %s to %s %v host-hours are reserved, want %v", at(part.from), at(part.to), got, part.reserved)
+		}
+	}
 }

@@ -258,6 +258,27 @@ func TestWhatGrewLateMayShrinkAtTheLimit(t *testing.T) {
 	s.check(t)
 }
 
+// A project cannot erase host time that it has used by releasing the hosts before the end.
+func TestReleasedHostTimeCountsAsLongAsTheReservationLives(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"), limited(booking.Limits{HostSeconds: 300}))
+	r := s.running(t, during(3, 100, 200))
+	s.passTo(t, at(190))
+	s.change(t, r.ID, quantity(1)) // 100, and 2 × 90 host-seconds that are past
+	if _, use := s.desk.Use(owner.ProjectID); use.HostSeconds != 280 {
+		t.Errorf("the project uses %d host-seconds, want 280", use.HostSeconds)
+	}
+	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, ends(221))
+	if got := refusal(t, err).Constraint; got != reservation.MaxHostHours {
+		t.Errorf("21 s more are refused by %s, want %s", got, reservation.MaxHostHours)
+	}
+	s.change(t, r.ID, ends(220))
+	s.check(t)
+	s.restart(t)
+	if _, use := s.desk.Use(owner.ProjectID); use.HostSeconds != 300 {
+		t.Errorf("after a restart the project uses %d host-seconds, want 300", use.HostSeconds)
+	}
+}
+
 func TestAnExtensionIsAcceptedOnlyNearTheEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		now    int64
