@@ -17,7 +17,7 @@ func backupCommands(t *testing.T, folder string) (backup, restore []string) {
 	t.Helper()
 	block := regexp.MustCompile("(?ms)^ *# (almanacd db (?:backup|restore) [^\n]*)$")
 	for _, m := range block.FindAllStringSubmatch(readText(t, guidePath), -1) {
-		line := strings.NewReplacer("/var/backups/", filepath.Join(folder, "backups")+"/", "$(date +%F)", "2026-11-20").Replace(m[1])
+		line := strings.NewReplacer("/var/backups/", filepath.Join(folder, "backups")+"/", "$(date +%F)", "DATE").Replace(m[1])
 		if strings.HasPrefix(line, "almanacd db backup") {
 			backup = append(backup, line)
 		} else {
