@@ -78,6 +78,9 @@ type Query struct {
 	// Limit is the maximum length of the list. Lists are sorted by start, then id.
 	Marker string
 	Limit  int
+	// Last selects the last Limit reservations of the list instead of the first. It goes without a
+	// Marker.
+	Last bool
 }
 
 // Reader reads stored reservations.

@@ -58,18 +58,6 @@ func blazarForm(r *http.Request) bool {
 	})
 }
 
-// withHead serves HEAD as GET where the answer has Blazar's form, since Blazar does. The answer has no
-// body: the server that reads the requests knows that it was HEAD.
-func withHead(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead && blazarForm(r) {
-			r = r.Clone(r.Context())
-			r.Method = http.MethodGet
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // The microversions. 1.0 is Blazar's, and the default for ever; 1.1 has what only Almanac offers.
 const (
 	microversionHeader = "OpenStack-API-Version"

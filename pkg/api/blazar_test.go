@@ -117,21 +117,6 @@ func TestTheMicroversionIsBlazarsUnlessTheRequestAsksForAnother(t *testing.T) {
 	}
 }
 
-func TestHeadIsGetWithoutABody(t *testing.T) {
-	c := start(t, setup{})
-	l := c.demo.lease(hostLease("l", "12:10", "13:00", 1))
-	for _, path := range []string{"/v1/leases", "/v1/leases/" + l.ID, "/v1/leases/nobody", "/v1/os-hosts", "/v1/os-hosts/1", "/v1/os-hosts/properties"} {
-		_, get := c.demo.exchange("GET", path, "")
-		_, head := c.demo.exchange("HEAD", path, "")
-		if head.status != get.status || len(head.body) > 0 || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
-			t.Errorf("%s: HEAD %v, GET %v", path, head, get)
-		}
-	}
-	if _, head := c.nobody.exchange("HEAD", "/v1/leases", ""); head.status != http.StatusUnauthorized {
-		t.Errorf("without a token: %v", head)
-	}
-}
-
 func TestWithoutBlazarThereAreNoLeases(t *testing.T) {
 	c := start(t, setup{adjust: func(o *api.Options) { o.Blazar = nil }})
 	wantFault(t, c.demo.get("/v1/leases"), http.StatusNotFound, "Blazar's API is switched off here")

@@ -80,7 +80,7 @@ func (s *server) calendar(c *gin.Context) {
 	c.Header("ETag", tag)
 	if holds(asked, tag) {
 		c.Status(http.StatusNotModified)
-	} else if err := sendCompressed(c, page); err != nil {
+	} else if err := sendCompressed(c, "application/json; charset=utf-8", page); err != nil {
 		s.fail(c, err)
 	}
 }

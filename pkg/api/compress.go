@@ -14,10 +14,9 @@ import (
 // leastCompressed is how many bytes an answer has at least that is worth the time to compress it.
 const leastCompressed = 4 << 10
 
-// sendCompressed sends a JSON text, compressed if it is long and the client accepts that. Its ETag must be weak, because
+// sendCompressed sends a text of a kind, compressed if it is long and the client accepts that. Its ETag must be weak, because
 // both forms have the same.
-func sendCompressed(c *gin.Context, text []byte) error {
-	const kind = "application/json; charset=utf-8"
+func sendCompressed(c *gin.Context, kind string, text []byte) error {
 	c.Writer.Header().Add("Vary", "Accept-Encoding")
 	if len(text) < leastCompressed || !strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
 		c.Data(http.StatusOK, kind, text)

@@ -21,6 +21,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
+// eventsPath is the path of the stream of events.
+const eventsPath = "/v1/events"
+
 // Streams bound the streams of GET /v1/events.
 type Streams struct {
 	// Most is how many there may be at once, 0 means 2000; MostPerProject is how many one project may

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -24,7 +25,8 @@ const (
 	feedEnd = ".ics"
 	// feedPast is for how many seconds after their end reservations stay in a feed.
 	feedPast = 30 * 24 * 3600
-	// longestFeed is the maximum number of reservations in a feed, earliest first.
+	// longestFeed is the maximum number of reservations in a feed: the coming and the current ones, earliest first,
+	// then the last of the past ones.
 	longestFeed = 1000
 )
 
@@ -76,12 +78,40 @@ func (s *server) answerCalendar(c *gin.Context, project string, seesHosts func(*
 		s.fail(c, err)
 		return
 	}
-	c.Data(http.StatusOK, "text/calendar; charset=utf-8", []byte(text))
+	tag := feedTag(text)
+	c.Header("ETag", tag)
+	if holds(c.Request.Header.Values("If-None-Match"), tag) {
+		c.Status(http.StatusNotModified)
+		return
+	}
+	if err := sendCompressed(c, "text/calendar; charset=utf-8", []byte(text)); err != nil {
+		s.fail(c, err)
+	}
 }
 
-// inFeed returns the reservations in the project's feed.
+// feedTag returns the ETag of a feed. It is weak, because an answer may be compressed.
+func feedTag(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return `W/"` + hex.EncodeToString(sum[:16]) + `"`
+}
+
+// inFeed returns the reservations in the project's feed, by their start.
 func (s *server) inFeed(ctx context.Context, project string) ([]reservation.Reservation, error) {
-	return s.Reader.List(ctx, reservation.Query{
-		ProjectID: project, Overlaps: span.Span{Start: s.Now().Add(-feedPast), End: span.Forever}, Limit: longestFeed,
+	now := s.Now()
+	ahead, err := s.Reader.List(ctx, reservation.Query{
+		ProjectID: project, Overlaps: span.Span{Start: now, End: span.Forever}, Limit: longestFeed,
 	})
+	if err != nil || len(ahead) == longestFeed {
+		return ahead, err
+	}
+	// Those that have begun and not ended are in both lists.
+	past, err := s.Reader.List(ctx, reservation.Query{
+		ProjectID: project, Overlaps: span.Span{Start: now.Add(-feedPast), End: now}, Limit: longestFeed, Last: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	past = slices.DeleteFunc(past, func(r reservation.Reservation) bool { return r.Span.End > now })
+	past = past[max(0, len(past)+len(ahead)-longestFeed):]
+	return append(past, ahead...), nil
 }

@@ -221,16 +221,51 @@ func TestWithoutASecretThereAreNoLinks(t *testing.T) {
 	wantError(t, c.nobody.get("/feeds/demo/"+hex.EncodeToString(mac.Sum(nil))+".ics"), http.StatusNotFound)
 }
 
-func TestALongFeedIsCutToTheEarliest(t *testing.T) {
+// A calendar program deletes what a feed no longer has.
+func TestALongFeedHasWhatIsToComeAndThenTheLastThatIsPast(t *testing.T) {
 	c := start(t, setup{hosts: []inventory.Host{machine("A")}})
-	for i := range 1001 {
+	for i := range 1101 {
 		_, err := c.desk.Book(t.Context(), memberOf("demo"), oneMinute(noon.Add(int64(60*i))), nil)
 		must(t, err)
 	}
-	got := readCalendar(t, c.demo.get("/v1/reservations.ics"))
-	last := noon.Add(60 * 999).Time().Format("20060102T150405Z")
-	if len(got) != 1000 || got[999]["DTSTART"] != last {
-		t.Errorf("%d events, the last begins at %s, want %s", len(got), got[len(got)-1]["DTSTART"], last)
+	for passed, want := range map[int64]struct{ first, last, events int64 }{
+		0:        {0, 999, 1000},    // of what is to come, the earliest
+		600 * 60: {101, 1100, 1000}, // 501 to come, the last 499 past ones
+	} {
+		c.seconds.Store(int64(noon) + passed)
+		got := readCalendar(t, c.demo.get("/v1/reservations.ics"))
+		first, last := noon.Add(60*want.first).Time().Format("20060102T150405Z"), noon.Add(60*want.last).Time().Format("20060102T150405Z")
+		if int64(len(got)) != want.events || got[0]["DTSTART"] != first || got[len(got)-1]["DTSTART"] != last {
+			t.Errorf("after %d s: %d events from %s to %s, want %+v", passed, len(got), got[0]["DTSTART"], got[len(got)-1]["DTSTART"], want)
+		}
+	}
+}
+
+func TestAFeedThatHasNotChangedIsNotSentAgain(t *testing.T) {
+	c := start(t, setup{adjust: func(o *api.Options) { o.FeedSecret = "the secret" }})
+	for i := range 20 {
+		c.demo.bookAt(fmt.Sprint("r", i), int64(600+100*i))
+	}
+	link := strings.TrimPrefix(want[v1.Feed](t, c.reader.get("/v1/feed"), http.StatusOK).URL, c.url)
+	booked := 0
+	for path, by := range map[string]caller{"/v1/reservations.ics": c.demo, link: c.nobody} {
+		booked++
+		whole := by.send("GET", path, "")
+		tag := whole.header.Get("ETag")
+		if a := by.send("GET", path, "", "If-None-Match", tag); a.status != http.StatusNotModified || len(a.body) > 0 {
+			t.Errorf("%s: got %v", path, a)
+		}
+		small := by.send("GET", path, "", "Accept-Encoding", "gzip")
+		if small.header.Get("Content-Encoding") != "gzip" || len(small.body) > len(whole.body)/3 || small.header.Get("ETag") != tag {
+			t.Errorf("%s: %d bytes of %d, %v", path, len(small.body), len(whole.body), small.header)
+		}
+		if a := by.send("HEAD", path, ""); a.status != http.StatusOK || a.header.Get("ETag") != tag || len(a.body) > 0 {
+			t.Errorf("HEAD %s: got %v", path, a)
+		}
+		c.demo.bookAt("another", int64(6000*booked))
+		if a := by.send("GET", path, "", "If-None-Match", tag); a.status != http.StatusOK {
+			t.Errorf("%s: got %v after a booking", path, a)
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *server) reservationRoutes() []route {
 		{"GET", "/v1/feed", s.rule("feed:get"), inLine, brief, byCaller, steps(s.forProject, s.noParameters, s.json(s.feedLink))},
 		{"GET", "/v1/availability", s.rule("availability:get"), inTurn, oneThing, byCaller, steps(s.json(s.availability))},
 		{"GET", "/v1/calendar", s.rule("calendar:get"), inTurn, onePage, byCaller, steps(s.calendar)},
-		{"GET", "/v1/events", s.rule("events:get"), streaming, oneThing, byNobody, steps(s.followEvents)},
+		{"GET", eventsPath, s.rule("events:get"), streaming, oneThing, byNobody, steps(s.followEvents)},
 		{"GET", "/v1/limits", s.rule("limits:get"), inTurn, brief, byCaller, steps(s.computed(s.showLimits))},
 		{"GET", "/v1/usage", s.rule("usage:get"), inTurn, onePage, byCaller, steps(s.showUsage)},
 	}

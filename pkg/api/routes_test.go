@@ -266,3 +266,26 @@ func TestTheRequestsForTheSessionAreRequestsOfTheProject(t *testing.T) {
 		}
 	}
 }
+
+// HEAD is answered for every path of the table: the real ones of a lease and of a host too, and those of nothing.
+func TestHeadIsGetWithoutABody(t *testing.T) {
+	c := start(t, setup{adjust: everything})
+	l := c.demo.lease(hostLease("l", "12:10", "13:00", 1))
+	paths := []string{"/v1/leases/" + l.ID, "/v1/hosts/A", "/v1/os-hosts/1", "/v1/nothing", "/v1/availability?duration=60"}
+	for _, r := range table() {
+		if r.Method == http.MethodGet && r.Path != "/healthcheck" && r.Path != "/v1/events" {
+			paths = append(paths, r.Path)
+		}
+	}
+	for _, path := range paths {
+		for who, by := range map[string]caller{"admin": c.admin, "nobody": c.nobody} {
+			get, head := by.ask(t, http.MethodGet, path, ""), by.ask(t, http.MethodHead, path, "")
+			if head.Code != get.Code || head.Header().Get("Content-Type") != get.Header().Get("Content-Type") {
+				t.Errorf("%s by %s: HEAD %d %v, GET %d %v", path, who, head.Code, head.Header(), get.Code, get.Header())
+			}
+		}
+	}
+	if _, head := c.demo.exchange("HEAD", "/v1/reservations", ""); head.status != http.StatusOK || len(head.body) > 0 {
+		t.Errorf("over a connection: %v", head)
+	}
+}

@@ -197,6 +197,18 @@ func New(o Options) *Server {
 	return &Server{handler: withoutTrailingSlash(withHead(engine)), server: s}
 }
 
+// withHead serves HEAD as GET, except where HEAD has an answer of its own, and for the stream of events,
+// which has no end. The answer has no body: the server that reads the requests knows that it was HEAD.
+func withHead(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead && r.URL.Path != healthPath && r.URL.Path != eventsPath {
+			r = r.Clone(r.Context())
+			r.Method = http.MethodGet
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // withoutTrailingSlash accepts a trailing slash everywhere. The page keeps its own, because its links are relative.
 func withoutTrailingSlash(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

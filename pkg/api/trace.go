@@ -13,7 +13,7 @@ import (
 )
 
 // untraced are the routes that are not traced: they are asked every few seconds, or last for hours.
-var untraced = map[string]bool{healthPath: true, "/metrics": true, "/v1/events": true, "": true}
+var untraced = map[string]bool{healthPath: true, "/metrics": true, eventsPath: true, "": true}
 
 // trace makes the request a step of a trace. The name and the facts have the route instead of the
 // path, which can be a secret (feeds).

@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -33,11 +34,18 @@ func (s *Store) List(ctx context.Context, q reservation.Query) ([]reservation.Re
 	if err != nil {
 		return nil, fmt.Errorf("list reservations: %w", err)
 	}
+	if q.Last {
+		slices.Reverse(list)
+	}
 	return list, nil
 }
 
 func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
-	found := tx.Order("start_at, id")
+	order := "start_at, id"
+	if q.Last {
+		order = "start_at DESC, id DESC"
+	}
+	found := tx.Order(order)
 	if q.ProjectID != "" {
 		found = found.Where("project_id = ?", q.ProjectID)
 	}

@@ -250,7 +250,11 @@ func (m *Memory) List(_ context.Context, q reservation.Query) ([]reservation.Res
 		}
 		list = list[at+1:]
 	}
-	if q.Limit > 0 && len(list) > q.Limit {
+	switch {
+	case q.Limit == 0 || len(list) <= q.Limit:
+	case q.Last:
+		list = list[len(list)-q.Limit:]
+	default:
 		list = list[:q.Limit]
 	}
 	return list, nil
