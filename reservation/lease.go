@@ -74,6 +74,12 @@ type LeaseRequest struct {
 	BeforeEnd span.Instant
 	Events    string // see Lease
 	Members   []MemberRequest
+	// EndFollows is true if End follows from Start and a length: a lease that has to wait for hosts to
+	// boot ends as much later.
+	EndFollows bool
+	// Minutes is true if the client can only name starts that are whole minutes: the earliest start in
+	// a refusal is one.
+	Minutes bool
 }
 
 // MemberRequest asks for one reservation of a lease: for as many hosts or instances as possible

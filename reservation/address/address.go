@@ -74,7 +74,12 @@ type Want struct {
 	// Required are addresses that must be among them. Kept are addresses that it has already: those
 	// that are free stay, if the amount allows it.
 	Required, Kept []string
-	Span           span.Span
+	// Spared are addresses that it must not get, because others ask for them by name. It may require
+	// them itself.
+	Spared []string
+	Span   span.Span
+	// Latest is the latest start for Shortage.Earliest; 0 means no limit.
+	Latest span.Instant
 }
 
 // Shortage is why a pool does not have what is wanted.
@@ -85,13 +90,10 @@ type Shortage struct {
 	// Lacking are the required addresses that are not in the pool, and Taken those that others have in
 	// the span.
 	Lacking, Taken []string
-	// Earliest is the first start from which the same would be free for as long; 0 means that none was
-	// found.
+	// Earliest is the first start from which the same would be free for as long; 0 means that there is
+	// none.
 	Earliest span.Instant
 }
-
-// mostStarts bounds the starts that are tried for Shortage.Earliest.
-const mostStarts = 64
 
 // Choose returns the claims for what is wanted, or why there are too few addresses. Required
 // addresses come first, then kept ones, then those without any claim, so that addresses with gaps
@@ -102,25 +104,13 @@ func Choose(p Pool, w Want) ([]Claim, *Shortage) {
 	if short == nil {
 		return c.claims(taken), nil
 	}
-	if len(short.Lacking) > 0 || w.Amount > len(p.Addresses) {
-		return nil, short
-	}
-	var ends []span.Instant
-	for _, b := range p.Booked {
-		if b.Span.End > w.Span.Start {
-			ends = append(ends, b.Span.End)
-		}
-	}
-	slices.Sort(ends)
-	ends = slices.Compact(ends)
-	for _, start := range ends[:min(len(ends), mostStarts)] {
-		if _, none := c.taken(span.New(start, w.Span.Seconds())); none == nil {
-			short.Earliest = start
-			break
-		}
-	}
+	short.Earliest = c.earliest()
 	return nil, short
 }
+
+// Earliest returns the first start, not before that of w, from which what is wanted is free for as
+// long; 0 if there is none until w.Latest.
+func Earliest(p Pool, w Want) span.Instant { return newChoice(p, w).earliest() }
 
 // choice is a pool and a want, with the positions of their addresses in the pool: many spans are
 // tried on pools with thousands of addresses.
@@ -131,10 +121,11 @@ type choice struct {
 	booked   []int          // the position of each claim of the pool; -1 if its address has left the pool
 	required []int          // the positions of the required addresses that the pool has
 	lacking  []string       // the others
+	spared   map[int]bool   // the positions of the spared addresses that are not required
 }
 
 func newChoice(p Pool, w Want) *choice {
-	c := &choice{pool: p, want: w, position: make(map[string]int, len(p.Addresses))}
+	c := &choice{pool: p, want: w, position: make(map[string]int, len(p.Addresses)), spared: make(map[int]bool)}
 	for i, a := range p.Addresses {
 		c.position[a] = i
 	}
@@ -152,14 +143,69 @@ func newChoice(p Pool, w Want) *choice {
 			c.lacking = append(c.lacking, a)
 		}
 	}
+	for _, a := range w.Spared {
+		if at, ok := c.position[a]; ok && !slices.Contains(c.required, at) {
+			c.spared[at] = true
+		}
+	}
 	return c
+}
+
+// earliest returns the first start from which what is wanted is free for as long; 0 if there is none.
+// Each claim makes its address useless for the starts from which the span would overlap it.
+func (c *choice) earliest() span.Instant {
+	if len(c.lacking) > 0 || c.want.Amount > len(c.pool.Addresses)-len(c.spared) {
+		return 0
+	}
+	type turn struct {
+		at     span.Instant
+		claims int // how many more claims are in the way of the address from then on
+		place  int
+	}
+	from, seconds := c.want.Span.Start, c.want.Span.Seconds()
+	turns := []turn{{at: from, place: -1}}
+	for i, at := range c.booked {
+		b := c.pool.Booked[i].Span
+		if at < 0 || c.spared[at] || b.End <= from {
+			continue
+		}
+		turns = append(turns, turn{max(b.Start.Add(1-seconds), from), 1, at}, turn{b.End, -1, at})
+	}
+	slices.SortFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+	required := make(map[int]bool, len(c.required))
+	for _, at := range c.required {
+		required[at] = true
+	}
+	claims, free, lacking := make([]int, len(c.pool.Addresses)), len(c.pool.Addresses)-len(c.spared), 0
+	for i, t := range turns {
+		if t.place >= 0 {
+			before := claims[t.place]
+			claims[t.place] += t.claims
+			freed := btoi(claims[t.place] == 0) - btoi(before == 0)
+			free += freed
+			if required[t.place] {
+				lacking -= freed
+			}
+		}
+		switch {
+		case i+1 < len(turns) && turns[i+1].at == t.at: // not all of this instant
+		case c.want.Latest != 0 && t.at > c.want.Latest:
+			return 0
+		case free >= c.want.Amount && lacking == 0:
+			return t.at
+		}
+	}
+	return 0
 }
 
 // taken reports for each position whether others have the address in w. The shortage is nil if the
 // other addresses suffice.
 func (c *choice) taken(w span.Span) ([]bool, *Shortage) {
 	taken := make([]bool, len(c.pool.Addresses))
-	short := &Shortage{Enrolled: len(taken), Free: len(taken), Lacking: c.lacking}
+	for at := range c.spared {
+		taken[at] = true
+	}
+	short := &Shortage{Enrolled: len(taken), Free: len(taken) - len(c.spared), Lacking: c.lacking}
 	for i, at := range c.booked {
 		if at >= 0 && !taken[at] && c.pool.Booked[i].Span.Overlaps(w) {
 			taken[at] = true

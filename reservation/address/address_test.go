@@ -3,6 +3,7 @@
 package address_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -40,15 +41,17 @@ func anySpan() *rapid.Generator[span.Span] {
 
 func anyWant(t *rapid.T) address.Want {
 	some := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 2, rapid.ID)
-	w := address.Want{Required: some.Draw(t, "required"), Kept: some.Draw(t, "kept"), Span: anySpan().Draw(t, "span")}
+	w := address.Want{Required: some.Draw(t, "required"), Kept: some.Draw(t, "kept"), Spared: some.Draw(t, "spared"), Span: anySpan().Draw(t, "span")}
+	w.Latest = span.Instant(rapid.IntRange(0, 25).Draw(t, "latest"))
 	w.Amount = max(len(w.Required), rapid.IntRange(1, 4).Draw(t, "amount"))
 	return w
 }
 
-// freeIn returns the addresses of the pool that nobody has in w.
-func freeIn(p address.Pool, w span.Span) (free []string) {
+// freeIn returns the addresses of the pool that nobody has in w, without those that are spared.
+func freeIn(p address.Pool, want address.Want, w span.Span) (free []string) {
 	for _, a := range p.Addresses {
-		if !slices.ContainsFunc(p.Booked, func(b address.Booked) bool { return b.Address == a && b.Span.Overlaps(w) }) {
+		spared := slices.Contains(want.Spared, a) && !slices.Contains(want.Required, a)
+		if !spared && !slices.ContainsFunc(p.Booked, func(b address.Booked) bool { return b.Address == a && b.Span.Overlaps(w) }) {
 			free = append(free, a)
 		}
 	}
@@ -57,7 +60,7 @@ func freeIn(p address.Pool, w span.Span) (free []string) {
 
 // possible reports whether the pool has what is wanted in w.
 func possible(p address.Pool, want address.Want, w span.Span) bool {
-	free := freeIn(p, w)
+	free := freeIn(p, want, w)
 	return len(free) >= want.Amount && !slices.ContainsFunc(want.Required, func(a string) bool { return !slices.Contains(free, a) })
 }
 
@@ -66,18 +69,18 @@ func TestAddressesAreChosenIfAndOnlyIfEnoughAreFree(t *testing.T) {
 		p, w := anyPool(t), anyWant(t)
 		claims, short := address.Choose(p, w)
 		if possible(p, w, w.Span) != (short == nil) {
-			t.Fatalf("free are %v, and the answer is %v, %+v", freeIn(p, w.Span), claims, short)
+			t.Fatalf("free are %v, and the answer is %v, %+v", freeIn(p, w, w.Span), claims, short)
 		}
 		if short != nil {
-			if short.Free != len(freeIn(p, w.Span)) || short.Enrolled != len(p.Addresses) {
-				t.Errorf("%d of %d are free, it says %+v", len(freeIn(p, w.Span)), len(p.Addresses), short)
+			if short.Free != len(freeIn(p, w, w.Span)) || short.Enrolled != len(p.Addresses) {
+				t.Errorf("%d of %d are free, it says %+v", len(freeIn(p, w, w.Span)), len(p.Addresses), short)
 			}
 			return
 		}
 		var got []string
 		for _, c := range claims {
 			got = append(got, c.Address)
-			if c.Network != "n" || c.Required != slices.Contains(w.Required, c.Address) || !slices.Contains(freeIn(p, w.Span), c.Address) {
+			if c.Network != "n" || c.Required != slices.Contains(w.Required, c.Address) || !slices.Contains(freeIn(p, w, w.Span), c.Address) {
 				t.Errorf("a claim is %+v", c)
 			}
 		}
@@ -86,7 +89,7 @@ func TestAddressesAreChosenIfAndOnlyIfEnoughAreFree(t *testing.T) {
 		}
 		if room := w.Amount - len(w.Required); room > 0 {
 			for _, kept := range w.Kept[:min(room, len(w.Kept))] {
-				fits := len(w.Kept) <= room && slices.Contains(freeIn(p, w.Span), kept)
+				fits := len(w.Kept) <= room && slices.Contains(freeIn(p, w, w.Span), kept)
 				if fits && !slices.Contains(got, kept) {
 					t.Errorf("%s is free and does not stay", kept)
 				}
@@ -103,7 +106,8 @@ func TestTheEarliestStartIsTheFirstAtWhichTheSameIsFree(t *testing.T) {
 			return
 		}
 		first := span.Instant(0)
-		for start := w.Span.Start; start <= 40 && first == 0; start++ {
+		latest := cmp.Or(w.Latest, 40)
+		for start := w.Span.Start; start <= latest && first == 0; start++ {
 			if possible(p, w, span.New(start, w.Span.Seconds())) {
 				first = start
 			}
@@ -112,6 +116,16 @@ func TestTheEarliestStartIsTheFirstAtWhichTheSameIsFree(t *testing.T) {
 			t.Errorf("the first start is %d, it says %d", first, short.Earliest)
 		}
 	})
+}
+
+func TestTheEarliestStartIsFoundHoweverManyClaimsEndBeforeIt(t *testing.T) {
+	p := address.Pool{Network: "n", Addresses: names[:1]}
+	for i := range span.Instant(1000) {
+		p.Booked = append(p.Booked, address.Booked{Reservation: "other", Address: names[0], Span: span.New(10*i, 9)})
+	}
+	if _, short := address.Choose(p, address.Want{Amount: 1, Span: span.New(5, 2)}); short.Earliest != 9999 {
+		t.Errorf("the earliest start is %d, want the end of the last claim", short.Earliest)
+	}
 }
 
 func TestAddressesWithoutClaimsAreTakenFirstInTheirOrder(t *testing.T) {

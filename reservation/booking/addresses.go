@@ -5,6 +5,7 @@ package booking
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -100,13 +101,12 @@ func addressesOf(claims []address.Claim) []string {
 	return list
 }
 
-// planAddresses decides on a reservation of floating IPs of a new lease.
-func planAddresses(v View, m reservation.MemberRequest, name string, w span.Span, warning span.Instant) (Plan, error) {
-	terms := m.Terms
-	terms.Name, terms.Quantity, terms.BeforeEnd = name, m.Max, warningBefore(w, warning)
+// addresses decides on a reservation of floating IPs of a new lease.
+func (t *leaseTry) addresses(v View, m reservation.MemberRequest, spared []string) (Plan, error) {
+	terms, w := m.Terms, span.Span{Start: max(t.span.Start, v.Now), End: t.span.End}
+	terms.Name, terms.Quantity, terms.BeforeEnd = t.Name, m.Max, warningBefore(t.span, t.warning)
 	terms.Policy = cmp.Or(terms.Policy, v.Defaults.Policy)
-	w.Start = max(w.Start, v.Now)
-	want := address.Want{Amount: m.Max, Required: m.RequiredAddresses, Span: w}
+	want := address.Want{Amount: m.Max, Required: m.RequiredAddresses, Spared: spared, Span: w}
 	return chooseAddresses(v, Plan{Terms: terms, Span: w}, m.Network, want)
 }
 
@@ -119,6 +119,7 @@ func chooseAddresses(v View, p Plan, network string, want address.Want) (Plan, e
 	if constraint, why := v.Limits.exceeded(v.Now, Held{}, 0, p.Span.Start, p.Span.Seconds()); constraint != "" {
 		return Plan{}, &reservation.Refusal{Constraint: constraint, Message: why}
 	}
+	want.Latest = v.Limits.horizon(v.Now)
 	claims, short := address.Choose(v.Pools[network], want)
 	if short != nil {
 		return Plan{}, refuseAddresses(want, short)
@@ -175,6 +176,9 @@ func (p *leaseChange) addresses(v View, r *reservation.Reservation, m *reservati
 		want.Span.Start = max(want.Span.Start, v.Now)
 	}
 	plan, err := chooseAddresses(v.changing(r, plan.Span), plan, networkOf(r), want)
+	if refusal, is := errors.AsType[*reservation.Refusal](err); is && r.Status == reservation.Active {
+		refusal.EarliestStart = 0 // its start stays
+	}
 	for i := range plan.Addresses {
 		plan.Addresses[i].Required = slices.Contains(asked, plan.Addresses[i].Address)
 	}

@@ -26,7 +26,8 @@ func (d *Service) BookLease(ctx context.Context, by Caller, req reservation.Leas
 	if err := d.mayBeEmpty(ctx, by, req); err != nil {
 		return reservation.LeaseRecord{}, err
 	}
-	return permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) { return d.bookLease(ctx, by, req, p) })
+	l, err := permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) { return d.bookLease(ctx, by, req, p) })
+	return l, d.explainLease(ctx, by, req, err)
 }
 
 // OfferLease returns what BookLease would do now, without doing it.
@@ -44,7 +45,11 @@ func (d *Service) OfferLease(ctx context.Context, by Caller, req reservation.Lea
 	defer d.deciding.Leave(by.ProjectID)
 	v := d.view(by, by.ProjectID)
 	v.Pools = pools
-	return d.newLease(v, by, req)
+	l, err := d.newLease(v, by, req)
+	if err != nil {
+		return l, refusalOfLease(v, req, err)
+	}
+	return l, nil
 }
 
 // mayBeEmpty returns a Denied fault if the request is for a lease without reservations and the project

@@ -3,8 +3,9 @@
 package booking
 
 import (
+	"cmp"
 	"errors"
-	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -33,20 +34,35 @@ type LeasePlan struct {
 	Members   []Plan
 }
 
-// NewLeasePlan decides on a lease. Each reservation sees the claims of those before it; if one of
-// them is refused, the lease is. Errors are those of NewPlan.
+// NewLeasePlan decides on a lease. If one of its reservations is refused, the lease is. Errors are those
+// of NewPlan; what else a refusal suggests is about that reservation alone, see explainLease.
 func NewLeasePlan(v View, req reservation.LeaseRequest) (LeasePlan, error) {
+	window := requestedWindow(v, req)
+	if err := checkLease(v.Now, req, window); err != nil {
+		return LeasePlan{}, err
+	}
+	switch {
+	case req.Duration != 0:
+		return leasePlanWithin(v, req, window)
+	case startsNow(v, req):
+		return leasePlanNow(v, req, window)
+	default:
+		return leasePlanAt(v, req, window)
+	}
+}
+
+// requestedWindow returns the times that a request names.
+func requestedWindow(v View, req reservation.LeaseRequest) span.Span {
 	window := span.Span{Start: req.Start, End: req.End}
 	if req.Start == 0 {
 		window.Start = v.Now
 	}
-	if err := checkLease(v.Now, req, window); err != nil {
-		return LeasePlan{}, err
-	}
-	if req.Duration == 0 {
-		return leasePlanAt(v, req, window)
-	}
-	return leasePlanWithin(v, req, window)
+	return window
+}
+
+// startsNow reports whether a lease with fixed times is to start now.
+func startsNow(v View, req reservation.LeaseRequest) bool {
+	return req.Duration == 0 && req.Start <= v.Now
 }
 
 // checkLease checks what does not depend on hosts.
@@ -75,57 +91,164 @@ func tooLate(from span.Instant, seconds int64, deadline span.Instant) error {
 	return fault.Field("deadline", "%v is less than %v after %v", deadline, period(seconds), from)
 }
 
-// leasePlanAt decides on a lease with these times.
+// leasePlanAt decides on a lease with these times. It is booked if there is room for the Min of each
+// reservation, in whichever order they choose their hosts; then each gets as much as there is room
+// for, in the order of the request.
 func leasePlanAt(v View, req reservation.LeaseRequest, w span.Span) (LeasePlan, error) {
-	plan := LeasePlan{Span: w}
+	t := leaseTry{LeaseRequest: req, span: w}
 	if req.BeforeEnd != 0 {
-		plan.BeforeEnd = req.BeforeEnd + w.End - req.End
+		t.warning = max(req.BeforeEnd+w.End-req.End, w.Start)
 	}
-	for _, m := range req.Members {
-		p, err := planMember(v, m, req.Name, w, plan.BeforeEnd)
-		if err != nil {
-			return LeasePlan{}, plan.amongOthers(err)
-		}
-		v = v.with(&reservation.Reservation{Terms: p.Terms, Span: p.Span, Claims: p.Claims, Addresses: p.Addresses})
-		plan.Members = append(plan.Members, p)
+	plans, err := t.inOrder(v, func(m reservation.MemberRequest) int { return m.Max })
+	if _, refused := errors.AsType[*reservation.Refusal](err); refused && len(req.Members) > 1 {
+		plans, err = t.rearranged(v)
 	}
-	return plan, nil
+	if err != nil {
+		return LeasePlan{}, err
+	}
+	return LeasePlan{Span: w, BeforeEnd: t.warning, Members: plans}, nil
 }
 
-// amongOthers returns the error for the next reservation of the lease. The claims of those before it,
-// which are not booked, do not block it, and another start would move them too.
-func (p *LeasePlan) amongOthers(err error) error {
+// leaseTry is a lease at one start.
+type leaseTry struct {
+	reservation.LeaseRequest
+	span    span.Span
+	warning span.Instant // of the end; 0 means never
+}
+
+// memberError is why a reservation of a lease is refused.
+type memberError struct {
+	error
+	member int // its index in the request
+}
+
+func (e *memberError) Unwrap() error { return e.error }
+
+// inOrder plans the reservations one after the other, each from its Min to most. Each sees the claims of
+// those before it.
+func (t *leaseTry) inOrder(v View, most func(m reservation.MemberRequest) int) (plans []Plan, err error) {
+	for i, m := range t.Members {
+		p, err := t.member(v, i, most(m))
+		if err != nil {
+			return nil, &memberError{err, i}
+		}
+		v = v.with(p.member(i))
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+// member returns what the plan for the reservation with this index would hold, under an id of its own.
+func (p *Plan) member(i int) *reservation.Reservation {
+	return &reservation.Reservation{ID: strconv.Itoa(i), Terms: p.Terms, Span: p.Span, Claims: p.Claims, Addresses: p.Addresses}
+}
+
+// rearranged plans the reservations so that those that may have many hosts leave others those that
+// they need.
+func (t *leaseTry) rearranged(v View) ([]Plan, error) {
+	if apart := cmp.Or(t.refusedAddresses(v), t.refusedAlone(v)); apart != nil {
+		return nil, apart
+	}
+	least, err := t.inOrder(v, leastOf)
+	if err != nil {
+		var ok bool
+		if least, ok = t.arranged(v); !ok {
+			return nil, besideOthers(err)
+		}
+	}
+	for i := range least {
+		v = v.with(least[i].member(i))
+	}
+	plans := make([]Plan, len(least))
+	for i, m := range t.Members {
+		v = v.without(least[i].member(i))
+		if plans[i], err = t.member(v, i, m.Max); err != nil {
+			return nil, besideOthers(&memberError{err, i})
+		}
+		v = v.with(plans[i].member(i))
+	}
+	return plans, nil
+}
+
+// leastOf returns how many hosts or instances a reservation of a lease needs.
+func leastOf(m reservation.MemberRequest) int { return max(m.Min, 1) }
+
+// refusedAddresses returns the error of the first reservation of floating IPs that has no room, which
+// does not depend on hosts; nil if each has.
+func (t *leaseTry) refusedAddresses(v View) error {
+	others := v
+	for i, m := range t.Members {
+		if m.Kind != reservation.Addresses {
+			continue
+		}
+		p, err := t.member(others, i, m.Max)
+		if err == nil {
+			others = others.with(p.member(i))
+			continue
+		}
+		err = &memberError{err, i}
+		if _, alone := t.member(v, i, m.Max); alone == nil {
+			err = besideOthers(err)
+		}
+		return err
+	}
+	return nil
+}
+
+// refusedAlone returns the error of the first reservation that has no room for its Min even without the
+// others; nil if each has.
+func (t *leaseTry) refusedAlone(v View) error {
+	for i, m := range t.Members {
+		if _, err := t.member(v, i, leastOf(m)); err != nil {
+			return &memberError{err, i}
+		}
+	}
+	return nil
+}
+
+// besideOthers returns the error for a reservation that would have room without the others of its
+// lease.
+func besideOthers(err error) error {
+	refused, is := errors.AsType[*memberError](err)
+	if !is {
+		return err
+	}
 	refusal, is := errors.AsType[*reservation.Refusal](err)
 	if !is {
 		return err
 	}
-	own := make(map[reservation.Block]bool)
-	for _, m := range p.Members {
-		for _, c := range m.Claims {
-			own[reservation.Block{Host: c.Host, Span: c.Span}] = true
-		}
-	}
 	r := *refusal
-	r.BlockedBy = slices.DeleteFunc(slices.Clone(r.BlockedBy), func(b reservation.Block) bool { return own[b] })
-	if len(r.BlockedBy) < len(refusal.BlockedBy) {
-		r.EarliestStart = 0
-		r.Message += ", beside the other reservations of the lease"
-	}
-	return &r
+	r.Message += ", beside the other reservations of the lease"
+	return &memberError{&r, refused.member}
 }
 
-// planMember decides on one reservation of a lease: on as many hosts or instances as there is room
-// for, from its Min to its Max.
-func planMember(v View, m reservation.MemberRequest, name string, w span.Span, warning span.Instant) (Plan, error) {
+// member decides on one reservation of a lease: on as many hosts or instances as there is room for,
+// from its Min to most.
+func (t *leaseTry) member(v View, i, most int) (Plan, error) {
+	m := t.Members[i]
 	if m.Kind == reservation.Addresses {
-		return planAddresses(v, m, name, w, warning)
+		return t.addresses(v, m, t.requiredByOthers(i))
 	}
-	req := reservation.Request{Terms: m.Terms, Start: max(w.Start, v.Now), End: w.End}
-	req.Name, req.BeforeEnd = name, warningBefore(w, warning)
-	return upTo(m.Min, m.Max, func(quantity int) (Plan, error) {
-		req.Quantity = quantity
-		return NewPlan(v, req)
+	return upTo(m.Min, most, func(quantity int) (Plan, error) {
+		return NewPlan(v, t.request(v, m, quantity))
 	})
+}
+
+// request returns the request for one reservation of the lease.
+func (t *leaseTry) request(v View, m reservation.MemberRequest, quantity int) reservation.Request {
+	req := reservation.Request{Terms: m.Terms, Start: max(t.span.Start, v.Now), End: t.span.End}
+	req.Name, req.Quantity, req.BeforeEnd = t.Name, quantity, warningBefore(t.span, t.warning)
+	return req
+}
+
+// requiredByOthers returns the addresses that the other reservations of the lease require by name.
+func (t *leaseTry) requiredByOthers(i int) (list []string) {
+	for j, m := range t.Members {
+		if j != i && m.Kind == reservation.Addresses && m.Network == t.Members[i].Network {
+			list = append(list, m.RequiredAddresses...)
+		}
+	}
+	return list
 }
 
 // upTo returns the plan for as many hosts or instances as there is room for, from least to most. A

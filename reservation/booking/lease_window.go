@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/address"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
@@ -22,36 +23,133 @@ import (
 // refusal of a lease with one reservation is that of NewPlan for the same window.
 func leasePlanWithin(v View, req reservation.LeaseRequest, w span.Span) (LeasePlan, error) {
 	tries := leaseTries{window: span.Span{Start: max(w.Start, v.Now), End: w.End}, duration: req.Duration}
-	for start, ok := tries.window.Start, true; ok; start, ok = tries.next(v) {
-		start, err := startAlone(v, req, span.Span{Start: start, End: w.End})
+	return tries.plan(v, req)
+}
+
+// plan decides on the lease at the first start in the window at which it has room.
+func (t *leaseTries) plan(v View, req reservation.LeaseRequest) (LeasePlan, error) {
+	for start, ok := t.window.Start, true; ok; start, ok = t.next(v) {
+		start, err := startAlone(v, req, span.Span{Start: start, End: t.window.End})
+		if start = t.rounded(start); err == nil && start.Add(t.duration) > t.window.End {
+			break
+		}
 		if err != nil {
-			return LeasePlan{}, cmp.Or(tries.refused(), err)
+			return LeasePlan{}, cmp.Or(t.refused(), err)
 		}
 		plan, err := leasePlanAt(v, req, span.New(start, req.Duration))
-		if !tries.failed(start, err) {
+		if !t.failed(start, err) {
 			return plan, err
 		}
 	}
-	return LeasePlan{}, tries.refused()
+	return LeasePlan{}, t.refused()
 }
 
 // startAlone returns a start in w, before which some reservation of the lease has no room for its Min
-// even without the others. Errors are those of NewPlan.
+// even without the others, or several have none together: those that choose among the same hosts or
+// floating IPs. Errors are those of NewPlan.
 func startAlone(v View, req reservation.LeaseRequest, w span.Span) (span.Instant, error) {
+	together, err := sharedWants(v, req, w)
+	if err != nil {
+		return 0, err
+	}
 	start := w.Start
-	for _, m := range req.Members {
-		if m.Kind == reservation.Addresses { // its room depends on the exact span
-			continue
+	for range mostStarts {
+		before := start
+		for i, m := range req.Members {
+			if m.Kind == reservation.Addresses {
+				start, err = together[i].addressesFrom(v, m, span.Span{Start: start, End: w.End}, req.Duration)
+			} else {
+				start, err = together[i].hostsFrom(v, req, m, span.Span{Start: start, End: w.End})
+			}
+			if err != nil {
+				return 0, &memberError{err, i}
+			}
 		}
-		alone := reservation.Request{Terms: m.Terms, Start: start, End: w.End, Duration: req.Duration}
-		alone.Name, alone.Quantity, alone.Policy = req.Name, max(m.Min, 1), calendar.PolicyFirstFit
-		p, err := NewPlan(v, alone)
-		if err != nil {
-			return 0, err
+		if start == before {
+			break
 		}
-		start = p.Span.Start
 	}
 	return start, nil
+}
+
+// sharedWant is what a reservation of a lease needs together with those that have no other choice than
+// it has.
+type sharedWant struct {
+	others   int // reservations
+	quantity int
+	required []string // addresses
+}
+
+// sharedWants returns what is wanted with each reservation of the lease.
+func sharedWants(v View, req reservation.LeaseRequest, w span.Span) ([]sharedWant, error) {
+	wants, searches := make([]sharedWant, len(req.Members)), make([]*search, len(req.Members))
+	for i, m := range req.Members {
+		wants[i] = sharedWant{quantity: leastOf(m), required: m.RequiredAddresses}
+		if m.Kind == reservation.Addresses {
+			wants[i].quantity = m.Max
+			continue
+		}
+		t := leaseTry{LeaseRequest: req, span: span.New(w.Start, req.Duration)}
+		var err error
+		if searches[i], err = t.searchFor(v, m); err != nil {
+			return nil, &memberError{err, i}
+		}
+	}
+	for i, m := range req.Members {
+		for j, other := range req.Members {
+			same := m.Kind == reservation.Addresses && other.Kind == m.Kind && other.Network == m.Network
+			if i == j || !same && !searches[j].within(searches[i]) {
+				continue
+			}
+			wants[i].others++
+			if m.Kind == reservation.Addresses {
+				wants[i].quantity += other.Max
+				wants[i].required = append(slices.Clip(wants[i].required), other.RequiredAddresses...)
+			} else {
+				wants[i].quantity += leastOf(other)
+			}
+		}
+	}
+	return wants, nil
+}
+
+// within reports whether s and o are for whole hosts, and whether each host that s may have is one that
+// o may have, now and later. Both are nil for floating IPs.
+func (s *search) within(o *search) bool {
+	if s == nil || o == nil || s.request.Kind != reservation.Hosts || o.request.Kind != reservation.Hosts {
+		return false
+	}
+	for _, ahead := range []bool{false, true} {
+		rest := s.matching(ahead)
+		if rest.Subtract(o.matching(ahead)); !rest.Empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// hostsFrom returns the first start in w at which there are hosts or instances enough.
+func (n *sharedWant) hostsFrom(v View, req reservation.LeaseRequest, m reservation.MemberRequest, w span.Span) (span.Instant, error) {
+	alone := reservation.Request{Terms: m.Terms, Start: w.Start, End: w.End, Duration: req.Duration}
+	alone.Name, alone.Quantity, alone.Policy = req.Name, n.quantity, calendar.PolicyFirstFit
+	p, err := NewPlan(v, alone)
+	if refusal, is := errors.AsType[*reservation.Refusal](err); is && n.others > 0 {
+		r := *refusal
+		r.Message += fmt.Sprintf(", which %s of the lease need together", fault.Counted(n.others+1, "reservation"))
+		err = &r
+	}
+	return p.Span.Start, err
+}
+
+// addressesFrom returns the first start in w at which there are floating IPs enough.
+func (n *sharedWant) addressesFrom(v View, m reservation.MemberRequest, w span.Span, seconds int64) (span.Instant, error) {
+	want := address.Want{Amount: n.quantity, Required: n.required, Span: span.New(w.Start, seconds), Latest: w.End.Add(-seconds)}
+	start := address.Earliest(v.Pools[m.Network], want)
+	if start != 0 {
+		return start, nil
+	}
+	_, err := chooseAddresses(v, Plan{Span: want.Span}, m.Network, want)
+	return w.Start, err
 }
 
 // leaseMovedWithin is changedLease for a change with a deadline.
@@ -87,23 +185,38 @@ func leaseMovedWithin(v View, l reservation.LeaseRecord, c reservation.LeaseChan
 type leaseTries struct {
 	window   span.Span
 	duration int64
+	unit     int64 // the starts are multiples of so many seconds; 0 means any
 	count    int
 	last     span.Instant
-	first    *reservation.Refusal
+	first    error // a refusal
+}
+
+// rounded returns the first start from the given one on that is a multiple of the unit.
+func (t *leaseTries) rounded(start span.Instant) span.Instant {
+	if t.unit == 0 {
+		return start
+	}
+	unit := span.Instant(t.unit)
+	return (start + unit - 1) / unit * unit
 }
 
 // failed records a start and reports whether another one may have room: the error is a refusal that
 // depends on the start.
 func (t *leaseTries) failed(start span.Instant, err error) bool {
-	refusal, is := errors.AsType[*reservation.Refusal](err)
-	if !is || !slices.Contains([]reservation.Constraint{reservation.HostsFree, reservation.MaxHosts, reservation.FloatingIPsFree}, refusal.Constraint) {
+	if !dependsOnStart(err) {
 		return false
 	}
 	t.count, t.last = t.count+1, start
 	if t.first == nil {
-		t.first = refusal
+		t.first = err
 	}
 	return true
+}
+
+// dependsOnStart reports whether err is a refusal that another start may avoid.
+func dependsOnStart(err error) bool {
+	refusal, is := errors.AsType[*reservation.Refusal](err)
+	return is && slices.Contains([]reservation.Constraint{reservation.HostsFree, reservation.MaxHosts, reservation.FloatingIPsFree}, refusal.Constraint)
 }
 
 // next returns the start to try next, at which v may have more room; ok is false if there is none.
@@ -114,14 +227,18 @@ func (t *leaseTries) next(v View) (start span.Instant, ok bool) {
 
 // refused returns the refusal after all tries; nil if there were none.
 func (t *leaseTries) refused() error {
-	if t.first == nil {
+	refusal, is := errors.AsType[*reservation.Refusal](t.first)
+	if !is {
 		return nil
 	}
-	r := *t.first
+	r := *refusal
 	if t.window.Seconds() > t.duration {
 		r.EarliestStart = 0
 		r.Message = fmt.Sprintf("not enough hosts available: of %s from %v to %v that were tried, none has room for the whole lease; at the first, %s",
 			fault.Counted(t.count, "start"), t.window.Start, t.last, r.Message)
+	}
+	if member, is := errors.AsType[*memberError](t.first); is {
+		return &memberError{&r, member.member}
 	}
 	return &r
 }
@@ -132,6 +249,9 @@ func (v View) nextRoom(t span.Instant) (next span.Instant, ok bool) {
 	next, ok = v.Calendar.NextEnd(t)
 	if !ok {
 		next = span.Forever
+	}
+	if t <= v.Now { // filters may match more hosts in the future
+		next = min(next, v.Now+1)
 	}
 	for _, pool := range v.Pools {
 		for _, b := range pool.Booked {

@@ -75,7 +75,9 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 		if refusal := s.refuseLimits(); refusal != nil {
 			return Plan{}, refusal
 		}
-		return Plan{}, s.refuse()
+		refusal := s.refuse()
+		s.nameSleepers(refusal)
+		return Plan{}, refusal
 	}
 	plan := s.planOn(start, s.claims(start))
 	plan.DelayedByBoot = delayed
