@@ -134,6 +134,9 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 	if r.LatestEnd != 0 {
 		answer.Refusal.LatestEnd = new(r.LatestEnd.Time())
 		answer.Error.Field = "end_time"
+		if inBlazarsForm(c) {
+			answer.Error.Field = "end_date"
+		}
 	}
 	sendError(c, refusedStatus(c, r), answer)
 }

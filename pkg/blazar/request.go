@@ -70,7 +70,8 @@ func (r Reader) Create(o Object) (req reservation.LeaseRequest, err error) {
 	if err != nil {
 		return req, err
 	}
-	req.Start, req.End, req.Duration = w.Start, w.End, seconds
+	req.Start, req.End, req.Duration, req.Minutes = w.Start, w.End, seconds, true
+	req.EndFollows = r.Extended && seconds == 0 && o.has("duration")
 	onEnd, err := r.onEnd(o)
 	if err != nil {
 		return req, err

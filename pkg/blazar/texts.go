@@ -20,8 +20,17 @@ func NoLease(id string) error {
 }
 
 // Refused returns the text of a refusal, which names fields where it is about host_properties. For lack
-// of hosts or floating IPs it begins with Blazar's text.
+// of hosts or floating IPs it begins with Blazar's text. Since Blazar's clients print nothing else, it
+// ends with the earliest start.
 func Refused(r *reservation.Refusal, fields string) string {
+	text := refused(r, fields)
+	if r.EarliestStart != 0 {
+		text += "; the earliest start is " + r.EarliestStart.String()
+	}
+	return text
+}
+
+func refused(r *reservation.Refusal, fields string) string {
 	const text = "Not enough hosts available"
 	message := strings.ReplaceAll(r.Message, "host_properties", fields)
 	switch r.Constraint {

@@ -47,17 +47,79 @@ func nameLatestEnd(refusal *reservation.Refusal, v View, r reservation.Reservati
 	if from, promised := promisedFrom(r, refusal.BlockedBy); promised {
 		refusal.Message += fmt.Sprintf("; its hosts are promised to others from %v on", from)
 	}
-	if latest := latestEnd(v, r, asked); latest > r.Span.End {
+	addLatestEnd(refusal, r.Span.End, asked, func(end span.Instant) bool { return canEnd(v, r, end) })
+}
+
+// addLatestEnd adds the latest end before asked that is possible to a refusal; nothing if none after the
+// present end is. If an end is possible, so are all ends before it: some thirty tries find it.
+func addLatestEnd(refusal *reservation.Refusal, present, asked span.Instant, possible func(end span.Instant) bool) {
+	earlier := sort.Search(int(asked-present), func(n int) bool { return n > 0 && possible(asked-span.Instant(n)) })
+	if latest := asked - span.Instant(earlier); latest > present {
 		refusal.LatestEnd = latest
 		refusal.Message += fmt.Sprintf("; the latest end is %v", latest)
 	}
 }
 
-// latestEnd returns the latest end before asked with which r can keep its promise; the present end if
-// there is no later one. If an end is possible, so are all ends before it: some thirty plans find it.
-func latestEnd(v View, r reservation.Reservation, asked span.Instant) span.Instant {
-	earlier := sort.Search(int(asked-r.Span.End), func(n int) bool { return n > 0 && canEnd(v, r, asked-span.Instant(n)) })
-	return asked - span.Instant(earlier)
+// explainLeaseChange is explainExtension for a change of a lease.
+func (d *Service) explainLeaseChange(ctx context.Context, by Caller, id string, c reservation.LeaseChange, err error) error {
+	refusal, refused := errors.AsType[*reservation.Refusal](err)
+	if !refused {
+		return err
+	}
+	l, readErr := d.options.Reader.Lease(ctx, id)
+	if readErr != nil {
+		return err
+	}
+	if len(l.Reservations) > 1 {
+		refusal.EarliestStart = 0 // it is that of one of them
+	}
+	entries := make(map[string]*entry)
+	for _, r := range l.Reservations {
+		if e, known := d.entry(r.ID); known {
+			entries[r.ID] = e
+		}
+	}
+	pools, poolsErr := d.pools(ctx, networksOf(l.Reservations))
+	if poolsErr != nil || d.deciding.Enter(ctx, by.ProjectID) != nil {
+		return err
+	}
+	defer d.deciding.Leave(by.ProjectID)
+	v, viewErr := d.viewOfLease(by, &l, entries)
+	// The lease may have ended since the refusal.
+	if asked, extends := endAfter(c, l); viewErr == nil && extends && v.Now < l.Span.End {
+		v.Pools = pools
+		nameLatestEndOfLease(refusal, v, l, c, asked)
+	}
+	return err
+}
+
+// endAfter returns the end that a change asks for; extends reports whether it is later than that of the
+// lease, whose start stays.
+func endAfter(c reservation.LeaseChange, l reservation.LeaseRecord) (asked span.Instant, extends bool) {
+	switch {
+	case c.Deadline != nil || c.Start != nil && *c.Start/minute != l.Span.Start/minute:
+		return 0, false
+	case c.Duration != 0:
+		asked = l.Span.Start.Add(c.Duration)
+	case c.End != nil:
+		asked = *c.End
+	}
+	return asked, asked > l.Span.End
+}
+
+// nameLatestEndOfLease is nameLatestEnd for a lease, whose reservations the view contains.
+func nameLatestEndOfLease(refusal *reservation.Refusal, v View, l reservation.LeaseRecord, c reservation.LeaseChange, asked span.Instant) {
+	if len(l.Reservations) == 1 {
+		if from, promised := promisedFrom(l.Reservations[0], refusal.BlockedBy); promised {
+			refusal.Message += fmt.Sprintf("; its hosts are promised to others from %v on", from)
+		}
+	}
+	addLatestEnd(refusal, l.Span.End, asked, func(end span.Instant) bool {
+		shorter := c
+		shorter.End, shorter.Duration = &end, 0
+		_, _, err := changedLease(v, l, shorter)
+		return err == nil
+	})
 }
 
 // canEnd reports whether the change of the end would be accepted.

@@ -26,11 +26,12 @@ import (
 // still waits for its start is canceled. The new name is that of the lease alone; its reservations
 // keep theirs.
 func (d *Service) ChangeLease(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (reservation.LeaseRecord, error) {
-	return permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) {
+	l, err := permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) {
 		return d.modifyLease(ctx, by, id, "store the changed lease", p, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 			return changedLease(v, l, c)
 		})
 	})
+	return l, d.explainLeaseChange(ctx, by, id, c, err)
 }
 
 // OfferLeaseChange returns the lease as ChangeLease would make it now, without doing it.
@@ -48,7 +49,7 @@ func (d *Service) OfferLeaseChange(ctx context.Context, by Caller, id string, c 
 		}
 		return nil, l.Reservations, nil
 	})
-	return offered, err
+	return offered, d.explainLeaseChange(ctx, by, id, c, err)
 }
 
 // CancelLease cancels the reservations of a lease that are not over or ending, and deletes the

@@ -69,7 +69,7 @@ func (s *scene) checkAnswered(t *rapid.T, req reservation.Request, r reservation
 		t.Fatalf("%s starts at %v, but the request names %v", r.ID, r.Span.Start, req.Start)
 	}
 	for _, name := range r.HostNames() {
-		if !meaningOf(req.HostProperties)(s.host(name), start > s.clock()) {
+		if !meaningOf(req.HostProperties)(s.host(name), r.Span.Start > s.clock()) {
 			t.Fatalf("%s has %s, which does not match %s", r.ID, name, req.HostProperties)
 		}
 	}
