@@ -328,6 +328,7 @@ bench: build ## all rows of the figures, each with what it is held against
 	@LAB_PROGRAMS='$(BROWSER)' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench CalendarPage -benchtime 5x ./tests
 	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench AnotherReplica -benchtime 50x ./tests
 	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench Leases -benchtime 50x ./pkg/store
+	@$(GO) test -run '^$$' -bench NobodyIsInTheWay -benchtime 300x -timeout 40m ./tests
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench 'Start$$' -benchtime 5x -timeout 40m ./tests
 	@LAB_PROGRAMS='munge slurm-client slurmctld' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench BesideSlurm -benchtime 4x ./tests

@@ -29,27 +29,6 @@ func Remembered(callers int) int {
 	return l.callers.Len()
 }
 
-// Row is a route as its table states it.
-type Row struct {
-	Method, Path, Caller, Turn string
-	Rules                      []string
-	Largest                    int64
-	CacheControl               string
-	Vary                       []string
-	Whole                      bool // no column is empty
-}
-
-// Table returns the table of routes.
-func Table(o Options) (rows []Row) {
-	for _, r := range (&server{Options: o}).table() {
-		rows = append(rows, Row{
-			r.method, r.path, r.who.caller, string(r.turn), r.who.rules, int64(r.largest), r.keeps.control, r.keeps.vary,
-			r.method != "" && r.path != "" && r.who.caller != "" && r.turn != "" && r.largest > 0 && r.keeps.control != "" && len(r.steps) > 0,
-		})
-	}
-	return rows
-}
-
 // HoldLine takes a place in the line of project demo for a test.
 func (s *Server) HoldLine(ctx context.Context) error { return s.server.line.Enter(ctx, "project demo") }
 

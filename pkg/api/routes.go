@@ -19,6 +19,27 @@ func (s *server) table() []route {
 	)
 }
 
+// Call is a row of the table of routes, for those who check it or draw from it.
+type Call struct {
+	Method, Path, Caller, Turn string
+	Rules                      []string // of the policy
+	Largest                    int64    // bytes of an answer
+	CacheControl               string
+	Vary                       []string
+	Whole                      bool // no column is empty
+}
+
+// Calls returns the table of routes of a service with these options.
+func Calls(o Options) (calls []Call) {
+	for _, r := range (&server{Options: o}).table() {
+		calls = append(calls, Call{
+			r.method, r.path, r.who.caller, string(r.turn), r.who.rules, int64(r.largest), r.keeps.control, r.keeps.vary,
+			r.method != "" && r.path != "" && r.who.caller != "" && r.turn != "" && r.largest > 0 && r.keeps.control != "" && len(r.steps) > 0,
+		})
+	}
+	return calls
+}
+
 // openRoutes are those of the API that need no token.
 func (s *server) openRoutes() []route {
 	return []route{

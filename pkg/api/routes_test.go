@@ -28,10 +28,10 @@ func everything(o *api.Options) {
 }
 
 // table returns the table of all routes.
-func table() []api.Row {
+func table() []api.Call {
 	o := api.Options{Blazar: &api.Blazar{}}
 	everything(&o)
-	return api.Table(o)
+	return api.Calls(o)
 }
 
 func TestEveryRouteHasEveryColumn(t *testing.T) {
