@@ -16,7 +16,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build packages clients release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-gophercloud test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served test-release-services ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce fuzz lab lab-down sample clean
+.PHONY: help build packages clients release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-answers test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-gophercloud test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served test-release-services ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -96,7 +96,7 @@ DRAWN = $(subst $(empty) $(empty),|,$(strip \
   TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold TestAnImageIsKnownToTheFactsOnceItWasAskedFor \
   TestEveryPromiseIsKept TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere \
   TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare \
-  TestEveryCallIsForThoseWhomItsRuleAllows TestStoreInMemory TestStoreOnMariaDB TestCommentsAndMessagesArePlain TestPagesArePlain))
+  TestEveryCallIsForThoseWhomItsRuleAllows TestEveryFactInAnAnswerIsTrue TestStoreInMemory TestStoreOnMariaDB TestCommentsAndMessagesArePlain TestPagesArePlain))
 # These packages have tests of the cloud among their own.
 CLOUDED = $(shell grep -rl 'labtest.OpenStack.t.' --include=*_test.go inventory pkg reservation tests/labtest | xargs dirname | sort -u | sed 's,^,./,')
 RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(ALONE) $(CLOUDED),-e $(p:./%=/%)$$))
@@ -128,6 +128,9 @@ test-upgrade: build ## while users book: three replicas of the version PREVIOUS 
 	@ALMANAC_TEST_PREVIOUS=$(CURDIR)/var/previous/almanacd $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run AnUpgradeAndTheWayBack ./tests
 	@for release in $(RELEASES); do RELEASE=$$release LAB_PARTS=rabbitmq $(LAB) true; done
 	@ALMANAC_TEST_ROOTS=$(CURDIR)/tests/openstack/lab $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run 'AnUpgradeOfTheBroker|TheBrokerIsUpgraded' ./tests ./pkg/oslo/amqp
+
+test-answers: ## ten thousand drawn scenes, in which every fact of an answer is asked back through the API
+	@CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout $(TIMEOUT) -v -run '^TestEveryFactInAnAnswerIsTrue$$' ./pkg/api -rapid.checks=3334
 
 test-large: build ## starts at once, the fence, news and a killed replica on 256 hosts of a real Nova; prints the figures of docs/performance.md; COMPUTES=1000 for more hosts
 	@ALMANAC_TEST_LARGE=1 COMPUTES=$(MANY) $(LAB) $(GO) test -count=1 -timeout $(TIMEOUT) -v -run OnALargeCloud ./tests
@@ -260,7 +263,7 @@ test-chart: ## the Helm chart by Helm's own code, against Kubernetes's types and
 	@cd packaging/helm && CGO_ENABLED=0 GOWORK=off $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v ./...
 
 test-long: HOURS = 1.5
-test-long: test-galera test-upgrade test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages test-chart ## what takes longer than make test
+test-long: test-galera test-upgrade test-answers test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages test-chart ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate
