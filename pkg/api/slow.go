@@ -4,6 +4,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"sync"
@@ -78,10 +79,10 @@ func (l *carried) add(caller string, bytes int64, giveUp func()) (done func()) {
 	}
 }
 
-// largest returns the caller with the most bytes; mu is held.
+// largest returns the caller with the most bytes, of several the last by name; mu is held.
 func (l *carried) largest() (caller string) {
 	for name, of := range l.callers {
-		if caller == "" || of.bytes > l.callers[caller].bytes {
+		if caller == "" || cmp.Or(cmp.Compare(of.bytes, l.callers[caller].bytes), cmp.Compare(name, caller)) > 0 {
 			caller = name
 		}
 	}
