@@ -188,7 +188,8 @@ type leaseTries struct {
 	unit     int64 // the starts are multiples of so many seconds; 0 means any
 	count    int
 	last     span.Instant
-	first    error // a refusal
+	staged   span.Instant // when the image could be there, which the last start was too early for; 0 means never
+	first    error        // a refusal
 }
 
 // rounded returns the first start from the given one on that is a multiple of the unit.
@@ -206,7 +207,10 @@ func (t *leaseTries) failed(start span.Instant, err error) bool {
 	if !dependsOnStart(err) {
 		return false
 	}
-	t.count, t.last = t.count+1, start
+	t.count, t.last, t.staged = t.count+1, start, 0
+	if refusal, _ := errors.AsType[*reservation.Refusal](err); refusal.Constraint == reservation.ImageTransfer || refusal.Constraint == reservation.ImagePool {
+		t.staged = refusal.EarliestStart
+	}
 	if t.first == nil {
 		t.first = err
 	}
@@ -216,12 +220,14 @@ func (t *leaseTries) failed(start span.Instant, err error) bool {
 // dependsOnStart reports whether err is a refusal that another start may avoid.
 func dependsOnStart(err error) bool {
 	refusal, is := errors.AsType[*reservation.Refusal](err)
-	return is && slices.Contains([]reservation.Constraint{reservation.HostsFree, reservation.MaxHosts, reservation.FloatingIPsFree}, refusal.Constraint)
+	return is && slices.Contains([]reservation.Constraint{reservation.HostsFree, reservation.MaxHosts, reservation.FloatingIPsFree, reservation.ImageTransfer, reservation.ImagePool}, refusal.Constraint)
 }
 
 // next returns the start to try next, at which v may have more room; ok is false if there is none.
 func (t *leaseTries) next(v View) (start span.Instant, ok bool) {
-	start, ok = v.nextRoom(t.last)
+	if start, ok = v.nextRoom(t.last); t.staged > t.last && (!ok || t.staged < start) {
+		start, ok = t.staged, true
+	}
 	return start, ok && t.count < mostStarts && start.Add(t.duration) <= t.window.End
 }
 

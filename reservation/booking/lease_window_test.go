@@ -176,3 +176,14 @@ func TestNoEarlierStartHasRoomForALeaseWithADeadline(t *testing.T) {
 		}
 	})
 }
+
+// Two transfers of the image take 96 s.
+func TestAChangeWithADeadlineStartsWhenTheImageCanBeThere(t *testing.T) {
+	s := newScene(t, named("a", "b"), looking(oneChannel()))
+	r := s.book(t, withImage("A", during(1, 60, 160)))
+	c := reservation.LeaseChange{Deadline: new(at(1000)), Members: []reservation.MemberChange{{ID: r.ID, Min: new(2), Max: new(2)}}}
+	l, err := s.desk.ChangeLease(t.Context(), owner, r.ID, c)
+	if err != nil || l.Span != span.New(at(96), 100) {
+		t.Errorf("it lasts %v, %v; want 100 s from 96 on", l.Span, err)
+	}
+}
