@@ -135,6 +135,9 @@ type Reservation struct {
 	// Released is how many host-seconds it held in claims that changes have released since; an instance
 	// counts as a host. Past has the claims.
 	Released int64
+	// PromisedEnd is the latest end that it had before its owner shortened it; 0 if that is its end. An
+	// extension is as early as one from there.
+	PromisedEnd span.Instant
 	// Addresses are the floating IPs of a reservation of kind address, which has no claims of hosts.
 	// They stay when the reservation is over.
 	Addresses []address.Claim

@@ -16,12 +16,13 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-// releasedColumn is the column of reservations that counts what they have released.
-type releasedColumn struct {
-	Released int64 `gorm:"not null;default:0"`
+// pastColumns are the columns of reservations for what they have held and what they have been promised.
+type pastColumns struct {
+	Released    int64 `gorm:"not null;default:0"`
+	PromisedEnd int64 `gorm:"not null;default:0"`
 }
 
-func (releasedColumn) TableName() string { return "reservations" }
+func (pastColumns) TableName() string { return "reservations" }
 
 // pastClaimRow is a claim that a reservation has released. It is never changed.
 type pastClaimRow struct {
@@ -36,12 +37,12 @@ type pastClaimRow struct {
 
 func (pastClaimRow) TableName() string { return "past_claims" }
 
-// addPast adds what keeps the past: released claims, and the sums of what was purged.
+// addPast adds what keeps the past: released claims, promised ends, and the sums of what was purged.
 func addPast(tx *gorm.DB) error {
 	if err := createMissing(tx, &pastClaimRow{}, &pastUsageRow{}, &purgedRow{}); err != nil {
 		return err
 	}
-	return addColumns(tx, &releasedColumn{}, "Released")
+	return addColumns(tx, &pastColumns{}, "Released", "PromisedEnd")
 }
 
 func pastClaimRows(v booking.Revision) []pastClaimRow {

@@ -52,8 +52,9 @@ type reservationRow struct {
 	// Migration 0006 adds this one.
 	Maintenance bool `gorm:"not null;-:migration" json:",omitempty"`
 
-	// Migration 0007 adds this one.
-	Released int64 `gorm:"not null;-:migration" json:",omitempty"`
+	// Migration 0007 adds these.
+	Released    int64 `gorm:"not null;-:migration" json:",omitempty"`
+	PromisedEnd int64 `gorm:"not null;-:migration" json:",omitempty"`
 
 	Claims []claimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	Events []eventRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
@@ -63,7 +64,7 @@ type reservationRow struct {
 
 const reservationColumns = "id, project_id, user_id, name, kind, quantity, host_properties, policy, vcpus, memory_mb, disk_gb, " +
 	"custom_resources, affinity, image, on_end, before_end, status, start_at, end_at, delayed_by_boot, degraded, created_at, updated_at, " +
-	"version, lease_id, membership, maintenance, released"
+	"version, lease_id, membership, maintenance, released, promised_end"
 
 func (row *reservationRow) fields(known texts) []any {
 	return []any{
@@ -71,7 +72,7 @@ func (row *reservationRow) fields(known texts) []any {
 		known.into(&row.HostProperties), known.into(&row.Policy), &row.VCPUs, &row.MemoryMB, &row.DiskGB,
 		known.into(&row.CustomResources), known.into(&row.Affinity), known.into(&row.Image), known.into(&row.OnEnd), &row.BeforeEnd,
 		known.into(&row.Status), &row.StartAt, &row.EndAt, &row.DelayedByBoot, &row.Degraded, &row.Created, &row.Updated,
-		&row.Version, known.into(&row.LeaseID), &row.Membership, &row.Maintenance, &row.Released,
+		&row.Version, known.into(&row.LeaseID), &row.Membership, &row.Maintenance, &row.Released, &row.PromisedEnd,
 	}
 }
 
@@ -331,7 +332,7 @@ func rowOf(r reservation.Reservation) (reservationRow, error) {
 		Status: string(r.Status), StartAt: int64(r.Span.Start), EndAt: int64(r.Span.End),
 		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded,
 		Created: int64(r.Created), Updated: int64(r.Updated), Version: r.Version,
-		LeaseID: r.Membership.LeaseID, Membership: membership, Maintenance: r.Maintenance, Released: r.Released,
+		LeaseID: r.Membership.LeaseID, Membership: membership, Maintenance: r.Maintenance, Released: r.Released, PromisedEnd: int64(r.PromisedEnd),
 		Claims: claimRows(r), Events: eventRows(r), Addresses: addressClaimRows(r),
 	}, nil
 }
@@ -370,7 +371,7 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 			Affinity:  calendar.Affinity(row.Affinity), Image: row.Image,
 			OnEnd: reservation.OnEnd(row.OnEnd), BeforeEnd: row.BeforeEnd, Maintenance: row.Maintenance,
 		}.Repaired(),
-		Membership: membership, Status: reservation.Status(row.Status), Span: spanOf(row.StartAt, row.EndAt), Released: row.Released,
+		Membership: membership, Status: reservation.Status(row.Status), Span: spanOf(row.StartAt, row.EndAt), Released: row.Released, PromisedEnd: span.Instant(row.PromisedEnd),
 		DelayedByBoot: row.DelayedByBoot, Degraded: row.Degraded,
 		Created: span.Instant(row.Created), Updated: span.Instant(row.Updated), Version: row.Version,
 	}

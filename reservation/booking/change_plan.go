@@ -157,10 +157,11 @@ func (p *changePlan) stuck(quantity int) bool {
 // limits returns the refusal if the change exceeds a limit; otherwise nil.
 func (p *changePlan) limits() *reservation.Refusal {
 	v, to, was := p.search.view, p.to, p.from
-	longer := to.Span.Seconds() > was.Span.Seconds()
-	if window := v.Limits.ExtensionWindow; window > 0 && longer && v.Now < was.Span.End-span.Instant(window) {
+	promised := max(was.Span.End, was.PromisedEnd)
+	longer := to.Span.Seconds() > int64(promised-was.Span.Start)
+	if window := v.Limits.ExtensionWindow; window > 0 && longer && v.Now < promised-span.Instant(window) {
 		return p.search.refuseLimit(reservation.ExtensionTooEarly,
-			fmt.Sprintf("an extension is accepted from %v on, %v before the end", was.Span.End-span.Instant(window), period(window)), 0)
+			fmt.Sprintf("an extension beyond the end that was promised is accepted from %v on, %v before it", promised-span.Instant(window), period(window)), 0)
 	}
 	b, window, quantity := p.search.bound, p.search.request.window, to.Terms.Quantity
 	constraint, text := v.Limits.outside(v.Now, to.Span.Start, to.Span.Seconds())
@@ -178,6 +179,16 @@ func (p *changePlan) limits() *reservation.Refusal {
 		refusal.EarliestStart = p.search.earliest()
 	}
 	return refusal
+}
+
+// promisedEnd returns the PromisedEnd of a reservation whose span becomes changed. Without it, its owner
+// could shorten it and then extend it earlier than Limits.ExtensionWindow allows.
+func promisedEnd(r *reservation.Reservation, changed span.Span) span.Instant {
+	promised := max(r.Span.End, r.PromisedEnd)
+	if changed.Start != r.Span.Start || changed.End >= promised {
+		return 0
+	}
+	return promised
 }
 
 // claims returns the claims of the changed reservation; false if there is no room for them.

@@ -311,6 +311,32 @@ func TestAnExtensionIsAcceptedOnlyNearTheEnd(t *testing.T) {
 	}
 }
 
+func TestTheExtensionWindowCountsFromTheLatestEndThatWasPromised(t *testing.T) {
+	s := newScene(t, named("a"), limited(booking.Limits{ExtensionWindow: 30}))
+	r := s.book(t, during(1, 100, 200))
+	s.passTo(t, at(120))
+	for _, step := range []struct {
+		to      int64
+		refused bool
+	}{
+		{160, false}, {300, true}, {140, false}, {210, true}, // shortened twice, it is as early as before
+		{180, false}, {200, false}, {201, true}, // and back to what was promised
+	} {
+		_, err := s.desk.Change(t.Context(), owner, r.ID, ends(step.to))
+		if refused := err != nil; refused != step.refused {
+			t.Errorf("an end at %d: %v, want it refused: %v", step.to, err, step.refused)
+		}
+	}
+	if _, err := s.desk.Change(t.Context(), owner, r.ID, ends(180)); err != nil {
+		t.Fatal(err)
+	}
+	s.passTo(t, at(170))
+	got := s.change(t, r.ID, ends(300))
+	if got.Span.End != at(300) || got.PromisedEnd != 0 {
+		t.Errorf("in the window of the promised end, it ends at %v, promised %v", got.Span.End, got.PromisedEnd)
+	}
+}
+
 // Neither a booking nor a refusal looks further ahead.
 func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
 	s := newScene(t, named("a"), limited(booking.Limits{StartAhead: 100}))

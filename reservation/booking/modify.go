@@ -244,6 +244,7 @@ func changed(r reservation.Reservation, plan Plan, part reservation.Membership, 
 	before := r
 	r.Terms, r.Membership, r.Span, r.Claims, r.Addresses = plan.Terms, part, plan.Span, plan.Claims, plan.Addresses
 	r.Released += heldUntil(before.Claims, now) - heldUntil(r.Claims, now)
+	r.PromisedEnd = promisedEnd(&before, r.Span)
 	r.Updated, r.Version = now, r.Version+1
 	r.Events = append(slices.Clone(r.Events), happened(reservation.ChangedEvent, now, difference(before, r)))
 	r.Events = recent(lifecycle.Schedule(&r))

@@ -74,6 +74,7 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 			DelayedByBoot: rapid.Bool().Draw(t, "delayed by boot"),
 			Degraded:      rapid.String().Draw(t, "degraded"),
 			Released:      rapid.Int64Min(0).Draw(t, "released"),
+			PromisedEnd:   span.Instant(rapid.Int64Min(0).Draw(t, "promised end")),
 			Created:       anyInstant().Draw(t, "created"),
 			Updated:       anyInstant().Draw(t, "updated"),
 			Version:       1,
