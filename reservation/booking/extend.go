@@ -70,7 +70,8 @@ func (d *Service) explainLeaseChange(ctx context.Context, by Caller, id string, 
 	if readErr != nil {
 		return err
 	}
-	if len(l.Reservations) > 1 {
+	several := len(l.Reservations) > 1
+	if several {
 		refusal.EarliestStart = 0 // it is that of one of them
 	}
 	entries := make(map[string]*entry)
@@ -85,6 +86,9 @@ func (d *Service) explainLeaseChange(ctx context.Context, by Caller, id string, 
 	}
 	defer d.deciding.Leave(by.ProjectID)
 	v, viewErr := d.viewOfLease(by, &l, entries)
+	if viewErr == nil && several && c.Deadline == nil && len(refusal.BlockedBy) > 0 {
+		refusal.BlockedBy = blocksOfChange(v, l, c)
+	}
 	// The lease may have ended since the refusal.
 	if asked, extends := endAfter(c, l); viewErr == nil && extends && v.Now < l.Span.End {
 		v.Pools = pools

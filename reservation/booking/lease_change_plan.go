@@ -4,6 +4,7 @@ package booking
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -29,8 +30,9 @@ type leaseChange struct {
 // reservations after the change; those that it does not affect have their old version. row is the
 // lease after the change; nil if it stays, or if l is a reservation that belongs to no lease.
 //
-// The reservations are planned one after the other. Each sees what those before it will have, and
-// what those after it have now.
+// The reservations are planned one after the other, those that get fewer first. Each sees what those
+// before it will have, and what those after it have now. If there is no room then, each gets the least
+// that it may have before one gets more.
 func changedLease(v View, l reservation.LeaseRecord, c reservation.LeaseChange) (row *reservation.Lease, members []reservation.Reservation, err error) {
 	if err := checkMembers(l, c.Members); err != nil {
 		return nil, nil, err
@@ -53,22 +55,62 @@ func (p *leaseChange) decide(v View) (row *reservation.Lease, members []reservat
 	if err := p.check(); err != nil {
 		return nil, nil, err
 	}
-	members = slices.Clone(p.from.Reservations)
-	for i, r := range members {
-		m := p.of(r.ID)
-		if !p.affects(&r, m) {
-			continue
+	_, members, err = p.each(v, p.from.Reservations, false)
+	if _, refused := errors.AsType[*reservation.Refusal](err); refused && len(p.from.Reservations) > 1 {
+		if v, least, ok := p.each(v, p.from.Reservations, true); ok == nil {
+			_, members, err = p.each(v, least, false)
 		}
-		if r.Status != reservation.Pending && r.Status != reservation.Active {
-			return nil, nil, fault.New(fault.Conflict, "reservation %s is %s; only a pending or active one can be changed", r.ID, r.Status)
-		}
-		v = v.without(&r)
-		if members[i], err = p.member(v, r, m); err != nil {
-			return nil, nil, err
-		}
-		v = v.with(&members[i])
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	return p.row(members), members, nil
+}
+
+// each plans the reservations that the change affects, which now have what have states and the view
+// contains. It returns the view with them. sparing is whether each gets the least that it may have.
+func (p *leaseChange) each(v View, have []reservation.Reservation, sparing bool) (View, []reservation.Reservation, error) {
+	members := slices.Clone(have)
+	for _, i := range p.order(sparing) {
+		was, m := p.from.Reservations[i], p.of(have[i].ID)
+		if !p.affects(&was, m) {
+			continue
+		}
+		if was.Status != reservation.Pending && was.Status != reservation.Active {
+			return v, nil, fault.New(fault.Conflict, "reservation %s is %s; only a pending or active one can be changed", was.ID, was.Status)
+		}
+		v = v.without(&have[i])
+		next, err := p.member(v, was, have[i], m, sparing)
+		if err != nil {
+			return v, nil, err
+		}
+		members[i] = next
+		v = v.with(&members[i])
+	}
+	return v, members, nil
+}
+
+// order returns the indexes of the reservations, those first that get fewer than they have.
+// sparing is whether each gets the least that it may have.
+func (p *leaseChange) order(sparing bool) []int {
+	fewer := func(i int) bool {
+		r := &p.from.Reservations[i]
+		m := p.of(r.ID)
+		if m == nil || m.Min == nil && m.Max == nil {
+			return false
+		}
+		part, _ := appliedTo(r.Membership, r.Terms, m)
+		if sparing {
+			return part.Min < r.Quantity
+		}
+		return part.Max < r.Quantity
+	}
+	indexes := make([]int, len(p.from.Reservations))
+	for i := range indexes {
+		indexes[i] = i
+	}
+	slices.SortStableFunc(indexes, func(i, j int) int { return compareBool(fewer(j), fewer(i)) })
+	return indexes
 }
 
 // isOwn reports whether the lease is a reservation that belongs to none.
@@ -210,8 +252,9 @@ func keptWarning(l reservation.Lease, to span.Span) span.Instant {
 	return max(to.End-(l.Span.End-l.BeforeEnd), to.Start)
 }
 
-// member decides on one pending or active reservation, without which the view is.
-func (p *leaseChange) member(v View, r reservation.Reservation, m *reservation.MemberChange) (reservation.Reservation, error) {
+// member decides on one pending or active reservation r, without which the view is. It has the claims of
+// have now.
+func (p *leaseChange) member(v View, r, have reservation.Reservation, m *reservation.MemberChange, sparing bool) (reservation.Reservation, error) {
 	plan, part := Plan{Terms: r.Terms, Span: span.Span{Start: r.Span.Start, End: p.to.End}, DelayedByBoot: r.DelayedByBoot}, r.Membership
 	var err error
 	switch {
@@ -220,11 +263,11 @@ func (p *leaseChange) member(v View, r reservation.Reservation, m *reservation.M
 	case p.endsNow:
 		plan.Claims, plan.Addresses = usedBy(r.Claims, p.to.End), r.Addresses
 	case r.Kind == reservation.Addresses:
-		if plan, part, err = p.addresses(v, &r, m); err != nil {
+		if plan, part, err = p.addresses(v, &have, m); err != nil {
 			return r, err
 		}
 	default:
-		if plan, part, err = p.plan(v, r, m); err != nil {
+		if plan, part, err = p.plan(v, have, m, sparing); err != nil {
 			return r, err
 		}
 	}
@@ -255,8 +298,9 @@ func boundsAlone(part reservation.Membership, quantity int) reservation.Membersh
 
 // plan plans the times, the quantity and the hosts of one reservation. The quantity is as large as
 // there is room for between the bounds, if the change states a bound, or requires other hosts;
-// otherwise it stays. An active reservation keeps its hosts, and may only get more of them.
-func (p *leaseChange) plan(v View, r reservation.Reservation, m *reservation.MemberChange) (Plan, reservation.Membership, error) {
+// otherwise it stays. An active reservation keeps its hosts, and may only get more of them. If sparing is
+// true, the quantity is the least that it may be.
+func (p *leaseChange) plan(v View, r reservation.Reservation, m *reservation.MemberChange, sparing bool) (Plan, reservation.Membership, error) {
 	part, terms, bounded := r.Membership, r.Terms, false
 	if part.Max == 0 {
 		part.Min, part.Max = r.Quantity, r.Quantity
@@ -282,6 +326,9 @@ func (p *leaseChange) plan(v View, r reservation.Reservation, m *reservation.Mem
 	case active:
 		least = max(least, r.Quantity)
 	}
+	if sparing {
+		most = max(least, 1)
+	}
 	start := r.Span.Start
 	if p.moved {
 		start = max(p.to.Start, p.now)
@@ -293,6 +340,9 @@ func (p *leaseChange) plan(v View, r reservation.Reservation, m *reservation.Mem
 		}
 		return PlanChange(v, r, Change{Quantity: &quantity, Start: &start, End: &p.to.End})
 	})
+	if refusal, refused := errors.AsType[*reservation.Refusal](err); refused && active && refusal.LargestQuantity < r.Quantity {
+		refusal.LargestQuantity = 0 // in this form it cannot get fewer
+	}
 	return plan, part, err
 }
 
