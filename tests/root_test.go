@@ -14,7 +14,7 @@ import (
 // root lists the files and folders at the root of the repository.
 var root = []string{
 	".ci", ".github", ".gitignore", ".gitlab-ci.yml", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md",
-	"cmd", "devstack", "docs", "etc", "filters",
+	"cmd", "devstack", "docs", "etc", "filters", "findings",
 	"go.mod", "go.sum", "inventory", "packaging", "pkg", "plugin", "reservation", "site", "tests", "weighers",
 }
 
