@@ -30,12 +30,16 @@ func newLine(atOnce int) *turns.Gate {
 // or reading keeps none of its project's places.
 func (s *server) inLine(c *gin.Context, serve func()) {
 	caller := s.callerIn(c)
-	s.receive(c, caller)
+	served := s.receive(c, caller)
+	defer served()
 	whole := &wholeAnswer{ResponseWriter: c.Writer}
 	c.Writer = whole
 	func() {
 		defer func() { c.Writer = whole.ResponseWriter }() // after a panic too: nothing has been sent
-		s.serveInLine(c, caller, serve)
+		s.serveInLine(c, caller, func() {
+			served() // from now on the body is one of so many requests at once
+			serve()
+		})
 	}()
 	s.deliver(c, caller, whole.text.Bytes())
 }

@@ -5,6 +5,7 @@ package api
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"io"
 	"net/http"
 	"sync"
@@ -13,8 +14,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// The largest number of bytes of bodies that arrive and of answers that are being sent, those of one caller and those
-// of all.
+// The largest number of bytes of bodies that arrive or wait for their turn, and of answers that are being sent, those of
+// one caller and those of all.
 const (
 	mostArriving, mostArrivingOfAll = 16 << 20, 256 << 20
 	mostUnsent, mostUnsentOfAll     = int64(wholeList), 8 * int64(wholeList)
@@ -115,20 +116,26 @@ func (l *carried) remove(caller string, one *carriage) {
 }
 
 // receive reads the body of a request, up to the largest that any call reads, so that later steps have it in memory.
-func (s *server) receive(c *gin.Context, caller string) {
+// Until served is called, the body is one of those that wait: if there are too many bytes of them, the request ends.
+func (s *server) receive(c *gin.Context, caller string) (served func()) {
 	length := c.Request.ContentLength
 	if length == 0 {
-		return
+		return func() {}
 	}
 	most := s.MaxBodyBytes + 1 // one more shows that it is too long
 	if length < 0 || length > most {
 		length = most
 	}
 	body, control := c.Request.Body, http.NewResponseController(c.Writer)
-	done := s.arriving.add(caller, length, func() { _ = control.SetReadDeadline(past) })
+	ctx, cancel := context.WithCancel(c.Request.Context())
+	served = s.arriving.add(caller, length, func() {
+		cancel()
+		_ = control.SetReadDeadline(past)
+	})
 	raw, err := io.ReadAll(io.LimitReader(body, most))
-	done()
+	c.Request = c.Request.WithContext(ctx)
 	c.Request.Body = received{bytes.NewReader(raw), err, body}
+	return served
 }
 
 // received is a body that has been read, or as much of it as came before the error.

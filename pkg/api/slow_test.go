@@ -137,6 +137,30 @@ func TestWhatWaitsForSlowClientsIsBounded(t *testing.T) {
 	})
 }
 
+// Bodies that have arrived are bounded too while their requests wait for their turn: of too many bytes, the oldest end.
+func TestTheBodiesOfRequestsThatWaitForTheirTurnAreBounded(t *testing.T) {
+	const mebibytes = 17 // a project's may have 16
+	c := start(t, setup{adjust: func(o *api.Options) { o.RequestsAtOnce, o.RequestTimeout = 1, time.Hour }})
+	must(t, c.handler.HoldLine(t.Context()))
+	ctx, end := context.WithCancel(t.Context())
+	var requests sync.WaitGroup
+	defer requests.Wait()
+	defer end()
+	answers := make(chan int, mebibytes)
+	for range mebibytes {
+		requests.Go(func() {
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/reservations", strings.NewReader(strings.Repeat(" ", 1<<20)))
+			r.Header.Set("X-Auth-Token", c.demo.token)
+			w := httptest.NewRecorder()
+			c.handler.ServeHTTP(w, r)
+			answers <- w.Code
+		})
+	}
+	if got := <-answers; got != http.StatusServiceUnavailable {
+		t.Errorf("the first answer is %d", got)
+	}
+}
+
 // largestWrite is a client of a stream that notes the longest write.
 type largestWrite struct {
 	*httptest.ResponseRecorder
