@@ -14,10 +14,14 @@ import (
 )
 
 // explainExtension returns the error of a change, to which it adds the latest end that would be
-// accepted if it is the refusal of an extension. That takes some thirty plans, so they are made when
+// accepted if it is the refusal of an extension. A refusal keeps its earliest start unless the reservation
+// cannot move without others of its lease. That takes some thirty plans, so they are made when
 // the turn of the change is over, which all other changes wait for.
 func (d *Service) explainExtension(ctx context.Context, by Caller, id string, c Change, err error) error {
 	refusal, refused := errors.AsType[*reservation.Refusal](err)
+	if refused && refusal.EarliestStart != 0 && d.checkLease(ctx, by, id, Change{Start: &refusal.EarliestStart}) != nil {
+		refusal.EarliestStart = 0 // it begins with others of its lease
+	}
 	if !refused || c.End == nil {
 		return err
 	}
