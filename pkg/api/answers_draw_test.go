@@ -22,8 +22,8 @@ import (
 // often collide.
 const tick = 60
 
-// What scenes do not have yet: leases with several reservations, and floating IPs.
-const mostMembers, mostAddresses = 1, 0
+// How many reservations a lease has at most, and how many floating IPs a scene has.
+const mostMembers, mostAddresses = 3, 3
 
 // The callers of scenes. Admins see the hosts of offers and who blocks them; the limits are those of
 // their project all the same.
@@ -336,7 +336,7 @@ func (s *scene) drawMember() map[string]any {
 			"resource_type": "physical:host", "min": least, "max": least + rapid.IntRange(0, 2).Draw(t, "more"),
 			"hypervisor_properties": "", "resource_properties": query,
 		}
-	case kind < 5 || mostAddresses == 0:
+	case kind < 5 || len(s.addresses) == 0:
 		size := rapid.SampledFrom(sizes).Draw(t, "size")
 		return map[string]any{
 			"resource_type": "virtual:instance", "amount": rapid.IntRange(1, 4).Draw(t, "amount"), "vcpus": size.VCPUs, "memory_mb": size.MemoryMB,

@@ -233,8 +233,26 @@ func (s *scene) askLeaseChange(l reservation.LeaseRecord, c leaseChange) {
 		return
 	}
 	s.holdBlocks(*a.refusal, l.Reservations, func(s *scene) reply { return s.changesLease(&l, c) })
-	if l.Span.Start > s.now {
+	s.holdLatestLease(&l, c, *a.refusal)
+	switch {
+	case len(l.Reservations) > 1 && a.refusal.EarliestStart != nil:
+		s.t.Fatalf("a change of a lease with several reservations names an earliest start")
+	case len(l.Reservations) == 1 && l.Span.Start > s.now:
 		s.holdEarliestMove(&l, c, *a.refusal)
+	}
+}
+
+// holdLatestLease checks the latest end of the refusal of a change, which only an extension has: the end
+// moves to a later minute and the start stays, whatever the change says of the reservations.
+func (s *scene) holdLatestLease(l *reservation.LeaseRecord, c leaseChange, r v1.Refusal) {
+	s.t.Helper()
+	stays := c.start == nil || *c.start/tick == l.Span.Start/tick
+	if c.end != nil && stays && *c.end/tick > l.Span.End/tick {
+		s.holdLatest(r, l.Span.End, *c.end, tick, func(end span.Instant) reply {
+			return s.changesLease(l, leaseChange{start: c.start, end: &end, members: c.members})
+		})
+	} else if r.LatestEnd != nil {
+		s.t.Fatalf("it is no extension")
 	}
 }
 

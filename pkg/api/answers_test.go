@@ -11,9 +11,8 @@ import (
 
 // Every fact in an answer is asked back at once, through the API, and is true: what an answer names as
 // possible is granted, what it excludes is refused, and a claim that it names as an obstacle is one.
-// The scenes have hosts and instances, images, filters on the present, leases of one reservation, limits,
-// sleeping hosts and maintenance. They do not have leases of several reservations and floating IPs, and
-// the latest end of a lease's extension is not asked back, see mostMembers.
+// The scenes have hosts and instances, images, filters on the present, leases of up to three reservations,
+// floating IPs, limits, sleeping hosts and maintenance.
 //
 // A third of the scenes is drawn in each part, so that the parts run at the same time. Each part draws
 // -rapid.checks scenes.
