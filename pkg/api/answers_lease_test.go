@@ -262,7 +262,7 @@ func (s *scene) holdEarliestMove(l *reservation.LeaseRecord, c leaseChange, r v1
 	s.t.Helper()
 	to := l.Span
 	if c.start != nil && *c.start/tick != to.Start/tick {
-		to.Start = *c.start
+		to.Start = max(*c.start, s.now) // a start that has passed means now
 	}
 	if c.end != nil && *c.end/tick != to.End/tick {
 		to.End = *c.end

@@ -225,7 +225,7 @@ func TestTheCostOfAnAnswerGrowsAtMostWithTheSquareOfThePendingTransfers(t *testi
 				return time.Since(start)
 			}
 			few, many := cost(250), cost(1000)
-			for range 3 { // other work on the machine slows both
+			for try := 0; many > 40*few && try < 30; try++ { // other work on the machine slows each of them
 				few, many = min(few, cost(250)), min(many, cost(1000))
 			}
 			if t.Logf("%s, %s: %v, and %v for four times as many", strategy, pool, few, many); many > 40*few {

@@ -16,6 +16,7 @@ import (
 
 // changePlan plans a change of time or quantity.
 type changePlan struct {
+	view   View // as it was asked
 	search *search
 	from   reservation.Reservation
 	to     Plan
@@ -31,7 +32,7 @@ type keptClaim struct {
 
 func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, error) {
 	// The past stays as it is; the change concerns now until the end.
-	window := span.Span{Start: max(to.Span.Start, v.Now), End: to.Span.End}
+	window, asked := span.Span{Start: max(to.Span.Start, v.Now), End: to.Span.End}, v
 	v = v.forTerms(to.Terms).changing(&r, window)
 	filter, err := inventory.ParseStoredFilter([]byte(to.Terms.HostProperties), v.hosts.snapshot, v.SeesHidden)
 	if err != nil {
@@ -40,7 +41,7 @@ func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, err
 	s := searchBy(v, request{Terms: to.Terms, named: setOf(r.HostNames()), window: window, duration: window.Seconds()}, filter)
 	s.bound.own = addClaims(span.Count{}, r.Claims, 1)
 	_ = s.stage() // an unknown image does not affect what is already promised
-	p := &changePlan{search: s, from: r, to: to}
+	p := &changePlan{view: asked, search: s, from: r, to: to}
 	p.expectAwake()
 	p.findKept()
 	return p, nil
@@ -176,7 +177,7 @@ func (p *changePlan) limits() *reservation.Refusal {
 	}
 	refusal := p.search.refuseLimit(reservation.MaxHosts, b.sentence(quantity, window, window.Seconds(), false), p.largest())
 	if !p.pinned() {
-		refusal.EarliestStart = p.search.earliest()
+		refusal.EarliestStart = p.earliest()
 	}
 	return refusal
 }
@@ -302,9 +303,22 @@ func (p *changePlan) refuse() *reservation.Refusal {
 		return r
 	}
 	if !p.pinned() {
-		r.EarliestStart = p.search.earliest()
+		r.EarliestStart = p.earliest()
 	}
 	return r
+}
+
+// earliest returns the earliest start at which the changed reservation would be accepted; 0 if there is
+// none. At its present start it keeps what it has, also on hosts that nobody else would get.
+func (p *changePlan) earliest() span.Instant {
+	earliest, present := p.search.earliest(), p.from.Span.Start
+	if present <= p.search.request.window.Start || earliest != 0 && earliest <= present {
+		return earliest
+	}
+	if canChange(p.view, p.from, p.to.Terms, span.New(present, p.to.Span.Seconds())) {
+		return present
+	}
+	return earliest
 }
 
 // fitsUnclaimed reports whether the change would have room without the claims of others.

@@ -251,3 +251,20 @@ func TestAnEarlierStartNeedsHostsThatAreAwake(t *testing.T) {
 		t.Errorf("with the start at 59, the host is %v, want b", got)
 	}
 }
+
+// A host that has failed since stays the reservation's, and nobody else's.
+func TestTheEarliestStartOfAChangeMayBeThePresentOneOnAHostThatHasFailed(t *testing.T) {
+	s := newScene(t, named("a", "b"))
+	r := s.book(t, during(2, 100, 1000))
+	s.host("b").Power = inventory.PowerFailed
+	s.observe(t)
+	c := booking.Change{Start: new(at(50)), End: new(at(900))}
+	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, c)
+	if got := refusal(t, err).EarliestStart; got != at(100) {
+		t.Fatalf("the earliest start is %v, want the present one, %v", got, at(100))
+	}
+	c = booking.Change{Start: new(at(100)), End: new(at(950))}
+	if _, err := s.desk.OfferChange(t.Context(), owner, r.ID, c); err != nil {
+		t.Errorf("the earliest start is refused: %v", err)
+	}
+}

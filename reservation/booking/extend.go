@@ -132,8 +132,12 @@ func nameLatestEndOfLease(refusal *reservation.Refusal, v View, l reservation.Le
 
 // canEnd reports whether the change of the end would be accepted.
 func canEnd(v View, r reservation.Reservation, end span.Instant) bool {
-	to := Plan{Terms: r.Terms, Span: span.Span{Start: r.Span.Start, End: end}}
-	p, err := newChangePlan(v, r, to)
+	return canChange(v, r, r.Terms, span.Span{Start: r.Span.Start, End: end})
+}
+
+// canChange reports whether the change of terms and times would be accepted.
+func canChange(v View, r reservation.Reservation, terms reservation.Terms, w span.Span) bool {
+	p, err := newChangePlan(v, r, Plan{Terms: terms, Span: w})
 	if err != nil || p.limits() != nil {
 		return false
 	}
