@@ -69,7 +69,7 @@ var features = []feature{
 		"TestBootstrapPutsAlmanacIntoTheCatalogWhereTheCommandLineFindsIt",
 		"inventory/openstack", "inventory/remote", "pkg/energy/openstack", "pkg/ironic", "pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/placement",
 		"pkg/power", "pkg/power/ipmi", "pkg/power/ironic", "pkg/power/redfish", "reservation/notice", "reservation/upkeep/openstack"}},
-	{"decisions, messages and the store", []string{"pkg/app", "pkg/dispatch", "pkg/oslo/amqp", "pkg/sim/cloud", "pkg/store"}},
+	{"decisions, messages and the store", []string{"pkg/api", "pkg/app", "pkg/dispatch", "pkg/oslo/amqp", "pkg/sim/cloud", "pkg/store"}},
 }
 
 // aparted are the tests of the cloud, and packages of such tests, that run beside one release, and not
