@@ -129,7 +129,7 @@ func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c book
 	if r.Status == reservation.Pending {
 		s.checkEarliest(t, asked, refused, func(start span.Instant) error {
 			c := c
-			c.Start, c.End = &start, new(start.Add(to.Seconds()))
+			c.Start, c.End = &start, new(start.Add(asked.hold.Seconds()))
 			return offer(c)
 		})
 	} else if refused.EarliestStart != 0 {
