@@ -17,7 +17,7 @@ type unrun struct {
 	why          string // the test that runs it, or what it needs
 }
 
-// elsewhereRun has what the tests of the pages leave out. The first row that fits a command counts.
+// elsewhereRun lists the commands that the tests of the pages leave out. The first row that fits a command counts.
 var elsewhereRun = []unrun{
 	{"README.md", "make run", "test TestTheREADMEWorksAsPrinted starts the same service"},
 	{"README.md", "bin/almanac reservation create training --quantity 2 --duration 2h", "test TestTheREADMEWorksAsPrinted"},

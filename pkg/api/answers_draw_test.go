@@ -29,7 +29,7 @@ const mostMembers, mostAddresses = 3, 3
 // their project all the same.
 var callers = []string{"demo/admin", "lab/admin"}
 
-// drawScene draws a cloud and the reservations in it, all of which are made through the API.
+// drawScene draws a cloud and the reservations in it, which it makes through the API.
 func drawScene(t *rapid.T, rules *policy.Enforcer) *scene {
 	s := &scene{t: t, rules: rules, now: noon, hosts: drawHosts(t), limits: drawLimits(t)}
 	if rapid.IntRange(0, 2).Draw(t, "with images") == 0 {

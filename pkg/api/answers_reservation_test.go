@@ -192,7 +192,7 @@ func (s *scene) holdFree(by string, q asked, free int) {
 }
 
 // holdBlocks checks that blocks are held by the reservations that they name, and that without these the
-// answer is no refusal. The reservations of which a change is asked block nothing.
+// answer is no refusal. The reservations that would change block nothing.
 func (s *scene) holdBlocks(r v1.Refusal, own []reservation.Reservation, again func(*scene) reply) {
 	s.t.Helper()
 	if len(r.BlockedBy) == 0 {
@@ -224,7 +224,7 @@ func (s *scene) holdBlocks(r v1.Refusal, own []reservation.Reservation, again fu
 }
 
 // holders returns the ids of the live reservations that hold the host of a block at some time of it,
-// without those of which a change is asked.
+// without those that would change.
 func (s *scene) holders(b v1.Block, own []reservation.Reservation) (ids []string) {
 	w := span.Span{Start: span.At(b.Start), End: span.At(b.End)}
 	for _, r := range s.live() {

@@ -119,7 +119,7 @@ type liveIndex struct {
 	// byRelease orders them by the first end of a claim, which is not after their own end.
 	byRelease timetable
 	imaged    timetable // those with an image, sorted by start
-	// byDue has those with an event that is not done, sorted by the time of the first.
+	// byDue lists those with an event that is not done, sorted by the time of the first.
 	byDue timetable
 }
 
