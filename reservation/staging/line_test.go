@@ -4,6 +4,7 @@ package staging_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,7 +40,10 @@ func drawFacts(t *rapid.T, images []staging.Image, now span.Instant) *staging.Fa
 		node, start := drawNode(t), min(around("begun"), now+span.Instant(rapid.Int64Range(-5, 1).Draw(t, "just begun")))
 		id := fmt.Sprint("x", i)
 		if rapid.Bool().Draw(t, "named") {
-			id = fmt.Sprintf("d%d/%s", rapid.IntRange(0, 5).Draw(t, "of"), node)
+			name := fmt.Sprintf("d%d/%s", rapid.IntRange(0, 5).Draw(t, "of"), node)
+			if !slices.ContainsFunc(f.Running, func(r staging.Transfer) bool { return r.ID == name }) {
+				id = name // each transfer has its own id
+			}
 		}
 		f.Running = append(f.Running, staging.Transfer{
 			ID: id, Image: rapid.SampledFrom(images).Draw(t, "running image"), Node: node, Repository: "r",
