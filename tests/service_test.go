@@ -27,6 +27,9 @@ var commands string
 
 // TestMain builds the commands once, as `make build` does.
 func TestMain(m *testing.M) {
+	if form := os.Getenv(loadOf); form != "" {
+		sendLoads(form)
+	}
 	os.Exit(func() int {
 		folder, err := os.MkdirTemp("", "almanac-tests-")
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,26 +44,22 @@ func benchmarkTheWay(b *testing.B, program string) {
 	s := serve(b, commandOf(context.WithoutCancel(b.Context()), program, newFolder(b, hostsFile(wayHosts)),
 		"OS_API__AUTH_STRATEGY=keystone", "OS_API__FEED_SECRET=secret", "OS_KEYSTONE_AUTHTOKEN__AUTH_URL="+tokensOf(b),
 		"OS_KEYSTONE_AUTHTOKEN__USERNAME=almanac", "OS_KEYSTONE_AUTHTOKEN__PASSWORD=x", "OS_KEYSTONE_AUTHTOKEN__PROJECT_NAME=service"))
-	w := &way{b, s, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
-	w.fill()
-	all := []func(ctx context.Context){w.unread, w.scrape, w.anything}
+	w := &way{s.url, newWayClient()}
+	w.fill(b)
 	var alone map[string]time.Duration
 	for _, row := range []struct {
-		name    string
-		loaders []func(ctx context.Context)
+		name  string
+		loads []string
 	}{
-		{"alone", nil}, {"200 idle or unread connections", all[:1]}, {"50 scrapes at once", all[1:2]}, {"a member with any request", all[2:]}, {"all of them", all},
+		{"alone", nil}, {"200 idle or unread connections", []string{"unread"}}, {"50 scrapes at once", []string{"scrapes"}},
+		{"a member with any request", []string{"member"}},
+		{"members of five projects with any request", []string{"members"}}, {"all of them", []string{"unread", "scrapes", "member"}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			ctx, stop := context.WithCancel(b.Context())
-			var loading sync.WaitGroup
-			for _, load := range row.loaders {
-				loading.Go(func() { load(ctx) })
-			}
+			stop := w.load(b, row.loads)
 			p99 := w.measure(b)
 			stop()
-			loading.Wait()
-			if row.loaders == nil {
+			if row.loads == nil {
 				alone = p99
 			}
 			for route, took := range p99 {
@@ -75,14 +72,55 @@ func benchmarkTheWay(b *testing.B, program string) {
 
 // way is a service with clients in each other's way.
 type way struct {
-	b      *testing.B
-	s      *service
+	url    string
 	client *http.Client
+}
+
+// loadOf is the variable of the environment with which this program sends loads instead of running tests: the address
+// of the service and the names of the loads.
+const loadOf = "ALMANAC_BENCH_LOAD_OF"
+
+// load starts loads in a process of their own, with the lowest priority: other clients have machines of their own, so
+// their work must not delay the client that is measured. The function that it returns ends them.
+func (w *way) load(b *testing.B, loads []string) (stop func()) {
+	if loads == nil {
+		return func() {}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := exec.CommandContext(b.Context(), "nice", "-n", "19", program)
+	c.Env = append(os.Environ(), loadOf+"="+strings.Join(append([]string{w.url}, loads...), " "))
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	return func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}
+}
+
+// sendLoads sends loads, in the form of loadOf, until the process ends.
+func sendLoads(form string) {
+	url, loads, _ := strings.Cut(form, " ")
+	w := &way{url, newWayClient()}
+	var all sync.WaitGroup
+	for load := range strings.FieldsSeq(loads) {
+		send := map[string]func(){"unread": w.unread, "scrapes": w.scrape, "member": func() { w.anything(1) }, "members": func() { w.anything(5) }}[load]
+		all.Go(send)
+	}
+	all.Wait()
+}
+
+func newWayClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 }
 
 // ask sends a request and reads its answer.
 func (w *way) ask(ctx context.Context, token, method, path, body string) (status int, err error) {
-	r, err := http.NewRequestWithContext(ctx, method, w.s.url+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
@@ -99,15 +137,15 @@ func (w *way) ask(ctx context.Context, token, method, path, body string) (status
 }
 
 // fill books reservations of several projects over 90 days.
-func (w *way) fill() {
+func (w *way) fill(b *testing.B) {
 	var clients sync.WaitGroup
 	for i := range 8 {
 		clients.Go(func() {
 			for n := i; n < wayReservations; n += 8 {
 				begin := time.Now().Add(time.Hour + time.Duration(n)*(90*24*time.Hour/wayReservations)).UTC().Truncate(time.Second)
 				body := fmt.Sprintf(`{"name": "r", "start_time": %q, "duration": "8h", "quantity": 4}`, begin.Format(time.RFC3339))
-				if status, err := w.ask(w.b.Context(), fmt.Sprintf("p%d/member", n%5), "POST", "/v1/reservations", body); err != nil || status != http.StatusCreated {
-					w.b.Errorf("book: %d %v", status, err)
+				if status, err := w.ask(b.Context(), fmt.Sprintf("p%d/member", n%5), "POST", "/v1/reservations", body); err != nil || status != http.StatusCreated {
+					b.Errorf("book: %d %v", status, err)
 					return
 				}
 			}
@@ -149,27 +187,25 @@ func (w *way) measure(b *testing.B) map[string]time.Duration {
 	return p99
 }
 
-// unread keeps 100 connections that send nothing, and 100 whose answers nobody reads; it opens those anew that the
+// unread keeps 100 connections that send nothing, and 100 whose answers nobody reads; it opens those again that the
 // service closes.
-func (w *way) unread(ctx context.Context) {
+func (w *way) unread() {
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
-			for ctx.Err() == nil {
-				c, err := net.Dial("tcp", strings.TrimPrefix(w.s.url, "http://"))
+			for {
+				c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
 				if err != nil {
-					w.b.Error(err)
+					fmt.Fprintln(os.Stderr, "unread:", err)
 					return
 				}
-				stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 				if i%2 == 0 { // more answers than the buffers of both ends take
 					_ = c.(*net.TCPConn).SetReadBuffer(4096)
 					_, _ = io.WriteString(c, strings.Repeat("GET /v1/hosts?limit=1000 HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: busy/member\r\n\r\n", 100))
 				} else {
 					_, _ = c.Read(make([]byte, 1)) // until the service closes it
 				}
-				w.closed(ctx, c)
-				stop()
+				closed(c)
 				_ = c.Close()
 			}
 		})
@@ -177,30 +213,24 @@ func (w *way) unread(ctx context.Context) {
 	all.Wait()
 }
 
-// closed waits until the service, or ctx, has closed a connection that it may not read: it sends one more byte of a
-// request each second, which fails then.
-func (w *way) closed(ctx context.Context, c net.Conn) {
-	second := time.NewTicker(time.Second)
-	defer second.Stop()
+// closed waits until the service has closed a connection that it may not read: it sends one more byte of a request each
+// second, which fails then.
+func closed(c net.Conn) {
 	for {
 		if _, err := c.Write([]byte("G")); err != nil {
 			return
 		}
-		select {
-		case <-second.C:
-		case <-ctx.Done():
-			return
-		}
+		time.Sleep(time.Second)
 	}
 }
 
-// each sends requests with so many clients, each without a pause, until ctx ends.
-func each(ctx context.Context, clients int, ask func(ctx context.Context, n int)) {
+// each sends requests with so many clients, each without a pause.
+func each(clients int, ask func(client, n int)) {
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
-			for n := i; ctx.Err() == nil; n++ {
-				ask(ctx, n)
+			for n := i; ; n++ {
+				ask(i, n)
 			}
 		})
 	}
@@ -208,22 +238,19 @@ func each(ctx context.Context, clients int, ask func(ctx context.Context, n int)
 }
 
 // scrape sends 50 scrapes at once, and again a tenth of a second after the last of them is answered.
-func (w *way) scrape(ctx context.Context) {
-	for ctx.Err() == nil {
+func (w *way) scrape() {
+	for ; ; time.Sleep(100 * time.Millisecond) {
 		var all sync.WaitGroup
 		for range 50 {
-			all.Go(func() { _, _ = w.ask(ctx, "", "GET", "/metrics", "") })
+			all.Go(func() { _, _ = w.ask(context.Background(), "", "GET", "/metrics", "") })
 		}
 		all.Wait()
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-		}
 	}
 }
 
-// anything sends, with eight clients of one member, the requests of the table of routes one after the other.
-func (w *way) anything(ctx context.Context) {
+// anything sends, with eight clients of the members of so many projects, the requests of the table of routes one after
+// the other.
+func (w *way) anything(projects int) {
 	calls := api.Calls(api.Options{Blazar: &api.Blazar{}, Dashboard: http.NotFoundHandler()})
 	year := time.Now().UTC().AddDate(0, 2, 0).Format(time.RFC3339)
 	more := map[string]string{ // what makes a call as large as it can be
@@ -231,9 +258,9 @@ func (w *way) anything(ctx context.Context) {
 		"GET /v1/availability": "?duration=1h&quantity=900&end=" + year, "GET /v1/calendar": "?limit=1000&end=" + year,
 	}
 	values := strings.NewReplacer(":id", "none", ":name", "host-00001", ":project_id", "busy", ":file", "none.ics", "*file", "none")
-	each(ctx, 8, func(ctx context.Context, n int) {
+	each(8, func(client, n int) {
 		call := calls[n%len(calls)]
-		ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 		defer stop()
 		if call.Turn == "a stream" {
 			ctx, stop = context.WithTimeout(ctx, 100*time.Millisecond)
@@ -243,7 +270,7 @@ func (w *way) anything(ctx context.Context) {
 		if call.Method != http.MethodGet {
 			body = `{"name": "r", "duration": "8h", "quantity": 500}`
 		}
-		_, _ = w.ask(ctx, "busy/member", call.Method, values.Replace(call.Path)+more[call.Method+" "+call.Path], body)
+		_, _ = w.ask(ctx, fmt.Sprintf("busy%d/member", client%projects), call.Method, values.Replace(call.Path)+more[call.Method+" "+call.Path], body)
 	})
 }
 

@@ -57,8 +57,9 @@ type Options struct {
 	// Parallel is the number of events that are carried out concurrently, for which CarryOut does
 	// not wait. 0 means that CarryOut carries them out itself, one after the other.
 	Parallel int
-	// Deciding is the number of decisions that are made concurrently, each on one processor; 0
-	// means one. It should leave a processor free for other work.
+	// Deciding is the number of decisions of one project that are made concurrently, each on one
+	// processor; 0 means one. One more may be made for another project, so that no project waits
+	// for the long decisions of a single one.
 	Deciding int
 	// Announce informs the other replicas that something was stored. It must not block; nil means
 	// that nobody is informed.
@@ -180,7 +181,7 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 		live:      make(map[string]*entry),
 		liveIndex: newLiveIndex(), counted: Counted{ByStatus: make(map[reservation.Status]int)},
 		changes:  turns.New(1, 0),
-		deciding: turns.New(o.Deciding, 0),
+		deciding: turns.New(max(1, o.Deciding)+1, max(1, o.Deciding)),
 		held:     make(map[string]Held),
 		known:    make(map[string]int64),
 		projects: make(map[string]int64),

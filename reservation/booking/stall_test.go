@@ -81,6 +81,20 @@ func TestWhoeverWaitsForADecisionGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
+// If another project waits for a project's decision, this test does not end.
+func TestAProjectDoesNotWaitForTheDecisionOfAnother(t *testing.T) {
+	s := newScene(t, named("a", "b", "c"))
+	end := slowDecision(t, s, s.book(t, during(1, 100, 200)).ID)
+	other := owner
+	other.ProjectID = "other"
+	if _, err := s.desk.Offer(t.Context(), other, during(1, 100, 200)); err != nil {
+		t.Error(err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A decision that another one has overtaken is made again on the new state.
 func TestADecisionThatDoesNotHoldAnyMoreIsMadeAgain(t *testing.T) {
 	both := replicas(t, 2, named("a", "b"))
