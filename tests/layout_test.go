@@ -29,10 +29,10 @@ var floors = [][]string{
 	1: {"inventory", "pkg/tracing", "reservation/address", "reservation/calendar", "reservation/staging", "pkg/packing"},
 	2: {"reservation", "pkg/tracing/tracingtest", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/accounting", "reservation/besteffort/state", "pkg/claiming", "pkg/blazar"},
-	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/besteffort/requests", "reservation/enforcement", "reservation/takeover", "pkg/eviction", "pkg/claiming/memory"},
+	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/planning", "reservation/besteffort/requests", "reservation/enforcement", "reservation/takeover", "pkg/eviction", "pkg/claiming/memory"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
-		"pkg/dashboard", "reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
+		"pkg/dashboard", "reservation/booking/memory", "reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
 		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/workload",
 	},
 	7: {

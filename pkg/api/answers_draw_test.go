@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -115,11 +115,11 @@ func drawState(t *rapid.T, h *inventory.Host) {
 }
 
 // drawLimits draws limits that are sometimes reached; half of the time there are none.
-func drawLimits(t *rapid.T) booking.Limits {
+func drawLimits(t *rapid.T) planning.Limits {
 	if rapid.Bool().Draw(t, "without limits") {
-		return booking.Limits{}
+		return planning.Limits{}
 	}
-	return booking.Limits{
+	return planning.Limits{
 		Duration:        rapid.SampledFrom([]int64{0, 0, 6 * tick, 12 * tick}).Draw(t, "longest"),
 		StartAhead:      rapid.SampledFrom([]int64{0, 0, 8*tick + 7, 16 * tick}).Draw(t, "farthest"),
 		Hosts:           rapid.SampledFrom([]int{0, 0, 2, 4}).Draw(t, "most hosts"),

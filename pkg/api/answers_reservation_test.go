@@ -13,7 +13,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // offers asks for an offer.
@@ -171,7 +171,7 @@ func (s *scene) holdLargest(refused int, r v1.Refusal, again func(quantity int) 
 func (s *scene) holdFree(by string, q asked, free int) {
 	s.t.Helper()
 	q.image = ""
-	unlimited := s.copied(nil, func(c *scene) { c.limits = booking.Limits{} })
+	unlimited := s.copied(nil, func(c *scene) { c.limits = planning.Limits{} })
 	if q.maintained != nil {
 		count := 0
 		for _, host := range q.maintained {
@@ -310,7 +310,7 @@ func (s *scene) askWindows(by string, q asked) {
 	if !a.granted() {
 		return
 	}
-	unlimited := s.copied(nil, func(c *scene) { c.limits = booking.Limits{} })
+	unlimited := s.copied(nil, func(c *scene) { c.limits = planning.Limits{} })
 	windows := decode[v1.Availability](s.t, answer{body: a.body}).Windows
 	for _, w := range windows {
 		start, latest := span.At(w.Start), span.At(w.LatestStart)

@@ -25,7 +25,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/address"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/booking/memory"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -35,14 +37,14 @@ type scene struct {
 	t      *rapid.T
 	rules  *policy.Enforcer
 	hosts  []inventory.Host
-	limits booking.Limits
+	limits planning.Limits
 	facts  *staging.Facts // nil if decisions ignore images
 	// addresses are the floating IPs of the network outside that can be reserved.
 	addresses []string
 	now       span.Instant
 	ids       int
 
-	memory *booking.Memory
+	memory *memory.Records
 	desk   *booking.Service
 	server *api.Server
 }
@@ -51,7 +53,7 @@ type scene struct {
 func (s *scene) open() {
 	s.t.Helper()
 	if s.memory == nil {
-		s.memory = booking.NewMemory()
+		s.memory = memory.New()
 		for i, a := range s.addresses {
 			must(s.t, s.memory.Enroll(s.t.Context(), address.Enrolled{ID: fmt.Sprint("address ", i), Network: "outside", Subnet: "subnet", Address: a}))
 		}
@@ -64,7 +66,7 @@ func (s *scene) open() {
 	must(s.t, err)
 	s.desk, err = booking.Open(s.t.Context(), booking.Options{
 		Records: s.memory, Keys: s.memory, Reader: s.memory, Addresses: s.memory, Limits: s.limits,
-		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
+		Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Images:   func() *staging.Facts { return s.facts }, LeadTime: 300, Now: now, NewID: s.newID,
 	}, keeper.Snapshot())
 	must(s.t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/span"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 const week = 7 * 24 * 3600
@@ -56,7 +56,7 @@ func TestAvailabilityIsTheWindowsWithEnoughHosts(t *testing.T) {
 }
 
 func TestAQuestionThatNoBookingMayAskIsRefusedAsTheBookingWouldBe(t *testing.T) {
-	c := start(t, setup{limits: booking.Limits{Duration: 600, StartAhead: 7200, Hosts: 2}})
+	c := start(t, setup{limits: planning.Limits{Duration: 600, StartAhead: 7200, Hosts: 2}})
 	for query, constraint := range map[string]string{
 		"duration=601": "max_duration", "duration=600&start=" + at(7201): "max_start_ahead",
 		"duration=600&quantity=3": "max_hosts_per_project",

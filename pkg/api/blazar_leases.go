@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 const leaseKey = "lease"
@@ -50,7 +50,7 @@ func foundLease(c *gin.Context) reservation.LeaseRecord {
 // leaseReader returns the reader of the asker's requests.
 func (s *server) leaseReader(c *gin.Context, by *asker) blazar.Reader {
 	return blazar.Reader{
-		Now: s.Now(), LatestPast: booking.LatestPast, BeforeEnd: s.Blazar.BeforeEnd, Extended: extended(c),
+		Now: s.Now(), LatestPast: planning.LatestPast, BeforeEnd: s.Blazar.BeforeEnd, Extended: extended(c),
 		Hosts: s.Inventory.Snapshot(), SeesHidden: by.seesHidden(), Neutron: s.Blazar.Neutron != nil,
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // blazarLease is what clients of Blazar read of a lease.
@@ -209,7 +209,7 @@ func TestTheOwnerIsWarnedAsLongBeforeTheEndAsTheyAsk(t *testing.T) {
 }
 
 func TestAWrongLeaseIsToldInBlazarsWords(t *testing.T) {
-	c := start(t, setup{hosts: typed(), limits: booking.Limits{Duration: 86400}})
+	c := start(t, setup{hosts: typed(), limits: planning.Limits{Duration: 86400}})
 	hosts := func(part string) string {
 		return `{"name":"l","start_date":"2026-11-20 12:10","end_date":"2026-11-20 13:00","reservations":[{"resource_type":"physical:host",` + part + `}]}`
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // defaultView is how many seconds the calendar and the availability cover if a request has no end.
@@ -32,7 +32,7 @@ func (s *server) availability(c *gin.Context) (any, error) {
 	if request.Duration <= 0 {
 		q.fail("duration", "is required, at least one second: how long the hosts must be free, such as 2h30m")
 	}
-	if request.Start != 0 && request.Start < now.Add(-booking.LatestPast) {
+	if request.Start != 0 && request.Start < now.Add(-planning.LatestPast) {
 		q.fail("start", "%v lies in the past; it is now %v", request.Start, now)
 	}
 	if q.err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 func TestAChangeChangesWhatItNames(t *testing.T) {
@@ -81,7 +81,7 @@ func TestAChangeChangesWhatItNames(t *testing.T) {
 }
 
 func TestARefusedChangeLeavesEverythingAsItWas(t *testing.T) {
-	c := start(t, setup{limits: booking.Limits{Duration: 86400}})
+	c := start(t, setup{limits: planning.Limits{Duration: 86400}})
 	r := c.demo.book(fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(3600)))
 	c.other.book(fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(7200)))
 	path, before := "/v1/reservations/"+r.ID, c.stored()

@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // request converts a body to the domain's types. The default quantity is one.
@@ -96,7 +96,7 @@ func begun(r *reservation.Reservation) bool {
 
 // offer returns a plan for project in the JSON types. The hosts may still change until it is
 // booked.
-func offer(p booking.Plan, project string, by *asker) v1.Offer {
+func offer(p planning.Plan, project string, by *asker) v1.Offer {
 	out := v1.Offer{
 		Start: p.Span.Start.Time(), End: p.Span.End.Time(), Quantity: p.Terms.Quantity, Kind: string(p.Terms.Kind),
 		Policy: string(p.Terms.Policy), Hosts: []string{}, Matched: p.Matched, DelayedByBoot: p.DelayedByBoot,
@@ -109,7 +109,7 @@ func offer(p booking.Plan, project string, by *asker) v1.Offer {
 }
 
 // withServers adds the servers that must leave before maintenance, for callers that may see them.
-func (s *server) withServers(out v1.Offer, p booking.Plan, by *asker) v1.Offer {
+func (s *server) withServers(out v1.Offer, p planning.Plan, by *asker) v1.Offer {
 	if !p.Terms.Maintenance || !by.may("hosts:get_instances", by.ProjectID) {
 		return out
 	}

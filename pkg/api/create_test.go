@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/span"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 func TestCreateAnswersWithTheReservationAndWhereItIs(t *testing.T) {
@@ -149,7 +149,7 @@ func TestARequestGetsTheHostsThatAreFreeInItsWindow(t *testing.T) {
 }
 
 func TestARefusalSaysWhatStandsInTheWay(t *testing.T) {
-	limits := booking.Limits{Duration: 86400, StartAhead: 864000, Hosts: 4, HostSeconds: 80 * 3600}
+	limits := planning.Limits{Duration: 86400, StartAhead: 864000, Hosts: 4, HostSeconds: 80 * 3600}
 	busy := fmt.Sprintf(`{"name": "r", "quantity": 2, "start_time": %q, "duration": 3600}`, at(600))
 	for name, test := range map[string]struct {
 		first, body string

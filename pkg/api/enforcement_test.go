@@ -24,6 +24,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/enforcement"
 	"github.com/almanac-cloud/almanac/reservation/enforcement/remote"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // question is a request that the usage service received.
@@ -376,7 +377,7 @@ func TestALeaseEndsWithItsLastReservation(t *testing.T) {
 	if got := usage.wantVerbs("check-update", "update")[1].lease(); got["end_date"] != "2026-11-20T15:00:00" || len(got["reservations"].([]any)) != 2 {
 		t.Errorf("asked about %v", got)
 	}
-	_, err = c.desk.Change(t.Context(), caller, l.Reservations[0].ID, booking.Change{Quantity: new(2)})
+	_, err = c.desk.Change(t.Context(), caller, l.Reservations[0].ID, planning.Change{Quantity: new(2)})
 	must(t, err)
 	if got := usage.wantVerbs("check-update", "update")[1].lease(); got["id"] != l.ID || len(got["reservations"].([]any)) != 2 {
 		t.Errorf("a member's quantity: asked about %v", got)

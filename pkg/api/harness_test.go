@@ -36,6 +36,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/enforcement"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
@@ -45,7 +46,7 @@ var noon = span.At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 // setup is how a test's cloud differs from three equal hosts A, B and C without limits.
 type setup struct {
 	hosts  []inventory.Host
-	limits booking.Limits
+	limits planning.Limits
 	fence  filters.Fence
 	// busy is how long a write waits for another; 0 means two minutes.
 	busy time.Duration
@@ -128,7 +129,7 @@ func start(t testing.TB, s setup) *cloud {
 	c.desk, err = booking.Open(t.Context(), booking.Options{
 		Enforcement: checks, Cloud: s.carries, Addresses: c.store,
 		Records: c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
-		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
+		Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		LeadTime: 900, Now: c.now, NewID: uuid.NewString,
 	}, keeper.Snapshot())
 	must(t, err)

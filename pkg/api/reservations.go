@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 const (
@@ -220,7 +221,7 @@ func (s *server) changeReservation(c *gin.Context) (any, error) {
 			return nil, err
 		}
 	}
-	change := booking.Change{Name: body.Name, Quantity: body.Quantity, Start: instant(body.StartTime), End: instant(body.EndTime)}
+	change := planning.Change{Name: body.Name, Quantity: body.Quantity, Start: instant(body.StartTime), End: instant(body.EndTime)}
 	by, before := asking(c), found(c)
 	if dryRun {
 		plan, err := s.Booking.OfferChange(c.Request.Context(), by.callerFor(before.ProjectID), before.ID, change)

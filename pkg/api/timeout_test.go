@@ -20,11 +20,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/booking/memory"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // hanging are records and a reader that never answer.
-type hanging struct{ *booking.Memory }
+type hanging struct{ *memory.Records }
 
 func (hanging) Get(ctx context.Context, _ string) (reservation.Reservation, error) {
 	<-ctx.Done()
@@ -45,8 +47,8 @@ func (hanging) Commit(ctx context.Context, _ booking.Commit) error {
 func with(t *testing.T, records booking.Records) func(*api.Options) {
 	return func(o *api.Options) {
 		desk, err := booking.Open(t.Context(), booking.Options{
-			Records: records, Keys: booking.NewMemory(), Reader: o.Reader.(booking.Reader), Now: o.Now, NewID: uuid.NewString,
-			Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
+			Records: records, Keys: memory.New(), Reader: o.Reader.(booking.Reader), Now: o.Now, NewID: uuid.NewString,
+			Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, o.Inventory.Snapshot())
 		must(t, err)
 		o.Booking = desk
@@ -74,7 +76,7 @@ func TestEveryRequestIsAnsweredInItsTime(t *testing.T) {
 	for name, limit := range map[string]time.Duration{"default": 0, "set": 7 * time.Second} {
 		c := start(t, setup{adjust: func(o *api.Options) {
 			o.Reader, o.RequestTimeout = hanging{}, limit
-			with(t, hanging{booking.NewMemory()})(o)
+			with(t, hanging{memory.New()})(o)
 		}})
 		synctest.Test(t, func(t *testing.T) {
 			gone, hangUp := context.WithCancel(t.Context())
@@ -99,19 +101,19 @@ func TestEveryRequestIsAnsweredInItsTime(t *testing.T) {
 
 // losing are records that do not report whether they have stored, once lost is set.
 type losing struct {
-	*booking.Memory
+	*memory.Records
 	lost *atomic.Bool
 }
 
 func (l losing) Commit(ctx context.Context, c booking.Commit) error {
 	if !l.lost.Load() {
-		return l.Memory.Commit(ctx, c)
+		return l.Records.Commit(ctx, c)
 	}
 	return &fault.Error{Kind: fault.Unavailable, Message: "the database does not answer", RetryAfter: 5 * time.Second}
 }
 
 func TestWhoseRequestIsInDoubtIsToldHowToFindOut(t *testing.T) {
-	records := losing{booking.NewMemory(), new(atomic.Bool)}
+	records := losing{memory.New(), new(atomic.Bool)}
 	c := start(t, setup{adjust: func(o *api.Options) {
 		o.Reader = records
 		with(t, records)(o)

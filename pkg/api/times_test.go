@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/span"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 func TestEachCombinationOfTimesHasItsMeaning(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAStartAtMostTwoMinutesAgoIsNow(t *testing.T) {
 		length int64
 	}{
 		{1, `"duration": 60`, 60},
-		{booking.LatestPast, `"duration": 60`, 60},
+		{planning.LatestPast, `"duration": 60`, 60},
 		{20, `"end_time": %q`, 180},
 		{20, `"end_time": %q, "duration": 60`, 60},
 		{20, `"end_time": %q, "duration": 200`, 180}, // the rest of a window that fitted
@@ -107,11 +107,11 @@ func TestAStartAtMostTwoMinutesAgoIsNow(t *testing.T) {
 		if begin, end := span.At(offer.Start), span.At(offer.End); begin != c.now() || int64(end-begin) != tc.length {
 			t.Errorf("%s: from %v to %v, want %d s from %v", body(tc.ago), begin, end, tc.length, c.now())
 		}
-		if e := wantError(t, c.demo.post("/v1/reservations?dry_run=true", body(booking.LatestPast+1)), http.StatusBadRequest); e.Field != "start_time" {
-			t.Errorf("%s: the error is %+v", body(booking.LatestPast+1), e)
+		if e := wantError(t, c.demo.post("/v1/reservations?dry_run=true", body(planning.LatestPast+1)), http.StatusBadRequest); e.Field != "start_time" {
+			t.Errorf("%s: the error is %+v", body(planning.LatestPast+1), e)
 		}
 	}
-	windows := want[v1.Availability](t, c.demo.get("/v1/availability?duration=60&start="+at(5000-booking.LatestPast)), http.StatusOK).Windows
+	windows := want[v1.Availability](t, c.demo.get("/v1/availability?duration=60&start="+at(5000-planning.LatestPast)), http.StatusOK).Windows
 	if span.At(windows[0].Start) != c.now() {
 		t.Errorf("the windows are %+v", windows)
 	}

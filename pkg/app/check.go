@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/policy"
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 func has(c config.Config, role string) bool { return slices.Contains(c.Default.Roles, role) }
@@ -98,7 +98,7 @@ func Warnings(c config.Config) (list []string) {
 }
 
 // checkOnEnd refuses a default that is not among the choices.
-func checkOnEnd(d booking.Defaults) error {
+func checkOnEnd(d planning.Defaults) error {
 	if slices.Contains(d.OnEndChoices, d.OnEnd) {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/almanac-cloud/almanac/pkg/config"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
@@ -36,7 +36,7 @@ func openStaging(ctx context.Context, s shared, known *controller.Known) (c *con
 	cloud, glance := s.cloud.images()
 	c = controller.New(controller.Options{
 		Records: s.db, Cloud: cloud, Glance: glance, Promises: s.desk,
-		Demands: booking.Demands, Known: known, Hosts: s.hosts, Leases: s.leases(), Rules: stagingRules(s.config),
+		Demands: planning.Demands, Known: known, Hosts: s.hosts, Leases: s.leases(), Rules: stagingRules(s.config),
 		Now: s.clock.now, NewID: uuid.NewString, Log: log,
 	})
 	if !stagingRules(s.config).Heard {

@@ -25,7 +25,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
@@ -41,7 +41,7 @@ type Config struct {
 	Notifications Notifications
 	Inventory     Inventory
 	Reservation   Reservation
-	Limits        booking.Limits
+	Limits        planning.Limits
 	Enforcement   Enforcement
 	Lifecycle     Lifecycle
 	Healing       Healing
@@ -166,7 +166,7 @@ var Sources = []string{SourceFile, SourceOpenStack, SourceSimulated}
 // Reservation is section [reservation]: the defaults of requests and the treatment of
 // instances before, during and after a reservation.
 type Reservation struct {
-	Defaults          booking.Defaults
+	Defaults          planning.Defaults
 	Fence             filters.Fence
 	BeforeEnd         int64 // seconds
 	IdempotencyKeyTTL time.Duration

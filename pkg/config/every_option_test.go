@@ -22,11 +22,11 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/enforcement"
 	"github.com/almanac-cloud/almanac/reservation/enforcement/remote"
 	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
@@ -418,7 +418,7 @@ poll_interval = 60
 		},
 		Cells: config.Cells{APIDatabase: "mysql+pymysql://n:p@db/nova_api", File: "cells.txt", UUID: "c1"},
 		Reservation: config.Reservation{
-			Defaults: booking.Defaults{
+			Defaults: planning.Defaults{
 				Policy: calendar.PolicyPEWorstFit, OnEnd: reservation.OnEndShelve, OnEndChoices: []reservation.OnEnd{reservation.OnEndShelve, reservation.OnEndStop},
 			},
 			Fence: filters.FenceLeadTime, BeforeEnd: 90, IdempotencyKeyTTL: 150 * time.Minute, Flavors: []string{"m1.small", "m1.large"},
@@ -427,7 +427,7 @@ poll_interval = 60
 				EndGrace: 33, Fence: fence.Rules{RootDisk: 34},
 			},
 		},
-		Limits: booking.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, EmptyLeases: 13, ExtensionWindow: 36 * 3600},
+		Limits: planning.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, EmptyLeases: 13, ExtensionWindow: 36 * 3600},
 		Enforcement: config.Enforcement{
 			Rules: enforcement.Rules{
 				Enabled: enforcement.Names, MaxDuration: 86400, MaxDurationExempt: []string{"a", "b"}, ServiceExempt: []string{"c"},
@@ -515,7 +515,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 			Cost: "partial_hour", CostOptions: preemption.CostOptions{Period: 3600, PriceSpec: "almanac:price", PrioritySpec: "almanac:priority"},
 		},
 		Reservation: config.Reservation{
-			Defaults: booking.Defaults{
+			Defaults: planning.Defaults{
 				Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, OnEndChoices: []reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve},
 			},
 			Fence: filters.FenceAlways, BeforeEnd: 3600, IdempotencyKeyTTL: 24 * time.Hour,
@@ -524,7 +524,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 				EndGrace: 60, Fence: fence.Rules{RootDisk: 20},
 			},
 		},
-		Limits: booking.Limits{Duration: 30 * day, StartAhead: 365 * day, EmptyLeases: 100},
+		Limits: planning.Limits{Duration: 30 * day, StartAhead: 365 * day, EmptyLeases: 100},
 		Enforcement: config.Enforcement{
 			Rules: enforcement.Rules{MaxDuration: -1}, Service: remote.Options{Timeout: 10 * time.Second},
 		},

@@ -9,8 +9,8 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 func TestAReloadTakesWhatMayChangeAndNamesWhatNeedsARestart(t *testing.T) {
@@ -34,10 +34,10 @@ func TestAReloadTakesWhatMayChangeAndNamesWhatNeedsARestart(t *testing.T) {
 				"[DEFAULT]\ndebug = true\n",
 			change: func(c *config.Config) {
 				c.Default.Debug = true
-				c.Reservation.Defaults = booking.Defaults{
+				c.Reservation.Defaults = planning.Defaults{
 					Policy: calendar.PolicyPEWorstFit, OnEnd: reservation.OnEndStop, OnEndChoices: []reservation.OnEnd{reservation.OnEndStop, reservation.OnEndLeave},
 				}
-				c.Limits = booking.Limits{Duration: 3 * day, StartAhead: 4 * day, Hosts: 5, HostSeconds: 6 * 3600, EmptyLeases: 8, ExtensionWindow: 7}
+				c.Limits = planning.Limits{Duration: 3 * day, StartAhead: 4 * day, Hosts: 5, HostSeconds: 6 * 3600, EmptyLeases: 8, ExtensionWindow: 7}
 			},
 			changed: []string{
 				"[DEFAULT] debug",

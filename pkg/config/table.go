@@ -10,8 +10,8 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
@@ -176,7 +176,7 @@ func inventoryOptions(i *Inventory) []option {
 	}
 }
 
-func limitOptions(l *booking.Limits) []option {
+func limitOptions(l *planning.Limits) []option {
 	return []option{
 		duration(&l.Duration, "max_duration", 30*day, 0, longest,
 			"Maximum duration of a reservation. 0 means no limit.").asMutable(),

@@ -11,7 +11,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/booking/memory"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -23,15 +25,15 @@ type Booking struct {
 	// Happened is called for each start and end that was carried out; nil means no call.
 	Happened func(booking.Happening) error
 
-	records *booking.Memory
+	records *memory.Records
 	ids     int64
 }
 
 // BookingOptions are the rules of a Booking; see booking.Options.
 type BookingOptions struct {
-	Limits   booking.Limits
-	Defaults booking.Defaults // empty: first fit, delete
-	LeadTime int64            // seconds
+	Limits   planning.Limits
+	Defaults planning.Defaults // empty: first fit, delete
+	LeadTime int64             // seconds
 	// Images returns the newest facts about images; a nil function means that decisions ignore
 	// images.
 	Images func() *staging.Facts
@@ -43,9 +45,9 @@ const tidyEvery = 3600
 // NewBooking returns a booking service with the hosts of a snapshot.
 func NewBooking(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o BookingOptions) (*Booking, error) {
 	if o.Defaults.Policy == "" {
-		o.Defaults = booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete}
+		o.Defaults = planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete}
 	}
-	d := &Booking{Timeline: t, records: booking.NewMemory()}
+	d := &Booking{Timeline: t, records: memory.New()}
 	var err error
 	d.Service, err = booking.Open(ctx, booking.Options{
 		Records: d.records, Keys: d.records, Reader: d.records,
@@ -83,7 +85,7 @@ func (d *Booking) Book(ctx context.Context, by booking.Caller, req reservation.R
 }
 
 // Change changes a reservation as booking.Service does, and schedules its start and end.
-func (d *Booking) Change(ctx context.Context, by booking.Caller, id string, c booking.Change) (reservation.Reservation, error) {
+func (d *Booking) Change(ctx context.Context, by booking.Caller, id string, c planning.Change) (reservation.Reservation, error) {
 	r, err := d.Service.Change(ctx, by, id, c)
 	if err == nil {
 		d.expect(ctx, r)

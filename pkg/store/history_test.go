@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
@@ -86,7 +87,7 @@ func newHistory(t *testing.T, connection string) *history {
 		}
 		*desk, err = booking.Open(t.Context(), booking.Options{
 			Records: h.store, Keys: h.store, Reader: h.store, Now: func() span.Instant { return h.now }, NewID: func() string { return "r" },
-			Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
+			Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, snapshot)
 		if err != nil {
 			t.Fatal(err)
@@ -114,7 +115,7 @@ func (h *history) change(n int) cost {
 		if h.changes%2 == 0 {
 			name = strings.Repeat("\U0010fffe", 250) + name
 		}
-		change := booking.Change{Name: &name, End: &end}
+		change := planning.Change{Name: &name, End: &end}
 		if _, err := h.desk.Change(h.t.Context(), booking.Caller{ProjectID: "demo"}, h.id, change); err != nil {
 			h.t.Fatalf("change %d: %v", h.changes, err)
 		}
@@ -216,7 +217,7 @@ func TestALogThatHasGrownWithoutBoundIsCutAtTheNextChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			name := "another"
-			changed, err := h.desk.Change(t.Context(), booking.Caller{ProjectID: "demo"}, h.id, booking.Change{Name: &name})
+			changed, err := h.desk.Change(t.Context(), booking.Caller{ProjectID: "demo"}, h.id, planning.Change{Name: &name})
 			if err != nil {
 				t.Fatal(err)
 			}

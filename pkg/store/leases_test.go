@@ -17,6 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // twoReplicas returns two services with two hosts on one database at a fixed time, and the store of
@@ -38,7 +39,7 @@ func twoReplicas(t *testing.T, connection string, now span.Instant) (desks [2]*b
 		}
 		desks[i], err = booking.Open(t.Context(), booking.Options{
 			Records: s, Keys: s, Reader: s, Now: func() span.Instant { return now }, NewID: func() string { return fmt.Sprint("id-", ids.Add(1)) },
-			Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
+			Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, snapshot)
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/store/storetest"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/booking/memory"
 )
 
 // patience bounds every wait for a condition, and the attempts of a transaction.
@@ -57,7 +58,7 @@ func openAt(connection string) func(t *testing.T) storetest.Subject {
 }
 
 func TestMemory(t *testing.T) {
-	storetest.Run(t, func(*testing.T) storetest.Subject { return booking.NewMemory() })
+	storetest.Run(t, func(*testing.T) storetest.Subject { return memory.New() })
 }
 
 func TestStoreInMemory(t *testing.T) { storetest.Run(t, openAt("sqlite://")) }

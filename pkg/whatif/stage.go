@@ -13,8 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -146,7 +146,7 @@ func Stage(r io.Reader) (StageAnswer, error) {
 	if err != nil {
 		return StageAnswer{}, err
 	}
-	plan, err := booking.NewPlan(view, q.Request.reservation(q.shifted))
+	plan, err := planning.NewPlan(view, q.Request.reservation(q.shifted))
 	refusal, refused := errors.AsType[*reservation.Refusal](err)
 	switch {
 	case refused:
@@ -215,14 +215,14 @@ func (r *StageRequest) reservation(at func(int64) span.Instant) reservation.Requ
 }
 
 // view returns the nodes of the question in the form that booking reads.
-func (q *StageQuestion) view(f *staging.Facts) (booking.View, error) {
+func (q *StageQuestion) view(f *staging.Facts) (planning.View, error) {
 	hosts := make([]inventory.Host, len(q.Nodes))
-	var held []booking.Hold
+	var held []planning.Hold
 	var fields []string
 	for i, n := range q.Nodes {
 		hosts[i] = inventory.Host{Name: n.Name, Reservable: true, Capacity: n.Capacity.vector()}
 		for j, c := range n.Committed {
-			held = append(held, booking.Hold{
+			held = append(held, planning.Hold{
 				Host: n.Name, Span: span.Span{Start: q.shifted(*c.Start), End: q.shifted(c.End)}, Resources: c.Resources.vector(),
 			})
 			fields = append(fields, fmt.Sprintf("nodes[%d].committed[%d].resources", i, j))
@@ -230,13 +230,13 @@ func (q *StageQuestion) view(f *staging.Facts) (booking.View, error) {
 	}
 	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)
 	if err != nil {
-		return booking.View{}, fault.Field("nodes", "do not form an inventory: %v", err)
+		return planning.View{}, fault.Field("nodes", "do not form an inventory: %v", err)
 	}
-	view, err := booking.NewView(q.shifted(q.Now), snapshot, held)
-	if wrong, is := errors.AsType[*booking.HoldError](err); is {
+	view, err := planning.NewView(q.shifted(q.Now), snapshot, held)
+	if wrong, is := errors.AsType[*planning.HoldError](err); is {
 		return view, fault.Field(fields[wrong.Index], "exceed the node's free resources at that time")
 	}
-	view.Images = &booking.Images{Facts: f, Accepted: func(now span.Instant) *staging.Accepted { return f.Accepted(now, nil) }}
+	view.Images = &planning.Images{Facts: f, Accepted: func(now span.Instant) *staging.Accepted { return f.Accepted(now, nil) }}
 	return view, err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -127,7 +128,7 @@ func sortDemands(f *staging.Facts, imaged []*reservation.Reservation) sortedDema
 	list := make([]made, 0, len(imaged))
 	for _, r := range imaged {
 		image, _ := f.Image(r.Image)
-		for _, d := range addDemands(nil, r, image) {
+		for _, d := range planning.AddDemands(nil, r, image) {
 			list = append(list, made{d, r})
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // running books req and advances the clock to 150.
@@ -125,7 +126,7 @@ func TestARefusedExtensionNamesNoLatestEndOnceTheReservationIsOver(t *testing.T)
 	for readings := range 8 {
 		var left atomic.Int64
 		left.Store(math.MaxInt64)
-		s := newScene(t, named("a"), limited(booking.Limits{Duration: 150}), func(o *booking.Options) {
+		s := newScene(t, named("a"), limited(planning.Limits{Duration: 150}), func(o *booking.Options) {
 			now := o.Now
 			o.Now = func() span.Instant {
 				if left.Add(-1) < 0 {
@@ -154,7 +155,7 @@ func TestAnExtensionMayGiveUpTheHostsThatAreTaken(t *testing.T) {
 	if got := refusal(t, err).LargestQuantity; got != 1 {
 		t.Errorf("largest quantity %d, want 1", got)
 	}
-	r = s.change(t, r.ID, booking.Change{End: new(at(300)), Quantity: new(1)})
+	r = s.change(t, r.ID, planning.Change{End: new(at(300)), Quantity: new(1)})
 	if diff := cmp.Diff([]string{"b"}, claimed(r)); diff != "" {
 		t.Errorf("hosts (-want +got):\n%s", diff)
 	}
@@ -171,7 +172,7 @@ func TestInstancesThatGrewAreCountedOnceEach(t *testing.T) {
 	if got := refusal(t, err).LargestQuantity; got != 3 {
 		t.Errorf("largest quantity %d, want 3", got)
 	}
-	s.change(t, r.ID, booking.Change{End: new(at(300)), Quantity: new(3)})
+	s.change(t, r.ID, planning.Change{End: new(at(300)), Quantity: new(3)})
 	s.check(t)
 }
 
@@ -238,7 +239,7 @@ func TestWhatIsOverCannotBeChanged(t *testing.T) {
 	r := s.running(t, during(1, 100, 200))
 	next := s.book(t, during(1, 200, 210))
 	s.now.Store(int64(at(220)))
-	for name, c := range map[string]booking.Change{"extend": ends(300), "rename": renamed("x"), "grow": quantity(2)} {
+	for name, c := range map[string]planning.Change{"extend": ends(300), "rename": renamed("x"), "grow": quantity(2)} {
 		if _, err := s.desk.Change(t.Context(), owner, r.ID, c); !fault.Is(err, fault.Conflict) {
 			t.Errorf("%s: %v, want a conflict", name, err)
 		}

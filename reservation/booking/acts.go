@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // Cloud carries out events in the cloud.
@@ -64,7 +65,7 @@ func finished(r reservation.Reservation, i int, now span.Instant) (reservation.R
 	e := r.Events[i]
 	e.State, e.Done, e.Holder, e.Until, e.Detail = reservation.EventDone, now, "", 0, ""
 	if late := now - e.Time; late > 0 {
-		e.Detail = fmt.Sprintf("%v after its time", period(int64(late)))
+		e.Detail = fmt.Sprintf("%v after its time", time.Duration(late)*time.Second)
 	}
 	return withEvent(r, i, e, status, now), nil
 }
@@ -123,7 +124,7 @@ func givenUp(r reservation.Reservation, e reservation.Event, now span.Instant) (
 		return r, 0, err
 	}
 	detail := fmt.Sprintf("Almanac stopped retrying its %s: %s", e.Type, e.Detail)
-	r = closed(r, status, happened(reservation.FailedEvent, now, detail), now)
+	r = planning.Closed(r, status, planning.Happened(reservation.FailedEvent, now, detail), now)
 	return r, len(r.Events) - 1, nil
 }
 

@@ -17,12 +17,14 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/address"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/booking/memory"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // pooled enrolls n addresses of the network "n".
 func pooled(n int) func(*booking.Options) {
 	return func(o *booking.Options) {
-		memory := o.Reader.(*booking.Memory)
+		memory := o.Reader.(*memory.Records)
 		o.Addresses = memory
 		for i := range n {
 			ip := fmt.Sprintf("198.51.100.%d", i+1)
@@ -94,7 +96,7 @@ func TestTheReservationsOfALeaseShareNoAddress(t *testing.T) {
 }
 
 func TestALimitOnTheDurationHoldsForFloatingIPs(t *testing.T) {
-	s := newScene(t, named("a"), pooled(1), limited(booking.Limits{Duration: 99, Hosts: 1, HostSeconds: 1}))
+	s := newScene(t, named("a"), pooled(1), limited(planning.Limits{Duration: 99, Hosts: 1, HostSeconds: 1}))
 	_, err := s.desk.BookLease(t.Context(), owner, floatingFrom(100, 200, floating(1)))
 	if r := refusal(t, err); r.Constraint != reservation.MaxDuration {
 		t.Errorf("it is refused by %s", r.Constraint)
@@ -205,7 +207,7 @@ func TestNoAddressIsPromisedTwice(t *testing.T) {
 
 // checkAddresses checks the promises from now on: an address that an active reservation got later was
 // somebody else's before.
-func checkAddresses(t *rapid.T, memory *booking.Memory, now span.Instant) {
+func checkAddresses(t *rapid.T, memory *memory.Records, now span.Instant) {
 	live, err := memory.List(t.Context(), reservation.Query{Statuses: reservation.LiveStatuses})
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +239,7 @@ func checkAddresses(t *rapid.T, memory *booking.Memory, now span.Instant) {
 
 // A lease may start two minutes before it is booked, and its floating IPs then start when it is.
 func TestAnEndBeforeTheStartOfFloatingIPsIsRefusedThoughTheirLeaseHasStarted(t *testing.T) {
-	s := newScene(t, named("a"), pooled(1), limited(booking.Limits{HostSeconds: 3600}))
+	s := newScene(t, named("a"), pooled(1), limited(planning.Limits{HostSeconds: 3600}))
 	l, err := s.desk.BookLease(t.Context(), owner, floatingFrom(-60, 100, floating(1)))
 	if err != nil {
 		t.Fatal(err)

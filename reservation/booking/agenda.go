@@ -27,7 +27,18 @@ type appointment struct {
 // byTime compares appointments by time. Within a second, ends come first, since they make room for
 // starts.
 func byTime(a, b appointment) int {
-	return cmp.Or(cmp.Compare(a.at, b.at), compareBool(b.ends, a.ends), cmp.Compare(a.id, b.id))
+	return cmp.Or(cmp.Compare(a.at, b.at), endsFirst(a.ends, b.ends), cmp.Compare(a.id, b.id))
+}
+
+// endsFirst compares whether two events are ends: one that is comes before one that is not.
+func endsFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 func (a agenda) Len() int           { return len(a) }

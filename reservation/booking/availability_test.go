@@ -12,8 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // Under any limits, the service offers a start in and around the windows of the availability
@@ -56,7 +56,7 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 // The limits allow no more than 100 s, no start more than 500 s ahead, and one host of the
 // project at a time.
 func TestTheAvailabilityKnowsTheLimitsThatABookingKnows(t *testing.T) {
-	s := newScene(t, named("a", "b"), limited(booking.Limits{Duration: 100, StartAhead: 500, Hosts: 1}))
+	s := newScene(t, named("a", "b"), limited(planning.Limits{Duration: 100, StartAhead: 500, Hosts: 1}))
 	s.book(t, during(1, 200, 300)) // all that the project may hold then
 	req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(10_000), Duration: 100}
 	windows, _, err := s.desk.Availability(t.Context(), owner, req, 10)
@@ -94,7 +94,7 @@ func TestAvailabilityShowsNoMoreWindowsThanAskedFor(t *testing.T) {
 
 // The limit cuts the beginning off a window. Its free hosts are those at the start that is left.
 func TestFreeIsTheNumberOfHostsAtTheStartOfAnAvailableWindow(t *testing.T) {
-	s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 2}))
+	s := newScene(t, named("a", "b", "c", "d"), limited(planning.Limits{Hosts: 2}))
 	s.book(t, during(2, 0, 100)) // all that the project may hold until 100
 	req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: at(0), End: at(1000), Duration: 50}
 	windows, _, err := s.desk.Availability(t.Context(), owner, req, 10)

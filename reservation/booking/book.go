@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // KeyUse is the idempotency key of a request, and a hash of the request's body.
@@ -155,7 +156,7 @@ func (d *Service) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (re
 // is stored.
 func (d *Service) reserve(ctx context.Context, by Caller, req reservation.Request, use *KeyUse, p *permit) (*attempt, error) {
 	v := d.view(by, by.ProjectID)
-	plan, err := NewPlan(v, req)
+	plan, err := planning.NewPlan(v.View, req)
 	if err != nil {
 		return nil, err
 	}
@@ -174,31 +175,31 @@ func (d *Service) reserve(ctx context.Context, by Caller, req reservation.Reques
 }
 
 // newReservation returns a new reservation by a plan.
-func (d *Service) newReservation(by Caller, p Plan, now span.Instant) reservation.Reservation {
+func (d *Service) newReservation(by Caller, p planning.Plan, now span.Instant) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: d.options.NewID(), ProjectID: by.ProjectID, UserID: by.UserID,
 		Terms: p.Terms, Status: reservation.Pending, Span: p.Span, Claims: p.Claims, Addresses: p.Addresses,
 		DelayedByBoot: p.DelayedByBoot, Created: now, Updated: now, Version: 1,
 	}
-	r.Events = append([]reservation.Event{happened(reservation.CreatedEvent, now, "")}, lifecycle.Schedule(&r)...)
+	r.Events = append([]reservation.Event{planning.Happened(reservation.CreatedEvent, now, "")}, lifecycle.Schedule(&r)...)
 	return r
 }
 
 // newAttempt returns the attempt to store a new reservation, whose entry it locks.
-func newAttempt(ctx context.Context, v *View, r reservation.Reservation, by Caller) (*attempt, error) {
+func newAttempt(ctx context.Context, v *view, r reservation.Reservation, by Caller) (*attempt, error) {
 	changing := turns.New(1, 0)
 	if err := changing.Enter(ctx, byRequest); err != nil {
 		return nil, err
 	}
 	return &attempt{
-		entry: &entry{r: r, changing: changing}, next: r, held: v.hosts.claims(&r, r.Claims),
+		entry: &entry{r: r, changing: changing}, next: r, held: v.Hosts.Claims(&r, r.Claims),
 		cause: reservation.Cause{Action: reservation.ActionCreate, UserID: by.UserID, RequestID: by.RequestID},
 	}, nil
 }
 
 // enter adds the claims of new reservations of one project to the calendar, all or none. v is the
 // view on which they were decided.
-func (d *Service) enter(v *View, attempts ...*attempt) error {
+func (d *Service) enter(v *view, attempts ...*attempt) error {
 	if len(attempts) == 0 {
 		return nil
 	}
@@ -224,9 +225,4 @@ func (u *KeyUse) key(r *reservation.Reservation) *reservation.Key {
 		return nil
 	}
 	return &reservation.Key{ProjectID: r.ProjectID, Key: u.Key, BodyHash: u.BodyHash, ReservationID: r.ID, Created: r.Created}
-}
-
-// happened returns an event that is already done.
-func happened(t reservation.EventType, at span.Instant, detail string) reservation.Event {
-	return reservation.Event{Type: t, Time: at, State: reservation.EventDone, Done: at, Detail: detail}
 }

@@ -14,22 +14,23 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
-func starts(t int64) booking.Change      { return booking.Change{Start: new(at(t))} }
-func ends(t int64) booking.Change        { return booking.Change{End: new(at(t))} }
-func quantity(n int) booking.Change      { return booking.Change{Quantity: new(n)} }
-func renamed(name string) booking.Change { return booking.Change{Name: &name} }
+func starts(t int64) planning.Change      { return planning.Change{Start: new(at(t))} }
+func ends(t int64) planning.Change        { return planning.Change{End: new(at(t))} }
+func quantity(n int) planning.Change      { return planning.Change{Quantity: new(n)} }
+func renamed(name string) planning.Change { return planning.Change{Name: &name} }
 
-func moves(start, end int64) booking.Change {
-	return booking.Change{Start: new(at(start)), End: new(at(end))}
+func moves(start, end int64) planning.Change {
+	return planning.Change{Start: new(at(start)), End: new(at(end))}
 }
 
 // The reservation has two hosts, b and c in the order of choice. Host a is taken before and
 // after it.
 func TestChangesOfAPendingReservation(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change   booking.Change
+		change   planning.Change
 		want     span.Span
 		wantHeld []string
 	}{
@@ -66,7 +67,7 @@ func TestChangesOfAPendingReservation(t *testing.T) {
 func TestChangesOfPendingInstances(t *testing.T) {
 	for name, tc := range map[string]struct {
 		affinity calendar.Affinity
-		change   booking.Change
+		change   planning.Change
 		want     []string
 	}{
 		"more on the same host":              {calendar.AffinityNone, quantity(4), []string{"a×4"}},
@@ -99,17 +100,17 @@ func TestAnInvalidChangeNamesItsField(t *testing.T) {
 	both := moves(300, 250)
 	for name, tc := range map[string]struct {
 		active bool
-		change booking.Change
+		change planning.Change
 		kind   fault.Kind
 		field  string
 	}{
 		"no quantity":                    {change: quantity(0), kind: fault.Invalid, field: "quantity"},
 		"a name without end":             {change: renamed(strings.Repeat("x", 256)), kind: fault.Invalid, field: "name"},
-		"a start in the past":            {change: starts(-booking.LatestPast - 1), kind: fault.Invalid, field: "start_time"},
+		"a start in the past":            {change: starts(-planning.LatestPast - 1), kind: fault.Invalid, field: "start_time"},
 		"a start at the end":             {change: starts(200), kind: fault.Invalid, field: "start_time"},
 		"an end at the start":            {change: ends(100), kind: fault.Invalid, field: "end_time"},
 		"an end before the new start":    {change: both, kind: fault.Invalid, field: "end_time"},
-		"an end after all years":         {change: booking.Change{End: new(span.Forever)}, kind: fault.Invalid, field: "end_time"},
+		"an end after all years":         {change: planning.Change{End: new(span.Forever)}, kind: fault.Invalid, field: "end_time"},
 		"more than 100 years":            {change: ends(101 * year), kind: fault.Invalid, field: "end_time"},
 		"active: another start":          {active: true, change: starts(140), kind: fault.Conflict, field: "start_time"},
 		"active: an end in the past":     {active: true, change: ends(120), kind: fault.Invalid, field: "end_time"},
@@ -258,12 +259,12 @@ func TestTheEarliestStartOfAChangeMayBeThePresentOneOnAHostThatHasFailed(t *test
 	r := s.book(t, during(2, 100, 1000))
 	s.host("b").Power = inventory.PowerFailed
 	s.observe(t)
-	c := booking.Change{Start: new(at(50)), End: new(at(900))}
+	c := planning.Change{Start: new(at(50)), End: new(at(900))}
 	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, c)
 	if got := refusal(t, err).EarliestStart; got != at(100) {
 		t.Fatalf("the earliest start is %v, want the present one, %v", got, at(100))
 	}
-	c = booking.Change{Start: new(at(100)), End: new(at(950))}
+	c = planning.Change{Start: new(at(100)), End: new(at(950))}
 	if _, err := s.desk.OfferChange(t.Context(), owner, r.ID, c); err != nil {
 		t.Errorf("the earliest start is refused: %v", err)
 	}

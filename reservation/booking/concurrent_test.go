@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 func TestTheLastHostGoesToOne(t *testing.T) {
@@ -75,7 +76,7 @@ func TestEveryPromiseIsKeptInACrowd(t *testing.T) {
 	for name, every := range map[string]int64{"steady": 0, "failing": 3} {
 		for seed := range uint64(5) {
 			t.Run(fmt.Sprintf("%s records, seed %d", name, seed), func(t *testing.T) {
-				s := newScene(t, named("a", "b", "c"), unsteady(every), limited(booking.Limits{Hosts: 4}))
+				s := newScene(t, named("a", "b", "c"), unsteady(every), limited(planning.Limits{Hosts: 4}))
 				var all sync.WaitGroup
 				for worker := range uint64(8) {
 					all.Go(func() {
@@ -118,7 +119,7 @@ func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
 		req.Start, req.End, req.Duration = 0, s.clock()+400, 10+seconds(10)
 		_, err = s.desk.Book(t.Context(), by, req, nil)
 	case 4, 5:
-		c := booking.Change{End: new(some.Span.End + span.Instant(seconds(10)-40)), Quantity: new(1 + chance.IntN(4))}
+		c := planning.Change{End: new(some.Span.End + span.Instant(seconds(10)-40)), Quantity: new(1 + chance.IntN(4))}
 		_, err = s.desk.Change(t.Context(), booking.Caller{Admin: true}, some.ID, c)
 	case 6:
 		_, err = s.desk.Cancel(t.Context(), by, some.ID)
@@ -161,7 +162,7 @@ func (r *watched) Commit(ctx context.Context, c booking.Commit) error {
 // then only what was held before.
 func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 	type act func(s *scene, t *testing.T, id string) error
-	change := func(c booking.Change) act {
+	change := func(c planning.Change) act {
 		return func(s *scene, t *testing.T, id string) error {
 			_, err := s.desk.Change(t.Context(), owner, id, c)
 			return err

@@ -14,6 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/booking/memory"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // The answer to a stored commit is lost. Meanwhile another replica books on the same host,
@@ -111,7 +113,7 @@ func TestALimitIsHeldAgainstWhatWasKnownAtTheDecision(t *testing.T) {
 		close(goOn)
 		running.Wait()
 		agree(t, []*scene{a, b})
-	}, limited(booking.Limits{Hosts: 2}))
+	}, limited(planning.Limits{Hosts: 2}))
 }
 
 func TestAnEventIsNotLostWhenTheClockIsSetBack(t *testing.T) {
@@ -435,7 +437,7 @@ func (l lagging) Recall(ctx context.Context, q booking.Recall) (booking.Recalled
 func TestAReadThatLagsBehindMakesNobodyForget(t *testing.T) {
 	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
 		b.book(t, during(1, 100, 200))
-		g.set(func(g *gates) { g.Records = lagging{a.memory, booking.NewMemory()} })
+		g.set(func(g *gates) { g.Records = lagging{a.memory, memory.New()} })
 		if err := b.desk.Resync(t.Context()); err != nil {
 			t.Fatal(err)
 		}

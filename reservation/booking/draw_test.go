@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // tick is the unit of drawn times, so that claims often touch and often collide.
@@ -116,8 +117,8 @@ func drawRequest(t *rapid.T, now span.Instant) reservation.Request {
 }
 
 // drawChange draws a change of one or several parts of r.
-func drawChange(t *rapid.T, r reservation.Reservation) booking.Change {
-	var c booking.Change
+func drawChange(t *rapid.T, r reservation.Reservation) planning.Change {
+	var c planning.Change
 	parts := rapid.IntRange(1, 15).Draw(t, "parts")
 	if parts&1 != 0 {
 		c.Quantity = new(rapid.IntRange(1, 6).Draw(t, "new quantity"))
@@ -135,11 +136,11 @@ func drawChange(t *rapid.T, r reservation.Reservation) booking.Change {
 }
 
 // drawLimits draws limits that are sometimes reached; half of the time there are none.
-func drawLimits(t *rapid.T) booking.Limits {
+func drawLimits(t *rapid.T) planning.Limits {
 	if rapid.Bool().Draw(t, "without limits") {
-		return booking.Limits{}
+		return planning.Limits{}
 	}
-	return booking.Limits{
+	return planning.Limits{
 		Duration:        rapid.SampledFrom([]int64{0, 100, 200}).Draw(t, "longest"),
 		StartAhead:      rapid.SampledFrom([]int64{0, 100, 200}).Draw(t, "farthest"),
 		Hosts:           rapid.SampledFrom([]int{0, 2, 4, 8}).Draw(t, "most hosts"),

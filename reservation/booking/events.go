@@ -77,7 +77,7 @@ func (d *Service) CarryOut(ctx context.Context) (done []Happening, failed map[st
 // byReplica compares due events. Ends come first, since they make room for starts. The other events
 // have a different order on each replica, so that replicas rarely compete for the same event.
 func (d *Service) byReplica(a, b appointment) int {
-	return cmp.Or(compareBool(b.ends, a.ends), cmp.Compare(d.place(a.id), d.place(b.id)), cmp.Compare(a.id, b.id))
+	return cmp.Or(endsFirst(a.ends, b.ends), cmp.Compare(d.place(a.id), d.place(b.id)), cmp.Compare(a.id, b.id))
 }
 
 func (d *Service) place(id string) uint64 {

@@ -9,7 +9,7 @@ import "github.com/almanac-cloud/almanac/pkg/span"
 func (d *Service) NextClaim(host string, t span.Instant) (span.Span, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	number, known := d.hosts.numbers[host]
+	number, known := d.hosts.Number(host)
 	if !known {
 		return span.Span{}, false
 	}

@@ -4,44 +4,30 @@ package booking
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
-
-// Failed reports whether a host has failed, and the reason, as a clause such as "its nova-compute
-// is down".
-type Failed func(host string) (reason string, yes bool)
 
 // Heal replaces the failed hosts of a reservation: from now on if it has started or is about to,
 // for its whole span if it is pending. If no host is free, the reservation keeps its claims on the
 // failed host, and Degraded states what is missing, until no host is missing any more. The
 // project's limits do not apply. Heal does not change a reservation that is ending or over, or
 // maintenance, whose hosts need not work. changed is true if anything changed.
-func (d *Service) Heal(ctx context.Context, id string, failed Failed) (r reservation.Reservation, changed bool, err error) {
+func (d *Service) Heal(ctx context.Context, id string, failed planning.Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, failed, false)
 }
 
 // Rehome replaces, like Heal, hosts that the owner cannot use yet because they are not free, although
 // they have not failed. If no host is free, nothing changes, and the reservation is not degraded.
-func (d *Service) Rehome(ctx context.Context, id string, blocked Failed) (r reservation.Reservation, changed bool, err error) {
+func (d *Service) Rehome(ctx context.Context, id string, blocked planning.Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, blocked, true)
 }
 
-func (d *Service) heal(ctx context.Context, id string, failed Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
-	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		next, cause := r, reservation.Cause{}
-		if !r.Maintenance && r.Status != reservation.Ending && r.Span.End > v.Now {
-			plan := planHealing(v, r, failed)
-			plan.blocked = blocked
-			next, cause = healed(r, plan, v.Now)
-		}
+func (d *Service) heal(ctx context.Context, id string, failed planning.Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
+	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v planning.View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+		next, cause := planning.Heal(v, r, failed, blocked)
 		changed = next.Version != r.Version
 		return next, cause, nil
 	})
@@ -52,226 +38,4 @@ func (d *Service) heal(ctx context.Context, id string, failed Failed, blocked bo
 		return r, false, err
 	}
 	return r, changed, nil
-}
-
-// healing is the plan that replaces the failed hosts of a reservation.
-type healing struct {
-	claims []reservation.Claim
-	fresh  []string // the new hosts
-	// replaced are failed hosts that lose claims to other hosts, missing those that keep claims for
-	// lack of other hosts.
-	replaced, missing []loss
-	// blocked is true if the hosts have not failed, but are not free.
-	blocked bool
-	// hopeless is the reason why no other host can be searched for; usually "".
-	hopeless string
-}
-
-// loss is a failed host and the reason.
-type loss struct{ host, reason string }
-
-// planHealing decides which hosts replace the failed ones of r. The claims of r are in the
-// calendar; claims on hosts that work stay.
-func planHealing(v View, r reservation.Reservation, failed Failed) healing {
-	var h healing
-	var lost []reservation.Claim
-	for _, c := range r.Claims {
-		if _, yes := failed(c.Host); yes && c.Span.End > v.Now {
-			lost = append(lost, c)
-		} else {
-			h.claims = append(h.claims, c)
-		}
-	}
-	if len(lost) == 0 {
-		return h
-	}
-	fresh, err := substitutes(v, r, countClaimed(lost), failed)
-	if err != nil {
-		h.hopeless = fault.Of(err).Error()
-	}
-	missing := without(lost, countClaimed(fresh))
-	h.claims = append(append(h.claims, missing...), fresh...)
-	h.fresh = hostNames(fresh)
-	for _, host := range hostNames(lost) {
-		reason, _ := failed(host)
-		still := countOn(missing, host)
-		if still < countOn(lost, host) {
-			h.replaced = append(h.replaced, loss{host, reason})
-		}
-		if still > 0 {
-			h.missing = append(h.missing, loss{host, reason})
-		}
-	}
-	return h
-}
-
-// substitutes returns claims for quantity hosts or instances of r, or as many as there is room
-// for, from now or its start on. Hosts are chosen as for a booking, except that hosts that must
-// boot first are used if too few are awake.
-func substitutes(v View, r reservation.Reservation, quantity int, failed Failed) ([]reservation.Claim, error) {
-	terms, window := r.Terms, span.Span{Start: max(r.Span.Start, v.Now), End: r.Span.End}
-	terms.Quantity = quantity
-	filter, err := inventory.ParseStoredFilter([]byte(terms.HostProperties), v.hosts.snapshot, v.SeesHidden)
-	if err != nil {
-		return nil, err
-	}
-	s := searchBy(v, request{Terms: terms, window: window, duration: window.Seconds()}, filter)
-	for number, name := range v.hosts.names {
-		_, bad := failed(name)
-		// Its own whole hosts are not free, so the search does not find them.
-		if own := countOn(r.Claims, name) > 0; bad || own && r.Affinity == calendar.AffinityDifferent {
-			s.query.Hosts.Remove(number)
-		}
-	}
-	_ = s.stage() // a host without the image is better than none
-	var fresh []reservation.Claim
-	for _, q := range []calendar.Query{s.query, s.allAwake()} {
-		s.query = q
-		found := s.claims(window.Start)
-		for _, c := range found {
-			s.query.Hosts.Remove(v.hosts.numbers[c.Host])
-		}
-		fresh = append(fresh, found...)
-		s.request.Quantity = quantity - countClaimed(fresh)
-	}
-	return fresh, nil
-}
-
-// without returns the claims without their first n hosts or instances.
-func without(claims []reservation.Claim, n int) (rest []reservation.Claim) {
-	for _, c := range claims {
-		taken := min(n, max(c.Slices, 1))
-		if n -= taken; taken == max(c.Slices, 1) {
-			continue
-		}
-		if c.Slices > 0 {
-			c.Slices -= taken
-		}
-		rest = append(rest, c)
-	}
-	return rest
-}
-
-// healed returns r after h and the cause of the change. The cause has no action if nothing
-// changes.
-func healed(r reservation.Reservation, h healing, now span.Instant) (reservation.Reservation, reservation.Cause) {
-	// Tenants learn host names only when a reservation is active, and never what an admin
-	// notes about a host. The audit trail has both.
-	forTenant, full := h.withoutReasons().words(r.Status == reservation.Active), h.words(true)
-	if h.blocked {
-		forTenant.degraded = r.Degraded
-	}
-	var cause reservation.Cause
-	var details []string
-	log := slices.Clone(r.Events)
-	note := func(action reservation.Action, t reservation.EventType, detail, audit string) {
-		if cause.Action == "" {
-			cause.Action = action
-		}
-		log = append(log, happened(t, now, detail))
-		details = append(details, audit)
-	}
-	if len(h.fresh) > 0 {
-		for i := range log { // a start that failed because of the host is retried at once
-			log[i].Until = min(log[i].Until, now)
-		}
-		note(reservation.ActionHeal, reservation.HealedEvent, forTenant.healed, full.healed)
-	}
-	switch {
-	case forTenant.degraded == r.Degraded:
-	case forTenant.degraded != "":
-		note(reservation.ActionDegrade, reservation.DegradedEvent, forTenant.degraded, full.degraded)
-	case len(h.fresh) == 0:
-		note(reservation.ActionRestore, reservation.RestoredEvent, backAgain, backAgain)
-	}
-	if cause.Action == "" {
-		return r, cause
-	}
-	cause.Detail = strings.Join(details, "; ")
-	r.Released += heldUntil(r.Claims, now) - heldUntil(h.claims, now)
-	r.Claims, r.Degraded, r.Events = h.claims, forTenant.degraded, recent(log)
-	r.Updated, r.Version = now, r.Version+1
-	return r, cause
-}
-
-const backAgain = "all its hosts work again"
-
-// unusable is the only reason for a missing host that tenants read.
-const unusable = "it accepts no instances now"
-
-// withoutReasons returns h without the reasons.
-func (h healing) withoutReasons() healing {
-	for _, list := range []*[]loss{&h.replaced, &h.missing} {
-		*list = slices.Clone(*list)
-		for i := range *list {
-			(*list)[i].reason = unusable
-		}
-	}
-	return h
-}
-
-// words are the sentences that describe a healing.
-type words struct{ healed, degraded string }
-
-func (h healing) words(named bool) (w words) {
-	if n := len(h.replaced); n > 0 && named {
-		w.healed = fmt.Sprintf("%s; instead: %s", eachOf(h.replaced, "was replaced"), strings.Join(shortened(h.fresh), ", "))
-	} else if n > 0 {
-		w.healed = fmt.Sprintf("hosts replaced: %d", n)
-		if h.blocked {
-			w.healed += "; they were not free at the start"
-		}
-	}
-	n := len(h.missing)
-	switch {
-	case n == 0:
-		return w
-	case named:
-		w.degraded = eachOf(h.missing, "is missing")
-	default:
-		w.degraded = fmt.Sprintf("hosts missing: %d", n)
-	}
-	switch {
-	case h.hopeless != "":
-		w.degraded += "; Almanac cannot search for another host: " + h.hopeless
-	case n == 1:
-		w.degraded += "; no free host can take its place"
-	default:
-		w.degraded += "; there are not enough free hosts to take their places"
-	}
-	return w
-}
-
-// eachOf returns a clause about each host that names what happened to it, and why.
-func eachOf(losses []loss, what string) string {
-	parts := make([]string, len(losses))
-	for i, l := range losses {
-		parts[i] = fmt.Sprintf("host %s %s since %s", l.host, what, l.reason)
-	}
-	return strings.Join(shortened(parts), ", ")
-}
-
-// mostNamed is the largest number of hosts that one sentence names.
-const mostNamed = 10
-
-func shortened(list []string) []string {
-	if len(list) <= mostNamed {
-		return list
-	}
-	return append(slices.Clone(list[:mostNamed]), fmt.Sprintf("and %d more", len(list)-mostNamed))
-}
-
-func hostNames(claims []reservation.Claim) []string {
-	return (&reservation.Reservation{Claims: claims}).HostNames()
-}
-
-// countOn returns the number of hosts or instances that claims have on host.
-func countOn(claims []reservation.Claim, host string) int {
-	sum := 0
-	for _, c := range claims {
-		if c.Host == host {
-			sum += max(c.Slices, 1)
-		}
-	}
-	return sum
 }

@@ -16,17 +16,18 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 const down = "its nova-compute is down"
 
 // failing returns a Failed for these hosts.
-func failing(hosts ...string) booking.Failed {
+func failing(hosts ...string) planning.Failed {
 	return func(host string) (string, bool) { return down, slices.Contains(hosts, host) }
 }
 
 // heal heals a reservation and fails unless the reservation changed as wanted.
-func (s *scene) heal(t tester, id string, failed booking.Failed, wantChanged bool) reservation.Reservation {
+func (s *scene) heal(t tester, id string, failed planning.Failed, wantChanged bool) reservation.Reservation {
 	t.Helper()
 	r, changed, err := s.desk.Heal(t.Context(), id, failed)
 	if err != nil || changed != wantChanged {
@@ -124,7 +125,7 @@ func TestAHostThatMustBootReplacesOnlyWhereNoneIsAwake(t *testing.T) {
 func TestHealingAsksForNoLimit(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	id := s.book(t, during(1, 1000, 2000)).ID
-	s.desk.Configure(booking.Limits{Duration: 1, StartAhead: 1, Hosts: 1, HostSeconds: 1}, s.options.Defaults)
+	s.desk.Configure(planning.Limits{Duration: 1, StartAhead: 1, Hosts: 1, HostSeconds: 1}, s.options.Defaults)
 	if diff := cmp.Diff([]string{"b"}, claimed(s.heal(t, id, failing("a"), true))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

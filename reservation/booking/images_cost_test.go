@@ -12,14 +12,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
 // manyImages returns a view of 200 hosts with live reservations of one host each. They need
 // images of 10 GB at 100 MB/s; one starts every 100 s, after some that cannot be on time.
-func manyImages(t testing.TB, live, hopeless int, limit int64) booking.View {
+func manyImages(t testing.TB, live, hopeless int, limit int64) planning.View {
 	t.Helper()
 	hosts := make([]inventory.Host, 200)
 	for i := range hosts {
@@ -29,7 +29,7 @@ func manyImages(t testing.TB, live, hopeless int, limit int64) booking.View {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := booking.NewView(base, snapshot, nil)
+	v, err := planning.NewView(base, snapshot, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func manyImages(t testing.TB, live, hopeless int, limit int64) booking.View {
 			Claims: []reservation.Claim{{Host: fmt.Sprintf("h%03d", i%len(hosts)), Span: w}},
 		}
 	}
-	v.Images = &booking.Images{Facts: f, Accepted: func(now span.Instant) *staging.Accepted { return f.Accepted(now, booking.Demands(f, list)) }}
+	v.Images = &planning.Images{Facts: f, Accepted: func(now span.Instant) *staging.Accepted { return f.Accepted(now, planning.Demands(f, list)) }}
 	return v
 }
 
@@ -91,14 +91,14 @@ func TestWhoBooksWaitsShortlyForARefusalOfAnother(t *testing.T) {
 	for _, tc := range manyCases {
 		v := manyImages(t, tc.live, tc.hopeless, tc.limit)
 		start := time.Now()
-		_, err := booking.NewPlan(v, fourHosts(tc.start))
+		_, err := planning.NewPlan(v, fourHosts(tc.start))
 		if took := time.Since(start); tc.live <= 1000 && took > 30*time.Second { // under 50 ms on an idle core
 			t.Errorf("%s: it took %v", tc.name, took)
 		}
 		if refusal, refused := errors.AsType[*reservation.Refusal](err); refused == tc.accepted {
 			t.Errorf("%s: %v", tc.name, err)
 		} else if refused && refusal.EarliestStart != 0 {
-			if _, err := booking.NewPlan(v, fourHosts(int64(refusal.EarliestStart-base))); err != nil {
+			if _, err := planning.NewPlan(v, fourHosts(int64(refusal.EarliestStart-base))); err != nil {
 				t.Errorf("%s: at its earliest start: %v", tc.name, err)
 			}
 		}
@@ -114,10 +114,10 @@ func TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare(t *testi
 
 func compareRefusals(t *testing.T, req reservation.Request) {
 	few, many := manyImages(t, 1000, 0, 0), manyImages(t, 10_000, 0, 0)
-	cost := func(v booking.View, times int) time.Duration {
+	cost := func(v planning.View, times int) time.Duration {
 		start := time.Now()
 		for range times {
-			if _, err := booking.NewPlan(v, req); err == nil {
+			if _, err := planning.NewPlan(v, req); err == nil {
 				t.Fatal("the request is not refused")
 			}
 		}
@@ -138,7 +138,7 @@ func BenchmarkPlanWithImages(b *testing.B) {
 		b.Run(tc.name, func(b *testing.B) {
 			v := manyImages(b, tc.live, tc.hopeless, tc.limit)
 			for b.Loop() {
-				_, _ = booking.NewPlan(v, fourHosts(tc.start))
+				_, _ = planning.NewPlan(v, fourHosts(tc.start))
 			}
 		})
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -253,7 +253,7 @@ func (c imageCloud) compare(t *rapid.T, req reservation.Request, live []reservat
 	}
 }
 
-func hostsOf(p booking.Plan) []string {
+func hostsOf(p planning.Plan) []string {
 	return (&reservation.Reservation{Claims: p.Claims}).HostNames()
 }
 
@@ -304,12 +304,12 @@ func TestWhatARefusedChangeNamesForItsImageIsAccepted(t *testing.T) {
 			if !ok {
 				return
 			}
-			offer := func(change booking.Change) error {
+			offer := func(change planning.Change) error {
 				_, err := c.desk.OfferChange(t.Context(), owner, r.ID, change)
 				return err
 			}
 			start := at(rapid.Int64Range(0, 120).Draw(t, "new start"))
-			change := booking.Change{Start: &start, End: new(start.Add(rapid.Int64Range(1, 60).Draw(t, "new length"))), Quantity: new(rapid.IntRange(1, 4).Draw(t, "new quantity"))}
+			change := planning.Change{Start: &start, End: new(start.Add(rapid.Int64Range(1, 60).Draw(t, "new length"))), Quantity: new(rapid.IntRange(1, 4).Draw(t, "new quantity"))}
 			refused, is := errors.AsType[*reservation.Refusal](offer(change))
 			if !is {
 				continue

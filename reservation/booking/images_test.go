@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -86,7 +87,7 @@ func TestARequestWithoutATimeWaitsForItsImageAndForNoOtherReservation(t *testing
 		t.Errorf("the host has no free 100 s from 48 on: %+v", got)
 	}
 
-	s = newScene(t, named("a"), looking(oneChannel()), limited(booking.Limits{StartAhead: 30}))
+	s = newScene(t, named("a"), looking(oneChannel()), limited(planning.Limits{StartAhead: 30}))
 	_, err = s.desk.Book(t.Context(), owner, req, nil)
 	if got := refusal(t, err); got.Constraint != reservation.ImageTransfer || got.EarliestStart != 0 {
 		t.Errorf("a start at 48 is further ahead than allowed: %+v", got)
@@ -205,14 +206,14 @@ func TestHealingPrefersAHostWithTheImageAndTakesAnyOther(t *testing.T) {
 	pool(f, "c", "A", 1000)
 	s := newScene(t, named("a", "b", "c"), looking(f))
 	r := s.book(t, only("a", withImage("A", during(1, 100, 200))))
-	down := func(hosts ...string) booking.Failed {
+	down := func(hosts ...string) planning.Failed {
 		return func(host string) (string, bool) { return "it is down", strings.Contains(fmt.Sprint(hosts), host) }
 	}
 	// The filter names a, so no other host matches.
 	r2 := s.book(t, withImage("B", during(1, 500, 600)))
 	for _, step := range []struct {
 		id   string
-		down booking.Failed
+		down planning.Failed
 	}{{r.ID, down("a")}, {r2.ID, down("a")}} {
 		if _, _, err := s.desk.Heal(t.Context(), step.id, step.down); err != nil {
 			t.Fatal(err)
@@ -285,7 +286,7 @@ func TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere(t *testing.T) {
 		for range rapid.IntRange(1, 15).Draw(t, "steps") {
 			s.act(t, &ids)
 			s.check(t)
-			state := f.State(s.clock(), booking.Demands(f, s.desk.Live(span.Span{Start: 0, End: span.Forever})))
+			state := f.State(s.clock(), planning.Demands(f, s.desk.Live(span.Span{Start: 0, End: span.Forever})))
 			if _, late := state.Schedule(f.Site, s.clock()); len(late) > 0 {
 				t.Fatalf("late: %+v", late)
 			}
@@ -316,17 +317,17 @@ func (s *scene) compareWithANewService(t *rapid.T, ids []string) {
 	other.restart(t)
 	start := int64(s.clock()-base) + rapid.Int64Range(0, 200).Draw(t, "ahead")
 	req := withImage(rapid.SampledFrom([]string{"A", "B"}).Draw(t, "image of another"), during(rapid.IntRange(1, 3).Draw(t, "hosts"), start, start+50))
-	same(t, s, &other, func(d *booking.Service) (booking.Plan, error) { return d.Offer(t.Context(), owner, req) })
+	same(t, s, &other, func(d *booking.Service) (planning.Plan, error) { return d.Offer(t.Context(), owner, req) })
 	if len(ids) > 0 {
 		id := rapid.SampledFrom(ids).Draw(t, "changed")
-		same(t, s, &other, func(d *booking.Service) (booking.Plan, error) {
+		same(t, s, &other, func(d *booking.Service) (planning.Plan, error) {
 			return d.OfferChange(t.Context(), owner, id, starts(start))
 		})
 	}
 }
 
 // same fails if two services decide differently.
-func same(t *rapid.T, s, other *scene, decide func(*booking.Service) (booking.Plan, error)) {
+func same(t *rapid.T, s, other *scene, decide func(*booking.Service) (planning.Plan, error)) {
 	t.Helper()
 	got, gotErr := decide(s.desk)
 	want, wantErr := decide(other.desk)
@@ -379,7 +380,7 @@ func (s *scene) act(t *rapid.T, ids *[]string) {
 		_, _ = s.desk.Cancel(t.Context(), owner, id)
 		return
 	}
-	c := []booking.Change{starts(start), ends(end), quantity(n)}[what-6]
+	c := []planning.Change{starts(start), ends(end), quantity(n)}[what-6]
 	_, _ = s.desk.Change(t.Context(), owner, id, c) // refused or not
 }
 
@@ -402,7 +403,7 @@ func TestWhatIsBookedHasItsImageWhenItStarts(t *testing.T) {
 				refusal(t, err)
 			}
 			now := s.clock().Add(rapid.Int64Range(0, 60).Draw(t, "pass"))
-			state := facts.State(s.clock(), booking.Demands(facts, s.desk.Live(all)))
+			state := facts.State(s.clock(), planning.Demands(facts, s.desk.Live(all)))
 			if _, late := state.Schedule(facts.Site, s.clock()); len(late) > 0 {
 				t.Fatalf("late at %v: %+v", s.clock(), late)
 			}
@@ -451,7 +452,7 @@ func TestAHostThatIsGivenAfterTheStartDemandsItsImageFromThen(t *testing.T) {
 	r.Claims = append(r.Claims, reservation.Claim{Host: "b", Span: later.Span})
 	later.Nodes = []string{"b"}
 	want := []staging.Demand{{ID: r.ID, Image: f.Images["A"], Nodes: []string{"a"}, Span: r.Span}, later}
-	demands := booking.Demands(f, []reservation.Reservation{r})
+	demands := planning.Demands(f, []reservation.Reservation{r})
 	if diff := cmp.Diff(want, demands); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

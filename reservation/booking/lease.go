@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/address"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // BookLease makes a lease with all its reservations and stores it; if one of them is refused,
@@ -35,7 +36,7 @@ func (d *Service) OfferLease(ctx context.Context, by Caller, req reservation.Lea
 	if err := d.mayBeEmpty(ctx, by, req); err != nil {
 		return reservation.LeaseRecord{}, err
 	}
-	pools, err := d.pools(ctx, requestedNetworks(req))
+	pools, err := d.pools(ctx, planning.RequestedNetworks(req))
 	if err != nil {
 		return reservation.LeaseRecord{}, err
 	}
@@ -45,9 +46,9 @@ func (d *Service) OfferLease(ctx context.Context, by Caller, req reservation.Lea
 	defer d.deciding.Leave(by.ProjectID)
 	v := d.view(by, by.ProjectID)
 	v.Pools = pools
-	l, err := d.newLease(v, by, req)
+	l, err := d.newLease(v.View, by, req)
 	if err != nil {
-		return l, refusalOfLease(v, req, err)
+		return l, planning.ExplainLease(v.View, req, err)
 	}
 	return l, nil
 }
@@ -96,7 +97,7 @@ func (d *Service) bookLease(ctx context.Context, by Caller, req reservation.Leas
 
 // bookLeaseOnce returns the lease that it decided on, also with an error of the records.
 func (d *Service) bookLeaseOnce(ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit) (booked reservation.LeaseRecord, err error) {
-	pools, err := d.pools(ctx, requestedNetworks(req))
+	pools, err := d.pools(ctx, planning.RequestedNetworks(req))
 	if err != nil {
 		return reservation.LeaseRecord{}, err
 	}
@@ -128,7 +129,7 @@ func (d *Service) reserveLease(
 ) (reservation.LeaseRecord, []*attempt, error) {
 	v := d.view(by, by.ProjectID)
 	v.Pools = pools
-	l, err := d.newLease(v, by, req)
+	l, err := d.newLease(v.View, by, req)
 	if err != nil {
 		return reservation.LeaseRecord{}, nil, err
 	}
@@ -149,8 +150,8 @@ func (d *Service) reserveLease(
 }
 
 // newLease decides on a lease, and returns it. Errors are those of NewLeasePlan.
-func (d *Service) newLease(v View, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
-	plan, err := NewLeasePlan(v, req)
+func (d *Service) newLease(v planning.View, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+	plan, err := planning.NewLeasePlan(v, req)
 	if err != nil {
 		return reservation.LeaseRecord{}, err
 	}

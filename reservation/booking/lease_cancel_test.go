@@ -12,6 +12,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/booking/memory"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 func TestACanceledLeaseDisappearsAndItsHostsAreFree(t *testing.T) {
@@ -118,7 +120,7 @@ func TestTheOnlyReservationOfALeaseChangesTheLease(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	l := s.lease(t, leaseOf(whole(1, 1)))
 	id := l.Reservations[0].ID
-	s.change(t, id, booking.Change{Start: new(at(700)), End: new(at(9000)), Name: new("member"), Quantity: new(2)})
+	s.change(t, id, planning.Change{Start: new(at(700)), End: new(at(9000)), Name: new("member"), Quantity: new(2)})
 	l = s.leases(t)[0]
 	if l.Span != (span.Span{Start: at(700), End: at(9000)}) || l.BeforeEnd != at(8400) || l.Version != 2 || l.Name != "course" {
 		t.Errorf("the lease is %+v", l.Lease)
@@ -141,7 +143,7 @@ func TestOneOfSeveralReservationsOfALeaseHasItsTimes(t *testing.T) {
 	for what, act := range map[string]func(ctx context.Context) error{
 		"another end": func(ctx context.Context) error { _, err := s.desk.Change(ctx, owner, id, ends(9000)); return err },
 		"another start": func(ctx context.Context) error {
-			_, err := s.desk.Change(ctx, owner, id, booking.Change{Start: new(at(700))})
+			_, err := s.desk.Change(ctx, owner, id, planning.Change{Start: new(at(700))})
 			return err
 		},
 		"an offer":     func(ctx context.Context) error { _, err := s.desk.OfferChange(ctx, owner, id, ends(9000)); return err },
@@ -151,7 +153,7 @@ func TestOneOfSeveralReservationsOfALeaseHasItsTimes(t *testing.T) {
 	}
 	// The second has two of the three hosts.
 	s.change(t, l.Reservations[1].ID, quantity(1))
-	r := s.change(t, id, booking.Change{Name: new("first"), Quantity: new(2), End: new(at(4200))})
+	r := s.change(t, id, planning.Change{Name: new("first"), Quantity: new(2), End: new(at(4200))})
 	if r.Quantity != 2 || r.Name != "first" || r.Membership.Min != 1 || r.Membership.Max != 2 {
 		t.Errorf("got %+v", r)
 	}
@@ -181,7 +183,7 @@ func TestALeaseOfAnotherProjectDoesNotExist(t *testing.T) {
 
 func TestAChangeOfALeaseNamesItsCaller(t *testing.T) {
 	s := newScene(t, named("a"))
-	causes := &recorded{Memory: s.memory}
+	causes := &recorded{Records: s.memory}
 	s.options.Records = causes
 	s.restart(t)
 	l := s.lease(t, leaseOf(whole(1, 1)))
@@ -202,7 +204,7 @@ func TestAChangeOfALeaseNamesItsCaller(t *testing.T) {
 
 // recorded are records that collect the causes of changes.
 type recorded struct {
-	*booking.Memory
+	*memory.Records
 	list []reservation.Cause
 }
 
@@ -210,5 +212,5 @@ func (r *recorded) Commit(ctx context.Context, c booking.Commit) error {
 	for _, v := range c.Revisions {
 		r.list = append(r.list, v.Cause)
 	}
-	return r.Memory.Commit(ctx, c)
+	return r.Records.Commit(ctx, c)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // ChangeLease changes a lease with all its reservations and stores it. If one of them is refused,
@@ -27,8 +28,8 @@ import (
 // keep theirs.
 func (d *Service) ChangeLease(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (reservation.LeaseRecord, error) {
 	l, err := permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) {
-		return d.modifyLease(ctx, by, id, "store the changed lease", p, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
-			return changedLease(v, l, c)
+		return d.modifyLease(ctx, by, id, "store the changed lease", p, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+			return planning.PlanLeaseChange(v, l, c)
 		})
 	})
 	return l, d.explainLeaseChange(ctx, by, id, c, err)
@@ -36,15 +37,15 @@ func (d *Service) ChangeLease(ctx context.Context, by Caller, id string, c reser
 
 // OfferLeaseChange returns the lease as ChangeLease would make it now, without doing it.
 func (d *Service) OfferLeaseChange(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (offered reservation.LeaseRecord, err error) {
-	_, err = d.modifyLease(ctx, by, id, "offer a changed lease", nil, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
-		row, members, err := changedLease(v, l, c)
+	_, err = d.modifyLease(ctx, by, id, "offer a changed lease", nil, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+		row, members, err := planning.PlanLeaseChange(v, l, c)
 		if err != nil {
 			return nil, nil, err
 		}
 		offered = reservation.LeaseRecord{Lease: l.Lease, Reservations: members}
 		if row != nil {
 			offered.Lease = *row
-		} else if isOwn(l) {
+		} else if planning.IsOwn(l) {
 			offered = reservation.OwnLease(members[0])
 		}
 		return nil, l.Reservations, nil
@@ -57,7 +58,7 @@ func (d *Service) OfferLeaseChange(ctx context.Context, by Caller, id string, c 
 // reservation that belongs to no lease, and is over or ending, stays as it is, but is no longer shown
 // as a lease.
 func (d *Service) CancelLease(ctx context.Context, by Caller, id string) (reservation.LeaseRecord, error) {
-	return d.modifyLease(ctx, by, id, "store the canceled lease", nil, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+	return d.modifyLease(ctx, by, id, "store the canceled lease", nil, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 		row, members := canceledLease(l, v.Now)
 		return row, members, nil
 	})
@@ -69,14 +70,14 @@ func canceledLease(l reservation.LeaseRecord, now span.Instant) (*reservation.Le
 	members, row := slices.Clone(l.Reservations), l.Lease
 	for i, r := range members {
 		if r.Kind == reservation.Addresses && r.Status == reservation.Active {
-			members[i] = endedNow(r, now)
+			members[i] = planning.EndedNow(r, now)
 			continue
 		}
-		if next, err := canceled(r, now); err == nil {
+		if next, err := planning.Canceled(r, now); err == nil {
 			members[i] = next
 		}
 	}
-	if isOwn(l) {
+	if planning.IsOwn(l) {
 		if members[0].Status == reservation.Canceled {
 			return nil, members
 		}
@@ -88,7 +89,7 @@ func canceledLease(l reservation.LeaseRecord, now span.Instant) (*reservation.Le
 
 // leaseAmendment decides on a change of a lease, whose reservations the view contains. It returns
 // the lease after the change, nil if the lease itself stays, and all its reservations.
-type leaseAmendment func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error)
+type leaseAmendment func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error)
 
 // modifyLease decides on a change of a lease and stores it. It decides again if the records have
 // changed.
@@ -131,7 +132,7 @@ func (d *Service) modifyLeaseOnce(
 		return l, err
 	}
 	defer leave()
-	pools, err := d.pools(ctx, networksOf(l.Reservations))
+	pools, err := d.pools(ctx, planning.NetworksOf(l.Reservations))
 	if err != nil {
 		return l, err
 	}
@@ -143,7 +144,7 @@ func (d *Service) modifyLeaseOnce(
 		}
 		v.Pools = pools
 		next := l
-		if row, next.Reservations, err = amend(v, l); err != nil {
+		if row, next.Reservations, err = amend(v.View, l); err != nil {
 			return nil, err
 		}
 		for i, r := range next.Reservations {
@@ -155,7 +156,7 @@ func (d *Service) modifyLeaseOnce(
 		}
 		if row != nil {
 			next.Lease = *row
-		} else if isOwn(l) {
+		} else if planning.IsOwn(l) {
 			next = reservation.OwnLease(next.Reservations[0])
 		}
 		if err := p.check(&l, &next); err != nil {
@@ -209,7 +210,7 @@ func (d *Service) lockMembers(ctx context.Context, l reservation.LeaseRecord) (e
 // viewOfLease returns the view for a decision about a lease, and replaces its live reservations by
 // their states in the view. It fails with ErrStale if a change of one of them is in doubt, if one is
 // over, or if memory is older than the lease.
-func (d *Service) viewOfLease(by Caller, l *reservation.LeaseRecord, entries map[string]*entry) (View, error) {
+func (d *Service) viewOfLease(by Caller, l *reservation.LeaseRecord, entries map[string]*entry) (view, error) {
 	d.mu.lockToLook()
 	defer d.mu.Unlock()
 	members := slices.Clone(l.Reservations)
@@ -220,12 +221,12 @@ func (d *Service) viewOfLease(by Caller, l *reservation.LeaseRecord, entries map
 			continue
 		}
 		if e.over || e.attempt != nil || e.r.Version < r.Version {
-			return View{}, reservation.ErrStale
+			return view{}, reservation.ErrStale
 		}
 		*r = e.r
 	}
 	l.Reservations = members
-	if isOwn(*l) {
+	if planning.IsOwn(*l) {
 		*l = reservation.OwnLease(members[0])
 	}
 	return d.viewNow(by, l.ProjectID), nil

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // The leases of these tests last from 600 to 4200 seconds after the start of the scene, with a
@@ -80,7 +80,7 @@ func (s *scene) checkLeases(t tester) {
 				continue
 			}
 			late := int64(r.Span.Start - l.Span.Start) // if its requested start was in the past
-			if r.Span.End != l.Span.End || late < 0 || late > booking.LatestPast {
+			if r.Span.End != l.Span.End || late < 0 || late > planning.LatestPast {
 				t.Fatalf("lease %s lasts %v, its reservation %s %v", l.ID, l.Span, r.ID, r.Span)
 			}
 			warned := max(r.Span.End-span.Instant(r.BeforeEnd), l.Span.Start)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 func TestARefusedExtensionOfALeaseNamesTheLatestEnd(t *testing.T) {
@@ -49,8 +49,8 @@ func TestAReservationThatBeginsWithOthersOfItsLeaseHasNoEarliestStartOfItsOwn(t 
 	l := s.lease(t, leaseOf(onHost("a"), whole(1, 1)))
 	alone := s.book(t, during(1, 600, 4200))
 	for id, moves := range map[string]bool{l.Reservations[1].ID: false, alone.ID: true} {
-		_, err := s.desk.Change(t.Context(), owner, id, booking.Change{Quantity: new(2)})
-		_, offered := s.desk.OfferChange(t.Context(), owner, id, booking.Change{Quantity: new(2)})
+		_, err := s.desk.Change(t.Context(), owner, id, planning.Change{Quantity: new(2)})
+		_, offered := s.desk.OfferChange(t.Context(), owner, id, planning.Change{Quantity: new(2)})
 		for _, err := range []error{err, offered} {
 			if r := refusal(t, err); (r.EarliestStart != 0) != moves {
 				t.Errorf("it can move alone: %v, and the refusal is %+v", moves, *r)

@@ -9,8 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 func TestABoundGetsAPendingReservationAsMuchAsThereIs(t *testing.T) {
@@ -67,7 +67,7 @@ func TestAPendingReservationOfALeaseMayBecomeAnother(t *testing.T) {
 }
 
 func TestAReservationTakesWhatAnotherOfItsLeaseReleases(t *testing.T) {
-	for _, limits := range []booking.Limits{{}, {Hosts: 3}, {HostSeconds: 3 * 3600}} {
+	for _, limits := range []planning.Limits{{}, {Hosts: 3}, {HostSeconds: 3 * 3600}} {
 		s := newScene(t, named("a", "b", "c"), limited(limits))
 		l := s.lease(t, leaseOf(whole(2, 2), whole(1, 1)))
 		first, second := l.Reservations[0], l.Reservations[1]

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // whole asks for hosts as a reservation of a lease.
@@ -123,7 +124,7 @@ func TestALeaseMayHaveNoReservations(t *testing.T) {
 }
 
 func TestLeasesWithoutReservationsHaveALimit(t *testing.T) {
-	s := newScene(t, named("a"), limited(booking.Limits{EmptyLeases: 2}))
+	s := newScene(t, named("a"), limited(planning.Limits{EmptyLeases: 2}))
 	s.lease(t, leaseOf())
 	last := s.lease(t, leaseOf()).ID
 	s.now.Store(int64(at(5000))) // both have ended
@@ -141,12 +142,12 @@ func TestLeasesWithoutReservationsHaveALimit(t *testing.T) {
 	}
 	s.cancelLease(t, last)
 	s.lease(t, late)
-	s.desk.Configure(booking.Limits{}, s.options.Defaults)
+	s.desk.Configure(planning.Limits{}, s.options.Defaults)
 	s.lease(t, late)
 }
 
 func TestOfManyLeasesWithoutReservationsAtOnceNoMoreThanTheLimitAreBooked(t *testing.T) {
-	s := newScene(t, named("a"), limited(booking.Limits{EmptyLeases: 3}), unsteady(0))
+	s := newScene(t, named("a"), limited(planning.Limits{EmptyLeases: 3}), unsteady(0))
 	var all sync.WaitGroup
 	var booked atomic.Int64
 	for range 12 {
@@ -168,7 +169,7 @@ func TestOfManyLeasesWithoutReservationsAtOnceNoMoreThanTheLimitAreBooked(t *tes
 func TestAStartOfThePresentMinuteIsNow(t *testing.T) {
 	s := newScene(t, named("a"))
 	req := leaseOf(whole(1, 1))
-	req.Start = at(-booking.LatestPast)
+	req.Start = at(-planning.LatestPast)
 	if l := s.lease(t, req); l.Span.Start != req.Start || l.Reservations[0].Span.Start != at(0) {
 		t.Errorf("the lease starts at %v, its reservation at %v; want as asked, and now", l.Span.Start, l.Reservations[0].Span.Start)
 	}
@@ -186,7 +187,7 @@ func TestALeaseOfTooManyReservationsIsInvalid(t *testing.T) {
 }
 
 func TestTheLimitOnHostsCountsTheWholeLease(t *testing.T) {
-	s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 3}))
+	s := newScene(t, named("a", "b", "c", "d"), limited(planning.Limits{Hosts: 3}))
 	if _, err := s.desk.BookLease(t.Context(), owner, leaseOf(whole(2, 2), whole(2, 2))); err == nil {
 		t.Error("a lease of four hosts is booked, the limit is three")
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // onHost asks for one particular host.
@@ -41,7 +41,7 @@ func TestTheEarliestStartOfALeaseIsAccepted(t *testing.T) {
 func TestTheEarliestStartOfFloatingIPsKeepsTheLimits(t *testing.T) {
 	s := newScene(t, named("a"), pooled(1))
 	s.lease(t, floatingFrom(100, 1000, floating(1)))
-	s.options.Limits = booking.Limits{StartAhead: 500}
+	s.options.Limits = planning.Limits{StartAhead: 500}
 	s.restart(t)
 	_, err := s.desk.BookLease(t.Context(), owner, floatingFrom(100, 200, floating(1)))
 	if r := refusal(t, err); r.EarliestStart != 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // carryOut sets the clock and returns what was carried out by then, each as
@@ -168,7 +169,7 @@ func TestTheLogSaysWhatAChangeChanged(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	id := s.book(t, during(1, 100, 200)).ID
 	s.now.Store(int64(at(50)))
-	r := s.change(t, id, booking.Change{Name: new("night run"), Quantity: new(2), Start: new(at(110)), End: new(at(190))})
+	r := s.change(t, id, planning.Change{Name: new("night run"), Quantity: new(2), Start: new(at(110)), End: new(at(190))})
 	want := reservation.Event{Type: reservation.ChangedEvent, Time: at(50), State: reservation.EventDone, Done: at(50),
 		Detail: fmt.Sprintf(`name from "" to "night run"`+", quantity from 1 to 2, start from %v to %v, end from %v to %v", at(100), at(110), at(200), at(190))}
 	done := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.EventDue })
@@ -184,7 +185,7 @@ func TestAChangeOfNothingLeavesNoTrace(t *testing.T) {
 	s := newScene(t, named("a"))
 	before := s.book(t, during(1, 100, 200))
 	s.now.Store(int64(at(50)))
-	after := s.change(t, before.ID, booking.Change{Quantity: new(1), End: new(at(200))})
+	after := s.change(t, before.ID, planning.Change{Quantity: new(1), End: new(at(200))})
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("reservation (-before +after):\n%s", diff)
 	}

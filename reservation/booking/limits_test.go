@@ -19,11 +19,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // What the project holds at other times does not count.
 func TestALimitOnHostsCountsThoseHeldAtOneInstant(t *testing.T) {
-	s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 3}))
+	s := newScene(t, named("a", "b", "c", "d"), limited(planning.Limits{Hosts: 3}))
 	s.book(t, during(3, 100, 200))
 	s.book(t, during(3, 300, 400))
 	s.book(t, during(3, 200, 300))
@@ -76,7 +77,7 @@ func TestARefusalByALimitSaysWhenItIsKept(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 3}))
+			s := newScene(t, named("a", "b", "c", "d"), limited(planning.Limits{Hosts: 3}))
 			s.book(t, during(1, 50, 100))
 			s.book(t, during(2, 100, 200))
 			for _, req := range []reservation.Request{during(3, 200, 260), during(2, 260, 300)} {
@@ -98,7 +99,7 @@ func TestARefusalByALimitSaysWhenItIsKept(t *testing.T) {
 
 // Such a refusal names the hosts, because waiting for the limit would not help.
 func TestWhatNoHostCouldHoldIsNotRefusedByALimit(t *testing.T) {
-	s := newScene(t, named("a", "b"), limited(booking.Limits{Hosts: 2}))
+	s := newScene(t, named("a", "b"), limited(planning.Limits{Hosts: 2}))
 	s.book(t, during(2, 100, 200))
 	_, err := s.desk.Book(t.Context(), owner, cpus(1000, 1, 100, 200), nil)
 	if got := refusal(t, err); got.Constraint == reservation.MaxHosts || got.EarliestStart != 0 {
@@ -110,7 +111,7 @@ func TestWhatNoHostCouldHoldIsNotRefusedByALimit(t *testing.T) {
 func TestAWindowIsSearchedForAStartThatKeepsTheLimit(t *testing.T) {
 	for _, policy := range calendar.Policies {
 		t.Run(string(policy), func(t *testing.T) {
-			s := newScene(t, named("a", "b", "c", "d"), limited(booking.Limits{Hosts: 3}))
+			s := newScene(t, named("a", "b", "c", "d"), limited(planning.Limits{Hosts: 3}))
 			s.book(t, during(2, 100, 200))
 			s.book(t, during(2, 230, 300))
 			s.book(t, during(2, 360, 500))
@@ -122,7 +123,7 @@ func TestAWindowIsSearchedForAStartThatKeepsTheLimit(t *testing.T) {
 			s.check(t)
 		})
 	}
-	s := newScene(t, named("a", "b"), limited(booking.Limits{Hosts: 3}))
+	s := newScene(t, named("a", "b"), limited(planning.Limits{Hosts: 3}))
 	s.book(t, during(2, 100, 200))
 	req := cpus(1, 2, 100, 400)
 	req.Duration = 50
@@ -132,7 +133,7 @@ func TestAWindowIsSearchedForAStartThatKeepsTheLimit(t *testing.T) {
 }
 
 func TestHostHoursAreCountedOverAllLiveReservations(t *testing.T) {
-	s := newScene(t, named("a", "b", "c"), limited(booking.Limits{HostSeconds: 250}))
+	s := newScene(t, named("a", "b", "c"), limited(planning.Limits{HostSeconds: 250}))
 	first := s.book(t, during(2, 100, 200))    // 200 host-seconds
 	first = s.change(t, first.ID, quantity(1)) // 100 host-seconds
 	second := s.book(t, during(1, 300, 450))   // 250 host-seconds in all
@@ -152,9 +153,9 @@ func TestHostHoursAreCountedOverAllLiveReservations(t *testing.T) {
 }
 
 func TestALimitRefusesAChangeOnlyForWhatItAsksMoreOf(t *testing.T) {
-	lowered := booking.Limits{Duration: 50, StartAhead: 10, Hosts: 1, HostSeconds: 60}
+	lowered := planning.Limits{Duration: 50, StartAhead: 10, Hosts: 1, HostSeconds: 60}
 	for name, tc := range map[string]struct {
-		change   booking.Change
+		change   planning.Change
 		want     reservation.Constraint // empty: accepted
 		earliest span.Instant
 	}{
@@ -163,12 +164,12 @@ func TestALimitRefusesAChangeOnlyForWhatItAsksMoreOf(t *testing.T) {
 		"shorten":                   {change: ends(180)},
 		"later start, the same end": {change: starts(120), want: reservation.MaxStartAhead},
 		"an earlier time":           {change: moves(50, 150), want: reservation.MaxHosts, earliest: at(100)},
-		"an earlier time for one":   {change: booking.Change{Quantity: new(1), Start: new(at(50)), End: new(at(150))}},
+		"an earlier time for one":   {change: planning.Change{Quantity: new(1), Start: new(at(50)), End: new(at(150))}},
 		"a later time":              {change: moves(110, 210), want: reservation.MaxStartAhead},
 		"extend":                    {change: ends(201), want: reservation.MaxDuration},
 		"grow":                      {change: quantity(3), want: reservation.MaxHostHours},
-		"grow and shorten":          {change: booking.Change{Quantity: new(3), End: new(at(120))}, want: reservation.MaxHosts},
-		"extend and shrink":         {change: booking.Change{Quantity: new(1), End: new(at(201))}, want: reservation.MaxDuration},
+		"grow and shorten":          {change: planning.Change{Quantity: new(3), End: new(at(120))}, want: reservation.MaxHosts},
+		"extend and shrink":         {change: planning.Change{Quantity: new(1), End: new(at(201))}, want: reservation.MaxDuration},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, named("a", "b", "c"))
@@ -190,24 +191,24 @@ func TestALimitRefusesAChangeOnlyForWhatItAsksMoreOf(t *testing.T) {
 func TestAChangeIsHeldAgainstTheHostsAtEachInstant(t *testing.T) {
 	for name, tc := range map[string]struct {
 		now     int64
-		change  booking.Change
+		change  planning.Change
 		refused bool
 		largest int
 	}{
 		"grow where there is room":             {change: quantity(3)},
 		"extend up to what follows":            {change: ends(250)},
 		"extend into what follows":             {change: ends(251), refused: true, largest: 1},
-		"extend into it with fewer":            {change: booking.Change{Quantity: new(1), End: new(at(300))}},
-		"grow and extend":                      {change: booking.Change{Quantity: new(3), End: new(at(250))}},
+		"extend into it with fewer":            {change: planning.Change{Quantity: new(1), End: new(at(300))}},
+		"grow and extend":                      {change: planning.Change{Quantity: new(3), End: new(at(250))}},
 		"grow too much":                        {change: quantity(4), refused: true, largest: 3},
 		"move into what follows":               {change: moves(300, 400), refused: true, largest: 1},
 		"move behind it":                       {change: moves(350, 450)},
 		"extend an active one":                 {now: 150, change: ends(251), refused: true, largest: 1},
-		"extend an active one, with fewer":     {now: 150, change: booking.Change{Quantity: new(1), End: new(at(300))}},
+		"extend an active one, with fewer":     {now: 150, change: planning.Change{Quantity: new(1), End: new(at(300))}},
 		"grow an active one beside what comes": {now: 150, change: quantity(3)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, named("a", "b", "c", "d", "e", "f"), limited(booking.Limits{Hosts: 3}))
+			s := newScene(t, named("a", "b", "c", "d", "e", "f"), limited(planning.Limits{Hosts: 3}))
 			r := s.book(t, during(2, 100, 200)) // on a and b
 			s.book(t, only("c", during(1, 250, 350)))
 			s.book(t, only("d", during(1, 250, 350)))
@@ -228,18 +229,18 @@ func TestAChangeIsHeldAgainstTheHostsAtEachInstant(t *testing.T) {
 }
 
 func TestHostTimeOfAChange(t *testing.T) {
-	s := newScene(t, named("a", "b", "c"), limited(booking.Limits{HostSeconds: 300}))
+	s := newScene(t, named("a", "b", "c"), limited(planning.Limits{HostSeconds: 300}))
 	r := s.book(t, during(2, 100, 200)) // 200 host-seconds
 	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, ends(251))
 	if got := refusal(t, err); got.Constraint != reservation.MaxHostHours || got.LargestQuantity != 1 {
 		t.Errorf("2 for 151 s: %v, at most %d; want %s and 1", got, got.LargestQuantity, reservation.MaxHostHours)
 	}
 	s.change(t, r.ID, ends(250))
-	s.change(t, r.ID, booking.Change{Quantity: new(3), End: new(at(200))})
+	s.change(t, r.ID, planning.Change{Quantity: new(3), End: new(at(200))})
 	s.check(t)
-	s.options.Limits = booking.Limits{HostSeconds: 10}
+	s.options.Limits = planning.Limits{HostSeconds: 10}
 	s.restart(t)
-	s.change(t, r.ID, booking.Change{Quantity: new(2), End: new(at(250))}) // longer, but no more host time
+	s.change(t, r.ID, planning.Change{Quantity: new(2), End: new(at(250))}) // longer, but no more host time
 	_, err = s.desk.OfferChange(t.Context(), owner, r.ID, ends(251))
 	if got := refusal(t, err).Constraint; got != reservation.MaxHostHours {
 		t.Errorf("more host time: refused by %s, want %s", got, reservation.MaxHostHours)
@@ -249,7 +250,7 @@ func TestHostTimeOfAChange(t *testing.T) {
 // Its host time is less than its hosts multiplied by its duration, and other reservations use
 // the rest of the limit.
 func TestWhatGrewLateMayShrinkAtTheLimit(t *testing.T) {
-	s := newScene(t, named("a", "b", "c"), limited(booking.Limits{HostSeconds: 300}))
+	s := newScene(t, named("a", "b", "c"), limited(planning.Limits{HostSeconds: 300}))
 	r := s.book(t, during(1, 100, 200))
 	s.passTo(t, at(190))
 	s.change(t, r.ID, quantity(3)) // 100 + 2 × 10 host-seconds
@@ -260,7 +261,7 @@ func TestWhatGrewLateMayShrinkAtTheLimit(t *testing.T) {
 
 // A project cannot erase host time that it has used by releasing the hosts before the end.
 func TestReleasedHostTimeCountsAsLongAsTheReservationLives(t *testing.T) {
-	s := newScene(t, named("a", "b", "c"), limited(booking.Limits{HostSeconds: 300}))
+	s := newScene(t, named("a", "b", "c"), limited(planning.Limits{HostSeconds: 300}))
 	r := s.running(t, during(3, 100, 200))
 	s.passTo(t, at(190))
 	s.change(t, r.ID, quantity(1)) // 100, and 2 × 90 host-seconds that are past
@@ -282,7 +283,7 @@ func TestReleasedHostTimeCountsAsLongAsTheReservationLives(t *testing.T) {
 func TestAnExtensionIsAcceptedOnlyNearTheEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		now    int64
-		change booking.Change
+		change planning.Change
 		want   reservation.Constraint // empty: accepted
 	}{
 		"too early":                {now: 169, change: ends(300), want: reservation.ExtensionTooEarly},
@@ -293,11 +294,11 @@ func TestAnExtensionIsAcceptedOnlyNearTheEnd(t *testing.T) {
 		"nor is an end before":     {now: 120, change: ends(180)},
 		"nor are more hosts":       {now: 120, change: quantity(3)},
 		"nor a new name":           {now: 120, change: renamed("x")},
-		"with fewer hosts it is":   {now: 120, change: booking.Change{Quantity: new(1), End: new(at(300))}, want: reservation.ExtensionTooEarly},
+		"with fewer hosts it is":   {now: 120, change: planning.Change{Quantity: new(1), End: new(at(300))}, want: reservation.ExtensionTooEarly},
 		"an end that is not later": {now: 120, change: ends(200)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, named("a", "b", "c"), limited(booking.Limits{ExtensionWindow: 30}))
+			s := newScene(t, named("a", "b", "c"), limited(planning.Limits{ExtensionWindow: 30}))
 			r := s.book(t, during(2, 100, 200))
 			s.passTo(t, at(tc.now))
 			_, err := s.desk.Change(t.Context(), owner, r.ID, tc.change)
@@ -312,7 +313,7 @@ func TestAnExtensionIsAcceptedOnlyNearTheEnd(t *testing.T) {
 }
 
 func TestTheExtensionWindowCountsFromTheLatestEndThatWasPromised(t *testing.T) {
-	s := newScene(t, named("a"), limited(booking.Limits{ExtensionWindow: 30}))
+	s := newScene(t, named("a"), limited(planning.Limits{ExtensionWindow: 30}))
 	r := s.book(t, during(1, 100, 200))
 	s.passTo(t, at(120))
 	for _, step := range []struct {
@@ -339,7 +340,7 @@ func TestTheExtensionWindowCountsFromTheLatestEndThatWasPromised(t *testing.T) {
 
 // Neither a booking nor a refusal looks further ahead.
 func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
-	s := newScene(t, named("a"), limited(booking.Limits{StartAhead: 100}))
+	s := newScene(t, named("a"), limited(planning.Limits{StartAhead: 100}))
 	s.book(t, during(1, 50, 100))
 	req := during(1, 20, 1000)
 	req.Duration = 60
@@ -377,7 +378,7 @@ func TestAGrowthThatIsBeingStoredCountsForTheLimit(t *testing.T) {
 		close(goOn)
 		running.Wait()
 		agree(t, []*scene{a, b})
-	}, limited(booking.Limits{Hosts: 2}))
+	}, limited(planning.Limits{Hosts: 2}))
 }
 
 // The records refuse the growth if the project has booked more since the decision.
@@ -398,12 +399,12 @@ func TestAGrowthThatAnotherReplicaDoesNotKnowIsDecidedAgain(t *testing.T) {
 		close(goOn)
 		running.Wait()
 		agree(t, []*scene{a, b})
-	}, limited(booking.Limits{Hosts: 2}))
+	}, limited(planning.Limits{Hosts: 2}))
 }
 
 // A replica that has read another replica's bookings for a project decides only once.
 func TestReplicasThatFollowBookForOneProjectInTurn(t *testing.T) {
-	all := replicas(t, 3, named("a", "b", "c"), limited(booking.Limits{Hosts: 3}))
+	all := replicas(t, 3, named("a", "b", "c"), limited(planning.Limits{Hosts: 3}))
 	for i := range int64(12) {
 		for _, s := range all {
 			s.follow(t)
@@ -444,7 +445,7 @@ func TestWhatAReplicaKnowsOfAProjectItKnowsWhole(t *testing.T) {
 			t.Errorf("%v after %d more decisions, want %s", got, b.desk.Stale(), reservation.MaxHosts)
 		}
 		agree(t, []*scene{a, b})
-	}, limited(booking.Limits{Hosts: 2}))
+	}, limited(planning.Limits{Hosts: 2}))
 }
 
 // The commits of such a project carry no version of it.
@@ -467,7 +468,7 @@ func TestALimitThatIsSetLaterHoldsAcrossReplicas(t *testing.T) {
 	all := replicas(t, 2, named("a", "b", "c"))
 	all[0].book(t, during(2, 100, 200))
 	for _, s := range all {
-		s.desk.Configure(booking.Limits{Hosts: 2}, s.options.Defaults)
+		s.desk.Configure(planning.Limits{Hosts: 2}, s.options.Defaults)
 		s.options.Limits.Hosts = 2
 	}
 	_, err := all[1].desk.Book(t.Context(), owner, only("c", during(1, 150, 160)), nil)
@@ -492,7 +493,7 @@ func TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore(t *testing.
 				return
 			}
 			most, c := rapid.IntRange(1, 6).Draw(t, "most hosts"), drawChange(t, r)
-			s.desk.Configure(booking.Limits{Hosts: most}, s.options.Defaults)
+			s.desk.Configure(planning.Limits{Hosts: most}, s.options.Defaults)
 			_, err := s.desk.OfferChange(t.Context(), owner, r.ID, c)
 			refused, isRefusal := errors.AsType[*reservation.Refusal](err)
 			byLimit := isRefusal && refused.Constraint == reservation.MaxHosts
@@ -508,7 +509,7 @@ func TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore(t *testing.
 
 // asksMoreThan reports whether, at some instant from now on, a change of r asks for more than
 // r has and the project would then hold more than most.
-func asksMoreThan(most int, r reservation.Reservation, c booking.Change, now span.Instant, live []reservation.Reservation) bool {
+func asksMoreThan(most int, r reservation.Reservation, c planning.Change, now span.Instant, live []reservation.Reservation) bool {
 	quantity, hold := r.Quantity, r.Span
 	if c.Quantity != nil {
 		quantity = *c.Quantity

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // Learned is a stored change of a reservation that a service learns of. A service that is far behind
@@ -83,7 +84,7 @@ type Use struct {
 }
 
 // Use returns the limits, and what a project uses of them.
-func (d *Service) Use(project string) (Limits, Use) {
+func (d *Service) Use(project string) (planning.Limits, Use) {
 	d.mu.RLock()
 	held, limits := d.held[project], d.options.Limits
 	d.mu.RUnlock()

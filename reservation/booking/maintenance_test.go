@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/enforcement"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // maintenance requests maintenance of hosts throughout [start, end), in seconds after base.
@@ -53,7 +54,7 @@ func TestMaintenanceIsRefusedWhereAnyOfItsHostsIsPromised(t *testing.T) {
 	r := s.book(t, maintenance(150, 200, "a", "b"))
 	_, err = s.desk.Book(t.Context(), owner, only("a", during(1, 199, 300)), nil)
 	refusal(t, err)
-	if _, err = s.desk.Change(t.Context(), owner, r.ID, booking.Change{Start: new(at(149))}); refusal(t, err).EarliestStart == 0 {
+	if _, err = s.desk.Change(t.Context(), owner, r.ID, planning.Change{Start: new(at(149))}); refusal(t, err).EarliestStart == 0 {
 		t.Errorf("the move onto a reservation is refused with %v", err)
 	}
 }
@@ -79,16 +80,16 @@ func TestRequestsForMaintenanceThatContradictThemselvesAreInvalid(t *testing.T) 
 		}
 	}
 	r := s.book(t, maintenance(10, 100, "a"))
-	if _, err := s.desk.Change(t.Context(), owner, r.ID, booking.Change{Quantity: new(2)}); fault.Of(err).Field != "quantity" {
+	if _, err := s.desk.Change(t.Context(), owner, r.ID, planning.Change{Quantity: new(2)}); fault.Of(err).Field != "quantity" {
 		t.Errorf("a change of the quantity: %v", err)
 	}
 }
 
 func TestLimitsOfAProjectNeitherApplyToMaintenanceNorCountIt(t *testing.T) {
-	limits := booking.Limits{Duration: 100, StartAhead: 1000, Hosts: 1, HostSeconds: 100, ExtensionWindow: 10}
+	limits := planning.Limits{Duration: 100, StartAhead: 1000, Hosts: 1, HostSeconds: 100, ExtensionWindow: 10}
 	s := newScene(t, named("a", "b", "c"), limited(limits))
 	r := s.book(t, maintenance(2000, 4000, "a", "b"))
-	s.change(t, r.ID, booking.Change{End: new(at(5000))})
+	s.change(t, r.ID, planning.Change{End: new(at(5000))})
 	s.book(t, during(1, 0, 100))
 	if _, err := s.desk.Book(t.Context(), owner, during(1, 200, 300), nil); refusal(t, err).Constraint != reservation.MaxHostHours {
 		t.Errorf("the limit for reservations: %v", err)
@@ -105,7 +106,7 @@ func TestTheChecksOfEnforcementAreNotAskedAboutMaintenance(t *testing.T) {
 		t.Fatalf("a reservation that lasts too long: %v", err)
 	}
 	r := s.book(t, maintenance(0, 100, "a"))
-	s.change(t, r.ID, booking.Change{End: new(at(200))})
+	s.change(t, r.ID, planning.Change{End: new(at(200))})
 }
 
 func TestHostsInMaintenanceAreNotFilledOrHealed(t *testing.T) {
@@ -189,7 +190,7 @@ func TestNoPromiseOverlapsMaintenance(t *testing.T) {
 					t.Skip("nothing is booked")
 				}
 				start, end := window()
-				_, err := s.desk.Change(t.Context(), owner, rapid.SampledFrom(ids).Draw(t, "id"), booking.Change{Start: new(at(start)), End: new(at(end))})
+				_, err := s.desk.Change(t.Context(), owner, rapid.SampledFrom(ids).Draw(t, "id"), planning.Change{Start: new(at(start)), End: new(at(end))})
 				if err != nil && fault.Of(err).Kind == fault.Internal {
 					if _, refused := errors.AsType[*reservation.Refusal](err); !refused {
 						t.Fatal(err)

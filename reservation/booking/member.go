@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // This file has what Change and Cancel do with a reservation that belongs to a lease.
@@ -26,12 +27,12 @@ func (d *Service) leaseOf(ctx context.Context, by Caller, id string) (string, er
 }
 
 // changeMember is Change for a reservation of a lease whose times may change.
-func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string, c Change, p *permit) (reservation.Reservation, error) {
-	return d.modifyMember(ctx, by, lease, id, "store the changed reservation", p, func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
-		if err := c.checkLease(l, r); err != nil {
+func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string, c planning.Change, p *permit) (reservation.Reservation, error) {
+	return d.modifyMember(ctx, by, lease, id, "store the changed reservation", p, func(v planning.View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
+		if err := c.CheckLease(l, r); err != nil {
 			return nil, err
 		}
-		plan, err := PlanChange(v.without(r), *r, c)
+		plan, err := planning.PlanChange(v.Without(r), *r, c)
 		if err != nil {
 			return nil, err
 		}
@@ -42,9 +43,9 @@ func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string,
 				to.Start = plan.Span.Start
 			}
 			next := l.Lease
-			next.Span, next.BeforeEnd = to, keptWarning(l.Lease, to)
+			next.Span, next.BeforeEnd = to, planning.KeptWarning(l.Lease, to)
 			next.Updated, next.Version = v.Now, next.Version+1
-			plan.Terms.BeforeEnd = warningBefore(to, next.BeforeEnd)
+			plan.Terms.BeforeEnd = planning.WarningBefore(to, next.BeforeEnd)
 			row = &next
 		}
 		*r = changedAlone(*r, plan, v.Now)
@@ -54,9 +55,9 @@ func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string,
 
 // cancelMember is Cancel for a reservation of a lease.
 func (d *Service) cancelMember(ctx context.Context, by Caller, lease, id string) (reservation.Reservation, error) {
-	return d.modifyMember(ctx, by, lease, id, "store the canceled reservation", nil, func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
+	return d.modifyMember(ctx, by, lease, id, "store the canceled reservation", nil, func(v planning.View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
 		if len(l.Reservations) > 1 {
-			return nil, together(l)
+			return nil, planning.Together(l)
 		}
 		if _, err := lifecycle.Next(r.Status, lifecycle.Cancel); err != nil {
 			return nil, err
@@ -71,10 +72,10 @@ func (d *Service) cancelMember(ctx context.Context, by Caller, lease, id string)
 // itself, and stores it. amend changes r.
 func (d *Service) modifyMember(
 	ctx context.Context, by Caller, lease, id, doing string, p *permit,
-	amend func(v View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error),
+	amend func(v planning.View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error),
 ) (reservation.Reservation, error) {
 	this := func(r reservation.Reservation) bool { return r.ID == id }
-	l, err := d.modifyLease(ctx, by, lease, doing, p, func(v View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+	l, err := d.modifyLease(ctx, by, lease, doing, p, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 		members := slices.Clone(l.Reservations)
 		i := slices.IndexFunc(members, this)
 		if i < 0 {
@@ -97,7 +98,7 @@ func (d *Service) modifyMember(
 
 // checkLease fails with a Conflict fault if the reservation would have other times than its lease
 // after the change.
-func (d *Service) checkLease(ctx context.Context, by Caller, id string, c Change) error {
+func (d *Service) checkLease(ctx context.Context, by Caller, id string, c planning.Change) error {
 	if c.Start == nil && c.End == nil {
 		return nil
 	}
@@ -111,34 +112,19 @@ func (d *Service) checkLease(ctx context.Context, by Caller, id string, c Change
 	}
 	for i := range l.Reservations {
 		if r := &l.Reservations[i]; r.ID == id {
-			return c.checkLease(l, r)
+			return c.CheckLease(l, r)
 		}
 	}
 	return NotFound(id)
 }
 
-// checkLease fails with a Conflict fault if r would have other times than other reservations of its
-// lease after the change.
-func (c Change) checkLease(l reservation.LeaseRecord, r *reservation.Reservation) error {
-	moves := c.Start != nil && *c.Start != r.Span.Start || c.End != nil && *c.End != r.Span.End
-	if moves && len(l.Reservations) > 1 {
-		return together(l)
-	}
-	return nil
-}
-
-// together returns the error for a change of one reservation that concerns all those of its lease.
-func together(l reservation.LeaseRecord) error {
-	return fault.New(fault.Conflict, "the reservation is one of %d of lease %s, which begin and end together; change the lease", len(l.Reservations), l.ID)
-}
-
 // changedAlone returns r after a plan for it alone. A quantity outside the bounds moves them. r stays if nothing changes.
-func changedAlone(r reservation.Reservation, plan Plan, now span.Instant) reservation.Reservation {
+func changedAlone(r reservation.Reservation, plan planning.Plan, now span.Instant) reservation.Reservation {
 	part, quantity := r.Membership, plan.Terms.Quantity
 	if part.Max != 0 {
 		part.Min, part.Max = min(part.Min, quantity), max(part.Max, quantity)
 	}
-	if next := changed(r, plan, part, now); difference(r, next) != "" {
+	if next := planning.Changed(r, plan, part, now); planning.Difference(r, next) != "" {
 		return next
 	}
 	return r

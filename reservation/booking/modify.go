@@ -6,36 +6,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
-	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // OfferChange returns what Change would do now, without doing it.
-func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c Change) (Plan, error) {
+func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c planning.Change) (planning.Plan, error) {
 	if err := d.checkLease(ctx, by, id, c); err != nil {
-		return Plan{}, err
+		return planning.Plan{}, err
 	}
 	var again retry
 	for {
 		again.decide(d)
-		var plan Plan
-		_, err := d.amend(ctx, by, id, func(v View, r reservation.Reservation) (_ reservation.Reservation, _ reservation.Cause, err error) {
-			plan, err = PlanChange(v.without(&r), r, c)
+		var plan planning.Plan
+		_, err := d.amend(ctx, by, id, func(v planning.View, r reservation.Reservation) (_ reservation.Reservation, _ reservation.Cause, err error) {
+			plan, err = planning.PlanChange(v.Without(&r), r, c)
 			return r, reservation.Cause{}, err
 		})
 		if !errors.Is(err, reservation.ErrStale) {
 			return plan, d.explainExtension(ctx, by, id, c, err)
 		}
 		if err := again.after(ctx, d, err, Recall{IDs: []string{id}}); err != nil {
-			return Plan{}, err
+			return planning.Plan{}, err
 		}
 	}
 }
@@ -43,13 +39,13 @@ func (d *Service) OfferChange(ctx context.Context, by Caller, id string, c Chang
 // Change changes a reservation and stores it. A refused or failed change leaves the
 // reservation as it was. If it is the only one of a lease, its times are those of the lease; if
 // there are others, a change of its times is a Conflict fault.
-func (d *Service) Change(ctx context.Context, by Caller, id string, c Change) (reservation.Reservation, error) {
+func (d *Service) Change(ctx context.Context, by Caller, id string, c planning.Change) (reservation.Reservation, error) {
 	r, err := permitting(ctx, d, func(p *permit) (reservation.Reservation, error) { return d.changeWith(ctx, by, id, c, p) })
 	return r, d.explainExtension(ctx, by, id, c, err)
 }
 
 // changeWith is Change with a permit, which is about the whole lease.
-func (d *Service) changeWith(ctx context.Context, by Caller, id string, c Change, p *permit) (reservation.Reservation, error) {
+func (d *Service) changeWith(ctx context.Context, by Caller, id string, c planning.Change, p *permit) (reservation.Reservation, error) {
 	if c.Start != nil || c.End != nil || p != nil {
 		lease, err := d.leaseOf(ctx, by, id)
 		if err != nil {
@@ -59,8 +55,8 @@ func (d *Service) changeWith(ctx context.Context, by Caller, id string, c Change
 			return d.changeMember(ctx, by, lease, id, c, p)
 		}
 	}
-	return d.modify(ctx, by, id, "store the changed reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		plan, err := PlanChange(v.without(&r), r, c)
+	return d.modify(ctx, by, id, "store the changed reservation", func(v planning.View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+		plan, err := planning.PlanChange(v.Without(&r), r, c)
 		if err != nil {
 			return r, reservation.Cause{}, err
 		}
@@ -80,15 +76,15 @@ func (d *Service) Cancel(ctx context.Context, by Caller, id string) (reservation
 	if lease != "" {
 		return d.cancelMember(ctx, by, lease, id)
 	}
-	return d.modify(ctx, by, id, "store the canceled reservation", func(v View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		next, err := canceled(r, v.Now)
+	return d.modify(ctx, by, id, "store the canceled reservation", func(v planning.View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+		next, err := planning.Canceled(r, v.Now)
 		return next, causeOf(by, r, next), err
 	})
 }
 
 // causeOf returns the cause of a change at a caller's request.
 func causeOf(by Caller, before, next reservation.Reservation) reservation.Cause {
-	cause := reservation.Cause{Action: reservation.ActionModify, UserID: by.UserID, RequestID: by.RequestID, Detail: difference(before, next)}
+	cause := reservation.Cause{Action: reservation.ActionModify, UserID: by.UserID, RequestID: by.RequestID, Detail: planning.Difference(before, next)}
 	if next.Status == reservation.Canceled {
 		cause.Action = reservation.ActionCancel
 	}
@@ -98,7 +94,7 @@ func causeOf(by Caller, before, next reservation.Reservation) reservation.Cause 
 // amendment decides on a change of a reservation, which the view contains. It returns the
 // reservation after the change and the cause, or the unchanged reservation if there is nothing to
 // change.
-type amendment func(v View, r reservation.Reservation) (next reservation.Reservation, cause reservation.Cause, err error)
+type amendment func(v planning.View, r reservation.Reservation) (next reservation.Reservation, cause reservation.Cause, err error)
 
 // modify decides on a change of a reservation and stores it. It decides again if the records
 // have changed.
@@ -164,7 +160,7 @@ func (d *Service) amendNow(by Caller, e *entry, amend amendment) (*attempt, erro
 	if err != nil {
 		return nil, err
 	}
-	next, cause, err := amend(v, r)
+	next, cause, err := amend(v.View, r)
 	if err != nil {
 		return nil, err
 	}
@@ -177,11 +173,11 @@ func (d *Service) amendNow(by Caller, e *entry, amend amendment) (*attempt, erro
 
 // viewOf returns the view for a decision about a live reservation, and the reservation, whose entry
 // the caller has locked. It fails with ErrStale if a change of it is in doubt or if it is over.
-func (d *Service) viewOf(by Caller, e *entry) (View, reservation.Reservation, error) {
+func (d *Service) viewOf(by Caller, e *entry) (view, reservation.Reservation, error) {
 	d.mu.lockToLook()
 	defer d.mu.Unlock()
 	if e.over || e.attempt != nil {
-		return View{}, reservation.Reservation{}, reservation.ErrStale
+		return view{}, reservation.Reservation{}, reservation.ErrStale
 	}
 	return d.viewNow(by, e.r.ProjectID), e.r, nil
 }
@@ -189,7 +185,7 @@ func (d *Service) viewOf(by Caller, e *entry) (View, reservation.Reservation, er
 // enterChanges begins changes of one project's reservations that were decided on v, all or none.
 // Until they are stored, the calendar contains, at each instant, the larger of the old and the new
 // claims of all of them together.
-func (d *Service) enterChanges(v *View, attempts ...*attempt) error {
+func (d *Service) enterChanges(v *view, attempts ...*attempt) error {
 	if len(attempts) == 0 {
 		return nil
 	}
@@ -212,7 +208,7 @@ func (d *Service) enterChanges(v *View, attempts ...*attempt) error {
 		after = append(after, d.calendarClaims(&a.next, a.next.Claims)...)
 	}
 	if len(moved) > 0 {
-		held := envelope(before, after)
+		held := planning.Envelope(before, after)
 		d.release(before)
 		// A host may have become smaller since it was promised; Restore holds the claims anyway.
 		if err := d.calendar.Restore(held...); err != nil {
@@ -230,107 +226,13 @@ func (d *Service) enterChanges(v *View, attempts ...*attempt) error {
 
 // unchanged reports whether the calendar has the same claims on the hosts as v. The caller holds
 // mu.
-func (d *Service) unchanged(v *View, hosts []string) bool {
+func (d *Service) unchanged(v *view, hosts []string) bool {
 	for _, host := range hosts {
-		if !d.calendar.Unchanged(v.state.calendar, d.hosts.numbers[host]) {
+		if number, _ := d.hosts.Number(host); !d.calendar.Unchanged(v.state.calendar, number) {
 			return false
 		}
 	}
 	return true
-}
-
-// changed returns r after the plan, with its part in its lease.
-func changed(r reservation.Reservation, plan Plan, part reservation.Membership, now span.Instant) reservation.Reservation {
-	before := r
-	r.Terms, r.Membership, r.Span, r.Claims, r.Addresses = plan.Terms, part, plan.Span, plan.Claims, plan.Addresses
-	r.Released += heldUntil(before.Claims, now) - heldUntil(r.Claims, now)
-	r.PromisedEnd = promisedEnd(&before, r.Span)
-	r.Updated, r.Version = now, r.Version+1
-	r.Events = append(slices.Clone(r.Events), happened(reservation.ChangedEvent, now, difference(before, r)))
-	r.Events = recent(lifecycle.Schedule(&r))
-	return r
-}
-
-// changeable lists the fields that an owner has chosen, by their names in the API. A change
-// that affects none of them is not stored.
-var changeable = []struct {
-	name string
-	text bool // a text of any length
-	of   func(r *reservation.Reservation) string
-}{
-	{"name", true, func(r *reservation.Reservation) string { return r.Name }},
-	{"kind", false, func(r *reservation.Reservation) string { return string(r.Kind) }},
-	{"quantity", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Quantity) }},
-	{"host_properties", true, func(r *reservation.Reservation) string { return r.HostProperties }},
-	{"policy", false, func(r *reservation.Reservation) string { return string(r.Policy) }},
-	{"resources", true, func(r *reservation.Reservation) string { return fmt.Sprintf("%+v", r.Resources) }},
-	{"affinity", false, func(r *reservation.Reservation) string { return string(r.Affinity) }},
-	{"image", true, func(r *reservation.Reservation) string { return r.Image }},
-	{"on_end", false, func(r *reservation.Reservation) string { return string(r.OnEnd) }},
-	{"before_end", false, func(r *reservation.Reservation) string { return strconv.FormatInt(r.BeforeEnd, 10) + "s" }},
-	{"maintenance", false, func(r *reservation.Reservation) string { return strconv.FormatBool(r.Maintenance) }},
-	{"min", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Min) }},
-	{"max", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Max) }},
-	{"hypervisor_properties", true, func(r *reservation.Reservation) string { return r.Membership.HypervisorProperties }},
-	{"resource_properties", true, func(r *reservation.Reservation) string { return r.Membership.ResourceProperties }},
-	{"required_floatingips", true, func(r *reservation.Reservation) string { return strings.Join(required(r.Addresses), " ") }},
-	{"start", false, func(r *reservation.Reservation) string { return r.Span.Start.String() }},
-	{"end", false, func(r *reservation.Reservation) string { return r.Span.End.String() }},
-}
-
-// difference returns in words what a change changed; empty if it changed nothing.
-func difference(before, after reservation.Reservation) string {
-	var parts []string
-	for _, field := range changeable {
-		from, to := field.of(&before), field.of(&after)
-		if from == to {
-			continue
-		}
-		if field.text {
-			from, to = quoted(from), quoted(to)
-		}
-		parts = append(parts, fmt.Sprintf("%s from %s to %s", field.name, from, to))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// mostQuoted is the maximum number of characters of a name in a sentence.
-const mostQuoted = 60
-
-// quoted returns a name in quotation marks, cut if it is long. A character that cannot be
-// printed becomes up to ten bytes.
-func quoted(name string) string {
-	if letters := []rune(name); len(letters) > mostQuoted {
-		name = string(letters[:mostQuoted]) + "…"
-	}
-	return strconv.Quote(name)
-}
-
-func canceled(r reservation.Reservation, now span.Instant) (reservation.Reservation, error) {
-	status, err := lifecycle.Next(r.Status, lifecycle.Cancel)
-	if err != nil {
-		return r, err
-	}
-	return closed(r, status, happened(reservation.CanceledEvent, now, ""), now), nil
-}
-
-// closed returns r, ended early: it keeps claims that it has used, later ones are removed.
-func closed(r reservation.Reservation, status reservation.Status, last reservation.Event, now span.Instant) reservation.Reservation {
-	r.Status, r.Updated, r.Version = status, now, r.Version+1
-	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State != reservation.EventDone })
-	r.Events = append(r.Events, last)
-	r.Claims = usedBy(r.Claims, now)
-	return r
-}
-
-// usedBy returns the parts of claims before an instant.
-func usedBy(claims []reservation.Claim, t span.Instant) (used []reservation.Claim) {
-	for _, c := range claims {
-		if c.Span.End = min(c.Span.End, t); !c.Span.Empty() {
-			used = append(used, c)
-		}
-	}
-	return used
 }
 
 // find returns the entry of a live reservation that the caller may change. It reads a

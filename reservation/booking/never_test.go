@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // All hosts have claims, but the refusal does not name them.
@@ -107,7 +107,7 @@ func TestBothItsOwnAndOtherHostsBlockAReservationThatGrowsForLonger(t *testing.T
 	s.passTo(t, at(1))
 	s.book(t, only("a", during(1, 100, 200)))
 	s.book(t, only("b", during(1, 50, 200)))
-	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, booking.Change{Quantity: new(2), End: new(at(150))})
+	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, planning.Change{Quantity: new(2), End: new(at(150))})
 	want := []reservation.Block{{Host: "a", Span: span.Span{Start: at(100), End: at(200)}}, {Host: "b", Span: span.Span{Start: at(50), End: at(200)}}}
 	if got := refusal(t, err).BlockedBy; !slices.Equal(got, want) {
 		t.Errorf("blocked by %v, want %v", got, want)

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // leadTime is the lead time of these tests.
@@ -234,7 +235,7 @@ func TestMoreThanTheCloudIsARefusal(t *testing.T) {
 		}
 	}
 	r := s.book(t, during(1, 100, 200))
-	_, err := s.desk.Change(t.Context(), owner, r.ID, booking.Change{Quantity: new(math.MaxInt)})
+	_, err := s.desk.Change(t.Context(), owner, r.ID, planning.Change{Quantity: new(math.MaxInt)})
 	if got := refusal(t, err).LargestQuantity; got != 2 {
 		t.Errorf("a change: largest quantity %d, want 2", got)
 	}

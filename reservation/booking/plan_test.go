@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // A004_7 is check A004-7 of paper 004.
@@ -183,7 +183,7 @@ func TestAStartThatWasNamedWaitsForNoBoot(t *testing.T) {
 }
 
 func TestARefusalNamesItsConstraint(t *testing.T) {
-	limits := booking.Limits{Duration: 1000, StartAhead: 500, Hosts: 4, HostSeconds: 1500}
+	limits := planning.Limits{Duration: 1000, StartAhead: 500, Hosts: 4, HostSeconds: 1500}
 	for name, tc := range map[string]struct {
 		req         reservation.Request
 		want        reservation.Constraint

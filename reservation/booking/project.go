@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // This file has what a service knows of what a project holds, and how all services together keep the
@@ -26,7 +27,7 @@ func moreHosts(attempts []*attempt) (list []excess) {
 	var difference span.Count
 	for _, a := range attempts {
 		if a.next.Status.Live() && !holdsSame(&a.before, &a.next) {
-			difference = addClaims(addClaims(difference, counted(&a.next), 1), counted(&a.before), -1)
+			difference = planning.AddClaims(planning.AddClaims(difference, planning.CountedClaims(&a.next), 1), planning.CountedClaims(&a.before), -1)
 		}
 	}
 	for part, hosts := range difference.Steps(span.Always) {
@@ -43,17 +44,17 @@ func usageOf(before, next reservation.Reservation) (u Usage) {
 		return Usage{}
 	}
 	if before.ID != "" {
-		u.Hosts, u.HostSeconds = -before.Quantity, -weight(&before)
+		u.Hosts, u.HostSeconds = -before.Quantity, -planning.Weight(&before)
 	}
 	if next.Status.Live() {
-		u.Hosts, u.HostSeconds = u.Hosts+next.Quantity, u.HostSeconds+weight(&next)
+		u.Hosts, u.HostSeconds = u.Hosts+next.Quantity, u.HostSeconds+planning.Weight(&next)
 	}
 	return u
 }
 
 // setHeld stores what a project holds; mu is held.
-func (d *Service) setHeld(project string, held Held) {
-	if held == (Held{}) {
+func (d *Service) setHeld(project string, held planning.Held) {
+	if held == (planning.Held{}) {
 		delete(d.held, project)
 		return
 	}

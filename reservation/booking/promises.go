@@ -4,7 +4,6 @@ package booking
 
 import (
 	"context"
-	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // memoryLock counts how often the memory that it guards may have changed.
@@ -64,7 +64,7 @@ func (d *Service) Promised(t span.Instant) []reservation.Claim {
 	s := d.state()
 	overdue := s.overdue(t)
 	var claims []reservation.Claim
-	for number, name := range s.hosts.names {
+	for number, name := range s.hosts.Names() {
 		next, ok := s.calendar.NextBusy(number, t)
 		if late, is := overdue[name]; is {
 			next, ok = late, true
@@ -114,7 +114,7 @@ func (s *state) overdue(t span.Instant) map[string]span.Span {
 func (d *Service) Snapshot() *inventory.Snapshot {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.hosts.snapshot
+	return d.hosts.Snapshot()
 }
 
 // Live returns the live reservations whose span overlaps w, sorted by start, then id.
@@ -139,91 +139,31 @@ func (d *Service) Availability(ctx context.Context, by Caller, req reservation.R
 		return nil, 0, err
 	}
 	defer d.deciding.Leave(by.ProjectID)
-	v := d.view(by, by.ProjectID)
-	a, err := parseRequest(req, v)
-	if err != nil {
-		return nil, 0, err
-	}
-	s, err := newSearch(v, a)
-	if err != nil {
-		return nil, 0, err
-	}
-	if refusal := s.limited(); refusal != nil {
-		return nil, 0, refusal
-	}
-	for w := range s.allowed(s.query) {
-		if len(windows) == limit {
-			return windows, s.mostMatched(), nil
-		}
-		windows = append(windows, w)
-	}
-	if len(windows) == 0 {
-		if refusal := s.refuseLimits(); refusal != nil {
-			return nil, 0, refusal
-		}
-	}
-	return windows, s.mostMatched(), nil
+	return planning.Availability(d.view(by, by.ProjectID).View, req, limit)
 }
 
-// windowsOf returns the starts of a part of a query at which there is room, in order.
-func (s *search) windowsOf(part calendar.Query) iter.Seq[calendar.Window] {
-	if s.request.Kind == reservation.Instances {
-		return slices.Values(s.view.Calendar.SliceWindows(s.slices(part)))
+// Occupants returns the instances on the hosts of a plan that somebody must move before maintenance:
+// those that are not preemptible, without those that leave at the end of a live reservation. They are
+// sorted by host, then id.
+func (d *Service) Occupants(p planning.Plan) (list []inventory.Instance) {
+	s := d.state()
+	live := map[string]bool{}
+	for r := range s.live.byStart.until(p.Span.Start) {
+		live[r.ID] = r.OnEnd != reservation.OnEndLeave
 	}
-	return s.view.Calendar.Windows(part)
-}
-
-// windows returns the maximal runs of starts of a query at which there is room, in order.
-func (s *search) windows(q calendar.Query) iter.Seq[calendar.Window] {
-	return func(yield func(calendar.Window) bool) {
-		var open *calendar.Window // a start now may continue with the later ones
-		for _, part := range s.parts(q) {
-			for w := range s.windowsOf(part) {
-				if open != nil && open.LatestStart+1 == w.Start {
-					w.Start, w.Free = open.Start, open.Free
-				} else if open != nil && !yield(*open) {
-					return
-				}
-				open = &w
-			}
+	hosts := (&reservation.Reservation{Claims: p.Claims}).HostNames()
+	slices.Sort(hosts)
+	for _, name := range hosts {
+		number, _ := s.hosts.Number(name)
+		h := s.hosts.Host(number)
+		if h == nil {
+			continue
 		}
-		if open != nil {
-			yield(*open)
-		}
-	}
-}
-
-// allowed returns the parts of the windows of a query whose starts keep the limit on hosts, in order.
-func (s *search) allowed(q calendar.Query) iter.Seq[calendar.Window] {
-	kept := s.bound.keeps(q.Quantity, span.Span{Start: q.Ready, End: q.Deadline})
-	return func(yield func(calendar.Window) bool) {
-		for w := range s.windows(q) {
-			for len(kept) > 0 && kept[0].End.Add(-q.Duration) < w.Start {
-				kept = kept[1:]
-			}
-			for _, part := range kept {
-				if part.Start > w.LatestStart {
-					break
-				}
-				starts := calendar.Window{Start: max(w.Start, part.Start), LatestStart: min(w.LatestStart, part.End.Add(-q.Duration)), Free: w.Free}
-				if starts.Start > starts.LatestStart {
-					continue
-				}
-				if starts.Start > w.Start {
-					starts.Free = s.freeAt(starts.Start)
-				}
-				if !yield(starts) {
-					return
-				}
+		for _, i := range h.Instances {
+			if !i.Preemptible && !live[i.ReservationID()] {
+				list = append(list, i)
 			}
 		}
 	}
-}
-
-// freeAt returns the Free of a window that begins at a start with room.
-func (s *search) freeAt(start span.Instant) int {
-	for w := range s.windowsOf(s.startingAt(start)) {
-		return w.Free
-	}
-	return 0
+	return list
 }

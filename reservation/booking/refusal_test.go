@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // drawCrowd draws a scene with few free hosts. Some reservations run already.
@@ -81,7 +82,7 @@ func TestEveryRefusedChangeIsTrueWhenTried(t *testing.T) {
 				return
 			}
 			c, by := drawChange(t, r), booking.Caller{ProjectID: r.ProjectID}
-			offer := func(c booking.Change) error {
+			offer := func(c planning.Change) error {
 				_, err := s.desk.OfferChange(t.Context(), by, r.ID, c)
 				return err
 			}
@@ -101,7 +102,7 @@ func TestEveryRefusedChangeIsTrueWhenTried(t *testing.T) {
 	})
 }
 
-func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c booking.Change, refused *reservation.Refusal, offer func(booking.Change) error) {
+func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c planning.Change, refused *reservation.Refusal, offer func(planning.Change) error) {
 	t.Helper()
 	terms, to := r.Terms, r.Span
 	if c.Quantity != nil {
@@ -117,7 +118,7 @@ func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c book
 	asked := question{terms: terms, hold: span.Span{Start: max(to.Start, s.clock()), End: to.End}, own: r}
 	s.checkFigures(t, asked, others, refused)
 	if extends := c.Start == nil && c.Quantity == nil && to.End > r.Span.End; extends {
-		checkLatestEnd(t, r, refused, func(end span.Instant) error { return offer(booking.Change{End: &end}) })
+		checkLatestEnd(t, r, refused, func(end span.Instant) error { return offer(planning.Change{End: &end}) })
 	} else if c.Start == nil && c.Quantity == nil && refused.LatestEnd != 0 {
 		t.Fatalf("the refusal offers the end %v to a change that is no extension", refused.LatestEnd)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // replicas returns scenes that share their records, their clock and their hosts.
@@ -102,7 +103,7 @@ func TestAnyReplicaChangesWhatAnotherHasBooked(t *testing.T) {
 }
 
 func TestLimitsHoldAcrossReplicas(t *testing.T) {
-	all := replicas(t, 3, named("a", "b", "c", "d", "e", "f"), unsteady(0), limited(booking.Limits{Hosts: 3}))
+	all := replicas(t, 3, named("a", "b", "c", "d", "e", "f"), unsteady(0), limited(planning.Limits{Hosts: 3}))
 	var clients sync.WaitGroup
 	var booked atomic.Int64
 	for i := range 18 {
@@ -204,7 +205,7 @@ func TestReplicasKeepEveryPromiseInACrowd(t *testing.T) {
 	} {
 		for seed := range uint64(5) {
 			t.Run(fmt.Sprintf("%s, seed %d", name, seed), func(t *testing.T) {
-				all := replicas(t, 3, named("a", "b", "c"), records, limited(booking.Limits{Hosts: 4}))
+				all := replicas(t, 3, named("a", "b", "c"), records, limited(planning.Limits{Hosts: 4}))
 				var clients sync.WaitGroup
 				for worker := range uint64(9) {
 					clients.Go(func() {

@@ -15,7 +15,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/booking/memory"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // base is the start of every scene, in the middle of an hour of the calendar's index.
@@ -33,7 +35,7 @@ type tester interface {
 // scene is a service with a clock that the test sets.
 type scene struct {
 	desk    *booking.Service
-	memory  *booking.Memory
+	memory  *memory.Records
 	options booking.Options
 	hosts   []inventory.Host
 	now     *atomic.Int64
@@ -45,11 +47,11 @@ var owner = booking.Caller{ProjectID: "demo", UserID: "ann"}
 
 func newScene(t tester, hosts []inventory.Host, adjust ...func(*booking.Options)) *scene {
 	t.Helper()
-	s := &scene{memory: booking.NewMemory(), hosts: hosts, now: new(atomic.Int64), ids: new(atomic.Int64)}
+	s := &scene{memory: memory.New(), hosts: hosts, now: new(atomic.Int64), ids: new(atomic.Int64)}
 	s.now.Store(int64(base))
 	s.options = booking.Options{
 		Records: s.memory, Keys: s.memory, Reader: s.memory,
-		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
+		Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      s.clock,
 		NewID:    func() string { return fmt.Sprintf("r%03d", s.ids.Add(1)) },
 	}
@@ -60,7 +62,7 @@ func newScene(t tester, hosts []inventory.Host, adjust ...func(*booking.Options)
 	return s
 }
 
-func limited(l booking.Limits) func(*booking.Options) {
+func limited(l planning.Limits) func(*booking.Options) {
 	return func(o *booking.Options) { o.Limits = l }
 }
 
@@ -141,7 +143,7 @@ func (s *scene) book(t tester, req reservation.Request) reservation.Reservation 
 	return r
 }
 
-func (s *scene) change(t tester, id string, c booking.Change) reservation.Reservation {
+func (s *scene) change(t tester, id string, c planning.Change) reservation.Reservation {
 	t.Helper()
 	r, err := s.desk.Change(t.Context(), owner, id, c)
 	if err != nil {
@@ -184,7 +186,7 @@ func claimed(r reservation.Reservation) []string {
 
 // answer is the service's answer to a probe.
 type answer struct {
-	Plan    booking.Plan
+	Plan    planning.Plan
 	Refusal *reservation.Refusal
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/enforcement"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -35,8 +36,8 @@ type Options struct {
 	Records  Records
 	Keys     Keys
 	Reader   Reader
-	Limits   Limits
-	Defaults Defaults
+	Limits   planning.Limits
+	Defaults planning.Defaults
 	LeadTime int64 // seconds before a start within which its hosts should be empty
 	// Migrates is true if the instances of others are migrated off reserved hosts.
 	Migrates bool
@@ -129,14 +130,14 @@ type Service struct {
 	stale     atomic.Int64
 
 	mu         memoryLock
-	hosts      *hostIndex
+	hosts      *planning.HostIndex
 	calendar   *calendar.Calendar
 	live       map[string]*entry
 	liveIndex  liveIndex // the reservations in live
 	counted    Counted   // the same
 	marks      uint64    // see Fingerprint
 	listener   Listener
-	held       map[string]Held
+	held       map[string]planning.Held
 	configured int // how often the rules were replaced
 	agenda     agenda
 	pruned     span.Instant // the calendar no longer has claims that ended by then
@@ -176,13 +177,13 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 		news:      make(chan struct{}, 1),
 		reading:   newContextMutex(),
 		slots:     newSlots(max(1, o.Parallel)),
-		hosts:     &hostIndex{},
+		hosts:     &planning.HostIndex{},
 		calendar:  calendar.New(nil, o.Now()),
 		live:      make(map[string]*entry),
 		liveIndex: newLiveIndex(), counted: Counted{ByStatus: make(map[reservation.Status]int)},
 		changes:  turns.New(1, 0),
 		deciding: turns.New(max(1, o.Deciding)+1, max(1, o.Deciding)),
-		held:     make(map[string]Held),
+		held:     make(map[string]planning.Held),
 		known:    make(map[string]int64),
 		projects: make(map[string]int64),
 		attempts: make(map[*attempt]struct{}),
@@ -232,7 +233,7 @@ func (d *Service) load(list []reservation.Reservation) error {
 		byProject[r.ProjectID] = append(byProject[r.ProjectID], r)
 	}
 	for project, all := range byProject {
-		d.setHeld(project, heldBy(all))
+		d.setHeld(project, planning.HeldBy(all))
 	}
 	d.agenda = newAgenda(d.live)
 	return nil
@@ -245,9 +246,9 @@ func (d *Service) Observe(s *inventory.Snapshot) {
 		before := d.hosts
 		d.mu.RUnlock()
 		var added []resource.Vector
-		next, only := before.withState(s)
+		next, only := before.WithState(s)
 		if !only {
-			next, added = before.with(orderHosts(s))
+			next, added = before.With(planning.OrderHosts(s))
 		}
 		if d.takeOver(before, next, added) {
 			return
@@ -257,7 +258,7 @@ func (d *Service) Observe(s *inventory.Snapshot) {
 
 // takeOver replaces the host index. It returns false if another call has replaced it in the
 // meantime.
-func (d *Service) takeOver(before, next *hostIndex, added []resource.Vector) bool {
+func (d *Service) takeOver(before, next *planning.HostIndex, added []resource.Vector) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.hosts != before {
@@ -266,8 +267,8 @@ func (d *Service) takeOver(before, next *hostIndex, added []resource.Vector) boo
 	for _, capacity := range added {
 		d.calendar.AddHost(capacity)
 	}
-	for number := range next.names {
-		if h := next.host(number); h != nil {
+	for number := range next.Names() {
+		if h := next.Host(number); h != nil {
 			d.calendar.SetCapacity(number, h.Capacity)
 		}
 	}
@@ -277,7 +278,7 @@ func (d *Service) takeOver(before, next *hostIndex, added []resource.Vector) boo
 
 // admit adds hosts that have claims but are not in the inventory; mu is held.
 func (d *Service) admit(names []string) {
-	next, added := d.hosts.admit(names)
+	next, added := d.hosts.Admit(names)
 	for range added {
 		d.calendar.AddHost(resource.Vector{})
 	}
@@ -285,7 +286,7 @@ func (d *Service) admit(names []string) {
 }
 
 // Configure replaces the rules for later decisions.
-func (d *Service) Configure(l Limits, defaults Defaults) {
+func (d *Service) Configure(l planning.Limits, defaults planning.Defaults) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.options.Limits, d.options.Defaults = l, defaults
@@ -293,19 +294,19 @@ func (d *Service) Configure(l Limits, defaults Defaults) {
 }
 
 // limits returns the limits as they are configured now.
-func (d *Service) limits() Limits {
+func (d *Service) limits() planning.Limits {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.options.Limits
 }
 
 // Offer returns what Book would do now, without doing it.
-func (d *Service) Offer(ctx context.Context, by Caller, req reservation.Request) (Plan, error) {
+func (d *Service) Offer(ctx context.Context, by Caller, req reservation.Request) (planning.Plan, error) {
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
-		return Plan{}, err
+		return planning.Plan{}, err
 	}
 	defer d.deciding.Leave(by.ProjectID)
-	return NewPlan(d.view(by, by.ProjectID), req)
+	return planning.NewPlan(d.view(by, by.ProjectID).View, req)
 }
 
 // InTurn runs do when the project has its turn, as for a decision. Large answers are computed in
@@ -353,7 +354,7 @@ func (d *Service) elapsed() time.Duration {
 func (d *Service) addLive(e *entry) {
 	d.live[e.r.ID] = e
 	d.index(e)
-	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].with(&e.r))
+	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].With(&e.r))
 	d.agenda.enter(&e.r)
 }
 
@@ -363,7 +364,7 @@ func (d *Service) replace(e *entry, r reservation.Reservation) {
 	before, had := nextDue(&e.r)
 	d.unindex(e)
 	if !holdsSame(&e.r, &r) {
-		d.setHeld(r.ProjectID, d.held[r.ProjectID].without(&e.r).with(&r))
+		d.setHeld(r.ProjectID, d.held[r.ProjectID].Without(&e.r).With(&r))
 	}
 	e.r = r
 	d.index(e)
@@ -375,7 +376,7 @@ func (d *Service) replace(e *entry, r reservation.Reservation) {
 // forget removes a reservation from the live ones; its claims have been removed from the calendar
 // already.
 func (d *Service) forget(e *entry) {
-	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].without(&e.r))
+	d.setHeld(e.r.ProjectID, d.held[e.r.ProjectID].Without(&e.r))
 	delete(d.live, e.r.ID)
 	d.unindex(e)
 	e.over = true
@@ -421,5 +422,5 @@ func (d *Service) restore(claims []calendar.Claim) {
 
 // calendarClaims returns claims of r in the calendar's form.
 func (d *Service) calendarClaims(r *reservation.Reservation, claims []reservation.Claim) []calendar.Claim {
-	return d.hosts.claims(r, claims)
+	return d.hosts.Claims(r, claims)
 }

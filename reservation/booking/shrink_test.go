@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // run places instances of the reservation id on a host; id may be unknown.
@@ -93,7 +93,7 @@ func TestAnExtensionDoesNotGiveUpAHostWithInstancesEither(t *testing.T) {
 	r := s.running(t, during(2, 100, 200))
 	s.book(t, only("a", during(1, 200, 400)))
 	s.run(t, "a", r.ID, "i")
-	_, err := s.desk.Change(t.Context(), owner, r.ID, booking.Change{End: new(at(300)), Quantity: new(1)})
+	_, err := s.desk.Change(t.Context(), owner, r.ID, planning.Change{End: new(at(300)), Quantity: new(1)})
 	inTheWay(t, err, "host a", "i")
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 const year = 366 * 24 * 3600
@@ -38,7 +39,7 @@ func TestAnInvalidRequestNamesItsField(t *testing.T) {
 	}{
 		"no quantity":                 {host(func(r *request) { r.Quantity = 0 }), "quantity"},
 		"a negative quantity":         {host(func(r *request) { r.Quantity = -1 }), "quantity"},
-		"a start in the past":         {host(func(r *request) { r.Start = at(-booking.LatestPast - 1) }), "start_time"},
+		"a start in the past":         {host(func(r *request) { r.Start = at(-planning.LatestPast - 1) }), "start_time"},
 		"a negative start":            {host(func(r *request) { r.Start = -1 }), "start_time"},
 		"an end in the past":          {host(func(r *request) { r.Start, r.End = 0, at(-1) }), "end_time"},
 		"an end now":                  {host(func(r *request) { r.Start, r.End = 0, at(0) }), "end_time"},
@@ -92,7 +93,7 @@ func TestAnEndThatTheOperatorDoesNotOfferIsRefusedWithTheChoices(t *testing.T) {
 	leaving := during(1, 100, 200)
 	leaving.OnEnd = reservation.OnEndLeave
 	before := s.book(t, leaving)
-	s.desk.Configure(booking.Limits{}, booking.Defaults{
+	s.desk.Configure(planning.Limits{}, planning.Defaults{
 		Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, OnEndChoices: []reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve},
 	})
 	for name, caller := range map[string]booking.Caller{"a tenant": owner, "an admin": {ProjectID: "demo", Admin: true}} {
@@ -103,7 +104,7 @@ func TestAnEndThatTheOperatorDoesNotOfferIsRefusedWithTheChoices(t *testing.T) {
 		}
 	}
 	longer := at(300)
-	after, err := s.desk.Change(t.Context(), owner, before.ID, booking.Change{End: &longer})
+	after, err := s.desk.Change(t.Context(), owner, before.ID, planning.Change{End: &longer})
 	if err != nil || after.OnEnd != reservation.OnEndLeave {
 		t.Errorf("the stored reservation has on_end %q after %v, want it unchanged", after.OnEnd, err)
 	}

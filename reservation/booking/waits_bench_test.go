@@ -17,8 +17,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // busyCloud returns a service of 1,000 hosts with traits and 10,000 reservations of hosts and instances.
@@ -84,7 +84,7 @@ func largeRequests(b *testing.B, s *scene) map[string]func(ctx context.Context) 
 			return err
 		}),
 		"refused-extensions": ask(func(ctx context.Context) error {
-			_, err := s.desk.Change(ctx, owner, extended.ID, booking.Change{End: new(at(364 * 86400))})
+			_, err := s.desk.Change(ctx, owner, extended.ID, planning.Change{End: new(at(364 * 86400))})
 			return err
 		}),
 		"pages-of-the-whole": ask(func(ctx context.Context) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // Promises is the live reservations, as booking.Service has them in memory.
@@ -61,7 +62,7 @@ type EnforcerOptions struct {
 	Departing func(ctx context.Context, servers ...string) (map[string]span.Instant, error)
 	// Rehome replaces hosts of a reservation that are not free; see booking.Service. A nil function
 	// means that the hosts stay.
-	Rehome func(ctx context.Context, id string, blocked booking.Failed) (r reservation.Reservation, changed bool, err error)
+	Rehome func(ctx context.Context, id string, blocked planning.Failed) (r reservation.Reservation, changed bool, err error)
 	// TellLeft notifies the owner of an instance that it leaves its host; a nil function means that
 	// nobody is notified.
 	TellLeft func(ctx context.Context, d Departure) error

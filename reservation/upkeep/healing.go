@@ -14,14 +14,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // Healer is the part of booking.Service that healing uses.
 type Healer interface {
 	Live(w span.Span) []reservation.Reservation
 	Snapshot() *inventory.Snapshot
-	Heal(ctx context.Context, id string, failed booking.Failed) (r reservation.Reservation, changed bool, err error)
+	Heal(ctx context.Context, id string, failed planning.Failed) (r reservation.Reservation, changed bool, err error)
 }
 
 // HealingRules determine when a host is replaced. Times are in seconds.

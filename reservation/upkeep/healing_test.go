@@ -18,14 +18,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/booking/memory"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
 // ward is a booking service with failing hosts and the healing job under test.
 type ward struct {
 	desk      *booking.Service
-	memory    *booking.Memory
+	memory    *memory.Records
 	hosts     map[string]*inventory.Host
 	now       span.Instant
 	untrusted string
@@ -40,14 +42,14 @@ const morning = span.Instant(2_000_000_000)
 
 func newWard(t *testing.T, hosts ...string) *ward {
 	t.Helper()
-	w := &ward{memory: booking.NewMemory(), hosts: make(map[string]*inventory.Host), now: morning, rules: upkeep.HealingRules{Grace: 60, Window: 3600}}
+	w := &ward{memory: memory.New(), hosts: make(map[string]*inventory.Host), now: morning, rules: upkeep.HealingRules{Grace: 60, Window: 3600}}
 	for _, name := range hosts {
 		w.hosts[name] = &inventory.Host{Name: name, Reservable: true, Capacity: resource.Vector{VCPUs: 8}}
 	}
 	ids := 0
 	desk, err := booking.Open(t.Context(), booking.Options{
 		Records: w.memory, Keys: w.memory, Reader: w.memory,
-		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
+		Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      func() span.Instant { return w.now },
 		NewID:    func() string { ids++; return fmt.Sprint("r", ids) },
 	}, w.snapshot(t))
@@ -279,7 +281,7 @@ type frail struct {
 	asked, told []string
 }
 
-func (f *frail) Heal(ctx context.Context, id string, failed booking.Failed) (reservation.Reservation, bool, error) {
+func (f *frail) Heal(ctx context.Context, id string, failed planning.Failed) (reservation.Reservation, bool, error) {
 	f.asked = append(f.asked, id)
 	if reason, yes := failed("a"); yes {
 		f.told = append(f.told, reason)

@@ -16,8 +16,10 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/booking/memory"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
@@ -36,11 +38,11 @@ type quarter struct {
 func newQuarter(t *testing.T, hosts ...string) *quarter {
 	t.Helper()
 	q := &quarter{modelCloud: newModelCloud(hosts...), now: noon, change: func([]inventory.Host) {}}
-	memory, carry := booking.NewMemory(), &lateCarrier{}
+	memory, carry := memory.New(), &lateCarrier{}
 	ids := 0
 	desk, err := booking.Open(t.Context(), booking.Options{
 		Records: memory, Keys: memory, Reader: memory, Cloud: carry,
-		Defaults: booking.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
+		Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      func() span.Instant { return q.now },
 		NewID:    func() string { ids++; return id(ids) },
 	}, q.snapshot())
@@ -50,7 +52,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 	q.desk = desk
 	q.enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
 		Fence: q, Instances: q, Promises: desk, Records: memory, Snapshot: q.snapshot,
-		Rehome: func(ctx context.Context, id string, blocked booking.Failed) (reservation.Reservation, bool, error) {
+		Rehome: func(ctx context.Context, id string, blocked planning.Failed) (reservation.Reservation, bool, error) {
 			q.searches++
 			return desk.Rehome(ctx, id, blocked)
 		},
@@ -203,7 +205,7 @@ func (q *quarter) grow(t *testing.T) reservation.Reservation {
 	t.Helper()
 	r, _ := q.pass(t, q.reserve(t), 200)
 	two := 2
-	r, err := q.desk.Change(t.Context(), booking.Caller{ProjectID: "p1"}, r.ID, booking.Change{Quantity: &two})
+	r, err := q.desk.Change(t.Context(), booking.Caller{ProjectID: "p1"}, r.ID, planning.Change{Quantity: &two})
 	if err != nil || r.Status != reservation.Active || !slices.Equal(r.HostNames(), []string{"a", "b"}) {
 		t.Fatalf("the reservation is %s on %v: %v", r.Status, r.HostNames(), err)
 	}

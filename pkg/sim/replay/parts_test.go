@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 func TestQuantilesAreKnownToHalfAPercent(t *testing.T) {
@@ -80,7 +80,7 @@ func TestSettingsAreReadFromYAML(t *testing.T) {
 	}
 	careful := DefaultSetting()
 	careful.Name, careful.Policy, careful.Patience = "careful", calendar.PolicyPEWorstFit, 2*24*3600
-	careful.Limits = booking.Limits{Duration: 3 * 24 * 3600, StartAhead: 30 * 24 * 3600, Hosts: 64, HostSeconds: 5000 * 3600}
+	careful.Limits = planning.Limits{Duration: 3 * 24 * 3600, StartAhead: 30 * 24 * 3600, Hosts: 64, HostSeconds: 5000 * 3600}
 	rules := careful.Energy.Rules // the service's own
 	rules.Horizon, rules.IdleNeeded, rules.SpareHosts = 1200, 3, 2
 	careful.Energy = Energy{

@@ -18,8 +18,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim/site"
 	"github.com/almanac-cloud/almanac/pkg/workload"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // Setting is a configuration of the service under which the traces are replayed. Times are seconds.
@@ -31,7 +31,7 @@ type Setting struct {
 	// DeadlineFactor replaces Patience unless it is 0: such a job waits at most this many times the
 	// duration for which it is booked.
 	DeadlineFactor float64
-	Limits         booking.Limits
+	Limits         planning.Limits
 	Energy         Energy
 }
 
@@ -180,7 +180,7 @@ func (s *Setting) site(o Options) site.Options {
 }
 
 func (s *Setting) desk() sim.BookingOptions {
-	return sim.BookingOptions{Limits: s.Limits, Defaults: booking.Defaults{Policy: s.Policy, OnEnd: reservation.OnEndDelete}}
+	return sim.BookingOptions{Limits: s.Limits, Defaults: planning.Defaults{Policy: s.Policy, OnEnd: reservation.OnEndDelete}}
 }
 
 // waits returns the longest wait, in seconds, of a job that is booked for booked seconds.

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
@@ -78,7 +79,7 @@ func (c *counter) book(ctx context.Context, w wish, image string) (reservation.R
 
 // state returns the images that the accepted reservations need, with their transfers.
 func (c *counter) state() staging.State {
-	return c.facts.State(c.begin, booking.Demands(c.facts, c.taken))
+	return c.facts.State(c.begin, planning.Demands(c.facts, c.taken))
 }
 
 // copies returns how many virtual machines need an image on a node, by image and node, if each

@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
@@ -388,7 +388,7 @@ func TestAPlanIsLaidOutOnceForAllWhoAsk(t *testing.T) {
 	plans := 0
 	o.Demands = func(f *staging.Facts, live []reservation.Reservation) []staging.Demand {
 		plans++
-		return booking.Demands(f, live)
+		return planning.Demands(f, live)
 	}
 	c := controller.New(o)
 	for range 2 { // the first step begins a transfer

@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
@@ -132,7 +132,7 @@ func (s *scene) replica(name string) *controller.Controller {
 
 func (s *scene) options(name string) controller.Options {
 	return controller.Options{
-		Records: s.ledger, Cloud: s, Glance: s, Promises: s, Demands: booking.Demands, Hosts: s, Leases: lessee{s.ledger, name}, Rules: s.rules,
+		Records: s.ledger, Cloud: s, Glance: s, Promises: s, Demands: planning.Demands, Hosts: s, Leases: lessee{s.ledger, name}, Rules: s.rules,
 		Now:   func() span.Instant { return s.now },
 		NewID: func() string { s.ids++; return fmt.Sprint("id-", s.ids) },
 		Log:   slog.New(slog.DiscardHandler),

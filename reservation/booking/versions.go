@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package booking
+
+import "github.com/almanac-cloud/almanac/reservation"
+
+// imagesRow is a name under which the records count the commits of reservations with an image,
+// as they do for hosts: transfers share channels, so two such reservations may conflict even
+// on different hosts. No host has a space in its name.
+const imagesRow = "images of reservations"
+
+// looksAtImages reports whether decisions consider images.
+func (d *Service) looksAtImages() bool { return d.options.Images != nil }
+
+// versioned returns the names whose versions a decision on r depends on: its hosts, and
+// imagesRow if it has an image.
+func (d *Service) versioned(r *reservation.Reservation) []string {
+	names := r.HostNames()
+	if r.Image != "" && d.looksAtImages() {
+		names = append(names, imagesRow)
+	}
+	return names
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+)
+
+// Changed returns r after the plan, with its part in its lease.
+func Changed(r reservation.Reservation, plan Plan, part reservation.Membership, now span.Instant) reservation.Reservation {
+	before := r
+	r.Terms, r.Membership, r.Span, r.Claims, r.Addresses = plan.Terms, part, plan.Span, plan.Claims, plan.Addresses
+	r.Released += heldUntil(before.Claims, now) - heldUntil(r.Claims, now)
+	r.PromisedEnd = promisedEnd(&before, r.Span)
+	r.Updated, r.Version = now, r.Version+1
+	r.Events = append(slices.Clone(r.Events), Happened(reservation.ChangedEvent, now, Difference(before, r)))
+	r.Events = recent(lifecycle.Schedule(&r))
+	return r
+}
+
+// changeable lists the fields that an owner has chosen, by their names in the API. A change
+// that affects none of them is not stored.
+var changeable = []struct {
+	name string
+	text bool // a text of any length
+	of   func(r *reservation.Reservation) string
+}{
+	{"name", true, func(r *reservation.Reservation) string { return r.Name }},
+	{"kind", false, func(r *reservation.Reservation) string { return string(r.Kind) }},
+	{"quantity", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Quantity) }},
+	{"host_properties", true, func(r *reservation.Reservation) string { return r.HostProperties }},
+	{"policy", false, func(r *reservation.Reservation) string { return string(r.Policy) }},
+	{"resources", true, func(r *reservation.Reservation) string { return fmt.Sprintf("%+v", r.Resources) }},
+	{"affinity", false, func(r *reservation.Reservation) string { return string(r.Affinity) }},
+	{"image", true, func(r *reservation.Reservation) string { return r.Image }},
+	{"on_end", false, func(r *reservation.Reservation) string { return string(r.OnEnd) }},
+	{"before_end", false, func(r *reservation.Reservation) string { return strconv.FormatInt(r.BeforeEnd, 10) + "s" }},
+	{"maintenance", false, func(r *reservation.Reservation) string { return strconv.FormatBool(r.Maintenance) }},
+	{"min", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Min) }},
+	{"max", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Max) }},
+	{"hypervisor_properties", true, func(r *reservation.Reservation) string { return r.Membership.HypervisorProperties }},
+	{"resource_properties", true, func(r *reservation.Reservation) string { return r.Membership.ResourceProperties }},
+	{"required_floatingips", true, func(r *reservation.Reservation) string { return strings.Join(required(r.Addresses), " ") }},
+	{"start", false, func(r *reservation.Reservation) string { return r.Span.Start.String() }},
+	{"end", false, func(r *reservation.Reservation) string { return r.Span.End.String() }},
+}
+
+// Difference returns in words what a change changed; empty if it changed nothing.
+func Difference(before, after reservation.Reservation) string {
+	var parts []string
+	for _, field := range changeable {
+		from, to := field.of(&before), field.of(&after)
+		if from == to {
+			continue
+		}
+		if field.text {
+			from, to = quoted(from), quoted(to)
+		}
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", field.name, from, to))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mostQuoted is the maximum number of characters of a name in a sentence.
+const mostQuoted = 60
+
+// quoted returns a name in quotation marks, cut if it is long. A character that cannot be
+// printed becomes up to ten bytes.
+func quoted(name string) string {
+	if letters := []rune(name); len(letters) > mostQuoted {
+		name = string(letters[:mostQuoted]) + "…"
+	}
+	return strconv.Quote(name)
+}
+
+func Canceled(r reservation.Reservation, now span.Instant) (reservation.Reservation, error) {
+	status, err := lifecycle.Next(r.Status, lifecycle.Cancel)
+	if err != nil {
+		return r, err
+	}
+	return Closed(r, status, Happened(reservation.CanceledEvent, now, ""), now), nil
+}
+
+// Closed returns r, ended early: it keeps claims that it has used, later ones are removed.
+func Closed(r reservation.Reservation, status reservation.Status, last reservation.Event, now span.Instant) reservation.Reservation {
+	r.Status, r.Updated, r.Version = status, now, r.Version+1
+	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State != reservation.EventDone })
+	r.Events = append(r.Events, last)
+	r.Claims = usedBy(r.Claims, now)
+	return r
+}
+
+// usedBy returns the parts of claims before an instant.
+func usedBy(claims []reservation.Claim, t span.Instant) (used []reservation.Claim) {
+	for _, c := range claims {
+		if c.Span.End = min(c.Span.End, t); !c.Span.Empty() {
+			used = append(used, c)
+		}
+	}
+	return used
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/staging"
+)
+
+// Images are the facts on which decisions about reservations with an image depend. All reservations
+// use the same channels for transfers, so one may delay another on other hosts.
+type Images struct {
+	Facts *staging.Facts
+	// Accepted returns, as they are at an instant, the demands of the live reservations in the order
+	// of the function Demands or by start, without those of the reservation that is changed.
+	Accepted func(now span.Instant) *staging.Accepted
+}
+
+// Demands returns the images that live reservations need, in the order in which the reservations
+// were made. An image that is not in the facts counts as taking no time. Reservations that have
+// started are included, since they keep their image on their hosts. A canceled reservation keeps
+// nothing; another one that relied on its image then needs a transfer of its own, which may be
+// late.
+func Demands(f *staging.Facts, live []reservation.Reservation) []staging.Demand {
+	var imaged []*reservation.Reservation
+	for i := range live {
+		if live[i].Image != "" {
+			imaged = append(imaged, &live[i])
+		}
+	}
+	slices.SortStableFunc(imaged, func(a, b *reservation.Reservation) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	demands := make([]staging.Demand, 0, len(imaged))
+	for _, r := range imaged {
+		image, _ := f.Image(r.Image)
+		demands = AddDemands(demands, r, image)
+	}
+	return demands
+}
+
+// AddDemands adds to the list one demand for the hosts that r has from its start on, and one for each
+// later start of hosts that were added by healing or growth.
+func AddDemands(list []staging.Demand, r *reservation.Reservation, image staging.Image) []staging.Demand {
+	type arrival struct {
+		host  string
+		start span.Instant
+	}
+	places, seen := map[span.Instant]int{}, make(map[arrival]bool, len(r.Claims))
+	for _, c := range r.Claims {
+		start := max(c.Span.Start, r.Span.Start)
+		i, known := places[start]
+		if !known {
+			i = len(list)
+			places[start] = i
+			list = append(list, staging.Demand{
+				ID: r.ID, Image: image, Nodes: make([]string, 0, len(r.Claims)),
+				Span: span.Span{Start: start, End: r.Span.End}, Joining: start > r.Span.Start,
+			})
+		}
+		if a := (arrival{c.Host, start}); !seen[a] {
+			seen[a] = true
+			list[i].Nodes = append(list[i].Nodes, c.Host)
+		}
+	}
+	return list
+}
+
+// stage makes the search consider images, if the request has one and decisions do not ignore
+// them. It fails with an Invalid fault if the image is unknown, and changes nothing then.
+func (s *search) stage() error {
+	images := s.view.Images
+	if s.request.Image == "" || images == nil || images.Facts == nil {
+		return nil
+	}
+	image, known := images.Facts.Image(s.request.Image)
+	if !known {
+		return fault.Field("image", "image %q does not exist, or its size is not known yet; try again in a moment", s.request.Image)
+	}
+	s.staged = newStaged(image, images.Accepted(s.view.Now).Admission())
+	return nil
+}
+
+// has reports whether the host will have the image at a start: criterion 3 of
+// docs/concepts.md "Which hosts".
+func (s *search) has(number int, start span.Instant) bool {
+	return s.staged != nil && s.staged.has(s.view.Hosts.names[number], start)
+}
+
+// withImage returns the plan for the first start, not before that of the policy, at which the hosts are
+// free and the image can be on them. If there is none, an earlier start of the window will do. The
+// refusal explains the policy's start.
+func (s *search) withImage(p Plan) (Plan, error) {
+	if s.staged == nil {
+		return p, nil
+	}
+	found, ok := s.decideWithImage(p.Span.Start)
+	if !ok {
+		return Plan{}, s.refuseImage(s.staged.explain(planned, p.Claims, p.Span), s.largestWithImage(s.request.Quantity-1))
+	}
+	found.DelayedByBoot = p.DelayedByBoot
+	found.Images = func() staging.State {
+		return s.staged.admission.With(s.staged.demand(planned, found.Claims, found.Span))
+	}
+	return found, nil
+}
+
+// refuseImage returns the refusal because of the image, and what would be accepted instead.
+func (s *search) refuseImage(why *staging.Refusal, largest int) *reservation.Refusal {
+	r := s.refusal()
+	r.Constraint, r.Message = reservation.ImageTransfer, why.Message
+	if why.Reason == staging.NoPool {
+		r.Constraint = reservation.ImagePool
+	}
+	r.LargestQuantity = largest
+	r.EarliestStart = s.earliest()
+	return r
+}
+
+// largestWithImage returns the largest quantity, at most most, that would be accepted in the requested
+// window.
+func (s *search) largestWithImage(most int) int {
+	if s.staged == nil {
+		return most
+	}
+	return sort.Search(most, func(less int) bool {
+		fewer := s.with(less + 1)
+		start, _, ok := fewer.start()
+		if ok {
+			_, ok = fewer.decideWithImage(start)
+		}
+		return !ok
+	})
+}
+
+// with returns the search for another quantity.
+func (s *search) with(quantity int) *search {
+	other := *s
+	other.request.Quantity, other.query.Quantity = quantity, quantity
+	return &other
+}
+
+// withImage returns the claims of a change if the image can be there in time; otherwise false. It returns
+// others if the image can be on other hosts, since a pending reservation may move. The claims stay as
+// they are if the reservation is active, if decisions ignore images, or if the image was late before and
+// the change needs it on no other host and not for longer.
+func (p *changePlan) withImage(claims []reservation.Claim) ([]reservation.Claim, bool) {
+	s := p.search
+	if s.staged == nil || p.pinned() || s.staged.allows(p.from.ID, claims, p.to.Span) {
+		return claims, true
+	}
+	had := p.from.HostNames()
+	asksMore := p.to.Span.Start < p.from.Span.Start || p.to.Span.End > p.from.Span.End ||
+		slices.ContainsFunc(claims, func(c reservation.Claim) bool { return !slices.Contains(had, c.Host) })
+	if !asksMore && !s.staged.allows(p.from.ID, p.from.Claims, p.from.Span) {
+		return claims, true
+	}
+	found := s.tryAt(s.query.Ready)
+	return found.claims, found.ok
+}
+
+// refuseImage returns the refusal of a change whose image could not be on the hosts of claims in time.
+func (p *changePlan) refuseImage(claims []reservation.Claim) *reservation.Refusal {
+	why := p.search.staged.explain(p.from.ID, claims, p.to.Span)
+	return p.search.refuseImage(why, p.largestWithImage(p.to.Terms.Quantity-1))
+}
+
+// largestWithImage returns the largest quantity, at most most, with which the change would be accepted.
+func (p *changePlan) largestWithImage(most int) int {
+	if p.search.staged == nil || p.pinned() {
+		return most
+	}
+	return sort.Search(most, func(less int) bool {
+		fewer := *p
+		fewer.search, fewer.to.Terms.Quantity = p.search.with(less+1), less+1
+		claims, ok := fewer.claims()
+		if ok {
+			_, ok = fewer.withImage(claims)
+		}
+		return !ok
+	})
+}

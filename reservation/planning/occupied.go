@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
+
+// occupants states which kinds of instances are on a host.
+type occupants struct {
+	// bound is true if there are instances that were created in a reservation, other if there are
+	// instances that are neither that nor preemptible. If the source only counts instances, they
+	// count as other.
+	bound, other bool
+}
+
+func occupantsOf(h *inventory.Host) occupants {
+	c := occupants{other: h.Instances == nil && h.InstanceCount > 0}
+	for i := range h.Instances {
+		g := &h.Instances[i]
+		bound := g.ReservationID() != ""
+		c.bound = c.bound || bound
+		c.other = c.other || !bound && !g.Preemptible
+	}
+	return c
+}
+
+// occupied reports whether instances are likely to be on the host at start. Within the lead time
+// before the start, all instances count. Before that, only those count that nothing will remove:
+// instances of ended reservations, and instances that are not preemptible unless the cloud migrates
+// them. Instances on a host that is reserved now are assumed to leave with that reservation.
+func (s *search) occupied(number int, start span.Instant) bool {
+	if start <= s.view.Now.Add(s.view.LeadTime) {
+		return s.view.Hosts.Host(number).InstanceCount > 0
+	}
+	c := s.view.Hosts.occupants[number]
+	return (c.bound || c.other && !s.view.Migrates) && s.unclaimed().Has(number)
+}
+
+// unclaimed returns the hosts that no reservation has now.
+func (s *search) unclaimed() hostset.Set {
+	if s.idle == nil {
+		idle := s.view.Calendar.Free(span.New(s.view.Now, 1), s.all())
+		s.idle = &idle
+	}
+	return *s.idle
+}
+
+func (s *search) all() hostset.Set {
+	all := hostset.New(s.view.Calendar.Hosts())
+	for number := range s.view.Hosts.names {
+		all.Add(number)
+	}
+	return all
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
+)
+
+// refuse returns the reason why no start was found, and what would be accepted instead.
+func (s *search) refuse() *reservation.Refusal {
+	r, never := s.refusal(), s.never()
+	r.Constraint, r.Message = s.reason(r.Free, never)
+	if !s.request.Maintenance { // which has all its hosts or none
+		r.LargestQuantity = s.largest()
+	}
+	if never {
+		r.BlockedBy = nil
+		return r
+	}
+	if !s.fitsUnclaimed() {
+		r.BlockedBy = nil
+	}
+	r.EarliestStart = s.earliest()
+	return r
+}
+
+// fitsUnclaimed reports whether claims alone are in the way at the earliest requested start: without any,
+// the hosts that are awake by then would hold the request, and it would keep the limit on hosts.
+func (s *search) fitsUnclaimed() bool {
+	alone := *s
+	alone.view.Calendar = s.view.Calendar.Unclaimed()
+	_, ok := alone.find(s.startingAt(s.query.Ready), calendar.PolicyFirstFit)
+	return ok
+}
+
+// limited returns the refusal if the request exceeds a limit; otherwise nil.
+func (s *search) limited() *reservation.Refusal {
+	v, a := s.view, s.request
+	constraint, text := v.Limits.exceeded(v.Now, v.Held, a.Quantity, a.window.Start, a.duration)
+	if constraint == "" {
+		return nil
+	}
+	return s.refuseLimit(constraint, text, s.largest())
+}
+
+// refuseLimit returns the refusal for a limit. It suggests a smaller quantity, up to largest, that
+// keeps the limit.
+func (s *search) refuseLimit(constraint reservation.Constraint, text string, largest int) *reservation.Refusal {
+	r := s.refusal()
+	r.Constraint, r.Message, r.BlockedBy = constraint, text, nil
+	switch constraint {
+	case reservation.MaxHosts, reservation.MaxHostHours:
+		r.LargestQuantity = largest
+	case reservation.MaxStartAhead, reservation.MaxDuration, reservation.ExtensionTooEarly:
+		// A smaller quantity would start as late and last as long.
+	}
+	return r
+}
+
+// refuseLimits returns the refusal if a limit on the start that a search must find is the obstacle;
+// otherwise nil.
+func (s *search) refuseLimits() *reservation.Refusal {
+	if refusal := s.refuseHosts(); refusal != nil {
+		return refusal
+	}
+	return s.refuseStartAhead()
+}
+
+// refuseStartAhead returns the refusal if the requested window has room only at starts that lie farther
+// ahead than allowed; otherwise nil. A smaller quantity may start earlier.
+func (s *search) refuseStartAhead() *reservation.Refusal {
+	later, last := s.query, s.query.Deadline.Add(-s.query.Duration)
+	if later.Deadline = s.request.window.End; later.Deadline <= s.query.Deadline {
+		return nil
+	}
+	start, ok := s.first(s.from(later, last+1))
+	if !ok {
+		return nil
+	}
+	r := s.refuseLimit(reservation.MaxStartAhead, fmt.Sprintf("the first start with room is %v; the farthest allowed now is %v", start, last), 0)
+	r.LargestQuantity = s.largest()
+	return r
+}
+
+// refusal returns a refusal with the numbers for the earliest requested start.
+func (s *search) refusal() *reservation.Refusal {
+	at := s.query
+	at.Deadline = at.Ready.Add(at.Duration)
+	r := &reservation.Refusal{Matched: s.matched, Free: s.most(at)}
+	if s.staged == nil || s.imageWithoutClaims(at) {
+		r.BlockedBy = s.blocks(span.New(at.Ready, at.Duration), at.Hosts)
+	}
+	return r
+}
+
+// blocks returns the claims on hosts that overlap w.
+func (s *search) blocks(w span.Span, hosts hostset.Set) []reservation.Block {
+	var blocks []reservation.Block
+	for _, number := range s.byName(hosts) {
+		for _, held := range s.view.Calendar.Held(number, w) {
+			if len(blocks) == reservation.MaxBlocks {
+				return blocks
+			}
+			blocks = append(blocks, reservation.Block{Host: s.view.Hosts.names[number], Span: held})
+		}
+	}
+	return blocks
+}
+
+// byName returns the numbers of the existing hosts among hosts, sorted by host name.
+func (s *search) byName(hosts hostset.Set) []int {
+	var numbers []int
+	for _, h := range s.view.Hosts.snapshot.Hosts() {
+		if number := s.view.Hosts.numbers[h.Name]; hosts.Has(number) {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
+}
+
+// largest returns the largest quantity that would be accepted in the requested window.
+func (s *search) largest() int {
+	most := s.mostKept(s.query)
+	if s.request.immediate && len(s.wakes) > 0 {
+		awake := s.mostKept(s.allAwake())
+		for _, wake := range s.wakes {
+			most = max(most, min(awake, s.mostKept(s.startingAt(wake))))
+		}
+	}
+	return s.largestWithImage(min(most, s.view.Limits.quantity(s.view.Held, s.request.duration)))
+}
+
+// earliest returns the first start at which there is room for the quantity; 0 if the limits or the
+// hosts allow none.
+func (s *search) earliest() span.Instant {
+	start, _ := s.first(s.ahead())
+	return start
+}
+
+// first returns the first start of q at which there is room and the image, if there is one, can be on
+// the hosts; 0 and false if there is none.
+func (s *search) first(q calendar.Query) (span.Instant, bool) {
+	if s.staged == nil {
+		return s.find(q, calendar.PolicyFirstFit)
+	}
+	p, ok := s.firstWithImage(q)
+	return p.Span.Start, ok
+}
+
+// ahead returns the query for any start that the limits allow and that was not searched yet. A request
+// that is refused now would start in the future, when the filter may match more hosts.
+func (s *search) ahead() calendar.Query {
+	q := s.query
+	q.Ready, q.Hosts = max(q.Ready, s.view.Now+1, s.fruitless+1), s.matching(true)
+	q.Deadline = s.view.Limits.horizon(s.view.Now).Add(q.Duration)
+	return q
+}
+
+// reason returns the constraint that failed, with a sentence.
+func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
+	if unknown := s.filter.Unknown(); len(unknown) > 0 {
+		return reservation.HostsMatching, fmt.Sprintf("no host has a property $%s", strings.Join(unknown, ", $"))
+	}
+	if s.request.Maintenance {
+		return reservation.HostsFree, s.promisedAlready(free)
+	}
+	quantity, matched, what := s.request.Quantity, s.mostMatched(), "host"
+	if s.request.Kind == reservation.Instances {
+		what = "instance"
+	}
+	switch {
+	case matched == 0 || s.request.Kind == reservation.Hosts && matched < quantity:
+		if s.request.HostProperties != "" {
+			return reservation.HostsMatching, fmt.Sprintf("not enough hosts available: %d in the pool match host_properties, %s asked for%s", matched, fault.Counted(quantity, what), s.bareAdvice())
+		}
+		return reservation.HostsInPool, fmt.Sprintf("not enough hosts available: the pool has %d, %s asked for", matched, fault.Counted(quantity, what))
+	case never:
+		constraint := reservation.HostsInPool
+		if s.request.HostProperties != "" {
+			constraint = reservation.HostsMatching
+		}
+		return constraint, s.tooSmall(s.matching(true))
+	case s.request.window.Seconds() == s.request.duration:
+		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: %s asked for, there is room for %d from %v to %v",
+			fault.Counted(quantity, what), free, s.request.window.Start, s.request.window.End)
+	default:
+		return reservation.HostsFree, fmt.Sprintf("not enough hosts available: no start between %v and %v has room for %s during %v",
+			s.request.window.Start, s.query.Deadline.Add(-s.request.duration), fault.Counted(quantity, what), period(s.request.duration))
+	}
+}
+
+// bareAdvice asks, at the end of a sentence, whether a filter lacks the $ of a property; "" if each of
+// its comparisons has one.
+func (s *search) bareAdvice() string {
+	bare := s.filter.Bare()
+	if bare == "" {
+		return ""
+	}
+	return fmt.Sprintf("; %q is a plain text: did you mean the property \"$%s\"?", bare, bare)
+}
+
+// promisedAlready returns a sentence that states why maintenance cannot have all its hosts.
+func (s *search) promisedAlready(free int) string {
+	quantity, window := s.request.Quantity, s.request.window
+	if window.Seconds() == s.request.duration {
+		return fmt.Sprintf("reservations hold %d of the %s between %v and %v", quantity-free, fault.Counted(quantity, "host"), window.Start, window.End)
+	}
+	return fmt.Sprintf("no start between %v and %v has all of the %s free of reservations during %v",
+		window.Start, s.query.Deadline.Add(-s.request.duration), fault.Counted(quantity, "host"), period(s.request.duration))
+}
