@@ -115,8 +115,8 @@ func TestNoSharedCacheKeepsAFeed(t *testing.T) {
 	}
 }
 
-// Large answers are computed in the project's turn, so that they leave a processor for other requests. While another
-// project has the turn, they wait until their time is over.
+// Large answers are computed in the project's turn, so that they leave a processor for other requests. While two other
+// projects have theirs, they wait until their time is over.
 func TestLargeAnswersWaitForTheTurnOfTheProject(t *testing.T) {
 	c := start(t, setup{adjust: func(o *api.Options) { everything(o); o.RequestTimeout = 100 * time.Millisecond }})
 	link := strings.TrimPrefix(want[struct{ URL string }](t, c.demo.get("/v1/feed"), http.StatusOK).URL, c.url)
@@ -133,7 +133,7 @@ func TestLargeAnswersWaitForTheTurnOfTheProject(t *testing.T) {
 		"GET /feeds/:project_id/:file":    {link},
 		"GET /v1/preemptible/cost":        {"/v1/preemptible/cost?vcpus=1"},
 	}
-	err := c.desk.InTurn(t.Context(), "another", func() {
+	ask := func() {
 		for _, r := range table() {
 			if r.Turn != "the project's turn" {
 				continue
@@ -143,11 +143,11 @@ func TestLargeAnswersWaitForTheTurnOfTheProject(t *testing.T) {
 				path, body = a[0], a[1]
 			}
 			if a := c.admin.ask(t, r.Method, path, body); a.Code != http.StatusServiceUnavailable {
-				t.Errorf("%s is computed although it is the turn of another project: %d %s", call, a.Code, a.Body)
+				t.Errorf("%s is computed although it is the turn of other projects: %d %s", call, a.Code, a.Body)
 			}
 		}
-	})
-	must(t, err)
+	}
+	must(t, c.desk.InTurn(t.Context(), "another", func() { must(t, c.desk.InTurn(t.Context(), "a third", ask)) }))
 }
 
 // A member's requests wait in its project's line, those to the page's session too. While other requests of the project
