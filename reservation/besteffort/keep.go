@@ -4,6 +4,7 @@ package besteffort
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -19,6 +20,7 @@ func (p *planner) keep() {
 	for _, r := range p.requests {
 		var residents []resident
 		var idle []member
+		first := len(p.units)
 		for i := range r.VMs {
 			vm := &r.VMs[i]
 			if m, waits := p.waiting(r, vm); waits {
@@ -33,8 +35,9 @@ func (p *planner) keep() {
 		for _, group := range groups(r, idle) {
 			p.units = append(p.units, p.unit(r, group))
 		}
+		slices.SortFunc(p.units[first:], func(a, b *unit) int { return byNumber(*a.members[0].vm, *b.members[0].vm) })
 	}
-	p.enqueue()
+	p.number()
 }
 
 // hold reserves what a VM uses while an operation on it is under way, which the plan cannot
@@ -103,8 +106,7 @@ func (p *planner) stay(r *Request, group []resident) {
 		if until <= p.now {
 			node.leaving = node.leaving.Add(r.Shape)
 		}
-		node.take(span.Span{Start: at.from, End: until}, r.Shape)
-		node.guests = append(node.guests, guest{r.Place, until, r.Shape})
+		node.host(r, span.Span{Start: at.from, End: until})
 	}
 	if len(left) > 0 {
 		u := p.unit(r, left)

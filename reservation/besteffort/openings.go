@@ -5,7 +5,6 @@ package besteffort
 import (
 	"fmt"
 	"maps"
-	"math"
 	"math/bits"
 	"slices"
 
@@ -101,7 +100,7 @@ func (o *openings) opening(n int) span.Instant {
 			return begin
 		case node.room(i, o.shape, 1) > 0:
 			begin = min(begin, s.at)
-		case begin != span.Forever && s.at >= begin.Add(o.least) && node.suspends(i, math.MaxInt64, o.shape):
+		case begin != span.Forever && s.at >= begin.Add(o.least) && s.hold:
 			return begin
 		default:
 			begin = span.Forever

@@ -3,9 +3,7 @@
 package besteffort
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -35,6 +33,8 @@ type planner struct {
 	images   *arrivals
 	units    []*unit // of the queue
 	later    []*unit // those that wait, and are promised nothing
+	// blocked is when the unit starts that those in later may not overtake.
+	blocked span.Instant
 	// position is the place of requests among those that wait.
 	position map[string]int
 	plan     Plan
@@ -133,7 +133,7 @@ func (p *planner) decide() {
 			}
 			p.wait(u, at, p.layOut(u, at))
 		case p.rules.Backfilling == None:
-			blocked = true
+			blocked, p.blocked = true, at.start
 			p.wait(u, at, p.layOut(u, at))
 		case u.ran:
 			p.begin(u, at)
@@ -155,7 +155,7 @@ func (p *planner) mustWait(u *unit) bool {
 
 // expect finds when the units can start that are promised nothing.
 func (p *planner) expect() {
-	from := p.now
+	from := max(p.now, p.blocked)
 	for _, u := range p.later {
 		at, ok := p.find(u, from)
 		switch {
@@ -232,12 +232,11 @@ func (p *planner) stage(u *unit, m *member, node int, at spot) {
 // and returns when it ends at the latest.
 func (p *planner) layOut(u *unit, at spot) span.Instant {
 	p.pieces++
-	shape := u.request.Shape
 	if at.whole {
 		end := at.start
 		for i, m := range u.members {
 			over := at.start.Add(plus(plus(u.lead, m.rest), u.stop))
-			p.nodes[at.nodes[i]].take(span.Span{Start: at.start, End: over}, shape)
+			p.nodes[at.nodes[i]].host(u.request, span.Span{Start: at.start, End: over})
 			end = max(end, over)
 		}
 		p.pieces = 0
@@ -246,7 +245,9 @@ func (p *planner) layOut(u *unit, at spot) span.Instant {
 	ran := max(0, int64(at.end-at.start)-u.lead-u.suspend)
 	left := make([]member, len(u.members))
 	for i, m := range u.members {
-		p.nodes[at.nodes[i]].take(span.Span{Start: at.start, End: at.end}, shape)
+		// What has only its shutdown left is suspended at once.
+		over := min(at.end, at.start.Add(plus(plus(u.lead, m.rest), u.suspend)))
+		p.nodes[at.nodes[i]].host(u.request, span.Span{Start: at.start, End: over})
 		left[i] = member{vm: m.vm, node: at.nodes[i], at: at.end, rest: max(0, m.rest-ran), memory: true}
 	}
 	if p.pieces < mostPieces {
@@ -289,15 +290,8 @@ func (p *planner) never(u *unit) {
 	}
 }
 
-// enqueue sorts the units into the order of the queue, and numbers the requests.
-func (p *planner) enqueue() {
-	order := make(map[*Request]int, len(p.requests))
-	for i, r := range p.requests {
-		order[r] = i
-	}
-	slices.SortStableFunc(p.units, func(a, b *unit) int {
-		return cmp.Compare(order[a.request], order[b.request])
-	})
+// number numbers the requests that wait.
+func (p *planner) number() {
 	for _, u := range p.units {
 		if !u.running && p.position[u.request.ID] == 0 {
 			p.position[u.request.ID] = len(p.position) + 1

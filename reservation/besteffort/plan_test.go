@@ -135,6 +135,17 @@ func TestASuspensionIsOverWhenTheReservationBegins(t *testing.T) {
 	}
 }
 
+// A reservation of half of the node begins at 100: one machine stays beside it, and the other is suspended.
+func TestWhoIsSuspendedBesideOneThatStaysStartsWithIt(t *testing.T) {
+	rules := besteffort.Rules{Backfilling: besteffort.Aggressive, Suspend: true}
+	p := rules.Plan(besteffort.Situation{
+		Nodes:    []besteffort.Node{node("N1", 2)},
+		Holds:    []besteffort.Hold{{Node: "N1", Span: span.Span{Start: 100, End: 200}, Resources: cpu(512)}},
+		Requests: []besteffort.Request{waits("J", 1, 150, 2, false)},
+	})
+	wantActs(t, p, "start J-1 N1, start J-2 N1")
+}
+
 func TestWhatIsNotWorthItsSuspensionDoesNotStart(t *testing.T) {
 	for worthwhile, want := range map[float64]string{0: "start J-1 N1", 1: "start J-1 N1", 5: "start J-1 N1", 6: ""} {
 		// It takes 8 s to suspend and 8 s to resume, which leaves 92 s before the reservation.

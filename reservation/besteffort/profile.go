@@ -16,7 +16,7 @@ type profile struct {
 	// the profile only has when reservations hold the whole node.
 	listed   bool
 	segments []segment // by at; the last one has no end
-	guests   []guest   // that are on it now
+	guests   []guest   // that are on it now, or will be
 	changes  int       // how often something was subtracted
 	// leaving is the capacity of VMs that are ended now in no time. They stay on the node until
 	// the next situation shows that they are gone.
@@ -32,10 +32,10 @@ type segment struct {
 	hold bool            // a reservation begins then
 }
 
-// guest is a VM that is on the node until an instant.
+// guest is a VM that is on the node for a time.
 type guest struct {
 	place int64
-	until span.Instant
+	span.Span
 	shape resource.Vector
 }
 
@@ -96,6 +96,12 @@ func (p *profile) take(s span.Span, shape resource.Vector) {
 	}
 }
 
+// host plans a VM of a request on the node.
+func (p *profile) host(r *Request, s span.Span) {
+	p.take(s, r.Shape)
+	p.guests = append(p.guests, guest{r.Place, s, r.Shape})
+}
+
 // room returns how many VMs, at most n, fit into a segment.
 func (p *profile) room(i int, shape resource.Vector, n int) int {
 	switch s := &p.segments[i]; {
@@ -135,7 +141,7 @@ func (p *profile) suspends(i int, place int64, shape resource.Vector) bool {
 	}
 	left := s.held
 	for _, g := range p.guests {
-		if g.until <= s.at {
+		if g.Start >= s.at || g.End <= s.at {
 			continue
 		}
 		if g.place > place {

@@ -288,6 +288,60 @@ func TestThePromisedStartOfTheFirstNeverMovesLater(t *testing.T) {
 	}
 }
 
+// Unless something ends early, no later request moves a planned start that the rules protect.
+func TestAPlannedStartIsKeptWhateverComesBehindIt(t *testing.T) {
+	for name, k := range map[string]kind{
+		"backfilled": {backfillings: besteffort.Backfillings, partial: true, overheads: true},
+		"suspended":  {backfillings: besteffort.Backfillings[1:], suspend: true, partial: true, equal: true, serial: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				s := draw(t, k)
+				for i := range s.holds {
+					s.holds[i].at = 0
+				}
+				for i := range s.work {
+					s.work[i].work.Real = 0
+				}
+				s.play(t, func(q *sim.Queue) {
+					kept := map[string]span.Instant{}
+					q.Looked = func(at besteffort.Situation, plan besteffort.Plan) error {
+						for vm, start := range kept {
+							if e, waits := plan.Expected[vm]; waits && e.Start > start {
+								return fmt.Errorf("%s was to start at %v, now at %v: %s", vm, start, e.Start, e.Reason)
+							}
+						}
+						kept = protected(s.rules, at, plan)
+						return nil
+					}
+				})
+			})
+		})
+	}
+}
+
+// protected returns the planned starts of the waiting virtual machines that no later request may delay.
+func protected(rules besteffort.Rules, at besteffort.Situation, plan besteffort.Plan) map[string]span.Instant {
+	most := map[besteffort.Backfilling]int{besteffort.Aggressive: 1, besteffort.Intermediate: rules.Promises}[rules.Backfilling]
+	starts, units := map[string]span.Instant{}, 0
+	for _, r := range at.Requests {
+		for i, vm := range r.VMs {
+			e, waits := plan.Expected[vm.ID]
+			if !waits || e.Start == span.Forever {
+				continue
+			}
+			if !r.Parallel || i == 0 {
+				units++
+			}
+			if most > 0 && units > most {
+				return starts
+			}
+			starts[vm.ID] = e.Start
+		}
+	}
+	return starts
+}
+
 // firstWaiting returns the first waiting virtual machine of the queue, in the planner's order.
 func firstWaiting(s besteffort.Situation) string {
 	for _, r := range s.Requests {

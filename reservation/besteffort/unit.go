@@ -48,19 +48,20 @@ func (u *unit) moves(at spot) bool {
 	return false
 }
 
+// byNumber compares VMs of a request by their numbers: the shorter of two ids comes first.
+func byNumber(a, b VM) int { return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID)) }
+
 // length returns for how long a unit has its nodes if nothing intervenes.
 func (u *unit) length() int64 { return plus(plus(u.lead, u.rest), u.stop) }
 
 // sorted returns the requests in the order of the queue, each with its VMs in the order of their
-// numbers: the shorter of two ids comes first.
+// numbers.
 func sorted(requests []Request) []*Request {
 	all := make([]*Request, len(requests))
 	for i := range requests {
 		r := requests[i]
 		r.VMs = slices.Clone(r.VMs)
-		slices.SortFunc(r.VMs, func(a, b VM) int {
-			return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
-		})
+		slices.SortFunc(r.VMs, byNumber)
 		all[i] = &r
 	}
 	slices.SortFunc(all, func(a, b *Request) int {
