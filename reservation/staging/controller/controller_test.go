@@ -78,6 +78,18 @@ func TestJustInTimeAsksWhenItMustBegin(t *testing.T) {
 	s.wantCalls(asked{image: "deb", hosts: []string{"a", "b"}, at: 735})
 }
 
+func TestATransferThatAStepBeginsLateUsesUpItsMarginBeforeItMakesWay(t *testing.T) {
+	s := newScene(t, func(s *scene) { s.rules.Strategy = staging.JIT })
+	s.images["deb"] = large
+	s.reserve("first", "deb", 1002, "a") // just in time is at 837
+	s.reserve("second", "deb", 1102, "b")
+	s.run(1002)
+	s.wantCalls(asked{image: "deb", hosts: []string{"a", "b"}, at: 840})
+	s.wantStates("first", map[string]controller.State{"a": controller.Present})
+	s.run(1102)
+	s.wantStates("second", map[string]controller.State{"b": controller.Present})
+}
+
 func TestAnImageComesNoEarlierThanNovaKeepsIt(t *testing.T) {
 	s := newScene(t, func(s *scene) { s.rules.Lifetime = 600 })
 	s.images["deb"] = large

@@ -81,7 +81,7 @@ func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservat
 		}
 		return h.reason != ""
 	})
-	p.transfers, _ = state.Schedule(f.Site, now)
+	p.transfers = inTime(state, f.Site, now)
 	for _, t := range p.transfers {
 		at := place{t.Image.ID, t.Node}
 		if t.Start >= span.Forever {
@@ -93,6 +93,19 @@ func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservat
 		}
 	}
 	return p
+}
+
+// inTime returns the transfers of a state, scheduled. If some cannot keep the margin, because a step
+// began them a little late, they use it up before one makes way for others.
+func inTime(state staging.State, site staging.Site, now span.Instant) []staging.Transfer {
+	all, late := state.Schedule(site, now)
+	if len(late) > 0 {
+		site.Strategy, site.Margin = staging.EDF, 0
+		if others, fewer := state.Schedule(site, now); len(fewer) < len(late) {
+			return others
+		}
+	}
+	return all
 }
 
 func imagesByID(s *Stored) map[string]Image {
