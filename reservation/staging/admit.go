@@ -24,6 +24,26 @@ func (s State) Nodes(image string, at span.Instant) map[string]bool {
 
 func (e *Entry) serves(at span.Instant) bool { return e.From <= at && at <= e.Expire }
 
+// use makes a demand use the image until w ends.
+func (e *Entry) use(w span.Span) {
+	if !e.Lasting {
+		e.Expire = max(e.Expire, w.End)
+		return
+	}
+	if !e.Promised.Empty() {
+		w = span.Span{Start: min(e.Promised.Start, w.Start), End: max(e.Promised.End, w.End)}
+	}
+	e.Promised = w
+}
+
+// stay returns the span in which the image occupies space.
+func (e *Entry) stay() stay {
+	if e.Lasting {
+		return stay{e.Image, e.Promised}
+	}
+	return stay{e.Image, span.Span{Start: e.From, End: e.Expire}}
+}
+
 // serves reports whether a demand that needs the image from the instant at on can rely on the
 // transfer. A transfer under way serves from its end on. If images do not age, an image that a
 // later demand uses stays during the gap before it (erratum E000-6); a demand that starts before
@@ -196,7 +216,7 @@ func (d *draft) pooled(node string, demand Demand) bool {
 	at := max(demand.Span.Start, d.At)
 	for i := range d.Pools[node] {
 		if e := &d.Pools[node][i]; e.Image.ID == demand.Image.ID && e.serves(at) {
-			e.Expire = max(e.Expire, demand.Span.End.Add(d.site.Lifetime))
+			e.use(span.Span{Start: demand.Span.Start, End: demand.Span.End.Add(d.site.Lifetime)})
 			return true
 		}
 	}

@@ -156,8 +156,8 @@ func (p pools) add(node string, s stay) {
 }
 
 func (p pools) addEntries(node string, entries []Entry) {
-	for _, e := range entries {
-		p.add(node, stay{e.Image, span.Span{Start: e.From, End: e.Expire}})
+	for i := range entries {
+		p.add(node, entries[i].stay())
 	}
 }
 

@@ -81,6 +81,10 @@ type Transfer struct {
 type Entry struct {
 	Image        Image
 	From, Expire span.Instant
+	// Lasting is true if the node never removes the image: Expire is Forever. It then occupies space
+	// only during Promised, from the start of the first demand that uses it to the end of the last.
+	Lasting  bool
+	Promised span.Span
 }
 
 // State is the transfers that have not ended and the contents of the pools, by node, at an instant.

@@ -97,7 +97,7 @@ func (r *Rules) facts(s *Stored, hosts []string, now span.Instant) *staging.Fact
 	for _, c := range s.Cached {
 		if !coming[place{c.Image, c.Host}] {
 			f.Pools[c.Host] = append(f.Pools[c.Host], staging.Entry{
-				Image: staging.Image{ID: c.Image, Size: c.Bytes}, From: c.Since, Expire: r.gone(c),
+				Image: staging.Image{ID: c.Image, Size: c.Bytes}, From: c.Since, Expire: r.gone(c), Lasting: r.Lifetime == 0,
 			})
 		}
 	}
