@@ -245,7 +245,7 @@ func (p *planner) layOut(u *unit, at spot) span.Instant {
 	ran := max(0, int64(at.end-at.start)-u.lead-u.suspend)
 	left := make([]member, len(u.members))
 	for i, m := range u.members {
-		// What has only its shutdown left is suspended at once.
+		// A VM with only its shutdown left is suspended at once.
 		over := min(at.end, at.start.Add(plus(plus(u.lead, m.rest), u.suspend)))
 		p.nodes[at.nodes[i]].host(u.request, span.Span{Start: at.start, End: over})
 		left[i] = member{vm: m.vm, node: at.nodes[i], at: at.end, rest: max(0, m.rest-ran), memory: true}
