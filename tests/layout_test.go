@@ -41,7 +41,7 @@ var floors = [][]string{
 	},
 	8: {"pkg/api", "pkg/config", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",
 		"pkg/energy/openstack", "pkg/power/simulated", "pkg/power/command", "pkg/power/ipmi", "pkg/power/redfish", "pkg/power/ironic", "pkg/sim/site"},
-	9:  {"pkg/sim/deadline", "pkg/sim/energy", "pkg/sim/preemption", "pkg/sim/replay", "pkg/sim/staging", "pkg/sim/packing", "pkg/sim/cloud", "pkg/sim/tenants"},
+	9:  {"pkg/servicelog", "pkg/sim/deadline", "pkg/sim/energy", "pkg/sim/preemption", "pkg/sim/replay", "pkg/sim/staging", "pkg/sim/packing", "pkg/sim/cloud", "pkg/sim/tenants"},
 	10: {"pkg/app"},
 	11: {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power", "tests", "tests/growth", "tests/labtest", "tests/mysqlproxy"},
 }

@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/manual"
 	"github.com/almanac-cloud/almanac/pkg/oslolog"
+	"github.com/almanac-cloud/almanac/pkg/servicelog"
 )
 
 // version is set by the build of a release.
@@ -148,7 +148,7 @@ func (s *service) configCommand() *cobra.Command {
 			Use: "validate", Args: cobra.NoArgs, Short: "Validate the configuration and the machines file; nothing is contacted or started",
 			RunE: func(c *cobra.Command, _ []string) error {
 				cfg, machines, err := s.machines()
-				if err = errors.Join(err, app.CheckLog(cfg.Default, "almanac-power")); err != nil {
+				if err = errors.Join(err, servicelog.Check(cfg.Default, "almanac-power")); err != nil {
 					return err
 				}
 				if err := config.Tell(c.ErrOrStderr(), cfg.Ignored, cfg.Warnings); err != nil {

@@ -16,13 +16,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
 	"github.com/almanac-cloud/almanac/pkg/power"
+	"github.com/almanac-cloud/almanac/pkg/servicelog"
 )
 
 // exchange is the exchange of Almanac's own topics.
@@ -64,7 +64,7 @@ func (s *service) run(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	log, err := app.OpenLog(cfg.Default, "almanac-power", stderr)
+	log, err := servicelog.Open(cfg.Default, "almanac-power", stderr)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func serve(ctx context.Context, cfg config.PowerAgent, agent *power.Agent, bus *
 }
 
 // reloads reloads the configuration of the log at each SIGHUP, until it is stopped.
-func (s *service) reloads(log *app.Log) (stop func()) {
+func (s *service) reloads(log *servicelog.Log) (stop func()) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	done := make(chan struct{})
@@ -145,7 +145,7 @@ func (s *service) reloads(log *app.Log) (stop func()) {
 
 // reload reopens the log, reads the configuration again, and applies the option debug unless
 // anything of this fails.
-func (s *service) reload(log *app.Log) {
+func (s *service) reload(log *servicelog.Log) {
 	unopened := log.Reopen() // even if the configuration is wrong: the open file may have been rotated
 	cfg, err := s.load()
 	if err = errors.Join(unopened, err); err != nil {

@@ -18,12 +18,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/power"
+	"github.com/almanac-cloud/almanac/pkg/servicelog"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
@@ -322,7 +322,7 @@ func TestAReloadThatFailsAppliesNothing(t *testing.T) {
 			if err := os.Mkdir("log", 0o700); err != nil {
 				t.Fatal(err)
 			}
-			log, err := app.OpenLog(config.Default{LogDir: "log"}, "almanac-power", nil)
+			log, err := servicelog.Open(config.Default{LogDir: "log"}, "almanac-power", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/servicelog"
 )
 
 func (s *service) configCommand() *cobra.Command {
@@ -68,7 +69,7 @@ func (s *service) validate(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(app.Check(cfg), app.CheckLog(cfg.Default, "almanacd")); err != nil {
+	if err := errors.Join(app.Check(cfg), servicelog.Check(cfg.Default, "almanacd")); err != nil {
 		return err
 	}
 	if err := config.Tell(c.ErrOrStderr(), cfg.Ignored, app.Warnings(cfg)); err != nil {

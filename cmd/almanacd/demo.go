@@ -18,10 +18,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/servicelog"
 	"github.com/almanac-cloud/almanac/pkg/sim/tenants"
 )
 
@@ -99,7 +101,7 @@ func (d *demonstration) run(ctx context.Context, stdout, stderr io.Writer) (err 
 	if d.portGiven {
 		cfg.API.Port = d.port
 	}
-	log, err := app.OpenLog(cfg.Default, "almanacd", stderr)
+	log, err := servicelog.Open(cfg.Default, "almanacd", stderr, api.LogHandler)
 	if err != nil {
 		return err
 	}

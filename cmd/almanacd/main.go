@@ -18,10 +18,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/manual"
 	"github.com/almanac-cloud/almanac/pkg/oslolog"
+	"github.com/almanac-cloud/almanac/pkg/servicelog"
 )
 
 // version is set by the build of a release.
@@ -111,7 +113,7 @@ func (s *service) serve(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
-	log, err := app.OpenLog(cfg.Default, "almanacd", stderr)
+	log, err := servicelog.Open(cfg.Default, "almanacd", stderr, api.LogHandler)
 	if err != nil {
 		return err
 	}
@@ -163,7 +165,7 @@ README.md goes on from there. Ctrl-C stops Almanac.
 `))
 
 // reloads reloads the configuration at each signal.
-func (s *service) reloads(ctx context.Context, hangup <-chan os.Signal, a *app.App, log *app.Log, cfg config.Config) {
+func (s *service) reloads(ctx context.Context, hangup <-chan os.Signal, a *app.App, log *servicelog.Log, cfg config.Config) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -176,7 +178,7 @@ func (s *service) reloads(ctx context.Context, hangup <-chan os.Signal, a *app.A
 
 // reload reopens the log, reads the configuration again, and applies the options that have changed
 // since cfg; none if anything of this fails. It returns the configuration that is then in effect.
-func (s *service) reload(a *app.App, log *app.Log, cfg config.Config) config.Config {
+func (s *service) reload(a *app.App, log *servicelog.Log, cfg config.Config) config.Config {
 	unopened := log.Reopen() // even if the configuration is wrong: the open file may have been rotated
 	after, changed, ignored, err := config.Reload(cfg, s.readFiles(), s.dirs, s.environment)
 	if err = errors.Join(unopened, err); err == nil {

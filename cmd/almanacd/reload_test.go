@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/servicelog"
 )
 
 // lines is a writer that sends each write to the channel.
@@ -30,7 +32,7 @@ const settings = "[api]\nport = 0\n[inventory]\nhosts_file = hosts.yaml\n[databa
 type opened struct {
 	*service
 	app *app.App
-	log *app.Log
+	log *servicelog.Log
 	cfg config.Config
 }
 
@@ -48,7 +50,7 @@ func open(t *testing.T, text string, stderr io.Writer) opened {
 	if o.cfg, err = o.load(); err != nil {
 		t.Fatal(err)
 	}
-	if o.log, err = app.OpenLog(o.cfg.Default, "almanacd", stderr); err != nil {
+	if o.log, err = servicelog.Open(o.cfg.Default, "almanacd", stderr, api.LogHandler); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.log.Close() })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package servicelog
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func TestTheLogLiesWhereOsloPutsIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var fallback bytes.Buffer
-			log, err := OpenLog(config.Default{LogFile: tc.file, LogDir: tc.dir}, "almanacd", &fallback)
+			log, err := Open(config.Default{LogFile: tc.file, LogDir: tc.dir}, "almanacd", &fallback)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestTheLogLiesWhereOsloPutsIt(t *testing.T) {
 
 func TestAReopenedLogLeavesTheFileThatWasMovedAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "almanacd.log")
-	log, err := OpenLog(config.Default{LogFile: path}, "almanacd", nil)
+	log, err := Open(config.Default{LogFile: path}, "almanacd", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestALogThatCannotBeReopenedContinuesInTheOpenFile(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	log, err := OpenLog(config.Default{LogDir: dir}, "almanacd", nil)
+	log, err := Open(config.Default{LogDir: dir}, "almanacd", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestALogThatCannotBeReopenedContinuesInTheOpenFile(t *testing.T) {
 }
 
 func TestALogThatCannotBeOpenedStopsTheStart(t *testing.T) {
-	_, err := OpenLog(config.Default{LogFile: filepath.Join(t.TempDir(), "none", "a.log")}, "almanacd", nil)
+	_, err := Open(config.Default{LogFile: filepath.Join(t.TempDir(), "none", "a.log")}, "almanacd", nil)
 	if err == nil || !strings.Contains(err.Error(), "log_file") {
 		t.Errorf("error %v, want one that names log_file", err)
 	}

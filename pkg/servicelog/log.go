@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+// Package servicelog opens the log of a process where oslo.log would have it.
+package servicelog
 
 import (
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslolog"
@@ -26,10 +26,11 @@ type Log struct {
 	file  *logFile // nil if the log does not go to a file
 }
 
-// OpenLog opens the configured log: in its file, or else in fallback. The file is log_file, below
+// Open opens the configured log: in its file, or else in fallback. The file is log_file, below
 // log_dir unless it is absolute; with log_dir alone it is program.log there, as in oslo.log
-// (oslo_log/log.py, _get_log_file_path).
-func OpenLog(c config.Default, program string, fallback io.Writer) (*Log, error) {
+// (oslo_log/log.py, _get_log_file_path). Each record passes through the handlers that adding returns for the
+// one that writes.
+func Open(c config.Default, program string, fallback io.Writer, adding ...func(slog.Handler) slog.Handler) (*Log, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("determine this machine's name for the log: %w", err)
@@ -39,9 +40,13 @@ func OpenLog(c config.Default, program string, fallback io.Writer) (*Log, error)
 		l.file = &logFile{path: path}
 		out = l.file
 	}
-	l.Logger = slog.New(api.LogHandler(oslolog.New(out, oslolog.Options{
+	var handler slog.Handler = oslolog.New(out, oslolog.Options{
 		Name: "almanac", Level: &l.level, PID: os.Getpid(), Host: host, JSON: c.UseJSON,
-	})))
+	})
+	for _, add := range adding {
+		handler = add(handler)
+	}
+	l.Logger = slog.New(handler)
 	l.SetLevel(c)
 	if err := l.Reopen(); err != nil {
 		return nil, err
@@ -85,8 +90,8 @@ func (l *Log) Close() error {
 	return l.file.close()
 }
 
-// CheckLog returns an Invalid fault if the folder of the program's log does not exist.
-func CheckLog(c config.Default, program string) error {
+// Check returns an Invalid fault if the folder of the program's log does not exist.
+func Check(c config.Default, program string) error {
 	folder := filepath.Dir(logPath(c, program))
 	info, err := os.Stat(folder)
 	switch {
