@@ -47,10 +47,12 @@ type Refusal struct {
 	// Free is the number of hosts (for kind instance: of instances) for which there is room at the
 	// earliest requested start.
 	Free int
-	// BlockedBy lists the claims on matching hosts that overlap the earliest requested start and
-	// duration, at most MaxBlocks, sorted by host and start. If an active reservation cannot be
-	// extended on its own hosts, it lists the claims on these hosts. It is empty if a limit is
-	// exceeded, and if the hosts would not hold the request then even without any claims.
+	// Wanted is the requested time from the earliest start on.
+	Wanted span.Span
+	// BlockedBy lists the claims on matching hosts that overlap Wanted, at most MaxBlocks, sorted by
+	// host and start. If an active reservation cannot be extended on its own hosts, it lists the
+	// claims on these hosts. It is empty if a limit is exceeded, and if the hosts would not hold the
+	// request then even without the reservations with these claims.
 	BlockedBy []Block
 	// EarliestStart is the first time from which the same request would be accepted; 0 means that
 	// there is none.

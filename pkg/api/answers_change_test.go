@@ -93,8 +93,9 @@ func (s *scene) holdChangeRefusal(r *reservation.Reservation, c amended, refusal
 	} else if refusal.LatestEnd != nil {
 		s.t.Fatalf("it is no extension")
 	}
-	s.holdFreeBeside(r, span.Span{Start: max(w.Start, s.now), End: w.End}, refusal.Free)
-	s.holdBlocks(refusal, []reservation.Reservation{*r}, func(s *scene) reply { return s.changes(r, c) })
+	wanted := span.Span{Start: max(w.Start, s.now), End: w.End}
+	s.holdFreeBeside(r, wanted, refusal.Free)
+	s.holdBlocks(refusal, wanted, []reservation.Reservation{*r}, func(s *scene) reply { return s.changes(r, c) })
 }
 
 // holdEarliest checks that the earliest start of a refusal is granted, if there is one, and that none is

@@ -188,7 +188,7 @@ func (s *scene) holdLeaseRefusal(by string, q leased, r v1.Refusal) {
 		earliest = new(span.At(*r.EarliestStart))
 	}
 	s.holdEarliestLease(by, q, earliest, "the earliest start")
-	s.holdBlocks(r, nil, func(s *scene) reply { return s.offersLease(by, q) })
+	s.holdBlocks(r, span.Always, nil, func(s *scene) reply { return s.offersLease(by, q) })
 	if len(q.members) > 1 {
 		return
 	}
@@ -232,7 +232,7 @@ func (s *scene) askLeaseChange(l reservation.LeaseRecord, c leaseChange) {
 	if a.refusal == nil {
 		return
 	}
-	s.holdBlocks(*a.refusal, l.Reservations, func(s *scene) reply { return s.changesLease(&l, c) })
+	s.holdBlocks(*a.refusal, span.Always, l.Reservations, func(s *scene) reply { return s.changesLease(&l, c) })
 	s.holdLatestLease(&l, c, *a.refusal)
 	switch {
 	case len(l.Reservations) > 1 && a.refusal.EarliestStart != nil:

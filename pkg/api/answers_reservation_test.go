@@ -136,7 +136,7 @@ func (s *scene) holdRefusal(by string, q asked, r v1.Refusal) {
 	}
 	s.holdEarliest(r.EarliestStart, ready, q.length(s.now), func(start span.Instant) reply { return s.offers(by, q.at(start, s.now)) })
 	s.holdFree(by, q.at(ready, s.now), r.Free)
-	s.holdBlocks(r, nil, func(s *scene) reply { return s.offers(by, q) })
+	s.holdBlocks(r, span.New(ready, q.length(s.now)), nil, func(s *scene) reply { return s.offers(by, q) })
 	if r.Constraint == string(reservation.HostsFree) && len(r.BlockedBy) == 0 && q.image == "" && s.limits.Hosts == 0 {
 		everybody := map[string]bool{}
 		for _, one := range s.live() {
@@ -191,16 +191,16 @@ func (s *scene) holdFree(by string, q asked, free int) {
 	unlimited.refuses(by, q.times(free+1), "one more than what is free")
 }
 
-// holdBlocks checks that blocks are held by the reservations that they name, and that without these the
-// answer is no refusal. The reservations that would change block nothing.
-func (s *scene) holdBlocks(r v1.Refusal, own []reservation.Reservation, again func(*scene) reply) {
+// holdBlocks checks that blocks name the reservations that hold them in the requested time, and that
+// without these the answer is no refusal. The reservations that would change block nothing.
+func (s *scene) holdBlocks(r v1.Refusal, wanted span.Span, own []reservation.Reservation, again func(*scene) reply) {
 	s.t.Helper()
 	if len(r.BlockedBy) == 0 {
 		return
 	}
 	gone := map[string]bool{}
 	for _, b := range r.BlockedBy {
-		holders := s.holders(b, own)
+		holders := s.holders(b, wanted, own)
 		if len(holders) == 0 {
 			s.t.Fatalf("nobody holds %v", b)
 		}
@@ -223,15 +223,17 @@ func (s *scene) holdBlocks(r v1.Refusal, own []reservation.Reservation, again fu
 	}
 }
 
-// holders returns the ids of the live reservations that hold the host of a block at some time of it,
-// without those that would change.
-func (s *scene) holders(b v1.Block, own []reservation.Reservation) (ids []string) {
+// holders returns the ids of the live reservations that hold the host of a block at some time of it that is
+// wanted, without those that would change.
+func (s *scene) holders(b v1.Block, wanted span.Span, own []reservation.Reservation) (ids []string) {
 	w := span.Span{Start: span.At(b.Start), End: span.At(b.End)}
 	for _, r := range s.live() {
 		if slices.ContainsFunc(own, func(o reservation.Reservation) bool { return o.ID == r.ID }) {
 			continue
 		}
-		if slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return c.Host == b.Host && c.Span.Overlaps(w) }) {
+		if slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool {
+			return c.Host == b.Host && c.Span.Overlaps(w) && c.Span.Overlaps(wanted)
+		}) {
 			ids = append(ids, r.ID)
 		}
 	}

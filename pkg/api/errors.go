@@ -16,7 +16,6 @@ import (
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
@@ -122,7 +121,7 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 		answer.Refusal.BlockedBy[i] = v1.Block{Host: b.Host, Start: b.Span.Start.Time(), End: b.Span.End.Time()}
 	}
 	if !inBlazarsForm(c) && len(r.BlockedBy) > 0 {
-		if err := s.inItsTurn(c, func() { s.nameBlockers(answer.Refusal.BlockedBy, r.BlockedBy, c) }); err != nil {
+		if err := s.inItsTurn(c, func() { s.nameBlockers(answer.Refusal.BlockedBy, r, c) }); err != nil {
 			s.fail(c, err)
 			return
 		}
@@ -144,26 +143,27 @@ func (s *server) refuse(c *gin.Context, r *reservation.Refusal) {
 // mostBlockers is the largest number of reservations that a block names.
 const mostBlockers = 10
 
-// nameBlockers adds to each block the first reservations that hold its host, as far as the caller may
-// learn which hosts they have. The reservation that the request would change blocks nothing.
-func (s *server) nameBlockers(shown []v1.Block, blocks []reservation.Block, c *gin.Context) {
+// nameBlockers adds to each block of a refusal the first reservations that hold its host in the requested
+// time, as far as the caller may learn which hosts they have. The reservation that the request would
+// change blocks nothing.
+func (s *server) nameBlockers(shown []v1.Block, r *reservation.Refusal, c *gin.Context) {
 	by, changed := asking(c), ""
 	if own, is := c.Get(reservationKey); is {
 		changed = own.(reservation.Reservation).ID
 	}
 	at := make(map[string][]int) // indexes of blocks, by host
-	for i, b := range blocks {
+	for i, b := range r.BlockedBy {
 		at[b.Host] = append(at[b.Host], i)
 	}
-	for _, r := range s.Booking.Live(span.Always) {
-		if r.ID == changed {
+	for _, holder := range s.Booking.Live(r.Wanted) {
+		if holder.ID == changed {
 			continue
 		}
-		one := v1.Blocker{ID: r.ID, Name: r.Name, ProjectID: r.ProjectID}
-		for _, c := range r.Claims {
+		one := v1.Blocker{ID: holder.ID, Name: holder.Name, ProjectID: holder.ProjectID}
+		for _, c := range holder.Claims {
 			for _, i := range at[c.Host] {
 				named := &shown[i].Reservations
-				if c.Span.Overlaps(blocks[i].Span) && len(*named) < mostBlockers && !slices.Contains(*named, one) && knows(by, &r) {
+				if c.Span.Overlaps(r.BlockedBy[i].Span) && c.Span.Overlaps(r.Wanted) && len(*named) < mostBlockers && !slices.Contains(*named, one) && knows(by, &holder) {
 					*named = append(*named, one)
 				}
 			}

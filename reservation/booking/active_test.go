@@ -102,7 +102,7 @@ func TestAnActiveReservationIsExtendedWhereItIsOrNotAtAll(t *testing.T) {
 	_, err := s.desk.Change(t.Context(), owner, r.ID, ends(301))
 	got := refusal(t, err)
 	want := &reservation.Refusal{
-		Constraint: reservation.HostsFree, Message: got.Message, Matched: 2, Free: 0,
+		Constraint: reservation.HostsFree, Message: got.Message, Matched: 2, Free: 0, Wanted: span.Span{Start: s.clock(), End: at(301)},
 		BlockedBy: []reservation.Block{{Host: "a", Span: next.Span}}, LatestEnd: at(300),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

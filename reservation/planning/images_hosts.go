@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
 // This file has the choice of hosts for one start, if a request has an image.
@@ -33,14 +34,23 @@ func (s *search) tryAt(start span.Instant) try {
 	return s.fewestTransfers(start)
 }
 
-// imageWithoutClaims reports whether the image could be on hosts at the start of q without other claims.
+// imageWithoutClaims reports whether the image could be on hosts at the start of q without the reservations
+// that hold hosts of q then. These also need and bring images.
 func (s *search) imageWithoutClaims(q calendar.Query) bool {
+	window := q.Window(q.Ready)
+	inTheWay := func(d staging.Demand) bool {
+		return d.Span.Overlaps(window) && slices.ContainsFunc(d.Nodes, func(host string) bool {
+			number, known := s.view.Hosts.numbers[host]
+			return known && q.Hosts.Has(number)
+		})
+	}
 	capacity := make([]resource.Vector, len(s.view.Hosts.names))
 	for number := range q.Hosts.All() {
 		capacity[number] = s.view.Hosts.Host(number).Capacity
 	}
 	empty := *s
 	empty.view.Calendar = calendar.New(capacity, s.view.Now)
+	empty.staged = newStaged(s.staged.image, s.staged.admission.Without(inTheWay).Admission())
 	_, room := empty.find(q, calendar.PolicyFirstFit)
 	return room && empty.tryAt(q.Ready).ok
 }

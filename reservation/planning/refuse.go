@@ -93,9 +93,9 @@ func (s *search) refuseStartAhead() *reservation.Refusal {
 func (s *search) refusal() *reservation.Refusal {
 	at := s.query
 	at.Deadline = at.Ready.Add(at.Duration)
-	r := &reservation.Refusal{Matched: s.matched, Free: s.most(at)}
+	r := &reservation.Refusal{Matched: s.matched, Free: s.most(at), Wanted: at.Window(at.Ready)}
 	if s.staged == nil || s.imageWithoutClaims(at) {
-		r.BlockedBy = s.blocks(span.New(at.Ready, at.Duration), at.Hosts)
+		r.BlockedBy = s.blocks(r.Wanted, at.Hosts)
 	}
 	return r
 }

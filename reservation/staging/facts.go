@@ -141,6 +141,21 @@ func (a *Accepted) At(now span.Instant) *Accepted {
 	return later
 }
 
+// Without returns what Facts.Accepted would return without all demands with the id of one that is gone.
+func (a *Accepted) Without(gone func(Demand) bool) *Accepted {
+	p, ids := a.parts, map[string]bool{}
+	for i := range p.demands {
+		if gone(p.demands[i]) {
+			ids[p.demands[i].ID] = true
+		}
+	}
+	if len(ids) == 0 {
+		return a
+	}
+	rest := slices.DeleteFunc(slices.Clone(p.demands), func(d Demand) bool { return ids[d.ID] })
+	return p.facts.Accepted(p.before.At, rest)
+}
+
 // turn returns the first instant, at or after now, that is compared with the present when a state
 // is computed: before it, the state is the same. Instants of images under way and in pools count, and
 // those of demands.
