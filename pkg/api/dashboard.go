@@ -175,7 +175,7 @@ func (s *server) switchProject(c *gin.Context) (any, error) {
 	}
 	// A token of the header belongs to the program that sent it.
 	if replaced, err := c.Request.Cookie(tokenCookie); err == nil && replaced.Value == token {
-		s.revoke(c, token)
+		_ = s.revoke(c, token) // which logs it
 	}
 	return nil, nil
 }
@@ -217,18 +217,30 @@ func (s *server) setCookie(c *gin.Context, token string) {
 	http.SetCookie(c.Writer, cookie)
 }
 
-// signOut handles DELETE /dashboard/session. The cookie is gone even if Keystone does not answer.
+// signOut handles DELETE /dashboard/session. The cookie is gone even if Keystone does not answer. Anybody may call it, so a
+// token that only Keystone knows counts as a wrong one, unless Keystone revokes it.
 func (s *server) signOut(c *gin.Context) {
-	s.setCookie(c, "")
 	if token := c.GetHeader("X-Auth-Token"); token != "" && s.SignIn != nil {
-		s.revoke(c, token)
+		from, unknown := s.senderOf(c), !s.Authenticator.Knows(c.Request)
+		if unknown {
+			if wait := s.takeFailure(from); wait > 0 {
+				s.limited(c, wait, "too many requests from your address had a wrong token")
+				return
+			}
+		}
+		if err := s.revoke(c, token); unknown && !fault.Is(err, fault.Unauthorized) {
+			s.forgive(from)
+		}
 	}
+	s.setCookie(c, "")
 	c.Status(http.StatusNoContent)
 }
 
 // revoke revokes a token that a visitor no longer has. One that Keystone does not revoke ends at its time.
-func (s *server) revoke(c *gin.Context, token string) {
-	if err := s.SignIn.Revoke(c.Request.Context(), token); err != nil {
+func (s *server) revoke(c *gin.Context, token string) error {
+	err := s.SignIn.Revoke(c.Request.Context(), token)
+	if err != nil {
 		s.Log.InfoContext(c.Request.Context(), "a token was not revoked", "error", err)
 	}
+	return err
 }

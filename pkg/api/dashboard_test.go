@@ -45,6 +45,9 @@ func (door) AllProjects(_ context.Context, token string) ([]keystone.Project, er
 }
 
 func (d door) Revoke(_ context.Context, token string) error {
+	if token == "garbage" {
+		return fault.New(fault.Unauthorized, "Keystone refuses these credentials")
+	}
 	*d.revoked = append(*d.revoked, token)
 	return nil
 }
@@ -222,6 +225,29 @@ func TestAttemptsToSignInAreLimitedAsWrongTokensAre(t *testing.T) {
 	for range 5 { // those who are right use nothing up
 		if a := v.call(http.MethodPost, "/dashboard/session", `{"username": "u", "password": "right"}`); a.status != http.StatusNoContent {
 			t.Errorf("the right password: %v", a)
+		}
+	}
+}
+
+// Anybody may sign out with any token, and Keystone is asked to revoke it.
+func TestWrongTokensThatSignOutAreLimitedAsOthersAre(t *testing.T) {
+	v, _ := startDoor(t, limited)
+	v.cookie = "garbage"
+	out := func(token string) answer {
+		return v.call(http.MethodDelete, "/dashboard/session", "", "X-Auth-Token", token)
+	}
+	for range 3 {
+		if a := out("garbage"); a.status != http.StatusNoContent || v.cookie != "" {
+			t.Fatalf("a wrong token: %v, the cookie is %q", a, v.cookie)
+		}
+	}
+	if a := out("garbage"); a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "10" {
+		t.Errorf("the fourth wrong token: %v", a)
+	}
+	v.cloud.wait(10)
+	for range 5 { // right ones use nothing up
+		if a := out("demo/member"); a.status != http.StatusNoContent {
+			t.Errorf("a right token: %v", a)
 		}
 	}
 }

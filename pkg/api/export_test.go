@@ -29,8 +29,10 @@ func Remembered(callers int) int {
 	return l.callers.Len()
 }
 
-// HoldLine takes a place in the line of project demo for a test.
-func (s *Server) HoldLine(ctx context.Context) error { return s.server.line.Enter(ctx, "project demo") }
+// HoldLine takes a place in the line of a caller for a test.
+func (s *Server) HoldLine(ctx context.Context, caller string) error {
+	return s.server.line.Enter(ctx, caller)
+}
 
 // Routes lists the routes of the engine as "METHOD /path/:parameter".
 func Routes(o Options) []string {

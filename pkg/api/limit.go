@@ -75,13 +75,13 @@ func (l *limits) giveBack(caller string) {
 	}
 }
 
-// limit limits the request rate of a project, except for admins.
+// limit limits the request rate of a project or an address, except for admins.
 func (s *server) limit(c *gin.Context) {
 	if s.projects == nil {
 		return
 	}
 	if wait := s.projects.take(s.callerIn(c), s.Monotonic()); wait > 0 {
-		s.limited(c, wait, "your project sends too many requests")
+		s.limited(c, wait, whose(c)+" sends too many requests")
 	}
 }
 
@@ -96,7 +96,7 @@ func callerOf(by *asker) string {
 
 // whose returns the words for the caller that a request counts for.
 func whose(c *gin.Context) string {
-	if strings.HasPrefix(c.GetString(callerKey), "address ") {
+	if isAddress(c.GetString(callerKey)) {
 		return "your address"
 	}
 	return "your project"

@@ -141,11 +141,14 @@ func (s *server) withLink() access {
 	return access{caller: "the feed's link", admit: []gin.HandlerFunc{s.signedLink}}
 }
 
-// signedInOrNot admits visitors of the page, and identifies those that have signed in.
+// signedInOrNot admits visitors of the page, and identifies those that have signed in; the requests of the others are
+// those of their address.
 func (s *server) signedInOrNot() access {
 	return access{caller: "everybody, or a token", admit: []gin.HandlerFunc{func(c *gin.Context) {
 		if s.SignIn == nil || c.GetHeader("X-Auth-Token") != "" {
 			s.authenticate(c)
+		} else {
+			s.fromAddress(c)
 		}
 	}}}
 }
@@ -158,11 +161,15 @@ func (s *server) signedIn() access {
 // callerKey is the key of the name under which the requests of a caller without a token are counted.
 const callerKey = "caller"
 
-// fromAddress counts a request as one of its address.
-func (s *server) fromAddress(c *gin.Context) { c.Set(callerKey, "address "+s.senderOf(c).address) }
+const addressPrefix = "address "
 
-// callerIn returns the name under which a request is counted; empty for an admin and for a caller that is not known,
-// whose requests are not limited.
+// fromAddress counts a request as one of its address.
+func (s *server) fromAddress(c *gin.Context) { c.Set(callerKey, addressPrefix+s.senderOf(c).address) }
+
+// isAddress reports whether a caller is an address, which has sent no token.
+func isAddress(caller string) bool { return strings.HasPrefix(caller, addressPrefix) }
+
+// callerIn returns the name under which a request is counted; empty for an admin, whose requests are not limited.
 func (s *server) callerIn(c *gin.Context) string {
 	if name := c.GetString(callerKey); name != "" {
 		return name

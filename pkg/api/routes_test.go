@@ -157,7 +157,7 @@ func TestTheRequestsOfAProjectWaitInItsLine(t *testing.T) {
 		everything(o)
 		o.RequestsAtOnce, o.RequestTimeout = 1, 100*time.Millisecond
 	}})
-	must(t, c.handler.HoldLine(t.Context()))
+	must(t, c.handler.HoldLine(t.Context(), "project demo"))
 	for _, r := range table() {
 		if r.Turn != "the project's turn" && r.Turn != "the project's line" || r.Caller == "the feed's link" {
 			continue

@@ -27,7 +27,7 @@ const (
 var past = time.Unix(1, 0)
 
 // carried are the bodies or the answers that wait for a client. If there are too many bytes, those that have waited
-// longest are given up.
+// longest are given up, those of addresses first.
 type carried struct {
 	most, mostOfAll int64
 
@@ -80,10 +80,17 @@ func (l *carried) add(caller string, bytes int64, giveUp func()) (done func()) {
 	}
 }
 
-// largest returns the caller with the most bytes, of several the last by name; mu is held.
+// largest returns the caller with the most bytes, of several the last by name. An address comes before those with a
+// token, since anybody may send from many. mu is held.
 func (l *carried) largest() (caller string) {
+	token := func(name string) int {
+		if isAddress(name) {
+			return 0
+		}
+		return 1
+	}
 	for name, of := range l.callers {
-		if caller == "" || cmp.Or(cmp.Compare(of.bytes, l.callers[caller].bytes), cmp.Compare(name, caller)) > 0 {
+		if caller == "" || cmp.Or(cmp.Compare(token(caller), token(name)), cmp.Compare(of.bytes, l.callers[caller].bytes), cmp.Compare(name, caller)) > 0 {
 			caller = name
 		}
 	}

@@ -137,27 +137,54 @@ func TestWhatWaitsForSlowClientsIsBounded(t *testing.T) {
 	})
 }
 
-// Bodies that have arrived are bounded too while their requests wait for their turn: of too many bytes, the oldest end.
-func TestTheBodiesOfRequestsThatWaitForTheirTurnAreBounded(t *testing.T) {
-	const mebibytes = 17 // a project's may have 16
-	c := start(t, setup{adjust: func(o *api.Options) { o.RequestsAtOnce, o.RequestTimeout = 1, time.Hour }})
-	must(t, c.handler.HoldLine(t.Context()))
-	ctx, end := context.WithCancel(t.Context())
-	var requests sync.WaitGroup
-	defer requests.Wait()
-	defer end()
-	answers := make(chan int, mebibytes)
-	for range mebibytes {
-		requests.Go(func() {
-			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/reservations", strings.NewReader(strings.Repeat(" ", 1<<20)))
-			r.Header.Set("X-Auth-Token", c.demo.token)
-			w := httptest.NewRecorder()
-			c.handler.ServeHTTP(w, r)
-			answers <- w.Code
-		})
+// Anybody has as many addresses as they like to name: what these send takes nothing from those with a token.
+func TestWhatAddressesSendMakesNobodyElseGiveUp(t *testing.T) {
+	const most, each = 1 << 20, 16 << 10
+	l, given := api.NewCarried(most, most), map[string]int{}
+	l.Add("project demo", 500_000, func() { given["project"]++ })
+	for i := range 2 * most / each {
+		l.Add(fmt.Sprint("address ", i), 1, func() { given["address"]++ })
 	}
-	if got := <-answers; got != http.StatusServiceUnavailable {
-		t.Errorf("the first answer is %d", got)
+	if given["project"] != 0 || given["address"] == 0 {
+		t.Errorf("given up are %v", given)
+	}
+}
+
+// Bodies that have arrived are bounded too while their requests wait for their turn: of too many bytes, the oldest end.
+// Visitors of the page without a token share the bound of their address.
+func TestTheBodiesOfRequestsThatWaitForTheirTurnAreBounded(t *testing.T) {
+	const mebibytes = 17 // a caller's may have 16
+	for _, tc := range []struct{ caller, token, method, path string }{
+		{"project demo", "demo/member", http.MethodPost, "/v1/reservations"},
+		{"address 192.0.2.1", "", http.MethodGet, "/dashboard/session"},
+		{"address 192.0.2.1", "", http.MethodPost, "/dashboard/session"},
+	} {
+		t.Run(tc.caller+" "+tc.method, func(t *testing.T) {
+			c := start(t, setup{adjust: func(o *api.Options) {
+				everything(o)
+				o.RequestsAtOnce, o.RequestTimeout = 1, time.Hour
+			}})
+			must(t, c.handler.HoldLine(t.Context(), tc.caller))
+			ctx, end := context.WithCancel(t.Context())
+			var requests sync.WaitGroup
+			defer requests.Wait()
+			defer end()
+			answers := make(chan int, mebibytes)
+			for range mebibytes {
+				requests.Go(func() {
+					r := httptest.NewRequestWithContext(ctx, tc.method, tc.path, strings.NewReader(strings.Repeat(" ", 1<<20)))
+					if tc.token != "" {
+						r.Header.Set("X-Auth-Token", tc.token)
+					}
+					w := httptest.NewRecorder()
+					c.handler.ServeHTTP(w, r)
+					answers <- w.Code
+				})
+			}
+			if got := <-answers; got != http.StatusServiceUnavailable {
+				t.Errorf("the first answer is %d", got)
+			}
+		})
 	}
 }
 
