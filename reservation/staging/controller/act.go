@@ -54,7 +54,7 @@ func (c *Controller) clear(ctx context.Context, held *job.Held, s *Stored) error
 // replica requests them twice. If the process ends in between, such a transfer ends when its time
 // limit, Bound, has passed.
 func (c *Controller) act(ctx context.Context, held *job.Held, s *Stored, p *plan) error {
-	queued := int64(0)
+	queued := p.busy()
 	for _, batch := range p.due(int64(c.Rules.Poll / time.Second)) {
 		rows := c.Rules.begin(batch, p, "req-"+c.NewID(), c.NewID, queued)
 		if err := c.store(ctx, held.Lease, s, Change{Transfers: rows}); err != nil {

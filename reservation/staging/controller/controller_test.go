@@ -100,6 +100,31 @@ func TestAnImageComesNoEarlierThanNovaKeepsIt(t *testing.T) {
 	s.wantCalls(asked{image: "deb", hosts: []string{"a"}, at: 3000})
 }
 
+func TestAnImageThatALaterReservationReliesOnIsRequestedAgainBeforeTheHostRemovesIt(t *testing.T) {
+	for _, test := range []struct {
+		later int64 // the start of the later reservation; 0 means that there is none
+		want  []asked
+	}{
+		{0, []asked{{image: "deb", hosts: []string{"a"}}}},
+		{2000, []asked{{image: "deb", hosts: []string{"a"}}}}, // the host still has it
+		{3610, []asked{{image: "deb", hosts: []string{"a"}}, {image: "deb", hosts: []string{"a"}, at: 2055}}},
+	} {
+		s := newScene(t, func(s *scene) { s.rules.Lifetime = 2600 })
+		s.images["deb"] = large
+		s.reserve("one", "deb", 400, "a") // an hour; the image is there from 105 on
+		if test.later > 0 {
+			s.reserve("two", "deb", test.later, "a")
+		}
+		s.run(3610)
+		s.wantCalls(test.want...)
+		for _, tr := range s.ledger.stored.Transfers {
+			if kept := tr.Outcome == controller.TransferKept; kept != (tr.Started > base) {
+				t.Errorf("the transfer begun at %d has the outcome %q", tr.Started-base, tr.Outcome)
+			}
+		}
+	}
+}
+
 func TestAHostThatHasTheImageIsNotAskedAgain(t *testing.T) {
 	s := newScene(t)
 	s.images["deb"] = large

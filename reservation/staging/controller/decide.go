@@ -20,6 +20,8 @@ type plan struct {
 	// host.
 	transfers []staging.Transfer
 	at        map[place]staging.Transfer
+	// renewals are the images on hosts to request again, so that hosts keep them; by image and host.
+	renewals []staging.Transfer
 	// held contains, for each transfer that is needed but not begun now, the reason.
 	held map[place]hold
 	// failures are the transfers that have failed since the last success; lost are those that have
@@ -64,6 +66,9 @@ func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservat
 	}
 	state := f.State(now, demands)
 	p.failures, p.lost = failuresOf(s.Transfers, p.there)
+	p.renewals = slices.DeleteFunc(r.expiring(state, f, demands, now), func(t staging.Transfer) bool {
+		return unready(t.Node) != "" || r.hold(p, t).reason != ""
+	})
 	state.Transfers = slices.DeleteFunc(state.Transfers, func(t staging.Transfer) bool {
 		at := place{t.Image.ID, t.Node}
 		if t.Started {
@@ -132,7 +137,7 @@ func failuresOf(transfers []Transfer, there map[place]Cached) (failed map[place]
 			delete(lost, at)
 		case TransferLost:
 			lost[at] = t
-		case TransferThere, TransferAssumed:
+		case TransferThere, TransferKept, TransferAssumed:
 			delete(failed, at)
 			delete(lost, at)
 		}
@@ -203,7 +208,8 @@ func triesOf(failed []Transfer, users []string) int {
 
 // due returns the transfers to begin now, as the calls to send. A call contains consecutive
 // transfers of the same image. If a transfer is due, those that follow it without a gap are
-// included, and so are all that become due within that many seconds, before the next step.
+// included, and so are all that become due within that many seconds, before the next step. Renewals
+// come last.
 func (p *plan) due(within int64) (calls [][]staging.Transfer) {
 	taken := map[place]bool{}
 	took := int64(0) // in the last call
@@ -228,7 +234,24 @@ func (p *plan) due(within int64) (calls [][]staging.Transfer) {
 		taken[at] = true
 		took += t.Seconds
 	}
+	for i, t := range p.renewals[:min(len(p.renewals), most-len(taken))] {
+		if n := len(calls); i > 0 && t.Image.ID == p.renewals[i-1].Image.ID {
+			calls[n-1] = append(calls[n-1], t)
+		} else {
+			calls = append(calls, []staging.Transfer{t})
+		}
+	}
 	return calls
+}
+
+// busy returns for how many more seconds transfers are under way.
+func (p *plan) busy() (seconds int64) {
+	for _, t := range p.transfers {
+		if t.Started {
+			seconds = max(seconds, int64(t.End-p.now))
+		}
+	}
+	return seconds
 }
 
 // begin returns the transfers of a call in the form in which they are stored before the call is

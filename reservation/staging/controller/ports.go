@@ -24,6 +24,7 @@ type Outcome string
 // The outcomes. A transfer under way has an empty one.
 const (
 	TransferThere   Outcome = "there"   // the cloud reported that the host has the image
+	TransferKept    Outcome = "kept"    // the same, and the host had it before: it keeps it for longer
 	TransferAssumed Outcome = "assumed" // its time is over, and nobody listens to the cloud's reports
 	TransferFailed  Outcome = "failed"
 	// TransferLost is not the fault of the host: the call did not reach the cloud, or the cloud
@@ -32,7 +33,7 @@ const (
 )
 
 // Outcomes lists all outcomes.
-var Outcomes = []Outcome{TransferThere, TransferAssumed, TransferFailed, TransferLost}
+var Outcomes = []Outcome{TransferThere, TransferKept, TransferAssumed, TransferFailed, TransferLost}
 
 // Transfer is a request to the cloud to put an image on a host.
 type Transfer struct {

@@ -29,7 +29,7 @@ func newShelf(t *rapid.T) *shelf {
 	h.scene = newScene(t, func(s *scene) {
 		s.rules.Strategy = rapid.SampledFrom(staging.Strategies).Draw(t, "strategy")
 		s.rules.Limit = rapid.SampledFrom([]int64{0, 12_000, 20_000}).Draw(t, "limit") * mega
-		s.rules.Lifetime = rapid.SampledFrom([]int64{0}).Draw(t, "lifetime")
+		s.rules.Lifetime = rapid.SampledFrom([]int64{0, 300, 600}).Draw(t, "lifetime")
 		s.rules.Link = rapid.SampledFrom([]float64{0, 0, 60}).Draw(t, "link") * mega
 		s.rules.Margin = 10
 		for i := range 3 {
@@ -44,7 +44,7 @@ func newShelf(t *rapid.T) *shelf {
 		for _, host := range a.hosts {
 			key, at := a.image+"/"+host, h.now
 			if !h.keeps(key, at) {
-				h.busy = max(h.now, h.busy).Add(int64(float64(h.images[a.image])/rate) + 1)
+				h.busy = max(h.now, h.busy).Add((int64(float64(h.images[a.image])/rate)/poll + 1) * poll) // is heard at once
 				at = h.busy
 			}
 			h.arrived[key] = at

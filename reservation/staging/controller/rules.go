@@ -53,6 +53,9 @@ const (
 	longestDelay = 3600
 	// keep is for how many seconds ended transfers stay stored.
 	keep = 30 * 24 * 3600
+	// renewAhead is the largest number of seconds before a host may remove an image at which the image
+	// is requested again for a reservation that relies on it.
+	renewAhead = 900
 	// lookEvery is the interval, in seconds, in which Almanac reads an image from Glance, and looks
 	// the largest number of images that it reads in one step.
 	lookEvery, looks = 600, 20

@@ -50,15 +50,19 @@ func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
 		} else {
 			continue
 		}
+		one, had := cached[place{t.Image, t.Host}]
+		used := t.Finished
+		if had && t.Outcome == TransferThere {
+			t.Outcome, used = TransferKept, t.Started // the report may be late
+		}
 		c.Transfers = append(c.Transfers, t)
 		if t.Outcome == TransferFailed || t.Outcome == TransferLost {
 			continue
 		}
-		one, had := cached[place{t.Image, t.Host}]
 		if !had {
 			one = Cached{Image: t.Image, Host: t.Host, Since: t.Finished}
 		}
-		one.Bytes, one.LastUsed = t.Bytes, max(one.LastUsed, t.Finished)
+		one.Bytes, one.LastUsed = t.Bytes, max(one.LastUsed, used)
 		c.Cached = append(c.Cached, one)
 	}
 	setBegun(s.Transfers, c.Transfers)
@@ -75,7 +79,7 @@ func silentCalls(transfers []Transfer, words []Word) map[string]span.Instant {
 		}
 	}
 	for _, t := range transfers {
-		if t.Outcome == TransferThere || t.Detail == refused || t.Outcome == "" && outcome(t, words).Outcome != "" {
+		if t.Outcome == TransferThere || t.Outcome == TransferKept || t.Detail == refused || t.Outcome == "" && outcome(t, words).Outcome != "" {
 			delete(silent, t.Call)
 		}
 	}
