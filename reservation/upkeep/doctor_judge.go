@@ -52,6 +52,7 @@ func judge(f facts) []diagnosis {
 				j.step(step, desired)
 			}
 		}
+		j.awaited()
 		j.onHosts(desired)
 	}
 	var list []diagnosis
@@ -182,6 +183,16 @@ func (j *judgement) shared() {
 		j.twice[host] = true
 		j.find(TwoOwners, host, "the fix removes the host from the aggregates in which it does not belong", true,
 			"host %s is in %s: no flavor of either can use it", host, strings.Join(names, " and "))
+	}
+}
+
+// awaited marks the hosts that an event removes from the aggregate of another reservation: the fix leaves
+// that to the event.
+func (j *judgement) awaited() {
+	for host := range j.twice {
+		if t := j.found[Finding{Kind: TwoOwners, Subject: host}]; len(t.steps) == 0 {
+			t.Fixable, t.Remedy = false, "an event of one of the reservations is being carried out; examine again when it is over"
+		}
 	}
 }
 
