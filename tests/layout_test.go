@@ -27,16 +27,16 @@ const module = "github.com/almanac-cloud/almanac"
 var floors = [][]string{
 	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/turns", "pkg/oslolog", "pkg/nova/release", "pkg/manual", "pkg/owner"},
 	1: {"inventory", "pkg/tracing", "reservation/address", "reservation/calendar", "reservation/staging", "pkg/packing"},
-	2: {"reservation", "pkg/tracing/tracingtest", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
+	2: {"reservation", "tests/tracingtest", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/accounting", "reservation/besteffort/state", "pkg/claiming", "pkg/blazar"},
 	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/planning", "reservation/besteffort/requests", "reservation/enforcement", "reservation/takeover", "pkg/eviction", "pkg/claiming/memory"},
 	5: {"reservation/booking", "pkg/dispatch", "pkg/energy/controller", "reservation/besteffort/controller", "pkg/rebalance", "reservation/staging/controller"},
 	6: {
-		"pkg/dashboard", "reservation/booking/memory", "reservation/upkeep", "pkg/store", "pkg/api/v1", "pkg/dispatch/cloudtest",
+		"pkg/dashboard", "reservation/booking/memory", "reservation/upkeep", "pkg/store", "pkg/api/v1", "tests/cloudtest",
 		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/workload",
 	},
 	7: {
-		"pkg/store/storetest", "pkg/oslo/amqp", "pkg/oslo/oslotest", "pkg/oslo/oslotest/memory", "inventory/remote", "reservation/enforcement/remote", "reservation/notice", "pkg/client", "pkg/whatif",
+		"tests/storetest", "pkg/oslo/amqp", "tests/oslotest", "tests/oslotest/memory", "inventory/remote", "reservation/enforcement/remote", "reservation/notice", "pkg/client", "pkg/whatif",
 		"pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/nova/object", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/neutron", "pkg/power", "pkg/sim",
 	},
 	8: {"pkg/api", "pkg/config", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",
@@ -67,8 +67,8 @@ var homes = map[string][]string{
 	"github.com/goccy/go-yaml":            {"inventory", "pkg/sim/replay", "cmd/almanac", "cmd/almanac-power", "pkg/policy"},
 	"github.com/google/uuid":              {"pkg/app", "cmd/almanac", "cmd/almanac-power", "pkg/placing", "reservation/notice", "pkg/blazar"},
 	"github.com/coreos/go-systemd/":       {"pkg/app"},
-	"go.opentelemetry.io/":                {"pkg/tracing", "pkg/tracing/tracingtest"},
-	"google.golang.org/protobuf":          {"pkg/tracing", "pkg/tracing/tracingtest"},
+	"go.opentelemetry.io/":                {"pkg/tracing", "tests/tracingtest"},
+	"google.golang.org/protobuf":          {"pkg/tracing", "tests/tracingtest"},
 	"github.com/chromedp/":                {"tests/labtest"},
 	"golang.org/x/sys/":                   {"tests/growth"},
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-cloud/almanac/pkg/tracing/tracingtest"
+	"github.com/almanac-cloud/almanac/tests/tracingtest"
 )
 
 // book makes a reservation, with more headers, and returns its id and that of the request.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
+	"github.com/almanac-cloud/almanac/tests/oslotest/memory"
 )
 
 // captured is a captured notification with some of its text replaced.

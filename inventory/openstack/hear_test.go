@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
+	"github.com/almanac-cloud/almanac/tests/oslotest/memory"
 )
 
 func TestOnlyEventsAboutHostsAndInstancesAreChanges(t *testing.T) {

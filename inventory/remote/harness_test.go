@@ -16,10 +16,10 @@ import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/inventory/remote"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/tests/oslotest"
+	"github.com/almanac-cloud/almanac/tests/oslotest/memory"
 )
 
 // patience bounds every wait for a condition, and every call.

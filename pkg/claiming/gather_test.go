@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/claiming"
-	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
 	"github.com/almanac-cloud/almanac/pkg/placing"
+	"github.com/almanac-cloud/almanac/tests/cloudtest"
 )
 
 // slowPlacement takes a second for each transaction, and notes their sizes.

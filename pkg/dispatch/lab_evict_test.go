@@ -15,10 +15,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
 	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/tests/cloudtest"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 

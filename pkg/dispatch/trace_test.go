@@ -6,9 +6,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
-	"github.com/almanac-cloud/almanac/pkg/tracing/tracingtest"
+	"github.com/almanac-cloud/almanac/tests/cloudtest"
+	"github.com/almanac-cloud/almanac/tests/tracingtest"
 )
 
 func TestAPlacementIsAStepWithItsChoiceAndItsClaim(t *testing.T) {

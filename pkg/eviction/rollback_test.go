@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-cloud/almanac/pkg/dispatch/cloudtest"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/tests/cloudtest"
 )
 
 func TestALostAnswerToAnEvictionIsLookedUp(t *testing.T) {

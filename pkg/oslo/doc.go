@@ -4,7 +4,7 @@
 // servers and clients, fanout casts, notifications and their listeners.
 //
 // This package contains the protocol. A Transport carries its bytes: pkg/oslo/amqp over RabbitMQ,
-// and for tests pkg/oslo/oslotest/memory inside one process; pkg/oslo/oslotest tests that both
+// and for tests tests/oslotest/memory inside one process; tests/oslotest tests that both
 // behave alike. Names of exchanges and queues, their arguments and the bodies are those of
 // oslo_messaging/_drivers/{impl_rabbit,amqpdriver,amqp,common}.py, so that Python services are
 // compatible peers.

@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
 	"github.com/almanac-cloud/almanac/pkg/power"
+	"github.com/almanac-cloud/almanac/tests/oslotest/memory"
 )
 
 // bubble runs a test with a broker in memory and a clock of its own.

@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
 	"github.com/almanac-cloud/almanac/pkg/power"
 	"github.com/almanac-cloud/almanac/tests/labtest"
+	"github.com/almanac-cloud/almanac/tests/oslotest"
 )
 
 // rabbit returns a transport to RabbitMQ with short retry intervals.

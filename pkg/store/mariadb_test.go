@@ -16,11 +16,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/store"
-	"github.com/almanac-cloud/almanac/pkg/store/storetest"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 	"github.com/almanac-cloud/almanac/tests/mysqlproxy"
+	"github.com/almanac-cloud/almanac/tests/storetest"
 )
 
 func TestStoreOnMariaDB(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/store"
-	"github.com/almanac-cloud/almanac/pkg/store/storetest"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/booking/memory"
+	"github.com/almanac-cloud/almanac/tests/storetest"
 )
 
 // patience bounds every wait for a condition, and the attempts of a transaction.

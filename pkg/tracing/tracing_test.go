@@ -18,7 +18,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
-	"github.com/almanac-cloud/almanac/pkg/tracing/tracingtest"
+	"github.com/almanac-cloud/almanac/tests/tracingtest"
 )
 
 const (

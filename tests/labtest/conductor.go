@@ -14,7 +14,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
+	"github.com/almanac-cloud/almanac/tests/oslotest"
 )
 
 // Conductor calls the servers of Nova's topic `scheduler` as nova-conductor does

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
 	"github.com/almanac-cloud/almanac/tests/labtest"
+	"github.com/almanac-cloud/almanac/tests/oslotest"
 )
 
 func TestASchedulerBehindPlacesWhatIsAskedOnItsOwnVirtualHost(t *testing.T) {

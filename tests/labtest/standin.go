@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
+	"github.com/almanac-cloud/almanac/tests/oslotest"
 )
 
 // The topics whose servers do no work: one answers at once, and one relays to another server.

@@ -22,13 +22,13 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/nova/object"
 	"github.com/almanac-cloud/almanac/pkg/nova/topic"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/fence"
+	"github.com/almanac-cloud/almanac/tests/oslotest"
+	"github.com/almanac-cloud/almanac/tests/oslotest/memory"
 )
 
 // demo is the project of the captured requests, now the current time.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
 	"github.com/almanac-cloud/almanac/tests/labtest"
+	"github.com/almanac-cloud/almanac/tests/oslotest"
 )
 
 // open returns a transport to url with short retry intervals.

@@ -18,8 +18,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
 	"github.com/almanac-cloud/almanac/tests/labtest"
+	"github.com/almanac-cloud/almanac/tests/oslotest"
 )
 
 var target = oslo.Target{Exchange: "almanac", Topic: "almanac.test"}

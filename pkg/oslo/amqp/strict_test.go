@@ -10,8 +10,8 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
 	"github.com/almanac-cloud/almanac/tests/labtest"
+	"github.com/almanac-cloud/almanac/tests/oslotest"
 )
 
 // change are the arguments of the method "changed".

@@ -9,7 +9,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
-	"github.com/almanac-cloud/almanac/pkg/tracing/tracingtest"
+	"github.com/almanac-cloud/almanac/tests/tracingtest"
 )
 
 func testTrace(t *testing.T, c *cloud) {

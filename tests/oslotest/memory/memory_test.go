@@ -5,8 +5,8 @@ package memory_test
 import (
 	"testing"
 
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest"
-	"github.com/almanac-cloud/almanac/pkg/oslo/oslotest/memory"
+	"github.com/almanac-cloud/almanac/tests/oslotest"
+	"github.com/almanac-cloud/almanac/tests/oslotest/memory"
 )
 
 func TestMemory(t *testing.T) {
