@@ -25,14 +25,7 @@ func (s *Situation) Judge(p *Plan, i int, floor float64) Verdict {
 		return Verdict{Skip: why}
 	}
 	v := s.view()
-	j, to := v.index(m.Instance), v.number(m.To)
-	switch {
-	case j < 0:
-		return Verdict{Skip: v.whyStays(m)}
-	case to < 0:
-		return Verdict{Skip: fmt.Sprintf("%s is no longer up, enabled and on, or its state is unknown", m.To)}
-	}
-	if why := v.walk(Options{}).refuses(j, to); why != "" {
+	if why := v.walk(Options{}).blocked(m); why != "" {
 		return Verdict{Skip: why}
 	}
 	if slices.Contains(p.Emptied, m.From) {
@@ -56,8 +49,8 @@ func (s *Situation) Judge(p *Plan, i int, floor float64) Verdict {
 	return Verdict{}
 }
 
-// remains returns what would be left, after the moves, on a host that they should empty; "" if
-// nothing.
+// remains returns what would be left, after the moves, on a host that they should empty, or which of
+// them is no longer possible; "" if nothing is left.
 func (v *view) remains(host string, rest []Move) string {
 	number := v.number(host)
 	if number < 0 {
@@ -71,7 +64,40 @@ func (v *view) remains(host string, rest []Move) string {
 			return fmt.Sprintf("instance %s is on it, and the plan does not move it", one.ID)
 		}
 	}
+	return v.stranded(host, rest)
+}
+
+// stranded returns why one of the moves from a host is no longer possible after the moves before it; ""
+// if all are possible.
+func (v *view) stranded(host string, rest []Move) string {
+	last := 0
+	for i := range rest {
+		if rest[i].From == host {
+			last = i + 1
+		}
+	}
+	w := v.walk(Options{})
+	for _, m := range rest[:last] {
+		switch why := w.blocked(m); {
+		case why == "":
+			w.move(v.index(m.Instance), v.number(m.To), false)
+		case m.From == host:
+			return fmt.Sprintf("instance %s cannot go to %s: %s", m.Instance, m.To, why)
+		}
+	}
 	return ""
+}
+
+// blocked returns why a move is not possible now; "" if it is.
+func (w *walk) blocked(m Move) string {
+	j, to := w.index(m.Instance), w.number(m.To)
+	switch {
+	case j < 0:
+		return w.whyStays(m)
+	case to < 0:
+		return fmt.Sprintf("%s is no longer up, enabled and on, or its state is unknown", m.To)
+	}
+	return w.refuses(j, to)
 }
 
 // emptied describes, as the end of a sentence, which of the hosts that a plan should empty are

@@ -288,6 +288,29 @@ func TestAHostThatCannotBecomeEmptyAnyMoreIsLeftAlone(t *testing.T) {
 	m.wantEnd(rebalance.RunDone, "none of the hosts became empty", failed, skipped)
 }
 
+func TestAHostFromWhichOneInstanceCanNoLongerLeaveKeepsTheOthersToo(t *testing.T) {
+	for name, close := range map[string]func(b *box){
+		"it is down":            func(b *box) { b.down = true },
+		"it is disabled":        func(b *box) { b.disabled = true },
+		"it is reserved":        func(b *box) { b.promised = span.New(now+1000, 10) },
+		"it has no memory left": func(b *box) { b.guests = append(b.guests, server("new", 1, 64)) },
+		"it wakes up":           func(b *box) { b.power = inventory.PowerWaking },
+	} {
+		full := func(id string) []inventory.Instance { return []inventory.Instance{server(id, 1, 64)} } // with room for one more
+		m := newModel(t, box{name: "h1", memory: 128, guests: []inventory.Instance{server("a", 1, 64), server("b", 1, 64)}, flops: 1},
+			box{name: "h2", memory: 128, guests: full("x"), flops: 2}, box{name: "h3", memory: 128, guests: full("y"), flops: 2})
+		r := m.apply(rebalance.Options{Consolidate: 1, Floor: 0.1})
+		if len(r.Plan.Moves) != 2 {
+			t.Fatal("the plan is", moves(r.Plan))
+		}
+		close(m.box(r.Plan.Moves[1].To))
+		m.work(100)
+		if m.number != 0 || m.run.Count(rebalance.MoveSkipped) != 2 {
+			t.Errorf("%s: %d moves, %+v", name, m.number, m.run.Progress)
+		}
+	}
+}
+
 func TestInDoubtNothingIsBegun(t *testing.T) {
 	m := crowded(t)
 	m.apply(rebalance.Options{Migrations: 2})
