@@ -239,6 +239,28 @@ func TestVictimsAreEnoughAndNoneIsNeedless(t *testing.T) {
 	})
 }
 
+// The victims on a host are the same in whichever order the hosts and their instances are read.
+func TestVictimsDependOnNoOrderOfHostsAndInstances(tt *testing.T) {
+	rapid.Check(tt, func(t *rapid.T) {
+		rows := drawHosts(t, now)
+		s := statesOf(tt, rows...)
+		shuffled := rapid.Permutation(slices.Clone(rows)).Draw(t, "hosts")
+		for i := range shuffled {
+			shuffled[i].Instances = rapid.Permutation(slices.Clone(shuffled[i].Instances)).Draw(t, "instances")
+		}
+		other := statesOf(tt, shuffled...)
+		resources, cost := drawResources(t), costNamed(t, "partial_hour")
+		for i := range s.Len() {
+			j, there := other.Index(s.Host(i).Name)
+			want, room := (&preemption.Evictor{Cost: cost}).Victims(s, i, resources, now)
+			got, same := (&preemption.Evictor{Cost: cost}).Victims(other, j, resources, now)
+			if !there || same != room || ids(got) != ids(want) || got.Cost != want.Cost {
+				t.Fatalf("host %d: %s, %v; in another order %s, %v", i, ids(want), room, ids(got), same)
+			}
+		}
+	})
+}
+
 func TestAnEvictorServesManyAtOnce(t *testing.T) {
 	e := &preemption.Evictor{Cost: costNamed(t, "partial_hour")}
 	states := []*inventory.States{fullHosts(t, 200), fullHosts(t, 200)}
