@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -169,7 +170,10 @@ func TestTheRequestsOfAProjectWaitInItsLine(t *testing.T) {
 }
 
 // slowCollector is a collector that takes a while, and counts how many gather at once, and how often.
-type slowCollector struct{ inside, most, gathered atomic.Int64 }
+type slowCollector struct {
+	inside, most, gathered atomic.Int64
+	asked                  sync.WaitGroup // until all have asked
+}
 
 func (k *slowCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- prometheus.NewDesc("slow", "Takes a while.", nil, nil)
@@ -181,7 +185,7 @@ func (k *slowCollector) Collect(to chan<- prometheus.Metric) {
 	k.gathered.Add(1)
 	for most := k.most.Load(); now > most && !k.most.CompareAndSwap(most, now); most = k.most.Load() {
 	}
-	time.Sleep(20 * time.Millisecond) // lets the others in
+	k.asked.Wait()
 	to <- prometheus.MustNewConstMetric(prometheus.NewDesc("slow", "Takes a while.", nil, nil), prometheus.GaugeValue, 1)
 }
 
@@ -199,8 +203,12 @@ func TestMetricsAreGatheredOnceASecond(t *testing.T) {
 		}
 	}
 	var all sync.WaitGroup
+	slow.asked.Add(100)
 	for i := range 100 {
-		all.Go(func() { ask([]string{"", "?name[]=slow"}[i%2], []string{"gzip", ""}[i/2%2]) })
+		all.Go(func() {
+			slow.asked.Done()
+			ask([]string{"", "?name[]=slow"}[i%2], []string{"gzip", ""}[i/2%2])
+		})
 	}
 	all.Wait()
 	if most, times := slow.most.Load(), slow.gathered.Load(); most > 1 || times > 2 {
@@ -212,15 +220,16 @@ func TestMetricsAreGatheredOnceASecond(t *testing.T) {
 	}
 }
 
-// keystoneCalls counts what is asked of Keystone at once.
-type keystoneCalls struct{ inside, most atomic.Int64 }
+// keystoneCalls counts what is asked of Keystone at once. Keystone answers when the test releases it.
+type keystoneCalls struct {
+	inside  atomic.Int64
+	release chan struct{}
+}
 
 func (k *keystoneCalls) call() {
-	now := k.inside.Add(1)
+	k.inside.Add(1)
 	defer k.inside.Add(-1)
-	for most := k.most.Load(); now > most && !k.most.CompareAndSwap(most, now); most = k.most.Load() {
-	}
-	time.Sleep(20 * time.Millisecond) // lets the others in
+	<-k.release
 }
 
 func (k *keystoneCalls) SignIn(_ context.Context, by keystone.SignInCredentials) (string, error) {
@@ -252,18 +261,23 @@ func TestTheRequestsForTheSessionAreRequestsOfTheProject(t *testing.T) {
 		if method == http.MethodPost {
 			by = c.nobody
 		}
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				if a := by.ask(t, method, "/dashboard/session", body); a.Code >= http.StatusMultipleChoices {
-					t.Errorf("%s: %d %s", method, a.Code, a.Body)
-				}
-			})
-		}
-		all.Wait()
-		if most := asked.most.Load(); most > 2 {
-			t.Errorf("%s: Keystone is asked %d times at once, want 2", method, most)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			asked.release = make(chan struct{})
+			var all sync.WaitGroup
+			for range 50 {
+				all.Go(func() {
+					if a := by.ask(t, method, "/dashboard/session", body); a.Code >= http.StatusMultipleChoices {
+						t.Errorf("%s: %d %s", method, a.Code, a.Body)
+					}
+				})
+			}
+			synctest.Wait()
+			if inside := asked.inside.Load(); inside != 2 {
+				t.Errorf("%s: Keystone is asked %d times at once, want 2", method, inside)
+			}
+			close(asked.release)
+			all.Wait()
+		})
 	}
 }
 
