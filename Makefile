@@ -96,7 +96,9 @@ DRAWN = $(subst $(empty) $(empty),|,$(strip \
   TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold TestAnImageIsKnownToTheFactsOnceItWasAskedFor \
   TestEveryPromiseIsKept TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere \
   TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare \
-  TestEveryCallIsForThoseWhomItsRuleAllows TestEveryFactInAnAnswerIsTrue TestStoreInMemory TestStoreOnMariaDB TestCommentsAndMessagesArePlain TestPagesArePlain))
+  TestEveryCallIsForThoseWhomItsRuleAllows TestEveryFactInAnAnswerIsTrue TestUsageIsThatOfTheLogOfChanges \
+  TestAHostThatIsReadAndSentBackStaysAsItIs TestThePagesOfTheCalendarAreTheCalendar TestAnyNameIsReadBackFromTheFeed \
+  TestNoBodyBreaksTheServer TestNoBodyOfBlazarsBreaksTheServer TestStoreInMemory TestStoreOnMariaDB TestCommentsAndMessagesArePlain TestPagesArePlain))
 # These packages have tests of the cloud among their own.
 CLOUDED = $(shell grep -rl 'labtest.OpenStack.t.' --include=*_test.go inventory pkg reservation tests/labtest | xargs dirname | sort -u | sed 's,^,./,')
 RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(ALONE) $(CLOUDED),-e $(p:./%=/%)$$))
