@@ -21,8 +21,9 @@ type driver struct {
 	name string
 	// options returns empty options, whose keys an entry of the machines file may have.
 	options func() options
-	// yieldsToIronic is true if the driver does not switch hosts that are Ironic nodes.
-	yieldsToIronic bool
+	// switchesIronicsHosts is true if the driver may switch hosts that are Ironic nodes. All others leave
+	// these to Ironic, which would switch them back.
+	switchesIronicsHosts bool
 	// advice states what to check if a machine cannot be read; empty means nothing.
 	advice string
 }
@@ -45,22 +46,22 @@ func of(option, host string) string { return strings.ReplaceAll(option, hostWord
 // drivers lists all power drivers, as docs/energy.md does.
 var drivers = []driver{
 	{
-		name: "ironic", options: func() options { return &ironicEntry{} },
+		name: "ironic", options: func() options { return &ironicEntry{} }, switchesIronicsHosts: true,
 		advice: "look at `openstack baremetal node show`: its power state, maintenance and last error",
 	},
 	{
-		name: "redfish", options: func() options { return &redfishEntry{} }, yieldsToIronic: true,
+		name: "redfish", options: func() options { return &redfishEntry{} },
 		advice: "open url/redfish/v1/ from here; check that cafile signed the certificate and that the user has the role Operator",
 	},
 	{
-		name: "ipmi", options: func() options { return &ipmiEntry{} }, yieldsToIronic: true,
+		name: "ipmi", options: func() options { return &ipmiEntry{} },
 		advice: "check that the address of the BMC responds from here (UDP), that IPMI over LAN is enabled, and that the user may control the power",
 	},
 	{
-		name: "command", options: func() options { return &commandEntry{} }, yieldsToIronic: true,
+		name: "command", options: func() options { return &commandEntry{} },
 		advice: "run the status program by hand as the user of almanac-power; it must print on, off or standby",
 	},
-	{name: "simulated", options: func() options { return &simulatedEntry{} }},
+	{name: "simulated", options: func() options { return &simulatedEntry{} }, switchesIronicsHosts: true}, // it has no real machines
 }
 
 func driverNamed(name string) (driver, bool) {

@@ -84,7 +84,7 @@ func (m *machines) open(e entry, host, folder string) error {
 	if err != nil {
 		return err
 	}
-	if m.ironic != nil && e.driver.yieldsToIronic {
+	if m.ironic != nil && !e.driver.switchesIronicsHosts {
 		machine = m.ironic.guard(host, machine)
 	}
 	m.driven[host] = power.Driven{Driver: e.Driver, Machine: machine}

@@ -150,6 +150,31 @@ func TestAnEntryForSeveralHostsOpensAMachineForEach(t *testing.T) {
 	}
 }
 
+// standIn are the options of a machine in memory.
+type standIn struct{}
+
+func (standIn) open(string, string, *owner) (power.Machine, error) {
+	return simulated.New(simulated.Options{}), nil
+}
+
+func (standIn) alike() string { return "" }
+
+func TestADriverLeavesTheHostsOfIronicAloneUnlessItsRowSaysOtherwise(t *testing.T) {
+	var switching []string
+	for _, d := range append(slices.Clone(drivers), driver{name: "new"}) {
+		m := &machines{driven: map[string]power.Driven{}, ironic: &owner{}}
+		if err := m.open(entry{driver: d, options: standIn{}}, "a", ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, yields := m.driven["a"].Machine.(*guarded); !yields {
+			switching = append(switching, d.name)
+		}
+	}
+	if want := []string{"ironic", "simulated"}; !slices.Equal(switching, want) {
+		t.Errorf("the drivers %v switch the hosts of Ironic, want %v", switching, want)
+	}
+}
+
 func TestAHostOfIronicIsSwitchedByNoOtherDriver(t *testing.T) {
 	for name, tc := range map[string]struct {
 		owns    bool
