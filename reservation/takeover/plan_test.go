@@ -23,7 +23,7 @@ const now = span.Instant(1000)
 // query is what the owners of hosts ask for.
 const query = `[">=", "$vcpus", "4"]`
 
-func cloud(t *testing.T) *inventory.Snapshot {
+func cloud(t tester) *inventory.Snapshot {
 	t.Helper()
 	var hosts []inventory.Host
 	for _, name := range []string{"a", "b", "c"} {
@@ -34,6 +34,11 @@ func cloud(t *testing.T) *inventory.Snapshot {
 		t.Fatal(err)
 	}
 	return s
+}
+
+type tester interface {
+	Helper()
+	Fatal(args ...any)
 }
 
 // blazar is a database of Blazar under construction.
@@ -85,7 +90,7 @@ func (b *blazar) allocate(reservation string, hosts ...string) *blazar {
 	return b
 }
 
-func (b *blazar) plan(t *testing.T, change func(*takeover.Options)) takeover.Plan {
+func (b *blazar) plan(t tester, change func(*takeover.Options)) takeover.Plan {
 	t.Helper()
 	hosts := cloud(t)
 	o := takeover.Options{Now: now, Hosts: hosts}
