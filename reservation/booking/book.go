@@ -81,10 +81,6 @@ func (d *Service) bookOnce(ctx context.Context, by Caller, req reservation.Reque
 	return a, nil
 }
 
-// errOvertaken is the error of a decision if memory has changed since the state on which it was
-// made, so that it no longer holds.
-var errOvertaken = errors.New("memory has changed since the decision was made")
-
 // decide runs try, which makes a decision and adds its claims to memory. It repeats this as long as
 // the decision is overtaken by other replicas' commits, by a change of the inventory, or by the end
 // of a reservation.

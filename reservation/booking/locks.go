@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // contextMutex is a lock for which a caller waits until the context ends at most.
@@ -105,3 +106,18 @@ func (l *locks[K]) disuse(key K) {
 		l.spare = append(l.spare, used)
 	}
 }
+
+// memoryLock counts how often the memory that it guards may have changed.
+type memoryLock struct {
+	sync.RWMutex
+	revision atomic.Uint64
+}
+
+func (l *memoryLock) Lock() {
+	l.RWMutex.Lock()
+	l.revision.Add(1)
+}
+
+// lockToLook locks like Lock, for a section that changes nothing in memory except what the
+// calendar and the index share with their snapshots.
+func (l *memoryLock) lockToLook() { l.RWMutex.Lock() }

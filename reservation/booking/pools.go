@@ -14,13 +14,6 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
-// Addresses reads the pool of floating IPs.
-type Addresses interface {
-	// Pool returns the addresses of a network, with the claims of live reservations and the version
-	// at the same moment. A network without addresses is an empty pool.
-	Pool(ctx context.Context, network string) (address.Pool, error)
-}
-
 // cloudOf returns what carries out the events of a reservation in the cloud; nil if nothing does.
 func (d *Service) cloudOf(r *reservation.Reservation) Cloud {
 	if r.Kind == reservation.Addresses {

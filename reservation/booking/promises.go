@@ -6,8 +6,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -15,21 +13,6 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/planning"
 )
-
-// memoryLock counts how often the memory that it guards may have changed.
-type memoryLock struct {
-	sync.RWMutex
-	revision atomic.Uint64
-}
-
-func (l *memoryLock) Lock() {
-	l.RWMutex.Lock()
-	l.revision.Add(1)
-}
-
-// lockToLook locks like Lock, for a section that changes nothing in memory except what the
-// calendar and the index share with their snapshots.
-func (l *memoryLock) lockToLook() { l.RWMutex.Lock() }
 
 // Revision increases with every change of what is promised, and may increase without one. Results
 // that were read after a revision stay true while the revision stays the same, apart from what

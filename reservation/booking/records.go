@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/address"
 )
 
 // Records stores reservations durably, for any number of services.
@@ -149,4 +150,19 @@ type Reader interface {
 type Keys interface {
 	// Key returns the use of a key by a project; ok is false if it was not used.
 	Key(ctx context.Context, projectID, key string) (use reservation.Key, ok bool, err error)
+}
+
+// Addresses reads the pool of floating IPs.
+type Addresses interface {
+	// Pool returns the addresses of a network, with the claims of live reservations and the version
+	// at the same moment. A network without addresses is an empty pool.
+	Pool(ctx context.Context, network string) (address.Pool, error)
+}
+
+// Cloud carries out events in the cloud.
+type Cloud interface {
+	// Carry does the work of an event. It may be called again for the same event, also by another
+	// replica after the first one has stopped. Owners read the message of its fault, which must not
+	// contain host names before the start; the fault's cause is for the audit trail and the log.
+	Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error
 }

@@ -64,3 +64,7 @@ func (d *Service) limited() bool {
 	l := d.limits()
 	return l.Hosts > 0 || l.HostSeconds > 0
 }
+
+// errOvertaken is the error of a decision if memory has changed since the state on which it was
+// made, so that it no longer holds.
+var errOvertaken = errors.New("memory has changed since the decision was made")

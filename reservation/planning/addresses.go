@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -31,14 +30,6 @@ func NetworksOf(list []reservation.Reservation) map[string]bool {
 	return networks
 }
 
-// NetworkOf returns the network of the floating IPs of a reservation; empty if it has none.
-func NetworkOf(r *reservation.Reservation) string {
-	if len(r.Addresses) == 0 {
-		return ""
-	}
-	return r.Addresses[0].Network
-}
-
 // RequestedNetworks returns the networks of the floating IPs in a request.
 func RequestedNetworks(req reservation.LeaseRequest) map[string]bool {
 	networks := map[string]bool{}
@@ -48,25 +39,6 @@ func RequestedNetworks(req reservation.LeaseRequest) map[string]bool {
 		}
 	}
 	return networks
-}
-
-// required returns the addresses that the owner requires by name.
-func required(claims []address.Claim) (list []string) {
-	for _, c := range claims {
-		if c.Required {
-			list = append(list, c.Address)
-		}
-	}
-	return list
-}
-
-// addressesOf returns the addresses of claims.
-func addressesOf(claims []address.Claim) []string {
-	list := make([]string, len(claims))
-	for i, c := range claims {
-		list[i] = c.Address
-	}
-	return list
 }
 
 // addresses decides on a reservation of floating IPs of a new lease.
@@ -151,26 +123,6 @@ func (p *leaseChange) addresses(v View, r *reservation.Reservation, m *reservati
 		plan.Addresses[i].Required = slices.Contains(asked, plan.Addresses[i].Address)
 	}
 	return plan, part, err
-}
-
-// withAddresses returns the pools of the view with the claims of a reservation.
-func (v *View) withAddresses(r *reservation.Reservation) map[string]address.Pool {
-	return v.replacing(r, func(p address.Pool) address.Pool { return p.With(r.ID, r.Span, r.Addresses) })
-}
-
-// withoutAddresses returns the pools of the view without the claims of a reservation.
-func (v *View) withoutAddresses(r *reservation.Reservation) map[string]address.Pool {
-	return v.replacing(r, func(p address.Pool) address.Pool { return p.Without(r.ID) })
-}
-
-func (v *View) replacing(r *reservation.Reservation, change func(address.Pool) address.Pool) map[string]address.Pool {
-	pool, there := v.Pools[NetworkOf(r)]
-	if !there {
-		return v.Pools
-	}
-	pools := maps.Clone(v.Pools)
-	pools[pool.Network] = change(pool)
-	return pools
 }
 
 // EndedNow returns an active reservation of floating IPs whose end is due now. It holds its addresses

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
@@ -357,11 +358,62 @@ func (p *changePlan) ownHosts() hostset.Set {
 	return own
 }
 
-// countClaimed returns the number of hosts or instances in claims.
-func countClaimed(claims []reservation.Claim) int {
-	sum := 0
-	for _, c := range claims {
-		sum += max(c.Slices, 1)
+// canChange reports whether the change of terms and times would be accepted.
+func canChange(v View, r reservation.Reservation, terms reservation.Terms, w span.Span) bool {
+	p, err := newChangePlan(v, r, Plan{Terms: terms, Span: w})
+	if err != nil || p.limits() != nil {
+		return false
 	}
-	return sum
+	claims, ok := p.claims()
+	if !ok || p.checkInstances(claims) != nil {
+		return false
+	}
+	_, ok = p.withImage(claims)
+	return ok
+}
+
+// canEnd reports whether the change of the end would be accepted.
+func canEnd(v View, r reservation.Reservation, end span.Instant) bool {
+	return canChange(v, r, r.Terms, span.Span{Start: r.Span.Start, End: end})
+}
+
+// withImage returns the claims of a change if the image can be there in time; otherwise false. It returns
+// others if the image can be on other hosts, since a pending reservation may move. The claims stay as
+// they are if the reservation is active, if decisions ignore images, or if the image was late before and
+// the change needs it on no other host and not for longer.
+func (p *changePlan) withImage(claims []reservation.Claim) ([]reservation.Claim, bool) {
+	s := p.search
+	if s.staged == nil || p.pinned() || s.staged.allows(p.from.ID, claims, p.to.Span) {
+		return claims, true
+	}
+	had := p.from.HostNames()
+	asksMore := p.to.Span.Start < p.from.Span.Start || p.to.Span.End > p.from.Span.End ||
+		slices.ContainsFunc(claims, func(c reservation.Claim) bool { return !slices.Contains(had, c.Host) })
+	if !asksMore && !s.staged.allows(p.from.ID, p.from.Claims, p.from.Span) {
+		return claims, true
+	}
+	found := s.tryAt(s.query.Ready)
+	return found.claims, found.ok
+}
+
+// refuseImage returns the refusal of a change whose image could not be on the hosts of claims in time.
+func (p *changePlan) refuseImage(claims []reservation.Claim) *reservation.Refusal {
+	why := p.search.staged.explain(p.from.ID, claims, p.to.Span)
+	return p.search.refuseImage(why, p.largestWithImage(p.to.Terms.Quantity-1))
+}
+
+// largestWithImage returns the largest quantity, at most most, with which the change would be accepted.
+func (p *changePlan) largestWithImage(most int) int {
+	if p.search.staged == nil || p.pinned() {
+		return most
+	}
+	return sort.Search(most, func(less int) bool {
+		fewer := *p
+		fewer.search, fewer.to.Terms.Quantity = p.search.with(less+1), less+1
+		claims, ok := fewer.claims()
+		if ok {
+			_, ok = fewer.withImage(claims)
+		}
+		return !ok
+	})
 }

@@ -8,4 +8,43 @@
 // the policy and the hosts by one order (docs/concepts.md "Which hosts"); and a refusal explains why there is none. A
 // change goes through PlanChange, which keeps what the reservation has and searches for the rest. NewLeasePlan and
 // PlanLeaseChange are the same for several reservations that begin and end together.
+//
+// The files, in the order of reading:
+//
+//   - claims.go: what claims say
+//   - limits.go: what a project may hold, and holds
+//   - envelope.go: the larger of two lists of claims
+//   - history.go: the log of a reservation
+//   - view.go: what a decision depends on, and the plan that it returns
+//   - host_index.go: the hosts by their numbers in the calendar
+//   - scarce.go: scarce features of hosts
+//   - maintenance.go: what differs for maintenance
+//   - request.go: a request and its checks
+//   - search.go: which hosts match, and which of them come first
+//   - occupied.go: hosts with instances, and hosts without claims
+//   - host_limit.go: the limit on hosts over time
+//   - windows.go: when there is room
+//   - staged.go: the image of a request
+//   - refuse.go: why there is no plan, and what would be accepted
+//   - impossible.go: requests that fit no host
+//   - sleepers.go: hosts that sleep
+//   - images_hosts.go: hosts for an image
+//   - images_starts.go: starts for an image
+//   - images.go: a plan with an image, or its refusal
+//   - plan.go: the plan of a request
+//   - changed.go: a reservation after a plan
+//   - change_plan.go: the plan of a change
+//   - shrink.go: which hosts a smaller reservation keeps
+//   - lease_plan.go: the plan of a lease
+//   - lease_differing.go: what a change of a lease changes
+//   - change.go: a change and its checks
+//   - lease_arrange.go: hosts for several reservations at once
+//   - lease_awake.go: a lease that starts when its hosts are awake
+//   - lease_change_plan.go: the plan of a change of a lease
+//   - lease_window.go: a lease that starts within a window
+//   - addresses.go: floating IPs
+//   - extend.go: the latest end of an extension
+//   - healing.go: other hosts for those that fail
+//   - lease_change_blocks.go: what blocks a change of a lease
+//   - lease_explain.go: what would be accepted in place of a lease
 package planning

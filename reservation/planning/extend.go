@@ -63,25 +63,6 @@ func NameLatestEndOfLease(refusal *reservation.Refusal, v View, l reservation.Le
 	})
 }
 
-// canEnd reports whether the change of the end would be accepted.
-func canEnd(v View, r reservation.Reservation, end span.Instant) bool {
-	return canChange(v, r, r.Terms, span.Span{Start: r.Span.Start, End: end})
-}
-
-// canChange reports whether the change of terms and times would be accepted.
-func canChange(v View, r reservation.Reservation, terms reservation.Terms, w span.Span) bool {
-	p, err := newChangePlan(v, r, Plan{Terms: terms, Span: w})
-	if err != nil || p.limits() != nil {
-		return false
-	}
-	claims, ok := p.claims()
-	if !ok || p.checkInstances(claims) != nil {
-		return false
-	}
-	_, ok = p.withImage(claims)
-	return ok
-}
-
 // promisedFrom returns the first start of the blocks after the end of r; false if r is not active on
 // whole hosts, since others may use the same hosts before then, or if a block is on another host.
 func promisedFrom(r reservation.Reservation, blocks []reservation.Block) (from span.Instant, ok bool) {

@@ -113,21 +113,6 @@ func substitutes(v View, r reservation.Reservation, quantity int, failed Failed)
 	return fresh, nil
 }
 
-// without returns the claims without their first n hosts or instances.
-func without(claims []reservation.Claim, n int) (rest []reservation.Claim) {
-	for _, c := range claims {
-		taken := min(n, max(c.Slices, 1))
-		if n -= taken; taken == max(c.Slices, 1) {
-			continue
-		}
-		if c.Slices > 0 {
-			c.Slices -= taken
-		}
-		rest = append(rest, c)
-	}
-	return rest
-}
-
 // healed returns r after h and the cause of the change. The cause has no action if nothing
 // changes.
 func healed(r reservation.Reservation, h healing, now span.Instant) (reservation.Reservation, reservation.Cause) {
@@ -225,29 +210,4 @@ func eachOf(losses []loss, what string) string {
 		parts[i] = fmt.Sprintf("host %s %s since %s", l.host, what, l.reason)
 	}
 	return strings.Join(shortened(parts), ", ")
-}
-
-// mostNamed is the largest number of hosts that one sentence names.
-const mostNamed = 10
-
-func shortened(list []string) []string {
-	if len(list) <= mostNamed {
-		return list
-	}
-	return append(slices.Clone(list[:mostNamed]), fmt.Sprintf("and %d more", len(list)-mostNamed))
-}
-
-func hostNames(claims []reservation.Claim) []string {
-	return (&reservation.Reservation{Claims: claims}).HostNames()
-}
-
-// countOn returns the number of hosts or instances that claims have on host.
-func countOn(claims []reservation.Claim, host string) int {
-	sum := 0
-	for _, c := range claims {
-		if c.Host == host {
-			sum += max(c.Slices, 1)
-		}
-	}
-	return sum
 }

@@ -155,3 +155,22 @@ func (r *HostIndex) scarce(number int) []feature { return r.hostOrder.scarce[r.p
 
 // rank returns the position of the host by FLOPS per watt, then name.
 func (r *HostIndex) rank(number int) int { return r.snapshot.EfficiencyRank(r.place[number]) }
+
+// occupants states which kinds of instances are on a host.
+type occupants struct {
+	// bound is true if there are instances that were created in a reservation, other if there are
+	// instances that are neither that nor preemptible. If the source only counts instances, they
+	// count as other.
+	bound, other bool
+}
+
+func occupantsOf(h *inventory.Host) occupants {
+	c := occupants{other: h.Instances == nil && h.InstanceCount > 0}
+	for i := range h.Instances {
+		g := &h.Instances[i]
+		bound := g.ReservationID() != ""
+		c.bound = c.bound || bound
+		c.other = c.other || !bound && !g.Preemptible
+	}
+	return c
+}

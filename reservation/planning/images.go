@@ -13,15 +13,6 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
-// Images are the facts on which decisions about reservations with an image depend. All reservations
-// use the same channels for transfers, so one may delay another on other hosts.
-type Images struct {
-	Facts *staging.Facts
-	// Accepted returns, as they are at an instant, the demands of the live reservations in the order
-	// of the function Demands or by start, without those of the reservation that is changed.
-	Accepted func(now span.Instant) *staging.Accepted
-}
-
 // Demands returns the images that live reservations need, in the order in which the reservations
 // were made. An image that is not in the facts counts as taking no time. Reservations that have
 // started are included, since they keep their image on their hosts. A canceled reservation keeps
@@ -87,12 +78,6 @@ func (s *search) stage() error {
 	return nil
 }
 
-// has reports whether the host will have the image at a start: criterion 3 of
-// docs/concepts.md "Which hosts".
-func (s *search) has(number int, start span.Instant) bool {
-	return s.staged != nil && s.staged.has(s.view.Hosts.names[number], start)
-}
-
 // withImage returns the plan for the first start, not before that of the policy, at which the hosts are
 // free and the image can be on them. If there is none, an earlier start of the window will do. The
 // refusal explains the policy's start.
@@ -144,45 +129,4 @@ func (s *search) with(quantity int) *search {
 	other := *s
 	other.request.Quantity, other.query.Quantity = quantity, quantity
 	return &other
-}
-
-// withImage returns the claims of a change if the image can be there in time; otherwise false. It returns
-// others if the image can be on other hosts, since a pending reservation may move. The claims stay as
-// they are if the reservation is active, if decisions ignore images, or if the image was late before and
-// the change needs it on no other host and not for longer.
-func (p *changePlan) withImage(claims []reservation.Claim) ([]reservation.Claim, bool) {
-	s := p.search
-	if s.staged == nil || p.pinned() || s.staged.allows(p.from.ID, claims, p.to.Span) {
-		return claims, true
-	}
-	had := p.from.HostNames()
-	asksMore := p.to.Span.Start < p.from.Span.Start || p.to.Span.End > p.from.Span.End ||
-		slices.ContainsFunc(claims, func(c reservation.Claim) bool { return !slices.Contains(had, c.Host) })
-	if !asksMore && !s.staged.allows(p.from.ID, p.from.Claims, p.from.Span) {
-		return claims, true
-	}
-	found := s.tryAt(s.query.Ready)
-	return found.claims, found.ok
-}
-
-// refuseImage returns the refusal of a change whose image could not be on the hosts of claims in time.
-func (p *changePlan) refuseImage(claims []reservation.Claim) *reservation.Refusal {
-	why := p.search.staged.explain(p.from.ID, claims, p.to.Span)
-	return p.search.refuseImage(why, p.largestWithImage(p.to.Terms.Quantity-1))
-}
-
-// largestWithImage returns the largest quantity, at most most, with which the change would be accepted.
-func (p *changePlan) largestWithImage(most int) int {
-	if p.search.staged == nil || p.pinned() {
-		return most
-	}
-	return sort.Search(most, func(less int) bool {
-		fewer := *p
-		fewer.search, fewer.to.Terms.Quantity = p.search.with(less+1), less+1
-		claims, ok := fewer.claims()
-		if ok {
-			_, ok = fewer.withImage(claims)
-		}
-		return !ok
-	})
 }

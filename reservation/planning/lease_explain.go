@@ -35,13 +35,6 @@ func ExplainLease(v View, req reservation.LeaseRequest, err error) error {
 	return &r
 }
 
-// mayStartLater reports whether another start may avoid the refusal. More hosts may match in the future
-// than now.
-func mayStartLater(v View, req reservation.LeaseRequest, r *reservation.Refusal) bool {
-	later := r.Constraint == reservation.HostsMatching && requestedWindow(v, req).Start <= v.Now
-	return later || dependsOnStart(r)
-}
-
 // lengthOf returns how many seconds a requested lease lasts, at another start too.
 func lengthOf(v View, req reservation.LeaseRequest) int64 {
 	if req.Duration != 0 {

@@ -18,9 +18,6 @@ import (
 // request arrives.
 const LatestPast = 120
 
-// tooLongAgo reports whether a start lies too long in the past to mean now.
-func tooLongAgo(start, now span.Instant) bool { return start < now.Add(-LatestPast) }
-
 // mostMembers is the maximum number of reservations of a lease. Each requires searches and a copy of
 // the calendar's list of hosts, while other decisions that claim time wait.
 const mostMembers = 16

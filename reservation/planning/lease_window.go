@@ -275,3 +275,10 @@ func (v View) nextRoom(t span.Instant) (next span.Instant, ok bool) {
 	}
 	return next, next != span.Forever
 }
+
+// mayStartLater reports whether another start may avoid the refusal. More hosts may match in the future
+// than now.
+func mayStartLater(v View, req reservation.LeaseRequest, r *reservation.Refusal) bool {
+	later := r.Constraint == reservation.HostsMatching && requestedWindow(v, req).Start <= v.Now
+	return later || dependsOnStart(r)
+}

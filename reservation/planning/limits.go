@@ -178,3 +178,11 @@ func (l Limits) tooMuch(held Held, quantity int, seconds int64) (reservation.Con
 func hours(seconds float64) float64 { return seconds / 3600 }
 
 func period(seconds int64) time.Duration { return time.Duration(seconds) * time.Second }
+
+// CountedClaims returns the claims that count for the limits of the project: none of maintenance.
+func CountedClaims(r *reservation.Reservation) []reservation.Claim {
+	if r.Maintenance {
+		return nil
+	}
+	return r.Claims
+}

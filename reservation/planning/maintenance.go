@@ -67,19 +67,3 @@ func (v View) forTerms(t reservation.Terms) View {
 	}
 	return v
 }
-
-// CountedClaims returns the claims that count for the limits of the project: none of maintenance.
-func CountedClaims(r *reservation.Reservation) []reservation.Claim {
-	if r.Maintenance {
-		return nil
-	}
-	return r.Claims
-}
-
-func setOf(names []string) map[string]bool {
-	set := make(map[string]bool, len(names))
-	for _, name := range names {
-		set[name] = true
-	}
-	return set
-}

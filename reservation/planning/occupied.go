@@ -3,29 +3,9 @@
 package planning
 
 import (
-	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
-
-// occupants states which kinds of instances are on a host.
-type occupants struct {
-	// bound is true if there are instances that were created in a reservation, other if there are
-	// instances that are neither that nor preemptible. If the source only counts instances, they
-	// count as other.
-	bound, other bool
-}
-
-func occupantsOf(h *inventory.Host) occupants {
-	c := occupants{other: h.Instances == nil && h.InstanceCount > 0}
-	for i := range h.Instances {
-		g := &h.Instances[i]
-		bound := g.ReservationID() != ""
-		c.bound = c.bound || bound
-		c.other = c.other || !bound && !g.Preemptible
-	}
-	return c
-}
 
 // occupied reports whether instances are likely to be on the host at start. Within the lead time
 // before the start, all instances count. Before that, only those count that nothing will remove:

@@ -89,17 +89,6 @@ func (s *search) refuseStartAhead() *reservation.Refusal {
 	return r
 }
 
-// refusal returns a refusal with the numbers for the earliest requested start.
-func (s *search) refusal() *reservation.Refusal {
-	at := s.query
-	at.Deadline = at.Ready.Add(at.Duration)
-	r := &reservation.Refusal{Matched: s.matched, Free: s.most(at), Wanted: at.Window(at.Ready)}
-	if s.staged == nil || s.imageWithoutClaims(at) {
-		r.BlockedBy = s.blocks(r.Wanted, at.Hosts)
-	}
-	return r
-}
-
 // blocks returns the claims on hosts that overlap w.
 func (s *search) blocks(w span.Span, hosts hostset.Set) []reservation.Block {
 	var blocks []reservation.Block

@@ -234,3 +234,6 @@ func oneOf[T ~string](field string, value T, known []T) error {
 	}
 	return fault.Field(field, "%s", fault.Unknown(field, string(value), known))
 }
+
+// tooLongAgo reports whether a start lies too long in the past to mean now.
+func tooLongAgo(start, now span.Instant) bool { return start < now.Add(-LatestPast) }

@@ -292,3 +292,30 @@ func compareBool(a, b bool) int {
 		return 1
 	}
 }
+
+// has reports whether the host will have the image at a start: criterion 3 of
+// docs/concepts.md "Which hosts".
+func (s *search) has(number int, start span.Instant) bool {
+	return s.staged != nil && s.staged.has(s.view.Hosts.names[number], start)
+}
+
+// planOn returns the plan for a start at which the hosts of claims are free.
+func (s *search) planOn(start span.Instant, claims []reservation.Claim) Plan {
+	return Plan{
+		Terms:   s.request.Terms,
+		Span:    span.New(start, s.request.duration),
+		Claims:  claims,
+		Matched: s.hostsAt(start).Count(),
+	}
+}
+
+// refusal returns a refusal with the numbers for the earliest requested start.
+func (s *search) refusal() *reservation.Refusal {
+	at := s.query
+	at.Deadline = at.Ready.Add(at.Duration)
+	r := &reservation.Refusal{Matched: s.matched, Free: s.most(at), Wanted: at.Window(at.Ready)}
+	if s.staged == nil || s.imageWithoutClaims(at) {
+		r.BlockedBy = s.blocks(r.Wanted, at.Hosts)
+	}
+	return r
+}

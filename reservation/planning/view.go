@@ -4,6 +4,7 @@ package planning
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/resource"
@@ -11,6 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/address"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/staging"
 )
 
 // View is everything that a decision depends on. Its calendar does not change during the
@@ -106,3 +108,54 @@ type HoldError struct {
 func (e *HoldError) Error() string { return fmt.Sprintf("add hold %d: %v", e.Index, e.Err) }
 
 func (e *HoldError) Unwrap() error { return e.Err }
+
+// Images are the facts on which decisions about reservations with an image depend. All reservations
+// use the same channels for transfers, so one may delay another on other hosts.
+type Images struct {
+	Facts *staging.Facts
+	// Accepted returns, as they are at an instant, the demands of the live reservations in the order
+	// of the function Demands or by start, without those of the reservation that is changed.
+	Accepted func(now span.Instant) *staging.Accepted
+}
+
+// withAddresses returns the pools of the view with the claims of a reservation.
+func (v *View) withAddresses(r *reservation.Reservation) map[string]address.Pool {
+	return v.replacing(r, func(p address.Pool) address.Pool { return p.With(r.ID, r.Span, r.Addresses) })
+}
+
+// withoutAddresses returns the pools of the view without the claims of a reservation.
+func (v *View) withoutAddresses(r *reservation.Reservation) map[string]address.Pool {
+	return v.replacing(r, func(p address.Pool) address.Pool { return p.Without(r.ID) })
+}
+
+func (v *View) replacing(r *reservation.Reservation, change func(address.Pool) address.Pool) map[string]address.Pool {
+	pool, there := v.Pools[NetworkOf(r)]
+	if !there {
+		return v.Pools
+	}
+	pools := maps.Clone(v.Pools)
+	pools[pool.Network] = change(pool)
+	return pools
+}
+
+// NetworkOf returns the network of the floating IPs of a reservation; empty if it has none.
+func NetworkOf(r *reservation.Reservation) string {
+	if len(r.Addresses) == 0 {
+		return ""
+	}
+	return r.Addresses[0].Network
+}
+
+// Plan is the result of a decision, which a booking of the request would store.
+type Plan struct {
+	Terms         reservation.Terms
+	Span          span.Span
+	Claims        []reservation.Claim
+	Addresses     []address.Claim
+	DelayedByBoot bool
+	// Matched is the number of hosts of the pool that pass the filter.
+	Matched int
+	// Images returns the state of images on the hosts, with those of the request; nil if the
+	// request has no image or decisions ignore images.
+	Images func() staging.State
+}

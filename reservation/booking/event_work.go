@@ -19,14 +19,6 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
-// Cloud carries out events in the cloud.
-type Cloud interface {
-	// Carry does the work of an event. It may be called again for the same event, also by another
-	// replica after the first one has stopped. Owners read the message of its fault, which must not
-	// contain host names before the start; the fault's cause is for the audit trail and the log.
-	Carry(ctx context.Context, r reservation.Reservation, event reservation.EventType) error
-}
-
 const (
 	// soonest and latest bound the number of seconds after which a failed event is
 	// retried. In between, the time since the event was due doubles from retry to retry.
