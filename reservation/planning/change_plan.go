@@ -39,7 +39,7 @@ func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, err
 	if err != nil {
 		return nil, err
 	}
-	s := searchBy(v, request{Terms: to.Terms, named: setOf(r.HostNames()), window: window, duration: window.Seconds()}, filter)
+	s := searchBy(v, request{Terms: to.Terms, named: setOf(r.HostNames()), window: window, duration: window.Seconds()}, unshared(filter))
 	s.bound.own = AddClaims(span.Count{}, r.Claims, 1)
 	_ = s.stage() // an unknown image does not affect what is already promised
 	p := &changePlan{view: asked, search: s, from: r, to: to}

@@ -55,12 +55,17 @@ func NameLatestEndOfLease(refusal *reservation.Refusal, v View, l reservation.Le
 			refusal.Message += fmt.Sprintf("; its hosts are promised to others from %v on", from)
 		}
 	}
-	addLatestEnd(refusal, l.Span.End, asked, func(end span.Instant) bool {
+	v = v.bounded(explaining * mostLooked)
+	named := *refusal
+	addLatestEnd(&named, l.Span.End, asked, func(end span.Instant) bool {
 		shorter := c
 		shorter.End, shorter.Duration = &end, 0
 		_, _, err := PlanLeaseChange(v, l, shorter)
-		return err == nil
+		return err == nil || v.effort.over()
 	})
+	if !v.effort.over() { // otherwise the latest end is unknown
+		*refusal = named
+	}
 }
 
 // promisedFrom returns the first start of the blocks after the end of r; false if r is not active on

@@ -91,7 +91,7 @@ func substitutes(v View, r reservation.Reservation, quantity int, failed Failed)
 	if err != nil {
 		return nil, err
 	}
-	s := searchBy(v, request{Terms: terms, window: window, duration: window.Seconds()}, filter)
+	s := searchBy(v, request{Terms: terms, window: window, duration: window.Seconds()}, unshared(filter))
 	for number, name := range v.Hosts.names {
 		_, bad := failed(name)
 		// Its own whole hosts are not free, so the search does not find them.

@@ -62,7 +62,8 @@ func (t *leaseTry) arranged(v View) (plans []Plan, ok bool) {
 	}
 	a.findSeats()
 	slices.SortStableFunc(a.members, func(x, y *arranged) int { return cmp.Compare(x.spare(), y.spare()) })
-	if !a.place(0) {
+	found := a.place(0)
+	if v.effort.look(a.steps); !found {
 		return nil, false
 	}
 	plans = make([]Plan, len(members))

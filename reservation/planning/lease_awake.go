@@ -19,7 +19,7 @@ func leasePlanNow(v View, req reservation.LeaseRequest, w span.Span) (LeasePlan,
 		return best, err
 	}
 	for _, wake := range wakesOf(v, req, w) {
-		if err == nil && best.full(req) {
+		if err == nil && best.full(req) || v.effort.over() {
 			break
 		}
 		late := span.Span{Start: wake, End: w.End}

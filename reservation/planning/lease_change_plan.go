@@ -34,6 +34,7 @@ type leaseChange struct {
 // before it will have, and what those after it have now. If there is no room then, each gets the least
 // that it may have before one gets more.
 func PlanLeaseChange(v View, l reservation.LeaseRecord, c reservation.LeaseChange) (row *reservation.Lease, members []reservation.Reservation, err error) {
+	v = v.bounded(mostLooked)
 	if err := checkMembers(l, c.Members); err != nil {
 		return nil, nil, err
 	}

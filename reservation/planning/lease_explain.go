@@ -21,16 +21,17 @@ func ExplainLease(v View, req reservation.LeaseRequest, err error) error {
 	if !refused {
 		return err
 	}
+	v = v.bounded(explaining * mostLooked)
 	r := *refusal
 	fits := fitsWithoutOthers(v, req)
 	if r.EarliestStart = 0; fits && mayStartLater(v, req, &r) {
 		r.EarliestStart = earliestLease(v, req)
 	}
-	if of, is := errors.AsType[*memberError](err); is && (len(req.Members) > 1 || startsNow(v, req)) {
-		r.LargestQuantity = largestInLease(v, req, of.member)
-	}
 	if r.Constraint == reservation.HostsFree || len(r.BlockedBy) > 0 {
 		r.BlockedBy = blocksOfLease(v, req)
+	}
+	if of, is := errors.AsType[*memberError](err); is && (len(req.Members) > 1 || startsNow(v, req)) {
+		r.LargestQuantity = largestInLease(v, req, of.member)
 	}
 	return &r
 }
@@ -66,7 +67,7 @@ func earliestLease(v View, req reservation.LeaseRequest) span.Instant {
 }
 
 // largestInLease returns the largest quantity of one reservation with which the lease would be accepted
-// in the requested time, if the others get their Min.
+// in the requested time, if the others get their Min; 0 if that is unknown because it takes too long.
 func largestInLease(v View, req reservation.LeaseRequest, member int) int {
 	req.Members = slices.Clone(req.Members)
 	for i := range req.Members {
@@ -81,10 +82,13 @@ func largestInLease(v View, req reservation.LeaseRequest, member int) int {
 	}
 	accepted := sort.Search(refused-least, func(more int) bool {
 		m.Min, m.Max = least+more, least+more
+		if v.effort.over() {
+			return true
+		}
 		_, err := NewLeasePlan(v, req)
 		return err != nil
 	})
-	if accepted == 0 {
+	if accepted == 0 || v.effort.over() {
 		return 0
 	}
 	return least + accepted - 1

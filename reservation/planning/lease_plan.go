@@ -34,6 +34,7 @@ type LeasePlan struct {
 // NewLeasePlan decides on a lease. If one of its reservations is refused, the lease is. Errors are those
 // of NewPlan; what else a refusal suggests is about that reservation alone, see explainLease.
 func NewLeasePlan(v View, req reservation.LeaseRequest) (LeasePlan, error) {
+	v = v.bounded(mostLooked)
 	window := requestedWindow(v, req)
 	if err := checkLease(v.Now, req, window); err != nil {
 		return LeasePlan{}, err

@@ -16,7 +16,8 @@ import (
 )
 
 // This file has the search for the start of a lease with a deadline. Room for a lease appears only
-// where a claim ends or a host awakes, so only such starts are tried, at most mostStarts of them.
+// where a claim ends or a host awakes, so only such starts are tried, at most mostStarts of them, and fewer
+// if the searches look at too many hosts.
 
 // leasePlanWithin decides on a lease that lasts for req.Duration somewhere in w. It starts as early
 // as there is room for the Min of each reservation; then each gets as much as there is room for. The
@@ -54,6 +55,9 @@ func startAlone(v View, req reservation.LeaseRequest, w span.Span) (span.Instant
 	}
 	start := w.Start
 	for range mostStarts {
+		if v.effort.over() {
+			break
+		}
 		before := start
 		for i, m := range req.Members {
 			if m.Kind == reservation.Addresses {
@@ -228,7 +232,7 @@ func (t *leaseTries) next(v View) (start span.Instant, ok bool) {
 	if start, ok = v.nextRoom(t.last); t.staged > t.last && (!ok || t.staged < start) {
 		start, ok = t.staged, true
 	}
-	return start, ok && t.count < mostStarts && start.Add(t.duration) <= t.window.End
+	return start, ok && t.count < mostStarts && !v.effort.over() && start.Add(t.duration) <= t.window.End
 }
 
 // refused returns the refusal after all tries; nil if there were none.

@@ -22,7 +22,7 @@ type search struct {
 	matched int
 	// match contains the matching hosts for a start now and for a start in the future; nil until
 	// needed.
-	match [2]hostset.Set
+	match *[2]hostset.Set
 	order []int // by criteria 4 to 6, see choose
 	bound bound
 	// wakes are the times at which matching hosts that sleep or boot become available.
@@ -36,15 +36,16 @@ type search struct {
 
 // newSearch parses the filter and finds the matching hosts.
 func newSearch(v View, a request) (*search, error) {
-	filter, err := inventory.ParseFilter([]byte(a.HostProperties), v.Hosts.snapshot, v.SeesHidden)
+	f, err := v.parsed(a)
 	if err != nil {
 		return nil, err
 	}
-	return searchBy(v, a, filter), nil
+	return searchBy(v, a, f), nil
 }
 
-func searchBy(v View, a request, filter *inventory.Filter) *search {
-	s := &search{view: v, request: a, filter: filter, bound: bound{most: v.Limits.Hosts, held: v.Held.Hosts}}
+func searchBy(v View, a request, f *filtered) *search {
+	v.effort.look(len(v.Hosts.names))
+	s := &search{view: v, request: a, filter: f.filter, match: f.match, bound: bound{most: v.Limits.Hosts, held: v.Held.Hosts}}
 	s.query = calendar.Query{
 		Now: v.Now, Ready: a.window.Start, Duration: a.duration, Quantity: a.Quantity,
 		Deadline: min(a.window.End, v.Limits.horizon(v.Now).Add(a.duration)),

@@ -41,6 +41,8 @@ type View struct {
 	Hosts *HostIndex
 	// Pruned is the time before which the calendar may have lost claims.
 	Pruned span.Instant
+
+	effort *effort // of a decision on a lease
 }
 
 // Without returns the view as if r, which it contains, did not exist.
