@@ -231,3 +231,24 @@ func TestWhatIsHopelessGoesWhereTheOthersLeaveTime(t *testing.T) {
 	wants(t, "the schedule", spans(all), "a[0,48)", "c[48,96)", "b[96,144)", "d[144,192)")
 	wants(t, "late", spans(late), "a[0,48)", "b[96,144)")
 }
+
+// Earliest deadline first would send the small image from the slow repository, which alone has the large
+// one: only a plan just in time has room for all.
+func TestAnEarliestStartIsFoundThoughOthersFitOnlyJustInTime(t *testing.T) {
+	site := staging.Site{Strategy: staging.JIT, Repositories: []staging.Repository{{Name: "fast", Rate: 1}, {Name: "slow", Rate: 0.5}}}
+	small, large := staging.Image{ID: "small", Size: 2}, staging.Image{ID: "large", Size: 28, Repositories: []string{"slow"}}
+	busy := staging.Transfer{ID: "busy", Image: staging.Image{ID: "other"}, Node: "N4", Repository: "fast", Started: true, Start: 0, End: 3, Deadline: 100}
+	s := staging.State{Transfers: []staging.Transfer{
+		busy, {ID: "a", Image: small, Node: "N1", Deadline: 114, Entered: 1},
+		{ID: "b", Image: large, Node: "N1", Deadline: 114, Entered: 2}, {ID: "c", Image: large, Node: "N2", Deadline: 114, Entered: 3},
+	}}
+	if _, late := s.Schedule(site, 0); len(late) > 0 {
+		t.Fatalf("late: %+v", late)
+	}
+	d := staging.Demand{ID: "d", Image: large, Nodes: []string{"N3"}, Span: span.New(10, 60)}
+	_, err := s.Admit(site, 0, d)
+	if d.Span = span.New(refused(t, err).Earliest, 60); d.Span.Start == 0 {
+		t.Error("no earliest start is found")
+	}
+	admit(t, s, site, 0, d)
+}

@@ -114,5 +114,22 @@ func (a *Accepted) followingAll(d Demand) span.Instant {
 	for _, t := range p.all() {
 		end = max(end, t.End)
 	}
+	if end == span.Forever { // those without a deadline are laid out just in time for the end of time
+		end = a.afterDeadlines(site, d, now)
+	}
 	return end.Add(site.Margin)
+}
+
+// afterDeadlines returns when the transfers of a demand have ended if they begin, one after the other,
+// after all others and the deadlines of these.
+func (a *Accepted) afterDeadlines(site Site, d Demand, now span.Instant) span.Instant {
+	end := now
+	p := layOut(site, now, a.before)
+	for _, t := range p.all() {
+		end = max(end, t.End, t.Deadline)
+	}
+	for _, node := range d.Nodes {
+		end = end.Add(site.fastest(&Transfer{Image: d.Image, Node: node}))
+	}
+	return end
 }
