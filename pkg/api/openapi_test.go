@@ -29,6 +29,20 @@ func TestTheDocumentIsValidAndSoAreItsExamples(t *testing.T) {
 	}
 }
 
+// openapi-typescript 7.9 turns anyOf, oneOf and allOf beside properties into a type that takes every field, so that a
+// misspelled one compiles.
+func TestATypeGeneratedFromTheDocumentRefusesFieldsThatItDoesNotKnow(t *testing.T) {
+	for _, file := range documents {
+		document, err := openapi3.NewLoader().LoadFromFile(file)
+		must(t, err)
+		for name, s := range document.Components.Schemas {
+			if v := s.Value; len(v.Properties) > 0 && len(v.AnyOf)+len(v.OneOf)+len(v.AllOf) > 0 {
+				t.Errorf("%s: %s has properties and alternatives", file, name)
+			}
+		}
+	}
+}
+
 func TestTheDocumentListsTheRoutesOfTheServer(t *testing.T) {
 	served := api.Routes(api.Options{Blazar: &api.Blazar{}, Demo: demoCloud{}})
 	for i, route := range served {
