@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -18,7 +19,7 @@ const leastCompressed = 4 << 10
 // both forms have the same.
 func sendCompressed(c *gin.Context, kind string, text []byte) error {
 	c.Writer.Header().Add("Vary", "Accept-Encoding")
-	if len(text) < leastCompressed || !strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
+	if len(text) < leastCompressed || !acceptsGzip(c.Request.Header) {
 		c.Data(http.StatusOK, kind, text)
 		return nil
 	}
@@ -36,4 +37,20 @@ func sendCompressed(c *gin.Context, kind string, text []byte) error {
 	c.Header("Content-Encoding", "gzip")
 	c.Data(http.StatusOK, kind, small.Bytes())
 	return nil
+}
+
+// acceptsGzip reports whether a request accepts gzip: Accept-Encoding names it, and not with the weight 0 (RFC 9110,
+// section 12.5.3).
+func acceptsGzip(header http.Header) bool {
+	for _, line := range header.Values("Accept-Encoding") {
+		for entry := range strings.SplitSeq(line, ",") {
+			coding, weight, _ := strings.Cut(entry, ";")
+			if !strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+				continue
+			}
+			q, err := strconv.ParseFloat(strings.TrimPrefix(strings.ToLower(strings.TrimSpace(weight)), "q="), 64)
+			return err != nil || q > 0
+		}
+	}
+	return false
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +45,7 @@ func newScrapes(registry *prometheus.Registry, monotonic func() time.Duration) *
 // ServeHTTP implements http.Handler.
 func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	encoding := "identity"
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if acceptsGzip(r.Header) {
 		encoding = "gzip"
 	}
 	found := s.fresh(r, encoding)
