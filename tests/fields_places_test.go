@@ -265,26 +265,23 @@ func blazarRequests(t *testing.T) (asked, changed fieldNames) {
 	return asked, changed
 }
 
-// outbox keeps the last notification.
-type outbox struct{ last oslo.Notification }
+// sentAll keeps what is sent.
+type sentAll []oslo.Notification
 
-func (o *outbox) Notify(_ context.Context, n oslo.Notification) error {
-	o.last = n
+// Notify keeps a notification.
+func (s *sentAll) Notify(_ context.Context, n oslo.Notification) error {
+	*s = append(*s, n)
 	return nil
 }
 
-// payloadOf returns the payload of the notification that a reservation was changed.
+// payloadOf returns the payload of the notification that a reservation starts; nil if there is none.
 func payloadOf(t *testing.T, r reservation.Reservation, format string) any {
 	t.Helper()
-	var sent outbox
-	n, err := notice.New(notice.Options{Sender: &sent, Host: "h", Formats: []string{format}})
-	if err == nil {
-		err = n.Notify(t.Context(), reservation.Change{At: r.Created, Cause: reservation.Cause{Action: reservation.ActionStart}, Reservation: r})
+	sent := changeSent(t, reservation.ActionStart, r, format)
+	if len(sent) == 0 {
+		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sent.last.Payload
+	return sent[0].Payload
 }
 
 // The schemas have what the types of the API have.
