@@ -51,7 +51,7 @@ func (f Reservation) Resolve(r *placing.Request, now span.Instant) (named *reser
 func (f Reservation) usable(id string, r *placing.Request, now span.Instant) (named *reservation.Reservation, why string) {
 	found, ok := f.Promises.Reservation(id)
 	switch {
-	case !ok || found.ProjectID != r.ProjectID:
+	case !ok || !found.BelongsTo(r.ProjectID):
 		return nil, f.unknown(id, r.ProjectID)
 	case found.Status == reservation.Pending || found.Status == reservation.Starting:
 		return nil, fmt.Sprintf("reservation %s has not started: it is %s; it runs from %v to %v", id, found.Status, found.Span.Start, found.Span.End)

@@ -173,10 +173,10 @@ func (s *server) changeLease(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	if dryRun {
-		l, err := s.Booking.OfferLeaseChange(ctx, by.callerFor(before.ProjectID), before.ID, change)
+		l, err := s.Booking.OfferLeaseChange(ctx, by.callerFor(&before), before.ID, change)
 		return offered(l, true, by), err
 	}
-	l, err := s.Booking.ChangeLease(ctx, by.callerFor(before.ProjectID), before.ID, change)
+	l, err := s.Booking.ChangeLease(ctx, by.callerFor(&before), before.ID, change)
 	if err != nil {
 		return nil, inDoubt(err, leaseChangeInDoubt)
 	}
@@ -188,7 +188,7 @@ func (s *server) deleteLease(c *gin.Context) (any, error) {
 	l := foundLease(c)
 	ctx, end := awaited(c)
 	defer end()
-	_, err := s.Booking.CancelLease(ctx, asking(c).callerFor(l.ProjectID), l.ID)
+	_, err := s.Booking.CancelLease(ctx, asking(c).callerFor(&l), l.ID)
 	return nil, inDoubt(err, leaseChangeInDoubt)
 }
 

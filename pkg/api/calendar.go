@@ -87,6 +87,6 @@ func (s *server) calendar(c *gin.Context) {
 
 // knows reports whether a caller may learn which hosts a reservation has.
 func knows(by *asker, r *reservation.Reservation) bool {
-	known := r.ProjectID == by.ProjectID || by.may("reservations:get_all_projects", r.ProjectID)
+	known := r.BelongsTo(by.ProjectID) || by.may("reservations:get_all_projects", r.ProjectID)
 	return known && seesHosts(r, by)
 }

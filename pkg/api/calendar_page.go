@@ -229,7 +229,7 @@ func (v *calendarView) rows(claims map[string][]claimAt, unread string, marked b
 
 // claimOf returns what a caller may see of the claims of a reservation, without their times.
 func claimOf(r *reservation.Reservation, by *asker) *v1.Claim {
-	claim := &v1.Claim{Kind: string(r.Kind), Mine: r.ProjectID == by.ProjectID, Maintenance: r.Maintenance}
+	claim := &v1.Claim{Kind: string(r.Kind), Mine: r.BelongsTo(by.ProjectID), Maintenance: r.Maintenance}
 	if claim.Mine || by.may("reservations:get_all_projects", r.ProjectID) {
 		claim.Status, claim.OnEnd = string(r.Status), string(r.OnEnd)
 	}

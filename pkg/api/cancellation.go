@@ -36,7 +36,7 @@ func (s *server) deleteReservation(c *gin.Context) (any, error) {
 	}
 	ctx, end := awaited(c)
 	defer end()
-	if _, err := s.Booking.Cancel(ctx, asking(c).callerFor(r.ProjectID), r.ID); err != nil {
+	if _, err := s.Booking.Cancel(ctx, asking(c).callerFor(&r), r.ID); err != nil {
 		return nil, inDoubt(err, cancelInDoubt)
 	}
 	return nil, nil

@@ -310,7 +310,7 @@ func (f *follower) tell(e *event) {
 		}
 		return
 	}
-	mine := r.ProjectID == f.by.ProjectID
+	mine := r.BelongsTo(f.by.ProjectID)
 	sees := mine || f.by.may("reservations:get_all_projects", r.ProjectID)
 	if !sees && !e.claims {
 		return

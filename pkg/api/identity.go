@@ -121,11 +121,14 @@ func (a *asker) caller() booking.Caller {
 	return booking.Caller{ProjectID: a.ProjectID, UserID: a.UserID, RequestID: a.requestID, SeesHidden: a.seesHidden()}
 }
 
-// callerFor returns the asker as a booking.Caller for a reservation or a lease of a project. A rule must
-// have allowed the request.
-func (a *asker) callerFor(project string) booking.Caller {
+// owned is a reservation or a lease.
+type owned interface{ BelongsTo(project string) bool }
+
+// callerFor returns the asker as a booking.Caller for a reservation or a lease. A rule must have allowed
+// the request.
+func (a *asker) callerFor(what owned) booking.Caller {
 	by := a.caller()
-	by.Admin = project != a.ProjectID
+	by.Admin = !what.BelongsTo(a.ProjectID)
 	return by
 }
 
@@ -196,7 +199,7 @@ func (s *server) find(rule string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		by, id := asking(c), pathID(c)
 		r, err := s.Reader.Get(c.Request.Context(), id)
-		if err == nil && r.ProjectID != by.ProjectID {
+		if err == nil && !r.BelongsTo(by.ProjectID) {
 			if by.may(rule+"_all_projects", r.ProjectID) {
 				s.act(c, r, rule)
 				return

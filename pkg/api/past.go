@@ -107,7 +107,7 @@ func (s *server) accountOnce(ctx context.Context, by *asker, q accounting.Questi
 		live := s.Booking.Live(q.Span)
 		known = versionsOf(live)
 		for i := range live {
-			if project == "" || live[i].ProjectID == project {
+			if project == "" || live[i].BelongsTo(project) {
 				account.Add(&live[i], live[i].Claims)
 			}
 		}

@@ -224,7 +224,7 @@ func (s *server) changeReservation(c *gin.Context) (any, error) {
 	change := planning.Change{Name: body.Name, Quantity: body.Quantity, Start: instant(body.StartTime), End: instant(body.EndTime)}
 	by, before := asking(c), found(c)
 	if dryRun {
-		plan, err := s.Booking.OfferChange(c.Request.Context(), by.callerFor(before.ProjectID), before.ID, change)
+		plan, err := s.Booking.OfferChange(c.Request.Context(), by.callerFor(&before), before.ID, change)
 		if err != nil {
 			return nil, err
 		}
@@ -232,7 +232,7 @@ func (s *server) changeReservation(c *gin.Context) (any, error) {
 	}
 	ctx, end := awaited(c)
 	defer end()
-	r, err := s.Booking.Change(ctx, by.callerFor(before.ProjectID), before.ID, change)
+	r, err := s.Booking.Change(ctx, by.callerFor(&before), before.ID, change)
 	if err != nil {
 		return nil, inDoubt(err, changeInDoubt)
 	}

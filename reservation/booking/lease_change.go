@@ -121,7 +121,7 @@ func (d *Service) modifyLeaseOnce(
 	ctx context.Context, by Caller, id, doing string, p *permit, amend leaseAmendment,
 ) (reservation.LeaseRecord, error) {
 	l, err := d.options.Reader.Lease(ctx, id)
-	if err == nil && !by.Admin && by.ProjectID != l.ProjectID {
+	if err == nil && !by.Admin && !l.BelongsTo(by.ProjectID) {
 		err = NoLease(id)
 	}
 	if err != nil {

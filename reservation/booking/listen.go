@@ -93,7 +93,7 @@ func (d *Service) Use(project string) (planning.Limits, Use) {
 		HostsNow: held.Hosts.At(now), MostHosts: held.Hosts.Most(span.Span{Start: now, End: span.Forever}), HostSeconds: held.HostSeconds,
 	}
 	for r := range d.state().live.byStart.until(span.Forever) {
-		if r.ProjectID == project && !r.Maintenance {
+		if r.BelongsTo(project) && !r.Maintenance {
 			u.Reservations++
 		}
 	}

@@ -264,7 +264,7 @@ func (d *Service) mayChange(by Caller, e *entry) bool {
 }
 
 // may reports whether the caller may see and change the reservation.
-func (c Caller) may(r *reservation.Reservation) bool { return c.Admin || c.ProjectID == r.ProjectID }
+func (c Caller) may(r *reservation.Reservation) bool { return c.Admin || r.BelongsTo(c.ProjectID) }
 
 // NotFound returns the error for a reservation that does not exist or that the caller may not see.
 func NotFound(id string) error { return fault.New(fault.NotFound, "there is no reservation %s", id) }

@@ -32,7 +32,7 @@ func (d *Service) Reservation(id string) (reservation.Reservation, bool) {
 // InLease returns the ids of the project's live reservations in the lease, sorted.
 func (d *Service) InLease(lease, project string) (ids []string) {
 	for r := range d.state().live.byStart.until(span.Forever) {
-		if lease != "" && r.Membership.LeaseID == lease && r.ProjectID == project {
+		if lease != "" && r.Membership.LeaseID == lease && r.BelongsTo(project) {
 			ids = append(ids, r.ID)
 		}
 	}

@@ -38,7 +38,7 @@ func Guests(leases []reservation.LeaseRecord, servers []inventory.Instance) (gue
 		}
 		switch {
 		case of == nil || s.ReservationID() != "":
-		case of.ProjectID == s.ProjectID:
+		case of.BelongsTo(s.ProjectID):
 			guests[s.ID] = of.ID
 		default:
 			p.find(Stranger, of.Membership.LeaseID, "",

@@ -106,7 +106,7 @@ func (s *Networks) end(ctx context.Context, r *reservation.Reservation) error {
 // belongs reports whether the floating IP is that of a live reservation, whose mark it has.
 func (s *Networks) belongs(f address.Floating) bool {
 	r, live := s.Promises.Reservation(f.Reservation)
-	return live && f.Project == r.ProjectID && slices.ContainsFunc(r.Addresses, func(c address.Claim) bool {
+	return live && r.BelongsTo(f.Project) && slices.ContainsFunc(r.Addresses, func(c address.Claim) bool {
 		return c.Network == f.Network && c.Address == f.Address
 	})
 }

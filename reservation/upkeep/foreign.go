@@ -92,7 +92,7 @@ func occupiedError(r *reservation.Reservation, host string, i inventory.Instance
 	switch {
 	case i.Status == "":
 		by = "an allocation that only Placement knows"
-	case i.ProjectID == r.ProjectID:
+	case r.BelongsTo(i.ProjectID):
 		by = fmt.Sprintf("your instance %s (%s), which does not belong to the reservation", i.ID, i.Status)
 	}
 	return onHost(host, fault.New(fault.Conflict, "a host is occupied by %s; the start waits until it is gone", by))

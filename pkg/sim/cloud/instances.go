@@ -70,7 +70,7 @@ func (f Fence) recognized(ctx context.Context, list []inventory.Instance) ([]inv
 // Of implements upkeep.Instances.
 func (f Fence) Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error) {
 	var all []inventory.Instance
-	for _, s := range f.Cloud.Servers(func(s *Server) bool { return s.ProjectID == r.ProjectID }) {
+	for _, s := range f.Cloud.Servers(func(s *Server) bool { return r.BelongsTo(s.ProjectID) }) {
 		all = append(all, s.Instance)
 	}
 	all, err := f.recognized(ctx, all)

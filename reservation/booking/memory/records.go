@@ -146,7 +146,7 @@ func (m *Records) Recall(_ context.Context, q booking.Recall) (booking.Recalled,
 	}
 	if q.All || len(hosts) > 0 || q.Project != "" {
 		m.findLive(q, found, func(r *reservation.Reservation) bool {
-			return q.All || q.Project != "" && r.ProjectID == q.Project ||
+			return q.All || q.Project != "" && r.BelongsTo(q.Project) ||
 				slices.ContainsFunc(r.Claims, func(c reservation.Claim) bool { return hosts[c.Host] })
 		})
 	}
@@ -267,7 +267,7 @@ func selects(q reservation.Query, r *reservation.Reservation) bool {
 		status = slices.Contains(q.Statuses, r.Status)
 	}
 	return status &&
-		(q.ProjectID == "" || q.ProjectID == r.ProjectID) &&
+		(q.ProjectID == "" || r.BelongsTo(q.ProjectID)) &&
 		(q.Name == "" || q.Name == r.Name) &&
 		(q.Kind == "" || q.Kind == r.Kind) &&
 		(q.Maintenance == nil || *q.Maintenance == r.Maintenance) &&

@@ -159,13 +159,15 @@ func (c *Cloud) addServer(ctx context.Context, id, host string, instances map[st
 // ID: instances of its project whose flavor named the reservation when they were created, and
 // those that were placed by its hint.
 func (c *Cloud) Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error) {
-	servers, err := c.compute.Servers(ctx, nova.ServerQuery{Project: r.ProjectID})
-	if err != nil {
-		return nil, fmt.Errorf("find the instances of reservation %s: %w", r.ID, err)
-	}
-	own := make([]inventory.Instance, len(servers))
-	for i := range servers {
-		own[i] = servers[i].Instance
+	var own []inventory.Instance
+	for _, project := range r.Projects() {
+		servers, err := c.compute.Servers(ctx, nova.ServerQuery{Project: project})
+		if err != nil {
+			return nil, fmt.Errorf("find the instances of reservation %s: %w", r.ID, err)
+		}
+		for i := range servers {
+			own = append(own, servers[i].Instance)
+		}
 	}
 	if err := c.recognize(ctx, own); err != nil {
 		return nil, fmt.Errorf("find the instances of reservation %s: %w", r.ID, err)

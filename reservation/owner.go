@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reservation
+
+// BelongsTo reports whether a reservation is one of a project's own: its users may see, change and use
+// it, and their servers in it leave at its end.
+func (r *Reservation) BelongsTo(project string) bool { return r.ProjectID == project }
+
+// BelongsTo reports whether a lease is one of a project's own, as for a reservation.
+func (l *Lease) BelongsTo(project string) bool { return l.ProjectID == project }
+
+// Projects returns the projects to which the reservation belongs.
+func (r *Reservation) Projects() []string { return []string{r.ProjectID} }
