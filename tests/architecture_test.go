@@ -24,11 +24,11 @@ func TestTheArchitectureListsEachPackageOnItsLayer(t *testing.T) {
 			t.Errorf("%s is listed twice", row[2])
 		}
 		listed[row[2]] = true
-		if floor, known := floorOf(row[2]); !known || floor != layer {
-			t.Errorf("%s is listed on layer %d; tests/layout_test.go has %d", row[2], layer, floor)
+		if at, known := layerOf(row[2]); !known || at != layer {
+			t.Errorf("%s is listed on layer %d; tests/layout_test.go has %d", row[2], layer, at)
 		}
 	}
-	for _, names := range floors {
+	for _, names := range layers {
 		for _, name := range names {
 			if !listed[name] {
 				t.Errorf("%s is not listed", name)

@@ -94,7 +94,7 @@ func TestNoTraceIsLeft(t *testing.T) {
 		t.Error("the host that Almanac had closed admits no instances after Almanac is removed")
 	}
 	b.runOn([]string{own.Host}, b.settled(own.ID)...)
-	b.bootstrap("--remove", "--force", "--providers")
+	said = b.bootstrap("--remove", "--force", "--providers")
 	t.Cleanup(func() { labtest.RestartComputes(t) })
 	after := seenByAdmin(t, cloud)
 	for i, now := range after[:len(after)-3] {
@@ -104,13 +104,15 @@ func TestNoTraceIsLeft(t *testing.T) {
 			t.Errorf("%s (-before +now):\n%s", lists[i], diff)
 		}
 	}
-	// Other tests change Keystone's lists at the same time.
+	// Other tests change Keystone's lists at the same time. The service stays while one of them has endpoints in another
+	// region, which the removal says.
+	kept := strings.Contains(said, "service almanac (reservation), which has endpoints in other regions")
 	for i, name := range []string{"almanac", "http://127.0.0.1:1234/v1", b.self.Name} {
-		if list := after[len(after)-3+i]; slices.Contains(list, name) {
+		if list := after[len(after)-3+i]; slices.Contains(list, name) && (name != "almanac" || !kept) {
 			t.Errorf("%s still has %s", lists[len(lists)-3+i], name)
 		}
 	}
-	if said := b.bootstrap("--remove", "--force"); !strings.Contains(said, "there is nothing to remove") {
+	if said := b.bootstrap("--remove", "--force"); !strings.Contains(said, "there is nothing to remove") && !(kept && strings.Contains(said, "service almanac (reservation)")) {
 		t.Errorf("a second removal prints %s", said)
 	}
 }

@@ -22,9 +22,9 @@ import (
 
 const module = "github.com/almanac-cloud/almanac"
 
-// floors lists the packages of each layer. A package imports only packages of lower floors. A
-// package without a floor fails the test; add it here.
-var floors = [][]string{
+// layers lists the packages of each layer. A package imports only packages of lower layers. A
+// package without a layer fails the test; add it here.
+var layers = [][]string{
 	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/turns", "pkg/oslolog", "pkg/nova/release", "pkg/manual", "pkg/owner"},
 	1: {"inventory", "pkg/tracing", "reservation/address", "reservation/calendar", "reservation/staging", "pkg/packing"},
 	2: {"reservation", "tests/tracingtest", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
@@ -46,8 +46,8 @@ var floors = [][]string{
 	11: {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power", "tests", "tests/growth", "tests/labtest", "tests/mysqlproxy"},
 }
 
-// homes lists, for each library, the only packages that may import it.
-var homes = map[string][]string{
+// owned lists, for each library, the only packages that may import it.
+var owned = map[string][]string{
 	"github.com/gin-gonic/gin":            {"pkg/api"},
 	"gorm.io/":                            {"pkg/store"},
 	"github.com/go-gormigrate/":           {"pkg/store"},
@@ -104,10 +104,10 @@ func packages(t *testing.T) []pkg {
 	}
 }
 
-func floorOf(name string) (int, bool) {
-	for floor, names := range floors {
+func layerOf(name string) (int, bool) {
+	for layer, names := range layers {
 		if slices.Contains(names, name) {
-			return floor, true
+			return layer, true
 		}
 	}
 	return 0, false
@@ -115,9 +115,9 @@ func floorOf(name string) (int, bool) {
 
 func TestImportsGoDownOnly(t *testing.T) {
 	for _, p := range packages(t) {
-		floor, listed := floorOf(p.name())
+		layer, listed := layerOf(p.name())
 		if !listed {
-			t.Errorf("%s stands on no floor; add it to the table in this file and to docs/architecture.md", p.name())
+			t.Errorf("%s stands in no layer; add it to the table in this file and to docs/architecture.md", p.name())
 			continue
 		}
 		for _, path := range p.Imports {
@@ -125,19 +125,19 @@ func TestImportsGoDownOnly(t *testing.T) {
 			if !ours {
 				continue
 			}
-			if other, ok := floorOf(below); ok && other >= floor {
-				t.Errorf("%s (floor %d) imports %s (floor %d)", p.name(), floor, below, other)
+			if other, ok := layerOf(below); ok && other >= layer {
+				t.Errorf("%s (layer %d) imports %s (layer %d)", p.name(), layer, below, other)
 			}
 		}
 	}
 }
 
-func TestLibrariesStayInTheirRooms(t *testing.T) {
+func TestLibrariesStayInTheirPackages(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, path := range p.Imports {
-			for library, rooms := range homes {
-				if strings.HasPrefix(path, library) && !slices.Contains(rooms, p.name()) {
-					t.Errorf("%s imports %s, which belongs to %s", p.name(), path, strings.Join(rooms, ", "))
+			for library, owners := range owned {
+				if strings.HasPrefix(path, library) && !slices.Contains(owners, p.name()) {
+					t.Errorf("%s imports %s, which belongs to %s", p.name(), path, strings.Join(owners, ", "))
 				}
 			}
 		}
@@ -204,7 +204,7 @@ var foreign = []string{"pkg/blazar", "reservation/fence.source"}
 func TestDomainTypesCarryNoTags(t *testing.T) {
 	names := documentTypes()
 	for _, p := range packages(t) {
-		if floor, _ := floorOf(p.name()); floor > 5 || slices.Contains(foreign, p.name()) {
+		if layer, _ := layerOf(p.name()); layer > 5 || slices.Contains(foreign, p.name()) {
 			continue
 		}
 		set, files := parsed(t, p)

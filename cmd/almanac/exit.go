@@ -166,7 +166,7 @@ func (p *process) explain(command *cobra.Command, r *v1.Refusal) {
 	if r.LatestEnd != nil {
 		p.inform("  latest end:       %s", stamp(*r.LatestEnd))
 	}
-	if advice := advise(command, r); advice != "" {
+	if advice := p.advise(command, r); advice != "" {
 		p.inform("  hint: try %s", advice)
 	}
 }
@@ -182,12 +182,15 @@ func blockers(b v1.Block) string {
 }
 
 // advise returns flags of the command that would make the request fit.
-func advise(command *cobra.Command, r *v1.Refusal) string {
+func (p *process) advise(command *cobra.Command, r *v1.Refusal) string {
 	has := func(flag string) bool { return command.Flags().Lookup(flag) != nil }
 	var ways []string
 	if r.EarliestStart != nil && has("start") {
 		way := "--start " + stamp(*r.EarliestStart)
-		if command.Flags().Changed("end") {
+		switch {
+		case p.length > 0:
+			way += " --end " + stamp(r.EarliestStart.Add(p.length))
+		case command.Flags().Changed("end"):
 			way += " with a later --end"
 		}
 		ways = append(ways, way)
@@ -200,6 +203,9 @@ func advise(command *cobra.Command, r *v1.Refusal) string {
 			ways = append(ways, "--"+flag+" "+stamp(*r.LatestEnd))
 			break
 		}
+	}
+	if r.EarliestStart != nil && !has("start") && p.length > 0 {
+		ways = append(ways, fmt.Sprintf("'almanac reservation change --start %s --end %s'", stamp(*r.EarliestStart), stamp(r.EarliestStart.Add(p.length))))
 	}
 	switch reservation.Constraint(r.Constraint) {
 	case reservation.HostsMatching:

@@ -212,8 +212,8 @@ func TestAHintNamesOnlyFlagsOfTheCommand(t *testing.T) {
 		"reservation create far --duration 1h":        "hint: try an earlier --start\n",
 		"reservation create pool --duration 1h":       "largest quantity: 0\n",
 		"reservation create later --end +1h":          "hint: try --start 2026-12-01T09:00:00Z with a later --end\n",
-		"reservation change r-1 --quantity 3":         "hint: try --start 2026-12-01T11:00:00Z, or --quantity 1\n",
-		"reservation extend r-1 --by 1h":              "largest quantity: 1\n",
+		"reservation change r-1 --quantity 3":         "hint: try --start 2026-12-01T11:00:00Z --end 2026-12-01T13:00:00Z, or --quantity 1\n",
+		"reservation extend r-1 --by 1h":              "hint: try 'almanac reservation change --start 2026-12-01T11:00:00Z --end 2026-12-01T14:00:00Z'\n",
 	} {
 		got := almanac(t, a, strings.Fields(line)...)
 		if !strings.HasSuffix(got.stderr, want) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -87,6 +88,14 @@ until the reservation begins.`,
 	return c
 }
 
+// wanted returns the time that a change asks for, or the present one if it asks for none.
+func wanted(asked *time.Time, present time.Time) time.Time {
+	if asked != nil {
+		return *asked
+	}
+	return present
+}
+
 // given returns the value of a flag if the flag is set, else nil.
 func given[T any](c *cobra.Command, flag string, value *T) *T {
 	if !c.Flags().Changed(flag) {
@@ -102,6 +111,7 @@ func (p *process) change(c *cobra.Command, what string, dryRun bool, decide func
 		if err == nil {
 			change, err = decide(found)
 		}
+		p.length = wanted(change.EndTime, found.End).Sub(wanted(change.StartTime, found.Start))
 		return found.ID, change, err
 	}
 	if dryRun {

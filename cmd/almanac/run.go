@@ -37,6 +37,9 @@ type process struct {
 	choice  keystone.Choice
 	timeout period
 	debug   bool
+
+	// length is how long the reservation would last after the change that was asked for; 0 if none was.
+	length time.Duration
 }
 
 // run executes a command line and returns its exit code. Data goes to stdout, messages to

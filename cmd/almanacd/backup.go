@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-cloud/almanac/pkg/app"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
@@ -84,9 +85,9 @@ func (s *service) restore(c *cobra.Command, from string, dryRun bool) error {
 // described names the contents of a database.
 func described(c store.Contents) string {
 	if c.Changed.IsZero() {
-		return fmt.Sprintf("%d reservations", c.Reservations)
+		return fault.Counted(int(c.Reservations), "reservation")
 	}
-	return fmt.Sprintf("%d reservations, the last change at %s", c.Reservations, c.Changed.Format(time.RFC3339))
+	return fmt.Sprintf("%s, the last change at %s", fault.Counted(int(c.Reservations), "reservation"), c.Changed.Format(time.RFC3339))
 }
 
 // pages returns a function that shows how many pages are done.

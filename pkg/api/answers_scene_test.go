@@ -44,9 +44,9 @@ type scene struct {
 	now       span.Instant
 	ids       int
 
-	memory *memory.Records
-	desk   *booking.Service
-	server *api.Server
+	memory   *memory.Records
+	bookings *booking.Service
+	server   *api.Server
 }
 
 // open starts the service on the records that the scene has, which are new ones if it has none.
@@ -64,14 +64,14 @@ func (s *scene) open() {
 		Hosts: unset{}, Properties: unset{}, Now: now, Log: quiet,
 	})
 	must(s.t, err)
-	s.desk, err = booking.Open(s.t.Context(), booking.Options{
+	s.bookings, err = booking.Open(s.t.Context(), booking.Options{
 		Records: s.memory, Keys: s.memory, Reader: s.memory, Addresses: s.memory, Limits: s.limits,
 		Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Images:   func() *staging.Facts { return s.facts }, LeadTime: 300, Now: now, NewID: s.newID,
 	}, keeper.Snapshot())
 	must(s.t, err)
 	s.server = api.New(api.Options{
-		Booking: s.desk, Reader: s.memory, Inventory: keeper, Authenticator: api.Keystone{Tokens: legible{}}, Policy: s.rules, BeforeEnd: 60, MaxBodyBytes: 1 << 20,
+		Booking: s.bookings, Reader: s.memory, Inventory: keeper, Authenticator: api.Keystone{Tokens: legible{}}, Policy: s.rules, BeforeEnd: 60, MaxBodyBytes: 1 << 20,
 		Blazar: &api.Blazar{Leases: s.memory, BeforeEnd: 60, NewID: s.newID, Addresses: s.memory, Neutron: outside{}},
 		Now:    now, Monotonic: func() time.Duration { return time.Duration(s.now-noon) * time.Second },
 		NewRequestID: func() string { return "req" }, Log: quiet, Registry: prometheus.NewRegistry(),
@@ -162,7 +162,7 @@ func (s *scene) leases() []reservation.LeaseRecord {
 func (s *scene) passes(seconds int64) {
 	s.t.Helper()
 	s.now = s.now.Add(seconds)
-	if _, failed := s.desk.CarryOut(s.t.Context()); len(failed) > 0 {
+	if _, failed := s.bookings.CarryOut(s.t.Context()); len(failed) > 0 {
 		s.t.Fatalf("carry out events: %v", failed)
 	}
 }

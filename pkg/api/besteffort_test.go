@@ -40,7 +40,7 @@ func bestEffort(c *cloud, hosts *inventory.SnapshotCache) *requests.API {
 	return &requests.API{
 		Store: c.store, Catalogue: anything{}, Trusts: anything{}, Changed: func() {}, Now: c.now, NewID: uuid.NewString,
 		View: func() state.ClusterView {
-			return state.ClusterView{Hosts: hosts.Snapshot(), Live: c.desk.Live(span.Always)}
+			return state.ClusterView{Hosts: hosts.Snapshot(), Live: c.bookings.Live(span.Always)}
 		}, Planner: besteffort.Rules{Backfilling: besteffort.Aggressive},
 		Log: slog.New(slog.DiscardHandler),
 	}

@@ -52,8 +52,8 @@ func TestALeaseGoesOnAfterARestartInEachState(t *testing.T) {
 	} {
 		nova.lasts = step.outage
 		c.seconds.Store(int64(noon) + step.clock)
-		_, _ = c.desk.CarryOut(t.Context()) // fails during an outage
-		c.desk.Wait()
+		_, _ = c.bookings.CarryOut(t.Context()) // fails during an outage
+		c.bookings.Wait()
 		path := "/v1/leases/" + step.lease.ID
 		before := c.demo.get(path)
 		if l := leaseIn(t, before, http.StatusOK); l.Status != step.status {

@@ -3,8 +3,6 @@
 package api
 
 import (
-	"net/http"
-
 	"github.com/gin-gonic/gin"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -67,7 +65,7 @@ func (s *server) calendar(c *gin.Context) {
 	v.marks = s.Booking.Fingerprint()
 	if tag, known := s.tags.Get(v.key()); known && holds(asked, tag) { // nothing at all has changed
 		c.Header("ETag", tag)
-		c.Status(http.StatusNotModified)
+		sendNotModified(c)
 		return
 	}
 	page, err := s.calendarPage(c.Request.Context(), v)
@@ -79,7 +77,7 @@ func (s *server) calendar(c *gin.Context) {
 	s.tags.Add(v.key(), tag)
 	c.Header("ETag", tag)
 	if holds(asked, tag) {
-		c.Status(http.StatusNotModified)
+		sendNotModified(c)
 	} else if err := sendCompressed(c, "application/json; charset=utf-8", page); err != nil {
 		s.fail(c, err)
 	}

@@ -45,7 +45,7 @@ func filled(b *testing.B, quantity int) *cloud {
 		req := reservation.Request{Start: noon.Add(1 + chance.Int64N((filledDays-3)*24*hour)), Duration: int64(hour * math.Exp(chance.Float64()*math.Log(72)))}
 		req.Terms = reservation.Terms{Name: "bench", Kind: reservation.Hosts, Quantity: 4, Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete}
 		by := booking.Caller{ProjectID: []string{"demo", "other"}[chance.IntN(2)], UserID: "u"}
-		if _, err := c.desk.Book(b.Context(), by, req, nil); err != nil {
+		if _, err := c.bookings.Book(b.Context(), by, req, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -161,7 +161,7 @@ func BenchmarkStreams(b *testing.B) {
 		second += 2
 		req := reservation.Request{Start: noon.Add(second), Duration: 1}
 		req.Terms = reservation.Terms{Name: "bench", Kind: reservation.Hosts, Quantity: 1, Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete}
-		if _, err := c.desk.Book(b.Context(), booking.Caller{ProjectID: "demo", UserID: "u"}, req, nil); err != nil {
+		if _, err := c.bookings.Book(b.Context(), booking.Caller{ProjectID: "demo", UserID: "u"}, req, nil); err != nil {
 			b.Fatal(err)
 		}
 		waiting.Wait()

@@ -213,6 +213,9 @@ func (p caller) again(path string, change func()) (changed bool) {
 	if after.status == http.StatusNotModified && len(after.body) > 0 {
 		p.cloud.t.Errorf("a 304 has a body: %s", after.body)
 	}
+	if !slices.Equal(after.header.Values("Vary"), before.header.Values("Vary")) {
+		p.cloud.t.Errorf("%s: Vary is %v, and was %v", path, after.header.Values("Vary"), before.header.Values("Vary"))
+	}
 	return after.status != http.StatusNotModified
 }
 
@@ -275,7 +278,7 @@ func TestReplicasHaveTheSameTags(t *testing.T) {
 	second := start(t, setup{file: first.file})
 	path := "/v1/calendar?facts=true&start=" + at(-3600) + "&end=" + at(7200)
 	tags := func() (string, string) {
-		must(t, second.desk.Follow(t.Context()))
+		must(t, second.bookings.Follow(t.Context()))
 		return first.demo.get(path).header.Get("ETag"), second.demo.get(path).header.Get("ETag")
 	}
 	if a, b := tags(); a != b {
@@ -292,7 +295,7 @@ func TestReplicasHaveTheSameTags(t *testing.T) {
 		t.Errorf("with a reservation the tags are %s and %s, and were %s", a, b, early.header.Get("ETag"))
 	}
 	second.demo.delete("/v1/reservations/" + r.ID)
-	must(t, first.desk.Follow(t.Context()))
+	must(t, first.bookings.Follow(t.Context()))
 	if a, b := tags(); a != b {
 		t.Errorf("afterwards the tags are %s and %s", a, b)
 	}

@@ -33,7 +33,7 @@ func TestADryRunOfADeletionSaysWhatBecomesOfTheServers(t *testing.T) {
 		p := &party{guests: []inventory.Instance{{ID: "s-1", Name: "node-1", Status: "ACTIVE"}, {ID: "s-2", Name: "node-2", Status: "SHUTOFF"}}}
 		c := start(t, setup{adjust: func(o *api.Options) { o.Instances = p }})
 		r := c.demo.book(`{"name": "training", "duration": 3600, "on_end": "` + onEnd + `"}`)
-		c.desk.CarryOut(t.Context())
+		c.bookings.CarryOut(t.Context())
 		path := "/v1/reservations/" + r.ID
 		got := want[v1.CancellationAnswer](t, c.demo.delete(path+"?dry_run=true"), http.StatusOK).Cancellation
 		wanted := v1.Cancellation{ID: r.ID, Name: "training", Status: "active", Servers: []v1.CanceledServer{
@@ -64,7 +64,7 @@ func TestWhereTheCloudDoesNotAnswerADryRunOfADeletionFails(t *testing.T) {
 	p := &party{err: fault.New(fault.Unavailable, "Nova does not answer")}
 	c := start(t, setup{adjust: func(o *api.Options) { o.Instances = p }})
 	r := c.demo.book(`{"name": "r", "duration": 3600}`)
-	c.desk.CarryOut(t.Context())
+	c.bookings.CarryOut(t.Context())
 	wantStatus(t, c.demo.delete("/v1/reservations/"+r.ID+"?dry_run=true"), http.StatusServiceUnavailable)
 	wantStatus(t, c.other.delete("/v1/reservations/"+r.ID+"?dry_run=true"), http.StatusNotFound)
 }

@@ -232,3 +232,31 @@ func TestARefusedExtensionNamesTheLatestEnd(t *testing.T) {
 		t.Errorf("the latest end %v lies after the next reservation", got.Refusal.LatestEnd)
 	}
 }
+
+// What a change leaves as it is matches as many hosts as before.
+func TestAnOfferOfAChangeCountsTheHostsThatMatch(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.bookAt("r", 3600)
+	for _, body := range []string{`{}`, `{"name": "another"}`, fmt.Sprintf(`{"quantity": %d}`, r.Quantity), `{"quantity": 1}`, `{"quantity": 3}`} {
+		o := want[v1.OfferAnswer](t, c.demo.send("PATCH", "/v1/reservations/"+r.ID+"?dry_run=true", body), http.StatusOK).Offer
+		if o.Matched != 3 {
+			t.Errorf("%s: %d hosts match, want 3", body, o.Matched)
+		}
+	}
+}
+
+// The hosts of an active reservation are final, and its project sees them.
+func TestAnOfferOfAChangeOfAnActiveReservationNamesItsHosts(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.bookAt("r", 3600)
+	offered := func() []string {
+		return want[v1.OfferAnswer](t, c.demo.send("PATCH", "/v1/reservations/"+r.ID+"?dry_run=true", `{"quantity": 1}`), http.StatusOK).Offer.Hosts
+	}
+	if hosts := offered(); len(hosts) != 0 {
+		t.Errorf("pending: %v", hosts)
+	}
+	c.wait(3600)
+	if hosts := offered(); len(hosts) != 1 {
+		t.Errorf("active: %v, want the host that stays", hosts)
+	}
+}

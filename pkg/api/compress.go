@@ -15,6 +15,12 @@ import (
 // leastCompressed is how many bytes an answer has at least that is worth the time to compress it.
 const leastCompressed = 4 << 10
 
+// sendNotModified tells a client that what it has is the answer. The header is that of the answer (RFC 9110, section 15.4.5).
+func sendNotModified(c *gin.Context) {
+	c.Writer.Header().Add("Vary", "Accept-Encoding")
+	c.Status(http.StatusNotModified)
+}
+
 // sendCompressed sends a text of a kind, compressed if it is long and the client accepts that. Its ETag must be weak, because
 // both forms have the same.
 func sendCompressed(c *gin.Context, kind string, text []byte) error {

@@ -94,14 +94,14 @@ func begun(r *reservation.Reservation) bool {
 	return r.Status != reservation.Pending && r.Status != reservation.Starting
 }
 
-// offer returns a plan for project in the JSON types. The hosts may still change until it is
-// booked.
-func offer(p planning.Plan, project string, by *asker) v1.Offer {
+// offer returns a plan for project in the JSON types. The hosts may still change until it is booked, unless they
+// are final, as those of an active reservation.
+func offer(p planning.Plan, project string, final bool, by *asker) v1.Offer {
 	out := v1.Offer{
 		Start: p.Span.Start.Time(), End: p.Span.End.Time(), Quantity: p.Terms.Quantity, Kind: string(p.Terms.Kind),
 		Policy: string(p.Terms.Policy), Hosts: []string{}, Matched: p.Matched, DelayedByBoot: p.DelayedByBoot,
 	}
-	if by.may("reservations:get_hosts", project) {
+	if final || by.may("reservations:get_hosts", project) {
 		planned := reservation.Reservation{Claims: p.Claims}
 		out.Hosts = sorted(planned.HostNames())
 	}

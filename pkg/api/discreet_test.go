@@ -17,12 +17,12 @@ func TestTheOwnerDoesNotReadWhyAnAdminDisabledTheHost(t *testing.T) {
 	c := start(t, setup{hosts: hosts})
 	pending := c.demo.bookAt("pending", 3600)
 	active := c.demo.book(`{"name": "r", "duration": 600}`)
-	if _, failed := c.desk.CarryOut(t.Context()); len(failed) > 0 {
+	if _, failed := c.bookings.CarryOut(t.Context()); len(failed) > 0 {
 		t.Fatal(failed)
 	}
 	disabled := func(string) (string, bool) { return "it is disabled: the police took the disks", true }
 	for id, named := range map[string]bool{active.ID: true, pending.ID: false} {
-		if _, changed, err := c.desk.Heal(t.Context(), id, disabled); err != nil || !changed {
+		if _, changed, err := c.bookings.Heal(t.Context(), id, disabled); err != nil || !changed {
 			t.Fatalf("heal: changed %v, %v", changed, err)
 		}
 		a := c.demo.get("/v1/reservations/" + id)

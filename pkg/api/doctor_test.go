@@ -98,7 +98,7 @@ func TestAVanishedHostOfACloudlessAlmanacIsFound(t *testing.T) {
 	must(t, err)
 	c := start(t, setup{adjust: func(o *api.Options) {
 		o.Doctor = &upkeep.Doctor{
-			Promises: booked.desk, Records: booked.store, Snapshot: func() *inventory.Snapshot { return left }, Untrusted: func() string { return "" }, Now: booked.now,
+			Promises: booked.bookings, Records: booked.store, Snapshot: func() *inventory.Snapshot { return left }, Untrusted: func() string { return "" }, Now: booked.now,
 		}
 	}})
 	seen := decode[v1.Examination](t, c.admin.get("/v1/doctor"))

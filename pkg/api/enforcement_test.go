@@ -140,7 +140,7 @@ const (
 
 // take books hosts of that hour for project other, which is exempt.
 func (s *usageService) take(c *cloud, quantity int, filter string) {
-	_, err := c.desk.Book(s.t.Context(), booking.Caller{ProjectID: "other", UserID: "u"}, reservation.Request{
+	_, err := c.bookings.Book(s.t.Context(), booking.Caller{ProjectID: "other", UserID: "u"}, reservation.Request{
 		Terms: reservation.Terms{Kind: reservation.Hosts, Quantity: quantity, HostProperties: filter}, Start: noon.Add(3600), End: noon.Add(7200),
 	}, nil)
 	if err != nil {
@@ -318,7 +318,7 @@ func TestOtherHostsOfOtherSizesAreAskedAgain(t *testing.T) {
 	c, usage := enforced(t, enforcement.Rules{MaxDuration: -1})
 	once := sync.OnceFunc(func() { usage.take(c, 2, `["in", "$name", "A", "B"]`) })
 	usage.on("create", func(w http.ResponseWriter) { once(); w.WriteHeader(http.StatusNoContent) })
-	l, err := c.desk.BookLease(t.Context(), booking.Caller{ProjectID: "demo", UserID: "u"}, reservation.LeaseRequest{
+	l, err := c.bookings.BookLease(t.Context(), booking.Caller{ProjectID: "demo", UserID: "u"}, reservation.LeaseRequest{
 		Name: "l", Start: noon.Add(3600), End: noon.Add(7200),
 		Members: []reservation.MemberRequest{{Terms: reservation.Terms{Kind: reservation.Hosts}, Membership: reservation.Membership{Min: 1, Max: 2}}},
 	})
@@ -364,7 +364,7 @@ func TestALeaseEndsWithItsLastReservation(t *testing.T) {
 	c, usage := enforced(t, enforcement.Rules{MaxDuration: -1})
 	caller := booking.Caller{ProjectID: "demo", UserID: "u"}
 	member := reservation.MemberRequest{Terms: reservation.Terms{Kind: reservation.Hosts}, Membership: reservation.Membership{Min: 1, Max: 1}}
-	l, err := c.desk.BookLease(t.Context(), caller, reservation.LeaseRequest{
+	l, err := c.bookings.BookLease(t.Context(), caller, reservation.LeaseRequest{
 		Name: "l", Start: noon.Add(3600), End: noon.Add(7200), Members: []reservation.MemberRequest{member, member},
 	})
 	must(t, err)
@@ -372,17 +372,17 @@ func TestALeaseEndsWithItsLastReservation(t *testing.T) {
 	if got := heard[1].lease(); got["id"] != l.ID || len(got["reservations"].([]any)) != 2 {
 		t.Errorf("asked about %v, booked %+v", got, l)
 	}
-	_, err = c.desk.ChangeLease(t.Context(), caller, l.ID, reservation.LeaseChange{End: new(noon.Add(10_800))})
+	_, err = c.bookings.ChangeLease(t.Context(), caller, l.ID, reservation.LeaseChange{End: new(noon.Add(10_800))})
 	must(t, err)
 	if got := usage.wantVerbs("check-update", "update")[1].lease(); got["end_date"] != "2026-11-20T15:00:00" || len(got["reservations"].([]any)) != 2 {
 		t.Errorf("asked about %v", got)
 	}
-	_, err = c.desk.Change(t.Context(), caller, l.Reservations[0].ID, planning.Change{Quantity: new(2)})
+	_, err = c.bookings.Change(t.Context(), caller, l.Reservations[0].ID, planning.Change{Quantity: new(2)})
 	must(t, err)
 	if got := usage.wantVerbs("check-update", "update")[1].lease(); got["id"] != l.ID || len(got["reservations"].([]any)) != 2 {
 		t.Errorf("a member's quantity: asked about %v", got)
 	}
-	_, err = c.desk.CancelLease(t.Context(), caller, l.ID)
+	_, err = c.bookings.CancelLease(t.Context(), caller, l.ID)
 	must(t, err)
 	usage.tellOfEnds()
 	if got := usage.wantVerbs("on-end")[0].lease()["id"]; got != l.ID {
@@ -438,7 +438,7 @@ func TestASlowServiceDelaysNobodyElse(t *testing.T) {
 	var waiting sync.WaitGroup
 	for i := range slow {
 		waiting.Go(func() {
-			_, err := c.desk.Book(t.Context(), booking.Caller{ProjectID: "demo", UserID: "u"}, reservation.Request{
+			_, err := c.bookings.Book(t.Context(), booking.Caller{ProjectID: "demo", UserID: "u"}, reservation.Request{
 				Terms: reservation.Terms{Quantity: 1}, Start: noon.Add(int64(i+10) * 3600), Duration: 3600,
 			}, nil)
 			if err != nil {

@@ -188,14 +188,14 @@ func TestAStreamResumesAtAnotherReplica(t *testing.T) {
 	second := start(t, setup{file: first.file, adjust: func(o *api.Options) { lasting(o); o.Replica = "second" }})
 	for _, c := range []*cloud{first, second} {
 		c.seconds.Add(60) // it has run for longer than clocks differ
-		must(t, c.desk.Follow(t.Context()))
+		must(t, c.bookings.Follow(t.Context()))
 	}
 	s := first.demo.follow(t, "")
 	before := first.demo.bookAt("before", 3600)
 	eventOf[v1.CalendarEvent](s, "calendar")
 	s.close()
 	missed := first.demo.bookAt("missed", 3600)
-	must(t, second.desk.Follow(t.Context()))
+	must(t, second.bookings.Follow(t.Context()))
 	again := second.demo.follow(t, s.last)
 	seen := map[string]bool{}
 	for range 2 {
@@ -205,7 +205,7 @@ func TestAStreamResumesAtAnotherReplica(t *testing.T) {
 		t.Errorf("the stream tells of %v", seen)
 	}
 	later := first.other.bookAt("later", 7200)
-	must(t, second.desk.Follow(t.Context()))
+	must(t, second.bookings.Follow(t.Context()))
 	if e := eventOf[v1.CalendarEvent](again, "calendar"); e.Start != later.Start || e.ReservationID != "" {
 		t.Errorf("another project's booking at another replica is %+v", e)
 	}

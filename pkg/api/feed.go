@@ -7,7 +7,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -81,7 +80,7 @@ func (s *server) answerCalendar(c *gin.Context, project string, seesHosts func(*
 	tag := feedTag(text)
 	c.Header("ETag", tag)
 	if holds(c.Request.Header.Values("If-None-Match"), tag) {
-		c.Status(http.StatusNotModified)
+		sendNotModified(c)
 		return
 	}
 	if err := sendCompressed(c, "text/calendar; charset=utf-8", []byte(text)); err != nil {

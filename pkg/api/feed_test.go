@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -225,7 +226,7 @@ func TestWithoutASecretThereAreNoLinks(t *testing.T) {
 func TestALongFeedHasWhatIsToComeAndThenTheLastThatIsPast(t *testing.T) {
 	c := start(t, setup{hosts: []inventory.Host{machine("A")}})
 	for i := range 1101 {
-		_, err := c.desk.Book(t.Context(), memberOf("demo"), oneMinute(noon.Add(int64(60*i))), nil)
+		_, err := c.bookings.Book(t.Context(), memberOf("demo"), oneMinute(noon.Add(int64(60*i))), nil)
 		must(t, err)
 	}
 	for passed, want := range map[int64]struct{ first, last, events int64 }{
@@ -252,8 +253,9 @@ func TestAFeedThatHasNotChangedIsNotSentAgain(t *testing.T) {
 		booked++
 		whole := by.send("GET", path, "")
 		tag := whole.header.Get("ETag")
-		if a := by.send("GET", path, "", "If-None-Match", tag); a.status != http.StatusNotModified || len(a.body) > 0 {
-			t.Errorf("%s: got %v", path, a)
+		if a := by.send("GET", path, "", "If-None-Match", tag); a.status != http.StatusNotModified || len(a.body) > 0 ||
+			!slices.Equal(a.header.Values("Vary"), whole.header.Values("Vary")) {
+			t.Errorf("%s: got %v, and Vary was %v", path, a, whole.header.Values("Vary"))
 		}
 		small := by.send("GET", path, "", "Accept-Encoding", "gzip")
 		if small.header.Get("Content-Encoding") != "gzip" || len(small.body) > len(whole.body)/3 || small.header.Get("ETag") != tag {

@@ -85,7 +85,7 @@ type cloud struct {
 	url      string
 	file     string
 	store    *store.Store
-	desk     *booking.Service
+	bookings *booking.Service
 	contract *contract
 	log      *lockedBuffer
 	seconds  atomic.Int64
@@ -119,14 +119,14 @@ func start(t testing.TB, s setup) *cloud {
 	}
 	keeper, err := inventory.OpenSnapshotCache(t.Context(), hostList(s.hosts), inventory.SnapshotCacheOptions{
 		Hosts: c.store, Properties: c.store, Numbers: c.store, OnlyEnrolled: s.enrolled, Now: c.now, Log: slog.New(slog.DiscardHandler),
-		Published: func(s *inventory.Snapshot) { c.desk.Observe(s) },
+		Published: func(s *inventory.Snapshot) { c.bookings.Observe(s) },
 	})
 	must(t, err)
 	var checks *enforcement.Checker
 	if s.checks != nil {
 		checks = s.checks(c, keeper.Snapshot)
 	}
-	c.desk, err = booking.Open(t.Context(), booking.Options{
+	c.bookings, err = booking.Open(t.Context(), booking.Options{
 		Enforcement: checks, Cloud: s.carries, Addresses: c.store,
 		Records: c.store, Keys: c.store, Reader: c.store, Limits: s.limits,
 		Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
@@ -137,7 +137,7 @@ func start(t testing.TB, s setup) *cloud {
 		s.fence = filters.FenceAlways
 	}
 	options := api.Options{
-		Booking: c.desk, Reader: c.store, History: c.store, Inventory: keeper,
+		Booking: c.bookings, Reader: c.store, History: c.store, Inventory: keeper,
 		Authenticator: api.Keystone{Tokens: legible{}}, KeystoneURI: "http://keystone.test/v3", Policy: rules(t, ""), Ping: c.store.Ping, BeforeEnd: 3600, MaxBodyBytes: 1 << 20, Version: "1.2.3",
 		Now: c.now, Monotonic: c.elapsed,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
@@ -147,16 +147,16 @@ func start(t testing.TB, s setup) *cloud {
 	options.Streams.Longest = time.Millisecond // the tests of streams let them last longer
 	options.Blazar = &api.Blazar{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled, PoolChanged: s.poolChanged, NewID: uuid.NewString, Addresses: c.store, Neutron: outside{}}
 	options.Energy = &controller.Admin{
-		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.desk,
+		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.bookings,
 		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, StaleAfter: 180, Now: c.now,
 	}
 	options.Packing = packing(c)
 	options.BestEffort = bestEffort(c, keeper)
 	options.Admission = admission.Admission{
-		Promises: filters.Reservation{Promises: c.desk, Fence: s.fence, LeadTime: 900}, Records: c.store, Log: options.Log,
+		Promises: filters.Reservation{Promises: c.bookings, Fence: s.fence, LeadTime: 900}, Records: c.store, Log: options.Log,
 	}
 	options.Doctor = &upkeep.Doctor{
-		Promises: c.desk, Records: c.store, Snapshot: keeper.Snapshot, Untrusted: func() string { return "" }, Canceler: c.desk, Now: c.now,
+		Promises: c.bookings, Records: c.store, Snapshot: keeper.Snapshot, Untrusted: func() string { return "" }, Canceler: c.bookings, Now: c.now,
 	}
 	if s.adjust != nil {
 		s.adjust(&options)
@@ -187,7 +187,7 @@ func (c *cloud) elapsed() time.Duration {
 func (c *cloud) wait(seconds int64) {
 	c.t.Helper()
 	c.seconds.Add(seconds)
-	if _, failed := c.desk.CarryOut(c.t.Context()); len(failed) > 0 {
+	if _, failed := c.bookings.CarryOut(c.t.Context()); len(failed) > 0 {
 		c.t.Fatalf("carry out events: %v", failed)
 	}
 }

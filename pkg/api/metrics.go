@@ -24,8 +24,8 @@ type metrics struct {
 	slowStreams  prometheus.Counter
 }
 
-func newMetrics(registry *prometheus.Registry, desk *booking.Service) *metrics {
-	registry.MustRegister(liveReservations{desk, prometheus.NewDesc(
+func newMetrics(registry *prometheus.Registry, bookings *booking.Service) *metrics {
+	registry.MustRegister(liveReservations{bookings, prometheus.NewDesc(
 		"almanac_reservations", "Live reservations by status.", []string{"status"}, nil)})
 	with := promauto.With(registry)
 	m := &metrics{
@@ -80,8 +80,8 @@ func (s *server) measureDatabase() {
 
 // liveReservations is a collector of the numbers of live reservations.
 type liveReservations struct {
-	desk *booking.Service
-	desc *prometheus.Desc
+	bookings *booking.Service
+	desc     *prometheus.Desc
 }
 
 // Describe implements prometheus.Collector.
@@ -89,7 +89,7 @@ func (l liveReservations) Describe(to chan<- *prometheus.Desc) { to <- l.desc }
 
 // Collect implements prometheus.Collector.
 func (l liveReservations) Collect(to chan<- prometheus.Metric) {
-	counts := l.desk.Counted().ByStatus
+	counts := l.bookings.Counted().ByStatus
 	for _, status := range reservation.LiveStatuses {
 		to <- prometheus.MustNewConstMetric(l.desc, prometheus.GaugeValue, float64(counts[status]), string(status))
 	}

@@ -48,7 +48,7 @@ func (h *history) between(least, most int64) int64 {
 
 // step does something, which may be refused.
 func (h *history) step() {
-	live := h.desk.Live(span.Always)
+	live := h.bookings.Live(span.Always)
 	what := h.pick("book", "book", "book", "maintain", "resize", "resize", "retime", "retime", "move", "cancel", "heal", "heal", "wait", "wait", "wait", "purge")
 	begin := int64(h.now()-noon) + h.between(0, 12)
 	switch what {
@@ -87,7 +87,7 @@ func (h *history) step() {
 		h.done(what, h.admin.delete(path))
 	case "heal":
 		bad := h.pick("A", "B", "C", "D")
-		_, changed, err := h.desk.Heal(h.t.Context(), r.ID, func(host string) (string, bool) { return "it burns", host == bad })
+		_, changed, err := h.bookings.Heal(h.t.Context(), r.ID, func(host string) (string, bool) { return "it burns", host == bad })
 		must(h.t, err)
 		if changed {
 			h.did[what]++

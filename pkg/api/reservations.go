@@ -60,7 +60,7 @@ func (s *server) createReservation(c *gin.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return v1.OfferAnswer{Offer: s.withServers(offer(plan, by.ProjectID, by), plan, by)}, nil
+		return v1.OfferAnswer{Offer: s.withServers(offer(plan, by.ProjectID, false, by), plan, by)}, nil
 	}
 	use, err := keyUse(c, raw)
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *server) changeReservation(c *gin.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return v1.OfferAnswer{Offer: offer(plan, before.ProjectID, by)}, nil
+		return v1.OfferAnswer{Offer: offer(plan, before.ProjectID, begun(&before), by)}, nil
 	}
 	ctx, end := awaited(c)
 	defer end()

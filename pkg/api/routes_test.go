@@ -148,7 +148,7 @@ func TestLargeAnswersWaitForTheTurnOfTheProject(t *testing.T) {
 			}
 		}
 	}
-	must(t, c.desk.InTurn(t.Context(), "another", func() { must(t, c.desk.InTurn(t.Context(), "a third", ask)) }))
+	must(t, c.bookings.InTurn(t.Context(), "another", func() { must(t, c.bookings.InTurn(t.Context(), "a third", ask)) }))
 }
 
 // A member's requests wait in its project's line, those to the page's session too. While other requests of the project

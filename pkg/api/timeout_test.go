@@ -46,12 +46,12 @@ func (hanging) Commit(ctx context.Context, _ booking.Commit) error {
 // with replaces the records of the API.
 func with(t *testing.T, records booking.Records) func(*api.Options) {
 	return func(o *api.Options) {
-		desk, err := booking.Open(t.Context(), booking.Options{
+		bookings, err := booking.Open(t.Context(), booking.Options{
 			Records: records, Keys: memory.New(), Reader: o.Reader.(booking.Reader), Now: o.Now, NewID: uuid.NewString,
 			Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, o.Inventory.Snapshot())
 		must(t, err)
-		o.Booking = desk
+		o.Booking = bookings
 	}
 }
 

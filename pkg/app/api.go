@@ -64,14 +64,14 @@ func (a *App) serveAPI(parts apiParts) error {
 
 func (p apiParts) options() (api.Options, error) {
 	c := p.config
-	own, err := ownWeighers(c, weighers.Ports{Promises: p.desk, Efficiencies: p.hosts})
+	own, err := ownWeighers(c, weighers.Ports{Promises: p.bookings, Efficiencies: p.hosts})
 	if err != nil {
 		return api.Options{}, fmt.Errorf("[filter_scheduler]: %w", err)
 	}
 	o := api.Options{
-		Booking: p.desk, Reader: p.db, History: p.db, Inventory: p.hosts, Doctor: p.doctor, Decisions: p.db, Energy: p.energy, Packing: p.packing,
+		Booking: p.bookings, Reader: p.db, History: p.db, Inventory: p.hosts, Doctor: p.doctor, Decisions: p.db, Energy: p.energy, Packing: p.packing,
 		Admission: admission.Admission{
-			Promises: reservationFilter(c, p.desk), Records: p.db, Rule: preemptibleRule(c), Pins: pins{p.db}, Log: p.logOf("api"),
+			Promises: reservationFilter(c, p.bookings), Records: p.db, Rule: preemptibleRule(c), Pins: pins{p.db}, Log: p.logOf("api"),
 		},
 		Placing: api.Placing{Pipeline: p.pipeline}, Weighers: own,
 		Authenticator: p.callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: p.callers.rules,

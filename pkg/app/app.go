@@ -35,7 +35,7 @@ type App struct {
 	face     face
 	listener net.Listener
 	rules    *rules           // nil without the role api
-	desk     *booking.Service // nil without the role api
+	bookings *booking.Service // nil without the role api
 }
 
 // process is what every feature knows of the process.
@@ -151,9 +151,9 @@ func (a *App) Run(ctx context.Context) error {
 	a.tellSystemd(daemon.SdNotifyStopping, "STATUS=finishing the work in progress")
 	err = errors.Join(err, a.drain(server))
 	stop()
-	running.Wait() // the jobs may still start work of the desk
-	if a.desk != nil {
-		a.desk.Wait()
+	running.Wait() // the jobs may still start work of the booking service
+	if a.bookings != nil {
+		a.bookings.Wait()
 	}
 	a.log.Info("almanac stopped")
 	return err

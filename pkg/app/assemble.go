@@ -64,13 +64,13 @@ func (a *App) openInventory(bus *bus, cloud *cloud) error {
 // shared is what the features of the role api share.
 type shared struct {
 	process
-	bus    *bus
-	cloud  *cloud // nil if the hosts come from a file
-	db     *store.Store
-	powers *powers
-	source *hostSource
-	hosts  *inventory.SnapshotCache
-	desk   *booking.Service
+	bus      *bus
+	cloud    *cloud // nil if the hosts come from a file
+	db       *store.Store
+	powers   *powers
+	source   *hostSource
+	hosts    *inventory.SnapshotCache
+	bookings *booking.Service
 	// networks is nil without a Keystone.
 	networks *networks
 }
@@ -112,9 +112,9 @@ func (a *App) openShared(
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
-	// The hosts and the desk, and the desk and the enforcer, need each other: the first of each pair
+	// The hosts and the booking service, and the booking service and the enforcer, need each other: the first of each pair
 	// gets a function. Nothing calls it before the jobs run.
-	hosts, f, err := openHosts(ctx, p, source, db, powers, func(next *inventory.Snapshot) { a.desk.Observe(next) })
+	hosts, f, err := openHosts(ctx, p, source, db, powers, func(next *inventory.Snapshot) { a.bookings.Observe(next) })
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
@@ -132,13 +132,13 @@ func (a *App) openShared(
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
-	a.desk, f, err = openBooking(ctx, p, bus, db, hosts, images, enforcer, floating, checks)
+	a.bookings, f, err = openBooking(ctx, p, bus, db, hosts, images, enforcer, floating, checks)
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
-	s = shared{p, bus, cloud, db, powers, source, hosts, a.desk, floating}
+	s = shared{p, bus, cloud, db, powers, source, hosts, a.bookings, floating}
 	if floating != nil {
-		floating.Promises, floating.Leases = s.desk, s.leases()
+		floating.Promises, floating.Leases = s.bookings, s.leases()
 		_ = a.add(feature{jobs: []job.Job{floating.Job()}}, nil)
 	}
 	if cloud == nil {

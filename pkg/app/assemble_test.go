@@ -77,9 +77,9 @@ func TestTheFeaturesForACloudFitTogetherBeforeTheCloudAnswers(t *testing.T) {
 	hosts, f, err := openHosts(t.Context(), p, &hostSource{Source: file, changed: source.changed}, db, powers, nil)
 	added(f, err)
 	images := &imagectl.Known{}
-	desk, f, err := openBooking(t.Context(), p, bus, db, hosts, images, nil, nil, nil)
+	bookings, f, err := openBooking(t.Context(), p, bus, db, hosts, images, nil, nil, nil)
 	added(f, err)
-	s := shared{p, bus, cloud, db, powers, source, hosts, desk, nil}
+	s := shared{p, bus, cloud, db, powers, source, hosts, bookings, nil}
 	enforced, f, err := openEnforcement(t.Context(), s)
 	added(f, err)
 	if err := a.openFeatures(t.Context(), s, callers, enforced, images, nil); err != nil {

@@ -48,7 +48,7 @@ func openBestEffort(s shared, enforced *enforcement) (*requests.API, feature) {
 	cloud := s.queueCloud()
 	view := func() state.ClusterView {
 		return state.ClusterView{
-			Hosts: s.hosts.Snapshot(), Live: s.desk.Live(span.Always), Clear: s.config.Reservation.Rules.Eviction,
+			Hosts: s.hosts.Snapshot(), Live: s.bookings.Live(span.Always), Clear: s.config.Reservation.Rules.Eviction,
 		}
 	}
 	limits := c.Limits
@@ -66,7 +66,7 @@ func openBestEffort(s shared, enforced *enforcement) (*requests.API, feature) {
 	}
 	f.jobs = append(f.jobs, works.Job(), s.purge("old best-effort work", c.Retention, s.db.PurgeBestEffort))
 	// At every change of reservations, servers may have to leave hosts, and hosts need fences.
-	f.services = append(f.services, relay("changes of reservations", s.desk.News(), func() {
+	f.services = append(f.services, relay("changes of reservations", s.bookings.News(), func() {
 		enforced.prepare.poke()
 		works.Wake()
 	}))

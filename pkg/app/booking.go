@@ -33,7 +33,7 @@ const parallelEvents = 16
 func openBooking(
 	ctx context.Context, p process, bus *bus, db *store.Store, hosts *inventory.SnapshotCache, images *imagectl.Known, enforcer booking.Cloud,
 	floating *networks, checks *usage.Checker,
-) (desk *booking.Service, f feature, err error) {
+) (bookings *booking.Service, f feature, err error) {
 	c := p.config.Reservation
 	o := booking.Options{
 		Records: db, Keys: db, Reader: db, Limits: p.config.Limits, Defaults: c.Defaults,
@@ -48,11 +48,11 @@ func openBooking(
 	if bus.replicas != nil {
 		o.Announce = func() { job.Poke(bus.replicas.stored) }
 	}
-	if desk, err = booking.Open(ctx, o, hosts.Snapshot()); err != nil {
+	if bookings, err = booking.Open(ctx, o, hosts.Snapshot()); err != nil {
 		return nil, f, err
 	}
-	f.metrics.booking(desk, p.clock)
-	return desk, f, nil
+	f.metrics.booking(bookings, p.clock)
+	return bookings, f, nil
 }
 
 // stopwatch returns a function that returns the time since the call of stopwatch.
@@ -61,25 +61,25 @@ func stopwatch() func() time.Duration {
 	return func() time.Duration { return time.Since(begun) }
 }
 
-func (m *metrics) booking(desk *booking.Service, clock *clock) {
-	m.gauge("almanac_reservations_degraded", "Live reservations that lack a host.", nil, func() float64 { return float64(desk.Counted().Degraded) })
-	*m = append(*m, poolCollector{desk, clock, prometheus.NewDesc("almanac_pool_hosts", "Reservable hosts by state.", []string{"state"}, nil)})
-	late := func() (int, int64) { now := clock.now(); return lateStarts(desk.Overdue(now), now) }
+func (m *metrics) booking(bookings *booking.Service, clock *clock) {
+	m.gauge("almanac_reservations_degraded", "Live reservations that lack a host.", nil, func() float64 { return float64(bookings.Counted().Degraded) })
+	*m = append(*m, poolCollector{bookings, clock, prometheus.NewDesc("almanac_pool_hosts", "Reservable hosts by state.", []string{"state"}, nil)})
+	late := func() (int, int64) { now := clock.now(); return lateStarts(bookings.Overdue(now), now) }
 	m.gauge("almanac_starts_late", "Reservations whose start is overdue.", nil,
 		func() float64 { count, _ := late(); return float64(count) })
 	m.gauge("almanac_starts_late_seconds", "How long the start that is overdue longest has been due; 0 if none is.", nil,
 		func() float64 { _, seconds := late(); return float64(seconds) })
 	m.gauge("almanac_event_lag_seconds", "How long the event that is overdue longest has been due; 0 if none is.", nil,
-		func() float64 { now := clock.now(); return float64(eventLag(desk.Overdue(now), now)) })
+		func() float64 { now := clock.now(); return float64(eventLag(bookings.Overdue(now), now)) })
 	m.counter("almanac_booking_conflicts_total", "Decisions that were repeated because another replica committed first.", nil,
-		func() float64 { return float64(desk.Stale()) })
+		func() float64 { return float64(bookings.Stale()) })
 }
 
 // poolCollector is the collector of the hosts of the pool by state.
 type poolCollector struct {
-	desk  *booking.Service
-	clock *clock
-	desc  *prometheus.Desc
+	bookings *booking.Service
+	clock    *clock
+	desc     *prometheus.Desc
 }
 
 // Describe implements prometheus.Collector.
@@ -88,7 +88,7 @@ func (p poolCollector) Describe(to chan<- *prometheus.Desc) { to <- p.desc }
 // Collect implements prometheus.Collector.
 func (p poolCollector) Collect(to chan<- prometheus.Metric) {
 	now := p.clock.now()
-	counts := poolHosts(p.desk.Snapshot(), p.desk.Promised(now), now)
+	counts := poolHosts(p.bookings.Snapshot(), p.bookings.Promised(now), now)
 	for _, state := range poolStates {
 		to <- prometheus.MustNewConstMetric(p.desc, prometheus.GaugeValue, float64(counts[state]), state)
 	}

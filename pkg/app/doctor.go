@@ -19,7 +19,7 @@ import (
 // openDoctor returns the doctor. Without a cloud, enforced is nil.
 func openDoctor(s shared, enforced *enforcement) (*countedDoctor, feature) {
 	d := upkeep.Doctor{
-		Promises: s.desk, Records: s.db, Snapshot: s.hosts.Snapshot, Untrusted: s.doubt, Canceler: s.desk, Now: s.clock.now,
+		Promises: s.bookings, Records: s.db, Snapshot: s.hosts.Snapshot, Untrusted: s.doubt, Canceler: s.bookings, Now: s.clock.now,
 	}
 	d.Idle = func() map[string]upkeep.Ineffective { return withoutEffect(s.config, s.cloud) }
 	if e := enforced; e != nil {

@@ -102,7 +102,7 @@ func openEnergy(s shared) (*controller.Admin, feature, error) {
 		f.jobs = append(f.jobs, works.Job(), s.purge("old audit", c.AuditTime, s.db.PurgeAudit))
 	}
 	admin := &controller.Admin{
-		Records: s.db, Settings: s.db, History: s.db, Reports: s.db, Inventory: s.hosts, Promises: s.desk, Ordered: wake,
+		Records: s.db, Settings: s.db, History: s.db, Reports: s.db, Inventory: s.hosts, Promises: s.bookings, Ordered: wake,
 		Admission: c.Admission, Rules: c.PlanRules(), Configured: c.Mode, StaleAfter: max(3*c.MeasureEvery, 60), Now: s.clock.now,
 	}
 	if s.has(config.RoleEnergy) && s.bus.own != nil {
@@ -117,7 +117,7 @@ func openEnergy(s shared) (*controller.Admin, feature, error) {
 func (f *feature) energyOptions(s shared) (controller.Options, error) {
 	c := s.config.Energy
 	o := c.Options
-	o.Records, o.Settings, o.History, o.Reports, o.Promises, o.Hosts, o.Leases = s.db, s.db, s.db, s.db, s.desk, s.hosts, s.leases()
+	o.Records, o.Settings, o.History, o.Reports, o.Promises, o.Hosts, o.Leases = s.db, s.db, s.db, s.db, s.bookings, s.hosts, s.leases()
 	o.Rules, o.WakeTest = c.PlanRules(), c.WakeTest && !c.Paper
 	o.Efficiency = s.powers.table.Of
 	o.Forecaster = func() (energy.Forecaster, error) {

@@ -37,11 +37,11 @@ func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, 
 	}
 	backend := fenceBackend(s.config, s.cloud, s.hosts, s.db, s.clock.now)
 	o := upkeep.EnforcerOptions{
-		Fence: backend, Instances: backend, Promises: s.desk, Records: s.db, Snapshot: s.hosts.Snapshot, Untrusted: s.doubt,
+		Fence: backend, Instances: backend, Promises: s.bookings, Records: s.db, Snapshot: s.hosts.Snapshot, Untrusted: s.doubt,
 		Departing: s.db.Departing, Rules: rules, Now: s.clock.now, Elapsed: stopwatch(), Wait: s.pace.Wait, Log: s.logOf("upkeep"),
 	}
 	if s.config.Healing.Enabled {
-		o.Rehome = s.desk.Rehome
+		o.Rehome = s.bookings.Rehome
 	}
 	if s.bus.notifier != nil {
 		o.TellLeft = departures{s.bus.notifier}.tell
@@ -58,7 +58,7 @@ func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, 
 			Records: s.db, Leases: s.leases(), Snapshot: s.hosts.Snapshot, Untrusted: s.doubt, Exists: backend.Exists, Now: s.clock.now,
 		}),
 		e.notices.Job(s.db, s.hosts.Snapshot, s.clock.now),
-		upkeep.Snapshots(upkeep.SnapshotOptions{Images: backend, Promises: s.desk, Leases: s.leases(), Log: s.logOf("upkeep")}),
+		upkeep.Snapshots(upkeep.SnapshotOptions{Images: backend, Promises: s.bookings, Leases: s.leases(), Log: s.logOf("upkeep")}),
 	)
 	if s.cloud.simulated == nil { // which has no server groups
 		f.jobs = append(f.jobs, upkeep.Groups(upkeep.GroupOptions{Groups: s.cloud.compute, Records: s.db, Leases: s.leases(), Log: s.logOf("upkeep")}))
@@ -67,7 +67,7 @@ func openEnforcement(ctx context.Context, s shared) (e *enforcement, f feature, 
 		healing := s.config.Healing.Rules
 		healing.Settle = s.config.Inventory.Trust.SettleTime
 		f.jobs = append(f.jobs, upkeep.Healing(upkeep.HealingOptions{
-			Booking: s.desk, Leases: s.leases(), Untrusted: s.doubt, Read: s.hosts.ReadAt, Rules: healing, Now: s.clock.now, Log: s.logOf("upkeep"),
+			Booking: s.bookings, Leases: s.leases(), Untrusted: s.doubt, Read: s.hosts.ReadAt, Rules: healing, Now: s.clock.now, Log: s.logOf("upkeep"),
 		}))
 	}
 	return e, f, nil

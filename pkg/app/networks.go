@@ -25,7 +25,7 @@ type networks struct {
 }
 
 // openNetworks opens the client of Neutron; nil if Almanac has no Keystone, in whose catalog Neutron
-// is. The hosts may come from a file. Promises, Leases and the job follow when the desk is open.
+// is. The hosts may come from a file. Promises, Leases and the job follow when the booking service is open.
 func openNetworks(p process, cloud *cloud, db *store.Store) (n *networks, f feature, err error) {
 	f.metrics.counter("almanac_cloud_calls_total", "Requests sent to an OpenStack service.", prometheus.Labels{"service": "neutron"},
 		func() float64 {

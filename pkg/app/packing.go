@@ -55,7 +55,7 @@ func openPacking(s shared, admin *controller.Admin) (served api.Packing, f featu
 	if s.source.cloud == nil {
 		return served, f, nil
 	}
-	list, err := packingFilters(s.config, s.desk)
+	list, err := packingFilters(s.config, s.bookings)
 	if err != nil {
 		return served, f, err
 	}

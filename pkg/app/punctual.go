@@ -11,15 +11,15 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// eventDesk carries out the events of reservations.
-type eventDesk interface {
+// eventBookings carries out the events of reservations.
+type eventBookings interface {
 	upkeep.Booking
 	upkeep.Replica
 }
 
-// punctual is an eventDesk that begins nothing while the time is in doubt.
+// punctual is an eventBookings that begins nothing while the time is in doubt.
 type punctual struct {
-	eventDesk
+	eventBookings
 	clock *clock
 }
 
@@ -28,7 +28,7 @@ func (p punctual) CarryOut(ctx context.Context) (done []booking.Happening, faile
 	if p.clock.doubt() != "" {
 		return nil, nil
 	}
-	return p.eventDesk.CarryOut(ctx)
+	return p.eventBookings.CarryOut(ctx)
 }
 
 // TakeOver implements upkeep.Replica.
@@ -36,7 +36,7 @@ func (p punctual) TakeOver(ctx context.Context, gone func(replica string) bool) 
 	if p.clock.doubt() != "" {
 		return nil
 	}
-	return p.eventDesk.TakeOver(ctx, gone)
+	return p.eventBookings.TakeOver(ctx, gone)
 }
 
 // punctualLeases are the leases of jobs that depend on the time. While the time is in doubt, this

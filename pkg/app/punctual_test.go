@@ -34,19 +34,19 @@ func (a *App) works(t *testing.T, name string) {
 	if err := a.jobs[i].Step(t.Context()); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	a.desk.Wait()
+	a.bookings.Wait()
 }
 
 func TestAJumpOfTheDatabasesClockEndsNoReservationBeforeItIsBelieved(t *testing.T) {
 	a := opened(t, nil)
-	r, err := a.desk.Book(t.Context(), booking.Caller{ProjectID: "demo", UserID: "u"}, reservation.Request{
+	r, err := a.bookings.Book(t.Context(), booking.Caller{ProjectID: "demo", UserID: "u"}, reservation.Request{
 		Terms: reservation.Terms{Name: "training", Kind: reservation.Hosts, Quantity: 1}, Duration: 3600,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	status := func() reservation.Status {
-		found, live := a.desk.Reservation(r.ID)
+		found, live := a.bookings.Reservation(r.ID)
 		if !live {
 			return reservation.Ended
 		}
@@ -71,9 +71,9 @@ func TestAJumpOfTheDatabasesClockEndsNoReservationBeforeItIsBelieved(t *testing.
 	}
 }
 
-// taking are leases that nobody else has, and an event desk; they count the calls.
+// taking are leases that nobody else has, and an eventBookings; they count the calls.
 type taking struct {
-	eventDesk
+	eventBookings
 	leases, events, takeovers int
 }
 
@@ -95,11 +95,11 @@ func (f *taking) TakeOver(context.Context, func(string) bool) error {
 func TestWhileTheClockIsInDoubtWorkThatGoesByItIsLeftToOthers(t *testing.T) {
 	var c clock
 	asked := &taking{}
-	desk, leases := punctual{asked, &c}, punctualLeases{asked, &c}
+	bookings, leases := punctual{asked, &c}, punctualLeases{asked, &c}
 	work := func(want int) {
 		t.Helper()
-		desk.CarryOut(t.Context())
-		if err := desk.TakeOver(t.Context(), nil); err != nil {
+		bookings.CarryOut(t.Context())
+		if err := bookings.TakeOver(t.Context(), nil); err != nil {
 			t.Error(err)
 		}
 		if _, held, err := leases.Take(t.Context(), "preparation", time.Minute); held != (c.doubt() == "") || err != nil {

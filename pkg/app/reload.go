@@ -17,12 +17,12 @@ func (a *App) Reload(c config.Config) error {
 		a.log.Warn("could not notify the service manager", "error", err)
 	}
 	defer a.tellSystemd(daemon.SdNotifyReady)
-	if a.desk == nil {
+	if a.bookings == nil {
 		return nil
 	}
 	if err := a.rules.load(c); err != nil {
 		return fmt.Errorf("read the policy: %w", err)
 	}
-	a.desk.Configure(c.Limits, c.Reservation.Defaults)
+	a.bookings.Configure(c.Limits, c.Reservation.Defaults)
 	return nil
 }

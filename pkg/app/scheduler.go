@@ -118,7 +118,7 @@ func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (
 		return nil, f, nil
 	}
 	o := topic.Options{
-		Promises: reservationFilter(s.config, s.desk), Records: s.db, Over: over(s.db), Pins: pins{s.db}, States: s.source.board.Load,
+		Promises: reservationFilter(s.config, s.bookings), Records: s.db, Over: over(s.db), Pins: pins{s.db}, States: s.source.board.Load,
 		Rule: preemptibleRule(s.config), Decisions: decisions, Prefilters: s.config.Prefilters, Alternates: s.config.Scheduler.MaxAttempts - 1,
 		Changed: f.castsReceived(s.source.changed), Freed: s.source.board.InstanceLeft, Started: s.source.builds.Forget,
 		Now: s.clock.now, Elapsed: stopwatch(), Answered: took.given, Waits: s.cloud.waits, Log: s.logOf("scheduler"),
@@ -127,7 +127,7 @@ func openScheduler(s shared, evictor *preemption.Evictor, decisions *recorder) (
 		return nil, f, err
 	}
 	if s.config.Scheduler.Mode == config.ModeReplace {
-		if choice, err = pipeline(s.config, evictor, s.desk, s.hosts); err != nil {
+		if choice, err = pipeline(s.config, evictor, s.bookings, s.hosts); err != nil {
 			return nil, f, err
 		}
 		o.Reread = func(ctx context.Context) error {

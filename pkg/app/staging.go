@@ -35,7 +35,7 @@ func openStaging(ctx context.Context, s shared, known *controller.Known) (c *con
 	log := s.logOf("images")
 	cloud, glance := s.cloud.images()
 	c = controller.New(controller.Options{
-		Records: s.db, Cloud: cloud, Glance: glance, Promises: s.desk,
+		Records: s.db, Cloud: cloud, Glance: glance, Promises: s.bookings,
 		Demands: planning.Demands, Known: known, Hosts: s.hosts, Leases: s.leases(), Rules: stagingRules(s.config),
 		Now: s.clock.now, NewID: uuid.NewString, Log: log,
 	})

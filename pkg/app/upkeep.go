@@ -22,9 +22,9 @@ const (
 // openUpkeep opens the jobs that carry out events, follow the other replicas and notify users.
 func openUpkeep(s shared) (f feature) {
 	f.closers = append(f.closers, func() error { return leave(s) })
-	desk, replicas := punctual{s.desk, s.clock}, &atomic.Int64{}
+	bookings, replicas := punctual{s.bookings, s.clock}, &atomic.Int64{}
 	o := upkeep.Options{
-		Booking: desk, Promises: s.desk, Replica: desk, Presence: s.db, Leases: s.leases(), Keys: s.db,
+		Booking: bookings, Promises: s.bookings, Replica: bookings, Presence: s.db, Leases: s.leases(), Keys: s.db,
 		Seen: func(running int) { replicas.Store(int64(running)) },
 		Poll: s.config.Lifecycle.PollInterval, KeyTTL: s.config.Reservation.IdempotencyKeyTTL,
 		Now: s.clock.now, Until: s.clock.until, Log: s.logOf("upkeep"),

@@ -74,8 +74,8 @@ func TestTextFollowsOslosFormatStrings(t *testing.T) {
 			"2026-11-21 04:15:00.123 26898 INFO almanac [-] m project=p1",
 		},
 		"the last word counts": {
-			slog.LevelInfo, component("api"), "m", []any{"component", "desk", "request_id", "a", "request_id", "b"},
-			"2026-11-21 04:15:00.123 26898 INFO almanac.desk [- b - - - - - -] m",
+			slog.LevelInfo, component("api"), "m", []any{"component", "bookings", "request_id", "a", "request_id", "b"},
+			"2026-11-21 04:15:00.123 26898 INFO almanac.bookings [- b - - - - - -] m",
 		},
 		"Python's names of levels": {
 			slog.LevelError, nil, "m", nil, "2026-11-21 04:15:00.123 26898 ERROR almanac [-] m",

@@ -15,18 +15,18 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
 
-func newDesk(t *testing.T, hosts int) (*sim.Timeline, *sim.Booking) {
+func newBookings(t *testing.T, hosts int) (*sim.Timeline, *sim.Booking) {
 	t.Helper()
 	snapshot, err := inventory.NewSnapshot(sim.Hosts(hosts), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	line := sim.NewTimeline(sim.Second(0))
-	desk, err := sim.NewBooking(t.Context(), line, snapshot, sim.BookingOptions{})
+	bookings, err := sim.NewBooking(t.Context(), line, snapshot, sim.BookingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return line, desk
+	return line, bookings
 }
 
 func ask(quantity int, start span.Instant, duration int64) reservation.Request {
@@ -34,9 +34,9 @@ func ask(quantity int, start span.Instant, duration int64) reservation.Request {
 }
 
 func TestReservationsBeginAndEndOnTimeAndMakeRoomForWhatBeginsThen(t *testing.T) {
-	line, desk := newDesk(t, 2)
+	line, bookings := newBookings(t, 2)
 	var seen []string
-	desk.Happened = func(h booking.Happening) error {
+	bookings.Happened = func(h booking.Happening) error {
 		seen = append(seen, fmt.Sprintf("%s %s@%d", h.Reservation.Name, h.Event.Type, line.Now()-sim.Second(0)))
 		return nil
 	}
@@ -46,7 +46,7 @@ func TestReservationsBeginAndEndOnTimeAndMakeRoomForWhatBeginsThen(t *testing.T)
 			req.Start = sim.Second(150)
 		}
 		req.Name = name
-		if _, err := desk.Book(t.Context(), booking.Caller{ProjectID: "p"}, req); err != nil {
+		if _, err := bookings.Book(t.Context(), booking.Caller{ProjectID: "p"}, req); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,11 +60,11 @@ func TestReservationsBeginAndEndOnTimeAndMakeRoomForWhatBeginsThen(t *testing.T)
 }
 
 func TestADeskThatRunsForLongKeepsWhatIsLiveOnly(t *testing.T) {
-	line, desk := newDesk(t, 64)
+	line, bookings := newBookings(t, 64)
 	booked := 0
 	var come func() error
 	come = func() error {
-		if _, err := desk.Book(t.Context(), booking.Caller{ProjectID: "p"}, ask(60, line.Now(), 50)); err != nil {
+		if _, err := bookings.Book(t.Context(), booking.Caller{ProjectID: "p"}, ask(60, line.Now(), 50)); err != nil {
 			return err
 		}
 		booked++

@@ -155,7 +155,7 @@ func haizeaCloud(t *testing.T, size int, rules besteffort.Rules, files ...*workl
 		t.Fatal(err)
 	}
 	line := sim.NewTimeline(sim.Second(0))
-	desk, err := sim.NewBooking(t.Context(), line, snapshot, sim.BookingOptions{})
+	bookings, err := sim.NewBooking(t.Context(), line, snapshot, sim.BookingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func haizeaCloud(t *testing.T, size int, rules besteffort.Rules, files ...*workl
 			queue.Submit(haizeaWork(job))
 			return nil
 		}
-		l, err := haizeaReserve(t, desk, queue, job)
+		l, err := haizeaReserve(t, bookings, queue, job)
 		*reserved = append(*reserved, l)
 		return err
 	}
@@ -208,9 +208,9 @@ func haizeaWork(job workload.Job) sim.Work {
 
 // haizeaReserve books a lease with an exact start. A lease that ends early releases its nodes at
 // its end.
-func haizeaReserve(t *testing.T, desk *sim.Booking, queue *sim.Queue, job workload.Job) (leased, error) {
+func haizeaReserve(t *testing.T, bookings *sim.Booking, queue *sim.Queue, job workload.Job) (leased, error) {
 	l := leased{id: job.ID, start: job.Start, end: job.Start + min(job.Estimate, job.Runtime)}
-	r, err := desk.Book(t.Context(), booking.Caller{ProjectID: "p"}, reservation.Request{
+	r, err := bookings.Book(t.Context(), booking.Caller{ProjectID: "p"}, reservation.Request{
 		Terms: reservation.Terms{Quantity: job.Size}, Start: sim.Second(job.Start), Duration: job.Estimate,
 	})
 	if refusal := (*reservation.Refusal)(nil); errors.As(err, &refusal) {
@@ -352,7 +352,7 @@ const haizeaReport = "../../docs/reproduction/haizea.md"
 
 var update = flag.Bool("update", false, "write the tables of the reports instead of comparing them")
 
-// Nine workloads under five configurations: the service's own desk books the reservations, and
+// Nine workloads under five configurations: the service itself books the reservations, and
 // its own planner plans all others.
 func TestHaizeasOutcomesComeOutOfItsTraces(t *testing.T) {
 	data, reference := haizeaFolder(t)

@@ -61,13 +61,13 @@ func (c cost) minus(before cost) cost {
 
 // history is a reservation that one replica changes and another follows.
 type history struct {
-	t              *testing.T
-	desk, follower *booking.Service
-	meters         [2]meter
-	store          *Store
-	now            span.Instant
-	id             string
-	changes        int
+	t                  *testing.T
+	bookings, follower *booking.Service
+	meters             [2]meter
+	store              *Store
+	now                span.Instant
+	id                 string
+	changes            int
 }
 
 func newHistory(t *testing.T, connection string) *history {
@@ -79,13 +79,13 @@ func newHistory(t *testing.T, connection string) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, desk := range []**booking.Service{&h.desk, &h.follower} {
+	for i, bookings := range []**booking.Service{&h.bookings, &h.follower} {
 		h.meters[i].Handler = slog.DiscardHandler
 		h.store = openFor(t, connection, slog.New(&h.meters[i]))
 		if _, err := h.store.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		*desk, err = booking.Open(t.Context(), booking.Options{
+		*bookings, err = booking.Open(t.Context(), booking.Options{
 			Records: h.store, Keys: h.store, Reader: h.store, Now: func() span.Instant { return h.now }, NewID: func() string { return "r" },
 			Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		}, snapshot)
@@ -93,7 +93,7 @@ func newHistory(t *testing.T, connection string) *history {
 			t.Fatal(err)
 		}
 	}
-	r, err := h.desk.Book(t.Context(), booking.Caller{ProjectID: "demo"}, reservation.Request{
+	r, err := h.bookings.Book(t.Context(), booking.Caller{ProjectID: "demo"}, reservation.Request{
 		Terms: reservation.Terms{Quantity: 1, BeforeEnd: 3600}, Duration: 600,
 	}, nil)
 	if err != nil {
@@ -116,11 +116,11 @@ func (h *history) change(n int) cost {
 			name = strings.Repeat("\U0010fffe", 250) + name
 		}
 		change := planning.Change{Name: &name, End: &end}
-		if _, err := h.desk.Change(h.t.Context(), booking.Caller{ProjectID: "demo"}, h.id, change); err != nil {
+		if _, err := h.bookings.Change(h.t.Context(), booking.Caller{ProjectID: "demo"}, h.id, change); err != nil {
 			h.t.Fatalf("change %d: %v", h.changes, err)
 		}
 		h.now += 10_000 - 3600
-		if _, failed := h.desk.CarryOut(h.t.Context()); len(failed) > 0 {
+		if _, failed := h.bookings.CarryOut(h.t.Context()); len(failed) > 0 {
 			h.t.Fatal(failed)
 		}
 		if err := h.follower.Follow(h.t.Context()); err != nil {
@@ -211,19 +211,19 @@ func TestALogThatHasGrownWithoutBoundIsCutAtTheNextChange(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if h.desk, err = booking.Open(t.Context(), booking.Options{
+			if h.bookings, err = booking.Open(t.Context(), booking.Options{
 				Records: h.store, Keys: h.store, Reader: h.store, Now: func() span.Instant { return h.now },
 			}, snapshot); err != nil {
 				t.Fatal(err)
 			}
 			name := "another"
-			changed, err := h.desk.Change(t.Context(), booking.Caller{ProjectID: "demo"}, h.id, planning.Change{Name: &name})
+			changed, err := h.bookings.Change(t.Context(), booking.Caller{ProjectID: "demo"}, h.id, planning.Change{Name: &name})
 			if err != nil {
 				t.Fatal(err)
 			}
 			stored, err := h.store.Get(t.Context(), h.id)
 			if d := cmp.Diff(changed.Events, stored.Events); err != nil || d != "" || len(stored.Events) > 30 {
-				t.Errorf("the log has %d events (%v; -of the desk +stored):\n%s", len(stored.Events), err, d)
+				t.Errorf("the log has %d events (%v; -of the bookings +stored):\n%s", len(stored.Events), err, d)
 			}
 		})
 	}

@@ -84,12 +84,12 @@ func TestReplicasChangeALeaseOfSeveralReservationsInTurn(t *testing.T) {
 			if n := span.Instant(l.Reservations[1].Quantity); l.Span.End != now+4999+n || l.BeforeEnd != l.Span.End-600 {
 				t.Errorf("with %d instances the lease is %+v, which no request asked for", n, l.Lease)
 			}
-			for i, desk := range desks {
-				if err := desk.Follow(t.Context()); err != nil {
+			for i, bookings := range desks {
+				if err := bookings.Follow(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				for _, want := range l.Reservations {
-					got, _ := desk.Reservation(want.ID)
+					got, _ := bookings.Reservation(want.ID)
 					if d := cmp.Diff(want, got); d != "" || got.Span != l.Span {
 						t.Errorf("replica %d (-stored +got):\n%s", i, d)
 					}

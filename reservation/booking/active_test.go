@@ -99,7 +99,7 @@ func TestAnActiveReservationIsExtendedWhereItIsOrNotAtAll(t *testing.T) {
 	s.book(t, only("b", during(1, 180, 190)))
 	next := s.book(t, only("a", during(1, 300, 400)))
 	before := s.stored(t)
-	_, err := s.desk.Change(t.Context(), owner, r.ID, ends(301))
+	_, err := s.bookings.Change(t.Context(), owner, r.ID, ends(301))
 	got := refusal(t, err)
 	want := &reservation.Refusal{
 		Constraint: reservation.HostsFree, Message: got.Message, Matched: 2, Free: 0, Wanted: span.Span{Start: s.clock(), End: at(301)},
@@ -137,7 +137,7 @@ func TestARefusedExtensionNamesNoLatestEndOnceTheReservationIsOver(t *testing.T)
 		})
 		r := s.book(t, cpus(1, 1, 100, 200))
 		left.Store(int64(readings))
-		_, err := s.desk.Change(t.Context(), owner, r.ID, ends(300))
+		_, err := s.bookings.Change(t.Context(), owner, r.ID, ends(300))
 		if refused, ok := errors.AsType[*reservation.Refusal](err); ok && (refused.LatestEnd == 0 || refused.LatestEnd == at(250)) {
 			continue
 		}
@@ -151,7 +151,7 @@ func TestAnExtensionMayGiveUpTheHostsThatAreTaken(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	r := s.running(t, during(2, 100, 200))
 	s.book(t, only("a", during(1, 200, 400)))
-	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, ends(300))
+	_, err := s.bookings.OfferChange(t.Context(), owner, r.ID, ends(300))
 	if got := refusal(t, err).LargestQuantity; got != 1 {
 		t.Errorf("largest quantity %d, want 1", got)
 	}
@@ -168,7 +168,7 @@ func TestInstancesThatGrewAreCountedOnceEach(t *testing.T) {
 	r := s.running(t, cpus(2, 2, 100, 200))
 	r = s.change(t, r.ID, quantity(4)) // 8 of 8 vCPUs
 	s.book(t, cpus(2, 1, 200, 300))
-	_, err := s.desk.Change(t.Context(), owner, r.ID, ends(300))
+	_, err := s.bookings.Change(t.Context(), owner, r.ID, ends(300))
 	if got := refusal(t, err).LargestQuantity; got != 3 {
 		t.Errorf("largest quantity %d, want 3", got)
 	}
@@ -181,7 +181,7 @@ func TestInstancesOfOneHostGrowThereOnly(t *testing.T) {
 	req := cpus(2, 2, 100, 200)
 	req.Affinity = calendar.AffinitySame
 	r := s.running(t, req)
-	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, quantity(5))
+	_, err := s.bookings.OfferChange(t.Context(), owner, r.ID, quantity(5))
 	if got := refusal(t, err).LargestQuantity; got != 4 {
 		t.Errorf("largest quantity %d, want 4", got)
 	}
@@ -209,10 +209,10 @@ func TestWhatIsHeldIsNotLost(t *testing.T) {
 					s.passTo(t, at(now))
 					lose(t, s)
 					if grows := strings.HasPrefix(how, "smaller") && req.Kind != reservation.Instances; !grows {
-						_, err := s.desk.Change(t.Context(), owner, r.ID, ends(210))
+						_, err := s.bookings.Change(t.Context(), owner, r.ID, ends(210))
 						refusal(t, err)
 					}
-					_, err := s.desk.Change(t.Context(), owner, r.ID, quantity(9))
+					_, err := s.bookings.Change(t.Context(), owner, r.ID, quantity(9))
 					if got := refusal(t, err).LargestQuantity; got != r.Quantity {
 						t.Errorf("largest quantity %d, want %d", got, r.Quantity)
 					}
@@ -224,7 +224,7 @@ func TestWhatIsHeldIsNotLost(t *testing.T) {
 					if r.Claims[0].Host != "a" || r.Span.End != at(190) {
 						t.Errorf("the reservation has %+v in %v, want a until 190", r.Claims, r.Span)
 					}
-					if _, err := s.desk.Cancel(t.Context(), owner, r.ID); err != nil {
+					if _, err := s.bookings.Cancel(t.Context(), owner, r.ID); err != nil {
 						t.Errorf("cancel: %v", err)
 					}
 				})
@@ -240,11 +240,11 @@ func TestWhatIsOverCannotBeChanged(t *testing.T) {
 	next := s.book(t, during(1, 200, 210))
 	s.now.Store(int64(at(220)))
 	for name, c := range map[string]planning.Change{"extend": ends(300), "rename": renamed("x"), "grow": quantity(2)} {
-		if _, err := s.desk.Change(t.Context(), owner, r.ID, c); !fault.Is(err, fault.Conflict) {
+		if _, err := s.bookings.Change(t.Context(), owner, r.ID, c); !fault.Is(err, fault.Conflict) {
 			t.Errorf("%s: %v, want a conflict", name, err)
 		}
 	}
-	if _, err := s.desk.Change(t.Context(), owner, next.ID, ends(300)); !fault.Is(err, fault.Conflict) {
+	if _, err := s.bookings.Change(t.Context(), owner, next.ID, ends(300)); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a reservation that never started: %v, want a conflict", err)
 	}
 	s.passTo(t, at(220))

@@ -59,7 +59,7 @@ func TestAnAddressGoesToOneOfManyLeasesAmongReplicas(t *testing.T) {
 		var booked atomic.Int64
 		for i := range 18 {
 			clients.Go(func() {
-				_, err := all[i%3].desk.BookLease(t.Context(), owner, floatingFrom(100, 200, floating(1)))
+				_, err := all[i%3].bookings.BookLease(t.Context(), owner, floatingFrom(100, 200, floating(1)))
 				if err == nil {
 					booked.Add(1)
 				} else if r := refusal(t, err); r.Constraint != reservation.FloatingIPsFree {
@@ -89,7 +89,7 @@ func TestTheReservationsOfALeaseShareNoAddress(t *testing.T) {
 		t.Errorf("the lease has %v", taken)
 	}
 	s.restart(t)
-	if _, err := s.desk.BookLease(t.Context(), owner, floatingFrom(150, 250, floating(1))); err == nil {
+	if _, err := s.bookings.BookLease(t.Context(), owner, floatingFrom(150, 250, floating(1))); err == nil {
 		t.Error("a taken address was booked")
 	}
 	s.lease(t, floatingFrom(200, 300, floating(3)))
@@ -97,7 +97,7 @@ func TestTheReservationsOfALeaseShareNoAddress(t *testing.T) {
 
 func TestALimitOnTheDurationHoldsForFloatingIPs(t *testing.T) {
 	s := newScene(t, named("a"), pooled(1), limited(planning.Limits{Duration: 99, Hosts: 1, HostSeconds: 1}))
-	_, err := s.desk.BookLease(t.Context(), owner, floatingFrom(100, 200, floating(1)))
+	_, err := s.bookings.BookLease(t.Context(), owner, floatingFrom(100, 200, floating(1)))
 	if r := refusal(t, err); r.Constraint != reservation.MaxDuration {
 		t.Errorf("it is refused by %s", r.Constraint)
 	}
@@ -112,7 +112,7 @@ func TestAnActiveReservationKeepsItsAddressesWhenItGrowsAndLasts(t *testing.T) {
 	blocked := s.lease(t, floatingFrom(300, 400, floating(3)))
 	end := at(250)
 	three := 3
-	grown, err := s.desk.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{
+	grown, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{
 		End: &end, Members: []reservation.MemberChange{{ID: l.Reservations[0].ID, Min: &three, Max: &three}},
 	})
 	if err != nil {
@@ -127,12 +127,12 @@ func TestAnActiveReservationKeepsItsAddressesWhenItGrowsAndLasts(t *testing.T) {
 		}
 	}
 	end = at(350)
-	_, err = s.desk.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{End: &end})
+	_, err = s.bookings.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{End: &end})
 	refusal(t, err)
-	if _, err := s.desk.CancelLease(t.Context(), owner, blocked.ID); err != nil {
+	if _, err := s.bookings.CancelLease(t.Context(), owner, blocked.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.desk.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{End: &end}); err != nil {
+	if _, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{End: &end}); err != nil {
 		t.Errorf("with the later lease gone: %v", err)
 	}
 }
@@ -142,9 +142,9 @@ func TestACanceledActiveLeaseHoldsItsAddressesUntilTheyAreDeleted(t *testing.T) 
 	l := s.lease(t, floatingFrom(100, 200, floating(1)))
 	id := l.Reservations[0].ID
 	s.carryOut(t, 100)
-	s.desk.Wait()
+	s.bookings.Wait()
 	wantStatus(t, s, id, reservation.Active)
-	if _, err := s.desk.CancelLease(t.Context(), owner, l.ID); err != nil {
+	if _, err := s.bookings.CancelLease(t.Context(), owner, l.ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.memory.Lease(t.Context(), l.ID); !fault.Is(err, fault.NotFound) {
@@ -157,7 +157,7 @@ func TestACanceledActiveLeaseHoldsItsAddressesUntilTheyAreDeleted(t *testing.T) 
 		t.Errorf("its address leaves the pool: %v", err)
 	}
 	s.carryOut(t, 101)
-	s.desk.Wait()
+	s.bookings.Wait()
 	wantStatus(t, s, id, reservation.Ended)
 	if err := s.memory.Withdraw(t.Context(), "198.51.100.1"); err != nil {
 		t.Error(err)
@@ -178,7 +178,7 @@ func TestNoAddressIsPromisedTwice(t *testing.T) {
 				start := int64(rapid.IntRange(0, 20).Draw(t, "start")) * 100
 				req := floatingFrom(start, start+int64(rapid.IntRange(1, 5).Draw(t, "length"))*100, floating(rapid.IntRange(1, 3).Draw(t, "amount")))
 				req.Start, req.End = max(req.Start, all[0].clock()), max(req.End, all[0].clock()+1)
-				if l, err := on(t).desk.BookLease(t.Context(), owner, req); err == nil {
+				if l, err := on(t).bookings.BookLease(t.Context(), owner, req); err == nil {
 					leases = append(leases, l.ID)
 				}
 			},
@@ -189,16 +189,16 @@ func TestNoAddressIsPromisedTwice(t *testing.T) {
 				if l, err := memory.Lease(t.Context(), id); err == nil {
 					c.Members = []reservation.MemberChange{{ID: l.Reservations[0].ID, Min: &n, Max: &n, AnyAddress: rapid.Bool().Draw(t, "any")}}
 				}
-				_, _ = on(t).desk.ChangeLease(t.Context(), owner, id, c)
+				_, _ = on(t).bookings.ChangeLease(t.Context(), owner, id, c)
 			},
-			"cancel": func(t *rapid.T) { _, _ = on(t).desk.CancelLease(t.Context(), owner, one(t)) },
+			"cancel": func(t *rapid.T) { _, _ = on(t).bookings.CancelLease(t.Context(), owner, one(t)) },
 			"withdraw": func(t *rapid.T) {
 				_ = memory.Withdraw(t.Context(), fmt.Sprintf("198.51.100.%d", rapid.IntRange(1, 4).Draw(t, "address")))
 			},
 			"pass": func(t *rapid.T) {
 				s := on(t)
 				s.now.Add(int64(rapid.IntRange(1, 300).Draw(t, "seconds")))
-				s.desk.CarryOut(t.Context())
+				s.bookings.CarryOut(t.Context())
 			},
 			"": func(t *rapid.T) { checkAddresses(t, memory, all[0].clock()) },
 		})
@@ -240,13 +240,13 @@ func checkAddresses(t *rapid.T, memory *memory.Records, now span.Instant) {
 // A lease may start two minutes before it is booked, and its floating IPs then start when it is.
 func TestAnEndBeforeTheStartOfFloatingIPsIsRefusedThoughTheirLeaseHasStarted(t *testing.T) {
 	s := newScene(t, named("a"), pooled(1), limited(planning.Limits{HostSeconds: 3600}))
-	l, err := s.desk.BookLease(t.Context(), owner, floatingFrom(-60, 100, floating(1)))
+	l, err := s.bookings.BookLease(t.Context(), owner, floatingFrom(-60, 100, floating(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.now.Add(-3)
 	for end := int64(-2); end <= 0; end++ {
-		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{End: new(at(end))})
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{End: new(at(end))})
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("an end %d s after the start: %v, want a fault of the request", end, err)
 		}

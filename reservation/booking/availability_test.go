@@ -27,9 +27,9 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 		req.Start = s.clock() + span.Instant(max(0, drawTicks(t, -5, 20, "from")))
 		req.Duration = drawTicks(t, 1, 8, "for")
 		req.End = req.Start.Add(req.Duration + drawTicks(t, 0, 30, "slack"))
-		windows, _, err := s.desk.Availability(t.Context(), owner, req, 1000)
+		windows, _, err := s.bookings.Availability(t.Context(), owner, req, 1000)
 		if err != nil {
-			_, offered := s.desk.Offer(t.Context(), owner, req)
+			_, offered := s.bookings.Offer(t.Context(), owner, req)
 			if diff := cmp.Diff(refusal(t, offered), refusal(t, err)); diff != "" {
 				t.Fatalf("the refusals differ (-offer +availability):\n%s", diff)
 			}
@@ -41,7 +41,7 @@ func TestWindowsAreTheStartsThatAreAccepted(t *testing.T) {
 			}
 			shown := slices.ContainsFunc(windows, func(w calendar.Window) bool { return w.Start <= start && start <= w.LatestStart })
 			exact := reservation.Request{Terms: req.Terms, Start: start, Duration: req.Duration}
-			if _, err := s.desk.Offer(t.Context(), owner, exact); (err == nil) != shown {
+			if _, err := s.bookings.Offer(t.Context(), owner, exact); (err == nil) != shown {
 				t.Fatalf("start %v available: %v; but the offer returns %v (%v)", start, shown, err, windows)
 			}
 		}
@@ -59,7 +59,7 @@ func TestTheAvailabilityKnowsTheLimitsThatABookingKnows(t *testing.T) {
 	s := newScene(t, named("a", "b"), limited(planning.Limits{Duration: 100, StartAhead: 500, Hosts: 1}))
 	s.book(t, during(1, 200, 300)) // all that the project may hold then
 	req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(10_000), Duration: 100}
-	windows, _, err := s.desk.Availability(t.Context(), owner, req, 10)
+	windows, _, err := s.bookings.Availability(t.Context(), owner, req, 10)
 	want := []calendar.Window{{Start: at(0), LatestStart: at(100), Free: 2}, {Start: at(300), LatestStart: at(500), Free: 2}}
 	if diff := cmp.Diff(want, windows); err != nil || diff != "" {
 		t.Errorf("%v; windows (-want +got):\n%s", err, diff)
@@ -69,7 +69,7 @@ func TestTheAvailabilityKnowsTheLimitsThatABookingKnows(t *testing.T) {
 	for constraint, req := range map[reservation.Constraint]reservation.Request{
 		reservation.MaxDuration: long, reservation.MaxStartAhead: late, reservation.MaxHosts: many,
 	} {
-		_, _, err := s.desk.Availability(t.Context(), owner, req, 10)
+		_, _, err := s.bookings.Availability(t.Context(), owner, req, 10)
 		if got := refusal(t, err); got.Constraint != constraint {
 			t.Errorf("refused by %s: %s; want %s", got.Constraint, got.Message, constraint)
 		}
@@ -82,12 +82,12 @@ func TestAvailabilityShowsNoMoreWindowsThanAskedFor(t *testing.T) {
 	s.book(t, during(1, 300, 400))
 	req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(1000), Duration: 50}
 	for limit, want := range []int{0, 1, 2, 3, 3} {
-		windows, matched, err := s.desk.Availability(t.Context(), owner, req, limit)
+		windows, matched, err := s.bookings.Availability(t.Context(), owner, req, limit)
 		if err != nil || len(windows) != want || matched != 1 {
 			t.Errorf("up to %d: %d windows on %d hosts, %v; want %d on 1", limit, len(windows), matched, err, want)
 		}
 	}
-	if _, _, err := s.desk.Availability(t.Context(), owner, reservation.Request{}, 1); !fault.Is(err, fault.Invalid) {
+	if _, _, err := s.bookings.Availability(t.Context(), owner, reservation.Request{}, 1); !fault.Is(err, fault.Invalid) {
 		t.Errorf("availability of nothing: %v, want invalid", err)
 	}
 }
@@ -97,7 +97,7 @@ func TestFreeIsTheNumberOfHostsAtTheStartOfAnAvailableWindow(t *testing.T) {
 	s := newScene(t, named("a", "b", "c", "d"), limited(planning.Limits{Hosts: 2}))
 	s.book(t, during(2, 0, 100)) // all that the project may hold until 100
 	req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: at(0), End: at(1000), Duration: 50}
-	windows, _, err := s.desk.Availability(t.Context(), owner, req, 10)
+	windows, _, err := s.bookings.Availability(t.Context(), owner, req, 10)
 	want := []calendar.Window{{Start: at(100), LatestStart: at(950), Free: 4}}
 	if diff := cmp.Diff(want, windows); err != nil || diff != "" {
 		t.Errorf("%v; windows (-want +got):\n%s", err, diff)
@@ -121,13 +121,13 @@ func TestAFilterOnThePresentJudgesOnlyAStartNow(t *testing.T) {
 		{`["<", "$free_ram_mb", 8000]`, 9, nil},
 	} {
 		req := reservation.Request{Terms: reservation.Terms{Quantity: 1, HostProperties: tc.filter}, Start: at(tc.from), End: at(3600), Duration: 60}
-		windows, _, err := s.desk.Availability(t.Context(), owner, req, 10)
+		windows, _, err := s.bookings.Availability(t.Context(), owner, req, 10)
 		if diff := cmp.Diff(tc.want, windows); err != nil || diff != "" {
 			t.Errorf("%s from %d on: %v; windows (-want +got):\n%s", tc.filter, tc.from, err, diff)
 		}
 		for _, policy := range calendar.Policies {
 			req.Policy = policy
-			if plan, err := s.desk.Offer(t.Context(), owner, req); (err == nil) != (tc.want != nil) || err == nil && plan.Matched != 1 {
+			if plan, err := s.bookings.Offer(t.Context(), owner, req); (err == nil) != (tc.want != nil) || err == nil && plan.Matched != 1 {
 				t.Errorf("%s from %d on, %s: %+v, %v", tc.filter, tc.from, policy, plan, err)
 			}
 		}

@@ -124,7 +124,7 @@ func TestAnInvalidChangeNamesItsField(t *testing.T) {
 				s.passTo(t, at(150))
 			}
 			before := s.stored(t)
-			_, err := s.desk.Change(t.Context(), owner, r.ID, tc.change)
+			_, err := s.bookings.Change(t.Context(), owner, r.ID, tc.change)
 			if got := fault.Of(err); got == nil || got.Kind != tc.kind || got.Field != tc.field {
 				t.Errorf("got %v (field %q), want %s on %s", err, fieldOf(err), tc.kind, tc.field)
 			}
@@ -151,9 +151,9 @@ func TestWhoMayChangeAndCancel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, named("a"))
 			s.book(t, during(1, 100, 200))
-			_, offered := s.desk.OfferChange(t.Context(), tc.by, tc.id, ends(300))
-			_, changed := s.desk.Change(t.Context(), tc.by, tc.id, ends(300))
-			_, canceled := s.desk.Cancel(t.Context(), tc.by, tc.id)
+			_, offered := s.bookings.OfferChange(t.Context(), tc.by, tc.id, ends(300))
+			_, changed := s.bookings.Change(t.Context(), tc.by, tc.id, ends(300))
+			_, canceled := s.bookings.Cancel(t.Context(), tc.by, tc.id)
 			for act, err := range map[string]error{"offer a change": offered, "change": changed, "cancel": canceled} {
 				if tc.want == "" && err != nil || tc.want != "" && !fault.Is(err, tc.want) {
 					t.Errorf("%s: %v, want %q", act, err, tc.want)
@@ -167,13 +167,13 @@ func TestAReservationThatIsOverCannotBeChanged(t *testing.T) {
 	s := newScene(t, named("a"))
 	r := s.book(t, during(1, 100, 200))
 	ended := s.book(t, during(1, 0, 50))
-	if _, err := s.desk.Cancel(t.Context(), owner, r.ID); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, r.ID); err != nil {
 		t.Fatal(err)
 	}
 	s.passTo(t, at(60))
 	for id, want := range map[string]string{r.ID: "the reservation is canceled", ended.ID: "the reservation is ended"} {
-		_, cancelErr := s.desk.Cancel(t.Context(), owner, id)
-		_, changeErr := s.desk.Change(t.Context(), owner, id, ends(300))
+		_, cancelErr := s.bookings.Cancel(t.Context(), owner, id)
+		_, changeErr := s.bookings.Change(t.Context(), owner, id, ends(300))
 		for act, err := range map[string]error{"cancel": cancelErr, "change": changeErr} {
 			if !fault.Is(err, fault.Conflict) || err.Error() != want {
 				t.Errorf("%s %s: %v, want a conflict: %s", act, id, err, want)
@@ -190,7 +190,7 @@ func TestACanceledReservationKeepsWhatItHasUsed(t *testing.T) {
 	for id, want := range map[string][]reservation.Claim{
 		r.ID: {{Host: "a", Span: span.Span{Start: at(100), End: at(130)}}}, ahead.ID: nil,
 	} {
-		got, err := s.desk.Cancel(t.Context(), owner, id)
+		got, err := s.bookings.Cancel(t.Context(), owner, id)
 		if diff := cmp.Diff(want, got.Claims); err != nil || diff != "" || got.Status != reservation.Canceled {
 			t.Errorf("%s is %s, %v; claims (-want +got):\n%s", id, got.Status, err, diff)
 		}
@@ -260,12 +260,12 @@ func TestTheEarliestStartOfAChangeMayBeThePresentOneOnAHostThatHasFailed(t *test
 	s.host("b").Power = inventory.PowerFailed
 	s.observe(t)
 	c := planning.Change{Start: new(at(50)), End: new(at(900))}
-	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, c)
+	_, err := s.bookings.OfferChange(t.Context(), owner, r.ID, c)
 	if got := refusal(t, err).EarliestStart; got != at(100) {
 		t.Fatalf("the earliest start is %v, want the present one, %v", got, at(100))
 	}
 	c = planning.Change{Start: new(at(100)), End: new(at(950))}
-	if _, err := s.desk.OfferChange(t.Context(), owner, r.ID, c); err != nil {
+	if _, err := s.bookings.OfferChange(t.Context(), owner, r.ID, c); err != nil {
 		t.Errorf("the earliest start is refused: %v", err)
 	}
 }

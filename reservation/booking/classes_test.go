@@ -69,7 +69,7 @@ func TestResourceClassesAreThoseOfHosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, tc.hosts)
-			_, err := s.desk.Offer(t.Context(), owner, asking(tc.custom))
+			_, err := s.bookings.Offer(t.Context(), owner, asking(tc.custom))
 			got := fault.Of(err)
 			if got == nil || got.Kind != fault.Invalid || got.Field != "resources.custom" {
 				t.Fatalf("got %v, want an invalid resources.custom", err)

@@ -42,7 +42,7 @@ func (s *scene) bookEach(t *testing.T, by ...booking.Caller) (answers func() []e
 	var all sync.WaitGroup
 	for i, caller := range by {
 		all.Go(func() {
-			_, errs[i] = s.desk.Book(t.Context(), caller, during(1, int64(100*(i+1)), int64(100*(i+2))), nil)
+			_, errs[i] = s.bookings.Book(t.Context(), caller, during(1, int64(100*(i+1)), int64(100*(i+2))), nil)
 		})
 		synctest.Wait()
 	}
@@ -76,7 +76,7 @@ func TestBookingsOfTwoProjectsOrWithAKeyAreNotStoredTogether(t *testing.T) {
 		answers := b.bookEach(t, first, first, second, first, second, second)
 		var keyed sync.WaitGroup
 		keyed.Go(func() {
-			if _, err := b.desk.Book(t.Context(), first, during(1, 1000, 1100), &booking.KeyUse{Key: "k", BodyHash: "h"}); err != nil {
+			if _, err := b.bookings.Book(t.Context(), first, during(1, 1000, 1100), &booking.KeyUse{Key: "k", BodyHash: "h"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -138,7 +138,7 @@ func TestABookingWhoseCallerLeavesWhileItWaitsIsNotStored(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		left := make(chan error, 1)
 		go func() {
-			_, err := b.desk.Book(ctx, owner, during(1, 900, 1000), nil)
+			_, err := b.bookings.Book(ctx, owner, during(1, 900, 1000), nil)
 			left <- err
 		}()
 		synctest.Wait()
@@ -176,7 +176,7 @@ func TestACallerThatLeavesDoesNotEndTheTransactionOfOthers(t *testing.T) {
 		var both sync.WaitGroup
 		for i, c := range []context.Context{ctx, t.Context()} {
 			both.Go(func() {
-				stored[i], errs[i] = b.desk.Book(c, owner, during(1, int64(900+100*i), int64(1000+100*i)), nil)
+				stored[i], errs[i] = b.bookings.Book(c, owner, during(1, int64(900+100*i), int64(1000+100*i)), nil)
 			})
 			synctest.Wait()
 		}

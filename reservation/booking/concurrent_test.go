@@ -27,7 +27,7 @@ func TestTheLastHostGoesToOne(t *testing.T) {
 	var booked atomic.Int64
 	for range 50 {
 		all.Go(func() {
-			_, err := s.desk.Book(t.Context(), owner, during(1, 100, 200), nil)
+			_, err := s.bookings.Book(t.Context(), owner, during(1, 100, 200), nil)
 			if _, refused := errors.AsType[*reservation.Refusal](err); err != nil && !refused {
 				t.Errorf("got %v, want a refusal", err)
 			}
@@ -87,7 +87,7 @@ func TestEveryPromiseIsKeptInACrowd(t *testing.T) {
 					})
 				}
 				all.Wait()
-				if err := s.desk.Follow(t.Context()); err != nil { // a failed commit may have been stored
+				if err := s.bookings.Follow(t.Context()); err != nil { // a failed commit may have been stored
 					t.Fatal(err)
 				}
 				s.check(t)
@@ -106,36 +106,36 @@ func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
 	seconds := func(most int) int64 { return 10 * chance.Int64N(int64(most)) }
 	by := projects[chance.IntN(len(projects))]
 	var some reservation.Reservation
-	if live := s.desk.Live(span.Span{Start: 0, End: span.Forever}); len(live) > 0 {
+	if live := s.bookings.Live(span.Span{Start: 0, End: span.Forever}); len(live) > 0 {
 		some = live[chance.IntN(len(live))]
 	}
 	var err error
 	switch chance.IntN(13) {
 	case 0, 1, 2:
 		req := reservation.Request{Terms: reservation.Terms{Quantity: 1 + chance.IntN(3)}, Start: s.clock() + 50 + span.Instant(seconds(20)), Duration: 10 + seconds(10)}
-		_, err = s.desk.Book(t.Context(), by, req, nil)
+		_, err = s.bookings.Book(t.Context(), by, req, nil)
 	case 3:
 		req := cpus(1+chance.Int64N(4), 1+chance.IntN(4), 0, 0)
 		req.Start, req.End, req.Duration = 0, s.clock()+400, 10+seconds(10)
-		_, err = s.desk.Book(t.Context(), by, req, nil)
+		_, err = s.bookings.Book(t.Context(), by, req, nil)
 	case 4, 5:
 		c := planning.Change{End: new(some.Span.End + span.Instant(seconds(10)-40)), Quantity: new(1 + chance.IntN(4))}
-		_, err = s.desk.Change(t.Context(), booking.Caller{Admin: true}, some.ID, c)
+		_, err = s.bookings.Change(t.Context(), booking.Caller{Admin: true}, some.ID, c)
 	case 6:
-		_, err = s.desk.Cancel(t.Context(), by, some.ID)
+		_, err = s.bookings.Cancel(t.Context(), by, some.ID)
 	case 7:
 		s.now.Add(chance.Int64N(15))
-		_, failed := s.desk.CarryOut(t.Context())
+		_, failed := s.bookings.CarryOut(t.Context())
 		for _, each := range failed {
 			expectKinds(t, each, fault.Unavailable)
 		}
 	case 8:
-		s.desk.Prune()
+		s.bookings.Prune()
 		s.observe(t)
 	case 9:
-		s.desk.NextClaim("a", s.clock())
-		s.desk.Reservation(some.ID)
-		_, err = s.desk.OfferChange(t.Context(), by, some.ID, quantity(2))
+		s.bookings.NextClaim("a", s.clock())
+		s.bookings.Reservation(some.ID)
+		_, err = s.bookings.OfferChange(t.Context(), by, some.ID, quantity(2))
 	default:
 		err = s.changeLeasesAtRandom(t, chance)
 	}
@@ -164,7 +164,7 @@ func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 	type act func(s *scene, t *testing.T, id string) error
 	change := func(c planning.Change) act {
 		return func(s *scene, t *testing.T, id string) error {
-			_, err := s.desk.Change(t.Context(), owner, id, c)
+			_, err := s.bookings.Change(t.Context(), owner, id, c)
 			return err
 		}
 	}
@@ -175,14 +175,14 @@ func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 		heldAfter  int                   // how many are refused after a success
 	}{
 		"book": {func(s *scene, t *testing.T, _ string) error {
-			_, err := s.desk.Book(t.Context(), owner, during(2, 300, 400), nil)
+			_, err := s.bookings.Book(t.Context(), owner, during(2, 300, 400), nil)
 			return err
 		}, []reservation.Request{during(2, 300, 301)}, 0, 1},
 		"move":   {change(moves(300, 400)), []reservation.Request{during(2, 100, 101), during(2, 300, 301)}, 1, 1},
 		"extend": {change(ends(300)), []reservation.Request{during(2, 100, 101), during(2, 299, 300)}, 1, 2},
 		"grow":   {change(quantity(2)), []reservation.Request{during(2, 100, 101), during(1, 100, 101)}, 1, 2},
 		"cancel": {func(s *scene, t *testing.T, id string) error {
-			_, err := s.desk.Cancel(t.Context(), owner, id)
+			_, err := s.bookings.Cancel(t.Context(), owner, id)
 			return err
 		}, []reservation.Request{during(2, 100, 101)}, 1, 0},
 	} {
@@ -193,7 +193,7 @@ func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 				id := s.book(t, during(1, 100, 200)).ID
 				refused := func() (n int) {
 					for _, req := range tc.held {
-						if _, err := s.desk.Offer(t.Context(), owner, req); err != nil {
+						if _, err := s.bookings.Offer(t.Context(), owner, req); err != nil {
 							n++
 						}
 					}
@@ -219,7 +219,7 @@ func TestBeforeAndAfterAreHeldWhileAnActIsStored(t *testing.T) {
 				if n := refused(); fails != nil && n != len(tc.held) {
 					t.Errorf("%d of %d are refused while it is unknown whether the commit was stored", n, len(tc.held))
 				}
-				if err := s.desk.Follow(t.Context()); err != nil {
+				if err := s.bookings.Follow(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if n := refused(); n != want {

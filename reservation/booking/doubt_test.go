@@ -29,7 +29,7 @@ func TestWhatMayHaveBeenStoredIsNotPromisedAgain(t *testing.T) {
 			gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
 				lose, failed := g.loseAnswer(), make(chan error, 1)
 				go func() {
-					_, err := b.desk.Book(t.Context(), owner, tc.lost, nil)
+					_, err := b.bookings.Book(t.Context(), owner, tc.lost, nil)
 					failed <- err
 				}()
 				synctest.Wait()
@@ -40,7 +40,7 @@ func TestWhatMayHaveBeenStoredIsNotPromisedAgain(t *testing.T) {
 				if err := <-failed; !fault.Is(err, fault.Unavailable) {
 					t.Fatalf("the request with the lost answer got %v", err)
 				}
-				_, err := b.desk.Book(t.Context(), owner, tc.lost, nil)
+				_, err := b.bookings.Book(t.Context(), owner, tc.lost, nil)
 				refusal(t, err)
 				agree(t, []*scene{a, b})
 			})
@@ -53,11 +53,11 @@ func TestWhatWasNotStoredIsFreeAfterTheNextLook(t *testing.T) {
 		g.set(func(g *gates) {
 			g.beforeCommit = func(booking.Commit) error { return fault.New(fault.Unavailable, "the database is away") }
 		})
-		if _, err := b.desk.Book(t.Context(), owner, during(1, 100, 200), nil); !fault.Is(err, fault.Unavailable) {
+		if _, err := b.bookings.Book(t.Context(), owner, during(1, 100, 200), nil); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("got %v", err)
 		}
 		g.set(func(g *gates) { g.beforeCommit = nil })
-		if _, err := b.desk.Offer(t.Context(), owner, during(1, 100, 200)); err == nil {
+		if _, err := b.bookings.Offer(t.Context(), owner, during(1, 100, 200)); err == nil {
 			t.Error("the host is offered while it is unknown whether the commit was stored")
 		}
 		b.book(t, during(1, 100, 200)) // reads the records before it refuses
@@ -76,7 +76,7 @@ func TestAChangeInDoubtIsTakenOverOrBack(t *testing.T) {
 						g.beforeCommit, g.afterCommit = nil, fail
 					}
 				})
-				if _, err := b.desk.Change(t.Context(), owner, r.ID, moves(300, 400)); !fault.Is(err, fault.Unavailable) {
+				if _, err := b.bookings.Change(t.Context(), owner, r.ID, moves(300, 400)); !fault.Is(err, fault.Unavailable) {
 					t.Fatalf("got %v", err)
 				}
 				g.set(func(g *gates) { g.beforeCommit, g.afterCommit = nil, nil })
@@ -96,7 +96,7 @@ func TestALimitIsHeldAgainstWhatWasKnownAtTheDecision(t *testing.T) {
 		goOn := g.holdCommit(anyCommit)
 		var running sync.WaitGroup
 		running.Go(func() { // keeps the turn of host a
-			if _, err := b.desk.Book(t.Context(), booking.Caller{ProjectID: "other"}, only("a", during(1, 1000, 1100)), nil); err != nil {
+			if _, err := b.bookings.Book(t.Context(), booking.Caller{ProjectID: "other"}, only("a", during(1, 1000, 1100)), nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -104,7 +104,7 @@ func TestALimitIsHeldAgainstWhatWasKnownAtTheDecision(t *testing.T) {
 		a.book(t, only("b", during(1, 100, 200)))
 		b.follow(t)
 		running.Go(func() { // the second of the two allowed hosts
-			_, err := b.desk.Book(t.Context(), owner, only("a", during(1, 100, 200)), nil)
+			_, err := b.bookings.Book(t.Context(), owner, only("a", during(1, 100, 200)), nil)
 			refusal(t, err)
 		})
 		synctest.Wait()
@@ -128,7 +128,7 @@ func TestAnEventIsNotLostWhenTheClockIsSetBack(t *testing.T) {
 	s.restart(t)
 	s.now.Store(int64(at(100)))
 	asked = 0
-	s.desk.CarryOut(t.Context())
+	s.bookings.CarryOut(t.Context())
 	s.carryOut(t, 101)
 	if got := s.get(t, id).Status; got != reservation.Active {
 		t.Errorf("the reservation is %s", got)
@@ -145,13 +145,13 @@ func TestAnEventWhoseBeginningIsInDoubtIsCarriedOutAllTheSame(t *testing.T) {
 			g.afterCommit = func(booking.Commit) error { return fault.New(fault.Unavailable, "the database does not answer") }
 		})
 		b.now.Store(int64(at(100)))
-		b.desk.CarryOut(t.Context())
+		b.bookings.CarryOut(t.Context())
 		g.set(func(g *gates) { g.afterCommit = nil })
 		b.follow(t)
-		if err := b.desk.TakeOver(t.Context(), func(string) bool { return false }); err != nil {
+		if err := b.bookings.TakeOver(t.Context(), func(string) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
-		b.desk.Wait()
+		b.bookings.Wait()
 		if r := b.get(t, id); r.Status != reservation.Active || len(cloud.begun) != 1 {
 			t.Errorf("the reservation is %s and its start began %d times", r.Status, len(cloud.begun))
 		}
@@ -174,16 +174,16 @@ func TestAClientThatGoesAwayFailsNobodyElse(t *testing.T) {
 			}
 		})
 		var running sync.WaitGroup
-		running.Go(func() { _ = b.desk.Follow(t.Context()) })
+		running.Go(func() { _ = b.bookings.Follow(t.Context()) })
 		synctest.Wait()
 		running.Go(func() {
-			if _, err := b.desk.Book(impatient, owner, during(1, 100, 200), nil); !errors.Is(err, context.Canceled) {
+			if _, err := b.bookings.Book(impatient, owner, during(1, 100, 200), nil); !errors.Is(err, context.Canceled) {
 				t.Errorf("the canceled request got %v", err)
 			}
 		})
 		synctest.Wait()
 		running.Go(func() {
-			_, err := b.desk.Book(t.Context(), owner, during(1, 100, 200), nil)
+			_, err := b.bookings.Book(t.Context(), owner, during(1, 100, 200), nil)
 			refusal(t, err)
 		})
 		synctest.Wait()
@@ -197,7 +197,7 @@ func TestARefusalKnowsWhatWasLearnedSinceTheDecision(t *testing.T) {
 	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
 		id := a.book(t, during(1, 100, 200)).ID
 		b.follow(t)
-		if _, err := a.desk.Cancel(t.Context(), owner, id); err != nil {
+		if _, err := a.bookings.Cancel(t.Context(), owner, id); err != nil {
 			t.Fatal(err)
 		}
 		goOn, first := make(chan struct{}), true
@@ -225,16 +225,16 @@ func TestAnEventThatIsSlowToStoreKeepsNoOtherBack(t *testing.T) {
 	gated(t, []string{"a", "b"}, func(t *testing.T, _, b *scene, g *gates) {
 		slow, other := b.book(t, only("a", during(1, 50, 100))).ID, b.book(t, only("b", during(1, 100, 200))).ID
 		b.passTo(t, at(60))
-		b.desk.Wait()
+		b.bookings.Wait()
 		goOn := g.holdCommit(func(c booking.Commit) bool { return c.Revisions[0].Reservation.ID == slow })
 		b.now.Store(int64(at(101)))
-		b.desk.CarryOut(t.Context())
+		b.bookings.CarryOut(t.Context())
 		synctest.Wait()
 		if got := b.get(t, other).Status; got != reservation.Active {
 			t.Errorf("the other reservation is %s while an end is being stored", got)
 		}
 		close(goOn)
-		b.desk.Wait()
+		b.bookings.Wait()
 		if got := b.get(t, slow).Status; got != reservation.Ended {
 			t.Errorf("the slow reservation is %s", got)
 		}
@@ -251,18 +251,18 @@ func TestNothingInFlightKeepsAReplicaFromLearning(t *testing.T) {
 				goOn := g.holdCommit(anyCommit)
 				var running sync.WaitGroup
 				running.Go(func() {
-					if _, err := b.desk.Book(t.Context(), owner, only(host, during(1, 500, 600)), nil); err != nil {
+					if _, err := b.bookings.Book(t.Context(), owner, only(host, during(1, 500, 600)), nil); err != nil {
 						t.Error(err)
 					}
 				})
 				synctest.Wait()
-				if _, err := a.desk.Cancel(t.Context(), owner, id); err != nil {
+				if _, err := a.bookings.Cancel(t.Context(), owner, id); err != nil {
 					t.Fatal(err)
 				}
 				g.set(func(g *gates) { g.Records = hides{a.memory, id} }) // the log does not list it yet
 				a.book(t, only("a", during(1, 150, 250)))
 				b.follow(t)
-				if next, ok := b.desk.NextClaim("a", at(0)); !ok || next.Start != at(150) {
+				if next, ok := b.bookings.NextClaim("a", at(0)); !ok || next.Start != at(150) {
 					t.Errorf("the first claim on host a is %v", next)
 				}
 				close(goOn)
@@ -282,11 +282,11 @@ func TestARequestDoesNotOutlastItsTime(t *testing.T) {
 		synctest.Wait()
 		for name, act := range map[string]func(ctx context.Context) error{
 			"a change of the same reservation": func(ctx context.Context) error {
-				_, err := b.desk.Cancel(ctx, owner, r.ID)
+				_, err := b.bookings.Cancel(ctx, owner, r.ID)
 				return err
 			},
 			"a booking on the same host": func(ctx context.Context) error {
-				_, err := b.desk.Book(ctx, owner, during(1, 500, 600), nil)
+				_, err := b.bookings.Book(ctx, owner, during(1, 500, 600), nil)
 				return err
 			},
 		} {
@@ -309,7 +309,7 @@ func TestALateEntryOfTheLogIsWaitedForWhateverTheClockSays(t *testing.T) {
 	gated(t, []string{"a", "b"}, func(t *testing.T, a, b *scene, g *gates) {
 		id := a.book(t, only("a", during(1, 1000, 2000))).ID
 		b.follow(t)
-		if _, err := a.desk.Cancel(t.Context(), owner, id); err != nil {
+		if _, err := a.bookings.Cancel(t.Context(), owner, id); err != nil {
 			t.Fatal(err)
 		}
 		a.book(t, only("b", during(1, 1000, 2000)))
@@ -344,14 +344,14 @@ func TestWhatWasPurgedLeavesTheReplicasThatMissedItsEnd(t *testing.T) {
 	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
 		id := a.book(t, during(1, 100, 200)).ID
 		b.follow(t)
-		if _, err := a.desk.Cancel(t.Context(), owner, id); err != nil {
+		if _, err := a.bookings.Cancel(t.Context(), owner, id); err != nil {
 			t.Fatal(err)
 		}
 		g.set(func(g *gates) { g.Records = forgets{hides{a.memory, id}} })
-		if err := b.desk.Resync(t.Context()); err != nil {
+		if err := b.bookings.Resync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if next, held := b.desk.NextClaim("a", at(0)); held {
+		if next, held := b.bookings.NextClaim("a", at(0)); held {
 			t.Errorf("the replica still holds %v", next)
 		}
 	})
@@ -362,11 +362,11 @@ func TestWhatWasPurgedLeavesTheReplicasThatMissedItsEnd(t *testing.T) {
 func TestGivingBackNeverCompetes(t *testing.T) {
 	for name, give := range map[string]func(s *scene, t *testing.T, id string) error{
 		"cancel": func(s *scene, t *testing.T, id string) error {
-			_, err := s.desk.Cancel(t.Context(), owner, id)
+			_, err := s.bookings.Cancel(t.Context(), owner, id)
 			return err
 		},
 		"shorten": func(s *scene, t *testing.T, id string) error {
-			_, err := s.desk.Change(t.Context(), owner, id, ends(5000))
+			_, err := s.bookings.Change(t.Context(), owner, id, ends(5000))
 			return err
 		},
 	} {
@@ -409,7 +409,7 @@ func TestWhatIsStoredWhileTheRecordsAreReadIsNotForgotten(t *testing.T) {
 		running.Go(func() { b.book(t, during(1, 100, 200)) })
 		synctest.Wait() // the commit is in flight
 		running.Go(func() {
-			if err := b.desk.Resync(t.Context()); err != nil {
+			if err := b.bookings.Resync(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -418,7 +418,7 @@ func TestWhatIsStoredWhileTheRecordsAreReadIsNotForgotten(t *testing.T) {
 		synctest.Wait() // the booking is acknowledged
 		close(read)
 		running.Wait()
-		_, err := b.desk.Book(t.Context(), owner, during(1, 100, 200), nil)
+		_, err := b.bookings.Book(t.Context(), owner, during(1, 100, 200), nil)
 		refusal(t, err)
 		agree(t, []*scene{a, b})
 	})
@@ -438,11 +438,11 @@ func TestAReadThatLagsBehindMakesNobodyForget(t *testing.T) {
 	gated(t, []string{"a"}, func(t *testing.T, a, b *scene, g *gates) {
 		b.book(t, during(1, 100, 200))
 		g.set(func(g *gates) { g.Records = lagging{a.memory, memory.New()} })
-		if err := b.desk.Resync(t.Context()); err != nil {
+		if err := b.bookings.Resync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		g.set(func(g *gates) { g.Records = a.memory })
-		_, err := b.desk.Book(t.Context(), owner, during(1, 100, 200), nil)
+		_, err := b.bookings.Book(t.Context(), owner, during(1, 100, 200), nil)
 		refusal(t, err)
 		agree(t, []*scene{a, b})
 	})
@@ -463,8 +463,8 @@ func TestAnEventThatCannotBeStoredIsTriedOnceAtATime(t *testing.T) {
 				for now := int64(100); now < 112; now++ {
 					b.now.Store(int64(at(now)))
 					tried = 0
-					b.desk.CarryOut(t.Context())
-					b.desk.Wait()
+					b.bookings.CarryOut(t.Context())
+					b.bookings.Wait()
 					if tried != 1 {
 						t.Fatalf("at %d there were %d attempts", now, tried)
 					}
@@ -482,7 +482,7 @@ func TestAClaimOfNoTimeIsNotMade(t *testing.T) {
 	s.now.Store(int64(at(201)))
 	s.change(t, id, quantity(2)) // a host from 201 on
 	s.now.Store(int64(at(200)))
-	if r, err := s.desk.Change(t.Context(), owner, id, ends(201)); err == nil {
+	if r, err := s.bookings.Change(t.Context(), owner, id, ends(201)); err == nil {
 		for _, c := range r.Claims {
 			if c.Span.Empty() {
 				t.Errorf("the reservation claims %v", c)
@@ -500,9 +500,9 @@ func TestAReservationWhoseEndIsLateKeepsItsTimeWhateverTheClockSays(t *testing.T
 	s.book(t, during(1, 100, 200))
 	s.carryOut(t, 100)
 	s.now.Store(int64(at(210)))
-	s.desk.Prune()
+	s.bookings.Prune()
 	s.now.Store(int64(at(150)))
-	_, err := s.desk.Book(t.Context(), owner, during(1, 160, 190), nil)
+	_, err := s.bookings.Book(t.Context(), owner, during(1, 160, 190), nil)
 	refusal(t, err)
 	s.check(t)
 }

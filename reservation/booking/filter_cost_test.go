@@ -40,8 +40,8 @@ func TestAFilterThatTakesTooMuchWorkIsInvalid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			req := during(1, 100, 200)
 			req.HostProperties = tc.filter
-			_, booked := s.desk.Book(t.Context(), owner, req, nil)
-			_, _, asked := s.desk.Availability(t.Context(), owner, reservation.Request{Terms: req.Terms, Duration: 60}, 1)
+			_, booked := s.bookings.Book(t.Context(), owner, req, nil)
+			_, _, asked := s.bookings.Availability(t.Context(), owner, reservation.Request{Terms: req.Terms, Duration: 60}, 1)
 			for _, err := range []error{booked, asked} {
 				got := fault.Of(err)
 				if got == nil || got.Kind != fault.Invalid || got.Field != "host_properties" || !strings.Contains(got.Message, tc.says) {

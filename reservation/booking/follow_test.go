@@ -36,12 +36,12 @@ func TestNobodyWaitsLongerThanHeHasTimeForOthersThatRead(t *testing.T) {
 		s.restart(t)
 		records.silent = make(chan struct{})
 		others := make(chan error)
-		go func() { others <- s.desk.Follow(t.Context()) }()
+		go func() { others <- s.bookings.Follow(t.Context()) }()
 		synctest.Wait()
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := s.desk.Follow(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := s.bookings.Follow(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want context.DeadlineExceeded", err)
 		}
 		close(records.silent)

@@ -77,7 +77,7 @@ func gated(t *testing.T, hosts []string, test func(t *testing.T, a, b *scene, g 
 // follow lets a replica read the records.
 func (s *scene) follow(t tester) {
 	t.Helper()
-	if err := s.desk.Follow(t.Context()); err != nil {
+	if err := s.bookings.Follow(t.Context()); err != nil {
 		t.Fatalf("%s follows: %v", s.options.Replica, err)
 	}
 }

@@ -22,7 +22,7 @@ func TestHealingKeepsEveryPromise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, drawHosts(t), limited(drawLimits(t)))
 		for range rapid.IntRange(1, 12).Draw(t, "bookings") {
-			if _, err := s.desk.Book(t.Context(), projects[0], drawRequest(t, s.clock()), nil); err != nil {
+			if _, err := s.bookings.Book(t.Context(), projects[0], drawRequest(t, s.clock()), nil); err != nil {
 				expectKinds(t, err, fault.Invalid)
 			}
 		}
@@ -34,7 +34,7 @@ func TestHealingKeepsEveryPromise(t *testing.T) {
 			s.observe(t)
 			s.healAtRandom(t)
 			if r, ok := drawLive(t, s); ok {
-				if _, err := s.desk.Change(t.Context(), booking.Caller{Admin: true}, r.ID, drawChange(t, r)); err != nil {
+				if _, err := s.bookings.Change(t.Context(), booking.Caller{Admin: true}, r.ID, drawChange(t, r)); err != nil {
 					expectKinds(t, err, fault.Invalid, fault.Conflict)
 				}
 			}
@@ -53,12 +53,12 @@ func (s *scene) healAtRandom(t *rapid.T) {
 	if !ok {
 		return
 	}
-	r, changed, err := s.desk.Heal(t.Context(), before.ID, failed)
+	r, changed, err := s.bookings.Heal(t.Context(), before.ID, failed)
 	if err != nil {
 		t.Fatalf("heal: %v", err)
 	}
 	s.check(t)
-	if _, again, err := s.desk.Heal(t.Context(), before.ID, failed); again || err != nil {
+	if _, again, err := s.bookings.Heal(t.Context(), before.ID, failed); again || err != nil {
 		t.Fatalf("the second healing changes the reservation: %v", err)
 	}
 	if !changed {
@@ -119,8 +119,8 @@ func TestPromisesAreKeptWhileReplicasHealInACrowd(t *testing.T) {
 						s, chance := all[worker%3], rand.New(rand.NewPCG(seed, worker))
 						for range 60 {
 							s.actAtRandom(t, chance)
-							for _, r := range s.desk.Live(span.Span{Start: 0, End: span.Forever}) {
-								if _, _, err := s.desk.Heal(t.Context(), r.ID, failing(string(rune('a'+chance.IntN(4))))); err != nil {
+							for _, r := range s.bookings.Live(span.Span{Start: 0, End: span.Forever}) {
+								if _, _, err := s.bookings.Heal(t.Context(), r.ID, failing(string(rune('a'+chance.IntN(4))))); err != nil {
 									expectKinds(t, err, fault.Unavailable)
 								}
 							}

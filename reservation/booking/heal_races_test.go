@@ -18,12 +18,12 @@ func TestOnlyLiveReservationsThatDoNotEndAreHealed(t *testing.T) {
 	cloud := &servers{}
 	s := newScene(t, named("a", "b"), func(o *booking.Options) { o.Cloud, o.Replica = cloud, "one" })
 	canceled := s.book(t, during(1, 100, 200)).ID
-	if _, err := s.desk.Cancel(t.Context(), owner, canceled); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, canceled); err != nil {
 		t.Fatal(err)
 	}
 	ending := s.book(t, during(1, 100, 200)).ID
 	s.carryOut(t, 100)
-	s.desk.Wait()
+	s.bookings.Wait()
 	s.heal(t, ending, failing("a", "b"), true) // it is degraded
 	over := cloud.block(ending)
 	s.now.Store(int64(at(200)))
@@ -35,7 +35,7 @@ func TestOnlyLiveReservationsThatDoNotEndAreHealed(t *testing.T) {
 		s.heal(t, id, failing("a"), false)
 	}
 	over <- nil
-	s.desk.Wait()
+	s.bookings.Wait()
 	s.heal(t, ending, failing("a"), false)
 }
 
@@ -60,12 +60,12 @@ func TestAStartUnderWayEndsOnTheHostsItWasGivenMeanwhile(t *testing.T) {
 			cloud.wantBegun(t, 1)
 			s.heal(t, id, failing("a"), true)
 			if tc.cancel {
-				if _, err := s.desk.Cancel(t.Context(), owner, id); err != nil {
+				if _, err := s.bookings.Cancel(t.Context(), owner, id); err != nil {
 					t.Fatal(err)
 				}
 			}
 			over <- tc.result
-			s.desk.Wait()
+			s.bookings.Wait()
 			r := s.stored(t)[0] // includes canceled reservations
 			if held := claimed(r); r.Status != tc.want || !tc.cancel && !slices.Equal(held, []string{"b"}) {
 				t.Errorf("the reservation is %s and has %v, want %s", r.Status, held, tc.want)
@@ -119,11 +119,11 @@ func TestHealingThatMayNotHaveBeenStoredHoldsBoth(t *testing.T) {
 		g.set(func(g *gates) {
 			g.afterCommit = func(booking.Commit) error { return fault.New(fault.Unavailable, "the database does not answer") }
 		})
-		if _, changed, err := b.desk.Heal(t.Context(), id, failing("a")); !fault.Is(err, fault.Unavailable) || changed {
+		if _, changed, err := b.bookings.Heal(t.Context(), id, failing("a")); !fault.Is(err, fault.Unavailable) || changed {
 			t.Fatalf("changed %v, %v", changed, err)
 		}
 		g.set(func(g *gates) { g.afterCommit = nil })
-		_, err := b.desk.Offer(t.Context(), owner, during(1, 100, 200))
+		_, err := b.bookings.Offer(t.Context(), owner, during(1, 100, 200))
 		refusal(t, err)
 		b.follow(t)
 		b.book(t, only("a", during(1, 100, 200)))

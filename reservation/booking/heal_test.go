@@ -29,7 +29,7 @@ func failing(hosts ...string) planning.Failed {
 // heal heals a reservation and fails unless the reservation changed as wanted.
 func (s *scene) heal(t tester, id string, failed planning.Failed, wantChanged bool) reservation.Reservation {
 	t.Helper()
-	r, changed, err := s.desk.Heal(t.Context(), id, failed)
+	r, changed, err := s.bookings.Heal(t.Context(), id, failed)
 	if err != nil || changed != wantChanged {
 		t.Fatalf("heal %s: changed %v, %v; want changed %v", id, changed, err, wantChanged)
 	}
@@ -125,7 +125,7 @@ func TestAHostThatMustBootReplacesOnlyWhereNoneIsAwake(t *testing.T) {
 func TestHealingAsksForNoLimit(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	id := s.book(t, during(1, 1000, 2000)).ID
-	s.desk.Configure(planning.Limits{Duration: 1, StartAhead: 1, Hosts: 1, HostSeconds: 1}, s.options.Defaults)
+	s.bookings.Configure(planning.Limits{Duration: 1, StartAhead: 1, Hosts: 1, HostSeconds: 1}, s.options.Defaults)
 	if diff := cmp.Diff([]string{"b"}, claimed(s.heal(t, id, failing("a"), true))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -147,7 +147,7 @@ func TestWhatCannotBeReplacedIsDegradedUntilItIsWell(t *testing.T) {
 	}
 	s.heal(t, r.ID, failing(), false)
 	s.heal(t, r.ID, failing("a"), true)
-	if _, err := s.desk.Cancel(t.Context(), owner, other); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, other); err != nil {
 		t.Fatal(err)
 	}
 	got := s.heal(t, r.ID, failing("a"), true)
@@ -247,7 +247,7 @@ func TestAFilterByWhatIsHiddenIsHealedToo(t *testing.T) {
 	s.observe(t)
 	req := during(1, 100, 200)
 	req.HostProperties = `["=", "$rack", "r1"]`
-	r, err := s.desk.Book(t.Context(), booking.Caller{ProjectID: "demo", SeesHidden: true}, req, nil)
+	r, err := s.bookings.Book(t.Context(), booking.Caller{ProjectID: "demo", SeesHidden: true}, req, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

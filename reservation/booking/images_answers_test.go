@@ -15,10 +15,10 @@ func TestAHostWithInstancesIsReservedIfOnlyItHasTheImageInTime(t *testing.T) {
 	hosts := named("a", "b")
 	hosts[0].InstanceCount = 1
 	s := newScene(t, hosts, looking(f))
-	if _, err := s.desk.Offer(t.Context(), owner, withImage("A", during(1, 30, 100))); err != nil {
+	if _, err := s.bookings.Offer(t.Context(), owner, withImage("A", during(1, 30, 100))); err != nil {
 		t.Errorf("refused: %v", err)
 	}
-	if _, err := s.desk.Offer(t.Context(), owner, withImage("A", only("a", during(1, 30, 100)))); err != nil {
+	if _, err := s.bookings.Offer(t.Context(), owner, withImage("A", only("a", during(1, 30, 100)))); err != nil {
 		t.Errorf("a by its name is refused: %v", err)
 	}
 }
@@ -30,10 +30,10 @@ func TestAScarceHostIsReservedIfItsOneTransferIsAllThatFits(t *testing.T) {
 	}
 	s := newScene(t, hosts, looking(oneChannel()))
 	req := withImage("A", cpus(1, 2, 60, 100))
-	if _, err := s.desk.Offer(t.Context(), owner, req); err != nil {
+	if _, err := s.bookings.Offer(t.Context(), owner, req); err != nil {
 		t.Errorf("refused: %v", err)
 	}
-	if _, err := s.desk.Offer(t.Context(), owner, only("b", req)); err != nil {
+	if _, err := s.bookings.Offer(t.Context(), owner, only("b", req)); err != nil {
 		t.Errorf("b by its name is refused: %v", err)
 	}
 }
@@ -43,21 +43,21 @@ func TestTheFirstStartAtWhichAHostWithTheImageIsFreeIsFound(t *testing.T) {
 	pool(f, "b", "A", 1000)
 	s := newScene(t, named("a", "b"), looking(f))
 	s.book(t, only("b", during(1, 1, 10)))
-	_, err := s.desk.Offer(t.Context(), owner, withImage("A", during(1, 1, 21)))
+	_, err := s.bookings.Offer(t.Context(), owner, withImage("A", during(1, 1, 21)))
 	if r := refusal(t, err); r.EarliestStart != at(10) {
 		t.Errorf("the earliest start is %d, want 10", r.EarliestStart-base)
 	}
-	if _, err := s.desk.Offer(t.Context(), owner, withImage("A", during(1, 10, 30))); err != nil {
+	if _, err := s.bookings.Offer(t.Context(), owner, withImage("A", during(1, 10, 30))); err != nil {
 		t.Errorf("at 10: %v", err)
 	}
 	req := withImage("A", during(1, 1, 500))
 	req.Duration = 20
-	plan, err := s.desk.Offer(t.Context(), owner, req)
+	plan, err := s.bookings.Offer(t.Context(), owner, req)
 	if err != nil || plan.Span.Start != at(10) {
 		t.Errorf("first-fit in a window starts at %d, %v; want 10", plan.Span.Start-base, err)
 	}
 	req.End = at(40) // in this window there is no other
-	if plan, err := s.desk.Offer(t.Context(), owner, req); err != nil {
+	if plan, err := s.bookings.Offer(t.Context(), owner, req); err != nil {
 		t.Errorf("a window that contains the start 10: %v (%v)", err, plan.Span)
 	}
 }
@@ -66,7 +66,7 @@ func TestTheLargestQuantityCountsTransfers(t *testing.T) {
 	s := newScene(t, named("a", "b"), looking(oneChannel()))
 	s.book(t, only("a", during(1, 40, 60)))
 	req := withImage("A", during(2, 40, 60))
-	_, err := s.desk.Offer(t.Context(), owner, req)
+	_, err := s.bookings.Offer(t.Context(), owner, req)
 	if r := refusal(t, err); r.LargestQuantity != 0 {
 		t.Errorf("a transfer takes 48 s, and the start is 40 s ahead; the refusal (%s) names %d as the largest quantity", r.Constraint, r.LargestQuantity)
 	}
@@ -82,7 +82,7 @@ func TestNoMoreHostsWithInstancesAreReservedThanTheTransfersRequire(t *testing.T
 		pool(f, hosts[i].Name, "A", 1000)
 	}
 	s := newScene(t, hosts, looking(f))
-	plan, err := s.desk.Offer(t.Context(), owner, withImage("A", during(3, 100, 200)))
+	plan, err := s.bookings.Offer(t.Context(), owner, withImage("A", during(3, 100, 200)))
 	if got := hostsOf(plan); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), []string{"a", "c", "d"}) {
 		t.Errorf("got %v, %v; want a, c and d", got, err)
 	}

@@ -64,7 +64,7 @@ func BenchmarkRefusalForAnImage(b *testing.B) {
 				tc.before()
 				b.StartTimer()
 				begun := time.Now()
-				_, err := s.desk.Book(b.Context(), owner, fourHosts(tc.start), nil)
+				_, err := s.bookings.Book(b.Context(), owner, fourHosts(tc.start), nil)
 				took = append(took, time.Since(begun))
 				if refusal, is := errors.AsType[*reservation.Refusal](err); !is || refusal.Constraint != reservation.ImageTransfer {
 					b.Fatal(err)
@@ -87,7 +87,7 @@ func BenchmarkWaitsForImages(b *testing.B) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			_, _ = s.desk.Book(ctx, owner, fourHosts(2000), nil) // refused
+			_, _ = s.bookings.Book(ctx, owner, fourHosts(2000), nil) // refused
 		}
 	}()
 	measureWaits(b, s)

@@ -30,7 +30,7 @@ func TestWithoutWhatBlocksItARequestWithAnImageIsAccepted(t *testing.T) {
 		c.passTo(t, at(rapid.SampledFrom([]int64{0, 0, 30, 60}).Draw(t, "now")))
 		for range 5 {
 			req := drawImaged(t, c.scene)
-			_, err := c.desk.Offer(t.Context(), owner, req)
+			_, err := c.bookings.Offer(t.Context(), owner, req)
 			if refused, is := errors.AsType[*reservation.Refusal](err); is {
 				c.holdBlocks(t, req, refused)
 				return
@@ -54,12 +54,12 @@ func (c imageCloud) holdBlocks(t *rapid.T, req reservation.Request, refused *res
 		}
 		canceled = true
 		t.Logf("cancel %s: %v with %q, %v", r.ID, r.Span, r.Image, r.Claims)
-		if _, err := c.desk.Cancel(t.Context(), owner, r.ID); err != nil {
+		if _, err := c.bookings.Cancel(t.Context(), owner, r.ID); err != nil {
 			t.Fatalf("cancel: %v", err)
 		}
 	}
-	_, first := c.desk.Offer(t.Context(), owner, exact)
-	_, window := c.desk.Offer(t.Context(), owner, req)
+	_, first := c.bookings.Offer(t.Context(), owner, exact)
+	_, window := c.bookings.Offer(t.Context(), owner, req)
 	if blocked && (first != nil || window != nil) || !blocked && canceled && first == nil {
 		t.Fatalf("%+v at %v: %v, blocked by %v; without that: %v at its first start, %v in its window", req, c.clock(), refused, refused.BlockedBy, first, window)
 	}
@@ -86,7 +86,7 @@ func TestWhatBlocksARequestWithAnImageIsGoneWithItsImages(t *testing.T) {
 			s := newScene(t, named("a", "b"), looking(f))
 			r := s.book(t, withImage("A", only("a", during(1, 50, 200))))
 			req := withImage(tc.image, during(tc.quantity, tc.start, tc.start+30))
-			_, err := s.desk.Offer(t.Context(), owner, req)
+			_, err := s.bookings.Offer(t.Context(), owner, req)
 			var got []string
 			for _, b := range refusal(t, err).BlockedBy {
 				got = append(got, b.Host)
@@ -94,10 +94,10 @@ func TestWhatBlocksARequestWithAnImageIsGoneWithItsImages(t *testing.T) {
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("blocked on %v, want %v: %v", got, tc.want, err)
 			}
-			if _, err := s.desk.Cancel(t.Context(), owner, r.ID); err != nil {
+			if _, err := s.bookings.Cancel(t.Context(), owner, r.ID); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.desk.Offer(t.Context(), owner, req); (err == nil) != (tc.want != nil) {
+			if _, err := s.bookings.Offer(t.Context(), owner, req); (err == nil) != (tc.want != nil) {
 				t.Errorf("without the reservation: %v", err)
 			}
 		})

@@ -60,7 +60,7 @@ func drawImageCloud(t *rapid.T, lifetimes ...int64) imageCloud {
 	for range rapid.IntRange(0, 6).Draw(t, "bookings") {
 		req := drawImaged(t, c.scene)
 		req.Policy = calendar.PolicyFirstFit
-		if _, err := c.desk.Book(t.Context(), owner, req, nil); err != nil {
+		if _, err := c.bookings.Book(t.Context(), owner, req, nil); err != nil {
 			refusal(t, err)
 		}
 	}
@@ -219,7 +219,7 @@ func (c imageCloud) compare(t *rapid.T, req reservation.Request, live []reservat
 		to = req.End.Add(-seconds)
 	}
 	want, possible := c.first(req.Terms, from, to, seconds, live)
-	plan, err := c.desk.Offer(t.Context(), owner, req)
+	plan, err := c.bookings.Offer(t.Context(), owner, req)
 	if err == nil {
 		hold := plan.Span
 		if !c.inTime(req.Image, hostsOf(plan), hold, live) {
@@ -283,7 +283,7 @@ func TestWhatARefusalForAnImageNamesIsAccepted(t *testing.T) {
 		c.restart(t)
 		for range 5 {
 			req := drawImaged(t, c.scene)
-			_, err := c.desk.Offer(t.Context(), owner, req)
+			_, err := c.bookings.Offer(t.Context(), owner, req)
 			refused, is := errors.AsType[*reservation.Refusal](err)
 			if !is {
 				continue
@@ -293,13 +293,13 @@ func TestWhatARefusalForAnImageNamesIsAccepted(t *testing.T) {
 				if fewer.Quantity = n; n >= req.Quantity {
 					t.Fatalf("%v: the largest quantity is %d of %d", refused, n, req.Quantity)
 				}
-				if _, err := c.desk.Offer(t.Context(), owner, fewer); err != nil {
+				if _, err := c.bookings.Offer(t.Context(), owner, fewer); err != nil {
 					t.Fatalf("%v: with the largest quantity, %d: %v", refused, n, err)
 				}
 			}
 			if start := refused.EarliestStart; start != 0 {
 				exact := reservation.Request{Terms: req.Terms, Start: start, Duration: cmp.Or(req.Duration, int64(req.End-req.Start))}
-				if _, err := c.desk.Offer(t.Context(), owner, exact); err != nil {
+				if _, err := c.bookings.Offer(t.Context(), owner, exact); err != nil {
 					t.Fatalf("%v: at the earliest start, %d: %v", refused, start-base, err)
 				}
 			}
@@ -317,7 +317,7 @@ func TestWhatARefusedChangeNamesForItsImageIsAccepted(t *testing.T) {
 				return
 			}
 			offer := func(change planning.Change) error {
-				_, err := c.desk.OfferChange(t.Context(), owner, r.ID, change)
+				_, err := c.bookings.OfferChange(t.Context(), owner, r.ID, change)
 				return err
 			}
 			start := at(rapid.Int64Range(0, 120).Draw(t, "new start"))

@@ -48,7 +48,7 @@ func pool(f *staging.Facts, host, image string, until int64) {
 
 func TestAnImageThatCannotBeThereInTimeIsRefusedThoughHostsAreFree(t *testing.T) {
 	s := newScene(t, named("a", "b"), looking(oneChannel()))
-	_, err := s.desk.Book(t.Context(), owner, withImage("A", during(2, 60, 200)), nil)
+	_, err := s.bookings.Book(t.Context(), owner, withImage("A", during(2, 60, 200)), nil)
 	got := refusal(t, err)
 	if got.Constraint != reservation.ImageTransfer || got.EarliestStart != at(96) || got.LargestQuantity != 1 || got.Free != 2 || !strings.Contains(got.Message, "image A") {
 		t.Errorf("two transfers take 96 s: %+v", got)
@@ -56,7 +56,7 @@ func TestAnImageThatCannotBeThereInTimeIsRefusedThoughHostsAreFree(t *testing.T)
 	if r := s.book(t, withImage("A", during(2, 96, 200))); r.Image != "A" {
 		t.Errorf("booked %+v", r)
 	}
-	if _, err := s.desk.Book(t.Context(), owner, during(2, 0, 90), nil); err != nil {
+	if _, err := s.bookings.Book(t.Context(), owner, during(2, 0, 90), nil); err != nil {
 		t.Errorf("without an image: %v", err)
 	}
 }
@@ -82,13 +82,13 @@ func TestARequestWithoutATimeWaitsForItsImageAndForNoOtherReservation(t *testing
 	req.Start, req.End, req.Duration = 0, 0, 100
 	s := newScene(t, named("a"), looking(oneChannel()))
 	s.book(t, during(1, 120, 500))
-	_, err := s.desk.Book(t.Context(), owner, req, nil)
+	_, err := s.bookings.Book(t.Context(), owner, req, nil)
 	if got := refusal(t, err); got.Constraint != reservation.ImageTransfer || got.EarliestStart != at(500) {
 		t.Errorf("the host has no free 100 s from 48 on: %+v", got)
 	}
 
 	s = newScene(t, named("a"), looking(oneChannel()), limited(planning.Limits{StartAhead: 30}))
-	_, err = s.desk.Book(t.Context(), owner, req, nil)
+	_, err = s.bookings.Book(t.Context(), owner, req, nil)
 	if got := refusal(t, err); got.Constraint != reservation.ImageTransfer || got.EarliestStart != 0 {
 		t.Errorf("a start at 48 is further ahead than allowed: %+v", got)
 	}
@@ -101,7 +101,7 @@ func TestWhereImagesAreNotLookedAtNothingIsRefusedForThem(t *testing.T) {
 
 func TestAnImageOfUnknownSizeIsNamed(t *testing.T) {
 	s := newScene(t, named("a"), looking(oneChannel()))
-	_, err := s.desk.Book(t.Context(), owner, withImage("E", during(1, 100, 200)), nil)
+	_, err := s.bookings.Book(t.Context(), owner, withImage("E", during(1, 100, 200)), nil)
 	if f := fault.Of(err); f.Kind != fault.Invalid || f.Field != "image" {
 		t.Errorf("got %v", err)
 	}
@@ -112,7 +112,7 @@ func TestAFullPoolIsRefusedWithTheTimeWhenItHasRoom(t *testing.T) {
 	f.Site.Limit = 1000
 	pool(f, "a", "B", 300)
 	s := newScene(t, named("a"), looking(f))
-	_, err := s.desk.Book(t.Context(), owner, withImage("A", during(1, 100, 200)), nil)
+	_, err := s.bookings.Book(t.Context(), owner, withImage("A", during(1, 100, 200)), nil)
 	if got := refusal(t, err); got.Constraint != reservation.ImagePool || got.EarliestStart != at(348) {
 		t.Errorf("B goes at 300, A takes 48 s: %+v", got)
 	}
@@ -150,7 +150,7 @@ func TestA000_1WithImages(t *testing.T) {
 	for quantity, want := range map[int][]string{4: {"N3×2", "N2×2"}, 5: {"N3×2", "N2×2", "N1×1"}, 6: nil} {
 		s := newScene(t, hosts, looking(f))
 		s.book(t, only("N1", cpus(1, 1, 100, 200)))
-		plan, err := s.desk.Offer(t.Context(), owner, withImage("A", cpus(1, quantity, 150, 250)))
+		plan, err := s.bookings.Offer(t.Context(), owner, withImage("A", cpus(1, quantity, 150, 250)))
 		if want == nil {
 			if got := refusal(t, err); got.Constraint != reservation.HostsFree || got.LargestQuantity != 5 {
 				t.Errorf("six: %+v", got)
@@ -184,10 +184,10 @@ func TestAWindowWithRoomIsUsedForTheSakeOfTheImage(t *testing.T) {
 func TestAChangeOfAPendingReservationChecksItsTransfers(t *testing.T) {
 	s := newScene(t, named("a", "b"), looking(oneChannel()))
 	r := s.book(t, withImage("A", during(1, 60, 200)))
-	if _, err := s.desk.Change(t.Context(), owner, r.ID, starts(47)); refusal(t, err).Constraint != reservation.ImageTransfer {
+	if _, err := s.bookings.Change(t.Context(), owner, r.ID, starts(47)); refusal(t, err).Constraint != reservation.ImageTransfer {
 		t.Errorf("47 s are too few: %v", err)
 	}
-	_, err := s.desk.Change(t.Context(), owner, r.ID, quantity(2))
+	_, err := s.bookings.Change(t.Context(), owner, r.ID, quantity(2))
 	if got := refusal(t, err); got.Constraint != reservation.ImageTransfer || got.LargestQuantity != 1 {
 		t.Errorf("two transfers by 60: %+v", got)
 	}
@@ -196,7 +196,7 @@ func TestAChangeOfAPendingReservationChecksItsTransfers(t *testing.T) {
 	s.now.Store(int64(at(90))) // too late for a transfer by 96
 	s.change(t, r.ID, ends(150))
 	s.change(t, r.ID, quantity(1))
-	if _, err := s.desk.Change(t.Context(), owner, r.ID, starts(95)); refusal(t, err).Constraint != reservation.ImageTransfer {
+	if _, err := s.bookings.Change(t.Context(), owner, r.ID, starts(95)); refusal(t, err).Constraint != reservation.ImageTransfer {
 		t.Errorf("earlier than what is late already: %v", err)
 	}
 }
@@ -215,7 +215,7 @@ func TestHealingPrefersAHostWithTheImageAndTakesAnyOther(t *testing.T) {
 		id   string
 		down planning.Failed
 	}{{r.ID, down("a")}, {r2.ID, down("a")}} {
-		if _, _, err := s.desk.Heal(t.Context(), step.id, step.down); err != nil {
+		if _, _, err := s.bookings.Heal(t.Context(), step.id, step.down); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -223,12 +223,12 @@ func TestHealingPrefersAHostWithTheImageAndTakesAnyOther(t *testing.T) {
 	if got := claimed(r3); !cmp.Equal(got, []string{"c"}) && !cmp.Equal(got, []string{"a"}) {
 		t.Errorf("c has image A, and a will get it: %v", got)
 	}
-	healed, changed, err := s.desk.Heal(t.Context(), r3.ID, down(r3.Claims[0].Host))
+	healed, changed, err := s.bookings.Heal(t.Context(), r3.ID, down(r3.Claims[0].Host))
 	if err != nil || !changed || len(healed.Claims) != 1 {
 		t.Errorf("healed %v, %v, %v", claimed(healed), changed, err)
 	}
 	s.now.Store(int64(at(699))) // too late for any transfer
-	healed, changed, err = s.desk.Heal(t.Context(), r3.ID, down(healed.Claims[0].Host))
+	healed, changed, err = s.bookings.Heal(t.Context(), r3.ID, down(healed.Claims[0].Host))
 	if err != nil || !changed || healed.Degraded != "" {
 		t.Errorf("a host without the image is better than none: %v, %v, %v", claimed(healed), changed, err)
 	}
@@ -241,7 +241,7 @@ func TestTwoReplicasDoNotPromiseTheSameTransferTime(t *testing.T) {
 		done := make(chan error, 2)
 		for i, host := range []string{"a", "b"} {
 			go func() {
-				_, err := all[i].desk.Book(t.Context(), owner, only(host, withImage("A", during(1, 60, 200))), nil)
+				_, err := all[i].bookings.Book(t.Context(), owner, only(host, withImage("A", during(1, 60, 200))), nil)
 				if err == nil {
 					accepted.Add(1)
 				}
@@ -263,10 +263,10 @@ func TestTwoReplicasDoNotPromiseTheSameTransferTime(t *testing.T) {
 func TestAReplicaThatDoesNotKnowOfAnotherTransferIsRefusedByTheRecords(t *testing.T) {
 	all := replicas(t, 2, named("a", "b"), looking(oneChannel()))
 	all[0].book(t, only("a", withImage("A", during(1, 60, 200))))
-	if _, err := all[1].desk.Offer(t.Context(), owner, only("b", withImage("B", during(1, 60, 200)))); err != nil {
+	if _, err := all[1].bookings.Offer(t.Context(), owner, only("b", withImage("B", during(1, 60, 200)))); err != nil {
 		t.Fatalf("the replica that knows of no transfer: %v", err)
 	}
-	_, err := all[1].desk.Book(t.Context(), owner, only("b", withImage("B", during(1, 60, 200))), nil)
+	_, err := all[1].bookings.Book(t.Context(), owner, only("b", withImage("B", during(1, 60, 200))), nil)
 	if got := refusal(t, err); got.Constraint != reservation.ImageTransfer || got.EarliestStart != at(96) {
 		t.Errorf("got %+v", got)
 	}
@@ -286,7 +286,7 @@ func TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere(t *testing.T) {
 		for range rapid.IntRange(1, 15).Draw(t, "steps") {
 			s.act(t, &ids)
 			s.check(t)
-			state := f.State(s.clock(), planning.Demands(f, s.desk.Live(span.Span{Start: 0, End: span.Forever})))
+			state := f.State(s.clock(), planning.Demands(f, s.bookings.Live(span.Span{Start: 0, End: span.Forever})))
 			if _, late := state.Schedule(f.Site, s.clock()); len(late) > 0 {
 				t.Fatalf("late: %+v", late)
 			}
@@ -329,8 +329,8 @@ func (s *scene) compareWithANewService(t *rapid.T, ids []string) {
 // same fails if two services decide differently.
 func same(t *rapid.T, s, other *scene, decide func(*booking.Service) (planning.Plan, error)) {
 	t.Helper()
-	got, gotErr := decide(s.desk)
-	want, wantErr := decide(other.desk)
+	got, gotErr := decide(s.bookings)
+	want, wantErr := decide(other.bookings)
 	if diff := cmp.Diff(wantErr, gotErr); diff != "" {
 		t.Fatalf("the refusal (-want +got):\n%s", diff)
 	}
@@ -362,14 +362,14 @@ func (s *scene) act(t *rapid.T, ids *[]string) {
 		if rapid.Bool().Draw(t, "instances") {
 			req.Kind, req.Resources = reservation.Instances, resource.Vector{VCPUs: 3}
 		}
-		if r, err := s.desk.Book(t.Context(), owner, req, nil); err == nil {
+		if r, err := s.bookings.Book(t.Context(), owner, req, nil); err == nil {
 			*ids = append(*ids, r.ID)
 		} else if got := refusal(t, err); got.EarliestStart != 0 && (got.Constraint == reservation.ImageTransfer || got.Constraint == reservation.HostsFree) {
 			if req.Duration == 0 {
 				req.Duration = end - start
 			}
 			req.Start, req.End = got.EarliestStart, got.EarliestStart.Add(req.Duration)
-			if _, err := s.desk.Offer(t.Context(), owner, req); err != nil {
+			if _, err := s.bookings.Offer(t.Context(), owner, req); err != nil {
 				t.Fatalf("at the earliest start, %v: %v", got.EarliestStart, err)
 			}
 		}
@@ -377,11 +377,11 @@ func (s *scene) act(t *rapid.T, ids *[]string) {
 	}
 	id := rapid.SampledFrom(*ids).Draw(t, "which")
 	if what == 9 {
-		_, _ = s.desk.Cancel(t.Context(), owner, id)
+		_, _ = s.bookings.Cancel(t.Context(), owner, id)
 		return
 	}
 	c := []planning.Change{starts(start), ends(end), quantity(n)}[what-6]
-	_, _ = s.desk.Change(t.Context(), owner, id, c) // refused or not
+	_, _ = s.bookings.Change(t.Context(), owner, id, c) // refused or not
 }
 
 // The clock advances, and the transfers are carried out as scheduled.
@@ -399,15 +399,15 @@ func TestWhatIsBookedHasItsImageWhenItStarts(t *testing.T) {
 			req := withImage(rapid.SampledFrom([]string{"A", "B", "C"}).Draw(t, "image"), during(rapid.IntRange(1, 3).Draw(t, "quantity"), 0, 0))
 			req.Start = s.clock().Add(start)
 			req.End = req.Start.Add(rapid.Int64Range(1, 150).Draw(t, "length"))
-			if _, err := s.desk.Book(t.Context(), owner, req, nil); err != nil {
+			if _, err := s.bookings.Book(t.Context(), owner, req, nil); err != nil {
 				refusal(t, err)
 			}
 			now := s.clock().Add(rapid.Int64Range(0, 60).Draw(t, "pass"))
-			state := facts.State(s.clock(), planning.Demands(facts, s.desk.Live(all)))
+			state := facts.State(s.clock(), planning.Demands(facts, s.bookings.Live(all)))
 			if _, late := state.Schedule(facts.Site, s.clock()); len(late) > 0 {
 				t.Fatalf("late at %v: %+v", s.clock(), late)
 			}
-			facts = transferred(t, facts, state, s.desk.Live(all), now)
+			facts = transferred(t, facts, state, s.bookings.Live(all), now)
 			s.passTo(t, now)
 			s.check(t)
 		}

@@ -19,7 +19,7 @@ func TestAKeyStandsForOneRequestOfOneProject(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
 	use := &booking.KeyUse{Key: "k", BodyHash: "one"}
 	book := func(by booking.Caller, use *booking.KeyUse) (reservation.Reservation, error) {
-		return s.desk.Book(t.Context(), by, during(1, 100, 200), use)
+		return s.bookings.Book(t.Context(), by, during(1, 100, 200), use)
 	}
 	first, err := book(owner, use)
 	if err != nil {
@@ -49,12 +49,12 @@ func TestARefusedRequestDoesNotBurnItsKey(t *testing.T) {
 	s := newScene(t, named("a"))
 	blocker := s.book(t, during(1, 100, 200))
 	use := &booking.KeyUse{Key: "k", BodyHash: "one"}
-	_, err := s.desk.Book(t.Context(), owner, during(1, 150, 250), use)
+	_, err := s.bookings.Book(t.Context(), owner, during(1, 150, 250), use)
 	refusal(t, err)
-	if _, err := s.desk.Cancel(t.Context(), owner, blocker.ID); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, blocker.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.desk.Book(t.Context(), owner, during(1, 150, 250), use); err != nil {
+	if _, err := s.bookings.Book(t.Context(), owner, during(1, 150, 250), use); err != nil {
 		t.Errorf("the same request after room was made: %v", err)
 	}
 }
@@ -76,13 +76,13 @@ func (k *lateKeys) Key(ctx context.Context, projectID, key string) (reservation.
 func TestAKeyThatAnotherReplicaUsedMeanwhileGivesWhatThatOneMade(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	use := &booking.KeyUse{Key: "k", BodyHash: "one"}
-	made, err := s.desk.Book(t.Context(), owner, during(1, 100, 200), use)
+	made, err := s.bookings.Book(t.Context(), owner, during(1, 100, 200), use)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.options.Keys = &lateKeys{Keys: s.memory}
 	s.restart(t)
-	again, err := s.desk.Book(t.Context(), owner, during(1, 100, 200), use)
+	again, err := s.bookings.Book(t.Context(), owner, during(1, 100, 200), use)
 	if diff := cmp.Diff(made, again); err != nil || diff != "" {
 		t.Errorf("got %v (-made +again):\n%s", err, diff)
 	}
@@ -98,7 +98,7 @@ func TestAKeyMakesOneReservationHoweverOftenItIsSentAtOnce(t *testing.T) {
 		for i := range ids {
 			all.Go(func() {
 				var r reservation.Reservation
-				r, errs[i] = s.desk.Book(t.Context(), owner, during(1, 100, 200), &booking.KeyUse{Key: "k", BodyHash: "one"})
+				r, errs[i] = s.bookings.Book(t.Context(), owner, during(1, 100, 200), &booking.KeyUse{Key: "k", BodyHash: "one"})
 				ids[i] = r.ID
 			})
 		}
@@ -119,14 +119,14 @@ func TestAKeyMakesOneReservationHoweverOftenItIsSentAtOnce(t *testing.T) {
 func TestTheKeyOfADeletedReservationSaysSo(t *testing.T) {
 	s := newScene(t, named("a"))
 	use := &booking.KeyUse{Key: "k", BodyHash: "one"}
-	made, err := s.desk.Book(t.Context(), owner, during(1, 100, 200), use)
+	made, err := s.bookings.Book(t.Context(), owner, during(1, 100, 200), use)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.desk.Cancel(t.Context(), owner, made.ID); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, made.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.desk.Book(t.Context(), owner, during(1, 100, 200), use); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), made.ID) {
+	if _, err := s.bookings.Book(t.Context(), owner, during(1, 100, 200), use); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), made.ID) {
 		t.Errorf("got %v, want a conflict that names %s", err, made.ID)
 	}
 }

@@ -61,13 +61,13 @@ func TestTheLeaseItselfIsNotInTheWayOfItsChange(t *testing.T) {
 	s.book(t, only("c", during(1, 700, 900)))
 	c := bounds(l.Reservations[1].ID, 2, 2)
 	c.End = new(at(4300))
-	_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, c)
+	_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, c)
 	want := []reservation.Block{{Host: "c", Span: span.Span{Start: at(700), End: at(900)}}}
 	if diff := cmp.Diff(want, refusal(t, err).BlockedBy); diff != "" {
 		t.Errorf("in the way (-want +got):\n%s", diff)
 	}
 	c.Members = bounds(l.Reservations[1].ID, 3, 3).Members
-	if _, err = s.desk.ChangeLease(t.Context(), owner, l.ID, c); len(refusal(t, err).BlockedBy) > 0 {
+	if _, err = s.bookings.ChangeLease(t.Context(), owner, l.ID, c); len(refusal(t, err).BlockedBy) > 0 {
 		t.Errorf("without the claims of others there is no room either: %+v", *refusal(t, err))
 	}
 }
@@ -77,7 +77,7 @@ func TestARefusalOfALeaseSuggestsNoFewerThanAnActiveReservationHas(t *testing.T)
 	l := s.lease(t, leaseOf(whole(2, 2)))
 	s.book(t, only("b", during(1, 4200, 5000)))
 	s.passTo(t, at(600))
-	_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, timed(0, 4500))
+	_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, timed(0, 4500))
 	if r := refusal(t, err); r.LargestQuantity != 0 {
 		t.Errorf("%d are suggested, and it cannot get fewer than 2: %v", r.LargestQuantity, r)
 	}

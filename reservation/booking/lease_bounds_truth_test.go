@@ -147,7 +147,7 @@ func drawChangedLease(t *rapid.T) (*scene, reservation.LeaseRecord) {
 	s := newScene(t, hosts[max(0, len(hosts)-4):])
 	others := func(most int) {
 		for range rapid.IntRange(0, most).Draw(t, "others") {
-			_, _ = s.desk.Book(t.Context(), owner, drawTimeless(t, s.clock()), nil)
+			_, _ = s.bookings.Book(t.Context(), owner, drawTimeless(t, s.clock()), nil)
 		}
 	}
 	others(3)
@@ -163,7 +163,7 @@ func drawChangedLease(t *rapid.T) (*scene, reservation.LeaseRecord) {
 		m.Max = max(m.Max, 1)
 		req.Members = append(req.Members, m)
 	}
-	l, err := s.desk.BookLease(t.Context(), owner, req)
+	l, err := s.bookings.BookLease(t.Context(), owner, req)
 	if err != nil {
 		t.SkipNow()
 	}
@@ -208,7 +208,7 @@ func TestAnotherMinOrMaxGetsAsMuchAsThereIs(t *testing.T) {
 		s, l := drawChangedLease(t)
 		c := drawNewBounds(t, l)
 		w := changedWorld(s, l, c, s.live(t))
-		after, err := s.desk.OfferLeaseChange(t.Context(), owner, l.ID, c)
+		after, err := s.bookings.OfferLeaseChange(t.Context(), owner, l.ID, c)
 		if fault.Is(err, fault.Conflict) {
 			if !slices.ContainsFunc(w.members, func(m changing) bool { return m.Status == reservation.Active && m.most < m.Quantity }) {
 				t.Fatal(err)
@@ -268,7 +268,7 @@ func (w *changeWorld) checkRefusal(t *rapid.T, s *scene, l reservation.LeaseReco
 	if end := r.LatestEnd; end != 0 {
 		for _, later := range []int64{0, 1} {
 			c.End = new(end.Add(later))
-			if _, err := s.desk.OfferLeaseChange(t.Context(), owner, l.ID, c); (err == nil) != (later == 0) {
+			if _, err := s.bookings.OfferLeaseChange(t.Context(), owner, l.ID, c); (err == nil) != (later == 0) {
 				t.Fatalf("the latest end is %v; %d s later: %v", end, later, err)
 			}
 		}

@@ -30,10 +30,10 @@ func TestACanceledLeaseDisappearsAndItsHostsAreFree(t *testing.T) {
 		if gone.Deleted != at(now) || len(s.leases(t)) != 0 {
 			t.Errorf("%s: the leases are %+v", what, s.leases(t))
 		}
-		if _, err := s.desk.CancelLease(t.Context(), owner, l.ID); !fault.Is(err, fault.NotFound) {
+		if _, err := s.bookings.CancelLease(t.Context(), owner, l.ID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: once more: %v, want NotFound", what, err)
 		}
-		if _, err := s.desk.ChangeLease(t.Context(), owner, l.ID, timed(0, 5000)); !fault.Is(err, fault.NotFound) {
+		if _, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, timed(0, 5000)); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: a change afterwards: %v, want NotFound", what, err)
 		}
 		s.book(t, during(2, now, 5000))
@@ -94,7 +94,7 @@ func TestAReservationOfNoLeaseIsChangedAsOne(t *testing.T) {
 	if s.cancelLease(t, r.ID); s.get(t, r.ID).Status != reservation.Canceled || len(s.leases(t)) != 0 {
 		t.Errorf("the leases are %+v", s.leases(t))
 	}
-	if _, err := s.desk.CancelLease(t.Context(), owner, r.ID); !fault.Is(err, fault.NotFound) {
+	if _, err := s.bookings.CancelLease(t.Context(), owner, r.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("once more: %v, want NotFound", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestAReservationOfNoLeaseThatIsOverIsHiddenAsALease(t *testing.T) {
 	if got := s.get(t, r.ID); got.Status != reservation.Ended || len(s.leases(t)) != 0 {
 		t.Errorf("the reservation is %s, the leases are %+v", got.Status, s.leases(t))
 	}
-	if _, err := s.desk.CancelLease(t.Context(), owner, r.ID); !fault.Is(err, fault.NotFound) {
+	if _, err := s.bookings.CancelLease(t.Context(), owner, r.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("once more: %v, want NotFound", err)
 	}
 }
@@ -129,7 +129,7 @@ func TestTheOnlyReservationOfALeaseChangesTheLease(t *testing.T) {
 		t.Errorf("the reservation is %+v", l.Reservations[0])
 	}
 	s.checkLeases(t)
-	if r, err := s.desk.Cancel(t.Context(), owner, id); err != nil || r.Status != reservation.Canceled || len(s.leases(t)) != 0 {
+	if r, err := s.bookings.Cancel(t.Context(), owner, id); err != nil || r.Status != reservation.Canceled || len(s.leases(t)) != 0 {
 		t.Errorf("canceled: %+v, %v; the leases are %+v", r, err, s.leases(t))
 	}
 	s.check(t)
@@ -141,13 +141,16 @@ func TestOneOfSeveralReservationsOfALeaseHasItsTimes(t *testing.T) {
 	id := l.Reservations[0].ID
 	inLease := says(fault.Conflict, l.ID)
 	for what, act := range map[string]func(ctx context.Context) error{
-		"another end": func(ctx context.Context) error { _, err := s.desk.Change(ctx, owner, id, ends(9000)); return err },
+		"another end": func(ctx context.Context) error { _, err := s.bookings.Change(ctx, owner, id, ends(9000)); return err },
 		"another start": func(ctx context.Context) error {
-			_, err := s.desk.Change(ctx, owner, id, planning.Change{Start: new(at(700))})
+			_, err := s.bookings.Change(ctx, owner, id, planning.Change{Start: new(at(700))})
 			return err
 		},
-		"an offer":     func(ctx context.Context) error { _, err := s.desk.OfferChange(ctx, owner, id, ends(9000)); return err },
-		"canceling it": func(ctx context.Context) error { _, err := s.desk.Cancel(ctx, owner, id); return err },
+		"an offer": func(ctx context.Context) error {
+			_, err := s.bookings.OfferChange(ctx, owner, id, ends(9000))
+			return err
+		},
+		"canceling it": func(ctx context.Context) error { _, err := s.bookings.Cancel(ctx, owner, id); return err },
 	} {
 		s.refuses(t, what, inLease, func() error { return act(t.Context()) })
 	}
@@ -168,15 +171,15 @@ func TestALeaseOfAnotherProjectDoesNotExist(t *testing.T) {
 	l := s.lease(t, leaseOf(whole(1, 1)))
 	stranger := booking.Caller{ProjectID: "other"}
 	s.refuses(t, "a stranger's change", says(fault.NotFound, l.ID), func() error {
-		_, err := s.desk.ChangeLease(t.Context(), stranger, l.ID, timed(0, 5000))
+		_, err := s.bookings.ChangeLease(t.Context(), stranger, l.ID, timed(0, 5000))
 		return err
 	})
 	s.refuses(t, "a stranger's cancellation", says(fault.NotFound, l.ID), func() error {
-		_, err := s.desk.CancelLease(t.Context(), stranger, l.ID)
+		_, err := s.bookings.CancelLease(t.Context(), stranger, l.ID)
 		return err
 	})
 	stranger.Admin = true
-	if _, err := s.desk.ChangeLease(t.Context(), stranger, l.ID, timed(0, 5000)); err != nil {
+	if _, err := s.bookings.ChangeLease(t.Context(), stranger, l.ID, timed(0, 5000)); err != nil {
 		t.Errorf("an admin: %v", err)
 	}
 }
@@ -188,10 +191,10 @@ func TestAChangeOfALeaseNamesItsCaller(t *testing.T) {
 	s.restart(t)
 	l := s.lease(t, leaseOf(whole(1, 1)))
 	by := booking.Caller{ProjectID: owner.ProjectID, UserID: "eve", RequestID: "req-1"}
-	if _, err := s.desk.ChangeLease(t.Context(), by, l.ID, timed(0, 5000)); err != nil {
+	if _, err := s.bookings.ChangeLease(t.Context(), by, l.ID, timed(0, 5000)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.desk.CancelLease(t.Context(), by, l.ID); err != nil {
+	if _, err := s.bookings.CancelLease(t.Context(), by, l.ID); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []reservation.Action{reservation.ActionModify, reservation.ActionCancel} {

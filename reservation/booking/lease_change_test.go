@@ -21,7 +21,7 @@ import (
 
 func (s *scene) changeLease(t tester, id string, c reservation.LeaseChange) reservation.LeaseRecord {
 	t.Helper()
-	l, err := s.desk.ChangeLease(t.Context(), owner, id, c)
+	l, err := s.bookings.ChangeLease(t.Context(), owner, id, c)
 	if err != nil {
 		t.Fatalf("change lease %s: %v", id, err)
 	}
@@ -30,7 +30,7 @@ func (s *scene) changeLease(t tester, id string, c reservation.LeaseChange) rese
 
 func (s *scene) cancelLease(t tester, id string) reservation.LeaseRecord {
 	t.Helper()
-	l, err := s.desk.CancelLease(t.Context(), owner, id)
+	l, err := s.bookings.CancelLease(t.Context(), owner, id)
 	if err != nil {
 		t.Fatalf("cancel lease %s: %v", id, err)
 	}
@@ -152,11 +152,11 @@ func TestAChangeOfALeaseOfWhichOnePartIsRefusedChangesNothing(t *testing.T) {
 	both := timed(0, 4800)
 	both.Members = bounds(l.Reservations[1].ID, 30, 30).Members
 	s.refuses(t, "more instances than there is room for", isRefusal, func() error {
-		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, both)
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, both)
 		return err
 	})
 	s.refuses(t, "an end at which there is no room", isRefusal, func() error {
-		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, timed(0, 6000))
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, timed(0, 6000))
 		return err
 	})
 	s.changeLease(t, l.ID, timed(0, 4800))
@@ -213,7 +213,7 @@ func TestTheRulesForTheTimesOfALease(t *testing.T) {
 				return
 			}
 			s.refuses(t, name, tc.want, func() error {
-				_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, tc.change)
+				_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, tc.change)
 				return err
 			})
 		})

@@ -23,11 +23,11 @@ func TestABoundGetsAPendingReservationAsMuchAsThereIs(t *testing.T) {
 		t.Errorf("it has %d hosts, %+v", r.Quantity, r.Membership)
 	}
 	s.refuses(t, "more than there is", isRefusal, func() error {
-		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, bounds(id, 3, 5))
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, bounds(id, 3, 5))
 		return err
 	})
 	s.refuses(t, "less than nothing", says(fault.Invalid, "Max must be equal to or larger than min"), func() error {
-		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, bounds(id, 3, 2))
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, bounds(id, 3, 2))
 		return err
 	})
 	if l = s.changeLease(t, l.ID, bounds(id, 1, 1)); l.Reservations[0].Quantity != 1 {
@@ -102,17 +102,17 @@ func TestInstancesOfAnotherSizeHoldMoreOrLessOfTheSameHost(t *testing.T) {
 	size := func(cpus int64) reservation.LeaseChange {
 		return reservation.LeaseChange{Members: []reservation.MemberChange{{ID: l.Reservations[0].ID, Resources: &resource.Vector{VCPUs: cpus}}}}
 	}
-	if err := all[1].desk.Follow(t.Context()); err != nil {
+	if err := all[1].bookings.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	all[0].changeLease(t, l.ID, size(4)) // the whole host
 	for _, s := range all {
-		_, err := s.desk.Book(t.Context(), owner, cpus(1, 1, 600, 4200), nil)
+		_, err := s.bookings.Book(t.Context(), owner, cpus(1, 1, 600, 4200), nil)
 		refusal(t, err)
 	}
 	all[0].changeLease(t, l.ID, size(1))
 	all[1].book(t, cpus(6, 1, 600, 4200))
-	if _, err := all[0].desk.ChangeLease(t.Context(), owner, l.ID, size(2)); !isRefusal(err) {
+	if _, err := all[0].bookings.ChangeLease(t.Context(), owner, l.ID, size(2)); !isRefusal(err) {
 		t.Errorf("more than is left: %v, want a refusal", err)
 	}
 	agree(t, all)
@@ -132,7 +132,7 @@ func TestAnActiveReservationOfALeaseKeepsItsHostsAndOnlyGrows(t *testing.T) {
 		"another size":     {Members: []reservation.MemberChange{{ID: r.ID, Resources: &resource.Vector{VCPUs: 1}}}},
 	} {
 		s.refuses(t, what, says(fault.Conflict, r.ID), func() error {
-			_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, c)
+			_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, c)
 			return err
 		})
 	}
@@ -167,13 +167,13 @@ func TestAnUnknownReservationOfALeaseIsNamed(t *testing.T) {
 	c := bounds(foreign, 1, 1)
 	c.Members = append(c.Members, reservation.MemberChange{ID: "nobody"})
 	s.refuses(t, "foreign reservations", says(fault.Invalid, "Invalid reservation IDs are: "+foreign+", nobody"), func() error {
-		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, c)
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, c)
 		return err
 	})
 	twice := bounds(l.Reservations[0].ID, 1, 1)
 	twice.Members = append(twice.Members, twice.Members...)
 	s.refuses(t, "one reservation twice", says(fault.Invalid, "more than once"), func() error {
-		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, twice)
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, twice)
 		return err
 	})
 }

@@ -41,7 +41,7 @@ func TestEveryLeaseIsKept(t *testing.T) {
 			"cancel a lease":     s.stepCancelLease,
 			"time, too late":     func(t *rapid.T) { s.now.Add(drawTicks(t, 0, 3, "passes") + 3) },
 			"time":               func(t *rapid.T) { s.passTo(t, s.clock()+3+span.Instant(drawTicks(t, 0, 3, "passes"))) },
-			"prune":              func(*rapid.T) { s.desk.Prune() },
+			"prune":              func(*rapid.T) { s.bookings.Prune() },
 			"observe":            s.stepObserve,
 			"restart":            s.stepRestart,
 		})
@@ -76,7 +76,7 @@ func (s *scene) stepBookLease(t *rapid.T) {
 	}
 	unchanged := s.watchAll(t)
 	by := rapid.SampledFrom(projects).Draw(t, "by")
-	l, err := s.desk.BookLease(t.Context(), by, req)
+	l, err := s.bookings.BookLease(t.Context(), by, req)
 	if err != nil {
 		expectKinds(t, err, fault.Invalid)
 		unchanged(t)
@@ -170,7 +170,7 @@ func (s *scene) stepChangeLease(t *rapid.T) {
 	}
 	c := s.drawLeaseChange(t, before)
 	unchanged := s.watchAll(t)
-	l, err := s.desk.ChangeLease(t.Context(), booking.Caller{ProjectID: before.ProjectID}, before.ID, c)
+	l, err := s.bookings.ChangeLease(t.Context(), booking.Caller{ProjectID: before.ProjectID}, before.ID, c)
 	if err != nil {
 		expectKinds(t, err, fault.Invalid, fault.Conflict, fault.Denied)
 		unchanged(t)
@@ -209,7 +209,7 @@ func (s *scene) stepCancelLease(t *rapid.T) {
 	if !ok {
 		return
 	}
-	if _, err := s.desk.CancelLease(t.Context(), booking.Caller{ProjectID: before.ProjectID}, before.ID); err != nil {
+	if _, err := s.bookings.CancelLease(t.Context(), booking.Caller{ProjectID: before.ProjectID}, before.ID); err != nil {
 		t.Fatalf("cancel lease %s: %v", before.ID, err)
 	}
 	if _, err := s.memory.Lease(t.Context(), before.ID); !fault.Is(err, fault.NotFound) {
@@ -229,7 +229,7 @@ func (s *scene) stepCancelOne(t *rapid.T) {
 		return
 	}
 	unchanged := s.watchAll(t)
-	if _, err := s.desk.Cancel(t.Context(), booking.Caller{ProjectID: before.ProjectID}, before.ID); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), booking.Caller{ProjectID: before.ProjectID}, before.ID); err != nil {
 		l, _ := s.memory.Lease(t.Context(), before.Membership.LeaseID)
 		if !fault.Is(err, fault.Conflict) || len(l.Reservations) < 2 {
 			t.Fatalf("cancel %s: %v", before.ID, err)
@@ -247,7 +247,7 @@ func TestEightChangesOfOneLeaseTakeTurns(t *testing.T) {
 		all.Go(func() {
 			c := timed(0, 5000+i)
 			c.Members = bounds(l.Reservations[1].ID, 1, int(i+1)).Members
-			if _, err := s.desk.ChangeLease(t.Context(), owner, l.ID, c); err != nil {
+			if _, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, c); err != nil {
 				t.Error(err)
 			} else {
 				done.Add(1)
@@ -272,7 +272,7 @@ func TestReplicasChangeOneLeaseInTurn(t *testing.T) {
 	var clients sync.WaitGroup
 	for i := range int64(8) {
 		clients.Go(func() {
-			if _, err := all[i%2].desk.ChangeLease(t.Context(), owner, l.ID, timed(600+60*i, 5000+60*i)); err != nil {
+			if _, err := all[i%2].bookings.ChangeLease(t.Context(), owner, l.ID, timed(600+60*i, 5000+60*i)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -291,15 +291,15 @@ func TestAReplicaSeesAllReservationsOfAChangedLeaseAtOnce(t *testing.T) {
 	all := replicas(t, 2, named("a", "b", "c"))
 	l := all[0].lease(t, leaseOf(whole(1, 1), whole(1, 1), small(8)))
 	all[1].changeLease(t, l.ID, timed(700, 9000)) // it has not read the lease yet
-	if err := all[0].desk.Follow(t.Context()); err != nil {
+	if err := all[0].bookings.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range l.Reservations {
-		if now, _ := all[0].desk.Reservation(r.ID); now.Span != (span.Span{Start: at(700), End: at(9000)}) || now.Version != 2 {
+		if now, _ := all[0].bookings.Reservation(r.ID); now.Span != (span.Span{Start: at(700), End: at(9000)}) || now.Version != 2 {
 			t.Errorf("reservation %s is %+v", r.ID, now)
 		}
 	}
-	_, err := all[0].desk.Book(t.Context(), owner, during(1, 8000, 8100), nil)
+	_, err := all[0].bookings.Book(t.Context(), owner, during(1, 8000, 8100), nil)
 	refusal(t, err)
 	all[0].cancelLease(t, l.ID)
 	all[1].book(t, during(3, 700, 9000))
@@ -325,13 +325,13 @@ func TestWhatALeaseHadAndWillHaveIsHeldWhileItsChangeIsStored(t *testing.T) {
 	records.storing = func() error {
 		stored++
 		for _, name := range []string{"a", "c"} {
-			_, err := s.desk.Offer(t.Context(), owner, only(name, cpus(1, 1, 600, 4200)))
+			_, err := s.bookings.Offer(t.Context(), owner, only(name, cpus(1, 1, 600, 4200)))
 			refusal(t, err)
 		}
-		if _, err := s.desk.Offer(t.Context(), owner, only("b", cpus(6, 1, 600, 4200))); err != nil {
+		if _, err := s.bookings.Offer(t.Context(), owner, only("b", cpus(6, 1, 600, 4200))); err != nil {
 			t.Errorf("the rest of a host that instances leave: %v", err)
 		}
-		_, err := s.desk.Offer(t.Context(), owner, only("b", cpus(7, 1, 600, 4200)))
+		_, err := s.bookings.Offer(t.Context(), owner, only("b", cpus(7, 1, 600, 4200)))
 		refusal(t, err)
 		return nil
 	}
@@ -354,16 +354,16 @@ func TestTheReservationsOfALeaseKeepTheirHostsWhenTheirChangeFails(t *testing.T)
 		other.restart(t)
 		records.storing = func() error {
 			other.book(t, only(taken, during(1, 5000, 6000)))
-			if err := s.desk.Follow(t.Context()); err != nil {
+			if err := s.bookings.Follow(t.Context()); err != nil {
 				t.Errorf("%s: %v", taken, err)
 			}
 			for _, name := range []string{"a", "b"} {
-				_, err := s.desk.Offer(t.Context(), owner, only(name, during(1, 700, 800)))
+				_, err := s.bookings.Offer(t.Context(), owner, only(name, during(1, 700, 800)))
 				refusal(t, err)
 			}
 			return nil
 		}
-		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, timed(0, 9000))
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, timed(0, 9000))
 		refusal(t, err)
 		agree(t, []*scene{s, &other})
 		s.checkLeases(t)
@@ -381,20 +381,20 @@ func TestAChangeOfALeaseThatMayBeStoredIsFoundOut(t *testing.T) {
 		s := newScene(t, named("a", "b", "c"), func(o *booking.Options) { records.Records, o.Records = o.Records, records })
 		l := s.lease(t, leaseOf(whole(1, 1), whole(1, 1)))
 		records.fails = lost
-		if _, err := s.desk.ChangeLease(t.Context(), owner, l.ID, timed(1000, 9000)); !errors.Is(err, lost) {
+		if _, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, timed(1000, 9000)); !errors.Is(err, lost) {
 			t.Errorf("%s: %v", what, err)
 		}
 		for _, w := range []reservation.Request{during(2, 700, 800), during(2, 8000, 8100)} {
-			_, err := s.desk.Offer(t.Context(), owner, w)
+			_, err := s.bookings.Offer(t.Context(), owner, w)
 			refusal(t, err)
 		}
 		records.fails = nil
-		if err := s.desk.Follow(t.Context()); err != nil {
+		if err := s.bookings.Follow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		want := map[bool]span.Instant{true: at(9000), false: at(4200)}[stores]
 		for _, r := range l.Reservations {
-			if now, _ := s.desk.Reservation(r.ID); now.Span.End != want {
+			if now, _ := s.bookings.Reservation(r.ID); now.Span.End != want {
 				t.Errorf("%s: reservation %s ends at %v, want %v", what, r.ID, now.Span.End, want)
 			}
 		}
@@ -413,12 +413,12 @@ func (s *scene) changeLeasesAtRandom(t *testing.T, chance *rand.Rand) error {
 		for range 1 + chance.IntN(2) {
 			req.Members = append(req.Members, whole(0, 1+chance.IntN(2)), small(1+chance.IntN(3)))
 		}
-		_, err := s.desk.BookLease(t.Context(), projects[chance.IntN(len(projects))], req)
+		_, err := s.bookings.BookLease(t.Context(), projects[chance.IntN(len(projects))], req)
 		return err
 	}
 	l, by := list[chance.IntN(len(list))], booking.Caller{Admin: true}
 	if chance.IntN(5) == 0 {
-		_, err := s.desk.CancelLease(t.Context(), by, l.ID)
+		_, err := s.bookings.CancelLease(t.Context(), by, l.ID)
 		return err
 	}
 	c := reservation.LeaseChange{End: new(l.Span.End + ticks(10) - 40)}
@@ -431,7 +431,7 @@ func (s *scene) changeLeasesAtRandom(t *testing.T, chance *rand.Rand) error {
 			c.Members = append(c.Members, reservation.MemberChange{ID: r.ID, Min: new(0), Max: &most})
 		}
 	}
-	_, err := s.desk.ChangeLease(t.Context(), by, l.ID, c)
+	_, err := s.bookings.ChangeLease(t.Context(), by, l.ID, c)
 	return err
 }
 

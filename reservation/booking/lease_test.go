@@ -37,7 +37,7 @@ func leaseOf(members ...reservation.MemberRequest) reservation.LeaseRequest {
 
 func (s *scene) lease(t *testing.T, req reservation.LeaseRequest) reservation.LeaseRecord {
 	t.Helper()
-	l, err := s.desk.BookLease(t.Context(), owner, req)
+	l, err := s.bookings.BookLease(t.Context(), owner, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,16 +60,16 @@ func TestTheReservationsOfALeaseShareNoHostAndBeginAndEndWithIt(t *testing.T) {
 		t.Errorf("the lease holds %v, want each host once", taken)
 	}
 	s.restart(t)
-	if live := s.desk.Live(span.Always); len(live) != 2 || live[0].Membership.LeaseID != l.ID {
+	if live := s.bookings.Live(span.Always); len(live) != 2 || live[0].Membership.LeaseID != l.ID {
 		t.Errorf("after a restart there are %+v", live)
 	}
 	s.book(t, during(1, 5000, 6000)) // which belongs to no lease
 	want := slices.Sorted(slices.Values([]string{l.Reservations[0].ID, l.Reservations[1].ID}))
-	if got := s.desk.InLease(l.ID, l.ProjectID); !slices.Equal(got, want) {
+	if got := s.bookings.InLease(l.ID, l.ProjectID); !slices.Equal(got, want) {
 		t.Errorf("the live reservations of the lease are %v, want %v", got, want)
 	}
 	for lease, project := range map[string]string{l.ID: "somebody", "another": l.ProjectID, "": l.ProjectID} {
-		if got := s.desk.InLease(lease, project); len(got) > 0 {
+		if got := s.bookings.InLease(lease, project); len(got) > 0 {
 			t.Errorf("project %s has the reservations %v in lease %q", project, got, lease)
 		}
 	}
@@ -77,11 +77,11 @@ func TestTheReservationsOfALeaseShareNoHostAndBeginAndEndWithIt(t *testing.T) {
 
 func TestALeaseOfWhichOnePartIsRefusedBooksNothing(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
-	_, err := s.desk.BookLease(t.Context(), owner, leaseOf(whole(2, 2), small(1), whole(2, 2)))
+	_, err := s.bookings.BookLease(t.Context(), owner, leaseOf(whole(2, 2), small(1), whole(2, 2)))
 	if _, refused := errors.AsType[*reservation.Refusal](err); !refused {
 		t.Fatalf("got %v, want a refusal", err)
 	}
-	if live := s.desk.Live(span.Always); len(live) != 0 {
+	if live := s.bookings.Live(span.Always); len(live) != 0 {
 		t.Errorf("there are %d reservations, want none", len(live))
 	}
 	s.lease(t, leaseOf(whole(3, 3)))
@@ -89,7 +89,7 @@ func TestALeaseOfWhichOnePartIsRefusedBooksNothing(t *testing.T) {
 
 func TestTheReservationsOfALeaseDoNotBlockEachOther(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
-	_, err := s.desk.BookLease(t.Context(), owner, leaseOf(whole(2, 2), whole(2, 3)))
+	_, err := s.bookings.BookLease(t.Context(), owner, leaseOf(whole(2, 2), whole(2, 3)))
 	refusal, is := errors.AsType[*reservation.Refusal](err)
 	if !is {
 		t.Fatalf("got %v, want a refusal", err)
@@ -112,7 +112,7 @@ func TestAReservationOfALeaseGetsAsManyHostsAsThereAreUpToItsMost(t *testing.T) 
 	if n := l.Reservations[0].Quantity; n != 2 {
 		t.Errorf("it has %d hosts, want the 2 that are free", n)
 	}
-	if _, err := s.desk.BookLease(t.Context(), owner, leaseOf(whole(1, 5))); err == nil {
+	if _, err := s.bookings.BookLease(t.Context(), owner, leaseOf(whole(1, 5))); err == nil {
 		t.Error("a lease without a free host is booked")
 	}
 }
@@ -132,18 +132,18 @@ func TestLeasesWithoutReservationsHaveALimit(t *testing.T) {
 	late := leaseOf()
 	late.Start, late.End, late.BeforeEnd = at(6000), at(7000), 0
 	s.refuses(t, "one more", says(fault.Denied, "delete those that it does not need"), func() error {
-		_, err := s.desk.BookLease(t.Context(), owner, late)
+		_, err := s.bookings.BookLease(t.Context(), owner, late)
 		return err
 	})
 	full := late
 	full.Members = []reservation.MemberRequest{whole(1, 1)}
 	s.lease(t, full)
-	if _, err := s.desk.BookLease(t.Context(), booking.Caller{ProjectID: "another"}, late); err != nil {
+	if _, err := s.bookings.BookLease(t.Context(), booking.Caller{ProjectID: "another"}, late); err != nil {
 		t.Errorf("of another project: %v", err)
 	}
 	s.cancelLease(t, last)
 	s.lease(t, late)
-	s.desk.Configure(planning.Limits{}, s.options.Defaults)
+	s.bookings.Configure(planning.Limits{}, s.options.Defaults)
 	s.lease(t, late)
 }
 
@@ -153,7 +153,7 @@ func TestOfManyLeasesWithoutReservationsAtOnceNoMoreThanTheLimitAreBooked(t *tes
 	var booked atomic.Int64
 	for range 12 {
 		all.Go(func() {
-			switch _, err := s.desk.BookLease(t.Context(), owner, leaseOf()); {
+			switch _, err := s.bookings.BookLease(t.Context(), owner, leaseOf()); {
 			case err == nil:
 				booked.Add(1)
 			case !fault.Is(err, fault.Denied):
@@ -175,21 +175,21 @@ func TestAStartOfThePresentMinuteIsNow(t *testing.T) {
 		t.Errorf("the lease starts at %v, its reservation at %v; want as asked, and now", l.Span.Start, l.Reservations[0].Span.Start)
 	}
 	req.Start--
-	if _, err := s.desk.BookLease(t.Context(), owner, req); !fault.Is(err, fault.Invalid) {
+	if _, err := s.bookings.BookLease(t.Context(), owner, req); !fault.Is(err, fault.Invalid) {
 		t.Errorf("an older start: %v, want Invalid", err)
 	}
 }
 
 func TestALeaseOfTooManyReservationsIsInvalid(t *testing.T) {
 	s := newScene(t, named("a"))
-	if _, err := s.desk.BookLease(t.Context(), owner, leaseOf(make([]reservation.MemberRequest, 17)...)); !fault.Is(err, fault.Invalid) {
+	if _, err := s.bookings.BookLease(t.Context(), owner, leaseOf(make([]reservation.MemberRequest, 17)...)); !fault.Is(err, fault.Invalid) {
 		t.Errorf("17 reservations: %v, want Invalid", err)
 	}
 }
 
 func TestTheLimitOnHostsCountsTheWholeLease(t *testing.T) {
 	s := newScene(t, named("a", "b", "c", "d"), limited(planning.Limits{Hosts: 3}))
-	if _, err := s.desk.BookLease(t.Context(), owner, leaseOf(whole(2, 2), whole(2, 2))); err == nil {
+	if _, err := s.bookings.BookLease(t.Context(), owner, leaseOf(whole(2, 2), whole(2, 2))); err == nil {
 		t.Error("a lease of four hosts is booked, the limit is three")
 	}
 	s.lease(t, leaseOf(whole(2, 2), whole(1, 1)))
@@ -201,7 +201,7 @@ func TestOfManyLeasesForOneHostOneIsBooked(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			_, err := s.desk.BookLease(t.Context(), owner, leaseOf(whole(1, 1), whole(1, 1)))
+			_, err := s.bookings.BookLease(t.Context(), owner, leaseOf(whole(1, 1), whole(1, 1)))
 			if _, refused := errors.AsType[*reservation.Refusal](err); err == nil {
 				booked.Add(1)
 			} else if !refused {

@@ -30,7 +30,7 @@ func TestTheEarliestStartOfALeaseIsAccepted(t *testing.T) {
 	s.book(t, only("a", during(1, 100, 200)))
 	s.book(t, only("b", during(1, 160, 400)))
 	ask := reservation.LeaseRequest{Name: "l", Start: at(100), End: at(150), Members: []reservation.MemberRequest{onHost("a"), onHost("b")}}
-	_, err := s.desk.BookLease(t.Context(), owner, ask)
+	_, err := s.bookings.BookLease(t.Context(), owner, ask)
 	if r := refusal(t, err); r.EarliestStart != at(400) {
 		t.Errorf("the earliest start is %v, want %v", r.EarliestStart, at(400))
 	}
@@ -43,12 +43,12 @@ func TestTheEarliestStartOfFloatingIPsKeepsTheLimits(t *testing.T) {
 	s.lease(t, floatingFrom(100, 1000, floating(1)))
 	s.options.Limits = planning.Limits{StartAhead: 500}
 	s.restart(t)
-	_, err := s.desk.BookLease(t.Context(), owner, floatingFrom(100, 200, floating(1)))
+	_, err := s.bookings.BookLease(t.Context(), owner, floatingFrom(100, 200, floating(1)))
 	if r := refusal(t, err); r.EarliestStart != 0 {
 		t.Errorf("the earliest start is %v, which is too far ahead", r.EarliestStart)
 	}
 	s.now.Add(500)
-	_, err = s.desk.BookLease(t.Context(), owner, floatingFrom(600, 700, floating(1)))
+	_, err = s.bookings.BookLease(t.Context(), owner, floatingFrom(600, 700, floating(1)))
 	if r := refusal(t, err); r.EarliestStart != at(1000) {
 		t.Errorf("the earliest start is %v, want %v", r.EarliestStart, at(1000))
 	}
@@ -71,7 +71,7 @@ func TestALeaseIsBookedInAnyOrderOfItsReservations(t *testing.T) {
 	} {
 		for range 2 {
 			s := newScene(t, named("a", "b", "c", "d", "e", "f"), pooled(2))
-			if _, err := s.desk.BookLease(t.Context(), owner, reservation.LeaseRequest{Name: "l", Start: at(100), End: at(150), Members: members}); err != nil {
+			if _, err := s.bookings.BookLease(t.Context(), owner, reservation.LeaseRequest{Name: "l", Start: at(100), End: at(150), Members: members}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			s.check(t)
@@ -144,12 +144,12 @@ func TestTheRefusalOfALeaseNamesTheHostsThatSleep(t *testing.T) {
 	s.hosts[1].Power, s.hosts[1].BootSeconds = inventory.PowerSleeping, 900
 	s.hosts[2].Power, s.hosts[2].BootSeconds = inventory.PowerWaking, 800
 	s.observe(t)
-	_, err := s.desk.BookLease(t.Context(), owner, floatingFrom(0, 600, whole(3, 3)))
+	_, err := s.bookings.BookLease(t.Context(), owner, floatingFrom(0, 600, whole(3, 3)))
 	r := refusal(t, err)
 	if want := "; b, c sleep, and can be awake at 2033-05-18T03:48:20Z"; !strings.Contains(r.Message, want) || r.EarliestStart != at(900) || r.LargestQuantity != 1 {
 		t.Errorf("the refusal lacks %q: %+v", want, *r)
 	}
-	if _, err = s.desk.BookLease(t.Context(), owner, floatingFrom(900, 1500, whole(4, 4))); strings.Contains(refusal(t, err).Message, "sleep") {
+	if _, err = s.bookings.BookLease(t.Context(), owner, floatingFrom(900, 1500, whole(4, 4))); strings.Contains(refusal(t, err).Message, "sleep") {
 		t.Errorf("sleep is not the obstacle: %v", err)
 	}
 }
@@ -313,12 +313,12 @@ func drawWorld(t *rapid.T) (*scene, leaseWorld, reservation.LeaseRequest) {
 	hosts := drawHosts(t)
 	s := newScene(t, hosts[max(0, len(hosts)-4):], pooled(3))
 	for range rapid.IntRange(0, 6).Draw(t, "others") {
-		_, _ = s.desk.Book(t.Context(), owner, drawRequest(t, s.clock()), nil)
+		_, _ = s.bookings.Book(t.Context(), owner, drawRequest(t, s.clock()), nil)
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "leases") {
 		start := s.clock().Add(drawTicks(t, 1, 20, "start"))
 		req := reservation.LeaseRequest{Start: start, End: start.Add(drawTicks(t, 1, 9, "length")), Members: []reservation.MemberRequest{drawMember(t, s.clock())}}
-		_, _ = s.desk.BookLease(t.Context(), owner, req)
+		_, _ = s.bookings.BookLease(t.Context(), owner, req)
 	}
 	start := s.clock().Add(drawTicks(t, -3, 15, "start"))
 	req := reservation.LeaseRequest{Start: start, End: max(start, s.clock()).Add(drawTicks(t, 1, 9, "length"))}
@@ -369,7 +369,7 @@ func TestTheRefusalOfALeaseIsTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, world, req := drawWorld(t)
 		req.Members = rapid.Permutation(req.Members).Draw(t, "order")
-		l, err := s.desk.OfferLease(t.Context(), owner, req)
+		l, err := s.bookings.OfferLease(t.Context(), owner, req)
 		if err != nil && !isRefusal(err) {
 			return // an invalid request
 		}
@@ -387,7 +387,7 @@ func TestTheRefusalOfALeaseIsTrue(t *testing.T) {
 		if first := r.EarliestStart; first != 0 {
 			later := req
 			later.Start, later.End = first, first+req.End-req.Start
-			if _, err := s.desk.OfferLease(t.Context(), owner, later); err != nil {
+			if _, err := s.bookings.OfferLease(t.Context(), owner, later); err != nil {
 				t.Fatalf("at its earliest start: %v", err)
 			}
 		}

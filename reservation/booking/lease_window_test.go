@@ -40,7 +40,7 @@ func TestALeaseWithADeadlineStartsWhenAllItsReservationsHaveRoom(t *testing.T) {
 		"none":                       {within(600, 20_000, 3600), 600, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := s.desk.OfferLease(t.Context(), owner, tc.req)
+			l, err := s.bookings.OfferLease(t.Context(), owner, tc.req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,21 +64,21 @@ func TestALeaseWithADeadlineStartsWhenAllItsReservationsHaveRoom(t *testing.T) {
 func TestALeaseThatHasNoRoomBeforeItsDeadlineIsRefused(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	s.book(t, during(2, 0, 3600))
-	_, err := s.desk.BookLease(t.Context(), owner, within(0, 4000, 3600, whole(1, 2)))
+	_, err := s.bookings.BookLease(t.Context(), owner, within(0, 4000, 3600, whole(1, 2)))
 	if r := refusal(t, err); r.Constraint != reservation.HostsFree || r.EarliestStart != at(3600) || r.LargestQuantity != 0 {
 		t.Errorf("one reservation: %+v", *r)
 	}
 	s.book(t, during(1, 3600, 9000))
-	_, err = s.desk.BookLease(t.Context(), owner, within(0, 8000, 3600, whole(1, 1), whole(1, 1)))
+	_, err = s.bookings.BookLease(t.Context(), owner, within(0, 8000, 3600, whole(1, 1), whole(1, 1)))
 	if r := refusal(t, err); r.Constraint != reservation.HostsFree || r.EarliestStart != at(9000) ||
 		!strings.Contains(r.Message, "has room for 2 hosts during 1h0m0s, which 2 reservations of the lease need together") {
 		t.Errorf("two reservations: %+v", *r)
 	}
-	_, err = s.desk.BookLease(t.Context(), owner, within(0, 8000, 3600, whole(1, 1), small(1)))
+	_, err = s.bookings.BookLease(t.Context(), owner, within(0, 8000, 3600, whole(1, 1), small(1)))
 	if r := refusal(t, err); r.Constraint != reservation.HostsFree || r.EarliestStart != at(9000) || !strings.Contains(r.Message, "none has room for the whole lease") {
 		t.Errorf("a host and an instance: %+v", *r)
 	}
-	_, err = s.desk.BookLease(t.Context(), owner, within(0, 3000, 3600, whole(1, 1)))
+	_, err = s.bookings.BookLease(t.Context(), owner, within(0, 3000, 3600, whole(1, 1)))
 	if !says(fault.Invalid, "is less than 1h0m0s after")(err) {
 		t.Errorf("a deadline too early: %v", err)
 	}
@@ -90,7 +90,7 @@ func TestALeaseMovesToTheEarliestStartBeforeADeadline(t *testing.T) {
 	s.book(t, during(2, 4200, 6000))
 	s.book(t, during(1, 9600, 9700))
 	c := reservation.LeaseChange{Start: new(at(1200)), Deadline: new(at(20_000))}
-	offered, err := s.desk.OfferLeaseChange(t.Context(), owner, l.ID, c)
+	offered, err := s.bookings.OfferLeaseChange(t.Context(), owner, l.ID, c)
 	if err != nil || offered.Span != span.New(at(6000), 3600) || offered.BeforeEnd != at(9000) {
 		t.Fatalf("the offer is %v (%v)", offered.Span, err)
 	}
@@ -105,12 +105,12 @@ func TestALeaseMovesToTheEarliestStartBeforeADeadline(t *testing.T) {
 		t.Errorf("a longer one lasts %v", moved.Span)
 	}
 	s.refuses(t, "no start before the deadline", isRefusal, func() error {
-		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{Start: new(at(1200)), Duration: 7000, Deadline: new(at(12_000))})
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{Start: new(at(1200)), Duration: 7000, Deadline: new(at(12_000))})
 		return err
 	})
 	s.passTo(t, at(9800))
 	s.refuses(t, "an active lease", says(fault.Invalid, "Cannot modify the start date of already started leases"), func() error {
-		_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, c)
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, c)
 		return err
 	})
 	if longer := s.changeLease(t, l.ID, reservation.LeaseChange{Duration: 5000}); longer.Span != span.New(at(9700), 5000) {
@@ -130,7 +130,7 @@ func TestWhatHappensAtTheEndOfALeaseCanBeChanged(t *testing.T) {
 	}
 	for chosen, text := range map[reservation.OnEnd]string{reservation.OnEndLeave: "is not offered on this cloud", "explode": "explode"} {
 		s.refuses(t, string(chosen), says(fault.Invalid, text), func() error {
-			_, err := s.desk.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{OnEnd: &chosen})
+			_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{OnEnd: &chosen})
 			return err
 		})
 	}
@@ -142,7 +142,7 @@ func TestNoEarlierStartHasRoomForALeaseWithADeadline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, drawHosts(t), limited(drawLimits(t)))
 		for range rapid.IntRange(0, 8).Draw(t, "others") {
-			_, _ = s.desk.Book(t.Context(), rapid.SampledFrom(projects).Draw(t, "by"), drawRequest(t, s.clock()), nil)
+			_, _ = s.bookings.Book(t.Context(), rapid.SampledFrom(projects).Draw(t, "by"), drawRequest(t, s.clock()), nil)
 		}
 		start := s.clock().Add(drawTicks(t, 1, 10, "start"))
 		req := reservation.LeaseRequest{Start: start, Duration: drawTicks(t, 1, 8, "duration")}
@@ -153,14 +153,14 @@ func TestNoEarlierStartHasRoomForALeaseWithADeadline(t *testing.T) {
 			req.Members = append(req.Members, m)
 		}
 		by := rapid.SampledFrom(projects).Draw(t, "by")
-		got, err := s.desk.OfferLease(t.Context(), by, req)
+		got, err := s.bookings.OfferLease(t.Context(), by, req)
 		if err != nil && !isRefusal(err) {
 			return
 		}
 		for at := start; at.Add(req.Duration) <= req.End; at++ {
 			fixed := req
 			fixed.Start, fixed.End, fixed.Duration = at, at.Add(req.Duration), 0
-			want, fixedErr := s.desk.OfferLease(t.Context(), by, fixed)
+			want, fixedErr := s.bookings.OfferLease(t.Context(), by, fixed)
 			switch {
 			case fixedErr != nil:
 				continue
@@ -182,7 +182,7 @@ func TestAChangeWithADeadlineStartsWhenTheImageCanBeThere(t *testing.T) {
 	s := newScene(t, named("a", "b"), looking(oneChannel()))
 	r := s.book(t, withImage("A", during(1, 60, 160)))
 	c := reservation.LeaseChange{Deadline: new(at(1000)), Members: []reservation.MemberChange{{ID: r.ID, Min: new(2), Max: new(2)}}}
-	l, err := s.desk.ChangeLease(t.Context(), owner, r.ID, c)
+	l, err := s.bookings.ChangeLease(t.Context(), owner, r.ID, c)
 	if err != nil || l.Span != span.New(at(96), 100) {
 		t.Errorf("it lasts %v, %v; want 100 s from 96 on", l.Span, err)
 	}

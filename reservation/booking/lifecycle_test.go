@@ -22,7 +22,7 @@ import (
 func (s *scene) carryOut(t tester, now int64) (list []string) {
 	t.Helper()
 	s.now.Store(int64(at(now)))
-	done, failed := s.desk.CarryOut(t.Context())
+	done, failed := s.bookings.CarryOut(t.Context())
 	if len(failed) > 0 {
 		t.Fatalf("at %d: %v", now, failed)
 	}
@@ -69,7 +69,7 @@ func TestEventsHappenAtTheirTimes(t *testing.T) {
 	if diff := cmp.Diff(want, s.get(t, id).Events); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
-	if next, ok := s.desk.NextClaim("a", at(0)); ok {
+	if next, ok := s.bookings.NextClaim("a", at(0)); ok {
 		t.Errorf("an ended reservation still holds %v", next)
 	}
 }
@@ -148,7 +148,7 @@ func TestACanceledReservationHasNoEventsAhead(t *testing.T) {
 	s := newScene(t, named("a"))
 	id := s.book(t, warned()).ID
 	s.carryOut(t, 110)
-	r, err := s.desk.Cancel(t.Context(), owner, id)
+	r, err := s.bookings.Cancel(t.Context(), owner, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,9 +196,9 @@ func TestAClockThatStepsBackAfterPruningDoesNoHarm(t *testing.T) {
 	id := s.book(t, during(1, 100, 200)).ID
 	s.carryOut(t, 150)
 	s.now.Store(int64(at(200)))
-	s.desk.Prune()
+	s.bookings.Prune()
 	s.now.Store(int64(at(199)))
-	if _, err := s.desk.Cancel(t.Context(), owner, id); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, id); err != nil {
 		t.Fatal(err)
 	}
 	s.check(t)
@@ -227,7 +227,7 @@ func TestAnEventThatFailsIsTriedAgainAndKeepsNoOtherBack(t *testing.T) {
 	records.refuses = map[string]bool{ids[1]: true}
 	for _, now := range []int64{100, 110} {
 		s.now.Store(int64(at(now)))
-		_, failed := s.desk.CarryOut(t.Context())
+		_, failed := s.bookings.CarryOut(t.Context())
 		if len(failed) != 1 || !fault.Is(failed[ids[1]], fault.Unavailable) {
 			t.Errorf("at %d failed: %v, want %s unavailable", now, failed, ids[1])
 		}
@@ -248,7 +248,7 @@ func TestTheDeskSaysThatSomethingMayBeDue(t *testing.T) {
 	s := newScene(t, named("a"))
 	woken := func() bool {
 		select {
-		case <-s.desk.Woken():
+		case <-s.bookings.Woken():
 			return true
 		default:
 			return false
@@ -265,7 +265,7 @@ func TestTheDeskSaysThatSomethingMayBeDue(t *testing.T) {
 	if !woken() {
 		t.Error("a change must wake the service")
 	}
-	if _, err := s.desk.Book(t.Context(), owner, during(1, 100, 200), nil); err == nil || woken() {
+	if _, err := s.bookings.Book(t.Context(), owner, during(1, 100, 200), nil); err == nil || woken() {
 		t.Error("a refusal must not wake the service")
 	}
 }
@@ -274,7 +274,7 @@ func TestTheTimeOfTheNextEventIsKnown(t *testing.T) {
 	s := newScene(t, named("a"))
 	next := func(when string, want span.Instant, some bool) {
 		t.Helper()
-		if got, ok := s.desk.NextDue(); got != want || ok != some {
+		if got, ok := s.bookings.NextDue(); got != want || ok != some {
 			t.Errorf("%s, the next event is at %v (%t), want %v (%t)", when, got, ok, want, some)
 		}
 	}
@@ -294,16 +294,16 @@ func TestAHostThatIsBackIsTheSameHost(t *testing.T) {
 	r := s.book(t, during(2, 100, 200))
 	s.hosts = named("b", "c")
 	s.observe(t)
-	_, err := s.desk.Offer(t.Context(), owner, during(2, 150, 250))
+	_, err := s.bookings.Offer(t.Context(), owner, during(2, 150, 250))
 	if got := refusal(t, err); got.Matched != 2 || got.Free != 1 || got.EarliestStart != at(200) {
 		t.Errorf("without a: %d matching, %d free, earliest %v; want 2, 1 and %v", got.Matched, got.Free, got.EarliestStart, at(200))
 	}
-	if next, ok := s.desk.NextClaim("a", at(0)); !ok || next != r.Span {
+	if next, ok := s.bookings.NextClaim("a", at(0)); !ok || next != r.Span {
 		t.Errorf("a is promised for %v, %v; want %v", next, ok, r.Span)
 	}
 	s.hosts = named("a", "b", "c")
 	s.observe(t)
-	_, err = s.desk.Offer(t.Context(), owner, during(2, 150, 250))
+	_, err = s.bookings.Offer(t.Context(), owner, during(2, 150, 250))
 	if got := refusal(t, err).Free; got != 1 {
 		t.Errorf("with a again: %d free, want 1", got)
 	}

@@ -37,17 +37,17 @@ func TestALimitOnHostsCountsThoseHeldAtOneInstant(t *testing.T) {
 		"an instance":          cpus(1, 1, 350, 360),
 		"beside the instances": during(1, 450, 460),
 	} {
-		_, err := s.desk.Book(t.Context(), owner, req, nil)
+		_, err := s.bookings.Book(t.Context(), owner, req, nil)
 		if got := refusal(t, err); got.Constraint != reservation.MaxHosts || len(got.BlockedBy) > 0 || got.EarliestStart != at(500) || got.LargestQuantity != 0 {
 			t.Errorf("%s: %v, blocked by %v, earliest %v, at most %d; want %s, nothing, %v and 0",
 				name, got, got.BlockedBy, got.EarliestStart, got.LargestQuantity, reservation.MaxHosts, at(500))
 		}
 	}
-	if _, err := s.desk.Book(t.Context(), projects[1], during(1, 50, 600), nil); err != nil {
+	if _, err := s.bookings.Book(t.Context(), projects[1], during(1, 50, 600), nil); err != nil {
 		t.Errorf("another project: %v", err)
 	}
 	s.restart(t)
-	_, err := s.desk.Book(t.Context(), owner, during(1, 150, 160), nil)
+	_, err := s.bookings.Book(t.Context(), owner, during(1, 150, 160), nil)
 	refusal(t, err)
 	s.check(t)
 }
@@ -81,11 +81,11 @@ func TestARefusalByALimitSaysWhenItIsKept(t *testing.T) {
 			s.book(t, during(1, 50, 100))
 			s.book(t, during(2, 100, 200))
 			for _, req := range []reservation.Request{during(3, 200, 260), during(2, 260, 300)} {
-				if _, err := s.desk.Book(t.Context(), projects[1], req, nil); err != nil {
+				if _, err := s.bookings.Book(t.Context(), projects[1], req, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
-			_, err := s.desk.Book(t.Context(), owner, tc.req, nil)
+			_, err := s.bookings.Book(t.Context(), owner, tc.req, nil)
 			got := refusal(t, err)
 			want := reservation.Refusal{
 				Constraint: reservation.MaxHosts, Message: tc.message, Matched: 4, Free: got.Free, EarliestStart: tc.earliest, LargestQuantity: tc.largest,
@@ -102,7 +102,7 @@ func TestARefusalByALimitSaysWhenItIsKept(t *testing.T) {
 func TestWhatNoHostCouldHoldIsNotRefusedByALimit(t *testing.T) {
 	s := newScene(t, named("a", "b"), limited(planning.Limits{Hosts: 2}))
 	s.book(t, during(2, 100, 200))
-	_, err := s.desk.Book(t.Context(), owner, cpus(1000, 1, 100, 200), nil)
+	_, err := s.bookings.Book(t.Context(), owner, cpus(1000, 1, 100, 200), nil)
 	if got := refusal(t, err); got.Constraint == reservation.MaxHosts || got.EarliestStart != 0 {
 		t.Errorf("%v, earliest %v; want another constraint and no earliest start", got, got.EarliestStart)
 	}
@@ -139,12 +139,12 @@ func TestHostHoursAreCountedOverAllLiveReservations(t *testing.T) {
 	first = s.change(t, first.ID, quantity(1)) // 100 host-seconds
 	second := s.book(t, during(1, 300, 450))   // 250 host-seconds in all
 	s.restart(t)
-	_, err := s.desk.Change(t.Context(), owner, first.ID, ends(201))
+	_, err := s.bookings.Change(t.Context(), owner, first.ID, ends(201))
 	if got := refusal(t, err); got.Constraint != reservation.MaxHostHours || got.LargestQuantity != 0 || len(got.BlockedBy) > 0 {
 		t.Errorf("one more second, after a restart: %v, at most %d, blocked by %v; want %s, 0 and nothing",
 			got, got.LargestQuantity, got.BlockedBy, reservation.MaxHostHours)
 	}
-	if _, err := s.desk.Cancel(t.Context(), owner, second.ID); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, second.ID); err != nil {
 		t.Fatal(err)
 	}
 	s.change(t, first.ID, ends(350))
@@ -177,7 +177,7 @@ func TestALimitRefusesAChangeOnlyForWhatItAsksMoreOf(t *testing.T) {
 			r := s.book(t, during(2, 100, 200))
 			s.options.Limits = lowered
 			s.restart(t)
-			_, err := s.desk.Change(t.Context(), owner, r.ID, tc.change)
+			_, err := s.bookings.Change(t.Context(), owner, r.ID, tc.change)
 			if tc.want == "" && err == nil {
 				return
 			}
@@ -214,7 +214,7 @@ func TestAChangeIsHeldAgainstTheHostsAtEachInstant(t *testing.T) {
 			s.book(t, only("c", during(1, 250, 350)))
 			s.book(t, only("d", during(1, 250, 350)))
 			s.passTo(t, at(tc.now))
-			_, err := s.desk.Change(t.Context(), owner, r.ID, tc.change)
+			_, err := s.bookings.Change(t.Context(), owner, r.ID, tc.change)
 			if !tc.refused {
 				if err != nil {
 					t.Error(err)
@@ -232,7 +232,7 @@ func TestAChangeIsHeldAgainstTheHostsAtEachInstant(t *testing.T) {
 func TestHostTimeOfAChange(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"), limited(planning.Limits{HostSeconds: 300}))
 	r := s.book(t, during(2, 100, 200)) // 200 host-seconds
-	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, ends(251))
+	_, err := s.bookings.OfferChange(t.Context(), owner, r.ID, ends(251))
 	if got := refusal(t, err); got.Constraint != reservation.MaxHostHours || got.LargestQuantity != 1 {
 		t.Errorf("2 for 151 s: %v, at most %d; want %s and 1", got, got.LargestQuantity, reservation.MaxHostHours)
 	}
@@ -242,7 +242,7 @@ func TestHostTimeOfAChange(t *testing.T) {
 	s.options.Limits = planning.Limits{HostSeconds: 10}
 	s.restart(t)
 	s.change(t, r.ID, planning.Change{Quantity: new(2), End: new(at(250))}) // longer, but no more host time
-	_, err = s.desk.OfferChange(t.Context(), owner, r.ID, ends(251))
+	_, err = s.bookings.OfferChange(t.Context(), owner, r.ID, ends(251))
 	if got := refusal(t, err).Constraint; got != reservation.MaxHostHours {
 		t.Errorf("more host time: refused by %s, want %s", got, reservation.MaxHostHours)
 	}
@@ -266,17 +266,17 @@ func TestReleasedHostTimeCountsAsLongAsTheReservationLives(t *testing.T) {
 	r := s.running(t, during(3, 100, 200))
 	s.passTo(t, at(190))
 	s.change(t, r.ID, quantity(1)) // 100, and 2 × 90 host-seconds that are past
-	if _, use := s.desk.Use(owner.ProjectID); use.HostSeconds != 280 {
+	if _, use := s.bookings.Use(owner.ProjectID); use.HostSeconds != 280 {
 		t.Errorf("the project uses %d host-seconds, want 280", use.HostSeconds)
 	}
-	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, ends(221))
+	_, err := s.bookings.OfferChange(t.Context(), owner, r.ID, ends(221))
 	if got := refusal(t, err).Constraint; got != reservation.MaxHostHours {
 		t.Errorf("21 s more are refused by %s, want %s", got, reservation.MaxHostHours)
 	}
 	s.change(t, r.ID, ends(220))
 	s.check(t)
 	s.restart(t)
-	if _, use := s.desk.Use(owner.ProjectID); use.HostSeconds != 300 {
+	if _, use := s.bookings.Use(owner.ProjectID); use.HostSeconds != 300 {
 		t.Errorf("after a restart the project uses %d host-seconds, want 300", use.HostSeconds)
 	}
 }
@@ -302,7 +302,7 @@ func TestAnExtensionIsAcceptedOnlyNearTheEnd(t *testing.T) {
 			s := newScene(t, named("a", "b", "c"), limited(planning.Limits{ExtensionWindow: 30}))
 			r := s.book(t, during(2, 100, 200))
 			s.passTo(t, at(tc.now))
-			_, err := s.desk.Change(t.Context(), owner, r.ID, tc.change)
+			_, err := s.bookings.Change(t.Context(), owner, r.ID, tc.change)
 			if tc.want == "" && err == nil {
 				return
 			}
@@ -324,12 +324,12 @@ func TestTheExtensionWindowCountsFromTheLatestEndThatWasPromised(t *testing.T) {
 		{160, false}, {300, true}, {140, false}, {210, true}, // shortened twice, it is as early as before
 		{180, false}, {200, false}, {201, true}, // and back to what was promised
 	} {
-		_, err := s.desk.Change(t.Context(), owner, r.ID, ends(step.to))
+		_, err := s.bookings.Change(t.Context(), owner, r.ID, ends(step.to))
 		if refused := err != nil; refused != step.refused {
 			t.Errorf("an end at %d: %v, want it refused: %v", step.to, err, step.refused)
 		}
 	}
-	if _, err := s.desk.Change(t.Context(), owner, r.ID, ends(180)); err != nil {
+	if _, err := s.bookings.Change(t.Context(), owner, r.ID, ends(180)); err != nil {
 		t.Fatal(err)
 	}
 	s.passTo(t, at(170))
@@ -345,7 +345,7 @@ func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
 	s.book(t, during(1, 50, 100))
 	req := during(1, 20, 1000)
 	req.Duration = 60
-	plan, err := s.desk.Offer(t.Context(), owner, req)
+	plan, err := s.bookings.Offer(t.Context(), owner, req)
 	if err != nil || plan.Span != span.New(at(100), 60) {
 		t.Errorf("just at the horizon: %v, %v; want 60 s from %v", plan.Span, err, at(100))
 	}
@@ -354,11 +354,11 @@ func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
 	s.hosts = append(s.hosts, asleep...)
 	s.observe(t)
 	s.book(t, during(1, 100, 101))
-	_, err = s.desk.Offer(t.Context(), owner, only("b", reservation.Request{Terms: reservation.Terms{Quantity: 1}, Duration: 60}))
+	_, err = s.bookings.Offer(t.Context(), owner, only("b", reservation.Request{Terms: reservation.Terms{Quantity: 1}, Duration: 60}))
 	if got := refusal(t, err).EarliestStart; got != 0 {
 		t.Errorf("a host that boots beyond the horizon: earliest %v, want none", got)
 	}
-	_, err = s.desk.Offer(t.Context(), owner, req)
+	_, err = s.bookings.Offer(t.Context(), owner, req)
 	if got := refusal(t, err); got.Constraint != reservation.MaxStartAhead || got.EarliestStart != 0 || got.LargestQuantity != 0 {
 		t.Errorf("beyond the horizon: %v, earliest %v, at most %d; want %s and neither", got, got.EarliestStart, got.LargestQuantity, reservation.MaxStartAhead)
 	}
@@ -374,7 +374,7 @@ func TestAGrowthThatIsBeingStoredCountsForTheLimit(t *testing.T) {
 		synctest.Wait()
 		running.Go(func() { b.book(t, only("b", during(1, 250, 300))) }) // the second commit, which waits for its turn
 		synctest.Wait()
-		_, err := b.desk.Book(t.Context(), owner, only("c", during(1, 250, 300)), nil)
+		_, err := b.bookings.Book(t.Context(), owner, only("c", during(1, 250, 300)), nil)
 		refusal(t, err)
 		close(goOn)
 		running.Wait()
@@ -389,7 +389,7 @@ func TestAGrowthThatAnotherReplicaDoesNotKnowIsDecidedAgain(t *testing.T) {
 		goOn := g.holdCommit(anyCommit)
 		var running sync.WaitGroup
 		running.Go(func() {
-			_, err := b.desk.Change(t.Context(), owner, r.ID, ends(300))
+			_, err := b.bookings.Change(t.Context(), owner, r.ID, ends(300))
 			if got := refusal(t, err); got.Constraint != reservation.MaxHosts {
 				t.Errorf("%v, want %s", got, reservation.MaxHosts)
 			}
@@ -413,7 +413,7 @@ func TestReplicasThatFollowBookForOneProjectInTurn(t *testing.T) {
 		all[i%3].book(t, only(string(rune('a'+i%3)), during(1, 100+10*i, 110+10*i)))
 	}
 	for _, s := range all {
-		if n := s.desk.Stale(); n > 0 {
+		if n := s.bookings.Stale(); n > 0 {
 			t.Errorf("%s decided %d times again", s.options.Replica, n)
 		}
 	}
@@ -441,9 +441,9 @@ func TestWhatAReplicaKnowsOfAProjectItKnowsWhole(t *testing.T) {
 		g.Records = unlogged{a.memory, a.book(t, only("a", during(1, 100, 200))).ID}
 		a.book(t, only("b", during(1, 100, 200)))
 		b.follow(t)
-		_, err := b.desk.Book(t.Context(), owner, only("c", during(1, 100, 200)), nil)
-		if got := refusal(t, err); got.Constraint != reservation.MaxHosts || b.desk.Stale() > 0 {
-			t.Errorf("%v after %d more decisions, want %s", got, b.desk.Stale(), reservation.MaxHosts)
+		_, err := b.bookings.Book(t.Context(), owner, only("c", during(1, 100, 200)), nil)
+		if got := refusal(t, err); got.Constraint != reservation.MaxHosts || b.bookings.Stale() > 0 {
+			t.Errorf("%v after %d more decisions, want %s", got, b.bookings.Stale(), reservation.MaxHosts)
 		}
 		agree(t, []*scene{a, b})
 	}, limited(planning.Limits{Hosts: 2}))
@@ -457,7 +457,7 @@ func TestAProjectWithoutALimitDoesNotWaitForItself(t *testing.T) {
 		all[1].book(t, only("b", during(1, 10*i, 10*i+10)))
 	}
 	for _, s := range all {
-		if n := s.desk.Stale(); n > 0 {
+		if n := s.bookings.Stale(); n > 0 {
 			t.Errorf("%s decided %d times again", s.options.Replica, n)
 		}
 	}
@@ -469,10 +469,10 @@ func TestALimitThatIsSetLaterHoldsAcrossReplicas(t *testing.T) {
 	all := replicas(t, 2, named("a", "b", "c"))
 	all[0].book(t, during(2, 100, 200))
 	for _, s := range all {
-		s.desk.Configure(planning.Limits{Hosts: 2}, s.options.Defaults)
+		s.bookings.Configure(planning.Limits{Hosts: 2}, s.options.Defaults)
 		s.options.Limits.Hosts = 2
 	}
-	_, err := all[1].desk.Book(t.Context(), owner, only("c", during(1, 150, 160)), nil)
+	_, err := all[1].bookings.Book(t.Context(), owner, only("c", during(1, 150, 160)), nil)
 	if got := refusal(t, err); got.Constraint != reservation.MaxHosts {
 		t.Errorf("%v, want %s", got, reservation.MaxHosts)
 	}
@@ -484,7 +484,7 @@ func TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore(t *testing.
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, drawHosts(t))
 		for range rapid.IntRange(2, 8).Draw(t, "bookings") {
-			if _, err := s.desk.Book(t.Context(), owner, drawRequest(t, s.clock()), nil); err == nil && rapid.Bool().Draw(t, "time passes") {
+			if _, err := s.bookings.Book(t.Context(), owner, drawRequest(t, s.clock()), nil); err == nil && rapid.Bool().Draw(t, "time passes") {
 				s.passTo(t, s.clock()+span.Instant(drawTicks(t, 0, 4, "passes")))
 			}
 		}
@@ -494,8 +494,8 @@ func TestALoweredLimitIsHeldAgainstTheInstantsAtWhichAChangeAsksMore(t *testing.
 				return
 			}
 			most, c := rapid.IntRange(1, 6).Draw(t, "most hosts"), drawChange(t, r)
-			s.desk.Configure(planning.Limits{Hosts: most}, s.options.Defaults)
-			_, err := s.desk.OfferChange(t.Context(), owner, r.ID, c)
+			s.bookings.Configure(planning.Limits{Hosts: most}, s.options.Defaults)
+			_, err := s.bookings.OfferChange(t.Context(), owner, r.ID, c)
 			refused, isRefusal := errors.AsType[*reservation.Refusal](err)
 			byLimit := isRefusal && refused.Constraint == reservation.MaxHosts
 			if err != nil && !byLimit || c.Quantity == nil && c.Start == nil && c.End == nil {
@@ -542,18 +542,18 @@ func TestAWindowWithRoomOnlyBeyondTheFarthestStartIsRefusedByThatLimit(t *testin
 	for _, ahead := range []int64{150, 199} {
 		s.options.Limits.StartAhead = ahead
 		s.restart(t)
-		_, err := s.desk.Offer(t.Context(), owner, req)
+		_, err := s.bookings.Offer(t.Context(), owner, req)
 		got := refusal(t, err)
 		if got.Constraint != reservation.MaxStartAhead || got.BlockedBy != nil || got.EarliestStart != 0 || got.LargestQuantity != 1 || !strings.Contains(got.Message, at(200).String()) {
 			t.Errorf("%d s ahead: %+v", ahead, got)
 		}
-		_, _, err = s.desk.Availability(t.Context(), owner, req, 10)
+		_, _, err = s.bookings.Availability(t.Context(), owner, req, 10)
 		if diff := cmp.Diff(got, refusal(t, err)); diff != "" {
 			t.Errorf("the availability (-offer +availability):\n%s", diff)
 		}
 	}
 	req.End = at(240) // the whole window is within the limit
-	_, err := s.desk.Offer(t.Context(), owner, req)
+	_, err := s.bookings.Offer(t.Context(), owner, req)
 	if got := refusal(t, err); got.Constraint != reservation.HostsFree || len(got.BlockedBy) == 0 {
 		t.Errorf("until 240: %+v", got)
 	}

@@ -25,7 +25,7 @@ type heard struct {
 
 func listening(s *scene) *heard {
 	l := &heard{live: make(map[string]int64)}
-	s.desk.Listen(l.learn)
+	s.bookings.Listen(l.learn)
 	return l
 }
 
@@ -74,7 +74,7 @@ func TestAListenerIsToldOfEveryChange(t *testing.T) {
 			for _, s := range all {
 				listeners = append(listeners, listening(s))
 			}
-			empty := all[0].desk.Fingerprint()
+			empty := all[0].bookings.Fingerprint()
 			var clients sync.WaitGroup
 			for worker := range uint64(6) {
 				clients.Go(func() {
@@ -87,11 +87,11 @@ func TestAListenerIsToldOfEveryChange(t *testing.T) {
 			clients.Wait()
 			agree(t, all)
 			for i, s := range all {
-				live, mark := s.desk.LiveMarked(span.Always)
+				live, mark := s.bookings.LiveMarked(span.Always)
 				if diff := cmp.Diff(versionsOf(live), listeners[i].live); diff != "" || len(listeners[i].wrong) > 0 {
 					t.Errorf("replica %d (-live +told):\n%s\n%v", i, diff, listeners[i].wrong)
 				}
-				if first := all[0].desk.Fingerprint(); mark != first || mark == empty != (len(live) == 0) {
+				if first := all[0].bookings.Fingerprint(); mark != first || mark == empty != (len(live) == 0) {
 					t.Errorf("replica %d has the fingerprint %x with %d reservations, the first one %x, and none is %x", i, mark, len(live), first, empty)
 				}
 			}

@@ -42,7 +42,7 @@ func TestMaintenanceHasTheHostsThatItNamesWhateverTheirState(t *testing.T) {
 func TestMaintenanceIsRefusedWhereAnyOfItsHostsIsPromised(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
 	s.book(t, only("b", during(1, 50, 150)))
-	_, err := s.desk.Book(t.Context(), owner, maintenance(0, 100, "a", "b"), nil)
+	_, err := s.bookings.Book(t.Context(), owner, maintenance(0, 100, "a", "b"), nil)
 	got := refusal(t, err)
 	want := reservation.Block{Host: "b", Span: span.Span{Start: at(50), End: at(150)}}
 	if got.Constraint != reservation.HostsFree || !slices.Equal(got.BlockedBy, []reservation.Block{want}) || got.EarliestStart != at(150) || got.LargestQuantity != 0 {
@@ -52,9 +52,9 @@ func TestMaintenanceIsRefusedWhereAnyOfItsHostsIsPromised(t *testing.T) {
 		t.Errorf("the message is %q", got.Message)
 	}
 	r := s.book(t, maintenance(150, 200, "a", "b"))
-	_, err = s.desk.Book(t.Context(), owner, only("a", during(1, 199, 300)), nil)
+	_, err = s.bookings.Book(t.Context(), owner, only("a", during(1, 199, 300)), nil)
 	refusal(t, err)
-	if _, err = s.desk.Change(t.Context(), owner, r.ID, planning.Change{Start: new(at(149))}); refusal(t, err).EarliestStart == 0 {
+	if _, err = s.bookings.Change(t.Context(), owner, r.ID, planning.Change{Start: new(at(149))}); refusal(t, err).EarliestStart == 0 {
 		t.Errorf("the move onto a reservation is refused with %v", err)
 	}
 }
@@ -74,13 +74,13 @@ func TestRequestsForMaintenanceThatContradictThemselvesAreInvalid(t *testing.T) 
 		"host_properties": alter(func(r *reservation.Request) { r.HostProperties = `["=", "$name", "a"]` }),
 		"image":           alter(func(r *reservation.Request) { r.Image = "ubuntu" }),
 	} {
-		_, err := s.desk.Offer(t.Context(), owner, req)
+		_, err := s.bookings.Offer(t.Context(), owner, req)
 		if f := fault.Of(err); f.Kind != fault.Invalid || f.Field != strings.TrimSpace(field) {
 			t.Errorf("%s: %v, want an invalid fault of this field", field, err)
 		}
 	}
 	r := s.book(t, maintenance(10, 100, "a"))
-	if _, err := s.desk.Change(t.Context(), owner, r.ID, planning.Change{Quantity: new(2)}); fault.Of(err).Field != "quantity" {
+	if _, err := s.bookings.Change(t.Context(), owner, r.ID, planning.Change{Quantity: new(2)}); fault.Of(err).Field != "quantity" {
 		t.Errorf("a change of the quantity: %v", err)
 	}
 }
@@ -91,7 +91,7 @@ func TestLimitsOfAProjectNeitherApplyToMaintenanceNorCountIt(t *testing.T) {
 	r := s.book(t, maintenance(2000, 4000, "a", "b"))
 	s.change(t, r.ID, planning.Change{End: new(at(5000))})
 	s.book(t, during(1, 0, 100))
-	if _, err := s.desk.Book(t.Context(), owner, during(1, 200, 300), nil); refusal(t, err).Constraint != reservation.MaxHostHours {
+	if _, err := s.bookings.Book(t.Context(), owner, during(1, 200, 300), nil); refusal(t, err).Constraint != reservation.MaxHostHours {
 		t.Errorf("the limit for reservations: %v", err)
 	}
 	s.restart(t)
@@ -102,7 +102,7 @@ func TestTheChecksOfEnforcementAreNotAskedAboutMaintenance(t *testing.T) {
 	s := newScene(t, named("a"), func(o *booking.Options) {
 		o.Enforcement = enforcement.New(enforcement.Options{Rules: enforcement.Rules{Enabled: []string{enforcement.MaxLeaseDuration}, MaxDuration: 50}})
 	})
-	if _, err := s.desk.Book(t.Context(), owner, during(1, 0, 100), nil); !fault.Is(err, fault.Denied) {
+	if _, err := s.bookings.Book(t.Context(), owner, during(1, 0, 100), nil); !fault.Is(err, fault.Denied) {
 		t.Fatalf("a reservation that lasts too long: %v", err)
 	}
 	r := s.book(t, maintenance(0, 100, "a"))
@@ -113,11 +113,11 @@ func TestHostsInMaintenanceAreNotFilledOrHealed(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	r := s.book(t, maintenance(0, 100, "a"))
 	s.passTo(t, at(1))
-	if got := s.desk.Fillable(at(1), 0); len(got) > 0 {
+	if got := s.bookings.Fillable(at(1), 0); len(got) > 0 {
 		t.Errorf("preemptible instances may use %v", got)
 	}
 	failed := func(host string) (string, bool) { return "it is down", host == "a" }
-	if after, changed, err := s.desk.Heal(t.Context(), r.ID, failed); changed || err != nil {
+	if after, changed, err := s.bookings.Heal(t.Context(), r.ID, failed); changed || err != nil {
 		t.Errorf("healed to %v: %v", claimed(after), err)
 	}
 }
@@ -132,12 +132,12 @@ func TestTheOccupantsOfMaintenanceAreThoseThatNothingRemoves(t *testing.T) {
 	}
 	s.host("c").Instances = []inventory.Instance{{ID: "elsewhere", Host: "c"}}
 	s.observe(t)
-	plan, err := s.desk.Offer(t.Context(), owner, maintenance(50, 100, "b", "a"))
+	plan, err := s.bookings.Offer(t.Context(), owner, maintenance(50, 100, "b", "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, i := range s.desk.Occupants(plan) {
+	for _, i := range s.bookings.Occupants(plan) {
 		got = append(got, i.ID)
 	}
 	if want := []string{"normal", "of-over", "left"}; !slices.Equal(got, want) {
@@ -173,7 +173,7 @@ func TestNoPromiseOverlapsMaintenance(t *testing.T) {
 				start, end := window()
 				hosts := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 3, rapid.ID[string]).Draw(t, "hosts")
 				slices.Sort(hosts)
-				r, err := s.desk.Book(t.Context(), owner, maintenance(start, end, hosts...), nil)
+				r, err := s.bookings.Book(t.Context(), owner, maintenance(start, end, hosts...), nil)
 				note(r, err, hosts)
 			},
 			"reserve": func(t *rapid.T) {
@@ -182,7 +182,7 @@ func TestNoPromiseOverlapsMaintenance(t *testing.T) {
 				if rapid.Bool().Draw(t, "instances") {
 					req.Kind, req.Resources = reservation.Instances, resource.Vector{VCPUs: 4}
 				}
-				r, err := s.desk.Book(t.Context(), owner, req, nil)
+				r, err := s.bookings.Book(t.Context(), owner, req, nil)
 				note(r, err, nil)
 			},
 			"change": func(t *rapid.T) {
@@ -190,7 +190,7 @@ func TestNoPromiseOverlapsMaintenance(t *testing.T) {
 					t.Skip("nothing is booked")
 				}
 				start, end := window()
-				_, err := s.desk.Change(t.Context(), owner, rapid.SampledFrom(ids).Draw(t, "id"), planning.Change{Start: new(at(start)), End: new(at(end))})
+				_, err := s.bookings.Change(t.Context(), owner, rapid.SampledFrom(ids).Draw(t, "id"), planning.Change{Start: new(at(start)), End: new(at(end))})
 				if err != nil && fault.Of(err).Kind == fault.Internal {
 					if _, refused := errors.AsType[*reservation.Refusal](err); !refused {
 						t.Fatal(err)
@@ -203,8 +203,8 @@ func TestNoPromiseOverlapsMaintenance(t *testing.T) {
 				}
 				id := rapid.SampledFrom(ids).Draw(t, "id")
 				if rapid.Bool().Draw(t, "cancel") {
-					_, _ = s.desk.Cancel(t.Context(), owner, id) // it may be over
-				} else if _, _, err := s.desk.Heal(t.Context(), id, func(host string) (string, bool) { return "it is down", host == "a" }); err != nil {
+					_, _ = s.bookings.Cancel(t.Context(), owner, id) // it may be over
+				} else if _, _, err := s.bookings.Heal(t.Context(), id, func(host string) (string, bool) { return "it is down", host == "a" }); err != nil {
 					t.Fatal(err)
 				}
 			},

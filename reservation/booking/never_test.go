@@ -52,7 +52,7 @@ func TestWhatNoHostCouldEverHoldIsRefusedAsThat(t *testing.T) {
 		"more whole hosts":           {during(4, 100, 200), reservation.HostsInPool, "the pool has 3, 4 hosts asked for"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.desk.Offer(t.Context(), owner, tc.req)
+			_, err := s.bookings.Offer(t.Context(), owner, tc.req)
 			got := refusal(t, err)
 			if got.Constraint != tc.constraint || !strings.Contains(got.Message, tc.says) {
 				t.Errorf("refused by %s: %s; want %s: %s", got.Constraint, got.Message, tc.constraint, tc.says)
@@ -62,7 +62,7 @@ func TestWhatNoHostCouldEverHoldIsRefusedAsThat(t *testing.T) {
 			}
 		})
 	}
-	_, err := s.desk.Offer(t.Context(), owner, many(10, ""))
+	_, err := s.bookings.Offer(t.Context(), owner, many(10, ""))
 	if got := refusal(t, err); got.Constraint != reservation.HostsFree || len(got.BlockedBy) != 3 || got.EarliestStart != at(1000) {
 		t.Errorf("a request that fits into an empty calendar: %v, %v until %v", got, got.BlockedBy, got.EarliestStart)
 	}
@@ -73,12 +73,12 @@ func TestAChangeBeyondWhatTheHostsCouldEverHoldIsRefusedAsThat(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
 	r := s.book(t, during(1, 100, 200))
 	s.book(t, during(2, 100, 200))
-	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, quantity(4))
+	_, err := s.bookings.OfferChange(t.Context(), owner, r.ID, quantity(4))
 	got := refusal(t, err)
 	if got.Constraint != reservation.HostsInPool || got.BlockedBy != nil || got.EarliestStart != 0 || got.LargestQuantity != 1 {
 		t.Errorf("beyond the pool: %s: %s, blocked by %v until %v, largest %d", got.Constraint, got.Message, got.BlockedBy, got.EarliestStart, got.LargestQuantity)
 	}
-	_, err = s.desk.OfferChange(t.Context(), owner, r.ID, quantity(3))
+	_, err = s.bookings.OfferChange(t.Context(), owner, r.ID, quantity(3))
 	if got := refusal(t, err); got.Constraint != reservation.HostsFree || len(got.BlockedBy) != 2 || got.EarliestStart != at(200) {
 		t.Errorf("a change that fits later: %s: %s, blocked by %v until %v", got.Constraint, got.Message, got.BlockedBy, got.EarliestStart)
 	}
@@ -92,9 +92,9 @@ func TestNothingBlocksWhatWouldBeRefusedWithoutClaimsToo(t *testing.T) {
 	first := s.book(t, during(1, 0, 100))
 	s.book(t, only("a", during(1, 100, 200)))
 	blocked := func(err error) bool { return len(refusal(t, err).BlockedBy) > 0 }
-	_, one := s.desk.Offer(t.Context(), owner, during(1, 50, 150))
-	_, two := s.desk.Offer(t.Context(), owner, during(2, 50, 150))
-	_, grown := s.desk.OfferChange(t.Context(), owner, first.ID, quantity(2))
+	_, one := s.bookings.Offer(t.Context(), owner, during(1, 50, 150))
+	_, two := s.bookings.Offer(t.Context(), owner, during(2, 50, 150))
+	_, grown := s.bookings.OfferChange(t.Context(), owner, first.ID, quantity(2))
 	if !blocked(one) || blocked(two) || blocked(grown) {
 		t.Errorf("one host is blocked by %v; two by %v and %v, though one of them sleeps", refusal(t, one).BlockedBy, refusal(t, two).BlockedBy, refusal(t, grown).BlockedBy)
 	}
@@ -107,7 +107,7 @@ func TestBothItsOwnAndOtherHostsBlockAReservationThatGrowsForLonger(t *testing.T
 	s.passTo(t, at(1))
 	s.book(t, only("a", during(1, 100, 200)))
 	s.book(t, only("b", during(1, 50, 200)))
-	_, err := s.desk.OfferChange(t.Context(), owner, r.ID, planning.Change{Quantity: new(2), End: new(at(150))})
+	_, err := s.bookings.OfferChange(t.Context(), owner, r.ID, planning.Change{Quantity: new(2), End: new(at(150))})
 	want := []reservation.Block{{Host: "a", Span: span.Span{Start: at(100), End: at(200)}}, {Host: "b", Span: span.Span{Start: at(50), End: at(200)}}}
 	if got := refusal(t, err).BlockedBy; !slices.Equal(got, want) {
 		t.Errorf("blocked by %v, want %v", got, want)

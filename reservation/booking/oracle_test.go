@@ -175,19 +175,19 @@ func (s *scene) checkLimits(t tester, live []reservation.Reservation) {
 // checkDesk checks that the service knows the stored reservations and its calendar their claims.
 func (s *scene) checkDesk(t tester, live []reservation.Reservation) {
 	t.Helper()
-	if diff := gocmp.Diff(live, s.desk.Live(span.Span{Start: 0, End: span.Forever}), cmpopts.EquateEmpty()); diff != "" {
-		t.Fatalf("live reservations (-stored +desk):\n%s", diff)
+	if diff := gocmp.Diff(live, s.bookings.Live(span.Span{Start: 0, End: span.Forever}), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("live reservations (-stored +bookings):\n%s", diff)
 	}
 	s.checkCounted(t, live)
 	ahead := span.Span{Start: s.clock(), End: span.Forever}
 	for i := range s.hosts {
 		name := s.hosts[i].Name
 		var got []span.Span
-		for next, ok := s.desk.NextClaim(name, ahead.Start); ok; next, ok = s.desk.NextClaim(name, next.End) {
+		for next, ok := s.bookings.NextClaim(name, ahead.Start); ok; next, ok = s.bookings.NextClaim(name, next.End) {
 			got = append(got, clip(next, ahead))
 		}
 		if diff := gocmp.Diff(merged(heldSpans(live, name, ahead)), got); diff != "" {
-			t.Fatalf("claims of %s (-stored +desk):\n%s", name, diff)
+			t.Fatalf("claims of %s (-stored +bookings):\n%s", name, diff)
 		}
 	}
 }
@@ -205,9 +205,9 @@ func (s *scene) checkCounted(t tester, live []reservation.Reservation) {
 			late[r.ID] = true
 		}
 	}
-	got, overdue := s.desk.Counted(), map[string]bool{}
+	got, overdue := s.bookings.Counted(), map[string]bool{}
 	maps.DeleteFunc(got.ByStatus, func(_ reservation.Status, n int) bool { return n == 0 })
-	for r := range s.desk.Overdue(s.clock()) {
+	for r := range s.bookings.Overdue(s.clock()) {
 		overdue[r.ID] = true
 	}
 	if diff := gocmp.Diff(want, got.ByStatus) + gocmp.Diff(late, overdue); diff != "" || degraded != got.Degraded {

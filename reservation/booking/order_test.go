@@ -55,7 +55,7 @@ func TestHostsAreChosenInOneOrder(t *testing.T) {
 			for kind, req := range map[string]reservation.Request{
 				"host": during(1, tc.start, tc.start+100), "instance": cpus(1, 1, tc.start, tc.start+100),
 			} {
-				plan, err := s.desk.Offer(t.Context(), owner, req)
+				plan, err := s.bookings.Offer(t.Context(), owner, req)
 				if err != nil || plan.Claims[0].Host != tc.want {
 					t.Errorf("%s: %+v, %v; want %s", kind, plan.Claims, err, tc.want)
 				}
@@ -121,7 +121,7 @@ func TestTheOrderIsTotal(t *testing.T) {
 	s := newScene(t, hosts, leading)
 	order := []string{"d", "c", "b", "a"}
 	for n := range order {
-		plan, err := s.desk.Offer(t.Context(), owner, during(n+1, 20, 100))
+		plan, err := s.bookings.Offer(t.Context(), owner, during(n+1, 20, 100))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestA000_1(t *testing.T) {
 			before := s.stored(t)
 			vm = cpus(1, tc.quantity, 150, 250)
 			vm.Resources.MemoryMB = 512
-			r, err := s.desk.Book(t.Context(), owner, vm, nil)
+			r, err := s.bookings.Book(t.Context(), owner, vm, nil)
 			if tc.wantLargest > 0 {
 				if got := refusal(t, err).LargestQuantity; got != tc.wantLargest {
 					t.Errorf("largest quantity %d, want %d", got, tc.wantLargest)
@@ -192,7 +192,7 @@ func TestAffinityOfInstances(t *testing.T) {
 			s.book(t, only("a", cpus(4, 1, 0, 1000)))
 			req := cpus(1, tc.quantity, 100, 200)
 			req.Affinity = tc.affinity
-			r, err := s.desk.Book(t.Context(), owner, req, nil)
+			r, err := s.bookings.Book(t.Context(), owner, req, nil)
 			if tc.wantLargest > 0 {
 				if got := refusal(t, err).LargestQuantity; got != tc.wantLargest {
 					t.Errorf("largest quantity %d, want %d", got, tc.wantLargest)
@@ -213,11 +213,11 @@ func TestInstancesShareAHostOnlyWhileItHasRoom(t *testing.T) {
 	s.book(t, cpus(4, 2, 0, 100))
 	s.book(t, cpus(4, 2, 100, 200))
 	s.book(t, cpus(8, 1, 200, 300))
-	_, err := s.desk.Offer(t.Context(), owner, cpus(1, 1, 99, 101))
+	_, err := s.bookings.Offer(t.Context(), owner, cpus(1, 1, 99, 101))
 	if got := refusal(t, err); got.EarliestStart != at(300) || len(got.BlockedBy) != 2 {
 		t.Errorf("%v: earliest start %v, blocks %v; want %v and two", got, got.EarliestStart, got.BlockedBy, at(300))
 	}
-	_, err = s.desk.Offer(t.Context(), owner, during(1, 299, 400))
+	_, err = s.bookings.Offer(t.Context(), owner, during(1, 299, 400))
 	if got := refusal(t, err).EarliestStart; got != at(300) {
 		t.Errorf("a whole host is free from %v, want %v", got, at(300))
 	}
@@ -227,7 +227,7 @@ func TestMoreThanTheCloudIsARefusal(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	for _, quantity := range []int{17, math.MaxInt32, math.MaxInt} {
 		for _, req := range []reservation.Request{during(quantity, 100, 200), cpus(1, quantity, 100, 200)} {
-			_, err := s.desk.Book(t.Context(), owner, req, nil)
+			_, err := s.bookings.Book(t.Context(), owner, req, nil)
 			want := map[reservation.Kind]int{"": 2, reservation.Instances: 16}[req.Kind]
 			if got := refusal(t, err).LargestQuantity; got != want {
 				t.Errorf("%d of kind %q: largest quantity %d, want %d", quantity, req.Kind, got, want)
@@ -235,7 +235,7 @@ func TestMoreThanTheCloudIsARefusal(t *testing.T) {
 		}
 	}
 	r := s.book(t, during(1, 100, 200))
-	_, err := s.desk.Change(t.Context(), owner, r.ID, planning.Change{Quantity: new(math.MaxInt)})
+	_, err := s.bookings.Change(t.Context(), owner, r.ID, planning.Change{Quantity: new(math.MaxInt)})
 	if got := refusal(t, err).LargestQuantity; got != 2 {
 		t.Errorf("a change: largest quantity %d, want 2", got)
 	}

@@ -25,7 +25,7 @@ func TestA004_7(t *testing.T) {
 	if diff := cmp.Diff([]string{"A", "C"}, claimed(first)); diff != "" || first.Span.Start != at(100) {
 		t.Errorf("the first starts at %v on (-want +got):\n%s", first.Span.Start, diff)
 	}
-	_, err := s.desk.Book(t.Context(), owner, req, nil)
+	_, err := s.bookings.Book(t.Context(), owner, req, nil)
 	want := &reservation.Refusal{
 		Constraint: reservation.HostsFree, Matched: 3, Free: 0, EarliestStart: at(160), LargestQuantity: 0, Wanted: span.Span{Start: at(100), End: at(160)},
 		BlockedBy: []reservation.Block{
@@ -74,16 +74,16 @@ func TestFigure1OfPaper003(t *testing.T) {
 			}
 			req := during(9, 20, 110)
 			req.Duration, req.Policy = 25, policy
-			if plan, err := s.desk.Offer(t.Context(), owner, req); err != nil || plan.Span.Start != at(30) {
+			if plan, err := s.bookings.Offer(t.Context(), owner, req); err != nil || plan.Span.Start != at(30) {
 				t.Errorf("nine start at %v, %v; want %v", plan.Span.Start, err, at(30))
 			}
 			req.Quantity = 13
-			_, err := s.desk.Offer(t.Context(), owner, req)
+			_, err := s.bookings.Offer(t.Context(), owner, req)
 			if got := refusal(t, err).LargestQuantity; got != 12 {
 				t.Errorf("thirteen: largest quantity %d, want 12", got)
 			}
 			req.Quantity, req.End = 4, at(45)
-			if plan, err := s.desk.Offer(t.Context(), owner, req); err != nil || plan.Span.Start != at(20) {
+			if plan, err := s.bookings.Offer(t.Context(), owner, req); err != nil || plan.Span.Start != at(20) {
 				t.Errorf("with an immediate deadline: %v, %v; want %v", plan.Span.Start, err, at(20))
 			}
 			req.End = at(110)
@@ -155,7 +155,7 @@ func TestAnImmediateReservationWaitsForNothingButBoots(t *testing.T) {
 			if tc.only != "" {
 				req = only(tc.only, req)
 			}
-			r, err := s.desk.Book(t.Context(), owner, req, nil)
+			r, err := s.bookings.Book(t.Context(), owner, req, nil)
 			if tc.wantRefused {
 				refusal(t, err)
 				return
@@ -172,11 +172,11 @@ func TestAStartThatWasNamedWaitsForNoBoot(t *testing.T) {
 	hosts := named("a")
 	hosts[0].Power, hosts[0].BootSeconds = inventory.PowerSleeping, 30
 	s := newScene(t, hosts)
-	_, err := s.desk.Offer(t.Context(), owner, reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: at(0), Duration: 60})
+	_, err := s.bookings.Offer(t.Context(), owner, reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: at(0), Duration: 60})
 	if r := refusal(t, err); r.EarliestStart != at(30) || r.LargestQuantity != 0 {
 		t.Errorf("earliest start %v and largest quantity %d, want %v and 0", r.EarliestStart, r.LargestQuantity, at(30))
 	}
-	plan, err := s.desk.Offer(t.Context(), owner, reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(500), Duration: 60})
+	plan, err := s.bookings.Offer(t.Context(), owner, reservation.Request{Terms: reservation.Terms{Quantity: 1}, End: at(500), Duration: 60})
 	if err != nil || plan.Span.Start != at(30) || plan.DelayedByBoot {
 		t.Errorf("in a window: %v, delayed by boot: %v, %v; want %v and not delayed", plan.Span, plan.DelayedByBoot, err, at(30))
 	}
@@ -202,10 +202,10 @@ func TestARefusalNamesItsConstraint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, named("a", "b", "c"), limited(limits))
-			if _, err := s.desk.Book(t.Context(), projects[1], only("a", during(1, 100, 200)), nil); err != nil {
+			if _, err := s.bookings.Book(t.Context(), projects[1], only("a", during(1, 100, 200)), nil); err != nil {
 				t.Fatal(err)
 			}
-			_, err := s.desk.Book(t.Context(), owner, tc.req, nil)
+			_, err := s.bookings.Book(t.Context(), owner, tc.req, nil)
 			got := refusal(t, err)
 			if got.Constraint != tc.want || got.Matched != tc.wantMatched || got.LargestQuantity != tc.wantLargest || got.Message == "" {
 				t.Errorf("%v with %d matching and at most %d, want %s, %d and %d",
@@ -220,7 +220,7 @@ func TestARefusalListsNoMoreThanMaxBlocks(t *testing.T) {
 	for i := range int64(reservation.MaxBlocks + 1) {
 		s.book(t, during(1, 10*i, 10*i+9))
 	}
-	_, err := s.desk.Offer(t.Context(), owner, during(1, 0, 2000))
+	_, err := s.bookings.Offer(t.Context(), owner, during(1, 0, 2000))
 	if got := refusal(t, err).BlockedBy; len(got) != reservation.MaxBlocks || got[0].Span.Start != at(0) {
 		t.Errorf("%d blocks, the first %v; want the first %d", len(got), got[0], reservation.MaxBlocks)
 	}

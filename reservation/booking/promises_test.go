@@ -23,7 +23,7 @@ func (s *scene) admitted(hint ...string) []string {
 	if len(hint) > 0 {
 		req.Hints = map[string][]string{placing.ReservationHint: hint}
 	}
-	judge := filters.Reservation{Promises: s.desk, Fence: filters.FenceAlways}.Judge(req, s.clock())
+	judge := filters.Reservation{Promises: s.bookings, Fence: filters.FenceAlways}.Judge(req, s.clock())
 	var names []string
 	for _, h := range s.hosts {
 		if judge(h.Name).Admitted() {
@@ -41,7 +41,7 @@ func TestA004_8(t *testing.T) {
 	if diff := cmp.Diff([]string{"A", "C"}, claimed(r)); diff != "" {
 		t.Fatalf("reserved (-want +got):\n%s", diff)
 	}
-	if _, err := s.desk.Cancel(t.Context(), owner, blocker.ID); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, blocker.ID); err != nil {
 		t.Fatal(err)
 	}
 	s.passTo(t, at(5))
@@ -56,7 +56,7 @@ func TestA004_8(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if _, err := s.desk.Cancel(t.Context(), owner, r.ID); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, r.ID); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"A", "B", "C"}, s.admitted()); diff != "" {
@@ -65,7 +65,7 @@ func TestA004_8(t *testing.T) {
 	if got := s.admitted(r.ID); got != nil {
 		t.Errorf("a canceled reservation still opens %v", got)
 	}
-	if _, err := s.desk.Cancel(t.Context(), owner, r.ID); !fault.Is(err, fault.Conflict) {
+	if _, err := s.bookings.Cancel(t.Context(), owner, r.ID); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a second cancellation: %v, want a conflict", err)
 	}
 }
@@ -104,11 +104,11 @@ func TestTheNextClaimOfAHost(t *testing.T) {
 		0: {Start: at(100), End: at(250)}, 100: {Start: at(100), End: at(250)}, 249: {Start: at(100), End: at(250)},
 		250: {Start: at(300), End: at(450)}, 449: {Start: at(300), End: at(450)}, 450: {},
 	} {
-		if got, ok := s.desk.NextClaim("a", at(t0)); got != want || ok == want.Empty() {
+		if got, ok := s.bookings.NextClaim("a", at(t0)); got != want || ok == want.Empty() {
 			t.Errorf("after %d: %v, %v; want %v", t0, got, ok, want)
 		}
 	}
-	if got, ok := s.desk.NextClaim("nobody", at(0)); ok {
+	if got, ok := s.bookings.NextClaim("nobody", at(0)); ok {
 		t.Errorf("an unknown host is promised for %v", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestTheNextClaimOfAHost(t *testing.T) {
 // promised returns the first span from t0 on for which each host is promised.
 func (s *scene) promised(t0 int64) map[string]span.Span {
 	promised := map[string]span.Span{}
-	for _, c := range s.desk.Promised(at(t0)) {
+	for _, c := range s.bookings.Promised(at(t0)) {
 		promised[c.Host] = c.Span
 	}
 	return promised
@@ -136,7 +136,7 @@ func TestTheDeskTellsWhichHostsArePromised(t *testing.T) {
 		}
 	}
 	s.passTo(t, at(200))
-	if r, live := s.desk.Reservation(first.ID); live {
+	if r, live := s.bookings.Reservation(first.ID); live {
 		t.Fatalf("the first reservation is %s", r.Status)
 	}
 	a = span.Span{Start: at(300), End: at(400)}
@@ -152,7 +152,7 @@ func TestHostsOfActiveReservationsMayBeFilledUntilTheNextStartIsNear(t *testing.
 	s.book(t, only("b", during(1, 100, 300)))
 	expect := func(when string, hosts ...string) {
 		t.Helper()
-		if got := slices.Sorted(maps.Keys(s.desk.Fillable(s.clock(), 20))); !slices.Equal(got, hosts) {
+		if got := slices.Sorted(maps.Keys(s.bookings.Fillable(s.clock(), 20))); !slices.Equal(got, hosts) {
 			t.Errorf("%s %v may be filled, want %v", when, got, hosts)
 		}
 	}
@@ -174,10 +174,10 @@ func TestHostsOfActiveReservationsMayBeFilledUntilTheNextStartIsNear(t *testing.
 
 func TestARevisionOfPromisesPassesWithEachChange(t *testing.T) {
 	s := newScene(t, named("a", "b"))
-	before := s.desk.Revision()
+	before := s.bookings.Revision()
 	changed := func(what string) {
 		t.Helper()
-		now := s.desk.Revision()
+		now := s.bookings.Revision()
 		if now <= before {
 			t.Errorf("%s: revision %d after revision %d", what, now, before)
 		}
@@ -187,13 +187,13 @@ func TestARevisionOfPromisesPassesWithEachChange(t *testing.T) {
 	changed("a booking")
 	s.change(t, id, quantity(2))
 	changed("a change")
-	if _, err := s.desk.Cancel(t.Context(), owner, id); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, id); err != nil {
 		t.Fatal(err)
 	}
 	changed("a cancellation")
-	s.desk.Promised(at(0))
-	s.desk.Live(span.Span{Start: 0, End: span.Forever})
-	if now := s.desk.Revision(); now != before {
+	s.bookings.Promised(at(0))
+	s.bookings.Live(span.Span{Start: 0, End: span.Forever})
+	if now := s.bookings.Revision(); now != before {
 		t.Errorf("reading changes the revision to %d from %d", now, before)
 	}
 }
@@ -209,7 +209,7 @@ func TestTheDeskListsWhatIsLiveInASpan(t *testing.T) {
 		{Start: at(300), End: span.Forever}: nil,
 	} {
 		ids := slices.Collect(func(yield func(string) bool) {
-			for _, r := range s.desk.Live(w) {
+			for _, r := range s.bookings.Live(w) {
 				if !yield(r.ID) {
 					return
 				}
@@ -219,10 +219,10 @@ func TestTheDeskListsWhatIsLiveInASpan(t *testing.T) {
 			t.Errorf("in %v (-want +got):\n%s", w, diff)
 		}
 	}
-	if r, ok := s.desk.Reservation(first); !ok || r.Status != reservation.Pending {
+	if r, ok := s.bookings.Reservation(first); !ok || r.Status != reservation.Pending {
 		t.Errorf("%s is %s, %v; want pending", first, r.Status, ok)
 	}
-	if _, ok := s.desk.Reservation("nobody's"); ok {
+	if _, ok := s.bookings.Reservation("nobody's"); ok {
 		t.Error("the service returns an unknown reservation")
 	}
 }

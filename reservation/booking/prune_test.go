@@ -13,17 +13,17 @@ import (
 // set right, a new booking keeps its hosts.
 func TestWhatIsBookedAfterTheClockWasSetBackKeepsItsHosts(t *testing.T) {
 	for name, happens := range map[string]func(s *scene){
-		"pending":          func(s *scene) { s.desk.Prune() },
-		"begun":            func(s *scene) { s.desk.Prune(); s.passTo(t, at(100)) },
-		"pruned once more": func(s *scene) { s.passTo(t, at(100)); s.desk.Prune() },
+		"pending":          func(s *scene) { s.bookings.Prune() },
+		"begun":            func(s *scene) { s.bookings.Prune(); s.passTo(t, at(100)) },
+		"pruned once more": func(s *scene) { s.passTo(t, at(100)); s.bookings.Prune() },
 	} {
 		s := newScene(t, named("a"))
 		s.now.Store(int64(at(100_000)))
-		s.desk.Prune()
+		s.bookings.Prune()
 		s.now.Store(int64(base))
 		s.book(t, during(1, 100, 200))
 		happens(s)
-		r, err := s.desk.Book(t.Context(), booking.Caller{ProjectID: "other"}, during(1, 150, 250), nil)
+		r, err := s.bookings.Book(t.Context(), booking.Caller{ProjectID: "other"}, during(1, 150, 250), nil)
 		if _, refused := err.(*reservation.Refusal); !refused {
 			t.Errorf("%s: the host is booked twice, also by %s (%v)", name, r.ID, err)
 		}

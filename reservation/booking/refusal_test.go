@@ -24,7 +24,7 @@ func drawCrowd(t *rapid.T) *scene {
 	s := newScene(t, drawHosts(t), limited(drawLimits(t)))
 	for range rapid.IntRange(2, 10).Draw(t, "bookings") {
 		by := rapid.SampledFrom(projects).Draw(t, "by")
-		if _, err := s.desk.Book(t.Context(), by, drawRequest(t, s.clock()), nil); err == nil && rapid.Bool().Draw(t, "time passes") {
+		if _, err := s.bookings.Book(t.Context(), by, drawRequest(t, s.clock()), nil); err == nil && rapid.Bool().Draw(t, "time passes") {
 			s.passTo(t, s.clock()+span.Instant(drawTicks(t, 0, 4, "passes")))
 		}
 	}
@@ -38,7 +38,7 @@ func TestEveryRefusalIsTrueWhenTried(t *testing.T) {
 		by := projects[0]
 		for range 5 {
 			req := drawRequest(t, s.clock())
-			_, err := s.desk.Offer(t.Context(), by, req)
+			_, err := s.bookings.Offer(t.Context(), by, req)
 			refused, ok := err.(*reservation.Refusal)
 			if !ok {
 				continue
@@ -65,9 +65,9 @@ func TestEveryRefusalIsTrueWhenTried(t *testing.T) {
 // tryBook books and then cancels the booking.
 func (s *scene) tryBook(t *rapid.T, by booking.Caller, req reservation.Request) error {
 	t.Helper()
-	r, err := s.desk.Book(t.Context(), by, req, nil)
+	r, err := s.bookings.Book(t.Context(), by, req, nil)
 	if err == nil {
-		_, err = s.desk.Cancel(t.Context(), by, r.ID)
+		_, err = s.bookings.Cancel(t.Context(), by, r.ID)
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func TestEveryRefusedChangeIsTrueWhenTried(t *testing.T) {
 			}
 			c, by := drawChange(t, r), booking.Caller{ProjectID: r.ProjectID}
 			offer := func(c planning.Change) error {
-				_, err := s.desk.OfferChange(t.Context(), by, r.ID, c)
+				_, err := s.bookings.OfferChange(t.Context(), by, r.ID, c)
 				return err
 			}
 			refused, ok := offer(c).(*reservation.Refusal)
@@ -93,7 +93,7 @@ func TestEveryRefusedChangeIsTrueWhenTried(t *testing.T) {
 			s.checkRefusedChange(t, r, c, refused, offer)
 			if refused.LargestQuantity > 0 {
 				c.Quantity = &refused.LargestQuantity
-				if _, err := s.desk.Change(t.Context(), by, r.ID, c); err != nil {
+				if _, err := s.bookings.Change(t.Context(), by, r.ID, c); err != nil {
 					t.Fatalf("with the largest quantity, %d: %v", *c.Quantity, err)
 				}
 				s.check(t)

@@ -11,13 +11,13 @@ import (
 
 func TestARemarkIsEnteredOnceAndOnlyBeforeTheStart(t *testing.T) {
 	s := newScene(t, named("a", "b"))
-	r, err := s.desk.Book(t.Context(), owner, reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: at(3600), Duration: 600}, nil)
+	r, err := s.bookings.Book(t.Context(), owner, reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: at(3600), Duration: 600}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	remark := func(sentence string, want bool) {
 		t.Helper()
-		if changed, err := s.desk.Remark(t.Context(), r.ID, sentence); changed != want || err != nil {
+		if changed, err := s.bookings.Remark(t.Context(), r.ID, sentence); changed != want || err != nil {
 			t.Errorf("%q: changed %v, want %v: %v", sentence, changed, want, err)
 		}
 	}
@@ -42,11 +42,11 @@ func TestARemarkIsEnteredOnceAndOnlyBeforeTheStart(t *testing.T) {
 		t.Errorf("with %d remarks the reservation is %+v", remarks, stored)
 	}
 	s.now.Store(int64(at(3601)))
-	if _, failed := s.desk.CarryOut(t.Context()); len(failed) > 0 {
+	if _, failed := s.bookings.CarryOut(t.Context()); len(failed) > 0 {
 		t.Fatal(failed)
 	}
 	remark("too late", false)
-	if changed, err := s.desk.Remark(t.Context(), "nobody's", "x"); changed || err != nil {
+	if changed, err := s.bookings.Remark(t.Context(), "nobody's", "x"); changed || err != nil {
 		t.Errorf("a remark on an unknown reservation: %v, %v", changed, err)
 	}
 }

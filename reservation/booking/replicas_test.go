@@ -45,7 +45,7 @@ func replicas(t tester, n int, hosts []inventory.Host, adjust ...func(*booking.O
 func agree(t tester, all []*scene) {
 	t.Helper()
 	for _, s := range all {
-		if err := s.desk.Follow(t.Context()); err != nil {
+		if err := s.bookings.Follow(t.Context()); err != nil {
 			t.Fatalf("%s follows: %v", s.options.Replica, err)
 		}
 		s.check(t)
@@ -59,7 +59,7 @@ func TestTheLastHostGoesToOneOfThreeReplicas(t *testing.T) {
 		var booked atomic.Int64
 		for i := range 50 {
 			clients.Go(func() {
-				_, err := all[i%3].desk.Book(t.Context(), owner, during(1, 100, 200), nil)
+				_, err := all[i%3].bookings.Book(t.Context(), owner, during(1, 100, 200), nil)
 				if err == nil {
 					booked.Add(1)
 				} else {
@@ -78,9 +78,9 @@ func TestTheLastHostGoesToOneOfThreeReplicas(t *testing.T) {
 func TestWhatOneReplicaGivesBackAnotherCanPromiseAtOnce(t *testing.T) {
 	all := replicas(t, 2, named("a"))
 	r := all[0].book(t, during(1, 100, 200))
-	_, err := all[1].desk.Book(t.Context(), owner, during(1, 150, 250), nil)
+	_, err := all[1].bookings.Book(t.Context(), owner, during(1, 150, 250), nil)
 	refusal(t, err)
-	if _, err := all[0].desk.Cancel(t.Context(), owner, r.ID); err != nil {
+	if _, err := all[0].bookings.Cancel(t.Context(), owner, r.ID); err != nil {
 		t.Fatal(err)
 	}
 	all[1].book(t, during(1, 150, 250))
@@ -92,11 +92,11 @@ func TestAnyReplicaChangesWhatAnotherHasBooked(t *testing.T) {
 	id := all[0].book(t, during(1, 100, 200)).ID
 	all[1].change(t, id, quantity(2))
 	all[0].change(t, id, ends(300)) // this replica knows one host only
-	r, err := all[2].desk.Cancel(t.Context(), owner, id)
+	r, err := all[2].bookings.Cancel(t.Context(), owner, id)
 	if err != nil || r.Quantity != 2 || r.Span.End != at(300) {
 		t.Errorf("the last replica cancels %+v, %v; want both changes in it", r, err)
 	}
-	if _, err := all[0].desk.Change(t.Context(), owner, id, quantity(1)); !fault.Is(err, fault.Conflict) {
+	if _, err := all[0].bookings.Change(t.Context(), owner, id, quantity(1)); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a change of what another replica canceled: %v, want a conflict", err)
 	}
 	agree(t, all)
@@ -108,7 +108,7 @@ func TestLimitsHoldAcrossReplicas(t *testing.T) {
 	var booked atomic.Int64
 	for i := range 18 {
 		clients.Go(func() {
-			_, err := all[i%3].desk.Book(t.Context(), owner, only(string(rune('a'+i%6)), during(1, 100, 200)), nil)
+			_, err := all[i%3].bookings.Book(t.Context(), owner, only(string(rune('a'+i%6)), during(1, 100, 200)), nil)
 			if err == nil {
 				booked.Add(1)
 			} else {
@@ -131,7 +131,7 @@ func TestAKeySentToThreeReplicasMakesOneReservation(t *testing.T) {
 		for i := range ids {
 			clients.Go(func() {
 				var r reservation.Reservation
-				r, errs[i] = all[i%3].desk.Book(t.Context(), owner, during(1, 100, 200), &booking.KeyUse{Key: "k", BodyHash: "one"})
+				r, errs[i] = all[i%3].bookings.Book(t.Context(), owner, during(1, 100, 200), &booking.KeyUse{Key: "k", BodyHash: "one"})
 				ids[i] = r.ID
 			})
 		}
@@ -213,7 +213,7 @@ func TestReplicasKeepEveryPromiseInACrowd(t *testing.T) {
 						for range 60 {
 							all[worker%3].actAtRandom(t, chance)
 							if chance.IntN(4) == 0 {
-								if err := all[chance.IntN(3)].desk.Follow(t.Context()); err != nil {
+								if err := all[chance.IntN(3)].bookings.Follow(t.Context()); err != nil {
 									t.Error(err)
 								}
 							}
@@ -223,7 +223,7 @@ func TestReplicasKeepEveryPromiseInACrowd(t *testing.T) {
 				clients.Wait()
 				for _, s := range all { // what is late in the log appears with the third read
 					for range 3 {
-						if err := s.desk.Follow(t.Context()); err != nil {
+						if err := s.bookings.Follow(t.Context()); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -238,20 +238,20 @@ func TestResyncFindsWhatTheLogDidNotTell(t *testing.T) {
 	mute := func(o *booking.Options) { o.Records = &muteLog{o.Records} }
 	all := replicas(t, 2, named("a", "b"), mute)
 	gone := all[0].book(t, during(1, 100, 200)).ID
-	if err := all[1].desk.Resync(t.Context()); err != nil {
+	if err := all[1].bookings.Resync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	all[0].book(t, during(1, 300, 400))
-	if _, err := all[0].desk.Cancel(t.Context(), owner, gone); err != nil {
+	if _, err := all[0].bookings.Cancel(t.Context(), owner, gone); err != nil {
 		t.Fatal(err)
 	}
-	if err := all[1].desk.Follow(t.Context()); err != nil {
+	if err := all[1].bookings.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if live := all[1].desk.Live(span.Span{Start: 0, End: span.Forever}); len(live) != 1 || live[0].ID != gone {
+	if live := all[1].bookings.Live(span.Span{Start: 0, End: span.Forever}); len(live) != 1 || live[0].ID != gone {
 		t.Fatalf("the test hides no reservation: %v", live)
 	}
-	if err := all[1].desk.Resync(t.Context()); err != nil {
+	if err := all[1].bookings.Resync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	all[1].check(t)
@@ -272,7 +272,7 @@ func TestEachEventHappensOnceAmongReplicas(t *testing.T) {
 		all[i%3].book(t, during(1, 100+100*(i/4), 200+100*(i/4)))
 	}
 	for _, s := range all {
-		if err := s.desk.Follow(t.Context()); err != nil {
+		if err := s.bookings.Follow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -284,8 +284,8 @@ func TestEachEventHappensOnceAmongReplicas(t *testing.T) {
 		for _, s := range all {
 			running.Go(func() {
 				for range 2 { // the second pass reports what the first has begun
-					happened, failed := s.desk.CarryOut(t.Context())
-					s.desk.Wait()
+					happened, failed := s.bookings.CarryOut(t.Context())
+					s.bookings.Wait()
 					mu.Lock()
 					for _, h := range happened {
 						times[h.Reservation.ID+" "+string(h.Event.Type)]++
@@ -354,11 +354,11 @@ func TestASlowEventKeepsNoOtherBack(t *testing.T) {
 	if e := r.Events[1]; r.Status != reservation.Starting || e.State != reservation.EventRunning || e.Holder != "one" {
 		t.Errorf("meanwhile the slow reservation is %s with %+v, want it starting, with one holder", r.Status, e)
 	}
-	if _, err := s.desk.Change(t.Context(), owner, slow, quantity(2)); !fault.Is(err, fault.Conflict) {
+	if _, err := s.bookings.Change(t.Context(), owner, slow, quantity(2)); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a change of a starting reservation: %v, want a conflict", err)
 	}
 	over <- nil
-	s.desk.Wait()
+	s.bookings.Wait()
 	wantStatus(t, s, slow, reservation.Active)
 	s.check(t)
 }
@@ -400,8 +400,8 @@ func TestAnEventThatFailsOnTheCloudIsTriedAgainLater(t *testing.T) {
 	over := cloud.block(id)
 	s.carryOut(t, 100)
 	over <- errors.New("the conductor does not answer")
-	s.desk.Wait()
-	if _, failed := s.desk.CarryOut(t.Context()); len(failed) != 1 {
+	s.bookings.Wait()
+	if _, failed := s.bookings.CarryOut(t.Context()); len(failed) != 1 {
 		t.Errorf("failed: %v, want one", failed)
 	}
 	cloud.blocked = nil
@@ -410,7 +410,7 @@ func TestAnEventThatFailsOnTheCloudIsTriedAgainLater(t *testing.T) {
 		want int // how often it has begun
 	}{{101, 1}, {102, 2}} {
 		s.carryOut(t, step.now)
-		s.desk.Wait()
+		s.bookings.Wait()
 		if len(cloud.begun) != step.want {
 			t.Errorf("at %d the event has begun %d times, want %d", step.now, len(cloud.begun), step.want)
 		}
@@ -426,13 +426,13 @@ func TestWhatAReplicaLeftUndoneAnotherTakesUp(t *testing.T) {
 	hung := cloud.block(id)
 	all[0].carryOut(t, 100)
 	cloud.wantBegun(t, 1)
-	if err := all[1].desk.Follow(t.Context()); err != nil {
+	if err := all[1].bookings.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	gone := func(names ...string) func(string) bool {
 		return func(replica string) bool { return len(names) > 0 && replica == names[0] }
 	}
-	if err := all[1].desk.TakeOver(t.Context(), gone()); err != nil {
+	if err := all[1].bookings.TakeOver(t.Context(), gone()); err != nil {
 		t.Fatal(err)
 	}
 	if r := all[0].get(t, id); r.Events[1].Holder != "replica-0" {
@@ -441,14 +441,14 @@ func TestWhatAReplicaLeftUndoneAnotherTakesUp(t *testing.T) {
 	cloud.mu.Lock()
 	cloud.blocked = nil
 	cloud.mu.Unlock()
-	if err := all[1].desk.TakeOver(t.Context(), gone("replica-0")); err != nil {
+	if err := all[1].bookings.TakeOver(t.Context(), gone("replica-0")); err != nil {
 		t.Fatal(err)
 	}
-	all[1].desk.Wait()
+	all[1].bookings.Wait()
 	wantStatus(t, all[0], id, reservation.Active)
 	version := all[0].get(t, id).Version
 	hung <- errors.New("it has failed after all")
-	all[0].desk.Wait()
+	all[0].bookings.Wait()
 	if got := all[0].get(t, id); got.Version != version {
 		t.Errorf("the late result has changed the reservation: %+v", got)
 	}
@@ -465,11 +465,11 @@ func TestACanceledReservationIsNotStartedAfterAll(t *testing.T) {
 	over := cloud.block(id)
 	s.carryOut(t, 100)
 	cloud.wantBegun(t, 1)
-	if _, err := s.desk.Cancel(t.Context(), owner, id); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, id); err != nil {
 		t.Fatal(err)
 	}
 	over <- nil
-	s.desk.Wait()
+	s.bookings.Wait()
 	if live := s.live(t); len(live) > 0 {
 		t.Errorf("live: %v", live)
 	}
@@ -481,19 +481,19 @@ func TestACanceledReservationIsNotStartedAfterAll(t *testing.T) {
 func TestWhatAnotherReplicaHasChangedIsChangedBack(t *testing.T) {
 	all := replicas(t, 2, named("a", "b"))
 	id := all[0].book(t, during(1, 100, 200)).ID
-	if err := all[1].desk.Follow(t.Context()); err != nil {
+	if err := all[1].bookings.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := all[0].desk.Change(t.Context(), owner, id, ends(300)); err != nil {
+	if _, err := all[0].bookings.Change(t.Context(), owner, id, ends(300)); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := all[1].desk.Change(t.Context(), owner, id, ends(200)); err != nil || r.Span.End != at(200) {
+	if r, err := all[1].bookings.Change(t.Context(), owner, id, ends(200)); err != nil || r.Span.End != at(200) {
 		t.Fatalf("the reservation ends at %v, %v", r.Span.End, err)
 	}
-	if err := all[0].desk.Follow(t.Context()); err != nil {
+	if err := all[0].bookings.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := all[0].desk.Reservation(id); r.Span.End != at(200) {
+	if r, _ := all[0].bookings.Reservation(id); r.Span.End != at(200) {
 		t.Errorf("the answer to the client was end 200, but the reservation ends at %v", r.Span.End)
 	}
 }

@@ -48,8 +48,8 @@ func onCloud(t tester, adjust func(o *booking.Options), fails ...reservation.Eve
 func (s *scene) let(t tester, first, last int64) {
 	for now := first; now <= last; now++ {
 		s.now.Store(int64(at(now)))
-		s.desk.CarryOut(t.Context())
-		s.desk.Wait()
+		s.bookings.CarryOut(t.Context())
+		s.bookings.Wait()
 	}
 }
 
@@ -118,7 +118,7 @@ func TestAnEndThatFailsIsTriedEveryMinuteForADay(t *testing.T) {
 		t.Errorf("%d attempts in a day", n)
 	}
 	wantStatus(t, s, id, reservation.Ending)
-	if _, err := s.desk.Offer(t.Context(), owner, during(1, 90_000, 90_050)); err != nil {
+	if _, err := s.bookings.Offer(t.Context(), owner, during(1, 90_000, 90_050)); err != nil {
 		t.Errorf("the host is not free after the end: %v", err)
 	}
 	tried := len(cloud.tried)
@@ -149,7 +149,7 @@ func TestWhatFailsToStartCanBeGivenUp(t *testing.T) {
 	s, cloud := onCloud(t, func(*booking.Options) {}, reservation.StartEvent)
 	id := s.book(t, during(1, 100, 200)).ID
 	s.let(t, 100, 110)
-	if _, err := s.desk.Cancel(t.Context(), owner, id); err != nil {
+	if _, err := s.bookings.Cancel(t.Context(), owner, id); err != nil {
 		t.Fatal(err)
 	}
 	tried := len(cloud.tried)
@@ -205,7 +205,7 @@ func TestAnEndIsNewsAndAStartIsNone(t *testing.T) {
 // news reports whether there was news since the last call.
 func news(s *scene) bool {
 	select {
-	case <-s.desk.News():
+	case <-s.bookings.News():
 		return true
 	default:
 		return false

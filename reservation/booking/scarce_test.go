@@ -53,7 +53,7 @@ func TestScarceHostsAreLeftToThoseWhoNameWhatTheyHave(t *testing.T) {
 					req = asking(tc.custom)
 				}
 				req.HostProperties = tc.filter
-				plan, err := s.desk.Offer(t.Context(), owner, req)
+				plan, err := s.bookings.Offer(t.Context(), owner, req)
 				if err != nil || plan.Claims[0].Host != want {
 					t.Errorf("%s: %+v, %v; want %s", kind, plan.Claims, err, want)
 				}

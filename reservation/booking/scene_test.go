@@ -34,12 +34,12 @@ type tester interface {
 
 // scene is a service with a clock that the test sets.
 type scene struct {
-	desk    *booking.Service
-	memory  *memory.Records
-	options booking.Options
-	hosts   []inventory.Host
-	now     *atomic.Int64
-	ids     *atomic.Int64
+	bookings *booking.Service
+	memory   *memory.Records
+	options  booking.Options
+	hosts    []inventory.Host
+	now      *atomic.Int64
+	ids      *atomic.Int64
 }
 
 // owner is the caller of tests for which the caller is irrelevant.
@@ -72,7 +72,7 @@ func (s *scene) clock() span.Instant { return span.Instant(s.now.Load()) }
 func (s *scene) passTo(t tester, now span.Instant) {
 	t.Helper()
 	s.now.Store(int64(now))
-	if _, failed := s.desk.CarryOut(t.Context()); len(failed) > 0 {
+	if _, failed := s.bookings.CarryOut(t.Context()); len(failed) > 0 {
 		t.Fatalf("carry out: %v", failed)
 	}
 }
@@ -80,11 +80,11 @@ func (s *scene) passTo(t tester, now span.Instant) {
 // restart opens a new service on the same records.
 func (s *scene) restart(t tester) {
 	t.Helper()
-	desk, err := booking.Open(t.Context(), s.options, s.snapshot(t))
+	bookings, err := booking.Open(t.Context(), s.options, s.snapshot(t))
 	if err != nil {
 		t.Fatalf("open the service: %v", err)
 	}
-	s.desk = desk
+	s.bookings = bookings
 }
 
 func (s *scene) snapshot(t tester) *inventory.Snapshot {
@@ -106,7 +106,7 @@ func (s *scene) host(name string) *inventory.Host {
 	return nil
 }
 
-func (s *scene) observe(t tester) { s.desk.Observe(s.snapshot(t)) }
+func (s *scene) observe(t tester) { s.bookings.Observe(s.snapshot(t)) }
 
 // named returns hosts of the pool that differ only in their names.
 func named(names ...string) []inventory.Host {
@@ -136,7 +136,7 @@ func only(host string, req reservation.Request) reservation.Request {
 
 func (s *scene) book(t tester, req reservation.Request) reservation.Reservation {
 	t.Helper()
-	r, err := s.desk.Book(t.Context(), owner, req, nil)
+	r, err := s.bookings.Book(t.Context(), owner, req, nil)
 	if err != nil {
 		t.Fatalf("book %+v: %v", req, err)
 	}
@@ -145,7 +145,7 @@ func (s *scene) book(t tester, req reservation.Request) reservation.Reservation 
 
 func (s *scene) change(t tester, id string, c planning.Change) reservation.Reservation {
 	t.Helper()
-	r, err := s.desk.Change(t.Context(), owner, id, c)
+	r, err := s.bookings.Change(t.Context(), owner, id, c)
 	if err != nil {
 		t.Fatalf("change %s: %v", id, err)
 	}
@@ -202,7 +202,7 @@ func (s *scene) answers(t tester) []answer {
 			{Terms: reservation.Terms{Quantity: quantity, Kind: reservation.Instances, Resources: resource.Vector{VCPUs: 3}}, End: now + 90},
 			{Terms: reservation.Terms{Quantity: 3 * quantity, Kind: reservation.Instances, Resources: resource.Vector{VCPUs: 1}}, Duration: 200},
 		} {
-			plan, err := s.desk.Offer(t.Context(), owner, req)
+			plan, err := s.bookings.Offer(t.Context(), owner, req)
 			if err == nil {
 				list = append(list, answer{Plan: plan})
 			} else {

@@ -29,7 +29,7 @@ func TestEveryPromiseIsKept(t *testing.T) {
 			"cancel":         s.stepCancel,
 			"time, too late": func(t *rapid.T) { s.now.Add(drawTicks(t, 0, 3, "passes") + 3) },
 			"time":           func(t *rapid.T) { s.passTo(t, s.clock()+3+span.Instant(drawTicks(t, 0, 3, "passes"))) },
-			"prune":          func(*rapid.T) { s.desk.Prune() },
+			"prune":          func(*rapid.T) { s.bookings.Prune() },
 			"observe":        s.stepObserve,
 			"restart":        s.stepRestart,
 		})
@@ -40,7 +40,7 @@ func (s *scene) stepBook(t *rapid.T) {
 	req := drawRequest(t, s.clock())
 	by := rapid.SampledFrom(projects).Draw(t, "by")
 	unchanged := s.watch(t)
-	r, err := s.desk.Book(t.Context(), by, req, nil)
+	r, err := s.bookings.Book(t.Context(), by, req, nil)
 	if err != nil {
 		expectKinds(t, err, fault.Invalid)
 		unchanged(t)
@@ -82,7 +82,7 @@ func (s *scene) stepChange(t *rapid.T) {
 	}
 	c := drawChange(t, before)
 	unchanged := s.watch(t)
-	r, err := s.desk.Change(t.Context(), booking.Caller{ProjectID: before.ProjectID}, before.ID, c)
+	r, err := s.bookings.Change(t.Context(), booking.Caller{ProjectID: before.ProjectID}, before.ID, c)
 	if err != nil {
 		expectKinds(t, err, fault.Invalid, fault.Conflict)
 		unchanged(t)
@@ -109,7 +109,7 @@ func (s *scene) stepCancel(t *rapid.T) {
 	if !ok {
 		return
 	}
-	r, err := s.desk.Cancel(t.Context(), booking.Caller{ProjectID: before.ProjectID}, before.ID)
+	r, err := s.bookings.Cancel(t.Context(), booking.Caller{ProjectID: before.ProjectID}, before.ID)
 	if err != nil {
 		t.Fatalf("cancel %s: %v", before.ID, err)
 	}

@@ -53,9 +53,9 @@ func TestAHostWithInstancesOfTheReservationIsNotGivenUp(t *testing.T) {
 		t.Errorf("the host without the reservation's instances goes first, whatever else runs there (-want +got):\n%s", diff)
 	}
 	before := s.stored(t)
-	_, err := s.desk.Change(t.Context(), owner, r.ID, quantity(1))
+	_, err := s.bookings.Change(t.Context(), owner, r.ID, quantity(1))
 	inTheWay(t, err, "host b", "i", "delete")
-	_, err = s.desk.OfferChange(t.Context(), owner, r.ID, quantity(1))
+	_, err = s.bookings.OfferChange(t.Context(), owner, r.ID, quantity(1))
 	inTheWay(t, err, "host b")
 	if diff := cmp.Diff(before, s.stored(t)); diff != "" {
 		t.Errorf("records (-before +after):\n%s", diff)
@@ -77,7 +77,7 @@ func TestPlacesThatRunningInstancesUseAreNotGivenUp(t *testing.T) {
 	}
 	s.run(t, "a", r.ID, "i")
 	s.run(t, "b", r.ID, "j", "k")
-	_, err := s.desk.Change(t.Context(), owner, r.ID, quantity(2))
+	_, err := s.bookings.Change(t.Context(), owner, r.ID, quantity(2))
 	inTheWay(t, err, "host", "delete")
 	r = s.change(t, r.ID, quantity(3))
 	got := claimed(r)
@@ -93,7 +93,7 @@ func TestAnExtensionDoesNotGiveUpAHostWithInstancesEither(t *testing.T) {
 	r := s.running(t, during(2, 100, 200))
 	s.book(t, only("a", during(1, 200, 400)))
 	s.run(t, "a", r.ID, "i")
-	_, err := s.desk.Change(t.Context(), owner, r.ID, planning.Change{End: new(at(300)), Quantity: new(1)})
+	_, err := s.bookings.Change(t.Context(), owner, r.ID, planning.Change{End: new(at(300)), Quantity: new(1)})
 	inTheWay(t, err, "host a", "i")
 }
 
@@ -104,7 +104,7 @@ func TestOfADegradedReservationTheFailedHostGoesFirstButNotWithItsInstances(t *t
 	s.host("a").Problem = down
 	s.observe(t)
 	s.heal(t, r.ID, failing("a"), true)
-	_, err := s.desk.Change(t.Context(), owner, r.ID, quantity(1))
+	_, err := s.bookings.Change(t.Context(), owner, r.ID, quantity(1))
 	inTheWay(t, err, "host a", "i")
 	s.host("a").Instances, s.host("a").InstanceCount = nil, 0
 	s.observe(t)

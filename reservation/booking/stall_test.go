@@ -20,7 +20,7 @@ func slowDecision(t *testing.T, s *scene, id string) (end func() error) {
 	deciding, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error)
 	first := true
 	go func() {
-		_, _, err := s.desk.Heal(context.Background(), id, func(string) (string, bool) {
+		_, _, err := s.bookings.Heal(context.Background(), id, func(string) (string, bool) {
 			if first {
 				first = false
 				close(deciding)
@@ -43,16 +43,16 @@ func TestNobodyWaitsForADecision(t *testing.T) {
 	s := newScene(t, named("a", "b", "c"))
 	id := s.book(t, during(1, 100, 200)).ID
 	end := slowDecision(t, s, id)
-	s.desk.Promised(at(0))
-	s.desk.Fillable(at(0), 60)
-	s.desk.Live(span.Span{Start: at(0), End: at(1000)})
-	s.desk.Reservation(id)
-	s.desk.Observe(s.desk.Snapshot())
-	s.desk.Prune()
-	if _, failed := s.desk.CarryOut(t.Context()); len(failed) > 0 {
+	s.bookings.Promised(at(0))
+	s.bookings.Fillable(at(0), 60)
+	s.bookings.Live(span.Span{Start: at(0), End: at(1000)})
+	s.bookings.Reservation(id)
+	s.bookings.Observe(s.bookings.Snapshot())
+	s.bookings.Prune()
+	if _, failed := s.bookings.CarryOut(t.Context()); len(failed) > 0 {
 		t.Error(failed)
 	}
-	if err := s.desk.Follow(t.Context()); err != nil {
+	if err := s.bookings.Follow(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := end(); err != nil {
@@ -67,10 +67,10 @@ func TestWhoeverWaitsForADecisionGivesUpWithItsContext(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	for name, ask := range map[string]func() error{
-		"offer":        func() error { _, err := s.desk.Offer(gone, owner, during(1, 100, 200)); return err },
-		"availability": func() error { _, _, err := s.desk.Availability(gone, owner, during(1, 100, 200), 10); return err },
-		"booking":      func() error { _, err := s.desk.Book(gone, owner, during(1, 100, 200), nil); return err },
-		"change":       func() error { _, err := s.desk.Cancel(gone, owner, id); return err },
+		"offer":        func() error { _, err := s.bookings.Offer(gone, owner, during(1, 100, 200)); return err },
+		"availability": func() error { _, _, err := s.bookings.Availability(gone, owner, during(1, 100, 200), 10); return err },
+		"booking":      func() error { _, err := s.bookings.Book(gone, owner, during(1, 100, 200), nil); return err },
+		"change":       func() error { _, err := s.bookings.Cancel(gone, owner, id); return err },
 	} {
 		if err := ask(); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want the error of its context", name, err)
@@ -87,7 +87,7 @@ func TestAProjectDoesNotWaitForTheDecisionOfAnother(t *testing.T) {
 	end := slowDecision(t, s, s.book(t, during(1, 100, 200)).ID)
 	other := owner
 	other.ProjectID = "other"
-	if _, err := s.desk.Offer(t.Context(), other, during(1, 100, 200)); err != nil {
+	if _, err := s.bookings.Offer(t.Context(), other, during(1, 100, 200)); err != nil {
 		t.Error(err)
 	}
 	if err := end(); err != nil {
@@ -102,12 +102,12 @@ func TestADecisionThatDoesNotHoldAnyMoreIsMadeAgain(t *testing.T) {
 	r := s.book(t, during(1, 100, 200))
 	other.follow(t)
 	calls := 0
-	healed, changed, err := s.desk.Heal(t.Context(), r.ID, func(host string) (string, bool) {
+	healed, changed, err := s.bookings.Heal(t.Context(), r.ID, func(host string) (string, bool) {
 		if calls++; calls == 1 { // meanwhile the other replica takes the only possible host
-			if _, err := other.desk.Book(t.Context(), owner, during(1, 100, 200), nil); err != nil {
+			if _, err := other.bookings.Book(t.Context(), owner, during(1, 100, 200), nil); err != nil {
 				t.Error(err)
 			}
-			if err := s.desk.Follow(t.Context()); err != nil {
+			if err := s.bookings.Follow(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}
@@ -138,12 +138,12 @@ func TestADecisionThatPanicsDoesNotKeepOthersFromDeciding(t *testing.T) {
 				t.Error("the change reads no clock")
 			}
 		}()
-		_, _ = s.desk.Change(t.Context(), owner, r.ID, ends(300))
+		_, _ = s.bookings.Change(t.Context(), owner, r.ID, ends(300))
 	}()
 	broken.Store(false)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := s.desk.Change(ctx, owner, r.ID, ends(300)); err != nil {
+	if _, err := s.bookings.Change(ctx, owner, r.ID, ends(300)); err != nil {
 		t.Errorf("the next change: %v", err)
 	}
 }

@@ -70,7 +70,7 @@ func TestAnInvalidRequestNamesItsField(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, named("a", "b"))
-			_, err := s.desk.Book(t.Context(), owner, tc.req, nil)
+			_, err := s.bookings.Book(t.Context(), owner, tc.req, nil)
 			if got := fault.Of(err); got == nil || got.Kind != fault.Invalid || got.Field != tc.want || got.Message == "" {
 				t.Errorf("got %v (field %q), want an invalid %s", err, fieldOf(err), tc.want)
 			}
@@ -93,18 +93,18 @@ func TestAnEndThatTheOperatorDoesNotOfferIsRefusedWithTheChoices(t *testing.T) {
 	leaving := during(1, 100, 200)
 	leaving.OnEnd = reservation.OnEndLeave
 	before := s.book(t, leaving)
-	s.desk.Configure(planning.Limits{}, planning.Defaults{
+	s.bookings.Configure(planning.Limits{}, planning.Defaults{
 		Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, OnEndChoices: []reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve},
 	})
 	for name, caller := range map[string]booking.Caller{"a tenant": owner, "an admin": {ProjectID: "demo", Admin: true}} {
-		_, err := s.desk.Book(t.Context(), caller, leaving, nil)
+		_, err := s.bookings.Book(t.Context(), caller, leaving, nil)
 		got := fault.Of(err)
 		if got == nil || got.Kind != fault.Invalid || got.Field != "on_end" || !strings.Contains(got.Message, "delete or shelve") {
 			t.Errorf("%s gets %v, want an invalid on_end with the choices", name, err)
 		}
 	}
 	longer := at(300)
-	after, err := s.desk.Change(t.Context(), owner, before.ID, planning.Change{End: &longer})
+	after, err := s.bookings.Change(t.Context(), owner, before.ID, planning.Change{End: &longer})
 	if err != nil || after.OnEnd != reservation.OnEndLeave {
 		t.Errorf("the stored reservation has on_end %q after %v, want it unchanged", after.OnEnd, err)
 	}
@@ -120,14 +120,14 @@ func TestAnUnknownPropertyIsRefusedAndSaidSo(t *testing.T) {
 	colour, rack := during(1, 100, 200), during(1, 100, 200)
 	colour.HostProperties, rack.HostProperties = `["=", "$colour", "red"]`, `["=", "$rack", "r1"]`
 	for name, req := range map[string]reservation.Request{"colour": colour, "rack": rack} {
-		_, err := s.desk.Offer(t.Context(), owner, req)
+		_, err := s.bookings.Offer(t.Context(), owner, req)
 		if got := refusal(t, err); got.Constraint != reservation.HostsMatching || !strings.Contains(got.Message, "$"+name) {
 			t.Errorf("refused by %s: %s; want a message with $%s", got.Constraint, got.Message, name)
 		}
 	}
 	admin := owner
 	admin.SeesHidden = true
-	if _, err := s.desk.Offer(t.Context(), admin, rack); err != nil {
+	if _, err := s.bookings.Offer(t.Context(), admin, rack); err != nil {
 		t.Errorf("a caller who sees hidden properties cannot use one: %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestARefusalAsksWhetherAFilterLacksTheSignOfAProperty(t *testing.T) {
 	} {
 		request := during(1, 100, 200)
 		request.HostProperties = filter
-		_, err := s.desk.Offer(t.Context(), owner, request)
+		_, err := s.bookings.Offer(t.Context(), owner, request)
 		got := refusal(t, err)
 		if _, advice, _ := strings.Cut(got.Message, "asked for"); got.Constraint != reservation.HostsMatching || advice != want {
 			t.Errorf("%s: refused by %s: %s; want it to end with %q", filter, got.Constraint, got.Message, want)
@@ -165,7 +165,7 @@ func TestWhatARequestLeavesOutIsFilledIn(t *testing.T) {
 
 func TestAnOfferIsWhatBookingDoesAndStoresNothing(t *testing.T) {
 	s := newScene(t, named("a", "b"))
-	plan, err := s.desk.Offer(t.Context(), owner, during(2, 100, 200))
+	plan, err := s.bookings.Offer(t.Context(), owner, during(2, 100, 200))
 	if err != nil {
 		t.Fatal(err)
 	}

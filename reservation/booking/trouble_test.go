@@ -34,7 +34,7 @@ func TestAHostThatIsDownTakesNoBooking(t *testing.T) {
 			for kind, ask := range map[string]func(quantity int, start, end int64) reservation.Request{
 				"hosts": during, "instances": func(quantity int, start, end int64) reservation.Request { return cpus(8, quantity, start, end) },
 			} {
-				plan, err := s.desk.Offer(t.Context(), owner, ask(len(tc.want), 1000, 1100))
+				plan, err := s.bookings.Offer(t.Context(), owner, ask(len(tc.want), 1000, 1100))
 				if err != nil {
 					t.Fatalf("%s: %v", kind, err)
 				}
@@ -46,7 +46,7 @@ func TestAHostThatIsDownTakesNoBooking(t *testing.T) {
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", kind, diff)
 				}
-				if _, err := s.desk.Offer(t.Context(), owner, ask(len(tc.want)+1, 1000, 1100)); err == nil {
+				if _, err := s.bookings.Offer(t.Context(), owner, ask(len(tc.want)+1, 1000, 1100)); err == nil {
 					t.Errorf("%s: the offer has one host more than are healthy", kind)
 				}
 			}
@@ -68,7 +68,7 @@ func TestARefusalForTroubleSaysThatWaitingDoesNotHelp(t *testing.T) {
 		"too many for now":  {2, reservation.Refusal{Free: 1, LargestQuantity: 1, EarliestStart: at(100)}, "2 hosts asked for, there is room for 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.desk.Offer(t.Context(), owner, during(tc.quantity, 50, 90))
+			_, err := s.bookings.Offer(t.Context(), owner, during(tc.quantity, 50, 90))
 			refused, ok := errors.AsType[*reservation.Refusal](err)
 			if !ok {
 				t.Fatalf("got %v, want a refusal", err)
@@ -97,7 +97,7 @@ func TestAHostThatIsWellAgainTakesBookings(t *testing.T) {
 	}{{"", true}, {trouble, false}, {"it is disabled: maintenance", false}, {"", true}} {
 		s.host("a").Problem = step.trouble
 		s.observe(t)
-		if _, err := s.desk.Offer(t.Context(), owner, during(1, 10, 20)); (err == nil) != step.takes {
+		if _, err := s.bookings.Offer(t.Context(), owner, during(1, 10, 20)); (err == nil) != step.takes {
 			t.Errorf("trouble %q: %v", step.trouble, err)
 		}
 	}

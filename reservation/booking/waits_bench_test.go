@@ -44,7 +44,7 @@ func busyCloud(b *testing.B) *scene {
 		}
 		req.Start, req.Duration = at(1000+random.Int64N(90*86400)), 3600*(1+random.Int64N(72))
 		req.End = req.Start + 14*86400
-		if _, err := s.desk.Book(b.Context(), owner, req, nil); err != nil {
+		if _, err := s.bookings.Book(b.Context(), owner, req, nil); err != nil {
 			b.Fatal(i, err)
 		}
 	}
@@ -76,19 +76,19 @@ func largeRequests(b *testing.B, s *scene) map[string]func(ctx context.Context) 
 		return func(ctx context.Context) { _ = do(ctx) } // most are refused
 	}
 	return map[string]func(ctx context.Context){
-		"large-filters":   ask(func(ctx context.Context) error { _, err := s.desk.Book(ctx, owner, filtered, nil); return err }),
-		"every-rectangle": ask(func(ctx context.Context) error { _, err := s.desk.Offer(ctx, owner, spread); return err }),
-		"many-instances":  ask(func(ctx context.Context) error { _, err := s.desk.Book(ctx, owner, slices, nil); return err }),
+		"large-filters":   ask(func(ctx context.Context) error { _, err := s.bookings.Book(ctx, owner, filtered, nil); return err }),
+		"every-rectangle": ask(func(ctx context.Context) error { _, err := s.bookings.Offer(ctx, owner, spread); return err }),
+		"many-instances":  ask(func(ctx context.Context) error { _, err := s.bookings.Book(ctx, owner, slices, nil); return err }),
 		"availability": ask(func(ctx context.Context) error {
-			_, _, err := s.desk.Availability(ctx, owner, slices, 1000)
+			_, _, err := s.bookings.Availability(ctx, owner, slices, 1000)
 			return err
 		}),
 		"refused-extensions": ask(func(ctx context.Context) error {
-			_, err := s.desk.Change(ctx, owner, extended.ID, planning.Change{End: new(at(364 * 86400))})
+			_, err := s.bookings.Change(ctx, owner, extended.ID, planning.Change{End: new(at(364 * 86400))})
 			return err
 		}),
 		"pages-of-the-whole": ask(func(ctx context.Context) error {
-			return s.desk.InTurn(ctx, "large", func() { s.desk.Live(span.Span{End: span.Forever}) })
+			return s.bookings.InTurn(ctx, "large", func() { s.bookings.Live(span.Span{End: span.Forever}) })
 		}),
 	}
 }
@@ -138,11 +138,11 @@ func measureWaits(b *testing.B, s *scene) {
 	for b.Loop() {
 		<-next.C
 		timed("select", func() {
-			s.desk.Promised(at(0))
-			s.desk.Reservation("none")
+			s.bookings.Promised(at(0))
+			s.bookings.Reservation("none")
 		})
-		timed("events", func() { s.desk.CarryOut(b.Context()) })
-		timed("inventory", func() { s.desk.Observe(s.desk.Snapshot()) })
+		timed("events", func() { s.bookings.CarryOut(b.Context()) })
+		timed("inventory", func() { s.bookings.Observe(s.bookings.Snapshot()) })
 	}
 	for what, took := range waits {
 		slices.Sort(took)

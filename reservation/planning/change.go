@@ -34,7 +34,7 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 		plan.Span.End = *c.End
 	}
 	if same(c.Name, r.Name) && same(c.Quantity, r.Quantity) && same(c.Start, r.Span.Start) && same(c.End, r.Span.End) {
-		return plan, nil // a client sends back what it has read
+		return matchedBy(v, r, plan), nil // a client sends back what it has read
 	}
 	if c.Start != nil && *c.Start != r.Span.Start && !tooLongAgo(*c.Start, v.Now) {
 		plan.Span.Start = max(*c.Start, v.Now)
@@ -46,7 +46,7 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 		return Plan{}, err
 	}
 	if plan.Span == r.Span && plan.Terms.Quantity == r.Quantity {
-		return plan, nil
+		return matchedBy(v, r, plan), nil
 	}
 	p, err := newChangePlan(v, r, plan)
 	if err != nil {
@@ -68,6 +68,17 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	}
 	plan.Claims, plan.Matched = imaged, p.search.matched
 	return plan, nil
+}
+
+// matchedBy returns a plan that changes neither time nor quantity with the number of hosts that match, as far as it is known.
+func matchedBy(v View, r reservation.Reservation, plan Plan) Plan {
+	if r.Kind == reservation.Addresses || plan.Span.End <= v.Now {
+		return plan
+	}
+	if p, err := newChangePlan(v, r, plan); err == nil {
+		plan.Matched = p.search.matched
+	}
+	return plan
 }
 
 func checkChange(now span.Instant, r reservation.Reservation, c Change, plan Plan) error {

@@ -40,14 +40,14 @@ func (r *readings) begin(t *testing.T) (pass func(seconds int)) {
 	t.Helper()
 	k, err := inventory.OpenSnapshotCache(t.Context(), r, inventory.SnapshotCacheOptions{
 		Hosts: r, Properties: r, Now: func() span.Instant { return r.now }, Log: slog.New(slog.DiscardHandler),
-		Rules: inventory.TrustRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 120}, Published: r.desk.Observe,
+		Rules: inventory.TrustRules{MaxChangePercent: 20, SettleTime: 600, StaleAfter: 120}, Published: r.bookings.Observe,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.desk.Observe(k.Snapshot())
+	r.bookings.Observe(k.Snapshot())
 	job := upkeep.Healing(upkeep.HealingOptions{
-		Booking: r.desk, Leases: &r.others, Untrusted: func() string { return k.Untrusted(r.now) }, Read: k.ReadAt,
+		Booking: r.bookings, Leases: &r.others, Untrusted: func() string { return k.Untrusted(r.now) }, Read: k.ReadAt,
 		Rules: upkeep.HealingRules{Grace: 60, Settle: 600, Window: 3600},
 		Now:   func() span.Instant { return r.now }, Log: slog.New(slog.DiscardHandler),
 	})
@@ -58,7 +58,7 @@ func (r *readings) begin(t *testing.T) (pass func(seconds int)) {
 			if err := k.Refresh(t.Context()); err != nil && !errors.Is(err, r.away) {
 				t.Fatal(err)
 			}
-			r.desk.CarryOut(t.Context())
+			r.bookings.CarryOut(t.Context())
 			if err := job.Step(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -26,7 +26,7 @@ import (
 
 // ward is a booking service with failing hosts and the healing job under test.
 type ward struct {
-	desk      *booking.Service
+	bookings  *booking.Service
 	memory    *memory.Records
 	hosts     map[string]*inventory.Host
 	now       span.Instant
@@ -47,7 +47,7 @@ func newWard(t *testing.T, hosts ...string) *ward {
 		w.hosts[name] = &inventory.Host{Name: name, Reservable: true, Capacity: resource.Vector{VCPUs: 8}}
 	}
 	ids := 0
-	desk, err := booking.Open(t.Context(), booking.Options{
+	bookings, err := booking.Open(t.Context(), booking.Options{
 		Records: w.memory, Keys: w.memory, Reader: w.memory,
 		Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      func() span.Instant { return w.now },
@@ -56,15 +56,15 @@ func newWard(t *testing.T, hosts ...string) *ward {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.desk = desk
-	w.restart(w.desk)
+	w.bookings = bookings
+	w.restart(w.bookings)
 	return w
 }
 
 // restart starts the job again, on a booking service.
-func (w *ward) restart(desk upkeep.Healer) {
+func (w *ward) restart(bookings upkeep.Healer) {
 	w.job = upkeep.Healing(upkeep.HealingOptions{
-		Booking: desk, Leases: &w.others, Untrusted: func() string { return w.untrusted }, Rules: w.rules,
+		Booking: bookings, Leases: &w.others, Untrusted: func() string { return w.untrusted }, Rules: w.rules,
 		Read: w.readAt,
 		Now:  func() span.Instant { return w.now }, Log: slog.New(slog.DiscardHandler),
 	})
@@ -93,10 +93,10 @@ func (w *ward) snapshot(t *testing.T) *inventory.Snapshot {
 // pass advances the clock by seconds, with one step every five seconds.
 func (w *ward) pass(t *testing.T, seconds int64) {
 	t.Helper()
-	w.desk.Observe(w.snapshot(t))
+	w.bookings.Observe(w.snapshot(t))
 	for range seconds / 5 {
 		w.now += 5
-		if _, failed := w.desk.CarryOut(t.Context()); len(failed) > 0 {
+		if _, failed := w.bookings.CarryOut(t.Context()); len(failed) > 0 {
 			t.Fatal(failed)
 		}
 		if err := w.job.Step(t.Context()); err != nil {
@@ -109,7 +109,7 @@ func (w *ward) pass(t *testing.T, seconds int64) {
 func (w *ward) book(t *testing.T, quantity int, start int64) string {
 	t.Helper()
 	req := reservation.Request{Terms: reservation.Terms{Quantity: quantity}, Start: w.now.Add(start), Duration: 3600}
-	r, err := w.desk.Book(t.Context(), booking.Caller{ProjectID: "demo"}, req, nil)
+	r, err := w.bookings.Book(t.Context(), booking.Caller{ProjectID: "demo"}, req, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +137,8 @@ func TestAHostThatFailsIsReplacedAfterTheGrace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(t, "a", "b")
-			desk := &frail{Service: w.desk}
-			w.restart(desk)
+			bookings := &frail{Service: w.bookings}
+			w.restart(bookings)
 			active, soon, later := w.book(t, 1, 0), w.book(t, 1, 3700), w.book(t, 1, 10_000)
 			w.pass(t, 100)
 			fail(w)
@@ -148,8 +148,8 @@ func TestAHostThatFailsIsReplacedAfterTheGrace(t *testing.T) {
 			w.want(t, active, false, "b")
 			w.want(t, soon, false, "b")
 			w.want(t, later, false, "a")
-			if !slices.Equal(desk.told, []string{name, name}) {
-				t.Errorf("the reasons are %q, want for both reservations %s", desk.told, name)
+			if !slices.Equal(bookings.told, []string{name, name}) {
+				t.Errorf("the reasons are %q, want for both reservations %s", bookings.told, name)
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func TestAHostThatIsOffOnPurposeIsNotReplaced(t *testing.T) {
 func TestAHostInMaintenanceIsNotReplaced(t *testing.T) {
 	w := newWard(t, "a", "b")
 	req := reservation.Request{Terms: reservation.Terms{Maintenance: true}, Hosts: []string{"a"}, Start: w.now, Duration: 3600}
-	r, err := w.desk.Book(t.Context(), booking.Caller{ProjectID: "ops"}, req, nil)
+	r, err := w.bookings.Book(t.Context(), booking.Caller{ProjectID: "ops"}, req, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestOnlyTimeOfOneOutageThatIsBelievedCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(t, "a", "b")
 			req := reservation.Request{Terms: reservation.Terms{Quantity: 1}, Start: w.now, Duration: 36_000}
-			r, err := w.desk.Book(t.Context(), booking.Caller{ProjectID: "demo"}, req, nil)
+			r, err := w.bookings.Book(t.Context(), booking.Caller{ProjectID: "demo"}, req, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +240,7 @@ func TestAHostThatIsBackBeforeItWasReplacedTakesTheDegradationBack(t *testing.T)
 	w.hosts["a"].Problem = "its nova-compute is down"
 	w.pass(t, 65)
 	w.want(t, id, true, "a")
-	w.restart(w.desk) // the new job does not know the start of the outage
+	w.restart(w.bookings) // the new job does not know the start of the outage
 	w.pass(t, 60)
 	w.want(t, id, true, "a")
 	w.hosts["a"].Problem = ""
@@ -250,7 +250,7 @@ func TestAHostThatIsBackBeforeItWasReplacedTakesTheDegradationBack(t *testing.T)
 	w.untrusted = ""
 	w.pass(t, 5)
 	w.want(t, id, false, "a")
-	r, _ := w.desk.Reservation(id)
+	r, _ := w.bookings.Reservation(id)
 	var log []reservation.EventType
 	for _, e := range r.Events {
 		if e.State == reservation.EventDone {
@@ -295,7 +295,7 @@ func (f *frail) Heal(ctx context.Context, id string, failed planning.Failed) (re
 func TestAReservationThatCannotBeHealedKeepsNoOtherBack(t *testing.T) {
 	w := newWard(t, "a", "b", "c", "d")
 	first, second := w.book(t, 1, 300), w.book(t, 1, 600)
-	f := &frail{Service: w.desk, id: first}
+	f := &frail{Service: w.bookings, id: first}
 	w.restart(f)
 	w.hosts["a"].Problem, w.hosts["b"].Problem = "its nova-compute is down", "its nova-compute is down"
 	w.pass(t, 60)

@@ -27,7 +27,7 @@ import (
 // if a test moves it.
 type quarter struct {
 	*modelCloud
-	desk      *booking.Service
+	bookings  *booking.Service
 	enforcer  *upkeep.Enforcer
 	searches  int // for other hosts
 	now       span.Instant
@@ -40,7 +40,7 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 	q := &quarter{modelCloud: newModelCloud(hosts...), now: noon, change: func([]inventory.Host) {}}
 	memory, carry := memory.New(), &lateCarrier{}
 	ids := 0
-	desk, err := booking.Open(t.Context(), booking.Options{
+	bookings, err := booking.Open(t.Context(), booking.Options{
 		Records: memory, Keys: memory, Reader: memory, Cloud: carry,
 		Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
 		Now:      func() span.Instant { return q.now },
@@ -49,12 +49,12 @@ func newQuarter(t *testing.T, hosts ...string) *quarter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.desk = desk
+	q.bookings = bookings
 	q.enforcer = upkeep.NewEnforcer(upkeep.EnforcerOptions{
-		Fence: q, Instances: q, Promises: desk, Records: memory, Snapshot: q.snapshot,
+		Fence: q, Instances: q, Promises: bookings, Records: memory, Snapshot: q.snapshot,
 		Rehome: func(ctx context.Context, id string, blocked planning.Failed) (reservation.Reservation, bool, error) {
 			q.searches++
-			return desk.Rehome(ctx, id, blocked)
+			return bookings.Rehome(ctx, id, blocked)
 		},
 		Untrusted: func() string { return q.untrusted },
 		Rules:     upkeep.Rules{Fence: fence.Rules{Ahead: fence.Forever, Prepare: 600}, Normal: upkeep.OrderWait, Left: upkeep.OrderMigrate, LeadTime: 600},
@@ -93,7 +93,7 @@ func (q *quarter) Carry(ctx context.Context, step fence.Step) error {
 // reserve books one host for half an hour from 100 s after noon on; host a is the first choice.
 func (q *quarter) reserve(t *testing.T) reservation.Reservation {
 	t.Helper()
-	r, err := q.desk.Book(t.Context(), booking.Caller{ProjectID: "p1"}, reservation.Request{
+	r, err := q.bookings.Book(t.Context(), booking.Caller{ProjectID: "p1"}, reservation.Request{
 		Terms: reservation.Terms{Quantity: 1}, Start: noon.Add(100), Duration: 1800,
 	}, nil)
 	if err != nil || r.Claims[0].Host != "a" {
@@ -108,10 +108,10 @@ func (q *quarter) pass(t *testing.T, r reservation.Reservation, seconds int64) (
 	t.Helper()
 	var left int64
 	for until := q.now.Add(seconds); q.now < until; q.now++ {
-		q.desk.Observe(q.snapshot())
-		_, _ = q.desk.CarryOut(t.Context()) // a failed start is repeated
-		q.desk.Wait()
-		if is, live := q.desk.Reservation(r.ID); live {
+		q.bookings.Observe(q.snapshot())
+		_, _ = q.bookings.CarryOut(t.Context()) // a failed start is repeated
+		q.bookings.Wait()
+		if is, live := q.bookings.Reservation(r.ID); live {
 			r = is
 		}
 		if left == 0 && r.Claims[0].Host != "a" {
@@ -205,7 +205,7 @@ func (q *quarter) grow(t *testing.T) reservation.Reservation {
 	t.Helper()
 	r, _ := q.pass(t, q.reserve(t), 200)
 	two := 2
-	r, err := q.desk.Change(t.Context(), booking.Caller{ProjectID: "p1"}, r.ID, planning.Change{Quantity: &two})
+	r, err := q.bookings.Change(t.Context(), booking.Caller{ProjectID: "p1"}, r.ID, planning.Change{Quantity: &two})
 	if err != nil || r.Status != reservation.Active || !slices.Equal(r.HostNames(), []string{"a", "b"}) {
 		t.Fatalf("the reservation is %s on %v: %v", r.Status, r.HostNames(), err)
 	}
@@ -217,12 +217,12 @@ func (q *quarter) grow(t *testing.T) reservation.Reservation {
 func (q *quarter) prepare(t *testing.T, r reservation.Reservation, seconds int64) reservation.Reservation {
 	t.Helper()
 	for until := q.now.Add(seconds); q.now < until; q.now = q.now.Add(5) {
-		q.desk.Observe(q.snapshot())
+		q.bookings.Observe(q.snapshot())
 		if err := q.enforcer.Prepare(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r, _ = q.desk.Reservation(r.ID)
+	r, _ = q.bookings.Reservation(r.ID)
 	return r
 }
 
@@ -272,7 +272,7 @@ func TestAHostWithInstancesOfTheReservationIsNotReplaced(t *testing.T) {
 
 func TestAnUnknownReservationMovesOffNoHost(t *testing.T) {
 	q := newQuarter(t, "a", "b")
-	if _, changed, err := q.desk.Rehome(t.Context(), id(99), func(string) (string, bool) { return "", true }); changed || err != nil && !fault.Is(err, fault.NotFound) {
+	if _, changed, err := q.bookings.Rehome(t.Context(), id(99), func(string) (string, bool) { return "", true }); changed || err != nil && !fault.Is(err, fault.NotFound) {
 		t.Errorf("changed %v, %v", changed, err)
 	}
 }

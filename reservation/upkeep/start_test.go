@@ -240,7 +240,7 @@ func TestThatAStartWaitsForAHostToWakeIsToldOnceAndIsNoFailure(t *testing.T) {
 	w := newTown(t, "a")
 	w.book(1, 0, "a")
 	w.ails["a"] = func(h *inventory.Host) { h.Power = inventory.PowerWaking }
-	d, log := &desk{fail: w.begin(1, reservation.StartEvent)}, &bytes.Buffer{}
+	d, log := &bookings{fail: w.begin(1, reservation.StartEvent)}, &bytes.Buffer{}
 	for _, j := range upkeep.Jobs(upkeep.Options{
 		Booking: d, Promises: allLive{}, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Log: slog.New(slog.NewTextHandler(log, nil)),
 	}) {

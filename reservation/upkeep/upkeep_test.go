@@ -22,8 +22,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
-// desk counts the calls of upkeep.
-type desk struct {
+// bookings is a booking service that counts the calls of upkeep.
+type bookings struct {
 	carried atomic.Int32 // a test reads it between two steps
 	pruned  int
 	woken   chan struct{}
@@ -31,7 +31,7 @@ type desk struct {
 	fail    error
 }
 
-func (d *desk) CarryOut(context.Context) ([]booking.Happening, map[string]error) {
+func (d *bookings) CarryOut(context.Context) ([]booking.Happening, map[string]error) {
 	d.carried.Add(1)
 	if d.fail != nil {
 		return nil, map[string]error{"r-3": d.fail, "r-2": fmt.Errorf("carry out end of reservation r-2: %w", d.fail)}
@@ -42,10 +42,10 @@ func (d *desk) CarryOut(context.Context) ([]booking.Happening, map[string]error)
 	}}, nil
 }
 
-func (d *desk) Prune()                 { d.pruned++ }
-func (d *desk) Woken() <-chan struct{} { return d.woken }
+func (d *bookings) Prune()                 { d.pruned++ }
+func (d *bookings) Woken() <-chan struct{} { return d.woken }
 
-func (d *desk) NextDue() (at span.Instant, ok bool) { return d.next, d.next != 0 }
+func (d *bookings) NextDue() (at span.Instant, ok bool) { return d.next, d.next != 0 }
 
 type keys struct {
 	before span.Instant
@@ -98,7 +98,7 @@ func (s *shared) Take(_ context.Context, name string, _ time.Duration) (job.Leas
 func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		d, k, r := &desk{woken: make(chan struct{}, 1)}, &keys{}, &replica{}
+		d, k, r := &bookings{woken: make(chan struct{}, 1)}, &keys{}, &replica{}
 		changed, others := make(chan struct{}, 1), &shared{there: []string{"one"}}
 		var log bytes.Buffer
 		seen := 0
@@ -146,7 +146,7 @@ func TestWhatIsDueIsLookedForEveryPollAndWhenWoken(t *testing.T) {
 func TestAnEventBeginsAtItsTimeAlsoBetweenTwoPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		d := &desk{next: span.At(time.Now()) + 4}
+		d := &bookings{next: span.At(time.Now()) + 4}
 		others := &shared{}
 		for _, j := range upkeep.Jobs(upkeep.Options{
 			Booking: d, Promises: allLive{}, Keys: &keys{}, Replica: &replica{}, Presence: others, Leases: others, Poll: time.Minute,
@@ -170,7 +170,7 @@ func TestAnEventBeginsAtItsTimeAlsoBetweenTwoPolls(t *testing.T) {
 }
 
 func TestAFailedEventIsReported(t *testing.T) {
-	d := &desk{fail: errors.New("disk full")}
+	d := &bookings{fail: errors.New("disk full")}
 	for _, j := range upkeep.Jobs(upkeep.Options{Booking: d, Keys: &keys{}, Replica: &replica{}, Presence: &shared{}, Leases: &shared{}, Now: func() span.Instant { return 0 }, Log: slog.New(slog.DiscardHandler)}) {
 		if j.Name != "events" {
 			continue

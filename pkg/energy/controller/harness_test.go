@@ -212,7 +212,7 @@ func newScene(t *testing.T, n int, change func(*controller.Options)) *scene {
 	}
 	s.options = controller.Options{
 		Records: s.ledger, Settings: s.ledger, History: s.ledger, Reports: s.ledger, Agents: (*reach)(s),
-		Cloud: (*nova)(s), Vacancy: (*nova)(s), Promises: (*desk)(s), Hosts: (*rack)(s), Leases: lessee{s.ledger, "one"},
+		Cloud: (*nova)(s), Vacancy: (*nova)(s), Promises: (*bookings)(s), Hosts: (*rack)(s), Leases: lessee{s.ledger, "one"},
 		Rules:     energy.Rules{Horizon: 900, IdleNeeded: 5, BootMargin: 60},
 		Switching: energy.Switching{Settle: 30, OffPatience: 120, BootTimeout: 600, Retries: 2, Backoff: 30, Probe: 3600},
 		Admission: energy.Admission{Property: "managed"}, Mode: energy.ModeAuto, WakeTest: true, MostFailed: 3, BootTime: bootTime,
@@ -226,7 +226,7 @@ func newScene(t *testing.T, n int, change func(*controller.Options)) *scene {
 	s.c = controller.New(s.options)
 	s.console = &controller.Admin{
 		Records: s.ledger, Settings: s.ledger, History: s.ledger, Reports: s.ledger, Inventory: (*rack)(s),
-		Promises: (*desk)(s), Admission: s.options.Admission, Rules: s.options.Rules, Configured: s.options.Mode, StaleAfter: 300, Now: now, Ordered: s.c.Wake,
+		Promises: (*bookings)(s), Admission: s.options.Admission, Rules: s.options.Rules, Configured: s.options.Mode, StaleAfter: 300, Now: now, Ordered: s.c.Wake,
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
@@ -510,10 +510,10 @@ func (n *nova) Occupied(_ context.Context, host string) (string, error) {
 	return "", nil
 }
 
-// desk is the scene as the reservations.
-type desk scene
+// bookings is the scene as the port for reservations.
+type bookings scene
 
-func (d *desk) Live(w span.Span) []reservation.Reservation {
+func (d *bookings) Live(w span.Span) []reservation.Reservation {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(d.live), func(r reservation.Reservation) bool { return r.Span.End <= w.Start })

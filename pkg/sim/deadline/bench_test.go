@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkReservations is row 8 of the figures to reach: 1,024 hosts, load 0.8, first fit, the
-// paper's jobs. The desk books, begins and ends each one. It measures one run alone, and then one
+// paper's jobs. The booking service books, begins and ends each one. It measures one run alone, and then one
 // run for each processor side by side, as experiments run them.
 func BenchmarkReservations(b *testing.B) {
 	o := Defaults()

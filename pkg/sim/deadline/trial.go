@@ -29,13 +29,13 @@ func trial(ctx context.Context, hosts int, policy calendar.Policy, requests []re
 		return outcome{}, fmt.Errorf("make the machine: %w", err)
 	}
 	t := sim.NewTimeline(sim.Second(0))
-	desk, err := sim.NewBooking(ctx, t, machine, sim.BookingOptions{})
+	bookings, err := sim.NewBooking(ctx, t, machine, sim.BookingOptions{})
 	if err != nil {
 		return outcome{}, fmt.Errorf("open the booking service: %w", err)
 	}
 	accepted, slowdowns := 0, 0.0
 	submit := func(r request) error {
-		booked, err := desk.Book(ctx, booking.Caller{ProjectID: "paper"}, reservation.Request{
+		booked, err := bookings.Book(ctx, booking.Caller{ProjectID: "paper"}, reservation.Request{
 			Terms: reservation.Terms{Quantity: r.hosts, Policy: policy},
 			Start: sim.Second(r.ready), End: sim.Second(r.latestEnd), Duration: r.duration,
 		})

@@ -45,16 +45,16 @@ const (
 // contenders returns the service's scheduler in three forms: without preemptible instances, with
 // preemptible instances in one pass, and with preemptible instances in a second pass if the first
 // finds no host.
-func (o Options) contenders(desk *sim.Booking) ([]contender, error) {
-	plain, err := o.pipeline(setting{}, desk)
+func (o Options) contenders(bookings *sim.Booking) ([]contender, error) {
+	plain, err := o.pipeline(setting{}, bookings)
 	if err != nil {
 		return nil, err
 	}
-	aware, err := o.pipeline(setting{cost: "partial_hour"}, desk)
+	aware, err := o.pipeline(setting{cost: "partial_hour"}, bookings)
 	if err != nil {
 		return nil, err
 	}
-	second, err := o.pipeline(setting{cost: "partial_hour"}, desk) // its own pipeline, since each keeps what it has gathered about its hosts
+	second, err := o.pipeline(setting{cost: "partial_hour"}, bookings) // its own pipeline, since each keeps what it has gathered about its hosts
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ type timing struct {
 // latency measures Figure 2 of the paper.
 func (o Options) latency(ctx context.Context) (all []timing, err error) {
 	for _, n := range o.LatencyHosts {
-		desk, hosts, err := o.desk(ctx, sim.NewTimeline(sim.Second(0)), n)
+		bookings, hosts, err := o.bookings(ctx, sim.NewTimeline(sim.Second(0)), n)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (o Options) latency(ctx context.Context) (all []timing, err error) {
 			if err != nil {
 				return nil, err
 			}
-			list, err := o.contenders(desk)
+			list, err := o.contenders(bookings)
 			if err != nil {
 				return nil, err
 			}

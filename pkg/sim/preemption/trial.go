@@ -68,7 +68,7 @@ func (o Options) costOptions(s setting) preemption.CostOptions {
 
 // pipeline returns the service's scheduler with its default filters and weighers, on hosts without
 // reservations.
-func (o Options) pipeline(s setting, desk *sim.Booking) (*scheduler.Pipeline, error) {
+func (o Options) pipeline(s setting, bookings *sim.Booking) (*scheduler.Pipeline, error) {
 	period, err := preemption.NewCost(preemption.PartialHour, o.costOptions(s))
 	if err != nil {
 		return nil, err
@@ -81,11 +81,11 @@ func (o Options) pipeline(s setting, desk *sim.Booking) (*scheduler.Pipeline, er
 		}
 		evictor = &preemption.Evictor{Cost: cost}
 	}
-	list, err := filters.New(filters.Enabled, filters.Options{Reservation: filters.Reservation{Promises: desk, Fence: filters.FenceAlways}, Evicts: evictor != nil})
+	list, err := filters.New(filters.Enabled, filters.Options{Reservation: filters.Reservation{Promises: bookings, Fence: filters.FenceAlways}, Evicts: evictor != nil})
 	if err != nil {
 		return nil, err
 	}
-	weighted, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{Promises: desk, Efficiencies: desk, Evictor: evictor, Period: period})
+	weighted, err := weighers.Choose([]string{weighers.AllWeighers}, nil, weighers.Ports{Promises: bookings, Efficiencies: bookings, Evictor: evictor, Period: period})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (o Options) pipeline(s setting, desk *sim.Booking) (*scheduler.Pipeline, er
 // be nil.
 func (o Options) trial(ctx context.Context, from source, s setting, run int, watch func(*event) error) (*tally, error) {
 	timeline := sim.NewTimeline(sim.Second(0))
-	desk, hosts, err := o.desk(ctx, timeline, o.Hosts)
+	bookings, hosts, err := o.bookings(ctx, timeline, o.Hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (o Options) trial(ctx context.Context, from source, s setting, run int, wat
 	if err != nil {
 		return nil, err
 	}
-	if c.pipeline, err = o.pipeline(s, desk); err != nil {
+	if c.pipeline, err = o.pipeline(s, bookings); err != nil {
 		return nil, err
 	}
 	if c.tally, err = o.tally(); err != nil {
@@ -124,15 +124,15 @@ func (o Options) trial(ctx context.Context, from source, s setting, run int, wat
 	return c.tally, errors.Join(err, stream.Close())
 }
 
-// desk returns a sim.Booking without reservations, and its hosts.
-func (o Options) desk(ctx context.Context, t *sim.Timeline, hosts int) (*sim.Booking, []inventory.Host, error) {
+// bookings returns a sim.Booking without reservations, and its hosts.
+func (o Options) bookings(ctx context.Context, t *sim.Timeline, hosts int) (*sim.Booking, []inventory.Host, error) {
 	list := sim.Hosts(hosts)
 	snapshot, err := inventory.NewSnapshot(list, nil, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the hosts: %w", err)
 	}
-	desk, err := sim.NewBooking(ctx, t, snapshot, sim.BookingOptions{})
-	return desk, list, err
+	bookings, err := sim.NewBooking(ctx, t, snapshot, sim.BookingOptions{})
+	return bookings, list, err
 }
 
 func (o Options) tally() (*tally, error) {

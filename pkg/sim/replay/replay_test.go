@@ -103,7 +103,7 @@ func TestLateStartsAreCountedAndCutJobsShort(t *testing.T) {
 	expect(t, r, "slow", map[string]float64{"cut_short": late, "acceptance_reserved": 1})
 }
 
-// The desk alone and the site of package site are two ways to run a cloud whose hosts are always
+// The booking service alone and the site of package site are two ways to run a cloud whose hosts are always
 // on. Their results are equal.
 func TestTheDeskAndTheSiteWithoutPowerGiveTheSame(t *testing.T) {
 	for _, policy := range []calendar.Policy{calendar.PolicyFirstFit, calendar.PolicyPEWorstFit} {
@@ -125,7 +125,7 @@ func TestTheDeskAndTheSiteWithoutPowerGiveTheSame(t *testing.T) {
 			a, _ := m.of(&results[0])
 			b, _ := m.of(&results[1])
 			if d := a - b; d > 1e-9*(1+a) || -d > 1e-9*(1+a) {
-				t.Errorf("%s: %s is %v by the desk and %v by the site", policy, m.name, a, b)
+				t.Errorf("%s: %s is %v by the bookings and %v by the site", policy, m.name, a, b)
 			}
 		}
 		if a := results[0].tally.others; a.accepted == a.jobs || a.accepted == 0 {

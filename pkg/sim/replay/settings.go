@@ -165,7 +165,7 @@ func within(prefix string, err error) error {
 func (s *Setting) site(o Options) site.Options {
 	e := &s.Energy
 	made := site.Options{
-		Booking:  s.desk(),
+		Booking:  s.booking(),
 		Machines: site.Machines{Shutdown: e.ShutdownTime, Boot: e.BootTime, Spread: e.BootSpread, Draw: o.Draw},
 		Seed:     o.Seed,
 	}
@@ -179,7 +179,7 @@ func (s *Setting) site(o Options) site.Options {
 	return made
 }
 
-func (s *Setting) desk() sim.BookingOptions {
+func (s *Setting) booking() sim.BookingOptions {
 	return sim.BookingOptions{Limits: s.Limits, Defaults: planning.Defaults{Policy: s.Policy, OnEnd: reservation.OnEndDelete}}
 }
 

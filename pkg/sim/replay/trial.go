@@ -30,16 +30,16 @@ type cloud interface {
 	End(ctx context.Context, id string) error
 }
 
-// desk is a cloud whose hosts are always on.
-type desk struct{ *sim.Booking }
+// alwaysOn is a cloud whose hosts are always on: what is submitted is booked, and what ends is canceled.
+type alwaysOn struct{ *sim.Booking }
 
 // Submit implements cloud.
-func (d desk) Submit(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
+func (d alwaysOn) Submit(ctx context.Context, by booking.Caller, req reservation.Request) (reservation.Reservation, error) {
 	return d.Book(ctx, by, req)
 }
 
 // End implements cloud.
-func (d desk) End(ctx context.Context, id string) error {
+func (d alwaysOn) End(ctx context.Context, id string) error {
 	_, err := d.Cancel(ctx, booking.Caller{Admin: true}, id)
 	return err
 }
@@ -121,8 +121,8 @@ func (t *trial) openDesk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := sim.NewBooking(ctx, t.timeline, snapshot, t.setting.desk())
-	t.cloud = desk{d}
+	d, err := sim.NewBooking(ctx, t.timeline, snapshot, t.setting.booking())
+	t.cloud = alwaysOn{d}
 	return err
 }
 

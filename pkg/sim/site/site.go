@@ -25,7 +25,7 @@ import (
 type Site struct {
 	options  Options
 	timeline *sim.Timeline
-	desk     *sim.Booking
+	bookings *sim.Booking
 	list     []inventory.Host // by name, without instances
 	hosts    *inventory.SnapshotCache
 	fleet    fleet
@@ -70,11 +70,11 @@ func New(ctx context.Context, t *sim.Timeline, o Options) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the hosts: %w", err)
 	}
-	if s.desk, err = sim.NewBooking(ctx, t, s.hosts.Snapshot(), o.Booking); err != nil {
+	if s.bookings, err = sim.NewBooking(ctx, t, s.hosts.Snapshot(), o.Booking); err != nil {
 		return nil, fmt.Errorf("open the booking service: %w", err)
 	}
-	s.desk.Happened = s.happened
-	s.promises.desk = s.desk.Service
+	s.bookings.Happened = s.happened
+	s.promises.bookings = s.bookings.Service
 	if o.Power != nil {
 		s.step, s.ctx = controller.New(s.controllerOptions()).Job().Step, ctx
 		s.steps = stepping{first: t.Now(), last: t.Now() - 1}
@@ -143,7 +143,7 @@ func (s *Site) Submit(ctx context.Context, by booking.Caller, req reservation.Re
 	if err := s.refresh(ctx); err != nil {
 		return reservation.Reservation{}, err
 	}
-	r, err := s.desk.Book(ctx, by, req)
+	r, err := s.bookings.Book(ctx, by, req)
 	if refusal := (*reservation.Refusal)(nil); errors.As(err, &refusal) {
 		s.totals.Refused++
 	}
@@ -157,7 +157,7 @@ func (s *Site) Submit(ctx context.Context, by booking.Caller, req reservation.Re
 
 // End ends a reservation early, or cancels it before its start.
 func (s *Site) End(ctx context.Context, id string) error {
-	r, err := s.desk.Cancel(ctx, booking.Caller{Admin: true}, id)
+	r, err := s.bookings.Cancel(ctx, booking.Caller{Admin: true}, id)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,9 @@ func (s *Site) End(ctx context.Context, id string) error {
 }
 
 // Reservation returns a reservation that is not over; false means that none has that id.
-func (s *Site) Reservation(id string) (reservation.Reservation, bool) { return s.desk.Reservation(id) }
+func (s *Site) Reservation(id string) (reservation.Reservation, bool) {
+	return s.bookings.Reservation(id)
+}
 
 // refresh reads the inventory again if something has changed.
 func (s *Site) refresh(ctx context.Context) error {
@@ -176,7 +178,7 @@ func (s *Site) refresh(ctx context.Context) error {
 	if err := s.hosts.Refresh(ctx); err != nil {
 		return fmt.Errorf("read the hosts: %w", err)
 	}
-	s.desk.Observe(s.hosts.Snapshot())
+	s.bookings.Observe(s.hosts.Snapshot())
 	return nil
 }
 

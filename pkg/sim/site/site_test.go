@@ -193,7 +193,7 @@ func (w *witness) month(seed uint64, nodes int, ahead int64) {
 	w.timeline.After(1, sim.Arriving, arrive)
 }
 
-// The test runs desk, controller and machines for thirty days. The site itself fails if a host
+// The test runs the booking service, controller and machines for thirty days. The site itself fails if a host
 // with an instance is switched off or a host is booked twice; the test counts each change again.
 func TestForThirtyDaysWhatWasAskedForAheadIsNeverLate(t *testing.T) {
 	w := inMonth(t, 30, func(*site.Options) {})

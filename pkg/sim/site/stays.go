@@ -119,7 +119,7 @@ func (s *Site) coresOf(r *reservation.Reservation) (cores int64) {
 
 // promises caches the live reservations until one changes.
 type promises struct {
-	desk     *booking.Service
+	bookings *booking.Service
 	revision uint64
 	live     []reservation.Reservation
 }
@@ -127,8 +127,8 @@ type promises struct {
 // Live implements controller.Promises. The cached reservations are still live, because ends are
 // carried out on time.
 func (p *promises) Live(w span.Span) []reservation.Reservation {
-	if now := p.desk.Revision(); p.live == nil || now != p.revision {
-		p.live, p.revision = p.desk.Live(w), now
+	if now := p.bookings.Revision(); p.live == nil || now != p.revision {
+		p.live, p.revision = p.bookings.Live(w), now
 	}
 	return p.live
 }

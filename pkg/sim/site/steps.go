@@ -85,7 +85,7 @@ func (s *Site) expectWake() {
 	if s.step == nil {
 		return
 	}
-	if now := (wakeInputs{true, s.ledger.revision, s.desk.Revision()}); s.steps.since != now {
+	if now := (wakeInputs{true, s.ledger.revision, s.bookings.Revision()}); s.steps.since != now {
 		s.steps.wake, s.steps.since = s.firstWake(), now
 	}
 	if s.steps.wake != span.Forever {
@@ -122,7 +122,7 @@ func (s *Site) firstWake() span.Instant {
 // claimed returns the start of the first claim of each host that has one, by the name of the host.
 func (s *Site) claimed() map[string]span.Instant {
 	first := map[string]span.Instant{}
-	for _, c := range s.desk.Promised(s.timeline.Now()) {
+	for _, c := range s.bookings.Promised(s.timeline.Now()) {
 		first[c.Host] = c.Span.Start
 	}
 	return first

@@ -20,12 +20,12 @@ import (
 // counter books reservations of virtual machines through a sim.Booking, all at the beginning, and
 // records which images they need.
 type counter struct {
-	options *Options
-	desk    *sim.Booking
-	facts   *staging.Facts
-	begin   span.Instant
-	taken   []reservation.Reservation
-	refused int
+	options  *Options
+	bookings *sim.Booking
+	facts    *staging.Facts
+	begin    span.Instant
+	taken    []reservation.Reservation
+	refused  int
 }
 
 // newCounter returns a counter at the beginning of simulated time.
@@ -43,7 +43,7 @@ func (o *Options) newCounter(ctx context.Context, strategy staging.Strategy, beg
 	if err != nil {
 		return nil, fmt.Errorf("make the nodes: %w", err)
 	}
-	c.desk, err = sim.NewBooking(ctx, sim.NewTimeline(begin), snapshot, sim.BookingOptions{Images: func() *staging.Facts { return c.facts }})
+	c.bookings, err = sim.NewBooking(ctx, sim.NewTimeline(begin), snapshot, sim.BookingOptions{Images: func() *staging.Facts { return c.facts }})
 	if err != nil {
 		return nil, fmt.Errorf("open the booking service: %w", err)
 	}
@@ -62,7 +62,7 @@ func (c *counter) book(ctx context.Context, w wish, image string) (reservation.R
 		facts.Images[image] = c.options.image(image)
 		c.facts = &facts
 	}
-	r, err := c.desk.Book(ctx, booking.Caller{ProjectID: "thesis"}, reservation.Request{
+	r, err := c.bookings.Book(ctx, booking.Caller{ProjectID: "thesis"}, reservation.Request{
 		Terms: reservation.Terms{Kind: reservation.Instances, Quantity: w.vms, Resources: shape(), Image: image},
 		Start: c.begin.Add(w.start), Duration: w.duration,
 	})

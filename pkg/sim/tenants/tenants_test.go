@@ -16,22 +16,22 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim/tenants"
 )
 
-// desk is an Almanac that notes what it is asked. It refuses every fifth reservation.
-type desk struct {
+// bookings is an Almanac that notes what it is asked. It refuses every fifth reservation.
+type bookings struct {
 	asked []string
 	times []time.Duration // of the reservations and of the work
 	has   map[string]int  // what exists, by kind
 	made  int
 }
 
-func (d *desk) note(kind, what string, more int) string {
+func (d *bookings) note(kind, what string, more int) string {
 	d.asked = append(d.asked, kind+" "+what)
 	d.has[kind] += more
 	d.made++
 	return fmt.Sprint(kind, d.made)
 }
 
-func (d *desk) CreateReservation(_ context.Context, r v1.ReservationRequest, _ client.CreateOptions) (v1.Reservation, error) {
+func (d *bookings) CreateReservation(_ context.Context, r v1.ReservationRequest, _ client.CreateOptions) (v1.Reservation, error) {
 	d.times = append(d.times, time.Duration(*r.Duration)*time.Second)
 	if d.made%5 == 4 {
 		d.note("refusal", r.Name, 1)
@@ -40,41 +40,41 @@ func (d *desk) CreateReservation(_ context.Context, r v1.ReservationRequest, _ c
 	return v1.Reservation{ID: d.note("reservation", r.Name, 1)}, nil
 }
 
-func (d *desk) GetReservation(_ context.Context, id string) (v1.Reservation, error) {
+func (d *bookings) GetReservation(_ context.Context, id string) (v1.Reservation, error) {
 	return v1.Reservation{ID: id, Status: "active"}, nil
 }
 
-func (d *desk) DeleteReservation(_ context.Context, id string) error {
+func (d *bookings) DeleteReservation(_ context.Context, id string) error {
 	d.note("reservation", "delete "+id, -1)
 	return nil
 }
 
-func (d *desk) CreateDemoServer(_ context.Context, r v1.DemoServerRequest) (v1.DemoServer, error) {
+func (d *bookings) CreateDemoServer(_ context.Context, r v1.DemoServerRequest) (v1.DemoServer, error) {
 	return v1.DemoServer{ID: d.note("server", fmt.Sprint(r.Name, r.Hints, r.Preemptible), 1)}, nil
 }
 
-func (d *desk) DeleteDemoServer(_ context.Context, id string) error {
+func (d *bookings) DeleteDemoServer(_ context.Context, id string) error {
 	d.note("server", "delete "+id, -1)
 	return &client.Error{Status: 404}
 }
 
-func (d *desk) SubmitBestEffort(_ context.Context, r v1.BestEffortRequest, _ client.CreateOptions) (v1.BestEffort, error) {
+func (d *bookings) SubmitBestEffort(_ context.Context, r v1.BestEffortRequest, _ client.CreateOptions) (v1.BestEffort, error) {
 	d.times = append(d.times, time.Duration(*r.Duration)*time.Second)
 	return v1.BestEffort{ID: d.note("work", r.Name, 1)}, nil
 }
 
-func (d *desk) CancelBestEffort(_ context.Context, id string) error {
+func (d *bookings) CancelBestEffort(_ context.Context, id string) error {
 	d.note("work", "cancel "+id, -1)
 	return nil
 }
 
 // live returns what tenants have asked in 1,000 requests.
-func live(t *testing.T, seed uint64) *desk { return stretched(t, seed, 0) }
+func live(t *testing.T, seed uint64) *bookings { return stretched(t, seed, 0) }
 
 // stretched is live with stretched times.
-func stretched(t *testing.T, seed uint64, by int) *desk {
+func stretched(t *testing.T, seed uint64, by int) *bookings {
 	t.Helper()
-	d, left := &desk{has: map[string]int{}}, 1000
+	d, left := &bookings{has: map[string]int{}}, 1000
 	tenants.Live(t.Context(), tenants.Options{
 		Bookings: d, Servers: d, Queue: d, Seed: seed, Pace: time.Second, Stretch: by, Now: func() time.Time { return time.Unix(1_900_000_000, 0) },
 		Wait: func(context.Context, time.Duration) error {

@@ -85,10 +85,10 @@ func TestWhatMakesNoSenseIsRefusedBeforeATrustIsMade(t *testing.T) {
 		"user_data": func(s *requests.Submission) { s.UserData = "?" },
 		"metadata":  func(s *requests.Submission) { s.Metadata = map[string]string{"almanac:besteffort": "x"} },
 	} {
-		c, desk := opened()
+		c, bookings := opened()
 		asked := sensible
 		spoil(&asked)
-		_, err := desk.Submit(t.Context(), requests.Caller{}, asked)
+		_, err := bookings.Submit(t.Context(), requests.Caller{}, asked)
 		if f := fault.Of(err); f == nil || f.Kind != fault.Invalid || f.Field != strings.TrimSpace(field) || len(c.trusts) != 0 || len(c.stored) != 0 {
 			t.Errorf("%s: %v, trusts %v", field, err, c.trusts)
 		}
@@ -96,26 +96,26 @@ func TestWhatMakesNoSenseIsRefusedBeforeATrustIsMade(t *testing.T) {
 }
 
 func TestAKeySubmitsOnceAndTrustsThatAreNotNeededEnd(t *testing.T) {
-	c, desk := opened()
-	first, err := desk.Submit(t.Context(), requests.Caller{}, sensible)
+	c, bookings := opened()
+	first, err := bookings.Submit(t.Context(), requests.Caller{}, sensible)
 	if err != nil || len(first.VMs) != 2 || first.Trust == "" || !slices.Equal(first.Networks, []string{"auto"}) {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	if again, err := desk.Submit(t.Context(), requests.Caller{}, sensible); err != nil || again.ID != first.ID || len(c.trusts) != 1 {
+	if again, err := bookings.Submit(t.Context(), requests.Caller{}, sensible); err != nil || again.ID != first.ID || len(c.trusts) != 1 {
 		t.Errorf("again: %s, %v, trusts %v", again.ID, err, c.trusts)
 	}
 	other := sensible
 	other.BodyHash = "another"
-	if _, err := desk.Submit(t.Context(), requests.Caller{}, other); !fault.Is(err, fault.Unprocessable) {
+	if _, err := bookings.Submit(t.Context(), requests.Caller{}, other); !fault.Is(err, fault.Unprocessable) {
 		t.Errorf("another body: %v", err)
 	}
 	c.refuses = fault.New(fault.Refused, "too many")
 	other.Key = "fresh"
-	if _, err := desk.Submit(t.Context(), requests.Caller{}, other); !fault.Is(err, fault.Refused) || len(c.trusts) != 1 {
+	if _, err := bookings.Submit(t.Context(), requests.Caller{}, other); !fault.Is(err, fault.Refused) || len(c.trusts) != 1 {
 		t.Errorf("refused: %v, trusts %v", err, c.trusts)
 	}
-	desk.Off = "it is off"
-	if _, err := desk.Submit(t.Context(), requests.Caller{}, other); !fault.Is(err, fault.Conflict) {
+	bookings.Off = "it is off"
+	if _, err := bookings.Submit(t.Context(), requests.Caller{}, other); !fault.Is(err, fault.Conflict) {
 		t.Errorf("switched off: %v", err)
 	}
 }
