@@ -70,7 +70,7 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	return plan, nil
 }
 
-// matchedBy returns a plan that changes neither time nor quantity with the number of hosts that match, as far as it is known.
+// matchedBy returns a plan that changes neither time nor quantity with the number of hosts that match; 0 if the filter cannot be read any more.
 func matchedBy(v View, r reservation.Reservation, plan Plan) Plan {
 	if r.Kind == reservation.Addresses || plan.Span.End <= v.Now {
 		return plan
