@@ -85,8 +85,8 @@ type Options struct {
 //
 // A decision is made on an immutable state, outside all locks that others wait for. Two
 // gates, at which the projects take turns, admit decisions: one admits decisions that claim
-// time, one at a time; the other admits as many decisions of all kinds as leave one processor
-// free. A decision is entered under mu if it still holds, and is made again if not.
+// time, one at a time; the other admits as many decisions of a project as leave one processor
+// free, and one more of another project. A decision is entered under mu if it still holds, and is made again if not.
 //
 // The locks, in the order in which they are taken:
 //

@@ -48,7 +48,7 @@ func EndAfter(c reservation.LeaseChange, l reservation.LeaseRecord) (asked span.
 	return asked, asked > l.Span.End
 }
 
-// NameLatestEndOfLease is nameLatestEnd for a lease, whose reservations the view contains.
+// NameLatestEndOfLease is NameLatestEnd for a lease, whose reservations the view contains.
 func NameLatestEndOfLease(refusal *reservation.Refusal, v View, l reservation.LeaseRecord, c reservation.LeaseChange, asked span.Instant) {
 	if len(l.Reservations) == 1 {
 		if from, promised := promisedFrom(l.Reservations[0], refusal.BlockedBy); promised {

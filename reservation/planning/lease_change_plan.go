@@ -50,7 +50,7 @@ func PlanLeaseChange(v View, l reservation.LeaseRecord, c reservation.LeaseChang
 	return (&leaseChange{LeaseChange: c, now: v.Now, from: l}).decide(v)
 }
 
-// decide is changedLease for a change without a deadline.
+// decide is PlanLeaseChange for a change without a deadline.
 func (p *leaseChange) decide(v View) (row *reservation.Lease, members []reservation.Reservation, err error) {
 	p.to, p.warning = p.from.Span, p.from.BeforeEnd
 	if err := p.check(); err != nil {

@@ -156,7 +156,7 @@ func (n *sharedWant) addressesFrom(v View, m reservation.MemberRequest, w span.S
 	return w.Start, err
 }
 
-// leaseMovedWithin is changedLease for a change with a deadline.
+// leaseMovedWithin is PlanLeaseChange for a change with a deadline.
 func leaseMovedWithin(v View, l reservation.LeaseRecord, c reservation.LeaseChange) (row *reservation.Lease, members []reservation.Reservation, err error) {
 	from, duration := l.Span.Start, cmp.Or(c.Duration, l.Span.Seconds())
 	set(&from, c.Start)
