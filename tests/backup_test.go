@@ -54,7 +54,7 @@ func TestTheBackupAndTheRestoreOfTheGuideWorkAsPrinted(t *testing.T) {
 	}
 	create("kept")
 	out, failed := paste(t, folder, backup[0])
-	if failed || !strings.Contains(out, "has 1 reservations, the last change at 20") {
+	if failed || !strings.Contains(out, "has 1 reservation, the last change at 20") {
 		t.Fatalf("%s: %s", backup[0], out)
 	}
 	copied := matches(`(\S+almanac\S*\.db)`, backup[0])[0]

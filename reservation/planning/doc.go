@@ -15,6 +15,7 @@
 //   - limits.go: what a project may hold, and holds
 //   - envelope.go: the larger of two lists of claims
 //   - history.go: the log of a reservation
+//   - effort.go: what the searches of one decision share, and how much they may look at
 //   - view.go: what a decision depends on, and the plan that it returns
 //   - host_index.go: the hosts by their numbers in the calendar
 //   - scarce.go: scarce features of hosts
