@@ -87,7 +87,7 @@ func visit(t *testing.T, v reflect.Value, path string, do func(path string, v re
 	}
 }
 
-// vary gives a field another value. A text becomes valid JSON, as filters must be.
+// vary sets a field to another value. A text becomes valid JSON, the form of filters.
 func vary(t *testing.T, path string, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {

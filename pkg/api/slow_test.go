@@ -137,7 +137,7 @@ func TestWhatWaitsForSlowClientsIsBounded(t *testing.T) {
 	})
 }
 
-// Anybody has as many addresses as they like to name: what these send takes nothing from those with a token.
+// A client can name any number of addresses. Requests without a token, whatever their addresses, displace no request with one.
 func TestWhatAddressesSendMakesNobodyElseGiveUp(t *testing.T) {
 	const most, each = 1 << 20, 16 << 10
 	l, given := api.NewCarried(most, most), map[string]int{}

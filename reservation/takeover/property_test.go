@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/takeover"
 )
 
-// drawBlazar draws leases of at most two reservations each, on hosts of which Almanac lacks the last.
+// drawBlazar draws leases of at most two reservations each. Almanac lacks the last of their hosts.
 func drawBlazar(t *rapid.T) *blazar {
 	b := newBlazar()
 	hosts := rapid.SliceOfN(rapid.SampledFrom([]string{"1", "1", "2", "2", "3", "9"}), 0, 3)

@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim/tenants"
 )
 
-// bookings is an Almanac that notes what it is asked. It refuses every fifth reservation.
+// bookings records the reservations that tenants request, and refuses every fifth.
 type bookings struct {
 	asked []string
 	times []time.Duration // of the reservations and of the work
