@@ -8,11 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"reflect"
-	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -22,6 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/pkg/strictjson"
 )
 
 // The largest bodies, in bytes, of the calls that members make: small, so that reading one is
@@ -47,7 +45,7 @@ func (s *server) body(c *gin.Context, target any, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "the body is not JSON: %v", err)
 	}
-	return raw, fields(object, reflect.ValueOf(target).Elem(), "")
+	return raw, strictjson.Fields(object, reflect.ValueOf(target).Elem(), "", field)
 }
 
 // rawBody returns the request's body, which must be UTF-8 and have at most `most` bytes.
@@ -66,30 +64,9 @@ func (s *server) rawBody(c *gin.Context, most int64) ([]byte, error) {
 	return raw, nil
 }
 
-// fields sets the fields of target by their JSON names.
-func fields(object map[string]json.RawMessage, target reflect.Value, prefix string) error {
-	places := make(map[string]reflect.Value)
-	var known []string
-	for i := range target.NumField() {
-		name, _, _ := strings.Cut(target.Type().Field(i).Tag.Get("json"), ",")
-		places[name] = target.Field(i)
-		known = append(known, name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		raw := object[name]
-		place, ok := places[name]
-		if !ok {
-			return fault.Field(prefix+name, "%s", fault.Unknown("field", name, known))
-		}
-		if err := field(raw, place, prefix+name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// field reads a field of a body into its place; it is a strictjson.Reader.
 func field(raw json.RawMessage, place reflect.Value, name string) error {
-	if bytes.Equal(raw, []byte("null")) {
+	if strictjson.IsNull(raw) {
 		if t := place.Type(); t == reflect.TypeFor[*v1.Power]() || t == reflect.TypeFor[*v1.EnergyMode]() {
 			place.Set(reflect.New(t.Elem()))
 		}
@@ -104,7 +81,7 @@ func field(raw json.RawMessage, place reflect.Value, name string) error {
 		if err := json.Unmarshal(raw, &object); err != nil {
 			return fault.Field(name, "must be an object, not %s", shorten(raw))
 		}
-		return fields(object, place, name+".")
+		return strictjson.Fields(object, place, name, field)
 	}
 	if err := read(raw, place); err != nil {
 		return fault.Field(name, "%s", wrong(raw, place.Type(), err))
@@ -146,33 +123,24 @@ func read(raw json.RawMessage, place reflect.Value) error {
 		decoder := json.NewDecoder(bytes.NewReader(raw))
 		decoder.UseNumber()
 		return decoder.Decode(place.Addr().Interface())
-	case isWhole(t.Kind()), pointed && isWhole(t.Elem().Kind()):
+	case strictjson.IsWhole(t), pointed && strictjson.IsWhole(t.Elem()):
 		raw = json.RawMessage(resource.Whole(string(raw)))
 	}
 	return json.Unmarshal(raw, place.Addr().Interface())
 }
-
-func isWhole(k reflect.Kind) bool { return k == reflect.Int || k == reflect.Int64 }
 
 // wrong returns a sentence that describes the expected type of a value.
 func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	want := ""
+	want := strictjson.Article(t)
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		want = "a time with its zone, such as 2026-12-01T10:00:00Z"
 	case t == reflect.TypeFor[v1.Duration]() || t == reflect.TypeFor[v1.Until]() || t == reflect.TypeFor[v1.Hints]() || t == reflect.TypeFor[v1.Networks]():
 		return err.Error()
-	case t.Kind() == reflect.String:
-		want = "a string"
-	case t.Kind() == reflect.Bool:
-		want = "true or false"
-	case isWhole(t.Kind()):
-		want = "a whole number"
-	case t.Kind() == reflect.Float64:
-		want = "a number"
+	case want != "":
 	case t.Kind() == reflect.Slice:
 		want = "a list of strings"
 	case t == reflect.TypeFor[map[string]int64]():

@@ -15,6 +15,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/packing"
+	"github.com/almanac-cloud/almanac/pkg/strictjson"
 )
 
 // PackQuestion asks for the placement of jobs on hosts with the largest smallest yield (paper 002).
@@ -82,8 +83,8 @@ const (
 )
 
 // form implements forms: a number or a list.
-func (PackHosts) form(value any) reflect.Type {
-	if _, list := value.([]any); list {
+func (PackHosts) form(raw json.RawMessage) reflect.Type {
+	if raw[0] == '[' {
 		return reflect.TypeFor[[]PackHost]()
 	}
 	return reflect.TypeFor[int]()
@@ -247,7 +248,7 @@ func (q *PackQuestion) readCurrent(p *packing.Problem) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(q.Current)) {
 		if !known[id] {
-			return fault.Field(under("current", id), "there is no job %q among jobs", id)
+			return fault.Field(strictjson.Under("current", id), "there is no job %q among jobs", id)
 		}
 	}
 	return nil

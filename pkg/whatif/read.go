@@ -11,9 +11,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/strictjson"
 )
 
 // read decodes one JSON object into the struct that into points to. A field with an unknown name
@@ -23,14 +23,14 @@ func read(r io.Reader, into any) error {
 	if err != nil {
 		return &fault.Error{Kind: fault.Invalid, Field: "input", Message: "cannot be read", Err: err}
 	}
-	value, err := numbered(raw)
-	if err != nil {
+	var question json.RawMessage
+	if err := json.Unmarshal(raw, &question); err != nil {
 		return fault.Field("input", "is not JSON: %v", err)
 	}
-	if _, ok := value.(map[string]any); !ok {
+	if question = bytes.TrimSpace(question); question[0] != '{' {
 		return fault.Field("input", "must be an object with the question")
 	}
-	if err := exact(value, reflect.TypeOf(into).Elem(), ""); err != nil {
+	if err := exact(question, reflect.New(reflect.TypeOf(into).Elem()).Elem(), ""); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
@@ -39,50 +39,28 @@ func read(r io.Reader, into any) error {
 	return nil
 }
 
-// numbered decodes JSON; numbers stay json.Number, as written.
-func numbered(raw []byte) (value any, err error) {
-	if err := json.Unmarshal(raw, new(json.RawMessage)); err != nil {
-		return nil, err
+// exact returns an error for a field of raw that the type of place does not have or that has a
+// different type there. A null field counts as absent; elements of lists, and numbers and strings in
+// maps, must not be null.
+func exact(raw json.RawMessage, place reflect.Value, path string) error {
+	if place.Kind() == reflect.Pointer {
+		place = reflect.New(place.Type().Elem()).Elem()
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	err = decoder.Decode(&value)
-	return value, err
-}
-
-// exact returns an error for a field of value that t does not have or that has a different type
-// there. A null field counts as absent; elements of lists, and numbers and strings in maps, must
-// not be null.
-func exact(value any, t reflect.Type, path string) error {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+	if several, is := place.Interface().(forms); is {
+		place = reflect.New(several.form(raw)).Elem()
 	}
-	if several, is := reflect.Zero(t).Interface().(forms); is {
-		t = several.form(value)
-	}
-	switch value := value.(type) {
-	case nil:
-	case map[string]any:
-		return exactObject(value, t, path)
-	case []any:
+	t := place.Type()
+	switch raw[0] {
+	case 'n': // null
+	case '{':
+		return exactObject(raw, place, path)
+	case '[':
 		if t.Kind() != reflect.Slice {
 			return mistyped(path, t, "a list")
 		}
-		for i, element := range value {
-			path := fmt.Sprintf("%s[%d]", path, i)
-			if element == nil {
-				return mistyped(path, t.Elem(), "null")
-			}
-			if err := exact(element, t.Elem(), path); err != nil {
-				return err
-			}
-		}
+		return exactList(raw, t.Elem(), path)
 	default:
-		raw, err := json.Marshal(value)
-		if err != nil {
-			return fault.Field(path, "cannot be read: %v", err)
-		}
-		if wrong, is := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(raw, reflect.New(t).Interface())); is {
+		if wrong, is := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(raw, place.Addr().Interface())); is {
 			return mistyped(path, t, wrong.Value)
 		}
 	}
@@ -91,65 +69,59 @@ func exact(value any, t reflect.Type, path string) error {
 
 // forms is a type with several JSON forms.
 type forms interface {
-	// form returns the type into which value is decoded.
-	form(value any) reflect.Type
+	// form returns the type into which a value is decoded.
+	form(raw json.RawMessage) reflect.Type
 }
 
-func exactObject(value map[string]any, t reflect.Type, path string) error {
-	fields := make(map[string]reflect.Type)
-	switch t.Kind() {
-	case reflect.Struct:
-		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			fields[name] = t.Field(i).Type
-		}
-	case reflect.Map:
-		for name := range value {
-			fields[name] = t.Elem()
-		}
-	default:
-		return mistyped(path, t, "an object")
+func exactList(raw json.RawMessage, of reflect.Type, path string) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return fault.Field(path, "cannot be read: %v", err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(value)) {
-		if fields[name] == nil {
-			return fault.Field(under(path, name), "%s", fault.Unknown("field", name, slices.Sorted(maps.Keys(fields))))
+	for i, element := range list {
+		path := fmt.Sprintf("%s[%d]", path, i)
+		if strictjson.IsNull(element) {
+			return mistyped(path, of, "null")
 		}
-		if value[name] == nil && t.Kind() == reflect.Map && fields[name].Kind() != reflect.Slice {
-			return mistyped(under(path, name), fields[name], "null")
-		}
-		if err := exact(value[name], fields[name], under(path, name)); err != nil {
+		if err := exact(element, reflect.New(of).Elem(), path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// under returns the path of a field in the object at path.
-func under(path, field string) string {
-	if path == "" {
-		return field
+func exactObject(raw json.RawMessage, place reflect.Value, path string) error {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return fault.Field(path, "cannot be read: %v", err)
 	}
-	return path + "." + field
+	t := place.Type()
+	switch t.Kind() {
+	case reflect.Struct:
+		return strictjson.Fields(object, place, path, exact)
+	case reflect.Map:
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if strictjson.IsNull(object[name]) && t.Elem().Kind() != reflect.Slice {
+				return mistyped(strictjson.Under(path, name), t.Elem(), "null")
+			}
+			if err := exact(object[name], reflect.New(t.Elem()).Elem(), strictjson.Under(path, name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	default:
+		return mistyped(path, t, "an object")
+	}
 }
 
 func mistyped(path string, t reflect.Type, is string) error {
-	return fault.Field(path, "must be %s, not %s", article(t), is)
-}
-
-// article returns the name of a type with its article, for messages.
-func article(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice:
-		return "a list"
+	want := strictjson.Article(t)
+	switch {
+	case want != "":
+	case t.Kind() == reflect.Slice:
+		want = "a list"
 	default:
-		return "an object"
+		want = "an object"
 	}
+	return fault.Field(path, "must be %s, not %s", want, is)
 }
