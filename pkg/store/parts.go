@@ -39,9 +39,8 @@ func parts(tx *gorm.DB, ids []string) *gorm.DB {
 // sorts the parts.
 func loadLive(tx *gorm.DB) (rows []*reservationRow, err error) {
 	known := make(texts)
-	fields := func(row *reservationRow) []any { return row.fields(known) }
 	live := tx.Table("reservations").Where("status IN ?", reservation.LiveStatuses)
-	if err := scan(live, reservationColumns, fields, func(row reservationRow) { rows = append(rows, &row) }); err != nil {
+	if err := scan(live, reservationColumns.names, reservationColumns.into(known), func(row reservationRow) { rows = append(rows, &row) }); err != nil {
 		return nil, err
 	}
 	err = readParts(tx, rows, known, func(table string) *gorm.DB {
@@ -62,8 +61,7 @@ func readParts(tx *gorm.DB, rows []*reservationRow, known texts, of func(table s
 	for _, row := range rows {
 		at[row.ID] = row
 	}
-	claims := func(row *claimRow) []any { return row.fields(known) }
-	err := scan(of("claims"), claimColumns, claims, func(c claimRow) {
+	err := scan(of("claims"), claimColumns.names, claimColumns.into(known), func(c claimRow) {
 		at[c.ReservationID].Claims = append(at[c.ReservationID].Claims, c)
 	})
 	if err != nil {
@@ -72,8 +70,7 @@ func readParts(tx *gorm.DB, rows []*reservationRow, known texts, of func(table s
 	if err := loadAddresses(tx, rows, at); err != nil {
 		return err
 	}
-	events := func(row *eventRow) []any { return row.fields(known) }
-	return scan(of("events"), eventColumns, events, func(e eventRow) {
+	return scan(of("events"), eventColumns.names, eventColumns.into(known), func(e eventRow) {
 		row := at[e.ReservationID]
 		if row.Events == nil {
 			row.Events = make([]eventRow, 0, usualEvents)

@@ -141,7 +141,7 @@ func newHeld() held {
 
 // read adds the claims and the released claims that two queries of their tables select.
 func (h held) read(claims, released *gorm.DB) error {
-	err := scan(claims, claimColumns, func(row *claimRow) []any { return row.fields(h.known) }, func(c claimRow) {
+	err := scan(claims, claimColumns.names, claimColumns.into(h.known), func(c claimRow) {
 		h.claims[c.ReservationID] = append(h.claims[c.ReservationID], c)
 	})
 	if err != nil {

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/address"
-	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
 // The rows of all tables. Times are Unix seconds. Sizes are in characters, where the
@@ -23,31 +21,31 @@ type reservationRow struct {
 	ID              string `gorm:"primaryKey;size:36;index:idx_reservations_project,priority:3;index:idx_reservations_start,priority:2;index:idx_reservations_status,priority:3"`
 	ProjectID       string `gorm:"size:255;not null;index:idx_reservations_project,priority:1;index:idx_reservations_held,priority:1"`
 	UserID          string `gorm:"size:255;not null"`
-	Name            string `gorm:"size:255;not null"`
+	Name            string `gorm:"size:255;not null" of:"Name,own"`
 	Kind            string `gorm:"size:16;not null"`
 	Quantity        int    `gorm:"not null"`
 	HostProperties  string `gorm:"size:1048576;not null"`
 	Policy          string `gorm:"size:32;not null"`
-	VCPUs           int64  `gorm:"column:vcpus;not null"`
-	MemoryMB        int64  `gorm:"column:memory_mb;not null"`
-	DiskGB          int64  `gorm:"column:disk_gb;not null"`
-	CustomResources string `gorm:"type:text;not null"` // a JSON object, or empty
+	VCPUs           int64  `gorm:"column:vcpus;not null" of:"Resources.VCPUs"`
+	MemoryMB        int64  `gorm:"column:memory_mb;not null" of:"Resources.MemoryMB"`
+	DiskGB          int64  `gorm:"column:disk_gb;not null" of:"Resources.DiskGB"`
+	CustomResources string `gorm:"type:text;not null" of:"-"` // a JSON object, or empty
 	Affinity        string `gorm:"size:16;not null"`
 	Image           string `gorm:"size:255;not null"`
 	OnEnd           string `gorm:"size:16;not null"`
 	BeforeEnd       int64  `gorm:"not null"`
 	Status          string `gorm:"size:16;not null;index:idx_reservations_status,priority:1;index:idx_reservations_held,priority:2"`
-	StartAt         int64  `gorm:"not null;index:idx_reservations_project,priority:2;index:idx_reservations_start,priority:1;index:idx_reservations_status,priority:2"`
-	EndAt           int64  `gorm:"not null"`
+	StartAt         int64  `gorm:"not null;index:idx_reservations_project,priority:2;index:idx_reservations_start,priority:1;index:idx_reservations_status,priority:2" of:"Span.Start"`
+	EndAt           int64  `gorm:"not null" of:"Span.End"`
 	DelayedByBoot   bool   `gorm:"not null"`
-	Degraded        string `gorm:"type:text;not null"`
+	Degraded        string `gorm:"type:text;not null" of:"Degraded,own"`
 	Created         int64  `gorm:"column:created_at;not null"`
 	Updated         int64  `gorm:"column:updated_at;not null"`
 	Version         int64  `gorm:"not null"`
 
 	// Migration 0002 adds these. The log leaves them out for reservations without a lease.
-	LeaseID    string  `gorm:"size:36;not null;-:migration" json:",omitempty"`
-	Membership *string `gorm:"size:1048576;-:migration" json:",omitempty"` // a reservation.Membership as JSON
+	LeaseID    string  `gorm:"size:36;not null;-:migration" of:"Membership.LeaseID" json:",omitempty"`
+	Membership *string `gorm:"size:1048576;-:migration" of:"-" json:",omitempty"` // a reservation.Membership as JSON
 
 	// Migration 0006 adds this one.
 	Maintenance bool `gorm:"not null;-:migration" json:",omitempty"`
@@ -62,55 +60,32 @@ type reservationRow struct {
 	Addresses []addressClaimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE" json:",omitempty"`
 }
 
-const reservationColumns = "id, project_id, user_id, name, kind, quantity, host_properties, policy, vcpus, memory_mb, disk_gb, " +
-	"custom_resources, affinity, image, on_end, before_end, status, start_at, end_at, delayed_by_boot, degraded, created_at, updated_at, " +
-	"version, lease_id, membership, maintenance, released, promised_end"
-
-func (row *reservationRow) fields(known texts) []any {
-	return []any{
-		known.into(&row.ID), known.into(&row.ProjectID), known.into(&row.UserID), &row.Name, known.into(&row.Kind), &row.Quantity,
-		known.into(&row.HostProperties), known.into(&row.Policy), &row.VCPUs, &row.MemoryMB, &row.DiskGB,
-		known.into(&row.CustomResources), known.into(&row.Affinity), known.into(&row.Image), known.into(&row.OnEnd), &row.BeforeEnd,
-		known.into(&row.Status), &row.StartAt, &row.EndAt, &row.DelayedByBoot, &row.Degraded, &row.Created, &row.Updated,
-		&row.Version, known.into(&row.LeaseID), &row.Membership, &row.Maintenance, &row.Released, &row.PromisedEnd,
-	}
-}
+var reservationColumns = columnsOf[reservationRow, reservation.Reservation]()
 
 type claimRow struct {
-	ReservationID string `gorm:"primaryKey;size:36" json:"-"`
-	Seq           int    `gorm:"primaryKey;autoIncrement:false" json:"-"` // place among the reservation's claims, from 0
+	ReservationID string `gorm:"primaryKey;size:36" of:"-" json:"-"`
+	Seq           int    `gorm:"primaryKey;autoIncrement:false" of:"-" json:"-"` // place among the reservation's claims, from 0
 	Host          string `gorm:"size:255;not null;index:idx_claims_host,priority:1"`
-	EndAt         int64  `gorm:"not null;index:idx_claims_host,priority:2"`
-	StartAt       int64  `gorm:"not null;index:idx_claims_host,priority:3"`
+	EndAt         int64  `gorm:"not null;index:idx_claims_host,priority:2" of:"Span.End"`
+	StartAt       int64  `gorm:"not null;index:idx_claims_host,priority:3" of:"Span.Start"`
 	Slices        int    `gorm:"not null"`
 }
 
-const claimColumns = "reservation_id, seq, host, end_at, start_at, slices"
-
-func (row *claimRow) fields(known texts) []any {
-	return []any{known.into(&row.ReservationID), &row.Seq, known.into(&row.Host), &row.EndAt, &row.StartAt, &row.Slices}
-}
+var claimColumns = columnsOf[claimRow, reservation.Claim]()
 
 type eventRow struct {
-	ReservationID string `gorm:"primaryKey;size:36" json:"-"`
-	Seq           int    `gorm:"primaryKey;autoIncrement:false" json:"-"` // grows from event to event of a reservation, with gaps
+	ReservationID string `gorm:"primaryKey;size:36" of:"-" json:"-"`
+	Seq           int    `gorm:"primaryKey;autoIncrement:false" of:"-" json:"-"` // grows from event to event of a reservation, with gaps
 	Type          string `gorm:"size:32;not null"`
-	DueAt         int64  `gorm:"not null;index:idx_events_due,priority:2"`
+	DueAt         int64  `gorm:"not null;index:idx_events_due,priority:2" of:"Time"`
 	State         string `gorm:"size:16;not null;index:idx_events_due,priority:1"`
-	DoneAt        int64  `gorm:"not null"`
-	Detail        string `gorm:"type:text;not null"`
+	DoneAt        int64  `gorm:"not null" of:"Done"`
+	Detail        string `gorm:"type:text;not null" of:"Detail,own"`
 	Holder        string `gorm:"size:255;not null;default:''"`
-	UntilAt       int64  `gorm:"not null;default:0"`
+	UntilAt       int64  `gorm:"not null;default:0" of:"Until"`
 }
 
-const eventColumns = "reservation_id, seq, type, due_at, state, done_at, detail, holder, until_at"
-
-func (row *eventRow) fields(known texts) []any {
-	return []any{
-		known.into(&row.ReservationID), &row.Seq, known.into(&row.Type), &row.DueAt, known.into(&row.State), &row.DoneAt, &row.Detail,
-		known.into(&row.Holder), &row.UntilAt,
-	}
-}
+var eventColumns = columnsOf[eventRow, reservation.Event]()
 
 type keyRow struct {
 	ProjectID      string `gorm:"primaryKey;size:255"`
@@ -323,34 +298,20 @@ func rowOf(r reservation.Reservation) (reservationRow, error) {
 	if err != nil {
 		return reservationRow{}, fmt.Errorf("encode its part in the lease: %w", err)
 	}
-	return reservationRow{
-		ID: r.ID, ProjectID: r.ProjectID, UserID: r.UserID,
-		Name: r.Name, Kind: string(r.Kind), Quantity: r.Quantity,
-		HostProperties: r.HostProperties, Policy: string(r.Policy),
-		VCPUs: r.Resources.VCPUs, MemoryMB: r.Resources.MemoryMB, DiskGB: r.Resources.DiskGB, CustomResources: custom,
-		Affinity: string(r.Affinity), Image: r.Image, OnEnd: string(r.OnEnd), BeforeEnd: r.BeforeEnd,
-		Status: string(r.Status), StartAt: int64(r.Span.Start), EndAt: int64(r.Span.End),
-		DelayedByBoot: r.DelayedByBoot, Degraded: r.Degraded,
-		Created: int64(r.Created), Updated: int64(r.Updated), Version: r.Version,
-		LeaseID: r.Membership.LeaseID, Membership: membership, Maintenance: r.Maintenance, Released: r.Released, PromisedEnd: int64(r.PromisedEnd),
-		Claims: claimRows(r), Events: eventRows(r), Addresses: addressClaimRows(r),
-	}, nil
-}
-
-func claimRows(r reservation.Reservation) []claimRow {
-	rows := make([]claimRow, len(r.Claims))
-	for i, c := range r.Claims {
-		rows[i] = claimRow{r.ID, i, c.Host, int64(c.Span.End), int64(c.Span.Start), c.Slices}
+	row := reservationRow{
+		CustomResources: custom, Membership: membership,
+		Claims: make([]claimRow, len(r.Claims)), Events: make([]eventRow, len(r.Events)), Addresses: addressClaimRows(r),
 	}
-	return rows
-}
-
-func eventRows(r reservation.Reservation) []eventRow {
-	rows := make([]eventRow, len(r.Events))
-	for i, e := range r.Events {
-		rows[i] = eventRow{r.ID, i, string(e.Type), int64(e.Time), string(e.State), int64(e.Done), e.Detail, e.Holder, int64(e.Until)}
+	reservationColumns.store(&row, &r)
+	for i := range r.Claims {
+		row.Claims[i] = claimRow{ReservationID: r.ID, Seq: i}
+		claimColumns.store(&row.Claims[i], &r.Claims[i])
 	}
-	return rows
+	for i := range r.Events {
+		row.Events[i] = eventRow{ReservationID: r.ID, Seq: i}
+		eventColumns.store(&row.Events[i], &r.Events[i])
+	}
+	return row, nil
 }
 
 func (row *reservationRow) reservation() (reservation.Reservation, error) {
@@ -363,31 +324,21 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 		return reservation.Reservation{}, fmt.Errorf("decode the part of reservation %s in its lease: %w", row.ID, err)
 	}
 	r := reservation.Reservation{
-		ID: row.ID, ProjectID: row.ProjectID, UserID: row.UserID,
-		Terms: reservation.Terms{
-			Name: row.Name, Kind: reservation.Kind(row.Kind), Quantity: row.Quantity,
-			HostProperties: row.HostProperties, Policy: calendar.Policy(row.Policy),
-			Resources: resource.Vector{VCPUs: row.VCPUs, MemoryMB: row.MemoryMB, DiskGB: row.DiskGB, Custom: custom},
-			Affinity:  calendar.Affinity(row.Affinity), Image: row.Image,
-			OnEnd: reservation.OnEnd(row.OnEnd), BeforeEnd: row.BeforeEnd, Maintenance: row.Maintenance,
-		}.Repaired(),
-		Membership: membership, Status: reservation.Status(row.Status), Span: spanOf(row.StartAt, row.EndAt), Released: row.Released, PromisedEnd: span.Instant(row.PromisedEnd),
-		DelayedByBoot: row.DelayedByBoot, Degraded: row.Degraded,
-		Created: span.Instant(row.Created), Updated: span.Instant(row.Updated), Version: row.Version,
+		Membership: membership,
+		Claims:     slices.Grow([]reservation.Claim(nil), len(row.Claims))[:len(row.Claims)],
+		Events:     slices.Grow([]reservation.Event(nil), len(row.Events))[:len(row.Events)],
 	}
-	r.Claims, r.Events = slices.Grow(r.Claims, len(row.Claims)), slices.Grow(r.Events, len(row.Events))
-	for _, c := range row.Claims {
-		r.Claims = append(r.Claims, reservation.Claim{Host: c.Host, Span: spanOf(c.StartAt, c.EndAt), Slices: c.Slices})
+	r.Resources.Custom = custom
+	reservationColumns.load(&r, row)
+	r.Terms = r.Repaired()
+	for i := range row.Claims {
+		claimColumns.load(&r.Claims[i], &row.Claims[i])
+	}
+	for i := range row.Events {
+		eventColumns.load(&r.Events[i], &row.Events[i])
 	}
 	for _, a := range row.Addresses {
 		r.Addresses = append(r.Addresses, address.Claim{Network: a.NetworkID, Address: a.Address, Required: a.Required})
-	}
-	for _, e := range row.Events {
-		r.Events = append(r.Events, reservation.Event{
-			Type: reservation.EventType(e.Type), Time: span.Instant(e.DueAt),
-			State: reservation.EventState(e.State), Done: span.Instant(e.DoneAt), Detail: e.Detail,
-			Holder: e.Holder, Until: span.Instant(e.UntilAt),
-		})
 	}
 	return r, nil
 }
