@@ -106,3 +106,35 @@ func exported(t *testing.T, set *token.FileSet, p pkg) types.Importer {
 		return io.NopCloser(bytes.NewReader(content)), err
 	})
 }
+
+// mostMethods is how many methods a type of these packages may have. One with more has several subjects.
+const mostMethods = 40
+
+func TestATypeHasOneSubject(t *testing.T) {
+	for _, p := range packages(t) {
+		if !slices.Contains(read, p.name()) {
+			continue
+		}
+		methods := map[string]int{}
+		_, files := parsed(t, p)
+		for _, f := range files {
+			for _, d := range f.Decls {
+				if fn, is := d.(*ast.FuncDecl); is && fn.Recv != nil {
+					of := fn.Recv.List[0].Type
+					if pointer, is := of.(*ast.StarExpr); is {
+						of = pointer.X
+					}
+					if generic, is := of.(*ast.IndexExpr); is {
+						of = generic.X
+					}
+					methods[of.(*ast.Ident).Name]++
+				}
+			}
+		}
+		for name, n := range methods {
+			if n >= mostMethods && name != "search" {
+				t.Errorf("%s.%s has %d methods, and %d are too many: divide it by its subjects", p.name(), name, n, mostMethods)
+			}
+		}
+	}
+}

@@ -169,3 +169,12 @@ func firstRelease(r *reservation.Reservation) span.Instant {
 	}
 	return first
 }
+
+// nextDue returns the next event of r.
+func nextDue(r *reservation.Reservation) (reservation.Event, bool) {
+	i, ok := lifecycle.Due(r)
+	if !ok {
+		return reservation.Event{}, false
+	}
+	return r.Events[i], true
+}

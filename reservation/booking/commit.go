@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
-	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
@@ -38,18 +38,32 @@ type attempt struct {
 	// released are the past claims of before that next does not contain.
 	released []reservation.Claim
 
-	// Guarded by Service.mu:
+	// Guarded by memory.mu:
 	sent  bool // it names versions of hosts
 	doubt bool // it may have been stored or not; the next reading of the records decides
 	over  bool // memory no longer contains it, since adopt has newer records
 }
 
+// writer stores attempts and updates memory with the outcome.
+type writer struct {
+	*memory
+	claiming locks[string]                   // by host, or project with a limit
+	together *job.Together[string, *attempt] // new reservations, by project
+	stale    atomic.Int64                    // how often the records refused a commit
+}
+
+func newWriter(m *memory) *writer {
+	w := &writer{memory: m}
+	w.together = w.companies()
+	return w
+}
+
 // begin marks changes of one project as being stored together. The caller holds mu, and memory has
 // not changed since the decision.
-func (d *Service) begin(attempts ...*attempt) {
+func (w *writer) begin(attempts ...*attempt) {
 	project := attempts[0].next.ProjectID
 	attempts[0].more = moreHosts(attempts)
-	after := d.held[project].HostSeconds // new reservations are counted already
+	after := w.held[project].HostSeconds // new reservations are counted already
 	for _, a := range attempts {
 		a.together, a.usage = attempts, usageOf(a.before, a.next)
 		a.usage.Raises = len(a.more) > 0
@@ -58,48 +72,48 @@ func (d *Service) begin(attempts ...*attempt) {
 			if !holdsSame(&a.before, &a.next) {
 				a.released = reservation.Released(a.before.Claims, a.next.Claims, a.next.Updated)
 			}
-			d.countMore(a, 1)
+			w.countMore(a, 1)
 		}
 		a.entry.attempt = a
-		d.attempts[a] = struct{}{}
+		w.attempts[a] = struct{}{}
 	}
-	if limit := d.options.Limits.HostSeconds; limit > 0 {
+	if limit := w.options.Limits.HostSeconds; limit > 0 {
 		for _, a := range attempts {
 			a.usage.MostHostSeconds = max(limit, after) // the decision may have allowed more than the limit
 		}
 	}
 }
 
-// commit stores an attempt and updates memory with the outcome.
-func (d *Service) commit(ctx context.Context, a *attempt) error { return d.commitTogether(ctx, nil, a) }
+// commit is commitTogether for one attempt.
+func (w *writer) commit(ctx context.Context, a *attempt) error { return w.commitTogether(ctx, nil, a) }
 
 // commitTogether stores attempts of one project, and the lease to which they belong unless it is
 // nil, all or none. It updates memory with the outcome.
-func (d *Service) commitTogether(ctx context.Context, lease *reservation.Lease, attempts ...*attempt) (err error) {
+func (w *writer) commitTogether(ctx context.Context, lease *reservation.Lease, attempts ...*attempt) (err error) {
 	ctx, end := tracing.Step(ctx, "commit", factsOf(lease, attempts)...)
 	defer func() { end(err) }()
-	hosts := d.claimedTogether(attempts)
-	unlock, err := d.claiming.lock(ctx, d.claimingKeys(attempts, hosts)...)
+	hosts := w.claimedTogether(attempts)
+	unlock, err := w.claiming.lock(ctx, w.claimingKeys(attempts, hosts)...)
 	if err != nil {
-		return d.notStored(attempts, err)
+		return w.notStored(attempts, err)
 	}
 	defer unlock()
-	c, err := d.commitOf(attempts, hosts)
+	c, err := w.commitOf(attempts, hosts)
 	if err == nil {
 		c.Lease = lease
-		err = d.options.Records.Commit(ctx, c)
+		err = w.options.Records.Commit(ctx, c)
 	}
-	d.applyOutcome(attempts, c, err)
+	w.applyOutcome(attempts, c, err)
 	switch {
 	case errors.Is(err, reservation.ErrStale):
-		d.stale.Add(1)
+		w.stale.Add(1)
 	case err == nil:
-		d.wake()
+		w.wake()
 		if slices.ContainsFunc(attempts, (*attempt).isNews) {
-			job.Poke(d.news)
+			job.Poke(w.news)
 		}
-		if d.options.Announce != nil {
-			d.options.Announce()
+		if w.options.Announce != nil {
+			w.options.Announce()
 		}
 	}
 	return err
@@ -107,9 +121,9 @@ func (d *Service) commitTogether(ctx context.Context, lease *reservation.Lease, 
 
 // notStored removes attempts from memory that were not sent because of an error, and returns the
 // error.
-func (d *Service) notStored(attempts []*attempt, err error) error {
+func (w *writer) notStored(attempts []*attempt, err error) error {
 	err = fmt.Errorf("%w: %w", errNotSent, err)
-	d.applyOutcome(attempts, Commit{}, err)
+	w.applyOutcome(attempts, Commit{}, err)
 	return err
 }
 
@@ -143,11 +157,11 @@ var errNotSent = errors.New("nothing was stored")
 // the decision no longer holds. Until the attempts are over, nothing else in this process claims
 // time on their hosts, and claims made since the decision have left room for them. But they may
 // have used up the limit of the project, so commitOf checks it again.
-func (d *Service) commitOf(attempts []*attempt, hosts []string) (Commit, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (w *writer) commitOf(attempts []*attempt, hosts []string) (Commit, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, a := range attempts {
-		if a.over || !d.keepsLimit(a) {
+		if a.over || !w.keepsLimit(a) {
 			return Commit{}, reservation.ErrStale
 		}
 	}
@@ -159,12 +173,12 @@ func (d *Service) commitOf(attempts []*attempt, hosts []string) (Commit, error) 
 		if a.key != nil {
 			c.Key = a.key
 		}
-		if d.isLimited(a) {
-			c.Usage.Known = new(d.projects[a.next.ProjectID])
+		if w.isLimited(a) {
+			c.Usage.Known = new(w.projects[a.next.ProjectID])
 		}
 	}
 	for i, host := range hosts {
-		c.Hosts[i] = HostVersion{host, d.known[host]}
+		c.Hosts[i] = HostVersion{host, w.known[host]}
 	}
 	return c, c.addPools(attempts)
 }
@@ -179,46 +193,46 @@ func (u Usage) and(more Usage) Usage {
 
 // applyOutcome leaves the new states in memory if they were stored, and the old ones if they were
 // not. While that is unknown, memory contains both, until the records have been read.
-func (d *Service) applyOutcome(attempts []*attempt, c Commit, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (w *writer) applyOutcome(attempts []*attempt, c Commit, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	overtaken := slices.ContainsFunc(attempts, func(a *attempt) bool { return a.over })
 	for _, a := range attempts {
-		d.settle(a, err)
+		w.settle(a, err)
 	}
 	if err != nil || overtaken {
 		return // what memory read since then has its own versions
 	}
 	for _, h := range c.Hosts {
-		d.known[h.Host] = max(d.known[h.Host], h.Version+1)
+		w.known[h.Host] = max(w.known[h.Host], h.Version+1)
 	}
 	if known := c.Usage.Known; known != nil {
 		project := attempts[0].next.ProjectID
-		d.projects[project] = max(d.projects[project], *known+1)
+		w.projects[project] = max(w.projects[project], *known+1)
 	}
 }
 
 // settle applies the outcome of one attempt; the caller holds mu. Until the attempts of a commit are
 // all settled, each of them has the room for its old and its new claims.
-func (d *Service) settle(a *attempt, err error) {
+func (w *writer) settle(a *attempt, err error) {
 	switch {
 	case a.over:
 	case errors.Is(err, errNotSent), errors.Is(err, reservation.ErrStale), errors.Is(err, reservation.ErrKeyUsed):
-		d.release(d.holding(a.entry))
+		w.release(w.holding(a.entry))
 		if a.before.ID != "" {
-			d.restoreClaims(&a.before)
+			w.restoreClaims(&a.before)
 		}
-		d.revert(a)
+		w.revert(a)
 	case err != nil:
 		a.doubt = true
 	default:
 		if !a.holdsNext() {
-			d.release(d.holding(a.entry))
+			w.release(w.holding(a.entry))
 			if a.next.Status.Live() {
-				d.restoreClaims(&a.next)
+				w.restoreClaims(&a.next)
 			}
 		}
-		d.put(a.next)
+		w.put(a.next)
 	}
 }
 
@@ -241,59 +255,10 @@ func holdsSame(a, b *reservation.Reservation) bool {
 	return claims && a.Resources.Equal(b.Resources)
 }
 
-// holding returns the claims that the calendar contains for an entry.
-func (d *Service) holding(e *entry) []calendar.Claim {
-	if e.attempt != nil && e.attempt.held != nil {
-		return e.attempt.held
-	}
-	return d.calendarClaims(&e.r, e.r.Claims)
-}
-
-// revert removes an attempt that was not stored, and restores the old claims in the calendar.
-func (d *Service) revert(a *attempt) {
-	d.endAttempt(a.entry)
-	if a.before.ID == "" {
-		d.forget(a.entry)
-	}
-}
-
-// put replaces a reservation in memory by its stored state; the calendar contains its claims
-// already.
-func (d *Service) put(r reservation.Reservation) {
-	e, live := d.live[r.ID]
-	d.tell(e, &r)
-	if live {
-		d.endAttempt(e)
-	}
-	switch {
-	case !live:
-		d.addLive(&entry{r: r, changing: turns.New(1, 0)})
-	case r.Status.Live():
-		d.replace(e, r)
-	default:
-		d.forget(e)
-		d.tombstones.add(r.ID, r.Version)
-	}
-}
-
-// endAttempt ends the attempt of an entry, if there is one.
-func (d *Service) endAttempt(e *entry) {
-	a := e.attempt
-	if a == nil {
-		return
-	}
-	if a.before.ID != "" {
-		d.countMore(a, -1)
-	}
-	a.over = true
-	delete(d.attempts, a)
-	e.attempt = nil
-}
-
 // claimedTogether returns, sorted, what claimedAnew returns for the attempts.
-func (d *Service) claimedTogether(attempts []*attempt) (hosts []string) {
+func (w *writer) claimedTogether(attempts []*attempt) (hosts []string) {
 	for _, a := range attempts {
-		hosts = append(hosts, d.claimedAnew(a.before, a.next)...)
+		hosts = append(hosts, w.claimedAnew(a.before, a.next)...)
 	}
 	slices.Sort(hosts)
 	return slices.Compact(hosts)
@@ -301,9 +266,9 @@ func (d *Service) claimedTogether(attempts []*attempt) (hosts []string) {
 
 // claimedAnew returns, sorted, the hosts on which after claims time that before does not, and
 // imagesRow if the claims of a reservation with an image change.
-func (d *Service) claimedAnew(before, after reservation.Reservation) []string {
+func (m *memory) claimedAnew(before, after reservation.Reservation) []string {
 	hosts := hostsAnew(before, after)
-	if after.Image != "" && d.looksAtImages() && after.Status.Live() && !holdsSame(&before, &after) {
+	if after.Image != "" && m.looksAtImages() && after.Status.Live() && !holdsSame(&before, &after) {
 		hosts = append(hosts, imagesRow)
 		slices.Sort(hosts)
 	}

@@ -7,35 +7,41 @@
 // two requests never get the same host, and a refusal leaves nothing behind. It carries out what is due,
 // and follows the commits of other replicas.
 //
+// A booking, for example, runs from Bookings.Book through decider, which admits and makes the decision, to writer,
+// which stores it; both work on memory. Changes, Leases and Events do the same.
+//
 // The files, in the order of reading:
 //
 //   - records.go: the ports: what is stored, and what carries events out
-//   - locks.go: locks by key, and the lock of memory
+//   - options.go: who calls, and what a service is made of
 //   - agenda.go: when the next events of reservations are due
-//   - log_cursor.go: which entries of the log were read
-//   - service.go: the service: its memory and the order of its locks
-//   - versions.go: on whose versions a decision depends
 //   - counted.go: live reservations by status
-//   - accepted.go: the images of live reservations
-//   - state.go: memory at one moment, and the view of a decision
-//   - promises.go: what is promised
+//   - locks.go: locks by key, and the lock of memory
+//   - log_cursor.go: which entries of the log were read
 //   - listen.go: who hears of changes
-//   - commit.go: attempts: what is being stored
+//   - memory.go: what a service knows
+//   - versions.go: on whose versions a decision depends
+//   - state.go: memory at one moment, and the view of a decision
+//   - accepted.go: the images of live reservations
+//   - promises.go: what others read of memory
 //   - project.go: what projects hold
-//   - pools.go: floating IPs, read for each decision
+//   - commit.go: attempts: what is being stored
 //   - together.go: new reservations in one transaction
 //   - follow.go: the commits of other replicas
+//   - decide.go: how decisions are admitted and entered
+//   - pools.go: floating IPs, read for each decision
 //   - retry.go: when a decision is made again
 //   - permit.go: who must allow a booking
 //   - book.go: bookings
-//   - event_work.go: the states of events
-//   - events.go: events that are due
 //   - explain.go: what would be accepted instead
-//   - modify.go: changes and cancellations
-//   - heal.go: hosts that fail
-//   - remark.go: remarks about images
 //   - lease.go: bookings of leases
 //   - lease_change.go: changes of leases
 //   - member.go: changes of a reservation that belongs to a lease
+//   - modify.go: changes and cancellations
+//   - heal.go: hosts that fail
+//   - remark.go: remarks about images
+//   - event_work.go: the states of events
+//   - events.go: events that are due
 //   - takeover.go: reservations from elsewhere
+//   - service.go: the service, and the order of its locks
 package booking

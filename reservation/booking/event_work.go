@@ -3,16 +3,12 @@
 package booking
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
@@ -127,117 +123,11 @@ func withEvent(r reservation.Reservation, i int, e reservation.Event, status res
 	return r
 }
 
-// act carries out the event i of r in the cloud and stores the result.
-func (d *Service) act(ctx context.Context, r reservation.Reservation, i int) {
-	ran := r.Events[i]
-	why := d.cloudOf(&r).Carry(ctx, r, ran.Type)
-	if why != nil {
-		why = fmt.Errorf("carry out %s of reservation %s: %w", ran.Type, r.ID, why)
-	}
-	defer d.working.end(r.ID)
-	// No other replica takes the event over until its result is stored.
-	for {
-		happened, err := d.conclude(context.WithoutCancel(ctx), r.ID, ran, why)
-		d.working.add(r.ID, happened, errors.Join(why, err))
-		d.wake()
-		if err == nil || job.Pause(ctx, concludeEvery) != nil {
-			return
-		}
-	}
+// Happening is an event that was carried out, and its reservation afterwards.
+type Happening struct {
+	Reservation reservation.Reservation
+	Event       reservation.Event
 }
-
-// conclude stores that an event is done, or, if why is not nil, due again. If another replica
-// has taken the event over, or the reservation was canceled, there is nothing to store.
-func (d *Service) conclude(ctx context.Context, id string, ran reservation.Event, why error) (done []Happening, err error) {
-	e, ok := d.entry(id)
-	if !ok {
-		return nil, nil
-	}
-	if err := e.changing.Enter(ctx, byEvent); err != nil {
-		return nil, err
-	}
-	defer e.changing.Leave(byEvent)
-	for range tries {
-		a, i, err := d.conclusion(e, ran, why)
-		if err == nil && a == nil {
-			return nil, nil
-		}
-		if err == nil {
-			err = d.commit(ctx, a)
-		}
-		if err == nil && why == nil {
-			return []Happening{{a.next, a.next.Events[i]}}, nil
-		}
-		if errors.Is(err, reservation.ErrStale) {
-			err = d.poll(ctx, Recall{IDs: []string{id}})
-		}
-		if err != nil {
-			return nil, fmt.Errorf("store the result of %s of reservation %s: %w", ran.Type, id, err)
-		}
-	}
-	return nil, fmt.Errorf("store the result of %s of reservation %s: %w", ran.Type, id, reservation.ErrStale)
-}
-
-// conclusion returns the attempt that stores the result of a running event, or nil if this replica
-// no longer carries the event out. It fails with ErrStale if it is unknown whether another attempt
-// was stored.
-func (d *Service) conclusion(e *entry, ran reservation.Event, why error) (*attempt, int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	i := slices.Index(e.r.Events, ran)
-	switch {
-	case i < 0 || e.over:
-		return nil, 0, nil
-	case e.attempt != nil:
-		return nil, 0, reservation.ErrStale
-	}
-	a := &attempt{entry: e, before: e.r}
-	now := d.options.Now()
-	if why != nil {
-		a.cause.Action, a.cause.Detail = reservation.ActionPutOff, fault.Of(why).Error()
-		a.next = postponed(e.r, i, why, e.lastTry(ran), now)
-		d.begin(a)
-		return a, i, nil
-	}
-	a.cause.Action = actions[ran.Type]
-	next, err := finished(e.r, i, now)
-	if err != nil {
-		return nil, 0, err
-	}
-	a.next = next
-	d.begin(a)
-	return a, i, nil
-}
-
-// TakeOver carries out the running events of replicas that have stopped, and running events that
-// belong to this replica although it does not work on them, because it never received the
-// confirmation that they were stored as begun.
-func (d *Service) TakeOver(ctx context.Context, gone func(replica string) bool) error {
-	lost := func(id string) func(e reservation.Event) bool {
-		return func(e reservation.Event) bool {
-			if e.State != reservation.EventRunning {
-				return false
-			}
-			return e.Holder == d.options.Replica && !d.working.on(id) || e.Holder != d.options.Replica && gone(e.Holder)
-		}
-	}
-	var ids []string
-	for r := range d.state().live.byStart.until(span.Forever) {
-		if slices.ContainsFunc(r.Events, lost(r.ID)) {
-			ids = append(ids, r.ID)
-		}
-	}
-	var errs []error
-	for _, id := range ids {
-		happened, err := d.carryOut(ctx, appointment{id: id, at: math.MinInt64}, lost(id))
-		d.working.add(id, happened, nil)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// Wait waits until no event is being carried out.
-func (d *Service) Wait() { d.working.running.Wait() }
 
 // work records which events are being carried out, and the results since drain was last called.
 type work struct {

@@ -9,28 +9,35 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 )
 
-// Happening is an event that was carried out, and its reservation afterwards.
-type Happening struct {
-	Reservation reservation.Reservation
-	Event       reservation.Event
+// Events carries out what is due: the starts, warnings and ends of reservations.
+type Events struct {
+	*memory
+	*Following
+	*writer
+	slots   contextMutex // for events that are carried out concurrently
+	working work
+}
+
+func newEvents(m *memory, f *Following, w *writer) *Events {
+	return &Events{memory: m, Following: f, writer: w, slots: newSlots(max(1, m.options.Parallel))}
 }
 
 // Woken receives a value when an event may be due earlier than before.
-func (d *Service) Woken() <-chan struct{} { return d.woken }
-
-func (d *Service) wake() { job.Poke(d.woken) }
+func (d *Events) Woken() <-chan struct{} { return d.woken }
 
 // NextDue returns a time before which no event is due; false if there are none. After that time, an
 // event may be due, unless its reservation has changed.
-func (d *Service) NextDue() (at span.Instant, ok bool) {
+func (d *Events) NextDue() (at span.Instant, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.agenda) == 0 {
@@ -40,13 +47,13 @@ func (d *Service) NextDue() (at span.Instant, ok bool) {
 }
 
 // News receives a value when the promises have changed, in this process or through another replica.
-func (d *Service) News() <-chan struct{} { return d.news }
+func (p *Promises) News() <-chan struct{} { return p.news }
 
 // CarryOut carries out all due events, and returns those that are done, including those that an
 // earlier call began. It stores each event before it begins the next one of the same reservation. A
 // failed event becomes due again. With Parallel, CarryOut waits neither for storing nor for the
 // cloud, and one event does not delay another.
-func (d *Service) CarryOut(ctx context.Context) (done []Happening, failed map[string]error) {
+func (d *Events) CarryOut(ctx context.Context) (done []Happening, failed map[string]error) {
 	d.mu.Lock()
 	due := d.agenda.until(d.options.Now())
 	d.mu.Unlock()
@@ -76,17 +83,17 @@ func (d *Service) CarryOut(ctx context.Context) (done []Happening, failed map[st
 
 // byReplica compares due events. Ends come first, since they make room for starts. The other events
 // have a different order on each replica, so that replicas rarely compete for the same event.
-func (d *Service) byReplica(a, b appointment) int {
+func (d *Events) byReplica(a, b appointment) int {
 	return cmp.Or(endsFirst(a.ends, b.ends), cmp.Compare(d.place(a.id), d.place(b.id)), cmp.Compare(a.id, b.id))
 }
 
-func (d *Service) place(id string) uint64 {
+func (d *Events) place(id string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(d.options.Replica + id)) // always succeeds
 	return h.Sum64()
 }
 
-func (d *Service) putBack(due []appointment) {
+func (d *Events) putBack(due []appointment) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, a := range due {
@@ -96,7 +103,7 @@ func (d *Service) putBack(due []appointment) {
 
 // carryOut carries out the due events of one reservation, in order. It also takes over a running
 // event if lost, which may be nil, reports that no replica works on it.
-func (d *Service) carryOut(ctx context.Context, at appointment, lost func(reservation.Event) bool) (done []Happening, err error) {
+func (d *Events) carryOut(ctx context.Context, at appointment, lost func(reservation.Event) bool) (done []Happening, err error) {
 	id := at.id
 	e, ok := d.entry(id)
 	if !ok {
@@ -138,7 +145,7 @@ func (d *Service) carryOut(ctx context.Context, at appointment, lost func(reserv
 // dueAttempt begins the next event of a reservation and returns its index in the log, or a nil
 // attempt if none is due. It fails with ErrStale if an attempt is in doubt. appointed is the time
 // of the appointment, which is no longer in the agenda.
-func (d *Service) dueAttempt(e *entry, appointed span.Instant, lost func(reservation.Event) bool) (*attempt, int, error) {
+func (d *Events) dueAttempt(e *entry, appointed span.Instant, lost func(reservation.Event) bool) (*attempt, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, ok := lifecycle.Due(&e.r)
@@ -181,7 +188,7 @@ func (d *Service) dueAttempt(e *entry, appointed span.Instant, lost func(reserva
 }
 
 // tryAgain puts the next event back into the agenda.
-func (d *Service) tryAgain(e *entry) {
+func (d *Events) tryAgain(e *entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !e.over {
@@ -189,19 +196,122 @@ func (d *Service) tryAgain(e *entry) {
 	}
 }
 
-// nextDue returns the next event of r.
-func nextDue(r *reservation.Reservation) (reservation.Event, bool) {
-	i, ok := lifecycle.Due(r)
-	if !ok {
-		return reservation.Event{}, false
+// cloudOf returns what carries out the events of a reservation in the cloud; nil if nothing does.
+func (d *Events) cloudOf(r *reservation.Reservation) Cloud {
+	if r.Kind == reservation.Addresses {
+		return d.options.Networks
 	}
-	return r.Events[i], true
+	return d.options.Cloud
 }
 
-// entry returns the entry of a live reservation.
-func (d *Service) entry(id string) (*entry, bool) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	e, ok := d.live[id]
-	return e, ok
+// act carries out the event i of r in the cloud and stores the result.
+func (d *Events) act(ctx context.Context, r reservation.Reservation, i int) {
+	ran := r.Events[i]
+	why := d.cloudOf(&r).Carry(ctx, r, ran.Type)
+	if why != nil {
+		why = fmt.Errorf("carry out %s of reservation %s: %w", ran.Type, r.ID, why)
+	}
+	defer d.working.end(r.ID)
+	// No other replica takes the event over until its result is stored.
+	for {
+		happened, err := d.conclude(context.WithoutCancel(ctx), r.ID, ran, why)
+		d.working.add(r.ID, happened, errors.Join(why, err))
+		d.wake()
+		if err == nil || job.Pause(ctx, concludeEvery) != nil {
+			return
+		}
+	}
 }
+
+// conclude stores that an event is done, or, if why is not nil, due again. If another replica
+// has taken the event over, or the reservation was canceled, there is nothing to store.
+func (d *Events) conclude(ctx context.Context, id string, ran reservation.Event, why error) (done []Happening, err error) {
+	e, ok := d.entry(id)
+	if !ok {
+		return nil, nil
+	}
+	if err := e.changing.Enter(ctx, byEvent); err != nil {
+		return nil, err
+	}
+	defer e.changing.Leave(byEvent)
+	for range tries {
+		a, i, err := d.conclusion(e, ran, why)
+		if err == nil && a == nil {
+			return nil, nil
+		}
+		if err == nil {
+			err = d.commit(ctx, a)
+		}
+		if err == nil && why == nil {
+			return []Happening{{a.next, a.next.Events[i]}}, nil
+		}
+		if errors.Is(err, reservation.ErrStale) {
+			err = d.poll(ctx, Recall{IDs: []string{id}})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("store the result of %s of reservation %s: %w", ran.Type, id, err)
+		}
+	}
+	return nil, fmt.Errorf("store the result of %s of reservation %s: %w", ran.Type, id, reservation.ErrStale)
+}
+
+// conclusion returns the attempt that stores the result of a running event, or nil if this replica
+// no longer carries the event out. It fails with ErrStale if it is unknown whether another attempt
+// was stored.
+func (d *Events) conclusion(e *entry, ran reservation.Event, why error) (*attempt, int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.Index(e.r.Events, ran)
+	switch {
+	case i < 0 || e.over:
+		return nil, 0, nil
+	case e.attempt != nil:
+		return nil, 0, reservation.ErrStale
+	}
+	a := &attempt{entry: e, before: e.r}
+	now := d.options.Now()
+	if why != nil {
+		a.cause.Action, a.cause.Detail = reservation.ActionPutOff, fault.Of(why).Error()
+		a.next = postponed(e.r, i, why, e.lastTry(ran), now)
+		d.begin(a)
+		return a, i, nil
+	}
+	a.cause.Action = actions[ran.Type]
+	next, err := finished(e.r, i, now)
+	if err != nil {
+		return nil, 0, err
+	}
+	a.next = next
+	d.begin(a)
+	return a, i, nil
+}
+
+// TakeOver carries out the running events of replicas that have stopped, and running events that
+// belong to this replica although it does not work on them, because it never received the
+// confirmation that they were stored as begun.
+func (d *Events) TakeOver(ctx context.Context, gone func(replica string) bool) error {
+	lost := func(id string) func(e reservation.Event) bool {
+		return func(e reservation.Event) bool {
+			if e.State != reservation.EventRunning {
+				return false
+			}
+			return e.Holder == d.options.Replica && !d.working.on(id) || e.Holder != d.options.Replica && gone(e.Holder)
+		}
+	}
+	var ids []string
+	for r := range d.state().live.byStart.until(span.Forever) {
+		if slices.ContainsFunc(r.Events, lost(r.ID)) {
+			ids = append(ids, r.ID)
+		}
+	}
+	var errs []error
+	for _, id := range ids {
+		happened, err := d.carryOut(ctx, appointment{id: id, at: math.MinInt64}, lost(id))
+		d.working.add(id, happened, nil)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Wait waits until no event is being carried out.
+func (d *Events) Wait() { d.working.running.Wait() }

@@ -14,7 +14,7 @@ import (
 // accepted if it is the refusal of an extension. A refusal keeps its earliest start unless the reservation
 // cannot move without others of its lease. That takes some thirty plans, so they are made when
 // the turn of the change is over, which all other changes wait for.
-func (d *Service) explainExtension(ctx context.Context, by Caller, id string, c planning.Change, err error) error {
+func (d *Changes) explainExtension(ctx context.Context, by Caller, id string, c planning.Change, err error) error {
 	refusal, refused := errors.AsType[*reservation.Refusal](err)
 	if refused && refusal.EarliestStart != 0 && d.checkLease(ctx, by, id, planning.Change{Start: &refusal.EarliestStart}) != nil {
 		refusal.EarliestStart = 0 // it begins with others of its lease
@@ -39,7 +39,7 @@ func (d *Service) explainExtension(ctx context.Context, by Caller, id string, c 
 }
 
 // explainLeaseChange is explainExtension for a change of a lease.
-func (d *Service) explainLeaseChange(ctx context.Context, by Caller, id string, c reservation.LeaseChange, err error) error {
+func (d *Leases) explainLeaseChange(ctx context.Context, by Caller, id string, c reservation.LeaseChange, err error) error {
 	refusal, refused := errors.AsType[*reservation.Refusal](err)
 	if !refused {
 		return err
@@ -78,7 +78,7 @@ func (d *Service) explainLeaseChange(ctx context.Context, by Caller, id string, 
 // explainLease returns the error for a lease. If it is a refusal, what it suggests is about the whole
 // lease. That takes many plans, so they are made when the turn of the booking is over, which all other
 // bookings wait for.
-func (d *Service) explainLease(ctx context.Context, by Caller, req reservation.LeaseRequest, err error) error {
+func (d *Leases) explainLease(ctx context.Context, by Caller, req reservation.LeaseRequest, err error) error {
 	if _, refused := errors.AsType[*reservation.Refusal](err); !refused {
 		return err
 	}

@@ -19,28 +19,64 @@ import (
 // followLimit bounds one read of the log, and one comparison with all records.
 const followLimit = time.Minute
 
+// Following reads what other replicas have stored, and adds it to memory.
+type Following struct {
+	*memory
+	reading contextMutex // held while the records are read
+	follows job.Shared[struct{}]
+}
+
+func newFollowing(m *memory) *Following {
+	f := &Following{memory: m, reading: newContextMutex()}
+	f.follows = job.Shared[struct{}]{Limit: followLimit, Read: func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, f.poll(ctx, Recall{})
+	}}
+	return f
+}
+
+// readAll reads all live reservations into a memory that has none.
+func (f *Following) readAll(ctx context.Context) error {
+	asked := f.options.Now()
+	all, err := f.options.Records.Recall(ctx, Recall{All: true, Projects: f.projectVersion})
+	if err != nil {
+		return fmt.Errorf("load reservations: %w", err)
+	}
+	if err := f.load(all.Reservations); err != nil {
+		return err
+	}
+	for _, h := range all.Hosts {
+		f.known[h.Host] = h.Version
+	}
+	for _, p := range all.Projects {
+		f.projects[p.Project] = p.Version
+	}
+	f.logCursor.begin(all.Log)
+	f.followed = asked
+	return nil
+}
+
 // Follow reads what other replicas have stored, and adds it to memory.
-func (d *Service) Follow(ctx context.Context) error {
-	_, err := d.follows.Get(ctx)
+func (f *Following) Follow(ctx context.Context) error {
+	_, err := f.follows.Get(ctx)
 	return err
 }
 
 // Resync compares all reservations and hosts in memory with the records, to find what Follow may
 // have missed.
-func (d *Service) Resync(ctx context.Context) error {
-	if err := d.reading.lock(ctx); err != nil {
+func (f *Following) Resync(ctx context.Context) error {
+	if err := f.reading.lock(ctx); err != nil {
 		return err
 	}
-	defer d.reading.unlock()
+	defer f.reading.unlock()
 	ctx, cancel := context.WithTimeout(ctx, followLimit)
 	defer cancel()
-	return d.resync(ctx)
+	return f.resync(ctx)
 }
 
-func (d *Service) resync(ctx context.Context) (err error) {
+func (f *Following) resync(ctx context.Context) (err error) {
 	for range 3 { // reservations that are stored during the read may be over in the answer
-		live, stored := d.versions()
-		if err = d.recall(ctx, Recall{All: true, IDs: live}, stored); !errors.Is(err, errContradiction) {
+		live, stored := f.versions()
+		if err = f.recall(ctx, Recall{All: true, IDs: live}, stored); !errors.Is(err, errContradiction) {
 			break
 		}
 	}
@@ -52,14 +88,14 @@ func (d *Service) resync(ctx context.Context) (err error) {
 
 // versions returns the ids of the live reservations in memory, and the versions of those
 // without a change in flight.
-func (d *Service) versions() (live []string, stored map[string]int64) {
-	d.mu.lockToLook()
-	s := d.stateNow()
-	changing := make(map[string]bool, len(d.attempts))
-	for a := range d.attempts {
+func (f *Following) versions() (live []string, stored map[string]int64) {
+	f.mu.lockToLook()
+	s := f.stateNow()
+	changing := make(map[string]bool, len(f.attempts))
+	for a := range f.attempts {
 		changing[a.next.ID] = true
 	}
-	d.mu.Unlock()
+	f.mu.Unlock()
 	stored = make(map[string]int64)
 	for r := range s.live.byStart.until(span.Forever) {
 		if live = append(live, r.ID); !changing[r.ID] {
@@ -70,16 +106,16 @@ func (d *Service) versions() (live []string, stored map[string]int64) {
 }
 
 // poll reads the change log and what q selects, and adds it to memory.
-func (d *Service) poll(ctx context.Context, q Recall) error {
-	if err := d.reading.lock(ctx); err != nil {
+func (f *Following) poll(ctx context.Context, q Recall) error {
+	if err := f.reading.lock(ctx); err != nil {
 		return err
 	}
-	defer d.reading.unlock()
-	err := d.recall(ctx, q, nil)
+	defer f.reading.unlock()
+	err := f.recall(ctx, q, nil)
 	if errors.Is(err, errContradiction) {
 		// A reservation in memory that is over contradicts the answer, since the log does not
 		// contain its end yet.
-		err = d.resync(ctx)
+		err = f.resync(ctx)
 	}
 	if errors.Is(err, errContradiction) {
 		err = &fault.Error{
@@ -95,46 +131,46 @@ var errContradiction = errors.New("the records contradict what is known")
 
 // recall reads the records and adds the answer to memory. It removes reservations that were
 // selected by id but are not stored, if memory still has them in the version in stored.
-func (d *Service) recall(ctx context.Context, q Recall, stored map[string]int64) error {
-	d.mu.RLock()
-	q.Since, q.Known = max(q.Since, d.logCursor.low), d.version
+func (f *Following) recall(ctx context.Context, q Recall, stored map[string]int64) error {
+	f.mu.RLock()
+	q.Since, q.Known = max(q.Since, f.logCursor.low), f.version
 	q.IDs = slices.Clone(q.IDs)
-	if d.options.Limits.Hosts > 0 {
-		q.Projects = d.projectVersion
+	if f.options.Limits.Hosts > 0 {
+		q.Projects = f.projectVersion
 	}
 	var doubts []*attempt
-	for a := range d.attempts {
+	for a := range f.attempts {
 		if a.doubt {
 			doubts, q.IDs = append(doubts, a), append(q.IDs, a.next.ID)
 		}
 	}
-	d.mu.RUnlock()
-	asked := d.options.Now()
-	got, err := d.options.Records.Recall(ctx, q)
+	f.mu.RUnlock()
+	asked := f.options.Now()
+	got, err := f.options.Records.Recall(ctx, q)
 	if err != nil {
 		return fmt.Errorf("read what has changed: %w", err)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.adopt(got, doubts, stored); err != nil {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.adopt(got, doubts, stored); err != nil {
 		return err
 	}
-	if !q.All && q.Since == d.logCursor.low {
-		d.logCursor.advance(got.Log, d.elapsed())
-		d.followed = max(d.followed, asked)
+	if !q.All && q.Since == f.logCursor.low {
+		f.logCursor.advance(got.Log, f.elapsed())
+		f.followed = max(f.followed, asked)
 	}
 	return nil
 }
 
 // version returns the version of a stored reservation in memory, or the one in which it ended.
 // A change in flight does not count as stored.
-func (d *Service) version(id string) int64 {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	if e, ok := d.live[id]; ok {
+func (f *Following) version(id string) int64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if e, ok := f.live[id]; ok {
 		return e.stored()
 	}
-	return d.tombstones.version(id)
+	return f.tombstones.version(id)
 }
 
 // stored returns the version of the reservation that is certainly stored.
@@ -148,37 +184,37 @@ func (e *entry) stored() int64 {
 // adopt adds the records of one moment to memory, all of them or none; the caller holds mu. doubts
 // are the attempts in doubt whose reservations were selected: those that the records do not contain
 // were not stored.
-func (d *Service) adopt(got Recalled, doubts []*attempt, stored map[string]int64) error {
-	x := d.exchangeOf(got, doubts)
-	x.gone = d.gone(got, stored)
-	if err := d.exchange(x); err != nil {
+func (f *Following) adopt(got Recalled, doubts []*attempt, stored map[string]int64) error {
+	x := f.exchangeOf(got, doubts)
+	x.gone = f.gone(got, stored)
+	if err := f.exchange(x); err != nil {
 		return err
 	}
 	for _, a := range x.reverted {
-		d.revert(a)
+		f.revert(a)
 	}
 	for _, e := range x.gone {
-		d.tell(e, nil)
-		d.forget(e)
+		f.tell(e, nil)
+		f.forget(e)
 	}
 	for _, r := range x.news {
-		d.put(r)
+		f.put(r)
 	}
 	moved := len(x.reverted)+len(x.gone)+len(x.news) > 0
 	for _, h := range got.Hosts {
-		if d.known[h.Host] < h.Version {
-			d.known[h.Host], moved = h.Version, true
+		if f.known[h.Host] < h.Version {
+			f.known[h.Host], moved = h.Version, true
 		}
 	}
 	for _, p := range got.Projects {
-		if d.projects[p.Project] < p.Version {
-			d.projects[p.Project], moved = p.Version, true
+		if f.projects[p.Project] < p.Version {
+			f.projects[p.Project], moved = p.Version, true
 		}
 	}
 	if moved {
-		d.adoptions.Add(1)
-		d.wake()
-		job.Poke(d.news)
+		f.adoptions.Add(1)
+		f.wake()
+		job.Poke(f.news)
 	}
 	return nil
 }
@@ -190,42 +226,42 @@ type exchange struct {
 	reverted []*attempt                // changes that were not stored, and will not be
 }
 
-func (d *Service) exchangeOf(got Recalled, doubts []*attempt) exchange {
+func (f *Following) exchangeOf(got Recalled, doubts []*attempt) exchange {
 	var x exchange
 	touched, strange := make(map[string]bool), make(map[string]bool)
-	lags := d.lags(got, false)
+	lags := f.lags(got, false)
 	for _, r := range got.Reservations {
-		e, live := d.live[r.ID]
+		e, live := f.live[r.ID]
 		switch {
-		case live && e.stored() >= r.Version, !live && d.tombstones.version(r.ID) >= r.Version:
+		case live && e.stored() >= r.Version, !live && f.tombstones.version(r.ID) >= r.Version:
 			continue
 		case !live && !r.Status.Live():
-			d.tombstones.add(r.ID, r.Version)
+			f.tombstones.add(r.ID, r.Version)
 			continue
 		case !live && slices.ContainsFunc(r.HostNames(), lags):
 			continue // it ended before memory last read all live reservations of these hosts
 		}
 		x.news, touched[r.ID] = append(x.news, r), true
-		d.admit(r.HostNames())
+		f.admit(r.HostNames())
 		if own := live && e.attempt != nil && e.attempt.next.Version == r.Version && slices.Equal(e.attempt.next.Claims, r.Claims); !own {
-			for _, host := range d.versioned(&r) {
+			for _, host := range f.versioned(&r) {
 				strange[host] = true
 			}
 		}
 	}
 	raised := make(map[string]bool)
 	for _, h := range got.Hosts {
-		raised[h.Host] = d.known[h.Host] < h.Version
+		raised[h.Host] = f.known[h.Host] < h.Version
 	}
 	failed := func(a *attempt) bool {
 		// The records refuse an attempt that is based on an older version of a host. An attempt
 		// that has not named a version yet was decided without these claims of other replicas.
-		refused := slices.ContainsFunc(d.claimedAnew(a.before, a.next), func(host string) bool {
+		refused := slices.ContainsFunc(f.claimedAnew(a.before, a.next), func(host string) bool {
 			return raised[host] && (a.sent || strange[host])
 		})
 		return refused || touched[a.next.ID] || slices.Contains(doubts, a)
 	}
-	for a := range d.attempts {
+	for a := range f.attempts {
 		if !touched[a.next.ID] && slices.ContainsFunc(a.together, failed) {
 			x.reverted = append(x.reverted, a)
 		}
@@ -236,11 +272,11 @@ func (d *Service) exchangeOf(got Recalled, doubts []*attempt) exchange {
 // gone returns the entries to remove: those that are not stored, if they still have their version
 // in stored. It keeps an entry if the answer is older than memory and may not contain the entry
 // yet.
-func (d *Service) gone(got Recalled, stored map[string]int64) (list []*entry) {
-	lags := d.lags(got, true)
+func (f *Following) gone(got Recalled, stored map[string]int64) (list []*entry) {
+	lags := f.lags(got, true)
 	for _, id := range got.Gone {
 		version, asked := stored[id]
-		e, live := d.live[id]
+		e, live := f.live[id]
 		if !asked || !live || e.attempt != nil || e.r.Version != version {
 			continue
 		}
@@ -254,52 +290,59 @@ func (d *Service) gone(got Recalled, stored map[string]int64) (list []*entry) {
 // lags returns a function that reports whether the answer about a host is older than memory: it was
 // read before something that memory contains was stored, or on a server that has not received it
 // yet. For a host that the answer does not contain, the function returns unnamed.
-func (d *Service) lags(got Recalled, unnamed bool) func(host string) bool {
+func (f *Following) lags(got Recalled, unnamed bool) func(host string) bool {
 	versions := make(map[string]int64, len(got.Hosts))
 	for _, h := range got.Hosts {
 		versions[h.Host] = h.Version
 	}
 	return func(host string) bool {
 		if version, named := versions[host]; named {
-			return version < d.known[host]
+			return version < f.known[host]
 		}
 		return unnamed
 	}
 }
 
 // exchange replaces claims in the calendar. After an error the calendar is unchanged.
-func (d *Service) exchange(x exchange) error {
+func (f *Following) exchange(x exchange) error {
 	var out []*entry
 	var in [][]calendar.Claim
 	for _, a := range x.reverted {
 		if out = append(out, a.entry); a.before.ID != "" {
-			in = append(in, d.calendarClaims(&a.before, a.before.Claims))
+			in = append(in, f.calendarClaims(&a.before, a.before.Claims))
 		}
 	}
 	out = append(out, x.gone...)
 	for _, r := range x.news {
-		if e, live := d.live[r.ID]; live {
+		if e, live := f.live[r.ID]; live {
 			out = append(out, e)
 		}
 		if r.Status.Live() {
-			in = append(in, d.calendarClaims(&r, r.Claims))
+			in = append(in, f.calendarClaims(&r, r.Claims))
 		}
 	}
 	for _, e := range out {
-		d.release(d.holding(e))
+		f.release(f.holding(e))
 	}
 	for i, claims := range in {
-		err := d.calendar.Restore(claims...)
+		err := f.calendar.Restore(claims...)
 		if err == nil {
 			continue
 		}
 		for _, entered := range in[:i] {
-			d.release(entered)
+			f.release(entered)
 		}
 		for _, e := range out {
-			d.restore(d.holding(e))
+			f.restore(f.holding(e))
 		}
 		return fmt.Errorf("%w: %w", errContradiction, err)
 	}
 	return nil
+}
+
+func (f *Following) elapsed() time.Duration {
+	if f.options.Elapsed == nil {
+		return time.Duration(f.options.Now()) * time.Second
+	}
+	return f.options.Elapsed()
 }

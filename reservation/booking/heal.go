@@ -15,17 +15,17 @@ import (
 // failed host, and Degraded states what is missing, until no host is missing any more. The
 // project's limits do not apply. Heal does not change a reservation that is ending or over, or
 // maintenance, whose hosts need not work. changed is true if anything changed.
-func (d *Service) Heal(ctx context.Context, id string, failed planning.Failed) (r reservation.Reservation, changed bool, err error) {
+func (d *Changes) Heal(ctx context.Context, id string, failed planning.Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, failed, false)
 }
 
 // Rehome replaces, like Heal, hosts that the owner cannot use yet because they are not free, although
 // they have not failed. If no host is free, nothing changes, and the reservation is not degraded.
-func (d *Service) Rehome(ctx context.Context, id string, blocked planning.Failed) (r reservation.Reservation, changed bool, err error) {
+func (d *Changes) Rehome(ctx context.Context, id string, blocked planning.Failed) (r reservation.Reservation, changed bool, err error) {
 	return d.heal(ctx, id, blocked, true)
 }
 
-func (d *Service) heal(ctx context.Context, id string, failed planning.Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
+func (d *Changes) heal(ctx context.Context, id string, failed planning.Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
 	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v planning.View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		next, cause := planning.Heal(v, r, failed, blocked)
 		changed = next.Version != r.Version

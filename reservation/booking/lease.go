@@ -14,9 +14,16 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
+// Leases are offers, bookings and changes of leases.
+type Leases struct {
+	*decider
+	empty  locks[string] // by project
+	locked locks[string] // by id
+}
+
 // BookLease makes a lease with all its reservations and stores it; if one of them is refused,
 // nothing is stored. Errors are those of NewLeasePlan.
-func (d *Service) BookLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+func (d *Leases) BookLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
 	if len(req.Members) == 0 {
 		unlock, err := d.empty.lock(ctx, by.ProjectID)
 		if err != nil {
@@ -27,12 +34,12 @@ func (d *Service) BookLease(ctx context.Context, by Caller, req reservation.Leas
 	if err := d.mayBeEmpty(ctx, by, req); err != nil {
 		return reservation.LeaseRecord{}, err
 	}
-	l, err := permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) { return d.bookLease(ctx, by, req, p) })
+	l, err := permitting(ctx, d.decider, func(p *permit) (reservation.LeaseRecord, error) { return d.bookLease(ctx, by, req, p) })
 	return l, d.explainLease(ctx, by, req, err)
 }
 
 // OfferLease returns what BookLease would do now, without doing it.
-func (d *Service) OfferLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+func (d *Leases) OfferLease(ctx context.Context, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
 	if err := d.mayBeEmpty(ctx, by, req); err != nil {
 		return reservation.LeaseRecord{}, err
 	}
@@ -55,7 +62,7 @@ func (d *Service) OfferLease(ctx context.Context, by Caller, req reservation.Lea
 
 // mayBeEmpty returns a Denied fault if the request is for a lease without reservations and the project
 // has the most of them. Requests at the same moment may exceed the limit by their number.
-func (d *Service) mayBeEmpty(ctx context.Context, by Caller, req reservation.LeaseRequest) error {
+func (d *Leases) mayBeEmpty(ctx context.Context, by Caller, req reservation.LeaseRequest) error {
 	most := d.limits().EmptyLeases
 	if len(req.Members) > 0 || most == 0 {
 		return nil
@@ -77,10 +84,10 @@ func (d *Service) mayBeEmpty(ctx context.Context, by Caller, req reservation.Lea
 }
 
 // bookLease is BookLease with a permit.
-func (d *Service) bookLease(ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit) (reservation.LeaseRecord, error) {
+func (d *Leases) bookLease(ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit) (reservation.LeaseRecord, error) {
 	var again retry
 	for {
-		again.decide(d)
+		again.decide(d.decider)
 		booked, err := d.bookLeaseOnce(ctx, by, req, p)
 		if err == nil {
 			return booked, nil
@@ -89,19 +96,19 @@ func (d *Service) bookLease(ctx context.Context, by Caller, req reservation.Leas
 		for _, r := range booked.Reservations {
 			q.Hosts = append(q.Hosts, d.versioned(&r)...)
 		}
-		if err := again.after(ctx, d, err, q); err != nil {
+		if err := again.after(ctx, d.decider, err, q); err != nil {
 			return reservation.LeaseRecord{}, err
 		}
 	}
 }
 
 // bookLeaseOnce returns the lease that it decided on, also with an error of the records.
-func (d *Service) bookLeaseOnce(ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit) (booked reservation.LeaseRecord, err error) {
+func (d *Leases) bookLeaseOnce(ctx context.Context, by Caller, req reservation.LeaseRequest, p *permit) (booked reservation.LeaseRecord, err error) {
 	pools, err := d.pools(ctx, planning.RequestedNetworks(req))
 	if err != nil {
 		return reservation.LeaseRecord{}, err
 	}
-	attempts, err := decide(ctx, d, by.ProjectID, (*turns.Gate).Enter, func() (attempts []*attempt, err error) {
+	attempts, err := decide(ctx, d.decider, by.ProjectID, (*turns.Gate).Enter, func() (attempts []*attempt, err error) {
 		booked, attempts, err = d.reserveLease(ctx, by, req, pools, p)
 		return attempts, err
 	})
@@ -124,7 +131,7 @@ func leave(attempts []*attempt) {
 
 // reserveLease plans a lease and adds the claims of its reservations to the calendar. Their entries
 // are locked until they are stored.
-func (d *Service) reserveLease(
+func (d *Leases) reserveLease(
 	ctx context.Context, by Caller, req reservation.LeaseRequest, pools map[string]address.Pool, p *permit,
 ) (reservation.LeaseRecord, []*attempt, error) {
 	v := d.view(by, by.ProjectID)
@@ -150,7 +157,7 @@ func (d *Service) reserveLease(
 }
 
 // newLease decides on a lease, and returns it. Errors are those of NewLeasePlan.
-func (d *Service) newLease(v planning.View, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
+func (d *Leases) newLease(v planning.View, by Caller, req reservation.LeaseRequest) (reservation.LeaseRecord, error) {
 	plan, err := planning.NewLeasePlan(v, req)
 	if err != nil {
 		return reservation.LeaseRecord{}, err

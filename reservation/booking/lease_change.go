@@ -26,8 +26,8 @@ import (
 // An end within the last LatestPast seconds ends the lease now: active reservations end, and one that
 // still waits for its start is canceled. The new name is that of the lease alone; its reservations
 // keep theirs.
-func (d *Service) ChangeLease(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (reservation.LeaseRecord, error) {
-	l, err := permitting(ctx, d, func(p *permit) (reservation.LeaseRecord, error) {
+func (d *Leases) ChangeLease(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (reservation.LeaseRecord, error) {
+	l, err := permitting(ctx, d.decider, func(p *permit) (reservation.LeaseRecord, error) {
 		return d.modifyLease(ctx, by, id, "store the changed lease", p, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 			return planning.PlanLeaseChange(v, l, c)
 		})
@@ -36,7 +36,7 @@ func (d *Service) ChangeLease(ctx context.Context, by Caller, id string, c reser
 }
 
 // OfferLeaseChange returns the lease as ChangeLease would make it now, without doing it.
-func (d *Service) OfferLeaseChange(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (offered reservation.LeaseRecord, err error) {
+func (d *Leases) OfferLeaseChange(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (offered reservation.LeaseRecord, err error) {
 	_, err = d.modifyLease(ctx, by, id, "offer a changed lease", nil, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 		row, members, err := planning.PlanLeaseChange(v, l, c)
 		if err != nil {
@@ -57,7 +57,7 @@ func (d *Service) OfferLeaseChange(ctx context.Context, by Caller, id string, c 
 // lease. Active floating IPs end at once. It fails with a NotFound fault if there is none. A
 // reservation that belongs to no lease, and is over or ending, stays as it is, but is no longer shown
 // as a lease.
-func (d *Service) CancelLease(ctx context.Context, by Caller, id string) (reservation.LeaseRecord, error) {
+func (d *Leases) CancelLease(ctx context.Context, by Caller, id string) (reservation.LeaseRecord, error) {
 	return d.modifyLease(ctx, by, id, "store the canceled lease", nil, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 		row, members := canceledLease(l, v.Now)
 		return row, members, nil
@@ -93,15 +93,15 @@ type leaseAmendment func(v planning.View, l reservation.LeaseRecord) (*reservati
 
 // modifyLease decides on a change of a lease and stores it. It decides again if the records have
 // changed.
-func (d *Service) modifyLease(ctx context.Context, by Caller, id, doing string, p *permit, amend leaseAmendment) (reservation.LeaseRecord, error) {
-	unlock, err := d.leases.lock(ctx, id)
+func (d *Leases) modifyLease(ctx context.Context, by Caller, id, doing string, p *permit, amend leaseAmendment) (reservation.LeaseRecord, error) {
+	unlock, err := d.locked.lock(ctx, id)
 	if err != nil {
 		return reservation.LeaseRecord{}, err
 	}
 	defer unlock()
 	var again retry
 	for {
-		again.decide(d)
+		again.decide(d.decider)
 		l, err := d.modifyLeaseOnce(ctx, by, id, doing, p, amend)
 		if err == nil {
 			return l, nil
@@ -110,14 +110,14 @@ func (d *Service) modifyLease(ctx context.Context, by Caller, id, doing string, 
 		for _, r := range l.Reservations {
 			q.IDs, q.Hosts = append(q.IDs, r.ID), append(q.Hosts, d.versioned(&r)...)
 		}
-		if err := again.after(ctx, d, err, q); err != nil {
+		if err := again.after(ctx, d.decider, err, q); err != nil {
 			return reservation.LeaseRecord{}, err
 		}
 	}
 }
 
 // modifyLeaseOnce returns the lease that it decided on, also with an error of the records.
-func (d *Service) modifyLeaseOnce(
+func (d *Leases) modifyLeaseOnce(
 	ctx context.Context, by Caller, id, doing string, p *permit, amend leaseAmendment,
 ) (reservation.LeaseRecord, error) {
 	l, err := d.options.Reader.Lease(ctx, id)
@@ -137,7 +137,7 @@ func (d *Service) modifyLeaseOnce(
 		return l, err
 	}
 	var row *reservation.Lease
-	attempts, err := decide(ctx, d, by.ProjectID, (*turns.Gate).EnterAhead, func() (attempts []*attempt, err error) {
+	attempts, err := decide(ctx, d.decider, by.ProjectID, (*turns.Gate).EnterAhead, func() (attempts []*attempt, err error) {
 		v, err := d.viewOfLease(by, &l, entries)
 		if err != nil {
 			return nil, err
@@ -183,7 +183,7 @@ func (d *Service) modifyLeaseOnce(
 // lockMembers locks the entries of the live reservations of a lease, which are sorted by id, and
 // returns them by id and the function that unlocks them. It fails with ErrStale if memory does not
 // have one of them.
-func (d *Service) lockMembers(ctx context.Context, l reservation.LeaseRecord) (entries map[string]*entry, leave func(), err error) {
+func (d *Leases) lockMembers(ctx context.Context, l reservation.LeaseRecord) (entries map[string]*entry, leave func(), err error) {
 	entries = make(map[string]*entry)
 	leave = func() {
 		for _, e := range entries {
@@ -210,7 +210,7 @@ func (d *Service) lockMembers(ctx context.Context, l reservation.LeaseRecord) (e
 // viewOfLease returns the view for a decision about a lease, and replaces its live reservations by
 // their states in the view. It fails with ErrStale if a change of one of them is in doubt, if one is
 // over, or if memory is older than the lease.
-func (d *Service) viewOfLease(by Caller, l *reservation.LeaseRecord, entries map[string]*entry) (view, error) {
+func (d *Leases) viewOfLease(by Caller, l *reservation.LeaseRecord, entries map[string]*entry) (view, error) {
 	d.mu.lockToLook()
 	defer d.mu.Unlock()
 	members := slices.Clone(l.Reservations)

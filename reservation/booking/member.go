@@ -16,7 +16,7 @@ import (
 // This file has what Change and Cancel do with a reservation that belongs to a lease.
 
 // leaseOf returns the lease to which a live reservation belongs; "" if none.
-func (d *Service) leaseOf(ctx context.Context, by Caller, id string) (string, error) {
+func (d *Changes) leaseOf(ctx context.Context, by Caller, id string) (string, error) {
 	e, err := d.find(ctx, by, id)
 	if err != nil {
 		return "", err
@@ -27,7 +27,7 @@ func (d *Service) leaseOf(ctx context.Context, by Caller, id string) (string, er
 }
 
 // changeMember is Change for a reservation of a lease whose times may change.
-func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string, c planning.Change, p *permit) (reservation.Reservation, error) {
+func (d *Changes) changeMember(ctx context.Context, by Caller, lease, id string, c planning.Change, p *permit) (reservation.Reservation, error) {
 	return d.modifyMember(ctx, by, lease, id, "store the changed reservation", p, func(v planning.View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
 		if err := c.CheckLease(l, r); err != nil {
 			return nil, err
@@ -54,7 +54,7 @@ func (d *Service) changeMember(ctx context.Context, by Caller, lease, id string,
 }
 
 // cancelMember is Cancel for a reservation of a lease.
-func (d *Service) cancelMember(ctx context.Context, by Caller, lease, id string) (reservation.Reservation, error) {
+func (d *Changes) cancelMember(ctx context.Context, by Caller, lease, id string) (reservation.Reservation, error) {
 	return d.modifyMember(ctx, by, lease, id, "store the canceled reservation", nil, func(v planning.View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
 		if len(l.Reservations) > 1 {
 			return nil, planning.Together(l)
@@ -70,12 +70,12 @@ func (d *Service) cancelMember(ctx context.Context, by Caller, lease, id string)
 
 // modifyMember decides on a change of one live reservation of a lease, and perhaps of the lease
 // itself, and stores it. amend changes r.
-func (d *Service) modifyMember(
+func (d *Changes) modifyMember(
 	ctx context.Context, by Caller, lease, id, doing string, p *permit,
 	amend func(v planning.View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error),
 ) (reservation.Reservation, error) {
 	this := func(r reservation.Reservation) bool { return r.ID == id }
-	l, err := d.modifyLease(ctx, by, lease, doing, p, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+	l, err := d.leases.modifyLease(ctx, by, lease, doing, p, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
 		members := slices.Clone(l.Reservations)
 		i := slices.IndexFunc(members, this)
 		if i < 0 {
@@ -98,7 +98,7 @@ func (d *Service) modifyMember(
 
 // checkLease fails with a Conflict fault if the reservation would have other times than its lease
 // after the change.
-func (d *Service) checkLease(ctx context.Context, by Caller, id string, c planning.Change) error {
+func (d *Changes) checkLease(ctx context.Context, by Caller, id string, c planning.Change) error {
 	if c.Start == nil && c.End == nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ const mostAsked = 3
 // permitted runs do, which decides with the permit and stores the decision. Where do finds that the
 // checks must allow its decision, permitted asks them, while no lock or turn is held, and runs do
 // again. It withdraws what was allowed but not stored.
-func (d *Service) permitted(ctx context.Context, do func(p *permit) error) error {
+func (d *decider) permitted(ctx context.Context, do func(p *permit) error) error {
 	if d.options.Enforcement == nil {
 		return do(nil)
 	}
@@ -59,7 +59,7 @@ func (d *Service) permitted(ctx context.Context, do func(p *permit) error) error
 }
 
 // permitting is permitted for a function with a result.
-func permitting[T any](ctx context.Context, d *Service, do func(p *permit) (T, error)) (result T, err error) {
+func permitting[T any](ctx context.Context, d *decider, do func(p *permit) (T, error)) (result T, err error) {
 	err = d.permitted(ctx, func(p *permit) (err error) {
 		result, err = do(p)
 		return err

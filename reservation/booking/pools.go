@@ -14,16 +14,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
-// cloudOf returns what carries out the events of a reservation in the cloud; nil if nothing does.
-func (d *Service) cloudOf(r *reservation.Reservation) Cloud {
-	if r.Kind == reservation.Addresses {
-		return d.options.Networks
-	}
-	return d.options.Cloud
-}
-
 // pools reads the pools of networks.
-func (d *Service) pools(ctx context.Context, networks map[string]bool) (map[string]address.Pool, error) {
+func (d *decider) pools(ctx context.Context, networks map[string]bool) (map[string]address.Pool, error) {
 	if d.options.Addresses == nil || len(networks) == 0 {
 		return nil, nil
 	}

@@ -53,44 +53,44 @@ func usageOf(before, next reservation.Reservation) (u Usage) {
 }
 
 // setHeld stores what a project holds; mu is held.
-func (d *Service) setHeld(project string, held planning.Held) {
+func (m *memory) setHeld(project string, held planning.Held) {
 	if held == (planning.Held{}) {
-		delete(d.held, project)
+		delete(m.held, project)
 		return
 	}
-	d.held[project] = held
+	m.held[project] = held
 }
 
 // countMore adds to the project, times times, what an attempt holds in addition to what was held
 // before. While the attempt is being stored, the project holds at each instant the larger of the
 // two. The caller holds mu.
-func (d *Service) countMore(a *attempt, times int) {
-	held := d.held[a.next.ProjectID]
-	for _, m := range a.more {
-		held.Hosts = held.Hosts.Add(m.span, m.hosts*times)
+func (m *memory) countMore(a *attempt, times int) {
+	held := m.held[a.next.ProjectID]
+	for _, more := range a.more {
+		held.Hosts = held.Hosts.Add(more.span, more.hosts*times)
 	}
-	d.setHeld(a.next.ProjectID, held)
+	m.setHeld(a.next.ProjectID, held)
 }
 
 // keepsLimit reports whether the project, including all attempts that are being stored, keeps its
 // limit at all instants at which the attempt holds more than before. The caller holds mu.
-func (d *Service) keepsLimit(a *attempt) bool {
-	if !d.isLimited(a) {
+func (w *writer) keepsLimit(a *attempt) bool {
+	if !w.isLimited(a) {
 		return true
 	}
-	held := d.held[a.next.ProjectID].Hosts
-	return !slices.ContainsFunc(a.more, func(m excess) bool { return held.Most(m.span) > d.options.Limits.Hosts })
+	held := w.held[a.next.ProjectID].Hosts
+	return !slices.ContainsFunc(a.more, func(m excess) bool { return held.Most(m.span) > w.options.Limits.Hosts })
 }
 
 // isLimited reports whether the limit on hosts applies to the attempt. The caller holds mu.
-func (d *Service) isLimited(a *attempt) bool { return a.usage.Raises && d.options.Limits.Hosts > 0 }
+func (w *writer) isLimited(a *attempt) bool { return a.usage.Raises && w.options.Limits.Hosts > 0 }
 
 // claimingKeys returns, sorted, the keys that are locked while attempts of one project are stored:
 // the hosts on which they claim time and, if there is a limit, the project.
-func (d *Service) claimingKeys(attempts []*attempt, hosts []string) []string {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	if !slices.ContainsFunc(attempts, d.isLimited) {
+func (w *writer) claimingKeys(attempts []*attempt, hosts []string) []string {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if !slices.ContainsFunc(attempts, w.isLimited) {
 		return hosts
 	}
 	keys := append(slices.Clone(hosts), "project "+attempts[0].next.ProjectID) // no host has a space in its name
@@ -99,8 +99,8 @@ func (d *Service) claimingKeys(attempts []*attempt, hosts []string) []string {
 }
 
 // projectVersion returns the version of a project in memory.
-func (d *Service) projectVersion(project string) int64 {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.projects[project]
+func (m *memory) projectVersion(project string) int64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.projects[project]
 }

@@ -3,35 +3,38 @@
 package booking
 
 import (
-	"context"
+	"iter"
 	"maps"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
-	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/planning"
 )
+
+// Promises are what others read of memory: the live reservations and what is promised to them. Each call
+// answers as of one moment, and waits for no decision.
+type Promises struct{ *memory }
 
 // Revision increases with every change of what is promised, and may increase without one. Results
 // that were read after a revision stay true while the revision stays the same, apart from what
 // depends on the time.
-func (d *Service) Revision() uint64 { return d.mu.revision.Load() }
+func (p *Promises) Revision() uint64 { return p.mu.revision.Load() }
 
 // Reservation returns a live reservation; false means that none has that id.
-func (d *Service) Reservation(id string) (reservation.Reservation, bool) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	if e, ok := d.live[id]; ok {
+func (p *Promises) Reservation(id string) (reservation.Reservation, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if e, ok := p.live[id]; ok {
 		return e.r, true
 	}
 	return reservation.Reservation{}, false
 }
 
 // InLease returns the ids of the project's live reservations in the lease, sorted.
-func (d *Service) InLease(lease, project string) (ids []string) {
-	for r := range d.state().live.byStart.until(span.Forever) {
+func (p *Promises) InLease(lease, project string) (ids []string) {
+	for r := range p.state().live.byStart.until(span.Forever) {
 		if lease != "" && r.Membership.LeaseID == lease && r.BelongsTo(project) {
 			ids = append(ids, r.ID)
 		}
@@ -43,8 +46,8 @@ func (d *Service) InLease(lease, project string) (ids []string) {
 // Promised returns each host that is promised at t or later, once, with the first claim that is
 // not over at t: one that ends after t, or whose reservation has not ended yet. Claims that
 // touch or overlap are merged, without Slices.
-func (d *Service) Promised(t span.Instant) []reservation.Claim {
-	s := d.state()
+func (p *Promises) Promised(t span.Instant) []reservation.Claim {
+	s := p.state()
 	overdue := s.overdue(t)
 	var claims []reservation.Claim
 	for number, name := range s.hosts.Names() {
@@ -61,9 +64,9 @@ func (d *Service) Promised(t span.Instant) []reservation.Claim {
 
 // Fillable returns the hosts that active reservations have at t, without those in maintenance, and
 // without those that another reservation has or that one needs within ahead seconds.
-func (d *Service) Fillable(t span.Instant, ahead int64) map[string]bool {
+func (p *Promises) Fillable(t span.Instant, ahead int64) map[string]bool {
 	hosts, kept := map[string]bool{}, map[string]bool{}
-	for r := range d.state().live.byStart.until(t.Add(ahead)) {
+	for r := range p.state().live.byStart.until(t.Add(ahead)) {
 		for _, c := range r.Claims {
 			switch {
 			case r.Status == reservation.Active && !r.Maintenance && c.Span.Contains(t):
@@ -94,15 +97,15 @@ func (s *state) overdue(t span.Instant) map[string]span.Span {
 }
 
 // Snapshot returns the inventory that decisions use.
-func (d *Service) Snapshot() *inventory.Snapshot {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.hosts.Snapshot()
+func (p *Promises) Snapshot() *inventory.Snapshot {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.hosts.Snapshot()
 }
 
 // Live returns the live reservations whose span overlaps w, sorted by start, then id.
-func (d *Service) Live(w span.Span) []reservation.Reservation {
-	return d.state().overlapping(w)
+func (p *Promises) Live(w span.Span) []reservation.Reservation {
+	return p.state().overlapping(w)
 }
 
 func (s *state) overlapping(w span.Span) (list []reservation.Reservation) {
@@ -114,27 +117,16 @@ func (s *state) overlapping(w span.Span) (list []reservation.Reservation) {
 	return list
 }
 
-// Availability returns at most limit windows in which there is room for the requested quantity and
-// duration, and the number of hosts that match. It applies the limits as a booking does: the error
-// is a *reservation.Refusal if they allow no start.
-func (d *Service) Availability(ctx context.Context, by Caller, req reservation.Request, limit int) (windows []calendar.Window, matched int, err error) {
-	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
-		return nil, 0, err
-	}
-	defer d.deciding.Leave(by.ProjectID)
-	return planning.Availability(d.view(by, by.ProjectID).View, req, limit)
-}
-
 // Occupants returns the instances on the hosts of a plan that somebody must move before maintenance:
 // those that are not preemptible, without those that leave at the end of a live reservation. They are
 // sorted by host, then id.
-func (d *Service) Occupants(p planning.Plan) (list []inventory.Instance) {
-	s := d.state()
+func (p *Promises) Occupants(plan planning.Plan) (list []inventory.Instance) {
+	s := p.state()
 	live := map[string]bool{}
-	for r := range s.live.byStart.until(p.Span.Start) {
+	for r := range s.live.byStart.until(plan.Span.Start) {
 		live[r.ID] = r.OnEnd != reservation.OnEndLeave
 	}
-	hosts := (&reservation.Reservation{Claims: p.Claims}).HostNames()
+	hosts := (&reservation.Reservation{Claims: plan.Claims}).HostNames()
 	slices.Sort(hosts)
 	for _, name := range hosts {
 		number, _ := s.hosts.Number(name)
@@ -149,4 +141,67 @@ func (d *Service) Occupants(p planning.Plan) (list []inventory.Instance) {
 		}
 	}
 	return list
+}
+
+// Counted returns the numbers of live reservations.
+func (p *Promises) Counted() Counted {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return Counted{maps.Clone(p.counted.ByStatus), p.counted.Degraded}
+}
+
+// Overdue yields the live reservations whose first event that is not done was due before t, the longest overdue first.
+// They must not be changed.
+func (p *Promises) Overdue(t span.Instant) iter.Seq[*reservation.Reservation] {
+	return p.state().live.byDue.until(t - 1)
+}
+
+// Listen makes the service call l from now on. It replaces the previous listener.
+func (p *Promises) Listen(l Listener) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listener = l
+}
+
+// FollowedUntil returns an instant such that the service has learned of everything that was stored
+// before.
+func (p *Promises) FollowedUntil() span.Instant {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.followed
+}
+
+// Fingerprint returns a number that identifies the live reservations with their versions. It is the
+// same in all replicas that have the same ones.
+func (p *Promises) Fingerprint() uint64 { return p.state().marks }
+
+// LiveMarked returns Live with the Fingerprint of the same moment.
+func (p *Promises) LiveMarked(w span.Span) ([]reservation.Reservation, uint64) {
+	s := p.state()
+	return s.overlapping(w), s.marks
+}
+
+// Use is what a project's live reservations hold now. An instance counts as one host.
+type Use struct {
+	Reservations int
+	HostsNow     int
+	MostHosts    int // at one instant, from now on
+	HostSeconds  int64
+}
+
+// Use returns the limits, and what a project uses of them.
+func (p *Promises) Use(project string) (planning.Limits, Use) {
+	p.mu.RLock()
+	held, limits := p.held[project], p.options.Limits
+	p.mu.RUnlock()
+	now := p.options.Now()
+	u := Use{
+		HostsNow: held.Hosts.At(now), MostHosts: held.Hosts.Most(span.Span{Start: now, End: span.Forever}), HostSeconds: held.HostSeconds,
+	}
+	for r := range p.state().live.byStart.until(span.Forever) {
+		if r.BelongsTo(project) && !r.Maintenance {
+			u.Reservations++
+		}
+	}
+	return limits, u
 }

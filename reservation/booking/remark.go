@@ -13,7 +13,7 @@ import (
 // Remark adds a sentence about the image to the log of a reservation that has not started. It
 // changes nothing else. changed is false if the newest such sentence is the same, or if the
 // reservation has started or is over.
-func (d *Service) Remark(ctx context.Context, id, sentence string) (changed bool, err error) {
+func (d *Changes) Remark(ctx context.Context, id, sentence string) (changed bool, err error) {
 	_, err = d.modify(ctx, Caller{Admin: true}, id, "store the remark about the image", func(v planning.View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
 		next := planning.Remarked(r, sentence, v.Now)
 		changed = next.Version != r.Version

@@ -27,30 +27,30 @@ type state struct {
 
 // state returns the newest state. It does not wait for locks if nothing has changed since the
 // previous call.
-func (d *Service) state() *state {
-	if s := d.newest.Load(); s != nil && s.revision == d.mu.revision.Load() {
+func (m *memory) state() *state {
+	if s := m.newest.Load(); s != nil && s.revision == m.mu.revision.Load() {
 		return s
 	}
-	d.mu.lockToLook()
-	defer d.mu.Unlock()
-	return d.stateNow()
+	m.mu.lockToLook()
+	defer m.mu.Unlock()
+	return m.stateNow()
 }
 
 // stateNow returns the newest state; mu is held for reading.
-func (d *Service) stateNow() *state {
-	now := d.mu.revision.Load()
-	if s := d.newest.Load(); s != nil && s.revision == now {
+func (m *memory) stateNow() *state {
+	now := m.mu.revision.Load()
+	if s := m.newest.Load(); s != nil && s.revision == now {
 		return s
 	}
 	s := &state{
-		revision: now, hosts: d.hosts, calendar: d.calendar.Snapshot(), live: d.liveIndex.snapshot(), marks: d.marks, pruned: d.pruned, kept: &d.kept,
+		revision: now, hosts: m.hosts, calendar: m.calendar.Snapshot(), live: m.liveIndex.snapshot(), marks: m.marks, pruned: m.pruned, kept: &m.kept,
 	}
-	for a := range d.attempts {
+	for a := range m.attempts {
 		if a.next.Image != "" && a.before.ID != "" && a.next.Status.Live() && !holdsSame(&a.before, &a.next) {
 			s.becoming = append(s.becoming, &a.next)
 		}
 	}
-	d.newest.Store(s)
+	m.newest.Store(s)
 	return s
 }
 
@@ -63,34 +63,34 @@ type view struct {
 }
 
 // view returns what a decision for project depends on.
-func (d *Service) view(by Caller, project string) view {
-	d.mu.lockToLook()
-	defer d.mu.Unlock()
-	return d.viewNow(by, project)
+func (m *memory) view(by Caller, project string) view {
+	m.mu.lockToLook()
+	defer m.mu.Unlock()
+	return m.viewNow(by, project)
 }
 
 // viewNow returns what a decision for project depends on; mu is held for reading.
-func (d *Service) viewNow(by Caller, project string) view {
-	s := d.stateNow()
+func (m *memory) viewNow(by Caller, project string) view {
+	s := m.stateNow()
 	v := planning.View{
-		Now: d.options.Now(), Calendar: s.calendar, Held: d.held[project],
-		Limits: d.options.Limits, Defaults: d.options.Defaults, LeadTime: d.options.LeadTime, Migrates: d.options.Migrates,
+		Now: m.options.Now(), Calendar: s.calendar, Held: m.held[project],
+		Limits: m.options.Limits, Defaults: m.options.Defaults, LeadTime: m.options.LeadTime, Migrates: m.options.Migrates,
 		SeesHidden: by.SeesHidden, Hosts: s.hosts, Pruned: s.pruned,
 	}
-	if d.looksAtImages() {
-		v.ImagesWithout = s.imagesWithout(d.options.Images())
+	if m.looksAtImages() {
+		v.ImagesWithout = s.imagesWithout(m.options.Images())
 	}
 	if v.ImagesWithout != nil {
 		v.Images = v.ImagesWithout("")
 	}
-	return view{v, s, d.held[project], d.configured}
+	return view{v, s, m.held[project], m.configured}
 }
 
 // outdated reports whether a decision on v must be made again whatever it claims. The caller holds
 // mu.
-func (d *Service) outdated(v *view, project string) bool {
+func (m *memory) outdated(v *view, project string) bool {
 	limited := v.Limits.Hosts > 0 || v.Limits.HostSeconds > 0
-	return v.state.hosts != d.hosts || v.configured != d.configured || limited && v.held != d.held[project]
+	return v.state.hosts != m.hosts || v.configured != m.configured || limited && v.held != m.held[project]
 }
 
 // imagesWithout returns the function View.ImagesWithout; nil without facts.

@@ -24,11 +24,11 @@ const (
 // companies returns what stores the new reservations of a project that wait for each other in one
 // transaction, all or none. All bookings of a project change its usage, so that their transactions
 // would wait for each other's commit to disk.
-func (d *Service) companies() *job.Together[string, *attempt] {
+func (w *writer) companies() *job.Together[string, *attempt] {
 	return &job.Together[string, *attempt]{
 		AtOnce: 1, Fits: keepsCompany, Stay: true,
 		Do: func(ctx context.Context, attempts []*attempt) []error {
-			return slices.Repeat([]error{d.commitTogether(ctx, nil, attempts...)}, len(attempts))
+			return slices.Repeat([]error{w.commitTogether(ctx, nil, attempts...)}, len(attempts))
 		},
 	}
 }
@@ -45,15 +45,15 @@ func keepsCompany(attempts []*attempt, more *attempt) bool {
 // commitNew is commit for a new reservation. If no other new reservation of the project is being
 // stored, it waits for nothing. A reservation with an idempotency key stays alone, so that a used
 // key affects no others, and so does one with many claims, which others would wait for.
-func (d *Service) commitNew(ctx context.Context, a *attempt) (err error) {
+func (w *writer) commitNew(ctx context.Context, a *attempt) (err error) {
 	if a.key != nil || len(a.next.Claims) > mostClaimsTogether {
-		return d.commit(ctx, a)
+		return w.commit(ctx, a)
 	}
 	ctx, end := tracing.Step(ctx, "wait and commit", factsOf(nil, []*attempt{a})...)
 	defer func() { end(err) }()
-	err = d.together.Run(ctx, a.next.ProjectID, a)
+	err = w.together.Run(ctx, a.next.ProjectID, a)
 	if errors.Is(err, job.ErrNotBegun) {
-		return d.notStored([]*attempt{a}, fmt.Errorf("wait for others: %w", err))
+		return w.notStored([]*attempt{a}, fmt.Errorf("wait for others: %w", err))
 	}
 	return err
 }

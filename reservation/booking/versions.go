@@ -10,13 +10,13 @@ import "github.com/almanac-cloud/almanac/reservation"
 const imagesRow = "images of reservations"
 
 // looksAtImages reports whether decisions consider images.
-func (d *Service) looksAtImages() bool { return d.options.Images != nil }
+func (m *memory) looksAtImages() bool { return m.options.Images != nil }
 
 // versioned returns the names whose versions a decision on r depends on: its hosts, and
 // imagesRow if it has an image.
-func (d *Service) versioned(r *reservation.Reservation) []string {
+func (m *memory) versioned(r *reservation.Reservation) []string {
 	names := r.HostNames()
-	if r.Image != "" && d.looksAtImages() {
+	if r.Image != "" && m.looksAtImages() {
 		names = append(names, imagesRow)
 	}
 	return names
