@@ -336,6 +336,7 @@ bench: build ## all rows of the figures, each with what it is held against
 	@$(GO) test -run '^$$' -bench NobodyIsInTheWay -benchtime 300x -timeout 40m ./tests
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench 'Start$$' -benchtime 5x -timeout 40m ./tests
+	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench Sizes -benchtime 1x -timeout 20m ./tests
 	@LAB_PROGRAMS='munge slurm-client slurmctld' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench BesideSlurm -benchtime 4x ./tests
 	@$(MAKE) --no-print-directory bench-cloud
 	@RELEASE=epoxy COMPUTES=1 LAB_PARTS=blazar $(LAB) $(GO) test -run '^$$' -bench BesideBlazar -benchtime 1x -timeout 60m ./tests
