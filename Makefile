@@ -76,20 +76,17 @@ site-pages:
 	@var/tools/hugo --source site --destination $(SITE) --cleanDestinationDir --noBuildLock --panicOnWarning --quiet
 
 site: site-pages ## the documentation as a site in var/site, with all of its links checked
-	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 $(GO) test -count=1 -short -run OfTheSite ./tests
+	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 $(GO) test -count=1 -short -run OfTheSite ./tests/browser
 	@echo 'The site is var/site/index.html.'
 
 test-site: site-pages ## the same, and in a browser
-	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 nice -n 15 $(GO) test -count=1 -timeout $(TIMEOUT) -run 'TheSite' ./tests
-
-# These are the tests of the package tests in its files cloud_*.
-IN_CLOUD = ^($(shell grep -oh '^func Test\w*' tests/cloud_*_test.go | cut -c6- | paste -sd '|'))$$
+	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 nice -n 15 $(GO) test -count=1 -timeout $(TIMEOUT) -run 'TheSite' ./tests/browser
 
 # The race detector makes tests five times slower, so tests of one goroutine run without it: the
 # packages ALONE, and the tests DRAWN, which repeat what others of their package do, for many drawn
 # cases or in another database.
 ALONE = ./pkg/workload ./pkg/sim ./pkg/sim/deadline ./pkg/sim/energy ./pkg/sim/packing ./pkg/sim/preemption ./pkg/sim/replay \
-  ./pkg/sim/site ./pkg/sim/staging ./pkg/nova/object ./pkg/whatif ./weighers
+  ./pkg/sim/site ./pkg/sim/staging ./pkg/nova/object ./pkg/whatif ./weighers ./tests/source
 empty =
 DRAWN = $(subst $(empty) $(empty),|,$(strip \
   TestNothingIsLostWhereverAlmanacdIsKilled TestNothingIsLostInACrowdOfMishaps TestOneBadHostEmptiesNoQueue \
@@ -98,28 +95,27 @@ DRAWN = $(subst $(empty) $(empty),|,$(strip \
   TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare \
   TestEveryCallIsForThoseWhomItsRuleAllows TestEveryFactInAnAnswerIsTrue TestUsageIsThatOfTheLogOfChanges \
   TestAHostThatIsReadAndSentBackStaysAsItIs TestThePagesOfTheCalendarAreTheCalendar TestAnyNameIsReadBackFromTheFeed \
-  TestNoBodyBreaksTheServer TestNoBodyOfBlazarsBreaksTheServer TestStoreInMemory TestStoreOnMariaDB TestCommentsAndMessagesArePlain TestPagesArePlain))
-# These packages have tests of the cloud among their own.
-CLOUDED = $(shell grep -rl 'labtest.OpenStack.t.' --include=*_test.go inventory pkg reservation tests/labtest | xargs dirname | sort -u | sed 's,^,./,')
+  TestNoBodyBreaksTheServer TestNoBodyOfBlazarsBreaksTheServer TestStoreInMemory TestStoreOnMariaDB))
+# These packages have tests of the cloud.
+CLOUDED = $(shell grep -rl 'labtest.OpenStack.t.' --include=*_test.go inventory pkg reservation tests | xargs dirname | sort -u | sed 's,^,./,')
 RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(ALONE) $(CLOUDED),-e $(p:./%=/%)$$))
 
 test-in-cloud:
-	@$(GO) test $(RACE) -vet=off -shuffle=on -parallel 4 -timeout $(TIMEOUT) -run '$(IN_CLOUD)' ./tests
-	@$(GO) test $(RACE) -vet=off -shuffle=on -p 1 -timeout $(TIMEOUT) $(CLOUDED)
+	@$(GO) test $(RACE) -vet=off -shuffle=on -p 1 -parallel 4 -timeout $(TIMEOUT) $(CLOUDED)
 
 test-beside-cloud:
-	@nice -n 15 $(GO) test $(RACE) -vet=off -shuffle=on -p 3 -timeout $(TIMEOUT) -skip '$(IN_CLOUD)|^($(DRAWN))$$' ./tests $(RACED) | { grep -v -e 'no test files' || true; }
+	@nice -n 15 $(GO) test $(RACE) -vet=off -shuffle=on -p 3 -timeout $(TIMEOUT) -skip '^($(DRAWN))$$' $(RACED) | { grep -v -e 'no test files' || true; }
 
 test-drawn:
 	@CGO_ENABLED=0 nice -n 15 $(GO) test -trimpath -vet=off -shuffle=on -timeout $(TIMEOUT) $(ALONE)
 	@CGO_ENABLED=0 nice -n 15 $(GO) test -trimpath -vet=off -shuffle=on -timeout $(TIMEOUT) -run '^($(DRAWN))$$' \
-	  $$(grep -rlE --include=*_test.go 'func ($(DRAWN))\(' pkg reservation tests | xargs dirname | sort -u | sed 's,^,./,')
+	  $$(grep -rlE --include=*_test.go 'func ($(DRAWN))\(' pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
 
 test-vet:
 	@nice -n 15 $(GO) vet $(RACE) ./...
 
 test-galera: build ## promises on MariaDB and on a Galera cluster of three; ALMANAC_CHAOS=10m makes it longer
-	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v -run 'Galera|PromisesSurvive' ./tests ./pkg/store ./tests/labtest
+	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v -run 'Galera|PromisesSurvive' ./tests/service ./pkg/store ./tests/labtest
 
 # The previous version is that before the last migration, until there is a release.
 PREVIOUS = 978e736f
@@ -127,15 +123,15 @@ PREVIOUS = 978e736f
 test-upgrade: build ## while users book: three replicas of the version PREVIOUS become ones of this version, and go back; their broker becomes a newer one
 	@rm -rf var/previous && mkdir -p var/previous/source && git archive $(PREVIOUS) | tar -x -C var/previous/source
 	@cd var/previous/source && CGO_ENABLED=0 $(GO) build -trimpath -o ../almanacd ./cmd/almanacd && rm -rf ../source
-	@ALMANAC_TEST_PREVIOUS=$(CURDIR)/var/previous/almanacd $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run AnUpgradeAndTheWayBack ./tests
+	@ALMANAC_TEST_PREVIOUS=$(CURDIR)/var/previous/almanacd $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run AnUpgradeAndTheWayBack ./tests/service
 	@for release in $(RELEASES); do RELEASE=$$release LAB_PARTS=rabbitmq $(LAB) true; done
-	@ALMANAC_TEST_ROOTS=$(CURDIR)/tests/openstack/lab $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run 'AnUpgradeOfTheBroker|TheBrokerIsUpgraded' ./tests ./pkg/oslo/amqp
+	@ALMANAC_TEST_ROOTS=$(CURDIR)/tests/openstack/lab $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run 'AnUpgradeOfTheBroker|TheBrokerIsUpgraded' ./tests/service ./pkg/oslo/amqp
 
 test-answers: ## ten thousand drawn scenes, in which every fact of an answer is asked back through the API
 	@CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout $(TIMEOUT) -v -run '^TestEveryFactInAnAnswerIsTrue$$' ./pkg/api -rapid.checks=3334
 
 test-large: build ## starts at once, the fence, news and a killed replica on 256 hosts of a real Nova; prints the figures of docs/performance.md; COMPUTES=1000 for more hosts
-	@ALMANAC_TEST_LARGE=1 COMPUTES=$(MANY) $(LAB) $(GO) test -count=1 -timeout $(TIMEOUT) -v -run OnALargeCloud ./tests
+	@ALMANAC_TEST_LARGE=1 COMPUTES=$(MANY) $(LAB) $(GO) test -count=1 -timeout $(TIMEOUT) -v -run OnALargeCloud ./tests/cloud
 
 # The limit of time leaves an hour and a half for the start, the checks and what is left at the end.
 HOURS ?= 4
@@ -143,31 +139,31 @@ MANY   = $(if $(COMPUTES),$(COMPUTES),256)
 
 test-hours: build ## four hours of churn and kills beside a real Nova of 256 hosts; HOURS=1.5 and COMPUTES=64 for others; figures of each minute in var/hours
 	@ALMANAC_TEST_HOURS=$(HOURS) COMPUTES=$(MANY) $(LAB) \
-	  $(GO) test -count=1 -timeout $$(awk 'BEGIN { print int(60 * $(HOURS) + 90) }')m -v -run HoursOfChurn ./tests
+	  $(GO) test -count=1 -timeout $$(awk 'BEGIN { print int(60 * $(HOURS) + 90) }')m -v -run HoursOfChurn ./tests/cloud
 
 test-queues: build ## Nova with durable queues, then with quorum queues, in both modes
 	@for kind in amqp_durable_queues rabbit_quorum_queue; do \
 	  ALMANAC_TEST_QUEUES=1 NOVA_OPTIONS=oslo_messaging_rabbit.$$kind=true $(LAB) \
-	    $(GO) test -count=1 -timeout 30m -v -run InQueuesThatOutliveTheBroker ./tests; \
+	    $(GO) test -count=1 -timeout 30m -v -run InQueuesThatOutliveTheBroker ./tests/cloud; \
 	done
 
 test-limits: build ## reservations where Nova enforces unified limits
-	@LIMITS=unified ALMANAC_TEST_LIMITS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run UnifiedLimits ./tests
+	@LIMITS=unified ALMANAC_TEST_LIMITS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run UnifiedLimits ./tests/cloud
 
 test-cloud: build ## every operation under nova-scheduler and under Almanac, moves, the plugin, DevStack
 	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v \
-	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|NovaHasGivenUp|ANoticeDoesNotOutlive|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat|PlacedWhereItIsPlanned|ThatStartsAtOnce|MakesWayForAReservation|ImageOfAReservation|WrongAnswersMake|OutliveAKillAndRestarts|YieldUnderTheFloor|PreemptibleServersAreNotMoved|HostIsEmptied|AnAddedHost' ./tests
+	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|NovaHasGivenUp|ANoticeDoesNotOutlive|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat|PlacedWhereItIsPlanned|ThatStartsAtOnce|MakesWayForAReservation|ImageOfAReservation|WrongAnswersMake|OutliveAKillAndRestarts|YieldUnderTheFloor|PreemptibleServersAreNotMoved|HostIsEmptied|AnAddedHost' -p 1 ./tests/cloud ./tests/devstack
 
 test-cells: build ## hints, moves, preemption, healing and removal in a cloud of two cells
 	@ALMANAC_TEST_LONG=1 CELLS=2 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v \
-	  -run 'StayInTheirCell|GuestsByTheHint|FullOfPreemptibleOnes|AHostThatFails|TwoProjectsReserve|NoTraceIsLeft' ./tests
+	  -run 'StayInTheirCell|GuestsByTheHint|FullOfPreemptibleOnes|AHostThatFails|TwoProjectsReserve|NoTraceIsLeft' ./tests/cloud
 
 # The filters that Tempest's tests ask for, beside Nova's own.
 TEMPEST = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter
 
 test-tempest: build ## Tempest's compute tests under nova-scheduler and under Almanac, with the same results
 	@LAB_PROGRAMS=python3-tempest ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
-	  $(GO) test $(JSON) -count=1 -timeout 60m -v -run TempestSays ./tests
+	  $(GO) test $(JSON) -count=1 -timeout 60m -v -run TempestSays ./tests/cloud
 
 test-blazar: build test-blazar-bodies ## Blazar's bodies, clients and queries, the tests of its Tempest plugin, and its takeover, beside Epoxy and the newest release
 	$(call beside,newest,test-blazar-tempest)
@@ -180,10 +176,10 @@ BLAZAR_LAB = RELEASE=$${RELEASE:-newest} $(LAB)
 # The dashboard and the command line need Keystone alone. Pictures of the dashboard go to var/pictures.
 test-blazar-clients: build ## Blazar's command line, and Horizon in a browser, against Almanac
 	@LAB_PARTS='keystone horizon' LAB_PROGRAMS=chromium ALMANAC_TEST_HORIZON=1 ALMANAC_PICTURES=$(CURDIR)/var/pictures/$${RELEASE:-newest} \
-	  $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run 'TestBlazars' ./tests
+	  $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run 'TestBlazars' ./tests/blazar
 
 test-blazar-gophercloud: build ## gophercloud's own tests of reservations against Almanac
-	@ALMANAC_TEST_LONG=1 $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run GophercloudsOwn ./tests
+	@ALMANAC_TEST_LONG=1 $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run GophercloudsOwn ./tests/cloud
 
 test-blazar-queries: ## which hosts Blazar's queries select, by Blazar's code
 	@LAB_PARTS=mariadb LAB_PROGRAMS='python3-blazar python3-pymysql' ALMANAC_TEST_BLAZAR=1 \
@@ -193,7 +189,7 @@ test-blazar-bodies: ## a million wrong bodies to Blazar's API
 	@CGO_ENABLED=0 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestNoBodyOfBlazars' ./pkg/api -rapid.checks=150000
 
 test-blazar-takeover: build ## Almanac takes over a running Blazar with two hundred leases, and gives it back
-	@LAB_PARTS=blazar ALMANAC_TEST_BLAZAR=1 $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run ARunningBlazar ./tests
+	@LAB_PARTS=blazar ALMANAC_TEST_BLAZAR=1 $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run ARunningBlazar ./tests/cloud
 
 # The filters that Blazar's reservations need, beside its own.
 BLAZAR_FILTERS = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,AggregateInstanceExtraSpecsFilter,AggregateMultiTenancyIsolation
@@ -202,22 +198,21 @@ BLAZAR_OPTIONS = available_filters=nova.scheduler.filters.all_filters available_
 
 test-blazar-tempest: build ## the tests of Blazar's Tempest plugin against Blazar itself and against Almanac
 	@COMPUTES=1 LAB_PARTS=blazar LAB_PROGRAMS=blazar-tempest-plugin NOVA_OPTIONS='$(addprefix filter_scheduler.,$(BLAZAR_OPTIONS))' \
-	  ALMANAC_TEST_BLAZAR_FILTERS=$(BLAZAR_FILTERS) $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run SaysOfBlazar ./tests
+	  ALMANAC_TEST_BLAZAR_FILTERS=$(BLAZAR_FILTERS) $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run SaysOfBlazar ./tests/cloud
 
 test-networks: build ## floating IPs that are reserved in a real Neutron
-	@LAB_PARTS='mariadb keystone networks' ALMANAC_TEST_NETWORKS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run "FloatingIPs|ManyAddresses|ANetworkHas" ./tests ./pkg/neutron
+	@LAB_PARTS='mariadb keystone networks' ALMANAC_TEST_NETWORKS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run "FloatingIPs|ManyAddresses|ANetworkHas" ./tests/blazar ./pkg/neutron
 
 test-energy: build ## hosts that Ironic switches, through a day of eight minutes; ALMANAC_ENERGY_DAY=1h makes it longer
 	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 120m -v \
-	  -run 'HostsThatSleep|DoesNotWake|ABMC|BMCIsSilent|NotCut|OnAndHangs|ALockedNode|InIronicIsOff' ./tests ./pkg/power/ironic ./tests/labtest
+	  -run 'HostsThatSleep|DoesNotWake|ABMC|BMCIsSilent|NotCut|OnAndHangs|ALockedNode|InIronicIsOff' ./tests/cloud ./pkg/power/ironic ./tests/labtest
 
-# These packages ask real services of a release, or its code; the cloud's tests of package tests are
-# those of IN_CLOUD.
+# These packages ask real services of a release, or its code, beside tests/cloud.
 SERVED = $(shell grep -rl 'labtest\.' --include=*_test.go filters weighers inventory pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
 RELEASES = epoxy newest
 
 # beside runs targets beside each of some releases. It keeps in var/ran what go test -json prints, and
-# tests/ran_test.go writes the tables of docs/releases.md from these files. Go's modules come first: a root of a
+# tests/source/ran_test.go writes the tables of docs/releases.md from these files. Go's modules come first: a root of a
 # release does not trust the certificates that a site adds.
 RAN = var/ran
 RAN_PACKAGES = python3-nova python3-ironic rabbitmq-server mariadb-server python3-oslo.messaging
@@ -236,7 +231,7 @@ test-releases: build ## the tests of the cloud, Tempest and the oracles beside E
 	$(call beside,$(RELEASES),test-release test-tempest test-cloud test-energy)
 
 ran: ## write the results of test-releases, test-services and test-blazar into the tables of docs/releases.md
-	@ALMANAC_RAN=$(CURDIR)/$(RAN) $(GO) test -count=1 -run '^TestThePageOnReleasesHasWhatRan$$' ./tests
+	@ALMANAC_RAN=$(CURDIR)/$(RAN) $(GO) test -count=1 -run '^TestThePageOnReleasesHasWhatRan$$' ./tests/source
 
 test-release:
 	@$(LAB) make --no-print-directory -k test-release-packages test-release-cloud test-release-served
@@ -246,7 +241,7 @@ test-release-packages:
 	@dpkg-query -W -f '$${Package} $${Version}\n' $(RAN_PACKAGES) > $(RAN)/$$RELEASE/packages
 
 test-release-cloud:
-	@$(GO) test $(JSON) -vet=off -count=1 -parallel 4 -timeout $(TIMEOUT) -run '$(IN_CLOUD)|^TestTheReleaseHasThePartsThatItsCodeHas$$' ./tests
+	@$(GO) test $(JSON) -vet=off -count=1 -parallel 4 -timeout $(TIMEOUT) ./tests/cloud
 
 test-release-served:
 	@$(GO) test $(JSON) -vet=off -count=1 -p 1 -timeout $(TIMEOUT) $(SERVED)
@@ -259,7 +254,7 @@ test-release-services:
 	  $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store
 
 test-packages: ## as root: packages in clean roots of Debian 12 and 13 and Ubuntu 22.04 and 24.04, the image in a chroot; two builds with the same bytes
-	@ALMANAC_TEST_PACKAGES=1 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestPackages' ./tests
+	@ALMANAC_TEST_PACKAGES=1 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestPackages' ./tests/deployment
 
 test-chart: ## the Helm chart by Helm's own code, against Kubernetes's types and almanacd
 	@cd packaging/helm && CGO_ENABLED=0 GOWORK=off $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v ./...
@@ -293,14 +288,14 @@ reproduce-logs:
 	@$(SIMULATE) replay --trace $(DATA)/haizea/blue-30days.swf.gz --trace var/traces/$(notdir $(LEASES)) --procs-per-host 8 --hosts 144 \
 	  --settings $(REPRODUCED)/policies.yaml --out $(REPRODUCED)/replay-blue
 
-# Packages with a path whose cost is measured from 100 to 10,000 hosts. tests/growth_test.go draws the
+# Packages with a path whose cost is measured from 100 to 10,000 hosts. tests/source/growth_test.go draws the
 # figure of docs/performance.md from what their benchmarks print, and fills the table there.
 GROWING = $(shell grep -rl '^func BenchmarkGrowth' --include=*_test.go inventory pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
 
 growth: ## the cost of each hot path from 100 to 10,000 hosts: the figure and the table of docs/performance.md
 	@mkdir -p var
 	@$(GO) test -run '^$$' -bench '^BenchmarkGrowth$$' -benchtime 3s -timeout 40m $(GROWING) | tee var/growth
-	@ALMANAC_GROWTH=$(CURDIR)/var/growth $(GO) test -count=1 -run '^TestThePageOnPerformanceHasTheGrowthOfCosts$$' ./tests
+	@ALMANAC_GROWTH=$(CURDIR)/var/growth $(GO) test -count=1 -run '^TestThePageOnPerformanceHasTheGrowthOfCosts$$' ./tests/source
 
 # The numbers of hosts of the clouds in which the whole way is measured, each with the number of
 # calls: nova-scheduler takes seconds for a thousand hosts.
@@ -309,8 +304,8 @@ CLOUDS ?= 8:300 200:60 1000:25
 bench-cloud: build ## a host for an instance from a real Nova, beside its nova-scheduler; CLOUDS="8:300 200:60" for others than three of 8, 200 and 1,000 hosts
 	@for cloud in $(CLOUDS); do \
 	  COMPUTES=$${cloud%:*} $(LAB) sh -c "\
-	    $(GO) test -run '^$$' -bench Interpose -benchtime 500x -timeout 60m ./tests && \
-	    $(GO) test -run '^$$' -bench SelectDestinations -benchtime $${cloud#*:}x -timeout 120m ./tests" || exit 1; \
+	    $(GO) test -run '^$$' -bench Interpose -benchtime 500x -timeout 60m ./tests/bench && \
+	    $(GO) test -run '^$$' -bench SelectDestinations -benchtime $${cloud#*:}x -timeout 120m ./tests/bench" || exit 1; \
 	done
 
 bench: build ## all rows of the figures, each with what it is held against
@@ -330,20 +325,20 @@ bench: build ## all rows of the figures, each with what it is held against
 	@$(GO) test -run '^$$' -bench Plan10000Hosts ./pkg/energy
 	@$(GO) test -run '^$$' -bench ListLeases -benchtime 100x ./pkg/api
 	@$(GO) test -run '^$$' -bench 'Calendar|Streams' -benchtime 40x ./pkg/api
-	@LAB_PROGRAMS='$(BROWSER)' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench CalendarPage -benchtime 5x ./tests
-	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench AnotherReplica -benchtime 50x ./tests
+	@LAB_PROGRAMS='$(BROWSER)' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench CalendarPage -benchtime 5x ./tests/bench
+	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench AnotherReplica -benchtime 50x ./tests/bench
 	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench Leases -benchtime 50x ./pkg/store
-	@$(GO) test -run '^$$' -bench NobodyIsInTheWay -benchtime 300x -timeout 40m ./tests
-	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests
-	@$(CLOUDLESS) $(GO) test -run '^$$' -bench 'Start$$' -benchtime 5x -timeout 40m ./tests
-	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench Sizes -benchtime 1x -timeout 20m ./tests
-	@LAB_PROGRAMS='munge slurm-client slurmctld' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench BesideSlurm -benchtime 4x ./tests
+	@$(GO) test -run '^$$' -bench NobodyIsInTheWay -benchtime 300x -timeout 40m ./tests/bench
+	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests/bench
+	@$(CLOUDLESS) $(GO) test -run '^$$' -bench 'Start$$' -benchtime 5x -timeout 40m ./tests/bench
+	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench Sizes -benchtime 1x -timeout 20m ./tests/bench
+	@LAB_PROGRAMS='munge slurm-client slurmctld' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench BesideSlurm -benchtime 4x ./tests/bench
 	@$(MAKE) --no-print-directory bench-cloud
-	@RELEASE=epoxy COMPUTES=1 LAB_PARTS=blazar $(LAB) $(GO) test -run '^$$' -bench BesideBlazar -benchtime 1x -timeout 60m ./tests
+	@RELEASE=epoxy COMPUTES=1 LAB_PARTS=blazar $(LAB) $(GO) test -run '^$$' -bench BesideBlazar -benchtime 1x -timeout 60m ./tests/bench
 
 pictures: build ## pictures of the page: all into var/pictures, four of them into docs/figures
 	@mkdir -p var/pictures/page && rm -f var/pictures/page/*
-	@ALMANAC_TEST_PICTURES=1 ALMANAC_PICTURES=$(CURDIR)/var/pictures/page $(GO) test -count=1 -timeout 20m -run PicturesOfThePage ./tests
+	@ALMANAC_TEST_PICTURES=1 ALMANAC_PICTURES=$(CURDIR)/var/pictures/page $(GO) test -count=1 -timeout 20m -run PicturesOfThePage ./tests/browser
 
 lab: ## bring an OpenStack up and print how to use it; COMPUTES=64 for more than 8 hosts, CELLS=2 for two cells, RELEASE=epoxy or newest for another release
 	@tests/openstack/lab up

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"testing"
+
+	"github.com/almanac-cloud/almanac/tests/built"
+)
+
+func TestMain(m *testing.M) { built.Main(m) }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import "slices"
+
+// The places of the fields of a reservation.
+const (
+	inRequest            = "the request (pkg/api/convert.go, request)"
+	inFlags              = "the flags of reservation create and host maintenance"
+	inForm               = "the form of the page (booking.js, request)"
+	inChange             = "the change (pkg/api/reservations.go, changeReservation)"
+	inChangeFlags        = "the flags of reservation change"
+	inChangeForm         = "the forms of a change on the page (reservation.js)"
+	inLog                = "the text of a change in the log (planning.Difference)"
+	inAnswer             = "the answer (v1.Of)"
+	inColumns            = "the columns of the command line (reservationFields)"
+	inPage               = "the page of a reservation (reservation.js)"
+	inGuide              = "docs/api.md"
+	inBlazarRequest      = "the request in Blazar's form"
+	inBlazarChange       = "the change in Blazar's form"
+	inBlazarAnswer       = "the answer in Blazar's form"
+	inNotification       = "the notification"
+	inBlazarNotification = "the notification in Blazar's form"
+)
+
+// Groups of places.
+var (
+	asking   = []string{inRequest, inFlags, inForm, inBlazarRequest}
+	changing = []string{inChange, inChangeFlags, inChangeForm, inBlazarChange}
+	// restShows and restTakes are the places that follow the REST API.
+	restShows   = []string{inAnswer, inColumns, inPage, inGuide}
+	restTakes   = []string{inRequest, inFlags, inForm, inChange, inChangeFlags, inChangeForm}
+	blazarShows = []string{inBlazarAnswer, inBlazarNotification}
+	blazarForm  = []string{inBlazarRequest, inBlazarChange, inBlazarAnswer, inBlazarNotification}
+)
+
+// absent lists the fields that are not in a place, and why.
+var absent = []struct {
+	fields string
+	places []string
+	why    string
+}{
+	{
+		"ID ProjectID UserID Status Claims.Slices Claims.Span.Start Claims.Span.End Released PromisedEnd DelayedByBoot Degraded Created Updated Version " +
+			"Events.Type Events.Time Events.State Events.Done Events.Detail Events.Holder Events.Until Membership.LeaseID Membership.ServerGroup",
+		slices.Concat(asking, changing, []string{inLog}), "Almanac decides it, and who asks follows from the token",
+	},
+	{"Claims.Host", slices.Concat(changing, []string{inLog, inBlazarRequest}), "Almanac chooses the hosts; only a request for maintenance names them"},
+	{"Claims.Slices Claims.Span.Start Claims.Span.End", restShows, "the answer has the names of the hosts; the calendar shows the claims"},
+	{"Claims.Host Claims.Slices Claims.Span.Start Claims.Span.End", blazarShows, "Blazar's allocations show the hosts"},
+
+	{"Released PromisedEnd Events.Holder Events.Until", slices.Concat(restShows, []string{inNotification}, blazarShows), "Almanac alone needs it"},
+	{"Version", slices.Concat(restShows, blazarShows), "only readers of Almanac's notifications need the order of changes"},
+
+	{"Addresses.Network Addresses.Address Addresses.Required", slices.Concat(restTakes, restShows, []string{inNotification}), "floating IPs are requested and shown in Blazar's form only"},
+	{"Addresses.Network", []string{inLog, inBlazarChange}, "the network cannot be changed"},
+	{"Addresses.Address", slices.Concat([]string{inLog}, blazarShows), "Blazar's form names required addresses; its allocations name the others"},
+
+	{
+		"Membership.Min Membership.Max Membership.HypervisorProperties Membership.ResourceProperties Membership.EndAction Membership.Flavor",
+		slices.Concat(restTakes, restShows, []string{inNotification}), "only the reservations of leases have it; others have one quantity and one filter",
+	},
+	{"Membership.EndAction Membership.Flavor", []string{inLog, inBlazarChange}, "it cannot be changed"},
+	{"Membership.ServerGroup", slices.Concat(restShows, []string{inNotification}), "only Blazar's clients look for it"},
+
+	{"Kind HostProperties Policy Resources Affinity Image OnEnd BeforeEnd Maintenance", []string{inChange, inChangeFlags, inChangeForm}, "a change keeps it; another reservation has another"},
+	{"Span.Start", []string{inChangeForm}, "the page moves the end only"},
+	{"Policy Affinity Image OnEnd BeforeEnd", []string{inForm}, "the form has what most bookings need; the command line has the rest"},
+
+	{"Policy Image", blazarForm, "Blazar's form does not know it"},
+	{"Maintenance", []string{inBlazarRequest, inBlazarChange, inBlazarAnswer}, "maintenance is no lease"},
+	{"Kind", []string{inBlazarChange}, "the resource type of a reservation cannot be changed"},
+	{"OnEnd", []string{inBlazarNotification}, "only microversion 1.1 of Blazar's form has it"},
+	{"BeforeEnd", blazarShows, "the event before_end_lease has the time of the warning"},
+	{"DelayedByBoot Events.Detail", blazarShows, "Blazar's form does not know it"},
+
+	{"BeforeEnd Created", []string{inPage}, "an event shows it"},
+	{"Policy DelayedByBoot", []string{inPage}, "it led to the start, which is shown"},
+	{"UserID Updated Membership.LeaseID Affinity", []string{inPage}, "the page shows what most owners need; the command line has the rest"},
+	{"Degraded", []string{inColumns}, "the column Degraded is degraded_reason"},
+}
