@@ -82,20 +82,18 @@ site: site-pages ## the documentation as a site in var/site, with all of its lin
 test-site: site-pages ## the same, and in a browser
 	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 nice -n 15 $(GO) test -count=1 -timeout $(TIMEOUT) -run 'TheSite' ./tests/browser
 
+# A line `//make:test-cells` above a test names the targets that run it. named is the pattern of a target's tests,
+# housing their packages, and marked both, as go test takes them.
+MARK = -rE --include=*_test.go '^//make:(.* )?$(1)( |$$)' inventory pkg reservation tests
+named = ^($(shell grep -h -A1 $(MARK) | sed -n 's/^func \(Test\w*\).*/\1/p' | sort -u | paste -sd '|'))$$
+housing = $(shell grep -l $(MARK) | xargs dirname | sort -u | sed 's,^,./,')
+marked = -run '$(named)' $(housing)
+
 # The race detector makes tests five times slower, so tests of one goroutine run without it: the
-# packages ALONE, and the tests DRAWN, which repeat what others of their package do, for many drawn
-# cases or in another database.
+# packages ALONE, and the tests of test-drawn, which repeat what others of their package do, for many
+# drawn cases or in another database.
 ALONE = ./pkg/workload ./pkg/sim ./pkg/sim/deadline ./pkg/sim/energy ./pkg/sim/packing ./pkg/sim/preemption ./pkg/sim/replay \
   ./pkg/sim/site ./pkg/sim/staging ./pkg/nova/object ./pkg/whatif ./weighers ./tests/source
-empty =
-DRAWN = $(subst $(empty) $(empty),|,$(strip \
-  TestNothingIsLostWhereverAlmanacdIsKilled TestNothingIsLostInACrowdOfMishaps TestOneBadHostEmptiesNoQueue \
-  TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold TestAnImageIsKnownToTheFactsOnceItWasAskedFor \
-  TestEveryPromiseIsKept TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere \
-  TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare \
-  TestEveryCallIsForThoseWhomItsRuleAllows TestEveryFactInAnAnswerIsTrue TestUsageIsThatOfTheLogOfChanges \
-  TestAHostThatIsReadAndSentBackStaysAsItIs TestThePagesOfTheCalendarAreTheCalendar TestAnyNameIsReadBackFromTheFeed \
-  TestNoBodyBreaksTheServer TestNoBodyOfBlazarsBreaksTheServer TestStoreInMemory TestStoreOnMariaDB))
 # These packages have tests of the cloud.
 CLOUDED = $(shell grep -rl 'labtest.OpenStack.t.' --include=*_test.go inventory pkg reservation tests | xargs dirname | sort -u | sed 's,^,./,')
 RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(ALONE) $(CLOUDED),-e $(p:./%=/%)$$))
@@ -104,18 +102,17 @@ test-in-cloud:
 	@$(GO) test $(RACE) -vet=off -shuffle=on -p 1 -parallel 4 -timeout $(TIMEOUT) $(CLOUDED)
 
 test-beside-cloud:
-	@nice -n 15 $(GO) test $(RACE) -vet=off -shuffle=on -p 3 -timeout $(TIMEOUT) -skip '^($(DRAWN))$$' $(RACED) | { grep -v -e 'no test files' || true; }
+	@nice -n 15 $(GO) test $(RACE) -vet=off -shuffle=on -p 3 -timeout $(TIMEOUT) -skip '$(call named,test-drawn)' $(RACED) | { grep -v -e 'no test files' || true; }
 
 test-drawn:
 	@CGO_ENABLED=0 nice -n 15 $(GO) test -trimpath -vet=off -shuffle=on -timeout $(TIMEOUT) $(ALONE)
-	@CGO_ENABLED=0 nice -n 15 $(GO) test -trimpath -vet=off -shuffle=on -timeout $(TIMEOUT) -run '^($(DRAWN))$$' \
-	  $$(grep -rlE --include=*_test.go 'func ($(DRAWN))\(' pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
+	@CGO_ENABLED=0 nice -n 15 $(GO) test -trimpath -vet=off -shuffle=on -timeout $(TIMEOUT) $(call marked,test-drawn)
 
 test-vet:
 	@nice -n 15 $(GO) vet $(RACE) ./...
 
 test-galera: build ## promises on MariaDB and on a Galera cluster of three; ALMANAC_CHAOS=10m makes it longer
-	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v -run 'Galera|PromisesSurvive' ./tests/service ./pkg/store ./tests/labtest
+	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v $(call marked,test-galera)
 
 # The previous version is that before the last migration, until there is a release.
 PREVIOUS = 978e736f
@@ -123,15 +120,15 @@ PREVIOUS = 978e736f
 test-upgrade: build ## while users book: three replicas of the version PREVIOUS become ones of this version, and go back; their broker becomes a newer one
 	@rm -rf var/previous && mkdir -p var/previous/source && git archive $(PREVIOUS) | tar -x -C var/previous/source
 	@cd var/previous/source && CGO_ENABLED=0 $(GO) build -trimpath -o ../almanacd ./cmd/almanacd && rm -rf ../source
-	@ALMANAC_TEST_PREVIOUS=$(CURDIR)/var/previous/almanacd $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run AnUpgradeAndTheWayBack ./tests/service
 	@for release in $(RELEASES); do RELEASE=$$release LAB_PARTS=rabbitmq $(LAB) true; done
-	@ALMANAC_TEST_ROOTS=$(CURDIR)/tests/openstack/lab $(CLOUDLESS) $(GO) test -count=1 -timeout 30m -v -run 'AnUpgradeOfTheBroker|TheBrokerIsUpgraded' ./tests/service ./pkg/oslo/amqp
+	@ALMANAC_TEST_PREVIOUS=$(CURDIR)/var/previous/almanacd ALMANAC_TEST_ROOTS=$(CURDIR)/tests/openstack/lab \
+	  $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v $(call marked,test-upgrade)
 
 test-answers: ## ten thousand drawn scenes, in which every fact of an answer is asked back through the API
-	@CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout $(TIMEOUT) -v -run '^TestEveryFactInAnAnswerIsTrue$$' ./pkg/api -rapid.checks=3334
+	@CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout $(TIMEOUT) -v $(call marked,test-answers) -rapid.checks=3334
 
 test-large: build ## starts at once, the fence, news and a killed replica on 256 hosts of a real Nova; prints the figures of docs/performance.md; COMPUTES=1000 for more hosts
-	@ALMANAC_TEST_LARGE=1 COMPUTES=$(MANY) $(LAB) $(GO) test -count=1 -timeout $(TIMEOUT) -v -run OnALargeCloud ./tests/cloud
+	@ALMANAC_TEST_LARGE=1 COMPUTES=$(MANY) $(LAB) $(GO) test -count=1 -timeout $(TIMEOUT) -v $(call marked,test-large)
 
 # The limit of time leaves an hour and a half for the start, the checks and what is left at the end.
 HOURS ?= 4
@@ -139,31 +136,29 @@ MANY   = $(if $(COMPUTES),$(COMPUTES),256)
 
 test-hours: build ## four hours of churn and kills beside a real Nova of 256 hosts; HOURS=1.5 and COMPUTES=64 for others; figures of each minute in var/hours
 	@ALMANAC_TEST_HOURS=$(HOURS) COMPUTES=$(MANY) $(LAB) \
-	  $(GO) test -count=1 -timeout $$(awk 'BEGIN { print int(60 * $(HOURS) + 90) }')m -v -run HoursOfChurn ./tests/cloud
+	  $(GO) test -count=1 -timeout $$(awk 'BEGIN { print int(60 * $(HOURS) + 90) }')m -v $(call marked,test-hours)
 
 test-queues: build ## Nova with durable queues, then with quorum queues, in both modes
 	@for kind in amqp_durable_queues rabbit_quorum_queue; do \
 	  ALMANAC_TEST_QUEUES=1 NOVA_OPTIONS=oslo_messaging_rabbit.$$kind=true $(LAB) \
-	    $(GO) test -count=1 -timeout 30m -v -run InQueuesThatOutliveTheBroker ./tests/cloud; \
+	    $(GO) test -count=1 -timeout 30m -v $(call marked,test-queues); \
 	done
 
 test-limits: build ## reservations where Nova enforces unified limits
-	@LIMITS=unified ALMANAC_TEST_LIMITS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run UnifiedLimits ./tests/cloud
+	@LIMITS=unified ALMANAC_TEST_LIMITS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v $(call marked,test-limits)
 
 test-cloud: build ## every operation under nova-scheduler and under Almanac, moves, the plugin, DevStack
-	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v \
-	  -run 'OperationsEnd|AsNovaSchedulerPlaces|GuestsByTheHint|ConductorThatIsGone|NovaHasGivenUp|ANoticeDoesNotOutlive|OfAnyQueues|WithThePlugin|DevStack|VictimsAre|AVictimThat|PlacedWhereItIsPlanned|ThatStartsAtOnce|MakesWayForAReservation|ImageOfAReservation|WrongAnswersMake|OutliveAKillAndRestarts|YieldUnderTheFloor|PreemptibleServersAreNotMoved|HostIsEmptied|AnAddedHost' -p 1 ./tests/cloud ./tests/devstack
+	@ALMANAC_TEST_LONG=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -p 1 -v $(call marked,test-cloud)
 
 test-cells: build ## hints, moves, preemption, healing and removal in a cloud of two cells
-	@ALMANAC_TEST_LONG=1 CELLS=2 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v \
-	  -run 'StayInTheirCell|GuestsByTheHint|FullOfPreemptibleOnes|AHostThatFails|TwoProjectsReserve|NoTraceIsLeft' ./tests/cloud
+	@ALMANAC_TEST_LONG=1 CELLS=2 $(LAB) $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v $(call marked,test-cells)
 
 # The filters that Tempest's tests ask for, beside Nova's own.
 TEMPEST = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter
 
 test-tempest: build ## Tempest's compute tests under nova-scheduler and under Almanac, with the same results
 	@LAB_PROGRAMS=python3-tempest ALMANAC_TEST_TEMPEST=$(TEMPEST) NOVA_OPTIONS=filter_scheduler.enabled_filters=$(TEMPEST) $(LAB) \
-	  $(GO) test $(JSON) -count=1 -timeout 60m -v -run TempestSays ./tests/cloud
+	  $(GO) test $(JSON) -count=1 -timeout 60m -v $(call marked,test-tempest)
 
 test-blazar: build test-blazar-bodies ## Blazar's bodies, clients and queries, the tests of its Tempest plugin, and its takeover, beside Epoxy and the newest release
 	$(call beside,newest,test-blazar-tempest)
@@ -176,20 +171,20 @@ BLAZAR_LAB = RELEASE=$${RELEASE:-newest} $(LAB)
 # The dashboard and the command line need Keystone alone. Pictures of the dashboard go to var/pictures.
 test-blazar-clients: build ## Blazar's command line, and Horizon in a browser, against Almanac
 	@LAB_PARTS='keystone horizon' LAB_PROGRAMS=chromium ALMANAC_TEST_HORIZON=1 ALMANAC_PICTURES=$(CURDIR)/var/pictures/$${RELEASE:-newest} \
-	  $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run 'TestBlazars' ./tests/blazar
+	  $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v $(call marked,test-blazar-clients)
 
 test-blazar-gophercloud: build ## gophercloud's own tests of reservations against Almanac
-	@ALMANAC_TEST_LONG=1 $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run GophercloudsOwn ./tests/cloud
+	@ALMANAC_TEST_LONG=1 $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v $(call marked,test-blazar-gophercloud)
 
 test-blazar-queries: ## which hosts Blazar's queries select, by Blazar's code
 	@LAB_PARTS=mariadb LAB_PROGRAMS='python3-blazar python3-pymysql' ALMANAC_TEST_BLAZAR=1 \
-	  $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run ThatBlazarSelects ./pkg/blazar
+	  $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v $(call marked,test-blazar-queries)
 
 test-blazar-bodies: ## a million wrong bodies to Blazar's API
-	@CGO_ENABLED=0 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestNoBodyOfBlazars' ./pkg/api -rapid.checks=150000
+	@CGO_ENABLED=0 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v $(call marked,test-blazar-bodies) -rapid.checks=150000
 
 test-blazar-takeover: build ## Almanac takes over a running Blazar with two hundred leases, and gives it back
-	@LAB_PARTS=blazar ALMANAC_TEST_BLAZAR=1 $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run ARunningBlazar ./tests/cloud
+	@LAB_PARTS=blazar ALMANAC_TEST_BLAZAR=1 $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v $(call marked,test-blazar-takeover)
 
 # The filters that Blazar's reservations need, beside its own.
 BLAZAR_FILTERS = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,AggregateInstanceExtraSpecsFilter,AggregateMultiTenancyIsolation
@@ -198,14 +193,13 @@ BLAZAR_OPTIONS = available_filters=nova.scheduler.filters.all_filters available_
 
 test-blazar-tempest: build ## the tests of Blazar's Tempest plugin against Blazar itself and against Almanac
 	@COMPUTES=1 LAB_PARTS=blazar LAB_PROGRAMS=blazar-tempest-plugin NOVA_OPTIONS='$(addprefix filter_scheduler.,$(BLAZAR_OPTIONS))' \
-	  ALMANAC_TEST_BLAZAR_FILTERS=$(BLAZAR_FILTERS) $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v -run SaysOfBlazar ./tests/cloud
+	  ALMANAC_TEST_BLAZAR_FILTERS=$(BLAZAR_FILTERS) $(BLAZAR_LAB) $(GO) test $(JSON) -count=1 -timeout 60m -v $(call marked,test-blazar-tempest)
 
 test-networks: build ## floating IPs that are reserved in a real Neutron
-	@LAB_PARTS='mariadb keystone networks' ALMANAC_TEST_NETWORKS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v -run "FloatingIPs|ManyAddresses|ANetworkHas" ./tests/blazar ./pkg/neutron
+	@LAB_PARTS='mariadb keystone networks' ALMANAC_TEST_NETWORKS=1 $(LAB) $(GO) test $(JSON) -count=1 -timeout 30m -v $(call marked,test-networks)
 
 test-energy: build ## hosts that Ironic switches, through a day of eight minutes; ALMANAC_ENERGY_DAY=1h makes it longer
-	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 120m -v \
-	  -run 'HostsThatSleep|DoesNotWake|ABMC|BMCIsSilent|NotCut|OnAndHangs|ALockedNode|InIronicIsOff' ./tests/cloud ./pkg/power/ironic ./tests/labtest
+	@ALMANAC_TEST_LONG=1 COMPUTES_PER_PROCESS=1 $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 120m -v $(call marked,test-energy)
 
 # These packages ask real services of a release, or its code, beside tests/cloud.
 SERVED = $(shell grep -rl 'labtest\.' --include=*_test.go filters weighers inventory pkg reservation | xargs dirname | sort -u | sed 's,^,./,')
@@ -254,7 +248,7 @@ test-release-services:
 	  $(LAB) $(GO) test $(JSON) -count=1 -p 1 -timeout 60m ./pkg/oslo/... ./pkg/store
 
 test-packages: ## as root: packages in clean roots of Debian 12 and 13 and Ubuntu 22.04 and 24.04, the image in a chroot; two builds with the same bytes
-	@ALMANAC_TEST_PACKAGES=1 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v -run '^TestPackages' ./tests/deployment
+	@ALMANAC_TEST_PACKAGES=1 $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v $(call marked,test-packages)
 
 test-chart: ## the Helm chart by Helm's own code, against Kubernetes's types and almanacd
 	@cd packaging/helm && CGO_ENABLED=0 GOWORK=off $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v ./...

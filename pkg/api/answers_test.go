@@ -16,6 +16,8 @@ import (
 //
 // A third of the scenes is drawn in each part, so that the parts run at the same time. Each part draws
 // -rapid.checks scenes.
+//
+//make:test-drawn test-answers
 func TestEveryFactInAnAnswerIsTrue(t *testing.T) {
 	parts := 3
 	if testing.Short() {

@@ -162,6 +162,8 @@ func each(object map[string]any, keys []string, f func(map[string]any)) {
 }
 
 // The same for several keys at once. make test-blazar-bodies draws a million bodies.
+//
+//make:test-drawn test-blazar-bodies
 func TestNoBodyOfBlazarsBreaksTheServer(t *testing.T) {
 	b := startForBodies(t)
 	value := rapid.SampledFrom(values)

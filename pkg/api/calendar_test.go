@@ -88,6 +88,8 @@ func TestWhatACallerSeesOfAClaim(t *testing.T) {
 }
 
 // The pages together are the whole, whatever their length.
+//
+//make:test-drawn
 func TestThePagesOfTheCalendarAreTheCalendar(t *testing.T) {
 	hosts := make([]inventory.Host, 13)
 	for i := range hosts {

@@ -106,6 +106,7 @@ func TestTheFeedForgetsWhatIsLongOver(t *testing.T) {
 	}
 }
 
+//make:test-drawn
 func TestAnyNameIsReadBackFromTheFeed(t *testing.T) {
 	c := start(t, setup{})
 	rapid.Check(t, func(rt *rapid.T) {

@@ -276,6 +276,8 @@ func (h *history) near(w span.Span, of string, want []float64, got ...float64) {
 }
 
 // The oracle of TestUsageIsThatOfTheLogOfChanges shares no code with the accounting.
+//
+//make:test-drawn
 func TestUsageIsThatOfTheLogOfChanges(t *testing.T) {
 	count := 12
 	if number, err := strconv.Atoi(os.Getenv("HISTORIES")); err == nil {

@@ -132,6 +132,7 @@ func (k call) by(token string, c *cloud) answer {
 	return a
 }
 
+//make:test-drawn
 func TestEveryCallIsForThoseWhomItsRuleAllows(t *testing.T) {
 	c := start(t, setup{adjust: func(o *api.Options) { o.FeedSecret, o.Demo = "secret", demoCloud{} }})
 	for _, k := range calls {

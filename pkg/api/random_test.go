@@ -27,6 +27,8 @@ func objects(names ...string) *rapid.Generator[map[string]any] {
 // The server answers every body as the document states: with what the body asks for, or with the
 // user's mistake or a refusal, and then changes nothing. Each request also checks that the
 // document allows what the server accepts.
+//
+//make:test-drawn
 func TestNoBodyBreaksTheServer(t *testing.T) {
 	c := start(t, setup{})
 	r := c.admin.book(`{"name": "r", "duration": 7200}`)

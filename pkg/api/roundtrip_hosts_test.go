@@ -63,6 +63,8 @@ func settings(t reporter, c *cloud) map[string]map[string]any {
 
 // What an admin reads of a host or a property, and sends back as a whole or in part, is not stored as a
 // setting: later values of the inventory still count, and a capability keeps its spelling.
+//
+//make:test-drawn
 func TestAHostThatIsReadAndSentBackStaysAsItIs(t *testing.T) {
 	c := described(t)
 	rapid.Check(t, func(rt *rapid.T) {

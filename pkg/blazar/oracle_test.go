@@ -198,6 +198,8 @@ var alike = []string{
 
 // A query selects the hosts that Blazar's own code selects for it, except where docs/blazar.md lists otherwise;
 // where Blazar refuses it, Almanac refuses it or understands more.
+//
+//make:test-blazar-queries
 func TestQueriesSelectTheHostsThatBlazarSelects(t *testing.T) {
 	if os.Getenv("ALMANAC_TEST_BLAZAR") == "" {
 		t.Skip("make test-blazar-queries runs it")

@@ -34,6 +34,7 @@ func opened(t *testing.T) *neutron.Client {
 	return client
 }
 
+//make:test-networks
 func TestFloatingIPsOfOtherProjectsAreCreatedTaggedAndDeleted(t *testing.T) {
 	lab := labtest.Neutron(t)
 	client, network := opened(t), lab.External()
@@ -83,6 +84,7 @@ func read(t *testing.T, client *neutron.Client, network string, addresses ...str
 	return found
 }
 
+//make:test-networks
 func TestManyAddressesAreReadInSeveralQuestions(t *testing.T) {
 	lab := labtest.Neutron(t)
 	client, network := opened(t), lab.External()
@@ -99,6 +101,7 @@ func TestManyAddressesAreReadInSeveralQuestions(t *testing.T) {
 	}
 }
 
+//make:test-networks
 func TestANetworkHasItsSubnets(t *testing.T) {
 	lab := labtest.Neutron(t)
 	client, network := opened(t), lab.External()

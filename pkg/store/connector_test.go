@@ -86,6 +86,7 @@ func TestAHostWithoutAMajorityIsLeft(t *testing.T) {
 	}
 }
 
+//make:test-galera
 func TestAGaleraNodeThatLeavesItsClusterIsLeft(t *testing.T) {
 	cluster := labtest.StartGalera(t, 3)
 	s := open(t, store.Options{Connection: inTurn(t, cluster.URL(0, "almanac"), cluster.URL(1, "almanac"))})

@@ -23,12 +23,15 @@ import (
 	"github.com/almanac-cloud/almanac/tests/storetest"
 )
 
+//make:test-drawn
 func TestStoreOnMariaDB(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject { return openAt(labtest.Database(t))(t) })
 	storetest.RunShared(t, func(t *testing.T) func(t *testing.T) storetest.Subject { return openAt(labtest.Database(t)) })
 }
 
 // The stores of one database use different nodes.
+//
+//make:test-galera
 func TestStoresOnGalera(t *testing.T) {
 	cluster := labtest.StartGalera(t, 2)
 	databases := 0
@@ -151,6 +154,7 @@ func TestAFrozenReplicaHoldsOthersUpForSecondsOnly(t *testing.T) {
 	testFrozen(t, connection, connection)
 }
 
+//make:test-galera
 func TestAFrozenReplicaHoldsOthersUpForSecondsOnlyOnGalera(t *testing.T) {
 	cluster := labtest.StartGalera(t, 2)
 	for node, name := range []string{"same", "another"} {

@@ -61,6 +61,7 @@ func TestMemory(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Subject { return memory.New() })
 }
 
+//make:test-drawn
 func TestStoreInMemory(t *testing.T) { storetest.Run(t, openAt("sqlite://")) }
 
 func TestStoreInAFile(t *testing.T) {

@@ -106,6 +106,8 @@ func TestWhoBooksWaitsShortlyForARefusalOfAnother(t *testing.T) {
 }
 
 // One image is new to the hosts, the other is that of many reservations.
+//
+//make:test-drawn
 func TestTheCostOfARefusalGrowsWithTheReservationsAndNotWithTheirSquare(t *testing.T) {
 	for _, image := range []string{"image29", "image0"} {
 		t.Run(image, func(t *testing.T) { compareRefusals(t, withImage(image, fourHosts(2000))) })

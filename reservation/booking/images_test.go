@@ -276,6 +276,8 @@ func TestAReplicaThatDoesNotKnowOfAnotherTransferIsRefusedByTheRecords(t *testin
 }
 
 // This is the whole promise about images: none is late.
+//
+//make:test-drawn
 func TestWhateverIsBookedChangedOrCanceledAllImagesCanBeThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := oneChannel()

@@ -16,6 +16,8 @@ import (
 )
 
 // The service goes through a random life. After each step, the oracle checks all promises.
+//
+//make:test-drawn
 func TestEveryPromiseIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, drawHosts(t), limited(drawLimits(t)))

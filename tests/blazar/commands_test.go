@@ -20,6 +20,8 @@ import (
 )
 
 // Blazar's own command line, as Debian has it, uses Almanac in the place of Blazar.
+//
+//make:test-blazar-clients
 func TestBlazarsCommandLineUsesAlmanac(t *testing.T) {
 	b := inCatalog{blazartest.StartInCatalog(t, "region-"+rand.Text())} // other tests use the catalog too
 	b.managesHosts()

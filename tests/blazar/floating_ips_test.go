@@ -27,6 +27,8 @@ type floating struct {
 }
 
 // Floating IPs are enrolled, promised once, created at the start, restored, and deleted at the end.
+//
+//make:test-networks
 func TestFloatingIPsAreReservedInNeutron(t *testing.T) {
 	neutron := labtest.Neutron(t)
 	f := &floating{InCatalog: blazartest.StartInCatalog(t, "region-"+rand.Text()), neutron: neutron, network: neutron.External()}

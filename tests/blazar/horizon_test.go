@@ -15,6 +15,8 @@ import (
 
 // A user of Horizon with Blazar's dashboard, who is no admin, makes, sees, extends and deletes
 // leases, and sees the calendar of the hosts.
+//
+//make:test-blazar-clients
 func TestBlazarsDashboardUsesAlmanac(t *testing.T) {
 	if os.Getenv("ALMANAC_TEST_HORIZON") == "" {
 		t.Skip("make test-blazar-clients runs it")

@@ -28,6 +28,8 @@ func bestEffortOn() []string {
 
 // A server runs until a reservation of the only host of the pool, is suspended while the owner
 // has the whole host, continues after it, and ends. almanacd is killed at the critical moments.
+//
+//make:test-cloud
 func TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt(t *testing.T) {
 	labtest.Long(t)
 	behind := labtest.SchedulerBehind(t)
@@ -93,6 +95,8 @@ func TestBestEffortWorkMakesWayForAReservationAndGoesOnAfterIt(t *testing.T) {
 }
 
 // The work is not deleted although its host had to be cleared long before.
+//
+//make:test-cloud
 func TestBestEffortWorkIsSuspendedForAReservationThatStartsAtOnce(t *testing.T) {
 	labtest.Long(t)
 	behind := labtest.SchedulerBehind(t)
@@ -121,6 +125,8 @@ func TestBestEffortWorkIsSuspendedForAReservationThatStartsAtOnce(t *testing.T) 
 
 // The work runs under Almanac's own scheduler and only in the pool. Another project's hint
 // admits no server there.
+//
+//make:test-cloud
 func TestBestEffortWorkIsPlacedWhereItIsPlanned(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, append(built.AtTopic(t, built.Replace, ""), bestEffortOn()...)...)

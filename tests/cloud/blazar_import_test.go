@@ -236,6 +236,8 @@ func (h *handover) same(when string, want, got map[string]blazartest.ShownLease)
 
 // Two hundred leases, twenty of them with servers, change hands. They stay in the lab's Blazar, so that
 // the test needs a new lab.
+//
+//make:test-blazar-takeover
 func TestARunningBlazarIsTakenOver(t *testing.T) {
 	if os.Getenv("ALMANAC_TEST_BLAZAR") == "" {
 		t.Skip("`make test-blazar-takeover` runs this, in a lab with Blazar")

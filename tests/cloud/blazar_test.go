@@ -30,6 +30,8 @@ var blazarPlugin = []string{
 // What passes of Blazar's Tempest plugin (Debian's blazar-tempest-plugin) against Blazar itself
 // passes against Almanac in the same cloud, of one host. ALMANAC_TEST_BLAZAR_FILTERS has the
 // enabled_filters of the lab's Nova, without Blazar's.
+//
+//make:test-blazar-tempest
 func TestTempestSaysOfAlmanacWhatItSaysOfBlazar(t *testing.T) {
 	enabled := os.Getenv("ALMANAC_TEST_BLAZAR_FILTERS")
 	if enabled == "" {

@@ -12,6 +12,8 @@ import (
 )
 
 // A reservation may have hosts in several of Nova's cells, and a server never leaves its cell.
+//
+//make:test-cells
 func TestServersStayInTheirCellAndReservationsHaveHostsOfSeveral(t *testing.T) {
 	if labtest.OpenStack(t).Cells(t) < 2 {
 		t.Skip("make test-cells runs it in a lab of two cells")

@@ -58,6 +58,8 @@ func TestTheDoctorFindsWhatAdminsHaveDoneByHandAndMendsIt(t *testing.T) {
 
 // The test compares an admin's view of the cloud before Almanac was installed and after it was
 // removed.
+//
+//make:test-cells
 func TestNoTraceIsLeft(t *testing.T) {
 	cloud := labtest.OpenStack(t)
 	before := seenByAdmin(t, cloud)

@@ -21,6 +21,8 @@ import (
 // reservation starts late because of power, no host with an instance is off, and the audit
 // explains every host. A day takes eight minutes, or the value of ALMANAC_ENERGY_DAY, such as
 // 1h.
+//
+//make:test-energy
 func TestADayOfHostsThatSleep(t *testing.T) {
 	labtest.Long(t)
 	length := 8 * time.Minute
@@ -240,6 +242,8 @@ func (d *day) slowBoot() {
 }
 
 // Another host replaces it in time, and there are alarms.
+//
+//make:test-energy
 func TestAReservationLeavesAHostThatDoesNotWake(t *testing.T) {
 	labtest.Long(t)
 	r := newRoom(t, 2, 2*time.Second,

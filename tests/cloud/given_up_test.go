@@ -11,6 +11,8 @@ import (
 )
 
 // The conductor is alive, but its request lies in the queue for longer than it waits.
+//
+//make:test-cloud
 func TestWhatNovaHasGivenUpWhileAlmanacdWasAwayClaimsNothing(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, built.AtTopic(t, built.Replace, "")...)

@@ -15,6 +15,8 @@ import (
 
 // Conductors are killed while Almanac claims a host for them, and while no scheduler serves the
 // topic.
+//
+//make:test-cloud
 func TestNothingStaysClaimedForAConductorThatIsGone(t *testing.T) {
 	labtest.Long(t)
 	cloud := labtest.OpenStack(t)

@@ -16,6 +16,7 @@ import (
 // version of go.mod.
 const gophercloudAcceptance = "github.com/gophercloud/gophercloud/v2/internal/acceptance/openstack/reservation/v1"
 
+//make:test-blazar-gophercloud
 func TestGophercloudsOwnTestsPass(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, "OS_BLAZAR__POOL=enrolled")

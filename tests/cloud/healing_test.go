@@ -14,6 +14,8 @@ import (
 
 // A reservation of two hosts goes through the fates of hosts: one is disabled while the other
 // sleeps, then really fails, then is deleted from the cloud.
+//
+//make:test-cells
 func TestAHostThatFailsIsReplacedAndOneThatSleepsIsNot(t *testing.T) {
 	b := besideOpenStack(t)
 	all := b.cloud.Hosts(t)
@@ -63,6 +65,7 @@ func TestAHostThatFailsIsReplacedAndOneThatSleepsIsNot(t *testing.T) {
 	b.quiet()
 }
 
+//make:test-cloud
 func TestAnAddedHostWithAServerOfAnotherProjectIsReplaced(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t)

@@ -15,6 +15,8 @@ import (
 
 // This is the guide's example of a cloud with a new Almanac: one project uses hosts at once,
 // another a while later.
+//
+//make:test-cells
 func TestTwoProjectsReserveHostsOfARealCloud(t *testing.T) {
 	b := besideOpenStack(t, "OS_RESERVATION__LEAD_TIME=2h")
 	b.pool("cmp-*")

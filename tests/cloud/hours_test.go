@@ -26,6 +26,8 @@ import (
 // servers come and go, and every few minutes something is killed. The promises of
 // docs/reliability.md hold, Nova and Placement agree with them, and nothing grows but what was
 // recorded.
+//
+//make:test-hours
 func TestPromisesSurviveHoursOfChurnBesideARealCloudAndNothingGrows(t *testing.T) {
 	c := startHours(t, hoursOfChurn(t))
 	c.lasts()

@@ -30,6 +30,8 @@ import (
 // almanacd calls Nova at the scheduled time although it was killed before, and reports that
 // Nova's fake driver caches no image. Then hosts fetch an image. At last Nova reports success
 // for others, after almanacd was killed during the call.
+//
+//make:test-cloud
 func TestTheImageOfAReservationIsPutOnItsHosts(t *testing.T) {
 	labtest.Long(t)
 	nova := labtest.Interpose(t, labtest.OpenStack(t).Compute)

@@ -25,6 +25,8 @@ const (
 
 // Three almanacd serve a large cloud in the place of nova-scheduler. The test also measures the
 // figures of docs/performance.md that need one.
+//
+//make:test-large
 func TestOnALargeCloudTheStartsOfAKilledReplicaAreTakenOver(t *testing.T) {
 	if os.Getenv("ALMANAC_TEST_LARGE") == "" {
 		t.Skip("make test-large runs it")

@@ -30,6 +30,8 @@ const (
 )
 
 // The test also measures the figures of docs/performance.md that need a real Nova.
+//
+//make:test-large
 func TestOnALargeCloudFiftyReservationsOfTheSameSecondStartInTime(t *testing.T) {
 	if os.Getenv("ALMANAC_TEST_LARGE") == "" {
 		t.Skip("make test-large runs it")

@@ -13,6 +13,8 @@ import (
 
 // Where Nova enforces unified limits, a resource class without a registered limit may have the limit 0
 // (nova/limit/placement.py).
+//
+//make:test-limits
 func TestServersOfReservationsOfInstancesStartUnderUnifiedLimits(t *testing.T) {
 	if os.Getenv("ALMANAC_TEST_LIMITS") == "" {
 		t.Skip("`make test-limits` runs this")

@@ -15,6 +15,8 @@ import (
 
 // Nova moves servers that were admitted by their hint, at the request of an admin who does not
 // consider reservations.
+//
+//make:test-cloud test-cells
 func TestGuestsByTheHintAreMovedInsideTheirReservationAndAfterItAnywhere(t *testing.T) {
 	labtest.Long(t)
 	for _, way := range []string{built.Interpose, built.Replace} {

@@ -16,6 +16,8 @@ import (
 // The same script of operations runs under nova-scheduler and under Almanac in its place. Each
 // scene must be the same: the status and host of a server, and the allocations of the server
 // and its migrations. Only one possible host is left for each choice.
+//
+//make:test-cloud
 func TestOperationsEndAsUnderNovaScheduler(t *testing.T) {
 	labtest.Long(t)
 	for _, way := range []string{stock, built.Replace} {

@@ -127,6 +127,8 @@ func (b *beside) whereTold(r v1.PackingRun, now []server) {
 }
 
 // The needs come from Nova's diagnostics.
+//
+//make:test-cloud
 func TestAHostIsEmptiedAndTheMembersOfAGroupStayApart(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, "OS_PACKING__POLL_INTERVAL=1", "OS_PACKING__CPU_NEED=diagnostics")
@@ -166,6 +168,8 @@ func TestAHostIsEmptiedAndTheMembersOfAGroupStayApart(t *testing.T) {
 }
 
 // Almanac runs in the place of nova-scheduler.
+//
+//make:test-cloud
 func TestAServerThatWouldSinkTheYieldUnderTheFloorIsRefused(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, append(built.AtTopic(t, built.Replace, ""), "OS_PACKING__MIN_YIELD_FLOOR=0.5")...)
@@ -185,6 +189,8 @@ func TestAServerThatWouldSinkTheYieldUnderTheFloorIsRefused(t *testing.T) {
 }
 
 // New preemptible servers may fill such a host, but the packing plan does not use it.
+//
+//make:test-cloud
 func TestPreemptibleServersAreNotMovedOntoAHostThatIsReserved(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, append(built.AtTopic(t, built.Replace, ""), "OS_PACKING__POLL_INTERVAL=1")...)

@@ -38,6 +38,8 @@ func placing(t *testing.T, way string, settings ...string) *beside {
 
 // nova-scheduler and Almanac in its place have the same outcomes, except that Almanac also keeps
 // reserved hosts.
+//
+//make:test-cloud
 func TestServersArePlacedAsNovaSchedulerPlacesThem(t *testing.T) {
 	for _, way := range []string{stock, built.Interpose, built.Replace} {
 		t.Run(way, func(t *testing.T) {

@@ -34,6 +34,8 @@ func TestThePluginIsRightByItself(t *testing.T) {
 }
 
 // The plugin runs in Debian's nova-scheduler, and Almanac has no place in Nova.
+//
+//make:test-cloud
 func TestAStockSchedulerWithThePluginKeepsReservations(t *testing.T) {
 	labtest.Long(t)
 	t.Run("fail-closed", func(t *testing.T) {

@@ -22,6 +22,8 @@ const third = diskOfHost / 3
 
 // Preemptible servers fill every host, also that of a running reservation, before other servers
 // arrive.
+//
+//make:test-cells
 func TestNormalServersMakeRoomInACloudFullOfPreemptibleOnes(t *testing.T) {
 	b := besideOpenStack(t, append(built.AtTopic(t, built.Replace, ""), "OS_INVENTORY__REFRESH_INTERVAL=10", "OS_PREEMPTIBLE__VICTIM_COST=priority")...)
 	built.TakeTopic(t)
@@ -216,6 +218,8 @@ func (b *beside) watchCapacity() (end func() (looks int)) {
 }
 
 // The victims are not lost.
+//
+//make:test-cloud
 func TestVictimsAreShelvedOrMovedAsConfigured(t *testing.T) {
 	labtest.Long(t)
 	for action, status := range map[string]string{"shelve": "SHELVED_OFFLOADED", "migrate": "ACTIVE"} {
@@ -247,6 +251,8 @@ func TestVictimsAreShelvedOrMovedAsConfigured(t *testing.T) {
 }
 
 // The victim keeps its resources all the time.
+//
+//make:test-cloud
 func TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, append(built.AtTopic(t, built.Replace, ""), "OS_PREEMPTIBLE__EVICTION_NOTICE=10")...)
@@ -271,6 +277,8 @@ func TestAVictimThatIsLockedDuringItsNoticeStaysAndIsToldSo(t *testing.T) {
 }
 
 // The rule holds even if almanacd is killed and restarts.
+//
+//make:test-cloud
 func TestANoticeDoesNotOutliveTheAlmanacdThatGaveIt(t *testing.T) {
 	labtest.Long(t)
 	b := besideOpenStack(t, append(built.AtTopic(t, built.Replace, ""), "OS_PREEMPTIBLE__EVICTION_NOTICE=15m")...)

@@ -21,6 +21,8 @@ import (
 )
 
 // A nova-scheduler and an almanacd share a virtual host on which nova-scheduler was first.
+//
+//make:test-cloud
 func TestAlmanacSharesTheTopicWithANovaSchedulerOfAnyQueues(t *testing.T) {
 	labtest.Long(t)
 	cloud := labtest.OpenStack(t)
@@ -145,6 +147,8 @@ func TestTransientQuorumQueuesAreDeclaredAsNewerNovaDoes(t *testing.T) {
 }
 
 // The test needs a lab whose Nova has durable or quorum queues.
+//
+//make:test-queues
 func TestNothingThatWaitsIsLostInQueuesThatOutliveTheBroker(t *testing.T) {
 	if os.Getenv("ALMANAC_TEST_QUEUES") == "" {
 		t.Skip("make test-queues runs it")

@@ -30,6 +30,8 @@ var tempestModules = []string{
 // Tempest (Debian's python3-tempest) tests Nova's API with nova-scheduler and with Almanac in its
 // place. The same tests pass, fail and are skipped. ALMANAC_TEST_TEMPEST holds the
 // enabled_filters of the lab's Nova.
+//
+//make:test-tempest
 func TestTempestSaysTheSameOfAlmanac(t *testing.T) {
 	enabled := os.Getenv("ALMANAC_TEST_TEMPEST")
 	if enabled == "" {

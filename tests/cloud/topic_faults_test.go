@@ -31,6 +31,8 @@ const callerPatience = 20 * time.Second
 // Two hundred requests for hosts, four at a time, and some servers arrive while one of two
 // almanacds is killed and RabbitMQ and Placement restart. No resource is promised twice, and
 // Placement keeps allocations only for requests whose caller could not get an answer.
+//
+//make:test-cloud
 func TestTwoReplicasAtTheTopicOutliveAKillAndRestarts(t *testing.T) {
 	labtest.Long(t)
 	s := besiegeTopic(t)

@@ -15,6 +15,8 @@ import (
 )
 
 // A start and an end are due while Nova or Placement answers wrongly, in each possible way.
+//
+//make:test-cloud
 func TestWrongAnswersMakeEventsLateAndNothingElse(t *testing.T) {
 	labtest.Long(t)
 	cloud := labtest.OpenStack(t)

@@ -60,6 +60,7 @@ func buildPackages(t *testing.T, version string) string {
 	return build(t, clone(t), "packages", "VERSION="+version, "ARCHES="+runtime.GOARCH)
 }
 
+//make:test-packages
 func TestPackagesOfTwoBuildsAreTheSame(t *testing.T) {
 	needsRoot(t)
 	here, there := clone(t), clone(t)
@@ -200,6 +201,7 @@ func (m machine) timed(what string, step func()) {
 	m.Logf("%s: %s", what, time.Since(begin).Round(100*time.Millisecond))
 }
 
+//make:test-packages
 func TestPackagesLeadToAReservationAndLeaveNothing(t *testing.T) {
 	needsRoot(t)
 	before, after := buildPackages(t, "0.1.0"), buildPackages(t, "0.2.0")
@@ -264,6 +266,8 @@ func (m machine) safe() {
 
 // The client needs nothing and makes no user. The package with the service takes its files over, and is
 // never removed for it.
+//
+//make:test-packages
 func TestPackagesOfTheClientAreTheCommandLineAlone(t *testing.T) {
 	needsRoot(t)
 	dist := buildPackages(t, "0.1.0")
@@ -290,6 +294,7 @@ func TestPackagesOfTheClientAreTheCommandLineAlone(t *testing.T) {
 	}
 }
 
+//make:test-packages
 func TestPackagesPleaseLintian(t *testing.T) {
 	needsRoot(t)
 	found, err := filepath.Glob(buildPackages(t, "0.1.0") + "/*.deb")
@@ -302,6 +307,7 @@ func TestPackagesPleaseLintian(t *testing.T) {
 	}
 }
 
+//make:test-packages
 func TestPackagesOfTheAgentAndTheServiceShareFoldersWithoutHarm(t *testing.T) {
 	needsRoot(t)
 	dist := buildPackages(t, "0.1.0")
@@ -328,6 +334,7 @@ func TestPackagesOfTheAgentAndTheServiceShareFoldersWithoutHarm(t *testing.T) {
 	}
 }
 
+//make:test-packages
 func TestPackagesOfThePluginAreFoundByNovasPython(t *testing.T) {
 	needsRoot(t)
 	dist := buildPackages(t, "0.1.0")
@@ -350,6 +357,8 @@ func TestPackagesOfThePluginAreFoundByNovasPython(t *testing.T) {
 
 // Debian's rpm installs the package into a root of Debian: this shows the files, their modes and the
 // scripts, and not what Red Hat's packages have under the names of the dependencies.
+//
+//make:test-packages
 func TestPackagesForRPMHaveTheSameServiceAndKeepItsData(t *testing.T) {
 	needsRoot(t)
 	dist := buildPackages(t, "0.1.0")
@@ -376,6 +385,7 @@ func TestPackagesForRPMHaveTheSameServiceAndKeepItsData(t *testing.T) {
 // mostOfAnImage is the largest size of the image in bytes.
 const mostOfAnImage = 60 << 20
 
+//make:test-packages
 func TestPackagesInAnImageServeFromAReadOnlyRootWithoutPrivileges(t *testing.T) {
 	needsRoot(t)
 	if _, err := exec.LookPath("buildah"); err != nil {

@@ -28,6 +28,8 @@ const (
 )
 
 // shellcheck has no complaint, and the indentation is DevStack's.
+//
+//make:test-cloud
 func TestTheDevStackPluginIsCleanShell(t *testing.T) {
 	program := built.Program(t, "shellcheck")
 	files := []string{"plugin.sh", "settings", "override-defaults"}
@@ -50,6 +52,7 @@ func TestTheDevStackPluginIsCleanShell(t *testing.T) {
 	}
 }
 
+//make:test-cloud
 func TestTheDevStackReadmeHasEverySetting(t *testing.T) {
 	settings := repository.Matches(`\b(ALMANAC_\w+)=\$[{(]`, repository.Read(t, pluginFolder+"/settings"))
 	if diff := cmp.Diff(settings, repository.Matches("(?m)^\\| `(ALMANAC_\\w+)` \\|", repository.Read(t, pluginFolder+"/README.md"))); diff != "" {
@@ -58,6 +61,8 @@ func TestTheDevStackReadmeHasEverySetting(t *testing.T) {
 }
 
 // DevStack has all functions and variables of the stand-in that the plugin is tested with.
+//
+//make:test-cloud
 func TestTheStandInHasDevStacksNames(t *testing.T) {
 	checkout := os.Getenv("DEVSTACK_DIR")
 	if checkout == "" {
@@ -81,6 +86,8 @@ func TestTheStandInHasDevStacksNames(t *testing.T) {
 }
 
 // The plugin uses the installed go command.
+//
+//make:test-cloud
 func TestDevStackBuildsAlmanac(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make check does not build twice")
@@ -95,6 +102,7 @@ func TestDevStackBuildsAlmanac(t *testing.T) {
 	}
 }
 
+//make:test-cloud
 func TestDevStackRefusesWhatCannotWork(t *testing.T) {
 	old := t.TempDir() + "/go"
 	if err := os.WriteFile(old, []byte("#!/bin/sh\necho go1.19.8\n"), 0o755); err != nil {
@@ -124,6 +132,8 @@ func TestDevStackRefusesWhatCannotWork(t *testing.T) {
 
 // Each mode is stacked, used and unstacked with the stand-in for DevStack's functions, and with
 // DevStack's own functions if DEVSTACK_DIR names a checkout.
+//
+//make:test-cloud
 func TestDevStack(t *testing.T) {
 	labtest.Long(t)
 	folders := map[string]string{"the stand-in": devstackFolder + "/standin"}

@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
+//make:test-galera
 func TestAGaleraClusterOutlivesANodeAndTakesItBack(t *testing.T) {
 	cluster := labtest.StartGalera(t, 3)
 	dbs := make([]*sql.DB, 3)
@@ -34,6 +35,7 @@ func TestAGaleraClusterOutlivesANodeAndTakesItBack(t *testing.T) {
 	holds(t, dbs, "1,2,3")
 }
 
+//make:test-galera
 func TestAGaleraClusterThatWasKilledAsAWholeStartsAtTheNodeThatCommittedLast(t *testing.T) {
 	cluster := labtest.StartGalera(t, 2)
 	dbs := []*sql.DB{open(t, cluster.DSN(0, "almanac")), open(t, cluster.DSN(1, "almanac"))}

@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
+//make:test-energy
 func TestAHostIsDownWhileItsNodeInIronicIsOff(t *testing.T) {
 	labtest.Long(t)
 	cloud := labtest.OpenStack(t)

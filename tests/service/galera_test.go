@@ -53,12 +53,15 @@ func startGalera(t *testing.T, cluster *labtest.Galera, settings ...string) *gal
 	return g
 }
 
+//make:test-galera
 func TestOfFiftyBookingsForTheLastHostAtThreeGaleraNodesOneWins(t *testing.T) {
 	lastHost(t, startGalera(t, labtest.StartGalera(t, galeraNodes), unhurried()...).Replicas, 9, "free_hosts")
 }
 
 // The service keeps its promises if every replica has its own database node, and nodes fail and
 // return.
+//
+//make:test-galera
 func TestPromisesSurviveOnGalera(t *testing.T) {
 	cluster, broker := labtest.StartGalera(t, galeraNodes), labtest.StartRabbitMQ(t)
 	g := startGalera(t, cluster, append(chaos.Notifying(broker), "OS_LIMITS__MAX_HOSTS_PER_PROJECT=7")...)

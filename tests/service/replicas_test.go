@@ -73,6 +73,8 @@ func lastHost(t *testing.T, r *chaos.Replicas, taken int, constraint string) {
 
 // This is the promise of the service: whatever is killed, no acknowledged change is lost, nothing
 // is promised twice, and every event happens once.
+//
+//make:test-galera
 func TestPromisesSurviveKillsRestartsAndFailingCommits(t *testing.T) {
 	database, broker := labtest.StartMariaDB(t), labtest.StartRabbitMQ(t)
 	direct := database.URL("almanac")

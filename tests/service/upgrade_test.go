@@ -17,6 +17,8 @@ import (
 // Three replicas of the previous version are upgraded while users book, as docs/operations.md describes: first the schema,
 // then one replica after the other. Then each goes back and forth, so that both versions run side by side. No
 // promise is lost or made twice.
+//
+//make:test-upgrade
 func TestPromisesSurviveAnUpgradeAndTheWayBack(t *testing.T) {
 	previous := os.Getenv("ALMANAC_TEST_PREVIOUS")
 	if previous == "" {
@@ -60,6 +62,8 @@ func TestPromisesSurviveAnUpgradeAndTheWayBack(t *testing.T) {
 
 // The broker of three replicas is upgraded from RabbitMQ 4.0 to 4.3, with its data, while users book.
 // No promise is lost or made twice, and all notifications arrive.
+//
+//make:test-upgrade
 func TestPromisesSurviveAnUpgradeOfTheBroker(t *testing.T) {
 	broker, database := labtest.StartRabbitMQOf(t, "epoxy"), labtest.StartMariaDB(t)
 	connection := database.URL("almanac")

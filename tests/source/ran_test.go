@@ -116,21 +116,6 @@ func TestEveryTestOfTheCloudBelongsToOneFeature(t *testing.T) {
 	}
 }
 
-// make test leaves out what takes long, so that only the pattern of another target runs it.
-func TestEveryLongTestOfTheCloudIsRunByATarget(t *testing.T) {
-	var patterns []*regexp.Regexp
-	for _, found := range regexp.MustCompile(`(?s)ALMANAC_TEST_LONG=1.{0,200}? -run '?([^' ]+)`).FindAllStringSubmatch(repository.Read(t, "../../Makefile"), -1) {
-		patterns = append(patterns, regexp.MustCompile(found[1]))
-	}
-	for _, text := range textsOf(t, "../cloud/*_test.go") {
-		for _, found := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{\n\tlabtest\.Long\(t\)$`).FindAllStringSubmatch(text, -1) {
-			if !slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(found[1]) }) {
-				t.Errorf("no target of the Makefile runs %s", found[1])
-			}
-		}
-	}
-}
-
 // textsOf returns the files of a pattern.
 func textsOf(t *testing.T, pattern string) (texts []string) {
 	t.Helper()

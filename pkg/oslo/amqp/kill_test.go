@@ -79,6 +79,7 @@ func TestCallsWorkAgainAfterTheBrokerIsBack(t *testing.T) {
 	}
 }
 
+//make:test-upgrade
 func TestCallsWorkAgainAfterTheBrokerIsUpgraded(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {

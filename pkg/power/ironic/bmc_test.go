@@ -62,6 +62,7 @@ func TestThePowerIsCutWhereTheOperatingSystemDoesNotStopAndTheMannerIsHard(t *te
 	}
 }
 
+//make:test-energy
 func TestThePowerIsNotCutWhereTheMannerIsNotHard(t *testing.T) {
 	labtest.Long(t)
 	t.Parallel()
@@ -76,6 +77,7 @@ func TestThePowerIsNotCutWhereTheMannerIsNotHard(t *testing.T) {
 	}
 }
 
+//make:test-energy
 func TestAMachineThatIsOnAndHangsIsRestartedWhereTheMannerIsHard(t *testing.T) {
 	labtest.Long(t)
 	t.Parallel()
@@ -88,6 +90,7 @@ func TestAMachineThatIsOnAndHangsIsRestartedWhereTheMannerIsHard(t *testing.T) {
 	}
 }
 
+//make:test-energy
 func TestABMCThatAnswersAndDoesNothingIsAnError(t *testing.T) {
 	labtest.Long(t)
 	t.Parallel()
@@ -107,6 +110,8 @@ func TestABMCThatAnswersAndDoesNothingIsAnError(t *testing.T) {
 }
 
 // Ironic sets the fault of a node after three synchronizations without an answer.
+//
+//make:test-energy
 func TestANodeWhoseBMCIsSilentIsLeftAlone(t *testing.T) {
 	labtest.Long(t)
 	t.Parallel()

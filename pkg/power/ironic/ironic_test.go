@@ -237,6 +237,7 @@ func TestANodeThatSomebodySwitchesBackIsAnError(t *testing.T) {
 	}
 }
 
+//make:test-energy
 func TestALockedNodeIsAConflictAndStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	m, n := newMachine(t)

@@ -177,6 +177,8 @@ func TestParallelWorkBeginsAnewTogether(t *testing.T) {
 
 // One mishap happens at each call in turn. In every case, a VM never has a second server,
 // no server is on a reserved host, no host is oversold, and all work is done in the end.
+//
+//make:test-drawn
 func TestNothingIsLostWhereverAlmanacdIsKilled(t *testing.T) {
 	for _, what := range []mishap{unsent, lost, killed, killedBy} {
 		for at := 0; ; at++ {
@@ -238,6 +240,8 @@ func lives(t testingT, m *model, seconds int) string {
 }
 
 // The rule of TestNothingIsLostWhereverAlmanacdIsKilled holds with many different mishaps too.
+//
+//make:test-drawn
 func TestNothingIsLostInACrowdOfMishaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := scene()

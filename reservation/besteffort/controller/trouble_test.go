@@ -184,6 +184,7 @@ func (b badHost) Create(ctx context.Context, r *state.Request, vm *state.VM) (st
 	return id, err
 }
 
+//make:test-drawn
 func TestOneBadHostEmptiesNoQueue(t *testing.T) {
 	m := newModel(2, "a", "b")
 	for range 30 {

@@ -523,6 +523,7 @@ func TestAnImageThatIsLargerThanThePoolIsRefused(t *testing.T) {
 	}
 }
 
+//make:test-drawn
 func TestAnImageIsKnownToTheFactsOnceItWasAskedFor(t *testing.T) {
 	s := newScene(t)
 	s.images["deb"] = large

@@ -22,6 +22,8 @@ import (
 // database and Glance fail. Still, one host never has two calls for an image under way, an
 // image recorded as present is present, every transfer ends, and the owner of a reservation
 // that lacks an image at its start was told before.
+//
+//make:test-drawn
 func TestWhateverFailsNothingIsAskedTwiceAndOwnersAreTold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, func(s *scene) {
