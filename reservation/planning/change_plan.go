@@ -41,7 +41,7 @@ func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, err
 	}
 	s := searchBy(v, request{Terms: to.Terms, named: setOf(r.HostNames()), window: window, duration: window.Seconds()}, unshared(filter))
 	s.bound.own = AddClaims(span.Count{}, r.Claims, 1)
-	_ = s.stage() // an unknown image does not affect what is already promised
+	_ = s.imaging().stage() // an unknown image does not affect what is already promised
 	p := &changePlan{view: asked, search: s, from: r, to: to}
 	p.expectAwake()
 	p.findKept()
@@ -162,7 +162,7 @@ func (p *changePlan) limits() *reservation.Refusal {
 	promised := max(was.Span.End, was.PromisedEnd)
 	longer := to.Span.Seconds() > int64(promised-was.Span.Start)
 	if window := v.Limits.ExtensionWindow; window > 0 && longer && v.Now < promised-span.Instant(window) {
-		return p.search.refuseLimit(reservation.ExtensionTooEarly,
+		return p.search.refusing().refuseLimit(reservation.ExtensionTooEarly,
 			fmt.Sprintf("an extension beyond the end that was promised is accepted from %v on, %v before it", promised-span.Instant(window), period(window)), 0)
 	}
 	b, window, quantity := p.search.bound, p.search.request.window, to.Terms.Quantity
@@ -171,12 +171,12 @@ func (p *changePlan) limits() *reservation.Refusal {
 		constraint, text = v.Limits.tooMuch(v.Held, quantity, window.Seconds())
 	}
 	if constraint != "" {
-		return p.search.refuseLimit(constraint, text, p.largest())
+		return p.search.refusing().refuseLimit(constraint, text, p.largest())
 	}
 	if b.keepsAll(quantity, window) {
 		return nil
 	}
-	refusal := p.search.refuseLimit(reservation.MaxHosts, b.sentence(quantity, window, window.Seconds(), false), p.largest())
+	refusal := p.search.refusing().refuseLimit(reservation.MaxHosts, b.sentence(quantity, window, window.Seconds(), false), p.largest())
 	if !p.pinned() {
 		refusal.EarliestStart = p.earliest()
 	}
@@ -284,7 +284,7 @@ func (p *changePlan) refuse() *reservation.Refusal {
 	r.Message = fmt.Sprintf("not enough hosts available: the reservation can keep %d of %d from %v to %v, and %d are asked for",
 		p.keepableTotal(), p.from.Quantity, p.to.Span.Start, p.to.Span.End, quantity)
 	if p.from.Maintenance {
-		r.Message = p.search.promisedAlready(r.Free)
+		r.Message = p.search.refusing().promisedAlready(r.Free)
 	} else {
 		r.LargestQuantity = p.largest()
 	}
@@ -294,13 +294,13 @@ func (p *changePlan) refuse() *reservation.Refusal {
 		if quantity > p.from.Quantity {
 			hosts.Unite(p.search.query.Hosts)
 		}
-		r.BlockedBy = p.search.blocks(p.search.request.window, hosts)
+		r.BlockedBy = p.search.refusing().blocks(p.search.request.window, hosts)
 	}
 	if !p.fitsUnclaimed() {
 		r.BlockedBy = nil
 	}
 	if !stuck && p.never() {
-		r.Constraint, r.Message = p.search.reason(r.Free, true)
+		r.Constraint, r.Message = p.search.refusing().reason(r.Free, true)
 		return r
 	}
 	if !p.pinned() {
@@ -312,7 +312,7 @@ func (p *changePlan) refuse() *reservation.Refusal {
 // earliest returns the earliest start at which the changed reservation would be accepted; 0 if there is
 // none. At its present start it keeps what it has, also on hosts that nobody else would get.
 func (p *changePlan) earliest() span.Instant {
-	earliest, present := p.search.earliest(), p.from.Span.Start
+	earliest, present := p.search.refusing().earliest(), p.from.Span.Start
 	if present <= p.search.request.window.Start || earliest != 0 && earliest <= present {
 		return earliest
 	}
@@ -346,7 +346,7 @@ func (p *changePlan) never() bool {
 		}
 		hosts.Add(k.host)
 	}
-	return p.search.roomOfEmpty(hosts)+gone < p.to.Terms.Quantity
+	return p.search.refusing().roomOfEmpty(hosts)+gone < p.to.Terms.Quantity
 }
 
 // ownHosts returns the hosts that the reservation holds.
@@ -392,14 +392,14 @@ func (p *changePlan) withImage(claims []reservation.Claim) ([]reservation.Claim,
 	if !asksMore && !s.staged.allows(p.from.ID, p.from.Claims, p.from.Span) {
 		return claims, true
 	}
-	found := s.tryAt(s.query.Ready)
+	found := s.imaging().tryAt(s.query.Ready)
 	return found.claims, found.ok
 }
 
 // refuseImage returns the refusal of a change whose image could not be on the hosts of claims in time.
 func (p *changePlan) refuseImage(claims []reservation.Claim) *reservation.Refusal {
 	why := p.search.staged.explain(p.from.ID, claims, p.to.Span)
-	return p.search.refuseImage(why, p.largestWithImage(p.to.Terms.Quantity-1))
+	return p.search.imaging().refuseImage(why, p.largestWithImage(p.to.Terms.Quantity-1))
 }
 
 // largestWithImage returns the largest quantity, at most most, with which the change would be accepted.

@@ -99,7 +99,7 @@ func substitutes(v View, r reservation.Reservation, quantity int, failed Failed)
 			s.query.Hosts.Remove(number)
 		}
 	}
-	_ = s.stage() // a host without the image is better than none
+	_ = s.imaging().stage() // a host without the image is better than none
 	var fresh []reservation.Claim
 	for _, q := range []calendar.Query{s.query, s.allAwake()} {
 		s.query = q

@@ -109,7 +109,7 @@ func (s *search) mostKept(q calendar.Query) int {
 // it would be kept. It returns nil if something else is the obstacle, such as hosts that could
 // never hold the request.
 func (s *search) refuseHosts() *reservation.Refusal {
-	if s.bound.most == 0 || s.request.Quantity <= s.bound.most && s.never() {
+	if s.bound.most == 0 || s.request.Quantity <= s.bound.most && s.refusing().never() {
 		return nil
 	}
 	window := span.Span{Start: s.query.Ready, End: s.query.Deadline}
@@ -126,8 +126,8 @@ func (s *search) refuseHosts() *reservation.Refusal {
 			return nil
 		}
 	}
-	r := s.refuseLimit(reservation.MaxHosts, s.bound.sentence(s.request.Quantity, window, s.request.duration, keeps), s.largest())
-	r.EarliestStart = s.earliest()
+	r := s.refusing().refuseLimit(reservation.MaxHosts, s.bound.sentence(s.request.Quantity, window, s.request.duration, keeps), s.refusing().largest())
+	r.EarliestStart = s.refusing().earliest()
 	return r
 }
 

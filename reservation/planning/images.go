@@ -65,7 +65,7 @@ func AddDemands(list []staging.Demand, r *reservation.Reservation, image staging
 
 // stage makes the search consider images, if the request has one and decisions do not ignore
 // them. It fails with an Invalid fault if the image is unknown, and changes nothing then.
-func (s *search) stage() error {
+func (s imaging) stage() error {
 	images := s.view.Images
 	if s.request.Image == "" || images == nil || images.Facts == nil {
 		return nil
@@ -81,7 +81,7 @@ func (s *search) stage() error {
 // withImage returns the plan for the first start, not before that of the policy, at which the hosts are
 // free and the image can be on them. If there is none, an earlier start of the window will do. The
 // refusal explains the policy's start.
-func (s *search) withImage(p Plan) (Plan, error) {
+func (s imaging) withImage(p Plan) (Plan, error) {
 	if s.staged == nil {
 		return p, nil
 	}
@@ -97,20 +97,20 @@ func (s *search) withImage(p Plan) (Plan, error) {
 }
 
 // refuseImage returns the refusal because of the image, and what would be accepted instead.
-func (s *search) refuseImage(why *staging.Refusal, largest int) *reservation.Refusal {
+func (s imaging) refuseImage(why *staging.Refusal, largest int) *reservation.Refusal {
 	r := s.refusal()
 	r.Constraint, r.Message = reservation.ImageTransfer, why.Message
 	if why.Reason == staging.NoPool {
 		r.Constraint = reservation.ImagePool
 	}
 	r.LargestQuantity = largest
-	r.EarliestStart = s.earliest()
+	r.EarliestStart = s.refusing().earliest()
 	return r
 }
 
 // largestWithImage returns the largest quantity, at most most, that would be accepted in the requested
 // window.
-func (s *search) largestWithImage(most int) int {
+func (s imaging) largestWithImage(most int) int {
 	if s.staged == nil {
 		return most
 	}
@@ -118,15 +118,8 @@ func (s *search) largestWithImage(most int) int {
 		fewer := s.with(less + 1)
 		start, _, ok := fewer.start()
 		if ok {
-			_, ok = fewer.decideWithImage(start)
+			_, ok = fewer.imaging().decideWithImage(start)
 		}
 		return !ok
 	})
-}
-
-// with returns the search for another quantity.
-func (s *search) with(quantity int) *search {
-	other := *s
-	other.request.Quantity, other.query.Quantity = quantity, quantity
-	return &other
 }

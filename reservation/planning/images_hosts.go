@@ -25,7 +25,7 @@ type try struct {
 
 // tryAt chooses hosts for a start at which there is room: those of docs/concepts.md "Which hosts" if
 // the image can be on them in time; otherwise those that need the fewest transfers.
-func (s *search) tryAt(start span.Instant) try {
+func (s imaging) tryAt(start span.Instant) try {
 	s.staged.work -= len(s.order)
 	claims := s.claims(start)
 	if s.allows(claims, start) {
@@ -36,7 +36,7 @@ func (s *search) tryAt(start span.Instant) try {
 
 // imageWithoutClaims reports whether the image could be on hosts at the start of q without the reservations
 // that hold hosts of q then. These also need and bring images.
-func (s *search) imageWithoutClaims(q calendar.Query) bool {
+func (s imaging) imageWithoutClaims(q calendar.Query) bool {
 	window := q.Window(q.Ready)
 	inTheWay := func(d staging.Demand) bool {
 		return d.Span.Overlaps(window) && slices.ContainsFunc(d.Nodes, func(host string) bool {
@@ -48,19 +48,19 @@ func (s *search) imageWithoutClaims(q calendar.Query) bool {
 	for number := range q.Hosts.All() {
 		capacity[number] = s.view.Hosts.Host(number).Capacity
 	}
-	empty := *s
+	empty := *s.search
 	empty.view.Calendar = calendar.New(capacity, s.view.Now)
 	empty.staged = newStaged(s.staged.image, s.staged.admission.Without(inTheWay).Admission())
 	_, room := empty.find(q, calendar.PolicyFirstFit)
-	return room && empty.tryAt(q.Ready).ok
+	return room && empty.imaging().tryAt(q.Ready).ok
 }
 
-func (s *search) allows(claims []reservation.Claim, start span.Instant) bool {
+func (s imaging) allows(claims []reservation.Claim, start span.Instant) bool {
 	return s.staged.allows(planned, claims, s.query.Window(start))
 }
 
 // places returns all hosts with room at a start, in the order of docs/concepts.md "Which hosts".
-func (s *search) places(start span.Instant) []calendar.Room {
+func (s imaging) places(start span.Instant) []calendar.Room {
 	if s.request.Kind == reservation.Instances {
 		return s.rooms(start, s.request.Quantity, nil)
 	}
@@ -73,7 +73,7 @@ func (s *search) places(start span.Instant) []calendar.Room {
 }
 
 // claimsOn returns the claims on the first of places, up to the requested quantity.
-func (s *search) claimsOn(places []calendar.Room, start span.Instant) []reservation.Claim {
+func (s imaging) claimsOn(places []calendar.Room, start span.Instant) []reservation.Claim {
 	if s.request.Kind == reservation.Instances {
 		return s.fill(places, s.request.Quantity, start)
 	}
@@ -86,7 +86,7 @@ func (s *search) claimsOn(places []calendar.Room, start span.Instant) []reservat
 
 // fewestTransfers returns the choice of hosts that have the image and, as far as these do not suffice,
 // of those that lack it and have room for the most instances.
-func (s *search) fewestTransfers(start span.Instant) try {
+func (s imaging) fewestTransfers(start span.Instant) try {
 	having, lacking := s.byImage(s.places(start), start)
 	claims := s.claimsOn(slices.Concat(having, lacking), start)
 	switch {
@@ -103,7 +103,7 @@ func (s *search) fewestTransfers(start span.Instant) try {
 
 // byImage divides places into those that have the image at a start, and the others, with those first
 // that have room for the most instances, and of these those with the fastest link.
-func (s *search) byImage(places []calendar.Room, start span.Instant) (having, lacking []calendar.Room) {
+func (s imaging) byImage(places []calendar.Room, start span.Instant) (having, lacking []calendar.Room) {
 	for _, p := range places {
 		if s.has(p.Host, start) {
 			having = append(having, p)
@@ -117,12 +117,12 @@ func (s *search) byImage(places []calendar.Room, start span.Instant) (having, la
 	return having, lacking
 }
 
-func (s *search) secondsTo(p calendar.Room) int64 {
+func (s imaging) secondsTo(p calendar.Room) int64 {
 	return s.staged.admission.Seconds(s.staged.image, s.view.Hosts.names[p.Host])
 }
 
 // replaces reports whether a transfer for a start makes a later one to the host needless.
-func (s *search) replaces(number int, start span.Instant) bool {
+func (s imaging) replaces(number int, start span.Instant) bool {
 	return s.staged.later(s.view.Hosts.names[number], start)
 }
 
@@ -133,7 +133,7 @@ func (s *search) replaces(number int, start span.Instant) bool {
 // those that make no transfer until then needless. These bounds are nested, so the possible sets are
 // the independent sets of a laminar matroid, and this greedy choice has room for the most instances. If
 // images age, transfers may not begin at once, and it may miss a possible choice.
-func (s *search) oneByOne(having, lacking []calendar.Room, start span.Instant) []reservation.Claim {
+func (s imaging) oneByOne(having, lacking []calendar.Room, start span.Instant) []reservation.Claim {
 	var chosen []calendar.Room
 	left := s.request.Quantity
 	if s.request.Affinity != calendar.AffinitySame { // one host has room for all
@@ -164,7 +164,7 @@ func (s *search) oneByOne(having, lacking []calendar.Room, start span.Instant) [
 
 // preferred returns a choice of hosts for a start that follows the order of docs/concepts.md "Which
 // hosts" as far as the transfers allow. claims are a possible choice with the fewest transfers.
-func (s *search) preferred(start span.Instant, claims []reservation.Claim) []reservation.Claim {
+func (s imaging) preferred(start span.Instant, claims []reservation.Claim) []reservation.Claim {
 	places := s.places(start)
 	upTo := func(transfers int) []reservation.Claim {
 		var some []calendar.Room

@@ -21,7 +21,7 @@ const mostStarts = 16
 
 // decideWithImage returns the plan for the start that was found without regard to the image or, if it is
 // impossible, for another one that the request allows; false if there is none.
-func (s *search) decideWithImage(start span.Instant) (Plan, bool) {
+func (s imaging) decideWithImage(start span.Instant) (Plan, bool) {
 	if t := s.tryAt(start); t.ok {
 		return s.planWith(start, t), true
 	}
@@ -40,7 +40,7 @@ func (s *search) decideWithImage(start span.Instant) (Plan, bool) {
 	return p, ok
 }
 
-func (s *search) planWith(start span.Instant, t try) Plan {
+func (s imaging) planWith(start span.Instant, t try) Plan {
 	claims := t.claims
 	if s.staged.secondsTo(claims, start) < s.staged.secondsTo(s.claims(start), start) {
 		claims = s.preferred(start, claims)
@@ -49,7 +49,7 @@ func (s *search) planWith(start span.Instant, t try) Plan {
 }
 
 // from returns the query without the starts before one.
-func (s *search) from(q calendar.Query, start span.Instant) calendar.Query {
+func (s imaging) from(q calendar.Query, start span.Instant) calendar.Query {
 	q.Ready, q.Hosts = start, s.hostsAt(start)
 	return q
 }
@@ -57,7 +57,7 @@ func (s *search) from(q calendar.Query, start span.Instant) calendar.Query {
 // soonWithImage returns the plan for a request without a time, which may wait for its image, but not
 // until other reservations end: if hosts are free when the image could be on those that were free at the
 // start, it begins then or, if others have the image sooner, before.
-func (s *search) soonWithImage(start span.Instant) (Plan, bool) {
+func (s imaging) soonWithImage(start span.Instant) (Plan, bool) {
 	latest := s.view.Limits.horizon(s.view.Now)
 	for range mostStarts {
 		ready, ok := s.readyAfter(start, s.fewestTransfers(start))
@@ -79,7 +79,7 @@ func (s *search) soonWithImage(start span.Instant) (Plan, bool) {
 
 // readyAfter returns the first later start for which the transfers of t, which was tried for start, are
 // possible.
-func (s *search) readyAfter(start span.Instant, t try) (span.Instant, bool) {
+func (s imaging) readyAfter(start span.Instant, t try) (span.Instant, bool) {
 	if s.staged.admission.OneChannel() {
 		return s.staged.firstRoom(s.staged.secondsTo(t.claims, start), start+1, false)
 	}
@@ -94,7 +94,7 @@ func (s *search) readyAfter(start span.Instant, t try) (span.Instant, bool) {
 // firstWithImage returns the plan for the first start of q at which there is room and the image can be
 // on the hosts. It uses at most half of the work that is left; if that does not suffice, it tries a
 // start at which no host needs to have the image before.
-func (s *search) firstWithImage(q calendar.Query) (Plan, bool) {
+func (s imaging) firstWithImage(q calendar.Query) (Plan, bool) {
 	rest := s.staged.work / 2
 	start, ok := s.find(q, calendar.PolicyFirstFit)
 	for ok && s.staged.work > rest {
@@ -137,7 +137,7 @@ func (s *search) firstWithImage(q calendar.Query) (Plan, bool) {
 }
 
 // everMatching returns the hosts that match at some start of the query or later.
-func (s *search) everMatching() hostset.Set {
+func (s imaging) everMatching() hostset.Set {
 	hosts := s.query.Hosts
 	if s.filter.Timely() {
 		hosts = s.matching(true)
@@ -148,7 +148,7 @@ func (s *search) everMatching() hostset.Set {
 
 // notBefore returns the first start, at or after one, at which the image may be possible, as if all hosts
 // that have the image were free; false if there is none.
-func (s *search) notBefore(start span.Instant) (span.Instant, bool) {
+func (s imaging) notBefore(start span.Instant) (span.Instant, bool) {
 	least := s.leastTransfers(start)
 	if least == 0 {
 		return start, true
@@ -165,21 +165,21 @@ func (s *search) notBefore(start span.Instant) (span.Instant, bool) {
 }
 
 // leastTransfers returns how many hosts need a transfer for a start at least.
-func (s *search) leastTransfers(start span.Instant) int {
+func (s imaging) leastTransfers(start span.Instant) int {
 	hosts, quantity, largest := s.everMatching(), s.request.Quantity, 1
 	for host := range s.staged.spans {
 		number, known := s.view.Hosts.numbers[host]
 		if !known || !hosts.Has(number) || !s.staged.has(host, start) {
 			continue
 		}
-		if room := s.roomWhenEmpty(number); s.request.Affinity != calendar.AffinitySame {
+		if room := s.refusing().roomWhenEmpty(number); s.request.Affinity != calendar.AffinitySame {
 			quantity -= room
 		} else if room >= s.request.Quantity {
 			return 0
 		}
 	}
 	for number := range hosts.All() {
-		largest = max(largest, s.roomWhenEmpty(number))
+		largest = max(largest, s.refusing().roomWhenEmpty(number))
 	}
 	s.staged.work -= len(s.staged.spans)
 	return max((quantity+largest-1)/largest, 0)
@@ -187,7 +187,7 @@ func (s *search) leastTransfers(start span.Instant) int {
 
 // imageTurn returns the first start, after another one, at which other hosts that match have the image
 // or get it later; Forever if there is none.
-func (s *search) imageTurn(after span.Instant) span.Instant {
+func (s imaging) imageTurn(after span.Instant) span.Instant {
 	next, hosts := span.Forever, s.everMatching()
 	ages := s.query.Duration + s.view.Images.Facts.Site.Lifetime
 	for host, spans := range s.staged.spans {
@@ -208,7 +208,7 @@ func (s *search) imageTurn(after span.Instant) span.Instant {
 
 // next returns the first start after one that was tried in vain at which the image may be possible, or
 // that is no longer one of those up to latest. If it has tried that start, it returns the result too.
-func (s *search) next(start span.Instant, t try, latest span.Instant) (span.Instant, try) {
+func (s imaging) next(start span.Instant, t try, latest span.Instant) (span.Instant, try) {
 	turn := min(s.turn(start), latest+1)
 	if replaces := slices.ContainsFunc(s.order, func(number int) bool { return s.replaces(number, start) }); !replaces || !s.staged.admission.OneChannel() {
 		if at, ok := s.readyAfter(start, t); ok {
@@ -236,7 +236,7 @@ func (s *search) next(start span.Instant, t try, latest span.Instant) (span.Inst
 
 // turn returns the first start, after another one, at which other hosts are free or have the image, as
 // far as that matters; Forever if there is none.
-func (s *search) turn(after span.Instant) span.Instant {
+func (s imaging) turn(after span.Instant) span.Instant {
 	next := s.imageTurn(after)
 	for number := range s.hostsAt(after + 1).All() {
 		if s.request.Kind == reservation.Instances || s.staged.spans[s.view.Hosts.names[number]] != nil {
@@ -251,7 +251,7 @@ func (s *search) turn(after span.Instant) span.Instant {
 }
 
 // afterOthers returns the plan for the first start of q from which on all hosts can get the image.
-func (s *search) afterOthers(q calendar.Query) (Plan, bool) {
+func (s imaging) afterOthers(q calendar.Query) (Plan, bool) {
 	all := s.staged.admission.Seconds(s.staged.image, make([]string, min(s.request.Quantity, len(s.order)))...)
 	at, ok := s.staged.firstRoom(all, q.Ready, false)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 
 // never reports whether the hosts that match, now or later, have too little room for the request
 // even without other reservations, so that neither claims nor the time are the obstacle.
-func (s *search) never() bool {
+func (s refusing) never() bool {
 	for _, hosts := range []hostset.Set{s.query.Hosts, s.matching(true)} {
 		if s.roomOfEmpty(hosts) >= s.request.Quantity {
 			return false
@@ -27,7 +27,7 @@ func (s *search) never() bool {
 
 // roomOfEmpty returns how many hosts or instances would fit on the hosts without other
 // reservations, at most the requested quantity.
-func (s *search) roomOfEmpty(hosts hostset.Set) int {
+func (s refusing) roomOfEmpty(hosts hostset.Set) int {
 	if s.request.Kind == reservation.Hosts {
 		return min(hosts.Count(), s.request.Quantity)
 	}
@@ -45,7 +45,7 @@ func (s *search) roomOfEmpty(hosts hostset.Set) int {
 
 // roomWhenEmpty returns how many of the requested hosts or instances would fit on an existing host
 // without other reservations.
-func (s *search) roomWhenEmpty(number int) int {
+func (s refusing) roomWhenEmpty(number int) int {
 	switch {
 	case s.request.Kind == reservation.Hosts:
 		return 1
@@ -57,7 +57,7 @@ func (s *search) roomWhenEmpty(number int) int {
 
 // tooSmall returns a sentence that states why the instances would not fit on the hosts even without
 // other reservations.
-func (s *search) tooSmall(hosts hostset.Set) string {
+func (s refusing) tooSmall(hosts hostset.Set) string {
 	which := ""
 	if s.request.HostProperties != "" {
 		which = " that matches host_properties"
@@ -77,7 +77,7 @@ func (s *search) tooSmall(hosts hostset.Set) string {
 
 // lacking describes the first resource that is too small on every host for one instance, with the
 // largest amount on a host. If each resource alone would fit, it describes the whole size.
-func (s *search) lacking(hosts hostset.Set) string {
+func (s refusing) lacking(hosts hostset.Set) string {
 	var most resource.Vector
 	for number := range hosts.All() {
 		most = most.Max(s.view.Hosts.Host(number).Capacity)

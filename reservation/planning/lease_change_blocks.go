@@ -72,5 +72,5 @@ func (p *leaseChange) blocks(v View, r reservation.Reservation, m *reservation.M
 	if !plan.pinned() || m != nil {
 		hosts.Unite(plan.search.query.Hosts)
 	}
-	return plan.search.blocks(plan.search.request.window, hosts)
+	return plan.search.refusing().blocks(plan.search.request.window, hosts)
 }

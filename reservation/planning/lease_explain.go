@@ -156,5 +156,5 @@ func blocksOfLease(v View, req reservation.LeaseRequest) []reservation.Block {
 	if last == nil {
 		return nil
 	}
-	return last.blocks(last.request.window, hosts)
+	return last.refusing().blocks(last.request.window, hosts)
 }

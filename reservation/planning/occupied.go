@@ -11,7 +11,7 @@ import (
 // before the start, all instances count. Before that, only those count that nothing will remove:
 // instances of ended reservations, and instances that are not preemptible unless the cloud migrates
 // them. Instances on a host that is reserved now are assumed to leave with that reservation.
-func (s *search) occupied(number int, start span.Instant) bool {
+func (s refusing) occupied(number int, start span.Instant) bool {
 	if start <= s.view.Now.Add(s.view.LeadTime) {
 		return s.view.Hosts.Host(number).InstanceCount > 0
 	}
@@ -20,7 +20,7 @@ func (s *search) occupied(number int, start span.Instant) bool {
 }
 
 // unclaimed returns the hosts that no reservation has now.
-func (s *search) unclaimed() hostset.Set {
+func (s refusing) unclaimed() hostset.Set {
 	if s.idle == nil {
 		idle := s.view.Calendar.Free(span.New(s.view.Now, 1), s.all())
 		s.idle = &idle
@@ -28,7 +28,7 @@ func (s *search) unclaimed() hostset.Set {
 	return *s.idle
 }
 
-func (s *search) all() hostset.Set {
+func (s refusing) all() hostset.Set {
 	all := hostset.New(s.view.Calendar.Hosts())
 	for number := range s.view.Hosts.names {
 		all.Add(number)

@@ -17,22 +17,22 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	if err := s.stage(); err != nil {
+	if err := s.imaging().stage(); err != nil {
 		return Plan{}, err
 	}
-	if refusal := s.limited(); refusal != nil {
+	if refusal := s.refusing().limited(); refusal != nil {
 		return Plan{}, refusal
 	}
 	start, delayed, ok := s.start()
 	if !ok {
-		if refusal := s.refuseLimits(); refusal != nil {
+		if refusal := s.refusing().refuseLimits(); refusal != nil {
 			return Plan{}, refusal
 		}
-		refusal := s.refuse()
+		refusal := s.refusing().refuse()
 		s.nameSleepers(refusal)
 		return Plan{}, refusal
 	}
 	plan := s.planOn(start, s.claims(start))
 	plan.DelayedByBoot = delayed
-	return s.withImage(plan)
+	return s.imaging().withImage(plan)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // refuse returns the reason why no start was found, and what would be accepted instead.
-func (s *search) refuse() *reservation.Refusal {
+func (s refusing) refuse() *reservation.Refusal {
 	r, never := s.refusal(), s.never()
 	r.Constraint, r.Message = s.reason(r.Free, never)
 	if !s.request.Maintenance { // which has all its hosts or none
@@ -33,15 +33,15 @@ func (s *search) refuse() *reservation.Refusal {
 
 // fitsUnclaimed reports whether claims alone are in the way at the earliest requested start: without any,
 // the hosts that are awake by then would hold the request, and it would keep the limit on hosts.
-func (s *search) fitsUnclaimed() bool {
-	alone := *s
+func (s refusing) fitsUnclaimed() bool {
+	alone := *s.search
 	alone.view.Calendar = s.view.Calendar.Unclaimed()
 	_, ok := alone.find(s.startingAt(s.query.Ready), calendar.PolicyFirstFit)
 	return ok
 }
 
 // limited returns the refusal if the request exceeds a limit; otherwise nil.
-func (s *search) limited() *reservation.Refusal {
+func (s refusing) limited() *reservation.Refusal {
 	v, a := s.view, s.request
 	constraint, text := v.Limits.exceeded(v.Now, v.Held, a.Quantity, a.window.Start, a.duration)
 	if constraint == "" {
@@ -52,7 +52,7 @@ func (s *search) limited() *reservation.Refusal {
 
 // refuseLimit returns the refusal for a limit. It suggests a smaller quantity, up to largest, that
 // keeps the limit.
-func (s *search) refuseLimit(constraint reservation.Constraint, text string, largest int) *reservation.Refusal {
+func (s refusing) refuseLimit(constraint reservation.Constraint, text string, largest int) *reservation.Refusal {
 	r := s.refusal()
 	r.Constraint, r.Message, r.BlockedBy = constraint, text, nil
 	switch constraint {
@@ -66,7 +66,7 @@ func (s *search) refuseLimit(constraint reservation.Constraint, text string, lar
 
 // refuseLimits returns the refusal if a limit on the start that a search must find is the obstacle;
 // otherwise nil.
-func (s *search) refuseLimits() *reservation.Refusal {
+func (s refusing) refuseLimits() *reservation.Refusal {
 	if refusal := s.refuseHosts(); refusal != nil {
 		return refusal
 	}
@@ -75,12 +75,12 @@ func (s *search) refuseLimits() *reservation.Refusal {
 
 // refuseStartAhead returns the refusal if the requested window has room only at starts that lie farther
 // ahead than allowed; otherwise nil. A smaller quantity may start earlier.
-func (s *search) refuseStartAhead() *reservation.Refusal {
+func (s refusing) refuseStartAhead() *reservation.Refusal {
 	later, last := s.query, s.query.Deadline.Add(-s.query.Duration)
 	if later.Deadline = s.request.window.End; later.Deadline <= s.query.Deadline {
 		return nil
 	}
-	start, ok := s.first(s.from(later, last+1))
+	start, ok := s.first(s.imaging().from(later, last+1))
 	if !ok {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (s *search) refuseStartAhead() *reservation.Refusal {
 }
 
 // blocks returns the claims on hosts that overlap w.
-func (s *search) blocks(w span.Span, hosts hostset.Set) []reservation.Block {
+func (s refusing) blocks(w span.Span, hosts hostset.Set) []reservation.Block {
 	var blocks []reservation.Block
 	for _, number := range s.byName(hosts) {
 		for _, held := range s.view.Calendar.Held(number, w) {
@@ -104,7 +104,7 @@ func (s *search) blocks(w span.Span, hosts hostset.Set) []reservation.Block {
 }
 
 // byName returns the numbers of the existing hosts among hosts, sorted by host name.
-func (s *search) byName(hosts hostset.Set) []int {
+func (s refusing) byName(hosts hostset.Set) []int {
 	var numbers []int
 	for _, h := range s.view.Hosts.snapshot.Hosts() {
 		if number := s.view.Hosts.numbers[h.Name]; hosts.Has(number) {
@@ -115,7 +115,7 @@ func (s *search) byName(hosts hostset.Set) []int {
 }
 
 // largest returns the largest quantity that would be accepted in the requested window.
-func (s *search) largest() int {
+func (s refusing) largest() int {
 	most := s.mostKept(s.query)
 	if s.request.immediate && len(s.wakes) > 0 {
 		awake := s.mostKept(s.allAwake())
@@ -123,29 +123,29 @@ func (s *search) largest() int {
 			most = max(most, min(awake, s.mostKept(s.startingAt(wake))))
 		}
 	}
-	return s.largestWithImage(min(most, s.view.Limits.quantity(s.view.Held, s.request.duration)))
+	return s.imaging().largestWithImage(min(most, s.view.Limits.quantity(s.view.Held, s.request.duration)))
 }
 
 // earliest returns the first start at which there is room for the quantity; 0 if the limits or the
 // hosts allow none.
-func (s *search) earliest() span.Instant {
+func (s refusing) earliest() span.Instant {
 	start, _ := s.first(s.ahead())
 	return start
 }
 
 // first returns the first start of q at which there is room and the image, if there is one, can be on
 // the hosts; 0 and false if there is none.
-func (s *search) first(q calendar.Query) (span.Instant, bool) {
+func (s refusing) first(q calendar.Query) (span.Instant, bool) {
 	if s.staged == nil {
 		return s.find(q, calendar.PolicyFirstFit)
 	}
-	p, ok := s.firstWithImage(q)
+	p, ok := s.imaging().firstWithImage(q)
 	return p.Span.Start, ok
 }
 
 // ahead returns the query for any start that the limits allow and that was not searched yet. A request
 // that is refused now would start in the future, when the filter may match more hosts.
-func (s *search) ahead() calendar.Query {
+func (s refusing) ahead() calendar.Query {
 	q := s.query
 	q.Ready, q.Hosts = max(q.Ready, s.view.Now+1, s.fruitless+1), s.matching(true)
 	q.Deadline = s.view.Limits.horizon(s.view.Now).Add(q.Duration)
@@ -153,7 +153,7 @@ func (s *search) ahead() calendar.Query {
 }
 
 // reason returns the constraint that failed, with a sentence.
-func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
+func (s refusing) reason(free int, never bool) (reservation.Constraint, string) {
 	if unknown := s.filter.Unknown(); len(unknown) > 0 {
 		return reservation.HostsMatching, fmt.Sprintf("no host has a property $%s", strings.Join(unknown, ", $"))
 	}
@@ -187,7 +187,7 @@ func (s *search) reason(free int, never bool) (reservation.Constraint, string) {
 
 // bareAdvice asks, at the end of a sentence, whether a filter lacks the $ of a property; "" if each of
 // its comparisons has one.
-func (s *search) bareAdvice() string {
+func (s refusing) bareAdvice() string {
 	bare := s.filter.Bare()
 	if bare == "" {
 		return ""
@@ -196,7 +196,7 @@ func (s *search) bareAdvice() string {
 }
 
 // promisedAlready returns a sentence that states why maintenance cannot have all its hosts.
-func (s *search) promisedAlready(free int) string {
+func (s refusing) promisedAlready(free int) string {
 	quantity, window := s.request.Quantity, s.request.window
 	if window.Seconds() == s.request.duration {
 		return fmt.Sprintf("reservations hold %d of the %s between %v and %v", quantity-free, fault.Counted(quantity, "host"), window.Start, window.End)

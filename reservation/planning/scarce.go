@@ -145,7 +145,7 @@ func largerThanMost(s *inventory.Snapshot, pool []int) func(h *inventory.Host) b
 }
 
 // asksFor reports whether the request names the feature.
-func (s *search) asksFor(f feature) bool {
+func (s refusing) asksFor(f feature) bool {
 	switch f.kind {
 	case hasClass:
 		return s.request.Resources.Custom[f.name] > 0
@@ -160,7 +160,7 @@ func (s *search) asksFor(f feature) bool {
 
 // unasked returns how many scarce features a host has that the request does not name: criterion 4
 // of docs/concepts.md "Which hosts".
-func (s *search) unasked(number int) int {
+func (s refusing) unasked(number int) int {
 	n := 0
 	for _, f := range s.view.Hosts.scarce(number) {
 		if !s.asksFor(f) {
@@ -171,7 +171,7 @@ func (s *search) unasked(number int) int {
 }
 
 // inOrder returns the numbers of the existing hosts, sorted by criteria 4 to 6.
-func (s *search) inOrder() []int {
+func (s refusing) inOrder() []int {
 	r := s.view.Hosts
 	if !slices.ContainsFunc(r.hostOrder.features, s.asksFor) {
 		return r.preferred

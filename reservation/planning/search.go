@@ -52,7 +52,7 @@ func searchBy(v View, a request, f *filtered) *search {
 		Hosts:    s.matching(a.window.Start > v.Now),
 	}
 	s.matched = s.query.Hosts.Count()
-	s.order = s.inOrder()
+	s.order = s.refusing().inOrder()
 	s.sleepers()
 	return s
 }
@@ -219,7 +219,7 @@ func (s *search) choose(quantity int, start span.Instant, skip map[int]bool) []i
 		for _, occupied := range []bool{false, true} {
 			for _, has := range s.withAndWithout() {
 				for _, number := range s.order {
-					if s.occupied(number, start) == occupied && s.has(number, start) == has && !skip[number] && !yield(number) {
+					if s.refusing().occupied(number, start) == occupied && s.has(number, start) == has && !skip[number] && !yield(number) {
 						return
 					}
 				}
@@ -273,9 +273,9 @@ func (s *search) rooms(start span.Instant, limit int, first map[int]bool) []cale
 		return cmp.Or(
 			compareBool(first[b.Host], first[a.Host]),
 			compareBool(s.has(b.Host, start), s.has(a.Host, start)),
-			cmp.Compare(s.unasked(a.Host), s.unasked(b.Host)),
+			cmp.Compare(s.refusing().unasked(a.Host), s.refusing().unasked(b.Host)),
 			cmp.Compare(b.Slices, a.Slices),
-			compareBool(s.occupied(a.Host, start), s.occupied(b.Host, start)),
+			compareBool(s.refusing().occupied(a.Host, start), s.refusing().occupied(b.Host, start)),
 			cmp.Compare(s.view.Hosts.rank(a.Host), s.view.Hosts.rank(b.Host)),
 		)
 	})
@@ -315,8 +315,25 @@ func (s *search) refusal() *reservation.Refusal {
 	at := s.query
 	at.Deadline = at.Ready.Add(at.Duration)
 	r := &reservation.Refusal{Matched: s.matched, Free: s.most(at), Wanted: at.Window(at.Ready)}
-	if s.staged == nil || s.imageWithoutClaims(at) {
-		r.BlockedBy = s.blocks(r.Wanted, at.Hosts)
+	if s.staged == nil || s.imaging().imageWithoutClaims(at) {
+		r.BlockedBy = s.refusing().blocks(r.Wanted, at.Hosts)
 	}
 	return r
 }
+
+// with returns the search for another quantity.
+func (s *search) with(quantity int) *search {
+	other := *s
+	other.request.Quantity, other.query.Quantity = quantity, quantity
+	return &other
+}
+
+// imaging is a search that looks at the image of its request.
+type imaging struct{ *search }
+
+func (s *search) imaging() imaging { return imaging{s} }
+
+// refusing is a search that found nothing. It finds out why, and what would be accepted.
+type refusing struct{ *search }
+
+func (s *search) refusing() refusing { return refusing{s} }

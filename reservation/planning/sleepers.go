@@ -19,7 +19,7 @@ func (s *search) nameSleepers(r *reservation.Refusal) {
 	start, awake := s.query.Ready, span.Instant(0)
 	free := s.view.Calendar.Free(s.query.Window(start), s.query.Hosts)
 	var names []string
-	for _, number := range s.byName(free) {
+	for _, number := range s.refusing().byName(free) {
 		if at := s.query.AvailableFrom[number]; at > start && at != span.Forever {
 			names, awake = append(names, s.view.Hosts.names[number]), max(awake, at)
 		}

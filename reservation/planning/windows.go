@@ -23,7 +23,7 @@ func Availability(v View, req reservation.Request, limit int) (windows []calenda
 	if err != nil {
 		return nil, 0, err
 	}
-	if refusal := s.limited(); refusal != nil {
+	if refusal := s.refusing().limited(); refusal != nil {
 		return nil, 0, refusal
 	}
 	for w := range s.allowed(s.query) {
@@ -33,7 +33,7 @@ func Availability(v View, req reservation.Request, limit int) (windows []calenda
 		windows = append(windows, w)
 	}
 	if len(windows) == 0 {
-		if refusal := s.refuseLimits(); refusal != nil {
+		if refusal := s.refusing().refuseLimits(); refusal != nil {
 			return nil, 0, refusal
 		}
 	}
