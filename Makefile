@@ -62,7 +62,7 @@ DEPLOYERS = ansible-core ansible-lint
 test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
 	@$(MAKE) --no-print-directory build
-	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER) $(DEPLOYERS)}" $(LAB) make --no-print-directory -j5 test-in-cloud test-beside-cloud test-drawn test-vet test-site
+	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER) $(DEPLOYERS)}" $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
 
 test-slow: ## the same with a fifth of the CPU time, as root: no test fails because the machine is slow
 	@tests/openstack/slow $(MAKE) --no-print-directory test
@@ -76,11 +76,11 @@ site-pages:
 	@var/tools/hugo --source site --destination $(SITE) --cleanDestinationDir --noBuildLock --panicOnWarning --quiet
 
 site: site-pages ## the documentation as a site in var/site, with all of its links checked
-	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 $(GO) test -count=1 -short -run OfTheSite ./tests/browser
+	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 $(GO) test -count=1 -short $(call marked,test-site)
 	@echo 'The site is var/site/index.html.'
 
 test-site: site-pages ## the same, and in a browser
-	@ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 nice -n 15 $(GO) test -count=1 -timeout $(TIMEOUT) -run 'TheSite' ./tests/browser
+	@LAB_PARTS=mariadb LAB_PROGRAMS='$(BROWSER)' ALMANAC_TEST_SITE=$(SITE) CGO_ENABLED=0 $(LAB) $(GO) test -count=1 -timeout $(TIMEOUT) $(call marked,test-site)
 
 # A line `//make:test-cells` above a test names the targets that run it. named is the pattern of a target's tests,
 # housing their packages, and marked both, as go test takes them.
@@ -254,7 +254,7 @@ test-chart: ## the Helm chart by Helm's own code, against Kubernetes's types and
 	@cd packaging/helm && CGO_ENABLED=0 GOWORK=off $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v ./...
 
 test-long: HOURS = 1.5
-test-long: test-galera test-upgrade test-answers test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages test-chart ## what takes longer than make test
+test-long: test-galera test-upgrade test-answers test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages test-chart test-site ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate

@@ -111,6 +111,7 @@ func broken(folder string, pages map[string]sitePage, from, link string) string 
 	return ""
 }
 
+//make:test-site
 func TestEachLinkOfTheSiteLeadsSomewhere(t *testing.T) {
 	folder, pages := builtSite(t)
 	for from, page := range pages {
@@ -122,6 +123,7 @@ func TestEachLinkOfTheSiteLeadsSomewhere(t *testing.T) {
 	}
 }
 
+//make:test-site
 func TestEachPageOfTheRepositoryIsReachedFromTheFrontOfTheSite(t *testing.T) {
 	_, pages := builtSite(t)
 	reached := map[string]bool{}
@@ -162,6 +164,8 @@ func TestEachPageOfTheRepositoryIsReachedFromTheFrontOfTheSite(t *testing.T) {
 
 // The site works from a disk. At 360 pixels, only tables and code are wider than the screen, and they
 // scroll by themselves.
+//
+//make:test-site
 func TestTheSiteIsReadOnAPhoneAndOnADesk(t *testing.T) {
 	folder, pages := builtSite(t)
 	b := labtest.StartBrowser(t)
@@ -192,6 +196,7 @@ func TestTheSiteIsReadOnAPhoneAndOnADesk(t *testing.T) {
 	}
 }
 
+//make:test-site
 func TestTheSiteIsSearched(t *testing.T) {
 	folder, _ := builtSite(t)
 	b := labtest.StartBrowser(t)
