@@ -5,6 +5,7 @@ package source
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,6 +51,27 @@ func TestTheTestsThatTheArchitectureNamesExist(t *testing.T) {
 	for _, test := range named {
 		if out, err := exec.CommandContext(t.Context(), "grep", "-rlw", "--include=*_test.go", "func "+test[2], "../../"+test[1]).CombinedOutput(); err != nil {
 			t.Errorf("%s has no test %s: %s", test[1], test[2], strings.TrimSpace(string(out)))
+		}
+	}
+}
+
+// mostFiles is how many files a package has without a reason for more. Below tests/ those of tests count.
+const mostFiles = 30
+
+func TestAPackageOfManyFilesHasItsReasonInTheTable(t *testing.T) {
+	table := repository.Read(t, "../../docs/architecture.md")
+	for _, p := range packages(t) {
+		row := regexp.MustCompile("(?m)^\\| \\d+ \\| `" + regexp.QuoteMeta(p.name()) + "` \\|.*$").FindString(table)
+		files := len(p.GoFiles)
+		if strings.HasPrefix(p.name(), "tests/") {
+			all, _ := filepath.Glob(filepath.Join(p.Dir, "*.go"))
+			files = len(all)
+		}
+		switch explained := strings.Contains(row, "more than 30 files, as "); {
+		case files > mostFiles && !explained:
+			t.Errorf("%s has %d files: divide it, or state the reason in its row: `more than 30 files, as …`", p.name(), files)
+		case files <= mostFiles && explained:
+			t.Errorf("%s has only %d files; its row needs no reason", p.name(), files)
 		}
 	}
 }
