@@ -58,7 +58,7 @@ func (a *App) serveAPI(parts apiParts) error {
 	server := api.New(o)
 	a.face = server
 	a.jobs = append(a.jobs, watch(job.Job{Name: "readiness", Every: lookEvery, Step: server.Look}),
-		watch(job.Job{Name: "events", Every: tellEvery, Step: server.Publish}))
+		watch(job.Job{Name: "news of hosts", Every: tellEvery, Step: server.Publish}))
 	return nil
 }
 

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tests
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// eachReplica names the periodic work that each replica does by itself, and why. All other work is done by one replica
+// at a time, the one that holds its lease.
+var eachReplica = map[string]string{
+	"announcement":          "each agent announces its own hosts",
+	"announcements":         "each replica announces its own commits",
+	"clock":                 "each replica compares its own clock",
+	"decisions":             "each replica stores its own decisions",
+	"energy status":         "each replica shows it",
+	"events":                "a claim of each event decides which replica carries it out",
+	"follow":                "each replica follows the others",
+	"inventory":             "each replica reads the hosts",
+	"inventory service":     "each replica serves the hosts that it reads",
+	"keystone":              "each replica validates tokens",
+	"news of hosts":         "each replica has streams of its own",
+	"notifications waiting": "each replica shows their number",
+	"power agents":          "each replica speaks with the agents",
+	"presence":              "each replica reports its own",
+	"prune":                 "each replica forgets what it no longer needs in memory",
+	"readiness":             "each replica looks at its own parts",
+	"resync":                "each replica compares what it knows with the database",
+	"simulated cloud":       "the cloud is in the process",
+	"unheard claims":        "each replica has its own",
+}
+
+// noPart names the periodic work that is no part of the readiness, and why.
+var noPart = map[string]string{
+	"announcement":  "almanac-power has no readiness",
+	"news of hosts": "it cannot fail",
+	"readiness":     "it looks at the parts",
+}
+
+// work is periodic work as the source has it.
+type work struct {
+	name, folder, function string
+	every, leased          bool
+}
+
+func TestEachPeriodicWorkHasItsPlaces(t *testing.T) {
+	files := productionFiles(t)
+	calls, found := map[string]int{}, []work{}
+	for folder, parsed := range files {
+		for _, file := range parsed {
+			ast.Inspect(file, func(n ast.Node) bool {
+				if call, is := n.(*ast.CallExpr); is {
+					calls[lastName(call.Fun)]++
+				}
+				return true
+			})
+			found = append(found, workOf(folder, file, parsed)...)
+		}
+	}
+	if len(found) < 30 {
+		t.Fatalf("the source has only %d jobs: %v", len(found), found)
+	}
+	guide := readText(t, guidePath)
+	_, parts, _ := strings.Cut(guide, "\n| part | what \"not healthy\" means |")
+	parts, _, _ = strings.Cut(parts, "\n\n")
+	own, outside, names, makers := maps.Clone(eachReplica), maps.Clone(noPart), map[string]string{}, map[string][]string{}
+	for _, w := range found {
+		where := w.folder + ", " + w.function
+		switch {
+		case w.name == "":
+			t.Errorf("%s: a job has no name that the test can read", where)
+		case names[w.name] != "":
+			t.Errorf("%s: %s has a job %q too; logs, metrics and the readiness tell jobs by their names", where, names[w.name], w.name)
+		}
+		names[w.name] = where
+		if !w.every {
+			t.Errorf("%s: the job %q has no time between its steps", where, w.name)
+		}
+		makers[w.function] = append(makers[w.function], w.folder)
+		if w.leased == (own[w.name] != "") {
+			t.Errorf("%s: the job %q takes a lease: %v; either it takes one, or eachReplica states why each replica does the work", where, w.name, w.leased)
+		}
+		if listed := slices.Contains(matches("`([^`]+)`", firstCells(parts)), w.name); listed == (outside[w.name] != "") {
+			t.Errorf("%s: the parts of the readiness in %s have the job %q: %v; either they have it, or noPart states why not", where, guidePath, w.name, listed)
+		}
+		delete(own, w.name)
+		delete(outside, w.name)
+	}
+	for function, folders := range makers {
+		slices.Sort(folders)
+		if folders = slices.Compact(folders); calls[function] < len(folders) {
+			t.Errorf("%v have a function %s that makes a job; it is called %d times, so a job does not run", folders, function, calls[function])
+		}
+	}
+	for name := range mergedText(own, outside) {
+		t.Errorf("the test has a reason for the job %q, which does not exist", name)
+	}
+}
+
+func mergedText(one, other map[string]string) map[string]string {
+	all := maps.Clone(one)
+	maps.Copy(all, other)
+	return all
+}
+
+// firstCells returns the first cells of the rows of a table.
+func firstCells(table string) string {
+	var cells strings.Builder
+	for line := range strings.Lines(table) {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		cells.WriteString(cell + "\n")
+	}
+	return cells.String()
+}
+
+// productionFiles returns the parsed files without tests, by folder.
+func productionFiles(t *testing.T) map[string][]*ast.File {
+	t.Helper()
+	files := map[string][]*ast.File{}
+	for _, root := range []string{"cmd", "inventory", "pkg", "reservation"} {
+		err := filepath.WalkDir("../"+root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			folder := strings.TrimPrefix(filepath.Dir(path), "../")
+			files[folder] = append(files[folder], file)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// workOf returns the jobs that the functions of a file make. The other files of the package have the steps.
+func workOf(folder string, file *ast.File, whole []*ast.File) (found []work) {
+	for _, d := range file.Decls {
+		f, is := d.(*ast.FuncDecl)
+		if !is {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			literal, is := n.(*ast.CompositeLit)
+			if !is || literal.Type == nil {
+				return true
+			}
+			switch types.ExprString(literal.Type) {
+			case "job.Job":
+				found = append(found, jobOf(literal, folder, f, whole)...)
+			case "[]job.Job":
+				for _, e := range literal.Elts {
+					if inner, is := e.(*ast.CompositeLit); is {
+						found = append(found, jobOf(inner, folder, f, whole)...)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// jobOf returns the work of a literal; several if its name is a parameter of the function.
+func jobOf(literal *ast.CompositeLit, folder string, f *ast.FuncDecl, whole []*ast.File) (found []work) {
+	w := work{folder: folder, function: f.Name.Name}
+	names := []string{""}
+	for _, e := range literal.Elts {
+		pair, is := e.(*ast.KeyValueExpr)
+		if !is {
+			continue
+		}
+		switch types.ExprString(pair.Key) {
+		case "Name":
+			names = namesIn(pair.Value, f, whole)
+		case "Every":
+			w.every = true
+		case "Step":
+			w.leased = takesLease(pair.Value, f, whole)
+		}
+	}
+	for _, w.name = range names {
+		found = append(found, w)
+	}
+	return found
+}
+
+// namesIn returns the values of an expression: of a text, of a constant of the function, or of the first argument
+// wherever the package calls the function.
+func namesIn(e ast.Expr, f *ast.FuncDecl, whole []*ast.File) (values []string) {
+	if text, is := literalText(e); is {
+		return []string{text}
+	}
+	name := types.ExprString(e)
+	ast.Inspect(f, func(n ast.Node) bool {
+		if spec, is := n.(*ast.ValueSpec); is && spec.Names[0].Name == name && len(spec.Values) == 1 {
+			if text, is := literalText(spec.Values[0]); is {
+				values = append(values, text)
+			}
+		}
+		return true
+	})
+	for _, file := range whole {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, is := n.(*ast.CallExpr); is && lastName(call.Fun) == f.Name.Name && len(call.Args) > 0 {
+				if text, is := literalText(call.Args[0]); is {
+					values = append(values, text)
+				}
+			}
+			return true
+		})
+	}
+	return values
+}
+
+func literalText(e ast.Expr) (string, bool) {
+	literal, is := e.(*ast.BasicLit)
+	if !is || literal.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(literal.Value)
+	return text, err == nil
+}
+
+// takesLease reports whether a step takes a lease: in its expression, or in the method of the package that it names.
+func takesLease(step ast.Expr, f *ast.FuncDecl, whole []*ast.File) (leased bool) {
+	look := func(n ast.Node) bool {
+		if s, is := n.(*ast.SelectorExpr); is {
+			leased = leased || slices.Contains([]string{"job.Leased", "job.Hold"}, types.ExprString(s))
+		}
+		return true
+	}
+	ast.Inspect(step, look)
+	name := lastName(step)
+	if _, local := step.(*ast.Ident); local {
+		ast.Inspect(f, look)
+	}
+	for _, file := range whole {
+		for _, d := range file.Decls {
+			if method, is := d.(*ast.FuncDecl); is && method.Recv != nil && method.Name.Name == name {
+				ast.Inspect(method, look)
+			}
+		}
+	}
+	return leased
+}
+
+// lastName returns the last part of a name such as a.b.c.
+func lastName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
+}
