@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tests
+package source
 
 import (
 	"go/ast"
@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/almanac-cloud/almanac/tests/repository"
 )
 
 // eachReplica names the periodic work that each replica does by itself, and why. All other work is done by one replica
@@ -72,7 +74,7 @@ func TestEachPeriodicWorkHasItsPlaces(t *testing.T) {
 	if len(found) < 30 {
 		t.Fatalf("the source has only %d jobs: %v", len(found), found)
 	}
-	guide := readText(t, guidePath)
+	guide := repository.Read(t, repository.OperationsPage)
 	_, parts, _ := strings.Cut(guide, "\n| part | what \"not healthy\" means |")
 	parts, _, _ = strings.Cut(parts, "\n\n")
 	own, outside, names, makers := maps.Clone(eachReplica), maps.Clone(noPart), map[string]string{}, map[string][]string{}
@@ -92,8 +94,8 @@ func TestEachPeriodicWorkHasItsPlaces(t *testing.T) {
 		if w.leased == (own[w.name] != "") {
 			t.Errorf("%s: the job %q takes a lease: %v; either it takes one, or eachReplica states why each replica does the work", where, w.name, w.leased)
 		}
-		if listed := slices.Contains(matches("`([^`]+)`", firstCells(parts)), w.name); listed == (outside[w.name] != "") {
-			t.Errorf("%s: the parts of the readiness in %s have the job %q: %v; either they have it, or noPart states why not", where, guidePath, w.name, listed)
+		if listed := slices.Contains(repository.Matches("`([^`]+)`", firstCells(parts)), w.name); listed == (outside[w.name] != "") {
+			t.Errorf("%s: the parts of the readiness in %s have the job %q: %v; either they have it, or noPart states why not", where, repository.OperationsPage, w.name, listed)
 		}
 		delete(own, w.name)
 		delete(outside, w.name)
@@ -104,15 +106,11 @@ func TestEachPeriodicWorkHasItsPlaces(t *testing.T) {
 			t.Errorf("%v have a function %s that makes a job; it is called %d times, so a job does not run", of, function, calls[function])
 		}
 	}
-	for name := range mergedText(own, outside) {
-		t.Errorf("the test has a reason for the job %q, which does not exist", name)
+	for _, reasons := range []map[string]string{own, outside} {
+		for name := range reasons {
+			t.Errorf("the test has a reason for the job %q, which does not exist", name)
+		}
 	}
-}
-
-func mergedText(one, other map[string]string) map[string]string {
-	all := maps.Clone(one)
-	maps.Copy(all, other)
-	return all
 }
 
 // firstCells returns the first cells of the rows of a table.
@@ -130,12 +128,12 @@ func productionFiles(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	files := map[string][]*ast.File{}
 	for _, root := range []string{"cmd", "inventory", "pkg", "reservation"} {
-		err := filepath.WalkDir("../"+root, func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(repository.Root+"/"+root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-			folder := strings.TrimPrefix(filepath.Dir(path), "../")
+			folder := strings.TrimPrefix(filepath.Dir(path), repository.Root+"/")
 			files[folder] = append(files[folder], file)
 			return err
 		})
