@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
@@ -146,8 +147,5 @@ func (n *announcements) cast(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, castTimeout)
 	defer cancel()
-	if err := n.client.Fanout(ctx, oslo.Target{Exchange: exchange, Topic: changesTopic}, "changed", struct{}{}); err != nil {
-		return fmt.Errorf("announce a change to the other replicas: %w", err)
-	}
-	return nil
+	return fault.While(n.client.Fanout(ctx, oslo.Target{Exchange: exchange, Topic: changesTopic}, "changed", struct{}{}), "announce a change to the other replicas")
 }

@@ -68,6 +68,15 @@ func Field(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
+// While returns err with what was done when it occurred before its text, such as "read the images: …",
+// or nil for nil.
+func While(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}
+
 // Of returns the fault in err's chain; an error without one becomes Internal. It returns nil
 // for nil.
 func Of(err error) *Error {

@@ -45,3 +45,14 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatWasDoneStandsBeforeTheErrorAndNoErrorStaysNone(t *testing.T) {
+	cause := fault.New(fault.Unavailable, "the database is away")
+	err := fault.While(cause, "read image %s", "a")
+	if !errors.Is(err, cause) || err.Error() != "read image a: the database is away" {
+		t.Errorf("got %v", err)
+	}
+	if err := fault.While(nil, "read image %s", "a"); err != nil {
+		t.Errorf("without an error got %v", err)
+	}
+}

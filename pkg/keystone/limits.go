@@ -4,7 +4,6 @@ package keystone
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/registeredlimits"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 )
 
@@ -60,10 +60,7 @@ func (l Limits) Lift(ctx context.Context, class string) error {
 			"assign the role admin to the user", "user", l.Session.connection.name(), "limit", resourceOf(class), "error", err)
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("register a limit for %s in Keystone: %w", class, err)
-	}
-	return nil
+	return fault.While(err, "register a limit for %s in Keystone", class)
 }
 
 // Drop deletes the registered limits of a resource class. Without any it does nothing.
@@ -80,10 +77,7 @@ func (l Limits) Drop(ctx context.Context, class string) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("delete the limit for %s in Keystone: %w", class, err)
-	}
-	return nil
+	return fault.While(err, "delete the limit for %s in Keystone", class)
 }
 
 // resourceOf returns the name of a resource class in limits (nova/limit/placement.py).

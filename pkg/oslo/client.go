@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
@@ -87,10 +88,7 @@ func (c *Client) Call(ctx context.Context, target Target, method string, args, r
 	if result == nil || answer.Result == nil {
 		return nil
 	}
-	if err := json.Unmarshal(answer.Result, result); err != nil {
-		return fmt.Errorf("read result of %s from topic %s: %w", method, target.address(), err)
-	}
-	return nil
+	return fault.While(json.Unmarshal(answer.Result, result), "read result of %s from topic %s", method, target.address())
 }
 
 // Cast sends target a request without an answer. It returns once the broker has accepted it.
@@ -162,10 +160,7 @@ func (c *Client) cast(ctx context.Context, target Target, method string, args an
 	if m.Body, err = r.encode(); err != nil {
 		return err
 	}
-	if err := c.transport.Publish(ctx, m); err != nil {
-		return fmt.Errorf("cast %s to topic %s: %w", method, target.address(), err)
-	}
-	return nil
+	return fault.While(c.transport.Publish(ctx, m), "cast %s to topic %s", method, target.address())
 }
 
 // traced makes a request a step of the trace of ctx. The message carries the headers of the trace

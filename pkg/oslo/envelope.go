@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
 // envelope is the outer form of every message; the message itself is JSON in a string
@@ -62,10 +64,7 @@ func field(message map[string]json.RawMessage, name string, value any) error {
 	if !ok {
 		return nil
 	}
-	if err := json.Unmarshal(raw, value); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	return nil
+	return fault.While(json.Unmarshal(raw, value), "read %s", name)
 }
 
 // object returns value as a JSON object; nil is the empty object.

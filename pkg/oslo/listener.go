@@ -86,10 +86,7 @@ func (l *Listener) Serve(ctx context.Context) error {
 		l.slots <- struct{}{} // each worker is done, and its acknowledgement sent
 	}
 	subscription.Close()
-	if err != nil {
-		return fmt.Errorf("listen for notifications: %w", err)
-	}
-	return nil
+	return fault.While(err, "listen for notifications")
 }
 
 func (l *Listener) queues() []Queue {

@@ -4,7 +4,6 @@ package oslo
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -53,10 +52,7 @@ func (r *Request) patience(expiration time.Duration) time.Duration {
 
 // Decode decodes the arguments into args, a pointer to a struct or map.
 func (r *Request) Decode(args any) error {
-	if err := json.Unmarshal(r.Args, args); err != nil {
-		return fmt.Errorf("read arguments of %s: %w", r.Method, err)
-	}
-	return nil
+	return fault.While(json.Unmarshal(r.Args, args), "read arguments of %s", r.Method)
 }
 
 // encode returns the message of the request (oslo_messaging/rpc/client.py, _make_message;

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
 )
 
@@ -96,10 +97,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	grace := time.AfterFunc(s.options.Grace, stop)
 	defer grace.Stop()
 	s.running.Wait()
-	if err != nil {
-		return fmt.Errorf("serve topic %s: %w", s.options.Topic, err)
-	}
-	return nil
+	return fault.While(err, "serve topic %s", s.options.Topic)
 }
 
 func (s *Server) queues() []Queue {

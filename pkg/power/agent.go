@@ -155,10 +155,7 @@ func (a *Agent) Announce(ctx context.Context) error {
 	for _, host := range slices.Sorted(maps.Keys(access)) {
 		message.Hosts = append(message.Hosts, access[host])
 	}
-	if err := a.options.Client.Fanout(ctx, target(a.options.Exchange, AgentsTopic, ""), announceMethod, message); err != nil {
-		return fmt.Errorf("announce the agent %s: %w", a.options.Name, err)
-	}
-	return nil
+	return fault.While(a.options.Client.Fanout(ctx, target(a.options.Exchange, AgentsTopic, ""), announceMethod, message), "announce the agent %s", a.options.Name)
 }
 
 // Access implements controller.Agents for the agent's own hosts.

@@ -124,10 +124,7 @@ func (w *drive) stop(ctx context.Context, how PowerOffMode) error {
 // command repeats the command until the machine reports the state.
 func (w *drive) command(ctx context.Context, p Command, to energy.State) error {
 	send := func() error { return w.Send(ctx, p) }
-	if err := w.until(ctx, to, send); err != nil {
-		return fmt.Errorf("command %s: %w", p, err)
-	}
-	return nil
+	return fault.While(w.until(ctx, to, send), "command %s", p)
 }
 
 // until repeats send, and waits until the machine has reported the state twice. It returns at once

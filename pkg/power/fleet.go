@@ -83,10 +83,7 @@ func (f *Fleet) Endpoint() oslo.Endpoint {
 
 // Discover asks all agents to announce themselves now.
 func (f *Fleet) Discover(ctx context.Context) error {
-	if err := f.options.Client.Fanout(ctx, target(f.options.Exchange, Topic, ""), discoverMethod, nil); err != nil {
-		return fmt.Errorf("discover the power agents: %w", err)
-	}
-	return nil
+	return fault.While(f.options.Client.Fanout(ctx, target(f.options.Exchange, Topic, ""), discoverMethod, nil), "discover the power agents")
 }
 
 // hear stores an announcement. If two runs have the same name, the later one has replaced the

@@ -103,10 +103,7 @@ func (j journal) write(b *orderLog) error {
 	if err != nil {
 		return fmt.Errorf("encode the agent's state: %w", err)
 	}
-	if err := replace(j.path, append(bytes.TrimSpace(text), '\n')); err != nil {
-		return fmt.Errorf("write the agent's state file: %w", err)
-	}
-	return nil
+	return fault.While(replace(j.path, append(bytes.TrimSpace(text), '\n')), "write the agent's state file")
 }
 
 // replace replaces the content of the file at path. It returns when the content is on the disk.

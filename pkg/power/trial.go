@@ -65,10 +65,7 @@ func NewTrials(client *oslo.Client, exchange string) *RemoteTrials {
 
 // Test implements Trials. It fails with an Unavailable fault if no process answers.
 func (t *RemoteTrials) Test(ctx context.Context, host, by string) error {
-	if err := t.client.Call(ctx, target(t.exchange, TrialsTopic, ""), testMethod, trial{host, by}, nil); err != nil {
-		return fmt.Errorf("request a wake test of host %s: %w", host, err)
-	}
-	return nil
+	return fault.While(t.client.Call(ctx, target(t.exchange, TrialsTopic, ""), testMethod, trial{host, by}, nil), "request a wake test of host %s", host)
 }
 
 // HostRecord implements Trials.

@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/address"
@@ -103,10 +104,7 @@ func (s *Store) Pool(ctx context.Context, network string) (pool address.Pool, er
 		pool.Booked, err = bookedOn(tx, network)
 		return err
 	})
-	if err != nil {
-		return address.Pool{}, fmt.Errorf("read the floating IPs of network %s: %w", network, err)
-	}
-	return pool, nil
+	return pool, fault.While(err, "read the floating IPs of network %s", network)
 }
 
 // bookedOn returns the claims of live reservations on the addresses of a network.
@@ -166,10 +164,7 @@ func (s *Store) Enroll(ctx context.Context, a address.Enrolled) error {
 	if errors.Is(err, gorm.ErrDuplicatedKey) {
 		err = address.AlreadyEnrolled(a.Address)
 	}
-	if err != nil {
-		return fmt.Errorf("add floating IP %s: %w", a.Address, err)
-	}
-	return nil
+	return fault.While(err, "add floating IP %s", a.Address)
 }
 
 // withdrawals is how often a removal is decided again because a booking came first.
@@ -183,10 +178,7 @@ func (s *Store) Withdraw(ctx context.Context, id string) error {
 	for n := 0; n < withdrawals && errors.Is(err, reservation.ErrStale); n++ {
 		err = s.withdrawOnce(ctx, id)
 	}
-	if err != nil {
-		return fmt.Errorf("remove floating IP %s: %w", id, err)
-	}
-	return nil
+	return fault.While(err, "remove floating IP %s", id)
 }
 
 func (s *Store) withdrawOnce(ctx context.Context, id string) error {

@@ -29,10 +29,7 @@ var (
 // OpenBestEffort implements controller.Records.
 func (s *Store) OpenBestEffort(ctx context.Context) ([]state.Request, error) {
 	list, err := s.bestEffort(ctx, func(tx *gorm.DB) *gorm.DB { return tx.Where("over_at = 0").Order("place") })
-	if err != nil {
-		return nil, fmt.Errorf("read the best-effort work: %w", err)
-	}
-	return list, nil
+	return list, fault.While(err, "read the best-effort work")
 }
 
 // AddBestEffort implements requests.RequestStore.
@@ -144,10 +141,7 @@ func (s *Store) ListBestEffort(ctx context.Context, q requests.Query) ([]state.R
 		}
 		return found
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list the best-effort work: %w", err)
-	}
-	return list, nil
+	return list, fault.While(err, "list the best-effort work")
 }
 
 // CancelBestEffort implements requests.RequestStore.
@@ -155,10 +149,7 @@ func (s *Store) CancelBestEffort(ctx context.Context, id string, at span.Instant
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Model(&bestEffortRow{}).Where("id = ? AND canceled_at = 0 AND over_at = 0", id).Update("canceled_at", int64(at)).Error
 	})
-	if err != nil {
-		return fmt.Errorf("cancel best-effort request %s: %w", id, err)
-	}
-	return nil
+	return fault.While(err, "cancel best-effort request %s", id)
 }
 
 // SaveBestEffortVMs implements controller.Records.
@@ -176,10 +167,7 @@ func (s *Store) SaveBestEffortVMs(ctx context.Context, lease job.Lease, vms []st
 			return nil
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("store %d VMs of best-effort work: %w", len(vms), err)
-	}
-	return nil
+	return fault.While(err, "store %d VMs of best-effort work", len(vms))
 }
 
 // CloseBestEffort implements controller.Records.
@@ -187,10 +175,7 @@ func (s *Store) CloseBestEffort(ctx context.Context, lease job.Lease, id string,
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error {
 		return tx.Model(&bestEffortRow{}).Where("id = ? AND over_at = 0", id).Update("over_at", int64(at)).Error
 	})
-	if err != nil {
-		return fmt.Errorf("close best-effort request %s: %w", id, err)
-	}
-	return nil
+	return fault.While(err, "close best-effort request %s", id)
 }
 
 // BestEffortUserData returns the user_data of a request's servers, in base64.

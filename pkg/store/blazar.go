@@ -53,10 +53,7 @@ func (b *Blazar) Read(ctx context.Context, also string) (found takeover.Database
 		found = r.database()
 		return r.err
 	})
-	if err != nil {
-		return takeover.Database{}, fmt.Errorf("read Blazar's database: %w", err)
-	}
-	return found, nil
+	return found, fault.While(err, "read Blazar's database")
 }
 
 // blazarReader reads in one transaction. It stops at its first error.

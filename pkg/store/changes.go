@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -97,10 +98,7 @@ func (s *Store) LastChange(ctx context.Context) (place int64, err error) {
 	err = s.look(ctx, func(db *gorm.DB) error {
 		return db.Raw("SELECT COALESCE(MAX(`seq`), 0) FROM `changes`").Scan(&place).Error
 	})
-	if err != nil {
-		return 0, fmt.Errorf("read the end of the log of changes: %w", err)
-	}
-	return place, nil
+	return place, fault.While(err, "read the end of the log of changes")
 }
 
 // countedMost is the largest number that Waiting returns.
@@ -156,8 +154,5 @@ func (s *Store) MarkSent(ctx context.Context, lease job.Lease, places []int64) e
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("mark changes as sent: %w", err)
-	}
-	return nil
+	return fault.While(err, "mark changes as sent")
 }

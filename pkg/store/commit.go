@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
@@ -56,10 +57,7 @@ func (s *Store) Commit(ctx context.Context, c booking.Commit) error {
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("store %s: %w", subject(c), err)
-	}
-	return nil
+	return fault.While(err, "store %s", subject(c))
 }
 
 // subject returns what a commit is about, for errors.

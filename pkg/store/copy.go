@@ -90,10 +90,7 @@ func (s *Store) Sizes(ctx context.Context) (sizes []Size, err error) {
 		sizes, err = sizesOf(tx)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("count the rows: %w", err)
-	}
-	return sizes, nil
+	return sizes, fault.While(err, "count the rows")
 }
 
 func sizesOf(tx *gorm.DB) (sizes []Size, err error) {
@@ -221,10 +218,7 @@ func (s *Store) Unused(ctx context.Context) error {
 		}
 		return empty(sizes)
 	})
-	if err != nil {
-		return fmt.Errorf("look whether the database is empty: %w", err)
-	}
-	return nil
+	return fault.While(err, "look whether the database is empty")
 }
 
 // copyNumbers sets the next numbers of the rows of to, which is still empty. A server commits each

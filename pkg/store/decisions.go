@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -36,10 +37,7 @@ func (s *Store) KeepDecisions(ctx context.Context, list []placing.Decision) erro
 			return tx.Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(subjects, batch).Error
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("store %d decisions: %w", len(list), err)
-	}
-	return nil
+	return fault.While(err, "store %d decisions", len(list))
 }
 
 // unlessStored leaves a decision that is stored already as it is. For DoNothing, gorm sets the first

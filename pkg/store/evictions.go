@@ -24,10 +24,7 @@ func (s *Store) BeginEviction(ctx context.Context, e eviction.Record) error {
 			return tx.Create(&evictionRow{ID: e.ID, Replica: s.options.Holder, State: state}).Error
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("store eviction %s: %w", e.ID, err)
-	}
-	return nil
+	return fault.While(err, "store eviction %s", e.ID)
 }
 
 // EndEviction implements eviction.Records.
@@ -41,10 +38,7 @@ func (s *Store) EndEviction(ctx context.Context, id string) error {
 	if err == nil && !ended {
 		err = fault.New(fault.Conflict, "another replica has taken it over")
 	}
-	if err != nil {
-		return fmt.Errorf("end eviction %s: %w", id, err)
-	}
-	return nil
+	return fault.While(err, "end eviction %s", id)
 }
 
 // TakeEvictions implements eviction.Records.

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -40,10 +41,7 @@ func (s *Store) HostNumbers(ctx context.Context, hosts []string) (numbers map[st
 	if err == nil && slices.ContainsFunc(hosts, func(host string) bool { return numbers[host] == 0 }) {
 		numbers, err = s.numberHosts(ctx, hosts)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the numbers of the hosts: %w", err)
-	}
-	return numbers, nil
+	return numbers, fault.While(err, "read the numbers of the hosts")
 }
 
 func (s *Store) numberHosts(ctx context.Context, hosts []string) (numbers map[string]int64, err error) {

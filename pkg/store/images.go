@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
@@ -52,10 +53,7 @@ func (s *Store) StagedImages(ctx context.Context, now span.Instant) (controller.
 		})
 		return nil
 	})
-	if err != nil {
-		return controller.Stored{}, fmt.Errorf("read the images on hosts: %w", err)
-	}
-	return stored, nil
+	return stored, fault.While(err, "read the images on hosts")
 }
 
 // transfersThatMatter reads the transfers in several queries, each with its own index, because
@@ -137,10 +135,7 @@ func (s *Store) ChangeStagedImages(ctx context.Context, lease job.Lease, c contr
 			return cachedImageRow{one.Image, one.Host, one.Bytes, int64(one.Since), int64(one.LastUsed)}
 		}))
 	})
-	if err != nil {
-		return fmt.Errorf("store the images on hosts: %w", err)
-	}
-	return nil
+	return fault.While(err, "store the images on hosts")
 }
 
 func forgetImages(tx *gorm.DB, c controller.Change) error {

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -25,10 +26,7 @@ func (s *Store) SaveInstanceRecords(ctx context.Context, instances []string, g i
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Clauses(clause.OnConflict{UpdateAll: true}).CreateInBatches(rows, batch).Error
 	})
-	if err != nil {
-		return fmt.Errorf("store what %d instances are placed for: %w", len(instances), err)
-	}
-	return nil
+	return fault.While(err, "store what %d instances are placed for", len(instances))
 }
 
 // InstanceRecords implements inventory.InstanceRecords.
@@ -62,10 +60,7 @@ func (s *Store) OldInstanceRecords(ctx context.Context, before span.Instant) (in
 	err = s.look(ctx, func(db *gorm.DB) error {
 		return db.Model(&instanceRecordRow{}).Where("placed_at < ?", before).Order("placed_at, instance_id").Pluck("instance_id", &instances).Error
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read which instances were placed long ago: %w", err)
-	}
-	return instances, nil
+	return instances, fault.While(err, "read which instances were placed long ago")
 }
 
 // ForgetInstanceRecords deletes what is stored of instances, except those that were requested again
@@ -79,8 +74,5 @@ func (s *Store) ForgetInstanceRecords(ctx context.Context, lease job.Lease, inst
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("forget %d instances: %w", len(instances), err)
-	}
-	return nil
+	return fault.While(err, "forget %d instances", len(instances))
 }

@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
@@ -65,10 +66,7 @@ func (s *Store) Release(ctx context.Context, lease job.Lease) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Exec("UPDATE `leases` SET `expires_at` = 0 WHERE `name` = ? AND `epoch` = ?", lease.Name, lease.Epoch).Error
 	})
-	if err != nil {
-		return fmt.Errorf("release lease %s: %w", lease.Name, err)
-	}
-	return nil
+	return fault.While(err, "release lease %s", lease.Name)
 }
 
 // writeUnder is write, except that it fails with job.ErrLost if another process has acquired the
@@ -136,10 +134,7 @@ func (s *Store) Leave(ctx context.Context) error {
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		return tx.Exec("UPDATE `leases` SET `expires_at` = "+s.engine.now+" WHERE `holder` = ? AND `expires_at` > "+s.engine.now, s.options.Holder).Error
 	})
-	if err != nil {
-		return fmt.Errorf("show that this replica has stopped: %w", err)
-	}
-	return nil
+	return fault.While(err, "show that this replica has stopped")
 }
 
 // remembered is how long a stopped replica stays in the table.

@@ -4,7 +4,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/go-gormigrate/gormigrate/v2"
@@ -53,10 +52,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 		return nil, err
 	}
 	applied, err = s.engine.migrate(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("migrate the database: %w", err)
-	}
-	return applied, nil
+	return applied, fault.While(err, "migrate the database")
 }
 
 // Status returns all migrations, in order, without those of a newer version. It fails with a
@@ -66,10 +62,7 @@ func (s *Store) Status(ctx context.Context) (list []MigrationStatus, err error) 
 		list, err = status(tx)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the state of the database: %w", err)
-	}
-	return list, nil
+	return list, fault.While(err, "read the state of the database")
 }
 
 // Pending returns the ids of the missing migrations, in order. It fails as Status does.

@@ -52,10 +52,7 @@ func (s *Store) AddPackingRun(ctx context.Context, r rebalance.Run) error {
 		}
 		return tx.Create(&packingRunRow{ID: r.ID, Over: r.Over(), State: state}).Error
 	})
-	if err != nil {
-		return fmt.Errorf("store packing run %s: %w", r.ID, err)
-	}
-	return nil
+	return fault.While(err, "store packing run %s", r.ID)
 }
 
 // ChangePackingRun implements rebalance.Records.
@@ -86,10 +83,7 @@ func (s *Store) ChangePackingRun(
 		}
 		return tx.Model(&packingRunRow{}).Where("id = ?", id).Updates(map[string]any{"is_over": changed.Over(), "state": state}).Error
 	})
-	if err != nil {
-		return rebalance.Run{}, fmt.Errorf("store packing run %s: %w", id, err)
-	}
-	return changed, nil
+	return changed, fault.While(err, "store packing run %s", id)
 }
 
 func noPackingRun(id string) error {
@@ -118,10 +112,7 @@ func (s *Store) PackingRuns(ctx context.Context, most int) (list []rebalance.Run
 		list, err = packingRuns(db.Order("place DESC").Limit(most))
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the packing runs: %w", err)
-	}
-	return list, nil
+	return list, fault.While(err, "read the packing runs")
 }
 
 func packingRuns(scope *gorm.DB) ([]rebalance.Run, error) {
@@ -146,8 +137,5 @@ func (s *Store) PlacedByQueue(ctx context.Context) (servers []string, err error)
 		servers = nil
 		return db.Model(&bestEffortVMRow{}).Where("server_id <> '' AND phase IN ?", phases).Pluck("server_id", &servers).Error
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read which servers are best-effort work: %w", err)
-	}
-	return servers, nil
+	return servers, fault.While(err, "read which servers are best-effort work")
 }

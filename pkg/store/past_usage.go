@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/accounting"
@@ -147,8 +148,5 @@ func (s *Store) PastUsage(ctx context.Context, w span.Span, project string, afte
 			}
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the sums of purged reservations: %w", err)
-	}
-	return list, nil
+	return list, fault.While(err, "read the sums of purged reservations")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 )
 
@@ -60,10 +61,7 @@ func (s *Store) ChangePower(
 		}
 		return entries, savePower(tx, hosts, rows, records)
 	})
-	if err != nil {
-		return fmt.Errorf("store the power records of %d hosts: %w", len(hosts), err)
-	}
-	return nil
+	return fault.While(err, "store the power records of %d hosts", len(hosts))
 }
 
 // changeEnergy runs act in a transaction of its own, under the lease and after other such changes,
@@ -164,10 +162,7 @@ const (
 // EnergySettings implements controller.Settings.
 func (s *Store) EnergySettings(ctx context.Context) (settings energy.Settings, err error) {
 	err = s.look(ctx, func(db *gorm.DB) error { return readEnergy(db, settingsOfEnergy, &settings) })
-	if err != nil {
-		return energy.Settings{}, fmt.Errorf("read the settings of the energy controller: %w", err)
-	}
-	return settings, nil
+	return settings, fault.While(err, "read the settings of the energy controller")
 }
 
 // ChangeEnergySettings implements controller.Settings.
@@ -185,29 +180,20 @@ func (s *Store) ChangeEnergySettings(
 		}
 		return entries, saveEnergy(tx, settingsOfEnergy, settings)
 	})
-	if err != nil {
-		return fmt.Errorf("store the settings of the energy controller: %w", err)
-	}
-	return nil
+	return fault.While(err, "store the settings of the energy controller")
 }
 
 // EnergyReport returns the last stored report; the zero Report if there is none.
 func (s *Store) EnergyReport(ctx context.Context) (report energy.Report, err error) {
 	err = s.look(ctx, func(db *gorm.DB) error { return readEnergy(db, reportOfEnergy, &report) })
-	if err != nil {
-		return energy.Report{}, fmt.Errorf("read the report of the energy controller: %w", err)
-	}
-	return report, nil
+	return report, fault.While(err, "read the report of the energy controller")
 }
 
 // SaveEnergyReport replaces the stored report. It fails with job.ErrLost if another process has
 // acquired the lease.
 func (s *Store) SaveEnergyReport(ctx context.Context, lease job.Lease, r energy.Report) error {
 	err := s.writeUnder(ctx, lease, func(tx *gorm.DB) error { return saveEnergy(tx, reportOfEnergy, r) })
-	if err != nil {
-		return fmt.Errorf("store the report of the energy controller: %w", err)
-	}
-	return nil
+	return fault.While(err, "store the report of the energy controller")
 }
 
 // readEnergy reads the row with a name into document; it changes nothing if there is no such row.

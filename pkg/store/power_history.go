@@ -4,12 +4,12 @@ package store
 
 import (
 	"context"
-	"fmt"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
@@ -43,10 +43,7 @@ func (row demandRow) demand() energy.Demand {
 func (s *Store) Audit(ctx context.Context, host string, before int64, limit int) ([]energy.Entry, error) {
 	var rows []powerEntryRow
 	err := s.look(ctx, func(db *gorm.DB) error { return entries(db, host, before, limit).Find(&rows).Error })
-	if err != nil {
-		return nil, fmt.Errorf("read the audit of power: %w", err)
-	}
-	return converted(rows, powerEntryRow.entry), nil
+	return converted(rows, powerEntryRow.entry), fault.While(err, "read the audit of power")
 }
 
 // entries selects what Audit returns.
@@ -69,10 +66,7 @@ func (s *Store) Phases(ctx context.Context, from span.Instant, limit int) ([]ene
 	err := s.look(ctx, func(db *gorm.DB) error {
 		return db.Where("kind = ? AND entered_at >= ?", energy.EntryPhase, from).Order("id").Limit(limit).Find(&rows).Error
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the audit of power: %w", err)
-	}
-	return converted(rows, powerEntryRow.entry), nil
+	return converted(rows, powerEntryRow.entry), fault.While(err, "read the audit of power")
 }
 
 // PhasesBefore implements api.History.
@@ -84,10 +78,7 @@ func (s *Store) PhasesBefore(ctx context.Context, from span.Instant) ([]energy.E
 			Group("host").Select("MAX(id)")
 		return db.Where("id IN (?)", last).Order("id").Find(&rows).Error
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the audit of power: %w", err)
-	}
-	return converted(rows, powerEntryRow.entry), nil
+	return converted(rows, powerEntryRow.entry), fault.While(err, "read the audit of power")
 }
 
 // PurgeAudit deletes the entries of the audit before an instant, one batch in each transaction, and
@@ -102,10 +93,7 @@ func (s *Store) Demand(ctx context.Context, from span.Instant) ([]energy.Demand,
 	err := s.look(ctx, func(db *gorm.DB) error {
 		return db.Where("measured_at >= ?", from).Order("measured_at").Find(&rows).Error
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read how many hosts were in use: %w", err)
-	}
-	return converted(rows, demandRow.demand), nil
+	return converted(rows, demandRow.demand), fault.While(err, "read how many hosts were in use")
 }
 
 // AddDemand implements controller.History. Of two measurements at the same instant it keeps the
@@ -117,8 +105,5 @@ func (s *Store) AddDemand(ctx context.Context, lease job.Lease, d energy.Demand,
 		}
 		return tx.Where("measured_at < ?", keep).Delete(&demandRow{}).Error
 	})
-	if err != nil {
-		return fmt.Errorf("store how many hosts are in use: %w", err)
-	}
-	return nil
+	return fault.While(err, "store how many hosts are in use")
 }

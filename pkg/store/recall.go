@@ -5,12 +5,12 @@ package store
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
 	"gorm.io/gorm"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
@@ -20,10 +20,7 @@ import (
 // finds nothing new, Recall makes one statement.
 func (s *Store) Recall(ctx context.Context, q booking.Recall) (booking.Recalled, error) {
 	got, err := s.recall(ctx, q)
-	if err != nil {
-		return booking.Recalled{}, fmt.Errorf("recall reservations: %w", err)
-	}
-	return got, nil
+	return got, fault.While(err, "recall reservations")
 }
 
 func (s *Store) recall(ctx context.Context, q booking.Recall) (got booking.Recalled, err error) {

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
 // Overrides implements inventory.HostSettings.
@@ -18,10 +19,7 @@ func (s *Store) Overrides(ctx context.Context) (all map[string]inventory.Overrid
 		all, err = overrides(tx)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read host overrides: %w", err)
-	}
-	return all, nil
+	return all, fault.While(err, "read host overrides")
 }
 
 func overrides(db *gorm.DB) (map[string]inventory.Override, error) {
@@ -61,10 +59,7 @@ func (s *Store) ChangeOverride(
 		}
 		return saveOverride(tx, host, o)
 	})
-	if err != nil {
-		return fmt.Errorf("store the override of host %s: %w", host, err)
-	}
-	return nil
+	return fault.While(err, "store the override of host %s", host)
 }
 
 // inTurn makes transactions with the same name follow each other.
@@ -117,8 +112,5 @@ func (s *Store) SaveHidden(ctx context.Context, property string, hidden bool) er
 		}
 		return tx.Where("property = ?", property).Delete(&hiddenRow{}).Error
 	})
-	if err != nil {
-		return fmt.Errorf("store whether property %s is hidden: %w", property, err)
-	}
-	return nil
+	return fault.While(err, "store whether property %s is hidden", property)
 }

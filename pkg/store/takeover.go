@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 )
@@ -32,10 +33,7 @@ func (s *Store) TakeOver(ctx context.Context, t booking.TakeOver, at span.Instan
 			return s.enroll(tx, t, at)
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("store what is taken over: %w", err)
-	}
-	return nil
+	return fault.While(err, "store what is taken over")
 }
 
 // taking is a booking.TakeOver as rows.

@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/enforcement"
@@ -38,10 +39,7 @@ func (s *Store) Tell(ctx context.Context, told enforcement.Told) error {
 		Tries: told.Tries, NextAt: int64(told.Next),
 	}
 	err := s.write(ctx, func(tx *gorm.DB) error { return tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error })
-	if err != nil {
-		return fmt.Errorf("store what the usage service was told of lease %s: %w", told.LeaseID, err)
-	}
-	return nil
+	return fault.While(err, "store what the usage service was told of lease %s", told.LeaseID)
 }
 
 // Ended implements enforcement.Records. The statement looks reservations up by their ids and by
@@ -72,8 +70,5 @@ func (s *Store) Ended(ctx context.Context, now, before span.Instant, limit int) 
 // Forget implements enforcement.Records.
 func (s *Store) Forget(ctx context.Context, leaseID string) error {
 	err := s.write(ctx, func(tx *gorm.DB) error { return tx.Where("lease_id = ?", leaseID).Delete(&toldRow{}).Error })
-	if err != nil {
-		return fmt.Errorf("delete what the usage service was told of lease %s: %w", leaseID, err)
-	}
-	return nil
+	return fault.While(err, "delete what the usage service was told of lease %s", leaseID)
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -210,10 +209,7 @@ func (c *Checker) request(before, next *reservation.LeaseRecord) ([]byte, error)
 		r.CurrentLease = new(blazar.UsageOf(before, hosts, now))
 	}
 	text, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("encode the request to the usage service about lease %s: %w", next.ID, err)
-	}
-	return text, nil
+	return text, fault.While(err, "encode the request to the usage service about lease %s", next.ID)
 }
 
 // call sends a request about a lease if the service receives this verb.
@@ -221,10 +217,7 @@ func (c *Checker) call(ctx context.Context, verb Verb, lease string, request []b
 	if !c.Service.Has(verb) {
 		return nil
 	}
-	if err := c.Service.Call(ctx, verb, request); err != nil {
-		return fmt.Errorf("ask the usage service with %s about lease %s: %w", verb, lease, err)
-	}
-	return nil
+	return fault.While(c.Service.Call(ctx, verb, request), "ask the usage service with %s about lease %s", verb, lease)
 }
 
 // limits reports whether there is a maximum duration for a project.

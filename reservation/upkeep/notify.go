@@ -5,10 +5,10 @@ package upkeep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -92,10 +92,7 @@ func (n notifications) sendBatch(ctx context.Context, lease job.Lease) (more boo
 func (n notifications) sendOne(ctx context.Context, change reservation.Change) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	if err := n.notifier.Notify(ctx, change); err != nil {
-		return fmt.Errorf("notify of %s of reservation %s: %w", change.Action, change.Reservation.ID, err)
-	}
-	return nil
+	return fault.While(n.notifier.Notify(ctx, change), "notify of %s of reservation %s", change.Action, change.Reservation.ID)
 }
 
 // noticesEvery is the interval in which stale notices of evictions are withdrawn.

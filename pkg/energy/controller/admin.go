@@ -199,10 +199,7 @@ func (c *Admin) changeHosts(ctx context.Context, by string, change Change) error
 		}
 		return entries, nil
 	})
-	if err != nil {
-		return fmt.Errorf("change the modes of hosts: %w", err)
-	}
-	return nil
+	return fault.While(err, "change the modes of hosts")
 }
 
 // Approve allows the controller to carry out the plan with an id. It fails with a Conflict fault if

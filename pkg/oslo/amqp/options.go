@@ -24,7 +24,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -173,8 +172,5 @@ func verifyChain(roots *x509.CertPool, state tls.ConnectionState) error {
 		intermediates.AddCert(certificate)
 	}
 	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates})
-	if err != nil {
-		return fmt.Errorf("the broker's certificate: %w", err)
-	}
-	return nil
+	return fault.While(err, "the broker's certificate")
 }

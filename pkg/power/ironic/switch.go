@@ -37,10 +37,7 @@ func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOf
 	if err == nil {
 		err = m.switchNode(ctx, node, to, how)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
+	return fault.While(err, "%s", doing)
 }
 
 func (m *Machine) switchNode(ctx context.Context, node ironic.Node, to energy.State, how power.PowerOffMode) error {

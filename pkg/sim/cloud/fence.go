@@ -50,10 +50,7 @@ func (f Fence) Layout(context.Context) (fence.Layout, error) {
 // Carry implements upkeep.FenceBackend.
 func (f Fence) Carry(_ context.Context, step fence.Step) error {
 	defer f.Cloud.enter()()
-	if err := f.Cloud.carry(step); err != nil {
-		return fmt.Errorf("%s: %w", step.Summary(), err)
-	}
-	return nil
+	return fault.While(f.Cloud.carry(step), "%s", step.Summary())
 }
 
 func (c *Cloud) carry(step fence.Step) error {

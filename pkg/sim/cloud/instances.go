@@ -110,10 +110,7 @@ func (f Fence) Exists(ctx context.Context, id string) (bool, error) {
 
 // Order implements upkeep.Instances.
 func (f Fence) Order(ctx context.Context, i inventory.Instance, order upkeep.Order) error {
-	if err := f.Cloud.order(ctx, i, order); err != nil {
-		return fmt.Errorf("%s instance %s: %w", order, i.ID, err)
-	}
-	return nil
+	return fault.While(f.Cloud.order(ctx, i, order), "%s instance %s", order, i.ID)
 }
 
 func (c *Cloud) order(ctx context.Context, i inventory.Instance, order upkeep.Order) error {

@@ -48,10 +48,7 @@ func (c *Cloud) Admit(ctx context.Context, r reservation.Reservation) error {
 	err := c.eachFlavor(ctx, r, func(ctx context.Context, flavor, _ string) error {
 		return c.compute.DeleteExtraSpec(ctx, flavor, closed)
 	})
-	if err != nil {
-		return fmt.Errorf("admit project %s to reservation %s: %w", r.ProjectID, r.ID, err)
-	}
-	return nil
+	return fault.While(err, "admit project %s to reservation %s", r.ProjectID, r.ID)
 }
 
 // Expel revokes the project's access to the reservation's flavors.

@@ -25,10 +25,7 @@ func (c *Cloud) Carry(ctx context.Context, step fence.Step) error {
 		}
 		defer done()
 	}
-	if err := c.carry(ctx, step); err != nil {
-		return fmt.Errorf("%s: %w", what(step), err)
-	}
-	return nil
+	return fault.While(c.carry(ctx, step), "%s", what(step))
 }
 
 func (c *Cloud) carry(ctx context.Context, step fence.Step) error {

@@ -27,10 +27,7 @@ import (
 // For a host that is empty in Placement and in the snapshot, On makes one request.
 func (c *Cloud) On(ctx context.Context, host string) ([]inventory.Instance, error) {
 	instances, err := c.on(ctx, host)
-	if err != nil {
-		return nil, fmt.Errorf("read the instances on host %s: %w", host, err)
-	}
-	return instances, nil
+	return instances, fault.While(err, "read the instances on host %s", host)
 }
 
 func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, error) {

@@ -4,7 +4,6 @@ package openstack
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/placement"
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
@@ -28,10 +28,7 @@ import (
 func (c *Cloud) Layout(ctx context.Context) (fence.Layout, error) {
 	reader := layoutReader{cloud: c, names: map[string]string{}, rooms: map[string]map[string]int64{}}
 	layout, err := reader.read(ctx)
-	if err != nil {
-		return fence.Layout{}, fmt.Errorf("read Almanac's resources in OpenStack: %w", err)
-	}
-	return layout, nil
+	return layout, fault.While(err, "read Almanac's resources in OpenStack")
 }
 
 // layoutReader collects one layout.

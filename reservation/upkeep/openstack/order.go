@@ -5,7 +5,6 @@ package openstack
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -35,10 +34,7 @@ func (c *Cloud) Order(ctx context.Context, i inventory.Instance, order upkeep.Or
 		now.Preemptible = i.Preemptible
 		err = c.sendNext(ctx, now, i.Host, order)
 	}
-	if err != nil {
-		return fmt.Errorf("%s instance %s: %w", order, i.ID, err)
-	}
-	return nil
+	return fault.While(err, "%s instance %s", order, i.ID)
 }
 
 func (c *Cloud) sendNext(ctx context.Context, now nova.Server, from string, order upkeep.Order) error {
