@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/config"
@@ -101,7 +101,7 @@ func (d *demonstration) run(ctx context.Context, stdout, stderr io.Writer) (err 
 	if d.portGiven {
 		cfg.API.Port = d.port
 	}
-	log, err := servicelog.Open(cfg.Default, "almanacd", stderr, api.LogHandler)
+	log, err := servicelog.Open(cfg.Default, "almanacd", stderr, serving.LogHandler)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/manual"
@@ -113,7 +113,7 @@ func (s *service) serve(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
-	log, err := servicelog.Open(cfg.Default, "almanacd", stderr, api.LogHandler)
+	log, err := servicelog.Open(cfg.Default, "almanacd", stderr, serving.LogHandler)
 	if err != nil {
 		return err
 	}

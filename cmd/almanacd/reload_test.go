@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/servicelog"
@@ -50,7 +50,7 @@ func open(t *testing.T, text string, stderr io.Writer) opened {
 	if o.cfg, err = o.load(); err != nil {
 		t.Fatal(err)
 	}
-	if o.log, err = servicelog.Open(o.cfg.Default, "almanacd", stderr, api.LogHandler); err != nil {
+	if o.log, err = servicelog.Open(o.cfg.Default, "almanacd", stderr, serving.LogHandler); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.log.Close() })

@@ -19,6 +19,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/leases"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -72,7 +73,7 @@ func (s *scene) open() {
 	must(s.t, err)
 	s.server = api.New(api.Options{
 		Booking: s.bookings, Reader: s.memory, Inventory: keeper, Authenticator: api.Keystone{Tokens: legible{}}, Policy: s.rules, BeforeEnd: 60, MaxBodyBytes: 1 << 20,
-		Blazar: &api.Blazar{Leases: s.memory, BeforeEnd: 60, NewID: s.newID, Addresses: s.memory, Neutron: outside{}},
+		Blazar: &leases.Options{Leases: s.memory, BeforeEnd: 60, NewID: s.newID, Addresses: s.memory, Neutron: outside{}},
 		Now:    now, Monotonic: func() time.Duration { return time.Duration(s.now-noon) * time.Second },
 		NewRequestID: func() string { return "req" }, Log: quiet, Registry: prometheus.NewRegistry(),
 	})

@@ -114,7 +114,7 @@ func TestARefusedChangeLeavesTheLeaseAsItWas(t *testing.T) {
 func TestAnActiveLeaseKeepsItsHostsAndItsAmounts(t *testing.T) {
 	c := start(t, setup{hosts: computes("A", "B", "C", "D")})
 	hosts := c.demo.lease(hostLease("hosts", "12:00", "13:00", 2))
-	slices := c.demo.lease(strings.Replace(leaseWith(instances(2, "null")), "12:10", "12:00", 1))
+	slices := c.demo.lease(strings.Replace(leaseWith(someInstances(2, "null")), "12:10", "12:00", 1))
 	c.wait(60)
 	for _, r := range []refusedChange{
 		{hosts, `{"min":1,"max":1}`, 409, "is active and has 2; it cannot get fewer"},
@@ -206,7 +206,7 @@ func TestTheReservationsOfALeaseStayTogether(t *testing.T) {
 
 func TestAnAffinityStaysUnlessARequestHasAnother(t *testing.T) {
 	c := start(t, setup{})
-	l := c.demo.lease(leaseWith(instances(1, "false")))
+	l := c.demo.lease(leaseWith(someInstances(1, "false")))
 	put := func(affinity string) any {
 		body := fmt.Sprintf(`{"reservations": [{"id": %q, "affinity": %s}]}`, l.Reservations[0]["id"], affinity)
 		return leaseIn(t, c.demo.put("/v1/leases/"+l.ID, body), http.StatusOK).Reservations[0]["affinity"]
@@ -223,7 +223,7 @@ func TestAnAffinityStaysUnlessARequestHasAnother(t *testing.T) {
 
 func TestALeaseListsItsReservationsInTheOrderOfTheRequest(t *testing.T) {
 	c := start(t, setup{hosts: computes("cmp-1", "cmp-2", "cmp-3")})
-	l := c.demo.lease(leaseWith(instances(1, "null"), instances(2, "null"), instances(3, "null"), instances(4, "null"), instances(5, "null")))
+	l := c.demo.lease(leaseWith(someInstances(1, "null"), someInstances(2, "null"), someInstances(3, "null"), someInstances(4, "null"), someInstances(5, "null")))
 	for _, one := range append(c.demo.leases(""), l) {
 		for i, r := range one.Reservations {
 			if r["amount"] != float64(i+1) {

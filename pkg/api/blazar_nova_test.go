@@ -72,7 +72,7 @@ func leaseWith(reservations ...string) string {
 	return fmt.Sprintf(`{"name": "l", "start_date": "2026-11-20 12:10", "end_date": "2026-11-20 13:10", "reservations": [%s]}`, strings.Join(reservations, ","))
 }
 
-func instances(amount int, affinity string) string {
+func someInstances(amount int, affinity string) string {
 	return fmt.Sprintf(`{"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 512, "disk_gb": 1, "amount": %d, "affinity": %s, "resource_properties": ""}`, amount, affinity)
 }
 
@@ -124,7 +124,7 @@ func TestInstancesOfAFlavorAreReservedWithTheRightsOfTheCaller(t *testing.T) {
 
 func TestAReservationWithAnAffinityHasAServerGroupOfTheCaller(t *testing.T) {
 	c, n := startWithNova(t, 2)
-	l := c.demo.lease(leaseWith(instances(1, "true"), instances(1, "null"), instances(2, "false")))
+	l := c.demo.lease(leaseWith(someInstances(1, "true"), someInstances(1, "null"), someInstances(2, "false")))
 	want := map[string]string{}
 	for i, policy := range map[int]string{0: "affinity", 2: "anti-affinity"} {
 		want[l.Reservations[i]["server_group_id"].(string)] = fmt.Sprintf("reservation:%s %s", l.Reservations[i]["id"], policy)
@@ -142,8 +142,8 @@ func TestAReservationWithAnAffinityHasAServerGroupOfTheCaller(t *testing.T) {
 
 func TestALeaseThatIsRefusedLeavesNoServerGroup(t *testing.T) {
 	c, n := startWithNova(t, 1)
-	wantFault(t, c.demo.post("/v1/leases", leaseWith(instances(1, "true"), instances(1, "true"))), http.StatusForbidden, "Quota exceeded")
-	wantFault(t, c.demo.post("/v1/leases", leaseWith(instances(100, "false"))), http.StatusBadRequest, "")
+	wantFault(t, c.demo.post("/v1/leases", leaseWith(someInstances(1, "true"), someInstances(1, "true"))), http.StatusForbidden, "Quota exceeded")
+	wantFault(t, c.demo.post("/v1/leases", leaseWith(someInstances(100, "false"))), http.StatusBadRequest, "")
 	if len(n.groups) > 0 || len(c.stored()) > 0 {
 		t.Errorf("left are the groups %v and the reservations %v", n.groups, c.stored())
 	}

@@ -129,8 +129,8 @@ func TestOfEightLeasesAtOnceForTheSameHostsOneIsBooked(t *testing.T) {
 func TestBothAPIsShowAndChangeTheSame(t *testing.T) {
 	c := start(t, setup{})
 	native := c.demo.book(fmt.Sprintf(`{"name": "native", "kind": "instance", "resources": {"vcpus": 1, "memory_mb": 512}, "start_time": %q, "duration": 3600, "quantity": 2}`, at(600))).ID
-	only := c.demo.lease(leaseWith(instances(2, "null")))
-	two := c.demo.lease(leaseWith(instances(2, "null"), instances(1, "null")))
+	only := c.demo.lease(leaseWith(someInstances(2, "null")))
+	two := c.demo.lease(leaseWith(someInstances(2, "null"), someInstances(1, "null")))
 	for name, one := range map[string]struct {
 		lease, reservation string
 		several            bool

@@ -4,9 +4,9 @@ package api
 
 import (
 	"context"
+	"time"
 
-	"github.com/gin-gonic/gin"
-
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation/booking"
@@ -20,15 +20,29 @@ type Doctor interface {
 	Fix(ctx context.Context, by booking.Caller) (upkeep.Examination, error)
 }
 
+// doctor serves the calls of the doctor.
+type doctor struct {
+	Doctor
+	requestTimeout time.Duration
+}
+
+// routes returns the calls of the doctor.
+func (s doctor) routes() []serving.Route {
+	return []serving.Route{
+		serving.Get("/v1/doctor", serving.Rule("doctor:get"), serving.InLine, serving.OnePage, serving.ByNobody, serving.NoParameters, serving.JSON(s.examine)),
+		serving.Post("/v1/doctor", serving.Rule("doctor:fix"), serving.InLine, serving.OnePage, serving.ByNobody, serving.NoParameters, serving.JSON(s.fix)),
+	}
+}
+
 // examine handles GET /v1/doctor.
-func (s *server) examine(c *gin.Context) (any, error) {
+func (s doctor) examine(c *serving.Call) (any, error) {
 	return s.answerExamination(c, func() (upkeep.Examination, error) { return s.Doctor.Examine(c.Request.Context()) })
 }
 
 // fix handles POST /v1/doctor.
-func (s *server) fix(c *gin.Context) (any, error) {
+func (s doctor) fix(c *serving.Call) (any, error) {
 	var body v1.Treatment
-	if _, err := s.body(c, &body, s.MaxBodyBytes); err != nil {
+	if _, err := c.Body(&body, serving.AnyBody); err != nil {
 		return nil, err
 	}
 	return s.answerExamination(c, func() (upkeep.Examination, error) {
@@ -36,15 +50,15 @@ func (s *server) fix(c *gin.Context) (any, error) {
 			return s.Doctor.Plan(c.Request.Context())
 		}
 		// The rest of the request's time is for the answer.
-		ctx, stop := context.WithTimeout(c.Request.Context(), s.RequestTimeout*3/4)
+		ctx, stop := context.WithTimeout(c.Request.Context(), s.requestTimeout*3/4)
 		defer stop()
-		by := asking(c).caller()
+		by := c.Asker().Caller()
 		by.Admin = true // of every project's reservations: the rule has admitted the caller
 		return s.Doctor.Fix(ctx, by)
 	})
 }
 
-func (s *server) answerExamination(c *gin.Context, examine func() (upkeep.Examination, error)) (any, error) {
+func (s doctor) answerExamination(c *serving.Call, examine func() (upkeep.Examination, error)) (any, error) {
 	if s.Doctor == nil {
 		return nil, fault.New(fault.NotFound, "this process has no doctor; ask a process that carries out starts and ends")
 	}

@@ -26,6 +26,8 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/leases"
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
@@ -54,7 +56,7 @@ type setup struct {
 	checks func(c *cloud, hosts func() *inventory.Snapshot) *enforcement.Checker
 	// enrolled is true if only hosts that were added to the pool are in it.
 	enrolled bool
-	// poolChanged is api.Blazar.PoolChanged.
+	// poolChanged is leases.Options.PoolChanged.
 	poolChanged func(context.Context)
 	// carries does the work of events; nil means that there is no cloud.
 	carries booking.Cloud
@@ -141,11 +143,11 @@ func start(t testing.TB, s setup) *cloud {
 		Authenticator: api.Keystone{Tokens: legible{}}, KeystoneURI: "http://keystone.test/v3", Policy: rules(t, ""), Ping: c.store.Ping, BeforeEnd: 3600, MaxBodyBytes: 1 << 20, Version: "1.2.3",
 		Now: c.now, Monotonic: c.elapsed,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
-		Log:          slog.New(api.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
+		Log:          slog.New(serving.LogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))), Registry: prometheus.NewRegistry(),
 	}
 	options.Decisions = c.store
 	options.Streams.Longest = time.Millisecond // the tests of streams let them last longer
-	options.Blazar = &api.Blazar{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled, PoolChanged: s.poolChanged, NewID: uuid.NewString, Addresses: c.store, Neutron: outside{}}
+	options.Blazar = &leases.Options{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled, PoolChanged: s.poolChanged, NewID: uuid.NewString, Addresses: c.store, Neutron: outside{}}
 	options.Energy = &controller.Admin{
 		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.bookings,
 		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, StaleAfter: 180, Now: c.now,

@@ -11,18 +11,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/oslolog"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 const (
-	healthPath = "/healthcheck"
 	// freshFor is how long the result of a probe is reused, because many load balancers and
 	// monitors ask.
 	freshFor = time.Second
+	// plain and asJSON are the formats of the health check.
+	plain, asJSON = "text/plain", "application/json"
 	// patience is how long a probe may take.
 	patience = 3 * time.Second
 )
@@ -80,13 +83,38 @@ func (w *watch) look(ctx context.Context) (since span.Instant, err error) {
 	return w.since, w.err
 }
 
-func (s *server) watch(p Probe) *watch {
-	return &watch{Probe: p, now: s.Now, monotonic: s.Monotonic, log: s.Log, since: s.Now()}
+// health answers whether the process, and the parts that it needs, are healthy.
+type health struct {
+	database  *watch
+	parts     []*watch // including the database
+	simulated bool
+	draining  func() bool
+}
+
+// newHealth returns the watches of the parts, and registers the result of the database's as a metric.
+func newHealth(o Options) *health {
+	part := func(p Probe) *watch {
+		return &watch{Probe: p, now: o.Now, monotonic: o.Monotonic, log: o.Log, since: o.Now()}
+	}
+	s := &health{database: part(Probe{"database", o.Ping}), simulated: o.Demo != nil}
+	s.parts = []*watch{s.database}
+	for _, p := range o.Probes {
+		s.parts = append(s.parts, part(p))
+	}
+	promauto.With(o.Registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "almanac_database_up", Help: "1 if the database answers.",
+	}, func() float64 {
+		if _, err := s.database.look(context.Background()); err != nil {
+			return 0
+		}
+		return 1
+	})
+	return s
 }
 
 // Look runs every probe, so that the times of changes are recorded even if nobody asks.
 func (s *Server) Look(ctx context.Context) error {
-	for _, part := range s.server.parts {
+	for _, part := range s.health.parts {
 		_, _ = part.look(ctx) // it has logged what it found
 	}
 	return nil
@@ -95,18 +123,18 @@ func (s *Server) Look(ctx context.Context) error {
 // simulated is what the health check adds with a simulated cloud.
 const simulated = "the cloud is simulated"
 
-// health handles GET and HEAD /healthcheck, in the formats of oslo.middleware
+// show handles GET and HEAD /healthcheck, in the formats of oslo.middleware
 // (oslo_middleware/healthcheck). It covers only what a load balancer requires: a failure in a part
 // that all replicas share is no reason to prefer another replica.
-func (s *server) health(c *gin.Context) {
+func (s *health) show(c *serving.Call) {
 	status, reason := http.StatusOK, "OK"
-	if s.draining.Load() {
+	if s.draining() {
 		status, reason = http.StatusServiceUnavailable, "draining"
 	} else if _, err := s.database.look(c.Request.Context()); err != nil {
 		status, reason = http.StatusServiceUnavailable, "the database does not answer"
 	}
 	reasons := []string{reason}
-	if s.Demo != nil {
+	if s.simulated {
 		reasons = append(reasons, simulated)
 	}
 	switch {
@@ -114,16 +142,16 @@ func (s *server) health(c *gin.Context) {
 		c.Status(http.StatusNoContent)
 	case c.Request.Method == http.MethodHead:
 		c.Status(status)
-	case c.NegotiateFormat(gin.MIMEPlain, gin.MIMEJSON) == gin.MIMEJSON:
-		c.PureJSON(status, gin.H{"detailed": false, "reasons": reasons})
+	case c.NegotiateFormat(plain, asJSON) == asJSON:
+		c.PureJSON(status, map[string]any{"detailed": false, "reasons": reasons})
 	default:
 		c.String(status, strings.Join(reasons, "\n")+"\n")
 	}
 }
 
 // readiness handles GET /v1/readiness.
-func (s *server) readiness(c *gin.Context) (any, error) {
-	answer := v1.Readiness{Draining: s.draining.Load(), Parts: make([]v1.Part, len(s.parts))}
+func (s *health) readiness(c *serving.Call) (any, error) {
+	answer := v1.Readiness{Draining: s.draining(), Parts: make([]v1.Part, len(s.parts))}
 	var looking sync.WaitGroup
 	for i, part := range s.parts {
 		looking.Go(func() {

@@ -184,12 +184,6 @@ func TestAHeaderThatNobodyVouchesForHoldsOffOneClientOfAProxyAndIsNoWayAroundThe
 	}
 }
 
-func TestSoManyCallersAreRemembered(t *testing.T) {
-	if got := api.Remembered(25_000); got != 10_000 {
-		t.Errorf("of 25000 callers %d are remembered, want 10000", got)
-	}
-}
-
 // away is a Keystone that does not answer.
 type away struct{}
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/leases"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -44,9 +45,9 @@ func TestATypeGeneratedFromTheDocumentRefusesFieldsThatItDoesNotKnow(t *testing.
 }
 
 func TestTheDocumentListsTheRoutesOfTheServer(t *testing.T) {
-	served := api.Routes(api.Options{Blazar: &api.Blazar{}, Demo: demoCloud{}})
-	for i, route := range served {
-		served[i] = asDocumented(route)
+	var served []string
+	for _, r := range api.Calls(api.Options{Blazar: &leases.Options{}, Demo: demoCloud{}}) {
+		served = append(served, r.Method+" "+asDocumented(r.Path))
 	}
 	listed := openContract(t).routes()
 	slices.Sort(served)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/instances"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
@@ -21,7 +22,7 @@ import (
 
 // packing moves the instances of two hosts with 4 cores: A has four of 4 vCPUs, one of them
 // locked, and B is empty.
-func packing(c *cloud) api.Packing {
+func packing(c *cloud) instances.Packing {
 	stocks := func(guests int64) map[string]inventory.Stock {
 		return map[string]inventory.Stock{"VCPU": {Total: 4, Ratio: 16, Used: 4 * guests}, "MEMORY_MB": {Total: 8192, Ratio: 1, Used: 1024 * guests}}
 	}
@@ -32,7 +33,7 @@ func packing(c *cloud) api.Packing {
 			Flavor: inventory.Flavor{Name: "busy", Resources: resource.Vector{VCPUs: 4, MemoryMB: 1024}},
 		})
 	}
-	return api.Packing{
+	return instances.Packing{
 		CPUNeed: rebalance.OfFlavor, Preset: rebalance.Options{Migrations: 1, Gain: 0.01},
 		Admin: &rebalance.Admin{
 			Records: c.store, Archive: c.store, Untrusted: func() string { return "" }, Ordered: func() {}, Now: c.now, NewID: uuid.NewString,
@@ -116,7 +117,7 @@ func TestARunIsBegunWatchedAndStopped(t *testing.T) {
 }
 
 func TestWhereNothingCanBeMovedThatIsSaid(t *testing.T) {
-	c := start(t, setup{adjust: func(o *api.Options) { o.Packing = api.Packing{} }})
+	c := start(t, setup{adjust: func(o *api.Options) { o.Packing = instances.Packing{} }})
 	if a := c.admin.post("/v1/packing", `{}`); a.status != http.StatusConflict || !strings.Contains(string(a.body), "[inventory] source = openstack") {
 		t.Errorf("got %v", a)
 	}

@@ -234,7 +234,7 @@ func TestEachRouteTakesTheParametersOfTheDocument(t *testing.T) {
 	for _, file := range sources(t, ".") {
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, is := n.(*ast.CallExpr)
-			if !is || !strings.HasSuffix(calledName(call), "eadQuery") {
+			if !is || calledName(call) != "Parameters" {
 				return true
 			}
 			for _, argument := range call.Args {

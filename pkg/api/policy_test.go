@@ -16,6 +16,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -175,7 +176,7 @@ func TestEveryCallThatNeedsATokenIsTried(t *testing.T) {
 
 // watched records the rules that are checked, and the errors other than denials.
 type watched struct {
-	rules api.Enforcer
+	rules serving.Enforcer
 
 	mu    sync.Mutex
 	asked map[string]bool

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/instances"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/preemption"
@@ -52,12 +53,12 @@ func populated(t *testing.T) *inventory.States {
 }
 
 // choosing places instances on these states, as the service does.
-func choosing(t *testing.T, states *inventory.States) api.Placing {
+func choosing(t *testing.T, states *inventory.States) instances.Placing {
 	t.Helper()
 	cost, err := preemption.NewCost("partial_hour", preemption.CostOptions{Period: 3600})
 	must(t, err)
 	evictor := &preemption.Evictor{Cost: cost}
-	return api.Placing{
+	return instances.Placing{
 		States: func() *inventory.States { return states },
 		Pipeline: &scheduler.Pipeline{
 			Filters: []filters.Filter{filters.Traits{}, filters.Capacity{Evicts: true}, filters.Compute{}}, SubsetSize: 1, Evictor: evictor, Spares: true,
@@ -75,7 +76,7 @@ func choosing(t *testing.T, states *inventory.States) api.Placing {
 }
 
 // startPlacing starts an Almanac that places on the hosts of populated.
-func startPlacing(t *testing.T, adjust func(*api.Placing)) *cloud {
+func startPlacing(t *testing.T, adjust func(*instances.Placing)) *cloud {
 	t.Helper()
 	return start(t, setup{adjust: func(o *api.Options) {
 		o.Placing = choosing(t, populated(t))
@@ -188,7 +189,7 @@ func TestWhoWouldLeaveIsToldInTheOrderOfChoice(t *testing.T) {
 }
 
 func TestWhereNobodyMakesRoomAHostHasRoomOrNot(t *testing.T) {
-	c := startPlacing(t, func(p *api.Placing) {
+	c := startPlacing(t, func(p *instances.Placing) {
 		p.Pipeline.Filters, p.Pipeline.Weighers, p.Pipeline.Evictor = []filters.Filter{filters.Capacity{}}, nil, nil
 	})
 	if diff := cmp.Diff([]string{"a: room", "d: room"}, costs(t, c.admin, "vcpus=1&limit=2")); diff != "" {
@@ -200,7 +201,7 @@ func TestWhereNobodyMakesRoomAHostHasRoomOrNot(t *testing.T) {
 }
 
 func TestBeforeTheHostsAreReadNothingIsToldOfCosts(t *testing.T) {
-	c := startPlacing(t, func(p *api.Placing) { p.States = func() *inventory.States { return nil } })
+	c := startPlacing(t, func(p *instances.Placing) { p.States = func() *inventory.States { return nil } })
 	wantError(t, c.admin.get("/v1/preemptible/cost?vcpus=1"), http.StatusServiceUnavailable)
 	if got := listed(t, c.admin, ""); len(got) != 0 {
 		t.Errorf("got %+v", got)

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/leases"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
@@ -30,7 +31,7 @@ func everything(o *api.Options) {
 
 // table returns the table of all routes.
 func table() []api.Call {
-	o := api.Options{Blazar: &api.Blazar{}}
+	o := api.Options{Blazar: &leases.Options{}}
 	everything(&o)
 	return api.Calls(o)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
 )
 
 // scrapes answers GET /metrics. Anybody may ask, so the metrics are gathered and written once a second at most for each
@@ -45,7 +47,7 @@ func newScrapes(registry *prometheus.Registry, monotonic func() time.Duration) *
 // ServeHTTP implements http.Handler.
 func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	encoding := "identity"
-	if acceptsGzip(r.Header) {
+	if serving.AcceptsGzip(r.Header) {
 		encoding = "gzip"
 	}
 	found := s.fresh(r, encoding)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -144,10 +145,10 @@ func TestWhoseRequestIsInDoubtIsToldHowToFindOut(t *testing.T) {
 }
 
 // noting is a reader that records the ids of the request.
-type noting struct{ got *api.RequestIDs }
+type noting struct{ got *serving.RequestIDs }
 
 func (n noting) Get(ctx context.Context, _ string) (reservation.Reservation, error) {
-	*n.got, _ = api.RequestIDsOf(ctx)
+	*n.got, _ = serving.RequestIDsOf(ctx)
 	return reservation.Reservation{}, booking.NotFound("x")
 }
 
@@ -156,16 +157,16 @@ func (n noting) List(context.Context, reservation.Query) ([]reservation.Reservat
 }
 
 func TestWhatIsDoneForARequestKnowsItsIDs(t *testing.T) {
-	var got api.RequestIDs
+	var got serving.RequestIDs
 	c := start(t, setup{adjust: func(o *api.Options) { o.Reader = noting{&got} }})
 	global := "req-" + uuid.NewString()
 	for given, passed := range map[string]string{global: global, "": "", "req-1": "", strings.ToUpper(global): ""} {
 		a := c.demo.send("GET", "/v1/reservations/x", "", "X-Openstack-Request-Id", given)
-		if want := (api.RequestIDs{Own: a.header.Get("X-Openstack-Request-Id"), Global: passed}); got != want {
+		if want := (serving.RequestIDs{Own: a.header.Get("X-Openstack-Request-Id"), Global: passed}); got != want {
 			t.Errorf("with the id %q: got %+v, want %+v", given, got, want)
 		}
 	}
-	if _, ok := api.RequestIDsOf(t.Context()); ok {
+	if _, ok := serving.RequestIDsOf(t.Context()); ok {
 		t.Error("what belongs to no request has ids")
 	}
 }

@@ -17,6 +17,9 @@ import (
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/events"
+	"github.com/almanac-cloud/almanac/pkg/api/instances"
+	"github.com/almanac-cloud/almanac/pkg/api/leases"
 	"github.com/almanac-cloud/almanac/pkg/dashboard"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/job"
@@ -34,7 +37,7 @@ type apiParts struct {
 	enforced *enforcement         // nil without a cloud
 	images   *imagectl.Controller // nil if no images are staged
 	energy   *controller.Admin
-	packing  api.Packing
+	packing  instances.Packing
 	queue    *requests.API       // nil without a cloud
 	pipeline *scheduler.Pipeline // nil if another scheduler chooses hosts
 	doctor   *countedDoctor
@@ -73,12 +76,12 @@ func (p apiParts) options() (api.Options, error) {
 		Admission: admission.Admission{
 			Promises: reservationFilter(c, p.bookings), Records: p.db, Rule: preemptibleRule(c), Pins: pins{p.db}, Log: p.logOf("api"),
 		},
-		Placing: api.Placing{Pipeline: p.pipeline}, Weighers: own,
+		Placing: instances.Placing{Pipeline: p.pipeline}, Weighers: own,
 		Authenticator: p.callers, KeystoneURI: cmp.Or(c.Keystone.WWWAuthenticateURI, c.Keystone.AuthURL), Policy: p.callers.rules,
 		Ping: p.db.Ping, BeforeEnd: c.Reservation.BeforeEnd, MaxBodyBytes: int64(c.API.MaxBodyBytes),
 		RequestTimeout: c.API.RequestTimeout, RequestsPerSecond: float64(c.API.RateLimit), Burst: c.API.RateBurst,
 		RequestsAtOnce: c.API.RequestsAtOnce, Replica: p.replica,
-		Streams:           api.Streams{Most: c.API.Streams, MostPerProject: c.API.StreamsPerProject},
+		Streams:           events.Limits{Most: c.API.Streams, MostPerProject: c.API.StreamsPerProject},
 		FailuresPerSecond: float64(c.API.FailureLimit), FailureBurst: c.API.FailureBurst,
 		ProxyHeaders: c.API.ParseProxyHeaders, FeedSecret: c.API.FeedSecret,
 		Version: p.version, Speed: p.pace.Speed(), Now: p.clock.now, Monotonic: stopwatch(),
@@ -101,7 +104,7 @@ func (p apiParts) options() (api.Options, error) {
 		o.Dashboard = page
 	}
 	if b := c.Blazar; b.Enabled {
-		o.Blazar = &api.Blazar{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled, NewID: uuid.NewString}
+		o.Blazar = &leases.Options{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled, NewID: uuid.NewString}
 		if p.networks != nil {
 			o.Blazar.Addresses, o.Blazar.Neutron = p.db, p.networks
 		}

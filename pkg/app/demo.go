@@ -19,7 +19,7 @@ type demo struct {
 	preemptibleHint string // empty means that no hint makes a server preemptible
 }
 
-// Servers implements api.Demo.
+// Servers implements instances.Cloud.
 func (d demo) Servers(ctx context.Context) (v1.DemoServers, error) {
 	all := v1.DemoServers{Servers: []v1.DemoServer{}, Flavors: []string{}, Images: []string{}}
 	for _, s := range d.cloud.Servers(func(*simulated.Server) bool { return true }) {
@@ -59,7 +59,7 @@ func (d demo) shown(ctx context.Context, s simulated.Server) (v1.DemoServer, err
 	}, nil
 }
 
-// Create implements api.Demo.
+// Create implements instances.Cloud.
 func (d demo) Create(ctx context.Context, user string, r v1.DemoServerRequest) (v1.DemoServer, error) {
 	hints := map[string][]string{}
 	for name, value := range r.Hints {
@@ -86,7 +86,7 @@ func (d demo) Create(ctx context.Context, user string, r v1.DemoServerRequest) (
 	return d.shown(ctx, made)
 }
 
-// Delete implements api.Demo.
+// Delete implements instances.Cloud.
 func (d demo) Delete(ctx context.Context, id string) error {
 	s, err := d.cloud.Server(ctx, id)
 	if err != nil {

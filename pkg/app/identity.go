@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
@@ -21,7 +22,7 @@ type rules struct {
 	current atomic.Pointer[policy.Enforcer]
 }
 
-// Check implements api.Enforcer.
+// Check implements serving.Enforcer.
 func (r *rules) Check(rule string, by policy.Credentials, target map[string]string) error {
 	return r.current.Load().Check(rule, by, target)
 }
@@ -62,7 +63,7 @@ func exists(path string) bool {
 
 // identity is who callers are, and what they may do.
 type identity struct {
-	api.Authenticator
+	serving.Authenticator
 	rules  *rules
 	signIn *keystone.SignIn // nil without Keystone
 }

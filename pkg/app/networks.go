@@ -53,7 +53,7 @@ func openNetworks(p process, cloud *cloud, db *store.Store) (n *networks, f feat
 	return n, f, nil
 }
 
-// Network implements api.Neutron.
+// Network implements leases.Neutron.
 func (n *networks) Network(ctx context.Context, id string) (address.Network, error) {
 	found, err := n.client.Network(ctx, id)
 	if errors.Is(err, keystone.ErrNoService) {

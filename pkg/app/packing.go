@@ -11,7 +11,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/filters"
 	"github.com/almanac-cloud/almanac/inventory"
-	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/instances"
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
@@ -48,7 +48,7 @@ func packingFilters(c config.Config, promises filters.Promises) ([]filters.Filte
 }
 
 // openPacking opens planning and moving of instances, in processes that read the hosts of a cloud.
-func openPacking(s shared, admin *controller.Admin) (served api.Packing, f feature, err error) {
+func openPacking(s shared, admin *controller.Admin) (served instances.Packing, f feature, err error) {
 	c := s.config.Packing
 	made := func(rebalance.State) int64 { return 0 }
 	defer func() { f.metrics.packing(made) }()
@@ -70,7 +70,7 @@ func openPacking(s shared, admin *controller.Admin) (served api.Packing, f featu
 	executor := rebalance.NewExecutor(o)
 	made = executor.Made
 	f.jobs = append(f.jobs, executor.Job())
-	return api.Packing{CPUNeed: c.CPUNeed, Preset: c.Preset, Admin: &rebalance.Admin{
+	return instances.Packing{CPUNeed: c.CPUNeed, Preset: c.Preset, Admin: &rebalance.Admin{
 		Records: s.db, Archive: s.db, Situation: w.situation, Untrusted: s.doubt, Ordered: executor.Wake, Now: s.clock.now, NewID: uuid.NewString,
 	}}, f, nil
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/api"
+	"github.com/almanac-cloud/almanac/pkg/api/leases"
 	"github.com/almanac-cloud/almanac/tests/built"
 )
 
@@ -252,7 +253,7 @@ func (w *way) scrape() {
 // anything sends, with eight clients of the members of so many projects, the requests of the table of routes one after
 // the other.
 func (w *way) anything(projects int) {
-	calls := api.Calls(api.Options{Blazar: &api.Blazar{}, Dashboard: http.NotFoundHandler()})
+	calls := api.Calls(api.Options{Blazar: &leases.Options{}, Dashboard: http.NotFoundHandler()})
 	year := time.Now().UTC().AddDate(0, 2, 0).Format(time.RFC3339)
 	more := map[string]string{ // what makes a call as large as it can be
 		"POST /v1/reservations": "?dry_run=true", "GET /v1/reservations": "?limit=1000", "GET /v1/hosts": "?limit=1000",

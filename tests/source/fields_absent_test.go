@@ -6,10 +6,10 @@ import "slices"
 
 // The places of the fields of a reservation.
 const (
-	inRequest            = "the request (pkg/api/convert.go, request)"
+	inRequest            = "the request (pkg/api/reservations/convert.go, request)"
 	inFlags              = "the flags of reservation create and host maintenance"
 	inForm               = "the form of the page (booking.js, request)"
-	inChange             = "the change (pkg/api/reservations.go, changeReservation)"
+	inChange             = "the change (pkg/api/reservations/reservations.go, change)"
 	inChangeFlags        = "the flags of reservation change"
 	inChangeForm         = "the forms of a change on the page (reservation.js)"
 	inLog                = "the text of a change in the log (planning.Difference)"

@@ -52,8 +52,8 @@ func fieldPlaces(t *testing.T) []fieldPlace {
 		return fieldPlace{name, func(field string) bool { return len(shownAs(t, field, show)) > 0 }}
 	}
 	asked, changed, answered := goNames(reflect.TypeFor[v1.ReservationRequest]()), goNames(reflect.TypeFor[v1.ReservationChange]()), goNames(reflect.TypeFor[v1.Reservation]())
-	read := selected(t, "pkg/api/convert.go", "request", "body")
-	patched := selected(t, "pkg/api/reservations.go", "changeReservation", "body")
+	read := selected(t, "pkg/api/reservations/convert.go", "request", "body")
+	patched := selected(t, "pkg/api/reservations/reservations.go", "change", "body")
 	flags := selected(t, "cmd/almanac/reservation_create.go", "", "b.request", "req")
 	flags = append(flags, composed(t, "cmd/almanac/host_maintenance.go", "v1.ReservationRequest")...)
 	changeFlags := composed(t, "cmd/almanac/reservation_change.go", "v1.ReservationChange")

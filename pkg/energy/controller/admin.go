@@ -68,6 +68,12 @@ type HostStatus struct {
 	Outcome string
 }
 
+// Name returns the name of the host.
+func (h *HostStatus) Name() string { return cmp.Or(h.Record.Host, h.Observed.Machine.Name) }
+
+// Phase returns the word for the phase of the host.
+func (h *HostStatus) Phase() string { return cmp.Or(h.Record.Phase, h.Observed.Machine.Phase).Word() }
+
 // Status returns the state of the controller.
 func (c *Admin) Status(ctx context.Context) (Status, error) {
 	settings, err := c.Settings.EnergySettings(ctx)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reservations
+
+import (
+	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/api/serving"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/planning"
+)
+
+const mostWindows = 1000
+
+// availability handles GET /v1/availability.
+func (s API) availability(c *serving.Call) (any, error) {
+	q := c.Parameters("quantity", "duration", "start", "end", "host_properties")
+	now := s.Now()
+	request := reservation.Request{Duration: q.Seconds("duration"), Start: q.Time("start")}
+	request.End = q.Window(now, serving.DefaultView).End
+	if q.Time("end") == 0 && request.Duration >= serving.DefaultView {
+		request.End = 0 // the window lasts as long, from the instant at which the service looks
+	}
+	request.Quantity = q.Number("quantity", 1, 1, 1<<31-1)
+	request.HostProperties = q.Text("host_properties")
+	if request.Duration <= 0 {
+		q.Fail("duration", "is required, at least one second: how long the hosts must be free, such as 2h30m")
+	}
+	if request.Start != 0 && request.Start < now.Add(-planning.LatestPast) {
+		q.Fail("start", "%v lies in the past; it is now %v", request.Start, now)
+	}
+	if q.Err != nil {
+		return nil, q.Err
+	}
+	by := c.Asker()
+	filter, err := inventory.ParseFilter([]byte(request.HostProperties), s.Snapshot(), by.SeesHidden())
+	if err != nil {
+		return nil, err
+	}
+	windows, matched, err := s.Asked.Availability(c.Request.Context(), by.Caller(), request, mostWindows)
+	if err != nil {
+		return nil, err
+	}
+	answer := v1.Availability{Matched: matched, Windows: []v1.Window{}, UnknownProperties: filter.Unknown()}
+	for _, w := range windows {
+		answer.Windows = append(answer.Windows, v1.Window{
+			Start: w.Start.Time(), LatestStart: w.LatestStart.Time(), End: w.LatestStart.Add(request.Duration).Time(), Free: w.Free,
+		})
+	}
+	return answer, nil
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reservations serves the calls about reservations: book, list, show, change and cancel them, and ask before when
+// there is room and what the limits leave.
+//
+// The files, in the order of reading:
+//
+//   - api.go: what the calls need
+//   - convert.go: bodies to requests, reservations and plans to answers
+//   - images.go: the image of a reservation
+//   - find.go: the reservation in the path, and who may act on it
+//   - limits.go: limits, and what a project uses of them
+//   - availability.go: when there is room
+//   - reservations.go: create, list, show and change
+//   - cancellation.go: cancel, and what that would do
+//   - routes.go: the rows of the table
+package reservations
