@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -220,3 +221,5 @@ func (p *process) foreseeMode(c *cobra.Command, mode v1.EnergyMode) error {
 		return moves, moves, nil
 	})
 }
+
+func rounded(x float64) float64 { return math.Round(x*100) / 100 }

@@ -3,12 +3,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -21,14 +19,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/backtest"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/figure"
 	"github.com/almanac-cloud/almanac/pkg/span"
-	"github.com/almanac-cloud/almanac/pkg/workload"
 )
 
-// backtest has the flags of "energy backtest".
-type backtest struct {
+// backtestFlags has the flags of "energy backtest".
+type backtestFlags struct {
 	trace       string
 	service     bool
 	days, hosts int
@@ -37,41 +34,7 @@ type backtest struct {
 	out         string
 }
 
-// trialAnswer is the printed result of one forecaster.
-type trialAnswer struct {
-	Forecaster       string  `json:"forecaster"`
-	MeanError        float64 `json:"mean_error"` // hosts
-	MissedHostHours  float64 `json:"missed_host_hours"`
-	SurplusHostHours float64 `json:"surplus_host_hours"`
-	WorstMiss        int     `json:"worst_miss"` // hosts
-	WorstAt          string  `json:"worst_at"`
-	Score            float64 `json:"score"` // host-hours
-}
-
-// backtestAnswer is the printed result of all forecasters, the best first.
-type backtestAnswer struct {
-	Forecasters []trialAnswer `json:"forecasters"`
-	Winner      string        `json:"winner"`
-	Weight      float64       `json:"weight"`
-	From        string        `json:"from"`
-	Until       string        `json:"until"`
-	Samples     int           `json:"samples"`
-	Hosts       int           `json:"hosts"`
-	// AlwaysOn is the number of idle host-hours if no host is ever switched off.
-	AlwaysOn       float64        `json:"always_on_host_hours"`
-	Rows           int            `json:"rows"`
-	NotUsed        map[string]int `json:"not_used"`        // rows by reason
-	NotUsedRows    []notUsed      `json:"not_used_rows"`   // all of them
-	SyntheticSizes bool           `json:"synthetic_sizes"` // 1 + JobID mod 8
-}
-
-// notUsed is a line of the file that was skipped.
-type notUsed struct {
-	Line   int64  `json:"line"`
-	Reason string `json:"reason"`
-}
-
-func trialFields(a trialAnswer) []field {
+func trialFields(a backtest.Trial) []field {
 	return []field{
 		{"Forecaster", a.Forecaster, inLists}, {"Mean Error", a.MeanError, inLists}, {"Missed Host Hours", a.MissedHostHours, inLists},
 		{"Surplus Host Hours", a.SurplusHostHours, inLists}, {"Worst Miss", a.WorstMiss, inLists}, {"Worst At", a.WorstAt, inLists},
@@ -80,7 +43,7 @@ func trialFields(a trialAnswer) []field {
 }
 
 func (p *process) energyBacktestCommand() *cobra.Command {
-	b := &backtest{step: 300, ahead: 900}
+	b := &backtestFlags{step: 300, ahead: 900}
 	c := &cobra.Command{
 		Use:   "backtest",
 		Short: "Compare forecasters on past demand",
@@ -125,7 +88,7 @@ busiest week, and the scores for 0.3, 1 and 3 times the weight.`,
 	return c
 }
 
-func (p *process) backtest(ctx context.Context, b *backtest) error {
+func (p *process) backtest(ctx context.Context, b *backtestFlags) error {
 	out, err := newPrinter(p, trialFields, inShows)
 	if err != nil {
 		return err
@@ -133,21 +96,21 @@ func (p *process) backtest(ctx context.Context, b *backtest) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	demand, err := p.demand(ctx, b)
+	past, err := p.pastDemand(ctx, b)
 	if err != nil {
 		return err
 	}
 	rules := energy.Backtest{Ahead: int64(b.ahead), Hosts: b.hosts, Weight: b.weight}
 	if rules.Hosts == 0 {
-		rules.Hosts = energy.MostInUse(demand.series)
+		rules.Hosts = energy.MostInUse(past.Series)
 	}
-	trials, err := rules.Run(demand.series, energy.Forecasters...)
+	trials, err := rules.Run(past.Series, energy.Forecasters...)
 	if err != nil {
 		return err
 	}
-	answer := demand.answer(rules, trials)
+	answer := past.Answer(rules, trials)
 	if b.out != "" {
-		if err := b.write(demand, trials, answer); err != nil {
+		if err := b.write(past, rules, trials, answer); err != nil {
 			return err
 		}
 	}
@@ -155,7 +118,7 @@ func (p *process) backtest(ctx context.Context, b *backtest) error {
 	return out.list(answer.Forecasters, answer)
 }
 
-func (b *backtest) check() error {
+func (b *backtestFlags) check() error {
 	switch {
 	case b.service == (b.trace != ""):
 		return fault.New(fault.Invalid, "either --trace or --service selects the demand")
@@ -173,45 +136,28 @@ func (b *backtest) check() error {
 	return nil
 }
 
-// measured is the demand, sorted by time, and the lines of its file that were skipped.
-type measured struct {
-	series    []energy.Demand
-	rows      int
-	unused    []notUsed
-	synthetic bool
-}
-
-// reasons counts the lines that were skipped.
-func (m *measured) reasons() map[string]int {
-	count := map[string]int{}
-	for _, line := range m.unused {
-		count[line.Reason]++
-	}
-	return count
-}
-
-// demand returns the demand that the flags select, sampled.
-func (p *process) demand(ctx context.Context, b *backtest) (m measured, err error) {
+// pastDemand returns the demand that the flags select, sampled.
+func (p *process) pastDemand(ctx context.Context, b *backtestFlags) (m backtest.Past, err error) {
 	if b.service {
 		err = p.recorded(ctx, b, &m)
 	} else {
 		var content []byte
 		if content, err = p.read(b.trace); err == nil {
-			err = m.read(content, b.trace)
+			m, err = backtest.Read(content, b.trace)
 		}
 	}
 	if err != nil {
 		return m, err
 	}
-	if len(m.series) == 0 {
-		return m, fault.Field("--trace", "none of the %d rows of the file can be used%s", m.rows, counted(m.reasons()))
+	if len(m.Series) == 0 {
+		return m, fault.Field("--trace", "none of the %d rows of the file can be used%s", m.Rows, counted(m.Reasons()))
 	}
-	m.series, err = energy.Sample(m.series, int64(b.step))
+	m.Series, err = energy.Sample(m.Series, int64(b.step))
 	return m, err
 }
 
 // recorded requests the demand from Almanac.
-func (p *process) recorded(ctx context.Context, b *backtest, m *measured) error {
+func (p *process) recorded(ctx context.Context, b *backtestFlags, m *backtest.Past) error {
 	almanac, err := p.connect(ctx)
 	if err != nil {
 		return err
@@ -224,74 +170,17 @@ func (p *process) recorded(ctx context.Context, b *backtest, m *measured) error 
 	if err != nil {
 		return fmt.Errorf("request the demand: %w", err)
 	}
-	if m.rows = len(found.Demand); m.rows == 0 {
+	if m.Rows = len(found.Demand); m.Rows == 0 {
 		return fault.New(fault.NotFound, "nothing is recorded yet; Almanac records the demand in the modes observe, recommend and auto")
 	}
 	for _, d := range found.Demand {
-		m.series = append(m.series, energy.Demand{At: span.At(d.At), InUse: d.InUse, Reserved: d.Reserved})
+		m.Series = append(m.Series, energy.Demand{At: span.At(d.At), InUse: d.InUse, Reserved: d.Reserved})
 	}
 	return nil
 }
 
-// read reads a file of measurements, jobs or reservations.
-func (m *measured) read(content []byte, name string) error {
-	skipped := func(line int64, reason string) {
-		if reason != workload.Blank {
-			m.unused = append(m.unused, notUsed{line, reason})
-		}
-	}
-	uses, found, err := workload.ReadUse(bytes.NewReader(content), skipped)
-	if err != nil {
-		return err
-	}
-	for _, u := range uses {
-		m.series = append(m.series, energy.Demand{At: span.Instant(u.At), InUse: u.InUse})
-	}
-	if m.rows = len(uses) + len(m.unused); found {
-		return nil
-	}
-	file, err := workload.Read(bytes.NewReader(content), name, workload.OpenOptions{MakeUp: true, FileOrder: true, Skipped: skipped})
-	if err != nil {
-		return err
-	}
-	var busy []energy.Use
-	for {
-		job, err := file.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			m.series, m.rows, m.synthetic = energy.DemandOf(busy), len(busy)+len(m.unused), file.Header().MadeUp != ""
-			return nil
-		case err != nil:
-			return err
-		}
-		start := span.Instant(job.Begin() + max(0, job.Waited))
-		busy = append(busy, energy.Use{Span: span.Span{Start: start, End: start.Add(job.Runtime)}, Hosts: job.Size})
-	}
-}
-
-func (m *measured) answer(rules energy.Backtest, trials []energy.Trial) backtestAnswer {
-	a := backtestAnswer{
-		Winner: trials[0].Forecaster, Weight: rules.Weight, Hosts: rules.Hosts, Samples: len(m.series),
-		From: m.series[0].At.String(), Until: m.series[len(m.series)-1].At.String(), AlwaysOn: rounded(rules.AlwaysOn(m.series)),
-		Rows: m.rows, NotUsed: m.reasons(), NotUsedRows: m.unused, SyntheticSizes: m.synthetic,
-	}
-	for _, t := range trials {
-		one := trialAnswer{
-			Forecaster: t.Forecaster, MeanError: rounded(t.MAE), MissedHostHours: rounded(t.Missed), SurplusHostHours: rounded(t.Surplus),
-			WorstMiss: t.Worst, Score: rounded(t.Score),
-		}
-		if t.Worst > 0 {
-			one.WorstAt = t.WorstAt.String()
-		}
-		a.Forecasters = append(a.Forecasters, one)
-	}
-	return a
-}
-
-func rounded(x float64) float64 { return math.Round(x*100) / 100 }
-
 // describeBacktest prints the demand of a backtest.
-func (p *process) describeBacktest(a backtestAnswer) {
+func (p *process) describeBacktest(a backtest.Answer) {
 	p.inform("%d samples from %s to %s, %d hosts; always on they would be idle for %.0f host-hours.", a.Samples, a.From, a.Until, a.Hosts, a.AlwaysOn)
 	p.inform("A missed host-hour costs %g idle ones.", a.Weight)
 	if unused := len(a.NotUsedRows); unused > 0 {
@@ -313,7 +202,7 @@ func counted(reasons map[string]int) string {
 }
 
 // write writes the figure and the tables to the folder.
-func (b *backtest) write(demand measured, trials []energy.Trial, answer backtestAnswer) error {
+func (b *backtestFlags) write(past backtest.Past, rules energy.Backtest, trials []energy.Trial, answer backtest.Answer) error {
 	if err := os.MkdirAll(b.out, 0o755); err != nil {
 		return fmt.Errorf("create the folder of --out: %w", err)
 	}
@@ -334,52 +223,6 @@ func (b *backtest) write(demand measured, trials []energy.Trial, answer backtest
 			return fmt.Errorf("write the results: %w", err)
 		}
 	}
-	const day = 24 * 3600
-	drawing := figure.Figure{Width: 9, Height: 11, Rows: [][]figure.Panel{
-		{b.part("The busiest week, and what the best forecaster had switched on", 7*day, demand.series, trials[:1])},
-		{b.part("The busiest day, and what each had switched on", day, demand.series, trials)},
-		{b.scores(trials)},
-	}}
+	drawing := past.Figure(rules, trials)
 	return drawing.WriteFiles(filepath.Join(b.out, "forecast"))
-}
-
-// part shows the hosts in use in the busiest period of a length, and the hosts that were on.
-func (b *backtest) part(title string, long int64, series []energy.Demand, trials []energy.Trial) figure.Panel {
-	first, last := energy.Busiest(series, long)
-	inUse := figure.Line{Name: "in use", Step: true}
-	for _, d := range series[first:last] {
-		inUse.Points = append(inUse.Points, figure.Point{X: float64(d.At), Y: float64(d.InUse)})
-	}
-	panel := figure.Panel{
-		Title: title, Lines: []figure.Line{inUse},
-		X: figure.Axis{Label: "time, UTC", Time: true}, Y: figure.Axis{Label: "hosts", FromZero: true},
-	}
-	for _, t := range trials {
-		on := figure.Line{Name: t.Forecaster, Step: true}
-		for i, d := range series[first:last] {
-			on.Points = append(on.Points, figure.Point{X: float64(d.At.Add(int64(b.ahead))), Y: float64(t.Required[first+i])})
-		}
-		panel.Lines = append(panel.Lines, on)
-	}
-	return panel
-}
-
-// scores shows the scores for 0.3, 1 and 3 times the weight.
-func (b *backtest) scores(trials []energy.Trial) figure.Panel {
-	panel := figure.Panel{
-		Title: "Scores", X: figure.Axis{Label: "idle host-hours that a missed one costs"},
-		Y: figure.Axis{Label: "host-hours (less is better)"},
-	}
-	weights := []float64{0.3 * b.weight, b.weight, 3 * b.weight}
-	for _, weight := range weights {
-		panel.Groups = append(panel.Groups, fmt.Sprintf("%.4g", weight))
-	}
-	for _, t := range trials {
-		bars := figure.Bars{Name: t.Forecaster}
-		for _, weight := range weights {
-			bars.Values = append(bars.Values, weight*t.Missed+t.Surplus)
-		}
-		panel.Bars = append(panel.Bars, bars)
-	}
-	return panel
 }

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/energy"
+	"github.com/almanac-cloud/almanac/pkg/energy/backtest"
 )
 
 // measurements are a quarter of an hour apart; some of them are broken.
@@ -30,11 +31,11 @@ const measurements = `time,in_use
 1800004500,1
 `
 
-func backtested(t *testing.T, stdin string, args ...string) (backtestAnswer, result) {
+func backtested(t *testing.T, stdin string, args ...string) (backtest.Answer, result) {
 	t.Helper()
 	got := almanacWith(t, newAPI(t), stdin, append([]string{"energy", "backtest", "-f", "api"}, args...)...)
 	got.wantDone(t)
-	var answer backtestAnswer
+	var answer backtest.Answer
 	if err := json.Unmarshal([]byte(got.stdout), &answer); err != nil {
 		t.Fatal(err)
 	}
@@ -43,16 +44,16 @@ func backtested(t *testing.T, stdin string, args ...string) (backtestAnswer, res
 
 func TestBacktestOfMeasurements(t *testing.T) {
 	got, said := backtested(t, measurements, "--trace", "-", "--step", "15m", "--ahead", "15m", "--weight", "4", "--hosts", "8")
-	want := backtestAnswer{
+	want := backtest.Answer{
 		Winner: "last_value", Weight: 4, From: "2027-01-15T08:00:00Z", Until: "2027-01-15T09:15:00Z", Samples: 6, Hosts: 8,
 		AlwaysOn: (2 + 2 + 7 + 7) / 4.0, Rows: 10,
 		NotUsed: map[string]int{
 			"has something else where a number should be": 1, "has a number out of range": 1, "is not later than the line before": 1,
 			"has too few or too many columns": 1,
 		},
-		NotUsedRows: []notUsed{
-			{5, "has something else where a number should be"}, {6, "has a number out of range"}, {8, "is not later than the line before"},
-			{10, "has too few or too many columns"},
+		NotUsedRows: []backtest.NotUsed{
+			{Line: 5, Reason: "has something else where a number should be"}, {Line: 6, Reason: "has a number out of range"}, {Line: 8, Reason: "is not later than the line before"},
+			{Line: 10, Reason: "has too few or too many columns"},
 		},
 		Forecasters: got.Forecasters,
 	}
@@ -60,7 +61,7 @@ func TestBacktestOfMeasurements(t *testing.T) {
 		t.Errorf("want -, got +\n%s", diff)
 	}
 	// The forecast keeps 2 6 6 1 hosts on while 6 6 1 1 are in use.
-	best := trialAnswer{Forecaster: "last_value", MeanError: 0.67, MissedHostHours: 1, SurplusHostHours: 1.25, WorstMiss: 4, WorstAt: "2027-01-15T08:15:00Z", Score: 5.25}
+	best := backtest.Trial{Forecaster: "last_value", MeanError: 0.67, MissedHostHours: 1, SurplusHostHours: 1.25, WorstMiss: 4, WorstAt: "2027-01-15T08:15:00Z", Score: 5.25}
 	if diff := cmp.Diff(best, got.Forecasters[0]); diff != "" || len(got.Forecasters) != len(energy.Forecasters) {
 		t.Errorf("%d forecasters; want -, got +\n%s", len(got.Forecasters), diff)
 	}
@@ -80,8 +81,8 @@ func TestBacktestOfReservations(t *testing.T) {
 	if got.Hosts != 8 || got.Samples != 6 || got.AlwaysOn != (7+5+0+3)/2.0 || !got.SyntheticSizes {
 		t.Errorf("got %+v", got)
 	}
-	if diff := cmp.Diff([]notUsed{
-		{4, "was canceled before its start"}, {5, "ends before it starts, or as it starts"}, {7, "has something else where a number should be"},
+	if diff := cmp.Diff([]backtest.NotUsed{
+		{Line: 4, Reason: "was canceled before its start"}, {Line: 5, Reason: "ends before it starts, or as it starts"}, {Line: 7, Reason: "has something else where a number should be"},
 	}, got.NotUsedRows); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client/bulk"
 )
 
 // trace is a file in the format of GWA-T-2. Of the rows 841 to 848, only 842 and 844 can be
@@ -71,9 +72,9 @@ func booker(a *api, most int) {
 	})
 }
 
-func summaryOf(t *testing.T, r result) importSummary {
+func summaryOf(t *testing.T, r result) bulk.Summary {
 	t.Helper()
-	var sum importSummary
+	var sum bulk.Summary
 	if err := json.Unmarshal([]byte(r.stdout), &sum); err != nil {
 		t.Fatalf("stdout is no summary: %v\n%s%s", err, r.stdout, r.stderr)
 	}
@@ -88,7 +89,7 @@ func TestAnImportSendsTheRowsThatCanBeMovedByOneOffset(t *testing.T) {
 	got := almanac(t, a, "reservation", "import", write(t, "trace.log.gz", zipped(t, trace)), "--shift-to", "now+1h", "-f", "json",
 		"--policy", "pe-best-fit", "--report", report)
 	got.wantDone(t)
-	want := importSummary{
+	want := bulk.Summary{
 		Rows: 8,
 		NotSent: map[string]int{
 			"was canceled before its start": 1, "ends before it starts, or as it starts": 2, "has too few or too many columns": 1,
@@ -180,7 +181,7 @@ func TestACSVImport(t *testing.T) {
 		" ,3,1796119200,1796122800,\n"
 	got := almanac(t, a, "reservation", "import", write(t, "plan.csv", table), "-f", "json")
 	got.wantDone(t)
-	want := importSummary{Rows: 7, NotSent: map[string]int{
+	want := bulk.Summary{Rows: 7, NotSent: map[string]int{
 		"has too few or too many columns": 1, "has a size that is not positive": 1, "has something else where a number should be": 1,
 		"has properties that are not JSON": 1,
 	}, Accepted: 3, Refused: map[string]int{}}

@@ -35,11 +35,11 @@ var layers = [][]string{
 		"pkg/oslo", "pkg/openstack", "pkg/policy", "pkg/workload",
 	},
 	7: {
-		"tests/storetest", "pkg/oslo/amqp", "tests/oslotest", "tests/oslotest/memory", "inventory/remote", "reservation/enforcement/remote", "reservation/notice", "pkg/client", "pkg/whatif",
+		"tests/storetest", "pkg/oslo/amqp", "tests/oslotest", "tests/oslotest/memory", "inventory/remote", "reservation/enforcement/remote", "reservation/notice", "pkg/client", "pkg/whatif", "pkg/energy/backtest",
 		"pkg/api/serving", "pkg/keystone", "pkg/nova", "pkg/nova/cells", "pkg/nova/object", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/neutron", "pkg/power", "pkg/sim",
 	},
 	8: {"pkg/api/calendar", "pkg/api/events", "pkg/api/hosts", "pkg/api/instances", "pkg/api/leases", "pkg/api/page", "pkg/api/reservations",
-		"pkg/config", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",
+		"pkg/client/bulk", "pkg/config", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",
 		"pkg/energy/openstack", "pkg/power/simulated", "pkg/power/command", "pkg/power/ipmi", "pkg/power/redfish", "pkg/power/ironic", "pkg/sim/site"},
 	9:  {"pkg/api", "pkg/servicelog", "pkg/sim/deadline", "pkg/sim/energy", "pkg/sim/preemption", "pkg/sim/replay", "pkg/sim/staging", "pkg/sim/packing", "pkg/sim/cloud", "pkg/sim/tenants"},
 	10: {"pkg/app"},

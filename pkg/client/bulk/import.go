@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package bulk books the reservations of a file through the API, one request for each line.
+package bulk
 
 import (
 	"context"
@@ -32,23 +33,24 @@ type answer struct {
 	message    string // the id of the reservation, or why there is none
 }
 
-// sender requests one reservation from Almanac for each row of a file.
-type sender struct {
-	almanac *client.Client
-	load    load
-	shift   int64 // seconds
-	policy  string
-	dryRun  bool
+// Import requests one reservation from Almanac for each row of a file.
+type Import struct {
+	Almanac *client.Client
+	File    File
+	Shift   int64  // added to all starts, in seconds
+	Policy  string // how to choose among the possible starts; empty is Almanac's default
+	DryRun  bool   // only offers are requested
+
 	answers []answer // one for each row
 }
 
-// send sends the rows in their order, with a number of concurrent requests, and fills answers.
-// It stops with an error if the other rows would fail too: Almanac does not answer or denies
-// access, or the context ends.
-func (s *sender) send(ctx context.Context, workers int, p progress) error {
+// Send sends the rows in their order, with a number of concurrent requests, and calls answered after
+// each. It stops with an error if the other rows would fail too: Almanac does not answer or
+// denies access, or the context ends.
+func (s *Import) Send(ctx context.Context, workers int, answered func()) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	s.answers = make([]answer, len(s.load.rows))
+	s.answers = make([]answer, len(s.File.rows))
 	for i := range s.answers {
 		s.answers[i].verdict = unsent
 	}
@@ -63,24 +65,23 @@ func (s *sender) send(ctx context.Context, workers int, p progress) error {
 				if err := s.sendRow(ctx, i); hopeless(err) {
 					stop(err)
 				}
-				p.add(1)
+				answered()
 			}
 		})
 	}
-	for i, r := range s.load.rows {
+	for i, r := range s.File.rows {
 		if r.problem == "" {
 			next <- i
 		}
 	}
 	close(next)
 	group.Wait()
-	p.finish()
 	return context.Cause(ctx)
 }
 
 // sendRow requests row i and stores the answer.
-func (s *sender) sendRow(ctx context.Context, i int) error {
-	message, err := s.ask(ctx, s.load.rows[i])
+func (s *Import) sendRow(ctx context.Context, i int) error {
+	message, err := s.ask(ctx, s.File.rows[i])
 	s.answers[i] = answer{verdict: accepted, message: message}
 	if err != nil {
 		s.answers[i] = answer{verdict: failed, message: err.Error()}
@@ -92,19 +93,19 @@ func (s *sender) sendRow(ctx context.Context, i int) error {
 }
 
 // ask books a row, or requests an offer, and returns the message for the report.
-func (s *sender) ask(ctx context.Context, r row) (string, error) {
-	if s.dryRun {
-		_, err := s.almanac.OfferReservation(ctx, s.request(r))
+func (s *Import) ask(ctx context.Context, r row) (string, error) {
+	if s.DryRun {
+		_, err := s.Almanac.OfferReservation(ctx, s.request(r))
 		return "offer", err
 	}
-	key := fmt.Sprintf("import-%s-%d-%d", s.load.digest, r.Line, s.shift)
-	made, err := s.almanac.CreateReservation(ctx, s.request(r), client.CreateOptions{IdempotencyKey: key})
+	key := fmt.Sprintf("import-%s-%d-%d", s.File.digest, r.Line, s.Shift)
+	made, err := s.Almanac.CreateReservation(ctx, s.request(r), client.CreateOptions{IdempotencyKey: key})
 	return made.ID, err
 }
 
 // request returns the request for a row, moved by the shift.
-func (s *sender) request(r row) v1.ReservationRequest {
-	start := time.Unix(r.Begin()+s.shift, 0).UTC()
+func (s *Import) request(r row) v1.ReservationRequest {
+	start := time.Unix(r.Begin()+s.Shift, 0).UTC()
 	end := start.Add(time.Duration(r.Booked()) * time.Second)
 	name := r.Name
 	switch {
@@ -114,7 +115,7 @@ func (s *sender) request(r row) v1.ReservationRequest {
 		name = fmt.Sprintf("line-%d", r.Line)
 	}
 	return v1.ReservationRequest{
-		Name: name, Quantity: &r.Size, StartTime: &start, EndTime: &end, HostProperties: json.RawMessage(r.Properties), Policy: s.policy,
+		Name: name, Quantity: &r.Size, StartTime: &start, EndTime: &end, HostProperties: json.RawMessage(r.Properties), Policy: s.Policy,
 	}
 }
 
