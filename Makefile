@@ -16,7 +16,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build packages clients release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-answers test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-gophercloud test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served test-release-services ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce fuzz lab lab-down sample clean
+.PHONY: help build packages clients release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-answers test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-gophercloud test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served test-release-services ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce mutants fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -254,7 +254,7 @@ test-chart: ## the Helm chart by Helm's own code, against Kubernetes's types and
 	@cd packaging/helm && CGO_ENABLED=0 GOWORK=off $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v ./...
 
 test-long: HOURS = 1.5
-test-long: test-galera test-upgrade test-answers test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages test-chart test-site ## what takes longer than make test
+test-long: mutants test-galera test-upgrade test-answers test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages test-chart test-site ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate
@@ -340,6 +340,9 @@ lab: ## bring an OpenStack up and print how to use it; COMPUTES=64 for more than
 
 lab-down: ## stop it and remove what it stored
 	@tests/openstack/lab down --wipe
+
+mutants: ## each change of docs/mutants.md is found by its test
+	@ALMANAC_TEST_MUTANTS=1 CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout $(TIMEOUT) -v $(call marked,mutants)
 
 fuzz: ## a minute for each fuzz target
 	@$(GO) test -run '^$$' -fuzz FuzzParseFilter -fuzztime 1m ./inventory

@@ -178,6 +178,27 @@ func TestWhereNoVictimGoesThereIsNoPlaceAndAllIsAsBefore(t *testing.T) {
 	b.Unharmed(t, "v0", "v1")
 }
 
+// locking are servers of which v1 is locked as soon as v0 was ordered to leave.
+type locking struct {
+	eviction.Servers
+	b *cloudtest.Bench
+}
+
+func (l locking) Leave(ctx context.Context, i inventory.Instance) error {
+	l.b.Servers["v1"].Locked = true
+	return l.Servers.Leave(ctx, i)
+}
+
+// Each victim is looked at once more before its own order: its owner may have locked it since all were looked at.
+func TestAVictimThatIsLockedWhileAnotherLeavesIsSpared(t *testing.T) {
+	b := cloudtest.Full(t, 1)
+	b.Evictor.Servers = locking{b.Evictor.Servers, b}
+	if _, err := b.Place(t.Context(), cloudtest.Request(3, "a")); !fault.Is(err, fault.Conflict) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	b.Unharmed(t, "v1")
+}
+
 // A victim that has left cannot be restored when another one stays; its room is free.
 func TestAVictimThatIsGoneStaysGoneWhereAnotherStays(t *testing.T) {
 	b := cloudtest.Full(t, 1)
