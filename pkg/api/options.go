@@ -120,5 +120,6 @@ type Images interface {
 type Energy interface {
 	hosts.EnergyControl
 	hosts.EnergyHosts
+	hosts.EnergyOrders
 	hosts.EnergyHistory
 }

@@ -71,7 +71,7 @@ func imagesOf(o Options) hosts.Images {
 }
 
 func energyOf(o Options) hosts.Energy {
-	return hosts.Energy{Control: o.Energy, Hosts: o.Energy, History: o.Energy, Snapshot: o.Inventory.Snapshot, Now: o.Now}
+	return hosts.Energy{Control: o.Energy, Hosts: o.Energy, Orders: o.Energy, History: o.Energy, Snapshot: o.Inventory.Snapshot, Now: o.Now}
 }
 
 // leasesOf returns the calls that have Blazar's form, unless they are switched off.

@@ -25,11 +25,15 @@ type EnergyControl interface {
 	Approve(ctx context.Context, by, plan string) error
 }
 
-// EnergyHosts reads the hosts that the energy controller switches, and sends it manual orders.
+// EnergyHosts reads the hosts that the energy controller switches.
 type EnergyHosts interface {
 	// Hosts returns all hosts, sorted by name.
 	Hosts(ctx context.Context) ([]controller.HostStatus, error)
 	Host(ctx context.Context, name string) (controller.HostStatus, error)
+}
+
+// EnergyOrders sends manual orders to the energy controller.
+type EnergyOrders interface {
 	// Order applies a manual order to a host, or releases it, and returns the host's new status.
 	// It ignores the user and the time in hold.
 	Order(ctx context.Context, by, host string, hold energy.Hold) (controller.HostStatus, error)
@@ -46,9 +50,10 @@ type EnergyHistory interface {
 
 // Energy serves the calls about hosts that are switched.
 type Energy struct {
-	// Control, Hosts and History are nil without an energy controller.
+	// Control, Hosts, Orders and History are nil without an energy controller.
 	Control EnergyControl
 	Hosts   EnergyHosts
+	Orders  EnergyOrders
 	History EnergyHistory
 	// Snapshot returns the hosts.
 	Snapshot func() *inventory.Snapshot

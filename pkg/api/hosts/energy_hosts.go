@@ -86,13 +86,13 @@ func (s Energy) order(c *serving.Call) (any, error) {
 	}
 	ctx, name := c.Request.Context(), c.Param("name")
 	if dryRun {
-		h, outcome, err := s.Hosts.Foresee(ctx, name, hold)
+		h, outcome, err := s.Orders.Foresee(ctx, name, hold)
 		if err != nil {
 			return nil, err
 		}
 		return v1.EnergyForeseen{Name: name, Phase: h.Phase(), Outcome: outcome}, nil
 	}
-	h, err := s.Hosts.Order(ctx, c.Asker().UserID, name, hold)
+	h, err := s.Orders.Order(ctx, c.Asker().UserID, name, hold)
 	if err != nil {
 		return nil, err
 	}

@@ -20,8 +20,18 @@ import (
 
 // Queue is the queue of best-effort requests; *requests.API implements it.
 type Queue interface {
+	QueueWriter
+	QueueReader
+}
+
+// QueueWriter submits and cancels requests.
+type QueueWriter interface {
 	Submit(ctx context.Context, by requests.Caller, s requests.Submission) (state.Request, error)
 	Cancel(ctx context.Context, id string) error
+}
+
+// QueueReader reads requests. Expected returns when the VMs that wait are expected to start, by the id of the VM.
+type QueueReader interface {
 	Get(ctx context.Context, id string) (state.Request, error)
 	List(ctx context.Context, q requests.Query) ([]state.Request, error)
 	Expected(ctx context.Context) (map[string]besteffort.Expectation, error)

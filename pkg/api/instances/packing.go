@@ -12,12 +12,21 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 )
 
-// PackingAdmin plans live migrations and starts packing runs; *rebalance.Admin implements it. by is
-// the id of a user.
+// PackingAdmin plans live migrations, and carries plans out; *rebalance.Admin implements it.
 type PackingAdmin interface {
+	Packer
+	PackingRuns
+}
+
+// Packer plans live migrations, and starts and stops runs that carry plans out. by is the id of a user.
+type Packer interface {
 	Plan(ctx context.Context, o rebalance.Options) (rebalance.Plan, error)
 	Apply(ctx context.Context, by string, o rebalance.Options, plan string) (rebalance.Run, error)
 	Stop(ctx context.Context, by, id string) (rebalance.Run, error)
+}
+
+// PackingRuns reads the runs.
+type PackingRuns interface {
 	Run(ctx context.Context, id string) (rebalance.Run, error)
 	Runs(ctx context.Context, most int) ([]rebalance.Run, error)
 }

@@ -42,7 +42,7 @@ func (s leases) find(rule string) serving.Step {
 	}
 }
 
-func foundLease(c *serving.Call) reservation.LeaseRecord {
+func found(c *serving.Call) reservation.LeaseRecord {
 	return c.MustGet(leaseKey).(reservation.LeaseRecord)
 }
 
@@ -54,7 +54,7 @@ func (s leases) reader(c *serving.Call, by *serving.Asker) blazar.Reader {
 	}
 }
 
-// answer is an answer with one lease.
+// leaseAnswer is an answer with one lease.
 type leaseAnswer struct {
 	Lease blazar.Lease `json:"lease"`
 }
@@ -142,7 +142,7 @@ const (
 
 // show handles GET /v1/leases/{id}.
 func (s leases) show(c *serving.Call) (any, error) {
-	return s.answer(c, foundLease(c), s.Now()), nil
+	return s.answer(c, found(c), s.Now()), nil
 }
 
 // change handles PUT and PATCH /v1/leases/{id}.
@@ -151,7 +151,7 @@ func (s leases) change(c *serving.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	by, before := c.Asker(), foundLease(c)
+	by, before := c.Asker(), found(c)
 	reader := s.reader(c, by)
 	change, err := reader.Change(body, before)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s leases) change(c *serving.Call) (any, error) {
 
 // cancel handles DELETE /v1/leases/{id}.
 func (s leases) cancel(c *serving.Call) (any, error) {
-	l := foundLease(c)
+	l := found(c)
 	ctx, end := c.Awaited()
 	defer end()
 	_, err := s.Changer.CancelLease(ctx, c.Asker().CallerFor(&l), l.ID)
@@ -191,11 +191,11 @@ func (s leases) list(c *serving.Call) {
 		c.Fail(err)
 		return
 	}
-	found, write, err := s.texts.list(c.Request.Context(), s.Leases, q.LeaseQuery, extended(c), s.Now())
+	list, write, err := s.texts.list(c.Request.Context(), s.Leases, q.LeaseQuery, extended(c), s.Now())
 	if err == nil {
 		err = c.InTurn(func() {
 			write()
-			s.send(c, q, found)
+			s.send(c, q, list)
 		})
 	}
 	if err != nil {
@@ -204,21 +204,21 @@ func (s leases) list(c *serving.Call) {
 }
 
 // send sends those of the leases that q selects.
-func (s leases) send(c *serving.Call, q leaseQuery, found []leaseText) {
+func (s leases) send(c *serving.Call, q leaseQuery, list []leaseText) {
 	if q.status != "" {
-		found = slices.DeleteFunc(found, func(l leaseText) bool { return l.status != q.status })
+		list = slices.DeleteFunc(list, func(l leaseText) bool { return l.status != q.status })
 	}
 	var links []link // on a page only
-	if q.limit > 0 && len(found) > q.limit {
-		found = found[:q.limit]
+	if q.limit > 0 && len(list) > q.limit {
+		list = list[:q.limit]
 		next := c.Request.URL.Query()
-		next.Set("marker", found[q.limit-1].state.ID)
+		next.Set("marker", list[q.limit-1].state.ID)
 		links = []link{{"next", c.BaseURL() + "/v1/leases?" + next.Encode()}}
 	}
-	c.Data(http.StatusOK, contentType, leasesAnswer(found, links))
+	c.Data(http.StatusOK, contentType, leasesAnswer(list, links))
 }
 
-// query is a query of leases, with what the records do not know.
+// leaseQuery is a query of leases, with what the records do not know.
 type leaseQuery struct {
 	reservation.LeaseQuery
 	status string // empty selects any
@@ -262,7 +262,7 @@ type leaseHost struct {
 // listHosts handles GET /v1/leases/{id}/hosts, which Chameleon's Blazar has.
 func (s leases) listHosts(c *serving.Call) (any, error) {
 	hosts, by := []leaseHost{}, c.Asker()
-	for _, r := range foundLease(c).Reservations {
+	for _, r := range found(c).Reservations {
 		if !by.SeesHosts(&r) {
 			continue
 		}

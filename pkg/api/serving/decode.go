@@ -21,8 +21,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/strictjson"
 )
 
-// The largest bodies, in bytes, of the calls that members make: small, so that reading one is
-// cheap. All other calls come from admins and services, and their limit is Options.MaxBodyBytes.
+// The largest bodies, in bytes. Those of the calls that members make are small, so that reading one is
+// cheap. All other calls come from admins and services: AnyBody leaves Options.MaxBodyBytes as their limit.
 const (
 	ReservationBody = 64 << 10  // its largest part is a filter, 16 KiB
 	BestEffortBody  = 256 << 10 // user_data of 64 KiB, and metadata

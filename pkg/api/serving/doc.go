@@ -24,7 +24,7 @@
 //   - errors.go: a fault as an answer
 //   - refusal.go: a refusal as an answer, with what blocks
 //   - caller.go: whose request it is, and the limits of that caller
-//   - authenticate.go: who sent the request
+//   - authenticate.go: who sent the request, and the turn of their project
 //   - access.go: who may make a call: a column of the table
 //   - parameters.go: the parameters of a URL
 //   - decode.go: the body of a request
