@@ -92,8 +92,8 @@ marked = -run '$(named)' $(housing)
 # The race detector makes tests five times slower, so tests of one goroutine run without it: the
 # packages ALONE, and the tests of test-drawn, which repeat what others of their package do, for many
 # drawn cases or in another database.
-ALONE = ./pkg/workload ./pkg/sim ./pkg/sim/deadline ./pkg/sim/energy ./pkg/sim/packing ./pkg/sim/preemption ./pkg/sim/replay \
-  ./pkg/sim/site ./pkg/sim/staging ./pkg/nova/object ./pkg/whatif ./weighers ./tests/source
+ALONE = ./pkg/workload ./pkg/sim ./pkg/sim/papers/deadline ./pkg/sim/papers/energy ./pkg/sim/papers/packing ./pkg/sim/papers/preemption ./pkg/sim/replay \
+  ./pkg/sim/site ./pkg/sim/papers/staging ./pkg/nova/object ./pkg/whatif ./weighers ./tests/source
 # These packages have tests of the cloud.
 CLOUDED = $(shell grep -rl 'labtest.OpenStack.t.' --include=*_test.go inventory pkg reservation tests | xargs dirname | sort -u | sed 's,^,./,')
 RACED = $(shell $(GO) list ./... | grep -v $(foreach p,$(ALONE) $(CLOUDED),-e $(p:./%=/%)$$))
@@ -312,8 +312,8 @@ bench: build ## all rows of the figures, each with what it is held against
 	@mkdir -p docs/figures
 	@ALMANAC_FIGURES=$(CURDIR)/docs/figures $(GO) test -run '^$$' -bench Figure2 -benchtime 1x ./pkg/scheduler
 	@$(GO) test -run '^$$' -bench PlanOf10000Nodes -benchtime 5x ./reservation/besteffort
-	@$(GO) test -run '^$$' -bench MCB8 -benchtime 300x ./pkg/sim/packing
-	@GOGC=400 $(GO) test -run '^$$' -bench Reservations -benchtime 3x ./pkg/sim/deadline
+	@$(GO) test -run '^$$' -bench MCB8 -benchtime 300x ./pkg/sim/papers/packing
+	@GOGC=400 $(GO) test -run '^$$' -bench Reservations -benchtime 3x ./pkg/sim/papers/deadline
 	@GOGC=400 $(GO) test -run '^$$' -bench Day -benchtime 3x ./pkg/sim/site
 	@GOGC=400 $(GO) test -run '^$$' -bench Jobs -benchtime 2x ./pkg/sim/replay
 	@$(GO) test -run '^$$' -bench Plan10000Hosts ./pkg/energy

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -17,14 +16,11 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// experiment is a simulation with options O.
-type experiment[O any] struct {
+// experiment is the command of a simulation with options O.
+type experiment[O sim.Experiment] struct {
 	use, short, long, example string
 	options                   O
 	flags                     func(f *pflag.FlagSet, o *O)
-	// check returns an error for impossible options before the run.
-	check func(o O) error
-	run   func(ctx context.Context, o O, progress sim.Progress) (*sim.Report, error)
 }
 
 func (p *process) simulateCommand() *cobra.Command {
@@ -44,14 +40,14 @@ the same --seed writes the same bytes.`,
 }
 
 // simulation returns the command of an experiment.
-func simulation[O any](p *process, e experiment[O]) *cobra.Command {
+func simulation[O sim.Experiment](p *process, e experiment[O]) *cobra.Command {
 	out := ""
 	c := &cobra.Command{Use: e.use, Short: e.short, Long: e.long, Example: e.example, Args: cobra.NoArgs}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if out == "" {
 			return fault.Field("--out", "is required: the folder for the report, the results and the figures")
 		}
-		if err := e.check(e.options); err != nil {
+		if err := e.options.Check(); err != nil {
 			return flagged(c.LocalNonPersistentFlags(), err)
 		}
 		if err := writable(out); err != nil {
@@ -61,7 +57,7 @@ func simulation[O any](p *process, e experiment[O]) *cobra.Command {
 			// A simulation allocates much and keeps little.
 			defer debug.SetGCPercent(debug.SetGCPercent(400))
 		}
-		report, err := e.run(c.Context(), e.options, p.steps())
+		report, err := e.options.Run(c.Context(), p.steps())
 		if err != nil {
 			_ = os.Remove(out) // if it is empty
 			return flagged(c.LocalNonPersistentFlags(), err)

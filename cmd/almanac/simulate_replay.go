@@ -34,6 +34,24 @@ func (r replayed) read() (replay.Options, error) {
 	return r.Options, err
 }
 
+// Check implements sim.Experiment.
+func (r replayed) Check() error {
+	options, err := r.read()
+	if err != nil {
+		return err
+	}
+	return options.Check()
+}
+
+// Run implements sim.Experiment.
+func (r replayed) Run(ctx context.Context, progress sim.Progress) (*sim.Report, error) {
+	options, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	return replay.Run(ctx, options, progress)
+}
+
 func (p *process) simulateReplayCommand() *cobra.Command {
 	return simulation(p, experiment[replayed]{
 		use:   "replay --trace FILE",
@@ -81,20 +99,6 @@ the options of [energy] under their names:
 			f.Float64Var(&o.Draw.Off, "off-watts", o.Draw.Off, "power draw of a host that is off")
 			f.Float64Var(&o.Draw.BootJoules, "boot-joules", o.Draw.BootJoules, "energy of a shutdown and a boot")
 			f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the boot times")
-		},
-		check: func(o replayed) error {
-			options, err := o.read()
-			if err != nil {
-				return err
-			}
-			return options.Check()
-		},
-		run: func(ctx context.Context, o replayed, progress sim.Progress) (*sim.Report, error) {
-			options, err := o.read()
-			if err != nil {
-				return nil, err
-			}
-			return replay.Run(ctx, options, progress)
 		},
 	})
 }

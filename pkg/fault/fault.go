@@ -10,6 +10,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -66,6 +67,22 @@ func New(kind Kind, format string, args ...any) *Error {
 // Field returns an Invalid error about field.
 func Field(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// Within returns an Invalid error unless the value of a field is from least to most, both included.
+func Within[N int | int64 | float64](field string, value, least, most N) error {
+	if value >= least && value <= most {
+		return nil
+	}
+	return Field(field, "is %v; it must be from %s to %s", value, plain(least), plain(most))
+}
+
+// plain formats a bound without an exponent.
+func plain[N int | int64 | float64](n N) string {
+	if f := float64(n); f != math.Trunc(f) {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%.0f", float64(n))
 }
 
 // While returns err with what was done when it occurred before its text, such as "read the images: …",

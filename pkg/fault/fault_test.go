@@ -5,6 +5,7 @@ package fault_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -54,5 +55,20 @@ func TestWhatWasDoneStandsBeforeTheErrorAndNoErrorStaysNone(t *testing.T) {
 	}
 	if err := fault.While(nil, "read image %s", "a"); err != nil {
 		t.Errorf("without an error got %v", err)
+	}
+}
+
+func TestAValueOutsideItsRangeIsNamedWithTheRange(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fault.Within("runs", 1, 1, 10), ""},
+		{fault.Within("runs", 11, 1, 10), "runs: is 11; it must be from 1 to 10"},
+		{fault.Within("rate", math.NaN(), 0.001, 1e9), "rate: is NaN; it must be from 0.001 to 1000000000"},
+	} {
+		if got := fmt.Sprint(c.err); got != c.want && (c.err != nil || c.want != "") {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
 	}
 }

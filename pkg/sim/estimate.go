@@ -44,3 +44,21 @@ func (e Estimate) Format(digits int) string {
 	}
 	return fmt.Sprintf("%.*f ± %.*f", digits, e.Mean, digits, e.Half)
 }
+
+// Each returns a measure of each run.
+func Each[T any](runs []T, of func(T) float64) []float64 {
+	values := make([]float64, len(runs))
+	for i, run := range runs {
+		values[i] = of(run)
+	}
+	return values
+}
+
+// Differences returns a − b for each run.
+func Differences(a, b []float64) []float64 {
+	d := make([]float64, len(a))
+	for i := range a {
+		d[i] = a[i] - b[i]
+	}
+	return d
+}

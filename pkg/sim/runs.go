@@ -12,6 +12,23 @@ import (
 	"sync/atomic"
 )
 
+// Experiment is a simulation with its options.
+type Experiment interface {
+	// Check returns an Invalid fault that names the first impossible option.
+	Check() error
+	// Run returns the report on options that Check accepts. The same options produce the same report,
+	// except for times that it measures. progress may be nil.
+	Run(ctx context.Context, progress Progress) (*Report, error)
+}
+
+// Perform checks the options of an experiment and runs it.
+func Perform(ctx context.Context, e Experiment, progress Progress) (*Report, error) {
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
+	return e.Run(ctx, progress)
+}
+
 // Progress is called with the number of finished steps and of all steps. Several goroutines may
 // call it at once.
 type Progress func(done, of int)
@@ -42,6 +59,21 @@ func Runs[T any](ctx context.Context, n int, progress Progress, run func(ctx con
 	workers.Wait()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	return results, nil
+}
+
+// Grid performs so many runs of each setting like Runs, and returns their results by setting.
+func Grid[S comparable, T any](ctx context.Context, settings []S, runs int, progress Progress, run func(ctx context.Context, s S, run int) (T, error)) (map[S][]T, error) {
+	all, err := Runs(ctx, len(settings)*runs, progress, func(ctx context.Context, i int) (T, error) {
+		return run(ctx, settings[i/runs], i%runs)
+	})
+	if err != nil {
+		return nil, err
+	}
+	results := make(map[S][]T, len(settings))
+	for i, s := range settings {
+		results[s] = all[i*runs : (i+1)*runs]
 	}
 	return results, nil
 }

@@ -4,8 +4,8 @@ package energy
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
@@ -23,8 +23,8 @@ type results struct {
 	outcomes map[cell][]outcome
 }
 
-// Run runs the evaluation and reports on it.
-func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
+// Run implements sim.Experiment.
+func (o Options) Run(ctx context.Context, progress sim.Progress) (*sim.Report, error) {
 	r, err := run(ctx, o, progress)
 	if err != nil {
 		return nil, err
@@ -33,30 +33,16 @@ func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, er
 }
 
 func run(ctx context.Context, o Options, progress sim.Progress) (*results, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	r := &results{options: o, variants: o.settings(), outcomes: map[cell][]outcome{}}
+	r := &results{options: o, variants: o.settings()}
 	var err error
 	if r.demands, err = o.demands(); err != nil {
 		return nil, err
 	}
-	cells := r.cells()
-	done, err := sim.Runs(ctx, len(cells)*o.Runs, progress, func(ctx context.Context, i int) (outcome, error) {
-		c, n := cells[i/o.Runs], i%o.Runs
-		out, err := o.try(ctx, r.demands[n], c.strategy, c.Setting, n)
-		if err != nil {
-			return out, fmt.Errorf("run %d of %s: %w", n, c.strategy, err)
-		}
-		return out, nil
+	r.outcomes, err = sim.Grid(ctx, r.cells(), o.Runs, progress, func(ctx context.Context, c cell, run int) (outcome, error) {
+		out, err := o.try(ctx, r.demands[run], c.strategy, c.Setting, run)
+		return out, fault.While(err, "run %d of %s", run, c.strategy)
 	})
-	if err != nil {
-		return nil, err
-	}
-	for i, c := range cells {
-		r.outcomes[c] = done[i*o.Runs : (i+1)*o.Runs]
-	}
-	return r, nil
+	return r, err
 }
 
 // demands returns the demand of each run.

@@ -7,6 +7,7 @@
 package preemption
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -73,13 +74,12 @@ const (
 
 // Check returns a fault that names the first option outside its range.
 func (o Options) Check() error {
-	for _, err := range []error{
-		within("runs", o.Runs, 1, mostRuns), within("hosts", o.Hosts, 2, mostHosts), within("days", o.Days, 1, mostDays),
-		within("period", o.Period, 1, mostOfAny), share("share", o.Share), o.checkHost(), o.checkCosts(), o.checkLatency(),
-	} {
-		if err != nil {
-			return err
-		}
+	err := cmp.Or(
+		fault.Within("runs", o.Runs, 1, mostRuns), fault.Within("hosts", o.Hosts, 2, mostHosts), fault.Within("days", o.Days, 1, mostDays),
+		fault.Within("period", o.Period, 1, mostOfAny), share("share", o.Share), o.checkHost(), o.checkCosts(), o.checkLatency(),
+	)
+	if err != nil {
+		return err
 	}
 	for _, s := range o.Shares {
 		if err := share("shares", s); err != nil {
@@ -91,13 +91,6 @@ func (o Options) Check() error {
 		return fault.Field("warm_up", "is %d days; it must be less than the %d that are simulated, so that some are measured", o.WarmUp, o.Days)
 	case !(o.Load >= leastLoad && o.Load <= mostLoad):
 		return fault.Field("load", "is %v; it must be from %v to %d", o.Load, leastLoad, mostLoad)
-	}
-	return nil
-}
-
-func within[N int | int64](field string, n, least, most N) error {
-	if n < least || n > most {
-		return fault.Field(field, "is %d; it must be from %d to %d", n, least, most)
 	}
 	return nil
 }
@@ -117,14 +110,10 @@ func (o Options) checkHost() error {
 	if len(h.Custom) > 0 {
 		return fault.Field("host", "has %v; it may have VCPUs, memory and disk only", h)
 	}
-	for _, err := range []error{
-		within("host_vcpus", h.VCPUs, 1, mostOfAny), within("host_memory_mb", h.MemoryMB, 1, mostOfAny), within("host_disk_gb", h.DiskGB, 0, mostOfAny),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(
+		fault.Within("host_vcpus", h.VCPUs, 1, mostOfAny), fault.Within("host_memory_mb", h.MemoryMB, 1, mostOfAny),
+		fault.Within("host_disk_gb", h.DiskGB, 0, mostOfAny),
+	)
 }
 
 func (o Options) checkCosts() error {
@@ -153,7 +142,7 @@ func (o Options) checkLatency() error {
 		return fault.Field("latency_hosts", "there is no number of hosts to measure with")
 	}
 	for _, n := range o.LatencyHosts {
-		if err := within("latency_hosts", n, 4, mostHosts); err != nil {
+		if err := fault.Within("latency_hosts", n, 4, mostHosts); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
 // small returns the options of an evaluation that takes seconds.
@@ -77,7 +78,7 @@ func TestTheSameSeedGivesTheSameBytesAndAnotherOthers(t *testing.T) {
 	text := func(seed uint64) string {
 		o := small()
 		o.Seed, o.Runs = seed, 1
-		report, err := Run(t.Context(), o, nil)
+		report, err := sim.Perform(t.Context(), o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +167,7 @@ func TestWhatCannotBeRunIsRefused(t *testing.T) {
 	} {
 		o := small()
 		change(&o)
-		_, err := Run(t.Context(), o, nil)
+		_, err := sim.Perform(t.Context(), o, nil)
 		if f := fault.Of(err); err == nil || f.Kind != fault.Invalid || f.Field != field {
 			t.Errorf("%s: the error is %v", field, err)
 		}
@@ -176,7 +177,7 @@ func TestWhatCannotBeRunIsRefused(t *testing.T) {
 func TestARunThatIsGivenUpStops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := Run(ctx, small(), nil); err == nil {
+	if _, err := sim.Perform(ctx, small(), nil); err == nil {
 		t.Error("the run did not end")
 	}
 }

@@ -3,6 +3,7 @@
 package packing
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -38,16 +39,12 @@ const mostInstances = 1000
 
 // Check returns a fault that names the first option outside its range.
 func (o Options) Check() error {
-	for _, one := range []struct {
-		name     string
-		n, least int
-	}{{"small", o.Small, 1}, {"large", o.Large, 0}, {"parallel", o.Parallel, 0}, {"changes", o.Changes, 0}} {
-		if one.n < one.least || one.n > mostInstances {
-			return fault.Field(one.name, "is %d; it must be from %d to %d", one.n, one.least, mostInstances)
-		}
-	}
-	if o.Timings && o.Clock == nil {
+	err := cmp.Or(
+		fault.Within("small", o.Small, 1, mostInstances), fault.Within("large", o.Large, 0, mostInstances),
+		fault.Within("parallel", o.Parallel, 0, mostInstances), fault.Within("changes", o.Changes, 0, mostInstances),
+	)
+	if err == nil && o.Timings && o.Clock == nil {
 		return fault.Field("timings", "need a clock to measure with")
 	}
-	return nil
+	return err
 }

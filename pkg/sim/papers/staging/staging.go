@@ -4,8 +4,8 @@ package staging
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/sim"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 )
@@ -39,19 +39,8 @@ type mixKey struct {
 // task is one run of one setting.
 type task func(ctx context.Context) error
 
-// Run runs the experiments and reports on them. The same options always produce the same report.
-func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
-	r, err := run(ctx, o, progress)
-	if err != nil {
-		return nil, err
-	}
-	return r.report(), nil
-}
-
-func run(ctx context.Context, o Options, progress sim.Progress) (*results, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
+// Run implements sim.Experiment.
+func (o Options) Run(ctx context.Context, progress sim.Progress) (*sim.Report, error) {
 	r := &results{Options: o, accuracy: map[accuracyKey][]served{}, disk: map[staging.Strategy][]kept{}, reuse: map[reuseKey][]deployed{}, mixes: map[mixKey][]worked{}}
 	var tasks []task
 	for _, experiment := range []struct {
@@ -65,7 +54,10 @@ func run(ctx context.Context, o Options, progress sim.Progress) (*results, error
 	_, err := sim.Runs(ctx, len(tasks), progress, func(ctx context.Context, i int) (struct{}, error) {
 		return struct{}{}, tasks[i](ctx)
 	})
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	return r.report(), nil
 }
 
 // fill returns one task for each run of a setting; the i-th task stores its result in the i-th
@@ -75,10 +67,8 @@ func fill[T any](runs int, into *[]T, do func(ctx context.Context, run int) (T, 
 	*into = places
 	for i := range places {
 		tasks = append(tasks, func(ctx context.Context) (err error) {
-			if places[i], err = do(ctx, i); err != nil {
-				return fmt.Errorf("run %d: %w", i, err)
-			}
-			return nil
+			places[i], err = do(ctx, i)
+			return fault.While(err, "run %d", i)
 		})
 	}
 	return tasks
@@ -129,17 +119,8 @@ func (r *results) mixTasks() (tasks []task) {
 	return tasks
 }
 
-// each returns a measure of each run.
-func each[T any](runs []T, of func(T) float64) []float64 {
-	values := make([]float64, len(runs))
-	for i, run := range runs {
-		values[i] = of(run)
-	}
-	return values
-}
-
 // estimate estimates a measure from its runs.
-func estimate[T any](runs []T, of func(T) float64) sim.Estimate { return sim.Mean(each(runs, of)) }
+func estimate[T any](runs []T, of func(T) float64) sim.Estimate { return sim.Mean(sim.Each(runs, of)) }
 
 // The measures of the experiments.
 func meanShare(s served) float64    { return s.mean }

@@ -56,7 +56,7 @@ func (r *results) findings() (list []sim.Finding) {
 func (r *results) accuracyFindings() []sim.Finding {
 	one, two := accuracyTraces[0].name, accuracyTraces[1].name
 	mean := func(trace string, p plan) sim.Estimate { return estimate(r.accuracy[accuracyKey{trace, p}], meanShare) }
-	values := func(trace string, p plan) []float64 { return each(r.accuracy[accuracyKey{trace, p}], meanShare) }
+	values := func(trace string, p plan) []float64 { return sim.Each(r.accuracy[accuracyKey{trace, p}], meanShare) }
 	worst := estimate(r.accuracy[accuracyKey{two, planUnscheduled}], worstShare)
 	return []sim.Finding{
 		{Claim: "Trace I: with EDF and just in time most get all of their time (figure 8.2)",
@@ -84,7 +84,7 @@ func (r *results) diskFindings() []sim.Finding {
 	early, late := r.disk[staging.EDF], r.disk[staging.JIT]
 	edf, jit := estimate(early, diskPeak), estimate(late, diskPeak)
 	return []sim.Finding{
-		{Claim: "EDF/JIT takes much less disk than EDF (figure 8.4)", Verdict: apart(each(early, func(k kept) float64 { return diskPeak(k) / 5 }), each(late, diskPeak)),
+		{Claim: "EDF/JIT takes much less disk than EDF (figure 8.4)", Verdict: apart(sim.Each(early, func(k kept) float64 { return diskPeak(k) / 5 }), sim.Each(late, diskPeak)),
 			Seen: fmt.Sprintf("%.1f times less at the peak; 13 times in the thesis. A fifth would do here.", edf.Mean/jit.Mean)},
 		sim.Finding{Claim: fmt.Sprintf("EDF takes %v GB on a node at the peak, EDF/JIT %v GB (four images)", peakEDF, peakJIT),
 			Verdict: sim.HeldIf(near(edf.Mean, peakEDF, nearDisk) && near(jit.Mean, peakJIT, nearDisk)),
@@ -97,7 +97,7 @@ func (r *results) reuseFindings() []sim.Finding {
 	three, four := reuseTraces[0].name, reuseTraces[1].name
 	at := func(trace string, planner, cached bool) []deployed { return r.reuse[reuseKey{trace, planner, cached}] }
 	order := func(planner bool) sim.Verdict {
-		return sim.Worst(apart(each(at(three, planner, false), deployTime), each(at(three, planner, true), deployTime)), apart(each(at(three, planner, true), deployTime), each(at(four, planner, true), deployTime)))
+		return sim.Worst(apart(sim.Each(at(three, planner, false), deployTime), sim.Each(at(three, planner, true), deployTime)), apart(sim.Each(at(three, planner, true), deployTime), sim.Each(at(four, planner, true), deployTime)))
 	}
 	mean := func(trace string, planner, cached bool) float64 {
 		return estimate(at(trace, planner, cached), deployTime).Mean
@@ -145,7 +145,7 @@ func (r *results) imageFindings() []sim.Finding {
 				furthest, where = ratio, fmt.Sprintf("%v, %s", m, s.name)
 			}
 			if i > 0 {
-				order = sim.Worst(order, apart(each(r.of(m, s), finish), each(r.of(m, setups[i-1]), finish)))
+				order = sim.Worst(order, apart(sim.Each(r.of(m, s), finish), sim.Each(r.of(m, setups[i-1]), finish)))
 			}
 		}
 	}

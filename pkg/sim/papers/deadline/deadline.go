@@ -30,18 +30,10 @@ func (o Options) run(ctx context.Context, settings []setting, progress sim.Progr
 			keys = append(keys, key{s, p})
 		}
 	}
-	all, err := sim.Runs(ctx, len(keys)*o.Runs, progress, func(ctx context.Context, i int) (outcome, error) {
-		of := keys[i/o.Runs]
-		return trial(ctx, o.Hosts, of.policy, o.requests(of.setting, i%o.Runs))
+	outcomes, err := sim.Grid(ctx, keys, o.Runs, progress, func(ctx context.Context, of key, run int) (outcome, error) {
+		return trial(ctx, o.Hosts, of.policy, o.requests(of.setting, run))
 	})
-	if err != nil {
-		return nil, err
-	}
-	r := &results{Options: o, outcomes: map[key][]outcome{}}
-	for i, k := range keys {
-		r.outcomes[k] = all[i*o.Runs : (i+1)*o.Runs]
-	}
-	return r, nil
+	return &results{o, outcomes}, err
 }
 
 // measure is one of the two measures of the paper.
@@ -60,11 +52,7 @@ var (
 
 // values returns a measure of a policy with a setting, one value for each run.
 func (r *results) values(m measure, s setting, p calendar.Policy) []float64 {
-	values := make([]float64, 0, r.Runs)
-	for _, o := range r.outcomes[key{s, p}] {
-		values = append(values, m.of(o))
-	}
-	return values
+	return sim.Each(r.outcomes[key{s, p}], m.of)
 }
 
 // mean estimates a measure of a policy with a setting from its runs.

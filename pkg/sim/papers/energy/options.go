@@ -8,6 +8,7 @@
 package energy
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -108,29 +109,18 @@ const (
 
 // Check returns a fault that names the first option outside its range.
 func (o Options) Check() error {
-	for _, err := range []error{
-		within("runs", o.Runs, 1, mostRuns), within("procs_per_host", o.ProcsPerHost, 1, mostSize), within("from", o.From, 0, mostDays),
-		within("days", o.Days, 0, mostDays), o.checkWorkload(), o.checkAdaptation(), o.checkSweeps(),
-	} {
-		if err != nil {
-			return err
-		}
+	err := cmp.Or(
+		fault.Within("runs", o.Runs, 1, mostRuns), fault.Within("procs_per_host", o.ProcsPerHost, 1, mostSize), fault.Within("from", o.From, 0, mostDays),
+		fault.Within("days", o.Days, 0, mostDays), o.checkWorkload(), o.checkAdaptation(), o.checkSweeps(),
+	)
+	if err != nil {
+		return err
 	}
 	for _, s := range o.settings() {
-		if err := s.Setting.check(); err != nil {
-			return err
-		}
 		made := o.siteOptions(s.Setting)
-		if err := made.Check(); err != nil {
+		if err := cmp.Or(fault.Within("share", s.Share, 0, 1), made.Check()); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func within(name string, value, least, most int) error {
-	if value < least || value > most {
-		return fault.Field(name, "is %d; it must be from %d to %d", value, least, most)
 	}
 	return nil
 }
@@ -171,13 +161,6 @@ func (o *Options) checkSweeps() error {
 		if !slices.Contains(Factors, factor) {
 			return fault.Field("sweeps", "%s", fault.Unknown("factor", factor, Factors))
 		}
-	}
-	return nil
-}
-
-func (s Setting) check() error {
-	if !(s.Share >= 0 && s.Share <= 1) {
-		return fault.Field("share", "is %v; it must be from 0 to 1", s.Share)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
+	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
 // written writes a CSV file of virtual machines and returns its path.
@@ -96,7 +97,7 @@ func TestAFileOfWhichNothingWouldBeMeasuredIsRefused(t *testing.T) {
 	} {
 		o := small()
 		o.Host, o.Trace = paperHost, tc.trace
-		_, err := Run(context.Background(), o, nil)
+		_, err := sim.Perform(context.Background(), o, nil)
 		if !fault.Is(err, fault.Invalid) || fault.Of(err).Field != tc.field {
 			t.Errorf("%s: %v", tc.name, err)
 			continue

@@ -7,6 +7,7 @@
 package deadline
 
 import (
+	"cmp"
 	"math/bits"
 	"strings"
 
@@ -56,13 +57,12 @@ const (
 
 // Check returns a fault that names the first option outside its range.
 func (o Options) Check() error {
+	bounds := cmp.Or(fault.Within("jobs", o.Jobs, 1, mostJobs), fault.Within("runs", o.Runs, 1, mostRuns))
 	switch {
 	case o.Hosts < smallest || o.Hosts > mostHosts || bits.OnesCount(uint(o.Hosts)) != 1:
 		return fault.Field("hosts", "is %d; the sizes of the jobs need a power of two from %d to %d", o.Hosts, smallest, mostHosts)
-	case o.Jobs < 1 || o.Jobs > mostJobs:
-		return fault.Field("jobs", "is %d; it must be from 1 to %d", o.Jobs, mostJobs)
-	case o.Runs < 1 || o.Runs > mostRuns:
-		return fault.Field("runs", "is %d; it must be from 1 to %d", o.Runs, mostRuns)
+	case bounds != nil:
+		return bounds
 	case o.Arrivals != Poisson && o.Arrivals != Lublin:
 		known := []string{Lublin, Poisson}
 		return fault.Field("arrivals", "%s; the kinds are %s", fault.Unknown("kind of arrivals", o.Arrivals, known), strings.Join(known, ", "))

@@ -9,11 +9,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/sim"
 )
 
-// Run runs everything that the options enable and returns the report. A nil progress is not called.
-func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
+// Run implements sim.Experiment.
+func (o Options) Run(ctx context.Context, progress sim.Progress) (*sim.Report, error) {
 	from, err := o.source(ctx)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 
 func run(t *testing.T, o Options) *sim.Report {
 	t.Helper()
-	r, err := Run(context.Background(), o, nil)
+	r, err := sim.Perform(context.Background(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestWhatCannotBeRunIsRefusedWithItsOption(t *testing.T) {
 	} {
 		o := Defaults()
 		tc.spoil(&o)
-		if _, err := Run(context.Background(), o, nil); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != tc.field {
+		if _, err := sim.Perform(context.Background(), o, nil); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != tc.field {
 			t.Errorf("%s: %v", tc.field, err)
 		}
 	}
@@ -247,7 +247,7 @@ func TestTracesAreRepeatedByWholeDays(t *testing.T) {
 		t.Errorf("the jobs request %.3f VCPUs, want about %.3f", got, want)
 	}
 	o.Load = 50
-	if _, err := Run(context.Background(), o, nil); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "load" {
+	if _, err := sim.Perform(context.Background(), o, nil); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != "load" {
 		t.Errorf("a load that the trace does not have: %v", err)
 	}
 }
@@ -279,7 +279,7 @@ func TestSurvivalCountsThoseWhoEndedByThemselvesAsLongAsTheyRan(t *testing.T) {
 func TestAnInterruptedRunEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	if _, err := Run(ctx, small(), nil); err == nil {
+	if _, err := sim.Perform(ctx, small(), nil); err == nil {
 		t.Error("the run did not end")
 	}
 }

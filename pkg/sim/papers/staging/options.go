@@ -9,7 +9,7 @@
 package staging
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
 
@@ -104,21 +104,17 @@ func (o Options) Check() error {
 			return fault.Field("experiment", "%s", fault.Unknown("experiment", e, Experiments))
 		}
 	}
-	for _, err := range []error{
-		within("runs", o.Runs, 1, mostRuns), within("mix_runs", o.MixRuns, 1, mostRuns), within("nodes", o.Nodes, 1, mostNodes), within("cpus", o.CPUs, 1, mostCPUs),
-		within("image_size", o.ImageSize, 1, mostSize), within("pool_limit", o.PoolLimit, 0, mostSize),
-		within("rate", o.Rate, 0.001, mostRate), within("slowdown", o.Slowdown, 0, 10),
-		within("cache", o.Cache, 1, mostCPUs), within("depth", o.Depth, 1, mostSize), within("reservation_length", o.ReservationLength, 60, mostLength),
-		within("measured_rate", o.Measured.Rate, 0.001, mostRate), within("measured_spread", o.Measured.Spread, 0, 2),
-		within("estimated_rate", o.Measured.Estimate, 0.001, mostRate), within("copy_rate", o.Measured.Copy, 0, mostRate), within("estimated_extra", o.Measured.Extra, 0, mostTime),
-		within("boot", o.Overheads.Boot, 0, mostTime), within("shutdown", o.Overheads.Shutdown, 0, mostTime),
-		within("suspend_rate", o.Overheads.SuspendRate, 0, mostSize), within("resume_rate", o.Overheads.ResumeRate, 0, mostSize),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return o.checkMachine()
+	err := cmp.Or(
+		fault.Within("runs", o.Runs, 1, mostRuns), fault.Within("mix_runs", o.MixRuns, 1, mostRuns), fault.Within("nodes", o.Nodes, 1, mostNodes), fault.Within("cpus", o.CPUs, 1, mostCPUs),
+		fault.Within("image_size", o.ImageSize, 1, mostSize), fault.Within("pool_limit", o.PoolLimit, 0, mostSize),
+		fault.Within("rate", o.Rate, 0.001, mostRate), fault.Within("slowdown", o.Slowdown, 0, 10),
+		fault.Within("cache", o.Cache, 1, mostCPUs), fault.Within("depth", o.Depth, 1, mostSize), fault.Within("reservation_length", o.ReservationLength, 60, mostLength),
+		fault.Within("measured_rate", o.Measured.Rate, 0.001, mostRate), fault.Within("measured_spread", o.Measured.Spread, 0, 2),
+		fault.Within("estimated_rate", o.Measured.Estimate, 0.001, mostRate), fault.Within("copy_rate", o.Measured.Copy, 0, mostRate), fault.Within("estimated_extra", o.Measured.Extra, 0, mostTime),
+		fault.Within("boot", o.Overheads.Boot, 0, mostTime), fault.Within("shutdown", o.Overheads.Shutdown, 0, mostTime),
+		fault.Within("suspend_rate", o.Overheads.SuspendRate, 0, mostSize), fault.Within("resume_rate", o.Overheads.ResumeRate, 0, mostSize),
+	)
+	return cmp.Or(err, o.checkMachine())
 }
 
 // checkMachine returns a fault if the requests of the thesis do not fit on the machine.
@@ -133,21 +129,6 @@ func (o *Options) checkMachine() error {
 		return fault.Field("rate", "is %v MB/s; an image of %d MB must come within %d s", o.Rate, o.ImageSize, mostLength)
 	}
 	return nil
-}
-
-func within[N int | int64 | float64](name string, value, least, most N) error {
-	if f := float64(value); math.IsNaN(f) || value < least || value > most {
-		return fault.Field(name, "is %v; it must be from %s to %s", value, plain(least), plain(most))
-	}
-	return nil
-}
-
-// plain formats a bound without an exponent.
-func plain[N int | int64 | float64](n N) string {
-	if f := float64(n); f != math.Trunc(f) {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%.0f", float64(n))
 }
 
 // has reports whether an experiment is selected.

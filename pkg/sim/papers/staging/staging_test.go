@@ -27,7 +27,7 @@ func brief(experiments ...string) Options {
 func TestTheSameSeedGivesTheSameReportAndAnotherGivesAnother(t *testing.T) {
 	o := brief(Accuracy, Disk, Reuse)
 	written := func(o Options) string {
-		report, err := Run(t.Context(), o, nil)
+		report, err := sim.Perform(t.Context(), o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestOptionsThatCannotBeRunAreRefusedByName(t *testing.T) {
 	} {
 		o := Defaults()
 		spoil(&o)
-		_, err := Run(t.Context(), o, nil)
+		_, err := sim.Perform(t.Context(), o, nil)
 		if invalid, ok := errors.AsType[*fault.Error](err); !ok || invalid.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
@@ -323,7 +323,7 @@ func TestOverheadsTakeTime(t *testing.T) {
 func TestARunEndsWhenItsContextDoes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := Run(ctx, Defaults(), nil); !errors.Is(err, context.Canceled) {
+	if _, err := sim.Perform(ctx, Defaults(), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

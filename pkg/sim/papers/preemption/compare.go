@@ -3,6 +3,7 @@
 package preemption
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -49,16 +50,15 @@ func (o Options) compare(ctx context.Context, from source, progress sim.Progress
 			}
 		}
 	}
-	tallies, err := sim.Runs(ctx, len(settings)*o.Runs, progress, func(ctx context.Context, i int) (*tally, error) {
-		return o.trial(ctx, from, settings[i/o.Runs], i%o.Runs, nil)
+	tallies, err := sim.Grid(ctx, settings, o.Runs, progress, func(ctx context.Context, s setting, run int) (*tally, error) {
+		return o.trial(ctx, from, s, run, nil)
 	})
 	if err != nil {
 		return compared{}, err
 	}
 	var c compared
 	for i, s := range settings {
-		one := outcome{s, tallies[i*o.Runs : (i+1)*o.Runs]}
-		if i < mains {
+		if one := (outcome{s, tallies[s]}); i < mains {
 			c.main = append(c.main, one)
 		} else {
 			c.shares = append(c.shares, one)
@@ -86,15 +86,7 @@ func (c compared) named(name string) (outcome, bool) {
 // overShares returns the outcomes of the setting with a name, sorted by share.
 func (c compared) overShares(name string) []outcome {
 	list := slices.DeleteFunc(slices.Concat(c.main, c.shares), func(one outcome) bool { return one.name != name })
-	slices.SortStableFunc(list, func(a, b outcome) int {
-		switch {
-		case a.share < b.share:
-			return -1
-		case a.share > b.share:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b outcome) int { return cmp.Compare(a.share, b.share) })
 	return list
 }
 
@@ -135,9 +127,5 @@ func (o Options) difference(m measure, a, b outcome) sim.Estimate {
 	if x == nil || y == nil {
 		return sim.Estimate{}
 	}
-	differences := make([]float64, len(x))
-	for i := range x {
-		differences[i] = y[i] - x[i]
-	}
-	return sim.Mean(differences)
+	return sim.Mean(sim.Differences(y, x))
 }

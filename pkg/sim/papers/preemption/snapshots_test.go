@@ -52,7 +52,7 @@ func TestTheSnapshotsAreTheExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw, err := os.ReadFile("../../../docs/examples/whatif/" + name + ".json")
+		raw, err := os.ReadFile("../../../../docs/examples/whatif/" + name + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func few() Options {
 
 func written(t *testing.T, o Options) map[string]string {
 	t.Helper()
-	report, err := Run(t.Context(), o, nil)
+	report, err := sim.Perform(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 func TestRunTimesAreByTheClockAndInFilesOfTheirOwn(t *testing.T) {
 	o := few()
 	o.Large, o.Parallel, o.Changes = 0, 0, 0
-	before, err := Run(t.Context(), o, nil)
+	before, err := sim.Perform(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestWhatCannotBeRunIsRefusedWithItsOption(t *testing.T) {
 	} {
 		o := Defaults()
 		change(&o)
-		_, err := Run(t.Context(), o, nil)
+		_, err := sim.Perform(t.Context(), o, nil)
 		if f := fault.Of(err); err == nil || f.Kind != fault.Invalid || f.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
@@ -205,7 +205,7 @@ func TestWhatCannotBeRunIsRefusedWithItsOption(t *testing.T) {
 func TestARunEndsWithItsContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := Run(ctx, few(), nil); !errors.Is(err, context.Canceled) {
+	if _, err := sim.Perform(ctx, few(), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -213,7 +213,7 @@ func TestARunEndsWithItsContext(t *testing.T) {
 func TestASolverThatFailsEndsTheRun(t *testing.T) {
 	o := few()
 	o.Solver = failing{}
-	if _, err := Run(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), "no license") {
+	if _, err := sim.Perform(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), "no license") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -20,12 +20,8 @@ type results struct {
 	growth  []grown
 }
 
-// Run repeats tables 1 and 2 and figures 2 to 22 of the paper. The same options always produce the
-// same report, except for what Timings add.
-func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
+// Run implements sim.Experiment: it repeats tables 1 and 2 and figures 2 to 22 of the paper.
+func (o Options) Run(ctx context.Context, progress sim.Progress) (*sim.Report, error) {
 	r := &results{Options: o}
 	var err error
 	if o.Timings {

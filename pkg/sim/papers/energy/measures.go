@@ -40,9 +40,5 @@ func percent(part, whole float64) float64 {
 
 // estimate estimates a measure from the runs of one cell.
 func (m *measure) estimate(runs []outcome) sim.Estimate {
-	values := make([]float64, len(runs))
-	for i := range runs {
-		values[i] = m.of(&runs[i])
-	}
-	return sim.Mean(values)
+	return sim.Mean(sim.Each(runs, func(out outcome) float64 { return m.of(&out) }))
 }

@@ -102,7 +102,7 @@ func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 		t.Skip("the test takes some seconds")
 	}
 	written := func(o Options) map[string][]byte {
-		report, err := Run(t.Context(), o, nil)
+		report, err := sim.Perform(t.Context(), o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestWhatCannotBeRunIsRefusedBefore(t *testing.T) {
 		o := small()
 		c.change(&o)
 		started := func(int, int) { t.Errorf("%s: the run has started", c.field) }
-		if _, err := Run(t.Context(), o, started); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != c.field {
+		if _, err := sim.Perform(t.Context(), o, started); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != c.field {
 			t.Errorf("%s: %v", c.field, err)
 		}
 	}

@@ -25,7 +25,7 @@ type comparing struct {
 }
 
 func (c *comparing) larger(what string, a, b []float64) {
-	apart := sim.Mean(differences(a, b))
+	apart := sim.Mean(sim.Differences(a, b))
 	if c.of == 0 || apart.Mean < c.narrowest.Mean {
 		c.narrowest, c.where = apart, what
 	}
@@ -48,14 +48,6 @@ func (c *comparing) found() sim.Finding {
 		seen = fmt.Sprintf("%d by more than the 95 %% interval of the difference, %d the other way round by more than that; %s", c.clear, c.reversed, seen)
 	}
 	return sim.Finding{Claim: c.statement, Verdict: sim.Counted(c.held, c.of), Seen: seen}
-}
-
-func differences(a, b []float64) []float64 {
-	d := make([]float64, len(a))
-	for i := range a {
-		d[i] = a[i] - b[i]
-	}
-	return d
 }
 
 // The groups of the paper.
@@ -123,7 +115,7 @@ func (r *results) near(statement string, m measure, settings []setting, toleranc
 func (r *results) differ(statement string, m measure, settings []setting, a, b calendar.Policy) sim.Finding {
 	held, narrowest, seen := 0, math.Inf(1), ""
 	for _, s := range settings {
-		apart := sim.Mean(differences(r.values(m, s, a), r.values(m, s, b)))
+		apart := sim.Mean(sim.Differences(r.values(m, s, a), r.values(m, s, b)))
 		if math.Abs(apart.Mean) > apart.Half {
 			held++
 		}
@@ -191,8 +183,8 @@ func (r *results) findings() []sim.Finding {
 	mild, free := flexibility.settings[0], flexibility.settings[len(flexibility.settings)-1]
 	gain := comparing{statement: "PE_W gains on Du_B as flexibility increases (6.2.3)"}
 	gain.larger("the lead of PE_W at {5,5} over that at {1,1}",
-		differences(r.values(acceptance, free, calendar.PolicyPEWorstFit), r.values(acceptance, free, calendar.PolicyDurationBestFit)),
-		differences(r.values(acceptance, mild, calendar.PolicyPEWorstFit), r.values(acceptance, mild, calendar.PolicyDurationBestFit)))
+		sim.Differences(r.values(acceptance, free, calendar.PolicyPEWorstFit), r.values(acceptance, free, calendar.PolicyDurationBestFit)),
+		sim.Differences(r.values(acceptance, mild, calendar.PolicyPEWorstFit), r.values(acceptance, mild, calendar.PolicyDurationBestFit)))
 	return []sim.Finding{
 		r.above("PE_W accepts the most, everywhere (figures 2, 4, 6)", acceptance, all, upper[:1], others(calendar.PolicyPEWorstFit)).
 			Since("With small jobs and a low load PE_W and Du_B may be level."),

@@ -13,11 +13,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// Run repeats figures 2 to 7 of the paper. The same options always produce the same report.
-func Run(ctx context.Context, o Options, progress sim.Progress) (*sim.Report, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
+// Run implements sim.Experiment: it repeats figures 2 to 7 of the paper.
+func (o Options) Run(ctx context.Context, progress sim.Progress) (*sim.Report, error) {
 	r, err := o.run(ctx, distinct(append(o.scans(), o.contrast())...), progress)
 	if err != nil {
 		return nil, err
@@ -144,7 +141,7 @@ func (r *results) tellArrivals(report *sim.Report) {
 	mild, middle, free := scan[0], scan[len(scan)/2], scan[len(scan)-1]
 	lublin, poisson := r.gain(mild, free), r.gain(ofPoisson(mild), ofPoisson(free))
 	report.Text("From {1,1} to {5,5} the acceptance of PE_W changes by %s with arrivals of the Lublin-Feitelson model, and by %s with Poisson arrivals of the same mean load.", lublin, poisson)
-	apart := sim.Mean(differences(r.gains(mild, free), r.gains(ofPoisson(mild), ofPoisson(free))))
+	apart := sim.Mean(sim.Differences(r.gains(mild, free), r.gains(ofPoisson(mild), ofPoisson(free))))
 	switch clear := r.Runs > 1 && math.Abs(apart.Mean) > apart.Half; {
 	case !clear || apart.Mean > 0 && lublin.Mean <= lublin.Half:
 		report.Text("These runs do not tell whether the rise in figure 6 of the paper depends on how jobs arrive.")
@@ -168,7 +165,7 @@ func (r *results) gain(from, to setting) sim.Estimate {
 
 // gains returns the growth of gain for each run.
 func (r *results) gains(from, to setting) []float64 {
-	return differences(r.values(acceptance, to, calendar.PolicyPEWorstFit), r.values(acceptance, from, calendar.PolicyPEWorstFit))
+	return sim.Differences(r.values(acceptance, to, calendar.PolicyPEWorstFit), r.values(acceptance, from, calendar.PolicyPEWorstFit))
 }
 
 // tellChoices describes the assumptions where the paper is silent.
