@@ -18,7 +18,7 @@ var compared = map[string]string{
 	"reservation/address: f.Project == h.Project":              "a floating IP, below the package reservation",
 	"filters: value == r.ProjectID":                            "an aggregate is for the project",
 	"filters: project == r.ProjectID":                          "an aggregate is for the project",
-	"pkg/api/instances: r.ProjectID != by.ProjectID":           "a best-effort request, which nobody shares",
+	"pkg/api/instances: r.ProjectID == by.ProjectID":           "a best-effort request, which nobody shares",
 	"pkg/api/instances: i.ProjectID == project":                "an instance",
 	"pkg/api/instances: project == by.ProjectID":               "a decision on an instance",
 	"pkg/api/reservations: project != by.ProjectID":            "the project that the caller asks about",

@@ -125,8 +125,7 @@ func (s BestEffort) loading(rule string) serving.Access {
 	return serving.Loading(serving.OwnAndOthers(rule), s.find(rule))
 }
 
-// find loads the request in the path. The rule decides about one of the caller's own project, and the rule with the suffix
-// _all_projects about any other: for callers that it denies, that request does not exist.
+// find loads the request in the path, if the caller may act on it; see serving.Asker.Reach.
 func (s BestEffort) find(rule string) serving.Step {
 	return func(c *serving.Call) {
 		by, id := c.Asker(), c.PathID()
@@ -134,16 +133,9 @@ func (s BestEffort) find(rule string) serving.Step {
 		if s.Queue != nil {
 			r, err = s.Queue.Get(c.Request.Context(), id)
 		}
-		if err == nil && r.ProjectID != by.ProjectID {
-			if by.May(rule+"_all_projects", r.ProjectID) {
-				c.Set(bestEffortKey, &r)
-				return
-			}
-			err = fault.New(fault.NotFound, "there is no best-effort request %s", id)
-		}
-		if denied := by.Check(rule, by.ProjectID); denied != nil {
-			err = denied
-		}
+		err = by.Reach(rule, serving.Found{
+			Err: err, ProjectID: r.ProjectID, Own: r.ProjectID == by.ProjectID, Missing: fault.New(fault.NotFound, "there is no best-effort request %s", id),
+		})
 		if err != nil {
 			c.Fail(err)
 			return

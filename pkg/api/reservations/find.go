@@ -22,43 +22,23 @@ func (s API) loading(rule string) serving.Access {
 	return serving.Loading(serving.OwnAndOthers(rule), s.find(rule))
 }
 
-// find loads the reservation in the path. The rule decides about a reservation of the caller's own
-// project, and the rule with the suffix _all_projects about any other: for callers that it denies,
-// that reservation does not exist. A rule about changes must allow them for maintenance too.
+// find loads the reservation in the path, if the caller may act on it; see serving.Asker.Reach. A rule about changes must
+// allow them for maintenance too.
 func (s API) find(rule string) serving.Step {
 	return func(c *serving.Call) {
 		by, id := c.Asker(), c.PathID()
 		r, err := s.Reader.Get(c.Request.Context(), id)
-		if err == nil && !r.BelongsTo(by.ProjectID) {
-			if by.May(rule+"_all_projects", r.ProjectID) {
-				act(c, r, rule)
-				return
-			}
-			err = booking.NotFound(id)
-		}
-		// A caller that may not act on its own reservations must not learn which ones exist.
-		if denied := by.Check(rule, by.ProjectID); denied != nil {
-			err = denied
+		err = by.Reach(rule, serving.Found{Err: err, ProjectID: r.ProjectID, Own: r.BelongsTo(by.ProjectID), Missing: booking.NotFound(id)})
+		if err == nil && r.Maintenance && rule != showRule {
+			err = by.Check(maintainRule, by.ProjectID)
 		}
 		if err != nil {
 			c.Fail(err)
 			return
 		}
-		act(c, r, rule)
+		c.Set(reservationKey, r)
+		c.Changes(r.ID)
 	}
-}
-
-// act lets a call act on a reservation that its rule allows.
-func act(c *serving.Call, r reservation.Reservation, rule string) {
-	by := c.Asker()
-	if r.Maintenance && rule != showRule {
-		if err := by.Check(maintainRule, by.ProjectID); err != nil {
-			c.Fail(err)
-			return
-		}
-	}
-	c.Set(reservationKey, r)
-	c.Changes(r.ID)
 }
 
 func found(c *serving.Call) reservation.Reservation {

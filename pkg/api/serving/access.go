@@ -2,6 +2,8 @@
 
 package serving
 
+import "cmp"
+
 // Access states who may make a call.
 type Access struct {
 	// Caller is who that is, in a few words.
@@ -40,3 +42,26 @@ func Loading(rules []string, checks ...Step) Access {
 
 // OwnAndOthers returns the rule about what belongs to the caller's project, and the one about what belongs to others.
 func OwnAndOthers(rule string) []string { return []string{rule, rule + "_all_projects"} }
+
+// Found is the result of looking for what a call is about.
+type Found struct {
+	// Err is the error of the reading; without one, the thing belongs to a project, and Own is true if that is the asker's.
+	Err       error
+	ProjectID string
+	Own       bool
+	// Missing is the error for those who may not learn that it exists.
+	Missing error
+}
+
+// Reach returns nil if the asker may act on what was found. The rule decides about a thing of the asker's own project, and
+// the rule with the suffix _all_projects about any other: for askers that it denies, that thing does not exist.
+func (a *Asker) Reach(rule string, f Found) error {
+	if f.Err == nil && !f.Own {
+		if a.May(rule+"_all_projects", f.ProjectID) {
+			return nil
+		}
+		f.Err = f.Missing
+	}
+	// An asker that may not act on things of its own project must not learn which ones exist.
+	return cmp.Or(a.Check(rule, a.ProjectID), f.Err)
+}
