@@ -266,14 +266,14 @@ func (s *stack) used(m stackMode) {
 	var found struct {
 		Server struct {
 			Status string
-			Host   string `json:"OS-EXT-SRV-ATTR:host"`
-			Task   string `json:"OS-EXT-STS:task_state"`
+			Host   string  `json:"OS-EXT-SRV-ATTR:host"`
+			Task   *string `json:"OS-EXT-STS:task_state"` // null when nothing is under way
 		}
 	}
 	path, server := "/servers/"+made.Server.ID, &found.Server
 	s.await("the server runs or has failed", func() bool {
 		s.admin.Must(http.MethodGet, "compute", path, nil, &found)
-		return server.Task == "" && (server.Status == "ACTIVE" || server.Status == "ERROR")
+		return server.Task == nil && (server.Status == "ACTIVE" || server.Status == "ERROR")
 	})
 	if server.Status != "ACTIVE" || (server.Host == host) != (m.name != "off") {
 		t.Errorf("the server is %s on %q, the reservation on %s\n%s", server.Status, server.Host, host, s.logs())
