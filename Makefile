@@ -61,8 +61,8 @@ DEPLOYERS = ansible-core ansible-lint
 
 test: ## all tests, as CI runs them, with real services from Debian packages
 	@test -n "$(RACE)" || echo 'make test: no C compiler, so the race detector stays off'
-	@$(MAKE) --no-print-directory build
-	@ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER) $(DEPLOYERS)}" $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
+	@rm -rf var/commands && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o var/commands/ ./cmd/...
+	@ALMANAC_COMMANDS=$(CURDIR)/var/commands ALMANAC_CHAOS=$${ALMANAC_CHAOS:-1m} LAB_PRIORITY=$(PRIORITY) LAB_PROGRAMS="$${LAB_PROGRAMS:-$(BROWSER) $(DEPLOYERS)}" $(LAB) make --no-print-directory -j4 test-in-cloud test-beside-cloud test-drawn test-vet
 
 test-slow: ## the same with a fifth of the CPU time, as root: no test fails because the machine is slow
 	@tests/openstack/slow $(MAKE) --no-print-directory test
@@ -84,7 +84,7 @@ test-site: site-pages ## the same, and in a browser
 
 # A line `//make:test-cells` above a test names the targets that run it. named is the pattern of a target's tests,
 # housing their packages, and marked both, as go test takes them.
-MARK = -rE --include=*_test.go '^//make:(.* )?$(1)( |$$)' inventory pkg reservation tests
+MARK = -rE --include=*_test.go '^//make:(.* )?$(1)( |$$)' cmd inventory pkg reservation tests
 named = ^($(shell grep -h -A1 $(MARK) | sed -n 's/^func \(Test\w*\).*/\1/p' | sort -u | paste -sd '|'))$$
 housing = $(shell grep -l $(MARK) | xargs dirname | sort -u | sed 's,^,./,')
 marked = -run '$(named)' $(housing)

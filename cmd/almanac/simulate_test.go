@@ -23,6 +23,7 @@ func simulate(t *testing.T, args ...string) (code int, messages string) {
 	return code, messaged.String()
 }
 
+//make:test-drawn
 func TestASimulationWritesItsReportAndTheSameBytesAgain(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "jobs.csv")
 	if err := os.WriteFile(trace, []byte("submit,runtime,size\n0,600,2\n100,600,2\n100,-1,2\n"), 0o600); err != nil {

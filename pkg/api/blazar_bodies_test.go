@@ -120,6 +120,8 @@ func (b *bodyTaker) take(t reporter, call [2]string, body any, send func(method,
 
 // Each key of each body of Blazar's API may have a value of any kind beside right ones, and so may
 // the whole body. What the server accepts is in its document.
+//
+//make:test-drawn
 func TestNoValueOfAKeyBreaksTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the test takes some seconds")

@@ -188,6 +188,8 @@ func drawSpelling(rt *rapid.T, key string, value any) any {
 // What a client of Blazar's API reads of a lease, and sends back as a whole or in part, in any form,
 // changes nothing: not the times, which have no seconds in this form, nor the amounts, where there
 // is more room now, nor what is stored.
+//
+//make:test-drawn
 func TestALeaseThatIsReadAndSentBackStaysAsItIs(t *testing.T) {
 	c, ids := repeatedly(t)
 	inPhases(t, c, func(rt *rapid.T) {
@@ -224,6 +226,8 @@ func TestALeaseThatIsReadAndSentBackStaysAsItIs(t *testing.T) {
 }
 
 // What a client of the native API reads of a reservation, and sends back, changes nothing.
+//
+//make:test-drawn
 func TestAReservationThatIsReadAndSentBackStaysAsItIs(t *testing.T) {
 	c, ids := repeatedly(t)
 	for _, id := range ids {

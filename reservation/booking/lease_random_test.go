@@ -22,6 +22,8 @@ import (
 
 // Leases and reservations go through a random life together. After each step, the oracle checks all
 // promises, and that each lease has the times of its reservations.
+//
+//make:test-drawn
 func TestEveryLeaseIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene(t, drawHosts(t), limited(drawLimits(t)))

@@ -147,6 +147,8 @@ func TestTheOccupantsOfMaintenanceAreThoseThatNothingRemoves(t *testing.T) {
 
 // Whatever is booked, changed, canceled and healed, maintenance has exactly the hosts that it names,
 // and none of them is promised to anybody else.
+//
+//make:test-drawn
 func TestNoPromiseOverlapsMaintenance(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	rapid.Check(t, func(t *rapid.T) {

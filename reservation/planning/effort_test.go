@@ -48,6 +48,8 @@ func crowded(t *testing.T) (View, reservation.LeaseRequest) {
 
 // A decision on a lease ends, and so does the explanation of its refusal, soon after the searches have looked at as many
 // hosts as they may.
+//
+//make:test-drawn
 func TestWhatALeaseCostsIsBounded(t *testing.T) {
 	v, req := crowded(t)
 	first := v.bounded(1 << 60)

@@ -176,6 +176,7 @@ func (d *days) explained() {
 	}
 }
 
+//make:test-drawn
 func TestForDaysNoHostIsLostAndNoReservationIsLateUnlessSomethingWasWrongAndTold(t *testing.T) {
 	seeds := 2
 	if testing.Short() {

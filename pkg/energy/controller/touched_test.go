@@ -27,6 +27,8 @@ import (
 
 // A controller that is told which hosts have changed does and reports the same as one that looks at all hosts in each step,
 // whatever happens to the hosts.
+//
+//make:test-drawn
 func TestToLookAtTheHostsThatHaveChangedIsToLookAtAll(t *testing.T) {
 	most := 80
 	if testing.Short() {
