@@ -135,6 +135,8 @@ func (c *Capabilities) without(properties map[string]*Value) *Capabilities {
 	return &Capabilities{Texts: texts, Created: c.Created, Updated: c.Updated}
 }
 
+// texts returns the values as the admin's client has sent them, by the name of the property; nil if none
+// were kept.
 func (o Override) texts() map[string]string {
 	if o.Capabilities == nil {
 		return nil

@@ -24,6 +24,8 @@ type Property struct {
 // hosts. The first call computes it; callers must not change it.
 func (s *Snapshot) Properties() []Property { return s.catalogue() }
 
+// properties returns all properties of the hosts by name, built-in ones included, each with its type and
+// its values.
 func (s *Snapshot) properties() []Property {
 	seen := make(map[string][]Value, len(builtIns)+len(s.kinds))
 	for i := range s.hosts {
@@ -53,6 +55,7 @@ func (s *Snapshot) properties() []Property {
 	return catalogue
 }
 
+// appendElements appends the elements of a list, or the value itself, to to.
 func (v Value) appendElements(to []Value) []Value {
 	if v.kind != KindList {
 		return append(to, v)
@@ -93,6 +96,7 @@ var builtIns = []builtIn{
 // one of that name.
 func IsBuiltIn(name string) bool { return builtInNamed(name) != nil }
 
+// builtInNamed returns the built-in property with that name; nil if there is none.
 func builtInNamed(name string) *builtIn {
 	if i := slices.IndexFunc(builtIns, func(b builtIn) bool { return b.name == name }); i >= 0 {
 		return &builtIns[i]

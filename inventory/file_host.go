@@ -89,6 +89,7 @@ func (r *hostsReader) host(node ast.Node) []Host {
 	return hosts
 }
 
+// hostNames returns the names of the hosts of an entry; none after an error, which it notes.
 func (r *hostsReader) hostNames(entry section) []string {
 	node := entry.fields["name"]
 	names, err := ExpandNames(entry.text("name"))
@@ -131,6 +132,8 @@ func (r *hostsReader) amounts(s section, least int64) resource.Vector {
 	return v
 }
 
+// properties returns the properties of an entry. It notes an error for one that has another type on
+// another host.
 func (r *hostsReader) properties(entry section) map[string]Value {
 	properties := entry.section("properties", nil)
 	if len(properties.fields) == 0 {
@@ -173,6 +176,7 @@ var powerStates = map[string]Power{
 	"sleeping": PowerSleeping, "waking": PowerWaking, "failed": PowerFailed,
 }
 
+// power reads the section power of an entry into h.
 func (r *hostsReader) power(power section, h *Host) {
 	h.Power = PowerOn
 	if node, given := power.fields["state"]; given {

@@ -69,6 +69,7 @@ func (r *yamlReader) document(raw []byte) ast.Node {
 	return file.Docs[0].Body
 }
 
+// lineOf returns the line of a node of the file; 1 if it has none.
 func lineOf(node ast.Node) int {
 	if node == nil || node.GetToken() == nil {
 		return 1
@@ -107,6 +108,7 @@ func (r *yamlReader) section(node ast.Node, what string, known []string) section
 	return s
 }
 
+// section returns the section below key; an empty one if it is missing.
 func (s section) section(key string, known []string) section {
 	node, ok := s.fields[key]
 	if !ok {
@@ -136,6 +138,7 @@ func (s section) wrong(key, want string) {
 	s.r.fail(s.fields[key], "%s%s must be %s, not %s", s.prefix, key, want, describe(s.fields[key]))
 }
 
+// list returns the elements of the list at key; none if it is missing or not a list.
 func (s section) list(key string) []ast.Node {
 	node, ok := s.fields[key]
 	if !ok {
@@ -149,6 +152,7 @@ func (s section) list(key string) []ast.Node {
 	return sequence.Values
 }
 
+// text returns the string at key; "" if it is missing or not a string.
 func (s section) text(key string) string {
 	node, ok := s.fields[key]
 	if !ok {
@@ -161,6 +165,7 @@ func (s section) text(key string) string {
 	return text
 }
 
+// texts returns the list of strings at key; none if it is missing or has other elements.
 func (s section) texts(key string) []string {
 	var texts []string
 	for _, node := range s.list(key) {
@@ -174,6 +179,7 @@ func (s section) texts(key string) []string {
 	return texts
 }
 
+// truth returns the bool at key; otherwise if it is missing or not a bool.
 func (s section) truth(key string, otherwise bool) bool {
 	node, ok := s.fields[key]
 	if !ok {
@@ -269,6 +275,7 @@ func (s section) value(key string) Value {
 // them strings, among them 3e9.
 var decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
+// numberOf returns the number of a node; false if it is none.
 func numberOf(node ast.Node) (float64, bool) {
 	switch n := node.(type) {
 	case *ast.FloatNode:
@@ -289,6 +296,7 @@ func numberOf(node ast.Node) (float64, bool) {
 	return 0, false
 }
 
+// textOf returns the string of a node; false if it is none, or a number without quotes.
 func textOf(node ast.Node) (string, bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:

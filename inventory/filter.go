@@ -95,6 +95,7 @@ func compare(operator string, left, right operand) predicate {
 	}
 }
 
+// among matches hosts on which one of the others equals first, or is a list that contains it.
 func among(first operand, rest []operand) predicate {
 	return func(h *Host, ahead bool) bool {
 		value := first(h, ahead)
@@ -115,6 +116,7 @@ func negate(p predicate) predicate {
 	return func(h *Host, ahead bool) bool { return !p(h, ahead) }
 }
 
+// all matches hosts that each part matches.
 func all(parts []predicate) predicate {
 	return func(h *Host, ahead bool) bool {
 		for _, p := range parts {
@@ -126,6 +128,7 @@ func all(parts []predicate) predicate {
 	}
 }
 
+// anyOf matches hosts that one part matches.
 func anyOf(parts []predicate) predicate {
 	return func(h *Host, ahead bool) bool {
 		for _, p := range parts {

@@ -75,6 +75,7 @@ func decodeFilter(raw []byte) ([]any, error) {
 	}
 }
 
+// decodeJSON returns the value in raw; nil if raw is empty.
 func decodeJSON(raw []byte) (any, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
@@ -125,6 +126,8 @@ type filterParser struct {
 	bare       string
 }
 
+// filter returns the filter in raw. An Invalid fault explains what is wrong, or that it may need more
+// than mostSteps steps on all hosts.
 func (p *filterParser) filter(raw []byte, mostSteps int) (*Filter, error) {
 	query, err := decodeFilter(raw)
 	if err != nil {
@@ -146,6 +149,7 @@ func (p *filterParser) filter(raw []byte, mostSteps int) (*Filter, error) {
 	return &Filter{match: match, unknown: slices.Compact(p.unknown), timely: p.timely, named: p.named, bare: p.bare}, nil
 }
 
+// expression returns the predicate of an expression such as ["and", …], which depth-1 others contain.
 func (p *filterParser) expression(expr []any, depth int) (predicate, error) {
 	if depth > maxFilterDepth {
 		return nil, invalid("nests more than %d expressions; flatten it", maxFilterDepth)
@@ -175,6 +179,7 @@ func (p *filterParser) expression(expr []any, depth int) (predicate, error) {
 	}
 }
 
+// combination returns the predicate of not, and, or.
 func (p *filterParser) combination(operator string, expr []any, depth int) (predicate, error) {
 	args := expr[1:]
 	if operator == "not" && len(args) != 1 {
@@ -206,6 +211,7 @@ func (p *filterParser) combination(operator string, expr []any, depth int) (pred
 	}
 }
 
+// comparison returns the predicate of an operator with two arguments of one type.
 func (p *filterParser) comparison(operator string, expr []any) (predicate, error) {
 	if len(expr) != 3 {
 		return nil, arity(expr, operator+" takes exactly two")
@@ -235,6 +241,7 @@ func (p *filterParser) comparison(operator string, expr []any) (predicate, error
 
 func comparesEqual(operator string) bool { return operator == "=" || operator == "==" }
 
+// membership returns the predicate of in.
 func (p *filterParser) membership(expr []any) (predicate, error) {
 	if len(expr) < 3 {
 		return nil, arity(expr, "in takes two or more")
@@ -312,6 +319,7 @@ func sameKind(expr []any, args []argument) error {
 	return nil
 }
 
+// arguments returns the arguments of an expression, with their types and how many steps each costs.
 func (p *filterParser) arguments(expr []any) ([]argument, error) {
 	args := make([]argument, 0, len(expr)-1)
 	for _, raw := range expr[1:] {
@@ -362,6 +370,7 @@ func (p *filterParser) noteBare(args []any) {
 	}
 }
 
+// property returns the type of a property and how to read it of a host. It notes an unknown one.
 func (p *filterParser) property(name string) (Kind, operand) {
 	kind, of := p.snapshot.lookup(name, p.seesHidden)
 	if kind == "" {
@@ -373,6 +382,7 @@ func (p *filterParser) property(name string) (Kind, operand) {
 	return kind, of
 }
 
+// count counts a part of the filter, and returns an Invalid fault if there are too many.
 func (p *filterParser) count() error {
 	if p.parts++; p.parts > p.mostParts {
 		return invalid("has more than %d expressions and values", p.mostParts)
@@ -384,6 +394,7 @@ func invalid(format string, args ...any) error {
 	return fault.Field("host_properties", format, args...)
 }
 
+// arity returns the fault that the expression has the wrong number of arguments.
 func arity(expr []any, rule string) error {
 	count := fmt.Sprintf("%d arguments", len(expr)-1)
 	if len(expr) == 2 {
@@ -402,6 +413,7 @@ func show(part any) string {
 	return shorten(strings.TrimSpace(text.String()))
 }
 
+// shorten returns text with at most 120 characters, for messages.
 func shorten(text string) string {
 	const most = 120
 	runes := []rune(text)

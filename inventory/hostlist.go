@@ -130,6 +130,7 @@ func (e *element) parse(left int) error {
 	return nil
 }
 
+// add adds a part, which stands for several texts, to an element of a host list.
 func (e *element) add(part []string) {
 	longest := 0
 	for _, text := range part {

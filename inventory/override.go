@@ -26,6 +26,7 @@ func (o Override) IsZero() bool {
 	return len(o.Properties) == 0 && o.Reservable == nil && o.Power == nil && o.Capabilities == nil
 }
 
+// apply changes h to what the admin has set.
 func (o Override) apply(h *Host) {
 	if o.Reservable != nil {
 		h.Reservable = *o.Reservable
@@ -109,6 +110,7 @@ func (o Override) equal(other Override) bool {
 		maps.EqualFunc(o.Properties, other.Properties, func(a, b *Value) bool { return equalOrNil(a, b, Value.Equal) })
 }
 
+// equalOrNil reports whether both are nil, or equal to each other.
 func equalOrNil[T any](a, b *T, equal func(a, b T) bool) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -27,6 +27,7 @@ type PowerSettings interface {
 	PowerSettings(ctx context.Context, hosts []string) (map[string]PowerSetting, error)
 }
 
+// namesOf returns the names of hosts, in their order.
 func namesOf(hosts []Host) []string {
 	names := make([]string, len(hosts))
 	for i := range hosts {

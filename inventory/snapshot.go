@@ -56,6 +56,7 @@ func newSnapshotThatAgrees(hosts []Host, overrides map[string]Override, hidden m
 	return checked(s)
 }
 
+// layOver returns a snapshot of the hosts with the overrides, sorted by name, without its indexes.
 func layOver(hosts []Host, overrides map[string]Override, hidden map[string]bool) *Snapshot {
 	s := &Snapshot{hosts: slices.Clone(hosts), hidden: maps.Clone(hidden), capable: capabilityKinds(hosts, overrides)}
 	for i := range s.hosts {
@@ -68,6 +69,7 @@ func layOver(hosts []Host, overrides map[string]Override, hidden map[string]bool
 	return s
 }
 
+// checked completes a snapshot with its indexes; an error if hosts contradict each other.
 func checked(s *Snapshot) (*Snapshot, error) {
 	if err := s.indexNames(); err != nil {
 		return nil, err
@@ -103,6 +105,7 @@ func (s *Snapshot) leaveOut(kinds map[string]Kind) {
 	}
 }
 
+// indexNames fills the index of names; an error if one is missing or used twice.
 func (s *Snapshot) indexNames() error {
 	s.index = make(map[string]int, len(s.hosts))
 	for i := range s.hosts {
@@ -146,6 +149,7 @@ func (s *Snapshot) gatherKinds() error {
 	return nil
 }
 
+// checkProperty returns an Invalid fault if an admin cannot set the property to this value.
 func checkProperty(name string, value Value) error {
 	switch {
 	case name == "":
@@ -160,6 +164,7 @@ func checkProperty(name string, value Value) error {
 	return nil
 }
 
+// rankEfficiency fills the ranks of the hosts by FLOPS per watt, the best first and unknown ones last.
 func (s *Snapshot) rankEfficiency() {
 	order := make([]int, len(s.hosts))
 	for i := range order {
@@ -177,6 +182,7 @@ func (s *Snapshot) rankEfficiency() {
 	}
 }
 
+// gatherClasses fills the custom resource classes of which a host has some, sorted.
 func (s *Snapshot) gatherClasses() {
 	seen := make(map[string]bool)
 	for i := range s.hosts {

@@ -351,6 +351,7 @@ func (k *SnapshotCache) SetHidden(ctx context.Context, name string, hidden bool)
 	return nil
 }
 
+// publish makes next the current snapshot, and calls Published unless it is the first.
 func (k *SnapshotCache) publish(next *Snapshot, hosts []Host, overrides map[string]Override, hidden map[string]bool) {
 	k.hosts, k.overrides, k.hidden = hosts, overrides, hidden
 	before := k.current.Load()

@@ -149,6 +149,7 @@ func (c *Column) AllAllow(amount int64) bool {
 	return c.least <= amount && amount <= c.most && c.steps == 1
 }
 
+// newColumn returns a column of one resource class without amounts.
 func newColumn(hosts int) *Column {
 	cells := make([]int64, 7*hosts)
 	part := func(i int) []int64 { return cells[i*hosts : (i+1)*hosts : (i+1)*hosts] }
@@ -162,6 +163,7 @@ func newColumn(hosts int) *Column {
 	return c
 }
 
+// set enters the stock of host i, with what preemptible instances there would free.
 func (c *Column) set(i int, s Stock, yield int64) {
 	c.Limit[i], c.Real[i], c.Used[i], c.Evictable[i] = s.Limit(), s.Real(), s.Used, yield
 	c.Min[i], c.Max[i], c.Step[i] = cmp.Or(s.Min, 1), cmp.Or(s.Max, most), cmp.Or(s.Step, 1)
@@ -181,6 +183,7 @@ func (c *Column) differsInUse(i int, s Stock) bool {
 		c.Min[i] == cmp.Or(s.Min, 1) && c.Max[i] == cmp.Or(s.Max, most) && c.Step[i] == cmp.Or(s.Step, 1)
 }
 
+// clone returns a copy that can be changed apart.
 func (c *Column) clone() *Column {
 	next := newColumn(len(c.Used))
 	copy(next.Limit, c.Limit)
@@ -218,6 +221,7 @@ func NewStates(hosts []HostState, aggregates []Aggregate) (*States, error) {
 	return s, nil
 }
 
+// indexNames fills the index of names and nodes, which Nova compares without case.
 func (s *States) indexNames() error {
 	s.index, s.nodes = make(map[string]int, s.Len()), make(map[string]int, s.Len())
 	for i, h := range s.rows.all() {
@@ -236,6 +240,7 @@ func (s *States) indexNames() error {
 	return nil
 }
 
+// gatherSets fills the sets of hosts: up, enabled, and by zone, trait and split resource class.
 func (s *States) gatherSets() {
 	s.traits, s.zones, s.split = map[string]hostset.Set{}, map[string]hostset.Set{}, map[string]hostset.Set{}
 	for i, h := range s.rows.all() {
@@ -256,6 +261,7 @@ func (s *States) gatherSets() {
 	}
 }
 
+// put adds a host to the set with that name.
 func (s *States) put(sets map[string]hostset.Set, name string, host int) {
 	set, there := sets[name]
 	if !there {
@@ -265,6 +271,7 @@ func (s *States) put(sets map[string]hostset.Set, name string, host int) {
 	set.Add(host)
 }
 
+// gatherAggregates fills the hosts of each aggregate and the aggregates of each host.
 func (s *States) gatherAggregates() {
 	s.members, s.memberships = make(map[string]hostset.Set, len(s.aggregates)), make([][]int, s.Len())
 	for place := range s.aggregates {
@@ -298,6 +305,7 @@ func (s *States) layColumns() {
 	}
 }
 
+// columnOf returns the column of a class with the hosts at these places.
 func (s *States) columnOf(class string, places []int) *Column {
 	c := newColumn(s.Len())
 	for _, i := range places {
@@ -378,6 +386,7 @@ func (s *States) Zone(name string) hostset.Set    { return s.setOf(s.zones, name
 func (s *States) Members(uuid string) hostset.Set { return s.setOf(s.members, uuid) }
 func (s *States) Split(class string) hostset.Set  { return s.setOf(s.split, class) }
 
+// setOf returns the set with that name; an empty one if there is none.
 func (s *States) setOf(sets map[string]hostset.Set, name string) hostset.Set {
 	if set, there := sets[name]; there {
 		return set
@@ -500,6 +509,7 @@ func (h *HostState) evictable(class string) (amount int64) {
 	return amount
 }
 
+// addInstance adds an instance that is being built, unless it is there.
 func (h *HostState) addInstance(t Take) {
 	if slices.ContainsFunc(h.Instances, func(i Instance) bool { return i.ID == t.Instance }) {
 		return

@@ -20,6 +20,7 @@ type locations struct {
 	others map[string][]int
 }
 
+// of returns the places of the hosts that have the instance; it may be on two while it moves.
 func (g *locations) of(instance string) []int {
 	g.gather.Do(func() {
 		count := 0

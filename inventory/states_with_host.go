@@ -98,6 +98,7 @@ type rows [][]*HostState
 
 const rowsOnPage = 128
 
+// newRows returns the hosts as pages of rows, so that a changed host copies one page.
 func newRows(hosts []HostState) rows {
 	r := make(rows, 0, (len(hosts)+rowsOnPage-1)/rowsOnPage)
 	for i := range hosts {
@@ -121,6 +122,7 @@ func (r rows) put(before rows, i int, h *HostState) {
 	(*page)[i%rowsOnPage] = h
 }
 
+// all returns all hosts with their places.
 func (r rows) all() iter.Seq2[int, *HostState] {
 	return func(yield func(int, *HostState) bool) {
 		for n, page := range r {

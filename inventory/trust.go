@@ -34,6 +34,7 @@ type sighting struct {
 	lost  span.Instant // when it was found gone or failed; 0 while it works
 }
 
+// seen returns the hosts as sightings.
 func seen(hosts []Host) []sighting {
 	all := make([]sighting, len(hosts))
 	for i := range hosts {
@@ -50,6 +51,8 @@ type setback struct {
 	instances    int      // instances before the reading, if all are gone
 }
 
+// judge returns what is worse in a reading than in the trusted one: hosts gone or failed, if they are
+// too many, and instances.
 func (r TrustRules) judge(trusted []sighting, listed []Host, overrides map[string]Override) setback {
 	worse, hadInstances := setback{hosts: len(trusted)}, 0
 	find := finder(listed)

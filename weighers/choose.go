@@ -104,6 +104,8 @@ var choices = []choice{
 	}},
 }
 
+// novas returns the row of a weigher that Nova has too: its path, release, option and default
+// multiplier.
 func novas(path string, part release.Part, option string, multiplier float64, weighted func() Weighted) choice {
 	return choice{
 		"nova.scheduler.weights." + path, part, option + "_weight_multiplier", multiplier,
@@ -111,6 +113,8 @@ func novas(path string, part release.Part, option string, multiplier float64, we
 	}
 }
 
+// metrics returns the weigher of Nova's metrics. It fails if these count and nobody behind Almanac knows
+// them.
 func metrics(p Ports) (Weighted, error) {
 	ratios, err := parseRatios("weight_setting of [metrics]", p.Nova.Metrics)
 	if err == nil && p.Nova.Alone && len(ratios) > 0 {
@@ -171,6 +175,7 @@ func Choose(names []string, multipliers map[string]float64, ports Ports) ([]Weig
 	return chosen, nil
 }
 
+// check returns an Invalid fault for an unknown option or a multiplier that is no finite number.
 func check(multipliers map[string]float64) error {
 	options := slices.Sorted(maps.Keys(Multipliers()))
 	for _, option := range slices.Sorted(maps.Keys(multipliers)) {

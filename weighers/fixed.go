@@ -24,6 +24,8 @@ type numbers struct {
 	values []float64
 }
 
+// get returns a number for each host that does not change with its use; a single one if all are equal.
+// They are kept for as long as the hosts are the same.
 func (f *fixed[F]) get(s *inventory.States) []float64 {
 	if kept := f.kept.Load(); kept != nil && s.SameHosts(kept.states) {
 		return kept.values

@@ -90,6 +90,7 @@ func (w *FreeTimeWeigher) starts(s *inventory.States, now span.Instant) *starts 
 	return next
 }
 
+// gather returns when each host is promised next, and for how long this is true.
 func gather(p Promises, s *inventory.States, now span.Instant) *starts {
 	next := &starts{states: s, good: span.Span{Start: now, End: span.Forever}, at: slices.Repeat([]span.Instant{span.Forever}, s.Len())}
 	for _, c := range p.Promised(now) {

@@ -55,6 +55,7 @@ func overridden(s *inventory.States, weighers []Weighted) []*overrides {
 	return own
 }
 
+// lower sets the value of hosts, unless one already has a lower value.
 func (o *overrides) lower(hosts hostset.Set, value float64) {
 	for host := range hosts.All() {
 		if !o.hosts.Has(host) {

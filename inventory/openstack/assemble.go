@@ -64,6 +64,7 @@ func single(hypervisors []nova.Hypervisor) (nodes []nova.Hypervisor, notes []str
 	return nodes, notes
 }
 
+// instancesByHost returns the instances of the cloud by host, sorted by id.
 func instancesByHost(c *cloud, rule inventory.PreemptibleRule) map[string][]inventory.Instance {
 	byHost := map[string][]inventory.Instance{}
 	for _, s := range c.servers {

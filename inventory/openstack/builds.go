@@ -83,6 +83,7 @@ func (b *Builds) succeeded(host string, at time.Time) {
 	b.hosts[host] = builds{since: at}
 }
 
+// fail counts a failed build on the host, unless a later build has succeeded there.
 func (b *Builds) fail(host string, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -130,6 +130,7 @@ func (c *cloud) trees() map[string][]placement.Provider {
 	return trees
 }
 
+// servicesByHost returns the nova-compute services by the name of their host.
 func (c *cloud) servicesByHost() map[string]nova.Service {
 	services := make(map[string]nova.Service, len(c.services))
 	for _, s := range c.services {

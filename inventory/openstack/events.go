@@ -117,6 +117,7 @@ func begins(text string) func(beginning string) bool {
 	return func(beginning string) bool { return strings.HasPrefix(text, beginning) }
 }
 
+// observe handles a notification of Nova: it asks for a reading if hosts or instances may have changed.
 func (e *Events) observe(_ context.Context, n oslo.Notification) error {
 	e.builds.observe(n)
 	if e.also != nil {

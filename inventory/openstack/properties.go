@@ -85,6 +85,7 @@ func isNumber(text string) bool {
 	return err == nil && !math.IsInf(n, 0) && !math.IsNaN(n)
 }
 
+// values returns texts as properties: as numbers where they are some, except for the keys of words.
 func values(texts map[string]string, words map[string]bool) map[string]inventory.Value {
 	if len(texts) == 0 {
 		return nil

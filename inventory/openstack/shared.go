@@ -59,7 +59,8 @@ func (s *Source) readShared(ctx context.Context, next, last *cloud, providers []
 	return nil
 }
 
-// readSharer adds what one provider shares to shared, by the providers in its aggregates.
+// readSharer finds what a sharing provider offers, such as a storage pool. It appends the names of its
+// resource classes to shared, under the id of each provider in its aggregates.
 func (s *Source) readSharer(ctx context.Context, id string, shared map[string][]string) error {
 	inventories, err := s.placement.Inventories(ctx, id)
 	if err != nil {

@@ -62,6 +62,7 @@ type edition struct {
 	packed     []byte // JSON, compressed by gzip
 }
 
+// newEdition returns the hosts packed for sending, with a generation that follows from the content.
 func newEdition(hosts []inventory.Host) (edition, error) {
 	raw, err := json.Marshal(hosts)
 	if err != nil {

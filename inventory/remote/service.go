@@ -93,6 +93,7 @@ func (s *Service) Endpoint() oslo.Endpoint {
 	return oslo.Endpoint{Version: version, Methods: map[string]oslo.Handler{hostsMethod: s.hosts}}
 }
 
+// hosts answers the question of another process for the hosts, with their age in seconds.
 func (s *Service) hosts(_ context.Context, r *oslo.Request) (any, error) {
 	var q question
 	if err := r.Decode(&q); err != nil {

@@ -90,6 +90,7 @@ func (s *Source) read(ctx context.Context, known string) (edition, error) {
 		"the hosts change faster than they can be read on topic %s; do its services read the same source?", Topic)
 }
 
+// call asks the process with the role inventory; the error explains where to look if none answers.
 func (s *Source) call(ctx context.Context, q question) (answer, error) {
 	var a answer
 	err := s.client.Call(ctx, s.service, hostsMethod, q, &a)

@@ -96,7 +96,8 @@ func missing(c config.Config, of release.Release) (sentences []string) {
 	return sentences
 }
 
-// ownWeighers returns the weighers that Nova does not have, with their multipliers.
+// ownWeighers returns the weighers with which POST /v1/scheduler/weigh answers, with their multipliers:
+// free time and KWRanking.
 func ownWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, error) {
 	c.Weighers.Classes = []string{(*weighers.FreeTimeWeigher)(nil).Name(), (*weighers.KWRankingWeigher)(nil).Name()}
 	return chosenWeighers(c, p)

@@ -119,6 +119,7 @@ func PayloadOf(r *reservation.Reservation, now span.Instant) Payload {
 	return Payload{l.ID, bodyOf(&l, now)}
 }
 
+// bodyOf returns a lease in Blazar's form, with its reservations and events.
 func bodyOf(l *reservation.LeaseRecord, now span.Instant) LeaseBody {
 	body := LeaseBody{
 		Name: l.Name, UserID: l.UserID, ProjectID: l.ProjectID,
@@ -137,6 +138,7 @@ func bodyOf(l *reservation.LeaseRecord, now span.Instant) LeaseBody {
 	return body
 }
 
+// resourceType returns Blazar's name of the kind of a reservation.
 func resourceType(r *reservation.Reservation) string {
 	switch {
 	case r.Kind == reservation.Hosts:
@@ -166,6 +168,7 @@ func writtenBy(r *reservation.Reservation) (hypervisor, properties string) {
 	return r.Membership.HypervisorProperties, cmp.Or(r.Membership.Flavor, r.Membership.ResourceProperties)
 }
 
+// reservationOf returns a reservation of the lease in Blazar's form, with the fields of its kind only.
 func reservationOf(lease string, r *reservation.Reservation) Reservation {
 	hypervisor, properties := writtenBy(r)
 	out := Reservation{
@@ -233,6 +236,7 @@ func eventsOf(l *reservation.LeaseRecord, now span.Instant) []Event {
 	return append(append(events, eventOf(l, "end_lease", end)), requested(l)...)
 }
 
+// eventOf returns the event with that name in Blazar's form. Its id follows from the lease and the name.
 func eventOf(l *reservation.LeaseRecord, name string, p progress) Event {
 	e := Event{
 		ID: nameID(l.ID + "/" + name), LeaseID: l.ID, EventType: name, Time: new(Time(p.at)), Status: &p.status, CreatedAt: RowTime(l.Created),

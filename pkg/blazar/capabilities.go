@@ -53,6 +53,7 @@ func tooMany() error {
 	return fault.New(fault.Invalid, "Too many extra capabilities: a host may have %d", mostCapabilities)
 }
 
+// capability returns the value of a property of a host as Blazar stores it, as text; nil for null.
 func capability(name string, value any) (*string, error) {
 	text := ""
 	switch value := value.(type) {

@@ -85,6 +85,7 @@ func (r Reader) memberChange(o Object, lease reservation.LeaseRecord) (c reserva
 	return c, fault.New(fault.Invalid, "Please enter valid reservation IDs. Invalid reservation IDs are: %s", shorten(id))
 }
 
+// hostsChange reads what a change of a lease asks of a reservation of hosts into c.
 func (r Reader) hostsChange(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
 	if o.has("min") || o.has("max") {
 		least, most := quantities(m)
@@ -100,6 +101,7 @@ func (r Reader) hostsChange(o Object, m *reservation.Reservation, c *reservation
 	return r.filterChange(o, m, c)
 }
 
+// instancesChange reads what a change of a lease asks of a reservation of instances into c.
 func (r Reader) instancesChange(o Object, m *reservation.Reservation, c *reservation.MemberChange) error {
 	if err := withoutHostKeys(o); err != nil {
 		return err

@@ -60,6 +60,7 @@ func NoNeutron() error {
 // longestID is the largest length of the id of a network.
 const longestID = 64
 
+// network returns the id of a network; an error if it is too long to be one.
 func (o Object) network(key string) (string, error) {
 	id, _, err := o.text(key)
 	if err == nil && len(id) > longestID {
@@ -154,6 +155,7 @@ type floatingFields struct {
 	RequiredFloatingIPs []string `json:"required_floatingips"`
 }
 
+// floatingFieldsOf returns the fields that only a reservation of floating IPs has.
 func floatingFieldsOf(r *reservation.Reservation) *floatingFields {
 	f := &floatingFields{RequiredFloatingIPs: requiredOf(r)}
 	if len(r.Addresses) > 0 {

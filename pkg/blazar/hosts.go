@@ -39,6 +39,7 @@ func Host(h *inventory.Host, sees func(property string) bool) map[string]any {
 	return host
 }
 
+// rowTimeOrNull returns the instant in the form of Blazar's database; nil, which becomes null, for 0.
 func rowTimeOrNull(at span.Instant) any {
 	if at == 0 {
 		return nil

@@ -238,6 +238,7 @@ func (q queries) comparison(operator string, left, right any) (any, error) {
 	return []any{operator, p.name, value}, nil
 }
 
+// truth returns the expression that matches all hosts, or none.
 func truth(yes bool) any {
 	if yes {
 		return always

@@ -97,6 +97,7 @@ func (r Reader) Create(o Object) (req reservation.LeaseRequest, err error) {
 	return req, err
 }
 
+// name returns the name of a lease; an error if it is longer than Blazar allows.
 func name(o Object) (string, error) {
 	text, _, err := o.text("name")
 	if err == nil && utf8.RuneCountInString(text) > longestName {

@@ -78,6 +78,7 @@ func Status(l *reservation.LeaseRecord, now span.Instant) string {
 	return starting
 }
 
+// statusByClock returns the status of a lease without reservations, which follows from its times alone.
 func statusByClock(l *reservation.LeaseRecord, now span.Instant) string {
 	switch {
 	case l.Deleted != 0:

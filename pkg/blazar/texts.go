@@ -30,6 +30,8 @@ func Refused(r *reservation.Refusal, fields string) string {
 	return text
 }
 
+// refused returns a refusal as Blazar's clients expect it. fields are the names that they use for
+// host_properties.
 func refused(r *reservation.Refusal, fields string) string {
 	const text = "Not enough hosts available"
 	message := strings.ReplaceAll(r.Message, "host_properties", fields)

@@ -55,6 +55,7 @@ func (u *Unconfirmed) add(claims []placing.Claim, victims []Victim) {
 	u.Claims, u.Victims = union(u.Claims, claims), union(u.Victims, victims)
 }
 
+// union returns all, and after them those of more that are not among all by reflect.DeepEqual.
 func union[T any](all, more []T) []T {
 	for _, one := range more {
 		if !slices.ContainsFunc(all, func(other T) bool { return reflect.DeepEqual(other, one) }) {

@@ -159,6 +159,7 @@ func (c *Client) send(ctx context.Context, do call, body []byte, id string) erro
 	return nil
 }
 
+// request returns the HTTP request of a call, with token, idempotency key and request id.
 func (c *Client) request(ctx context.Context, do call, body []byte, id string) (*http.Request, error) {
 	address := c.base + do.path
 	if len(do.query) > 0 {

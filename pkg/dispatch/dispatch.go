@@ -132,6 +132,9 @@ func (d *Dispatcher) Return(p Placed) {
 	d.Evictor.Ledger.Schedule(claiming.Unconfirmed{Claims: p.claims})
 }
 
+// place chooses hosts and claims them, again and again until a claim succeeds or maxChoices is reached.
+// It reads the hosts again whose claim failed. What an earlier try of the same instances has claimed is
+// released or taken over.
 func (t *task) place(ctx context.Context) (p Placed, err error) {
 	if t.request.Rebuild {
 		return t.keepHosts()

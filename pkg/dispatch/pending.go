@@ -18,6 +18,7 @@ type pendingEvictions struct {
 	ended chan struct{} // closed when the next of them ends; nil if there is none
 }
 
+// begin counts an eviction that is under way.
 func (p *pendingEvictions) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -26,6 +27,7 @@ func (p *pendingEvictions) begin() {
 	}
 }
 
+// end counts an eviction as over, and wakes those that wait for the next end.
 func (p *pendingEvictions) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

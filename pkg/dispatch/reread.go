@@ -75,6 +75,7 @@ func (t *task) lookAt(ctx context.Context, hosts []string, refusal error) {
 	}
 }
 
+// look reads the hosts from the cloud again, and logs a failure.
 func (t *task) look(ctx context.Context, hosts []string) error {
 	err := t.dispatcher.Looker.Look(ctx, hosts)
 	if err != nil {

@@ -45,6 +45,8 @@ func (s Selection) AllocationRequest() (string, error) {
 	return string(text), err
 }
 
+// selected returns the chosen host and the alternates of a pick, in this order, each with the
+// allocations that a claim there needs.
 func selected(states *inventory.States, pick scheduler.Pick) []Selection {
 	selections := make([]Selection, 0, 1+len(pick.Alternates))
 	for _, host := range append([]int{pick.Take.Host}, pick.Alternates...) {

@@ -176,6 +176,8 @@ func (s *stepping) wantsDown() (State, bool) {
 
 func (s *stepping) wantsUp() bool { return s.f.Want != nil && s.f.Want.To == On }
 
+// awake is the step of a host that is on: it begins to drain if it is wanted off, and is opened again if
+// Almanac has closed it for an action that was not carried out.
 func (s *stepping) awake() {
 	r, service := &s.Record, s.f.Service
 	if service != nil && service.Disabled && service.Ours { // an action was not carried out
@@ -220,6 +222,8 @@ func (s *stepping) endTest() {
 	r.Testing = false
 }
 
+// draining is the step of a host that is closed and not yet empty: it is ordered off when it is empty;
+// the action ends if the host is wanted up, halted, occupied, or not examined in time.
 func (s *stepping) draining() {
 	r, f := &s.Record, &s.f
 	switch {
@@ -297,6 +301,8 @@ func (s *stepping) reason() string {
 	return cmp.Or(s.f.Outcome.Reason, "the order failed")
 }
 
+// stopping is the step of a host that was ordered off: it waits for its machine to report off, and ends
+// as asleep, or as a failure to switch off.
 func (s *stepping) stopping() {
 	r, f := &s.Record, &s.f
 	if r.Order == nil { // the stored record is incomplete
@@ -337,6 +343,7 @@ func (s *stepping) lookAgain(reason string) {
 	s.become(Draining, r.Reason)
 }
 
+// fellAsleep records that the host is off, and when.
 func (s *stepping) fellAsleep() {
 	r, f := &s.Record, &s.f
 	r.Order, r.OffFailed, r.Attempt, r.Begun, r.Found = nil, 0, 0, 0, false
@@ -382,6 +389,8 @@ func (s *stepping) quarantine(reason string) {
 	s.tell(EntryOutcome, "it will not be switched off again until it is released: %s", reason)
 }
 
+// asleep is the step of a host that is off: it is woken if it is wanted or a wake test goes on, and is
+// entered as found if somebody else has switched it on.
 func (s *stepping) asleep() {
 	r, f := &s.Record, &s.f
 	s.hear()
@@ -459,6 +468,8 @@ func (s *stepping) up() bool {
 	return f.Service != nil && f.Service.Up && (r.Down || r.Heartbeats >= Glitch)
 }
 
+// waking is the step of a host that was ordered on: it ends when the host is up, repeats an order that
+// its agent lost, and ends an attempt that takes too long.
 func (s *stepping) waking() {
 	r, f := &s.Record, &s.f
 	s.hear()
@@ -513,6 +524,7 @@ func (s *stepping) foundWaking() {
 // mostBoots is the largest number of boot times that a record stores.
 const mostBoots = 50
 
+// wokeUp records that the host is up, how long the boot took, and the result of a wake test.
 func (s *stepping) wokeUp() {
 	r, f := &s.Record, &s.f
 	reason := r.Reason
@@ -535,6 +547,8 @@ func (s *stepping) wokeUp() {
 	r.Operation = ""
 }
 
+// wakeFailed ends an attempt to wake the host. The next one begins after a pause that doubles each time;
+// after the last the host is failed and quarantined.
 func (s *stepping) wakeFailed(reason string) {
 	r, f := &s.Record, &s.f
 	r.Attempt++
@@ -552,6 +566,8 @@ func (s *stepping) wakeFailed(reason string) {
 	s.become(Failed, "it did not wake up: "+reason)
 }
 
+// failed is the step of a host that did not wake up: it is tried again from time to time, and at once if
+// an operator orders or releases it.
 func (s *stepping) failed() {
 	r, f := &s.Record, &s.f
 	s.hear()

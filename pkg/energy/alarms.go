@@ -52,6 +52,7 @@ func Alarms(now span.Instant, w Watch, rules Rules) []Alarm {
 	return all
 }
 
+// hostAlarms returns the alarms of the hosts, by host and kind.
 func hostAlarms(now span.Instant, hosts []Watched, rules Rules) []Alarm {
 	var all []Alarm
 	for i := range hosts {

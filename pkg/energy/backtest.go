@@ -82,6 +82,8 @@ func (b Backtest) peaks(series []Demand) []int {
 	return peaks
 }
 
+// try runs a forecaster over the series, as if each demand became known at its time, and returns how
+// many host-hours it would have lacked and had too many. peaks are the demands that came within Ahead.
 func (b Backtest) try(name string, f Forecaster, series []Demand, peaks []int) Trial {
 	t := Trial{Forecaster: name, Required: make([]int, len(series))}
 	planned := -1 // the latest plan that is at least Ahead old

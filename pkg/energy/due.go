@@ -25,6 +25,7 @@ func (r *Rules) bootBy(m *Machine) span.Instant { return before(m.Claimed, r.lea
 // lead returns the number of seconds that a machine needs to be up, including the margin.
 func (r *Rules) lead(m *Machine) int64 { return m.BootSeconds + r.BootMargin }
 
+// before returns the instant that lies seconds before start; Forever stays Forever.
 func before(start span.Instant, seconds int64) span.Instant {
 	if start == span.Forever {
 		return start
@@ -122,6 +123,7 @@ func (m *Machine) hindrance(now span.Instant) string {
 	return ""
 }
 
+// wakeReason returns why the machine must be on: its reservation, or the operator's hold.
 func (r *Rules) wakeReason(m *Machine, now span.Instant) string {
 	switch {
 	case r.reserved(m, now) && m.Claimed <= now:

@@ -93,6 +93,7 @@ type movingMaximum struct {
 // mostPeaks limits the memory if measurements follow each other quickly.
 const mostPeaks = 1 << 16
 
+// Observe implements Forecaster.
 func (f *movingMaximum) Observe(at span.Instant, inUse int) {
 	inUse = max(inUse, 0)
 	for n := len(f.peaks); n > 0 && f.peaks[n-1].InUse <= inUse; n-- {
@@ -106,6 +107,7 @@ func (f *movingMaximum) Observe(at span.Instant, inUse int) {
 	f.peaks = slices.Delete(f.peaks, 0, old)
 }
 
+// Forecast implements Forecaster: the largest demand within the window, whatever the time ahead.
 func (f *movingMaximum) Forecast(int64) int {
 	if len(f.peaks) == 0 {
 		return 0

@@ -40,6 +40,7 @@ type holtWinters struct {
 
 func newHoltWinters() *holtWinters { return &holtWinters{begun: math.MinInt64} }
 
+// Observe implements Forecaster. The peak of a quarter of an hour is learned when the next one begins.
 func (f *holtWinters) Observe(at span.Instant, inUse int) {
 	now := quarterOf(at)
 	f.last = Demand{At: at, InUse: max(inUse, 0)}
@@ -66,6 +67,8 @@ func (f *holtWinters) learn(value float64) {
 
 func slotOf(quarter int64) int64 { return ((quarter % daily) + daily) % daily }
 
+// Forecast implements Forecaster: the largest expected peak of the quarters until then plus a margin of
+// past errors; the last demand until two days are known.
 func (f *holtWinters) Forecast(ahead int64) int {
 	if f.quarter < f.begun+2*daily {
 		return f.last.InUse

@@ -64,6 +64,8 @@ func (s *Savings) Add(now span.Instant, most int64, spells []Spell) {
 	}
 }
 
+// add counts took seconds of a machine in one state: boots, time and energy while it was off, and time
+// while it was idle.
 func (s *Savings) add(one *Spell, took int64) {
 	m := one.Machine
 	if one.Booted {

@@ -53,6 +53,8 @@ type member struct {
 	name string
 }
 
+// newPlanning returns the state of a plan before its first decision: how many hosts are on, booting and
+// reserved, and which are the least efficient.
 func newPlanning(r Rules, s *Situation) *planning {
 	p := &planning{r: r, s: s, awake: map[member]int{}, ordered: map[string]bool{}}
 	p.Plan = Plan{At: s.Now, Forecast: s.Forecast, Spare: r.spare(len(s.Machines))}
@@ -146,6 +148,8 @@ func (p *planning) order(m *Machine, w Switch) {
 	}
 }
 
+// wakeDue orders the hosts on that reservations need now. Those that cannot be ordered are entered as
+// short.
 func (p *planning) wakeDue() {
 	due, hindered := p.r.due(p.s)
 	byName := make(map[string]*Machine, len(p.least))

@@ -29,6 +29,7 @@ func firstOf(p *planning, m *Machine, all ...safeguard) string {
 	return ""
 }
 
+// keptByHold returns the operator's hold that keeps the machine on; "" if there is none.
 func keptByHold(p *planning, m *Machine) string {
 	if !m.holds(p.s.Now, HoldOn) {
 		return ""
@@ -36,6 +37,7 @@ func keptByHold(p *planning, m *Machine) string {
 	return m.Hold.ordered() + m.Hold.because()
 }
 
+// keptReserved returns that the machine is reserved now or soon; "" if it is not.
 func keptReserved(p *planning, m *Machine) string {
 	if !p.r.reserved(m, p.s.Now) {
 		return ""
@@ -45,6 +47,7 @@ func keptReserved(p *planning, m *Machine) string {
 
 func keptByState(_ *planning, m *Machine) string { return m.Stays }
 
+// keptWithoutAgent returns that no agent can switch the machine; "" if one can.
 func keptWithoutAgent(_ *planning, m *Machine) string {
 	if len(m.States) > 0 {
 		return ""
@@ -52,6 +55,7 @@ func keptWithoutAgent(_ *planning, m *Machine) string {
 	return "no agent can switch it"
 }
 
+// keptHalted returns why nothing is switched off now; "" if hosts may be.
 func keptHalted(p *planning, _ *Machine) string {
 	if p.s.Halt == "" {
 		return ""
@@ -59,6 +63,7 @@ func keptHalted(p *planning, _ *Machine) string {
 	return "nothing is switched off: " + p.s.Halt
 }
 
+// keptFresh returns that the machine has not been idle for long enough; "" if it has.
 func keptFresh(p *planning, m *Machine) string {
 	if m.Idle >= p.r.IdleNeeded {
 		return ""
@@ -66,6 +71,7 @@ func keptFresh(p *planning, m *Machine) string {
 	return fmt.Sprintf("it has been idle for %d measurements of %d", m.Idle, p.r.IdleNeeded)
 }
 
+// keptRequired returns that no more hosts are on than are required; "" if there are more.
 func keptRequired(p *planning, _ *Machine) string {
 	if p.on > p.Required {
 		return ""
@@ -86,6 +92,8 @@ func keptSpare(p *planning, _ *Machine) string {
 	return ""
 }
 
+// keptSpareCapacity returns that without the machine less than the spare capacity would be left; "" if
+// enough is left.
 func keptSpareCapacity(p *planning, m *Machine) string {
 	if p.r.SpareCapacity.IsZero() || !offers(m.Capacity, p.r.SpareCapacity) {
 		return ""
@@ -97,6 +105,8 @@ func keptSpareCapacity(p *planning, m *Machine) string {
 	return ""
 }
 
+// keptLast returns that the machine is the last one of its aggregate, zone or trait that is on; "" if it
+// is not.
 func keptLast(p *planning, m *Machine) string {
 	for _, g := range p.r.groups(m) {
 		if p.awake[g] <= 1 {
@@ -106,6 +116,8 @@ func keptLast(p *planning, m *Machine) string {
 	return ""
 }
 
+// keptMinOn returns that the machine was switched on too short a time ago; "" if it was on for long
+// enough.
 func keptMinOn(p *planning, m *Machine) string {
 	if until := m.LastOn.Add(p.r.MinOn); m.LastOn != 0 && p.s.Now < until {
 		return fmt.Sprintf("it was switched on at %v, and stays on until %v", m.LastOn, until)
@@ -122,6 +134,8 @@ func keptBySwitches(p *planning, m *Machine) string {
 	return fmt.Sprintf("it has been switched %d times within a day, and the limit is %d", m.Switches, p.r.MostSwitches)
 }
 
+// keptByLimit returns that the plan has switched off as many hosts as it may; "" if it may switch off
+// more.
 func keptByLimit(p *planning, _ *Machine) string {
 	if p.r.MostOff <= 0 || p.off < p.r.MostOff {
 		return ""

@@ -113,6 +113,7 @@ func (t *Table) addAll(row tableRow) error {
 
 func isPattern(host string) bool { return strings.ContainsAny(host, `*?\`) }
 
+// readRow returns the row of a table of efficiencies. An empty cell leaves its value 0.
 func readRow(header, cells []string) (tableRow, error) {
 	var row tableRow
 	columns := map[string]*float64{

@@ -27,6 +27,7 @@ func newTimeOfWeek(weeks int) *timeOfWeek {
 	return &timeOfWeek{weeks: int64(weeks), history: make([]peak, quarters*(weeks+1))}
 }
 
+// Observe implements Forecaster. It keeps the peak of each quarter of an hour of each week.
 func (f *timeOfWeek) Observe(at span.Instant, inUse int) {
 	f.last = Demand{At: at, InUse: max(inUse, 0)}
 	now := quarterOf(at)
@@ -43,6 +44,8 @@ func (f *timeOfWeek) at(quarter int64) *peak {
 	return &f.history[((quarter%n)+n)%n]
 }
 
+// Forecast implements Forecaster: the largest peak at the same times in the past weeks, at least the
+// last demand.
 func (f *timeOfWeek) Forecast(ahead int64) int {
 	most := f.last.InUse
 	now := quarterOf(f.last.At)

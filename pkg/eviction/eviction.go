@@ -228,6 +228,8 @@ func (e *Evictor) Evict(ctx context.Context, r Request) error {
 	return err
 }
 
+// run notifies the owners, evicts the victims and claims their room, in the order that EvictFirst sets.
+// After an error the hold ends and the notices are withdrawn.
 func (e *eviction) run(ctx context.Context) error {
 	err := e.announce(ctx)
 	switch {

@@ -73,6 +73,7 @@ func (l *Ledger) scheduleNotice(notice Record) {
 	l.add(r)
 }
 
+// add enters a rollback. If there are too many, the oldest that only has claims is dropped, and logged.
 func (l *Ledger) add(r *rollback) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,6 +164,7 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// sweep carries a rollback out, and removes it when it is done and nobody may add to it any more.
 func (l *Ledger) sweep(ctx context.Context, r *rollback) error {
 	if err := l.withdraw(ctx, r); err != nil { // before the lock, for which requests wait
 		return err

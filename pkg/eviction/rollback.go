@@ -173,6 +173,7 @@ func (l *Ledger) rollBackPartly(ctx context.Context, r *rollback, released, rest
 	return refusal
 }
 
+// consumers returns the ids of the claims' consumers.
 func consumers(claims []placing.Claim) (ids []string) {
 	for _, claim := range claims {
 		ids = append(ids, claim.Consumer)

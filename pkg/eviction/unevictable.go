@@ -20,6 +20,7 @@ type exclusion struct {
 	until time.Time
 }
 
+// add excludes victims, on their present hosts, from eviction until that time.
 func (u *unevictable) add(victims []Victim, until time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -116,6 +116,7 @@ func (f *Figure) PNG(w io.Writer) error {
 	return err
 }
 
+// size returns the width and height of the figure; an error beyond 100 inches.
 func (f *Figure) size() (width, height vg.Length, err error) {
 	const most = 100
 	if !(f.Width > 0 && f.Height > 0 && f.Width <= most && f.Height <= most) {
@@ -124,6 +125,7 @@ func (f *Figure) size() (width, height vg.Length, err error) {
 	return vg.Length(f.Width) * vg.Inch, vg.Length(f.Height) * vg.Inch, nil
 }
 
+// draw draws the panels in a grid whose axes are aligned. All rows must have the same number of panels.
 func (f *Figure) draw(c vg.CanvasSizer) error {
 	if len(f.Rows) == 0 || len(f.Rows[0]) == 0 {
 		return errors.New("a figure needs a panel")
@@ -235,6 +237,7 @@ func (p *Panel) plot(width, height vg.Length) (*plot.Plot, error) {
 	return drawn, nil
 }
 
+// set sets the range, the ticks and the scale of the plot's axis.
 func (a *Axis) set(to *plot.Axis) error {
 	if a.FromZero {
 		to.Min = min(to.Min, 0)
@@ -275,6 +278,7 @@ func (a *Axis) around(value, deviation float64) (low, high float64) {
 	return low, high
 }
 
+// finite returns an error if one of the values is NaN or infinite.
 func finite(values ...float64) error {
 	for _, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

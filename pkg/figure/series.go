@@ -39,6 +39,7 @@ var more = []look{
 	{color.RGBA{R: 110, G: 90, B: 30, A: 255}, []vg.Length{4, 1.5}, draw.SquareGlyph{}, color.Gray{Y: 100}},
 }
 
+// lookOf returns the color, dashes and mark of the series with that index; they repeat.
 func lookOf(i int) look {
 	i %= len(looks) + len(more)
 	if i < len(looks) {
@@ -50,6 +51,7 @@ func lookOf(i int) look {
 // marks is the approximate number of marks on a line with many points.
 const marks = 14
 
+// lines adds the lines of the panel to the plot, with marks, deviations and legend.
 func (p *Panel) lines(drawn *plot.Plot) error {
 	if len(p.Lines) == 0 {
 		return nil
@@ -116,6 +118,8 @@ func some(points plotter.XYs, series int) (few plotter.XYs) {
 	return few
 }
 
+// bars adds the bars of the panel to the plot, side by side in each group, with deviations and legend.
+// all is the width of the plot.
 func (p *Panel) bars(drawn *plot.Plot, all vg.Length) error {
 	width := p.barWidth(drawn, all)
 	for i, series := range p.Bars {

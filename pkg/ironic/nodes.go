@@ -75,6 +75,7 @@ type node struct {
 	Instance        map[string]any `json:"instance_info"`
 }
 
+// known returns Ironic's node as a Node, and an error if it lacks what each node has.
 func (n node) known() (Node, error) {
 	if n.ID == "" || n.Maintenance == nil {
 		return Node{}, fmt.Errorf("a node has no uuid, or no maintenance field")
@@ -93,6 +94,7 @@ func (n node) known() (Node, error) {
 	return one, nil
 }
 
+// text returns the text at s; "" for nil.
 func text(s *string) string {
 	if s == nil {
 		return ""

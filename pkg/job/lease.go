@@ -108,6 +108,8 @@ func (h *Held) renew() {
 	}
 }
 
+// take takes the lease once more, which prolongs it. If another process has had it meanwhile, the work
+// ends with ErrLost.
 func (h *Held) take(ctx context.Context) error {
 	expiry := h.expire()
 	again, held, err := h.leases.Take(ctx, h.Name, h.ttl)

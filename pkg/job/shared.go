@@ -47,6 +47,8 @@ func (s *Shared[T]) Get(ctx context.Context) (T, error) {
 	}
 }
 
+// join returns the reading that answers a call made now: one that began after it, started here if there
+// is none.
 func (s *Shared[T]) join(ctx context.Context) *read[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()

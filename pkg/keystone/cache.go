@@ -47,6 +47,7 @@ func (c *cache) get(q question, now time.Time) (verdict, bool) {
 	return verdict{}, false
 }
 
+// add stores the verdict about a token. If one user has too many tokens, the oldest is forgotten.
 func (c *cache) add(q question, v verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

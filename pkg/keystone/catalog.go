@@ -144,6 +144,7 @@ func (r *registrar) correct(ctx context.Context, ours []endpoints.Endpoint, name
 	return nil
 }
 
+// endpoints returns the endpoints of a service in the region with that interface, by id.
 func (r *registrar) endpoints(ctx context.Context, service, name string) ([]endpoints.Endpoint, error) {
 	pages, err := endpoints.List(r.client, endpoints.ListOpts{
 		ServiceID: service, RegionID: r.Region, Availability: gophercloud.Availability(name),

@@ -36,6 +36,7 @@ func Deregister(ctx context.Context, c Connection, r Registration) error {
 	return errors.Join(reg.removeServices(ctx), reg.removeUser(ctx))
 }
 
+// removeServices removes Almanac's services with their endpoints.
 func (r *registrar) removeServices(ctx context.Context) error {
 	ours, _, err := r.services(ctx)
 	if err != nil {
@@ -79,6 +80,7 @@ func (r *registrar) removeService(ctx context.Context, id string) error {
 		"service %s (%s)", r.ServiceName, r.ServiceType)
 }
 
+// removeUser removes the service user, unless bootstrap did not create it.
 func (r *registrar) removeUser(ctx context.Context) error {
 	pages, err := users.List(r.client, users.ListOpts{Name: r.User, DomainID: r.Domain}).AllPages(ctx)
 	if err != nil {

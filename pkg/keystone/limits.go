@@ -83,6 +83,7 @@ func (l Limits) Drop(ctx context.Context, class string) error {
 // resourceOf returns the name of a resource class in limits (nova/limit/placement.py).
 func resourceOf(class string) string { return "class:" + class }
 
+// registered returns the registered limits of a resource of a service, in all regions.
 func registered(ctx context.Context, client *gophercloud.ServiceClient, service, resource string) ([]registeredlimits.RegisteredLimit, error) {
 	pages, err := registeredlimits.List(client, registeredlimits.ListOpts{ServiceID: service, ResourceName: resource}).AllPages(ctx)
 	if err != nil {

@@ -70,6 +70,7 @@ func (l *Login) Endpoint(ctx context.Context, serviceType string) (string, error
 	return address, err
 }
 
+// logIn gets a token from Keystone for the user of the login.
 func (l *Login) logIn(ctx context.Context) (grant, error) {
 	auth := l.user.auth
 	g, err := logIn(ctx, l.client, &auth)
@@ -108,6 +109,8 @@ type renewing struct {
 	next  http.RoundTripper
 }
 
+// RoundTrip implements http.RoundTripper. After a 401 it gets a new token and sends the request once
+// more.
 func (r renewing) RoundTrip(req *http.Request) (*http.Response, error) {
 	answer, err := r.next.RoundTrip(req)
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {

@@ -60,6 +60,7 @@ func (p Projects) own(ctx context.Context) (string, error) {
 	return project.ID, nil
 }
 
+// exists reports whether Keystone has the project.
 func (p Projects) exists(ctx context.Context, project string) (bool, error) {
 	err := p.Session.call(ctx, func(g grant) error { return told(projects.Get(ctx, g.client, project).Err) })
 	switch {

@@ -109,6 +109,7 @@ type registrar struct {
 	client *gophercloud.ServiceClient
 }
 
+// run registers the service, its endpoints, the project, the user and the roles, except for what exists.
 func (r *registrar) run(ctx context.Context) error {
 	if !r.UserOnly {
 		if err := r.offer(ctx); err != nil {

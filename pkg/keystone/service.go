@@ -125,6 +125,7 @@ func endpointsOf(catalog []tokens.CatalogEntry, serviceType, region, face string
 	return found, elsewhere
 }
 
+// regionsOf returns the regions of endpoints, sorted, each once.
 func regionsOf(found []tokens.Endpoint) []string {
 	var regions []string
 	for _, e := range found {

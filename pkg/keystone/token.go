@@ -68,6 +68,7 @@ type document struct {
 	} `json:"token"`
 }
 
+// token returns Keystone's document about a token as a Token.
 func (d document) token() Token {
 	t := d.Token
 	token := Token{

@@ -105,6 +105,8 @@ func (u *User) complete() error {
 	return nil
 }
 
+// completeCredential checks that an application credential is complete, and drops what Keystone does not
+// accept beside it.
 func (u *User) completeCredential() error {
 	a := &u.auth
 	a.Password, a.TokenID = "", ""

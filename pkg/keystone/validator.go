@@ -176,6 +176,7 @@ func (v *Validator) isService(service Token) bool {
 	return slices.ContainsFunc(service.Roles, func(role string) bool { return slices.Contains(v.options.ServiceTokenRoles, role) })
 }
 
+// aboutServiceToken names X-Service-Token in the error that its token is not valid.
 func aboutServiceToken(err error) error {
 	if fault.Is(err, fault.Unauthorized) {
 		return fault.New(fault.Unauthorized, "the token in X-Service-Token is not valid; the service that sends it must get a new one")

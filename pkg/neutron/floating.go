@@ -36,6 +36,7 @@ type floatingIP struct {
 	Tags        []string `json:"tags"`
 }
 
+// floating returns Neutron's floating IP, with the reservation that its tags or description name.
 func (f floatingIP) floating() address.Floating {
 	out := address.Floating{ID: f.ID, Network: f.Network, Address: f.Address, Project: f.Project, Port: f.Port}
 	if id, marked := strings.CutPrefix(f.Description, descriptionPrefix); marked {

@@ -45,6 +45,7 @@ type subnet struct {
 	} `json:"allocation_pools"`
 }
 
+// subnet returns Neutron's subnet with its allocation pools.
 func (s subnet) subnet() address.Subnet {
 	out := address.Subnet{ID: s.ID, CIDR: s.CIDR, Gateway: s.Gateway}
 	for _, p := range s.Pools {

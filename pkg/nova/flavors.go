@@ -35,6 +35,7 @@ type flavor struct {
 // megabytes is an amount that Nova writes as "" instead of 0 before 2.75.
 type megabytes int64
 
+// UnmarshalJSON reads a number, or Nova's "" for 0.
 func (m *megabytes) UnmarshalJSON(raw []byte) error {
 	text := string(raw)
 	if text == `""` {

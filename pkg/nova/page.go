@@ -21,6 +21,7 @@ type link struct {
 	Rel string `json:"rel"`
 }
 
+// hasNext reports whether one of the links leads to the next page.
 func hasNext(links []link) bool {
 	for _, l := range links {
 		if l.Rel == "next" {

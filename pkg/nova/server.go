@@ -39,6 +39,7 @@ type server struct {
 // instant is a time, in UTC if it has no zone; null is 0.
 type instant span.Instant
 
+// UnmarshalJSON reads a time of Nova in UTC, with or without Z; null leaves 0.
 func (i *instant) UnmarshalJSON(raw []byte) error {
 	var text *string
 	if err := json.Unmarshal(raw, &text); err != nil || text == nil {
@@ -59,6 +60,7 @@ type image struct {
 	volume bool
 }
 
+// UnmarshalJSON reads the image of a server; "" stands for a server that boots from a volume.
 func (i *image) UnmarshalJSON(raw []byte) error {
 	var one struct {
 		ID string `json:"id"`
@@ -73,6 +75,8 @@ func (i *image) UnmarshalJSON(raw []byte) error {
 // Other values are kept as JSON.
 type hint []string
 
+// UnmarshalJSON reads the value of a hint as a list of texts, also if it is a single text or another
+// value.
 func (h *hint) UnmarshalJSON(raw []byte) error {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -88,6 +92,7 @@ func (h *hint) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// known returns Nova's server as a Server, and an error if it lacks what each server has.
 func (s server) known() (Server, error) {
 	if s.ID == "" || s.Project == "" || s.Status == "" || s.Flavor == nil || s.Created == 0 {
 		return Server{}, errors.New("a server has no id, project, status, flavor or creation time")

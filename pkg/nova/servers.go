@@ -22,6 +22,7 @@ type ServerQuery struct {
 	ChangedSince span.Instant
 }
 
+// values returns the query as parameters of GET /servers/detail.
 func (q ServerQuery) values() url.Values {
 	values := url.Values{"all_tenants": {"True"}}
 	if q.Project != "" {
@@ -111,6 +112,7 @@ func (c *Client) ServersOf(ctx context.Context, projects []string) ([]Server, er
 	return slices.DeleteFunc(all, func(s Server) bool { return !slices.Contains(projects, s.ProjectID) }), nil
 }
 
+// servers returns the servers of all pages that the query selects, each once.
 func (c *Client) servers(ctx context.Context, doing string, q ServerQuery) ([]Server, error) {
 	var all []Server
 	place := map[string]int{} // a page may repeat what moved there from the page before

@@ -53,6 +53,7 @@ func (c *Client) CreateServer(ctx context.Context, r ServerRequest) (id string, 
 	return made.Server.ID, err
 }
 
+// networks returns the networks of a new server as Nova reads them: none, auto, or a list of ids.
 func networks(named []string) any {
 	if len(named) == 1 && (named[0] == "none" || named[0] == "auto") {
 		return named[0]

@@ -66,6 +66,7 @@ func (s *Service) found(ctx context.Context) (*gophercloud.ServiceClient, error)
 	return client, nil
 }
 
+// forget drops a client, so that the next call finds the service again.
 func (s *Service) forget(client *gophercloud.ServiceClient) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,6 +75,8 @@ func (s *Service) forget(client *gophercloud.ServiceClient) {
 	}
 }
 
+// find returns a client for the service, at the address of the catalog or of the option, with the
+// microversion that both speak.
 func (s *Service) find(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	address := s.options.Override
 	if address == "" {

@@ -19,6 +19,7 @@ const longestAnswer = 64 << 20
 
 var errTooLong = errors.New("the answer is too long")
 
+// authorities returns the certificates in a PEM file.
 func authorities(caFile string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(caFile)
 	if err != nil {
@@ -31,6 +32,8 @@ func authorities(caFile string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
+// newHTTP returns the HTTP client of the service. It adds tokens, traces and counts, limits answers, and
+// follows no redirect.
 func (s *Service) newHTTP(trust *tls.Config) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = atOnce
@@ -49,6 +52,8 @@ type signed struct {
 	next    http.RoundTripper
 }
 
+// RoundTrip implements http.RoundTripper. It sends the request with the caller's token, or else with
+// Almanac's; after a 401 it gets a new one and sends the request again.
 func (t signed) RoundTrip(r *http.Request) (*http.Response, error) {
 	if token, is := callers(r.Context()); is {
 		return Resend(t.next, r, token)
@@ -89,6 +94,7 @@ type metered struct {
 	next    http.RoundTripper
 }
 
+// RoundTrip implements http.RoundTripper. It counts the call and bounds the answer.
 func (t metered) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.service.calls.Add(1)
 	answer, err := t.next.RoundTrip(r)
@@ -103,6 +109,7 @@ type boundedBody struct {
 	left int
 }
 
+// Read implements io.Reader. After the bound it returns errTooLong.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, errTooLong

@@ -119,6 +119,7 @@ func (c *Client) Close() {
 	}
 }
 
+// address returns the routing key: the topic, or the topic of one server.
 func (t Target) address() string {
 	if t.Server == "" {
 		return t.Topic
@@ -126,6 +127,7 @@ func (t Target) address() string {
 	return t.Topic + "." + t.Server
 }
 
+// bound returns a context with the client's timeout unless ctx has a deadline.
 func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
@@ -133,6 +135,7 @@ func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, c.options.Timeout)
 }
 
+// request returns a request to call a method, with its arguments encoded and the context of the caller.
 func (c *Client) request(ctx context.Context, target Target, method string, args any) (*Request, error) {
 	encoded, err := object(args)
 	if err != nil {
@@ -148,6 +151,7 @@ func (c *Client) request(ctx context.Context, target Target, method string, args
 	}, nil
 }
 
+// cast sends a request for which there is no reply; m has the exchange and the key.
 func (c *Client) cast(ctx context.Context, target Target, method string, args any, m Message) (err error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
@@ -179,6 +183,7 @@ func traced(ctx context.Context, name, topic string) (context.Context, tracing.E
 	return WithContext(ctx, whole), end
 }
 
+// call sends a request and waits for its reply until the deadline of ctx, which it must have.
 func (c *Client) call(ctx context.Context, target Target, method string, args any) (reply, error) {
 	r, err := c.request(ctx, target, method, args)
 	if err != nil {

@@ -36,6 +36,7 @@ func (c Context) Timestamp() time.Time {
 	return at
 }
 
+// text returns a text of the context; "" if it has none with that key.
 func (c Context) text(key string) string {
 	var text string
 	if json.Unmarshal(c[key], &text) != nil {
@@ -97,6 +98,7 @@ var notified = strings.Fields(`user_id project_id domain_id user_domain_id proje
 	service_project_domain_id service_project_domain_name service_roles global_request_id system_scope
 	user domain user_domain project_domain`)
 
+// withoutSecrets returns the keys of the context that may be in a notification: no token.
 func (c Context) withoutSecrets() Context {
 	safe := Context{}
 	for key, value := range c {

@@ -175,6 +175,7 @@ func (s *Server) answer(ctx context.Context, r *Request, message reply, patience
 	}
 }
 
+// send sends a part of the reply to a request to its caller's queue.
 func (s *Server) send(ctx context.Context, r *Request, message reply) error {
 	message.ID, message.Unique = r.id, hexOf(s.options.NewID())
 	body, err := seal(message)

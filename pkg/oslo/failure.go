@@ -84,6 +84,7 @@ func unsupportedVersion(version, method string) *RemoteError {
 	return &RemoteError{Class: "UnsupportedVersion", Module: dispatcherModule, Message: message, Args: texts(message)}
 }
 
+// texts returns the lines as JSON strings.
 func texts(lines ...string) []json.RawMessage {
 	var raw []json.RawMessage
 	for _, line := range lines {
@@ -128,6 +129,7 @@ type failure struct {
 	Kwargs  map[string]json.RawMessage `json:"kwargs"`
 }
 
+// encode returns the error in the form in which oslo.messaging sends it.
 func (e *RemoteError) encode() (string, error) {
 	f := failure{e.Class, e.Module, e.Message, e.Traceback, e.Args, e.Kwargs}
 	if f.TB == nil {
@@ -143,6 +145,8 @@ func (e *RemoteError) encode() (string, error) {
 	return string(raw), err
 }
 
+// decodeFailure returns the error that oslo.messaging has sent; one that states so if it cannot be
+// parsed.
 func decodeFailure(text string) *RemoteError {
 	var f failure
 	if err := json.NewDecoder(strings.NewReader(text)).Decode(&f); err != nil {

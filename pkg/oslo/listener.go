@@ -89,6 +89,7 @@ func (l *Listener) Serve(ctx context.Context) error {
 	return fault.While(err, "listen for notifications")
 }
 
+// queues returns the queues of the listener: one for each topic and priority.
 func (l *Listener) queues() []Queue {
 	o := l.options
 	var queues []Queue
@@ -105,6 +106,7 @@ func (l *Listener) queues() []Queue {
 	return queues
 }
 
+// receive handles a message in a goroutine of its own when one of the slots is free.
 func (l *Listener) receive(ctx context.Context, d Delivery) {
 	select {
 	case l.slots <- struct{}{}:

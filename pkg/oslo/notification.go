@@ -108,6 +108,7 @@ func (n *Notifier) Notify(ctx context.Context, event Notification) error {
 	return nil
 }
 
+// encode returns the notification as it is sent, with unique as its _unique_id and without secrets.
 func (n Notification) encode(unique string) ([]byte, error) {
 	raw, err := Marshal(notificationBody{
 		ID: n.ID, PublisherID: n.PublisherID, EventType: n.EventType, Priority: n.Priority,
@@ -124,6 +125,7 @@ func (n Notification) encode(unique string) ([]byte, error) {
 	return seal(fields)
 }
 
+// decodeNotification returns the notification in a message.
 func decodeNotification(raw []byte) (Notification, error) {
 	fields, err := unseal(raw)
 	if err != nil {

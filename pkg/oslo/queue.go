@@ -132,6 +132,8 @@ func (o QueueOptions) fanoutExchange(topic string) Exchange {
 	return Exchange{Name: topic + "_fanout", Kind: Fanout, Durable: durable, AutoDelete: true}
 }
 
+// fanoutQueue returns the queue on which one process receives what is sent to all: of its own, or a
+// stream that all share.
 func (o QueueOptions) fanoutQueue(topic, unique string) Queue {
 	if o.StreamFanout {
 		age := cmp.Or(o.TransientTTL, defaultTransientTTL)
@@ -147,6 +149,7 @@ func (o QueueOptions) replyQueue(unique string) Queue {
 	return o.transient(Queue{Name: "reply_" + unique})
 }
 
+// transient returns q as a queue that ends with its process, or a while after it.
 func (o QueueOptions) transient(q Queue) Queue {
 	ttl := cmp.Or(o.TransientTTL, defaultTransientTTL)
 	q.Args = map[string]any{}

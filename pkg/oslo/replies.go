@@ -50,6 +50,7 @@ func (c *Client) await(ctx context.Context, replies *replyQueue, answers <-chan 
 	}
 }
 
+// closedError returns err, or the fault that the connection is being closed.
 func closedError(err error) error {
 	if err != nil {
 		return err
@@ -113,6 +114,7 @@ func (c *Client) receive(d Delivery) {
 	}
 }
 
+// expect returns the channel for the replies to the call with that id.
 func (c *Client) expect(id string) <-chan reply {
 	answers := make(chan reply, 16)
 	c.mu.Lock()

@@ -114,6 +114,7 @@ type reply struct {
 	Unique  string          `json:"_unique_id"`
 }
 
+// decodeReply returns the reply in a message. A null result is empty.
 func decodeReply(body []byte) (reply, error) {
 	fields, err := unseal(body)
 	if err != nil {

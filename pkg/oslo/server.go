@@ -100,6 +100,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return fault.While(err, "serve topic %s", s.options.Topic)
 }
 
+// queues returns the queues of the server: of its topic, of itself, and for what is sent to all.
 func (s *Server) queues() []Queue {
 	o := s.options
 	return []Queue{

@@ -72,6 +72,7 @@ func (h *handler) WithAttrs(attributes []slog.Attr) slog.Handler {
 	return h.with(append(slices.Clip(h.scopes), scope{attributes: clean(attributes)}))
 }
 
+// WithGroup implements slog.Handler.
 func (h *handler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
@@ -83,6 +84,7 @@ func (h *handler) with(scopes []scope) slog.Handler {
 	return &handler{Options: h.Options, write: h.write, scopes: scopes}
 }
 
+// Handle implements slog.Handler. It writes one line, with secrets masked.
 func (h *handler) Handle(_ context.Context, r slog.Record) error {
 	attributes := make([]slog.Attr, 0, r.NumAttrs())
 	r.Attrs(func(a slog.Attr) bool {

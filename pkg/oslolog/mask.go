@@ -120,6 +120,7 @@ func clean(attributes []slog.Attr) []slog.Attr {
 	return kept
 }
 
+// cleanValue returns the value as it is written: texts without secrets and control characters.
 func cleanValue(v slog.Value) slog.Value {
 	switch v.Kind() {
 	case slog.KindGroup:

@@ -175,6 +175,7 @@ type step struct {
 	load, cost   float64
 }
 
+// newPolishing returns the state of an improvement that begins with tasks at these hosts, by task.
 func newPolishing(p *Problem, tasks []task, at []int) *polishing {
 	s := &polishing{p: p, tasks: tasks, at: at, cpu: make([]float64, len(p.Hosts)), memory: make([]float64, len(p.Hosts)), left: p.Budget}
 	for t, h := range at {
@@ -251,6 +252,7 @@ func (s *polishing) swaps(t int, consider func(step)) {
 	}
 }
 
+// carry carries out a step: a move, or an exchange of two tasks.
 func (s *polishing) carry(one step) {
 	from := s.at[one.t]
 	s.move(one.t, one.to)
@@ -260,6 +262,7 @@ func (s *polishing) carry(one step) {
 	s.left -= one.cost
 }
 
+// move moves task t to host to.
 func (s *polishing) move(t, to int) {
 	for _, change := range []struct {
 		h    int

@@ -103,6 +103,8 @@ type branching struct {
 	over        bool    // the search ended early
 }
 
+// newBranching returns the state of an exact search that ends after most nodes. Tasks are tried from the
+// largest on.
 func newBranching(ctx context.Context, p *Problem, most int) *branching {
 	s := &branching{
 		ctx: ctx, p: p, tasks: p.tasks(), most: most, best: math.Inf(1), floor: 1 / p.Bound(),

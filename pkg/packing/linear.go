@@ -178,6 +178,7 @@ func (p *Problem) sized() error {
 	return nil
 }
 
+// relaxed returns the solution without the condition that variables are whole numbers.
 func (l *program) relaxed(ctx context.Context, solver Solver) (Optimum, error) {
 	found, err := solver.Solve(ctx, &l.Linear)
 	if infeasible, is := errors.AsType[*Infeasible](err); is {

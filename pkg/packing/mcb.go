@@ -108,6 +108,7 @@ type item struct {
 	task        int
 }
 
+// newPacker returns a packer of tasks onto hosts, with its lists empty.
 func newPacker(hosts []Host, tasks []task, m MCB) *packer {
 	k := &packer{hosts: hosts, mcb: m, tasks: tasks, at: make([]int, len(tasks))}
 	for l := range k.lists {

@@ -103,6 +103,7 @@ func (p *Problem) Check() error {
 	return p.checkCurrent()
 }
 
+// checkCurrent returns an Invalid fault if budget, prices or present hosts are wrong.
 func (p *Problem) checkCurrent() error {
 	if !(p.Budget >= 0) {
 		return fault.Field("migration_budget", "must be 0 or more")
@@ -151,6 +152,7 @@ func (p *Problem) may(t *task, host int) bool {
 	return p.May == nil || t.at == host || p.May(t.job, host)
 }
 
+// tasks returns the tasks of all jobs, with the host on which each runs now; -1 for none.
 func (p *Problem) tasks() []task {
 	n := 0
 	for _, j := range p.Jobs {

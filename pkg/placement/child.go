@@ -31,6 +31,8 @@ func (c *Client) SetUnits(ctx context.Context, parent, name string, units map[st
 	return err
 }
 
+// setUnits sets how many units of each class the child provider of parent has, and creates the child if
+// it is needed.
 func (c *Client) setUnits(ctx context.Context, parent, name string, units map[string]int64) error {
 	child, err := c.ProviderNamed(ctx, name)
 	if err == nil && child == "" {
@@ -49,6 +51,7 @@ func (c *Client) setUnits(ctx context.Context, parent, name string, units map[st
 	return err
 }
 
+// wanted reports whether one of the amounts is more than 0.
 func wanted(units map[string]int64) bool {
 	for _, n := range units {
 		if n > 0 {
@@ -89,6 +92,8 @@ func (c *Client) DeleteProvider(ctx context.Context, id string) error {
 	return c.delete(ctx, "delete provider "+id, "resource_providers/"+id)
 }
 
+// changeUnits sets the amounts of classes of a provider, and removes those whose amount is 0. Other
+// classes stay.
 func (c *Client) changeUnits(ctx context.Context, child, name string, wanted map[string]int64) error {
 	type inventories struct {
 		Generation  *int64           `json:"resource_provider_generation"`

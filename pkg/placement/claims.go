@@ -66,6 +66,7 @@ func (c *Client) Claim(ctx context.Context, claims []placing.Claim) error {
 	return err
 }
 
+// written returns a claim in the form of Placement.
 func written(claim placing.Claim) allocation {
 	a := allocation{
 		Allocations: make(map[string]taken, len(claim.Allocations)),

@@ -118,6 +118,7 @@ func (c *Client) AggregatesOf(ctx context.Context, provider string) ([]string, e
 	return body.Aggregates, nil
 }
 
+// find returns the ids of the providers that a query selects.
 func (c *Client) find(ctx context.Context, doing, query string) ([]string, error) {
 	var list struct {
 		Providers []struct{ UUID string } `json:"resource_providers"`

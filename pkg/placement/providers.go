@@ -26,6 +26,7 @@ func (c *Client) Providers(ctx context.Context) ([]Provider, error) {
 	return c.providers(ctx, "list the resource providers", "resource_providers")
 }
 
+// providers returns the providers at a path of Placement.
 func (c *Client) providers(ctx context.Context, doing, path string) ([]Provider, error) {
 	var body struct {
 		Providers []struct {

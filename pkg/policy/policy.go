@@ -44,6 +44,7 @@ const (
 	System  Scope = "system"
 )
 
+// scope returns what a token is for, and the same in words.
 func (c Credentials) scope() (s Scope, name string) {
 	switch {
 	case c.System:
@@ -133,6 +134,7 @@ func (e *Enforcer) Check(rule string, by Credentials, target map[string]string) 
 	return nil
 }
 
+// described returns the roles in words, sorted.
 func described(roles []string) string {
 	if len(roles) == 0 {
 		return "no role"

@@ -291,6 +291,7 @@ func (a *Agent) finish(ctx context.Context, o energy.Order, result energy.Outcom
 		"state", o.State, "progress", result.Progress, "reason", result.Reason)
 }
 
+// levelOf returns the level at which the outcome of an order is logged.
 func levelOf(o energy.Outcome) slog.Level {
 	if o.Progress == energy.OrderDone {
 		return slog.LevelInfo
@@ -376,6 +377,7 @@ func (a *Agent) turn(ctx context.Context, host string) (release func(), err erro
 	}
 }
 
+// problemOf returns the error of a machine in words for an operator; "" for nil.
 func problemOf(err error, host string, limit time.Duration) string {
 	if err == nil {
 		return ""

@@ -141,6 +141,7 @@ func (f *Fleet) Access() (hosts map[string]energy.Access, twice map[string]strin
 	return hosts, twice
 }
 
+// claimants returns which agents announce the same host, in words.
 func claimants(names []string) string {
 	slices.Sort(names)
 	if names[0] == names[len(names)-1] {
@@ -273,6 +274,7 @@ func (f *Fleet) ask(ctx context.Context, agent string, hosts []string) map[strin
 	return readings
 }
 
+// unread returns the reading of a host that could not be read, with the problem.
 func (f *Fleet) unread(host string, err error) energy.Reading {
 	problem := err.Error()
 	if known := fault.Of(err); known.Kind != fault.Internal {

@@ -55,6 +55,7 @@ func openJournal(path string) (journal, error) {
 	return journal{path: path, lock: lock}, nil
 }
 
+// close unlocks the state file.
 func (j journal) close() error {
 	if j.lock == nil {
 		return nil

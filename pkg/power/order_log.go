@@ -32,6 +32,7 @@ type entry struct {
 // waits reports whether nothing has been done for the order yet.
 func (e *entry) waits() bool { return e.outcome.Progress == energy.OrderAccepted && !e.begun }
 
+// find returns the entry of an order of the host; nil if there is none.
 func (b *orderLog) find(host, id string) *entry {
 	for i, e := range b.hosts[host] {
 		if e.order.ID == id {
@@ -132,6 +133,8 @@ func tooLate(o energy.Order, now span.Instant) energy.Outcome {
 	return refused("the order had to begin by %v, and it is %v", o.Deadline, now)
 }
 
+// superseded returns the outcome of an order that a later one has replaced: failed if it was under way
+// before a restart, refused if it had not begun.
 func superseded(e *entry, by energy.Order) energy.Outcome {
 	if e.resumed {
 		return failed("the agent was restarted while the order was under way, and order %d (%s) came after it", by.Number, by.State)

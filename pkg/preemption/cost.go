@@ -91,6 +91,7 @@ type elapsed struct {
 func (c elapsed) Name() string { return c.name }
 func (elapsed) Unit() string   { return "s" }
 
+// Of returns the cost at now: the seconds since the instance began, or since its last full period.
 func (c elapsed) Of(i *inventory.Instance, now span.Instant) int64 {
 	since := c.since(i)
 	if since == 0 || since >= now {
@@ -106,6 +107,8 @@ func (c elapsed) Of(i *inventory.Instance, now span.Instant) int64 {
 	return seconds
 }
 
+// key returns a number by which instances of one cost can be sorted for all times, and since when the
+// instance costs something.
 func (c elapsed) key(i *inventory.Instance) (key int64, since span.Instant) {
 	since = c.since(i)
 	switch {
@@ -117,6 +120,7 @@ func (c elapsed) key(i *inventory.Instance) (key int64, since span.Instant) {
 	return -int64(since), since
 }
 
+// at returns the cost at now of an instance with that key.
 func (c elapsed) at(key int64, now span.Instant) int64 {
 	switch {
 	case key == nothing:
@@ -127,6 +131,7 @@ func (c elapsed) at(key int64, now span.Instant) int64 {
 	return int64(now) + key
 }
 
+// turn returns the key of the instance that is cheapest at now; nothing without periods.
 func (c elapsed) turn(now span.Instant) int64 {
 	if c.period > 0 {
 		return remainder(-int64(now), c.period)

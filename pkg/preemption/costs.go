@@ -151,6 +151,7 @@ func (p *pass) look(k int) {
 	p.solve(k)
 }
 
+// solve finds the cheapest victims of host k, unless they cost as much as the best found so far.
 func (p *pass) solve(k int) {
 	bar := p.bar()
 	if cost := p.search.cost(bar); cost < bar {

@@ -166,6 +166,7 @@ func (s *search) weight(i int) float64 {
 	return math.Round(64 * math.Abs(s.nets[i]) / float64(s.grain))
 }
 
+// given returns how much item i frees, as the sum of its shares of what is lacking.
 func (s *search) given(i int) (all float64) {
 	for _, share := range s.sharesOf(i) {
 		all += share
@@ -259,6 +260,7 @@ func (s *search) last(depth int, left []int64, price int64) bool {
 	return s.beyond(floor)
 }
 
+// covers reports whether gives has at least what is left, in each class.
 func covers(gives, left []int64) bool {
 	for d, lack := range left {
 		if gives[d] < lack {
@@ -268,6 +270,7 @@ func covers(gives, left []int64) bool {
 	return true
 }
 
+// with continues the search with item i among the victims.
 func (s *search) with(i, depth int, price int64, floor float64) (over bool) {
 	it := &s.items[i]
 	if it.better.meets(s.out) {
@@ -284,6 +287,7 @@ func (s *search) with(i, depth int, price int64, floor float64) (over bool) {
 	return over
 }
 
+// without continues the search with item i not among the victims.
 func (s *search) without(i, depth int, price int64, floor float64) (over bool) {
 	if s.items[i].worse.meets(s.in) {
 		return false

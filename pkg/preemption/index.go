@@ -92,6 +92,7 @@ func (o *order) stale(s *inventory.States) bool {
 	return changed*8 > s.Len()
 }
 
+// newOrder returns all instances that may be evicted, sorted by their cost at now.
 func newOrder(s *inventory.States, cost ordered, now span.Instant) *order {
 	o := &order{states: s, cost: cost, classes: classesOf(s), from: make([]int, 1, s.Len()+1), ahead: map[int]bool{}}
 	count := 0
@@ -115,6 +116,7 @@ func (o *order) below(key int64) int {
 	return at
 }
 
+// gather enters the instances of a host. If one of them begins only later, the host is set aside.
 func (o *order) gather(host int, instances []inventory.Instance, now span.Instant) {
 	first := len(o.keys)
 	for i := range instances {

@@ -54,6 +54,7 @@ func (b bits) has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
 func (b bits) add(i int)      { b[i>>6] |= 1 << (i & 63) }
 func (b bits) drop(i int)     { b[i>>6] &^= 1 << (i & 63) }
 
+// meets reports whether b and o have a bit in common.
 func (b bits) meets(o bits) bool {
 	for w, word := range b {
 		if word&o[w] != 0 {

@@ -52,6 +52,7 @@ func (c *Executor) begin(ctx context.Context, held *job.Held, r Run, i int) erro
 	return c.told(ctx, held, r, i, err)
 }
 
+// busy returns the task that Nova carries out on the instance, as the end of a sentence; "" for none.
 func busy(s Sight) string {
 	if s.Task == "" {
 		return ""
@@ -113,6 +114,7 @@ func (c *Executor) end(ctx context.Context, held *job.Held, r Run, status Status
 	return err
 }
 
+// done returns how the moves of a run have ended, as a sentence.
 func done(r *Run) string {
 	if skipped, failed := r.Count(MoveSkipped), r.Count(MoveFailed); skipped+failed > 0 {
 		return fmt.Sprintf("%d of %d moves were made, %d were skipped, %d failed", r.Count(MoveDone), len(r.Progress), skipped, failed)

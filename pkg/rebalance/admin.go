@@ -68,6 +68,7 @@ func (c *Admin) Apply(ctx context.Context, by string, o Options, plan string) (R
 	return r, nil
 }
 
+// last returns the last of the sentences, or that nothing would improve.
 func last(sentences []string) string {
 	if len(sentences) == 0 {
 		return "nothing would improve"

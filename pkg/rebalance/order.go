@@ -41,6 +41,7 @@ type budget struct {
 	anyMemory  bool
 }
 
+// walk returns the state of a plan before its first move.
 func (v *view) walk(o Options) *walk {
 	w := &walk{
 		view: v, states: v.States, at: v.now(), loads: v.loads(v.now()), memory: make([]float64, len(v.hosts)),
@@ -104,6 +105,7 @@ func (w *walk) after(j, to int) float64 {
 	return fullest
 }
 
+// move enters the move of job j to host to. between marks a move that only makes room for another.
 func (w *walk) move(j, to int, between bool) {
 	one, from := &w.jobs[j], w.at[j]
 	source, target := w.hosts[from].place, w.hosts[to].place

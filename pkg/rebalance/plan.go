@@ -234,6 +234,7 @@ func (p *Plan) explain(ended string) {
 // default.
 const quick = 60
 
+// algorithm returns the algorithm of the options, or by the size of the problem, with its name.
 func (v *view) algorithm(o Options) (packing.Algorithm, string) {
 	exact := packing.Exact{Work: 1_000_000}
 	if o.Algorithm == "exact" {

@@ -264,6 +264,7 @@ func moved(s *inventory.States, one inventory.Instance, amounts map[string]int64
 	return s.WithHostRead(from, source).WithHostRead(to, target)
 }
 
+// with returns the stocks with sign times the amounts added to what is used.
 func with(stocks map[string]inventory.Stock, amounts map[string]int64, sign int64) map[string]inventory.Stock {
 	next := make(map[string]inventory.Stock, len(stocks))
 	for class, stock := range stocks {

@@ -61,6 +61,7 @@ type Excluded struct {
 	Reason string  `json:"reason"`
 }
 
+// view returns the hosts and instances that a plan may use, and what it leaves out, with reasons.
 func (s *Situation) view() *view {
 	v := &view{Situation: s, at: map[int]int{}}
 	promised := s.promised()
@@ -88,6 +89,7 @@ func (s *Situation) view() *view {
 	return v
 }
 
+// gather enters the instances of the hosts: those that may move and those that stay.
 func (v *view) gather() {
 	most := 0.0
 	for _, n := range v.hosts {

@@ -140,6 +140,7 @@ func (v Vector) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// combine applies op to the amounts of v and o, class by class; a missing class counts as 0.
 func (v Vector) combine(o Vector, op func(a, b int64) int64) Vector {
 	sum := Vector{
 		VCPUs:    op(v.VCPUs, o.VCPUs),

@@ -62,6 +62,8 @@ func (d *Draft) Repair(s *inventory.States, now span.Instant) bool {
 	return false
 }
 
+// repair brings a draft for one instance up to date with s, of which only some hosts differ, and reports
+// whether it could. If not, the draft must be made again.
 func (d *Draft) repair(s *inventory.States, now span.Instant) bool {
 	w := d.walk
 	if w == nil || w.instances != 1 || now != w.now || !s.SameHosts(w.states) || s.Nova() != w.states.Nova() {

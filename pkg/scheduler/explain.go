@@ -61,6 +61,7 @@ type step struct {
 	left    int
 }
 
+// undecided returns the decision about a request without its result.
 func undecided(s *inventory.States, r *placing.Request, now span.Instant) placing.Decision {
 	d := placing.Decision{RequestID: r.ID, ProjectID: r.ProjectID, Instances: r.Instances, At: now, Considered: s.Len()}
 	d.Reservation = r.ExtraSpecs[inventory.ReservationMark]
@@ -70,6 +71,7 @@ func undecided(s *inventory.States, r *placing.Request, now span.Instant) placin
 	return d
 }
 
+// counts returns how many hosts each filter has left.
 func counts(steps []step) []placing.FilterCount {
 	left := make([]placing.FilterCount, len(steps))
 	for i, s := range steps {
@@ -118,6 +120,8 @@ func ranked(s *inventory.States, ranking *weighers.Ranking, order []int) []placi
 	return list
 }
 
+// placements returns the picks as a decision stores them, with the names of hosts, alternates and
+// victims.
 func (p *Pipeline) placements(s *inventory.States, picks []Pick) []placing.Placement {
 	list := make([]placing.Placement, len(picks))
 	for i, pick := range picks {

@@ -103,6 +103,7 @@ func Check(c config.Default, program string) error {
 	return err
 }
 
+// logPath returns the path of the log file; "" for standard error.
 func logPath(c config.Default, program string) string {
 	switch {
 	case c.LogDir == "" || filepath.IsAbs(c.LogFile):
@@ -127,6 +128,7 @@ func (f *logFile) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
+// reopen opens the file at its path again, and closes the one that was open.
 func (f *logFile) reopen() error {
 	file, err := owner.OpenFile(f.path, os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {

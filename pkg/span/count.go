@@ -170,6 +170,7 @@ func (n *turn) mostWithin(s Span, before int, after, until bool) int {
 	return max(level, most, n.left.mostWithin(s, before, after, true))
 }
 
+// total returns the sum of a subtree; 0 for nil.
 func (n *turn) total() int {
 	if n == nil {
 		return 0

@@ -27,6 +27,7 @@ type collector struct {
 	notices  notices
 }
 
+// newCollector returns a client of the collector of the options.
 func newCollector(o Options) *collector {
 	return &collector{
 		endpoint: o.Endpoint, notices: notices{now: o.Now, log: o.Log},
@@ -51,6 +52,7 @@ func (c *collector) UploadTraces(ctx context.Context, steps []*otlp.ResourceSpan
 	return nil
 }
 
+// post sends steps to the collector; an error if it does not answer with 2xx.
 func (c *collector) post(ctx context.Context, steps []*otlp.ResourceSpans) error {
 	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: steps}) // has the form of an ExportTraceServiceRequest
 	if err != nil {
@@ -83,6 +85,7 @@ type notices struct {
 	last time.Time // the zero time before the first
 }
 
+// lost logs that steps were lost, at most once in noticeEvery.
 func (n *notices) lost(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -61,6 +61,7 @@ func IDs(ctx context.Context) (traceID, stepID string, ok bool) {
 
 func traced(ctx context.Context) bool { return trace.SpanContextFromContext(ctx).IsValid() }
 
+// begin begins a step below the one of ctx; nothing if ctx belongs to no trace.
 func begin(ctx context.Context, name string, kind trace.SpanKind, facts []slog.Attr) (context.Context, End) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.SpanContext().IsValid() {
@@ -70,6 +71,7 @@ func begin(ctx context.Context, name string, kind trace.SpanKind, facts []slog.A
 	return ctx, end(step)
 }
 
+// end returns the function that ends a step, with the kind of its error.
 func end(step trace.Span) End {
 	return func(err error) {
 		if err != nil { // its text is for the log, which masks secrets
@@ -80,6 +82,7 @@ func end(step trace.Span) End {
 	}
 }
 
+// attributes returns facts in the form of OpenTelemetry: whole numbers and texts.
 func attributes(facts []slog.Attr) []attribute.KeyValue {
 	all := make([]attribute.KeyValue, len(facts))
 	for i, fact := range facts {
@@ -103,6 +106,8 @@ type transport struct {
 	next    http.RoundTripper
 }
 
+// RoundTrip implements http.RoundTripper. It makes the request a step of the trace, without query and
+// headers.
 func (t transport) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	if !traced(r.Context()) {
 		return t.next.RoundTrip(r)

@@ -83,6 +83,7 @@ func New(o Options) (*Tracer, error) {
 	return newTracer(o, sdk.NewBatchSpanProcessor(exporter, sdk.WithMaxQueueSize(mostWaiting), sdk.WithBatchTimeout(sendEvery), sdk.WithExportTimeout(sendTime))), nil
 }
 
+// newTracer returns a tracer that sends steps to sink.
 func newTracer(o Options, sink sdk.SpanProcessor) *Tracer {
 	process := resource.NewSchemaless(
 		attribute.String("service.name", "almanac"), attribute.String("service.version", o.Version),

@@ -192,6 +192,7 @@ func (a *FitAnswer) book(c *calendar.Calendar, q calendar.Query, start span.Inst
 	return c.Add(claims...)
 }
 
+// reason returns why no start fits the question, in words.
 func reason(q calendar.Query, hosts int) string {
 	if q.Quantity > hosts {
 		return fmt.Sprintf("%d hosts are requested, and there are only %d", q.Quantity, hosts)

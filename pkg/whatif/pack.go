@@ -177,6 +177,7 @@ func (q *PackQuestion) problem() (*packing.Problem, error) {
 	return p, p.Check()
 }
 
+// readHosts reads the hosts of the question into p; an Invalid fault names the field that is wrong.
 func (q *PackQuestion) readHosts(p *packing.Problem) error {
 	if n := len(q.Hosts); n < 1 || n > mostPackHosts {
 		return fault.Field("hosts", "must be from 1 to %d of them", mostPackHosts)
@@ -226,6 +227,7 @@ func (q *PackQuestion) readJobs(p *packing.Problem) error {
 	return nil
 }
 
+// readCurrent reads the present placement and the budget of migrations into p.
 func (q *PackQuestion) readCurrent(p *packing.Problem) error {
 	switch {
 	case q.MigrationBudget != nil && q.Migrations != nil:
@@ -254,6 +256,7 @@ func (q *PackQuestion) readCurrent(p *packing.Problem) error {
 	return nil
 }
 
+// fill enters the placement that was found, with its yields and how many jobs move.
 func (a *PackAnswer) fill(p *packing.Problem, found packing.Outcome) {
 	a.Feasible, a.Unproven = true, found.Unproven
 	a.MinYield, a.AverageYield = new(found.MinYield), new(found.Average)

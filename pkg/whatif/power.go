@@ -112,6 +112,7 @@ func (q *PowerQuestion) situation() (energy.Situation, error) {
 	return s, nil
 }
 
+// machine returns the host as a plan sees it. An agent can switch it on and off.
 func (h *PowerHost) machine() energy.Machine {
 	m := energy.Machine{
 		Name: h.Name, FlopsPerWatt: h.FlopsPerWatt, Claimed: span.Forever, States: []energy.State{energy.On, energy.Off},
@@ -124,6 +125,7 @@ func (h *PowerHost) machine() energy.Machine {
 	return m
 }
 
+// answer returns the plan as the answer to the question, with a reason for each host.
 func (q *PowerQuestion) answer(plan energy.Plan) PowerAnswer {
 	a := PowerAnswer{On: []string{}, Off: []string{}, Reasons: map[string]string{}}
 	reserved := map[string]bool{}

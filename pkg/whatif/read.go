@@ -73,6 +73,7 @@ type forms interface {
 	form(raw json.RawMessage) reflect.Type
 }
 
+// exactList checks each element of a JSON list against the type of; path names the list in errors.
 func exactList(raw json.RawMessage, of reflect.Type, path string) error {
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil {
@@ -90,6 +91,7 @@ func exactList(raw json.RawMessage, of reflect.Type, path string) error {
 	return nil
 }
 
+// exactObject checks the fields of a JSON object, or the values of a map, against the type of place.
 func exactObject(raw json.RawMessage, place reflect.Value, path string) error {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil {
@@ -114,6 +116,7 @@ func exactObject(raw json.RawMessage, place reflect.Value, path string) error {
 	}
 }
 
+// mistyped returns the fault that the value at path should be of type t.
 func mistyped(path string, t reflect.Type, is string) error {
 	want := strictjson.Article(t)
 	switch {

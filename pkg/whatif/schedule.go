@@ -195,6 +195,8 @@ func amounts(r v1.Resources) map[string]int64 {
 	return all
 }
 
+// answer returns the plan as the answer to the question: the placements, and for each host its weights
+// or the filter that refused it.
 func (q *ScheduleQuestion) answer(plan scheduler.Plan) ScheduleAnswer {
 	a := ScheduleAnswer{Placements: []SchedulePlacement{}, Reason: plan.Decision.Reason}
 	for i, p := range plan.Decision.Placements {

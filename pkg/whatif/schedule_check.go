@@ -45,6 +45,7 @@ func (q *ScheduleQuestion) check() error {
 	return q.checkWeighers()
 }
 
+// checkWeighers returns an Invalid fault for an unknown weigher or a multiplier out of range.
 func (q *ScheduleQuestion) checkWeighers() error {
 	for _, name := range slices.Sorted(maps.Keys(q.Weighers)) {
 		if !slices.Contains(names(), name) {
@@ -57,6 +58,7 @@ func (q *ScheduleQuestion) checkWeighers() error {
 	return nil
 }
 
+// checkHosts returns an Invalid fault for the first host, or instance on it, that is wrong.
 func (q *ScheduleQuestion) checkHosts() error {
 	if n := len(q.Hosts); n < 1 || n > mostHosts {
 		return fault.Field("hosts", "must be from 1 to %d of them", mostHosts)
@@ -100,6 +102,7 @@ func checkInstance(path string, one ScheduleInstance, known map[string]bool) err
 	return checkResources(path+".resources", one.Resources)
 }
 
+// checkResources returns an Invalid fault if an amount is out of range or a class is not a custom one.
 func checkResources(path string, r v1.Resources) error {
 	for _, amount := range []struct {
 		name string

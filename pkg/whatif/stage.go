@@ -186,6 +186,7 @@ func (q *StageQuestion) pendingAlone(f *staging.Facts) StageAnswer {
 	return a
 }
 
+// stageReason returns the answer's word for the constraint of a refusal.
 func stageReason(c reservation.Constraint) string {
 	switch c {
 	case reservation.ImageTransfer:
@@ -204,6 +205,8 @@ func (q *StageQuestion) shifted(t int64) span.Instant { return span.Instant(t-q.
 // unshifted is the inverse of shifted.
 func (q *StageQuestion) unshifted(i span.Instant) int64 { return int64(i-1) + q.Now }
 
+// reservation returns the request for instances that the question stands for. at turns the question's
+// seconds into instants.
 func (r *StageRequest) reservation(at func(int64) span.Instant) reservation.Request {
 	return reservation.Request{
 		Terms: reservation.Terms{

@@ -46,6 +46,7 @@ func (q *StageQuestion) check() error {
 	return q.checkRequest()
 }
 
+// checkNodes returns the names of the nodes, or an Invalid fault for the first that is wrong.
 func (q *StageQuestion) checkNodes() (names map[string]bool, err error) {
 	if n := len(q.Nodes); n < 1 || n > mostHosts {
 		return nil, fault.Field("nodes", "must be from 1 to %d of them", mostHosts)
@@ -79,6 +80,7 @@ func (q *StageQuestion) checkNodes() (names map[string]bool, err error) {
 	return names, nil
 }
 
+// check returns an Invalid fault if the time or the resources are wrong.
 func (c *StageCommitted) check(path string) error {
 	if c.Start == nil || outOfRange(*c.Start) {
 		return fault.Field(path+".start", "is required, and must be less than 2^53")
@@ -95,6 +97,7 @@ func (c *StageCommitted) check(path string) error {
 	return nil
 }
 
+// check returns an Invalid fault if the image, its end or its size is wrong.
 func (p *StageImage) check(path string) error {
 	switch {
 	case p.Image == "":
@@ -105,6 +108,7 @@ func (p *StageImage) check(path string) error {
 	return checkSize(path+".size", p.Size)
 }
 
+// checkSize returns an Invalid fault if the size of an image is out of range. nil is allowed.
 func checkSize(path string, size *float64) error {
 	if size != nil && (*size < 0 || *size > mostTime) {
 		return fault.Field(path, "must be from 0 to 2^53")
@@ -112,6 +116,8 @@ func checkSize(path string, size *float64) error {
 	return nil
 }
 
+// checkPending returns an Invalid fault for the first transfer that is wrong, or whose node is not among
+// nodes.
 func (q *StageQuestion) checkPending(nodes map[string]bool) error {
 	ids := map[string]bool{}
 	for i, p := range q.Pending {
@@ -130,6 +136,7 @@ func (q *StageQuestion) checkPending(nodes map[string]bool) error {
 	return nil
 }
 
+// check returns an Invalid fault if a field of the transfer is missing or contradicts another.
 func (p *StagePending) check(path string, now int64) error {
 	switch {
 	case p.ID == "":
@@ -148,6 +155,7 @@ func (p *StagePending) check(path string, now int64) error {
 	return checkSize(path+".size", p.Size)
 }
 
+// checkRequest returns an Invalid fault if the request of the question is wrong. It may be missing.
 func (q *StageQuestion) checkRequest() error {
 	r := q.Request
 	if r == nil {
@@ -175,6 +183,7 @@ func (q *StageQuestion) checkRequest() error {
 	return nil
 }
 
+// check returns an Invalid fault if resources are missing, named twice or out of range.
 func (r *StageResources) check(path string) error {
 	switch {
 	case r == nil:
@@ -188,6 +197,7 @@ func (r *StageResources) check(path string) error {
 	return checkResources(path, v1.Resources{VCPUs: v.VCPUs, MemoryMB: v.MemoryMB, DiskGB: v.DiskGB, Custom: v.Custom})
 }
 
+// vector returns the resources, under either of their names.
 func (r *StageResources) vector() resource.Vector {
 	first := func(values ...*int64) int64 {
 		for _, v := range values {
@@ -285,6 +295,7 @@ type saidSize struct {
 	size        *float64
 }
 
+// said returns all sizes of images that the question states, with their places in it.
 func (q *StageQuestion) said() []saidSize {
 	var list []saidSize
 	if r := q.Request; r != nil {

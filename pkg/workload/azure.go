@@ -187,6 +187,8 @@ type azureLines struct {
 	cells []byte // the text after the time
 }
 
+// advance reads the next line, whose time must be later than that of the line before. why is the reason
+// to skip it.
 func (l *azureLines) advance() (why string, err error) {
 	line, why, err := l.next()
 	if err != nil || why != "" {
@@ -301,6 +303,8 @@ type survival struct {
 	reached []int64 // the bin
 }
 
+// add counts a virtual machine that lived until that bin. cut means that it still ran at the end of the
+// trace.
 func (s *survival) add(bin int, cut bool) {
 	for b := range bin + 1 {
 		s.reached[b]++

@@ -89,6 +89,7 @@ func matching(folder, pattern string) []string {
 
 func there(folder, pattern string) bool { return len(matching(folder, pattern)) > 0 }
 
+// open opens the one file of the folder that matches the pattern, unpacked if it is compressed.
 func (f *AzureFiles) open(folder, pattern string) (*bufio.Reader, error) {
 	names := matching(folder, pattern)
 	if len(names) != 1 {

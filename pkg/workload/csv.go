@@ -73,6 +73,7 @@ func (f *table) header(line []byte) error {
 
 func (f *table) isHeader(line []byte) bool { return line[0] == '#' }
 
+// job returns the job of a line, or why the line is left out.
 func (f *table) job(line []byte) (job Job, why string) {
 	var ok bool
 	if f.cells, ok = splitCSV(f.cells[:0], line); !ok {
@@ -138,6 +139,7 @@ var dates = []string{
 	"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
 }
 
+// instant reads a cell with seconds since 1970 or a date; given is false for an empty cell.
 func (f *table) instant(name string) (t int64, given bool) {
 	text := f.cell(name)
 	if text == "" {
@@ -159,6 +161,7 @@ func (f *table) instant(name string) (t int64, given bool) {
 	return 0, true
 }
 
+// seconds reads a cell with seconds or a duration such as 2h; given is false for an empty cell.
 func (f *table) seconds(name string) (s int64, given bool) {
 	text := f.cell(name)
 	if text == "" {
@@ -186,6 +189,7 @@ func (f *table) seconds(name string) (s int64, given bool) {
 	return s, true
 }
 
+// count reads a cell with a whole number up to most; otherwise for an empty cell.
 func (f *table) count(name string, otherwise, most int64) int64 {
 	text := f.cell(name)
 	if text == "" {
@@ -204,6 +208,7 @@ func (f *table) count(name string, otherwise, most int64) int64 {
 	return n
 }
 
+// flag reads a cell with yes or no; an empty one is no.
 func (f *table) flag(name string) bool {
 	text := strings.ToLower(f.cell(name))
 	if text == "" {

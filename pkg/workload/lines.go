@@ -115,6 +115,7 @@ func (r *row) time(i int) int64 { return r.whole(i, mostTime) }
 // size returns field i as a count.
 func (r *row) size(i int) int { return int(r.whole(i, mostSize)) }
 
+// whole reads field i as a whole number up to most.
 func (r *row) whole(i int, most int64) int64 {
 	n, why := whole(r.fields[i], most)
 	if why != "" {
@@ -148,6 +149,7 @@ func whole(text []byte, most int64) (n int64, why string) {
 	return n, ""
 }
 
+// fraction reads a number and rounds it down. The second result is why it could not.
 func fraction(text []byte, most int64) (int64, string) {
 	f, err := strconv.ParseFloat(string(text), 64)
 	switch {

@@ -137,6 +137,7 @@ func (s LublinSizes) On(processors int) LublinSizes {
 // largest is the binary logarithm of the largest size, so that sizes fit every int.
 const largest = 30
 
+// check returns an Invalid fault if a parameter is out of range.
 func (s LublinSizes) check() error {
 	for _, c := range []error{share("serial", s.Serial), share("power_of_two", s.PowerOfTwo), share("low_share", s.LowShare)} {
 		if c != nil {
@@ -179,6 +180,7 @@ func (s LublinSizes) PowerCDF(x float64) float64 {
 	return s.LowShare*uniformCDF(x, s.Low, s.Medium) + (1-s.LowShare)*uniformCDF(x, s.Medium, s.High)
 }
 
+// uniformCDF returns the probability that a number drawn uniformly between from and to is at most x.
 func uniformCDF(x, from, to float64) float64 {
 	switch {
 	case x >= to:
@@ -206,6 +208,7 @@ const longest = 12
 // accepted, because draws are repeated until a value is below it.
 const seldom = 0.01
 
+// check returns an Invalid fault if a parameter is out of range.
 func (t LublinRuntimes) check() error {
 	for _, c := range []error{
 		positive("shape_1", t.Shape1), positive("scale_1", t.Scale1),

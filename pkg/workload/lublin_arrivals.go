@@ -34,6 +34,7 @@ const (
 // longestGap is the logarithm of the longest gap at the mean rate: 5 days.
 const longestGap = 13
 
+// check returns an Invalid fault if a parameter is out of range.
 func (a LublinArrivals) check() error {
 	for _, c := range []error{
 		positive("shape", a.Shape), positive("scale", a.Scale), positive("rush_to_all", a.RushToAll),
@@ -88,6 +89,7 @@ func (a LublinArrivals) MeanGap() float64 {
 	return a.pace() * sum / g.CDF(longestGap)
 }
 
+// pace returns by how much arrivals are faster than in the paper; 1 if Pace is not set.
 func (a LublinArrivals) pace() float64 {
 	if a.Pace == 0 {
 		return 1

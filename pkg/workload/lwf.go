@@ -88,6 +88,7 @@ type moment struct {
 	Time string `xml:"time,attr"`
 }
 
+// next returns the job of the next lease of the file, or why it is left out.
 func (l *leases) next() (job Job, why string, err error) {
 	start, err := l.first, l.err
 	l.first = nil
@@ -139,6 +140,7 @@ func (l *leases) request() (*xml.StartElement, error) {
 	}
 }
 
+// decode reads an element of XML of bounded length into v.
 func (l *leases) decode(v any, start *xml.StartElement) error {
 	l.input.left = longestLine
 	if err := l.decoder.DecodeElement(v, start); err != nil {
@@ -157,6 +159,7 @@ func (l *leases) failed(err error) error {
 	return &fault.Error{Kind: fault.Invalid, Message: fmt.Sprintf("line %d: the XML cannot be read", line), Err: err}
 }
 
+// job returns the lease as a job, or why it is left out.
 func (read *lease) job() (job Job, why string) {
 	clock := func(text string) (t int64) {
 		t, bad := clockTime(text)
@@ -281,6 +284,7 @@ type oldLeases struct{ row row }
 
 func (f *oldLeases) isHeader(line []byte) bool { return bytes.HasPrefix(line, []byte("#")) }
 
+// job returns the job of a line of Haizea's older format, or why the line is left out.
 func (f *oldLeases) job(line []byte) (job Job, why string) {
 	r := &f.row
 	r.split(line)

@@ -43,6 +43,8 @@ type oar struct {
 	row    row
 }
 
+// isHeader reports whether the line is a comment. One with the mark of the archive limits the time that
+// counts.
 func (f *oar) isHeader(line []byte) bool {
 	if line[0] != '#' {
 		return false
@@ -53,6 +55,7 @@ func (f *oar) isHeader(line []byte) bool {
 	return true
 }
 
+// job returns the job of a line of OAR, as a reservation, or why the line is left out.
 func (f *oar) job(line []byte) (job Job, why string) {
 	r := &f.row
 	r.split(line)

@@ -83,6 +83,7 @@ func (q *bySubmit) len() int { return len(q.heap) }
 // first returns the Submit of the first job.
 func (q *bySubmit) first() int64 { return q.heap[0].submit }
 
+// put adds a job to the queue.
 func (q *bySubmit) put(job Job) {
 	place := len(q.jobs)
 	if n := len(q.free); n > 0 {
@@ -162,6 +163,7 @@ func (m *merged) Next() (Job, error) {
 	return job, nil
 }
 
+// advance reads the next job of stream i.
 func (m *merged) advance(i int) {
 	job, err := m.streams[i].Next()
 	switch {

@@ -134,6 +134,7 @@ func (t *text) look() {
 	}
 }
 
+// next returns the job of the next line, or why the line is left out; io.EOF at the end.
 func (t *text) next() (job Job, why string, err error) {
 	if !t.ahead.is {
 		t.look()

@@ -55,6 +55,8 @@ type swf struct {
 	whole   string // number of the last job whose line contains all of it
 }
 
+// isHeader reports whether the line is a comment, and stores the field of the header that it may
+// contain.
 func (f *swf) isHeader(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t")
 	if line[0] != f.comment {
@@ -67,6 +69,7 @@ func (f *swf) isHeader(line []byte) bool {
 	return true
 }
 
+// job returns the job of a line of the Standard Workload Format, or why the line is left out.
 func (f *swf) job(line []byte) (job Job, why string) {
 	r := &f.row
 	r.split(line)

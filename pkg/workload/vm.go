@@ -152,6 +152,7 @@ func (v *VMs) arrive() {
 	}
 }
 
+// flavor draws the size of a virtual machine by the weights of the model.
 func (v *VMs) flavor() resource.Vector {
 	drawn := v.chance.Float64() * v.weights
 	for _, f := range v.model.Flavors {

@@ -83,6 +83,8 @@ func (p *Placement) exceeded(claims []placing.Claim) (provider string, full bool
 	return "", false
 }
 
+// allows reports whether Placement would accept a claim of amount: the provider has the class, the
+// amount keeps its bounds and step, and what is used, amount included, is within the limit.
 func (p *Placement) allows(provider, class string, amount int64) bool {
 	s, ok := p.Stock(provider, class)
 	if !ok || amount < s.Min || s.Max > 0 && amount > s.Max || amount%cmp.Or(s.Step, 1) != 0 {

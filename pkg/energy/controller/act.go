@@ -146,6 +146,7 @@ func (c *Controller) advanceHost(ctx context.Context, held *job.Held, w *world, 
 	return len(step.Entries) > 0, c.do(ctx, held, &step)
 }
 
+// recordOf returns the record of a host, with only its name if there is none yet.
 func (w *world) recordOf(host string) energy.Record {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -95,6 +95,7 @@ func (c *Admin) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
+// stale returns why the report is too old to rely on; "" if it is not.
 func (c *Admin) stale(r energy.Report) string {
 	switch age := int64(c.Now() - r.At); {
 	case r.At == 0:
@@ -171,6 +172,7 @@ func changed(modes map[string]energy.Mode, name string, mode energy.Mode) map[st
 	return next
 }
 
+// check returns an Invalid fault if the change names an unknown mode or host.
 func (c *Admin) check(change *Change) error {
 	modes := map[string]energy.Mode{}
 	if change.Mode != nil {
@@ -193,6 +195,7 @@ func (c *Admin) check(change *Change) error {
 	return nil
 }
 
+// changeHosts stores the modes of single hosts, each with an entry in the audit.
 func (c *Admin) changeHosts(ctx context.Context, by string, change Change) error {
 	now, names := c.Now(), slices.Sorted(maps.Keys(change.Hosts))
 	err := c.Records.ChangePower(ctx, job.Lease{}, names, func(stored map[string]energy.Record) (entries []energy.Entry, err error) {

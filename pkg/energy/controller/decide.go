@@ -164,6 +164,8 @@ func (c *Controller) planDue(w *world) bool {
 	return slices.ContainsFunc(w.places, func(p place) bool { return p.hold.Holds(w.now) && p.hold.At >= c.memory.planned })
 }
 
+// situation returns the input of a plan: the machines of this step and the forecast for the time until
+// the next plan, or a boot if that is longer.
 func (c *Controller) situation(w *world) energy.Situation {
 	return energy.Situation{
 		Now: w.now, Machines: w.machines, Halt: w.halt,
@@ -171,6 +173,7 @@ func (c *Controller) situation(w *world) energy.Situation {
 	}
 }
 
+// replan makes a plan and stores it under a new id, without an approval.
 func (c *Controller) replan(ctx context.Context, lease job.Lease, w *world) error {
 	m := &c.memory
 	m.plan, m.planned = c.Rules.Plan(c.situation(w)), w.now
@@ -188,6 +191,8 @@ func (c *Controller) atOnce(w *world, s energy.Switch) bool {
 	return s.Urgent || s.To == energy.On || c.mode(w, s.Host) == energy.ModeAuto
 }
 
+// mode returns the mode of a host: its own, else the most cautious of its aggregates, else that of all
+// hosts.
 func (c *Controller) mode(w *world, host string) energy.Mode {
 	var aggregates []string
 	if h := w.hostOf(host); h != nil {

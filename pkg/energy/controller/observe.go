@@ -287,6 +287,7 @@ func (c *Controller) survey(w *world) {
 	}
 }
 
+// machine returns a host as plans see it, from the inventory, its record, its agent and its claims.
 func (c *Controller) machine(w *world, h *inventory.Host) energy.Machine {
 	r, access, known := w.records[h.Name], w.access[h.Name], c.Efficiency(h.Name)
 	m := energy.Machine{

@@ -127,6 +127,7 @@ func (c *Controller) need(w *world) {
 	}
 }
 
+// needsOf returns what live reservations need of the hosts at now, and until when this stays the same.
 func needsOf(live []reservation.Reservation, now span.Instant) needs {
 	n := needs{live: live, claimed: claims(live, now), serviced: serviced(live, now), until: span.Forever}
 	for i := range live {

@@ -106,6 +106,7 @@ func (c *Controller) alarm(ctx context.Context, lease job.Lease, now []energy.Al
 	return true, nil
 }
 
+// ring logs alarms that begin and end, and sends their notifications.
 func (c *Controller) ring(ctx context.Context, begun, ended []energy.Alarm) {
 	tell := func(a energy.Alarm, over bool) {
 		if c.Notices == nil {
@@ -125,6 +126,7 @@ func (c *Controller) ring(ctx context.Context, begun, ended []energy.Alarm) {
 	}
 }
 
+// report returns the state of the power of all hosts, for the API.
 func (c *Controller) report(w *world) energy.Report {
 	r := energy.Report{At: w.now, Controller: c.Replica, Halt: w.halt, Agents: c.Agents.Agents()}
 	r.Alarms = slices.SortedFunc(maps.Values(c.memory.alarms), func(a, b energy.Alarm) int {

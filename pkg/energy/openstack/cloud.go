@@ -80,6 +80,7 @@ func (c *Cloud) Enable(ctx context.Context, host, operation string) error {
 	return during("open host "+host, err)
 }
 
+// others returns the fault that someone else has disabled the compute service, with their reason.
 func others(s nova.Service) error {
 	if s.Reason == "" {
 		return fault.New(fault.Conflict, "someone else has disabled its compute service, without a reason")
@@ -87,6 +88,7 @@ func others(s nova.Service) error {
 	return fault.New(fault.Conflict, "someone else has disabled its compute service: %s", s.Reason)
 }
 
+// during adds to an error what was being done; nil stays nil.
 func during(doing string, err error) error {
 	if err == nil {
 		return nil

@@ -36,6 +36,8 @@ func (c *Cloud) Occupied(ctx context.Context, host string) (string, error) {
 	return found, during("check whether host "+host+" is empty", err)
 }
 
+// inNova returns a sentence about a server or a migration that Nova has on the host; "" if there is
+// none.
 func (c *Cloud) inNova(ctx context.Context, host string) (string, error) {
 	if _, err := c.nova.ServiceOf(ctx, host); err != nil {
 		return "", err // for an unknown host Nova would return no servers
@@ -61,6 +63,7 @@ func (c *Cloud) inNova(ctx context.Context, host string) (string, error) {
 	return "", nil
 }
 
+// kind returns the type of a migration, in words.
 func kind(m nova.Migration) string {
 	if m.Type == "" {
 		return "migration"
@@ -68,6 +71,7 @@ func kind(m nova.Migration) string {
 	return m.Type
 }
 
+// place returns the name of a migration's target, in words.
 func place(host string) string {
 	if host == "" {
 		return "a host that is not chosen yet"
@@ -75,6 +79,8 @@ func place(host string) string {
 	return host
 }
 
+// inPlacement returns a sentence about an allocation that Placement has on the host; "" if there is
+// none.
 func (c *Cloud) inPlacement(ctx context.Context, host string) (string, error) {
 	hypervisors, err := c.nova.Hypervisors(ctx)
 	if err != nil {

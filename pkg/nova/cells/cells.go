@@ -77,6 +77,7 @@ func (d *Database) Cells(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
+// read returns the cell of each host.
 func (d *Database) read(ctx context.Context) (map[string]string, error) {
 	rows, err := d.pool.QueryContext(ctx, query)
 	if err != nil {
@@ -139,6 +140,7 @@ type table struct {
 	closed  bool // the last line was a border
 }
 
+// read reads one line of the table that nova-manage cell_v2 list_hosts prints.
 func (t *table) read(line string) error {
 	if strings.HasPrefix(line, "+-") && strings.Trim(line, "+-") == "" {
 		t.borders++

@@ -16,6 +16,7 @@ type flavor struct {
 	amounts map[string]int64
 }
 
+// readFlavor reads the flavor of a request, with the amounts of resources in its extra specs.
 func readFlavor(r reader) flavor {
 	if r.null("flavor") {
 		r.wrong("flavor", "is missing")

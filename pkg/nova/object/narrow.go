@@ -117,6 +117,8 @@ func narrowHosts(spec *Object, n Narrowing) error {
 	return err
 }
 
+// narrowFlavor adds extra specs to the flavor of the request. It fails with a Conflict if the flavor has
+// another value.
 func narrowFlavor(spec *Object, n Narrowing) error {
 	if len(n.ExtraSpecs) == 0 {
 		return nil
@@ -198,6 +200,7 @@ func textsOf(o *Object, field string) (list []string, err error) {
 	return list, nil
 }
 
+// set sets a field of the object.
 func (o *Object) set(field string, value any) error {
 	raw, err := oslo.Marshal(value)
 	if err != nil {

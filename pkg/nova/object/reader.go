@@ -95,6 +95,7 @@ func (r reader) object(field, kind string) reader {
 	return r.open(r.path+field, kind, r.data[field])
 }
 
+// text returns a field that is a string or null; null is "".
 func (r reader) text(field string) string {
 	if r.null(field) || *r.err != nil {
 		return ""

@@ -65,6 +65,7 @@ func (s RequestSpec) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.St
 // LogValue returns the same for slog.
 func (s RequestSpec) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
+// reader returns a reader of the spec's fields; one without fields if there is no spec.
 func (s RequestSpec) reader() reader {
 	r := reader{err: new(error)}
 	if s.object != nil {

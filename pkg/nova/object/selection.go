@@ -60,6 +60,7 @@ func (s Selection) MarshalJSON() ([]byte, error) {
 	return oslo.Marshal(o)
 }
 
+// orNull returns nil for an empty text, which becomes null in JSON.
 func orNull(text string) any {
 	if text == "" {
 		return nil
@@ -112,6 +113,7 @@ func ReadAnswer(raw json.RawMessage) ([][]Selection, error) {
 	return answer, nil
 }
 
+// readSelection reads a host that nova-scheduler has selected.
 func readSelection(raw json.RawMessage) (Selection, error) {
 	r, err := newReader("result", "Selection 1", raw)
 	if err != nil {

@@ -145,6 +145,7 @@ func (m Matter) asks(key, value string, signs []string) bool {
 	return named(key, signs) && value != "" && !slices.Contains(m.Unless, strings.ToLower(strings.TrimSpace(value)))
 }
 
+// named reports whether one of the signs is the key, or ends with * and begins it.
 func named(key string, signs []string) bool {
 	return slices.ContainsFunc(signs, func(sign string) bool {
 		start, open := strings.CutSuffix(sign, "*")

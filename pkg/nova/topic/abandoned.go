@@ -54,6 +54,8 @@ func (s *Service) refuse(q *question, at span.Instant, refusal string, considere
 	return nil, noValidHost(sentence(refusal))
 }
 
+// keepRefusal stores the decision that a request got no host, with the reason and the number of hosts
+// considered.
 func (s *Service) keepRefusal(q *question, at span.Instant, refusal string, considered int) {
 	s.Decisions.Keep(placing.Decision{
 		RequestID: q.request.ID, ProjectID: q.request.ProjectID, Instances: q.request.Instances,

@@ -25,6 +25,7 @@ func (s *Service) Place(ctx context.Context, r placing.Request) (dispatch.Placed
 // Return releases what Place has claimed.
 func (s *Service) Return(p dispatch.Placed) { s.Placer.Return(p) }
 
+// placeDirectly places a request that did not come from Nova's topic, by the same rules.
 func (s *Service) placeDirectly(ctx context.Context, q *question) (dispatch.Placed, error) {
 	begun := s.Now()
 	s.catchUp(ctx)

@@ -98,6 +98,7 @@ func outside(preemptible bool, allowed hostset.Set, s *inventory.States) []objec
 	}}
 }
 
+// aggregate returns the aggregate with that name; false if there is none.
 func aggregate(s *inventory.States, name string) (inventory.Aggregate, bool) {
 	for _, a := range s.Aggregates() {
 		if a.Name == name {
@@ -114,6 +115,7 @@ func without(a, b hostset.Set) hostset.Set {
 	return left
 }
 
+// names returns the names of hosts, by number.
 func names(s *inventory.States, hosts hostset.Set) (list []string) {
 	for i := range hosts.All() {
 		list = append(list, s.Host(i).Name)

@@ -55,6 +55,9 @@ func why(err error) string {
 // failed is the tenant's message for failures that only the operator can repair.
 const failed = "the scheduler has failed; ask the operator"
 
+// ask passes the request on to the nova-scheduler behind, narrowed to the hosts that the reservations
+// leave, and returns its answer. All errors are of Nova's kind NoValidHost or an exception of Nova
+// itself.
 func (s *Service) ask(ctx context.Context, q *question, states *inventory.States, now span.Instant) (answer json.RawMessage, err error) {
 	if s.Behind == nil {
 		return nil, noValidHost(beyondSentence(q.beyond))
@@ -98,6 +101,7 @@ func (s *Service) full(q *question, states *inventory.States, now span.Instant) 
 	return fmt.Sprintf("None of the hosts of reservation %s has room for this; check what already runs on them.", q.held.ID)
 }
 
+// call sends the request, narrowed by n, to the nova-scheduler behind and returns its answer.
 func (s *Service) call(ctx context.Context, q *question, n object.Narrowing) (answer json.RawMessage, err error) {
 	args := maps.Clone(q.args)
 	if args["spec_obj"], err = q.spec.Narrow(n); err != nil {

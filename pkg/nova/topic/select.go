@@ -32,6 +32,8 @@ func (s *Service) selectDestinations(ctx context.Context, r *oslo.Request) (any,
 	return answer, err
 }
 
+// decide answers a request for hosts: by a refusal, by Almanac's own choice, or by that of the
+// nova-scheduler behind.
 func (s *Service) decide(ctx context.Context, r *oslo.Request) (any, error) {
 	begun := s.Now()
 	q, err := s.read(ctx, r)
@@ -95,6 +97,7 @@ func (s *Service) beyond(q *question, states *inventory.States) bool {
 	return len(q.beyond) > 0
 }
 
+// handledBy returns who decides the request, as a decision stores it.
 func (s *Service) handledBy(q *question) string {
 	switch {
 	case s.Placer == nil:

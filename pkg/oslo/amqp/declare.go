@@ -61,6 +61,7 @@ func (s *session) forget(m oslo.Message) {
 	}
 }
 
+// declareExchange declares an exchange; an error names it and what differs.
 func declareExchange(ch *amqp091.Channel, e oslo.Exchange) error {
 	if err := ch.ExchangeDeclare(e.Name, string(e.Kind), e.Durable, e.AutoDelete, false, false, nil); err != nil {
 		return declareError("exchange", e.Name, err)

@@ -49,6 +49,7 @@ type health struct {
 	refusals map[string]string
 }
 
+// newHealth returns the health of a broker to which there is no connection yet.
 func newHealth(u oslo.URL, o Options) *health {
 	return &health{
 		url: u, name: o.Name, now: o.Now, log: o.Log, status: Status{Since: o.Now()},
@@ -85,6 +86,7 @@ func explain(host oslo.Host, vhost string, err error) string {
 	return fmt.Sprintf("RabbitMQ at %s cannot be reached: %v", host, err)
 }
 
+// connected records that one of the links is open. The broker counts as connected when all are.
 func (h *health) connected(l *link, host oslo.Host) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,6 +102,7 @@ func (h *health) connected(l *link, host oslo.Host) {
 	}
 }
 
+// lost records that a link was closed. It logs the cause unless this process has closed it.
 func (h *health) lost(l *link, host oslo.Host, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

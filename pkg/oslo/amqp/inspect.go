@@ -27,6 +27,7 @@ func (t *Transport) Inspect(ctx context.Context, queue string) (oslo.QueueStatus
 	return <-found, nil
 }
 
+// inspect returns how many messages and consumers a queue has, without declaring it.
 func (p *publisher) inspect(ctx context.Context, queue string) (oslo.QueueStatus, error) {
 	if _, err := p.link.enter(ctx); err != nil {
 		return oslo.QueueStatus{}, err

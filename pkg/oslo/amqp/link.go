@@ -57,6 +57,7 @@ type session struct {
 	declared map[string]bool // exchanges and queues that exist
 }
 
+// newLink returns a connection for one purpose, which a goroutine opens and keeps open.
 func newLink(purpose string, u oslo.URL, o Options, t *tls.Config, h *health) *link {
 	l := &link{purpose: purpose, url: u, options: o, tls: t, health: h, changed: make(chan struct{})}
 	l.forget = func() bool { return true }
@@ -83,6 +84,7 @@ func (l *link) connect() {
 	}
 }
 
+// config returns the settings of the connection for the AMQP library.
 func (l *link) config() amqp091.Config {
 	properties := amqp091.NewConnectionProperties()
 	properties.SetClientConnectionName(l.options.Name + " " + l.purpose)

@@ -117,6 +117,7 @@ func (o Options) override(query map[string]string) (Options, error) {
 	return o, nil
 }
 
+// withDefaults returns the options with oslo.messaging's values in place of zero ones.
 func (o Options) withDefaults() Options {
 	o.Heartbeat = cmp.Or(o.Heartbeat, time.Minute)
 	o.RetryInterval = cmp.Or(o.RetryInterval, time.Second)
@@ -163,6 +164,7 @@ func (t TLS) config() (*tls.Config, error) {
 	return c, nil
 }
 
+// verifyChain checks the broker's certificate against the authorities, without its name.
 func verifyChain(roots *x509.CertPool, state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the broker presented no certificate")

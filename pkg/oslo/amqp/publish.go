@@ -89,6 +89,8 @@ func (p *publisher) within(ctx context.Context, act func(ctx context.Context) er
 // publishGrace is how long within waits for act's own error after the deadline.
 const publishGrace = 100 * time.Millisecond
 
+// publish sends a message and waits until the broker has confirmed it. It fails if no queue takes the
+// message, if the broker rejects it, or if the confirmation does not come in time.
 func (p *publisher) publish(ctx context.Context, m oslo.Message) error {
 	s, err := p.link.enter(ctx)
 	if err != nil {

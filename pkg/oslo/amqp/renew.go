@@ -72,6 +72,7 @@ func (s *subscription) renewSoon() {
 	s.renewLocked()
 }
 
+// renewLocked starts renew unless it runs already. The caller holds mu.
 func (s *subscription) renewLocked() {
 	if !s.active || s.renewing || s.life.Err() != nil {
 		return
@@ -80,6 +81,7 @@ func (s *subscription) renewLocked() {
 	go s.renew()
 }
 
+// renew opens the channel again, with growing pauses, until it is open or the subscription ends.
 func (s *subscription) renew() {
 	defer func() {
 		s.mu.Lock()

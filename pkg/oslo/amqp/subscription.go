@@ -89,6 +89,8 @@ func (s *subscription) open(ctx context.Context) error {
 	}
 }
 
+// openEntered declares the queues and starts to consume, on a channel of its own. The caller has entered
+// the link.
 func (s *subscription) openEntered() error {
 	if s.ch == nil {
 		ch, err := s.link.consumers.take(s.link)
@@ -202,6 +204,7 @@ func (s *subscription) read(generation int, q oslo.Queue, tag string, deliveries
 	s.consumeAgain(generation, q, tag)
 }
 
+// expiration returns the time to live of a message; 0 for none.
 func expiration(milliseconds string) time.Duration {
 	n, err := strconv.ParseInt(milliseconds, 10, 64)
 	if err != nil {
@@ -212,6 +215,8 @@ func expiration(milliseconds string) time.Duration {
 
 var errLost = errors.New("the connection was lost earlier; the broker delivers the message again")
 
+// settle acknowledges a delivery, or returns it to its queue; errLost if the channel is another one
+// since.
 func (s *subscription) settle(generation int, q oslo.Queue, d amqp091.Delivery, requeue bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

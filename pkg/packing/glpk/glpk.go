@@ -115,6 +115,7 @@ func write(l *packing.Linear) []byte {
 	return b.Bytes()
 }
 
+// sum writes the terms in the form of CPLEX, at most eight in a line.
 func sum(b *bytes.Buffer, terms []packing.Term) {
 	for i, t := range terms {
 		if i%8 == 7 {

@@ -116,6 +116,8 @@ func (m *Machine) Send(ctx context.Context, p power.Command) error {
 	return err
 }
 
+// run runs a program of the configuration, with the host's name in place of {host}, and returns its
+// output.
 func (m *Machine) run(ctx context.Context, argv []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()

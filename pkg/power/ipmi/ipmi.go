@@ -85,6 +85,7 @@ func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 	return r, nil
 }
 
+// watts returns the power that the machine draws, from DCMI or a sensor; 0 if it is unknown.
 func (m *Machine) watts(ctx context.Context) float64 {
 	switch m.options.Sensor {
 	case "":

@@ -71,6 +71,7 @@ func (m *Machine) Read(ctx context.Context) (power.Reading, error) {
 
 var states = map[ironic.Power]energy.State{ironic.PowerOn: energy.On, ironic.PowerOff: energy.Off}
 
+// show reads the machine's node, by its id if the configuration has one, else by the host's name.
 func (m *Machine) show(ctx context.Context) (ironic.Node, error) {
 	if m.node != "" {
 		return m.client.Node(ctx, m.node)
@@ -104,6 +105,7 @@ func untouchable(n ironic.Node, ours ironic.Power) string {
 	return ""
 }
 
+// because returns a reason as the end of a sentence; "" for no reason.
 func because(reason string) string {
 	if reason == "" {
 		return ""

@@ -40,6 +40,8 @@ func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOf
 	return fault.While(err, "%s", doing)
 }
 
+// switchNode orders the node on or off through Ironic and waits for it. If a soft shutdown fails and
+// how.Hard is set, the power is cut.
 func (m *Machine) switchNode(ctx context.Context, node ironic.Node, to energy.State, how power.PowerOffMode) error {
 	want := ironic.PowerOn
 	switch to {

@@ -90,6 +90,7 @@ func New(o Options) (*Machine, error) {
 // bounded truncates answers that are too long.
 type bounded struct{ http.RoundTripper }
 
+// RoundTrip implements http.RoundTripper. The body ends after largestAnswer bytes.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	reply, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
@@ -218,6 +219,7 @@ var failures = []schemas.TaskState{
 	schemas.ExceptionTaskState, schemas.KilledTaskState, schemas.CancelledTaskState, schemas.InterruptedTaskState,
 }
 
+// said returns the first message of a BMC as the end of a sentence; "" if there is none.
 func said(messages []schemas.Message) string {
 	if len(messages) == 0 || messages[0].Message == "" {
 		return ""
@@ -258,6 +260,8 @@ func (m *Machine) connected(ctx context.Context, do func(c *gofish.APIClient) er
 	return m.explain(ctx, err)
 }
 
+// once calls do with a client that is logged in to the BMC, with a session if the configuration asks for
+// one.
 func (m *Machine) once(ctx context.Context, do func(c *gofish.APIClient) error) error {
 	secret, err := os.ReadFile(m.options.PasswordFile)
 	if err != nil {

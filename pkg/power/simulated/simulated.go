@@ -160,7 +160,8 @@ func (m *Machine) truth() (energy.State, bool) {
 	return m.state, m.up
 }
 
-// answer waits for as long as an answer takes.
+// answer waits for as long as an answer of the machine takes now, and returns its present trouble; an
+// Unavailable fault if the trouble is that it does not answer.
 func (m *Machine) answer(ctx context.Context) (Trouble, error) {
 	m.mu.Lock()
 	t := m.trouble
@@ -236,6 +237,7 @@ func (m *Machine) tell(up bool) {
 	}
 }
 
+// opposite returns On for Off, and Off for all other states.
 func opposite(s energy.State) energy.State {
 	if s == energy.On {
 		return energy.Off

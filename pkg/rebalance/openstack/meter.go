@@ -145,6 +145,7 @@ func (m *Meter) ask(ctx context.Context, g target) {
 	}
 }
 
+// hush records that a host or an instance has not answered at now.
 func (m *Meter) hush(who string, now span.Instant) {
 	if m.silent == nil {
 		m.silent = map[string]span.Instant{}
@@ -152,6 +153,7 @@ func (m *Meter) hush(who string, now span.Instant) {
 	m.silent[who] = now
 }
 
+// isSilent reports whether the host or the instance has not answered a moment ago.
 func (m *Meter) isSilent(g target) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

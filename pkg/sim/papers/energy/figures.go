@@ -33,7 +33,8 @@ func bars(groups []string, cells [][]outcome, shown ...measure) figure.Figure {
 	return f
 }
 
-// strategies draws the strategies with the base setting.
+// strategies returns a figure of all strategies with the base setting, side by side: the core-hours saved,
+// the delay of starts, and the kilowatt-hours.
 func (r *results) strategies() figure.Figure {
 	names, cells := []string{}, [][]outcome{}
 	for _, s := range Strategies {

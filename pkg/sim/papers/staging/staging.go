@@ -108,6 +108,7 @@ func (r *results) reuseTasks() (tasks []task) {
 	return tasks
 }
 
+// mixTasks returns the runs of all mixes with all of their set-ups. They store their results in r.mixes.
 func (r *results) mixTasks() (tasks []task) {
 	for _, m := range allMixes() {
 		for _, s := range m.setups() {
