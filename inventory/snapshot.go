@@ -182,7 +182,7 @@ func (s *Snapshot) rankEfficiency() {
 	}
 }
 
-// gatherClasses fills the custom resource classes of which a host has some, sorted.
+// gatherClasses fills the custom resource classes that the hosts have, sorted.
 func (s *Snapshot) gatherClasses() {
 	seen := make(map[string]bool)
 	for i := range s.hosts {

@@ -133,8 +133,8 @@ func (d *Dispatcher) Return(p Placed) {
 }
 
 // place chooses hosts and claims them, again and again until a claim succeeds or maxChoices is reached.
-// It reads the hosts again whose claim failed. What an earlier try of the same instances has claimed is
-// released or taken over.
+// It reads the hosts again whose claim failed. Claims of an earlier try of the same instances are taken
+// over or released.
 func (t *task) place(ctx context.Context) (p Placed, err error) {
 	if t.request.Rebuild {
 		return t.keepHosts()

@@ -566,8 +566,8 @@ func (s *stepping) wakeFailed(reason string) {
 	s.become(Failed, "it did not wake up: "+reason)
 }
 
-// failed is the step of a host that did not wake up: it is tried again from time to time, and at once if
-// an operator orders or releases it.
+// failed is the step of a host that did not wake up: Almanac tries again from time to time, and at once
+// if an operator orders or releases the host.
 func (s *stepping) failed() {
 	r, f := &s.Record, &s.f
 	s.hear()

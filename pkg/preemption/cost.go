@@ -107,8 +107,8 @@ func (c elapsed) Of(i *inventory.Instance, now span.Instant) int64 {
 	return seconds
 }
 
-// key returns a number by which instances of one cost can be sorted for all times, and since when the
-// instance costs something.
+// key returns a number that sorts instances by their cost at any time, and since when the instance costs
+// something.
 func (c elapsed) key(i *inventory.Instance) (key int64, since span.Instant) {
 	since = c.since(i)
 	switch {

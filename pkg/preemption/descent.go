@@ -260,7 +260,7 @@ func (s *search) last(depth int, left []int64, price int64) bool {
 	return s.beyond(floor)
 }
 
-// covers reports whether gives has at least what is left, in each class.
+// covers reports whether an item frees at least what is left, in each class.
 func covers(gives, left []int64) bool {
 	for d, lack := range left {
 		if gives[d] < lack {

@@ -62,7 +62,7 @@ func (d *Draft) Repair(s *inventory.States, now span.Instant) bool {
 	return false
 }
 
-// repair brings a draft for one instance up to date with s, of which only some hosts differ, and reports
+// repair brings a draft for one instance up to date with s, in which few hosts differ, and reports
 // whether it could. If not, the draft must be made again.
 func (d *Draft) repair(s *inventory.States, now span.Instant) bool {
 	w := d.walk

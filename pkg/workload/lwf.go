@@ -88,7 +88,7 @@ type moment struct {
 	Time string `xml:"time,attr"`
 }
 
-// next returns the job of the next lease of the file, or why it is left out.
+// next returns the job of the next lease of the file, or why the lease is left out.
 func (l *leases) next() (job Job, why string, err error) {
 	start, err := l.first, l.err
 	l.first = nil
@@ -159,7 +159,7 @@ func (l *leases) failed(err error) error {
 	return &fault.Error{Kind: fault.Invalid, Message: fmt.Sprintf("line %d: the XML cannot be read", line), Err: err}
 }
 
-// job returns the lease as a job, or why it is left out.
+// job returns the lease as a job, or why the lease is left out.
 func (read *lease) job() (job Job, why string) {
 	clock := func(text string) (t int64) {
 		t, bad := clockTime(text)
