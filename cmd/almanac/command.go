@@ -20,7 +20,7 @@ import (
 
 // with runs work with a client and a printer. It returns the error for a wrong --column before it
 // connects.
-func with[T any](p *process, c *cobra.Command, all columns[T], in place, work func(context.Context, *client.Client, printer[T]) error) error {
+func with[T any](p *process, c *cobra.Command, all columns[T], in columnPlace, work func(context.Context, *client.Client, printer[T]) error) error {
 	out, err := newPrinter(p, all, in)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func show[T any](p *process, c *cobra.Command, all columns[T], ask func(context.
 }
 
 // list prints the resources that ask returns together with the answer of the API.
-func list[T, A any](p *process, c *cobra.Command, all columns[T], in place, ask func(context.Context, *client.Client) ([]T, A, error)) error {
+func list[T, A any](p *process, c *cobra.Command, all columns[T], in columnPlace, ask func(context.Context, *client.Client) ([]T, A, error)) error {
 	return with(p, c, all, in, func(ctx context.Context, almanac *client.Client, out printer[T]) error {
 		items, answer, err := ask(ctx, almanac)
 		if err != nil {

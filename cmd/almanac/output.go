@@ -46,17 +46,17 @@ func (f *format) Type() string { return "format" }
 type field struct {
 	header string
 	value  any
-	in     place
+	in     columnPlace
 }
 
-// place is the least detailed output in which a field appears without --column. If one resource is
+// columnPlace is the least detailed output in which a field appears without --column. If one resource is
 // shown, all of its fields appear.
-type place int
+type columnPlace int
 
 const (
-	inLists     place = iota
-	inLongLists       // with --long
-	inShows           // never in lists
+	inLists     columnPlace = iota
+	inLongLists             // with --long
+	inShows                 // never in lists
 )
 
 // columns returns the fields of a resource in the order in which they are printed. For the zero
@@ -75,7 +75,7 @@ type printer[T any] struct {
 
 // newPrinter selects the fields of a place and of the places before it, or those that
 // --column names. An unknown name is an Invalid fault.
-func newPrinter[T any](p *process, all columns[T], in place) (printer[T], error) {
+func newPrinter[T any](p *process, all columns[T], in columnPlace) (printer[T], error) {
 	w := printer[T]{out: p.stdout, format: p.format, columns: all, chosen: len(p.columns) > 0}
 	var none T
 	var known []string

@@ -57,12 +57,12 @@ type (
 	}
 	// powerCloud closes hosts and checks whether they are empty.
 	powerCloud interface {
-		controller.Cloud
+		controller.ComputeServices
 		controller.Vacancy
 	}
 	// movingCloud moves instances.
 	movingCloud interface {
-		rebalance.Cloud
+		rebalance.Migrator
 		Groups(ctx context.Context) (map[string]placing.Group, error)
 	}
 	// queueCloud has the servers of best-effort work.
@@ -119,15 +119,15 @@ func (c *cloud) moves() movingCloud {
 	if c.simulated != nil {
 		return simulated.Moves{Cloud: c.simulated}
 	}
-	return novapacking.Cloud{Compute: c.compute}
+	return novapacking.Migrator{Compute: c.compute}
 }
 
-func (c *cloud) images() (imagectl.Cloud, imagectl.Glance) {
+func (c *cloud) images() (imagectl.ImageCache, imagectl.Glance) {
 	if c.simulated != nil {
 		store := simulated.ImageStore{Cloud: c.simulated}
 		return store, store
 	}
-	return novaimages.Cloud{Compute: c.compute}, novaimages.Images{Glance: c.glance}
+	return novaimages.ImageCache{Compute: c.compute}, novaimages.Images{Glance: c.glance}
 }
 
 func (s shared) queueCloud() queueCloud {

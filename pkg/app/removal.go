@@ -120,7 +120,7 @@ func (r *removing) refuse(refusal error) error {
 
 // observe returns Almanac's resources in the cloud, and the steps that remove those for
 // reservations. It refuses if instances still wait for the end of their reservation.
-func (r *removing) observe(ctx context.Context) (*novafence.Cloud, []fence.Step, error) {
+func (r *removing) observe(ctx context.Context) (*novafence.Backend, []fence.Step, error) {
 	source := openstack.NewSource(r.cloud.compute, r.cloud.placement, openstack.Options{Records: r.db, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	hosts, err := source.Hosts(ctx)
 	if err != nil {
@@ -195,13 +195,13 @@ func (r *removing) open(ctx context.Context) (asleep []string, _ error) {
 }
 
 // clear removes the resources for reservations and images from the hosts.
-func (r *removing) clear(ctx context.Context, on *novafence.Cloud, steps []fence.Step) {
+func (r *removing) clear(ctx context.Context, on *novafence.Backend, steps []fence.Step) {
 	for _, step := range steps {
 		r.do(step.Summary(), func() error { return on.Carry(ctx, step) })
 	}
 	switch _, err := r.cloud.compute.AggregateNamed(ctx, fence.ImagesAggregate); {
 	case err == nil:
-		r.do("delete aggregate "+fence.ImagesAggregate, func() error { return images.Cloud{Compute: r.cloud.compute}.Leave(ctx) })
+		r.do("delete aggregate "+fence.ImagesAggregate, func() error { return images.ImageCache{Compute: r.cloud.compute}.Leave(ctx) })
 	case !fault.Is(err, fault.NotFound):
 		r.failed = append(r.failed, err)
 	}

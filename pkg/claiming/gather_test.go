@@ -19,7 +19,7 @@ import (
 
 // slowPlacement takes a second for each transaction, and notes their sizes.
 type slowPlacement struct {
-	*cloudtest.Cloud
+	*cloudtest.Model
 	mu    sync.Mutex
 	sizes []int
 }
@@ -31,7 +31,7 @@ func (s *slowPlacement) Claim(ctx context.Context, claims []placing.Claim) error
 	time.Sleep(time.Second)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Cloud.Claim(ctx, claims)
+	return s.Model.Claim(ctx, claims)
 }
 
 // claimOn claims one VCPU of host i.
@@ -62,7 +62,7 @@ func crowdOn(n int) (claims []placing.Claim) {
 }
 
 func gatherer(limits ...int64) (*claiming.Gatherer, *slowPlacement) {
-	s := &slowPlacement{Cloud: cloudtest.NewCloud(limits...)}
+	s := &slowPlacement{Model: cloudtest.NewCloud(limits...)}
 	return claiming.NewGatherer(s), s
 }
 

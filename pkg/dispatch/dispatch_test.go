@@ -160,7 +160,7 @@ func TestBeforeThereIsNoPlaceAllHostsAreReadAnewOnce(t *testing.T) {
 	}
 	b := cloudtest.New(t, c, cloudtest.Never)
 	b.Reread = func(context.Context) error {
-		if b.Cloud.Call("reread") != cloudtest.Fine {
+		if b.Model.Call("reread") != cloudtest.Fine {
 			return cloudtest.Away
 		}
 		for i := range len(b.Limit) {

@@ -23,7 +23,7 @@ import (
 
 // slowCloud is a cloud in which every call takes a random time before its effect and after it.
 type slowCloud struct {
-	*cloudtest.Cloud
+	*cloudtest.Model
 	board         *inventory.LiveState
 	calls, leaves time.Duration // the longest halves of a call; the longest time until an instance has left
 
@@ -48,33 +48,33 @@ func (s *slowCloud) call(effect func()) {
 }
 
 func (s *slowCloud) Claim(ctx context.Context, claims []placing.Claim) (err error) {
-	s.call(func() { err = s.Cloud.Claim(ctx, claims) })
+	s.call(func() { err = s.Model.Claim(ctx, claims) })
 	return err
 }
 
 func (s *slowCloud) AllocationsOf(ctx context.Context, consumer string) (has placing.Claim, err error) {
-	s.call(func() { has, err = s.Cloud.AllocationsOf(ctx, consumer) })
+	s.call(func() { has, err = s.Model.AllocationsOf(ctx, consumer) })
 	return has, err
 }
 
 func (s *slowCloud) Server(ctx context.Context, id string) (i inventory.Instance, err error) {
-	s.call(func() { i, err = s.Cloud.Server(ctx, id) })
+	s.call(func() { i, err = s.Model.Server(ctx, id) })
 	return i, err
 }
 
 func (s *slowCloud) Release(ctx context.Context, claims []placing.Claim) (err error) {
-	s.call(func() { err = s.Cloud.Release(ctx, claims) })
+	s.call(func() { err = s.Model.Release(ctx, claims) })
 	return err
 }
 
 func (s *slowCloud) Warn(ctx context.Context, w eviction.Warning) (err error) {
-	s.call(func() { err = s.Cloud.Warn(ctx, w) })
+	s.call(func() { err = s.Model.Warn(ctx, w) })
 	return err
 }
 
 // Leave lets the instance leave after some time, and its allocations after some more.
 func (s *slowCloud) Leave(ctx context.Context, i inventory.Instance) (err error) {
-	s.call(func() { err = s.Cloud.Leave(ctx, i) })
+	s.call(func() { err = s.Model.Leave(ctx, i) })
 	go func() {
 		s.pause(s.leaves)
 		s.call(func() { delete(s.Servers, i.ID) })
@@ -130,7 +130,7 @@ func (s *slowCloud) reread(context.Context) (err error) {
 // read.
 func newSlowCloud(t *testing.T, seed uint64, limits ...int64) *slowCloud {
 	t.Helper()
-	s := &slowCloud{Cloud: cloudtest.NewCloud(limits...), board: inventory.NewLiveState(), draw: rand.New(rand.NewPCG(seed, 0))}
+	s := &slowCloud{Model: cloudtest.NewCloud(limits...), board: inventory.NewLiveState(), draw: rand.New(rand.NewPCG(seed, 0))}
 	for i, limit := range limits {
 		s.Preemptible(cloudtest.Preemptible(i), i, limit)
 	}

@@ -218,7 +218,7 @@ func TestAVictimThatIsGoneStaysGoneWhereAnotherStays(t *testing.T) {
 
 func TestTwoRequestsThatRaceForAVictimTakeOneEach(t *testing.T) {
 	b := cloudtest.Full(t, 2)
-	other := cloudtest.New(t, b.Cloud, cloudtest.Never) // another replica with the same states
+	other := cloudtest.New(t, b.Model, cloudtest.Never) // another replica with the same states
 	b.MustPlace(t, cloudtest.Request(2, "a"))
 	r := cloudtest.Request(2, "b")
 	r.ID = "req-2"

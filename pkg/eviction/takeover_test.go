@@ -76,7 +76,7 @@ func record(b *cloudtest.Bench, r *replica) {
 }
 
 // dies lets a replica place r and kills it as soon as it waits. other is another replica.
-func dies(t *testing.T, c *cloudtest.Cloud, r *placing.Request, as ...func(gone *cloudtest.Bench)) (all records, other *cloudtest.Bench) {
+func dies(t *testing.T, c *cloudtest.Model, r *placing.Request, as ...func(gone *cloudtest.Bench)) (all records, other *cloudtest.Bench) {
 	t.Helper()
 	all = records{}
 	gone, other := cloudtest.New(t, c, func() error {

@@ -18,7 +18,7 @@ type ExecutorOptions struct {
 	Records Records
 	Archive Archive
 	Leases  job.Leases
-	Cloud   Cloud
+	Cloud   Migrator
 	// Situation reads the cloud, without a cache.
 	Situation func(ctx context.Context) (Situation, error)
 	// Untrusted returns why the inventory is untrusted; empty if it is trusted. No move begins

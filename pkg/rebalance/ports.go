@@ -40,8 +40,8 @@ type Migration struct {
 	Over       bool
 }
 
-// Cloud moves instances.
-type Cloud interface {
+// Migrator moves instances.
+type Migrator interface {
 	// Look fails with a NotFound fault if the instance does not exist.
 	Look(ctx context.Context, instance string) (Sight, error)
 	// Move orders Nova to live-migrate an instance to a host; the scheduler must accept the host.

@@ -27,7 +27,7 @@ func File(connection string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file, ok := at.(place)
+	file, ok := at.(location)
 	switch {
 	case !ok:
 		return "", fault.New(fault.Invalid, "the database is on a server, whose own tools make and restore backups, such as mariadb-dump; docs/operations.md has the commands")

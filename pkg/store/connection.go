@@ -32,7 +32,7 @@ func Exists(connection string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	file, isPlace := at.(place)
+	file, isPlace := at.(location)
 	if !isPlace {
 		return true, nil
 	}
@@ -64,8 +64,8 @@ func parseConnection(connection string) (target, error) {
 	return nil, fault.Field("connection", "%s is not supported: it must be mysql, mariadb or sqlite, as in mysql+pymysql://almanac:PASSWORD@db.example/almanac", scheme)
 }
 
-// place is where an SQLite database is.
-type place struct {
+// location is where an SQLite database is.
+type location struct {
 	path    string // of the file; empty is in memory
 	options url.Values
 }
@@ -73,7 +73,7 @@ type place struct {
 const inMemory = ":memory:"
 
 // String implements target.
-func (p place) String() string {
+func (p location) String() string {
 	if p.path == "" {
 		return "in memory"
 	}
@@ -84,7 +84,7 @@ func parseSQLite(rest string) (target, error) {
 	path, noServer := strings.CutPrefix(rest, "/")
 	switch {
 	case rest == "":
-		return place{}, nil
+		return location{}, nil
 	case !noServer:
 		return nil, fault.Field("connection", "a sqlite URL names no server: write sqlite:/// before a relative path and sqlite://// before an absolute one")
 	case strings.Contains(path, "?"):
@@ -109,20 +109,20 @@ func parseFileName(connection string) (target, error) {
 		}
 	}
 	if u.Query().Get("mode") == "memory" {
-		return place{}, nil
+		return location{}, nil
 	}
 	return placeOf(path, u.Query()), nil
 }
 
-func placeOf(path string, options url.Values) place {
+func placeOf(path string, options url.Values) location {
 	if path == "" || path == inMemory {
-		return place{}
+		return location{}
 	}
-	return place{path: filepath.Clean(path), options: options}
+	return location{path: filepath.Clean(path), options: options}
 }
 
 // dsn returns the data source name for the driver, with these options set.
-func (p place) dsn(set map[string]string) string {
+func (p location) dsn(set map[string]string) string {
 	options := url.Values{}
 	maps.Copy(options, p.options)
 	for name, value := range set {

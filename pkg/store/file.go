@@ -22,7 +22,7 @@ var besides = []string{"-wal", "-shm", "-journal", ".lock"}
 // createFile creates an empty file, and its folder, if they do not exist; SQLite itself would make
 // the file readable for others. SQLite copies the mode and, as root, the owner of the first file to its
 // further files. createFile fails with a Denied fault if this process cannot write the database.
-func (p place) createFile() error {
+func (p location) createFile() error {
 	if mode := p.options.Get("mode"); p.path == "" || mode != "" && mode != "rwc" {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (p place) createFile() error {
 }
 
 // denied returns the fault of a database that this process cannot write, if that is the reason of err.
-func (p place) denied(err error) error {
+func (p location) denied(err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 const readers = 4
 
 // connect implements target. It opens the writer, which enables WAL mode, then the readers.
-func (p place) connect(ctx context.Context, s *Store) (err error) {
+func (p location) connect(ctx context.Context, s *Store) (err error) {
 	if err := p.createFile(); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func Own(connection string) (release func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	at, isPlace := named.(place)
+	at, isPlace := named.(location)
 	if !isPlace || at.path == "" {
 		return func() error { return nil }, nil
 	}

@@ -56,8 +56,8 @@ const (
 // Verbs lists all verbs.
 var Verbs = []Verb{CheckCreate, CommitCreate, CheckUpdate, CommitUpdate, OnEnd}
 
-// Service is the usage service.
-type Service interface {
+// UsageService is a site's own service that must allow bookings and changes.
+type UsageService interface {
 	// Has reports whether the service receives requests of this verb.
 	Has(verb Verb) bool
 	// Call sends one request, a blazar.UsageRequest as JSON. It returns nil if the service allows it, and otherwise a Denied fault
@@ -71,7 +71,7 @@ var ErrNoAnswer = errors.New("the usage service has no usable answer")
 // Options configure a Checker.
 type Options struct {
 	Rules
-	Service Service // nil without the check ExternalService
+	Service UsageService // nil without the check ExternalService
 	Records Records
 	Hosts   func() *inventory.Snapshot
 	// AuthURL and Region are Keystone's address and the region, for the usage service.

@@ -22,7 +22,7 @@
 //   - maintenance.go: what differs for maintenance
 //   - request.go: a request and its checks
 //   - search.go: which hosts match, and which of them come first
-//   - occupied.go: hosts with instances, and hosts without claims
+//   - hosts_with_instances.go: hosts with instances, and hosts without claims
 //   - host_limit.go: the limit on hosts over time
 //   - windows.go: when there is room
 //   - staged.go: the image of a request

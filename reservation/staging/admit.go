@@ -96,19 +96,19 @@ func (s State) without(now span.Instant) State {
 type draft struct {
 	State
 	site    Site
-	first   map[place]int32 // index of the first transfer of an image to a node
-	next    []int32         // index of the next such transfer, by transfer; 0 if there is none
+	first   map[imageOnNode]int32 // index of the first transfer of an image to a node
+	next    []int32               // index of the next such transfer, by transfer; 0 if there is none
 	ids     map[string]bool
 	entered int64
 }
 
-type place struct{ node, image string }
+type imageOnNode struct{ node, image string }
 
 // newDraft returns a draft that reuses the lists of s; more is about the number of transfers that
 // will be added.
 func newDraft(s State, site Site, more int) *draft {
 	n := len(s.Transfers) + more
-	d := &draft{State: s, site: site, first: make(map[place]int32, n), next: make([]int32, 0, n), ids: make(map[string]bool, n)}
+	d := &draft{State: s, site: site, first: make(map[imageOnNode]int32, n), next: make([]int32, 0, n), ids: make(map[string]bool, n)}
 	d.Transfers = slices.Grow(d.Transfers, more)
 	d.Ages = site.Lifetime > 0
 	for i := range d.Transfers {
@@ -120,7 +120,7 @@ func newDraft(s State, site Site, more int) *draft {
 // note enters the transfer with the index i, the last one so far, into the indexes.
 func (d *draft) note(i int, t *Transfer) {
 	d.next = append(d.next, 0)
-	key := place{t.Node, t.Image.ID}
+	key := imageOnNode{t.Node, t.Image.ID}
 	if last, ok := d.first[key]; ok {
 		for d.next[last] != 0 {
 			last = d.next[last]
@@ -134,7 +134,7 @@ func (d *draft) note(i int, t *Transfer) {
 }
 
 // to yields the transfers of an image to a node, in the order of State.Transfers.
-func (d *draft) to(p place) iter.Seq[*Transfer] {
+func (d *draft) to(p imageOnNode) iter.Seq[*Transfer] {
 	return func(yield func(*Transfer) bool) {
 		i, ok := d.first[p]
 		for ok && yield(&d.Transfers[i]) {
@@ -170,14 +170,14 @@ func (d *draft) enter(demand Demand) {
 // transfers, and no other demand relies on them.
 func (d *draft) enterLate(demand Demand) {
 	for _, node := range demand.Nodes {
-		if !d.pooled(node, demand) && !d.coming(place{node, demand.Image.ID}) {
+		if !d.pooled(node, demand) && !d.coming(imageOnNode{node, demand.Image.ID}) {
 			d.transfer(node, demand)
 		}
 	}
 }
 
 // coming reports whether a transfer of an image to a node is under way or overdue.
-func (d *draft) coming(p place) bool {
+func (d *draft) coming(p imageOnNode) bool {
 	for t := range d.to(p) {
 		if t.Started || t.Deadline <= d.At {
 			return true
@@ -202,7 +202,7 @@ func (d *draft) reuse(node string, demand Demand) bool {
 		return true
 	}
 	at := max(demand.Span.Start, d.At)
-	for t := range d.to(place{node, demand.Image.ID}) {
+	for t := range d.to(imageOnNode{node, demand.Image.ID}) {
 		if t.serves(at, &d.State) {
 			t.Expire = max(t.Expire, demand.Span.End.Add(d.site.Lifetime))
 			return true

@@ -15,8 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 )
 
-// place identifies a host of a reservation.
-type place struct{ reservation, host string }
+// heldHost identifies a host of a reservation.
+type heldHost struct{ reservation, host string }
 
 // splitAdded returns the steps that can be carried out at once, and those that add a host to a
 // reservation that has started. The project can already use the flavors of such a reservation, so
@@ -64,13 +64,13 @@ func (s *Enforcer) addHosts(ctx context.Context, steps []fence.Step, live []rese
 		}
 	}
 	var mu sync.Mutex
-	free, occupied := make(map[place]bool), make(map[string]map[string]error)
+	free, occupied := make(map[heldHost]bool), make(map[string]map[string]error)
 	failed := each(ctx, s.preparing, len(asked), func(i int) error {
 		w := asked[i]
 		found, own, err := s.checkHost(ctx, w, live)
 		mu.Lock()
 		defer mu.Unlock()
-		free[place{w.r.ID, w.host}] = err == nil && len(found) == 0
+		free[heldHost{w.r.ID, w.host}] = err == nil && len(found) == 0
 		if len(found) > 0 && !own {
 			if occupied[w.r.ID] == nil {
 				occupied[w.r.ID] = make(map[string]error)
@@ -85,7 +85,7 @@ func (s *Enforcer) addHosts(ctx context.Context, steps []fence.Step, live []rese
 			s.rehome(ctx, r, occupied[r.ID])
 		}
 	}
-	able := slices.DeleteFunc(slices.Clone(steps), func(step fence.Step) bool { return !free[place{step.Reservation, step.Host}] })
+	able := slices.DeleteFunc(slices.Clone(steps), func(step fence.Step) bool { return !free[heldHost{step.Reservation, step.Host}] })
 	if err := s.carryConcurrently(ctx, able, live); err != nil {
 		return err
 	}

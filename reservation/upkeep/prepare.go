@@ -112,7 +112,7 @@ func (s *Enforcer) carryConcurrently(ctx context.Context, steps []fence.Step, li
 		decided[r.ID] = r.Status
 	}
 	var mu sync.Mutex
-	failed := make(map[place]bool)
+	failed := make(map[heldHost]bool)
 	var errs []error
 	for len(steps) > 0 {
 		n := slices.IndexFunc(steps, func(step fence.Step) bool { return step.Action != steps[0].Action })
@@ -120,7 +120,7 @@ func (s *Enforcer) carryConcurrently(ctx context.Context, steps []fence.Step, li
 			n = len(steps)
 		}
 		able := slices.DeleteFunc(slices.Clone(steps[:n]), func(step fence.Step) bool {
-			return failed[place{step.Reservation, ""}] || failed[place{step.Reservation, step.Host}]
+			return failed[heldHost{step.Reservation, ""}] || failed[heldHost{step.Reservation, step.Host}]
 		})
 		steps = steps[n:]
 		errs = append(errs, each(ctx, s.preparing, len(able), func(i int) error {
@@ -133,7 +133,7 @@ func (s *Enforcer) carryConcurrently(ctx context.Context, steps []fence.Step, li
 					"reservation", able[i].Reservation, "host", able[i].Host, "error", err)
 				mu.Lock()
 				defer mu.Unlock()
-				failed[place{able[i].Reservation, able[i].Host}] = true
+				failed[heldHost{able[i].Reservation, able[i].Host}] = true
 			}
 			return err
 		}))

@@ -47,7 +47,7 @@ func BenchmarkSelectDestinations(b *testing.B) {
 
 // startAtTopic starts an almanacd in the place of nova-scheduler, and returns when it serves the
 // topic.
-func startAtTopic(t testing.TB, cloud labtest.Cloud, way, behind string, settings ...string) *built.Service {
+func startAtTopic(t testing.TB, cloud labtest.LabCloud, way, behind string, settings ...string) *built.Service {
 	t.Helper()
 	s := built.StartOn(t, built.TenHosts, append(built.BesideNova(t, cloud, way, behind), settings...)...)
 	built.TakeTopic(t)
@@ -57,11 +57,11 @@ func startAtTopic(t testing.TB, cloud labtest.Cloud, way, behind string, setting
 // asker requests hosts from the scheduler on the topic.
 type asker struct {
 	*labtest.Conductor
-	cloud     labtest.Cloud
+	cloud     labtest.LabCloud
 	placement *labtest.Meddler
 }
 
-func newAsker(b *testing.B, cloud labtest.Cloud, placement *labtest.Meddler, transportURL string) *asker {
+func newAsker(b *testing.B, cloud labtest.LabCloud, placement *labtest.Meddler, transportURL string) *asker {
 	return &asker{labtest.NewConductor(b, transportURL), cloud, placement}
 }
 

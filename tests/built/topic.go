@@ -22,7 +22,7 @@ func AtTopic(t testing.TB, way, behind string) []string {
 
 // BesideNova returns the settings of almanacds that serve Nova's topic together, with their own
 // database.
-func BesideNova(t testing.TB, cloud labtest.Cloud, way, behind string) []string {
+func BesideNova(t testing.TB, cloud labtest.LabCloud, way, behind string) []string {
 	t.Helper()
 	database := labtest.Database(t)
 	Migrate(t, database)

@@ -20,7 +20,7 @@ import (
 type beside struct {
 	*built.Service
 	t        *testing.T
-	cloud    labtest.Cloud
+	cloud    labtest.LabCloud
 	settings []string
 	self     labtest.User // almanacd's user on the cloud
 	heard    *chaos.Told  // its notifications

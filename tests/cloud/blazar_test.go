@@ -65,7 +65,7 @@ func TestTempestSaysOfAlmanacWhatItSaysOfBlazar(t *testing.T) {
 }
 
 // blazarTempest returns the results of the plugin for the service at an address that ends in /v1.
-func blazarTempest(t *testing.T, cloud labtest.Cloud, address string) map[string]string {
+func blazarTempest(t *testing.T, cloud labtest.LabCloud, address string) map[string]string {
 	t.Helper()
 	admin := cloud.REST(t, labtest.Admin)
 	atPort80(t, map[string]string{"/reservation/": strings.TrimSuffix(address, "/v1"), "/compute/": strings.TrimSuffix(admin.Endpoint("compute"), "/v2.1")})
@@ -99,7 +99,7 @@ func atPort80(t *testing.T, addresses map[string]string) {
 }
 
 // leaveBlazar removes what the plugin leaves in Blazar, and stops it.
-func leaveBlazar(t *testing.T, cloud labtest.Cloud) {
+func leaveBlazar(t *testing.T, cloud labtest.LabCloud) {
 	t.Helper()
 	admin := cloud.REST(t, labtest.Admin)
 	for _, path := range []string{"/leases", "/os-hosts"} { // a host goes after its leases

@@ -139,7 +139,7 @@ var lists = []string{
 }
 
 // seenByAdmin returns the names in the lists that an admin sees.
-func seenByAdmin(t *testing.T, cloud labtest.Cloud) (all [][]string) {
+func seenByAdmin(t *testing.T, cloud labtest.LabCloud) (all [][]string) {
 	t.Helper()
 	rows := make([][]map[string]any, len(lists))
 	values := make([]any, len(lists))

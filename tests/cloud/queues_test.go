@@ -96,7 +96,7 @@ func servedBy(t *testing.T, transportURL, kind string) {
 }
 
 // hostFor requests a host on the topic, as nova-conductor does, and releases it.
-func hostFor(t *testing.T, cloud labtest.Cloud, transportURL string) {
+func hostFor(t *testing.T, cloud labtest.LabCloud, transportURL string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), built.Patience)
 	defer cancel()

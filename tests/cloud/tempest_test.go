@@ -75,7 +75,7 @@ type tempestSettings struct {
 
 // runTempest runs the tests of modules and returns their results by test: "ok", "skipped", "FAIL" or
 // "ERROR". The pattern describes what Tempest prints before a result; its group is the name.
-func runTempest(t *testing.T, cloud labtest.Cloud, with tempestSettings, pattern string, modules ...string) map[string]string {
+func runTempest(t *testing.T, cloud labtest.LabCloud, with tempestSettings, pattern string, modules ...string) map[string]string {
 	t.Helper()
 	with.Folder, with.AuthURL, with.Region = t.TempDir(), cloud.AuthURL, cloud.Region
 	var settings bytes.Buffer

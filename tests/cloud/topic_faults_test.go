@@ -81,7 +81,7 @@ func TestTwoReplicasAtTheTopicOutliveAKillAndRestarts(t *testing.T) {
 // siege is two replicas on the topic and their callers.
 type siege struct {
 	*testing.T
-	cloud    labtest.Cloud
+	cloud    labtest.LabCloud
 	admin    *labtest.REST
 	proxy    *labtest.Meddler // between the replica that is killed and Placement
 	settings []string

@@ -19,7 +19,7 @@ import (
 
 // Bench is a Dispatcher and an Evictor on a Cloud.
 type Bench struct {
-	*Cloud
+	*Model
 	*dispatch.Dispatcher
 	*eviction.Evictor
 	Board   *inventory.LiveState
@@ -29,8 +29,8 @@ type Bench struct {
 }
 
 // New returns a Bench whose waits call wait.
-func New(t interface{ Fatal(...any) }, c *Cloud, wait func() error) *Bench {
-	b := &Bench{Cloud: c, Board: inventory.NewLiveState()}
+func New(t interface{ Fatal(...any) }, c *Model, wait func() error) *Bench {
+	b := &Bench{Model: c, Board: inventory.NewLiveState()}
 	b.Seen = func(i int) int64 { return b.Limit[Provider(i)] }
 	mark := b.Board.BeginRead()
 	var rows []inventory.HostState
@@ -72,7 +72,7 @@ func (b *Bench) Stocks(i int) map[string]inventory.Stock {
 
 // Look implements eviction.Looker.
 func (b *Bench) Look(_ context.Context, hosts []string) error {
-	if b.Cloud.Call("look") != Fine {
+	if b.Model.Call("look") != Fine {
 		return Away
 	}
 	for i := range len(b.Limit) {
@@ -119,7 +119,7 @@ func Calm(t *testing.T, limits ...int64) *Bench {
 }
 
 // Troubles sets the fates of the next calls of a name; all others are fine.
-func (c *Cloud) Troubles(call string, fates ...Fate) {
+func (c *Model) Troubles(call string, fates ...Fate) {
 	c.Fate = func(now string) Fate {
 		if now != call || len(fates) == 0 {
 			return Fine

@@ -29,7 +29,7 @@ type Server struct {
 var refused = fault.New(fault.Conflict, "Nova refuses it")
 
 // Preemptible puts a preemptible instance with that many VCPUs on host i.
-func (c *Cloud) Preemptible(id string, i int, vcpus int64) *Server {
+func (c *Model) Preemptible(id string, i int, vcpus int64) *Server {
 	s := &Server{Instance: inventory.Instance{
 		ID: id, ProjectID: "theirs", UserID: "they", Host: Host(i), Status: "ACTIVE", Preemptible: true,
 	}, Takes: time.Second}
@@ -44,7 +44,7 @@ func (c *Cloud) Preemptible(id string, i int, vcpus int64) *Server {
 }
 
 // Pass lets time pass; servers that were ordered to leave do so when their time has passed.
-func (c *Cloud) Pass(d time.Duration) {
+func (c *Model) Pass(d time.Duration) {
 	c.At = c.At.Add(d)
 	for id, s := range c.Servers {
 		if s.Told == 0 {
@@ -58,13 +58,13 @@ func (c *Cloud) Pass(d time.Duration) {
 
 // Vanish deletes a server as Nova does, with all its allocations in Placement
 // (nova/compute/manager.py _complete_deletion).
-func (c *Cloud) Vanish(id string) {
+func (c *Model) Vanish(id string) {
 	delete(c.Servers, id)
 	delete(c.Consumers, id)
 }
 
 // Server implements eviction.Servers.
-func (c *Cloud) Server(_ context.Context, id string) (inventory.Instance, error) {
+func (c *Model) Server(_ context.Context, id string) (inventory.Instance, error) {
 	if c.Call("server") != Fine {
 		return inventory.Instance{}, Away
 	}
@@ -76,7 +76,7 @@ func (c *Cloud) Server(_ context.Context, id string) (inventory.Instance, error)
 }
 
 // Warn implements eviction.Servers.
-func (c *Cloud) Warn(_ context.Context, w eviction.Warning) error {
+func (c *Model) Warn(_ context.Context, w eviction.Warning) error {
 	if c.Call("warn") != Fine {
 		return Away
 	}
@@ -92,7 +92,7 @@ func (c *Cloud) Warn(_ context.Context, w eviction.Warning) error {
 
 // Leave deletes an instance, as Nova does for an operator even where the instance is locked or
 // busy (nova/compute/api.py check_instance_lock, force_delete).
-func (c *Cloud) Leave(_ context.Context, i inventory.Instance) error {
+func (c *Model) Leave(_ context.Context, i inventory.Instance) error {
 	fate := c.Call("leave")
 	if fate == Unsent || fate == Before || fate == Later {
 		return Away
@@ -114,7 +114,7 @@ func (c *Cloud) Leave(_ context.Context, i inventory.Instance) error {
 }
 
 // instancesOn returns the instances on host i, with what they hold there.
-func (c *Cloud) instancesOn(i int) (all []inventory.Instance) {
+func (c *Model) instancesOn(i int) (all []inventory.Instance) {
 	for _, s := range c.Servers {
 		if s.Host == Host(i) {
 			one := s.Instance
@@ -127,4 +127,4 @@ func (c *Cloud) instancesOn(i int) (all []inventory.Instance) {
 }
 
 // Holds returns what each consumer has of host i.
-func (c *Cloud) Holds(i int) map[string]map[string]int64 { return c.Placement.On(Provider(i)) }
+func (c *Model) Holds(i int) map[string]map[string]int64 { return c.Placement.On(Provider(i)) }

@@ -19,8 +19,8 @@ type Kept []placing.Decision
 
 func (k *Kept) Keep(d placing.Decision) { *k = append(*k, d) }
 
-// Cloud is a model of Placement and Nova.
-type Cloud struct {
+// Model is a model of Placement and Nova.
+type Model struct {
 	memory.Placement
 	Limit   map[string]int64  // VCPU, by provider
 	Least   int64             // that a consumer can have of them
@@ -47,8 +47,8 @@ const (
 )
 
 // NewCloud returns a cloud with a host for each limit of VCPU.
-func NewCloud(limits ...int64) *Cloud {
-	c := &Cloud{
+func NewCloud(limits ...int64) *Model {
+	c := &Model{
 		Limit: map[string]int64{}, Placement: memory.Placement{Consumers: map[string]placing.Claim{}, Strays: map[string]bool{}},
 		At: time.Unix(1_900_000_000, 0), Fate: func(string) Fate { return Fine },
 		Servers: map[string]*Server{}, Passes: func(time.Duration) {},
@@ -73,13 +73,13 @@ func Host(i int) string { return fmt.Sprintf("cmp-%03d", i) }
 var Away = fault.New(fault.Unavailable, "placement does not answer")
 
 // Call notes a call and returns its fate.
-func (c *Cloud) Call(call string) Fate {
+func (c *Model) Call(call string) Fate {
 	c.Calls = append(c.Calls, call)
 	return c.Fate(call)
 }
 
 // Claim implements claiming.Placement.
-func (c *Cloud) Claim(ctx context.Context, claims []placing.Claim) error {
+func (c *Model) Claim(ctx context.Context, claims []placing.Claim) error {
 	switch c.Call("claim") {
 	case Unsent:
 		return fmt.Errorf("%w: %w", placing.ErrUnsent, Away)
@@ -98,10 +98,10 @@ func (c *Cloud) Claim(ctx context.Context, claims []placing.Claim) error {
 }
 
 // Used returns the VCPU that all consumers have of a provider.
-func (c *Cloud) Used(provider string) int64 { return c.Placement.Used(provider, "VCPU") }
+func (c *Model) Used(provider string) int64 { return c.Placement.Used(provider, "VCPU") }
 
 // AllocationsOf implements claiming.Placement.
-func (c *Cloud) AllocationsOf(_ context.Context, consumer string) (placing.Claim, error) {
+func (c *Model) AllocationsOf(_ context.Context, consumer string) (placing.Claim, error) {
 	if c.Call("read") != Fine {
 		return placing.Claim{}, Away
 	}
@@ -109,7 +109,7 @@ func (c *Cloud) AllocationsOf(_ context.Context, consumer string) (placing.Claim
 }
 
 // Release implements claiming.Placement.
-func (c *Cloud) Release(_ context.Context, claims []placing.Claim) error {
+func (c *Model) Release(_ context.Context, claims []placing.Claim) error {
 	fate := c.Call("release")
 	if fate == Unsent || fate == Before || fate == Later {
 		return Away
@@ -125,7 +125,7 @@ func (c *Cloud) Release(_ context.Context, claims []placing.Claim) error {
 }
 
 // CarryOut carries out the claims whose fate was Later.
-func (c *Cloud) CarryOut() {
+func (c *Model) CarryOut() {
 	for _, claims := range c.late {
 		_ = c.Grant(claims) // it may be too late for them
 	}
@@ -133,7 +133,7 @@ func (c *Cloud) CarryOut() {
 }
 
 // Allocate adds an allocation of another provider to a consumer.
-func (c *Cloud) Allocate(consumer, provider string, vcpus int64) {
+func (c *Model) Allocate(consumer, provider string, vcpus int64) {
 	claim := c.Consumers[consumer]
 	claim.Allocations = claim.Allocations.WithSource(placing.Allocations{provider: {"VCPU": vcpus}})
 	c.Consumers[consumer] = claim

@@ -28,7 +28,7 @@ import (
 // nova-scheduler, which is its own.
 type stack struct {
 	t           *testing.T
-	cloud       labtest.Cloud
+	cloud       labtest.LabCloud
 	admin       *labtest.REST
 	folder      string
 	environment []string

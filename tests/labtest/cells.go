@@ -17,7 +17,7 @@ import (
 
 // StoreServer writes fields of a server into the database of its cell, such as a vm_state that the lab's
 // servers never stay in.
-func (c Cloud) StoreServer(t testing.TB, id string, fields map[string]any) {
+func (c LabCloud) StoreServer(t testing.TB, id string, fields map[string]any) {
 	t.Helper()
 	for cell := range c.Cells(t) {
 		store(t, fmt.Sprintf("nova_cell%d", cell+1), "instances", id, fields) // the other cells have no such row
@@ -25,7 +25,7 @@ func (c Cloud) StoreServer(t testing.TB, id string, fields map[string]any) {
 }
 
 // Cells returns the number of Nova's cells that have hosts.
-func (c Cloud) Cells(t testing.TB) int {
+func (c LabCloud) Cells(t testing.TB) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder(t), "cells"))
 	if err != nil {
@@ -39,7 +39,7 @@ func (c Cloud) Cells(t testing.TB) int {
 }
 
 // InCell returns the hosts of a cell; the first cell is 1.
-func (c Cloud) InCell(t testing.TB, cell int) (hosts []string) {
+func (c LabCloud) InCell(t testing.TB, cell int) (hosts []string) {
 	t.Helper()
 	for _, process := range computeProcesses(t) {
 		if process.cell == fmt.Sprintf("cell%d", cell) {
@@ -50,7 +50,7 @@ func (c Cloud) InCell(t testing.TB, cell int) (hosts []string) {
 }
 
 // CellOf returns the hosts of the cell of a host, with it.
-func (c Cloud) CellOf(t testing.TB, host string) []string {
+func (c LabCloud) CellOf(t testing.TB, host string) []string {
 	t.Helper()
 	for cell := range c.Cells(t) {
 		if hosts := c.InCell(t, cell+1); slices.Contains(hosts, host) {
@@ -62,7 +62,7 @@ func (c Cloud) CellOf(t testing.TB, host string) []string {
 }
 
 // NovaManage runs nova-manage and returns its output.
-func (c Cloud) NovaManage(t testing.TB, args ...string) string {
+func (c LabCloud) NovaManage(t testing.TB, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(folder(t), "nova-manage"), args...)
 	var complaint bytes.Buffer
@@ -76,7 +76,7 @@ func (c Cloud) NovaManage(t testing.TB, args ...string) string {
 
 // Audit runs `nova-manage placement audit --delete`, which removes the allocations of consumers
 // that Nova does not know, and returns its output.
-func (c Cloud) Audit(t testing.TB) string {
+func (c LabCloud) Audit(t testing.TB) string {
 	t.Helper()
 	const removed = 4 // the exit status when it has removed some
 	out, err := exec.CommandContext(t.Context(), filepath.Join(folder(t), "nova-manage"), "placement", "audit", "--verbose", "--delete").CombinedOutput()

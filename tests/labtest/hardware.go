@@ -184,7 +184,7 @@ func (h *Hardware) look() {
 }
 
 // restore brings the lab back to its initial state.
-func (h *Hardware) restore(cloud Cloud) {
+func (h *Hardware) restore(cloud LabCloud) {
 	h.t.Helper()
 	for _, node := range h.nodes() {
 		if h.alone[node.Name] != "" && node.Power != "power on" {
@@ -208,7 +208,7 @@ func (h *Hardware) restore(cloud Cloud) {
 
 // AwaitService waits until Nova reports the wanted state (up, down) and status (enabled, disabled)
 // of the nova-compute of a host, and a reason with the wanted prefix; empty means any.
-func (c Cloud) AwaitService(t testing.TB, host, state, status, reason string, limit time.Duration) {
+func (c LabCloud) AwaitService(t testing.TB, host, state, status, reason string, limit time.Duration) {
 	t.Helper()
 	admin := c.REST(t, Admin)
 	err := await(limit, func() error {

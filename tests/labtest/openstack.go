@@ -17,10 +17,10 @@ import (
 	"testing"
 )
 
-// Cloud is the OpenStack of the lab: Keystone, Placement, Glance and Nova with fake hosts of 10
+// LabCloud is the OpenStack of the lab: Keystone, Placement, Glance and Nova with fake hosts of 10
 // VCPU, 8 GiB and 1028 GB each. It has no networks, so servers are created with --nic none. There
 // are the flavors m1.tiny to m1.large and the image tiny.
-type Cloud struct {
+type LabCloud struct {
 	Identity
 	Compute   string // with /v2.1
 	Placement string
@@ -29,10 +29,10 @@ type Cloud struct {
 
 // OpenStack returns the cloud of the lab. This test process has it to itself until the test ends:
 // tests of other packages wait meanwhile.
-func OpenStack(t testing.TB) Cloud {
+func OpenStack(t testing.TB) LabCloud {
 	t.Helper()
 	address := func(part string) string { return fmt.Sprintf("http://127.0.0.1:%d", port(t, part)) }
-	c := Cloud{
+	c := LabCloud{
 		Identity:  Keystone(t),
 		Compute:   address("nova") + "/v2.1",
 		Placement: address("placement"),
@@ -48,7 +48,7 @@ func OpenStack(t testing.TB) Cloud {
 
 // settle waits until the nova-computes have reported again, if a test of another process has just
 // restarted the services that they report through.
-func (c Cloud) settle(t testing.TB) {
+func (c LabCloud) settle(t testing.TB) {
 	t.Helper()
 	token := c.Token(t, Admin)
 	err := await(patience, func() error {
@@ -70,7 +70,7 @@ func (c Cloud) settle(t testing.TB) {
 
 // Hosts returns the names of the compute hosts. The last has a nova-compute of its own: see
 // KillCompute.
-func (c Cloud) Hosts(t testing.TB) []string {
+func (c LabCloud) Hosts(t testing.TB) []string {
 	t.Helper()
 	var names []string
 	for _, process := range computeProcesses(t) {
@@ -114,7 +114,7 @@ func (i Identity) Token(t testing.TB, u User) string {
 }
 
 // computeStates returns Nova's states of the nova-computes, up or down, keyed by host.
-func (c Cloud) computeStates(token string) (map[string]string, error) {
+func (c LabCloud) computeStates(token string) (map[string]string, error) {
 	request, err := http.NewRequest(http.MethodGet, c.Compute+"/os-services?binary=nova-compute", nil)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (c Cloud) computeStates(token string) (map[string]string, error) {
 }
 
 // awaitCompute waits until Nova reports the state of a host's nova-compute.
-func (c Cloud) awaitCompute(t testing.TB, host, state string) {
+func (c LabCloud) awaitCompute(t testing.TB, host, state string) {
 	t.Helper()
 	token := c.Token(t, Admin)
 	err := await(patience, func() error {

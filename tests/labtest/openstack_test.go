@@ -18,7 +18,7 @@ type server struct {
 }
 
 // newServer creates a server on the host and deletes it after the test.
-func newServer(t *testing.T, cloud labtest.Cloud, host string) server {
+func newServer(t *testing.T, cloud labtest.LabCloud, host string) server {
 	t.Helper()
 	var made server
 	cloud.OpenstackJSON(t, labtest.Admin, &made, "server", "create", "--nic", "none", "--flavor", "m1.tiny",
@@ -53,7 +53,7 @@ func TestAKilledComputeIsSeenDownAndComesBackWithItsServers(t *testing.T) {
 	}
 }
 
-func computeStates(t *testing.T, cloud labtest.Cloud) map[string]string {
+func computeStates(t *testing.T, cloud labtest.LabCloud) map[string]string {
 	t.Helper()
 	var services []struct{ Host, State string }
 	cloud.OpenstackJSON(t, labtest.Admin, &services, "compute", "service", "list", "--service", "nova-compute")

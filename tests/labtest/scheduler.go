@@ -133,7 +133,7 @@ func Queues(t testing.TB, transportURL string) (list []Queue) {
 
 // Stray returns the allocations in Placement whose consumer is neither a server of Nova nor a
 // migration, as "CONSUMER on HOST".
-func (c Cloud) Stray(t testing.TB) (list []string) {
+func (c LabCloud) Stray(t testing.TB) (list []string) {
 	t.Helper()
 	admin := c.REST(t, Admin)
 	known := knownConsumers(admin)

@@ -65,7 +65,7 @@ func TestASchedulerBehindPlacesWhatIsAskedOnItsOwnVirtualHost(t *testing.T) {
 }
 
 // release deletes the allocations of consumers.
-func release(t *testing.T, cloud labtest.Cloud, consumers ...string) {
+func release(t *testing.T, cloud labtest.LabCloud, consumers ...string) {
 	t.Helper()
 	admin := cloud.REST(t, labtest.Admin)
 	for _, consumer := range consumers {

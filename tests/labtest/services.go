@@ -41,7 +41,7 @@ func Killable(t testing.TB) (kill, start func(service string)) {
 }
 
 // LastCompute returns the service of the last host, the only one with a nova-compute of its own.
-func (c Cloud) LastCompute(t testing.TB) (service string) {
+func (c LabCloud) LastCompute(t testing.TB) (service string) {
 	t.Helper()
 	hosts := c.Hosts(t)
 	return computeService(t, hosts[len(hosts)-1])

@@ -64,7 +64,7 @@ type Options struct {
 	Agents   Agents
 	// Cloud and Vacancy are nil if the hosts have no cloud. Then a host whose machine is on counts
 	// as up, and a host without instances as empty.
-	Cloud    Cloud
+	Cloud    ComputeServices
 	Vacancy  Vacancy
 	Promises Promises
 	Hosts    Hosts

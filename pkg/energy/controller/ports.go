@@ -68,8 +68,8 @@ type Service struct {
 	Reported     span.Instant // when it last reported or was changed, by Nova's clock (updated_at)
 }
 
-// Cloud is the compute service of the hosts.
-type Cloud interface {
+// ComputeServices reads the nova-compute services of the hosts, and closes and opens hosts for instances.
+type ComputeServices interface {
 	// Services returns the nova-compute services, by the name of the host.
 	Services(ctx context.Context) (map[string]Service, error)
 	// Disable closes the host to new instances, with a reason that begins with ReasonPrefix and

@@ -15,22 +15,24 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/placement"
 )
 
-// Cloud implements controller.Cloud and controller.Vacancy.
-type Cloud struct {
+// ComputeServices implements controller.ComputeServices and controller.Vacancy.
+type ComputeServices struct {
 	nova      *nova.Client
 	placement *placement.Client
 }
 
 var (
-	_ controller.Cloud   = (*Cloud)(nil)
-	_ controller.Vacancy = (*Cloud)(nil)
+	_ controller.ComputeServices = (*ComputeServices)(nil)
+	_ controller.Vacancy         = (*ComputeServices)(nil)
 )
 
 // New returns the cloud that the two clients reach.
-func New(n *nova.Client, p *placement.Client) *Cloud { return &Cloud{nova: n, placement: p} }
+func New(n *nova.Client, p *placement.Client) *ComputeServices {
+	return &ComputeServices{nova: n, placement: p}
+}
 
 // Services returns the nova-compute of each host, by the name of the host.
-func (c *Cloud) Services(ctx context.Context) (map[string]controller.Service, error) {
+func (c *ComputeServices) Services(ctx context.Context) (map[string]controller.Service, error) {
 	all, err := c.nova.Services(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func (c *Cloud) Services(ctx context.Context) (map[string]controller.Service, er
 // controller.ReasonPrefix. It fails with a Conflict fault if the host is closed for a
 // reason that is not the controller's. Nova does not check the previous state of a service:
 // if two clients disable a host at the same moment, the later reason remains.
-func (c *Cloud) Disable(ctx context.Context, host, reason string) error {
+func (c *ComputeServices) Disable(ctx context.Context, host, reason string) error {
 	doing := "close host " + host
 	if !controller.Ours(reason) {
 		return fmt.Errorf("%s: %w", doing, fault.New(fault.Invalid, "the reason %q is not one of the energy controller", reason))
@@ -67,7 +69,7 @@ func (c *Cloud) Disable(ctx context.Context, host, reason string) error {
 
 // Enable opens a host that Disable has closed for the operation, or for any operation if it
 // is "". It fails with a Conflict fault if the host is closed for another reason.
-func (c *Cloud) Enable(ctx context.Context, host, operation string) error {
+func (c *ComputeServices) Enable(ctx context.Context, host, operation string) error {
 	s, err := c.nova.ServiceOf(ctx, host)
 	switch {
 	case err != nil:

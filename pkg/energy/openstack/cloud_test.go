@@ -28,7 +28,7 @@ import (
 
 // lab is the real cloud with an empty host.
 type lab struct {
-	*openstack.Cloud
+	*openstack.ComputeServices
 	t     *testing.T
 	nova  *nova.Client
 	admin *labtest.REST
@@ -52,7 +52,7 @@ func newLab(t *testing.T) *lab {
 	l.between = labtest.Interpose(t, l.admin.Endpoint("placement"))
 	p, err := placement.New(session, rest.Options{Override: l.between.URL})
 	l.must(err)
-	l.Cloud = openstack.New(l.nova, p)
+	l.ComputeServices = openstack.New(l.nova, p)
 	l.host, l.provider = l.empty()
 	return l
 }

@@ -28,7 +28,7 @@ import (
 //
 // It fails if that is unknown. A host without a hypervisor, a provider or an inventory is an error
 // too, because its allocations may be elsewhere.
-func (c *Cloud) Occupied(ctx context.Context, host string) (string, error) {
+func (c *ComputeServices) Occupied(ctx context.Context, host string) (string, error) {
 	found, err := c.inNova(ctx, host)
 	if err == nil && found == "" {
 		found, err = c.inPlacement(ctx, host)
@@ -38,7 +38,7 @@ func (c *Cloud) Occupied(ctx context.Context, host string) (string, error) {
 
 // inNova returns a sentence about a server or a migration that Nova has on the host; "" if there is
 // none.
-func (c *Cloud) inNova(ctx context.Context, host string) (string, error) {
+func (c *ComputeServices) inNova(ctx context.Context, host string) (string, error) {
 	if _, err := c.nova.ServiceOf(ctx, host); err != nil {
 		return "", err // for an unknown host Nova would return no servers
 	}
@@ -81,7 +81,7 @@ func place(host string) string {
 
 // inPlacement returns a sentence about an allocation that Placement has on the host; "" if there is
 // none.
-func (c *Cloud) inPlacement(ctx context.Context, host string) (string, error) {
+func (c *ComputeServices) inPlacement(ctx context.Context, host string) (string, error) {
 	hypervisors, err := c.nova.Hypervisors(ctx)
 	if err != nil {
 		return "", err

@@ -12,14 +12,14 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 )
 
-// Cloud implements rebalance.Cloud.
-type Cloud struct {
+// Migrator implements rebalance.Migrator.
+type Migrator struct {
 	Compute *nova.Client
 }
 
-// Look implements rebalance.Cloud. It reads the migrations before the server, so that the server
+// Look implements rebalance.Migrator. It reads the migrations before the server, so that the server
 // shows the result of every migration that had ended.
-func (c Cloud) Look(ctx context.Context, instance string) (rebalance.Sight, error) {
+func (c Migrator) Look(ctx context.Context, instance string) (rebalance.Sight, error) {
 	migrations, err := c.Compute.MigrationsOf(ctx, instance)
 	if err != nil {
 		return rebalance.Sight{}, err
@@ -36,18 +36,18 @@ func (c Cloud) Look(ctx context.Context, instance string) (rebalance.Sight, erro
 	return sight, nil
 }
 
-// Move implements rebalance.Cloud.
-func (c Cloud) Move(ctx context.Context, instance, host string) error {
+// Move implements rebalance.Migrator.
+func (c Migrator) Move(ctx context.Context, instance, host string) error {
 	return c.Compute.LiveMigrateServerTo(ctx, instance, host)
 }
 
-// Abort implements rebalance.Cloud.
-func (c Cloud) Abort(ctx context.Context, instance string) error {
+// Abort implements rebalance.Migrator.
+func (c Migrator) Abort(ctx context.Context, instance string) error {
 	return c.Compute.AbortLiveMigration(ctx, instance)
 }
 
 // Groups returns the server group of each server that is a member of one, by the id of the server.
-func (c Cloud) Groups(ctx context.Context) (map[string]placing.Group, error) {
+func (c Migrator) Groups(ctx context.Context) (map[string]placing.Group, error) {
 	all, err := c.Compute.ServerGroups(ctx)
 	if err != nil {
 		return nil, err

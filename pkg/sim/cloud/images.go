@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// ImageStore implements controller.Cloud and controller.Glance.
+// ImageStore implements controller.ComputeServices and controller.Glance.
 type ImageStore struct{ Cloud *Cloud }
 
 // transfer is a call that puts an image on hosts, one after the other.
@@ -26,7 +26,7 @@ type transfer struct {
 // word is a report about an image that has reached a host, or that cannot.
 type word = controller.Word
 
-// Cache implements controller.Cloud. Hosts that are down are left out.
+// Cache implements controller.ComputeServices. Hosts that are down are left out.
 func (i ImageStore) Cache(_ context.Context, call, image string, hosts []string) (asked bool, err error) {
 	c := i.Cloud
 	defer c.enter()()
@@ -80,7 +80,7 @@ func (i ImageStore) Words() []controller.Word {
 	return words
 }
 
-// Clear implements controller.Cloud: calls leave nothing behind.
+// Clear implements controller.ComputeServices: calls leave nothing behind.
 func (i ImageStore) Clear(context.Context) error { return nil }
 
 // IsID implements controller.Glance.

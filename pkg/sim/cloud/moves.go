@@ -10,16 +10,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 )
 
-// Moves implements rebalance.Cloud.
+// Moves implements rebalance.Migrator.
 type Moves struct{ Cloud *Cloud }
 
-// Look implements rebalance.Cloud.
+// Look implements rebalance.Migrator.
 func (m Moves) Look(ctx context.Context, instance string) (rebalance.Sight, error) {
 	s, err := m.Cloud.Server(ctx, instance)
 	return rebalance.Sight{Host: s.Host, Status: s.Status, Task: s.Task, Locked: s.Locked, Migration: s.Migration}, err
 }
 
-// Move implements rebalance.Cloud.
+// Move implements rebalance.Migrator.
 func (m Moves) Move(_ context.Context, instance, host string) error {
 	defer m.Cloud.enter()()
 	s, err := m.Cloud.server(instance)
@@ -32,7 +32,7 @@ func (m Moves) Move(_ context.Context, instance, host string) error {
 	return m.Cloud.migrate(s, host)
 }
 
-// Abort implements rebalance.Cloud.
+// Abort implements rebalance.Migrator.
 func (m Moves) Abort(_ context.Context, instance string) error {
 	defer m.Cloud.enter()()
 	s, err := m.Cloud.server(instance)

@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Power implements controller.Cloud and controller.Vacancy.
+// Power implements controller.ComputeServices and controller.Vacancy.
 type Power struct{ Cloud *Cloud }
 
 // SetUp starts or stops the nova-compute of a host, whose machine was switched.
@@ -25,7 +25,7 @@ func (c *Cloud) SetUp(host string, up bool) {
 	}
 }
 
-// Services implements controller.Cloud.
+// Services implements controller.ComputeServices.
 func (p Power) Services(context.Context) (map[string]controller.Service, error) {
 	c := p.Cloud
 	defer c.enter()()
@@ -40,7 +40,7 @@ func (p Power) Services(context.Context) (map[string]controller.Service, error) 
 	return all, nil
 }
 
-// Disable implements controller.Cloud.
+// Disable implements controller.ComputeServices.
 func (p Power) Disable(_ context.Context, host, reason string) error {
 	defer p.Cloud.enter()()
 	m, err := p.Cloud.machineNamed(host)
@@ -54,7 +54,7 @@ func (p Power) Disable(_ context.Context, host, reason string) error {
 	return during("close host "+host, err)
 }
 
-// Enable implements controller.Cloud.
+// Enable implements controller.ComputeServices.
 func (p Power) Enable(_ context.Context, host, operation string) error {
 	defer p.Cloud.enter()()
 	m, err := p.Cloud.machineNamed(host)

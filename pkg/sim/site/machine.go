@@ -107,7 +107,7 @@ func (f *fleet) Order(_ context.Context, o energy.Order) (energy.Outcome, error)
 	return energy.Outcome{Progress: energy.OrderAccepted}, nil
 }
 
-// Services implements controller.Cloud.
+// Services implements controller.ComputeServices.
 func (f *fleet) Services(context.Context) (map[string]controller.Service, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,13 +118,13 @@ func (f *fleet) Services(context.Context) (map[string]controller.Service, error)
 	return f.services, nil
 }
 
-// Disable implements controller.Cloud. Nobody but the controller disables services here.
+// Disable implements controller.ComputeServices. Nobody but the controller disables services here.
 func (f *fleet) Disable(_ context.Context, host, reason string) error {
 	f.setClosed(host, reason)
 	return nil
 }
 
-// Enable implements controller.Cloud.
+// Enable implements controller.ComputeServices.
 func (f *fleet) Enable(_ context.Context, host, _ string) error {
 	f.setClosed(host, "")
 	return nil

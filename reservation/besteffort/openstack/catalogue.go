@@ -30,7 +30,7 @@ type borrowed struct {
 func (b borrowed) Token(context.Context, string) (string, error) { return b.token, nil }
 
 // Flavor implements requests.Catalogue.
-func (c *Cloud) Flavor(ctx context.Context, by requests.Caller, named string) (state.Named, resource.Vector, error) {
+func (c *Servers) Flavor(ctx context.Context, by requests.Caller, named string) (state.Named, resource.Vector, error) {
 	compute, err := nova.New(borrowed{c.Session, by.Token}, c.Nova)
 	if err != nil {
 		return state.Named{}, resource.Vector{}, err
@@ -58,7 +58,7 @@ func (c *Cloud) Flavor(ctx context.Context, by requests.Caller, named string) (s
 
 // unserved returns the reason why servers of a flavor cannot run on every host of the pool; "" if
 // they can. Best-effort work is placed by free capacity alone.
-func (c *Cloud) unserved(specs map[string]string) string {
+func (c *Servers) unserved(specs map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(specs)) {
 		if strings.HasPrefix(key, "aggregate_instance_extra_specs:") {
 			return "it asks for hosts of some aggregates"
@@ -98,7 +98,7 @@ func unsuspendable(specs map[string]string) string {
 }
 
 // Image implements requests.Catalogue.
-func (c *Cloud) Image(ctx context.Context, by requests.Caller, named string) (state.Named, error) {
+func (c *Servers) Image(ctx context.Context, by requests.Caller, named string) (state.Named, error) {
 	images, err := glance.New(borrowed{c.Session, by.Token}, c.Glance)
 	if err != nil {
 		return state.Named{}, err

@@ -57,26 +57,26 @@ type Options struct {
 	Now             func() span.Instant
 }
 
-// Cloud implements the ports of best-effort work on Nova, Placement and Keystone. It is safe for
+// Servers implements the ports of best-effort work on Nova, Placement and Keystone. It is safe for
 // concurrent use.
-type Cloud struct {
+type Servers struct {
 	Options
 	owners sync.Map // *keystone.Session by trust
 }
 
 var (
-	_ controller.Servers       = (*Cloud)(nil)
-	_ controller.ServerActions = (*Cloud)(nil)
-	_ controller.Allocations   = (*Cloud)(nil)
-	_ requests.Trusts          = (*Cloud)(nil)
-	_ requests.Catalogue       = (*Cloud)(nil)
+	_ controller.Servers       = (*Servers)(nil)
+	_ controller.ServerActions = (*Servers)(nil)
+	_ controller.Allocations   = (*Servers)(nil)
+	_ requests.Trusts          = (*Servers)(nil)
+	_ requests.Catalogue       = (*Servers)(nil)
 )
 
 // New returns a Cloud.
-func New(o Options) *Cloud { return &Cloud{Options: o} }
+func New(o Options) *Servers { return &Servers{Options: o} }
 
 // Marked implements controller.Servers.
-func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[string][]state.Server, error) {
+func (c *Servers) Marked(ctx context.Context, known map[string][]string) (map[string][]state.Server, error) {
 	all, err := c.Compute.ServersOf(ctx, slices.Sorted(maps.Keys(known)))
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (c *Cloud) Marked(ctx context.Context, known map[string][]string) (map[stri
 
 // EndedByOwner implements controller.Servers: Nova records the project in whose name a server was
 // deleted.
-func (c *Cloud) EndedByOwner(ctx context.Context, server, project string) (bool, error) {
+func (c *Servers) EndedByOwner(ctx context.Context, server, project string) (bool, error) {
 	acts, err := c.Compute.ActionsOf(ctx, server)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
@@ -125,7 +125,7 @@ func (c *Cloud) EndedByOwner(ctx context.Context, server, project string) (bool,
 }
 
 // Create implements controller.ServerActions.
-func (c *Cloud) Create(ctx context.Context, r *state.Request, vm *state.VM) (string, error) {
+func (c *Servers) Create(ctx context.Context, r *state.Request, vm *state.VM) (string, error) {
 	owner, err := c.owner(ctx, r.Trust)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", controller.ErrNotSent, err)
@@ -147,7 +147,7 @@ func (c *Cloud) Create(ctx context.Context, r *state.Request, vm *state.VM) (str
 
 // owner returns a Nova client in the name of the user who made the trust. It keeps the session for
 // the next server. It logs in at once: if that fails, no request has been sent to Nova.
-func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
+func (c *Servers) owner(ctx context.Context, trust string) (*nova.Client, error) {
 	known, kept := c.owners.Load(trust)
 	if !kept {
 		session, err := c.Trusts.Enter(ctx, trust)
@@ -169,12 +169,12 @@ func (c *Cloud) owner(ctx context.Context, trust string) (*nova.Client, error) {
 }
 
 // Remember implements controller.ServerActions.
-func (c *Cloud) Remember(ctx context.Context, server string) error {
+func (c *Servers) Remember(ctx context.Context, server string) error {
 	return c.Records.SaveInstanceRecords(ctx, []string{server}, inventory.InstanceRecord{Preemptible: true}, c.Now())
 }
 
 // Do implements controller.ServerActions.
-func (c *Cloud) Do(ctx context.Context, order controller.Action, server, reason string) error {
+func (c *Servers) Do(ctx context.Context, order controller.Action, server, reason string) error {
 	switch order {
 	case controller.ActionLock:
 		return c.Compute.LockServer(ctx, server, reason)
@@ -191,7 +191,7 @@ func (c *Cloud) Do(ctx context.Context, order controller.Action, server, reason 
 }
 
 // Allocation implements controller.Allocations.
-func (c *Cloud) Allocation(ctx context.Context, server string) (held *state.Held, generation int64, err error) {
+func (c *Servers) Allocation(ctx context.Context, server string) (held *state.Held, generation int64, err error) {
 	has, err := c.Placement.AllocationsOf(ctx, server)
 	if err != nil || len(has.Allocations) == 0 {
 		return nil, 0, err
@@ -200,24 +200,24 @@ func (c *Cloud) Allocation(ctx context.Context, server string) (held *state.Held
 }
 
 // Remove implements controller.Allocations.
-func (c *Cloud) Remove(ctx context.Context, server string, has *state.Held, generation int64) error {
+func (c *Servers) Remove(ctx context.Context, server string, has *state.Held, generation int64) error {
 	return c.Placement.Claim(ctx, []placing.Claim{{Consumer: server, ProjectID: has.ProjectID, UserID: has.UserID, Generation: &generation}})
 }
 
 // Restore implements controller.Allocations.
-func (c *Cloud) Restore(ctx context.Context, server string, had *state.Held) error {
+func (c *Servers) Restore(ctx context.Context, server string, had *state.Held) error {
 	return c.Placement.Claim(ctx, []placing.Claim{{
 		Consumer: server, ProjectID: had.ProjectID, UserID: had.UserID, Allocations: had.Allocations,
 	}})
 }
 
 // Make implements requests.Trusts.
-func (c *Cloud) Make(ctx context.Context, by requests.Caller) (string, error) {
+func (c *Servers) Make(ctx context.Context, by requests.Caller) (string, error) {
 	return c.Trusts.Make(ctx, keystone.Trustor{Token: by.Token, UserID: by.UserID, ProjectID: by.ProjectID, Roles: by.Roles})
 }
 
 // End implements controller.Trusts.
-func (c *Cloud) End(ctx context.Context, trust string) error {
+func (c *Servers) End(ctx context.Context, trust string) error {
 	c.owners.Delete(trust)
 	return c.Trusts.End(ctx, trust)
 }

@@ -68,7 +68,7 @@ const (
 	longestText = 500
 )
 
-// Client implements enforcement.Service. It is safe for concurrent use.
+// Client implements enforcement.UsageService. It is safe for concurrent use.
 type Client struct {
 	options Options
 	urls    map[enforcement.Verb]string
@@ -125,10 +125,10 @@ func address(option, text string) (*url.URL, error) {
 	return at, nil
 }
 
-// Has implements enforcement.Service.
+// Has implements enforcement.UsageService.
 func (c *Client) Has(verb enforcement.Verb) bool { return c.urls[verb] != "" }
 
-// Call implements enforcement.Service. It sends a request once, and once more only with a new token
+// Call implements enforcement.UsageService. It sends a request once, and once more only with a new token
 // of Keystone's if the first one is rejected.
 func (c *Client) Call(ctx context.Context, verb enforcement.Verb, request []byte) error {
 	began := c.options.Elapsed()

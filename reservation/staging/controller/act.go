@@ -95,7 +95,7 @@ func (c *Controller) ask(ctx context.Context, lease job.Lease, s *Stored, rows [
 			t.Outcome, t.Detail = TransferFailed, fault.Of(left.Hosts[t.Host]).Message
 		case !asked:
 			t.Outcome, t.Detail = TransferLost, fault.Of(err).Message
-			if u, was := p.lost[place{t.Image, t.Host}]; was {
+			if u, was := p.lost[imageOnHost{t.Image, t.Host}]; was {
 				t.Started, t.Begun = u.Started, u.Started
 			}
 		default: // it may be under way; it ends at its bound

@@ -23,7 +23,7 @@ var ErrNoGlance = errors.New("there is no Glance in the catalog")
 // Options are the dependencies and settings of a Controller.
 type Options struct {
 	Records  Records
-	Cloud    Cloud
+	Cloud    ImageCache
 	Glance   Glance
 	Promises Promises
 	// Demands returns the images that live reservations need. They are in the order in which the

@@ -19,23 +19,23 @@ type plan struct {
 	// transfers are scheduled or under way, sorted by Start; at contains their indexes by image and
 	// host.
 	transfers []staging.Transfer
-	at        map[place]staging.Transfer
+	at        map[imageOnHost]staging.Transfer
 	// renewals are the images on hosts to request again, so that hosts keep them; by image and host.
 	renewals []staging.Transfer
 	// held contains, for each transfer that is needed but not begun now, the reason.
-	held map[place]hold
+	held map[imageOnHost]hold
 	// failures are the transfers that have failed since the last success; lost are those that have
 	// not reached the cloud since then.
-	failures map[place][]Transfer
-	lost     map[place]Transfer
+	failures map[imageOnHost][]Transfer
+	lost     map[imageOnHost]Transfer
 	// users are the ids of the reservations that need an image on a host and for which it is
 	// transferred.
-	users map[place][]string
+	users map[imageOnHost][]string
 	// waiting are the reservations that have not begun; images and there are the stored records of
 	// images and of what hosts have.
 	waiting []reservation.Reservation
 	images  map[string]Image
-	there   map[place]Cached
+	there   map[imageOnHost]Cached
 }
 
 // hold is the reason why a transfer is not begun.
@@ -48,18 +48,18 @@ type hold struct {
 // why a host cannot receive images now; "" if it can.
 func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservation, demands []staging.Demand, unready func(host string) string, now span.Instant) *plan {
 	p := &plan{
-		now: now, facts: f, at: map[place]staging.Transfer{}, held: map[place]hold{}, users: map[place][]string{},
-		waiting: waiting(live, now), images: imagesByID(s), there: map[place]Cached{},
+		now: now, facts: f, at: map[imageOnHost]staging.Transfer{}, held: map[imageOnHost]hold{}, users: map[imageOnHost][]string{},
+		waiting: waiting(live, now), images: imagesByID(s), there: map[imageOnHost]Cached{},
 	}
 	for _, one := range s.Cached {
-		p.there[place{one.Image, one.Host}] = one
+		p.there[imageOnHost{one.Image, one.Host}] = one
 	}
 	for _, d := range demands {
 		if !f.Wants(now, d) {
 			continue
 		}
 		for _, host := range d.Nodes {
-			if at := (place{d.Image.ID, host}); !slices.Contains(p.users[at], d.ID) {
+			if at := (imageOnHost{d.Image.ID, host}); !slices.Contains(p.users[at], d.ID) {
 				p.users[at] = append(p.users[at], d.ID)
 			}
 		}
@@ -70,7 +70,7 @@ func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservat
 		return unready(t.Node) != "" || r.hold(p, t).reason != ""
 	})
 	state.Transfers = slices.DeleteFunc(state.Transfers, func(t staging.Transfer) bool {
-		at := place{t.Image.ID, t.Node}
+		at := imageOnHost{t.Image.ID, t.Node}
 		if t.Started {
 			return false
 		}
@@ -88,7 +88,7 @@ func (r *Rules) newPlan(s *Stored, f *staging.Facts, live []reservation.Reservat
 	})
 	p.transfers = inTime(state, f.Site, now)
 	for _, t := range p.transfers {
-		at := place{t.Image.ID, t.Node}
+		at := imageOnHost{t.Image.ID, t.Node}
 		if t.Start >= span.Forever {
 			p.held[at] = hold{reason: "the host keeps too many other images until then"}
 			continue
@@ -124,10 +124,10 @@ func imagesByID(s *Stored) map[string]Image {
 // failuresOf returns, by image and host, the transfers that have failed since the last success
 // there, and the last transfer that was lost. If a host was seen to have the image after a failure,
 // that counts as a success.
-func failuresOf(transfers []Transfer, there map[place]Cached) (failed map[place][]Transfer, lost map[place]Transfer) {
-	failed, lost = map[place][]Transfer{}, map[place]Transfer{}
+func failuresOf(transfers []Transfer, there map[imageOnHost]Cached) (failed map[imageOnHost][]Transfer, lost map[imageOnHost]Transfer) {
+	failed, lost = map[imageOnHost][]Transfer{}, map[imageOnHost]Transfer{}
 	for _, t := range transfers {
-		at := place{t.Image, t.Host}
+		at := imageOnHost{t.Image, t.Host}
 		if one, is := there[at]; is && t.Outcome != "" && t.Finished <= one.LastUsed {
 			continue
 		}
@@ -150,7 +150,7 @@ func failuresOf(transfers []Transfer, there map[place]Cached) (failed map[place]
 // host has refused is abandoned after some tries, with one more try shortly before it would be
 // late. A reservation that is made later has as many tries as the earlier ones had.
 func (r *Rules) hold(p *plan, t staging.Transfer) hold {
-	at := place{t.Image.ID, t.Node}
+	at := imageOnHost{t.Image.ID, t.Node}
 	image, known := p.images[at.image]
 	switch {
 	case !known:
@@ -211,7 +211,7 @@ func triesOf(failed []Transfer, users []string) int {
 // included, and so are all that become due within that many seconds, before the next step. Renewals
 // come last.
 func (p *plan) due(within int64) (calls [][]staging.Transfer) {
-	taken := map[place]bool{}
+	taken := map[imageOnHost]bool{}
 	took := int64(0) // in the last call
 	for _, t := range p.transfers {
 		if t.Started {
@@ -220,7 +220,7 @@ func (p *plan) due(within int64) (calls [][]staging.Transfer) {
 		if len(taken) == most || len(calls) == 0 && t.Start > p.now {
 			break
 		}
-		at := place{t.Image.ID, t.Node}
+		at := imageOnHost{t.Image.ID, t.Node}
 		if taken[at] {
 			continue
 		}
@@ -261,7 +261,7 @@ func (r *Rules) begin(batch []staging.Transfer, p *plan, call string, newID func
 	rows := make([]Transfer, len(batch))
 	for i, t := range batch {
 		queued += t.Seconds
-		at := place{t.Image.ID, t.Node}
+		at := imageOnHost{t.Image.ID, t.Node}
 		rows[i] = Transfer{
 			Call: call, Image: t.Image.ID, Host: t.Node, Bytes: t.Image.Size, Reservations: slices.Clone(p.users[at]),
 			Deadline: t.Deadline, Started: p.now, Expected: p.now.Add(queued), Expire: t.Expire,

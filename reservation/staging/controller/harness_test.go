@@ -204,7 +204,7 @@ func (s *scene) run(until int64) {
 	}
 }
 
-// Cache implements controller.Cloud: the image arrives at one host after the other.
+// Cache implements controller.ImageCache: the image arrives at one host after the other.
 func (s *scene) Cache(_ context.Context, call, image string, hosts []string) (bool, error) {
 	a := asked{call, image, slices.Clone(hosts), s.now}
 	s.calls = append(s.calls, a)
@@ -242,7 +242,7 @@ func (s *scene) carryOut(call, image string, hosts []string) {
 	s.busy = at
 }
 
-// Clear implements controller.Cloud.
+// Clear implements controller.ImageCache.
 func (s *scene) Clear(context.Context) error { return nil }
 
 // Find implements controller.Glance.

@@ -75,13 +75,13 @@ func (c *Controller) Overview() []Overview {
 	if p == nil {
 		return nil
 	}
-	all := map[place]Overview{}
-	enter := func(at place, bytes int64, h HostImage, until span.Instant) {
+	all := map[imageOnHost]Overview{}
+	enter := func(at imageOnHost, bytes int64, h HostImage, until span.Instant) {
 		h.Host = at.host
 		all[at] = Overview{Image: at.image, Name: p.images[at.image].Name, Host: at.host, Bytes: bytes, HostImage: h, Reservations: p.users[at], Until: until}
 	}
 	for _, one := range p.there {
-		enter(place{one.Image, one.Host}, one.Bytes, HostImage{State: Present, Start: one.Since}, c.Rules.gone(one))
+		enter(imageOnHost{one.Image, one.Host}, one.Bytes, HostImage{State: Present, Start: one.Since}, c.Rules.gone(one))
 	}
 	for at, t := range p.at {
 		h := HostImage{State: Scheduled, Start: t.Start, End: t.End}

@@ -109,8 +109,8 @@ type Records interface {
 	ChangeStagedImages(ctx context.Context, lease job.Lease, c Change) error
 }
 
-// Cloud puts images on hosts.
-type Cloud interface {
+// ImageCache puts images on hosts.
+type ImageCache interface {
 	// Cache requests an image on hosts and returns before they have it. The hosts fetch it one
 	// after the other in their order, as far as the cloud observes that. asked is false if the
 	// request certainly did not reach the cloud. Hosts that cannot take part are left out of the

@@ -15,20 +15,20 @@ import (
 // image that it has keeps it for another lifetime, and answers at once. state is that of the
 // demands.
 func (r *Rules) expiring(state staging.State, f *staging.Facts, demands []staging.Demand, now span.Instant) []staging.Transfer {
-	soon := map[place]staging.Transfer{}
+	soon := map[imageOnHost]staging.Transfer{}
 	for host, entries := range f.Pools {
 		for _, e := range entries {
 			if !e.Lasting && e.Expire > now && e.Expire <= now.Add(min(r.Lifetime/4, renewAhead)) {
-				soon[place{e.Image.ID, host}] = staging.Transfer{Image: e.Image, Node: host, Seconds: 1, Deadline: e.Expire}
+				soon[imageOnHost{e.Image.ID, host}] = staging.Transfer{Image: e.Image, Node: host, Seconds: 1, Deadline: e.Expire}
 			}
 		}
 	}
 	if len(soon) == 0 {
 		return nil
 	}
-	fresh := map[place]span.Instant{} // the first deadline of a further transfer
+	fresh := map[imageOnHost]span.Instant{} // the first deadline of a further transfer
 	for _, t := range state.Transfers {
-		at := place{t.Image.ID, t.Node}
+		at := imageOnHost{t.Image.ID, t.Node}
 		if first, is := fresh[at]; !t.Started && (!is || t.Deadline < first) {
 			fresh[at] = t.Deadline
 		}
@@ -36,7 +36,7 @@ func (r *Rules) expiring(state staging.State, f *staging.Facts, demands []stagin
 	var list []staging.Transfer
 	for _, d := range demands {
 		for _, host := range d.Nodes {
-			at := place{d.Image.ID, host}
+			at := imageOnHost{d.Image.ID, host}
 			t, is := soon[at]
 			if first, has := fresh[at]; is && d.Span.Start > t.Deadline && (!has || first > d.Span.Start) {
 				kept := slices.IndexFunc(state.Pools[host], func(e staging.Entry) bool { return e.Image.ID == d.Image.ID })

@@ -68,8 +68,8 @@ const (
 // repository is the name of the only repository.
 const repository = "glance"
 
-// place identifies an image on a host.
-type place struct{ image, host string }
+// imageOnHost identifies an image on a host.
+type imageOnHost struct{ image, host string }
 
 // facts converts the stored records to staging.Facts. hosts are the names of all hosts of the
 // inventory.
@@ -90,15 +90,15 @@ func (r *Rules) facts(s *Stored, hosts []string, now span.Instant) *staging.Fact
 	for _, i := range s.Images {
 		f.Images[i.ID] = staging.Image{ID: i.ID, Size: i.Bytes}
 	}
-	coming := map[place]bool{}
+	coming := map[imageOnHost]bool{}
 	for i := range s.Transfers {
 		if t := &s.Transfers[i]; t.Outcome == "" {
-			coming[place{t.Image, t.Host}] = true
+			coming[imageOnHost{t.Image, t.Host}] = true
 			f.Running = append(f.Running, r.running(t, now))
 		}
 	}
 	for _, c := range s.Cached {
-		if !coming[place{c.Image, c.Host}] {
+		if !coming[imageOnHost{c.Image, c.Host}] {
 			f.Pools[c.Host] = append(f.Pools[c.Host], staging.Entry{
 				Image: staging.Image{ID: c.Image, Size: c.Bytes}, From: c.Since, Expire: r.gone(c), Lasting: r.Lifetime == 0,
 			})

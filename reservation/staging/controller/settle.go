@@ -30,9 +30,9 @@ const (
 // only in answer to the transfer's own call, because an earlier call that was abandoned may still
 // fail.
 func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
-	cached := map[place]Cached{}
+	cached := map[imageOnHost]Cached{}
 	for _, one := range s.Cached {
-		cached[place{one.Image, one.Host}] = one
+		cached[imageOnHost{one.Image, one.Host}] = one
 	}
 	silent := silentCalls(s.Transfers, words)
 	for _, t := range s.Transfers {
@@ -50,7 +50,7 @@ func (r *Rules) settle(s *Stored, words []Word, now span.Instant) (c Change) {
 		} else {
 			continue
 		}
-		one, had := cached[place{t.Image, t.Host}]
+		one, had := cached[imageOnHost{t.Image, t.Host}]
 		used := t.Finished
 		if had && t.Outcome == TransferThere {
 			t.Outcome, used = TransferKept, t.Started // the report may be late

@@ -14,7 +14,7 @@ func (s *Stored) Apply(c Change) {
 	s.Transfers = replaced(s.Transfers, c.Transfers, func(t Transfer) string { return t.ID }, func(t Transfer) bool {
 		return t.Outcome != "" && t.Finished < c.ForgetBefore
 	})
-	of := func(one Cached) place { return place{one.Image, one.Host} }
+	of := func(one Cached) imageOnHost { return imageOnHost{one.Image, one.Host} }
 	s.Cached = replaced(s.Cached, c.Cached, of, func(one Cached) bool {
 		return slices.ContainsFunc(c.Forgotten, func(o Cached) bool { return of(o) == of(one) })
 	})

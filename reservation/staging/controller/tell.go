@@ -78,7 +78,7 @@ func (p *plan) has(r *reservation.Reservation) bool {
 		return true
 	}
 	for _, host := range r.HostNames() {
-		if !slices.Contains(p.users[place{r.Image, host}], r.ID) {
+		if !slices.Contains(p.users[imageOnHost{r.Image, host}], r.ID) {
 			return false
 		}
 	}
@@ -95,7 +95,7 @@ func (p *plan) of(r *reservation.Reservation) []HostImage {
 }
 
 func (p *plan) on(r *reservation.Reservation, host string) HostImage {
-	at, h := place{r.Image, host}, HostImage{Host: host}
+	at, h := imageOnHost{r.Image, host}, HostImage{Host: host}
 	if t, coming := p.at[at]; coming {
 		h.State, h.Start, h.End = Scheduled, t.Start, t.End
 		if t.Started {

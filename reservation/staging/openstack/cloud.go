@@ -17,17 +17,17 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 )
 
-// Cloud implements controller.Cloud with Nova's image pre-caching.
-type Cloud struct {
+// ImageCache implements controller.ImageCache with Nova's image pre-caching.
+type ImageCache struct {
 	Compute *nova.Client
 }
 
-var _ controller.Cloud = Cloud{}
+var _ controller.ImageCache = ImageCache{}
 
-// Cache implements controller.Cloud. Nova caches images on the hosts of an aggregate; an aggregate
+// Cache implements controller.ImageCache. Nova caches images on the hosts of an aggregate; an aggregate
 // of Almanac's own contains the hosts for the duration of the call. Nova copies the list of hosts
 // when it accepts the call, so Cache empties the aggregate afterwards.
-func (c Cloud) Cache(ctx context.Context, call, image string, hosts []string) (asked bool, err error) {
+func (c ImageCache) Cache(ctx context.Context, call, image string, hosts []string) (asked bool, err error) {
 	aggregate, err := c.aggregate(ctx)
 	if err != nil {
 		return false, err
@@ -52,7 +52,7 @@ func (c Cloud) Cache(ctx context.Context, call, image string, hosts []string) (a
 }
 
 // empty removes all hosts from the aggregate.
-func (c Cloud) empty(ctx context.Context, a inventory.Aggregate) error {
+func (c ImageCache) empty(ctx context.Context, a inventory.Aggregate) error {
 	refused, err := c.Compute.SetHosts(ctx, a, nil)
 	if err == nil && len(refused) > 0 {
 		err = &controller.LeftOut{Hosts: refused}
@@ -62,7 +62,7 @@ func (c Cloud) empty(ctx context.Context, a inventory.Aggregate) error {
 
 // aggregate returns Almanac's own aggregate with its hosts. It creates the aggregate if it does not
 // exist.
-func (c Cloud) aggregate(ctx context.Context) (inventory.Aggregate, error) {
+func (c ImageCache) aggregate(ctx context.Context) (inventory.Aggregate, error) {
 	a, err := c.Compute.AggregateNamed(ctx, fence.ImagesAggregate)
 	if fault.Is(err, fault.NotFound) {
 		return c.Compute.CreateAggregate(ctx, fence.ImagesAggregate, nil)
@@ -70,13 +70,13 @@ func (c Cloud) aggregate(ctx context.Context) (inventory.Aggregate, error) {
 	return a, err
 }
 
-// Clear implements controller.Cloud: it empties the aggregate if there is one.
-func (c Cloud) Clear(ctx context.Context) error {
+// Clear implements controller.ImageCache: it empties the aggregate if there is one.
+func (c ImageCache) Clear(ctx context.Context) error {
 	_, err := c.clear(ctx)
 	return err
 }
 
-func (c Cloud) clear(ctx context.Context) (inventory.Aggregate, error) {
+func (c ImageCache) clear(ctx context.Context) (inventory.Aggregate, error) {
 	a, err := c.Compute.AggregateNamed(ctx, fence.ImagesAggregate)
 	if fault.Is(err, fault.NotFound) {
 		return a, nil
@@ -88,7 +88,7 @@ func (c Cloud) clear(ctx context.Context) (inventory.Aggregate, error) {
 }
 
 // Leave deletes the aggregate and the membership of its hosts.
-func (c Cloud) Leave(ctx context.Context) error {
+func (c ImageCache) Leave(ctx context.Context) error {
 	a, err := c.clear(ctx)
 	if err != nil || a.ID == 0 {
 		return err

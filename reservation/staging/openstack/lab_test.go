@@ -37,7 +37,7 @@ func session(t *testing.T) *keystone.Session {
 
 // cloud returns the lab's Nova behind a meddler that can falsify answers, and a function that
 // returns the hosts of Almanac's aggregate.
-func cloud(t *testing.T) (c openstack.Cloud, door *labtest.Meddler, hosts func() []string) {
+func cloud(t *testing.T) (c openstack.ImageCache, door *labtest.Meddler, hosts func() []string) {
 	t.Helper()
 	s := session(t)
 	door = labtest.Interpose(t, labtest.OpenStack(t).Compute)
@@ -45,7 +45,7 @@ func cloud(t *testing.T) (c openstack.Cloud, door *labtest.Meddler, hosts func()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = openstack.Cloud{Compute: compute}
+	c = openstack.ImageCache{Compute: compute}
 	t.Cleanup(func() {
 		door.Relent()
 		if err := c.Leave(context.WithoutCancel(t.Context())); err != nil {

@@ -21,7 +21,7 @@ const closed = "trait:" + fence.Closed
 // markFlavor sets the extra specs of a flavor. The one that names the project is set last, after
 // the project has access: if it is there, all earlier steps are done. markFlavor fails with an
 // Invalid fault if Keystone has no such project.
-func (c *Cloud) markFlavor(ctx context.Context, f inventory.Flavor) error {
+func (c *Backend) markFlavor(ctx context.Context, f inventory.Flavor) error {
 	specs := maps.Clone(f.ExtraSpecs)
 	project, admits := specs[fence.ProjectMark]
 	delete(specs, fence.ProjectMark)
@@ -44,7 +44,7 @@ func (c *Cloud) markFlavor(ctx context.Context, f inventory.Flavor) error {
 // reservation of kind host, those whose IDs begin with it (fence.Desired). This takes a tenth of
 // the time in which Nova grants a project access to a flavor, because Nova calls Keystone for that.
 // Admit fails with a NotFound fault if there is no flavor.
-func (c *Cloud) Admit(ctx context.Context, r reservation.Reservation) error {
+func (c *Backend) Admit(ctx context.Context, r reservation.Reservation) error {
 	err := c.eachFlavor(ctx, r, func(ctx context.Context, flavor, _ string) error {
 		return c.compute.DeleteExtraSpec(ctx, flavor, closed)
 	})
@@ -52,7 +52,7 @@ func (c *Cloud) Admit(ctx context.Context, r reservation.Reservation) error {
 }
 
 // Expel revokes the project's access to the reservation's flavors.
-func (c *Cloud) Expel(ctx context.Context, r reservation.Reservation) error {
+func (c *Backend) Expel(ctx context.Context, r reservation.Reservation) error {
 	err := c.eachFlavor(ctx, r, c.compute.RevokeFlavor)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return fmt.Errorf("expel project %s from reservation %s: %w", r.ProjectID, r.ID, err)
@@ -60,7 +60,7 @@ func (c *Cloud) Expel(ctx context.Context, r reservation.Reservation) error {
 	return nil
 }
 
-func (c *Cloud) eachFlavor(ctx context.Context, r reservation.Reservation, do func(ctx context.Context, flavor, project string) error) error {
+func (c *Backend) eachFlavor(ctx context.Context, r reservation.Reservation, do func(ctx context.Context, flavor, project string) error) error {
 	flavors := []string{r.ID}
 	if r.Kind == reservation.Hosts {
 		var err error

@@ -17,7 +17,7 @@ import (
 // Carry carries out one step. It returns nil if the step is done already, or if the object that the
 // step removes or changes by a removal no longer exists. It fails with a Conflict fault if
 // instances still use what the step removes.
-func (c *Cloud) Carry(ctx context.Context, step fence.Step) error {
+func (c *Backend) Carry(ctx context.Context, step fence.Step) error {
 	if step.Host != "" {
 		done, err := c.turns.enter(ctx, step.Host)
 		if err != nil {
@@ -28,7 +28,7 @@ func (c *Cloud) Carry(ctx context.Context, step fence.Step) error {
 	return fault.While(c.carry(ctx, step), "%s", what(step))
 }
 
-func (c *Cloud) carry(ctx context.Context, step fence.Step) error {
+func (c *Backend) carry(ctx context.Context, step fence.Step) error {
 	switch step.Action {
 	case fence.CreateAggregate:
 		made, err := c.compute.CreateAggregate(ctx, step.Aggregate.Name, step.Aggregate.Metadata)
@@ -66,7 +66,7 @@ func (c *Cloud) carry(ctx context.Context, step fence.Step) error {
 
 // changeAggregate carries out a step on an aggregate. It finds the aggregate by name if neither the
 // step nor this process has its ID, or if it was deleted.
-func (c *Cloud) changeAggregate(ctx context.Context, step fence.Step) error {
+func (c *Backend) changeAggregate(ctx context.Context, step fence.Step) error {
 	a := step.Aggregate
 	if made, ok := c.made.Load(a.Name); a.ID == 0 && ok {
 		a = made.(inventory.Aggregate)
@@ -86,7 +86,7 @@ func (c *Cloud) changeAggregate(ctx context.Context, step fence.Step) error {
 	return c.onAggregate(ctx, step, a)
 }
 
-func (c *Cloud) onAggregate(ctx context.Context, step fence.Step, a inventory.Aggregate) error {
+func (c *Backend) onAggregate(ctx context.Context, step fence.Step, a inventory.Aggregate) error {
 	switch step.Action {
 	case fence.MarkAggregate:
 		return c.compute.SetMetadata(ctx, a, step.Aggregate.Metadata, nil)
@@ -112,7 +112,7 @@ func (c *Cloud) onAggregate(ctx context.Context, step fence.Step, a inventory.Ag
 
 // addHost adds a host to an aggregate, and ensures that it is in the aggregate in Placement too,
 // since the fence relies on Placement.
-func (c *Cloud) addHost(ctx context.Context, a inventory.Aggregate, host string) error {
+func (c *Backend) addHost(ctx context.Context, a inventory.Aggregate, host string) error {
 	if err := c.compute.AddHost(ctx, a, host); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (c *Cloud) addHost(ctx context.Context, a inventory.Aggregate, host string)
 
 // removeBlazarsUnits removes what Blazar's child provider of the host has for the reservation. The
 // provider stays, since Nova needs it as long as it knows it.
-func (c *Cloud) removeBlazarsUnits(ctx context.Context, step fence.Step) error {
+func (c *Backend) removeBlazarsUnits(ctx context.Context, step fence.Step) error {
 	h, there := c.host(step.Host)
 	if !there || h.Provider == "" {
 		return nil
@@ -135,7 +135,7 @@ func (c *Cloud) removeBlazarsUnits(ctx context.Context, step fence.Step) error {
 
 // deleteBlazars deletes the other objects that Blazar has made for a reservation: its resource class
 // and its server group.
-func (c *Cloud) deleteBlazars(ctx context.Context, step fence.Step) error {
+func (c *Backend) deleteBlazars(ctx context.Context, step fence.Step) error {
 	if group := step.Aggregate.Metadata[fence.BlazarGroup]; group != "" {
 		if err := c.compute.DeleteServerGroup(ctx, group); err != nil {
 			return err
@@ -146,7 +146,7 @@ func (c *Cloud) deleteBlazars(ctx context.Context, step fence.Step) error {
 
 // deleteAggregate deletes an aggregate. It also removes the hosts that are in the aggregate only in
 // Nova: the layout does not contain them, so there are no steps for them.
-func (c *Cloud) deleteAggregate(ctx context.Context, a inventory.Aggregate) error {
+func (c *Backend) deleteAggregate(ctx context.Context, a inventory.Aggregate) error {
 	c.made.Delete(a.Name)
 	err := c.compute.DeleteAggregate(ctx, a)
 	if !fault.Is(err, fault.Conflict) {
@@ -166,7 +166,7 @@ func (c *Cloud) deleteAggregate(ctx context.Context, a inventory.Aggregate) erro
 
 // changeProvider carries out a step on a host's provider. If the provider no longer exists, a
 // removal counts as done.
-func (c *Cloud) changeProvider(ctx context.Context, step fence.Step) error {
+func (c *Backend) changeProvider(ctx context.Context, step fence.Step) error {
 	provider, err := c.provider(ctx, step.Host)
 	if err == nil && step.Adds() {
 		err = c.makeNames(ctx, step)
@@ -182,7 +182,7 @@ func (c *Cloud) changeProvider(ctx context.Context, step fence.Step) error {
 
 // makeNames creates the traits and resource classes of the step, since Placement refuses unknown
 // ones.
-func (c *Cloud) makeNames(ctx context.Context, step fence.Step) error {
+func (c *Backend) makeNames(ctx context.Context, step fence.Step) error {
 	for _, trait := range step.Traits {
 		if err := c.placement.EnsureTrait(ctx, trait); err != nil {
 			return err
@@ -196,7 +196,7 @@ func (c *Cloud) makeNames(ctx context.Context, step fence.Step) error {
 	return nil
 }
 
-func (c *Cloud) makeClass(ctx context.Context, class string) error {
+func (c *Backend) makeClass(ctx context.Context, class string) error {
 	if err := c.placement.EnsureClass(ctx, class); err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (c *Cloud) makeClass(ctx context.Context, class string) error {
 	return nil
 }
 
-func (c *Cloud) deleteClass(ctx context.Context, class string) error {
+func (c *Backend) deleteClass(ctx context.Context, class string) error {
 	if c.limits != nil { // first: without the class nothing leads to the limit
 		if err := c.limits.Drop(ctx, class); err != nil {
 			return err
@@ -220,7 +220,7 @@ func (c *Cloud) deleteClass(ctx context.Context, class string) error {
 	return c.placement.DeleteClass(ctx, class)
 }
 
-func (c *Cloud) onProvider(ctx context.Context, step fence.Step, provider string) error {
+func (c *Backend) onProvider(ctx context.Context, step fence.Step, provider string) error {
 	switch step.Action {
 	case fence.AddTraits:
 		return c.placement.ChangeTraits(ctx, provider, step.Traits, nil)

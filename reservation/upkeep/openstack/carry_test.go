@@ -28,8 +28,8 @@ import (
 )
 
 var (
-	_ upkeep.FenceBackend = (*openstack.Cloud)(nil)
-	_ upkeep.Instances    = (*openstack.Cloud)(nil)
+	_ upkeep.FenceBackend = (*openstack.Backend)(nil)
+	_ upkeep.Instances    = (*openstack.Backend)(nil)
 )
 
 func TestEveryStepMayBeDoneTwiceAndThenTheLayoutIsAsDesired(t *testing.T) {
@@ -62,7 +62,7 @@ func TestEveryStepMayBeDoneTwiceAndThenTheLayoutIsAsDesired(t *testing.T) {
 }
 
 // through returns a cloud whose Nova and Placement are at other addresses.
-func through(t *testing.T, l *lab, computeAt, placementAt string) *openstack.Cloud {
+func through(t *testing.T, l *lab, computeAt, placementAt string) *openstack.Backend {
 	t.Helper()
 	u := labtest.Almanac
 	session, err := keystone.NewSession(keystone.Connection{

@@ -15,9 +15,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// Cloud implements upkeep.FenceBackend and upkeep.Instances with Nova and Placement. It is safe for
+// Backend implements upkeep.FenceBackend and upkeep.Instances with Nova and Placement. It is safe for
 // concurrent use.
-type Cloud struct {
+type Backend struct {
 	compute     *nova.Client
 	placement   *placement.Client
 	hosts       func() *inventory.Snapshot
@@ -65,14 +65,14 @@ type Resting interface {
 }
 
 // New returns a cloud.
-func New(o Options) *Cloud {
-	return &Cloud{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, records: o.Records, resting: o.Resting, limits: o.Limits, now: o.Now}
+func New(o Options) *Backend {
+	return &Backend{compute: o.Compute, placement: o.Placement, hosts: o.Hosts, preemptible: o.Preemptible, records: o.Records, resting: o.Resting, limits: o.Limits, now: o.Now}
 }
 
 // provider returns the id of the host's resource provider. For a host that is no longer in
 // the snapshot it looks the provider up by name. It fails with a NotFound fault if Placement
 // has none.
-func (c *Cloud) provider(ctx context.Context, host string) (string, error) {
+func (c *Backend) provider(ctx context.Context, host string) (string, error) {
 	if h, there := c.host(host); there && h.Provider != "" {
 		return h.Provider, nil
 	}
@@ -83,7 +83,7 @@ func (c *Cloud) provider(ctx context.Context, host string) (string, error) {
 	return id, err
 }
 
-func (c *Cloud) host(name string) (*inventory.Host, bool) {
+func (c *Backend) host(name string) (*inventory.Host, bool) {
 	hosts := c.hosts()
 	i, there := hosts.Index(name)
 	if !there {

@@ -25,12 +25,12 @@ import (
 // and do not resume before the host is theirs again.
 //
 // For a host that is empty in Placement and in the snapshot, On makes one request.
-func (c *Cloud) On(ctx context.Context, host string) ([]inventory.Instance, error) {
+func (c *Backend) On(ctx context.Context, host string) ([]inventory.Instance, error) {
 	instances, err := c.on(ctx, host)
 	return instances, fault.While(err, "read the instances on host %s", host)
 }
 
-func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, error) {
+func (c *Backend) on(ctx context.Context, host string) ([]inventory.Instance, error) {
 	provider, err := c.provider(ctx, host)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (c *Cloud) on(ctx context.Context, host string) ([]inventory.Instance, erro
 
 // suspended returns the servers that best-effort work has suspended and locked, without a task in
 // Nova and without allocations in Placement, as a set of ids.
-func (c *Cloud) suspended(ctx context.Context, servers []nova.Server, consumers map[string]map[string]int64) (map[string]bool, error) {
+func (c *Backend) suspended(ctx context.Context, servers []nova.Server, consumers map[string]map[string]int64) (map[string]bool, error) {
 	var ids []string
 	for _, s := range servers {
 		if _, holds := consumers[s.ID]; !holds && s.Status == "SUSPENDED" && s.Task == "" && s.Locked {
@@ -82,7 +82,7 @@ func (c *Cloud) suspended(ctx context.Context, servers []nova.Server, consumers 
 
 // recognize adds to the instances what Nova does not have: whether they are preemptible, and their
 // reservation.
-func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) error {
+func (c *Backend) recognize(ctx context.Context, instances []inventory.Instance) error {
 	ids := make([]string, len(instances))
 	for n := range instances {
 		i := &instances[n]
@@ -102,7 +102,7 @@ func (c *Cloud) recognize(ctx context.Context, instances []inventory.Instance) e
 }
 
 // addHolders adds the instances to which consumers with allocations on the host belong.
-func (c *Cloud) addHolders(ctx context.Context, host string, consumers map[string]map[string]int64, instances map[string]inventory.Instance) error {
+func (c *Backend) addHolders(ctx context.Context, host string, consumers map[string]map[string]int64, instances map[string]inventory.Instance) error {
 	var strange []string
 	for id := range consumers {
 		found, err := c.addServer(ctx, id, host, instances)
@@ -136,7 +136,7 @@ func (c *Cloud) addHolders(ctx context.Context, host string, consumers map[strin
 }
 
 // addServer adds the server with the id, if it exists, to the instances on the host.
-func (c *Cloud) addServer(ctx context.Context, id, host string, instances map[string]inventory.Instance) (found bool, err error) {
+func (c *Backend) addServer(ctx context.Context, id, host string, instances map[string]inventory.Instance) (found bool, err error) {
 	if _, there := instances[id]; there {
 		return true, nil
 	}
@@ -155,7 +155,7 @@ func (c *Cloud) addServer(ctx context.Context, id, host string, instances map[st
 // Of returns the instances that were created in the reservation, wherever they are, sorted by
 // ID: instances of its project whose flavor named the reservation when they were created, and
 // those that were placed by its hint.
-func (c *Cloud) Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error) {
+func (c *Backend) Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error) {
 	var own []inventory.Instance
 	for _, project := range r.Projects() {
 		servers, err := c.compute.Servers(ctx, nova.ServerQuery{Project: project})
@@ -176,7 +176,7 @@ func (c *Cloud) Of(ctx context.Context, r reservation.Reservation) ([]inventory.
 
 // Server returns the present state of the instance with the id. It fails with a NotFound fault if
 // there is none.
-func (c *Cloud) Server(ctx context.Context, id string) (inventory.Instance, error) {
+func (c *Backend) Server(ctx context.Context, id string) (inventory.Instance, error) {
 	s, err := c.compute.Server(ctx, id)
 	if err != nil {
 		return inventory.Instance{}, err
@@ -187,7 +187,7 @@ func (c *Cloud) Server(ctx context.Context, id string) (inventory.Instance, erro
 }
 
 // Exists reports whether Nova has an instance with the id.
-func (c *Cloud) Exists(ctx context.Context, id string) (bool, error) {
+func (c *Backend) Exists(ctx context.Context, id string) (bool, error) {
 	_, err := c.compute.Server(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil

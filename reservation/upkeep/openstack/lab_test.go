@@ -30,7 +30,7 @@ import (
 // lab is the real cloud and those of its hosts that no other test uses.
 type lab struct {
 	t         *testing.T
-	cloud     *openstack.Cloud
+	cloud     *openstack.Backend
 	compute   *nova.Client
 	placement *placement.Client
 	admin     *labtest.REST

@@ -25,7 +25,7 @@ import (
 // Layout makes five requests, and one more for the fence, for each host with rooms, and for
 // each host whose provider has changed since the last call. From time to time, and if many
 // have changed, it makes one request for each of Almanac's traits instead of one per host.
-func (c *Cloud) Layout(ctx context.Context) (fence.Layout, error) {
+func (c *Backend) Layout(ctx context.Context) (fence.Layout, error) {
 	reader := layoutReader{cloud: c, names: map[string]string{}, rooms: map[string]map[string]int64{}}
 	layout, err := reader.read(ctx)
 	return layout, fault.While(err, "read Almanac's resources in OpenStack")
@@ -33,7 +33,7 @@ func (c *Cloud) Layout(ctx context.Context) (fence.Layout, error) {
 
 // layoutReader collects one layout.
 type layoutReader struct {
-	cloud *Cloud
+	cloud *Backend
 	names map[string]string // host names, by provider
 
 	mu    sync.Mutex

@@ -25,7 +25,7 @@ func byID(a, b inventory.Instance) int { return cmp.Compare(a.ID, b.ID) }
 // where it is now: at most its move is confirmed.
 //
 // Order fails with a Conflict fault if the state of the instance does not allow it.
-func (c *Cloud) Order(ctx context.Context, i inventory.Instance, order upkeep.Order) error {
+func (c *Backend) Order(ctx context.Context, i inventory.Instance, order upkeep.Order) error {
 	now, err := c.compute.Server(ctx, i.ID)
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -37,7 +37,7 @@ func (c *Cloud) Order(ctx context.Context, i inventory.Instance, order upkeep.Or
 	return fault.While(err, "%s instance %s", order, i.ID)
 }
 
-func (c *Cloud) sendNext(ctx context.Context, now nova.Server, from string, order upkeep.Order) error {
+func (c *Backend) sendNext(ctx context.Context, now nova.Server, from string, order upkeep.Order) error {
 	what := next(&now.Instance, from, order)
 	if what == remove && lostDeletion(&now, c.now()) {
 		if err := c.compute.ResetServer(ctx, now.ID); err != nil {
@@ -130,7 +130,7 @@ func hasLeft(i *inventory.Instance, from string) bool {
 
 func shelving(i *inventory.Instance) bool { return strings.HasPrefix(i.Task, "shelving") }
 
-func (c *Cloud) send(ctx context.Context, i *inventory.Instance, what call) error {
+func (c *Backend) send(ctx context.Context, i *inventory.Instance, what call) error {
 	switch what {
 	case nothing:
 		return nil
@@ -154,7 +154,7 @@ func (c *Cloud) send(ctx context.Context, i *inventory.Instance, what call) erro
 
 // confirm confirms a migration. It does not confirm a resize, which is the decision of the
 // instance's owner.
-func (c *Cloud) confirm(ctx context.Context, i *inventory.Instance) error {
+func (c *Backend) confirm(ctx context.Context, i *inventory.Instance) error {
 	migrations, err := c.compute.MigrationsOf(ctx, i.ID)
 	if err != nil {
 		return err

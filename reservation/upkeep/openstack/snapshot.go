@@ -15,7 +15,7 @@ import (
 // Snapshot implements upkeep.Imager. Nova shares an image that an admin makes with the project of
 // the server (nova/compute/utils.py initialize_instance_snapshot_metadata). A deleted server needs no
 // image.
-func (c *Cloud) Snapshot(ctx context.Context, i inventory.Instance, name string, since span.Instant) error {
+func (c *Backend) Snapshot(ctx context.Context, i inventory.Instance, name string, since span.Instant) error {
 	actions, err := c.compute.ActionsOf(ctx, i.ID)
 	if fault.Is(err, fault.NotFound) {
 		return nil

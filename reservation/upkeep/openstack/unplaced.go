@@ -22,7 +22,7 @@ const (
 
 // Unplaced returns the servers in ERROR on no host that still have allocations in Placement, which
 // nobody else can use.
-func (c *Cloud) Unplaced(ctx context.Context, now span.Instant) (list []inventory.Instance, _ error) {
+func (c *Backend) Unplaced(ctx context.Context, now span.Instant) (list []inventory.Instance, _ error) {
 	servers, err := c.compute.Servers(ctx, nova.ServerQuery{Status: "ERROR"})
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (c *Cloud) Unplaced(ctx context.Context, now span.Instant) (list []inventor
 func unplaced(s *nova.Server) bool { return s.Status == "ERROR" && s.Host == "" && s.Task == "" }
 
 // Release deletes the allocations of a server if it is still in the state that Unplaced describes.
-func (c *Cloud) Release(ctx context.Context, id string) error {
+func (c *Backend) Release(ctx context.Context, id string) error {
 	has, err := c.placement.AllocationsOf(ctx, id)
 	if err != nil || len(has.Allocations) == 0 {
 		return err

@@ -84,11 +84,11 @@ func (c *counter) state() staging.State {
 
 // copies returns how many virtual machines need an image on a node, by image and node, if each
 // reservation has an image of its own.
-func (c *counter) copies() map[place]int {
-	all := map[place]int{}
+func (c *counter) copies() map[imageOnNode]int {
+	all := map[imageOnNode]int{}
 	for _, r := range c.taken {
 		for _, claim := range r.Claims {
-			all[place{claim.Host, r.Image}] = claim.Slices
+			all[imageOnNode{claim.Host, r.Image}] = claim.Slices
 		}
 	}
 	return all

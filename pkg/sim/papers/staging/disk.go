@@ -55,7 +55,7 @@ func (o *Options) keep(ctx context.Context, strategy staging.Strategy, run int) 
 		for node, entries := range state.Pools {
 			full := int64(0)
 			for _, e := range entries {
-				full += e.Image.Size * int64(copies[place{node, e.Image.ID}])
+				full += e.Image.Size * int64(copies[imageOnNode{node, e.Image.ID}])
 			}
 			fullest, k.sent = max(fullest, full), max(k.sent, held(entries))
 		}

@@ -161,7 +161,7 @@ func (f *floor) send(c *counter) {
 	copies := c.copies()
 	scheduled, _ := c.state().Schedule(c.facts.Site, f.begin)
 	for _, t := range scheduled {
-		n := copies[place{t.Node, t.Image.ID}]
+		n := copies[imageOnNode{t.Node, t.Image.ID}]
 		f.timeline.At(t.End, sim.Ending, func() error { f.pools.arrive(t, n); return nil })
 		f.timeline.At(t.Expire, sim.Ending, func() error { f.pools.end(t, n); return nil })
 	}

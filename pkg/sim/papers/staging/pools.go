@@ -19,24 +19,24 @@ type pools struct {
 	size  int64
 	// shared is true if best-effort work may use these images; otherwise each use has its own copy.
 	shared bool
-	copies map[place]*copied
+	copies map[imageOnNode]*copied
 	used   map[string]int64 // bytes of images, by node
 	peak   int64
 	sent   int // transfers so far
 }
 
-type place struct{ node, image string }
+type imageOnNode struct{ node, image string }
 
 // copied is an image on a node. users counts its present uses.
 type copied struct{ users int }
 
 func newPools(q *sim.Queue, o *Options, shared bool) *pools {
-	return &pools{queue: q, size: o.ImageSize * megabyte, shared: shared, copies: map[place]*copied{}, used: map[string]int64{}}
+	return &pools{queue: q, size: o.ImageSize * megabyte, shared: shared, copies: map[imageOnNode]*copied{}, used: map[string]int64{}}
 }
 
 // use begins a use of an image on a node, and adds the image if it is not there.
 func (p *pools) use(node, image string) {
-	at := place{node, image}
+	at := imageOnNode{node, image}
 	c := p.copies[at]
 	if c == nil {
 		c = &copied{}
@@ -82,7 +82,7 @@ func (p *pools) end(t staging.Transfer, copies int) {
 // leave ends one use of an image on a node. The image is removed with its last use, unless another
 // use begins at the same instant.
 func (p *pools) leave(node, image string) {
-	at := place{node, image}
+	at := imageOnNode{node, image}
 	if p.copies[at].users--; p.copies[at].users > 0 {
 		return
 	}
