@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
 // withoutClient names the calls for which pkg/client has no method, and why.
@@ -88,6 +90,17 @@ func merged[V any](one, other map[string]V) map[string]V {
 	all := maps.Clone(one)
 	maps.Copy(all, other)
 	return all
+}
+
+func TestEachRuleIsInTheGuide(t *testing.T) {
+	text, err := os.ReadFile("../../docs/api.md")
+	must(t, err)
+	_, table, _ := strings.Cut(string(text), "\n## Rules\n")
+	for _, rule := range policy.Defaults() {
+		if len(rule.Operations) > 0 && !strings.Contains(table, "`"+rule.Name+"`") {
+			t.Errorf("the table of rules in docs/api.md lacks %s", rule.Name)
+		}
+	}
 }
 
 // inBlazarsForm reports whether the document of the calls in Blazar's form has a call.
