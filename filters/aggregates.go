@@ -73,6 +73,8 @@ type IsolatedAggregates struct {
 
 func (IsolatedAggregates) Name() string { return "IsolatedAggregateFilter" }
 
+// For implements Filter. It leaves out the hosts of aggregates that require a trait which the request
+// lacks.
 func (f IsolatedAggregates) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if r.Rebuild {
 		return nil

@@ -183,6 +183,7 @@ func (w *want) unknown() bool {
 	return false
 }
 
+// Keep implements Test. A comparison that fails leaves no host.
 func (l *wants) Keep(hosts hostset.Set) {
 	for _, w := range l.list {
 		if w.of == nil || w.inner {
@@ -209,6 +210,7 @@ func (l *wants) Keep(hosts hostset.Set) {
 	}
 }
 
+// Why implements Test.
 func (l *wants) Why(i int) string {
 	for _, w := range l.list {
 		if w.of == nil {

@@ -30,6 +30,7 @@ const beyondAll = 1 << 53
 
 func (Capacity) Name() string { return "CapacityFilter" }
 
+// For implements Filter. A test has one demand for each resource class of the request.
 func (f Capacity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	var demands capacity
 	yields := f.Evicts && !r.Preemptible
@@ -124,6 +125,7 @@ func (d demand) fitsOn(i int) bool {
 	return d.amount <= c.Limit[i]-c.Used[i]+d.yield[i] && c.Min[i] <= d.amount && d.amount <= c.Max[i] && d.amount%max(c.Step[i], 1) == 0
 }
 
+// Why implements Test. It explains the first demand that the host does not meet.
 func (c capacity) Why(i int) string {
 	for _, d := range c {
 		if d.fitsOn(i) {

@@ -25,6 +25,7 @@ type SimpleCIDRAffinity struct {
 
 func (*SimpleCIDRAffinity) Name() string { return "SimpleCIDRAffinityFilter" }
 
+// For implements Filter. Without the hint build_near_host_ip there is no test.
 func (f *SimpleCIDRAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	near := r.Hints["build_near_host_ip"]
 	if skipsNovaFilters(r) || empty(near) {

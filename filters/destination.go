@@ -18,6 +18,8 @@ type Destination struct{}
 
 func (Destination) Name() string { return "DestinationFilter" }
 
+// For implements Filter. It keeps the hosts, nodes and cell that the request names, without those that
+// it excludes.
 func (Destination) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	d := destination{s: s, r: r}
 	if r.Host != "" {
@@ -55,6 +57,7 @@ func (d *destination) limit(place func(string) (int, bool), names ...string) {
 	d.only = append(d.only, set)
 }
 
+// Keep implements Test.
 func (d destination) Keep(hosts hostset.Set) {
 	for _, set := range d.only {
 		hosts.Keep(set)
@@ -74,6 +77,7 @@ func (d destination) Keep(hosts hostset.Set) {
 	}
 }
 
+// Why implements Test.
 func (d destination) Why(i int) string {
 	h := d.s.Host(i)
 	for _, set := range d.only {

@@ -51,6 +51,7 @@ func kinds(s *inventory.States) (list []kindOfHost) {
 
 func (*ImageProperties) Name() string { return "ImagePropertiesFilter" }
 
+// For implements Filter. A host whose support for the image is unknown is left out, with this reason.
 func (f *ImageProperties) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if forced(r) {
 		return nil

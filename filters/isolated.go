@@ -24,6 +24,7 @@ type IsolatedHosts struct {
 
 func (*IsolatedHosts) Name() string { return "IsolatedHostsFilter" }
 
+// For implements Filter. Isolated images go to isolated hosts only; others too, unless Open is set.
 func (f *IsolatedHosts) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	inside := r.ImageID != "" && slices.Contains(f.Images, r.ImageID)
 	if forced(r) || !inside && f.Open {

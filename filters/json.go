@@ -21,6 +21,7 @@ type JSON struct{}
 
 func (JSON) Name() string { return "JsonFilter" }
 
+// For implements Filter. Without the hint query there is no test.
 func (JSON) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	query, err := readQuery(r)
 	switch {

@@ -86,6 +86,7 @@ func numbered(value any, depth int) (_ any, err error) {
 	return value, nil
 }
 
+// numeric returns the number in text as Python reads it: whole of any size, or a float.
 func numeric(text string) (any, error) {
 	if strings.ContainsAny(text, ".eE") {
 		number, _ := strconv.ParseFloat(text, 64) // infinite if it is too large
@@ -124,6 +125,7 @@ func operation(list []any) (term, error) {
 	return func(h *inventory.HostState) (any, error) { return apply(operator, arguments, h) }, nil
 }
 
+// argument returns the term for an argument of the query: an operation, an attribute or a constant.
 func argument(value any) (term, error) {
 	switch v := value.(type) {
 	case []any:

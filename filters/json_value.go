@@ -50,6 +50,7 @@ func compared(operator string, a, b any) (bool, error) {
 	return err == nil && ordered(operator, order), err
 }
 
+// equal reports whether two values of JSON are equal; numbers are compared by value.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case []any:

@@ -51,6 +51,7 @@ func AggregateNumInstances(most int64) *Load {
 
 func (f *Load) Name() string { return f.name }
 
+// For implements Filter. A host passes as long as its load is below its limit.
 func (f *Load) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) {
 		return nil
@@ -111,6 +112,8 @@ func limitsOf(s *inventory.States, key string, preset int64) []int64 {
 	return limits
 }
 
+// limitOf returns the least limit that the metadata of the host's aggregates set; preset if none does,
+// or if one is no number.
 func limitOf(s *inventory.States, i int, key string, preset int64) int64 {
 	least, set := preset, false
 	for a := range s.AggregatesOf(i) {

@@ -86,6 +86,7 @@ type ImageIsolation struct {
 
 func (ImageIsolation) Name() string { return "AggregateImagePropertiesIsolation" }
 
+// For implements Filter. A host in an aggregate for other images is left out.
 func (f ImageIsolation) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if forced(r) {
 		return nil
@@ -137,6 +138,7 @@ type InstanceExtraSpecs struct{ oncePerRequest }
 
 func (InstanceExtraSpecs) Name() string { return "AggregateInstanceExtraSpecsFilter" }
 
+// For implements Filter. Each extra spec of the flavor must fit the metadata of the host's aggregates.
 func (InstanceExtraSpecs) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) {
 		return nil

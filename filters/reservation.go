@@ -274,6 +274,7 @@ func (f Reservation) promised(s *inventory.States, now span.Instant) *promisedHo
 	return next
 }
 
+// gather returns which hosts are promised at now, and until when this is true.
 func gather(claims []reservation.Claim, s *inventory.States, now span.Instant) *promisedHosts {
 	p := &promisedHosts{
 		states: s, good: span.Span{Start: now, End: span.Forever}, claims: claims, places: make([]int, len(claims)), which: make([]int32, s.Len()),

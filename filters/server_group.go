@@ -38,6 +38,8 @@ type ServerGroupAntiAffinity struct{}
 
 func (ServerGroupAntiAffinity) Name() string { return "ServerGroupAntiAffinityFilter" }
 
+// For implements Filter. Hosts with as many members of the group as are allowed are left out, except the
+// instance's own.
 func (ServerGroupAntiAffinity) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if skipsNovaFilters(r) || r.Group == nil || r.Group.Policy != "anti-affinity" {
 		return nil

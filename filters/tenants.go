@@ -24,6 +24,7 @@ type TenantAggregates struct {
 
 func (TenantAggregates) Name() string { return "TenantAggregateFilter" }
 
+// For implements Filter. A project with aggregates of its own gets their hosts only.
 func (f TenantAggregates) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if r.Rebuild {
 		return nil

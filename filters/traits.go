@@ -34,6 +34,7 @@ type traits struct {
 	r *placing.Request
 }
 
+// Keep implements Test.
 func (t traits) Keep(hosts hostset.Set) {
 	hosts.Subtract(t.s.Trait(disabledTrait))
 	for _, name := range t.r.Forbidden {
@@ -51,6 +52,7 @@ func (t traits) Keep(hosts hostset.Set) {
 	}
 }
 
+// Why implements Test.
 func (t traits) Why(i int) string {
 	has := func(name string) bool { return t.s.Trait(name).Has(i) }
 	lacks := func(name string) bool { return !has(name) }

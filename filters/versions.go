@@ -54,6 +54,7 @@ func readVersions(text string) (versions, error) {
 	return v, nil
 }
 
+// readVersion reads a version such as 1.2 or 1.2.3.
 func readVersion(text string) (v version, err error) {
 	words := versionPattern.FindStringSubmatch(text)
 	if words == nil {

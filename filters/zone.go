@@ -21,6 +21,7 @@ type Zone struct {
 
 func (Zone) Name() string { return "ZoneFilter" }
 
+// For implements Filter. A zone that no aggregate has is refused, unless it is the default one.
 func (f Zone) For(s *inventory.States, r *placing.Request, _ span.Instant) Test {
 	if r.Rebuild || r.Zone == "" {
 		return nil

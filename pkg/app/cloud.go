@@ -55,6 +55,7 @@ func openCloud(p process) (c *cloud, f feature, err error) {
 	return c, f, nil
 }
 
+// newCloud returns clients of Nova and Placement, and of Glance if images are put on hosts.
 func newCloud(session *keystone.Session, c config.Config) (*cloud, error) {
 	compute, err := nova.New(session, c.Nova.Options)
 	if err != nil {

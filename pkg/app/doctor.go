@@ -101,6 +101,7 @@ func (d *countedDoctor) counted(e upkeep.Examination, err error) (upkeep.Examina
 	return e, nil
 }
 
+// measure registers the metrics of the doctor's last examination.
 func (d *countedDoctor) measure(m *metrics) {
 	for _, kind := range upkeep.FindingKinds {
 		m.gauge("almanac_doctor_findings", "Findings of the last examination that it did not fix, by kind. Examinations run only on request.",

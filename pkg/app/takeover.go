@@ -138,6 +138,8 @@ type sighting struct {
 	classes    []string // Blazar's
 }
 
+// lookAtCloud reads the cloud for a takeover: hosts, servers, aggregates, flavors and Blazar's resource
+// classes.
 func lookAtCloud(ctx context.Context, c *cloud, db *store.Store) (s sighting, err error) {
 	source := openstack.NewSource(c.compute, c.placement, openstack.Options{Records: db, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if s.hosts, err = source.Hosts(ctx); err != nil {

@@ -27,7 +27,8 @@ func (p *Pipeline) Plan(s *inventory.States, r *placing.Request, now span.Instan
 	return p.Draft(s, r, now, draw).Explained()
 }
 
-// Draft returns the draft of what Plan returns.
+// Draft plans as Plan does, and returns its work as a draft that a later plan of an equal request may
+// repair.
 func (p *Pipeline) Draft(s *inventory.States, r *placing.Request, now span.Instant, draw func(n int) int) *Draft {
 	d := &Draft{Plan: Plan{Decision: undecided(s, r, now)}}
 	if len(r.Instances) == 0 {

@@ -181,6 +181,8 @@ func (s *Store) Withdraw(ctx context.Context, id string) error {
 	return fault.While(err, "remove floating IP %s", id)
 }
 
+// withdrawOnce tries once to take a floating IP out of its pool. It fails if the address is reserved, or
+// if the pool has changed meanwhile.
 func (s *Store) withdrawOnce(ctx context.Context, id string) error {
 	var rows []enrolledRow
 	if err := s.look(ctx, func(db *gorm.DB) error { return db.Where("id = ?", id).Find(&rows).Error }); err != nil {

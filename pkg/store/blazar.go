@@ -62,6 +62,8 @@ type blazarReader struct {
 	err error
 }
 
+// check returns an error if the database is not Blazar's, or of a schema that Almanac does not know.
+// also is one more schema to accept.
 func (r *blazarReader) check(also string) error {
 	if !r.tx.Migrator().HasTable("alembic_version") || !r.tx.Migrator().HasTable("computehost_allocations") {
 		return fault.New(fault.Conflict, "it has no table alembic_version or computehost_allocations; is it the database of Blazar?")
@@ -115,6 +117,7 @@ func (r *blazarReader) database() (d takeover.Database) {
 	return d
 }
 
+// leases returns Blazar's leases without their reservations.
 func (r *blazarReader) leases() (list []takeover.Lease) {
 	var rows []struct {
 		ID, Name, UserID, ProjectID, Status      string
@@ -190,6 +193,7 @@ func (r *blazarReader) instanceTerms() map[string]*takeover.InstanceTerms {
 	return terms
 }
 
+// hosts returns Blazar's hosts.
 func (r *blazarReader) hosts() (list []takeover.Host) {
 	var rows []struct {
 		ID, Hypervisor, Service string
@@ -207,6 +211,7 @@ func (r *blazarReader) hosts() (list []takeover.Host) {
 	return list
 }
 
+// capabilities returns the extra capabilities of Blazar's hosts.
 func (r *blazarReader) capabilities() (list []takeover.Capability) {
 	var properties []struct {
 		ID, PropertyName string

@@ -122,6 +122,7 @@ func (s *Store) Waiting(ctx context.Context) (count int, first span.Instant, err
 	return found.Waiting, span.Instant(found.First), nil
 }
 
+// changes returns the entries of the log of changes that scope selects, at most limit; 0 means all.
 func (s *Store) changes(ctx context.Context, limit int, scope func(db *gorm.DB) *gorm.DB) ([]reservation.Change, error) {
 	var rows []changeRow
 	err := s.look(ctx, func(db *gorm.DB) error {

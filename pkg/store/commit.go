@@ -77,6 +77,7 @@ type writing struct {
 	released     []pastClaimRow
 }
 
+// writingOf returns the rows of a commit, encoded before the transaction begins.
 func (s *Store) writingOf(c booking.Commit) (w writing, err error) {
 	w.of = c
 	if c.Lease != nil {
@@ -113,6 +114,8 @@ func (s *Store) landed(ctx context.Context, w writing) (bool, error) {
 	return count > 0, err
 }
 
+// commit writes the rows of a commit. It fails if a host, a reservation or a key has changed since it
+// was decided.
 func (w writing) commit(tx *gorm.DB, insertMissing string) error {
 	if w.of.Key != nil {
 		if err := useKey(tx, *w.of.Key); err != nil {

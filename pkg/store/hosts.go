@@ -44,6 +44,7 @@ func (s *Store) HostNumbers(ctx context.Context, hosts []string) (numbers map[st
 	return numbers, fault.While(err, "read the numbers of the hosts")
 }
 
+// numberHosts returns the number of each host, and numbers those that have none.
 func (s *Store) numberHosts(ctx context.Context, hosts []string) (numbers map[string]int64, err error) {
 	err = s.write(ctx, func(tx *gorm.DB) error {
 		if err := s.inTurn(tx, "host numbers"); err != nil {

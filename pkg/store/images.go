@@ -138,6 +138,7 @@ func (s *Store) ChangeStagedImages(ctx context.Context, lease job.Lease, c contr
 	return fault.While(err, "store the images on hosts")
 }
 
+// forgetImages deletes what a change of images forgets.
 func forgetImages(tx *gorm.DB, c controller.Change) error {
 	for _, one := range c.Forgotten {
 		if err := tx.Where("image_id = ? AND host = ?", one.Image, one.Host).Delete(&cachedImageRow{}).Error; err != nil {

@@ -25,6 +25,7 @@ func (s *Store) Take(ctx context.Context, name string, ttl time.Duration) (lease
 	return lease, held, nil
 }
 
+// take takes or prolongs a job lease for holder; false if another holder has it.
 func (s *Store) take(ctx context.Context, name, holder string, ttl time.Duration) (job.Lease, bool, error) {
 	var found []struct {
 		Holder string

@@ -40,6 +40,7 @@ func (s *Store) List(ctx context.Context, q reservation.Query) ([]reservation.Re
 	return list, nil
 }
 
+// page returns the query for one page of a list of reservations.
 func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
 	order := "start_at, id"
 	if q.Last {

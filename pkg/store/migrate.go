@@ -80,6 +80,7 @@ func missing(list []MigrationStatus) (ids []string) {
 	return ids
 }
 
+// status returns which migrations the database has.
 func status(tx *gorm.DB) ([]MigrationStatus, error) {
 	tables, err := tx.Migrator().GetTables()
 	if err != nil {

@@ -213,6 +213,8 @@ func (s *Store) PastOnHosts(ctx context.Context, q reservation.PastHosts) (list 
 	return list, unread, nil
 }
 
+// pastOnHosts returns what was held on hosts in the past, at most a page. unread is the first host that
+// was left for the next page.
 func pastOnHosts(tx *gorm.DB, q reservation.PastHosts) (list []reservation.Past, unread string, err error) {
 	on := func(found *gorm.DB) *gorm.DB {
 		found = found.Where("end_at > ? AND start_at < ?", q.Overlaps.Start, q.Overlaps.End).Order("host, end_at, start_at").Limit(q.Limit + 1)

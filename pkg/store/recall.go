@@ -23,6 +23,7 @@ func (s *Store) Recall(ctx context.Context, q booking.Recall) (booking.Recalled,
 	return got, fault.While(err, "recall reservations")
 }
 
+// recall reads what changed since the last reading; without a transaction if nothing did.
 func (s *Store) recall(ctx context.Context, q booking.Recall) (got booking.Recalled, err error) {
 	if !q.All && len(q.IDs) == 0 && len(q.Hosts) == 0 && q.Project == "" {
 		err := s.look(ctx, func(db *gorm.DB) (err error) {
@@ -98,6 +99,8 @@ func (f *finding) rows() (rows []*reservationRow, err error) {
 	return append(rows, f.live...), nil
 }
 
+// readLog returns the entries of the log of changes since the last reading; the newest alone for a whole
+// reading.
 func readLog(tx *gorm.DB, q booking.Recall) ([]booking.LogEntry, error) {
 	var rows []changeRow
 	found := tx.Select("seq", "reservation_id", "version")

@@ -124,6 +124,8 @@ type choice struct {
 	spared   map[int]bool   // the positions of the spared addresses that are not required
 }
 
+// newChoice returns the state of a choice of addresses: their positions in the pool, and which are
+// booked, required and spared.
 func newChoice(p Pool, w Want) *choice {
 	c := &choice{pool: p, want: w, position: make(map[string]int, len(p.Addresses)), spared: make(map[int]bool)}
 	for i, a := range p.Addresses {

@@ -20,7 +20,7 @@ func AlreadyEnrolled(address string) error {
 	return fault.New(fault.Conflict, "Floating IP %s can be reserved already", address)
 }
 
-// Full returns the error for an address that the pool of its network has no room for.
+// Full returns the error that as many floating IPs of the network can be reserved as a network may have.
 func Full(network string) error {
 	return fault.New(fault.Conflict, "Network %s has %d floating IPs that can be reserved, the most that a network may have", network, MostEnrolled)
 }

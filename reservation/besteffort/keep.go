@@ -62,6 +62,7 @@ type resident struct {
 	up   span.Instant // when its time is up
 }
 
+// resident returns where a VM is and from when and until when; false if it is on no known node.
 func (p *planner) resident(r *Request, vm *VM) (resident, bool) {
 	node, known := p.byName[vm.Node]
 	at := resident{vm: vm, node: node, from: p.now, up: vm.Until}

@@ -48,6 +48,8 @@ func (p *planner) openingsOf(u *unit) *openings {
 	return p.openings(u.request.Shape, length, length)
 }
 
+// openings returns the index of the first openings for a shape and a time; nil if a search without it is
+// as good.
 func (p *planner) openings(shape resource.Vector, seconds, least int64) *openings {
 	if least <= 0 || p.thorough {
 		return nil
@@ -67,6 +69,7 @@ func (p *planner) openings(shape resource.Vector, seconds, least int64) *opening
 // powerOf2 rounds down to a power of 2.
 func powerOf2(n int64) int64 { return 1 << (bits.Len64(uint64(n)) - 1) }
 
+// newOpenings returns a tree over the nodes with the first opening of each for the shape.
 func newOpenings(nodes []*profile, shape resource.Vector, key openingsKey) *openings {
 	leaves := 1
 	for leaves < len(nodes) {

@@ -48,6 +48,8 @@ type planner struct {
 // known.
 const mostPieces = 32
 
+// newPlanner returns the state of a plan before its first decision: the requests in order, and what is
+// free on each node and when.
 func newPlanner(r Rules, s Situation) *planner {
 	p := &planner{
 		rules: r, now: s.Now, requests: sorted(s.Requests), byName: make(map[string]int, len(s.Nodes)), position: map[string]int{},

@@ -225,6 +225,7 @@ func (c *Calendar) NextEnd(t span.Instant) (next span.Instant, ok bool) {
 	return next, next != span.Forever
 }
 
+// admit returns an error if the claim cannot be added beside the others.
 func (c *Calendar) admit(claim Claim) error {
 	switch {
 	case claim.Host < 0 || claim.Host >= len(c.lanes):
@@ -261,6 +262,7 @@ func (c *Calendar) withdraw(claims []Claim) {
 	}
 }
 
+// withdrawOne removes a claim, and reports whether the calendar had it.
 func (c *Calendar) withdrawOne(claim Claim) bool {
 	if claim.Host < 0 || claim.Host >= len(c.lanes) || claim.Span.Empty() {
 		return false

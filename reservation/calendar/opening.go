@@ -40,6 +40,7 @@ func (c *Calendar) openings(q *Query, hosts hostset.Set, from, to span.Instant) 
 	return found
 }
 
+// appendOpenings appends the gaps of a host in which the query can start between from and to.
 func (c *Calendar) appendOpenings(found []opening, q *Query, host int, from, to span.Instant) []opening {
 	busy, usable := c.lanes[host].busy(), q.availableFrom(host)
 	i := busy.endingAfter(from)

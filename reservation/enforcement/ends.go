@@ -77,6 +77,8 @@ func (c *Checker) TellOfEnds(ctx context.Context, ensure func(context.Context) e
 	return nil
 }
 
+// tellOfEnd tells the usage service that a lease has ended. Without an answer it tries again later, at
+// most mostTries times.
 func (c *Checker) tellOfEnd(ctx context.Context, told Told) error {
 	err := c.call(ctx, OnEnd, told.LeaseID, told.Request)
 	if ctx.Err() != nil {

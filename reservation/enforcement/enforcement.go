@@ -29,7 +29,8 @@ const (
 // Names lists all checks.
 var Names = []string{MaxLeaseDuration, ExternalService}
 
-// Rules are the operator's settings.
+// Rules are the operator's settings: which checks are made, the maximum duration of a lease, and which
+// projects are exempt.
 type Rules struct {
 	// Enabled are the names of the checks that are made.
 	Enabled []string
@@ -141,6 +142,7 @@ func (c *Checker) Ask(ctx context.Context, before, next *reservation.LeaseRecord
 	return err
 }
 
+// askAboutChange asks the usage service whether a lease may change, and commits the change there.
 func (c *Checker) askAboutChange(ctx context.Context, before, next *reservation.LeaseRecord) error {
 	change, err := c.request(before, next)
 	if err != nil {
@@ -179,6 +181,7 @@ func (c *Checker) Withdraw(ctx context.Context, before, next *reservation.LeaseR
 	}
 }
 
+// withdraw has the usage service count a lease as it was before: not at all, or unchanged.
 func (c *Checker) withdraw(ctx context.Context, before, next *reservation.LeaseRecord) error {
 	if before == nil {
 		request, err := c.request(nil, next)

@@ -66,6 +66,7 @@ type openClaim struct {
 	claim reservation.Claim
 }
 
+// readClaims gathers the claims of live reservations that are not over, by host and start.
 func (p *plan) readClaims(live []reservation.Reservation) {
 	p.claims = map[string][]openClaim{}
 	for i := range live {
@@ -90,6 +91,8 @@ func (p *plan) begun(r *reservation.Reservation, seconds int64) bool {
 
 func (p *plan) within(start span.Instant, seconds int64) bool { return p.now.Add(seconds) >= start }
 
+// fence adds the aggregate and the trait that keep others off reserved hosts, or off all hosts of the
+// pool.
 func (p *plan) fence() {
 	p.fenced = map[string]bool{}
 	for host, claims := range p.claims {

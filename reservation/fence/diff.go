@@ -64,6 +64,7 @@ func Whose(name string) (reservation string, ok bool) {
 // diff collects steps.
 type diff []Step
 
+// makeAggregates adds the steps that create missing aggregates and correct their metadata.
 func (d *diff) makeAggregates(actual, desired Layout) {
 	for _, name := range sorted(desired.Aggregates) {
 		want := desired.Aggregates[name]
@@ -102,6 +103,7 @@ func ours(key string) bool {
 	return key == inventory.ReservationMark || key == ProjectMark || strings.HasPrefix(key, required(OwnPrefix))
 }
 
+// deleteAggregates adds the steps that delete aggregates which nothing needs.
 func (d *diff) deleteAggregates(actual, desired Layout) {
 	for _, name := range sorted(actual.Aggregates) {
 		if _, wanted := desired.Aggregates[name]; !wanted {
@@ -168,6 +170,7 @@ func (d *diff) rooms(action Action, actual, desired Layout, wrong func(is, shall
 	}
 }
 
+// makeFlavors adds the steps that create missing flavors, correct their extra specs and open them.
 func (d *diff) makeFlavors(actual, desired Layout) {
 	for _, id := range sorted(desired.Flavors) {
 		want := desired.Flavors[id]
@@ -221,6 +224,7 @@ func owner(a inventory.Aggregate) string {
 	return a.Metadata[inventory.ReservationMark]
 }
 
+// flavorOwner returns the id of the reservation that the flavor belongs to.
 func flavorOwner(f inventory.Flavor) string {
 	if id, ok := strings.CutPrefix(f.Name, FlavorPrefix); ok {
 		id, _, _ = strings.Cut(id, ":")

@@ -44,6 +44,7 @@ func (f *Facts) State(now span.Instant, demands []Demand) State {
 	return f.state(now, demands, demands)
 }
 
+// inOrder returns the demands sorted by start, those of one start in their order.
 func inOrder(demands []Demand) []Demand {
 	if slices.IsSortedFunc(demands, func(a, b Demand) int { return cmp.Compare(a.Span.Start, b.Span.Start) }) {
 		return demands

@@ -30,6 +30,7 @@ type part struct {
 	transfers map[string][]int
 }
 
+// of returns the demands and transfers of one image, by node.
 func (p *parts) of(image string) *part {
 	one := &part{image: image, demands: map[string][]int{}, transfers: map[string][]int{}}
 	for i := range p.demands {
@@ -58,6 +59,8 @@ func (a *Admission) change(d Demand) (c change, ok bool) {
 	return a.parts.change(a.part, d)
 }
 
+// change returns what one more demand changes among the transfers of its image; ok is false if this does
+// not follow from its nodes alone.
 func (p *parts) change(one *part, d Demand) (c change, ok bool) {
 	on := make(map[string]bool, len(d.Nodes))
 	var indices, transfers []int
@@ -139,6 +142,7 @@ type owner struct {
 	several bool // it has several images
 }
 
+// ownersOf returns which demand each id of a transfer belongs to.
 func ownersOf(f *Facts, demands []Demand) owners {
 	o := owners{ids: make(map[string]owner, len(demands))}
 	running := map[string]bool{}

@@ -32,7 +32,7 @@ func NewSingle(cell string) (Single, error) {
 // AnyHost is the key for all hosts that are not listed.
 const AnyHost = ""
 
-// Cells returns the cell for AnyHost.
+// Cells returns the one cell under AnyHost, which stands for each host.
 func (s Single) Cells(context.Context) (map[string]string, error) {
 	return map[string]string{AnyHost: s.cell}, nil
 }

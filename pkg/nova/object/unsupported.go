@@ -116,6 +116,8 @@ func unsupportedIn(r reader, p *placing.Request, nova release.Release) Unsupport
 	return append(beyond, unknown(p.ExtraSpecs)...)
 }
 
+// hasParams reports whether a request requires or forbids traits of the root provider, or asks for a
+// common subtree.
 func hasParams(r reader) bool {
 	return len(r.list("root_required"))+len(r.list("root_forbidden"))+len(r.list("same_subtree")) > 0
 }

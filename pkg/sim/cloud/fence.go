@@ -53,6 +53,7 @@ func (f Fence) Carry(_ context.Context, step fence.Step) error {
 	return fault.While(f.Cloud.carry(step), "%s", step.Summary())
 }
 
+// carry carries out a step of the fence.
 func (c *Cloud) carry(step fence.Step) error {
 	switch step.Action {
 	case fence.CreateAggregate, fence.MarkAggregate, fence.UnmarkAggregate, fence.AddHost, fence.RemoveHost, fence.DeleteAggregate:
@@ -81,6 +82,7 @@ func (c *Cloud) carry(step fence.Step) error {
 	return fmt.Errorf("there is no action %q", step.Action)
 }
 
+// changeAggregate carries out a step about an aggregate.
 func (c *Cloud) changeAggregate(step fence.Step) error {
 	a := c.aggregates[step.Aggregate.Name]
 	if step.Action == fence.CreateAggregate && a == nil {
@@ -116,6 +118,7 @@ func (c *Cloud) changeAggregate(step fence.Step) error {
 	return nil
 }
 
+// changeProvider carries out a step about the traits or the rooms of a host.
 func (c *Cloud) changeProvider(step fence.Step) error {
 	m, err := c.machineNamed(step.Host)
 	if err != nil {
@@ -155,6 +158,7 @@ func (c *Cloud) setRooms(m *machine, rooms map[string]int64) error {
 	return nil
 }
 
+// changeFlavor carries out a step about the extra specs of a flavor.
 func (c *Cloud) changeFlavor(step fence.Step) {
 	flavor, known := c.flavors[step.Flavor.ID]
 	if !known {

@@ -49,6 +49,7 @@ func (f Fence) On(ctx context.Context, host string) ([]inventory.Instance, error
 	return f.recognized(ctx, on)
 }
 
+// recognized adds to instances what was stored about them.
 func (f Fence) recognized(ctx context.Context, list []inventory.Instance) ([]inventory.Instance, error) {
 	if len(list) == 0 {
 		return list, nil
@@ -113,6 +114,8 @@ func (f Fence) Order(ctx context.Context, i inventory.Instance, order upkeep.Ord
 	return fault.While(f.Cloud.order(ctx, i, order), "%s instance %s", order, i.ID)
 }
 
+// order orders the simulated Nova to delete, stop, shelve or migrate a server, unless that is done
+// already.
 func (c *Cloud) order(ctx context.Context, i inventory.Instance, order upkeep.Order) error {
 	now, err := c.Server(ctx, i.ID)
 	if fault.Is(err, fault.NotFound) {

@@ -79,6 +79,7 @@ type reading struct {
 	busy       map[string]bool // instances that are on their way, or on which a task runs
 }
 
+// reading returns the hosts as an inventory and as live state, with their instances.
 func (c *Cloud) reading(records map[string]inventory.InstanceRecord) (r reading) {
 	defer c.enter()()
 	r.busy = map[string]bool{}
@@ -153,6 +154,7 @@ func holds(m *machine, stocks map[string]inventory.Stock, held allocated) map[st
 
 const hypervisor, hypervisorVersion = "QEMU", 7002000
 
+// host returns a machine as the inventory has it.
 func (c *Cloud) host(m *machine, stocks map[string]inventory.Stock, instances []inventory.Instance) inventory.Host {
 	h := m.host
 	h.Used = resource.Vector{VCPUs: stocks["VCPU"].Used, MemoryMB: stocks["MEMORY_MB"].Used, DiskGB: stocks["DISK_GB"].Used}
@@ -182,6 +184,7 @@ func (m *machine) problem() string {
 	return ""
 }
 
+// state returns a machine as the live state has it.
 func (c *Cloud) state(m *machine, stocks map[string]inventory.Stock, instances []inventory.Instance) inventory.HostState {
 	h := m.host
 	s := inventory.HostState{

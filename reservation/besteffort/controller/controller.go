@@ -93,6 +93,7 @@ type step struct {
 	blind    map[string]bool // requests whose servers could not be seen
 }
 
+// run is one step: it observes the servers, plans, stores what is decided, and carries it out.
 func (c *Controller) run(ctx context.Context, held *job.Held) error {
 	requests, err := c.Records.OpenBestEffort(ctx)
 	if err != nil {

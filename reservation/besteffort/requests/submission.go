@@ -43,6 +43,7 @@ const MarkPrefix = "almanac:"
 
 var id = regexp.MustCompile(`^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$`)
 
+// check returns an Invalid fault for the first field that is wrong.
 func (s *Submission) check() error {
 	switch {
 	case strings.TrimSpace(s.Name) == "":
@@ -85,6 +86,8 @@ func (s *Submission) checkNetworks() error {
 	return nil
 }
 
+// checkMetadata returns an Invalid fault if there are too many keys, one is too long, or one is
+// Almanac's own.
 func (s *Submission) checkMetadata() error {
 	if len(s.Metadata) > mostMetadata {
 		return fault.Field("metadata", "has more than %d items", mostMetadata)

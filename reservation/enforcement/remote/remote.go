@@ -203,6 +203,7 @@ func (c *Client) send(ctx context.Context, verb enforcement.Verb, request []byte
 	}
 }
 
+// post sends a request and returns the status and body of the answer. Errors do not contain the address.
 func (c *Client) post(ctx context.Context, to, token string, body []byte) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {

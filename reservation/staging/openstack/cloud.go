@@ -76,6 +76,7 @@ func (c ImageCache) Clear(ctx context.Context) error {
 	return err
 }
 
+// clear empties Almanac's aggregate of images, and returns it.
 func (c ImageCache) clear(ctx context.Context) (inventory.Aggregate, error) {
 	a, err := c.Compute.AggregateNamed(ctx, fence.ImagesAggregate)
 	if fault.Is(err, fault.NotFound) {
