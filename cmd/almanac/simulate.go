@@ -57,7 +57,7 @@ func simulation[O sim.Experiment](p *process, e experiment[O]) *cobra.Command {
 			// A simulation allocates much and keeps little.
 			defer debug.SetGCPercent(debug.SetGCPercent(400))
 		}
-		report, err := e.options.Run(c.Context(), p.steps())
+		report, err := sim.Perform(c.Context(), e.options, p.steps())
 		if err != nil {
 			_ = os.Remove(out) // if it is empty
 			return flagged(c.LocalNonPersistentFlags(), err)

@@ -241,7 +241,7 @@ func haizeaOutcomes(t *testing.T, queue *sim.Queue) []leased {
 			t.Errorf("%s has not ended", o.VM)
 			continue
 		}
-		start, end := int64(o.Started()-sim.Second(0)), int64(o.Ended-sim.Second(0))
+		start, end := int64(started(o)-sim.Second(0)), int64(o.Ended-sim.Second(0))
 		if l, other := all[o.Request]; other && (l.start != start || l.end != end) {
 			t.Errorf("%s is at %d to %d, another of its lease at %d to %d", o.VM, start, end, l.start, l.end)
 		}

@@ -78,14 +78,6 @@ type Outcome struct {
 	Moves       int
 }
 
-// Started returns when the virtual machine first had a node; Forever if it has had none.
-func (o *Outcome) Started() span.Instant {
-	if len(o.Pieces) == 0 {
-		return span.Forever
-	}
-	return o.Pieces[0].Node.Start
-}
-
 // Piece is a period in which a virtual machine has a node.
 type Piece struct {
 	Name string    // of the node
