@@ -3,8 +3,10 @@
 package source
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,7 +18,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/almanac-cloud/almanac/tests/repository"
 )
 
 const module = "github.com/almanac-cloud/almanac"
@@ -85,26 +90,35 @@ type pkg struct {
 
 func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
-func packages(t *testing.T) []pkg {
-	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
-	list.Dir = "../.."
+// goList asks `go list` once for all tests.
+var goList = sync.OnceValues(func() (all []pkg, err error) {
+	list := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
+	list.Dir = repository.Root
 	var complaint strings.Builder
 	list.Stderr = &complaint
 	out, err := list.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, complaint.String())
+		return nil, fmt.Errorf("go list: %w\n%s", err, complaint.String())
 	}
-	var all []pkg
-	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p pkg
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return all
+			return all, nil
 		} else if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		all = append(all, p)
 	}
+})
+
+// packages returns the packages of the repository.
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	all, err := goList()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func layerOf(name string) (int, bool) {
