@@ -43,6 +43,7 @@ type benchmark struct {
 	errors        io.Writer
 }
 
+// benchmarkCommand returns `benchmark`.
 func (s *service) benchmarkCommand() *cobra.Command {
 	var b benchmark
 	var seconds, idle int

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
+// checkCommand returns `check`, which asks machines for their state now.
 func (s *service) checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "check HOST", Args: cobra.ExactArgs(1),

@@ -64,6 +64,7 @@ var drivers = []driver{
 	{name: "simulated", options: func() options { return &simulatedEntry{} }, switchesIronicsHosts: true}, // it has no real machines
 }
 
+// driverNamed returns the driver with that name; false if there is none.
 func driverNamed(name string) (driver, bool) {
 	for _, d := range drivers {
 		if d.name == name {
@@ -73,6 +74,7 @@ func driverNamed(name string) (driver, bool) {
 	return driver{}, false
 }
 
+// driverNames returns the names of all drivers, in the order of the table.
 func driverNames() []string {
 	names := make([]string, len(drivers))
 	for i, d := range drivers {
@@ -103,6 +105,7 @@ type commandEntry struct {
 	Timeout timeSpan `yaml:"timeout"`
 }
 
+// open returns the machine of an entry with the driver command.
 func (e *commandEntry) open(host, _ string, _ *owner) (power.Machine, error) {
 	m, err := command.New(command.Options{
 		Host: host, On: e.On, Off: e.Off, Cut: e.Cut, Standby: e.Standby, Status: e.Status, Timeout: time.Duration(e.Timeout),
@@ -137,6 +140,7 @@ type ipmiEntry struct {
 	Timeout      timeSpan `yaml:"timeout"`
 }
 
+// open returns the machine of an entry with the driver ipmi; folder is that of the machines file.
 func (e *ipmiEntry) open(host, folder string, _ *owner) (power.Machine, error) {
 	m, err := ipmi.New(ipmi.Options{
 		Address: of(e.Address, host), Port: e.Port, User: e.User, PasswordFile: beside(folder, of(e.PasswordFile, host)), Cipher: e.Cipher,
@@ -167,6 +171,7 @@ type redfishEntry struct {
 	Timeout      timeSpan `yaml:"timeout"`
 }
 
+// open returns the machine of an entry with the driver redfish; folder is that of the machines file.
 func (e *redfishEntry) open(host, folder string, _ *owner) (power.Machine, error) {
 	if e.Auth != "" && e.Auth != "basic" && e.Auth != "session" {
 		return nil, fault.Field("auth", "is basic or session, not %q", e.Auth)

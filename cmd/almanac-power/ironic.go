@@ -23,6 +23,7 @@ import (
 // owner is the Ironic that may own hosts.
 type owner struct{ client *ironic.Client }
 
+// openIronic returns what finds out which hosts Ironic owns, with the configured user of Keystone.
 func openIronic(cfg config.PowerAgent) (*owner, error) {
 	session, err := keystone.NewSession(cfg.Keystone.Connection, time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -47,6 +47,7 @@ func main() {
 	}
 }
 
+// codeOf returns the exit status for an error.
 func codeOf(err error) int {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return exitTimedOut
@@ -91,6 +92,7 @@ func newCommand(s *service) *cobra.Command {
 	return root
 }
 
+// theManual returns the manual page of the program.
 func theManual() manual.Program {
 	return manual.Program{
 		Name: "almanac-power", Version: version, Section: "8",
@@ -137,6 +139,7 @@ func (s *service) machines() (config.PowerAgent, *machines, error) {
 	return cfg, m, err
 }
 
+// configCommand returns `config`.
 func (s *service) configCommand() *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "Show and validate the configuration"}
 	group.AddCommand(

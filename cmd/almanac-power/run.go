@@ -34,6 +34,7 @@ type bus struct {
 	client *oslo.Client
 }
 
+// openBus connects to the broker of the configuration.
 func openBus(cfg config.PowerAgent, log *slog.Logger) (*bus, error) {
 	if cfg.Default.TransportURL == "" {
 		return nil, fault.Field("[DEFAULT] transport_url", "is required: the message broker of almanacd")

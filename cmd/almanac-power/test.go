@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/power"
 )
 
+// testCommand returns `test`, the wake test of hosts.
 func (s *service) testCommand() *cobra.Command {
 	timeout := timeSpan(time.Hour)
 	test := &cobra.Command{
@@ -85,6 +86,8 @@ type trial struct {
 	every time.Duration
 }
 
+// run orders the wake test of a host, prints its steps, and returns when it is over. by is who orders
+// it.
 func (t *trial) run(ctx context.Context, by string) error {
 	before, err := t.HostRecord(ctx, t.host)
 	if err != nil {
@@ -121,6 +124,7 @@ func (t *trial) run(ctx context.Context, by string) error {
 	}
 }
 
+// verdict prints the result of the wake test; an error if the host did not wake up.
 func (t *trial) verdict(p energy.WakeTest) error {
 	if !p.Woke {
 		return fault.New(fault.Unavailable, "host %s did not wake: %s", t.host, p.Reason)

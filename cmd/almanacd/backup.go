@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
+// backupCommand returns `db backup`.
 func (s *service) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "backup FILE", Args: cobra.ExactArgs(1),
@@ -26,6 +27,7 @@ func (s *service) backupCommand() *cobra.Command {
 	}
 }
 
+// backup copies the SQLite database of the configuration to a new file.
 func (s *service) backup(c *cobra.Command, arguments []string) error {
 	cfg, err := s.load()
 	if err != nil {
@@ -43,6 +45,7 @@ func (s *service) backup(c *cobra.Command, arguments []string) error {
 	return nil
 }
 
+// restoreCommand returns `db restore`.
 func (s *service) restoreCommand() *cobra.Command {
 	var dryRun bool
 	command := &cobra.Command{
@@ -58,6 +61,7 @@ func (s *service) restoreCommand() *cobra.Command {
 	return command
 }
 
+// restore replaces the SQLite database of the configuration by a backup, or shows what would be lost.
 func (s *service) restore(c *cobra.Command, from string, dryRun bool) error {
 	cfg, err := s.load()
 	if err != nil {

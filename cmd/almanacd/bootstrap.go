@@ -84,6 +84,7 @@ func register(c *cobra.Command, service keystone.Connection, environment map[str
 	return keystone.Register(c.Context(), admin, r)
 }
 
+// printStep prints a step of the registration in Keystone; dry means that it was not made.
 func printStep(w io.Writer, s keystone.Step, dry bool) {
 	outcome := string(s.Outcome)
 	if dry && (s.Outcome == keystone.Created || s.Outcome == keystone.Changed || s.Outcome == keystone.Removed) {

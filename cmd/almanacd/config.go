@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/servicelog"
 )
 
+// configCommand returns `config`.
 func (s *service) configCommand() *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "Show and validate the configuration"}
 	group.AddCommand(
@@ -64,6 +65,7 @@ func newSampleCommand() *cobra.Command {
 	return sample
 }
 
+// validate checks the configuration, the policy and the hosts file, and connects to nothing.
 func (s *service) validate(c *cobra.Command, _ []string) error {
 	cfg, err := s.load()
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/store"
 )
 
+// databaseCommand returns `db`.
 func (s *service) databaseCommand() *cobra.Command {
 	group := &cobra.Command{Use: "db", Short: "Maintain the database"}
 	group.AddCommand(
@@ -58,6 +59,7 @@ func (s *service) withStore(c *cobra.Command, act func(db *store.Store) error) e
 	return act(db)
 }
 
+// sync applies the missing migrations and prints them.
 func (s *service) sync(c *cobra.Command, _ []string) error {
 	return s.withStore(c, func(db *store.Store) error {
 		applied, err := db.Migrate(c.Context())
@@ -74,6 +76,7 @@ func (s *service) sync(c *cobra.Command, _ []string) error {
 	})
 }
 
+// statusCommand returns `db status`.
 func (s *service) statusCommand() *cobra.Command {
 	var check bool
 	status := &cobra.Command{
@@ -85,6 +88,7 @@ func (s *service) statusCommand() *cobra.Command {
 	return status
 }
 
+// status prints which migrations the database has. With check it fails if one is missing.
 func (s *service) status(c *cobra.Command, check bool) error {
 	return s.withStore(c, func(db *store.Store) error {
 		migrations, err := db.Status(c.Context())
@@ -107,6 +111,7 @@ func (s *service) status(c *cobra.Command, check bool) error {
 	})
 }
 
+// trail prints all changes of a reservation.
 func (s *service) trail(c *cobra.Command, arguments []string) error {
 	return s.withStore(c, func(db *store.Store) error {
 		changes, err := db.Trail(c.Context(), arguments[0], 0)
@@ -126,6 +131,7 @@ func (s *service) trail(c *cobra.Command, arguments []string) error {
 	})
 }
 
+// purgeCommand returns `db purge`.
 func (s *service) purgeCommand() *cobra.Command {
 	var olderThan string
 	var dryRun bool
@@ -155,6 +161,7 @@ func (s *service) purgeCommand() *cobra.Command {
 // purgeBatch is how many reservations are deleted in one transaction.
 const purgeBatch = 200
 
+// purge deletes reservations that ended before that time, or counts them.
 func (s *service) purge(c *cobra.Command, before span.Instant, dryRun bool) error {
 	return s.withStore(c, func(db *store.Store) error {
 		// A manual purge needs no lease: several at once only share the work.
@@ -178,6 +185,7 @@ func (s *service) purge(c *cobra.Command, before span.Instant, dryRun bool) erro
 	})
 }
 
+// copyCommand returns `db copy`.
 func (s *service) copyCommand() *cobra.Command {
 	var to app.Copy
 	command := &cobra.Command{
@@ -198,6 +206,7 @@ func (s *service) copyCommand() *cobra.Command {
 	return command
 }
 
+// copy copies the database of the configuration to another one, or counts its rows.
 func (s *service) copy(c *cobra.Command, to app.Copy) error {
 	cfg, err := s.load()
 	if err != nil {

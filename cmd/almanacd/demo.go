@@ -48,6 +48,7 @@ var (
 	demoHosts string
 )
 
+// demoCommand returns `demo`.
 func (s *service) demoCommand() *cobra.Command {
 	d := &demonstration{environment: s.environment}
 	c := &cobra.Command{

@@ -17,6 +17,7 @@ import (
 // healthTimeout is how long the health check waits for an answer.
 const healthTimeout = 5 * time.Second
 
+// healthcheckCommand returns `healthcheck`.
 func (s *service) healthcheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "healthcheck", Args: cobra.NoArgs,

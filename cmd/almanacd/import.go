@@ -108,6 +108,7 @@ func refused() (list []string) {
 	return list
 }
 
+// kinds returns the kinds of findings of a takeover, for the help.
 func kinds() string {
 	var b strings.Builder
 	for _, kind := range refused() {
@@ -134,6 +135,7 @@ type takenHost struct {
 	Capabilities map[string]string `json:"capabilities"`
 }
 
+// takenHosts returns the hosts of a takeover as they are printed.
 func takenHosts(report app.TakenOver) []takenHost {
 	list := make([]takenHost, len(report.Hosts))
 	for i, h := range report.Hosts {
@@ -142,6 +144,7 @@ func takenHosts(report app.TakenOver) []takenHost {
 	return list
 }
 
+// takenLeases returns the leases of a takeover as they are printed.
 func takenLeases(report app.TakenOver) []takenLease {
 	list := make([]takenLease, len(report.Leases))
 	for i, l := range report.Leases {
@@ -156,6 +159,7 @@ func takenLeases(report app.TakenOver) []takenLease {
 	return list
 }
 
+// takenJSON writes the report of a takeover as JSON.
 func takenJSON(w io.Writer, report app.TakenOver) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -166,6 +170,7 @@ func takenJSON(w io.Writer, report app.TakenOver) error {
 	}{takenHosts(report), takenLeases(report), report})
 }
 
+// takenTable writes the report of a takeover as tables.
 func takenTable(w io.Writer, report app.TakenOver) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "LEASE\tNAME\tPROJECT\tSTATUS\tSTART\tEND\tHOSTS")

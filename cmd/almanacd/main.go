@@ -74,6 +74,7 @@ func newCommand(s *service) *cobra.Command {
 	return root
 }
 
+// theManual returns the manual pages of the program.
 func theManual() manual.Program {
 	return manual.Program{
 		Name: "almanacd", Version: version, Section: "8",
@@ -108,6 +109,7 @@ func (s *service) readFiles() []string {
 	return s.files
 }
 
+// serve runs the service until ctx ends.
 func (s *service) serve(ctx context.Context, stdout, stderr io.Writer) error {
 	cfg, err := s.load()
 	if err != nil {

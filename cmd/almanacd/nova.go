@@ -64,6 +64,7 @@ func novaJSON(w io.Writer, m app.NovaMode) error {
 	return encoder.Encode(m)
 }
 
+// novaTable writes who answers Nova, and what is wrong with it.
 func novaTable(w io.Writer, m app.NovaMode) error {
 	fmt.Fprintf(w, "mode: %s\n\n", m.Mode)
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -79,6 +79,7 @@ func newPolicyCheck(
 	return check
 }
 
+// run checks the rules for the caller of `policy check`, and prints which of them allow.
 func (t trial) run(w io.Writer, rules *policy.Enforcer) error {
 	for name := range t.target {
 		if name != policy.ProjectID {

@@ -44,6 +44,7 @@ func (s *service) removal(group *cobra.Command) *cobra.Command {
 	return group
 }
 
+// remove takes what Almanac has created out of the cloud and Keystone.
 func (s *service) remove(c *cobra.Command, r app.Removal, region string) error {
 	cfg, err := s.load()
 	if err != nil {

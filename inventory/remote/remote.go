@@ -79,6 +79,7 @@ func newEdition(hosts []inventory.Host) (edition, error) {
 	return edition{generationOf(packed.Bytes()), packed.Bytes()}, nil
 }
 
+// generationOf returns the SHA-256 of the packed hosts, in hexadecimal.
 func generationOf(packed []byte) string {
 	sum := sha256.Sum256(packed)
 	return hex.EncodeToString(sum[:])

@@ -44,6 +44,7 @@ func (g *Gate) EnterAhead(ctx context.Context, party string) error {
 	return g.enter(ctx, party, true)
 }
 
+// enter waits until the party may enter; ahead goes to the front of the party's queue.
 func (g *Gate) enter(ctx context.Context, party string, ahead bool) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait in line: %w", err)

@@ -97,6 +97,8 @@ func (a *Account) AddDay(d DaySum) {
 	a.past[d.Host] += held
 }
 
+// add adds host-seconds held and used to the sums of the project, the host and the whole. Maintenance
+// counts for the host only.
 func (a *Account) add(project, host string, shape Shape, held, used float64) {
 	sum := Sum{Reserved: held, Used: used}
 	if shape.Maintenance {

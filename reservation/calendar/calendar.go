@@ -246,6 +246,7 @@ func (c *Calendar) admit(claim Claim) error {
 	return nil
 }
 
+// enter adds a claim that was admitted.
 func (c *Calendar) enter(claim Claim) {
 	l := c.lane(claim.Host)
 	if claim.Whole() {
@@ -294,6 +295,8 @@ func (c *Calendar) Restore(claims ...Claim) error {
 	return nil
 }
 
+// admitRestored returns an error if a claim of the records cannot be added. Slices may be more than the
+// host has now.
 func (c *Calendar) admitRestored(claim Claim) error {
 	if claim.Whole() || claim.Host < 0 || claim.Host >= len(c.lanes) || claim.Span.Empty() {
 		return c.admit(claim)

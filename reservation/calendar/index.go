@@ -109,6 +109,7 @@ func (x *index) writable(b int64) hostset.Set {
 	return p.sets[of]
 }
 
+// mark records that the host is held during w.
 func (x *index) mark(host int, w span.Span) {
 	from, to := x.touched(w)
 	for b := from; b < to; b++ {

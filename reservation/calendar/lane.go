@@ -54,6 +54,7 @@ func (l *lane) fits(w span.Span, demand resource.Vector, limit int64) int64 {
 	return l.held.least(&s, w)
 }
 
+// addSlice adds a slice to a host, in the order of time.
 func (l *lane) addSlice(s slice) {
 	at, _ := slices.BinarySearchFunc(l.slices, s, bySpan)
 	l.slices = slices.Insert(l.slices, at, s)

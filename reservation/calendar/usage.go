@@ -96,6 +96,7 @@ func (u *usage) row(demand resource.Vector) []int64 {
 	return row
 }
 
+// widen adds a custom resource class; nothing of it is used yet.
 func (u *usage) widen(class string) {
 	wide := make([]int64, 0, len(u.at)*(u.width()+1))
 	for i := range u.at {

@@ -90,6 +90,8 @@ func Finish(s reservation.Status, event reservation.EventType) (reservation.Stat
 	return follow(s, carried[event][1:])
 }
 
+// follow returns the status after the triggers, one after the other; an error for one that the status
+// cannot take.
 func follow(s reservation.Status, triggers []Trigger) (reservation.Status, error) {
 	for _, t := range triggers {
 		next, err := Next(s, t)

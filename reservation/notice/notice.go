@@ -103,6 +103,7 @@ type event struct {
 	payload              any
 }
 
+// events returns the notifications of a change, in the configured formats.
 func (n *Notifier) events(change reservation.Change) []event {
 	var events []event
 	if slices.Contains(n.formats, Almanac) {

@@ -96,6 +96,7 @@ func (n *Notifier) Alarm(ctx context.Context, a Alarm) error {
 	})
 }
 
+// energy stores a notification about the power of a host.
 func (n *Notifier) energy(ctx context.Context, eventType string, priority oslo.Priority, about string, at time.Time, payload any) error {
 	encoded, err := json.Marshal(payload)
 	if err != nil {

@@ -54,6 +54,7 @@ type Finding struct {
 	Stops bool `json:"stops"`
 }
 
+// find adds a finding about a lease, with what to do.
 func (p *planner) find(kind Kind, lease, remedy, format string, values ...any) {
 	_, refused := Refused[kind]
 	p.plan.Findings = append(p.plan.Findings, Finding{

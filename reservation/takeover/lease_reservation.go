@@ -52,6 +52,7 @@ func (p *planner) member(l Lease, from Reservation, status reservation.Status) (
 	return r, true
 }
 
+// hostTerms fills the terms of a reservation of hosts from Blazar's.
 func hostTerms(r *reservation.Reservation, terms HostTerms) error {
 	least, most, ranged := strings.Cut(terms.CountRange, "-")
 	minimum, err := strconv.Atoi(least)
@@ -66,6 +67,8 @@ func hostTerms(r *reservation.Reservation, terms HostTerms) error {
 	return nil
 }
 
+// instanceTerms fills the terms of a reservation of instances from Blazar's; false if the lease cannot
+// be taken over.
 func (p *planner) instanceTerms(l Lease, r *reservation.Reservation, from Reservation, readable func(error) bool) bool {
 	terms := *from.Instances
 	if terms.Amount < 1 || terms.VCPUs < 1 || terms.MemoryMB < 1 || terms.DiskGB < 0 {
@@ -82,6 +85,7 @@ func (p *planner) instanceTerms(l Lease, r *reservation.Reservation, from Reserv
 	return true
 }
 
+// affinity returns Blazar's affinity: null is none, true the same host, false different ones.
 func affinity(of *bool) calendar.Affinity {
 	switch {
 	case of == nil:
