@@ -4,12 +4,9 @@ package source
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,8 +55,8 @@ type work struct {
 func TestEachPeriodicWorkHasItsPlaces(t *testing.T) {
 	files := productionFiles(t)
 	calls, found := map[string]int{}, []work{}
-	for folder, parsed := range files {
-		for _, file := range parsed {
+	for folder, whole := range files {
+		for _, file := range whole {
 			if folder == "pkg/app" || strings.HasPrefix(folder, "cmd/") { // they run the jobs
 				ast.Inspect(file, func(n ast.Node) bool {
 					if call, is := n.(*ast.CallExpr); is {
@@ -68,7 +65,7 @@ func TestEachPeriodicWorkHasItsPlaces(t *testing.T) {
 					return true
 				})
 			}
-			found = append(found, workOf(folder, file, parsed)...)
+			found = append(found, workOf(folder, file, whole)...)
 		}
 	}
 	if len(found) < 30 {
@@ -123,22 +120,13 @@ func firstCells(table string) string {
 	return cells.String()
 }
 
-// productionFiles returns the parsed files without tests, by folder.
+// productionFiles returns the parsed files without tests, by package.
 func productionFiles(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	files := map[string][]*ast.File{}
-	for _, root := range []string{"cmd", "inventory", "pkg", "reservation"} {
-		err := filepath.WalkDir(repository.Root+"/"+root, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-			folder := strings.TrimPrefix(filepath.Dir(path), repository.Root+"/")
-			files[folder] = append(files[folder], file)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+	for _, p := range packages(t) {
+		if !strings.HasPrefix(p.name(), "tests/") {
+			_, files[p.name()] = parsed(t, p)
 		}
 	}
 	return files
