@@ -4,6 +4,31 @@ package energy
 
 import "github.com/almanac-cloud/almanac/pkg/span"
 
+// Level is the number of cores from an instant until the next level.
+type Level struct {
+	From  span.Instant
+	Cores int64
+}
+
+// Area returns the sum of the levels, which are sorted by time, until an instant, in core-seconds.
+// For the cores that are off this is e_savings of paper 004.
+func Area(levels []Level, until span.Instant) (area int64) {
+	for i, l := range levels {
+		end := until
+		if i+1 < len(levels) {
+			end = min(end, levels[i+1].From)
+		}
+		area += l.Cores * max(int64(end-l.From), 0)
+	}
+	return area
+}
+
+// ResIdle returns res_idle of paper 004: the core-seconds that are available and not in use.
+// Savings cannot exceed it.
+func ResIdle(total, used []Level, until span.Instant) int64 {
+	return Area(total, until) - Area(used, until)
+}
+
 // Delayed is a request that waited until the last of its hosts had booted. Times are in
 // seconds; Boot is 0 if it did not wait.
 type Delayed struct{ Cores, Boot, Duration int64 }

@@ -10,45 +10,19 @@ import (
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/resource"
-	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
 // Check A004-1.
-// level is the number of cores from an instant until the next level.
-type level struct {
-	From  span.Instant
-	Cores int64
-}
-
-// area returns the sum of the levels, which are sorted by time, until an instant, in core-seconds.
-// For the cores that are off this is e_savings of paper 004.
-func area(levels []level, until span.Instant) (sum int64) {
-	for i, l := range levels {
-		end := until
-		if i+1 < len(levels) {
-			end = min(end, levels[i+1].From)
-		}
-		sum += l.Cores * max(int64(end-l.From), 0)
-	}
-	return sum
-}
-
-// resIdle returns res_idle of paper 004: the core-seconds that are available and not in use.
-// Savings cannot exceed it.
-func resIdle(total, used []level, until span.Instant) int64 {
-	return area(total, until) - area(used, until)
-}
-
 func TestCoreSecondsOfThePaper(t *testing.T) {
-	total := []level{{From: 0, Cores: 10}}
-	used := []level{{From: 0, Cores: 4}, {From: 10, Cores: 9}, {From: 20, Cores: 0}}
-	if got := resIdle(total, used, 30); got != 170 {
+	total := []energy.Level{{From: 0, Cores: 10}}
+	used := []energy.Level{{From: 0, Cores: 4}, {From: 10, Cores: 9}, {From: 20, Cores: 0}}
+	if got := energy.ResIdle(total, used, 30); got != 170 {
 		t.Errorf("res_idle is %d, want 170", got)
 	}
-	if got := area([]level{{From: 5, Cores: 3}, {From: 25, Cores: 0}}, 30); got != 60 {
+	if got := energy.Area([]energy.Level{{From: 5, Cores: 3}, {From: 25, Cores: 0}}, 30); got != 60 {
 		t.Errorf("e_savings is %d, want 60", got)
 	}
-	if got := area([]level{{From: 5, Cores: 3}, {From: 25, Cores: 1}}, 15); got != 30 {
+	if got := energy.Area([]energy.Level{{From: 5, Cores: 3}, {From: 25, Cores: 1}}, 15); got != 30 {
 		t.Errorf("%d until 15, want 30", got)
 	}
 }

@@ -112,7 +112,7 @@ func TestAnHourOfThePaper(t *testing.T) {
 	}
 	reserved := &machines[2]
 	counts, awake := map[string]int{}, map[string]span.Instant{}
-	off := map[string][]level{}
+	off := map[string][]energy.Level{}
 	var switches []string
 	for minute := range int64(hour) {
 		now := noon.Add(minute * 60)
@@ -145,12 +145,12 @@ func TestAnHourOfThePaper(t *testing.T) {
 		for _, w := range plan.Switches {
 			switches = append(switches, fmt.Sprintf("%d %s %s", minute, w.Host, w.To))
 			m := &machines[slices.IndexFunc(machines, func(m energy.Machine) bool { return m.Name == w.Host })]
-			step := level{From: now, Cores: 1}
+			level := energy.Level{From: now, Cores: 1}
 			m.Phase = energy.Asleep
 			if w.To == energy.On {
-				step.Cores, m.Phase, awake[w.Host] = 0, energy.Waking, now.Add(boot*60)
+				level.Cores, m.Phase, awake[w.Host] = 0, energy.Waking, now.Add(boot*60)
 			}
-			off[w.Host] = append(off[w.Host], step)
+			off[w.Host] = append(off[w.Host], level)
 		}
 	}
 	want := []string{"5 n1 off", "5 n2 off", "5 n3 off", "5 n4 off", "10 n3 on", "40 n3 off"}
@@ -159,7 +159,7 @@ func TestAnHourOfThePaper(t *testing.T) {
 	}
 	saved := int64(0)
 	for _, levels := range off {
-		saved += area(levels, noon.Add(hour*60)) / 60
+		saved += energy.Area(levels, noon.Add(hour*60)) / 60
 	}
 	if saved != 190 {
 		t.Errorf("%d core-minutes saved, want 190", saved)
