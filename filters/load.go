@@ -89,6 +89,7 @@ func (l load) limit(i int) int64 {
 	return l.limits[i]
 }
 
+// Keep implements Test.
 func (l load) Keep(hosts hostset.Set) {
 	for i := range hosts.All() {
 		if l.of(i) >= l.limit(i) {

@@ -122,6 +122,7 @@ type logFile struct {
 	file *os.File
 }
 
+// Write implements io.Writer. It writes to the file that is open now.
 func (f *logFile) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -78,6 +78,8 @@ func (c *Admin) Foresee(ctx context.Context, host string, order energy.Hold) (Ho
 
 func noHost(name string) error { return fault.New(fault.NotFound, "there is no host %s", name) }
 
+// forgets reports whether the order releases a host that has left the inventory; its record is then
+// deleted.
 func (c *Admin) forgets(host string, o *energy.Hold) bool {
 	_, known := c.Inventory.Snapshot().Index(host)
 	return o.Action == energy.Release && !known

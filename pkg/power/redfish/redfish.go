@@ -153,6 +153,7 @@ func (m *Machine) Switch(ctx context.Context, to energy.State, how power.PowerOf
 // controls is a machine without its watts, which Switch does not need.
 type controls struct{ *Machine }
 
+// Read implements power.Machine.
 func (b controls) Read(ctx context.Context) (power.Reading, error) {
 	return b.read(ctx, func(*schemas.ComputerSystem) float64 { return 0 })
 }

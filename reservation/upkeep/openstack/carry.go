@@ -196,6 +196,8 @@ func (c *Backend) makeNames(ctx context.Context, step fence.Step) error {
 	return nil
 }
 
+// makeClass creates the resource class, and once the registered limit without which Nova refuses its
+// servers.
 func (c *Backend) makeClass(ctx context.Context, class string) error {
 	if err := c.placement.EnsureClass(ctx, class); err != nil {
 		return err

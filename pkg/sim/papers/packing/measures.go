@@ -69,6 +69,8 @@ func minYield(t trial, name string) (float64, bool) {
 	return o.yield, o.solved
 }
 
+// averageYield returns the average yield that the algorithm with that name has reached; false if it
+// found no placement.
 func averageYield(t trial, name string) (float64, bool) {
 	o := t.of(name)
 	return o.average, o.solved && name != bound

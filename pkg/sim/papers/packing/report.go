@@ -133,6 +133,7 @@ func label(name string) string {
 	return strings.ToUpper(name)
 }
 
+// tellFindings writes the findings into the report.
 func (r *results) tellFindings(report *sim.Report) {
 	report.Heading(2, "The paper's statements and the results")
 	list := r.findings()
