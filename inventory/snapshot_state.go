@@ -42,14 +42,17 @@ func (h *Host) identical(o *Host) bool {
 		sameMap(h.Properties, o.Properties) && sameMap(h.Capabilities.Texts, o.Capabilities.Texts)
 }
 
+// sameVector reports whether two vectors are equal and share their custom resources.
 func sameVector(a, b *resource.Vector) bool {
 	return a.VCPUs == b.VCPUs && a.MemoryMB == b.MemoryMB && a.DiskGB == b.DiskGB && sameMap(a.Custom, b.Custom)
 }
 
+// sameSlice reports whether two slices are the same part of one array. Equal elements elsewhere do not count.
 func sameSlice[E any](a, b []E) bool {
 	return len(a) == len(b) && (a == nil) == (b == nil) && (len(a) == 0 || &a[0] == &b[0])
 }
 
+// sameMap reports whether two variables refer to one map.
 func sameMap[V any](a, b map[string]V) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }

@@ -51,8 +51,8 @@ type setback struct {
 	instances    int      // instances before the reading, if all are gone
 }
 
-// judge returns what is worse in a reading than in the trusted one: hosts gone or failed, if they are
-// too many, and instances.
+// judge returns what is worse in a reading than in the trusted one: the hosts that are gone or have failed, if they
+// are too many, and the number of instances in the trusted one, if the reading has none.
 func (r TrustRules) judge(trusted []sighting, listed []Host, overrides map[string]Override) setback {
 	worse, hadInstances := setback{hosts: len(trusted)}, 0
 	find := finder(listed)

@@ -164,6 +164,7 @@ type Victim struct {
 // Failure is the error of an eviction if victims stay; it lists these victims.
 type Failure []stay
 
+// stay is a victim that does not make room, and why.
 type stay struct {
 	victim Victim
 	reason string

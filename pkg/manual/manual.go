@@ -155,7 +155,7 @@ func flagsOf(c *cobra.Command, page string) string {
 
 // prepare keeps the lines of the tables in the descriptions of a command and those below it: the
 // generator reads descriptions as Markdown and would fill paragraphs with them. The synopsis of a
-// command that groups others names one.
+// command that groups others gets COMMAND, or [COMMAND] if it also runs by itself.
 func prepare(c *cobra.Command) {
 	c.Long = tablesKept(c.Long)
 	switch {

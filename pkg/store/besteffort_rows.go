@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
 )
 
+// rowOfBestEffort returns the row that stores a request and the user data of its servers.
 func rowOfBestEffort(r state.Request, userData string) (bestEffortRow, error) {
 	terms, err := encode(r)
 	key := r.Key

@@ -112,7 +112,8 @@ func (rows *taking) store(tx *gorm.DB, insertMissing string) error {
 	return nil
 }
 
-// enroll stores the guests and the pool.
+// enroll stores the instances that are in the cloud already, as guests of their reservations, and the hosts and
+// properties of the other service: overrides, hidden properties, numbers.
 func (s *Store) enroll(tx *gorm.DB, t booking.TakeOver, at span.Instant) error {
 	var guests []instanceRecordRow
 	for _, id := range slices.Sorted(maps.Keys(t.Guests)) {

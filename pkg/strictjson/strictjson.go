@@ -20,7 +20,8 @@ import (
 type Reader func(raw json.RawMessage, place reflect.Value, path string) error
 
 // Fields calls read for each field of the object, in the order of their names, with its place in
-// the struct. path is the object's own, empty for the outermost. An error of read ends it.
+// the struct. path is the object's own, empty for the outermost. A field that the
+// struct does not have is an Invalid fault, which names the nearest one. An error of read ends it.
 func Fields(object map[string]json.RawMessage, into reflect.Value, path string, read Reader) error {
 	places := make(map[string]reflect.Value)
 	var known []string

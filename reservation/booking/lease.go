@@ -17,8 +17,8 @@ import (
 // Leases are offers, bookings and changes of leases.
 type Leases struct {
 	*decider
-	empty  locks[string] // by project
-	locked locks[string] // by id
+	empty  locks[string] // of projects that book a lease without reservations
+	locked locks[string] // of leases that change, by id
 }
 
 // BookLease makes a lease with all its reservations and stores it; if one of them is refused,

@@ -232,6 +232,7 @@ func (p *leaseChange) findTimes() error {
 	return nil
 }
 
+// isLive reports whether a reservation is not over.
 func isLive(r reservation.Reservation) bool { return r.Status.Live() }
 
 // latestStart returns the latest start of the lease and its reservations, which differ if the

@@ -25,6 +25,7 @@ type Limits struct {
 	WriteTimeout time.Duration
 }
 
+// withDefaults returns the limits with the defaults in place of zeros.
 func (o Limits) withDefaults() Limits {
 	set := func(to *time.Duration, usual time.Duration) {
 		if *to == 0 {

@@ -47,7 +47,7 @@ type PackingPlan struct {
 	Reasons      []string          `json:"reasons"`
 }
 
-// PackingMove is a live migration. State is only set in a run.
+// PackingMove is a live migration. State, Reason, Begun and Ended are only set in a run, as it proceeds.
 type PackingMove struct {
 	Instance  string  `json:"instance"`
 	Name      string  `json:"name"`
@@ -56,8 +56,8 @@ type PackingMove struct {
 	To        string  `json:"to"`
 	VCPUs     int64   `json:"vcpus"`
 	MemoryMB  int64   `json:"memory_mb"`
-	Need      float64 `json:"need"` // in cores
-	MinYield  float64 `json:"min_yield"`
+	Need      float64 `json:"need"`      // of the instance, in cores
+	MinYield  float64 `json:"min_yield"` // the least yield on all hosts after this move
 	// Between is true if the instance moves on to another host later.
 	Between bool       `json:"between"`
 	State   string     `json:"state,omitempty"`

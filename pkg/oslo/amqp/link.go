@@ -171,7 +171,8 @@ func (l *link) up(conn *amqp091.Connection) {
 	l.health.connected(l, l.url.Hosts[l.host])
 }
 
-// down ends the session. It waits for operations in progress, which fail at once.
+// down ends the session, after the operations in progress, which have failed with the connection. Consumers of the
+// session are invalid from then on.
 func (l *link) down(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

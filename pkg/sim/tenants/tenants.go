@@ -140,6 +140,7 @@ func (l *life) join(ctx context.Context) error {
 	return l.start(ctx, v1.DemoServerRequest{Hints: map[string]string{"reservation": r.ID}})
 }
 
+// start creates a server and deletes the oldest one if there are more than mostServers.
 func (l *life) start(ctx context.Context, r v1.DemoServerRequest) error {
 	r.Name, r.Image = l.name(), "debian-13"
 	r.Flavor = []string{"small", "medium", "large"}[l.chance.IntN(3)]
@@ -153,6 +154,7 @@ func (l *life) start(ctx context.Context, r v1.DemoServerRequest) error {
 	return err
 }
 
+// submit submits best-effort work and cancels the oldest if there is more than mostWork.
 func (l *life) submit(ctx context.Context) error {
 	vms, duration := 1+l.chance.IntN(4), v1.Duration(l.Stretch*(60+60*l.chance.IntN(8)))
 	made, err := l.Queue.SubmitBestEffort(ctx, v1.BestEffortRequest{

@@ -9,10 +9,12 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/besteffort"
 )
 
-// Pinned is the host on which a VM's server may be placed.
+// Pinned states where the server of a best-effort VM may be placed.
 type Pinned struct {
-	ProjectID, Server, Node string
-	Phase                   besteffort.Phase
+	ProjectID string
+	Server    string // the VM's server in Nova; empty before it has one
+	Node      string // the host that the plan has chosen
+	Phase     besteffort.Phase
 }
 
 // Pins reads the hosts on which servers may be placed.

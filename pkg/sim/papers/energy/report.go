@@ -82,6 +82,7 @@ func account(a *workload.Account) string {
 	return text + "."
 }
 
+// setup writes the section on the set-up: what was measured, planned and drawn, and what is made up.
 func (r *results) setup(report *sim.Report) {
 	report.Heading(2, "The set-up")
 	o, b, m := &r.options, &r.options.Base, &r.options.Machines

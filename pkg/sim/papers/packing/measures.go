@@ -70,12 +70,13 @@ func minYield(t trial, name string) (float64, bool) {
 }
 
 // averageYield returns the average yield that the algorithm with that name has reached; false if it
-// found no placement.
+// found no placement, and for the bound, which is no placement.
 func averageYield(t trial, name string) (float64, bool) {
 	o := t.of(name)
 	return o.average, o.solved && name != bound
 }
 
+// failed returns 1 if the algorithm with that name found no placement, else 0; false for the bound.
 func failed(t trial, name string) (float64, bool) {
 	if t.of(name).solved {
 		return 0, name != bound
