@@ -12,6 +12,7 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,18 +55,18 @@ var layers = [][]string{
 	14: {"tests/bench", "tests/blazar", "tests/browser", "tests/cloud", "tests/deployment", "tests/devstack", "tests/service", "tests/source"},
 }
 
-// owned lists, for each library, the only packages that may import it.
+// owned lists, for each library of go.mod, the only packages that may import it outside their tests.
 var owned = map[string][]string{
 	"github.com/gin-gonic/gin":            {"pkg/api/serving"},
 	"gorm.io/":                            {"pkg/store"},
 	"github.com/go-gormigrate/":           {"pkg/store"},
 	"modernc.org/sqlite":                  {"pkg/store"},
-	"github.com/gophercloud/":             {"pkg/nova", "pkg/placement", "pkg/ironic", "pkg/glance", "pkg/keystone", "pkg/openstack"},
+	"github.com/gophercloud/":             {"pkg/nova", "pkg/ironic", "pkg/keystone", "pkg/openstack"},
 	"github.com/rabbitmq/amqp091-go":      {"pkg/oslo/amqp"},
 	"github.com/databus23/goslo.policy":   {"pkg/policy"},
 	"github.com/hashicorp/golang-lru":     {"pkg/keystone", "pkg/api/serving", "pkg/api/calendar", "pkg/api/leases"},
 	"github.com/tidwall/btree":            {"reservation/booking"},
-	"github.com/go-sql-driver/mysql":      {"pkg/store", "pkg/nova/cells", "tests/labtest", "tests/chaos"},
+	"github.com/go-sql-driver/mysql":      {"pkg/store", "tests/labtest", "tests/chaos"},
 	"github.com/arran4/golang-ical":       {"pkg/api/calendar"},
 	"github.com/spf13/cobra":              {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power", "pkg/manual"},
 	"github.com/stmcginnis/gofish":        {"pkg/power/redfish"},
@@ -79,6 +80,16 @@ var owned = map[string][]string{
 	"google.golang.org/protobuf":          {"pkg/tracing", "tests/tracingtest"},
 	"github.com/chromedp/":                {"tests/labtest"},
 	"golang.org/x/sys/":                   {"tests/growth"},
+	"github.com/getkin/kin-openapi":       {},
+	"github.com/google/go-cmp":            {"tests/cloudtest", "tests/oslotest", "tests/storetest"},
+	"github.com/jedib0t/go-pretty":        {"cmd/almanac"},
+	"github.com/prometheus/common":        {"pkg/app"},
+	"github.com/schollz/progressbar":      {"cmd/almanac", "cmd/almanacd"},
+	"github.com/spf13/pflag":              {"cmd/almanac", "pkg/manual"},
+	"golang.org/x/net":                    {},
+	"golang.org/x/term":                   {"cmd/almanac", "cmd/almanacd"},
+	"golang.org/x/sync":                   {"inventory/openstack", "pkg/app", "pkg/keystone", "pkg/placement", "pkg/rebalance/openstack", "reservation/upkeep/openstack"},
+	"pgregory.net/rapid":                  {"tests/storetest"},
 }
 
 // pkg is a package in the output of `go list`.
@@ -150,14 +161,47 @@ func TestImportsGoDownOnly(t *testing.T) {
 }
 
 func TestLibrariesStayInTheirPackages(t *testing.T) {
+	imported := map[string]bool{} // by library and package
 	for _, p := range packages(t) {
 		for _, path := range p.Imports {
 			for library, owners := range owned {
 				if strings.HasPrefix(path, library) && !slices.Contains(owners, p.name()) {
 					t.Errorf("%s imports %s, which belongs to %s", p.name(), path, strings.Join(owners, ", "))
 				}
+				imported[library+" "+p.name()] = imported[library+" "+p.name()] || strings.HasPrefix(path, library)
 			}
 		}
+	}
+	for library, owners := range owned {
+		for _, name := range owners {
+			if !imported[library+" "+name] {
+				t.Errorf("%s does not import %s: take it out of owned", name, library)
+			}
+		}
+	}
+}
+
+func TestEachLibraryHasItsPackages(t *testing.T) {
+	required, _, _ := strings.Cut(repository.Read(t, repository.Root+"/go.mod"), "// indirect")
+	libraries := repository.Matches(`(?m)^\t(\S+) v\S+$`, required)
+	if len(libraries) < 30 {
+		t.Fatalf("go.mod has %d libraries", len(libraries))
+	}
+	unused := maps.Clone(owned)
+	for _, library := range libraries {
+		listed := false
+		for name := range owned {
+			if strings.HasPrefix(library+"/", name) {
+				listed = true
+				delete(unused, name)
+			}
+		}
+		if !listed {
+			t.Errorf("go.mod requires %s, which has no row in owned: add the packages that may import it", library)
+		}
+	}
+	for name := range unused {
+		t.Errorf("owned has %s, which go.mod does not require", name)
 	}
 }
 
