@@ -3,6 +3,8 @@
 package config_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/config"
 	"github.com/almanac-cloud/almanac/pkg/eviction"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/pkg/nova/object"
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/pkg/oslo/amqp"
@@ -33,8 +36,8 @@ import (
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
-func TestEveryOptionReachesItsField(t *testing.T) {
-	got, err := load(t, `
+// everyOption sets every option to a value other than its default.
+const everyOption = `
 [DEFAULT]
 debug = Yes
 log_file = /var/log/almanac.log
@@ -52,7 +55,7 @@ ssl = true
 ssl_ca_file = ca
 ssl_cert_file = cert
 ssl_key_file = key
-ssl_enforce_hostname_verification = true
+ssl_enforce_hostname_verification = false
 heartbeat_timeout_threshold = 7
 rabbit_retry_interval = 8
 rabbit_retry_backoff = 9
@@ -162,10 +165,17 @@ insecure = true
 timeout = 31
 [glance]
 region_name = GR
+valid_interfaces = admin
+endpoint_override = http://glance
+cafile = gca
+insecure = true
 timeout = 32
 [neutron]
 region_name = NER
 valid_interfaces = public
+endpoint_override = http://neutron
+cafile = nca
+insecure = true
 timeout = 33
 [blazar]
 enabled = false
@@ -215,7 +225,7 @@ repository_rate = 1
 link_rate = 2
 pool_limit = 3
 margin = 4
-poll_interval = 5
+poll_interval = 8
 timeout_factor = 6
 retries = 7
 retry_delay = 8
@@ -245,6 +255,9 @@ decision_retention = 37d
 limit_tenants_to_placement_aggregate = true
 placement_aggregate_required_for_tenants = true
 enable_isolated_aggregate_filtering = true
+query_placement_for_image_type_support = true
+image_metadata_prefilter = true
+query_placement_for_routed_network_aggregates = true
 [filter_scheduler]
 enabled_filters = ComputeFilter
 available_filters = nova.scheduler.filters.compute_filter.ComputeFilter
@@ -324,7 +337,37 @@ external_service_timeout = 7
 external_service_exempt_project_ids = c
 [lifecycle]
 poll_interval = 60
-`+energyText)
+` + energyText
+
+// onlyValue is the option with a single allowed value.
+const onlyValue = "migration = no"
+
+// An option that the texts and the values of these tests leave out would hold nothing. So each option of
+// the table is in the text, and differs from its default.
+func TestTheTestsSetEveryOption(t *testing.T) {
+	got, err := load(t, everyOption)
+	if err != nil {
+		t.Fatal(err)
+	}
+	preset := shownLines(t, defaults(t))
+	for i, line := range shownLines(t, got) {
+		if line == preset[i] && line != "" && line[0] != '[' && line != onlyValue {
+			t.Errorf("%q is the default: set it in everyOption or energyText to something else, and its field in TestEveryOptionReachesItsField", line)
+		}
+	}
+}
+
+func shownLines(t *testing.T, c config.Config) []string {
+	t.Helper()
+	var shown bytes.Buffer
+	if err := config.Show(&shown, c); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(shown.String(), "\n")
+}
+
+func TestEveryOptionReachesItsField(t *testing.T) {
+	got, err := load(t, everyOption)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +379,7 @@ poll_interval = 60
 		},
 		Rabbit: config.Rabbit{
 			Options: amqp.Options{
-				TLS:       amqp.TLS{Enabled: true, CAFile: "ca", CertFile: "cert", KeyFile: "key", VerifyHostname: true},
+				TLS:       amqp.TLS{Enabled: true, CAFile: "ca", CertFile: "cert", KeyFile: "key"},
 				Heartbeat: 7 * time.Second, RetryInterval: 8 * time.Second, RetryBackoff: 9 * time.Second, IntervalMax: 10 * time.Second,
 			},
 			Queues: oslo.QueueOptions{
@@ -416,7 +459,8 @@ poll_interval = 60
 			},
 			Nova: weighers.Nova{ImageProperties: []string{"os_distro=1", "hw_machine_type=-2"}, Metrics: []string{"cpu.percent=-1"}},
 		},
-		Cells: config.Cells{APIDatabase: "mysql+pymysql://n:p@db/nova_api", File: "cells.txt", UUID: "c1"},
+		Prefilters: object.Prefilters{ImageTypes: true, ImageMetadata: true, RoutedNetworks: true},
+		Cells:      config.Cells{APIDatabase: "mysql+pymysql://n:p@db/nova_api", File: "cells.txt", UUID: "c1"},
 		Reservation: config.Reservation{
 			Defaults: planning.Defaults{
 				Policy: calendar.PolicyPEWorstFit, OnEnd: reservation.OnEndShelve, OnEndChoices: []reservation.OnEnd{reservation.OnEndShelve, reservation.OnEndStop},
@@ -453,10 +497,14 @@ poll_interval = 60
 			CPUNeed: "diagnostics", Yield: filters.Yield{Share: 0.5, Floor: 0.75}, Preset: rebalance.Options{Migrations: 1, MemoryMB: 2, Gain: 0.25},
 			Executor: rebalance.ExecutorOptions{Timeout: 3, MostFailed: 4, Every: 5 * time.Second},
 		},
-		Glance:  openstack.Options{Region: "GR", Interfaces: []string{"internal", "public"}, Timeout: 32 * time.Second},
-		Neutron: openstack.Options{Region: "NER", Interfaces: []string{"public"}, Timeout: 33 * time.Second},
+		Glance: openstack.Options{
+			Region: "GR", Interfaces: []string{"admin"}, Override: "http://glance", CAFile: "gca", Insecure: true, Timeout: 32 * time.Second,
+		},
+		Neutron: openstack.Options{
+			Region: "NER", Interfaces: []string{"public"}, Override: "http://neutron", CAFile: "nca", Insecure: true, Timeout: 33 * time.Second,
+		},
 		Staging: config.Staging{Rules: controller.Rules{
-			Strategy: staging.JIT, Rate: 1e6, Link: 2e6, Limit: 3 << 30, Margin: 4, Poll: 5 * time.Second,
+			Strategy: staging.JIT, Rate: 1e6, Link: 2e6, Limit: 3 << 30, Margin: 4, Poll: 8 * time.Second,
 			Factor: 6, Retries: 7, RetryDelay: 8, Lifetime: 90,
 		}},
 		Tracing: tracing.Options{Enabled: true, Endpoint: "https://collector/v1/traces", SampleRatio: 0.25},
@@ -464,122 +512,5 @@ poll_interval = 60
 	got.Folder = ""
 	if diff := cmp.Diff(want, got, unexported); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
-	}
-}
-
-func TestWithoutFilesTheDefaultsHold(t *testing.T) {
-	want := config.Config{
-		Default: config.Default{
-			Roles: []string{"api", "inventory", "energy"}, ControlExchange: "openstack",
-			RPCResponseTimeout: time.Minute, GracefulShutdownTimeout: 30 * time.Second,
-		},
-		API: config.API{
-			Host: "127.0.0.1", Port: 1234, AuthStrategy: "noauth", MaxBodyBytes: 1048576,
-			RequestTimeout: 30 * time.Second, RateBurst: 100, RequestsAtOnce: 8, Streams: 2000, StreamsPerProject: 200, FailureLimit: 5, FailureBurst: 500, Dashboard: true,
-		},
-		NoAuth: config.NoAuth{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}},
-		Keystone: config.Keystone{
-			AuthType: "password",
-			Options: keystone.Options{
-				Connection: keystone.Connection{Timeout: 10 * time.Second}, TokenCacheTime: 5 * time.Minute, CacheSize: 10_000,
-				ServiceTokenRoles: []string{"service"}, ServiceTokenRolesRequired: true,
-			},
-		},
-		Policy: config.Policy{File: "policy.yaml", Dirs: []string{"policy.d"}},
-		Database: config.Database{
-			Connection: "sqlite:///var/almanac.db", BusyTimeout: 5 * time.Second, MaxPoolSize: 5, MaxOverflow: 50,
-			ConnectionRecycleTime: time.Hour, MaxRetries: 10, RetryInterval: 10 * time.Second,
-			DBMaxRetries: 20, DBMaxRetryInterval: 10 * time.Second, TransactionTimeout: 15 * time.Second,
-		},
-		Rabbit: config.Rabbit{
-			Options: amqp.Options{
-				Heartbeat: time.Minute, RetryInterval: time.Second, RetryBackoff: 2 * time.Second, IntervalMax: 30 * time.Second,
-				TLS: amqp.TLS{VerifyHostname: true},
-			},
-			Queues: oslo.QueueOptions{TransientTTL: 30 * time.Minute},
-		},
-		Notifications: config.Notifications{
-			Topics: []string{"notifications"}, Formats: []string{"almanac", "blazar"},
-		},
-		Inventory: config.Inventory{
-			Source: "file", HostsFile: "etc/almanac/hosts.yaml", RefreshInterval: 10 * time.Second,
-			FullPollInterval: 10 * 60, Trust: inventory.TrustRules{MaxChangePercent: 20, SettleTime: 10 * 60},
-		},
-		Nova: config.Nova{
-			Options: openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second, MaxMicroversion: "2.100"},
-		},
-		Placement: openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
-		Preemptible: config.Preemptible{
-			Rule:   inventory.PreemptibleRule{ExtraSpec: "almanac:preemptible", Hint: "preemptible", Protect: "almanac:protected"},
-			Action: upkeep.OrderDelete, Eviction: eviction.Options{Timeout: time.Minute}, FillReserved: true,
-			Cost: "partial_hour", CostOptions: preemption.CostOptions{Period: 3600, PriceSpec: "almanac:price", PrioritySpec: "almanac:priority"},
-		},
-		Reservation: config.Reservation{
-			Defaults: planning.Defaults{
-				Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, OnEndChoices: []reservation.OnEnd{reservation.OnEndDelete, reservation.OnEndShelve},
-			},
-			Fence: filters.FenceAlways, BeforeEnd: 3600, IdempotencyKeyTTL: 24 * time.Hour,
-			Rules: upkeep.Rules{
-				LeadTime: 15 * 60, Normal: upkeep.OrderWait, Left: upkeep.OrderMigrate, Preemptible: upkeep.OrderDelete, Eviction: 2 * 60,
-				EndGrace: 60, Fence: fence.Rules{RootDisk: 20},
-			},
-		},
-		Limits: planning.Limits{Duration: 30 * day, StartAhead: 365 * day, EmptyLeases: 100},
-		Enforcement: config.Enforcement{
-			Rules: enforcement.Rules{MaxDuration: -1}, Service: remote.Options{Timeout: 10 * time.Second},
-		},
-		Lifecycle: config.Lifecycle{PollInterval: time.Second},
-		Scheduler: config.Scheduler{Mode: "off", Workers: 64, MaxAttempts: 3, DecisionRetention: 7 * day},
-		Filters: config.FilterScheduler{
-			EnabledFilters: []string{
-				"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
-			},
-			HostSubsetSize: 1,
-			Options: filters.Options{
-				DefaultAvailabilityZone: "nova", Available: []string{"nova.scheduler.filters.all_filters"}, MaxIOOpsPerHost: 8, MaxInstancesPerHost: 50,
-				RestrictIsolatedHostsToIsolatedImages: true, AggregateImagePropertiesIsolationSeparator: ".",
-			},
-		},
-		Weighers: config.Weighers{
-			Classes: []string{"nova.scheduler.weights.all_weighers"},
-			Multipliers: map[string]float64{
-				"cpu_weight_multiplier": 1, "ram_weight_multiplier": 1, "disk_weight_multiplier": 1, "io_ops_weight_multiplier": -1,
-				"build_failure_weight_multiplier": 1e6, "pci_weight_multiplier": 1, "soft_affinity_weight_multiplier": 1,
-				"soft_anti_affinity_weight_multiplier": 1, "cross_cell_move_weight_multiplier": 1e6, "metrics_weight_multiplier": 1,
-				"hypervisor_version_weight_multiplier": 1, "num_instances_weight_multiplier": 0, "image_props_weight_multiplier": 0,
-				"free_time_weight_multiplier": 10, "kw_ranking_weight_multiplier": 1, "overcommit_weight_multiplier": 0,
-				"preemption_cost_weight_multiplier": 1e5, "period_weight_multiplier": 0, "preemptible_count_weight_multiplier": 0,
-			},
-		},
-		Healing: config.Healing{Enabled: true, Rules: upkeep.HealingRules{Grace: 60, Window: 3600}},
-		Energy:  energyDefaults,
-		Blazar:  config.Blazar{Enabled: true, MinutesBeforeEndLease: 60, ListAllForAdmin: true, FreePool: "freepool"},
-		BestEffort: config.BestEffort{
-			WakeupInterval: 5 * time.Second, MaxVMsPerProject: 100, Retention: 30 * day,
-			Rules: besteffort.Rules{
-				Suspend: true, Backfilling: besteffort.Aggressive, Promises: 4, Worthwhile: 1,
-				Overheads: besteffort.Overheads{SuspendRate: 50, ResumeRate: 50, Boot: 30, Shutdown: 10, Operation: 10},
-			},
-			Limits: state.Limits{Build: 10 * 60, Order: 2 * 60, Retries: 3, Backoff: 30},
-		},
-		Packing: config.Packing{
-			CPUNeed: "flavor", Yield: filters.Yield{Share: 1}, Preset: rebalance.Options{Migrations: 10, Gain: 0.01},
-			Executor: rebalance.ExecutorOptions{Timeout: 10 * 60, MostFailed: 3, Every: 2 * time.Second},
-		},
-		Glance:  openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
-		Neutron: openstack.Options{Interfaces: []string{"internal", "public"}, Timeout: 30 * time.Second},
-		Staging: config.Staging{Enabled: true, RemoveUnused: true, Rules: controller.Rules{
-			Strategy: staging.EDF, Rate: 1e8, Margin: 60, Poll: 5 * time.Second, Factor: 3, Retries: 3, RetryDelay: 30, Lifetime: day,
-		}},
-		Tracing: tracing.Options{Endpoint: "http://127.0.0.1:4318/v1/traces", SampleRatio: 1},
-	}
-	if diff := cmp.Diff(want, defaults(t), unexported); diff != "" {
-		t.Errorf("configuration (-want +got):\n%s", diff)
-	}
-}
-
-func TestEveryWeigherHasItsMultiplier(t *testing.T) {
-	if diff := cmp.Diff(weighers.Multipliers(), defaults(t).Weighers.Multipliers); diff != "" {
-		t.Errorf("multipliers (-weighers +configuration):\n%s", diff)
 	}
 }
