@@ -6,20 +6,25 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Otherwise the service would accept a change of one reservation into the other without
-// storing it.
+// A change that Difference leaves out is accepted, and neither stored nor in the log.
 func TestEveryTermThatAChangeChangesIsToldAndStored(t *testing.T) {
 	for _, of := range []string{"Terms", "Span"} {
 		var none reservation.Reservation
 		for field := range reflect.ValueOf(none).FieldByName(of).Fields() {
 			everyPart(t, field.Type, func(alter func(reflect.Value), path string) {
-				var after reservation.Reservation
-				alter(reflect.ValueOf(&after).Elem().FieldByName(of).FieldByIndex(field.Index))
-				if Difference(none, after) == "" {
-					t.Errorf("a change of %s.%s%s changes nothing", of, field.Name, path)
+				var plan Plan
+				alter(reflect.ValueOf(&plan).Elem().FieldByName(of).FieldByIndex(field.Index))
+				after := Changed(none, plan, none.Membership, 1)
+				if !cmp.Equal(after.Terms, plan.Terms) || after.Span != plan.Span {
+					t.Errorf("a change of %s.%s%s is not stored", of, field.Name, path)
+				}
+				if told, _ := after.LastEvent(reservation.ChangedEvent); told.Detail == "" {
+					t.Errorf("a change of %s.%s%s has no text in the log", of, field.Name, path)
 				}
 			})
 		}
