@@ -132,6 +132,16 @@ func imageProperties(p Ports) (Weighted, error) {
 // name returns the last part of the path.
 func (c choice) name() string { return c.path[strings.LastIndexByte(c.path, '.')+1:] }
 
+// Own returns the names of the weighers that Nova does not have.
+func Own() (names []string) {
+	for _, c := range choices {
+		if !strings.Contains(c.path, ".") {
+			names = append(names, c.path)
+		}
+	}
+	return names
+}
+
 // Multipliers returns the default of each multiplier, by the name of its option.
 func Multipliers() map[string]float64 {
 	defaults := make(map[string]float64, len(choices))

@@ -55,6 +55,12 @@ func TestWeighersAreChosenAsInWeightClasses(t *testing.T) {
 	}
 }
 
+func TestOursAreThoseThatNovaDoesNotHave(t *testing.T) {
+	if diff := cmp.Diff(ours, weighers.Own()); diff != "" {
+		t.Errorf("(-test +code):\n%s", diff)
+	}
+}
+
 func TestMultipliersAreTheDefaultUnlessSet(t *testing.T) {
 	list, err := weighers.Choose([]string{weighers.AllWeighers}, map[string]float64{"ram_weight_multiplier": -2, "kw_ranking_weight_multiplier": 0},
 		weighers.Ports{})

@@ -69,10 +69,15 @@ func filterOptions(c config.Config, promises filters.Promises) filters.Options {
 }
 
 func chosenWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, error) {
+	return weighers.Choose(weighing(c, p))
+}
+
+// weighing returns the options of the weighers as Choose takes them; p has the ports that are no options.
+func weighing(c config.Config, p weighers.Ports) (classes []string, multipliers map[string]float64, ports weighers.Ports) {
 	w := c.Weighers
 	p.Nova = w.Nova
 	p.Nova.Alone = c.Scheduler.Mode == config.ModeReplace && c.Scheduler.ForwardTransportURL == ""
-	return weighers.Choose(w.Classes, w.Multipliers, p)
+	return w.Classes, w.Multipliers, p
 }
 
 // missing returns a sentence for each configured filter and weigher of Nova that a release does not
@@ -97,7 +102,7 @@ func missing(c config.Config, of release.Release) (sentences []string) {
 }
 
 // ownWeighers returns the weighers with which POST /v1/scheduler/weigh answers, with their multipliers:
-// free time and KWRanking.
+// those of ours that need no eviction.
 func ownWeighers(c config.Config, p weighers.Ports) ([]weighers.Weighted, error) {
 	c.Weighers.Classes = []string{(*weighers.FreeTimeWeigher)(nil).Name(), (*weighers.KWRankingWeigher)(nil).Name()}
 	return chosenWeighers(c, p)

@@ -24,8 +24,3 @@ func Parity(t *testing.T, chapter string) map[string]string {
 	}
 	return said
 }
-
-// OwnWeighers lists the weighers that Nova does not have.
-var OwnWeighers = []string{
-	"FreeTimeWeigher", "KWRankingWeigher", "OvercommitWeigher", "PreemptionCostWeigher", "PeriodWeigher", "PreemptibleCountWeigher",
-}

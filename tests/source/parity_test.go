@@ -24,7 +24,7 @@ func TestParityTellsOfAllFiltersAndWeighers(t *testing.T) {
 	}
 	var have []string
 	for _, w := range all {
-		if !slices.Contains(repository.OwnWeighers, w.Name()) {
+		if !slices.Contains(weighers.Own(), w.Name()) {
 			have = append(have, w.Name())
 		}
 	}
