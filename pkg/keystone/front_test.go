@@ -33,6 +33,10 @@ func newFrontAt(c *cloud, address string) *front {
 	}
 	f := &front{counts: make(map[string]int)}
 	proxy := httputil.NewSingleHostReverseProxy(target)
+	// The server of another test closes connections of the default transport when it closes.
+	own := &http.Transport{}
+	c.t.Cleanup(own.CloseIdleConnections)
+	proxy.Transport = own
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		f.counts[r.Method+" "+r.URL.Path]++
