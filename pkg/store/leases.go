@@ -161,7 +161,7 @@ func (s *Store) LeaseStates(ctx context.Context, q reservation.LeaseQuery) ([]re
 // selected restricts found to what q selects, except for the marker.
 func selected(found *gorm.DB, q reservation.LeaseQuery) *gorm.DB {
 	if q.ProjectID != "" {
-		found = found.Where("project_id = ?", q.ProjectID)
+		found = owned(found, q.ProjectID)
 	}
 	if q.ID != "" {
 		found = found.Where("id = ?", q.ID)

@@ -48,7 +48,7 @@ func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
 	}
 	found := tx.Order(order)
 	if q.ProjectID != "" {
-		found = found.Where("project_id = ?", q.ProjectID)
+		found = owned(found, q.ProjectID)
 	}
 	if len(q.Statuses) > 0 {
 		found = found.Where("status IN ?", q.Statuses)
@@ -94,7 +94,7 @@ func after(tx, found *gorm.DB, q reservation.Query) *gorm.DB {
 func markedStart(tx *gorm.DB, table any, marker, project string) (start int64, known bool, err error) {
 	marked := tx.Model(table).Where("id = ?", marker)
 	if project != "" {
-		marked = marked.Where("project_id = ?", project)
+		marked = owned(marked, project)
 	}
 	var starts []int64
 	if err := marked.Pluck("start_at", &starts).Error; err != nil || len(starts) == 0 {

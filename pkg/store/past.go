@@ -71,7 +71,7 @@ func (s *Store) Past(ctx context.Context, q reservation.PastQuery) (page []reser
 			Where("status NOT IN ? OR released > 0", reservation.LiveStatuses).
 			Where("start_at < ? OR released > 0", q.Overlaps.End).Where("end_at > ?", q.Overlaps.Start)
 		if q.ProjectID != "" {
-			found = found.Where("project_id = ?", q.ProjectID)
+			found = owned(found, q.ProjectID)
 		}
 		if err := found.Find(&rows).Error; err != nil {
 			return err

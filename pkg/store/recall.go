@@ -207,7 +207,7 @@ func (f *finding) named(log []booking.LogEntry) ([]booking.HostVersion, error) {
 		}
 	}
 	if f.asked.Project != "" {
-		if err := f.add(f.tx.Where("project_id = ? AND status IN ?", f.asked.Project, reservation.LiveStatuses)); err != nil {
+		if err := f.add(owned(f.tx, f.asked.Project).Where("status IN ?", reservation.LiveStatuses)); err != nil {
 			return nil, err
 		}
 	}
@@ -258,7 +258,7 @@ func (f *finding) projects() (list []booking.ProjectVersion, err error) {
 		return list, nil
 	}
 	for chunk := range slices.Chunk(raised, batch) {
-		if err := f.add(f.tx.Where("project_id IN ? AND status IN ?", chunk, reservation.LiveStatuses)); err != nil {
+		if err := f.add(ownedByAny(f.tx, chunk).Where("status IN ?", reservation.LiveStatuses)); err != nil {
 			return nil, err
 		}
 	}

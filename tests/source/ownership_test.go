@@ -3,11 +3,19 @@
 package source
 
 import (
+	"errors"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/almanac-cloud/almanac/tests/repository"
 )
 
 // compared names the comparisons with a project that are not about the owner of a reservation or a lease.
@@ -56,6 +64,60 @@ func TestTheOwnerIsComparedInOnePlace(t *testing.T) {
 	}
 	for text := range unused {
 		t.Errorf("compared names %q, which is nowhere", text)
+	}
+}
+
+// conditions names the conditions on a project in SQL and on the page that are not about the owner of a
+// reservation or a lease, by their lines.
+var conditions = map[string]string{
+	`cmd/almanacd/policy.go: flags.StringToStringVar(&t.target, "target", nil, "target of the action, such as project_id=ID (default: the user's project)")`:      "a rule of the policy",
+	`pkg/dashboard/page/main.js: belongs: one => one.project_id === app.session.project_id,`:                                                                      "it is belongs",
+	`pkg/dashboard/page/main.js: if (!list.some(([id]) => id === session.project_id))`:                                                                            "the choice of a project",
+	`pkg/store/besteffort.go: Where("request_id IN (?)", tx.Model(&bestEffortRow{}).Select("id").Where("project_id = ? AND over_at = 0", r.ProjectID)).`:          "a best-effort request, which nobody shares",
+	`pkg/store/besteffort.go: list, err := s.bestEffort(ctx, func(tx *gorm.DB) *gorm.DB { return tx.Where("project_id = ? AND request_key = ?", project, key) })`: "a best-effort request, which nobody shares",
+	`pkg/store/besteffort.go: found = found.Where("project_id = ?", q.ProjectID)`:                                                                                 "a best-effort request, which nobody shares",
+	`pkg/store/besteffort.go: marked = marked.Where("project_id = ?", q.ProjectID)`:                                                                               "a best-effort request, which nobody shares",
+	"pkg/store/commit.go: set += \" WHERE `project_id` = ?\"":                                                                                                     "what a project holds",
+	`pkg/store/keys.go: return db.Where("project_id = ? AND idempotency_key = ?", projectID, key).Find(&rows).Error`:                                              "the idempotency keys of a project",
+	`pkg/store/owner.go: func owned(found *gorm.DB, project string) *gorm.DB { return found.Where("project_id = ?", project) }`:                                   "it is BelongsTo in SQL",
+	`pkg/store/owner.go: return found.Where("project_id IN ?", projects)`:                                                                                         "it is BelongsTo in SQL",
+	`pkg/store/past_usage.go: found = found.Where("project_id = ?", project)`:                                                                                     "what a project held",
+	`pkg/store/recall.go: if err := f.tx.Where("project_id IN ?", chunk).Order("project_id").Find(&found).Error; err != nil {`:                                    "what a project holds",
+}
+
+// SQL and the page cannot call BelongsTo. Each has it in one function.
+func TestSQLAndThePageCompareTheOwnerInOnePlace(t *testing.T) {
+	unused := maps.Clone(conditions)
+	condition := regexp.MustCompile("project_id`? *(?:[!=]?==?|<>|IN\\b)|[!=]== *[\\w.?]*project_id")
+	names, err := tracked()
+	if err != nil {
+		t.Skip("the source is not in a Git repository")
+	}
+	for _, name := range names {
+		page := strings.HasPrefix(name, "pkg/dashboard/page/") && strings.HasSuffix(name, ".js")
+		if !page && (!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "tests/")) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(repository.Root, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if !condition.MatchString(line) {
+				continue
+			}
+			at := name + ": " + strings.TrimSpace(line)
+			if conditions[at] == "" {
+				t.Errorf("%s; if it is about the owner of a reservation or a lease, call owned of pkg/store or belongs of the page, else name it in conditions", at)
+			}
+			delete(unused, at)
+		}
+	}
+	for name := range unused {
+		t.Errorf("conditions names %q, which is nowhere", name)
 	}
 }
 

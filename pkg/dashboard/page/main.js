@@ -33,6 +33,8 @@ const app = {
   session: null,
   now,
   may: rule => Boolean(app.session?.may?.[rule]),
+  // belongs reports whether a reservation is one of the user's project, as BelongsTo does for the service.
+  belongs: one => one.project_id === app.session.project_id,
   // project returns an element with the name of a project, which is its id until the name is known.
   project: id => named(names.get(id) || id, {'data-project': id}),
   go: path => {

@@ -173,7 +173,7 @@ export function show(main, app, id) {
     const from = seconds(one.start),
       to = seconds(one.end),
       live = !over.includes(one.status) && one.status !== 'ending';
-    const mine = may('reservations:update') && (one.project_id === app.session.project_id || app.may('reservations:update_all_projects'));
+    const mine = may('reservations:update') && (app.belongs(one) || app.may('reservations:update_all_projects'));
     fill(
       place,
       h(
