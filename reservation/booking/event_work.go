@@ -26,13 +26,6 @@ const (
 	concludeEvery = time.Second
 )
 
-// actions maps events to their actions in the audit trail.
-var actions = map[reservation.EventType]reservation.Action{
-	reservation.StartEvent:     reservation.ActionStart,
-	reservation.BeforeEndEvent: reservation.ActionWarnOfEnd,
-	reservation.EndEvent:       reservation.ActionEnd,
-}
-
 // begun returns r after a replica has begun its event i.
 func begun(r reservation.Reservation, i int, replica string, now span.Instant) (reservation.Reservation, error) {
 	status, err := lifecycle.Begin(r.Status, r.Events[i].Type)

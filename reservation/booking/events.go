@@ -168,7 +168,7 @@ func (d *Events) dueAttempt(e *entry, appointed span.Instant, lost func(reservat
 	}
 	e.noteRetry(event, now)
 	a := &attempt{entry: e, before: e.r}
-	a.cause.Action = actions[event.Type]
+	a.cause.Action = lifecycle.Action(event.Type)
 	var err error
 	switch {
 	case e.hopeless(event, now):
@@ -276,7 +276,7 @@ func (d *Events) conclusion(e *entry, ran reservation.Event, why error) (*attemp
 		d.begin(a)
 		return a, i, nil
 	}
-	a.cause.Action = actions[ran.Type]
+	a.cause.Action = lifecycle.Action(ran.Type)
 	next, err := finished(e.r, i, now)
 	if err != nil {
 		return nil, 0, err

@@ -69,25 +69,32 @@ func Next(s reservation.Status, t Trigger) (reservation.Status, error) {
 	return next, nil
 }
 
-// carried lists the triggers of each event, in order.
-var carried = map[reservation.EventType][]Trigger{
-	reservation.StartEvent:     {Start, Started},
-	reservation.BeforeEndEvent: {BeforeEnd},
-	reservation.EndEvent:       {End, Finished},
+// carried lists what carries out an event that is due: its triggers, in order, and the action in the audit trail when
+// it is done.
+var carried = map[reservation.EventType]struct {
+	action   reservation.Action
+	triggers []Trigger
+}{
+	reservation.StartEvent:     {reservation.ActionStart, []Trigger{Start, Started}},
+	reservation.BeforeEndEvent: {reservation.ActionWarnOfEnd, []Trigger{BeforeEnd}},
+	reservation.EndEvent:       {reservation.ActionEnd, []Trigger{End, Finished}},
 }
+
+// Action returns the action in the audit trail of an event that is done.
+func Action(event reservation.EventType) reservation.Action { return carried[event].action }
 
 // TakesWork reports whether an event may require work in the cloud. Other events are done
 // as soon as they begin.
-func TakesWork(event reservation.EventType) bool { return len(carried[event]) > 1 }
+func TakesWork(event reservation.EventType) bool { return len(carried[event].triggers) > 1 }
 
 // Begin returns the status while an event is carried out.
 func Begin(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
-	return follow(s, carried[event][:1])
+	return follow(s, carried[event].triggers[:1])
 }
 
 // Finish returns the status after an event that has begun.
 func Finish(s reservation.Status, event reservation.EventType) (reservation.Status, error) {
-	return follow(s, carried[event][1:])
+	return follow(s, carried[event].triggers[1:])
 }
 
 // follow returns the status after the triggers, one after the other; an error for one that the status

@@ -161,3 +161,15 @@ func TestAStartAndAnEndTakeWork(t *testing.T) {
 		}
 	}
 }
+
+// The audit trail and the notifications name what happened by the action.
+func TestEachEventOfAScheduleHasAnActionOfItsOwn(t *testing.T) {
+	seen := map[reservation.Action]reservation.EventType{}
+	for _, e := range lifecycle.Schedule(booked(100, 200, 30)) {
+		action := lifecycle.Action(e.Type)
+		if action == "" || seen[action] != "" {
+			t.Errorf("the event %s has the action %q, as has %q", e.Type, action, seen[action])
+		}
+		seen[action] = e.Type
+	}
+}

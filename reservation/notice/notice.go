@@ -4,8 +4,7 @@
 //
 // Each change is sent in two formats; the operator may choose one of them:
 //
-//   - almanac: event types reservation.create, .change, .cancel, .start,
-//     .before_end, .end, .heal, .degrade, .restore and .image, published by almanac.<host>.
+//   - almanac: event types reservation.*, which eventTypes lists, published by almanac.<host>.
 //     The payload is what REST shows an admin, and the claims.
 //   - blazar: event types lease.*, published by blazar.lease, with Blazar's payload
 //     since October 2025, so that consumers of Blazar's notifications can read them

@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/lifecycle"
 	"github.com/almanac-cloud/almanac/reservation/notice"
 	"github.com/almanac-cloud/almanac/tests/repository"
 )
@@ -182,6 +183,22 @@ func TestEachEventHasItsWordsAndItsBound(t *testing.T) {
 	slices.Sort(guide)
 	if diff := cmp.Diff(sorted, guide); diff != "" {
 		t.Errorf("events (-code +docs/api.md):\n%s", diff)
+	}
+	concepts := repository.Read(t, "../../docs/concepts.md")
+	_, log, _ := strings.Cut(concepts, "has its own log in `events`.")
+	due, log, _ := strings.Cut(log, " due at a time;")
+	entered, _, _ := strings.Cut(log, " entered as they happen.")
+	_, healing, _ := strings.Cut(concepts, "\n| event | meaning |\n")
+	healing, _, _ = strings.Cut(healing, "\n\n")
+	listed = append(repository.Matches("`(\\w+)`", due+entered), repository.Matches("(?m)^\\| `(\\w+)` \\|", healing)...)
+	slices.Sort(listed)
+	if diff := cmp.Diff(sorted, listed); diff != "" {
+		t.Errorf("events (-code +docs/concepts.md):\n%s", diff)
+	}
+	for _, event := range events {
+		if carried := lifecycle.Action(reservation.EventType(event)) != ""; carried != strings.Contains(due, "`"+event+"`") {
+			t.Errorf("the event %s is carried out: %v; docs/concepts.md lists it among the others", event, carried)
+		}
 	}
 	bounded := repository.Matches(`reservation\.(\w+Event)\b`, repository.Read(t, "../../reservation/planning/history.go"))
 	for event, name := range constantNames(t, "reservation/reservation.go", "EventType") {
