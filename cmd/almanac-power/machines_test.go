@@ -75,6 +75,9 @@ func TestEachDriverIsDescribed(t *testing.T) {
 		return string(text)
 	}
 	rooms, guide, sample := page("docs", "architecture.md"), page("docs", "energy.md"), page("etc", "almanac", "power.yaml")
+	_, ports, _ := strings.Cut(page("docs", "operations.md"), "\n| almanac-power | ")
+	ports, _, _ = strings.Cut(strings.ToLower(ports), "\n")
+	ports = strings.Join(strings.SplitN(ports, " | ", 4)[:3], " ") // without the cell about TLS
 	_, table, _ := strings.Cut(guide, "\n| driver |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	if rows := strings.Count(table, "\n| `"); rows != len(drivers) {
@@ -96,6 +99,9 @@ func TestEachDriverIsDescribed(t *testing.T) {
 			if key := field.Tag.Get("yaml"); !field.Anonymous && !strings.Contains(entry, " "+key+": ") {
 				t.Errorf("the entry of power.yaml for the driver %s has no %s", d.name, key)
 			}
+		}
+		if !strings.Contains(ports, d.name) && !slices.Contains([]string{"command", "simulated"}, d.name) { // they connect to nothing themselves
+			t.Errorf("the ports of almanac-power in docs/operations.md do not name the driver %s", d.name)
 		}
 		if d.advice == "" && d.name != "simulated" {
 			t.Errorf("the driver %s has no advice", d.name)

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// forHosts has the keys of an entry for several hosts, by driver: {host} is wherever a key takes it, and each
+// key that is a text or a list is there.
+var forHosts = map[string]string{
+	"ironic": "node: '{host}'",
+	"redfish": "url: 'https://{host}', user: u, password_file: 'pw-{host}', auth: basic, cafile: ca.pem, " +
+		"system: '/redfish/v1/Systems/{host}'",
+	"ipmi": "address: '{host}', user: u, password_file: 'pw-{host}', privilege: OPERATOR, watts_sensor: dcmi",
+	"command": "on: [/bin/true, '{host}'], off: [/bin/true, '{host}'], cut: [/bin/true, '{host}'], " +
+		"standby: [/bin/true, '{host}'], status: [/bin/true, '{host}']",
+	"simulated": "boot: 1s",
+}
+
+// withKeys returns an entry of a driver.
+func withKeys(t *testing.T, d driver, keys string) entry {
+	t.Helper()
+	list, err := readMachines("power.yaml", []byte("machines:\n  - {host: n1, driver: "+d.name+", "+keys+"}\n"))
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%s: %d entries, %v", d.name, len(list), err)
+	}
+	return list[0]
+}
+
+// textKeys returns the keys of an entry that are texts or lists.
+func textKeys(d driver) (keys []string) {
+	for field := range reflect.TypeOf(d.options()).Elem().Fields() {
+		if kind := field.Type.Kind(); !field.Anonymous && (kind == reflect.String || kind == reflect.Slice) {
+			keys = append(keys, field.Tag.Get("yaml"))
+		}
+	}
+	return keys
+}
+
+// A machine that is opened with {host} in its address, or with a password file from the folder of the process,
+// is found to be wrong only when it is switched.
+func TestAMachineHasTheNameOfItsHostAndTheFolderOfItsFiles(t *testing.T) {
+	folder := t.TempDir()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(filepath.Join(folder, "ca.pem"), certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range drivers {
+		keys, listed := forHosts[d.name]
+		if !listed {
+			t.Errorf("forHosts has no entry for the driver %s", d.name)
+			continue
+		}
+		for _, key := range textKeys(d) {
+			if !strings.Contains(", "+keys, ", "+key+": ") {
+				t.Errorf("the entry of forHosts for the driver %s has no %s", d.name, key)
+			}
+		}
+		machine, err := withKeys(t, d, keys).options.open("n1", folder, &owner{})
+		if err != nil {
+			t.Errorf("%s: %v", d.name, err)
+			continue
+		}
+		for _, text := range textsIn(reflect.ValueOf(machine), 0) {
+			if strings.Contains(text, hostWord) && d.name != "command" { // it puts the name in when it runs a program
+				t.Errorf("the machine of the driver %s has %q, without the name of its host", d.name, text)
+			}
+			if text == "pw-n1" || text == "ca.pem" {
+				t.Errorf("the machine of the driver %s has the file %q, which is not in the folder of the machines file", d.name, text)
+			}
+		}
+	}
+}
+
+// textsIn returns the texts in a value, and in what it points to.
+func textsIn(v reflect.Value, depth int) (texts []string) {
+	if depth > 6 {
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return []string{v.String()}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return textsIn(v.Elem(), depth+1)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			texts = append(texts, textsIn(v.Field(i), depth+1)...)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			texts = append(texts, textsIn(v.Index(i), depth+1)...)
+		}
+	case reflect.Map:
+		for each := v.MapRange(); each.Next(); {
+			texts = append(texts, textsIn(each.Value(), depth+1)...)
+		}
+	}
+	return texts
+}
+
+// Two hosts with one machine would be switched together.
+func TestAnEntryThatIsOneMachineIsAlike(t *testing.T) {
+	for _, d := range drivers {
+		keys := forHosts[d.name]
+		if key := withKeys(t, d, keys).options.alike(); key != "" {
+			t.Errorf("%s: with {host} everywhere %s makes the hosts alike", d.name, key)
+		}
+		// Each host has a machine in memory.
+		if d.name == "simulated" {
+			continue
+		}
+		same := strings.ReplaceAll(keys, hostWord, "same")
+		key := withKeys(t, d, same).options.alike()
+		if !slices.Contains(textKeys(d), key) {
+			t.Errorf("%s: without {host} the hosts are alike in %q, want a key of the entry", d.name, key)
+		}
+	}
+	// Of the programs each is for one host.
+	command, _ := driverNamed("command")
+	for _, key := range textKeys(command) {
+		keys := strings.Replace(forHosts["command"], key+": [/bin/true, '{host}']", key+": [/bin/true]", 1)
+		if got := withKeys(t, command, keys).options.alike(); got != key {
+			t.Errorf("a program %s without {host} is alike in %q", key, got)
+		}
+	}
+}
