@@ -17,6 +17,7 @@ const (
 	inColumns            = "the columns of the command line (reservationFields)"
 	inPage               = "the page of a reservation (reservation.js)"
 	inGuide              = "docs/api.md"
+	inFeed               = "the feed"
 	inBlazarRequest      = "the request in Blazar's form"
 	inBlazarChange       = "the change in Blazar's form"
 	inBlazarAnswer       = "the answer in Blazar's form"
@@ -79,4 +80,17 @@ var absent = []struct {
 	{"Policy DelayedByBoot", []string{inPage}, "it led to the start, which is shown"},
 	{"UserID Updated Membership.LeaseID Affinity", []string{inPage}, "the page shows what most owners need; the command line has the rest"},
 	{"Degraded", []string{inColumns}, "the column Degraded is degraded_reason"},
+
+	{
+		"HostProperties Policy Resources Affinity Image OnEnd DelayedByBoot Events.Type Events.Time Events.State Events.Done Events.Detail UserID Membership.LeaseID",
+		[]string{inFeed}, "a program for calendars shows what, when and where; the page and the command line have the rest",
+	},
+	{"Maintenance", []string{inFeed}, "its name is the reason"},
+	{"ProjectID", []string{inFeed}, "a feed is of one project"},
+	{"Claims.Slices Claims.Span.Start Claims.Span.End", []string{inFeed}, "the names of the hosts are enough"},
+	{"Released PromisedEnd Events.Holder Events.Until Membership.ServerGroup", []string{inFeed}, "Almanac alone needs it"},
+	{
+		"Addresses.Network Addresses.Address Addresses.Required Membership.Min Membership.Max Membership.HypervisorProperties Membership.ResourceProperties " +
+			"Membership.EndAction Membership.Flavor", []string{inFeed}, "Blazar's form shows it",
+	},
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/api/calendar"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/blazar"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
@@ -76,6 +77,9 @@ func fieldPlaces(t *testing.T) []fieldPlace {
 		named(inColumns, func(key string) bool { return slices.Contains(columns, answered[key]) }),
 		named(inPage, words(page, `\b(one|event)\.KEY\b`)),
 		named(inGuide, words(guide, "`KEY`|\"KEY\"")),
+		shown(inFeed, func(r reservation.Reservation) any {
+			return calendar.ICalendar("p", []reservation.Reservation{r}, func(*reservation.Reservation) bool { return true })
+		}),
 		{inBlazarRequest, func(field string) bool { return slices.ContainsFunc(namesOf(field), blazarAsked.has) }},
 		{inBlazarChange, func(field string) bool { return slices.ContainsFunc(namesOf(field), blazarChanged.has) }},
 		shown(inBlazarAnswer, func(r reservation.Reservation) any {

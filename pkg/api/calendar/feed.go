@@ -70,7 +70,7 @@ func (s *API) answerCalendar(c *serving.Call, project string, seesHosts func(*re
 	list, err := s.inFeed(c.Request.Context(), project)
 	var text string
 	if err == nil {
-		err = s.Turns.InTurn(c.Request.Context(), project, func() { text = iCalendar(project, list, seesHosts) })
+		err = s.Turns.InTurn(c.Request.Context(), project, func() { text = ICalendar(project, list, seesHosts) })
 	}
 	if err != nil {
 		c.Fail(err)

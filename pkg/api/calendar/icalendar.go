@@ -14,9 +14,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// iCalendar writes reservations of a project as events (RFC 5545). The text depends only on the
+// ICalendar writes reservations of a project as events (RFC 5545). The text depends only on the
 // reservations, so that a calendar program recognizes changes.
-func iCalendar(project string, list []reservation.Reservation, seesHosts func(*reservation.Reservation) bool) string {
+func ICalendar(project string, list []reservation.Reservation, seesHosts func(*reservation.Reservation) bool) string {
 	calendar := ics.NewCalendar()
 	calendar.SetProductId("-//Almanac//Reservations//EN")
 	calendar.SetXWRCalName(printable("Reservations of " + project))
