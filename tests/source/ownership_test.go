@@ -67,6 +67,55 @@ func TestTheOwnerIsComparedInOnePlace(t *testing.T) {
 	}
 }
 
+// keyed names the maps by the project of something, and what they hold: a key is a comparison too.
+var keyed = map[string]string{
+	"pkg/sim/cloud: known[s.ProjectID]":                               "a project's servers",
+	"pkg/sim/cloud: found[s.ProjectID]":                               "a project's servers",
+	"pkg/store: f.owners[f.asked.Project]":                            "the projects whose counts are read",
+	"reservation/besteffort/controller: projects[r.ProjectID]":        "a project's servers",
+	"reservation/besteffort/openstack: found[s.ProjectID]":            "a project's servers",
+	"reservation/booking: w.projects[a.next.ProjectID]":               "the version of what a project holds: where it is charged",
+	"reservation/booking: f.projects[p.Project]":                      "the version of what a project holds: where it is charged",
+	"reservation/booking: byProject[r.ProjectID]":                     "what a project holds: where it is charged",
+	"reservation/booking: m.held[e.r.ProjectID]":                      "what a project holds: where it is charged",
+	"reservation/booking: m.held[r.ProjectID]":                        "what a project holds: where it is charged",
+	"reservation/booking: m.held[a.next.ProjectID]":                   "what a project holds: where it is charged",
+	"reservation/booking: w.held[a.next.ProjectID]":                   "what a project holds: where it is charged",
+	"reservation/booking: t.Usage[r.ProjectID]":                       "what a project holds: where it is charged",
+	"reservation/booking/memory: m.usage[r.ProjectID]":                "what a project holds: where it is charged",
+	"reservation/booking/memory: raised[r.ProjectID]":                 "as ownedByAny of pkg/store",
+	"reservation/booking/memory: asked[m.reservations[id].ProjectID]": "the projects whose counts are read",
+	"reservation/upkeep: j.gone[r.ProjectID]":                         "whether Keystone knows the project of the request",
+	"reservation/upkeep: f.gone[r.ProjectID]":                         "whether Keystone knows the project of the request",
+}
+
+func TestAMapByProjectIsNotAboutTheOwner(t *testing.T) {
+	unused := maps.Clone(keyed)
+	for _, p := range packages(t) {
+		if strings.HasPrefix(p.name(), "tests/") {
+			continue // an oracle does not call what it checks
+		}
+		set, files := parsed(t, p)
+		for _, file := range files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				e, is := n.(*ast.IndexExpr)
+				if !is || !isOwner(e.Index) {
+					return true
+				}
+				text := p.name() + ": " + types.ExprString(e)
+				if keyed[text] == "" {
+					t.Errorf("%s: %s; if it is about the owner of a reservation or a lease, call its BelongsTo, else state in keyed what the map holds", set.Position(n.Pos()), types.ExprString(e))
+				}
+				delete(unused, text)
+				return true
+			})
+		}
+	}
+	for text := range unused {
+		t.Errorf("keyed names %q, which is nowhere", text)
+	}
+}
+
 // conditions names the conditions on a project in SQL and on the page that are not about the owner of a
 // reservation or a lease, by their lines.
 var conditions = map[string]string{
