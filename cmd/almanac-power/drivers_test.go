@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// forHosts has the keys of an entry for several hosts, by driver: {host} is wherever a key takes it, and each
-// key that is a text or a list is there.
+// forHosts lists the keys of an entry for several hosts, by driver: {host} stands wherever a key takes it, and no
+// key that is a text or a list is left out.
 var forHosts = map[string]string{
 	"ironic": "node: '{host}'",
 	"redfish": "url: 'https://{host}', user: u, password_file: 'pw-{host}', auth: basic, cafile: ca.pem, " +

@@ -24,7 +24,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// backtestFlags has the flags of "energy backtest".
+// backtestFlags are the flags of "energy backtest".
 type backtestFlags struct {
 	trace       string
 	service     bool

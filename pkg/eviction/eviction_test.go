@@ -178,7 +178,7 @@ func TestWhereNoVictimGoesThereIsNoPlaceAndAllIsAsBefore(t *testing.T) {
 	b.Unharmed(t, "v0", "v1")
 }
 
-// locking are servers of which v1 is locked as soon as v0 was ordered to leave.
+// locking locks v1 as soon as another instance is ordered to leave.
 type locking struct {
 	eviction.Servers
 	b *cloudtest.Bench

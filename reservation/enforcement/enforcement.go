@@ -181,7 +181,7 @@ func (c *Checker) Withdraw(ctx context.Context, before, next *reservation.LeaseR
 	}
 }
 
-// withdraw has the usage service count a lease as it was before: not at all, or unchanged.
+// withdraw asks the usage service to count a lease as it was before: not at all, or unchanged.
 func (c *Checker) withdraw(ctx context.Context, before, next *reservation.LeaseRecord) error {
 	if before == nil {
 		request, err := c.request(nil, next)

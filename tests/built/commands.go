@@ -21,7 +21,7 @@ func Main(m *testing.M) {
 	os.Exit(exit)
 }
 
-// folder has the commands; "" until they are built.
+// folder is where the commands are; "" until they are built.
 var folder string
 
 // Commands returns the folder of the commands. The first call builds them as `make build` does, or copies them

@@ -25,7 +25,7 @@ type blazarError struct {
 	Name    int    `json:"error_name"`
 }
 
-// contentType has no charset: clients of Blazar compare it as a whole.
+// contentType names no charset, since clients of Blazar compare it as a whole.
 const contentType = "application/json"
 
 // Form returns the form of Blazar's answers.
