@@ -148,6 +148,8 @@ func TestReplicasThatRaceForVictimsTakeEachOnceAndGiveBackWhoStays(t *testing.T)
 			t.Fatal(err)
 		}
 		scouts = append(scouts, s)
+	}
+	for _, s := range scouts { // together, when the last of them has looked
 		all.Go(func() {
 			s.evicts(t, func(instances ...string) {
 				mu.Lock()
