@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dashboard contains the files of the calendar page: HTML, CSS and ES modules, which browsers read as they
-// are. The page talks to the REST API only.
+// Package dashboard contains the files of the calendar page: HTML, CSS and ES modules, which it minifies at the start.
+// The page talks to the REST API only.
 package dashboard
 
 import (
@@ -10,11 +10,16 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/tdewolff/minify/v2"
+	"github.com/tdewolff/minify/v2/css"
+	"github.com/tdewolff/minify/v2/js"
 )
 
 //go:embed page
@@ -77,8 +82,21 @@ func New() (*Page, error) {
 	return p, nil
 }
 
-// prepare compresses a file, once for all requests.
+// shorter returns the minifier of scripts and style sheets: what browsers load has no comments and short names.
+func shorter() *minify.M {
+	m := minify.New()
+	m.AddFunc("text/javascript", js.Minify)
+	m.AddFunc("text/css", css.Minify)
+	return m
+}
+
+// prepare minifies and compresses a file, once for all requests.
 func prepare(name string, text []byte) (file, error) {
+	kind := contentTypes[path.Ext(name)]
+	text, err := shorter().Bytes(kind, text)
+	if err != nil && !errors.Is(err, minify.ErrNotExist) {
+		return file{}, fmt.Errorf("minify %s of the page: %w", name, err)
+	}
 	var small bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
 	if err != nil {
@@ -91,7 +109,7 @@ func prepare(name string, text []byte) (file, error) {
 		return file{}, err
 	}
 	sum := sha256.Sum256(text)
-	return file{kind: contentTypes[path.Ext(name)], plain: text, small: small.Bytes(), tag: `"` + hex.EncodeToString(sum[:8]) + `"`}, nil
+	return file{kind: kind, plain: text, small: small.Bytes(), tag: `"` + hex.EncodeToString(sum[:8]) + `"`}, nil
 }
 
 // ServeHTTP implements http.Handler. The paths are "/", which is index.html, and "/VERSION/NAME".

@@ -5,13 +5,14 @@ import {follow} from './time.js';
 
 // Refused is an answer of the API that is not a success.
 export class Refused extends Error {
-  constructor(status, answer) {
+  constructor(status, answer, after = 0) {
     super(answer?.error?.message || t(status === 0 ? 'unreachable' : 'unreadable', {status}));
     this.status = status;
     this.kind = answer?.error?.kind || '';
     this.field = answer?.error?.field || '';
     this.refusal = answer?.refusal || null;
     this.passes = status === 0 || status === 429 || status >= 500; // the same may succeed later
+    this.after = after; // how many seconds the service asks to wait
   }
 }
 
@@ -40,9 +41,16 @@ async function send(method, path, body, headers, signal) {
   const json = await answer.json().catch(() => null);
   if (!answer.ok) {
     if (answer.status === 401 && !path.startsWith('dashboard/')) signedOut();
-    throw new Refused(answer.status, json);
+    throw new Refused(answer.status, json, Number(answer.headers.get('Retry-After')) || 0);
   }
   return {answer, json};
+}
+
+// request sends what a question asks for: a list of all pages, the calendar, or one call.
+export function request({method = 'GET', path, query, body, headers = {}, list, most, calendar: ofCalendar}, signal) {
+  if (ofCalendar) return calendar(query, signal);
+  if (list) return all(path, query, list, most, signal);
+  return send(method, path + parameters(query), body, headers, signal).then(({json}) => json);
 }
 
 export const get = (path, query, signal) => send('GET', path + parameters(query), undefined, {}, signal).then(({json}) => json);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements of the page. Text from elsewhere only becomes text nodes and values, never markup.
+import {t} from './texts.js';
 
 // h returns an element. A function among the attributes is a listener of the event of its name; a boolean and a
 // `value` are properties; everything else is an attribute, which null and undefined leave out.
@@ -95,12 +96,20 @@ export function announce(text) {
   live.textContent = text;
 }
 
-// toast shows a message for some seconds, and announces it.
-export function toast(text, kind) {
+// toast shows a message for some seconds, or until it is closed, and announces it. `undo` takes back what it tells.
+export function toast(text, kind, undo) {
   announce(text);
-  const message = h('p', {class: `toast ${kind || ''}`}, text);
+  const message = h('div', {class: `toast ${kind || ''}`}, h('span', {}, text));
+  const leave = () => message.remove(),
+    timer = setTimeout(leave, undo ? 15000 : 8000);
+  const act = then => () => {
+    clearTimeout(timer);
+    leave();
+    then?.();
+  };
+  if (undo) message.append(button(t('undo'), act(undo), {class: 'plain undo'}));
+  message.append(button('×', act(), {class: 'plain', 'aria-label': t('close')}));
   toasts.append(message);
-  setTimeout(() => message.remove(), 8000);
 }
 
 export const outside = () => [live, toasts];

@@ -21,6 +21,7 @@ const texts = {
   projectNow: 'You now see project {name}.',
   tryAgain: 'Try again',
   close: 'Close',
+  undo: 'Undo',
   back: 'Back to the calendar',
   unreachable: 'The service cannot be reached. Check your connection, and try again.',
   unreadable: 'The service did not answer as expected (status {status}). Try again.',

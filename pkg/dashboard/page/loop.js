@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a part of the page: its state is one value, and every event makes the next one by a pure function. What is to
+// be done in the world is data that this shell carries out.
+import {render} from './preact.js';
+import {request} from './client.js';
+import {now} from './time.js';
+import {announce, toast} from './dom.js';
+import {keep} from './kept.js';
+
+// run shows a part in an element. `step(state, event)` returns the next state and effects; each event has the time as
+// `at` and a drawn number as `chance`. `view(state, send)` returns what to show. `others` carries out the effects that
+// only this part has, by their names. It returns send, the state's reader, and what ends the part.
+export function run({place, state, step, view, others = {}}) {
+  const requests = new Map(),
+    timers = new Map();
+  let drawing = false,
+    ended = false;
+
+  function send(event) {
+    if (ended) return;
+    const [next, ...effects] = step(state, {at: now(), chance: Math.random(), ...event});
+    if (next !== state) {
+      state = next;
+      draw();
+    }
+    for (const effect of effects) if (effect) carryOut(effect);
+  }
+
+  // draw shows the state once for all events of a moment.
+  function draw() {
+    if (drawing) return;
+    drawing = true;
+    queueMicrotask(() => {
+      drawing = false;
+      if (!ended) render(view(state, send), place);
+    });
+  }
+
+  function forget(key) {
+    requests.get(key)?.abort();
+    requests.delete(key);
+    clearTimeout(timers.get(key));
+    timers.delete(key);
+  }
+
+  async function ask({key, number, request: wanted}) {
+    forget(key);
+    const ending = new AbortController();
+    requests.set(key, ending);
+    try {
+      send({type: 'answered', key, number, request: wanted, answer: await request(wanted, ending.signal)});
+    } catch (error) {
+      if (error.name !== 'AbortError') send({type: 'answered', key, number, request: wanted, error});
+    } finally {
+      if (requests.get(key) === ending) requests.delete(key);
+    }
+  }
+
+  function wait({key, ms, event}) {
+    clearTimeout(timers.get(key));
+    timers.set(key, setTimeout(() => send(event), ms));
+  }
+
+  const carry = {
+    ask,
+    wait,
+    forget: ({key}) => forget(key),
+    toast: ({text, kind, undo}) => toast(text, kind, undo && (() => send(undo))),
+    announce: ({text}) => announce(text),
+    go: ({path}) => (location.hash = `#${path}`),
+    keep: ({name, value}) => keep(name, value),
+    send: ({event}) => send(event),
+    ...others,
+  };
+  function carryOut(effect) {
+    carry[effect.do](effect, send);
+  }
+
+  draw();
+  return {
+    send,
+    state: () => state,
+    end: () => {
+      ended = true;
+      for (const key of [...requests.keys(), ...timers.keys()]) forget(key);
+      render(null, place);
+    },
+  };
+}
