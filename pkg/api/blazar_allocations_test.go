@@ -116,7 +116,7 @@ func TestTheAllocationsNameNobodyWhomTheCalendarDoesNotName(t *testing.T) {
 		for id, list := range allocationsFor(t, by, "") {
 			for _, one := range list {
 				host := string(rune('A' + id[0] - '1'))
-				if reservation := one.(map[string]any)["id"].(string); !named[host][reservation] {
+				if reservation := one.(map[string]any)["id"].(string); reservation != "" && !named[host][reservation] {
 					t.Errorf("%s: host %s names %q, the calendar does not", by.token, host, reservation)
 				}
 			}

@@ -76,7 +76,7 @@ func TestWhatACallerSeesOfAClaim(t *testing.T) {
 		token string
 		want  []string
 	}{
-		{"demo/member", []string{"A running active", "B mine pending"}},
+		{"demo/member", []string{"A running active", "B ahead pending"}},
 		{"other/member", []string{"A theirs ", "B theirs "}},
 		{"other/admin", []string{"A running active", "B ahead pending"}},
 		{"system/reader", []string{"A running active", "B ahead pending"}},

@@ -234,7 +234,7 @@ func claimOf(r *reservation.Reservation, by *serving.Asker) *v1.Claim {
 	if by.Sees(r) {
 		claim.Status, claim.OnEnd = string(r.Status), string(r.OnEnd)
 	}
-	if by.Knows(r) {
+	if by.Knows(r) || claim.Mine {
 		claim.ReservationID, claim.Name, claim.ProjectID = r.ID, r.Name, r.ProjectID
 	}
 	return claim

@@ -26,7 +26,7 @@ type HostCalendar struct {
 
 // Claim is a time in which a reservation holds a host or a slice of it. Mine is true if it is the
 // reservation of the caller's project. Maintenance is true if operators work on the host then, and
-// Name is the reason. Only its owner and admins see which reservation; for others, Status and OnEnd
+// Name is the reason. Its project and admins see which reservation; for others, Status and OnEnd
 // are empty too.
 type Claim struct {
 	Start     time.Time `json:"start"`
