@@ -2,7 +2,8 @@
 // The calendar: its tools, its data, and the picture or the table of it.
 import {announce, button, facts, fill, h, named, problem, select, table, toast} from './dom.js';
 import {t} from './texts.js';
-import {all, calendar as readCalendar, stream} from './client.js';
+import {all, calendar as readCalendar} from './client.js';
+import {stream} from './stream.js';
 import {claimAt, freeUntil, groupings, hostOf, maintenanceAt, ROW, rowsOf, usable, use} from './model.js';
 import {colors, draw, end, HEAD, timeAt} from './picture.js';
 import {follow} from './pointer.js';

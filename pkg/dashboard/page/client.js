@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The REST API: calls with its errors, the calendar with its tags, and the stream of events.
+// The REST API: calls with its errors, and the calendar with its tags.
 import {t} from './texts.js';
 import {follow} from './time.js';
 
@@ -23,6 +23,9 @@ export function onSignedOut(then) {
   signedOut = then;
 }
 
+// signOff tells that the API does not know the user any more.
+export const signOff = () => signedOut();
+
 async function send(method, path, body, headers, signal) {
   let answer;
   try {
@@ -40,7 +43,7 @@ async function send(method, path, body, headers, signal) {
   if (answer.status === 304 || answer.status === 204) return {answer, json: null};
   const json = await answer.json().catch(() => null);
   if (!answer.ok) {
-    if (answer.status === 401 && !path.startsWith('dashboard/')) signedOut();
+    if (answer.status === 401 && !path.startsWith('dashboard/')) signOff();
     throw new Refused(answer.status, json, Number(answer.headers.get('Retry-After')) || 0);
   }
   return {answer, json};
@@ -109,62 +112,4 @@ export async function calendar(query, signal) {
     if (!page.next) return {hosts, unknown};
     marker = page.next;
   }
-}
-
-// checkSession finds out whether a stream ended because the user is not signed in any more.
-function checkSession() {
-  session().then(
-    user => {
-      if (!user.signed_in) signedOut();
-    },
-    error => {
-      if (error.status === 401) signedOut();
-    },
-  );
-}
-
-// stream follows the events of the API while the page is visible: browsers allow few connections to one server, over
-// all tabs. A browser resumes a stream by itself; after any other gap `lost` is called, because events may be missing.
-export function stream({calendar: onCalendar, hosts: onHosts, lost, state}) {
-  const ending = new AbortController();
-  let source = null,
-    timer,
-    gap = false,
-    wait = 2000;
-  const open = () => {
-    clearTimeout(timer);
-    if (source || document.hidden || ending.signal.aborted) return;
-    source = new EventSource('../v1/events');
-    source.addEventListener('open', () => {
-      if (gap) lost();
-      gap = false;
-      wait = 2000;
-      state(true);
-    });
-    source.addEventListener('calendar', event => onCalendar(JSON.parse(event.data)));
-    source.addEventListener('hosts', event => onHosts(JSON.parse(event.data)));
-    source.addEventListener('reset', () => lost());
-    source.addEventListener('error', () => {
-      state(false);
-      if (source?.readyState !== EventSource.CLOSED) return;
-      close();
-      timer = setTimeout(open, wait);
-      wait = Math.min(wait * 2, 60000);
-      checkSession();
-    });
-  };
-  const close = () => {
-    source?.close();
-    source = null;
-    gap = true;
-    clearTimeout(timer);
-  };
-  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()), {signal: ending.signal});
-  addEventListener('pagehide', close, {signal: ending.signal});
-  addEventListener('pageshow', open, {signal: ending.signal});
-  open();
-  return () => {
-    ending.abort();
-    close();
-  };
 }
