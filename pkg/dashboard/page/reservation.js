@@ -2,7 +2,8 @@
 // The list of reservations, and the page of one.
 import {button, copied, facts, field, fill, h, named, problem, select, table, toast} from './dom.js';
 import {t} from './texts.js';
-import {all, get, patch, remove, stream} from './client.js';
+import {all, get, patch, remove} from './client.js';
+import {stream} from './stream.js';
 import {DAY, HOUR, ago, field as timeField, iso, length, readField, readable, seconds, span, when, whenExactly} from './time.js';
 
 const over = ['ended', 'canceled', 'failed'];
