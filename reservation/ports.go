@@ -67,6 +67,7 @@ type Change struct {
 // Query selects reservations for a list.
 type Query struct {
 	ProjectID string   // empty selects every project
+	IDs       []string // empty selects every id
 	Statuses  []Status // empty selects every status except Canceled
 	Name      string   // exact; empty selects every name
 	Kind      Kind     // empty selects every kind

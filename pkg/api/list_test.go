@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,11 +83,11 @@ func TestAListIsFiltered(t *testing.T) {
 	c.wait(100)
 	c.demo.book(fmt.Sprintf(`{"name": "running", "end_time": %q}`, at(700)))
 	c.wait(1)
-	c.demo.bookAt("ahead", 800)
-	c.demo.book(fmt.Sprintf(`{"name": "vm", "kind": "instance", "resources": {"vcpus": 1}, "start_time": %q, "duration": 60}`, at(900)))
+	ahead := c.demo.bookAt("ahead", 800)
+	vm := c.demo.book(fmt.Sprintf(`{"name": "vm", "kind": "instance", "resources": {"vcpus": 1}, "start_time": %q, "duration": 60}`, at(900)))
 	given := c.demo.bookAt("given up", 1000)
 	c.demo.delete("/v1/reservations/" + given.ID)
-	c.other.bookAt("foreign", 1100)
+	foreign := c.other.bookAt("foreign", 1100)
 
 	for query, names := range map[string][]string{
 		"":                                    {"over", "running", "ahead", "vm"},
@@ -107,12 +108,29 @@ func TestAListIsFiltered(t *testing.T) {
 		"end=" + at(101):                      {"over", "running"},
 		"start=" + at(59) + "&end=" + at(801): {"over", "running", "ahead"},
 		"start=" + at(61) + "&end=" + at(800): {"running"},
+		"id=" + ahead.ID:                      {"ahead"},
+		"id=" + vm.ID + "," + ahead.ID:        {"ahead", "vm"},
+		"id=" + vm.ID + "&id=" + ahead.ID:     {"ahead", "vm"},
+		"id=" + given.ID + "," + foreign.ID:   {}, // canceled, and another project's
+		"id=" + given.ID + "&status=canceled": {"given up"},
+		"id=" + vm.ID + "&kind=host":          {},
+		"id=unknown":                          {},
 		"project_id=demo":                     {"over", "running", "ahead", "vm"},
 		"all_projects=false":                  {"over", "running", "ahead", "vm"},
 	} {
 		if diff := cmp.Diff([][]string{names}, c.demo.names("/v1/reservations?"+query)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", query, diff)
 		}
+	}
+}
+
+func TestAListNamesAtMostAHundredIDs(t *testing.T) {
+	c := start(t, setup{})
+	if a := c.demo.get("/v1/reservations?id=" + strings.Repeat("x,", 99) + "x"); a.status != http.StatusOK {
+		t.Errorf("a hundred: %v", a)
+	}
+	if e := wantError(t, c.demo.get("/v1/reservations?id="+strings.Repeat("x,", 100)+"x"), http.StatusBadRequest); e.Field != "id" {
+		t.Errorf("a hundred and one: %+v", e)
 	}
 }
 

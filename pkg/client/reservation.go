@@ -37,6 +37,7 @@ func (c *Client) OfferReservation(ctx context.Context, req v1.ReservationRequest
 // ReservationFilter selects reservations; a zero field selects all.
 type ReservationFilter struct {
 	Statuses []string // Almanac's default is every status except the canceled ones
+	IDs      []string // at most 100; empty selects every id
 	Name     string   // exact
 	Kind     string
 	// Maintenance selects only maintenance, or only what is none; nil selects both.
@@ -52,6 +53,7 @@ type ReservationFilter struct {
 func (c *Client) ListReservations(ctx context.Context, f ReservationFilter) iter.Seq2[v1.Reservation, error] {
 	query := url.Values{}
 	set(query, "status", strings.Join(f.Statuses, ","))
+	set(query, "id", strings.Join(f.IDs, ","))
 	set(query, "name", f.Name)
 	set(query, "kind", f.Kind)
 	if f.Maintenance != nil {

@@ -55,6 +55,9 @@ func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
 	} else {
 		found = found.Where("status <> ?", reservation.Canceled)
 	}
+	if len(q.IDs) > 0 {
+		found = found.Where("id IN ?", q.IDs)
+	}
 	if q.Name != "" {
 		found = found.Where("name = ?", q.Name)
 	}

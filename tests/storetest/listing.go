@@ -102,6 +102,12 @@ func anyQuery(all []reservation.Reservation) *rapid.Generator[reservation.Query]
 
 			Maintenance: rapid.SampledFrom([]*bool{nil, new(false), new(true)}).Draw(t, "maintenance"),
 		}
+		if rapid.Bool().Draw(t, "ids") {
+			for _, r := range rapid.SliceOfN(rapid.SampledFrom(all), 1, 5).Draw(t, "those") {
+				q.IDs = append(q.IDs, r.ID)
+			}
+			q.IDs = append(q.IDs, "unknown")
+		}
 		if rapid.Bool().Draw(t, "window") {
 			q.Overlaps = span.New(span.Instant(rapid.IntRange(1, 25).Draw(t, "start")), rapid.Int64Range(1, 10).Draw(t, "seconds"))
 		}
@@ -120,6 +126,7 @@ func anyQuery(all []reservation.Reservation) *rapid.Generator[reservation.Query]
 func selected(q reservation.Query, r reservation.Reservation) bool {
 	switch {
 	case q.ProjectID != "" && q.ProjectID != r.ProjectID,
+		len(q.IDs) > 0 && !slices.Contains(q.IDs, r.ID),
 		q.Name != "" && q.Name != r.Name,
 		q.Kind != "" && q.Kind != r.Kind,
 		q.Maintenance != nil && *q.Maintenance != r.Maintenance,

@@ -77,12 +77,15 @@ func adviceOn(use *booking.KeyUse) string {
 	return bookingInDoubt
 }
 
+// mostIDs is the largest number of reservations that a request for a list may name.
+const mostIDs = 100
+
 // list handles GET /v1/reservations.
 func (s API) list(c *serving.Call) (any, error) {
-	q := c.Parameters("limit", "marker", "status", "name", "kind", "maintenance", "project_id", "all_projects", "start", "end")
+	q := c.Parameters("limit", "marker", "status", "id", "name", "kind", "maintenance", "project_id", "all_projects", "start", "end")
 	by := c.Asker()
 	selection := reservation.Query{
-		Name: q.Text("name"), Kind: reservation.Kind(q.Text("kind")),
+		IDs: q.List("id"), Name: q.Text("name"), Kind: reservation.Kind(q.Text("kind")),
 		Marker: q.Text("marker"), Limit: q.Number("limit", serving.DefaultPage, 1, serving.LargestPage) + 1,
 	}
 	if q.Has("maintenance") {
@@ -96,6 +99,9 @@ func (s API) list(c *serving.Call) (any, error) {
 			q.Fail("status", "%s", fault.Unknown("status", status, reservation.Statuses))
 		}
 		selection.Statuses = append(selection.Statuses, reservation.Status(status))
+	}
+	if n := len(selection.IDs); n > mostIDs {
+		q.Fail("id", "has %d ids; at most %d are allowed", n, mostIDs)
 	}
 	if q.Has("kind") && !slices.Contains(reservation.Kinds, selection.Kind) {
 		q.Fail("kind", "%s", fault.Unknown("kind", q.Text("kind"), reservation.Kinds))

@@ -268,6 +268,7 @@ func selects(q reservation.Query, r *reservation.Reservation) bool {
 	}
 	return status &&
 		(q.ProjectID == "" || r.BelongsTo(q.ProjectID)) &&
+		(len(q.IDs) == 0 || slices.Contains(q.IDs, r.ID)) &&
 		(q.Name == "" || q.Name == r.Name) &&
 		(q.Kind == "" || q.Kind == r.Kind) &&
 		(q.Maintenance == nil || *q.Maintenance == r.Maintenance) &&
