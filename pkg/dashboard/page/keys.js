@@ -2,11 +2,12 @@
 // The keyboard on the picture: a cursor with a row and a time.
 import {end, rowsMarked} from './picture.js';
 import {claimAt} from './model.js';
-import {DAY, HOUR, MINUTE, now} from './time.js';
+import {HOUR, now} from './time.js';
+import {snapStep} from './axis.js';
 import {snap} from './pointer.js';
 
 // stepOf returns how far an arrow moves the cursor.
-const stepOf = view => (view.scale * HOUR > 24 ? 15 * MINUTE : view.scale * DAY > 24 ? HOUR : 6 * HOUR);
+const stepOf = view => snapStep(view.scale);
 
 // listen adds the listeners to the picture.
 export function listen(element, view, act) {

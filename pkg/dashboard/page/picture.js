@@ -2,10 +2,12 @@
 // Draws the calendar: the time axis, and the rows that are in view. It reads the view and changes nothing.
 import {t} from './texts.js';
 import {maintenanceAt, rowAt, usable, use} from './model.js';
-import {bandNext, bandStart, bandText, now, stepFor, tickText, ticks, when} from './time.js';
+import {now, when} from './time.js';
+import {stepFor, ticks, weekends} from './axis.js';
+import {axis, grid} from './axispicture.js';
+import {FONT, HEAD, end, x} from './places.js';
 
-export const HEAD = 46;
-const FONT = 'system-ui, "Liberation Sans", "DejaVu Sans", sans-serif';
+export {HEAD, end, timeAt, x} from './places.js';
 
 const names = [
   'ground',
@@ -16,6 +18,7 @@ const names = [
   'ink',
   'soft',
   'past',
+  'weekend',
   'now',
   'other',
   'other-ink',
@@ -76,10 +79,6 @@ export function hue(id) {
   return sum % 8;
 }
 
-export const x = (view, at) => view.label + (at - view.start) * view.scale;
-export const timeAt = (view, px) => view.start + (px - view.label) / view.scale;
-export const end = view => timeAt(view, view.width);
-
 // draw draws the whole picture.
 export function draw(canvas, view) {
   const c = canvas.getContext('2d'),
@@ -88,14 +87,15 @@ export function draw(canvas, view) {
   c.fillStyle = view.colors.ground;
   c.fillRect(0, 0, view.width, view.height);
   const step = stepFor(view.scale, view.width < 600 ? 56 : 74),
-    lines = ticks(view.start, end(view), step);
+    lines = ticks(view.start, end(view), step),
+    shaded = weekends(view.start, end(view));
   c.save();
   c.beginPath();
   c.rect(0, HEAD, view.width, view.height - HEAD);
   c.clip();
   const last = Math.min(view.rows.length, rowAt(view.rows, view.scroll + view.height - HEAD) + 1);
   const first = view.rows.length ? rowAt(view.rows, view.scroll) : 0;
-  for (let i = first; i < last; i++) ground(c, view, view.rows[i], HEAD + view.rows[i].y - view.scroll);
+  for (let i = first; i < last; i++) ground(c, view, view.rows[i], shaded, HEAD + view.rows[i].y - view.scroll);
   grid(c, view, lines);
   for (let i = first; i < last; i++) if (view.rows[i].host) claims(c, view, view.rows[i], HEAD + view.rows[i].y - view.scroll);
   marks(c, view);
@@ -104,11 +104,17 @@ export function draw(canvas, view) {
   axis(c, view, lines, step);
 }
 
-function ground(c, view, row, y) {
+// ground draws what lies under a row's reservations: shades of the weekends and the past, and a host out of use.
+function ground(c, view, row, shaded, y) {
   const {colors} = view;
   c.fillStyle = row.host ? colors.row : colors.group;
   c.fillRect(0, y, view.width, row.height);
   if (!row.host) return;
+  c.fillStyle = colors.weekend;
+  for (const {from, to} of shaded) {
+    const left = Math.max(view.label, x(view, from));
+    c.fillRect(left, y, Math.max(0, Math.min(view.width, x(view, to)) - left), row.height);
+  }
   const present = Math.max(view.label, x(view, now()));
   if (present > view.label) {
     c.fillStyle = colors.past;
@@ -119,19 +125,6 @@ function ground(c, view, row, y) {
     c.fillRect(view.label, y, view.width - view.label, row.height - 1);
     c.fillStyle = pattern('cross', colors.line, view.ratio);
     c.fillRect(view.label, y, view.width - view.label, row.height - 1);
-  }
-}
-
-function grid(c, view, lines) {
-  for (const {at, strong} of lines) {
-    const px = Math.round(x(view, at)) + 0.5;
-    if (px < view.label) continue;
-    c.strokeStyle = strong ? view.colors.strong : view.colors.line;
-    c.lineWidth = 1;
-    c.beginPath();
-    c.moveTo(px, HEAD);
-    c.lineTo(px, Math.min(view.height, HEAD + view.total - view.scroll));
-    c.stroke();
   }
 }
 
@@ -444,48 +437,4 @@ export function sign(c, view, host, px, y) {
     c.fill();
   } else ring(use(host) === 'used');
   c.restore();
-}
-
-function axis(c, view, lines, step) {
-  const {colors} = view;
-  c.fillStyle = colors.ground;
-  c.fillRect(0, 0, view.width, HEAD);
-  c.textBaseline = 'middle';
-  c.font = `600 12px ${FONT}`;
-  c.fillStyle = colors.ink;
-  c.save();
-  c.beginPath();
-  c.rect(view.label, 0, view.width - view.label, HEAD);
-  c.clip();
-  const until = end(view);
-  for (let at = bandStart(view.start, step); at < until; at = bandNext(at, step)) {
-    const from = Math.max(view.label, x(view, at)),
-      to = x(view, bandNext(at, step));
-    const text = bandText(at, step),
-      width = c.measureText(text).width;
-    c.fillStyle = colors.ink;
-    if (to - from > width + 12) c.fillText(text, from + 8, 13);
-    c.fillStyle = colors.strong;
-    c.fillRect(Math.round(x(view, at)), 2, 1, HEAD - 2);
-  }
-  c.font = `12px ${FONT}`;
-  for (const {at} of lines) {
-    const px = x(view, at);
-    c.fillStyle = colors.line;
-    c.fillRect(Math.round(px), 26, 1, HEAD - 26);
-    c.fillStyle = colors.soft;
-    if (px + 6 >= view.label) c.fillText(tickText(at, step), px + 6, 35);
-  }
-  const present = x(view, now());
-  if (present > view.label && present < view.width) {
-    c.fillStyle = colors.now;
-    c.beginPath();
-    c.moveTo(present - 5, HEAD - 8);
-    c.lineTo(present + 5, HEAD - 8);
-    c.lineTo(present, HEAD);
-    c.fill();
-  }
-  c.restore();
-  c.fillStyle = colors.strong;
-  c.fillRect(0, HEAD - 1, view.width, 1);
 }

@@ -3,15 +3,13 @@
 // their end, and moving and zooming with wheel and fingers.
 import {HEAD, timeAt, x} from './picture.js';
 import {claimAt, rowAt, usable} from './model.js';
-import {DAY, HOUR, MINUTE, now} from './time.js';
+import {MINUTE, now} from './time.js';
+import {snapStep, snapped} from './axis.js';
 
 const EDGE = 7; // how near to its end a reservation is caught, in pixels
 
-// snap returns the nearest round time: a quarter of an hour, an hour or a day, as far as the zoom shows.
-export function snap(view, at) {
-  const step = view.scale * HOUR > 24 ? 15 * MINUTE : view.scale * DAY > 24 ? HOUR : 6 * HOUR;
-  return Math.round(at / step) * step;
-}
+// snap returns the nearest round time, as far as the zoom shows.
+export const snap = (view, at) => snapped(at, snapStep(view.scale));
 
 // follow adds the listeners to the picture. `act` contains what the calendar does.
 export function follow(element, view, act) {

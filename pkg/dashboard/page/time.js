@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times. The page counts in seconds since 1970 and shows local time or UTC.
+// Times in words. The page counts in seconds since 1970; zones.js knows which zone is shown.
 import {t} from './texts.js';
+import {DAY, HOUR, MINUTE, length} from './lengths.js';
+import {dayStart, isTime, isTwice, offset, shownZone, wall, wallDate, within, zoneAt} from './zones.js';
+import {edited, exact, shownField} from './timevalue.js';
 
-export const MINUTE = 60,
-  HOUR = 3600,
-  DAY = 24 * HOUR,
-  WEEK = 7 * DAY;
-
-let utc = localStorage.getItem('zone') === 'utc';
-
-export const isUTC = () => utc;
-
-export function setUTC(value) {
-  utc = value;
-  localStorage.setItem('zone', utc ? 'utc' : 'local');
-}
+export {DAY, HOUR, MINUTE, WEEK, length, readLength} from './lengths.js';
+export {isUTC, setUTC} from './zones.js';
 
 // The service's clock: its time at a moment of this machine's clock, and how many times as fast it runs.
 const clock = {here: 0, there: 0, speed: 1};
@@ -26,129 +18,86 @@ export function follow(there, speed) {
 
 export const now = () => clock.there + (Date.now() / 1000 - clock.here) * clock.speed;
 
+// clamped returns a time that the page can show: the nearest one, and the present for what is no time. `room` is how
+// much of the range must follow.
+export const clamped = (at, room = 0) => within(isTime(at) ? at : now(), room);
+
 // redrawEvery is how many milliseconds pass between two pictures of the same data.
 export const redrawEvery = () => Math.max(500, 20000 / clock.speed);
+
+// seconds reads a time of the API, which may have fractions and an offset.
 export const seconds = text => Date.parse(text) / 1000;
-export const iso = at => new Date(Math.round(at) * 1000).toISOString().replace('.000Z', 'Z');
+
+// iso writes a time for the API, to the second. What is no time becomes an empty text, which the API refuses.
+export const iso = at => (isTime(at) ? new Date(Math.round(within(at)) * 1000).toISOString().replace('.000Z', 'Z') : '');
 
 const formats = new Map();
 
 // format returns a time in words; options are those of Intl.DateTimeFormat.
-export function format(at, options) {
-  const key = JSON.stringify(options) + utc;
-  if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat(undefined, {...options, timeZone: utc ? 'UTC' : undefined}));
-  return formats.get(key).format(at * 1000);
+export function format(at, options, zone = shownZone()) {
+  if (!isTime(at)) return t('unknown');
+  const key = JSON.stringify(options) + zone;
+  if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat(undefined, {...options, timeZone: zone}));
+  return formats.get(key).format(within(at) * 1000);
 }
 
-const clockTime = {hour: '2-digit', minute: '2-digit', hourCycle: 'h23'};
-export const when = at => format(at, {weekday: 'short', day: 'numeric', month: 'short', ...clockTime});
-export const whenExactly = at => format(at, {dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23'});
-export const timeOnly = at => format(at, clockTime);
-export const dayOnly = at => format(at, {weekday: 'short', day: 'numeric', month: 'short'});
-export const span = (start, end) =>
-  dayOnly(start) === dayOnly(end) ? `${when(start)} – ${timeOnly(end)}` : `${when(start)} – ${when(end)}`;
-export const zoneName = () => (utc ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone);
+const clockTime = {hour: '2-digit', minute: '2-digit', hourCycle: 'h23'},
+  date = {weekday: 'short', day: 'numeric', month: 'short'};
 
-// readable returns a message of the API with its times as the page shows them.
-export const readable = text => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, time => when(Date.parse(time) / 1000));
+const yearOf = at => wallDate(within(at)).getUTCFullYear();
 
-// length returns a duration as people write it: 1d 12h.
-export function length(total) {
-  const parts = [];
-  let rest = Math.round(total);
-  for (const [unit, size] of [
-    ['d', DAY],
-    ['h', HOUR],
-    ['m', MINUTE],
-    ['s', 1],
-  ]) {
-    const amount = Math.floor(rest / size);
-    if (amount > 0 && (unit !== 's' || parts.length === 0)) parts.push(amount + unit);
-    rest -= amount * size;
-  }
-  return parts.slice(0, 3).join(' ') || '0m';
+// otherYear reports whether one of the times lies outside the present year, so that the year must be named.
+const otherYear = (...times) => times.some(at => yearOf(at) !== yearOf(now()));
+
+const inWords = (at, year, more = {}) => format(at, {...date, ...(year && {year: 'numeric'}), ...clockTime, ...more});
+
+// named returns a text with the name of the zone's time where the text alone means two instants.
+const named = (at, text) => (isTwice(within(at)) ? `${text} ${zoneNameAt(at)}` : text);
+
+export const when = at => named(at, inWords(at, otherYear(at)));
+export const whenExactly = at => named(at, format(at, {dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23'}));
+export const timeOnly = (at, zone) => format(at, clockTime, zone);
+export const dayOnly = at => format(at, {...date, ...(otherYear(at) && {year: 'numeric'})});
+
+// zoneNameAt returns the short name of the time at an instant: CEST, or UTC+10:30.
+export const zoneNameAt = (at, zone = shownZone()) => zoneAt(within(at), zone);
+
+// span returns two times in words. Where the clock is changed between them, or one of them comes twice, it names the
+// time of the zone too.
+export function span(from, to) {
+  const [start, end] = [within(from), within(to)],
+    year = otherYear(start, end),
+    sameDay = Math.floor(wall(start) / DAY) === Math.floor(wall(end) / DAY);
+  const first = inWords(from, year),
+    last = sameDay ? timeOnly(to) : inWords(to, year);
+  if (!isTwice(start) && !isTwice(end) && (offset(start) === offset(end) || end - start > 2 * DAY)) return `${first} – ${last}`;
+  return offset(start) === offset(end)
+    ? `${first} – ${last} ${zoneNameAt(end)}`
+    : `${first} ${zoneNameAt(start)} – ${last} ${zoneNameAt(end)}`;
 }
 
-// readLength returns the seconds of a duration such as 1d12h or 90m; NaN if it is none.
-export function readLength(text) {
-  const compact = text.replace(/\s+/g, '').toLowerCase();
-  if (!/^(\d+(\.\d+)?[wdhms])+$/.test(compact)) return NaN;
-  const size = {w: WEEK, d: DAY, h: HOUR, m: MINUTE, s: 1};
-  return Math.round([...compact.matchAll(/(\d+(?:\.\d+)?)([wdhms])/g)].reduce((sum, [, n, unit]) => sum + Number(n) * size[unit], 0));
+export const zoneName = shownZone;
+
+// readable returns a message of the API with its times as the page shows them, to the second where they have seconds.
+// If one of them needs its year, all have it.
+export function readable(text) {
+  const pattern = /\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)/gi,
+    timeOf = found => seconds(found.replace(/[.,](\d{0,3})\d*/, '.$1').replace(/([+-]\d\d)(\d\d)$/, '$1:$2'));
+  const year = otherYear(...(text.match(pattern) || []).map(timeOf).filter(at => !Number.isNaN(at)));
+  return text.replace(pattern, found => {
+    const at = timeOf(found);
+    if (Number.isNaN(at)) return found;
+    return named(at, inWords(at, year, Math.floor(at) % MINUTE ? {second: '2-digit'} : {}));
+  });
 }
 
-const two = n => String(n).padStart(2, '0');
-
-// field returns a time for <input type="datetime-local">; readField reads one.
-export function field(at) {
-  const d = new Date(at * 1000);
-  return utc
-    ? d.toISOString().slice(0, 16)
-    : `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}T${two(d.getHours())}:${two(d.getMinutes())}`;
-}
-export const readField = text => Date.parse(utc ? text + 'Z' : text) / 1000;
+// field returns a time to the minute for <input type="datetime-local">; readField reads one. A value of timevalue.js
+// keeps the instant and does not need them.
+export const field = at => shownField(exact(at)).slice(0, 16);
+export const readField = text => edited(exact(NaN), text).at;
 
 // startOfDay returns midnight before a time, days days later.
-export function startOfDay(at, days = 0) {
-  const d = new Date(at * 1000);
-  if (utc) return Date.UTC(d.getUTCFullYear(), d.getUTCMonth(), d.getUTCDate() + days) / 1000;
-  return new Date(d.getFullYear(), d.getMonth(), d.getDate() + days).getTime() / 1000;
-}
-
-function startOfMonth(at, months = 0) {
-  const d = new Date(at * 1000);
-  if (utc) return Date.UTC(d.getUTCFullYear(), d.getUTCMonth() + months, 1) / 1000;
-  return new Date(d.getFullYear(), d.getMonth() + months, 1).getTime() / 1000;
-}
-
-const steps = [5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, WEEK];
-
-// stepFor returns the distance of lines that are at least `room` pixels apart; 0 means months.
-export const stepFor = (scale, room) => steps.find(step => step * scale >= room) || 0;
-
-// ticks returns the times of the lines in view, and which of them begin a day (or a month).
-export function ticks(start, end, step) {
-  const list = [];
-  if (step === 0) {
-    for (let at = startOfMonth(start); at < end; at = startOfMonth(at, 1)) list.push({at, strong: true});
-    return list;
-  }
-  if (step >= DAY) {
-    const days = step / DAY;
-    let at = startOfDay(start);
-    if (days === 7) at = startOfDay(at, -((new Date(at * 1000).getDay() + 6) % 7));
-    else at = startOfDay(at, -(Math.floor((at + HOUR * 12) / DAY) % days));
-    for (; at < end; at = startOfDay(at + HOUR, days)) list.push({at, strong: true});
-    return list;
-  }
-  for (let day = startOfDay(start); day < end; day = startOfDay(day + HOUR, 1)) {
-    const next = startOfDay(day + HOUR, 1);
-    for (let at = day; at < next; at += step) if (at + step >= start && at < end) list.push({at, strong: at === day});
-  }
-  return list;
-}
-
-// tickText returns the text at a line.
-export function tickText(at, step) {
-  if (step === 0) return format(at, {month: 'short'});
-  if (step >= DAY) return format(at, {day: 'numeric', month: 'short'});
-  return timeOnly(at);
-}
-
-export const bandText = (at, step) =>
-  step === 0
-    ? format(at, {year: 'numeric'})
-    : step >= DAY
-      ? format(at, {month: 'long', year: 'numeric'})
-      : format(at, {weekday: 'short', day: 'numeric', month: 'short'});
-
-// bandStart returns where the band above a line begins: its day, month or year.
-export function bandStart(at, step) {
-  if (step === 0) return startOfMonth(at, -(utc ? new Date(at * 1000).getUTCMonth() : new Date(at * 1000).getMonth()));
-  return step >= DAY ? startOfMonth(at) : startOfDay(at);
-}
-
-export const bandNext = (at, step) => (step === 0 ? startOfMonth(at, 12) : step >= DAY ? startOfMonth(at, 1) : startOfDay(at + HOUR, 1));
+export const startOfDay = (at, days = 0) => dayStart(clamped(at), days);
 
 // ago returns how far a time lies from now: in 3h, 2d ago.
 export function ago(at) {
@@ -160,5 +109,8 @@ export function ago(at) {
       : t('ago', {length: length(rounded(-distance))});
 }
 
-const rounded = distance =>
-  distance > DAY ? Math.round(distance / HOUR) * HOUR : distance > HOUR ? Math.round(distance / MINUTE) * MINUTE : distance;
+// rounded returns a distance to the hour, the minute or the second, as far as it is worth reading.
+function rounded(distance) {
+  const unit = distance > DAY ? HOUR : distance > MINUTE ? MINUTE : 1;
+  return Math.round(distance / unit) * unit;
+}
