@@ -183,6 +183,18 @@ func (b *Browser) Look(width, height int, dark bool) {
 	}))
 }
 
+// Live sets the zone of the system's clock, such as Europe/Paris, and its language.
+func (b *Browser) Live(zone, language string) {
+	b.t.Helper()
+	get(b, "change the zone and the language", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		if _, err := cdp.Call(ctx, target, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: zone}); err != nil {
+			return err
+		}
+		_, err := cdp.Call(ctx, target, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: language})
+		return err
+	}))
+}
+
 // Cookies returns the cookies of the page's address.
 func (b *Browser) Cookies() []*network.Cookie {
 	b.t.Helper()

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a field for a time has: {at, text}. `at` is the instant, exact to the second and to the half of the hour that
 // comes twice, and `text` is what the user typed, null as long as the field was not edited. An edited one also has the
-// `zone` in which the text was read, `moved` if the clock leaves the time out and a later one was taken, and `left` once
-// the user has gone on.
+// `zone` in which the text was read, `moved` if the clock leaves the time out and a later one was taken, `left` once the
+// user has gone on, and `second` if the time before the edit was in the second half of the hour that comes twice.
+import {t} from './texts.js';
 import {DAY, HOUR, MINUTE} from './lengths.js';
 import {LAST, fromUTC, instant, instants, isTwice, offset, shownZone, wall, within, zoneAt} from './zones.js';
 
 // exact returns the value of a field that shows an instant and keeps it until it is edited.
 export const exact = at => ({at, text: null});
+
+// isUnread reports whether the value has no instant: its text is no time.
+export const isUnread = ({at}) => Number.isNaN(at);
 
 const two = n => String(n).padStart(2, '0');
 
@@ -50,6 +54,19 @@ export function readClock(text) {
   return minute < 60 && second < 60 && sum <= DAY ? sum : NaN;
 }
 
+// halves divides the text of a field into its day and its time of day.
+export function halves(text) {
+  const at = text.indexOf('T');
+  return at < 0 ? ['', text] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+// problemOf says why the text of a value is no time; nothing for one that is.
+export function problemOf(value) {
+  if (!isUnread(value)) return '';
+  const [day, clock] = halves(value.text || '');
+  return t(day === '' ? 'dayMissing' : Number.isNaN(readClock(clock)) ? 'clockWrong' : 'yearOutside');
+}
+
 // shownTime returns the seconds that a text means on the clock on the wall; NaN if it is no time.
 function shownTime(text) {
   const [, date, clock] = text.match(/^(\d{4,6}-\d\d-\d\d)T(.*)$/) || [];
@@ -58,15 +75,16 @@ function shownTime(text) {
   return sum >= 0 && sum <= LAST && new Date(midnight * 1000).toISOString().startsWith(date) ? sum : NaN;
 }
 
-// edited returns the value after the user typed a text. Of two instants it takes the one in the half of the night in
-// which the value was, else the first.
+// edited returns the value after the user typed a text. Of two instants it takes the one in the half of the hour in which
+// the value was when the edit began, else the first.
 export function edited(value, text, zone = shownZone()) {
   if (text === shownField(value, zone)) return value;
-  const shown = shownTime(text);
-  if (Number.isNaN(shown)) return {at: NaN, text, zone, moved: false, left: false};
+  const second = value.left === false ? value.second : isSecond(value.at, zone),
+    shown = shownTime(text),
+    next = {text, zone, moved: false, left: false, second};
+  if (Number.isNaN(shown)) return {...next, at: NaN};
   const meant = instants(shown, zone);
-  const later = meant.length === 2 && isSecond(value.at, zone);
-  return {at: later ? meant[1] : instant(shown, zone), text, zone, moved: meant.length === 0, left: false};
+  return {...next, at: (second && meant[1]) || instant(shown, zone), moved: meant.length === 0};
 }
 
 // isSecond reports whether the clock has shown the time of an instant once before.
@@ -76,7 +94,7 @@ function isSecond(at, zone) {
 }
 
 // leave returns the value after the user has gone on from the field: a text that was understood is shown in full.
-export const leave = value => (value.text === null ? value : {...value, text: Number.isNaN(value.at) ? value.text : null, left: true});
+export const leave = value => (value.text === null ? value : {...value, text: isUnread(value) ? value.text : null, left: true});
 
 // twice returns the two instants that a text means, each with the name of its time, such as CEST and CET; null for a
 // text that means one.
@@ -98,4 +116,4 @@ function both(meant, zone) {
 }
 
 // chosen returns the value after the user chose one of its two instants.
-export const chosen = (value, at) => ({...value, at});
+export const chosen = (value, at) => ({...value, at, second: isSecond(at, shownZone())});

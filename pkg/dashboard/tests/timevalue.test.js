@@ -71,6 +71,8 @@ test('both halves can be chosen, and an edit stays in its half', () => {
   assert.equal(edited(later, '2027-10-31T02:45').at, seconds('2027-10-31T01:45:00Z'));
   assert.equal(edited(value, '2027-10-31T02:45').at, seconds('2027-10-31T00:45:00Z'));
   assert.equal(leave(later).at, later.at);
+  const typed = ['0', '02', '02:', '02:4', '02:45'].reduce((before, clock) => edited(before, `2027-10-31T${clock}`), leave(later));
+  assert.equal(typed.at, seconds('2027-10-31T01:45:00Z'));
 });
 
 test('a time that the clock leaves out becomes the later one, and the value says so', () => {
