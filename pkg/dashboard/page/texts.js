@@ -69,6 +69,8 @@ const texts = {
   localTime: 'Local time',
   utc: 'UTC',
   timeZone: 'Time zone',
+  secondZone: 'Second time axis',
+  noSecondZone: 'One axis',
   groupBy: 'Group by',
   noGroups: 'No groups',
   zone: 'Zone',
