@@ -4,6 +4,7 @@ package blazar
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -63,7 +64,7 @@ const longestID = 64
 // network returns the id of a network; an error if it is too long to be one.
 func (o Object) network(key string) (string, error) {
 	id, _, err := o.text(key)
-	if err == nil && len(id) > longestID {
+	if err == nil && utf8.RuneCountInString(id) > longestID {
 		err = malformed(key)
 	}
 	return id, err

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api/serving"
@@ -109,10 +110,19 @@ func noHost(by *serving.Asker, snapshot *inventory.Snapshot, name string) error 
 	return fault.New(fault.NotFound, "%s", fault.Unknown("host", name, known))
 }
 
+// The largest numbers of characters of the name of a property, and of a text that is its value or an element of it.
+const (
+	longestProperty = 255
+	longestText     = 1024
+)
+
 // propertyValue converts a property from JSON. It returns nil for null, which removes the property.
 func propertyValue(name string, value any) (*inventory.Value, error) {
 	if strings.TrimSpace(name) == "" {
 		return nil, fault.Field("properties", "a property needs a name")
+	}
+	if utf8.RuneCountInString(name) > longestProperty {
+		return nil, fault.Field("properties", "has a name of more than %d characters", longestProperty)
 	}
 	if value == nil {
 		return nil, nil
@@ -129,6 +139,13 @@ func propertyValue(name string, value any) (*inventory.Value, error) {
 	}
 	if !ok {
 		return nil, fault.Field("properties."+name, "must be a number, a string, true or false, or a list of strings")
+	}
+	texts, _ := v.Any().([]string)
+	if text, isText := v.Any().(string); isText {
+		texts = []string{text}
+	}
+	if slices.ContainsFunc(texts, func(text string) bool { return utf8.RuneCountInString(text) > longestText }) {
+		return nil, fault.Field("properties."+name, "has a text of more than %d characters", longestText)
 	}
 	return &v, nil
 }

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
 // Cloud is the simulated cloud.
@@ -32,11 +34,17 @@ func (s Demo) list(c *serving.Call) (any, error) {
 	return s.Cloud.Servers(c.Request.Context())
 }
 
+// longestName is the largest number of characters of the name of a server, as in Nova.
+const longestName = 255
+
 // create handles POST /v1/demo/servers.
 func (s Demo) create(c *serving.Call) (any, error) {
 	var r v1.DemoServerRequest
 	if _, err := c.Body(&r, serving.AnyBody); err != nil {
 		return nil, err
+	}
+	if utf8.RuneCountInString(r.Name) > longestName {
+		return nil, fault.Field("name", "has more than %d characters", longestName)
 	}
 	by := c.Asker()
 	r.ProjectID = cmp.Or(r.ProjectID, by.ProjectID)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api/serving"
@@ -18,6 +19,9 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/fence"
 	"github.com/almanac-cloud/almanac/weighers"
 )
+
+// longestID is the largest number of characters of the id of an instance, which is stored.
+const longestID = 255
 
 // weigh handles POST /v1/scheduler/weigh.
 func (s Scheduler) weigh(c *serving.Call) (any, error) {
@@ -32,6 +36,9 @@ func (s Scheduler) weigh(c *serving.Call) (any, error) {
 	asked := question.Request
 	if slices.Contains(asked.Instances, "") {
 		return nil, fault.Field("request.instances", "an instance needs an id")
+	}
+	if slices.ContainsFunc(asked.Instances, func(id string) bool { return utf8.RuneCountInString(id) > longestID }) {
+		return nil, fault.Field("request.instances", "an id has more than %d characters", longestID)
 	}
 	r := &placing.Request{
 		ProjectID: asked.ProjectID, Hints: maps.Clone(asked.Hints), ExtraSpecs: asked.ExtraSpecs, Instances: asked.Instances,

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -172,8 +173,31 @@ func changed(modes map[string]energy.Mode, name string, mode energy.Mode) map[st
 	return next
 }
 
-// check returns an Invalid fault if the change names an unknown mode or host.
+// The largest numbers of characters of a reason, and of the name of an aggregate, as in Nova. Both are in the audit,
+// whose texts have a few thousand characters.
+const (
+	longestReason = 1024
+	longestName   = 255
+)
+
+// checkReason returns an Invalid fault for a reason that is too long.
+func checkReason(reason string) error {
+	if utf8.RuneCountInString(reason) > longestReason {
+		return fault.Field("reason", "has more than %d characters", longestReason)
+	}
+	return nil
+}
+
+// check returns an Invalid fault if the change names an unknown mode or host, or has a text that is too long.
 func (c *Admin) check(change *Change) error {
+	if err := checkReason(change.Reason); err != nil {
+		return err
+	}
+	for name := range change.Aggregates {
+		if utf8.RuneCountInString(name) > longestName {
+			return fault.Field("aggregates", "names an aggregate with more than %d characters", longestName)
+		}
+	}
 	modes := map[string]energy.Mode{}
 	if change.Mode != nil {
 		modes["mode"] = *change.Mode

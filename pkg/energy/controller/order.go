@@ -24,6 +24,9 @@ import (
 // only if the host is reserved now.
 func (c *Admin) Order(ctx context.Context, by, host string, order energy.Hold) (HostStatus, error) {
 	order.By, order.At = by, c.Now()
+	if err := checkReason(order.Reason); err != nil {
+		return HostStatus{}, err
+	}
 	if c.forgets(host, &order) {
 		return c.forget(ctx, host, &order)
 	}
@@ -61,6 +64,9 @@ func (c *Admin) Order(ctx context.Context, by, host string, order energy.Hold) (
 // now. It fails as Order would, and stores nothing.
 func (c *Admin) Foresee(ctx context.Context, host string, order energy.Hold) (HostStatus, string, error) {
 	order.At = c.Now()
+	if err := checkReason(order.Reason); err != nil {
+		return HostStatus{}, "", err
+	}
 	if c.forgets(host, &order) {
 		records, err := c.Records.PowerRecords(ctx)
 		r, known := records[host]

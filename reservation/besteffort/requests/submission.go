@@ -62,7 +62,13 @@ func (s *Submission) check() error {
 		return fault.Field("flavor", "is required: the id or the name of a flavor")
 	case s.Image == "":
 		return fault.Field("image", "is required: the id or the name of an image")
-	case len(s.UserData) > longestUserData:
+	case utf8.RuneCountInString(s.Flavor) > longestName:
+		return fault.Field("flavor", "has more than %d characters", longestName)
+	case utf8.RuneCountInString(s.Image) > longestName:
+		return fault.Field("image", "has more than %d characters", longestName)
+	case utf8.RuneCountInString(s.KeyName) > longestName:
+		return fault.Field("key_name", "has more than %d characters", longestName)
+	case utf8.RuneCountInString(s.UserData) > longestUserData:
 		return fault.Field("user_data", "has more than %d characters", longestUserData)
 	}
 	if _, err := base64.StdEncoding.DecodeString(s.UserData); err != nil {
@@ -96,8 +102,8 @@ func (s *Submission) checkMetadata() error {
 		switch {
 		case strings.HasPrefix(key, MarkPrefix):
 			return fault.Field("metadata", "%.60q is reserved for Almanac", key)
-		case key == "" || len(key) > 255 || len(value) > 255:
-			return fault.Field("metadata", "keys have 1 to 255 characters, and values at most 255")
+		case key == "" || utf8.RuneCountInString(key) > longestName || utf8.RuneCountInString(value) > longestName:
+			return fault.Field("metadata", "keys have 1 to %d characters, and values at most %[1]d", longestName)
 		}
 	}
 	return nil
