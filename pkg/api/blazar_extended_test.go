@@ -4,11 +4,13 @@ package api_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
@@ -106,6 +108,99 @@ func TestMicroversion11IsChecked(t *testing.T) {
 	}
 	if left := c.stored(); len(left) > 0 {
 		t.Errorf("something is booked: %v", left)
+	}
+}
+
+// newerKeys returns the keys of a schema that the document describes as from microversion 1.1, and the others, sorted. It
+// goes into lists and alternatives.
+func newerKeys(s *openapi3.SchemaRef) (newer, older []string) {
+	for _, key := range slices.Sorted(maps.Keys(s.Value.Properties)) {
+		inner := s.Value.Properties[key]
+		if strings.HasPrefix(inner.Value.Description, "From microversion 1.1") {
+			newer = append(newer, key)
+			continue
+		}
+		older = append(older, key)
+		n, o := newerKeys(inner)
+		newer, older = append(newer, n...), append(older, o...)
+	}
+	for _, inner := range slices.Concat(s.Value.OneOf, openapi3.SchemaRefs{s.Value.Items}) {
+		if inner != nil {
+			n, o := newerKeys(inner)
+			newer, older = append(newer, n...), append(older, o...)
+		}
+	}
+	return unique(newer), unique(older)
+}
+
+func unique(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// keysIn returns the keys of all objects of an answer, sorted.
+func keysIn(value any) (keys []string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, inner := range value {
+			keys = append(append(keys, key), keysIn(inner)...)
+		}
+	case []any:
+		for _, inner := range value {
+			keys = append(keys, keysIn(inner)...)
+		}
+	}
+	return unique(keys)
+}
+
+// An object is no value of any key of a lease, so a key that is read refuses it.
+func TestMicroversion10TakesNoKeyOfTheNewerOne(t *testing.T) {
+	c := start(t, setup{})
+	l := c.demo.lease(hostLease("l", "12:10", "13:00", 1))
+	for call, path := range map[string]string{"POST /v1/leases": "/v1/leases", "PUT /v1/leases/{id}": "/v1/leases/" + l.ID, "PATCH /v1/leases/{id}": "/v1/leases/" + l.ID} {
+		method, _, _ := strings.Cut(call, " ")
+		accepted := func(version, key string) bool {
+			body := map[string]any{"name": "m", "start_date": "2026-11-20 12:10", "end_date": "2026-11-20 13:00", "reservations": []any{}, key: map[string]any{"no": "value"}}
+			a := c.demo.send(method, path, encode(t, body), "OpenStack-API-Version", version)
+			return a.status < 300
+		}
+		schema := *openContract(t).bodyOf(call).Value
+		newer, older := newerKeys(&openapi3.SchemaRef{Value: &openapi3.Schema{Properties: schema.Properties}})
+		older = slices.DeleteFunc(older, func(key string) bool { return schema.Properties[key] == nil }) // of a reservation
+		if len(newer) == 0 || len(older) == 0 {
+			t.Fatalf("%s: newer are %v, older %v", call, newer, older)
+		}
+		for _, key := range newer {
+			if !accepted("reservation 1.0", key) || accepted("reservation 1.1", key) {
+				t.Errorf("%s: microversion 1.0 must ignore %s, and 1.1 must read it", call, key)
+			}
+		}
+		for _, key := range older {
+			if accepted("reservation 1.0", key) {
+				t.Errorf("%s: microversion 1.0 ignores %s; describe it as from microversion 1.1", call, key)
+			}
+		}
+	}
+}
+
+func TestMicroversion10ShowsNoKeyOfTheNewerOne(t *testing.T) {
+	c := start(t, setup{})
+	enrolled(c, "198.51.100.20")
+	lease := hostLease("l", "12:10", "13:00", 1)
+	const more = `, {"resource_type": "virtual:instance", "vcpus": 1, "memory_mb": 1, "disk_gb": 1, "amount": 1, "affinity": null, "resource_properties": ""},
+		{"resource_type": "virtual:floatingip", "network_id": "outside", "amount": 1}]}`
+	l := c.demo.lease(strings.TrimSuffix(lease, "]}") + more)
+	newer, older := newerKeys(openContract(t).blazar.Components.Schemas["Lease"])
+	for _, path := range []string{"/v1/leases", "/v1/leases/" + l.ID} {
+		before, now := keysIn(decode[any](t, c.demo.get(path))), keysIn(decode[any](t, c.demo.newer("GET", path, "")))
+		before = slices.DeleteFunc(before, func(key string) bool { return key == "lease" || key == "leases" })
+		if diff := cmp.Diff(older, before); diff != "" {
+			t.Errorf("GET %s at 1.0 (-document +answer):\n%s", path, diff)
+		}
+		added := slices.DeleteFunc(now, func(key string) bool { return slices.Contains(older, key) || key == "lease" || key == "leases" })
+		if diff := cmp.Diff(newer, added); diff != "" {
+			t.Errorf("GET %s: what 1.1 adds (-document +answer):\n%s", path, diff)
+		}
 	}
 }
 
