@@ -154,8 +154,8 @@ func (p *leaseChange) affects(r *reservation.Reservation, m *reservation.MemberC
 
 // check finds the new times, and checks what does not depend on hosts.
 func (p *leaseChange) check() error {
-	if p.Name != nil && utf8.RuneCountInString(*p.Name) > longestName {
-		return fault.Field("name", "has more than %d characters", longestName)
+	if p.Name != nil && utf8.RuneCountInString(*p.Name) > LongestName {
+		return fault.Field("name", "has more than %d characters", LongestName)
 	}
 	if p.Start == nil && p.End == nil && p.Duration == 0 && p.BeforeEnd == nil && p.OnEnd == nil && len(p.Members) == 0 {
 		return nil

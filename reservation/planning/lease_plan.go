@@ -66,8 +66,8 @@ func startsNow(v View, req reservation.LeaseRequest) bool {
 // checkLease checks what does not depend on hosts.
 func checkLease(now span.Instant, req reservation.LeaseRequest, w span.Span) error {
 	switch {
-	case utf8.RuneCountInString(req.Name) > longestName:
-		return fault.Field("name", "has more than %d characters", longestName)
+	case utf8.RuneCountInString(req.Name) > LongestName:
+		return fault.Field("name", "has more than %d characters", LongestName)
 	case len(req.Members) > mostMembers:
 		return fault.Field("reservations", "has %d entries; at most %d are allowed", len(req.Members), mostMembers)
 	case tooLongAgo(w.Start, now):

@@ -45,8 +45,10 @@ type request struct {
 	immediate bool
 }
 
+// LongestName is the largest number of characters of the name of a reservation or a lease, and of an image.
+const LongestName = 255
+
 const (
-	longestName     = 255
 	longestDuration = 100 * 366 * 24 * 3600
 )
 
@@ -137,11 +139,11 @@ func fill(t *reservation.Terms, defaults Defaults) {
 }
 
 func checkTerms(t reservation.Terms) error {
-	if utf8.RuneCountInString(t.Name) > longestName {
-		return fault.Field("name", "has more than %d characters", longestName)
+	if utf8.RuneCountInString(t.Name) > LongestName {
+		return fault.Field("name", "has more than %d characters", LongestName)
 	}
-	if utf8.RuneCountInString(t.Image) > longestName {
-		return fault.Field("image", "has more than %d characters", longestName)
+	if utf8.RuneCountInString(t.Image) > LongestName {
+		return fault.Field("image", "has more than %d characters", LongestName)
 	}
 	if t.Quantity < 1 {
 		return fault.Field("quantity", "must be at least 1, not %d", t.Quantity)

@@ -93,6 +93,7 @@ func offered[T any](t *testing.T, s Subject) T {
 // and empty, with an outbox, and closes it when the test ends.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("reservations", func(t *testing.T) { testReservations(t, open) })
+	t.Run("texts", func(t *testing.T) { testTexts(t, open) })
 	t.Run("commits", func(t *testing.T) { testCommits(t, open) })
 	t.Run("recalling", func(t *testing.T) { testRecalling(t, open) })
 	t.Run("keys", func(t *testing.T) { testKeys(t, open) })
