@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -109,6 +111,146 @@ func textsIn(v reflect.Value, depth int) (texts []string) {
 		}
 	}
 	return texts
+}
+
+// otherTexts has another text for each that must be one of a few words.
+var otherTexts = map[string]string{"basic": "session"}
+
+// varied returns another value for a key of an entry.
+func varied(t *testing.T, v reflect.Value) reflect.Value {
+	t.Helper()
+	other := reflect.New(v.Type()).Elem()
+	switch v.Kind() {
+	case reflect.String:
+		text := v.String() + "x"
+		if word, is := otherTexts[v.String()]; is {
+			text = word
+		}
+		other.SetString(text)
+	case reflect.Bool:
+		other.SetBool(!v.Bool())
+	case reflect.Int, reflect.Int64:
+		other.SetInt(v.Int() + 1)
+	case reflect.Slice:
+		other.Set(reflect.AppendSlice(other, v))
+		other.Set(reflect.Append(other, reflect.ValueOf("x")))
+	default:
+		t.Fatalf("teach the test another value of a %s", v.Type())
+	}
+	return other
+}
+
+// A key that open does not hand on is accepted and means nothing.
+func TestEachKeyOfAnEntryChangesItsMachine(t *testing.T) {
+	folder := t.TempDir()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	for _, name := range []string{"ca.pem", "ca.pemx"} {
+		if err := os.WriteFile(filepath.Join(folder, name), certificate, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened := func(o options) []string {
+		t.Helper()
+		m, err := o.open("n1", folder, &owner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return valuesIn(reflect.ValueOf(m), 0)
+	}
+	for _, d := range drivers {
+		for field := range reflect.TypeOf(d.options()).Elem().Fields() {
+			if field.Anonymous { // the host and the driver
+				continue
+			}
+			was, is := withKeys(t, d, forHosts[d.name]).options, withKeys(t, d, forHosts[d.name]).options
+			v := reflect.ValueOf(is).Elem().FieldByIndex(field.Index)
+			v.Set(varied(t, v))
+			if slices.Equal(opened(was), opened(is)) {
+				t.Errorf("another %s makes no other machine of the driver %s", field.Tag.Get("yaml"), d.name)
+			}
+		}
+	}
+}
+
+// valuesIn returns the texts, numbers and truth values in a value, and in what it points to.
+func valuesIn(v reflect.Value, depth int) (values []string) {
+	switch {
+	case depth > 6:
+		return nil
+	case v.CanInt():
+		return []string{strconv.FormatInt(v.Int(), 10)}
+	case v.Kind() == reflect.Bool:
+		return []string{strconv.FormatBool(v.Bool())}
+	case v.Kind() == reflect.String:
+		return []string{v.String()}
+	case v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface:
+		if !v.IsNil() {
+			return valuesIn(v.Elem(), depth+1)
+		}
+	case v.Kind() == reflect.Struct:
+		for _, inner := range v.Fields() {
+			values = append(values, valuesIn(inner, depth+1)...)
+		}
+	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
+		for i := range v.Len() {
+			values = append(values, valuesIn(v.Index(i), depth+1)...)
+		}
+	}
+	return values
+}
+
+// Each driver passes the tests of all of them, in its own package.
+func TestEachDriverPassesTheTestsOfAllDrivers(t *testing.T) {
+	for _, d := range drivers {
+		files, err := filepath.Glob("../../pkg/power/" + d.name + "/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(text), `powertest.Run(t, "`+d.name+`"`)
+		}) {
+			t.Errorf("no test of pkg/power/%s calls powertest.Run", d.name)
+		}
+	}
+}
+
+// The packages of Debian and of Red Hat suggest what a driver runs.
+func TestThePackageSuggestsTheProgramsOfTheDrivers(t *testing.T) {
+	recipe, err := os.ReadFile("../../packaging/nfpm/almanac-power.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	suggested := regexp.MustCompile(`(?m)^ *suggests: \[(.*)\]$`).FindAllStringSubmatch(string(recipe), -1)
+	if len(suggested) == 0 {
+		t.Fatal("the recipe of the package suggests nothing")
+	}
+	found := 0
+	for _, d := range drivers {
+		files, err := filepath.Glob("../../pkg/power/" + d.name + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`o\.Program, "([\w-]+)"`).FindAllStringSubmatch(string(text), -1) {
+				found++
+				for _, list := range suggested {
+					if !slices.Contains(strings.Split(list[1], ", "), m[1]) {
+						t.Errorf("the driver %s runs %s, and a package suggests only %s", d.name, m[1], list[1])
+					}
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no driver runs a program")
+	}
 }
 
 // Two hosts with one machine would be switched together.

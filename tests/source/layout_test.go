@@ -46,7 +46,7 @@ var layers = [][]string{
 	},
 	8: {"pkg/api/calendar", "pkg/api/events", "pkg/api/hosts", "pkg/api/instances", "pkg/api/leases", "pkg/api/page", "pkg/api/reservations",
 		"pkg/client/bulk", "pkg/config", "pkg/nova/topic", "inventory/openstack", "reservation/upkeep/openstack", "reservation/staging/openstack", "reservation/besteffort/openstack", "pkg/rebalance/openstack",
-		"pkg/energy/openstack", "pkg/power/simulated", "pkg/power/command", "pkg/power/ipmi", "pkg/power/redfish", "pkg/power/ironic", "pkg/sim/site"},
+		"pkg/energy/openstack", "pkg/power/simulated", "pkg/power/command", "pkg/power/ipmi", "pkg/power/redfish", "pkg/power/ironic", "pkg/sim/site", "tests/powertest"},
 	9:  {"pkg/api", "pkg/servicelog", "pkg/sim/papers/deadline", "pkg/sim/papers/energy", "pkg/sim/papers/preemption", "pkg/sim/replay", "pkg/sim/papers/staging", "pkg/sim/papers/packing", "pkg/sim/cloud", "pkg/sim/tenants"},
 	10: {"pkg/app"},
 	11: {"cmd/almanac", "cmd/almanacd", "cmd/almanac-power", "tests/growth", "tests/labtest", "tests/mysqlproxy", "tests/repository"},

@@ -81,6 +81,13 @@ func (m *Machine) Up() bool {
 	return m.up
 }
 
+// Changes returns how often its power was changed.
+func (m *Machine) Changes() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.change
+}
+
 // State returns the true state, which may differ from what Read reports.
 func (m *Machine) State() energy.State {
 	m.mu.Lock()
