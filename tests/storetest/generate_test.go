@@ -4,6 +4,7 @@ package storetest
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -23,6 +24,22 @@ func TestTheReservationsOfTheTestsLeaveNoFieldOut(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Projects is what a caller goes through, and BelongsTo what it asks about one.
+func TestAReservationBelongsToEachOfItsProjectsAndToNoOther(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := anyReservation("r").Draw(rt, "reservation")
+		projects := r.Projects()
+		if len(projects) == 0 {
+			rt.Fatal("it belongs to nobody")
+		}
+		for _, project := range append([]string{name().Draw(rt, "another"), "", r.ProjectID + " ", r.UserID}, projects...) {
+			if has := slices.Contains(projects, project); r.BelongsTo(project) != has {
+				rt.Fatalf("it belongs to %q: %v, and its projects are %q", project, !has, projects)
+			}
+		}
+	})
 }
 
 // noteFields notes the fields of the structures in v that are not zero.

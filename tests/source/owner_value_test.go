@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/tests/repository"
+)
+
+// builtPackage is a package as go list prints it.
+type builtPackage struct {
+	ImportPath, Dir, Export string
+	GoFiles, Imports        []string
+}
+
+// builtPackages returns all packages of the module and what they import, by their import path.
+func builtPackages(t *testing.T) map[string]builtPackage {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Imports", "./cmd/...")
+	command.Dir = repository.Root
+	var complaint bytes.Buffer
+	command.Stderr = &complaint
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, complaint.Bytes())
+	}
+	all := map[string]builtPackage{}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p builtPackage
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[p.ImportPath] = p
+	}
+}
+
+// ownersUsed returns the functions that use the project of a reservation or a lease as a value, as "package: function",
+// each with a position.
+func ownersUsed(t *testing.T) map[string]token.Position {
+	t.Helper()
+	all, set, found := builtPackages(t), token.NewFileSet(), map[string]token.Position{}
+	from := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(all[path].Export) })
+	for path, p := range all {
+		if path != module+"/reservation" && !slices.Contains(p.Imports, module+"/reservation") {
+			continue
+		}
+		var files []*ast.File
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file)
+		}
+		info := types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}
+		if _, err := (&types.Config{Importer: from}).Check(path, set, files, &info); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			for _, d := range file.Decls {
+				ast.Inspect(d, func(n ast.Node) bool {
+					s, is := n.(*ast.SelectorExpr)
+					if is && ownsProject(info.Selections[s]) {
+						found[strings.TrimPrefix(path, module+"/")+": "+functionOf(d)] = set.Position(n.Pos())
+					}
+					return true
+				})
+			}
+		}
+	}
+	return found
+}
+
+// ownsProject reports whether a selection is the field ProjectID of a reservation or a lease.
+func ownsProject(s *types.Selection) bool {
+	if s == nil || s.Obj().Name() != "ProjectID" {
+		return false
+	}
+	of := s.Recv()
+	if p, is := of.(*types.Pointer); is {
+		of = p.Elem()
+	}
+	return slices.Contains([]string{"Reservation", "Lease", "LeaseRecord"}, strings.TrimPrefix(of.String(), module+"/reservation."))
+}
+
+// functionOf returns the name of a function, with its receiver; empty for another declaration.
+func functionOf(d ast.Decl) string {
+	f, is := d.(*ast.FuncDecl)
+	if !is {
+		return ""
+	}
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	return strings.TrimPrefix(types.ExprString(f.Recv.List[0].Type), "*") + "." + f.Name.Name
+}
+
+// valued has the functions that use the project of a reservation or a lease as a value, by the reason why the one project
+// is meant and not each of Projects. Whoever lets projects share a reservation reads this list.
+var valued = map[string][]string{
+	"it is shown or sent to those who may see the reservation": {
+		"pkg/api/calendar: claimOf",
+		"pkg/api/events: follower.tell",
+		"pkg/api/serving: nameBlockers",
+		"pkg/api/v1: Of",
+		"pkg/blazar: bodyOf",
+		"reservation/notice: requestOf",
+		"reservation/enforcement: Checker.request",
+	},
+	"it is copied, with the rest of the record": {
+		"pkg/api/events: eventOf",
+		"pkg/store: rowOfLease",
+		"reservation: OwnLease",
+	},
+	"it is the target of a policy rule": {
+		"pkg/api/leases: leases.find",
+		"pkg/api/reservations: API.find",
+		"pkg/api/serving: Asker.SeesHosts",
+		"pkg/api/serving: Asker.Sees",
+		"pkg/api/reservations: API.change",
+	},
+	"what the reservation holds is charged to it": {
+		"reservation/accounting: Account.Add",
+		"reservation/accounting: Days",
+		"reservation/booking/memory: Records.Commit",
+		"reservation/booking/memory: Records.contradicts",
+		"reservation/booking: Changes.modify",
+		"reservation/booking: Changes.viewOf",
+		"reservation/booking: Leases.modifyLease",
+		"reservation/booking: Leases.viewOfLease",
+		"reservation/booking: NewTakeOver",
+		"reservation/booking: decider.enter",
+		"reservation/booking: decider.enterChanges",
+		"reservation/booking: memory.addLive",
+		"reservation/booking: memory.countMore",
+		"reservation/booking: memory.forget",
+		"reservation/booking: memory.load",
+		"reservation/booking: memory.replace",
+		"reservation/booking: writer.applyOutcome",
+		"reservation/booking: writer.begin",
+		"reservation/booking: writer.claimingKeys",
+		"reservation/booking: writer.commitOf",
+		"reservation/booking: writer.keepsLimit",
+	},
+	"changes of what it is charged with are stored together": {
+		"reservation/booking: writer.commitNew",
+	},
+	"its counts are read, as ownedByAny of pkg/store": {
+		"reservation/booking/memory: Records.Recall",
+		"reservation/booking/memory: Records.raised",
+	},
+	"an idempotency key is one of the project of the request": {
+		"reservation/booking: KeyUse.key",
+	},
+	"its rules decide whether the reservation may be": {
+		"reservation/enforcement: Checker.Ask",
+		"reservation/enforcement: Checker.Concerns",
+		"reservation/enforcement: Checker.Withdraw",
+	},
+	"it is logged, or in a sentence": {
+		"pkg/app: removing.unused",
+		"reservation/staging/controller: Controller.remark",
+		"reservation/upkeep/openstack: Backend.Admit",
+		"reservation/upkeep/openstack: Backend.Expel",
+		"reservation/upkeep: Enforcer.rehome",
+		"reservation/upkeep: Enforcer.warn",
+		"reservation/upkeep: Options.events",
+		"reservation/upkeep: healing.heal",
+		"reservation/upkeep: judgement.stranger",
+	},
+	"Keystone may no longer know it": {
+		"reservation/upkeep: Doctor.gather",
+		"reservation/upkeep: judgement.promises",
+		"reservation/upkeep: judgement.vanishedOwner",
+	},
+	"Nova or Neutron has the objects of the reservation for one project": {
+		"reservation/fence: common",
+		"reservation/fence: plan.mirror",
+		"reservation/fence: plan.prepare",
+		"reservation/upkeep/openstack: Backend.eachFlavor",
+		"reservation/upkeep: holder",
+	},
+	"it is owner.go": {
+		"reservation: Lease.BelongsTo",
+		"reservation: Reservation.BelongsTo",
+		"reservation: Reservation.Projects",
+	},
+}
+
+// A comparison is in compared, a key in keyed; this is each other use, and these once more.
+func TestEachUseOfTheProjectOfAReservationHasAReason(t *testing.T) {
+	reasons := map[string]string{}
+	for why, functions := range valued {
+		for _, f := range functions {
+			if reasons[f] != "" {
+				t.Errorf("%s has two reasons", f)
+			}
+			reasons[f] = why
+		}
+	}
+	used := ownersUsed(t)
+	for f, at := range used {
+		if reasons[f] == "" {
+			t.Errorf("%v: %s uses the project of a reservation: call BelongsTo or Projects, or add it to valued with a reason", at, f)
+		}
+	}
+	for f := range reasons {
+		if _, is := used[f]; !is {
+			t.Errorf("valued names %s, which uses the project of no reservation", f)
+		}
+	}
+}
