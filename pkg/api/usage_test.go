@@ -62,13 +62,21 @@ func TestTheUseOfProjectsAndHosts(t *testing.T) {
 func TestTheUseAsCSV(t *testing.T) {
 	c := used(t)
 	path := "/v1/usage?start=" + at(0) + "&end=" + at(7200)
-	projects := "project_id,reserved,used\ndemo,0.5,0.5\nother,1,0.5\n"
-	for path, text := range map[string]string{
-		path + "&format=csv":         projects,
-		path + "&format=csv&by=host": "host,reserved,used,maintenance,idle,asleep,capacity\nA,0.5,0.5,0,0.5,0,2\nB,1,0.5,0,0.5,0,2\nC,0,0,0,0,1,2\n",
+	period := at(0) + "," + at(7200) + ","
+	projects := "start,end,project_id,reserved_host_hours,used_host_hours\n" + period + "demo,0.5,0.5\n" + period + "other,1,0.5\n"
+	hosts := "start,end,host,reserved_host_hours,used_host_hours,maintenance_host_hours,idle_host_hours,asleep_host_hours,capacity_host_hours\n" +
+		period + "A,0.5,0.5,0,0.5,0,2\n" + period + "B,1,0.5,0,0.5,0,2\n" + period + "C,0,0,0,0,1,2\n"
+	for path, want := range map[string]struct{ text, by string }{
+		path + "&format=csv":         {projects, "project"},
+		path + "&format=csv&by=host": {hosts, "host"},
 	} {
-		if a := c.admin.get(path); string(a.body) != text || a.header.Get("Content-Type") != "text/csv; charset=utf-8" {
+		a := c.admin.get(path)
+		if string(a.body) != want.text || a.header.Get("Content-Type") != "text/csv; charset=utf-8" {
 			t.Errorf("%s: got %v %v", path, a.header, a)
+		}
+		file := `attachment; filename="almanac-host-hours-by-` + want.by + "-" + noon.Time().Format("20060102T1504Z") + "-" + noon.Add(7200).Time().Format("20060102T1504Z") + `.csv"`
+		if got := a.header.Get("Content-Disposition"); got != file {
+			t.Errorf("%s is the file %s, not %s", path, got, file)
 		}
 	}
 	if a := c.admin.send("GET", path, "", "Accept", "text/csv"); string(a.body) != projects {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -40,7 +41,7 @@ func Explain(now span.Instant, m *Machine, r *Record, kept string, rules Rules) 
 	case r.Phase == Awake && kept != "":
 		say("It stays on: %s.", kept)
 	case r.Phase == Awake && m.Idle > 0:
-		say("It has been idle for %d of %d required measurements.", m.Idle, rules.IdleNeeded)
+		say("It has been idle for %s in a row; a plan may switch it off after %d.", fault.Counted(m.Idle, "measurement"), rules.IdleNeeded)
 	}
 	if m.Stuck != "" && r.Phase != Failed {
 		say("It cannot be switched on now: %s.", m.Stuck)

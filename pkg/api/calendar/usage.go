@@ -5,10 +5,12 @@ package calendar
 import (
 	"context"
 	"encoding/csv"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
@@ -50,6 +52,7 @@ func (s *API) showUsage(c *serving.Call) {
 	case err != nil:
 		c.Fail(err)
 	case q.csv:
+		c.Header("Content-Disposition", `attachment; filename="`+usageFile(answer)+`"`)
 		c.Data(http.StatusOK, csvType+"; charset=utf-8", []byte(usageCSV(answer)))
 	default:
 		c.Send(http.StatusOK, answer)
@@ -173,21 +176,29 @@ func usageRow(sum accounting.Sum, hosts bool) v1.UsageRow {
 // hostHours returns hours, rounded to a ten-thousandth, which is a third of a second.
 func hostHours(seconds float64) float64 { return math.Round(seconds/3600*1e4) / 1e4 }
 
-// usageCSV returns the rows as CSV, with a line of names.
+// usageFile returns the name of the file with the report: what it sums, and its period.
+func usageFile(u v1.Usage) string {
+	const minute = "20060102T1504Z"
+	return fmt.Sprintf("almanac-host-hours-by-%s-%s-%s.csv", u.By, u.Start.UTC().Format(minute), u.End.UTC().Format(minute))
+}
+
+// usageCSV returns the rows as CSV, with a line of names. Each row has the period, so that files of several periods can
+// be joined.
 func usageCSV(u v1.Usage) string {
 	var text strings.Builder
 	w := csv.NewWriter(&text)
-	names := []string{u.By, "reserved", "used"}
+	names := []string{"start", "end", u.By, "reserved_host_hours", "used_host_hours"}
 	if u.By == byProject {
-		names[0] = "project_id"
+		names[2] = "project_id"
 	}
+	start, end := u.Start.UTC().Format(time.RFC3339), u.End.UTC().Format(time.RFC3339)
 	hosts := u.By == byHost && u.Total.Capacity != nil
 	if hosts {
-		names = append(names, "maintenance", "idle", "asleep", "capacity")
+		names = append(names, "maintenance_host_hours", "idle_host_hours", "asleep_host_hours", "capacity_host_hours")
 	}
 	lines := [][]string{names}
 	for _, r := range u.Rows {
-		line := []string{r.ProjectID + r.Host, decimal(r.Reserved), decimal(r.Used)}
+		line := []string{start, end, r.ProjectID + r.Host, decimal(r.Reserved), decimal(r.Used)}
 		if hosts {
 			line = append(line, decimal(*r.Maintenance), decimal(*r.Idle), decimal(*r.Asleep), decimal(*r.Capacity))
 		}
