@@ -132,10 +132,10 @@ func packingRuns(scope *gorm.DB) ([]rebalance.Run, error) {
 // PlacedByQueue returns the ids of the servers of best-effort work that are on hosts which the
 // queue has chosen.
 func (s *Store) PlacedByQueue(ctx context.Context) (servers []string, err error) {
-	phases := []besteffort.Phase{besteffort.Starting, besteffort.Running, besteffort.Suspending, besteffort.Suspended, besteffort.Resuming, besteffort.Stopping}
+	others := []besteffort.Phase{besteffort.Waiting, besteffort.Staging, besteffort.Done, besteffort.Failed}
 	err = s.look(ctx, func(db *gorm.DB) error {
 		servers = nil
-		return db.Model(&bestEffortVMRow{}).Where("server_id <> '' AND phase IN ?", phases).Pluck("server_id", &servers).Error
+		return db.Model(&bestEffortVMRow{}).Where("server_id <> '' AND phase NOT IN ?", others).Pluck("server_id", &servers).Error
 	})
 	return servers, fault.While(err, "read which servers are best-effort work")
 }

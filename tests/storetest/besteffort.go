@@ -5,6 +5,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,6 +29,7 @@ type bestEffort interface {
 	Resting(ctx context.Context, servers ...string) (map[string]bool, error)
 	Departing(ctx context.Context, servers ...string) (map[string]span.Instant, error)
 	PurgeBestEffort(ctx context.Context, lease job.Lease, before span.Instant) (int, error)
+	PlacedByQueue(ctx context.Context) (servers []string, err error)
 }
 
 func testBestEffort(t *testing.T, open func(t *testing.T) Subject) {
@@ -39,6 +41,7 @@ func testBestEffort(t *testing.T, open func(t *testing.T) Subject) {
 		"that holds for requests at once too":       testBestEffortCrowd,
 		"a request stays canceled or over":          testBestEffortEnds,
 		"pins and suspended servers are up to date": testBestEffortPins,
+		"servers stay where the queue has put them": testBestEffortPlaced,
 		"old ones are purged":                       testBestEffortPurge,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, offered[bestEffort](t, open(t))) })
@@ -250,5 +253,30 @@ func testBestEffortPurge(t *testing.T, s bestEffort) {
 	}
 	if all, err := s.ListBestEffort(t.Context(), requests.Query{All: true}); len(all) != 2 || err != nil {
 		t.Errorf("%v are left, %v", all, err)
+	}
+}
+
+// A server that moves is on its way to the host that the queue has chosen.
+func testBestEffortPlaced(t *testing.T, s bestEffort) {
+	placed := map[besteffort.Phase]bool{
+		besteffort.Waiting: false, besteffort.Staging: false, besteffort.Starting: true, besteffort.Running: true, besteffort.Suspending: true, besteffort.Suspended: true,
+		besteffort.Moving: true, besteffort.Resuming: true, besteffort.Stopping: true, besteffort.Done: false, besteffort.Failed: false,
+	}
+	var want []string
+	for phase, is := range placed {
+		r := add(t, s, queued("request "+string(phase), "p", "vm "+string(phase)))
+		r.VMs[0].Phase, r.VMs[0].Server = phase, "server "+string(phase)
+		if err := s.SaveBestEffortVMs(t.Context(), job.Lease{}, r.VMs); err != nil {
+			t.Fatal(err)
+		}
+		if is {
+			want = append(want, r.VMs[0].Server)
+		}
+	}
+	got, err := s.PlacedByQueue(t.Context())
+	slices.Sort(got)
+	slices.Sort(want)
+	if d := diff(want, got); err != nil || d != "" {
+		t.Errorf("placed (-want +got), %v:\n%s", err, d)
 	}
 }
