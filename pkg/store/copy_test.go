@@ -8,12 +8,14 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-gormigrate/gormigrate/v2"
 	"github.com/google/go-cmp/cmp"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+	gormschema "gorm.io/gorm/schema"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/tests/labtest"
@@ -160,6 +162,25 @@ func TestEveryColumnHasAFieldThatACopyReads(t *testing.T) {
 				t.Errorf("the rows of %s lack the column %s", table, column.Name())
 			}
 		}
+	}
+}
+
+// A table whose rows the database numbers, and that is not in numbered, gives numbers out again after a copy.
+func TestEachTableThatTheDatabaseNumbersIsInNumbered(t *testing.T) {
+	s := migrated(t, "sqlite://")
+	var found []string
+	for table, row := range models(t, s) {
+		parsed, err := gormschema.Parse(row, &sync.Map{}, s.writer.NamingStrategy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(parsed.Fields, func(f *gormschema.Field) bool { return f.AutoIncrement }) {
+			found = append(found, table)
+		}
+	}
+	slices.Sort(found)
+	if diff := cmp.Diff(slices.Sorted(slices.Values(numbered)), found); diff != "" {
+		t.Errorf("numbered tables (-numbered +rows):\n%s", diff)
 	}
 }
 

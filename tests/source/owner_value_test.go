@@ -28,10 +28,10 @@ type builtPackage struct {
 	GoFiles, Imports        []string
 }
 
-// builtPackages returns all packages of the module and what they import, by their import path.
-func builtPackages(t *testing.T) map[string]builtPackage {
+// builtPackages returns the packages of these patterns and all that they import, by their import path.
+func builtPackages(t *testing.T, patterns ...string) map[string]builtPackage {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Imports", "./cmd/...")
+	command := exec.CommandContext(t.Context(), "go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Imports"}, patterns...)...)
 	command.Dir = repository.Root
 	var complaint bytes.Buffer
 	command.Stderr = &complaint
@@ -57,7 +57,7 @@ func builtPackages(t *testing.T) map[string]builtPackage {
 // each with a position.
 func ownersUsed(t *testing.T) map[string]token.Position {
 	t.Helper()
-	all, set, found := builtPackages(t), token.NewFileSet(), map[string]token.Position{}
+	all, set, found := builtPackages(t, "./cmd/..."), token.NewFileSet(), map[string]token.Position{}
 	from := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(all[path].Export) })
 	for path, p := range all {
 		if path != module+"/reservation" && !slices.Contains(p.Imports, module+"/reservation") {
