@@ -50,6 +50,11 @@ func builtPackages(t *testing.T, patterns ...string) map[string]builtPackage {
 			t.Fatal(err)
 		}
 		all[p.ImportPath] = p
+		for _, name := range p.GoFiles {
+			if strings.HasPrefix(p.ImportPath, module) { // a result in the cache of go test depends on the files that a test looks at
+				_, _ = os.Stat(filepath.Join(p.Dir, name))
+			}
+		}
 	}
 }
 
