@@ -96,6 +96,7 @@ type session struct {
 	Projects  []struct{ ID, Name string }
 	Simulated bool
 	Speed     int
+	Feeds     bool
 }
 
 func (v *visitor) session() session {

@@ -223,6 +223,20 @@ func TestWithoutASecretThereAreNoLinks(t *testing.T) {
 	wantError(t, c.nobody.get("/feeds/demo/"+hex.EncodeToString(mac.Sum(nil))+".ics"), http.StatusNotFound)
 }
 
+// The page asks for a link only where there is one.
+func TestThePageLearnsWhetherThereAreLinks(t *testing.T) {
+	for secret, there := range map[string]bool{"secret": true, "": false} {
+		v, _ := startDoor(t, func(o *api.Options) { o.FeedSecret = secret })
+		if v.session().Feeds {
+			t.Error("a visitor who has not signed in learns of links")
+		}
+		v.call(http.MethodPost, "/dashboard/session", `{"username": "alice", "password": "right"}`)
+		if got := v.session(); !got.SignedIn || got.Feeds != there {
+			t.Errorf("with the secret %q: %+v", secret, got)
+		}
+	}
+}
+
 // A calendar program deletes what a feed no longer has.
 func TestALongFeedHasWhatIsToComeAndThenTheLastThatIsPast(t *testing.T) {
 	c := start(t, setup{hosts: []inventory.Host{machine("A")}})

@@ -46,7 +46,7 @@ func (p parts) table(o Options) []serving.Route {
 }
 
 func pageOf(o Options) page.API {
-	return page.API{Files: o.Dashboard, SignIn: o.SignIn, Version: o.Version, Simulated: o.Demo != nil, Speed: o.Speed, Log: o.Log}
+	return page.API{Files: o.Dashboard, SignIn: o.SignIn, Version: o.Version, Simulated: o.Demo != nil, Speed: o.Speed, Feeds: o.FeedSecret != "", Log: o.Log}
 }
 
 func reservationsOf(o Options) reservations.API {

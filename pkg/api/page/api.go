@@ -26,7 +26,9 @@ type API struct {
 	// Simulated is true if the cloud is simulated, and Speed is how many times as fast as real time its time passes.
 	Simulated bool
 	Speed     int
-	Log       *slog.Logger
+	// Feeds is true if projects have links to their feeds.
+	Feeds bool
+	Log   *slog.Logger
 }
 
 // SignIn exchanges what users of the page enter for tokens; *keystone.SignIn implements it. It fails with an

@@ -55,6 +55,8 @@ type session struct {
 	Simulated bool `json:"simulated"`
 	// Speed is how many times as fast as real time the service's time passes.
 	Speed int `json:"speed"`
+	// Feeds is true if GET /v1/feed has a link for the project.
+	Feeds bool `json:"feeds"`
 }
 
 type sessionProject struct {
@@ -78,6 +80,7 @@ func (s API) show(c *serving.Call) (any, error) {
 	}
 	by := c.Asker()
 	answer.SignedIn, answer.UserID, answer.Project, answer.System = true, by.UserID, by.ProjectID, by.System
+	answer.Feeds = s.Feeds && by.May("feed:get", by.ProjectID)
 	for _, rule := range shownRules {
 		answer.May[rule] = by.May(rule, by.ProjectID)
 	}
