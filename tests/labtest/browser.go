@@ -3,18 +3,22 @@
 package labtest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -201,6 +205,24 @@ func (b *Browser) Cookies() []*network.Cookie {
 	return get(b, "read the cookies", func(ctx context.Context, target *chromedp.Target) ([]*network.Cookie, error) {
 		result, err := cdp.Call(ctx, target, network.GetCookies, network.GetCookiesParams{})
 		return result.Cookies, err
+	})
+}
+
+// Busy returns how long the main thread of the page's process has run on a processor since the page was opened or Busy
+// was called first.
+func (b *Browser) Busy() time.Duration {
+	b.t.Helper()
+	return get(b, "read the metrics", func(ctx context.Context, target *chromedp.Target) (time.Duration, error) {
+		if _, err := cdp.Call(ctx, target, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
+			return 0, err
+		}
+		result, err := cdp.Call(ctx, target, performance.GetMetrics, cdp.Empty{})
+		for _, metric := range result.Metrics {
+			if metric.Name == "TaskDuration" {
+				return time.Duration(metric.Value * float64(time.Second)), err
+			}
+		}
+		return 0, cmp.Or(err, errors.New("there is no TaskDuration"))
 	})
 }
 

@@ -96,7 +96,8 @@ export function announce(text) {
   live.textContent = text;
 }
 
-// toast shows a message for some seconds, or until it is closed, and announces it. `undo` takes back what it tells.
+// toast shows a message for some seconds, or until it is closed, and announces it. `undo` takes back what it tells. It
+// returns what closes it.
 export function toast(text, kind, undo) {
   announce(text);
   const message = h('div', {class: `toast ${kind || ''}`}, h('span', {}, text));
@@ -110,6 +111,7 @@ export function toast(text, kind, undo) {
   if (undo) message.append(button(t('undo'), act(undo), {class: 'plain undo'}));
   message.append(button('×', act(), {class: 'plain', 'aria-label': t('close')}));
   toasts.append(message);
+  return act();
 }
 
 export const outside = () => [live, toasts];

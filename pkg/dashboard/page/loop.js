@@ -12,13 +12,14 @@ import {keep} from './kept.js';
 // only this part has, by their names. It returns send, the state's reader, and what ends the part.
 export function run({place, state, step, view, others = {}}) {
   const requests = new Map(),
-    timers = new Map();
+    timers = new Map(),
+    undoable = []; // close the messages with an undo, which nobody would carry out after the end
   let drawing = false,
     ended = false;
 
   function send(event) {
     if (ended) return;
-    const [next, ...effects] = step(state, {at: now(), chance: Math.random(), ...event});
+    const [next, ...effects] = step(state, {at: now(), clock: performance.now(), chance: Math.random(), ...event});
     if (next !== state) {
       state = next;
       draw();
@@ -32,7 +33,7 @@ export function run({place, state, step, view, others = {}}) {
     drawing = true;
     queueMicrotask(() => {
       drawing = false;
-      if (!ended) render(view(state, send), place);
+      if (!ended) keepingFocus(place, () => render(view(state, send), place));
     });
   }
 
@@ -65,8 +66,13 @@ export function run({place, state, step, view, others = {}}) {
     ask,
     wait,
     forget: ({key}) => forget(key),
-    toast: ({text, kind, undo}) => toast(text, kind, undo && (() => send(undo))),
+    toast: ({text, kind, undo}) => {
+      const close = toast(text, kind, undo && (() => send(undo)));
+      if (undo) undoable.push(close);
+    },
     announce: ({text}) => announce(text),
+    // The element may be there only after the state is shown.
+    focus: ({id}) => queueMicrotask(() => document.getElementById(id)?.focus({preventScroll: true})),
     go: ({path}) => (location.hash = `#${path}`),
     keep: ({name, value}) => keep(name, value),
     send: ({event}) => send(event),
@@ -82,8 +88,26 @@ export function run({place, state, step, view, others = {}}) {
     state: () => state,
     end: () => {
       ended = true;
+      for (const close of undoable) close();
       for (const key of [...requests.keys(), ...timers.keys()]) forget(key);
       render(null, place);
     },
   };
+}
+
+const canFocus = 'a[href], button, input, select, [tabindex]';
+
+// keepingFocus shows the next state. If the element with the focus goes, the one beside it gets it, and nobody is thrown
+// to the top of the page.
+function keepingFocus(place, show) {
+  const before = document.activeElement,
+    near = [];
+  for (let one = before; one && one !== place && place.contains(one); one = one.parentElement)
+    near.push(one.nextElementSibling, one.previousElementSibling, one.parentElement);
+  show();
+  if (near.length === 0 || before.isConnected || document.activeElement !== document.body) return;
+  for (const one of near) {
+    const next = one?.isConnected && (one.matches(canFocus) ? one : one.querySelector(canFocus));
+    if (next) return next.focus({preventScroll: true});
+  }
 }

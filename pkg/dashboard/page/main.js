@@ -3,6 +3,7 @@
 import {announce, button, fill, h, named, outside, problem, select} from './dom.js';
 import {t} from './texts.js';
 import {get, onSignedOut, patch, remove, session} from './client.js';
+import {calendarPlace, keepCalendarPlace} from './kept.js';
 import {now} from './time.js';
 import * as calendar from './calendar.js';
 import * as reservation from './reservation.js';
@@ -37,6 +38,7 @@ const app = {
   belongs: one => one.project_id === app.session.project_id,
   // project returns an element with the name of a project, which is its id until the name is known.
   project: id => named(names.get(id) || id, {'data-project': id}),
+  projectNames: () => Object.fromEntries(names),
   go: path => {
     location.hash = `#${path}`;
   },
@@ -75,7 +77,8 @@ function route() {
 function writeHeader(section) {
   const {session} = app,
     signed = session?.signed_in;
-  const link = (to, text, current) => h('a', {href: `#/${to}`, 'aria-current': current ? 'page' : null}, text);
+  const link = (to, text, current) => h('a', {href: to, 'aria-current': current ? 'page' : null}, text),
+    inCalendar = section === 'calendar' || !section;
   fill(
     header,
     h('a', {href: '#/calendar', class: 'brand'}, h('span', {class: 'mark', 'aria-hidden': 'true'}), t('almanac')),
@@ -84,10 +87,10 @@ function writeHeader(section) {
       ? h(
           'nav',
           {'aria-label': t('sections')},
-          link('calendar', t('calendar'), section === 'calendar' || !section),
-          link('reservations', t('reservations'), section?.startsWith('reservation')),
+          link(inCalendar ? '#/calendar' : calendarPlace(), t('calendar'), inCalendar),
+          link('#/reservations', t('reservations'), section?.startsWith('reservation')),
           operator.pages.some(([, rule]) => rule !== 'decisions:get' && rule !== 'besteffort:list' && app.may(rule))
-            ? link('operator', t('operations'), section === 'operator')
+            ? link('#/operator', t('operations'), section === 'operator')
             : null,
         )
       : null,
@@ -151,6 +154,7 @@ function nameProjects(projects) {
   for (const {id, name} of projects) names.set(id, name);
   for (const shown of document.querySelectorAll('[data-project]'))
     shown.textContent = names.get(shown.dataset.project) || shown.dataset.project;
+  dispatchEvent(new Event('projects'));
 }
 
 // start reads who the user is and shows the page, or the sign-in.
@@ -177,7 +181,8 @@ async function start() {
 onSignedOut(() => {
   if (app.session?.sign_in && app.session.signed_in) askToSignIn();
 });
-addEventListener('hashchange', () => {
+addEventListener('hashchange', ({oldURL}) => {
+  keepCalendarPlace(oldURL);
   if (app.session?.signed_in) {
     route();
     main.focus({preventScroll: true});

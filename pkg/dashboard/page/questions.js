@@ -37,14 +37,14 @@ export function closeAll(questions, passes = () => true) {
 
 // answered takes an answer. It returns null for a late one, and else the questions, the request, and the effects: a
 // failure that may pass keeps a lasting question open and asks it again later.
-export function answered(questions, {key, number, error = null, at, chance = 0.5}) {
+export function answered(questions, {key, number, error = null, clock = 0, chance = 0.5}) {
   const question = questions.open[key];
   if (!question || question.number !== number) return null;
   const {[key]: done, ...open} = questions.open;
   if (!error?.passes || !question.lasting) return {questions: {...questions, open}, request: done.request, effects: []};
   const growing = Math.min(LONGEST, FIRST * 2 ** question.failures) * (0.75 + chance / 2),
     ms = Math.round(Math.max(growing, (error.after || 0) * 1000));
-  const failed = {...question, failures: question.failures + 1, error, until: at + ms / 1000};
+  const failed = {...question, failures: question.failures + 1, error, until: clock + ms};
   return {
     questions: {...questions, open: {...open, [key]: failed}},
     request: done.request,

@@ -17,6 +17,10 @@ export function h(name, attributes, ...children) {
 // together returns elements without one around them.
 export const together = (...children) => element(Fragment, null, ...children);
 
+// unchanged returns an element that preact skips whenever a view returns this very one again.
+export const unchanged = one => element(Unchanged, {key: one.key}, one);
+const Unchanged = ({children}) => children;
+
 // named returns an element with a text of a user, which may be written in any direction.
 export const named = (text, attributes) => h('bdi', {dir: 'auto', class: 'name', ...attributes}, text);
 
@@ -54,11 +58,9 @@ export const check = (id, text, checked, choose) =>
     h('label', {for: id}, text),
   );
 
-// table returns a table. A row has a key and a list of cells. On narrow screens each row is a block, and each cell has
-// the head of its column before it; the roles stand there because blocks lose them.
+// table returns a table. A row has a key and a list of cells, or is one of tableRow. On narrow screens each row is a block,
+// and each cell has the head of its column before it; the roles stand there because blocks lose them.
 export function table(caption, heads, rows, empty) {
-  const cell = (content, i) =>
-    i === 0 ? h('th', {scope: 'row', role: 'rowheader'}, content) : h('td', {role: 'cell', 'data-head': textOf(heads[i])}, content);
   return h(
     'div',
     {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
@@ -80,10 +82,18 @@ export function table(caption, heads, rows, empty) {
         {role: 'rowgroup'},
         rows.length === 0
           ? h('tr', {role: 'row', key: 'empty'}, h('td', {colspan: String(heads.length), class: 'empty', role: 'cell'}, empty))
-          : rows.map(({key, cells}) => h('tr', {role: 'row', key}, cells.map(cell))),
+          : rows.map(row => (row.cells ? tableRow(heads, row) : row)),
       ),
     ),
   );
+}
+
+// tableRow returns a row of a table with these heads. A view that keeps the rows that have not changed, as
+// `unchanged` ones, saves the work of comparing them.
+export function tableRow(heads, {key, cells}) {
+  const cell = (content, i) =>
+    i === 0 ? h('th', {scope: 'row', role: 'rowheader'}, content) : h('td', {role: 'cell', 'data-head': textOf(heads[i])}, content);
+  return h('tr', {role: 'row', key}, cells.map(cell));
 }
 
 // textOf returns the text of a column's head: a text, or {content, text, attributes}.

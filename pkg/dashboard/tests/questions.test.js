@@ -8,8 +8,8 @@ const passes = {passes: true, message: 'the service cannot be reached'};
 test('the answer to a question that a new one has replaced is late', () => {
   const [first, asked] = ask(none, 'offer', {path: 'a'});
   const [second, askedAgain] = ask(first, 'offer', {path: 'b'});
-  assert.equal(answered(second, {...asked, at: 0}), null);
-  const taken = answered(second, {...askedAgain, at: 0});
+  assert.equal(answered(second, {...asked}), null);
+  const taken = answered(second, {...askedAgain});
   assert.equal(isOpen(taken.questions, 'offer'), false);
   assert.equal(taken.request.path, 'b');
 });
@@ -18,7 +18,7 @@ test('the answer to a closed question is late, and its request ends', () => {
   const [open, asked] = ask(none, 'offer', {});
   const [shut, effect] = close(open, 'offer');
   assert.deepEqual(effect, {do: 'forget', key: 'offer'});
-  assert.equal(answered(shut, {...asked, at: 0}), null);
+  assert.equal(answered(shut, {...asked}), null);
   assert.deepEqual(close(shut, 'offer'), [shut]);
 });
 
@@ -26,7 +26,7 @@ test('what may pass is asked again after growing times, of at most a minute', ()
   let [questions, effect] = ask(none, 'hosts', {path: 'hosts'});
   const waits = [];
   for (let i = 0; i < 9; i++) {
-    const failed = answered(questions, {...effect, error: passes, at: 100, chance: 0.5});
+    const failed = answered(questions, {...effect, error: passes, clock: 100, chance: 0.5});
     assert.equal(failure(failed.questions, 'hosts'), passes);
     waits.push(failed.effects[0].ms);
     [questions, effect] = again(failed.questions, 'hosts');
@@ -38,21 +38,21 @@ test('what may pass is asked again after growing times, of at most a minute', ()
 
 test('the service says how long to wait at least', () => {
   const [questions, effect] = ask(none, 'hosts', {});
-  assert.equal(answered(questions, {...effect, error: {...passes, after: 7}, at: 0}).effects[0].ms, 7000);
+  assert.equal(answered(questions, {...effect, error: {...passes, after: 7}}).effects[0].ms, 7000);
 });
 
 test('pages that failed together do not ask again together', () => {
   const [questions, effect] = ask(none, 'hosts', {});
-  const [early, late] = [0, 1].map(chance => answered(questions, {...effect, error: passes, at: 0, chance}).effects[0].ms);
+  const [early, late] = [0, 1].map(chance => answered(questions, {...effect, error: passes, chance}).effects[0].ms);
   assert.ok(early < late && early >= 750 && late <= 1250);
 });
 
 test('a refusal, and a failed change, is not asked again', () => {
   const [questions, effect] = ask(none, 'offer', {});
-  const refused = answered(questions, {...effect, error: {passes: false}, at: 0});
+  const refused = answered(questions, {...effect, error: {passes: false}});
   assert.deepEqual([isOpen(refused.questions, 'offer'), refused.effects], [false, []]);
   const [changing, sent] = ask(none, 'booking', {}, {lasting: false});
-  assert.deepEqual(answered(changing, {...sent, error: passes, at: 0}).effects, []);
+  assert.deepEqual(answered(changing, {...sent, error: passes}).effects, []);
 });
 
 test('a question is asked again by hand only after it failed', () => {
