@@ -4,13 +4,18 @@ package weighers_test
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/preemption"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
@@ -112,4 +117,47 @@ func TestChoosingWeighersFailsWithASentence(t *testing.T) {
 			}
 		})
 	}
+}
+
+// known is what the ports of the weighers tell in these tests.
+type known struct{}
+
+func (known) Promised(span.Instant) []reservation.Claim { return nil }
+func (known) Snapshot() *inventory.Snapshot             { return nil }
+
+// A port that reaches no weigher is an option that does nothing.
+func TestEachPortReachesAWeigher(t *testing.T) {
+	full := weighers.Ports{
+		Promises: known{}, Efficiencies: known{}, Evictor: &preemption.Evictor{}, Period: struct{ preemption.Cost }{},
+		Nova: weighers.Nova{ImageProperties: []string{"os_distro=2"}, Metrics: []string{"cpu.percent=1"}},
+	}
+	made := func(p weighers.Ports) any {
+		list, err := weighers.Choose([]string{weighers.AllWeighers}, nil, p)
+		return []any{list, err}
+	}
+	var each func(of reflect.Type, path []int, name string)
+	each = func(of reflect.Type, path []int, name string) {
+		for field := range of.Fields() {
+			at := append(slices.Clone(path), field.Index...)
+			if field.Type.Kind() == reflect.Struct {
+				each(field.Type, at, name+field.Name+".")
+				continue
+			}
+			other := full
+			v := reflect.ValueOf(&other).Elem().FieldByIndex(at)
+			if v.IsZero() {
+				if v.Kind() != reflect.Bool {
+					t.Errorf("set %s in this test", name+field.Name)
+					continue
+				}
+				v.SetBool(true)
+			} else {
+				v.SetZero()
+			}
+			if reflect.DeepEqual(made(full), made(other)) {
+				t.Errorf("another %s makes no other weigher", name+field.Name)
+			}
+		}
+	}
+	each(reflect.TypeFor[weighers.Ports](), nil, "")
 }

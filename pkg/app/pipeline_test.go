@@ -59,6 +59,28 @@ func TestTheGuideNamesTheWeighersBesideThePlugin(t *testing.T) {
 	}
 }
 
+// The page on the plugin names the multipliers of the weighers beside it, twice: with the weights, which contain them, and
+// where the metadata of aggregates does not count.
+func TestThePageOnThePluginNamesTheMultipliersOfTheWeighersBesideIt(t *testing.T) {
+	page := repository.Read(t, "../../docs/plugin.md")
+	beside, err := ownWeighers(config.Config{}, weighers.Ports{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]bool{}
+	for _, w := range beside {
+		counts[w.Option] = true
+		if n := strings.Count(page, w.Option+"`"); n != 2 {
+			t.Errorf("docs/plugin.md names %s %d times, want 2", w.Option, n)
+		}
+	}
+	for option := range weighers.Multipliers() {
+		if !counts[option] && strings.Contains(page, option) {
+			t.Errorf("docs/plugin.md names %s, which does not count beside the plugin", option)
+		}
+	}
+}
+
 // Alone is no option of a weigher: it follows from [scheduler].
 const follows = "Nova.Alone"
 

@@ -4,6 +4,7 @@ package scheduler_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -49,18 +50,15 @@ func drawPipeline(t *rapid.T, ports *changing) *scheduler.Pipeline {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	classes := []string{weighers.AllWeighers}
-	if rapid.Bool().Draw(t, "some weighers") {
-		classes = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
-			"CPUWeigher", "RAMWeigher", "DiskWeigher", "IoOpsWeigher", "NumInstancesWeigher", "ServerGroupSoftAntiAffinityWeigher", "FreeTimeWeigher", "OvercommitWeigher",
-		}), 0, 4, rapid.ID).Draw(t, "weighers")
-	}
 	multipliers := map[string]float64{}
-	for _, option := range []string{"cpu_weight_multiplier", "ram_weight_multiplier", "num_instances_weight_multiplier", "overcommit_weight_multiplier"} {
+	for _, option := range rapid.SliceOfNDistinct(rapid.SampledFrom(slices.Sorted(maps.Keys(weighers.Multipliers()))), 0, 6, rapid.ID).Draw(t, "options") {
 		multipliers[option] = rapid.SampledFrom([]float64{-1, 0, 0.3, 1, 1e300}).Draw(t, option)
 	}
-	if p.Weighers, err = weighers.Choose(classes, multipliers, weighers.Ports{Promises: ports, Efficiencies: ports, Evictor: p.Evictor, Period: written{}}); err != nil {
+	if p.Weighers, err = weighers.Choose([]string{weighers.AllWeighers}, multipliers, weighers.Ports{Promises: ports, Efficiencies: ports, Evictor: p.Evictor, Period: written{}}); err != nil {
 		t.Fatal(err)
+	}
+	if rapid.Bool().Draw(t, "some weighers") {
+		p.Weighers = rapid.SliceOfNDistinct(rapid.SampledFrom(p.Weighers), 0, 4, func(w weighers.Weighted) string { return w.Option }).Draw(t, "weighers")
 	}
 	return p
 }
