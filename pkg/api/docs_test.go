@@ -5,6 +5,7 @@ package api_test
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"net/url"
 	"os"
 	"regexp"
@@ -228,4 +229,43 @@ func (p caller) run(command string, variables map[string]string) answer {
 		method = "POST"
 	}
 	return p.send(cmp.Or(method, "GET"), path, body, header...)
+}
+
+// unnamedKeys has the keys of bodies that the guide does not name, and why.
+var unnamedKeys = map[string]string{
+	"POST /v1/reservations flavor": "it is refused, with the name of what takes its place",
+}
+
+// A section of the guide that names a call names each key of its body.
+func TestTheGuideNamesEachKeyOfABody(t *testing.T) {
+	text, err := os.ReadFile("../../docs/api.md")
+	must(t, err)
+	described, _, _ := strings.Cut(string(text), "\n## Rules\n")
+	sections := regexp.MustCompile(`(?m)^##+ `).Split(described, -1)
+	contract, unused := openContract(t), maps.Clone(unnamedKeys)
+	for _, call := range contract.routes() {
+		body := contract.bodyOf(call)
+		if body == nil || inBlazarsForm(t, call) || withoutGuide[call] != "" {
+			continue
+		}
+		method, path, _ := strings.Cut(call, " ")
+		about := ""
+		for _, section := range sections {
+			if named(strings.Split(section, "\n"), method, path) {
+				about += section
+			}
+		}
+		for key := range body.Value.Properties {
+			switch is, why := strings.Contains(about, "`"+key+"`") || strings.Contains(about, `"`+key+`"`), unnamedKeys[call+" "+key]; {
+			case !is && why == "":
+				t.Errorf("docs/api.md does not name %s where it is about %s", key, call)
+			case is && why != "":
+				t.Errorf("docs/api.md names %s of %s, and unnamedKeys states that it does not: %s", key, call, why)
+			}
+			delete(unused, call+" "+key)
+		}
+	}
+	for key := range unused {
+		t.Errorf("unnamedKeys names %s, which is no key of a body", key)
+	}
 }
