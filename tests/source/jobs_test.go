@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -256,4 +258,57 @@ func lastName(e ast.Expr) string {
 		return e.Sel.Name
 	}
 	return ""
+}
+
+// asksTrust names the work of one replica that must not act on an inventory that is not trusted, and the file in which it
+// asks. An untrusted inventory may lack hosts and instances that are there.
+var asksTrust = map[string]string{
+	"best-effort work":             "reservation/besteffort/controller/decide.go",
+	"energy":                       "pkg/energy/controller/observe.go",
+	"healing":                      "reservation/upkeep/healing.go",
+	"images":                       "reservation/staging/controller/observe.go",
+	"packing":                      "pkg/rebalance/executor.go",
+	"preparation":                  "reservation/upkeep/prepare.go",
+	"records of deleted instances": "reservation/upkeep/forget.go",
+}
+
+// withoutTrust names the other work of one replica, and why it may go on.
+var withoutTrust = map[string]string{
+	"floating IPs of reservations":  "it compares reservations with Neutron",
+	"server groups of reservations": "it compares reservations with the server groups of Nova",
+	"snapshots before the end":      "it asks Nova for the servers of a reservation",
+	"idempotency keys":              "it removes old rows",
+	"old audit":                     "it removes old rows",
+	"old best-effort work":          "it removes old rows",
+	"old decisions":                 "it removes old rows",
+	"notices that are over":         "it withdraws the notice of an instance that is there; it finds one that is missing later",
+	"notifications":                 "it sends what is stored",
+	"usage service":                 "it sends what is stored",
+}
+
+func TestWorkOnTheInventoryAsksWhetherItIsTrustedOrHasAReason(t *testing.T) {
+	unused := maps.Clone(withoutTrust)
+	maps.Copy(unused, asksTrust)
+	for folder, whole := range productionFiles(t) {
+		for _, file := range whole {
+			for _, w := range workOf(folder, file, whole) {
+				path, why := asksTrust[w.name], withoutTrust[w.name]
+				switch {
+				case !w.leased:
+				case (path == "") == (why == ""):
+					t.Errorf("%s: add the job %q to asksTrust or, with a reason, to withoutTrust", folder, w.name)
+				case path != "" && !regexp.MustCompile(`\.Untrusted\(`).MatchString(repository.Read(t, repository.Root+"/"+path)):
+					t.Errorf("%s does not ask whether the inventory is trusted, and the job %q must", path, w.name)
+				case path != "" && filepath.Dir(path) != folder:
+					t.Errorf("the job %q is in %s, and asks in %s", w.name, folder, path)
+				}
+				if w.leased {
+					delete(unused, w.name)
+				}
+			}
+		}
+	}
+	for name := range unused {
+		t.Errorf("the test has a reason for the job %q, which does not exist, or takes no lease", name)
+	}
 }
