@@ -11,11 +11,11 @@ const (
 	inForm               = "the form of the page (booking.js, request)"
 	inChange             = "the change (pkg/api/reservations/reservations.go, change)"
 	inChangeFlags        = "the flags of reservation change"
-	inChangeForm         = "the forms of a change on the page (reservation.js)"
+	inChangeForm         = "the forms of a change on the page (reservation-state.js, written)"
 	inLog                = "the text of a change in the log (planning.Difference)"
 	inAnswer             = "the answer (v1.Of)"
 	inColumns            = "the columns of the command line (reservationFields)"
-	inPage               = "the page of a reservation (reservation.js)"
+	inPage               = "the page of a reservation (reservation-view.js, reservation-words.js)"
 	inGuide              = "docs/api.md"
 	inFeed               = "the feed"
 	inBlazarRequest      = "the request in Blazar's form"
@@ -78,7 +78,7 @@ var absent = []struct {
 
 	{"BeforeEnd Created", []string{inPage}, "an event shows it"},
 	{"Policy DelayedByBoot", []string{inPage}, "it led to the start, which is shown"},
-	{"UserID Updated Membership.LeaseID Affinity", []string{inPage}, "the page shows what most owners need; the command line has the rest"},
+	{"UserID Updated Membership.LeaseID", []string{inPage}, "the page shows what most owners need; the command line has the rest"},
 	{"Degraded", []string{inColumns}, "the column Degraded is degraded_reason"},
 
 	{

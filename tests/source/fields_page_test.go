@@ -4,6 +4,7 @@ package source
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +47,6 @@ func TestEachInputThatARequestReadsIsOnThePage(t *testing.T) {
 	}{
 		{"booking.js", "export function bookingForm(", "\n  function request() {", "\n  const form = h("},
 		{"booking.js", "export function changeForm(", "{", "\n  return h("},
-		{"reservation.js", "  function changes(", "{", "\n    return ["},
 	} {
 		_, function, begins := strings.Cut(repository.Read(t, "../../pkg/dashboard/page/"+form.file), form.function)
 		indent, _, _ := strings.Cut(form.function, "function")
@@ -68,6 +68,46 @@ func TestEachInputThatARequestReadsIsOnThePage(t *testing.T) {
 			if !on[input] {
 				t.Errorf("%s: %s reads %s, which is in no element of the form", form.file, form.function, input)
 			}
+		}
+	}
+}
+
+// withoutTerms are the flags of reservation create and host maintenance that the command on the page of a reservation
+// does not have, and why.
+var withoutTerms = map[string]string{
+	"end":             "the start and the duration say it",
+	"dry-run":         "it books nothing",
+	"wait":            "it is about the command, and no term of the reservation",
+	"wait-timeout":    "it is about the command",
+	"idempotency-key": "it is about one request",
+}
+
+// The command that books the same has each term that a flag has, and no option that the command line does not know.
+func TestTheCommandOnThePageHasEachTermOfAReservation(t *testing.T) {
+	_, text, _ := strings.Cut(repository.Read(t, "../../pkg/dashboard/page/command.js"), "function times(")
+	options := repository.Matches(`\['([a-z-]+)',`, text)
+	flags := map[string]bool{}
+	for _, file := range []string{"reservation_create.go", "host_maintenance.go"} {
+		for _, flag := range repository.Matches(`flags\.\w*Var\([^"\n]*, "([a-z-]+)"`, repository.Read(t, "../../cmd/almanac/"+file)) {
+			flags[flag] = true
+		}
+	}
+	if len(flags) < 15 {
+		t.Fatalf("the flags are %v", flags)
+	}
+	for flag := range flags {
+		if !slices.Contains(options, flag) && withoutTerms[flag] == "" {
+			t.Errorf("the command on the page lacks --%s: add it to command.js, or to withoutTerms with the reason", flag)
+		}
+	}
+	for flag := range withoutTerms {
+		if !flags[flag] || slices.Contains(options, flag) {
+			t.Errorf("withoutTerms names --%s, which the command has or no command knows", flag)
+		}
+	}
+	for _, option := range options {
+		if !flags[option] {
+			t.Errorf("the command on the page has --%s, which no command knows", option)
 		}
 	}
 }

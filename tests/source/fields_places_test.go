@@ -62,7 +62,10 @@ func fieldPlaces(t *testing.T) []fieldPlace {
 	flags = append(flags, composed(t, "cmd/almanac/host_maintenance.go", "v1.ReservationRequest")...)
 	changeFlags := composed(t, "cmd/almanac/reservation_change.go", "v1.ReservationChange")
 	columns := append(selected(t, "cmd/almanac/reservation.go", "reservationFields", "r"), selected(t, "cmd/almanac/reservation.go", "eventLine", "e")...)
-	form, page := repository.Read(t, "../../pkg/dashboard/page/booking.js"), repository.Read(t, "../../pkg/dashboard/page/reservation.js")
+	script := func(name string) string { return repository.Read(t, "../../pkg/dashboard/page/"+name) }
+	form, changeForm, page := script("booking.js"), script("reservation-state.js"), script("reservation-view.js")+script("reservation-words.js")
+	_, changeForm, _ = strings.Cut(changeForm, "\nconst written = {")
+	changeForm, _, _ = strings.Cut(changeForm, "\n};\n")
 	_, form, _ = strings.Cut(form, "\n  function request() {")
 	form, _, _ = strings.Cut(form, "\n  }\n")
 	_, guide, _ := strings.Cut(repository.Read(t, "../../docs/api.md"), "\n### POST /v1/reservations\n")
@@ -74,7 +77,7 @@ func fieldPlaces(t *testing.T) []fieldPlace {
 		named(inForm, func(key string) bool { return words(form, `\bbody\.KEY\b|\bKEY: `)(timeKey(key)) }),
 		named(inChange, func(key string) bool { return slices.Contains(patched, changed[timeKey(key)]) }),
 		named(inChangeFlags, func(key string) bool { return slices.Contains(changeFlags, changed[timeKey(key)]) }),
-		named(inChangeForm, func(key string) bool { return words(page, `\(\{KEY: `)(timeKey(key)) }),
+		named(inChangeForm, func(key string) bool { return words(changeForm, `\(\{KEY\b`)(timeKey(key)) }),
 		shown(inLog, func(r reservation.Reservation) any { return planning.Difference(reservation.Reservation{}, r) }),
 		shown(inAnswer, func(r reservation.Reservation) any { return v1.Of(&r) }),
 		named(inColumns, func(key string) bool { return slices.Contains(columns, answered[key]) }),

@@ -16,7 +16,7 @@ export function keepCalendarPlace(address) {
   const [, place] = address.match(/(#\/calendar\b.*)$/) || [];
   if (!place) return;
   try {
-    sessionStorage.setItem('calendar', place.replace(/([?&])again=[^&]*&?/, '$1'));
+    sessionStorage.setItem('calendar', place.replace(/([?&])(again|maintain)=[^&]*&?/, '$1'));
   } catch {
     // The link leads to the present.
   }

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from 'node:assert/strict';
+import {afterEach, test} from 'node:test';
+import {viewOf as listOf} from '../page/list-view.js';
+import * as list from '../page/list-state.js';
+import {viewOf as pageOf} from '../page/reservation-view.js';
+import * as page from '../page/reservation-state.js';
+import {setZone} from '../page/zones.js';
+
+afterEach(() => setZone('local'));
+
+const parts = node => (Array.isArray(node) ? node.flatMap(parts) : node?.props ? [node, ...parts(node.props.children)] : []);
+const words = node =>
+  Array.isArray(node)
+    ? node.map(words).join('')
+    : node?.props
+      ? words(node.props.children)
+      : ['string', 'number'].includes(typeof node)
+        ? String(node)
+        : '';
+const byID = (view, id) => parts(view).find(one => one.props.id === id);
+
+const app = (rules, more) => ({
+  session: {project_id: 'demo'},
+  may: rule => rules.includes(rule),
+  belongs: one => one.project_id === 'demo',
+  now: () => Date.parse('2027-01-01T00:00:00Z') / 1000,
+  ...more,
+});
+const everything = app(['reservations:create', 'reservations:update', 'reservations:delete', 'reservations:list_all', 'feed:get']);
+
+const one = {
+  id: 'r-1',
+  name: 'training',
+  project_id: 'demo',
+  kind: 'host',
+  status: 'pending',
+  start: '2027-06-01T10:00:00Z',
+  end: '2027-06-01T12:00:00Z',
+  quantity: 2,
+  hosts: [],
+  policy: 'first-fit',
+  on_end: 'delete',
+  before_end: 0,
+  maintenance: false,
+  degraded: false,
+  events: [
+    {
+      type: 'changed',
+      time: '2027-05-01T00:00:00Z',
+      state: 'done',
+      done_at: '2027-05-01T00:00:00Z',
+      detail: 'end from 2027-06-01T20:00:00Z',
+    },
+  ],
+};
+
+// shown returns the view of a reservation with other facts than those above, after events.
+function shown(more, events = [], who = everything) {
+  let state = page.nothing({id: 'r-1'});
+  for (const event of [{type: 'begin'}, {type: 'answered', key: 'one', number: 1, answer: {...one, ...more}}, ...events])
+    [state] = page.step(state, {clock: 0, ...event});
+  return pageOf(who, rule => who.may(rule))(state, () => {});
+}
+
+test('a time in the detail of an event is in the zone of the others', () => {
+  setZone('Europe/Paris');
+  const text = words(shown());
+  assert.ok(!/\dT\d\d:\d\d/.test(text.replace(/--start \S+/, '')), text);
+  assert.match(text, /end from .*22:00/);
+});
+
+test('what cannot be changed has no forms, and what has begun keeps its quantity', () => {
+  assert.ok(byID(shown(), 'quantity') && byID(shown(), 'cancel'));
+  assert.equal(byID(shown({status: 'active'}), 'quantity'), undefined);
+  for (const status of ['ended', 'canceled', 'failed', 'ending']) assert.equal(byID(shown({status}), 'rename'), undefined, status);
+  assert.equal(byID(shown({project_id: 'other'}), 'rename'), undefined);
+  assert.equal(byID(shown({}, [], app([])), 'rename'), undefined);
+});
+
+test('each field that can be changed is on the page', () => {
+  for (const field of Object.keys(page.values)) assert.ok(byID(shown(), page.fieldIDs[field]), field);
+});
+
+test('an end that nobody edited cannot be sent', () => {
+  assert.equal(byID(shown(), 'submit-end').props['aria-disabled'], 'true');
+});
+
+test('a field that was changed elsewhere says so beside it', () => {
+  const view = shown({}, [
+    {type: 'typed', field: 'name', value: 'mine'},
+    {type: 'lost'},
+    {type: 'rested'},
+    {type: 'answered', key: 'one', number: 2, answer: {...one, name: 'theirs'}},
+  ]);
+  assert.match(words(byID(view, 'elsewhere-name')), /theirs/);
+  assert.equal(byID(view, 'rename').props.value, 'mine');
+  assert.equal(byID(view, 'elsewhere-end'), undefined);
+});
+
+test('a refused extension names the hosts and reservations in the way, and one press takes the latest end', () => {
+  const error = {
+    passes: false,
+    message: 'the reservation can keep 0 of 3 from 2027-06-01T12:00:00Z',
+    refusal: {
+      latest_end: '2027-06-01T15:00:00Z',
+      blocked_by: [
+        {host: 'gpu-1', start: '2027-06-01T15:00:00Z', end: '2027-06-02T15:00:00Z', reservations: [{id: 'r-2', name: 'other run'}]},
+        {host: 'gpu-2', start: '2027-06-01T15:00:00Z', end: '2027-06-02T15:00:00Z'},
+        {host: 'gpu-3', start: '2027-06-01T15:00:00Z', end: '2027-06-02T15:00:00Z'},
+      ],
+    },
+  };
+  const view = shown({}, [
+      {type: 'longer', more: 86400},
+      {type: 'answered', key: 'change', number: 2, error},
+    ]),
+    box = byID(view, 'change-refused');
+  assert.equal(box.props.role, 'alert');
+  assert.match(words(box), /other run.*gpu-1Reserved by another project.*gpu-2, gpu-3/);
+  assert.ok(parts(box).some(part => part.props.href === '#/reservation/r-2'));
+  assert.ok(byID(box, 'take-latest'));
+});
+
+test('a reservation can be booked again, and the link names it', () => {
+  assert.equal(byID(shown({id: 'a/b'}), 'again').props.href, '#/calendar?again=a%2Fb');
+  assert.equal(byID(shown({}, [], app([])), 'again'), undefined);
+});
+
+test('floating IPs are no hosts, and have no command that books them', () => {
+  const view = shown({kind: 'address', quantity: 3});
+  assert.match(words(view), /3 floating IPs/);
+  assert.equal(byID(view, 'same-command'), undefined);
+});
+
+// listed returns the view of a list after events.
+function listed(events, who = everything) {
+  let state = list.nothing({limited: false});
+  for (const event of [{type: 'begin'}, ...events]) [state] = list.step(state, {clock: 0, at: 1.8e9, ...event});
+  return listOf(who)(state, () => {});
+}
+const page1 = (count, next = null) => ({
+  type: 'answered',
+  key: 'rows',
+  number: 1,
+  answer: {reservations: Array.from({length: count}, (_, i) => ({...one, id: `r-${i}`, name: `run ${i}`})), next},
+});
+
+test('a list that is not known yet does not say that it is empty', () => {
+  assert.match(words(listed([])), /Loading/);
+  assert.ok(!words(listed([])).includes('There are no reservations'));
+  assert.match(words(listed([page1(0)])), /There are no reservations/);
+});
+
+test('a failed reading shows why, when it is tried again, and a button', () => {
+  const view = listed([{type: 'answered', key: 'rows', number: 1, error: {passes: true, message: 'The service cannot be reached.'}}]);
+  assert.match(words(view), /cannot be reached.*next attempt is in 1 s/);
+  assert.ok(byID(view, 'try-again'));
+  assert.ok(!words(view).includes('There are no reservations'));
+});
+
+test('a list tells how many of its rows are shown', () => {
+  assert.match(words(listed([page1(2820)])), /2,820 reservations.*100 of 2,820 are shown/);
+  assert.match(words(listed([page1(2820), ...Array(9).fill({type: 'more'})])), /500 of 2,820 are shown\. Search/);
+  assert.ok(!words(listed([page1(60)])).includes('are shown'));
+});
