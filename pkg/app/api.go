@@ -97,11 +97,7 @@ func (p apiParts) options() (api.Options, error) {
 		o.SignIn = p.callers.signIn
 	}
 	if c.API.Dashboard {
-		page, err := dashboard.New()
-		if err != nil {
-			return api.Options{}, err
-		}
-		o.Dashboard = page
+		o.Dashboard = dashboard.New()
 	}
 	if b := c.Blazar; b.Enabled {
 		o.Blazar = &leases.Options{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled, NewID: uuid.NewString}

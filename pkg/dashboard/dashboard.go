@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dashboard contains the files of the calendar page: HTML, CSS and ES modules, which it minifies at the start.
-// The page talks to the REST API only.
+// Package dashboard contains the files of the calendar page: HTML, CSS and ES modules. Browsers load the modules as one
+// script. The page talks to the REST API only.
 package dashboard
 
 import (
@@ -10,16 +10,15 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 
-	"github.com/tdewolff/minify/v2"
-	"github.com/tdewolff/minify/v2/css"
-	"github.com/tdewolff/minify/v2/js"
+	"github.com/evanw/esbuild/pkg/api"
 )
 
 //go:embed page
@@ -50,53 +49,86 @@ type file struct {
 // Page serves the files. The names of all files except index.html begin with the version of the page, so that
 // browsers keep them.
 type Page struct {
-	files   map[string]file
-	version string
+	// made returns the files by their names and the version; it makes them when a browser asks for the first time, in about
+	// a tenth of a second.
+	made func() (map[string]file, string, error)
 }
 
 // New returns the page.
-func New() (*Page, error) {
-	p := &Page{files: make(map[string]file)}
-	sum, contents := sha256.New(), make(map[string][]byte)
-	err := fs.WalkDir(files, "page", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := files.ReadFile(name)
+func New() *Page {
+	var once sync.Once
+	var files map[string]file
+	var version string
+	var err error
+	return &Page{made: func() (map[string]file, string, error) {
+		once.Do(func() { files, version, err = bundled() })
+		return files, version, err
+	}}
+}
+
+// bundled returns the files that browsers load: one script of all modules and the style sheet, both minified, the icon,
+// and index.html.
+func bundled() (map[string]file, string, error) {
+	contents := make(map[string][]byte)
+	for _, name := range []string{"index.html", "icon.svg"} {
+		text, err := files.ReadFile("page/" + name)
 		if err != nil {
-			return err
+			return nil, "", fmt.Errorf("read the files of the page: %w", err)
 		}
-		contents[strings.TrimPrefix(name, "page/")] = text
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
-		return nil
+		contents[name] = text
+	}
+	built := api.Build(api.BuildOptions{
+		EntryPoints: []string{"main.js", "style.css"}, Outdir: "/", Plugins: []api.Plugin{embedded()}, Bundle: true, Format: api.FormatESModule,
+		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsEndOfFile, LogLevel: api.LogLevelSilent,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the files of the page: %w", err)
+	if len(built.Errors) > 0 {
+		return nil, "", fmt.Errorf("bundle the modules of the page: %s", built.Errors[0].Text)
 	}
-	p.version = hex.EncodeToString(sum.Sum(nil))[:12]
+	for _, output := range built.OutputFiles {
+		contents[path.Base(output.Path)] = output.Contents
+	}
+	return compressed(contents)
+}
+
+// embedded lets the bundler read the files of the page from this program.
+func embedded() api.Plugin {
+	return api.Plugin{Name: "embedded", Setup: func(build api.PluginBuild) {
+		build.OnResolve(api.OnResolveOptions{Filter: "."}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
+			return api.OnResolveResult{Path: path.Base(args.Path), Namespace: "page"}, nil
+		})
+		build.OnLoad(api.OnLoadOptions{Filter: ".", Namespace: "page"}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
+			text, err := files.ReadFile("page/" + args.Path)
+			if err != nil {
+				return api.OnLoadResult{}, fmt.Errorf("read a module of the page: %w", err)
+			}
+			contents, loader := string(text), api.LoaderJS
+			if path.Ext(args.Path) == ".css" {
+				loader = api.LoaderCSS
+			}
+			return api.OnLoadResult{Contents: &contents, Loader: loader}, nil
+		})
+	}}
+}
+
+// compressed returns the files as they are sent, and their version.
+func compressed(contents map[string][]byte) (map[string]file, string, error) {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(contents[name]), contents[name])
+	}
+	version := hex.EncodeToString(sum.Sum(nil))[:12]
+	made := make(map[string]file)
 	for name, text := range contents {
-		if p.files[name], err = prepare(name, bytes.ReplaceAll(text, []byte(versionMark), []byte(p.version))); err != nil {
-			return nil, err
+		var err error
+		if made[name], err = prepare(name, bytes.ReplaceAll(text, []byte(versionMark), []byte(version))); err != nil {
+			return nil, "", fmt.Errorf("compress %s of the page: %w", name, err)
 		}
 	}
-	return p, nil
+	return made, version, nil
 }
 
-// shorter returns the minifier of scripts and style sheets: what browsers load has no comments and short names.
-func shorter() *minify.M {
-	m := minify.New()
-	m.AddFunc("text/javascript", js.Minify)
-	m.AddFunc("text/css", css.Minify)
-	return m
-}
-
-// prepare minifies and compresses a file, once for all requests.
+// prepare compresses a file, once for all requests.
 func prepare(name string, text []byte) (file, error) {
-	kind := contentTypes[path.Ext(name)]
-	text, err := shorter().Bytes(kind, text)
-	if err != nil && !errors.Is(err, minify.ErrNotExist) {
-		return file{}, fmt.Errorf("minify %s of the page: %w", name, err)
-	}
 	var small bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
 	if err != nil {
@@ -109,7 +141,7 @@ func prepare(name string, text []byte) (file, error) {
 		return file{}, err
 	}
 	sum := sha256.Sum256(text)
-	return file{kind: kind, plain: text, small: small.Bytes(), tag: `"` + hex.EncodeToString(sum[:8]) + `"`}, nil
+	return file{kind: contentTypes[path.Ext(name)], plain: text, small: small.Bytes(), tag: `"` + hex.EncodeToString(sum[:8]) + `"`}, nil
 }
 
 // ServeHTTP implements http.Handler. The paths are "/", which is index.html, and "/VERSION/NAME".
@@ -120,18 +152,23 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	files, current, err := p.made()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	version, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if version == "" {
 		name = "index.html"
 	}
-	found, ok := p.files[name]
+	found, ok := files[name]
 	if !ok || version != "" && name == "index.html" {
 		http.Error(w, "there is no such file; the page is at /dashboard/", http.StatusNotFound)
 		return
 	}
 	// During an upgrade a browser may ask this version for files of another; it must not keep those.
 	h.Set("Cache-Control", "no-cache")
-	if version == p.version {
+	if version == current {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	h.Set("Content-Type", found.kind)

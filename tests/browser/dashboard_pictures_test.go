@@ -89,7 +89,7 @@ func TestPicturesOfThePage(t *testing.T) {
 	p := &page{Browser: browser, t: t, url: s.URL}
 	running := reservations(t, s)[0].ID
 	empty := built.StartOn(t, "hosts: [{name: host-01, vcpus: 16, memory_mb: 65536}, {name: host-02, vcpus: 16, memory_mb: 65536}]\n")
-	inEachLook(p, func(name string) {
+	inEachLook(p, func(name string, width int) {
 		p.url = s.URL
 		p.open("calendar?group=rack", ".picture")
 		p.Eventually("the calendar has its hosts", `document.querySelector('.picture').dataset.hosts === '23' && document.querySelector('.live.on')`)
@@ -97,12 +97,13 @@ func TestPicturesOfThePage(t *testing.T) {
 		p.Click("#book")
 		p.Fill(".booking input[name=quantity]", "3")
 		p.Fill(".booking input[name=name]", "training run 8")
-		labtest.Evaluate[bool](p.Browser, `(() => { const one = document.querySelector('.booking .filter input'); one.value = '["=", "$gpu", "a100"]'; one.dispatchEvent(new Event('change', {bubbles: true})); return true })()`)
+		labtest.Evaluate[bool](p.Browser, `(() => { const one = document.querySelector('.booking .filter input.code'); one.value = '["=", "$gpu", "a100"]'; one.dispatchEvent(new Event('change', {bubbles: true})); return true })()`)
 		p.Await("#refusal")
 		p.Picture("refusal-" + name)
 		p.Click("#take-earliest")
 		p.Await("#offer")
 		p.Picture("offer-" + name)
+		p.tools(width)
 		p.Click("#table-switch")
 		p.Await(".table-view table")
 		p.Picture("table-" + name)
@@ -119,7 +120,7 @@ func TestPicturesOfThePage(t *testing.T) {
 	})
 	s.Stop(t)
 	p.url = built.Start(t, folder).URL
-	inEachLook(p, func(name string) {
+	inEachLook(p, func(name string, _ int) {
 		for _, one := range operatorPages {
 			p.open("operator/"+one.name, "main h1")
 			p.Eventually("the page "+one.name+" has its content", `!document.querySelector('main').textContent.includes(' …')`)
@@ -142,11 +143,11 @@ func TestPicturesOfThePage(t *testing.T) {
 }
 
 // inEachLook calls take in each size of the window and in both themes.
-func inEachLook(p *page, take func(name string)) {
+func inEachLook(p *page, take func(name string, width int)) {
 	for _, size := range []struct{ width, height int }{{1440, 900}, {1024, 768}, {360, 780}} {
 		for _, theme := range []string{"light", "dark"} {
 			p.Look(size.width, size.height, theme == "dark")
-			take(fmt.Sprintf("%d-%s", size.width, theme))
+			take(fmt.Sprintf("%d-%s", size.width, theme), size.width)
 			p.wellBehaved()
 		}
 	}

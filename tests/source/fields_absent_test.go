@@ -8,7 +8,7 @@ import "slices"
 const (
 	inRequest            = "the request (pkg/api/reservations/convert.go, request)"
 	inFlags              = "the flags of reservation create and host maintenance"
-	inForm               = "the form of the page (booking.js, request)"
+	inForm               = "the form of the page (form-request.js, bodyOf)"
 	inChange             = "the change (pkg/api/reservations/reservations.go, change)"
 	inChangeFlags        = "the flags of reservation change"
 	inChangeForm         = "the forms of a change on the page (reservation-state.js, written)"

@@ -65,7 +65,7 @@ var owned = map[string][]string{
 	"github.com/rabbitmq/amqp091-go":      {"pkg/oslo/amqp"},
 	"github.com/databus23/goslo.policy":   {"pkg/policy"},
 	"github.com/hashicorp/golang-lru":     {"pkg/keystone", "pkg/api/serving", "pkg/api/calendar", "pkg/api/leases"},
-	"github.com/tdewolff/minify":          {"pkg/dashboard"},
+	"github.com/evanw/esbuild":            {"pkg/dashboard"},
 	"github.com/tidwall/btree":            {"reservation/booking"},
 	"github.com/go-sql-driver/mysql":      {"pkg/store", "tests/labtest", "tests/chaos"},
 	"github.com/arran4/golang-ical":       {"pkg/api/calendar"},

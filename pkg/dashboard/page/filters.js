@@ -1,199 +1,204 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filter in Almanac's language, with help to write it, and saved filters.
-import {button, field, fill, h, select} from './dom.js';
+// The editor of a filter: its conditions, which can be taken away one by one, with the values that exist; its text in
+// Almanac's language is behind "Advanced". Filters can be kept in the browser.
+import {button, field, h, select} from './view.js';
+import {Component, h as element} from './preact.js';
 import {t} from './texts.js';
 import {get} from './client.js';
+import {announce} from './dom.js';
+import {keep, kept} from './kept.js';
+import {conditionsOf, operatorsOf, textOf} from './filter-language.js';
+import {choosable, chosen, initial, savedOf, step, valuesOf, waiting} from './filter-state.js';
 
 let known = null;
 
 // properties returns the properties that a filter can use; they are read once.
 export function properties() {
-  known ||= get('v1/properties').then(answer => answer.properties.filter(one => !['id'].includes(one.name)));
+  known ||= get('v1/properties').then(answer => answer.properties.filter(one => one.name !== 'id'));
   known.catch(() => {
     known = null;
   });
   return known;
 }
 
-const operators = {
-  number: [
-    ['=', '='],
-    ['!=', '≠'],
-    ['<', '<'],
-    ['<=', '≤'],
-    ['>', '>'],
-    ['>=', '≥'],
-  ],
-  string: [
-    ['=', '='],
-    ['!=', '≠'],
-  ],
-  bool: [['=', '=']],
-  list: [['in', t('contains')]],
-};
-
-// condition returns the condition of the language that a property, an operator and a value make.
-export function condition(property, operator, value) {
-  const typed = property.type === 'number' ? Number(value) : property.type === 'bool' ? value === 'true' : value;
-  return property.type === 'list' ? ['in', typed, `$${property.name}`] : [operator, `$${property.name}`, typed];
-}
-
-// joined returns a filter for hosts that pass both.
-export function joined(filter, more) {
-  let before = null;
-  try {
-    before = filter.trim() ? JSON.parse(filter) : null;
-  } catch {
-    before = null;
-  }
-  if (!before) return JSON.stringify(more);
-  return JSON.stringify(before[0] === 'and' ? [...before, more] : ['and', before, more]);
-}
-
+// saved returns the filters that the browser keeps, by their names. What is no text is no filter.
 function saved() {
   try {
-    return JSON.parse(localStorage.getItem('filters')) || {};
+    return Object.fromEntries(Object.entries(JSON.parse(kept('filters')) || {}).filter(([, filter]) => typeof filter === 'string'));
   } catch {
     return {};
   }
 }
 
-// filterEditor returns a field for a filter; change is called with each text that is complete.
-export function filterEditor(initial, change, {keep = true} = {}) {
-  const text = h('input', {
-    type: 'text',
-    value: initial,
-    spellcheck: 'false',
-    autocomplete: 'off',
-    placeholder: '["=", "$gpu", "a100"]',
-    class: 'code',
-  });
-  const complaint = h('p', {class: 'complaint', role: 'alert', hidden: true});
-  const name = h('select', {'aria-label': t('property')}),
-    operator = h('select', {'aria-label': t('operator')}),
-    value = h('select', {'aria-label': t('value')});
-  let list = [];
-  const chosen = () => list.find(one => one.name === name.value) || list[0];
+// filterView returns the editor of a filter. `change` is called with each filter that is complete, and `waits` with what
+// is typed and not part of it yet, of which `unadded` is the first; `complaint` is what the service says of the filter;
+// `keep` offers to keep it.
+export const filterView = attributes => element(Filter, attributes);
 
-  function offerValues() {
-    const property = chosen();
-    if (!property) return;
-    const values = property.type === 'bool' ? [true, false] : property.values || [];
-    fill(
-      operator,
-      operators[property.type].map(([sign, shown]) => h('option', {value: sign}, shown)),
-    );
-    fill(
-      value,
-      values.slice(0, 500).map(one => h('option', {value: String(one)}, String(one))),
-    );
-  }
-  name.addEventListener('change', offerValues);
-  properties().then(
-    found => {
-      list = found;
-      const first = found.find(one => !one.built_in)?.name || found[0]?.name;
-      fill(
-        name,
-        found.map(one => h('option', {value: one.name, selected: one.name === first}, one.name)),
-      );
-      offerValues();
-    },
-    () => {},
-  );
-
-  function fail(message) {
-    complaint.textContent = message;
-    complaint.hidden = message === '';
-    text.setAttribute('aria-invalid', String(message !== ''));
+class Filter extends Component {
+  constructor(attributes) {
+    super(attributes);
+    this.state = initial({saved: saved(), plain: attributes.unadded});
+    this.send = event => this.carryOut(step(this.state, event, this.props.filter));
   }
 
-  function apply() {
-    if (text.value.trim()) {
-      try {
-        JSON.parse(text.value);
-      } catch {
-        fail(t('filterNotJSON'));
-        return;
-      }
+  carryOut([next, ...effects]) {
+    const {change, filter} = this.props;
+    this.setState(next);
+    for (const effect of effects) {
+      if (effect.do === 'change' && effect.filter !== filter) change(effect.filter);
+      if (effect.do === 'keep') keep('filters', JSON.stringify(effect.saved));
+      if (effect.do === 'announce') announce(effect.text);
     }
-    fail('');
-    change(text.value.trim());
   }
-  text.addEventListener('change', apply);
-  text.addEventListener('keydown', event => {
-    if (event.key === 'Enter') {
-      event.preventDefault();
-      apply();
-    }
-  });
-  const set = filter => {
-    text.value = filter;
-    apply();
-  };
 
-  const store = h('select', {
-    'aria-label': t('savedFilters'),
-    change: () => {
-      if (store.value) set(saved()[store.value]);
-    },
-  });
-  const offerSaved = () =>
-    fill(
-      store,
-      h('option', {value: ''}, t('savedFilters')),
-      Object.keys(saved())
-        .sort()
-        .map(one => h('option', {value: one}, one)),
+  componentDidMount() {
+    properties().then(
+      list => this.send({type: 'loaded', properties: list}),
+      () => {}, // without them the text can still be written
     );
-  offerSaved();
-  const title = h('input', {type: 'text', maxlength: '60', 'aria-label': t('filterName'), placeholder: t('filterName')});
-  const write = all => {
-    localStorage.setItem('filters', JSON.stringify(all));
-    offerSaved();
-  };
-  const keeping = !keep
-    ? null
-    : h(
-        'div',
-        {class: 'line'},
-        store,
-        title,
-        button(t('saveFilter'), () => {
-          if (title.value.trim() && text.value.trim()) {
-            write({...saved(), [title.value.trim()]: text.value.trim()});
-            title.value = '';
-          }
-        }),
-        button(t('forgetFilter'), () => {
-          const all = saved();
-          delete all[store.value];
-          write(all);
-        }),
-      );
+  }
 
-  return {
-    element: h(
+  componentDidUpdate() {
+    const {filter, unadded = '', waits} = this.props,
+      typed = waiting(this.state, filter);
+    if (typed !== unadded) waits?.(typed);
+  }
+
+  componentWillUnmount() {
+    if (this.props.unadded) this.props.waits?.('');
+  }
+
+  render({filter, complaint, id, keep: keeps}, state) {
+    const conditions = conditionsOf(filter),
+      wrong = complaint || state.wrong;
+    return h(
       'div',
       {class: 'filter'},
-      field(t('filterLabel'), text),
-      complaint,
+      chips(conditions, this.send),
+      plain(state, id, wrong, this.send),
+      wrong ? h('p', {class: 'complaint', id: `${id}-wrong`, role: 'alert'}, wrong) : null,
+      lists(state, this.send),
+      keeps ? keeping(state, filter, this.send) : null,
+      advanced(state, filter, conditions, id, this.send),
+    );
+  }
+}
+
+function chips(conditions, send) {
+  if (!conditions) return h('p', {class: 'soft'}, t('filterAdvanced'));
+  if (conditions.length === 0) return h('p', {class: 'soft'}, t('filterNone'));
+  return h(
+    'ul',
+    {class: 'chips', 'aria-label': t('filter')},
+    conditions.map((one, index) =>
       h(
-        'div',
-        {class: 'line'},
-        name,
-        operator,
-        value,
-        button(t('addCondition'), () => {
-          const one = chosen();
-          if (one && value.value !== '') set(joined(text.value, condition(one, operator.value, value.value)));
-        }),
-        button(t('clearFilter'), () => set('')),
+        'li',
+        {key: index},
+        h('bdi', {}, textOf(one)),
+        button('✕', () => send({type: 'removed', index}), {'aria-label': t('removeCondition', {condition: textOf(one)})}),
       ),
-      keeping,
     ),
-    fail,
-    value: () => text.value.trim(),
-    set,
-  };
+    h('li', {key: 'clear', class: 'clear'}, button(t('clearFilter'), () => send({type: 'cleared'}), {class: 'plain'})),
+  );
+}
+
+// entering returns the listener of a field that takes its text with Enter, without sending the form around it.
+const entering = send => event => {
+  if (event.key !== 'Enter') return;
+  event.preventDefault();
+  send();
+};
+
+const plain = ({plain: text}, id, wrong, send) =>
+  h(
+    'div',
+    {class: 'line'},
+    h('input', {
+      type: 'text',
+      id: `${id}-plain`,
+      class: 'plain-condition',
+      value: text,
+      placeholder: t('conditionExample'),
+      'aria-label': t('conditionLabel'),
+      'aria-describedby': wrong ? `${id}-wrong` : undefined,
+      'aria-invalid': wrong ? 'true' : undefined,
+      spellcheck: 'false',
+      autocomplete: 'off',
+      input: event => send({type: 'typed', plain: event.currentTarget.value}),
+      keydown: entering(() => send({type: 'entered'})),
+      change: () => send({type: 'entered'}),
+    }),
+    text.trim() ? button(t('addCondition'), () => send({type: 'entered'}), {class: 'add'}) : null,
+  );
+
+// lists makes a condition of a property, an operator and a value.
+function lists(state, send) {
+  const one = chosen(state);
+  if (!one) return null;
+  const choose = name => value => send({type: 'chose', [name]: value}),
+    texts = list => list.map(text => [text, text]);
+  return h(
+    'div',
+    {class: 'line'},
+    select(texts(choosable(state).map(({name}) => name)), one.property.name, choose('property'), {'aria-label': t('property')}),
+    select(operatorsOf(one.property), one.operator, choose('operator'), {'aria-label': t('operator')}),
+    select(texts(valuesOf(one.property)), one.value, choose('value'), {'aria-label': t('value')}),
+    button(t('addCondition'), () => send({type: 'added'}), {class: 'add'}),
+  );
+}
+
+const advanced = ({text}, filter, conditions, id, send) =>
+  h(
+    'details',
+    {open: conditions === null || undefined, class: 'advanced'},
+    h('summary', {}, t('advanced')),
+    field(
+      t('filterLabel'),
+      `${id}-text`,
+      h('input', {
+        type: 'text',
+        value: text ?? filter,
+        spellcheck: 'false',
+        autocomplete: 'off',
+        placeholder: '["=", "$gpu", "a100"]',
+        class: 'code',
+        input: event => send({type: 'wrote', text: event.currentTarget.value}),
+        change: () => send({type: 'took'}),
+        keydown: entering(() => send({type: 'took'})),
+      }),
+    ),
+  );
+
+function keeping(state, filter, send) {
+  const names = Object.keys(state.saved).sort(),
+    current = savedOf(state, filter);
+  return h(
+    'div',
+    {class: 'line'},
+    names.length
+      ? select([['', t('savedFilters')], ...names.map(one => [one, one])], current, name => send({type: 'picked', name}), {
+          'aria-label': t('savedFilters'),
+          id: 'saved-filters',
+        })
+      : null,
+    current ? button(t('forgetFilter'), () => send({type: 'forgot'}), {id: 'forget-filter'}) : null,
+    filter && !current
+      ? [
+          h('input', {
+            type: 'text',
+            id: 'filter-name',
+            maxlength: '60',
+            value: state.name,
+            'aria-label': t('filterName'),
+            placeholder: t('filterName'),
+            input: event => send({type: 'named', name: event.currentTarget.value}),
+            keydown: entering(() => send({type: 'saved'})),
+          }),
+          button(t('saveFilter'), () => send({type: 'saved'}), {id: 'save-filter'}),
+        ]
+      : null,
+    state.said ? h('span', {class: 'soft', id: 'filter-said'}, state.said) : null,
+    state.before ? button(t('undo'), () => send({type: 'undone'}), {class: 'plain', id: 'undo-filter'}) : null,
+  );
 }

@@ -7,8 +7,8 @@ import {now} from './time.js';
 import {announce, toast} from './dom.js';
 import {keep} from './kept.js';
 
-// run shows a part in an element. `step(state, event)` returns the next state and effects; each event has the time as
-// `at` and a drawn number as `chance`. `view(state, send)` returns what to show. `others` carries out the effects that
+// run shows a part in an element. `step(state, event)` returns the next state and effects; each event has the
+// service's time as `at`, the milliseconds of the page's own clock as `clock`, and a drawn number as `chance`. `view(state, send)` returns what to show. `others` carries out the effects that
 // only this part has, by their names. It returns send, the state's reader, and what ends the part.
 export function run({place, state, step, view, others = {}}) {
   const requests = new Map(),

@@ -3,7 +3,7 @@
 import {announce, button, fill, h, named, outside, problem, select} from './dom.js';
 import {t} from './texts.js';
 import {get, onSignedOut, patch, remove, session} from './client.js';
-import {calendarPlace, keepCalendarPlace} from './kept.js';
+import {calendarPlace, keep, keepCalendarPlace, kept} from './kept.js';
 import {now} from './time.js';
 import * as calendar from './calendar.js';
 import * as reservation from './reservation.js';
@@ -12,7 +12,8 @@ import * as signin from './signin.js';
 
 const main = h('main', {id: 'main', tabindex: '-1'});
 const header = h('header', {class: 'top'});
-document.body.append(
+// skip returns a link that moves the keyboard past the tools.
+const skip = (text, find) =>
   h(
     'a',
     {
@@ -20,11 +21,15 @@ document.body.append(
       class: 'skip',
       click: event => {
         event.preventDefault();
-        main.focus();
+        (find() || main).focus();
       },
     },
-    t('skip'),
-  ),
+    t(text),
+  );
+document.body.append(
+  skip('skip', () => main),
+  skip('skipToPicture', () => main.querySelector('.picture')),
+  skip('skipToForm', () => main.querySelector('.panel input')),
   header,
   main,
   ...outside(),
@@ -49,29 +54,50 @@ window.almanac = app; // for tests and for those who look into the console
 
 // Dark and light follow the system unless the user chooses.
 const themes = ['system', 'light', 'dark'];
-let theme = localStorage.getItem('theme') || 'system';
+let theme = kept('theme') || 'system';
 function applyTheme() {
   document.documentElement.dataset.theme = theme;
   dispatchEvent(new Event('theme'));
 }
 applyTheme();
 
-let leave = null;
+// shown is the part of the page that is shown: its name, what ends it, and for the calendar what follows its address.
+let shown = {};
+
+function leave() {
+  shown.end?.();
+  shown = {};
+}
 
 function route() {
   const [, path = '/calendar', query = ''] = location.hash.match(/^#(\/[^?]*)\??(.*)$/) || [];
-  const [, section, id] = path.split('/');
-  leave?.();
-  leave = null;
+  const [, section, id] = path.split('/'),
+    name = ['reservations', 'reservation', 'operator'].includes(section) ? section : 'calendar';
+  if (name === 'calendar' && shown.went) {
+    shown.went(new URLSearchParams(query));
+    return;
+  }
+  leave();
   writeHeader(section);
-  document.title = t('title', {
-    page: t(section === 'operator' ? 'operations' : section === 'reservation' || section === 'reservations' ? 'reservations' : 'calendar'),
-  });
-  main.className = section === 'calendar' || !section ? 'wide' : '';
-  if (section === 'reservations') leave = reservation.list(main, app);
-  else if (section === 'reservation') leave = reservation.show(main, app, decodeURIComponent(id || ''));
-  else if (section === 'operator') leave = operator.show(main, app, id);
-  else leave = calendar.show(main, app, new URLSearchParams(query));
+  document.title = t('title', {page: t({operator: 'operations', calendar: 'calendar'}[name] || 'reservations')});
+  main.className = name === 'calendar' ? 'wide' : '';
+  const parts = {
+    reservations: () => reservation.list(main, app),
+    reservation: () => reservation.show(main, app, decoded(id || '')),
+    operator: () => operator.show(main, app, id),
+    calendar: () => calendar.show(main, app, new URLSearchParams(query)),
+  };
+  const part = parts[name]();
+  shown = typeof part === 'function' ? {end: part} : part || {};
+}
+
+// decoded returns a part of the address as it was before it was written there; a damaged one stays as it is.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function writeHeader(section) {
@@ -104,7 +130,7 @@ function writeHeader(section) {
         t(`theme_${theme}`),
         () => {
           theme = themes[(themes.indexOf(theme) + 1) % 3];
-          localStorage.setItem('theme', theme);
+          keep('theme', theme);
           applyTheme();
           writeHeader(section);
           header.querySelector('#theme').focus();
@@ -142,8 +168,7 @@ async function signOut() {
 }
 
 function askToSignIn() {
-  leave?.();
-  leave = null;
+  leave();
   app.session = {sign_in: true, signed_in: false, may: {}, projects: [], simulated: app.session?.simulated, speed: app.session?.speed};
   main.className = '';
   writeHeader('');
@@ -183,9 +208,9 @@ onSignedOut(() => {
 });
 addEventListener('hashchange', ({oldURL}) => {
   keepCalendarPlace(oldURL);
-  if (app.session?.signed_in) {
-    route();
-    main.focus({preventScroll: true});
-  }
+  if (!app.session?.signed_in) return;
+  const before = shown;
+  route();
+  if (shown !== before) main.focus({preventScroll: true});
 });
 start();

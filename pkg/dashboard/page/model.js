@@ -114,6 +114,38 @@ export function claimAt(host, at, part = -1, slack = 0) {
 export const freeUntil = (host, at) =>
   host.claims.reduce((until, claim) => (claim.start >= at ? Math.min(until, claim.start) : until), Infinity);
 
+// searched reports whether a host, or one of its claims, has a name that contains a text.
+export function searched(host, text) {
+  const wanted = text.trim().toLowerCase();
+  return wanted === '' || [host, ...host.claims].some(one => one.name.toLowerCase().includes(wanted));
+}
+
+// freeOver returns how many of the hosts are free and usable over a time, as steps: [{at, free}], in order. Claims of a
+// part of a host count as taken.
+export function freeOver(hosts, start, end) {
+  const changes = new Map();
+  const add = (at, by) => changes.set(at, (changes.get(at) || 0) + by);
+  let free = 0;
+  for (const host of hosts) {
+    if (!usable(host)) continue;
+    free++;
+    let until = start;
+    for (const claim of host.claims) {
+      const from = Math.max(claim.start, until);
+      if (claim.end <= from || from >= end) continue;
+      add(from, -1);
+      add(claim.end, 1);
+      until = claim.end;
+    }
+  }
+  const steps = [];
+  for (const at of [start, ...[...changes.keys()].filter(at => at > start && at < end)].sort((a, b) => a - b)) {
+    free += changes.get(at) || 0;
+    if (steps.at(-1)?.free !== free) steps.push({at, free});
+  }
+  return steps;
+}
+
 // maintenanceAt returns the maintenance of a host at a time, if there is one.
 export const maintenanceAt = (host, at) => host.claims.find(claim => claim.maintenance && claim.start <= at && at < claim.end);
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the calendar: the time axis, and the rows that are in view. It reads the view and changes nothing.
+// Draws the calendar: the time axis, and the rows that are in view. It reads the view and changes nothing. Time that
+// the page has not read is hatched: nobody knows whether it is free.
 import {t} from './texts.js';
-import {maintenanceAt, rowAt, usable, use} from './model.js';
+import {claimAt, maintenanceAt, rowAt, usable, use} from './model.js';
 import {now, when} from './time.js';
 import {stepFor, ticks, weekends} from './axis.js';
 import {axis, grid} from './axispicture.js';
 import {FONT, HEAD, end, x} from './places.js';
 
 export {HEAD, end, timeAt, x} from './places.js';
+export const END_OF_PICTURE = 8; // the room below the last row, in pixels
 
 const names = [
   'ground',
@@ -72,6 +74,9 @@ function pattern(kind, color, ratio) {
   return patterns.get(key);
 }
 
+// isolated returns a text of a user that does not turn its surroundings around, whatever directions it is written in.
+const isolated = text => `\u2068${text}\u2069`;
+
 // hue returns the color of one of my reservations, always the same.
 export function hue(id) {
   let sum = 0;
@@ -97,6 +102,7 @@ export function draw(canvas, view) {
   const first = view.rows.length ? rowAt(view.rows, view.scroll) : 0;
   for (let i = first; i < last; i++) ground(c, view, view.rows[i], shaded, HEAD + view.rows[i].y - view.scroll);
   grid(c, view, lines);
+  unknown(c, view, first, last);
   for (let i = first; i < last; i++) if (view.rows[i].host) claims(c, view, view.rows[i], HEAD + view.rows[i].y - view.scroll);
   marks(c, view);
   for (let i = first; i < last; i++) label(c, view, view.rows[i], HEAD + view.rows[i].y - view.scroll);
@@ -125,6 +131,27 @@ function ground(c, view, row, shaded, y) {
     c.fillRect(view.label, y, view.width - view.label, row.height - 1);
     c.fillStyle = pattern('cross', colors.line, view.ratio);
     c.fillRect(view.label, y, view.width - view.label, row.height - 1);
+  }
+}
+
+// unknown hatches the time that the page has not read.
+function unknown(c, view, first, last) {
+  const {known, rows} = view,
+    bottom = rows.length === 0 ? view.height : HEAD + rows[last - 1].y + rows[last - 1].height - view.scroll,
+    top = rows.length === 0 ? HEAD : HEAD + rows[first].y - view.scroll;
+  const hatch = (from, to) => {
+    const left = Math.max(view.label, from),
+      right = Math.min(view.width, to);
+    if (right <= left) return;
+    c.fillStyle = view.colors.closed;
+    c.fillRect(left, top, right - left, bottom - top);
+    c.fillStyle = pattern('lines', view.colors.strong, view.ratio);
+    c.fillRect(left, top, right - left, bottom - top);
+  };
+  if (!known) hatch(view.label, view.width);
+  else {
+    hatch(view.label, x(view, known.from));
+    hatch(x(view, known.to), view.width);
   }
 }
 
@@ -163,7 +190,7 @@ function claims(c, view, row, y) {
     const color = claim.maintenance
       ? colors.closed
       : claim.mine
-        ? colors[`mine-${hue(claim.id || view.nameOf(claim)?.id || '')}`]
+        ? colors[`mine-${hue(claim.id)}`]
         : colors.other;
     c.fillStyle = color;
     c.fill();
@@ -181,7 +208,7 @@ function claims(c, view, row, y) {
       c.fill();
       c.globalAlpha = over ? 0.62 : 1;
     }
-    if (claim === view.hover?.claim || claim === view.focusClaim || (claim.id && claim.id === view.chosen)) {
+    if (claim === view.hover?.claim || claim === underCursor(view, row) || (claim.id && claim.id === view.chosen)) {
       c.strokeStyle = colors.focus;
       c.lineWidth = 2;
       c.stroke();
@@ -194,11 +221,14 @@ function claims(c, view, row, y) {
   strip(c, view, row, y);
 }
 
+// underCursor returns the claim of a row at the cursor of the keyboard.
+const underCursor = (view, row) => (view.focused && view.rows[view.cursor.row] === row ? claimAt(row.host, view.cursor.at) : null);
+
 function write(c, view, claim, place) {
   const from = Math.max(place.px, view.label),
     room = place.px + place.width - from - 12;
   if (room < 22 || place.height < 13) return;
-  const title = claim.name || view.nameOf(claim)?.name,
+  const title = claim.name,
     inColor = claim.mine && !claim.maintenance;
   const text = claim.maintenance
     ? title
@@ -218,7 +248,7 @@ function write(c, view, claim, place) {
     c.fillRect(from + 4, middle - 8, Math.min(room, c.measureText(text).width + 6), 16);
   }
   c.fillStyle = inColor ? view.colors['mine-ink'] : view.colors.ink;
-  c.fillText(fit(c, text, room), from + 7, middle);
+  c.fillText(isolated(fit(c, text, room)), from + 7, middle);
   c.restore();
 }
 
@@ -253,7 +283,7 @@ function reason(c, view, row, y) {
   c.fillStyle = view.colors.closed;
   c.fillRect(from - 4, y + 5, c.measureText(text).width + 8, row.height - 11);
   c.fillStyle = view.colors.soft;
-  c.fillText(text, from, y + row.height / 2);
+  c.fillText(isolated(text), from, y + row.height / 2);
 }
 
 // strip draws the power of a host under its row: a full line, dashes while it sleeps, dots while it wakes.
@@ -275,12 +305,6 @@ function strip(c, view, row, y) {
   c.stroke();
   c.setLineDash([]);
 }
-
-// rowsMarked returns the first and the last row of the selection.
-export const rowsMarked = view => {
-  const from = view.cursor.mark === null ? view.cursor.row : view.cursor.markRow;
-  return [Math.min(from, view.cursor.row), Math.max(from, view.cursor.row)];
-};
 
 // marks draws what lies over the rows: the offer, what blocks a request, the selection, the cursor and the present.
 function marks(c, view) {
@@ -305,33 +329,21 @@ function marks(c, view) {
   };
   const rowOf = name => view.rows.find(row => row.host?.name === name);
   const at = row => HEAD + row.y - view.scroll;
+  for (const one of view.windows) band(one.start, one.end, HEAD - view.scroll, view.total, colors.offer, [2, 4]);
   if (view.offer) {
     const rows = view.offer.hosts.map(rowOf).filter(Boolean);
     if (rows.length) for (const row of rows) band(view.offer.start, view.offer.end, at(row), row.height, colors.offer, [6, 3]);
     else band(view.offer.start, view.offer.end, HEAD - view.scroll, view.total, colors.offer, [6, 3]);
   }
-  for (const block of view.blocked || []) {
+  for (const block of view.blocked) {
     const row = rowOf(block.host);
     if (row) band(block.start, block.end, at(row), row.height, colors.bad, [3, 3]);
   }
   if (view.drag) {
     for (const row of view.rows.slice(view.drag.first, view.drag.last + 1))
-      if (row.host) band(view.drag.start, view.drag.end, at(row), row.height, colors.offer, []);
+      if (row.host && usable(row.host)) band(view.drag.start, view.drag.end, at(row), row.height, colors.offer, []);
   }
-  if (view.stretch) {
-    const {claim, until} = view.stretch;
-    for (const row of view.rows) {
-      if (row.host?.claims.some(one => one.id === claim.id))
-        band(
-          Math.min(claim.end, until),
-          Math.max(claim.end, until),
-          at(row),
-          row.height,
-          until < claim.end ? colors.bad : colors.offer,
-          [],
-        );
-    }
-  }
+  if (view.stretch) for (const row of view.rows) if (row.host?.claims.some(one => one.id === view.stretch.claim.id)) stretched(view, at(row), row.height, band);
   if (view.focused && view.rows[view.cursor.row]?.host) {
     const row = view.rows[view.cursor.row],
       px = x(view, view.cursor.at);
@@ -343,7 +355,7 @@ function marks(c, view) {
     c.lineTo(px, at(row) + row.height - 2);
     c.stroke();
     if (view.cursor.mark !== null) {
-      const [first, last] = rowsMarked(view),
+      const [first, last] = view.marked,
         from = Math.min(view.cursor.mark, view.cursor.at),
         to = Math.max(view.cursor.mark, view.cursor.at);
       for (const one of view.rows.slice(first, last + 1)) if (one.host) band(from, to, at(one), one.height, colors.offer, []);
@@ -359,6 +371,15 @@ function marks(c, view) {
     c.stroke();
   }
   c.restore();
+}
+
+// stretched draws what a drag adds to a reservation, what it takes from it, or where it moves it.
+function stretched(view, y, height, band) {
+  const {claim, kind, start, end: until} = view.stretch,
+    {colors} = view;
+  if (kind === 'move') band(start, until, y, height, colors.offer, []);
+  else if (kind === 'end') band(Math.min(claim.end, until), Math.max(claim.end, until), y, height, until < claim.end ? colors.bad : colors.offer, []);
+  else band(Math.min(claim.start, start), Math.max(claim.start, start), y, height, start > claim.start ? colors.bad : colors.offer, []);
 }
 
 // label draws the name of a row, with the sign of what the host does now.
@@ -379,13 +400,13 @@ function label(c, view, row, y) {
   if (!row.host) {
     c.font = `600 12px ${FONT}`;
     c.fillStyle = colors.ink;
-    c.fillText(fit(c, t('group', {by: row.by, name: row.group || t('none'), count: row.count}), view.width - 24), 12, middle);
+    c.fillText(fit(c, t('group', {by: row.by, name: row.group ? isolated(row.group) : t('none'), count: row.count}), view.width - 24), 12, middle);
     return;
   }
   sign(c, view, row.host, 16, middle);
   c.font = `13px ${FONT}`;
   c.fillStyle = usable(row.host) ? colors.ink : colors.soft;
-  c.fillText(fit(c, row.host.name, view.label - 38), 30, middle);
+  c.fillText(isolated(fit(c, row.host.name, view.label - 38)), 30, middle);
 }
 
 // sign draws a shape for the state of a host: a ring is free, a full disk used, dots in a ring are preemptible

@@ -27,8 +27,3 @@ test('each module exports what others import of it', () => {
         if (one) assert.ok(there.includes(one), `${name} imports ${one}, which ${from} does not export`);
     }
 });
-
-test('the browser is told of each module before the scripts name it', () => {
-  const index = text('index.html');
-  for (const name of modules) assert.ok(index.includes(`/${name}"`), `index.html does not have ${name}`);
-});

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the calendar says of a claim or of free time, under the pointer, to a screen reader, and in the table.
+import {h, facts, named, table, button} from './view.js';
+import {t} from './texts.js';
+import {end} from './places.js';
+import {claimAt, freeUntil, maintenanceAt, usable} from './model.js';
+import {HOUR, ago, length, now, seconds, span, when} from './time.js';
+import {selection} from './cursor.js';
+
+// factsOf returns the facts of a claim, or of a host at a time; a time of 0 means the host alone.
+export function factsOf(state, {host, at, claim}, app) {
+  return claim ? claimFacts(host, claim, app) : hostFacts(state, host, at);
+}
+
+const titleOf = claim => {
+  if (claim.maintenance) return t('maintenanceUntil', {end: when(claim.end)});
+  return claim.name ? named(claim.name) : t(claim.mine ? 'yours' : 'others');
+};
+
+const claimFacts = (host, claim, app) => [
+  h('strong', {}, titleOf(claim)),
+  facts([
+    [t('reason'), claim.maintenance && claim.name ? named(claim.name) : null],
+    [t('host'), named(host.name)],
+    [t('time'), span(claim.start, claim.end)],
+    [t('duration'), length(claim.end - claim.start)],
+    [
+      t('kind'),
+      claim.kind === 'instance' ? t('instancesShare', {count: claim.instances || 1, share: Math.round(claim.share * 100)}) : t('wholeHost'),
+    ],
+    [t('status'), claim.status ? t(`status_${claim.status}`) : null],
+    [t('project'), claim.project && app.may('reservations:list_all') ? app.project(claim.project) : null],
+  ]),
+];
+
+function hostFacts(state, host, at) {
+  const about = host.facts;
+  return [
+    h('strong', {}, named(host.name)),
+    facts([
+      [t('now'), stateText(host)],
+      [t('reason'), about?.problem],
+      [t('free'), freeText(state, host, at)],
+      [t('zone'), about?.zone],
+      [t('aggregates'), about?.aggregates?.join(', ')],
+      ...Object.entries(about?.properties || {})
+        .slice(0, 8)
+        .map(([name, value]) => [name, named(Array.isArray(value) ? value.join(', ') : String(value))]),
+    ]),
+  ];
+}
+
+// freeText tells until when a host is free from a time on, as far as the page knows: what it has not read it calls
+// unknown.
+export function freeText({data}, host, at) {
+  if (!at || !usable(host) || at < now() - HOUR) return null;
+  const {known} = data;
+  if (!known || at < known.from || at >= known.to) return t('notLoaded');
+  const until = freeUntil(host, at);
+  return until < known.to ? t('freeBetween', {span: span(at, until)}) : t('freeAtLeast', {span: span(at, known.to)});
+}
+
+export function stateText(host) {
+  const about = host.facts,
+    closed = maintenanceAt(host, now());
+  if (closed) return t('maintenanceUntil', {end: when(closed.end)});
+  if (!about) return null;
+  const since = about.phase_since ? ` (${t(`phase_${about.phase}`)}, ${ago(seconds(about.phase_since))})` : '',
+    running = about.instance_count ? t('instances', {count: about.instance_count}) : t('empty'),
+    spot = about.preemptible_count ? `, ${t('preemptible', {count: about.preemptible_count})}` : '';
+  return `${t(about.reservable ? `state_${about.state}` : 'notReservable')}${since}; ${running}${spot}`;
+}
+
+// drawnText tells what a drag has chosen: from when to when, how long, and how many hosts.
+export function drawnText(state) {
+  const drawn = state.gesture?.drawn;
+  if (!drawn) return '';
+  const hosts = drawn.first === undefined ? 0 : state.rows.slice(drawn.first, drawn.last + 1).filter(row => row.host && usable(row.host)).length;
+  return [span(drawn.start, drawn.end), length(drawn.end - drawn.start), hosts ? t('countHosts', {count: hosts}) : ''].filter(Boolean).join(' · ');
+}
+
+// spoken is what a screen reader reads at the cursor: the selection if there is one, else the time, the host, and what
+// is there.
+export function spoken(state) {
+  const {cursor, rows} = state,
+    host = rows[cursor.row]?.host;
+  if (!host) return t('noHosts');
+  if (cursor.mark !== null) {
+    const {first, last, start, end: until} = selection(state),
+      count = rows.slice(first, last + 1).filter(row => row.host).length;
+    return t('selected', {span: span(start, until), length: length(until - start), hosts: t('countHosts', {count})});
+  }
+  const claim = claimAt(host, cursor.at),
+    there = claim
+      ? `${claim.name || t(claim.maintenance ? 'maintenance' : claim.mine ? 'yours' : 'others')}, ${span(claim.start, claim.end)}`
+      : freeText(state, host, cursor.at) || stateText(host) || '';
+  return `${host.name}, ${when(cursor.at)}: ${there}`;
+}
+
+// tableView has what the picture shows, for those who do not see it.
+export function tableView(state, send, shown = state.shownRows) {
+  const {view, rows} = state,
+    until = view.width ? end(view) : view.start + view.span,
+    list = rows.flatMap(row => (row.host ? [row.host] : []));
+  return [
+    h('p', {}, t('tableCaption', {span: span(view.start, until), count: list.length})),
+    table(
+      t('calendar'),
+      [t('host'), t('zone'), t('today'), t('reservations')],
+      list.slice(0, shown).map(host => ({
+        key: host.name,
+        cells: [
+          named(host.name),
+          host.facts?.zone || '',
+          [stateText(host), host.facts?.problem ? h('div', {class: 'soft'}, host.facts.problem) : null],
+          claimList(state.data.known, host, view.start, until),
+        ],
+      })),
+      t(state.data.known ? 'noHosts' : 'loading'),
+    ),
+    list.length > shown ? button(t('more'), () => send({type: 'more'}), {key: 'more'}) : null,
+  ];
+}
+
+const MOST = 50;
+
+function claimList(known, host, start, until) {
+  const list = host.claims.filter(claim => claim.end > start && claim.start < until),
+    unknown = !known || known.from > start || known.to < until;
+  if (list.length === 0) return unknown ? t('notLoaded') : t('freeThroughout');
+  return h(
+    'ul',
+    {class: 'plain-list'},
+    list.slice(0, MOST).map(claim => h('li', {}, span(claim.start, claim.end), ': ', claimText(claim))),
+    list.length > MOST ? h('li', {}, t('andMore', {count: list.length - MOST})) : null,
+    unknown ? h('li', {}, t('notLoaded')) : null,
+  );
+}
+
+function claimText(claim) {
+  const text = claim.maintenance
+    ? [t('maintenance'), claim.name ? [': ', named(claim.name)] : '']
+    : claim.name
+      ? named(claim.name)
+      : t(claim.mine ? 'yours' : 'others');
+  return claim.id ? h('a', {href: `#/reservation/${claim.id}`}, text) : text;
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calendar's elements: its tools, the picture or the table, the form beside it, and the legend.
+import {button, h, problem, select} from './view.js';
+import {t} from './texts.js';
+import {END_OF_PICTURE} from './picture.js';
+import {HEAD, end} from './places.js';
+import {ROW, claimAt, groupings} from './model.js';
+import {isUTC, setUTC, span, zoneName} from './time.js';
+import {isLoading, retryAt, trouble} from './calendar-data.js';
+import {letters, isKey} from './cursor.js';
+import {ranges} from './calendar-window.js';
+import {drawnText, factsOf, tableView} from './calendar-facts.js';
+import {formView} from './form-view.js';
+import {filterView} from './filters.js';
+import {liveText} from './live.js';
+
+// calendarView returns the whole calendar.
+export const calendarView = (state, send, app) =>
+  h(
+    'div',
+    {class: `calendar${state.form ? ' with-panel' : ''}${state.printing ? ' printing' : ''}`},
+    h('h1', {class: 'hidden'}, t('calendar')),
+    tools(state, send, app),
+    filterBox(state, send),
+    h('div', {class: `progress${isLoading(state.data) ? ' on' : ''}`, role: 'presentation'}),
+    notice(state, send),
+    h('div', {class: 'area'}, stage(state, send, app), panel(state, send, app)),
+    h('div', {class: 'legend'}, legend(), status(state)),
+    h('p', {class: 'hidden', id: 'keys-help'}, t('keysHelp')),
+    state.help ? help(send) : null,
+    state.printing ? h('div', {class: 'print-only'}, h('h2', {}, rangeText(state)), tableView(state, send, Infinity)) : null,
+  );
+
+const rangeText = ({view}) => span(view.start, view.width ? end(view) : view.start + view.span);
+
+function tools(state, send, app) {
+  const shift = by => () => send({type: 'panned', pixels: (state.view.width - state.view.label) * by}),
+    small = (text, name, click) => button(text, click, {'aria-label': t(name), title: t(name)});
+  return h(
+    'div',
+    {class: `tools${state.tools ? ' open' : ''}`},
+    h(
+      'div',
+      {class: 'buttons'},
+      small('‹', 'earlier', shift(-0.8)),
+      button(t('today'), () => send({type: 'now'}), {id: 'today'}),
+      small('›', 'later', shift(0.8)),
+    ),
+    h(
+      'div',
+      {class: 'buttons', role: 'group', 'aria-label': t('range')},
+      Object.entries(ranges).map(([name, width]) =>
+        button(t(name), () => send({type: 'ranged', name}), {
+          'data-range': name,
+          'aria-pressed': String(Math.abs(width / state.view.span - 1) < 0.02),
+        }),
+      ),
+    ),
+    h(
+      'div',
+      {class: 'buttons zoom'},
+      small('+', 'zoomIn', () => send({type: 'zoomed', factor: 1 / 1.5})),
+      small('−', 'zoomOut', () => send({type: 'zoomed', factor: 1.5})),
+    ),
+    h('h2', {class: 'range'}, rangeText(state), ' ', h('small', {id: 'zone-name'}, zoneName())),
+    button(t('moreTools'), () => send({type: 'tools'}), {class: 'plain fold', 'aria-expanded': String(state.tools)}),
+    h(
+      'div',
+      {class: 'buttons end'},
+      h('input', {
+        type: 'search',
+        id: 'search',
+        value: state.search,
+        placeholder: t('searchCalendar'),
+        'aria-label': t('searchCalendar'),
+        input: event => send({type: 'searched', text: event.currentTarget.value}),
+      }),
+      select(groups(state), state.group, group => send({type: 'grouped', group}), {'aria-label': t('groupBy')}),
+      select(
+        [
+          ['local', t('localTime')],
+          ['utc', t('utc')],
+        ],
+        isUTC() ? 'utc' : 'local',
+        value => {
+          setUTC(value === 'utc');
+          send({type: 'zoned'});
+        },
+        {'aria-label': t('timeZone'), title: zoneName(), id: 'zone'},
+      ),
+      button(t('table'), () => send({type: 'tabled'}), {'aria-pressed': String(state.asTable), class: 'plain', id: 'table-switch'}),
+      button('?', () => send({type: 'helped'}), {class: 'plain', id: 'help', 'aria-label': t('help'), title: t('help')}),
+    ),
+    app.may('reservations:create') ? button(t('book'), () => send({type: 'booked'}), {class: 'main', id: 'book'}) : null,
+  );
+}
+
+const groups = ({data}) => [
+  ['', t('noGroups')],
+  ['zone', t('zone')],
+  ['aggregates', t('aggregates')],
+  ...groupings(data.hosts.values()).map(name => [name, name]),
+];
+
+const filterBox = (state, send) =>
+  h(
+    'details',
+    {class: 'filter-box', open: state.filter !== '' || state.data.refused?.field === 'filter'},
+    h('summary', {}, t('filter')),
+    filterView({
+      filter: state.filter,
+      complaint: state.data.refused?.field === 'filter' ? state.data.refused.message : '',
+      id: 'calendar-filter',
+      keep: true,
+      change: filter => send({type: 'filtered', filter}),
+    }),
+  );
+
+// notice tells what the calendar does not know, and why there are no rows.
+function notice(state, send) {
+  const {data} = state,
+    failed = trouble(data) || (data.refused?.field === 'filter' ? null : data.refused);
+  const texts = [];
+  if (failed) {
+    const wait = Math.ceil((retryAt(data) - performance.now()) / 1000);
+    texts.push(problem({message: failed.message + (Number.isFinite(wait) && wait > 0 ? ` ${t('againIn', {seconds: wait})}` : '')}, () => send({type: 'again'})));
+  }
+  if (data.unknownProperties.length) texts.push(h('p', {class: 'box'}, t('unknownProperties', {names: data.unknownProperties.join(', ')})));
+  if (data.known && state.rows.length === 0) texts.push(h('p', {class: 'box'}, t(state.search ? 'noHostsFound' : state.filter ? 'noHostsMatch' : 'noHosts')));
+  return h('div', {class: 'notice'}, texts);
+}
+
+function stage(state, send, app) {
+  return h(
+    'div',
+    {class: 'stage', ref: element => element && observe(element, send)},
+    state.asTable ? h('div', {class: 'table-view'}, tableView(state, send)) : picture(state, send),
+    state.asTable ? null : tip(state, app),
+    hint(state, app),
+  );
+}
+
+const observed = new WeakSet();
+
+// observe tells the state how large the stage is, now and after each change.
+function observe(element, send) {
+  if (observed.has(element)) return;
+  observed.add(element);
+  new ResizeObserver(() => {
+    if (element.isConnected) send({type: 'resized', width: element.clientWidth, height: element.clientHeight, ratio: Math.min(3, devicePixelRatio || 1)});
+  }).observe(element);
+}
+
+const placeOf = event => {
+  const frame = event.currentTarget.getBoundingClientRect();
+  return {px: event.clientX - frame.left, py: event.clientY - frame.top};
+};
+
+function picture(state, send) {
+  const {view} = state;
+  const pointer = (mouse, touch) => event => {
+    const place = placeOf(event);
+    if (event.pointerType === 'touch') send({type: touch, id: event.pointerId, ...place, canceled: event.type === 'pointercancel'});
+    else if (mouse) send({type: mouse, ...place, button: event.button});
+  };
+  return h(
+    'div',
+    {
+      key: 'picture',
+      class: `picture${state.rows.length === 0 ? ' empty' : ''}`,
+      tabindex: '0',
+      role: 'application',
+      'aria-label': t('pictureLabel'),
+      'aria-describedby': 'keys-help',
+      'aria-roledescription': t('calendar'),
+      'data-hosts': String(state.data.hosts.size),
+      'data-claims': String(claimsOf(state.data.hosts)),
+      'data-pointer': state.pointer || '',
+      ref: element => {
+        if (element && Math.abs(element.scrollTop - view.scroll) > 1) element.scrollTop = view.scroll;
+      },
+      scroll: event => send({type: 'scrolled', scroll: event.currentTarget.scrollTop}),
+      pointermove: pointer('hovered', 'slid'),
+      pointerleave: pointer('left', 'left_by_touch'),
+      pointerdown: event => {
+        if (event.pointerType !== 'touch' && event.button === 0) event.currentTarget.setPointerCapture(event.pointerId);
+        if (event.pointerType === 'touch' || event.button === 0) pointer('pressed', 'touched')(event);
+      },
+      pointerup: pointer('released', 'lifted'),
+      pointercancel: pointer('given_up', 'lifted'),
+      wheel: event => wheel(event, send),
+      keydown: event => keydown(event, state, send),
+      focus: event => event.currentTarget.matches(':focus-visible') && send({type: 'focused'}),
+      blur: () => send({type: 'blurred'}),
+    },
+    h('canvas', {'aria-hidden': 'true', width: Math.round(view.width * view.ratio), height: Math.round(view.height * view.ratio)}),
+    h('div', {class: 'spacer', ref: element => element && (element.style.height = `${Math.max(0, state.total + HEAD + END_OF_PICTURE - view.height)}px`)}),
+  );
+}
+
+const counted = new WeakMap();
+
+// claimsOf counts the claims of hosts, once for each answer.
+function claimsOf(hosts) {
+  if (!counted.has(hosts)) counted.set(hosts, [...hosts.values()].reduce((sum, host) => sum + host.claims.length, 0));
+  return counted.get(hosts);
+}
+
+function wheel(event, send) {
+  const at = placeOf(event);
+  if (event.ctrlKey || event.metaKey || at.py < HEAD) {
+    event.preventDefault();
+    send({type: 'zoomed', factor: Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.006), px: at.px});
+  } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+    event.preventDefault();
+    send({type: 'panned', pixels: event.deltaX || event.deltaY});
+  }
+}
+
+function keydown(event, state, send) {
+  if (event.key === 'Escape' && state.gesture) {
+    event.preventDefault();
+    send({type: 'given_up'});
+    return;
+  }
+  const key = {key: event.key, shift: event.shiftKey, control: event.ctrlKey, alt: event.altKey, meta: event.metaKey};
+  if (!isKey(key)) return;
+  event.preventDefault();
+  send({type: 'key', ...key});
+}
+
+// tip shows the facts at the pointer or at the cursor, or what a drag has chosen.
+function tip(state, app) {
+  const drawn = drawnText(state),
+    {view, cursor, hover} = state;
+  const row = state.focused ? state.rows[cursor.row] : null;
+  if (drawn) return tipAt(state, state.gesture.at, h('strong', {id: 'drawn'}, drawn));
+  if (hover) return tipAt(state, hover, factsOf(state, {host: hover.row.host, at: hover.name ? 0 : hover.at, claim: hover.claim}, app));
+  if (!row?.host) return null;
+  const place = {px: view.label + (cursor.at - view.start) * view.scale, py: HEAD + row.y - view.scroll + ROW};
+  return tipAt(state, place, factsOf(state, {host: row.host, at: cursor.at, claim: claimAt(row.host, cursor.at)}, app));
+}
+
+const tipAt = (state, place, content) =>
+  h('div', {class: 'tip', ref: element => element && setBeside(element, state.view, place)}, content);
+
+// setBeside puts the facts beside a place, inside of the stage.
+function setBeside(element, {width, height}, {px, py}) {
+  element.style.left = `${Math.max(4, Math.min(px + 14, width - element.offsetWidth - 6))}px`;
+  element.style.top = `${py + 18 + element.offsetHeight > height ? Math.max(4, py - element.offsetHeight - 10) : py + 18}px`;
+}
+
+// hint tells a new user how to book.
+function hint(state, app) {
+  const own = [...state.data.hosts.values()].some(host => host.claims.some(claim => claim.mine)),
+    hidden = state.rows.length === 0 || state.asTable || state.form || state.gesture || own || !app.may('reservations:create');
+  return hidden ? null : h('p', {class: 'hint'}, t('dragHint'));
+}
+
+function panel(state, send, app) {
+  if (!state.form) return null;
+  return h(
+    'aside',
+    {class: 'panel', 'aria-label': t('panel'), keydown: event => event.key === 'Escape' && send({type: 'form.close'})},
+    formView(state.form, {may: app.may, project: app.project, zone: zoneName()}, send),
+  );
+}
+
+// status tells whether changes arrive, and how old the picture is.
+const status = state => h('span', {class: `live${state.live.on ? ' on' : ''}`, id: 'live'}, liveText(state.live, performance.now()));
+
+// help lists the keys.
+const help = send =>
+  h(
+    'dialog',
+    {
+      class: 'help',
+      'aria-labelledby': 'help-title',
+      ref: element => element && !element.open && element.showModal(),
+      close: () => send({type: 'helped'}),
+    },
+    h('h2', {id: 'help-title'}, t('help')),
+    h(
+      'dl',
+      {class: 'facts'},
+      letters.map(letter => h('div', {key: letter}, h('dt', {}, h('kbd', {}, letter)), h('dd', {}, t(`key_${letter === '?' ? 'help' : letter === '/' ? 'search' : letter}`)))),
+    ),
+    h('p', {class: 'soft'}, t('keysHelp')),
+    h('div', {class: 'actions'}, button(t('close'), event => event.currentTarget.closest('dialog').close())),
+  );
+
+// legend explains the signs and the patterns.
+function legend() {
+  const item = (kind, text) => h('li', {}, h('span', {class: `key ${kind}`, 'aria-hidden': 'true'}), text);
+  return h(
+    'details',
+    {ref: element => element && !element.dataset.opened && (element.dataset.opened = 'yes') && (element.open = innerWidth > 900)},
+    h('summary', {}, t('legend')),
+    h(
+      'ul',
+      {},
+      item('mine', t('legendMine')),
+      item('other', t('legendOther')),
+      item('maintenance', t('legendMaintenance')),
+      item('closed', t('legendClosed')),
+      item('unknown', t('legendUnknown')),
+      item('ring', t('legendFree')),
+      item('disk', t('legendUsed')),
+      item('dotted', t('legendPreemptible')),
+      item('moon', t('legendAsleep')),
+      item('triangle', t('legendWaking')),
+      item('strip', t('legendStrip')),
+    ),
+  );
+}

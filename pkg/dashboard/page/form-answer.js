@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the service answers to a form: an offer, a refusal, the windows with room; and what the user can take instead.
+import {seconds} from './time.js';
+
+export const windowsOf = answer =>
+  answer.windows.map(one => ({start: seconds(one.start), end: seconds(one.end), latest: seconds(one.latest_start), free: one.free}));
+
+// offerOf returns what the request with this body would get.
+export const offerOf = (offer, body) => ({
+  body,
+  start: seconds(offer.start),
+  end: seconds(offer.end),
+  hosts: offer.hosts || [],
+  quantity: offer.quantity,
+  matched: offer.matched,
+  delayed: Boolean(offer.delayed_by_boot),
+  servers: offer.servers || [],
+});
+
+// refusalOf returns why the request with this body was refused. It is `real` if there is no room, and not if the request
+// is wrong.
+export function refusalOf({message, field, refusal}, body) {
+  const instant = text => (text ? seconds(text) : null);
+  return {
+    body,
+    message,
+    field,
+    real: Boolean(refusal),
+    blocked: (refusal?.blocked_by || []).map(one => ({...one, start: seconds(one.start), end: seconds(one.end)})),
+    earliest: instant(refusal?.earliest_start),
+    largest: refusal?.largest_quantity || 0,
+    latest: instant(refusal?.latest_end),
+  };
+}
+
+const wholeMinute = at => Math.ceil(at / 60) * 60;
+
+// alternatives returns what can be taken instead of what was refused, each as {id, choice}.
+export function alternatives(form) {
+  const {refusal, mode} = form;
+  if (!refusal) return [];
+  return (mode === 'change' ? ofChange(form) : ofBooking(form)).filter(Boolean).map(choice => ({id: `take-${names[choice.what]}`, choice}));
+}
+
+const names = {start: 'earliest', quantity: 'fewer', until: 'until', move: 'move', elsewhere: 'elsewhere'};
+
+const ofBooking = ({refusal: {earliest, largest, latest}, fields}) => [
+  earliest && {what: 'start', at: wholeMinute(earliest)},
+  largest > 0 && largest < Number(fields.quantity) && {what: 'quantity', quantity: largest},
+  latest && {what: 'until', at: latest},
+];
+
+// ofChange: the latest end that is possible, another time of the same length if the reservation has not begun, and the
+// time that was added on other hosts.
+function ofChange({refusal, before, fields, movable}) {
+  const {earliest, latest, real} = refusal,
+    longer = fields.end.at > before.end && fields.start.at === before.start;
+  return [
+    latest && latest !== before.end && {what: 'until', at: latest},
+    earliest && movable && {what: 'move', at: wholeMinute(earliest)},
+    real && longer && {what: 'elsewhere', start: before.end, seconds: fields.end.at - before.end},
+  ];
+}
+
+// startOf returns the start that a click on a window takes: a whole minute, if it is in the window.
+export const startOf = ({start, latest}) => Math.min(wholeMinute(start), Math.max(start, latest));

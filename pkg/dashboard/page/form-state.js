@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form of a booking or of a change: what is typed, what was asked for it, and what the service answered. A change is
+// sent only if the offer for exactly this request is in view. Nothing here needs a browser.
+import {again, answered, ask, closeAll, failure, isOpen, none} from './questions.js';
+import {bodyOf, complaintOf, roomQuery} from './form-request.js';
+import {ending, fieldsFrom, followed, isFilled, named, timed, wished} from './form-fields.js';
+import {offerOf, refusalOf, windowsOf} from './form-answer.js';
+import {draft, partsOf, restored as partsRestored} from './form-draft.js';
+import {readWish} from './wish.js';
+import {exact} from './timevalue.js';
+import {length} from './lengths.js';
+import {iso, seconds, span} from './time.js';
+import {t} from './texts.js';
+
+export {draft};
+
+const TYPED = 250, // how long the user must not type until the form asks, in milliseconds
+  RENEWED = 1000, // how long events are collected until it asks again
+  SLOW = 4000; // after how long it says that there is no answer yet
+
+const blank = {
+  questions: none,
+  offer: null,
+  refusal: null,
+  unsure: false, // a request was sent and not answered
+  doubt: false, // so was one before this
+  slow: false,
+  windows: [],
+  sending: false,
+  due: false,
+  old: false,
+  edited: {},
+  hosts: [],
+  all: [],
+  before: null,
+  movable: false,
+  again: false,
+  focuses: false, // whether the keyboard goes on to the button after a wish
+  key: '',
+  properties: null, // of the hosts, once a wish in words needs them
+  behind: null, // the filled form that comes back after this one
+};
+
+// opened returns the form for a drawn time, for a reservation to book again, for maintenance, or for a change of a
+// reservation, with the first question. `from.before` is the form that was open: a drag keeps what the user has written
+// there, and anything else lays it behind. One that is being sent stays. `from.number` is that of the first question.
+export function opened(from, at) {
+  const {before = null, number = 1} = from;
+  if (before?.sending) return [before];
+  const next = from.kind === 'change' || from.kind === 'move' ? changing(from) : booking(from, at);
+  const questions = {...none, next: Math.max(number, before?.questions.next || 1)},
+    [form, ...effects] = asked({...next, questions}, 0);
+  return [form, ...endOf(before), ...effects, {do: 'focusForm'}];
+}
+
+// changing returns the form of a change; `from` and `until` are the start and the end that the drag has chosen.
+function changing({id, name, start, end, from = start, until, movable = false, before}) {
+  return {
+    ...blank,
+    mode: 'change',
+    id,
+    before: {name, start, end},
+    fields: {start: exact(from), end: exact(until)},
+    movable,
+    behind: laidBehind(before),
+  };
+}
+
+function booking(from, at) {
+  const merges = from.kind === 'book',
+    kept = merges ? [from.before, from.before?.behind].find(one => one?.mode === 'book') : null;
+  const form = {
+    ...blank,
+    ...fieldsFrom(from, kept, at),
+    mode: 'book',
+    edited: kept?.edited || {},
+    again: kept ? kept.again : Boolean(from.reservation),
+    doubt: Boolean(kept?.doubt || kept?.unsure),
+    key: `${at}-${from.chance ?? 0}`,
+    behind: merges ? kept?.behind || null : laidBehind(from.before),
+  };
+  return followed(form, at);
+}
+
+// laidBehind returns what comes back after another form.
+const laidBehind = before => (isFilled(before) ? {...blank, ...partsOf({...before, behind: null})} : before?.behind || null);
+
+// asked asks for the offer of what the form has, after a while of no typing; whatever was known before is not in view
+// any more.
+function asked(form, ms) {
+  const [questions, ...effects] = closeAll(form.questions, key => key !== 'form.properties');
+  const {unsure, offer, refusal, windows, slow, old} = blank,
+    next = {...form, questions, doubt: form.doubt || form.unsure, unsure, offer, refusal, windows, slow, old},
+    due = !complaintOf(next);
+  return [{...next, due}, ...effects, ...endedTimers, due && {do: 'wait', key: 'form.ask', ms, event: {type: 'form.ask'}}];
+}
+
+const endedTimers = ['form.ask', 'form.slow'].map(key => ({do: 'forget', key}));
+
+// renewed asks again for the same; what is known stays in view until the answer.
+const renewed = form => [{...form, due: true, old: false}, {do: 'wait', key: 'form.ask', ms: RENEWED, event: {type: 'form.ask'}}];
+
+// step returns the form after an event, null when it is closed, and the effects.
+export function step(form, event) {
+  if (!form) return [null];
+  if (form.sending && ['form.edit', 'form.take', 'form.wish'].includes(event.type)) return [form];
+  const change = changes[event.type];
+  return change ? change(form, event) : [form];
+}
+
+// endOf returns the effects that end all that a form has asked.
+function endOf(form) {
+  if (!form) return [];
+  const [, ...effects] = closeAll(form.questions);
+  return [...effects, ...endedTimers];
+}
+
+// closed ends a form. The one behind it comes back.
+function closed(form) {
+  const ended = endOf(form);
+  if (!form.behind) return [null, ...ended, {do: 'focusPicture'}];
+  const [back, ...effects] = resumed({...form.behind, questions: {...none, next: form.questions.next}});
+  return [back, ...ended, ...effects];
+}
+
+// closedByUser also offers the way back to what the user has filled in.
+function closedByUser(form) {
+  const closing = closed(form),
+    doubt = form.sending || form.unsure;
+  if (!doubt && !isFilled(form)) return closing;
+  return [...closing, {do: 'toast', text: t(doubt ? 'formDoubt' : 'formClosed'), undo: {type: 'reopened', draft: draft(form)}}];
+}
+
+// edit takes a field: a text, or the value of a time. What is as before asks nothing.
+function edit(form, {field, value, at}) {
+  const before = form.fields[field];
+  if (value === before) return [form];
+  const next = {...form, fields: {...form.fields, [field]: value}};
+  if (timed.includes(field) && Object.is(value.at, before.at)) return [next];
+  next.edited = {...form.edited, [field]: true};
+  if (field === 'name' && form.offer && !form.unsure) return [next]; // it is not part of what is offered
+  if (field === 'words') return [{...next, fields: {...next.fields, unread: ''}}];
+  return asked(followed({...next, offer: null}, at, field), TYPED);
+}
+
+// wish takes a wish in words over into the fields, once it is known which properties hosts have.
+function wish(form, {at, enter = false}) {
+  const {fields, properties} = form;
+  if (!fields.words.trim()) return [form];
+  if (!properties && isOpen(form.questions, 'form.properties')) return [{...form, focuses: form.focuses || enter}];
+  if (!properties) {
+    const [questions, effect] = ask(form.questions, 'form.properties', {path: 'v1/properties'});
+    return [{...form, questions, focuses: enter}, effect];
+  }
+  const found = readWish(fields.words, properties, at);
+  if (found.unread) return [{...form, fields: {...fields, unread: found.unread}}];
+  const next = wished(fields, found),
+    written = Object.keys(next).filter(name => next[name] !== fields[name]),
+    edited = {...form.edited, ...Object.fromEntries(written.map(name => [name, true]))};
+  return [...asked(followed({...form, fields: next, edited, offer: null}, at), 0), enter ? {do: 'focus', id: 'confirm'} : null];
+}
+
+// take takes what the service or the page has proposed.
+function take(form, {choice, at}) {
+  const {fields, mode} = form;
+  if (choice.what === 'elsewhere') return [form, {do: 'bookAgain', id: form.id, begins: choice.start, lasts: choice.seconds}];
+  const taken = {
+    start: () => (choice.at <= at + 60 ? {when: 'now', by: 'lasts'} : {when: 'at', start: exact(choice.at), by: 'lasts'}),
+    quantity: () => ({quantity: String(choice.quantity), only: false}),
+    until: () => ({end: exact(choice.at), by: 'end'}),
+    move: () => ({start: exact(choice.at), end: exact(choice.at + fields.end.at - fields.start.at)}),
+    lasts: () => ({lasts: length(choice.seconds), by: 'lasts'}),
+    deadline: () => ({deadline: exact(choice.at)}),
+    between: () => ({when: 'between', earliest: exact(choice.from), deadline: exact(choice.until)}),
+  }[choice.what]();
+  const edited = mode === 'book' ? {...form.edited, ...Object.fromEntries(Object.keys(taken).map(name => [name, true]))} : form.edited;
+  const asking = asked(followed({...form, offer: null, edited, fields: {...fields, ...taken}}, at), 0);
+  return [...asking, ['lasts', 'between'].includes(choice.what) ? null : {do: 'focus', id: 'confirm'}]; // its button goes
+}
+
+const requestOf = (form, body) =>
+  form.mode === 'change' ? {method: 'PATCH', path: `v1/reservations/${form.id}`, body} : {method: 'POST', path: 'v1/reservations', body};
+
+function question(form) {
+  const body = bodyOf(form);
+  if (!body) return [{...form, due: false}];
+  const [questions, effect] = ask(form.questions, 'form.offer', {...requestOf(form, body), query: {dry_run: true}});
+  return [{...form, due: false, questions}, effect, slowly];
+}
+
+const slowly = {do: 'wait', key: 'form.slow', ms: SLOW, event: {type: 'form.slow'}};
+
+// submit sends the request whose offer is in view. Without one it does nothing: the form says what it waits for.
+function submit(form) {
+  if (!canSubmit(form)) return [form];
+  const body = bodyOf(form),
+    headers = form.mode === 'book' ? {'Idempotency-Key': form.key + digest(body)} : {};
+  const [without, ...ended] = closeAll(form.questions),
+    [questions, effect] = ask(without, 'form.send', {...requestOf(form, body), headers}, {lasting: false});
+  return [{...form, questions, sending: true, due: false, slow: false}, ...ended, ...endedTimers, effect, slowly];
+}
+
+// digest returns a number of a body, so that another body has another Idempotency-Key.
+function digest(body) {
+  let sum = 0;
+  for (const letter of JSON.stringify(body)) sum = (sum * 31 + letter.codePointAt(0)) >>> 0;
+  return `-${sum.toString(16)}`;
+}
+
+function takeAnswer(form, event) {
+  const taken = answered(form.questions, event);
+  if (!taken) return [form];
+  const {key, error, answer, at} = event,
+    {body} = taken.request,
+    next = {...form, questions: taken.questions};
+  if (key === 'form.properties') return error ? [next, ...taken.effects] : wish({...next, properties: answer.properties}, {at, enter: form.focuses});
+  if (key === 'form.windows') return [error ? next : {...next, windows: windowsOf(answer)}, ...taken.effects];
+  const known = {...next, slow: false},
+    quick = {do: 'forget', key: 'form.slow'};
+  if (key === 'form.send') return [...(error ? [unsent(known, error, body)] : sent(known, answer)), quick];
+  if (error && taken.effects.length) return [known, ...taken.effects, quick];
+  const [after, ...effects] = withRoom(error ? {...known, offer: null, refusal: refusalOf(error, body)} : offered(known, answer.offer, body, at), at),
+    [last, ...more] = after.old ? renewed(after) : [after];
+  return [last, quick, ...effects, ...more];
+}
+
+// offered shows an offer. The name and the time that follow the start are those of the offer then.
+const offered = (form, offer, body, at) => named(ending({...form, refusal: null, offer: offerOf(offer, body)}), at);
+
+// withRoom asks when the same would be free.
+function withRoom(form, at) {
+  const query = roomQuery(form, at);
+  if (!query) return [form];
+  const [questions, effect] = ask(form.questions, 'form.windows', {path: 'v1/availability', query});
+  return [{...form, questions}, effect];
+}
+
+// unsent keeps the form after the service did not take the change. Without an answer nobody knows whether it did; the
+// same request with the same key books once.
+function unsent(form, error, body) {
+  const next = {...form, sending: false};
+  if (error.passes) return {...next, unsure: true};
+  return {...next, offer: null, refusal: refusalOf(error, body)};
+}
+
+// sent closes the form and tells what was made, with the way back.
+function sent(form, made) {
+  const [next, ...effects] = closed(form),
+    time = span(seconds(made.start), seconds(made.end)),
+    {before, mode, fields} = form;
+  const back =
+    mode === 'book'
+      ? {method: 'DELETE', path: `v1/reservations/${made.id}`}
+      : {...requestOf(form, {...(fields.start.at !== before.start && {start_time: iso(before.start)}), end_time: iso(before.end)})};
+  const text = mode === 'change' ? t('timeChanged', {span: time}) : t(made.maintenance ? 'planned' : 'booked', {name: made.name, span: time});
+  return [next, ...effects, {do: 'toast', text, undo: {type: 'undo', request: back}}, {do: 'send', event: {type: 'hosts', hosts: made.hosts || []}}];
+}
+
+// noticed asks again after an event that touches the offer, or what is in the way; what is typed stays.
+function noticed(form, event) {
+  if (isOpen(form.questions, 'form.offer')) return [{...form, old: true}];
+  const {offer, refusal} = form,
+    touches = refusal?.real || (offer && event.start < offer.end && event.end > offer.start);
+  return touches && !form.sending && !form.unsure && !form.due ? renewed(form) : [form];
+}
+
+const changes = {
+  'form.edit': edit,
+  'form.take': take,
+  'form.wish': wish,
+  'form.submit': submit,
+  'form.close': closedByUser,
+  'form.ask': form => (form.due ? question(form) : [form]),
+  'form.slow': form => [{...form, slow: true}],
+  'form.changed': noticed,
+  'form.zoned': (form, {at}) => [named({...form}, at)],
+  answered: takeAnswer,
+  again: (form, {key}) => {
+    const [questions, ...effects] = again(form.questions, key);
+    return [{...form, questions}, ...effects];
+  },
+};
+
+// isAsking reports whether the form waits for an offer; trouble is the error of a question that is asked again.
+export const isAsking = form => form.due || isOpen(form.questions, 'form.offer');
+export const trouble = form => failure(form.questions, 'form.offer');
+
+// canSubmit reports whether the offer of exactly what the form has is in view.
+export const canSubmit = form => Boolean(form.offer) && !form.sending && !complaintOf(form) && same(bodyOf(form), form.offer.body);
+
+// same reports whether two requests ask for the same. The name, which is the reason of maintenance, changes no offer.
+const same = (a, b) => JSON.stringify({...a, name: ''}) === JSON.stringify({...b, name: ''});
+
+// overlay returns what the calendar draws of a form: its offer, what is in the way, and the windows between two dates.
+export function overlay({mode, offer, refusal, windows, fields, before}) {
+  const drawn = offer && mode === 'change' ? {...offer, ...changedSpan(before, offer)} : offer;
+  return {
+    offer: drawn && {start: drawn.start, end: drawn.end, hosts: drawn.hosts},
+    blocked: refusal?.blocked || [],
+    windows: fields.when === 'between' ? windows : [],
+    hosts: offer?.hosts || [],
+  };
+}
+
+// changedSpan is the time that a change adds or takes at one edge, or the whole new time.
+function changedSpan(before, offer) {
+  if (offer.start !== before.start) return {start: offer.start, end: offer.end};
+  return {start: Math.min(before.end, offer.end), end: Math.max(before.end, offer.end)};
+}
+
+// resumed asks for a form that a tab has kept, or that was behind another.
+export const resumed = form => asked(form, 0);
+
+// restored returns the form of a text that a tab has kept; null for a text that is none.
+export function restored(text) {
+  const parts = partsRestored(text);
+  return parts && {...blank, ...parts, behind: parts.behind && {...blank, ...parts.behind}};
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// The elements of the form: its fields, and the button that sends it.
+import {button, check, field, h, named, select} from './view.js';
+import {t} from './texts.js';
+import {canSubmit} from './form-state.js';
+import {answer, more} from './form-answer-view.js';
+import {complaintOf} from './form-request.js';
+import {periods} from './periods.js';
+import {filterView} from './filters.js';
+import {timeField} from './timefield.js';
+import {DAY, HOUR, length, readDuration} from './lengths.js';
+import {now, span} from './time.js';
+
+const durations = [HOUR, 4 * HOUR, DAY, 7 * DAY];
+
+// formView returns the form. `context` has what the user may do, and the names of projects.
+export function formView(form, context, send) {
+  const edit = (name, value) => send({type: 'form.edit', field: name, value}),
+    take = choice => send({type: 'form.take', choice});
+  return [
+    h(
+      'header',
+      {},
+      h('h2', {tabindex: '-1'}, t(form.mode === 'change' ? 'changeTime' : 'newReservation')),
+      button('×', () => send({type: 'form.close'}), {'aria-label': t('close'), class: 'plain', id: 'close-form'}),
+    ),
+    form.behind ? h('p', {class: 'soft', id: 'behind'}, t('behind')) : null,
+    h(
+      'form',
+      {
+        class: 'booking',
+        novalidate: true, // the form says itself what is wrong
+        submit: event => {
+          event.preventDefault();
+          send({type: 'form.submit'});
+        },
+      },
+      h(
+        'fieldset',
+        {class: 'fields', disabled: form.sending},
+        form.mode === 'change' ? changeFields(form, edit) : bookingFields(form, context, edit, take, send),
+      ),
+      more(form, context, take),
+      h(
+        'div',
+        {class: 'foot'},
+        h(
+          'div',
+          {class: 'answer', id: 'form-answer', role: 'status', 'aria-live': 'polite'},
+          form.doubt ? h('p', {class: 'box bad', id: 'doubt'}, t('doubt')) : null,
+          answer(form, take, send),
+        ),
+        h('div', {class: 'actions'}, submit(form)),
+      ),
+    ),
+  ];
+}
+
+// submit returns the button that sends. It keeps the focus while there is nothing to send, and the answer says why.
+function submit(form) {
+  const {fields, mode, before} = form,
+    change = fields.start.at !== before?.start ? 'changeTime' : fields.end.at < before.end ? 'shorten' : 'extend',
+    key = mode === 'change' ? change : fields.kind === 'maintenance' ? 'planIt' : 'bookIt';
+  return h(
+    'button',
+    {class: 'main', id: 'confirm', 'aria-disabled': String(!canSubmit(form)), 'aria-describedby': 'form-answer'},
+    t(form.unsure ? 'sendAgain' : key),
+  );
+}
+
+const timeOf = (form, name, label, edit) =>
+  timeField({label: t(label), id: `form-${name}`, value: form.fields[name], change: value => edit(name, value)});
+
+const changeFields = (form, edit) => [
+  h('p', {key: 'name'}, named(form.before.name)),
+  h('p', {key: 'before', class: 'soft'}, t('timeNow', {span: span(form.before.start, form.before.end)})),
+  form.fields.start.at !== form.before.start || form.movable ? timeOf(form, 'start', 'starts', edit) : null,
+  timeOf(form, 'end', 'newEnd', edit),
+];
+
+// input returns a text field of the form. What is wrong with it stands in the answer.
+function input(form, name, label, edit, attributes, hint) {
+  const wrong = form.edited[name] && complaintOf(form)?.field === name;
+  return field(
+    label,
+    `form-${name}`,
+    h('input', {
+      type: 'text',
+      name,
+      autocomplete: 'off',
+      value: form.fields[name],
+      input: event => edit(name, event.currentTarget.value),
+      'aria-invalid': wrong ? 'true' : undefined,
+      ...attributes,
+    }),
+    {hint},
+  );
+}
+
+const number = (form, name, label, edit, attributes) =>
+  input(form, name, label, edit, {type: 'number', min: '1', inputmode: 'numeric', ...attributes});
+
+const kinds = may => [
+  ['host', t('wholeHosts')],
+  ['instance', t('instanceSized')],
+  ...(may('reservations:maintain') ? [['maintenance', t('maintenance')]] : []),
+];
+
+const modes = maintenance => [
+  ['now', t('startNow')],
+  ['at', t('startAt')],
+  ...(maintenance ? [] : [['between', t('startWithin')]]),
+];
+
+function bookingFields(form, {may}, edit, take, send) {
+  const {fields} = form,
+    {kind} = fields,
+    maintenance = kind === 'maintenance';
+  return [
+    maintenance ? null : words(form, edit, send),
+    input(form, 'name', t(maintenance ? 'reason' : 'name'), edit, {maxlength: '255'}),
+    h(
+      'div',
+      {class: 'halves'},
+      field(t('kind'), 'form-kind', select(kinds(may), kind, value => edit('kind', value), {name: 'kind'})),
+      maintenance ? null : number(form, 'quantity', t('quantity'), edit, {max: '100000'}),
+    ),
+    maintenance ? input(form, 'maintained', t('hosts'), edit, {}, t('maintainedHint')) : null,
+    kind === 'instance' ? sizes(form, edit) : null,
+    h(
+      'div',
+      {class: 'halves'},
+      field(t('begins'), 'form-when', select(modes(maintenance), fields.when, value => edit('when', value), {name: 'mode'})),
+      input(form, 'lasts', t('duration'), edit, {name: 'duration'}),
+    ),
+    h('small', {id: 'length-said', class: 'soft'}, readDuration(fields.lasts).said || t('durationHint')),
+    h(
+      'div',
+      {class: 'choices small'},
+      durations.map(one => button(length(one), () => take({what: 'lasts', seconds: one}), {class: 'choice', key: one})),
+    ),
+    fields.when === 'between' ? between(form, edit, take) : [fields.when === 'at' ? timeOf(form, 'start', 'starts', edit) : null, timeOf(form, 'end', 'ends', edit)],
+    fields.terms && !maintenance ? check('with-terms', t('withTerms', {terms: termsText(fields.terms)}), fields.withTerms, value => edit('withTerms', value)) : null,
+    maintenance ? null : which(form, edit),
+  ];
+}
+
+// termsText names the terms of a reservation for which the form has no fields.
+const termsText = ({image, affinity, on_end: end, resources}) =>
+  [
+    image && t('termImage', {image}),
+    affinity && t(`term_${affinity}`),
+    end && t(`term_${end}`),
+    ...Object.entries(resources || {}).map(([name, amount]) => t('termResource', {name, amount})),
+  ]
+    .filter(Boolean)
+    .join(', ');
+
+// words takes a wish in words, with Enter or when the user goes on.
+const words = (form, edit, send) =>
+  input(form, 'words', t('inWords'), edit, {
+    placeholder: t('wordsExample'),
+    spellcheck: 'false',
+    change: () => send({type: 'form.wish'}),
+    keydown: event => {
+      if (event.key !== 'Enter' || !form.fields.words.trim()) return;
+      event.preventDefault();
+      send({type: 'form.wish', enter: true});
+    },
+  });
+
+// between asks for the two times between which the service chooses.
+const between = (form, edit, take) => [
+  timeOf(form, 'earliest', 'earliest', edit),
+  timeOf(form, 'deadline', 'deadline', edit),
+  h(
+    'div',
+    {class: 'choices small', role: 'group', 'aria-label': t('periods')},
+    periods(now()).map(({name, from, until}) => button(t(name), () => take({what: 'between', from, until}), {class: 'choice', key: name})),
+  ),
+  h('small', {class: 'soft'}, t('deadlineHint')),
+];
+
+const sizes = (form, edit) =>
+  h(
+    'fieldset',
+    {class: 'thirds'},
+    h('legend', {}, t('sizeOfOne')),
+    number(form, 'vcpus', t('vcpus'), edit),
+    number(form, 'memory', t('memoryMB'), edit),
+    number(form, 'disk', t('diskGB'), edit, {min: '0'}),
+  );
+
+// which tells which hosts: those of the drag, and a filter.
+function which(form, edit) {
+  const {fields, hosts, refusal} = form,
+    names = hosts.slice(0, 4).join(', ') + (hosts.length > 4 ? ' …' : '');
+  return [
+    hosts.length ? check('only-these', t('onlyThese', {hosts: names}), fields.only, value => edit('only', value)) : null,
+    h(
+      'details',
+      {class: 'more', open: fields.filter !== '' || Boolean(fields.unadded) || refusal?.field === 'host_properties' || undefined},
+      h('summary', {}, t('whichHosts')),
+      filterView({
+        filter: fields.filter,
+        complaint: refusal?.field === 'host_properties' ? refusal.message : '',
+        id: 'form-filter',
+        unadded: fields.unadded,
+        waits: text => edit('unadded', text),
+        change: filter => edit('filter', filter),
+      }),
+    ),
+  ];
+}
