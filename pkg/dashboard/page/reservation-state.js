@@ -100,7 +100,7 @@ const steps = {
 
   cancel: state => (isChanging(state) ? null : question({...state, dialog: null}, 'foresee', cancellation(state), {lasting: false})),
   keep: state => {
-    if (isOpen(state.questions, 'cancel')) return null; // it is on its way
+    if (!state.dialog || isOpen(state.questions, 'cancel')) return null; // it is closed already, or on its way
     const [questions, ...effects] = close(state.questions, 'foresee');
     return [{...state, questions, dialog: null}, ...effects];
   },
