@@ -71,7 +71,6 @@ const texts = {
   key_search: 'search',
   key_help: 'this help',
   selected: 'Selected: {span}, {length}, {hosts}. Enter books it.',
-  andMore: 'and {count} more',
   pictureLabel: 'Calendar of the hosts',
   keysHelp:
     'Arrow up and down choose a host, left and right a time. Control and an arrow go to the next change. Shift and an arrow move the calendar; plus and minus zoom; Home goes to the present. Space begins a selection, the arrows stretch it over hosts and time, and Enter books it; without one, Enter opens the reservation. The button Table shows the same as a table.',
@@ -236,7 +235,6 @@ const texts = {
   sendAgain: 'Send it again',
   changeTime: 'Change the time',
   timeChanged: 'The new time is {span}.',
-  undone: 'It is as it was before.',
 
   durationHint: 'such as 90m, 4h or 1d 12h',
   durationWrong: 'A duration is such as 90m, 4h, 1:30 or 1 day 12 hours. A number alone counts minutes.',

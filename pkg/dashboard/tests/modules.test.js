@@ -27,3 +27,11 @@ test('each module exports what others import of it', () => {
         if (one) assert.ok(there.includes(one), `${name} imports ${one}, which ${from} does not export`);
     }
 });
+
+test('each text has one key', () => {
+  const keys = [...text('texts.js').matchAll(/^ {2}(\w+):/gm)].map(([, key]) => key);
+  assert.deepEqual(
+    keys.filter((key, i) => keys.indexOf(key) !== i),
+    [],
+  );
+});
