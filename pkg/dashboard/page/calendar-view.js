@@ -13,6 +13,7 @@ import {drawnText, factsOf, tableView} from './calendar-facts.js';
 import {formView} from './form-view.js';
 import {filterView} from './filters.js';
 import {liveText} from './live.js';
+import {secondZoneSelect} from './zonechoice.js';
 
 // calendarView returns the whole calendar.
 export const calendarView = (state, send, app) =>
@@ -64,6 +65,7 @@ function tools(state, send, app) {
     ),
     h('h2', {class: 'range'}, rangeText(state), ' ', h('small', {id: 'zone-name'}, zoneName())),
     button(t('moreTools'), () => send({type: 'tools'}), {class: 'plain fold', 'aria-expanded': String(state.tools)}),
+    app.may('reservations:create') ? button(t('book'), () => send({type: 'booked'}), {class: 'main', id: 'book'}) : null,
     h(
       'div',
       {class: 'buttons end'},
@@ -88,10 +90,10 @@ function tools(state, send, app) {
         },
         {'aria-label': t('timeZone'), title: zoneName(), id: 'zone'},
       ),
+      secondZoneSelect(() => send({type: 'zoned'})),
       button(t('table'), () => send({type: 'tabled'}), {'aria-pressed': String(state.asTable), class: 'plain', id: 'table-switch'}),
       button('?', () => send({type: 'helped'}), {class: 'plain', id: 'help', 'aria-label': t('help'), title: t('help')}),
     ),
-    app.may('reservations:create') ? button(t('book'), () => send({type: 'booked'}), {class: 'main', id: 'book'}) : null,
   );
 }
 

@@ -88,8 +88,8 @@ export const facts = pairs =>
       .map(([term, value]) => h('div', {}, h('dt', {}, term), h('dd', {}, value))),
   );
 
-const live = h('div', {class: 'hidden', role: 'status', 'aria-live': 'polite'});
-const toasts = h('div', {class: 'toasts'});
+// live is what screen readers read, and toasts are the messages; outside makes them once.
+let live, toasts;
 
 // announce lets screen readers read a text.
 export function announce(text) {
@@ -114,7 +114,11 @@ export function toast(text, kind, undo) {
   return act();
 }
 
-export const outside = () => [live, toasts];
+export function outside() {
+  live = h('div', {class: 'hidden', role: 'status', 'aria-live': 'polite'});
+  toasts = h('div', {class: 'toasts'});
+  return [live, toasts];
+}
 
 // problem returns the box that shows an error of the API.
 export const problem = error => h('p', {class: 'box bad', role: 'alert'}, error.message);

@@ -6,19 +6,9 @@ import * as list from '../page/list-state.js';
 import {viewOf as pageOf} from '../page/reservation-view.js';
 import * as page from '../page/reservation-state.js';
 import {setZone} from '../page/zones.js';
+import {byID, parts, words} from './elements.js';
 
 afterEach(() => setZone('local'));
-
-const parts = node => (Array.isArray(node) ? node.flatMap(parts) : node?.props ? [node, ...parts(node.props.children)] : []);
-const words = node =>
-  Array.isArray(node)
-    ? node.map(words).join('')
-    : node?.props
-      ? words(node.props.children)
-      : ['string', 'number'].includes(typeof node)
-        ? String(node)
-        : '';
-const byID = (view, id) => parts(view).find(one => one.props.id === id);
 
 const app = (rules, more) => ({
   session: {project_id: 'demo'},
