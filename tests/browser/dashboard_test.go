@@ -44,7 +44,7 @@ func (p *page) point(host string, hours float64) (x, y float64) {
 	p.t.Helper()
 	at := labtest.Evaluate[[]float64](p.Browser, fmt.Sprintf(`(() => {
 		const {view, rows} = almanac.calendar.state(), row = rows.find(one => one.host?.name === %q), frame = document.querySelector('.picture').getBoundingClientRect();
-		return [frame.left + view.label + (Date.now() / 1000 + %g * 3600 - view.start) * view.scale, frame.top + 46 + row.y - view.scroll + row.height / 2]
+		return [frame.left + view.label + (Date.now() / 1000 + %g * 3600 - view.start) * view.scale, frame.top + 82 + row.y - view.scroll + row.height / 2]
 	})()`, host, hours))
 	return at[0], at[1]
 }

@@ -2,7 +2,7 @@
 // Draws the time axis and the lines of the times. A second zone has a line of its own below.
 import {now} from './time.js';
 import {bands, secondText, tickText, zonesOfAxis} from './axis.js';
-import {FONT, HEAD, end, x} from './places.js';
+import {AXIS, FONT, HEAD, end, x} from './places.js';
 
 // grid draws the lines across the rows.
 export function grid(c, view, lines) {
@@ -12,7 +12,7 @@ export function grid(c, view, lines) {
     c.strokeStyle = strong ? view.colors.strong : view.colors.line;
     c.lineWidth = 1;
     c.beginPath();
-    c.moveTo(px, HEAD);
+    c.moveTo(px, AXIS);
     c.lineTo(px, Math.min(view.height, HEAD + view.total - view.scroll));
     c.stroke();
   }
@@ -28,19 +28,19 @@ export function axis(c, view, lines, step) {
     [zone, second] = zonesOfAxis(),
     heights = second ? both : alone;
   c.fillStyle = colors.ground;
-  c.fillRect(0, 0, view.width, HEAD);
+  c.fillRect(0, 0, view.width, AXIS);
   c.textBaseline = 'middle';
   corner(c, view, heights, zone, second);
   c.save();
   c.beginPath();
-  c.rect(view.label, 0, view.width - view.label, HEAD);
+  c.rect(view.label, 0, view.width - view.label, AXIS);
   c.clip();
   drawBands(c, view, heights, step);
   lines.forEach(({at}, i) => {
     const px = x(view, at),
       room = (lines[i + 1] ? x(view, lines[i + 1].at) : view.width + 60) - px - 8;
     c.fillStyle = colors.line;
-    c.fillRect(Math.round(px), heights.line - 9, 1, HEAD - heights.line + 9);
+    c.fillRect(Math.round(px), heights.line - 9, 1, AXIS - heights.line + 9);
     if (px + 6 < view.label || room < 20) return;
     c.fillStyle = colors.soft;
     c.font = `12px ${FONT}`;
@@ -52,7 +52,7 @@ export function axis(c, view, lines, step) {
   present(c, view);
   c.restore();
   c.fillStyle = colors.strong;
-  c.fillRect(0, HEAD - 1, view.width, 1);
+  c.fillRect(0, AXIS - 1, view.width, 1);
 }
 
 // corner names the zones of the axis, each beside its times.
@@ -83,8 +83,8 @@ function present(c, view) {
   if (px <= view.label || px >= view.width) return;
   c.fillStyle = view.colors.now;
   c.beginPath();
-  c.moveTo(px - 5, HEAD - 8);
-  c.lineTo(px + 5, HEAD - 8);
-  c.lineTo(px, HEAD);
+  c.moveTo(px - 5, AXIS - 8);
+  c.lineTo(px + 5, AXIS - 8);
+  c.lineTo(px, AXIS);
   c.fill();
 }

@@ -2,6 +2,7 @@
 // What the calendar says of a claim or of free time, under the pointer, to a screen reader, and in the table.
 import {h, facts, named, table, button} from './view.js';
 import {t} from './texts.js';
+import {freeAt, freeParts} from './free.js';
 import {end} from './places.js';
 import {claimAt, freeUntil, maintenanceAt, usable} from './model.js';
 import {HOUR, ago, length, now, seconds, span, when} from './time.js';
@@ -60,6 +61,25 @@ export function freeText({data}, host, at) {
   return until < known.to ? t('freeBetween', {span: span(at, until)}) : t('freeAtLeast', {span: span(at, known.to)});
 }
 
+// freeCountText tells how many of the hosts in the rows are free at a time.
+function freeCountText(state, at) {
+  const part = freeAt(state, at, now());
+  if (part) return t('freeCount', {free: part.free, count: part.total});
+  return t(at < now() ? 'timeOver' : 'notLoaded');
+}
+
+// partSpan is the time of a number; where the time that was read ends, it may last longer.
+const partSpan = ({data}, {from, to}) => (to < data.known.to ? span(from, to) : t('freeAtLeast', {span: span(from, to)}));
+
+// freeFacts returns the facts of the row of the free hosts at a time.
+export function freeFacts(state, at) {
+  const part = freeAt(state, at, now());
+  return [h('strong', {}, freeCountText(state, at)), h('p', {}, part ? partSpan(state, part) : when(at))];
+}
+
+// freeSpoken is what a screen reader reads of the free hosts at the cursor.
+export const freeSpoken = (state, at = state.cursor.at) => `${when(at)}: ${freeCountText(state, at)}`;
+
 export function stateText(host) {
   const about = host.facts,
     closed = maintenanceAt(host, now());
@@ -104,6 +124,7 @@ export function tableView(state, send, shown = state.shownRows) {
     list = rows.flatMap(row => (row.host ? [row.host] : []));
   return [
     h('p', {}, t('tableCaption', {span: span(view.start, until), count: list.length})),
+    freeList(state, view.start, until),
     table(
       t('calendar'),
       [t('host'), t('zone'), t('today'), t('reservations')],
@@ -120,6 +141,24 @@ export function tableView(state, send, shown = state.shownRows) {
     ),
     list.length > shown ? button(t('more'), () => send({type: 'more'}), {key: 'more'}) : null,
   ];
+}
+
+// freeList has the row of the free hosts.
+function freeList(state, start, until) {
+  const {known} = state.data,
+    parts = freeParts(state, start, until, now()),
+    unknown = !known || Math.max(now(), start) < known.from || known.to < until;
+  return h(
+    'details',
+    {class: 'free-hosts'},
+    h('summary', {}, t('freeOverTime')),
+    h(
+      'ul',
+      {class: 'plain-list'},
+      parts.map(part => h('li', {key: part.from}, span(part.from, part.to), ': ', t('freeCount', {free: part.free, count: part.total}))),
+      unknown ? h('li', {key: 'unknown'}, t('notLoaded')) : null,
+    ),
+  );
 }
 
 const MOST = 50;

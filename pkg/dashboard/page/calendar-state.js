@@ -5,6 +5,7 @@ import * as windows from './calendar-window.js';
 import * as form from './form-state.js';
 import {cursorOf, dragged, hourAt, placeAt, pressed} from './gestures.js';
 import {claimUnder, entered, marked, pressedKey, selection} from './cursor.js';
+import {timeOverFree} from './free.js';
 import {end} from './places.js';
 import {answered, ask} from './questions.js';
 import {t} from './texts.js';
@@ -156,12 +157,18 @@ function release(state, event) {
 }
 
 function press(state, found, event) {
-  if (found.claim) return open(state, found.claim);
+  if (found?.claim) return open(state, found.claim);
   const drawn = event.touch ? null : hourAt(state, found, event.at);
-  return drawn ? book(state, drawn, event) : [{...state, hover: hoverOf(found, event)}];
+  return drawn ? book(state, drawn, event) : [{...state, hover: hoverOf(state.view, found, event)}];
 }
 
-const hoverOf = (found, {px, py, touch}) => (found?.row.host ? {...found, px, py, kept: Boolean(touch)} : null);
+// hoverOf returns what the facts at the pointer are of: a host, a claim, or the row of the free hosts.
+function hoverOf(view, found, {px, py, touch}) {
+  const place = {px, py, kept: Boolean(touch)};
+  if (found?.row.host) return {...found, ...place};
+  const at = timeOverFree(view, place);
+  return at === null ? null : {free: true, at, ...place};
+}
 
 const changes = {
   opened: (state, event) => {
@@ -239,7 +246,7 @@ const changes = {
   live: (state, {on, clock}) => [{...state, live: on ? heardLive(state.live, clock) : lostLive(state.live)}],
 
   booked: (state, event) => book(state, null, event),
-  again_booked: (state, event) => begin(state, {kind: 'again', reservation: event.reservation, begins: event.begins, lasts: event.lasts}, event),
+  againBooked: (state, event) => begin(state, {kind: 'again', reservation: event.reservation, begins: event.begins, lasts: event.lasts}, event),
   reopened: (state, event) => {
     const draft = form.restored(event.draft);
     if (state.form || !draft) return [state];
@@ -250,7 +257,9 @@ const changes = {
   hovered: (state, event) => {
     if (state.gesture) return [{...state, gesture: {...dragged(state, state.gesture, event, event.at, state.may['reservations:create']), at: {px: event.px, py: event.py}}}];
     const found = placeAt(state, event, mayOf(state.may, event.at));
-    return [{...state, hover: hoverOf(found, event), pointer: cursorOf(found, mayOf(state.may, event.at), state.may['reservations:create'], event.at)}];
+    const hover = hoverOf(state.view, found, event),
+      pointer = hover?.free ? 'help' : cursorOf(found, mayOf(state.may, event.at), state.may['reservations:create'], event.at);
+    return [{...state, hover, pointer}];
   },
   left: state => [state.hover && !state.hover.kept ? {...state, hover: null} : state],
   pressed: (state, event) => {
@@ -259,7 +268,7 @@ const changes = {
     return [{...state, hover: null, gesture: pressed(found, event, may)}];
   },
   released: (state, event) => release(state, event),
-  given_up: state => [{...state, gesture: state.gesture && {...state.gesture, kind: 'given up', drawn: null}}],
+  givenUp: state => [{...state, gesture: state.gesture && {...state.gesture, kind: 'given up', drawn: null}}],
 
   touched: (state, event) => [
     {...state, hover: null, fingers: [...state.fingers, {id: event.id, px: event.px, py: event.py, moved: false}]},
@@ -300,6 +309,7 @@ const acts = {
   open: state => open(state, claimUnder(state)),
   select: (state, event) => book({...state, cursor: {...state.cursor, mark: null}}, selection(state), event),
   escape: (state, event) => (state.form ? withForm(state, form.step(state.form, {...event, type: 'form.close'})) : [{...state, help: false}]),
+  free: state => [state, {do: 'said', what: 'free'}],
   help: state => [{...state, help: !state.help}],
   search: state => [state, {do: 'focus', id: 'search'}],
 };

@@ -9,7 +9,7 @@ import {isUTC, setUTC, span, zoneName} from './time.js';
 import {isLoading, retryAt, trouble} from './calendar-data.js';
 import {letters, isKey} from './cursor.js';
 import {ranges} from './calendar-window.js';
-import {drawnText, factsOf, tableView} from './calendar-facts.js';
+import {drawnText, factsOf, freeFacts, tableView} from './calendar-facts.js';
 import {formView} from './form-view.js';
 import {filterView} from './filters.js';
 import {liveText} from './live.js';
@@ -183,13 +183,13 @@ function picture(state, send) {
       },
       scroll: event => send({type: 'scrolled', scroll: event.currentTarget.scrollTop}),
       pointermove: pointer('hovered', 'slid'),
-      pointerleave: pointer('left', 'left_by_touch'),
+      pointerleave: pointer('left', 'leftByTouch'),
       pointerdown: event => {
         if (event.pointerType !== 'touch' && event.button === 0) event.currentTarget.setPointerCapture(event.pointerId);
         if (event.pointerType === 'touch' || event.button === 0) pointer('pressed', 'touched')(event);
       },
       pointerup: pointer('released', 'lifted'),
-      pointercancel: pointer('given_up', 'lifted'),
+      pointercancel: pointer('givenUp', 'lifted'),
       wheel: event => wheel(event, send),
       keydown: event => keydown(event, state, send),
       focus: event => event.currentTarget.matches(':focus-visible') && send({type: 'focused'}),
@@ -222,7 +222,7 @@ function wheel(event, send) {
 function keydown(event, state, send) {
   if (event.key === 'Escape' && state.gesture) {
     event.preventDefault();
-    send({type: 'given_up'});
+    send({type: 'givenUp'});
     return;
   }
   const key = {key: event.key, shift: event.shiftKey, control: event.ctrlKey, alt: event.altKey, meta: event.metaKey};
@@ -237,6 +237,7 @@ function tip(state, app) {
     {view, cursor, hover} = state;
   const row = state.focused ? state.rows[cursor.row] : null;
   if (drawn) return tipAt(state, state.gesture.at, h('strong', {id: 'drawn'}, drawn));
+  if (hover?.free) return tipAt(state, hover, freeFacts(state, hover.at));
   if (hover) return tipAt(state, hover, factsOf(state, {host: hover.row.host, at: hover.name ? 0 : hover.at, claim: hover.claim}, app));
   if (!row?.host) return null;
   const place = {px: view.label + (cursor.at - view.start) * view.scale, py: HEAD + row.y - view.scroll + ROW};
@@ -301,6 +302,7 @@ function legend() {
     h(
       'ul',
       {},
+      item('free', t('legendFreeRow')),
       item('mine', t('legendMine')),
       item('other', t('legendOther')),
       item('maintenance', t('legendMaintenance')),

@@ -6,12 +6,15 @@ import {get} from './client.js';
 import {stream} from './stream.js';
 import {keep, kept} from './kept.js';
 import {run} from './loop.js';
-import {colors, draw} from './picture.js';
+import {freeParts} from './free.js';
+import {colors} from './ink.js';
+import {draw} from './picture.js';
 import {now, redrawEvery, seconds} from './time.js';
 import {drawing, initial, step} from './calendar-state.js';
 import {restored} from './form-state.js';
 import {calendarView} from './calendar-view.js';
-import {spoken} from './calendar-facts.js';
+import {freeSpoken, spoken} from './calendar-facts.js';
+import {end as endOf} from './places.js';
 
 const DRAFT = 'booking'; // where a form is kept over a reload, for this tab
 
@@ -38,7 +41,7 @@ export function show(main, app, query) {
     address: ({path, replace}) => history[replace ? 'replaceState' : 'pushState'](null, '', `#${path}`),
     draft: ({text}) => draftKept(text),
     told: ({name, status}) => toast(t('statusNow', {name, status: t(`status_${status}`)})),
-    said: () => announce(spoken(calendar.state(), app)),
+    said: ({what}) => announce((what === 'free' ? freeSpoken : spoken)(calendar.state())),
     focus: ({id}) => document.getElementById(id)?.focus(),
     bookAgain: ({id, ...time}) => bookAgain(id, time),
     focusForm: () => queueMicrotask(() => main.querySelector('.panel h2')?.focus()),
@@ -105,7 +108,7 @@ export function show(main, app, query) {
   // bookAgain opens the form with the terms of a reservation, at another time if one is given.
   function bookAgain(id, time = {}) {
     get(`v1/reservations/${encodeURIComponent(id)}`, {}, ending.signal).then(
-      reservation => send({type: 'again_booked', reservation, ...time}),
+      reservation => send({type: 'againBooked', reservation, ...time}),
       error => error.name === 'AbortError' || toast(error.message, 'bad'),
     );
   }
@@ -133,6 +136,7 @@ export const pictureOf = (state, theme) => ({
   rows: state.rows,
   total: state.total,
   known: state.data.known,
+  free: freeParts(state, state.view.start, endOf(state.view), now()),
   colors: theme,
   hover: state.hover,
   cursor: state.cursor,

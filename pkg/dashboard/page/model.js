@@ -120,30 +120,33 @@ export function searched(host, text) {
   return wanted === '' || [host, ...host.claims].some(one => one.name.toLowerCase().includes(wanted));
 }
 
-// freeOver returns how many of the hosts are free and usable over a time, as steps: [{at, free}], in order. Claims of a
-// part of a host count as taken.
-export function freeOver(hosts, start, end) {
-  const changes = new Map();
-  const add = (at, by) => changes.set(at, (changes.get(at) || 0) + by);
+// taken returns the times in which a host has claims, as spans that do not touch, in order.
+function taken({claims}) {
+  const spans = [];
+  for (const {start, end} of claims) {
+    const last = spans.at(-1);
+    if (last && start <= last.end) last.end = Math.max(last.end, end);
+    else spans.push({start, end});
+  }
+  return spans;
+}
+
+// freeOver returns how many of the hosts are free and usable between two times, as steps: [{at, free}], in order. A step
+// ends where the free hosts change, even if their number stays: all of it is the same hosts. Claims of a part of a host
+// count as taken.
+export function freeOver(hosts, from, to) {
+  const changes = new Map([[from, 0]]),
+    add = (at, by) => changes.set(at, (changes.get(at) || 0) + by);
   let free = 0;
-  for (const host of hosts) {
-    if (!usable(host)) continue;
+  for (const host of hosts.filter(usable)) {
     free++;
-    let until = start;
-    for (const claim of host.claims) {
-      const from = Math.max(claim.start, until);
-      if (claim.end <= from || from >= end) continue;
-      add(from, -1);
-      add(claim.end, 1);
-      until = claim.end;
+    for (const {start, end} of taken(host)) {
+      if (end <= from || start >= to) continue;
+      add(Math.max(start, from), -1);
+      if (end < to) add(end, 1);
     }
   }
-  const steps = [];
-  for (const at of [start, ...[...changes.keys()].filter(at => at > start && at < end)].sort((a, b) => a - b)) {
-    free += changes.get(at) || 0;
-    if (steps.at(-1)?.free !== free) steps.push({at, free});
-  }
-  return steps;
+  return [...changes].sort(([a], [b]) => a - b).map(([at, by]) => ({at, free: (free += by)}));
 }
 
 // maintenanceAt returns the maintenance of a host at a time, if there is one.

@@ -7,7 +7,8 @@ import {World, BEGIN} from './world.js';
 import {claimText} from './service.js';
 import {drawing} from '../page/calendar-state.js';
 import {freeText} from '../page/calendar-facts.js';
-import {HEAD, x} from '../page/picture.js';
+import {freeParts} from '../page/free.js';
+import {HEAD, end} from '../page/places.js';
 import {setUTC} from '../page/time.js';
 import {t} from '../page/texts.js';
 
@@ -40,7 +41,7 @@ const actions = {
   press: (w, draws) => w.send({type: 'pressed', ...place(w, draws)}),
   move: (w, draws) => w.send({type: 'hovered', ...place(w, draws)}),
   release: (w, draws) => w.send({type: 'released', ...place(w, draws)}),
-  escape: w => w.send({type: 'given_up'}),
+  escape: w => w.send({type: 'givenUp'}),
   book: w => w.send({type: 'booked'}),
   name: (w, {oneOf}) => w.state.form && w.send({type: 'form.edit', field: 'name', value: oneOf(['run', 'night', ''])}),
   quantity: (w, {oneOf}) => w.state.form && w.send({type: 'form.edit', field: 'quantity', value: oneOf(['1', '2', '9'])}),
@@ -72,8 +73,27 @@ function held(w) {
       if (known && at >= known.from && at < known.to) continue;
       assert.ok([null, t('notLoaded')].includes(freeText(state, host, at)), `${name} is called free at a time that was not read`);
     }
+  freeIsKnown(w);
   const {offer, blocked, windows} = drawing(state);
   if (!state.form) assert.deepEqual([offer, blocked, windows], [null, [], []], 'an offer is drawn without a form');
+}
+
+// freeIsKnown looks at the row of the free hosts: it has numbers of time that was read and is to come, each the number
+// of hosts without a claim.
+function freeIsKnown({state, at: now}) {
+  const {known, hosts} = state.data;
+  for (const {from, to, free, total} of freeParts(state, state.view.start, end(state.view), now)) {
+    assert.ok(known && from >= known.from && to <= known.to, 'hosts are called free at a time that was not read');
+    assert.ok(from >= now && total === hosts.size);
+    const taken = [...hosts.values()].filter(({claims}) => claims.some(claim => claim.start < to && from < claim.end));
+    assert.equal(free, hosts.size - taken.length, `${free} of ${hosts.size} hosts are called free`);
+  }
+}
+
+// freeAsTheServiceHasIt looks at the row of the free hosts at rest.
+function freeAsTheServiceHasIt(w) {
+  for (const {from, to, free} of freeParts(w.state, -Infinity, Infinity, w.at))
+    assert.equal(free, w.service.free(from, to).length, 'the number of free hosts is not that of the service');
 }
 
 // sentAsSeen looks at each change that was sent: it is the request whose offer the form showed.
@@ -101,6 +121,7 @@ function run(seed) {
     sentAsSeen(w);
     assert.ok(w.settle(), 'the page does not come to rest');
     held(w);
+    freeAsTheServiceHasIt(w);
     const {known, hosts} = w.state.data;
     assert.ok(known && known.from <= w.state.view.start, `what is in view is not known at the end: ${JSON.stringify(known)}, ${w.state.view.start}`);
     for (const host of hosts.keys()) assert.deepEqual(w.shown(host), w.has(host), `host ${host} is not as the service has it`);
