@@ -41,12 +41,25 @@ async function send(method, path, body, headers, signal) {
     throw new Refused(0, null);
   }
   if (answer.status === 304 || answer.status === 204) return {answer, json: null};
-  const json = await answer.json().catch(() => null);
+  const json = await read(answer);
   if (!answer.ok) {
     if (answer.status === 401 && !path.startsWith('dashboard/')) signOff();
     throw new Refused(answer.status, json, Number(answer.headers.get('Retry-After')) || 0);
   }
   return {answer, json};
+}
+
+// read returns what an answer says; null if it is empty, or an error without an explanation. A success that is cut off, or
+// that something between here and the service has made up, is no answer: the same is asked again.
+async function read(answer) {
+  try {
+    const text = await answer.text();
+    return text ? JSON.parse(text) : null;
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    if (answer.ok) throw new Refused(0, null);
+    return null;
+  }
 }
 
 // request sends what a question asks for: a list of all pages, the calendar, or one call.
