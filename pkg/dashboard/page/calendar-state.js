@@ -66,20 +66,41 @@ export function step(state, event) {
   return change ? change(state, event) : [state];
 }
 
-// withForm takes the form after an event. Whatever it offers is brought into view.
+// withForm takes the form after an event. What it offers, or what is in its way, is brought into view if it is new.
 function withForm(state, [next, ...effects]) {
   const overlay = next && form.overlay(next),
-    before = state.form && form.overlay(state.form);
-  let view = state.view;
-  const at = overlay?.offer || overlay?.blocked[0];
-  if (at && JSON.stringify(overlay) !== JSON.stringify(before)) {
-    view = windows.shows(view, at.start, at.end);
-    const row = state.rows.find(one => one.host && (overlay.hosts.includes(one.host.name) || one.host.name === at.host));
-    if (row) view = windows.revealed(view, row);
-  }
+    before = state.form && form.overlay(state.form),
+    isNew = JSON.stringify(overlay) !== JSON.stringify(before);
+  const formNumber = (next || state.form)?.questions.next ?? state.formNumber,
+    folded = foldedTo({...state, form: next, formNumber}, isNew || !next),
+    view = isNew && overlay ? showing(folded, overlay) : folded.view;
   const moved = view === state.view ? [] : [settling];
-  const formNumber = (next || state.form)?.questions.next ?? state.formNumber;
-  return [{...state, form: next, formNumber, view, only: next ? state.only : null}, ...effects, ...moved, draftOf(next)];
+  return [{...folded, view}, ...effects, ...moved, draftOf(next)];
+}
+
+// foldedTo keeps rows that are folded at the hosts that the form is about now. Without a form all rows are there.
+function foldedTo(state, changed) {
+  if (!state.only || !changed) return state;
+  const hosts = hostsOfForm(state);
+  if (!state.form) return arrange({...state, only: null});
+  return hosts.length > 0 ? arrange({...state, only: hosts}) : state;
+}
+
+// hostsOfForm returns the names of the hosts that the form offers, or of those in its way.
+export function hostsOfForm(state) {
+  const {hosts, blocked} = state.form ? form.overlay(state.form) : {hosts: [], blocked: []};
+  return hosts.length > 0 ? hosts : [...new Set(blocked.map(one => one.host))];
+}
+
+// showing returns the view with the time of an offer, or of what is in the way, and with its rows: the first one at
+// least.
+function showing(state, {offer, blocked}) {
+  const at = offer || blocked[0];
+  if (!at) return state.view;
+  const names = new Set(hostsOfForm(state)),
+    rows = state.rows.filter(one => one.host && names.has(one.host.name)),
+    view = windows.shows(state.view, at.start, at.end);
+  return rows.length > 0 ? windows.revealed(windows.revealed(view, rows.at(-1)), rows[0]) : view;
 }
 
 const draftOf = next => ({do: 'draft', text: next ? form.draft(next) : null});
@@ -204,7 +225,11 @@ const changes = {
   },
   grouped: (state, {group}) => [arrange({...state, group}), {do: 'keep', name: 'group', value: group}, settling],
   searched: (state, {text}) => [arrange({...state, search: text, view: {...state.view, scroll: 0}}), settling],
-  folded: (state, {hosts}) => [arrange({...state, only: hosts})],
+  // folded leaves the rows of the hosts that the form is about, or brings the others back.
+  folded: (state, {on}) => {
+    const next = arrange({...state, only: on && hostsOfForm(state).length > 0 ? hostsOfForm(state) : null});
+    return [next.form ? {...next, view: showing(next, form.overlay(next.form))} : next];
+  },
   filtered: (state, event) => {
     const [next, ...effects] = look({...state, filter: event.filter, data: data.forget(state.data)}, event, true);
     return [arrange(next), ...effects, settling];

@@ -7,6 +7,7 @@ import {HEAD, end} from './places.js';
 import {ROW, claimAt, groupings} from './model.js';
 import {isUTC, setUTC, span, zoneName} from './time.js';
 import {isLoading, retryAt, trouble} from './calendar-data.js';
+import {hostsOfForm} from './calendar-state.js';
 import {letters, isKey} from './cursor.js';
 import {ranges} from './calendar-window.js';
 import {drawnText, factsOf, freeFacts, tableView} from './calendar-facts.js';
@@ -265,8 +266,17 @@ function panel(state, send, app) {
   return h(
     'aside',
     {class: 'panel', 'aria-label': t('panel'), keydown: event => event.key === 'Escape' && send({type: 'form.close'})},
-    formView(state.form, {may: app.may, project: app.project, zone: zoneName()}, send),
+    formView(state.form, {may: app.may, project: app.project, zone: zoneName(), fold: fold(state, send)}, send),
   );
+}
+
+// fold leaves only the rows of the hosts that the form is about, and brings the others back.
+function fold(state, send) {
+  const folded = state.only !== null,
+    offered = state.form.offer !== null,
+    useful = hostsOfForm(state).length > 0 && hostsOfForm(state).length < state.data.hosts.size;
+  if (!folded && !useful) return null;
+  return button(t(folded ? 'allRows' : offered ? 'onlyOffered' : 'onlyInTheWay'), () => send({type: 'folded', on: !folded}), {class: 'plain', id: 'fold-rows'});
 }
 
 // status tells whether changes arrive, and how old the picture is.

@@ -13,7 +13,8 @@ import {now, span} from './time.js';
 
 const durations = [HOUR, 4 * HOUR, DAY, 7 * DAY];
 
-// formView returns the form. `context` has what the user may do, and the names of projects.
+// formView returns the form. `context` has what the user may do, the names of projects, and the button that
+// folds the rows of the calendar.
 export function formView(form, context, send) {
   const edit = (name, value) => send({type: 'form.edit', field: name, value}),
     take = choice => send({type: 'form.take', choice});
@@ -50,7 +51,7 @@ export function formView(form, context, send) {
           form.doubt ? h('p', {class: 'box bad', id: 'doubt'}, t('doubt')) : null,
           answer(form, take, send),
         ),
-        h('div', {class: 'actions'}, submit(form)),
+        h('div', {class: 'actions'}, context.fold, submit(form)),
       ),
     ),
   ];
