@@ -145,7 +145,7 @@ function tools({terms, search, sort}, send, app) {
     ),
     h(
       'div',
-      {class: 'narrow'},
+      {class: 'sort-choice'},
       field(
         t('sortBy'),
         'sort',

@@ -186,6 +186,7 @@ function nameProjects(projects) {
 async function start() {
   try {
     app.session = await session();
+    leave(); // what is shown is what another user or project sees
     if (app.session.sign_in && !app.session.signed_in) {
       askToSignIn();
       return;
