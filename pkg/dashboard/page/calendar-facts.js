@@ -117,8 +117,19 @@ export function spoken(state) {
   return `${host.name}, ${when(cursor.at)}: ${there}`;
 }
 
-// tableView has what the picture shows, for those who do not see it.
-export function tableView(state, send, shown = state.shownRows) {
+// hostActions returns what the user may do with a host; null for nothing.
+export function hostActions(host, app, send) {
+  const actions = [
+    app.may('energy:get') ? h('a', {key: 'energy', href: '#/operator/energy'}, t('hostEnergy')) : null,
+    app.may('reservations:maintain')
+      ? button(t('planMaintenance'), () => send({type: 'maintained', host: host.name}), {key: 'maintain', class: 'plan-maintenance'})
+      : null,
+  ].filter(Boolean);
+  return actions.length > 0 ? h('div', {class: 'host-actions'}, actions) : null;
+}
+
+// tableView has what the picture shows, for those who do not see it; `app` is null where nothing can be done, on paper.
+export function tableView(state, send, app, shown = state.shownRows) {
   const {view, rows} = state,
     until = view.width ? end(view) : view.start + view.span,
     list = rows.flatMap(row => (row.host ? [row.host] : []));
@@ -133,7 +144,7 @@ export function tableView(state, send, shown = state.shownRows) {
         cells: [
           named(host.name),
           host.facts?.zone || '',
-          [stateText(host), host.facts?.problem ? h('div', {class: 'soft'}, host.facts.problem) : null],
+          [stateText(host), host.facts?.problem ? h('div', {class: 'soft'}, host.facts.problem) : null, app ? hostActions(host, app, send) : null],
           claimList(state.data.known, host, view.start, until),
         ],
       })),

@@ -6,7 +6,7 @@ import * as form from './form-state.js';
 import {cursorOf, dragged, hourAt, placeAt, pressed} from './gestures.js';
 import {claimUnder, entered, marked, pressedKey, selection} from './cursor.js';
 import {timeOverFree} from './free.js';
-import {end} from './places.js';
+import {HEAD, end} from './places.js';
 import {answered, ask} from './questions.js';
 import {t} from './texts.js';
 import {usable} from './model.js';
@@ -179,6 +179,7 @@ function release(state, event) {
 
 function press(state, found, event) {
   if (found?.claim) return open(state, found.claim);
+  if (found?.name) return [{...state, hover: {...hoverOf(state.view, found, event), pinned: true}}];
   const drawn = event.touch ? null : hourAt(state, found, event.at);
   return drawn ? book(state, drawn, event) : [{...state, hover: hoverOf(state.view, found, event)}];
 }
@@ -281,12 +282,14 @@ const changes = {
 
   hovered: (state, event) => {
     if (state.gesture) return [{...state, gesture: {...dragged(state, state.gesture, event, event.at, state.may['reservations:create']), at: {px: event.px, py: event.py}}}];
+    if (state.hover?.pinned) return [state];
     const found = placeAt(state, event, mayOf(state.may, event.at));
     const hover = hoverOf(state.view, found, event),
       pointer = hover?.free ? 'help' : cursorOf(found, mayOf(state.may, event.at), state.may['reservations:create'], event.at);
     return [{...state, hover, pointer}];
   },
-  left: state => [state.hover && !state.hover.kept ? {...state, hover: null} : state],
+  left: state => [state.hover && !state.hover.kept && !state.hover.pinned ? {...state, hover: null} : state],
+  unpinned: state => [{...state, hover: null}, {do: 'focusPicture'}],
   pressed: (state, event) => {
     const may = mayOf(state.may, event.at),
       found = placeAt(state, event, may);
@@ -335,6 +338,13 @@ const acts = {
   select: (state, event) => book({...state, cursor: {...state.cursor, mark: null}}, selection(state), event),
   escape: (state, event) => (state.form ? withForm(state, form.step(state.form, {...event, type: 'form.close'})) : [{...state, help: false}]),
   free: state => [state, {do: 'said', what: 'free'}],
+  host: state => {
+    const row = state.rows[state.cursor.row],
+      {view} = state;
+    if (!row?.host) return [state];
+    const hover = {row, name: true, at: 0, claim: null, px: view.label, py: HEAD + row.y - view.scroll, pinned: true};
+    return [{...state, hover}, {do: 'focus', id: 'host-menu'}];
+  },
   help: state => [{...state, help: !state.help}],
   search: state => [state, {do: 'focus', id: 'search'}],
 };

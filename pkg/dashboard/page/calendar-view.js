@@ -10,7 +10,7 @@ import {isLoading, retryAt, trouble} from './calendar-data.js';
 import {hostsOfForm} from './calendar-state.js';
 import {letters, isKey} from './cursor.js';
 import {ranges} from './calendar-window.js';
-import {drawnText, factsOf, freeFacts, tableView} from './calendar-facts.js';
+import {drawnText, factsOf, freeFacts, hostActions, tableView} from './calendar-facts.js';
 import {formView} from './form-view.js';
 import {filterView} from './filters.js';
 import {liveText} from './live.js';
@@ -30,7 +30,7 @@ export const calendarView = (state, send, app) =>
     h('div', {class: 'legend'}, legend(), status(state)),
     h('p', {class: 'hidden', id: 'keys-help'}, t('keysHelp')),
     state.help ? help(send) : null,
-    state.printing ? h('div', {class: 'print-only'}, h('h2', {}, rangeText(state)), tableView(state, send, Infinity)) : null,
+    state.printing ? h('div', {class: 'print-only'}, h('h2', {}, rangeText(state)), tableView(state, send, null, Infinity)) : null,
   );
 
 const rangeText = ({view}) => span(view.start, view.width ? end(view) : view.start + view.span);
@@ -137,8 +137,8 @@ function stage(state, send, app) {
   return h(
     'div',
     {class: 'stage', ref: element => element && observe(element, send)},
-    state.asTable ? h('div', {class: 'table-view'}, tableView(state, send)) : picture(state, send),
-    state.asTable ? null : tip(state, app),
+    state.asTable ? h('div', {class: 'table-view'}, tableView(state, send, app)) : picture(state, send),
+    state.asTable ? null : tip(state, send, app),
     hint(state, app),
   );
 }
@@ -233,20 +233,35 @@ function keydown(event, state, send) {
 }
 
 // tip shows the facts at the pointer or at the cursor, or what a drag has chosen.
-function tip(state, app) {
+function tip(state, send, app) {
   const drawn = drawnText(state),
     {view, cursor, hover} = state;
   const row = state.focused ? state.rows[cursor.row] : null;
   if (drawn) return tipAt(state, state.gesture.at, h('strong', {id: 'drawn'}, drawn));
   if (hover?.free) return tipAt(state, hover, freeFacts(state, hover.at));
+  if (hover?.pinned) return hostMenu(state, send, app);
   if (hover) return tipAt(state, hover, factsOf(state, {host: hover.row.host, at: hover.name ? 0 : hover.at, claim: hover.claim}, app));
   if (!row?.host) return null;
   const place = {px: view.label + (cursor.at - view.start) * view.scale, py: HEAD + row.y - view.scroll + ROW};
   return tipAt(state, place, factsOf(state, {host: row.host, at: cursor.at, claim: claimAt(row.host, cursor.at)}, app));
 }
 
-const tipAt = (state, place, content) =>
-  h('div', {class: 'tip', ref: element => element && setBeside(element, state.view, place)}, content);
+// hostMenu has the facts of a host whose name was pressed, and what the user may do with it.
+function hostMenu(state, send, app) {
+  const {host} = state.hover.row,
+    keydown = event => event.key === 'Escape' && send({type: 'unpinned'});
+  return tipAt(state, state.hover, [factsOf(state, {host, at: 0}, app), hostActions(host, app, send)], {
+    class: 'tip pinned',
+    id: 'host-menu',
+    tabindex: '-1',
+    role: 'group',
+    'aria-label': host.name,
+    keydown,
+  });
+}
+
+const tipAt = (state, place, content, attributes) =>
+  h('div', {class: 'tip', ...attributes, ref: element => element && setBeside(element, state.view, place)}, content);
 
 // setBeside puts the facts beside a place, inside of the stage.
 function setBeside(element, {width, height}, {px, py}) {

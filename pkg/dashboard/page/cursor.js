@@ -72,12 +72,13 @@ const keys = {
   Enter: state => ({act: state.cursor.mark === null && claimUnder(state) ? 'open' : 'select'}),
   Escape: state => ({cursor: {...state.cursor, mark: null}, act: 'escape'}),
   f: () => ({act: 'free'}),
+  h: () => ({act: 'host'}),
   '?': () => ({act: 'help'}),
   '/': () => ({act: 'search'}),
 };
 
 // letters are the keys with their meaning, in the order of the help.
-export const letters = ['t', 'd', 'w', 'm', 'q', 'n', 'p', 'c', 'f', '/', '?'];
+export const letters = ['t', 'd', 'w', 'm', 'q', 'n', 'p', 'c', 'f', 'h', '/', '?'];
 
 export const claimUnder = state => (hostAt(state) ? claimAt(hostAt(state), state.cursor.at) : null);
 

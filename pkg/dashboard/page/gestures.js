@@ -93,5 +93,6 @@ export function cursorOf(found, may, mayBook, now) {
   if (!found?.row.host) return '';
   if (found.edge) return 'ew-resize';
   if (found.claim) return may(found.claim).open ? 'pointer' : '';
-  return !found.name && mayBook && usable(found.row.host) && found.at >= now ? 'crosshair' : '';
+  if (found.name) return 'pointer';
+  return mayBook && usable(found.row.host) && found.at >= now ? 'crosshair' : '';
 }

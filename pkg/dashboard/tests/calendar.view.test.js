@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import {afterEach, test} from 'node:test';
 import {calendarView} from '../page/calendar-view.js';
+import {HEAD} from '../page/places.js';
+import {t} from '../page/texts.js';
 import {secondZone, setSecondZone, setZone} from '../page/zones.js';
-import {byID} from './elements.js';
+import {byID, parts, words} from './elements.js';
 import {World} from './world.js';
 
 afterEach(() => {
@@ -19,6 +21,7 @@ function shown(rules = []) {
   const w = new World(),
     sent = [];
   w.settle();
+  w.state = {...w.state, may: Object.fromEntries(rules.map(rule => [rule, true]))};
   return {w, sent, view: () => calendarView(w.state, event => sent.push(event), app(rules))};
 }
 
@@ -29,4 +32,56 @@ test('the tools have the zones of the second axis, and a choice draws the pictur
   assert.deepEqual(sent, [{type: 'zoned'}]);
   assert.equal(secondZone(), 'Asia/Tokyo');
   assert.equal(byID(view(), 'second-zone').props.value, 'Asia/Tokyo');
+});
+
+const operator = ['energy:get', 'reservations:maintain', 'reservations:create'],
+  nameOfB = {px: 60, py: HEAD + 45};
+
+// pressName presses the name of the second host.
+function pressName(w) {
+  w.send({type: 'pressed', ...nameOfB, button: 0});
+  w.send({type: 'released', ...nameOfB, button: 0});
+}
+
+test('the name of a host has its facts and, for operators, the way to its energy and maintenance of it', () => {
+  const {w, sent, view} = shown(operator);
+  pressName(w);
+  w.send({type: 'hovered', px: 500, py: HEAD + 10});
+  w.send({type: 'left'});
+  const menu = byID(view(), 'host-menu');
+  assert.ok(words(menu).startsWith('b'), 'the pointer moves to the menu, and does not take it away');
+  assert.ok(parts(menu).some(one => one.props.href === '#/operator/energy'));
+  parts(menu)
+    .find(one => words(one) === t('planMaintenance') && one.props.onclick)
+    .props.onclick();
+  w.send(sent[0]);
+  const {fields} = w.state.form;
+  assert.deepEqual([fields.kind, fields.maintained], ['maintenance', 'b']);
+  assert.equal(byID(view(), 'host-menu'), undefined);
+});
+
+test('who may do nothing with a host sees its facts alone', () => {
+  const {w, view} = shown();
+  pressName(w);
+  const menu = byID(view(), 'host-menu');
+  assert.ok(words(menu).includes('b') && !words(menu).includes(t('planMaintenance')) && !words(menu).includes(t('hostEnergy')));
+});
+
+test('the menu of a host opens with the keyboard, and Escape leads back to the picture', () => {
+  const {w, sent, view} = shown(operator);
+  w.send({type: 'key', key: 'h'});
+  assert.deepEqual(w.done.at(-1), {do: 'focus', id: 'host-menu'});
+  byID(view(), 'host-menu').props.onkeydown({key: 'Escape'});
+  w.send(sent[0]);
+  assert.equal(byID(view(), 'host-menu'), undefined);
+  assert.deepEqual(w.done.at(-1), {do: 'focusPicture'});
+});
+
+test('the table has the same for each host', () => {
+  const {w, sent, view} = shown(operator);
+  w.send({type: 'tabled'});
+  const buttons = parts(view()).filter(one => one.props.class === 'plan-maintenance');
+  assert.equal(buttons.length, 4);
+  buttons[2].props.onclick();
+  assert.deepEqual(sent, [{type: 'maintained', host: 'c'}]);
 });

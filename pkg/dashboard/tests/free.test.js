@@ -56,7 +56,7 @@ test('time that was not read, and the past, have no number', () => {
 
 test('the table and screen readers have the numbers too, and call nothing free that was not read', () => {
   const one = state({a: [[5, 10]], b: []}, [0, 20]),
-    table = words(tableView({...one, shownRows: 9}, () => {}));
+    table = words(tableView({...one, shownRows: 9}, () => {}, null));
   assert.ok(table.includes(t('freeCount', {free: 1, count: 2})) && table.includes(t('notLoaded')), table);
   assert.ok(freeSpoken(one, NOW + 6 * HOUR).endsWith(t('freeCount', {free: 1, count: 2})));
   assert.ok(freeSpoken(one, NOW + 30 * HOUR).endsWith(t('notLoaded')));
