@@ -68,6 +68,7 @@ func TestUsersSignInWithKeystoneInTheBrowser(t *testing.T) {
 
 	p.Click("#sign-out")
 	p.Await("#sign-in")
+	p.Eventually("the tab keeps nothing of the user who left", `sessionStorage.length === 0`)
 	if left := p.Cookies(); len(left) != 0 {
 		t.Errorf("after the sign-out there are %+v", left)
 	}

@@ -4,7 +4,7 @@ import {announce, toast} from './dom.js';
 import {t} from './texts.js';
 import {get} from './client.js';
 import {stream} from './stream.js';
-import {keep, kept} from './kept.js';
+import {formBefore, keepForm, kept} from './kept.js';
 import {run} from './loop.js';
 import {freeParts} from './free.js';
 import {colors} from './ink.js';
@@ -15,8 +15,6 @@ import {restored} from './form-state.js';
 import {calendarView} from './calendar-view.js';
 import {freeSpoken, spoken} from './calendar-facts.js';
 import {end as endOf} from './places.js';
-
-const DRAFT = 'booking'; // where a form is kept over a reload, for this tab
 
 // show runs the calendar. It returns what follows another address of it, and what ends it.
 export function show(main, app, query) {
@@ -39,7 +37,7 @@ export function show(main, app, query) {
 
   const others = {
     address: ({path, replace}) => history[replace ? 'replaceState' : 'pushState'](null, '', `#${path}`),
-    draft: ({text}) => draftKept(text),
+    draft: ({text}) => keepForm(text),
     told: ({name, status}) => toast(t('statusNow', {name, status: t(`status_${status}`)})),
     said: ({what}) => announce((what === 'free' ? freeSpoken : spoken)(calendar.state())),
     focus: ({id}) => document.getElementById(id)?.focus(),
@@ -55,7 +53,7 @@ export function show(main, app, query) {
       at: now(),
       kept: {group: kept('group'), table: kept('table')},
       may: app.session.may,
-      draft: restored(draftBefore()),
+      draft: restored(formBefore()),
     }),
     step,
     view: (state, send) => {
@@ -143,22 +141,3 @@ export const pictureOf = (state, theme) => ({
   focused: state.focused,
   chosen: state.form?.id || '',
 });
-
-// draftBefore returns the form that was open in this tab before a reload, or null.
-function draftBefore() {
-  try {
-    return sessionStorage.getItem(DRAFT);
-  } catch {
-    return null;
-  }
-}
-
-// draftKept keeps a form for this tab; null forgets it.
-function draftKept(text) {
-  try {
-    if (text === null) sessionStorage.removeItem(DRAFT);
-    else sessionStorage.setItem(DRAFT, text);
-  } catch {
-    keep(DRAFT, null); // a browser that keeps nothing keeps no draft
-  }
-}

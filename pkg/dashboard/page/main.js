@@ -3,7 +3,7 @@
 import {announce, button, fill, h, named, outside, problem, select} from './dom.js';
 import {t} from './texts.js';
 import {get, onSignedOut, patch, remove, session} from './client.js';
-import {calendarPlace, keep, keepCalendarPlace, kept} from './kept.js';
+import {calendarPlace, forgetTab, keep, keepCalendarPlace, kept} from './kept.js';
 import {now} from './time.js';
 import * as calendar from './calendar.js';
 import * as reservation from './reservation.js';
@@ -165,6 +165,7 @@ async function switchProject(id) {
 async function signOut() {
   await remove('dashboard/session').catch(() => {});
   await start();
+  forgetTab();
 }
 
 function askToSignIn() {
