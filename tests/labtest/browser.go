@@ -37,6 +37,7 @@ type Browser struct {
 	page     context.Context
 	pictures string // the folder of the pictures
 	taken    int
+	scheme   emulation.MediaFeature // whether the system is dark
 }
 
 // StartBrowser starts a browser that ends with the test. Pictures go to the folder that
@@ -175,16 +176,40 @@ func (b *Browser) Press(keys string) {
 func (b *Browser) Look(width, height int, dark bool) {
 	b.t.Helper()
 	get(b, "resize", chromedp.EmulateViewport(int64(width), int64(height)))
-	scheme := "light"
+	b.scheme = emulation.MediaFeature{Name: "prefers-color-scheme", Value: "light"}
 	if dark {
-		scheme = "dark"
+		b.scheme.Value = "dark"
 	}
-	get(b, "change the colors", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-		})
+	b.emulate(emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{&b.scheme}})
+}
+
+// OnPaper shows the page as a printer gets it.
+func (b *Browser) OnPaper() {
+	b.t.Helper()
+	b.emulate(emulation.SetEmulatedMediaParams{Media: "print", Features: []*emulation.MediaFeature{&b.scheme}})
+}
+
+// WithForcedColors shows the page in the few colors that a user forces on all pages.
+func (b *Browser) WithForcedColors() {
+	b.t.Helper()
+	b.emulate(emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}}})
+}
+
+func (b *Browser) emulate(media emulation.SetEmulatedMediaParams) {
+	b.t.Helper()
+	get(b, "change the medium", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, media)
 		return err
 	}))
+}
+
+// Printed returns the page as a PDF.
+func (b *Browser) Printed() []byte {
+	b.t.Helper()
+	return get(b, "print", func(ctx context.Context, target *chromedp.Target) ([]byte, error) {
+		result, err := cdp.Call(ctx, target, page.PrintToPDF, page.PrintToPDFParams{})
+		return result.Data, err
+	})
 }
 
 // Live sets the zone of the system's clock, such as Europe/Paris, and its language.

@@ -135,10 +135,10 @@ export function tableView(state, send, app, shown = state.shownRows) {
     list = rows.flatMap(row => (row.host ? [row.host] : []));
   return [
     h('p', {}, t('tableCaption', {span: span(view.start, until), count: list.length})),
-    freeList(state, view.start, until),
+    freeList(state, view.start, until, !app),
     table(
       t('calendar'),
-      [t('host'), t('zone'), t('today'), t('reservations')],
+      [t('host'), t('zone'), t('today'), app ? t('reservations') : `${t('reservations')}: ${span(view.start, until)}`],
       list.slice(0, shown).map(host => ({
         key: host.name,
         cells: [
@@ -155,13 +155,13 @@ export function tableView(state, send, app, shown = state.shownRows) {
 }
 
 // freeList has the row of the free hosts.
-function freeList(state, start, until) {
+function freeList(state, start, until, open) {
   const {known} = state.data,
     parts = freeParts(state, start, until, now()),
     unknown = !known || Math.max(now(), start) < known.from || known.to < until;
   return h(
     'details',
-    {class: 'free-hosts'},
+    {class: 'free-hosts', open: open || undefined},
     h('summary', {}, t('freeOverTime')),
     h(
       'ul',

@@ -41,6 +41,7 @@ export function initial({query, kept, may, draft, at}) {
     formNumber: 1, // of the next question of a form, so that no form takes an answer to another
     help: false,
     tools: false,
+    printing: false,
     shownRows: 100,
     address: '',
   };

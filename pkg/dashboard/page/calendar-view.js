@@ -12,6 +12,7 @@ import {letters, isKey} from './cursor.js';
 import {ranges} from './calendar-window.js';
 import {drawnText, factsOf, freeFacts, hostActions, tableView} from './calendar-facts.js';
 import {formView} from './form-view.js';
+import {conditionsOf, textOf} from './filter-language.js';
 import {filterView} from './filters.js';
 import {liveText} from './live.js';
 import {secondZoneSelect} from './zonechoice.js';
@@ -20,7 +21,7 @@ import {secondZoneSelect} from './zonechoice.js';
 export const calendarView = (state, send, app) =>
   h(
     'div',
-    {class: `calendar${state.form ? ' with-panel' : ''}${state.printing ? ' printing' : ''}`},
+    {class: 'calendar'},
     h('h1', {class: 'hidden'}, t('calendar')),
     tools(state, send, app),
     filterBox(state, send),
@@ -30,8 +31,15 @@ export const calendarView = (state, send, app) =>
     h('div', {class: 'legend'}, legend(), status(state)),
     h('p', {class: 'hidden', id: 'keys-help'}, t('keysHelp')),
     state.help ? help(send) : null,
-    state.printing ? h('div', {class: 'print-only'}, h('h2', {}, rangeText(state)), tableView(state, send, null, Infinity)) : null,
+    state.printing ? paper(state, send) : null,
   );
+
+// paper is what a printer gets: the table with all rows. The head of a table is on each sheet, its times are exact, and
+// it needs no colors; a picture is as long as the screen.
+const paper = (state, send) =>
+  h('div', {class: 'print-only'}, h('h2', {}, `${t('almanac')}: ${rangeText(state)} (${zoneName()})`), state.filter ? h('p', {}, filterText(state.filter)) : null, tableView(state, send, null, Infinity));
+
+const filterText = filter => `${t('filter')}: ${conditionsOf(filter)?.map(textOf).join(', ') || filter}`;
 
 const rangeText = ({view}) => span(view.start, view.width ? end(view) : view.start + view.span);
 

@@ -20,7 +20,7 @@ import {end as endOf} from './places.js';
 export function show(main, app, query) {
   const ending = new AbortController(),
     options = {signal: ending.signal};
-  let theme = colors(),
+  let theme = colors(main),
     asked = false,
     shown = null;
 
@@ -88,11 +88,11 @@ export function show(main, app, query) {
   });
 
   const recolor = () => {
-    theme = colors();
+    theme = colors(main);
     paint();
   };
   addEventListener('theme', recolor, options);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolor, options);
+  for (const one of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) matchMedia(one).addEventListener('change', recolor, options);
   const tick = setInterval(() => send({type: 'ticked'}), redrawEvery());
   addEventListener('beforeprint', () => send({type: 'printing', on: true}), options);
   addEventListener('afterprint', () => send({type: 'printing', on: false}), options);

@@ -26,9 +26,9 @@ const names = [
   'mine-ink',
 ];
 
-// colors reads the colors of the theme.
-export function colors() {
-  const style = getComputedStyle(document.documentElement);
+// colors reads the colors of the theme in an element; those that a user forces on all pages are names that a canvas knows.
+export function colors(element) {
+  const style = getComputedStyle(element);
   return Object.fromEntries(names.map(name => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
