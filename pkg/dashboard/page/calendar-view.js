@@ -153,13 +153,15 @@ function stage(state, send, app) {
 
 const observed = new WeakSet();
 
-// observe tells the state how large the stage is, now and after each change.
+// observe tells the state how large the stage is, now and after each change: in the next frame, because a view that
+// changes the size again while sizes are told is an error of the page.
 function observe(element, send) {
   if (observed.has(element)) return;
   observed.add(element);
-  new ResizeObserver(() => {
+  const tell = () => {
     if (element.isConnected) send({type: 'resized', width: element.clientWidth, height: element.clientHeight, ratio: Math.min(3, devicePixelRatio || 1)});
-  }).observe(element);
+  };
+  new ResizeObserver(() => requestAnimationFrame(tell)).observe(element);
 }
 
 const placeOf = event => {
