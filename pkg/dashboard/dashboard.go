@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dashboard contains the files of the calendar page: HTML, CSS and ES modules. Browsers load the modules as one
-// script. The page talks to the REST API only.
+// Package dashboard contains the files of the calendar page: HTML, CSS and ES modules. Browsers load the modules as a few
+// scripts, those of operators when an operator opens their pages. The page talks to the REST API only.
 package dashboard
 
 import (
@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -36,8 +37,12 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// versionMark stands in index.html for the folder of the version.
-const versionMark = "{version}"
+// versionMark stands in index.html for the folder of the version, preloadMark for the links to the scripts that main.js
+// imports, so that browsers load them beside it.
+const (
+	versionMark = "{version}"
+	preloadMark = "{preload}"
+)
 
 // file is one file of the page, as it is sent.
 type file struct {
@@ -66,8 +71,8 @@ func New() *Page {
 	}}
 }
 
-// bundled returns the files that browsers load: one script of all modules and the style sheet, both minified, the icon,
-// and index.html.
+// bundled returns the files that browsers load: the scripts of all modules and the style sheet, minified, the icon, and
+// index.html. A module that another one loads with import() becomes a script of its own, with a hash of its text in its name.
 func bundled() (map[string]file, string, error) {
 	contents := make(map[string][]byte)
 	for _, name := range []string{"index.html", "icon.svg"} {
@@ -79,6 +84,7 @@ func bundled() (map[string]file, string, error) {
 	}
 	built := api.Build(api.BuildOptions{
 		EntryPoints: []string{"main.js", "style.css"}, Outdir: "/", Plugins: []api.Plugin{embedded()}, Bundle: true, Format: api.FormatESModule,
+		Splitting: true, ChunkNames: "[name]-[hash]", Metafile: true,
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsEndOfFile, LogLevel: api.LogLevelSilent,
 	})
 	if len(built.Errors) > 0 {
@@ -87,7 +93,36 @@ func bundled() (map[string]file, string, error) {
 	for _, output := range built.OutputFiles {
 		contents[path.Base(output.Path)] = output.Contents
 	}
+	links, err := preloads(built.Metafile)
+	if err != nil {
+		return nil, "", fmt.Errorf("read which scripts the page imports: %w", err)
+	}
+	contents["index.html"] = bytes.ReplaceAll(contents["index.html"], []byte(preloadMark), []byte(links))
 	return compressed(contents)
+}
+
+// preloads returns the links to the scripts that main.js imports at once.
+func preloads(metafile string) (string, error) {
+	var meta struct {
+		Outputs map[string]struct {
+			Imports []struct{ Path, Kind string }
+		}
+	}
+	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
+		return "", err
+	}
+	var links strings.Builder
+	for name, output := range meta.Outputs {
+		if path.Base(name) != "main.js" {
+			continue
+		}
+		for _, one := range output.Imports {
+			if one.Kind == "import-statement" {
+				fmt.Fprintf(&links, "<link rel=\"modulepreload\" href=\"%s/%s\">", versionMark, path.Base(one.Path))
+			}
+		}
+	}
+	return links.String(), nil
 }
 
 // embedded lets the bundler read the files of the page from this program.

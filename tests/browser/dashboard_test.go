@@ -276,7 +276,7 @@ func TestHostileNamesAreTextInTheBrowser(t *testing.T) {
 
 // operatorPages are the pages of operators, each with what it shows of a small cloud.
 var operatorPages = []struct{ name, element string }{
-	{"usage", "#csv"}, {"energy", "main .box, main .card"}, {"decisions", "input[name=server]"}, {"preemptible", "table"}, {"queue", "main .box, main table"}, {"images", "table"}, {"doctor", ".box.good"},
+	{"usage", "#csv"}, {"hosts", "tbody th"}, {"energy", "main .box, main .card"}, {"decisions", "input[name=server]"}, {"preemptible", "table"}, {"queue", "main .box, main table"}, {"images", "table"}, {"doctor", ".box.good"},
 }
 
 // axe-core finds nothing serious in the calendar, the form, the lists and the operators' pages.

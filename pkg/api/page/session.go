@@ -67,8 +67,9 @@ type sessionProject struct {
 // shownRules are the rules on which parts of the page depend.
 var shownRules = []string{
 	"reservations:create", "reservations:update", "reservations:delete", "reservations:list_all", "reservations:update_all_projects", "reservations:maintain",
-	"hosts:list", "hosts:get_instances", "feed:get", "energy:get", "energy:list_hosts", "energy:update", "energy:approve",
-	"decisions:get", "preemptible:list", "besteffort:list", "images:list", "doctor:get", "doctor:fix", "usage:get_all_projects",
+	"hosts:list", "hosts:get_instances", "hosts:update", "feed:get", "energy:get", "energy:list_hosts", "energy:get_host", "energy:get_plan",
+	"energy:get_audit", "energy:update", "energy:approve", "energy:order", "decisions:get", "preemptible:list", "preemptible:get_cost",
+	"besteffort:list", "besteffort:list_all", "images:list", "doctor:get", "doctor:fix", "usage:get_all_projects",
 }
 
 // show handles GET /dashboard/session.

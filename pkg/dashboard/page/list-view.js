@@ -5,7 +5,7 @@ import {failure, isOpen} from './questions.js';
 import {liveText} from './live.js';
 import {ago, length, seconds, span} from './time.js';
 import {badges, hostNames, isOver, sizeText} from './reservation-words.js';
-import {button, check, field, h, named, problem, select, table, tableRow, unchanged} from './view.js';
+import {button, check, field, h, latest, named, problem, select, table, tableRow} from './view.js';
 import {MOST_SHOWN, pasts} from './list-state.js';
 
 const heads = [
@@ -58,19 +58,6 @@ export function viewOf(app) {
       rest(state, send),
       limitsOf([state.limits.value], () => limits(state.limits.value)),
     );
-  };
-}
-
-// latest returns what keeps the last element that was made of something.
-function latest() {
-  let of = [],
-    element;
-  return (now, make) => {
-    if (now.length !== of.length || now.some((one, i) => one !== of[i])) {
-      const made = make();
-      [of, element] = [now, made && unchanged(made)];
-    }
-    return element;
   };
 }
 

@@ -7,7 +7,8 @@ import {calendarPlace, forgetTab, keep, keepCalendarPlace, kept} from './kept.js
 import {now} from './time.js';
 import * as calendar from './calendar.js';
 import * as reservation from './reservation.js';
-import * as operator from './operator.js';
+import {isOperator} from './operator-pages.js';
+import {lazily} from './lazily.js';
 import * as signin from './signin.js';
 
 const main = h('main', {id: 'main', tabindex: '-1'});
@@ -61,7 +62,7 @@ function applyTheme() {
 }
 applyTheme();
 
-// shown is the part of the page that is shown: its name, what ends it, and for the calendar what follows its address.
+// shown is the part of the page that is shown: its name, what ends it, and for some what follows the address.
 let shown = {};
 
 function leave() {
@@ -71,10 +72,11 @@ function leave() {
 
 function route() {
   const [, path = '/calendar', query = ''] = location.hash.match(/^#(\/[^?]*)\??(.*)$/) || [];
-  const [, section, id] = path.split('/'),
+  const words = path.split('/').map(decoded),
+    [, section, id] = words,
     name = ['reservations', 'reservation', 'operator'].includes(section) ? section : 'calendar';
-  if (name === 'calendar' && shown.went) {
-    shown.went(new URLSearchParams(query));
+  if (shown.went && shown.name === name) {
+    shown.went(name === 'calendar' ? new URLSearchParams(query) : words);
     return;
   }
   leave();
@@ -83,12 +85,12 @@ function route() {
   main.className = name === 'calendar' ? 'wide' : '';
   const parts = {
     reservations: () => reservation.list(main, app),
-    reservation: () => reservation.show(main, app, decoded(id || '')),
-    operator: () => operator.show(main, app, id),
+    reservation: () => reservation.show(main, app, id || ''),
+    operator: () => lazily(main, () => import('./operator.js'), operator => operator.show(main, app, words)),
     calendar: () => calendar.show(main, app, new URLSearchParams(query)),
   };
   const part = parts[name]();
-  shown = typeof part === 'function' ? {end: part} : part || {};
+  shown = {name, ...(typeof part === 'function' ? {end: part} : part)};
 }
 
 // decoded returns a part of the address as it was before it was written there; a damaged one stays as it is.
@@ -115,9 +117,7 @@ function writeHeader(section) {
           {'aria-label': t('sections')},
           link(inCalendar ? '#/calendar' : calendarPlace(), t('calendar'), inCalendar),
           link('#/reservations', t('reservations'), section?.startsWith('reservation')),
-          operator.pages.some(([, rule]) => rule !== 'decisions:get' && rule !== 'besteffort:list' && app.may(rule))
-            ? link('#/operator', t('operations'), section === 'operator')
-            : null,
+          isOperator(app.may) ? link('#/operator', t('operations'), section === 'operator') : null,
         )
       : null,
     h(

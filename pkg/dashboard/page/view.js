@@ -21,6 +21,19 @@ export const together = (...children) => element(Fragment, null, ...children);
 export const unchanged = one => element(Unchanged, {key: one.key}, one);
 const Unchanged = ({children}) => children;
 
+// latest returns what keeps the last element that was made of something.
+export function latest() {
+  let of = [],
+    element;
+  return (now, make) => {
+    if (now.length !== of.length || now.some((one, i) => one !== of[i])) {
+      const made = make();
+      [of, element] = [now, made && unchanged(made)];
+    }
+    return element;
+  };
+}
+
 // named returns an element with a text of a user, which may be written in any direction.
 export const named = (text, attributes) => h('bdi', {dir: 'auto', class: 'name', ...attributes}, text);
 

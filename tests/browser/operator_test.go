@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/almanac-cloud/almanac/tests/built"
+	"github.com/almanac-cloud/almanac/tests/labtest"
+)
+
+// startOperator starts a browser and a simulated cloud, whose hosts have power agents.
+func startOperator(t *testing.T) *page {
+	t.Helper()
+	browser := labtest.StartBrowser(t)
+	p := &page{Browser: browser, t: t, url: built.StartDemo(t, nil)}
+	p.Look(1440, 900, false)
+	return p
+}
+
+// ageOf is the age of the page in seconds.
+const ageOf = `Number(/As of (\d+) s ago/.exec(document.querySelector('#age').textContent)[1])`
+
+// Nobody touches the page: its age grows, and falls when it reads again.
+func TestOperatorsPagesReadThemselvesAgain(t *testing.T) {
+	p := startOperator(t)
+	p.open("operator/energy", ".modes")
+	p.Eventually("the age falls by itself", fmt.Sprintf(`(() => { const age = %s; window.oldest = Math.max(window.oldest || 0, age); return window.oldest >= 4 && age <= 1 })()`, ageOf))
+	p.wellBehaved()
+}
+
+// cut makes the calls of the API fail until whole is true.
+const cut = `(() => { const real = fetch; window.whole = false;
+	window.fetch = (...call) => !window.whole && String(call[0]).includes('v1/') ? Promise.reject(new TypeError('cut off')) : real(...call); return true })()`
+
+// Without the service the page keeps what it has read, says how old it is, and goes on by itself when the service is back.
+func TestOperatorsPagesGoOnAfterAFailure(t *testing.T) {
+	p := startOperator(t)
+	p.open("operator/hosts", "tbody th")
+	labtest.Evaluate[bool](p.Browser, cut)
+	p.Click("#read-again")
+	p.Await("#try-again")
+	p.Eventually("the page says when it asks again", `document.querySelector('.box.bad').textContent.includes('The next attempt is in')`)
+	if text := p.Text("main"); !strings.Contains(text, "node-01") || !strings.Contains(text, "out of date") {
+		t.Errorf("after a failure the page is\n%s", text)
+	}
+	labtest.Evaluate[bool](p.Browser, `(window.whole = true)`)
+	p.Eventually("the page recovers by itself", `!document.querySelector('#try-again') && !document.querySelector('.outdated')`)
+	p.wellBehaved()
+}
+
+// A reading changes neither what has the focus nor what is typed.
+func TestFocusAndWhatIsTypedStayOverAReading(t *testing.T) {
+	p := startOperator(t)
+	p.open("operator/hosts", "tbody th")
+	p.Fill("#hosts-search", "gpu")
+	labtest.Evaluate[bool](p.Browser, `(document.querySelector('#hosts-search').dispatchEvent(new Event('input', {bubbles: true})), document.querySelector('#hosts-search').focus(), window.before = almanac.operator.state().answers.hosts, true)`)
+	p.Eventually("only the found hosts are there", `document.querySelectorAll('tbody th').length === 2`)
+	labtest.Evaluate[bool](p.Browser, `(almanac.operator.send({type: 'reread'}), true)`)
+	p.Eventually("the hosts are read again", `almanac.operator.state().answers.hosts !== window.before`)
+	if got := labtest.Evaluate[string](p.Browser, `document.activeElement.id + ' ' + document.activeElement.value`); got != "hosts-search gpu" {
+		t.Errorf("after a reading the focus is on %q", got)
+	}
+	p.wellBehaved()
+}
+
+// From the plan of the energy a host leads to its row in the calendar, and from its page an operator marks it as out of order,
+// after a question.
+func TestAnOperatorFollowsAHostAndMarksItAsOutOfOrder(t *testing.T) {
+	p := startOperator(t)
+	p.open("operator/energy", ".modes")
+	p.Click(`a[href="#/calendar?host=node-03"]`)
+	p.Await(".picture")
+	p.open("operator/hosts/node-03", "#out-of-order")
+	p.Click("#out-of-order")
+	p.Await("#confirm-order")
+	p.Click("#confirm-order")
+	p.Eventually("the host is out of order", `document.querySelector('#host-name') && document.querySelector('.facts .badge.failed') && !document.querySelector('dialog')`)
+	p.Click("#out-of-order")
+	p.Click("#confirm-order")
+	p.Await(".facts .badge.active")
+	p.Click("#power-off")
+	p.Await("#outcome")
+	if text := p.Text("#outcome"); !strings.Contains(text, "switched off once it is empty") {
+		t.Errorf("before an order the page says %q", text)
+	}
+	p.Click("#keep")
+	p.Eventually("the question is closed", `!document.querySelector('dialog')`)
+	p.wellBehaved()
+}
+
+// The pages are accessible with what a simulated cloud shows, in light and dark, wide and narrow; and no page is wider than
+// the window.
+func TestOperatorsPagesAreAccessible(t *testing.T) {
+	p := startOperator(t)
+	axe := labtest.Axe(t)
+	for _, look := range []struct {
+		width int
+		dark  bool
+	}{{1440, false}, {360, true}} {
+		p.Look(look.width, 800, look.dark)
+		for _, one := range append(operatorPages, struct{ name, element string }{"hosts/node-01", "#power-off"}) {
+			p.open("operator/"+one.name, one.element)
+			for _, found := range p.Examine(axe) {
+				t.Errorf("%s, %d wide: %v", one.name, look.width, found)
+			}
+			if wide := labtest.Evaluate[int](p.Browser, `document.documentElement.scrollWidth`); wide > look.width {
+				t.Errorf("at %d pixels the page %s is %d wide", look.width, one.name, wide)
+			}
+		}
+		p.Click("#power-off")
+		p.Await("#outcome")
+		for _, found := range p.Examine(axe) {
+			t.Errorf("the question, %d wide: %v", look.width, found)
+		}
+		p.wellBehaved()
+	}
+}
+
+// The scripts of the operators' pages come with the first of them. Without the service the page says so, and goes on when it
+// is back.
+func TestOperatorsPagesComeLater(t *testing.T) {
+	browser := labtest.StartBrowser(t)
+	folder, port := built.NewFolder(t, built.TenHosts), fmt.Sprintf("OS_API__PORT=%d", built.UnusedPort(t))
+	s := built.Start(t, folder, port)
+	p := &page{Browser: browser, t: t, url: s.URL}
+	p.Look(1440, 900, false)
+	p.open("reservations", "table")
+	const scripts = `performance.getEntriesByType('resource').filter(one => /operator-/.test(one.name)).length`
+	if got := labtest.Evaluate[int](p.Browser, scripts); got != 0 {
+		t.Errorf("the list loads %d scripts of operators", got)
+	}
+	s.Stop(t)
+	p.Click(`nav a[href="#/operator"]`)
+	p.Await("#try-again")
+	if text := p.Text("main"); !strings.Contains(text, "cannot be reached") {
+		t.Errorf("without the service the page says %q", text)
+	}
+	built.Start(t, folder, port)
+	p.Click("#try-again")
+	p.Await("#age")
+}
