@@ -179,7 +179,7 @@ function release(state, event) {
 }
 
 function press(state, found, event) {
-  if (found?.claim) return open(state, found.claim);
+  if (found?.claim?.id) return open(state, found.claim);
   if (found?.name) return [{...state, hover: {...hoverOf(state.view, found, event), pinned: true}}];
   const drawn = event.touch ? null : hourAt(state, found, event.at);
   return drawn ? book(state, drawn, event) : [{...state, hover: hoverOf(state.view, found, event)}];

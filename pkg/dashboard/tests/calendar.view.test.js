@@ -85,3 +85,11 @@ test('the table has the same for each host', () => {
   buttons[2].props.onclick();
   assert.deepEqual(sent, [{type: 'maintained', host: 'c'}]);
 });
+
+test('the calendar has one head of the first level, with a form, as a table, with the help and on paper', () => {
+  const {w, view} = shown(operator);
+  for (const event of [{type: 'booked'}, {type: 'tabled'}, {type: 'helped'}, {type: 'printing', on: true}, {type: 'form.close'}]) {
+    w.send(event);
+    assert.equal(parts(view()).filter(one => one.type === 'h1').length, 1, event.type);
+  }
+});
