@@ -91,6 +91,7 @@ const texts = {
   utc: 'UTC',
   timeZone: 'Time zone',
   secondZone: 'Second time axis',
+  zones: 'Zones',
   noSecondZone: 'One axis',
   groupBy: 'Group by',
   noGroups: 'No groups',

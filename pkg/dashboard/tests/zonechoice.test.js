@@ -10,7 +10,8 @@ afterEach(() => {
   setSecondZone('');
 });
 
-const values = list => list.props.children.flat().map(one => one.props.value);
+// values returns the values of the options of a list, and of those in its groups.
+const values = ({type, props}) => (type === 'option' ? [props.value] : [props.children].flat(2).flatMap(values));
 
 test('the second axis can have each zone of the browser, and the one that is not shown first', () => {
   const offered = values(secondZoneSelect(() => {}));
@@ -28,6 +29,18 @@ test('a chosen zone is kept and told', () => {
   assert.deepEqual([secondZone(), secondZoneSelect().props.value, told], ['Asia/Tokyo', 'Asia/Tokyo', 1]);
   choose('');
   assert.deepEqual([secondZone(), secondZoneSelect().props.value, told], [null, '', 2]);
+});
+
+test('the many zones of the browser are made once, since each move of the calendar draws its tools', () => {
+  const groups = () => secondZoneSelect(() => {}).props.children.filter(one => one.props);
+  assert.equal(groups().length, 1);
+  assert.equal(groups()[0], groups()[0]);
+});
+
+test('an older name of a zone is offered beside those of the browser', () => {
+  setSecondZone('Asia/Calcutta');
+  const list = secondZoneSelect(() => {});
+  assert.deepEqual([list.props.value, values(list).filter(one => one === 'Asia/Calcutta').length], ['Asia/Calcutta', 1]);
 });
 
 test('a second zone that is the shown one is no choice of the list', () => {
