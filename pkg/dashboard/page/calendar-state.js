@@ -41,6 +41,7 @@ export function initial({query, kept, may, draft, at}) {
     formNumber: 1, // of the next question of a form, so that no form takes an answer to another
     help: false,
     tools: false,
+    filterWanted: Boolean(query.get('filter')),
     printing: false,
     shownRows: 100,
     address: '',
@@ -240,6 +241,7 @@ const changes = {
   more: state => [{...state, shownRows: state.shownRows + 200}],
   helped: state => [{...state, help: !state.help}],
   tools: state => [{...state, tools: !state.tools}],
+  filterWanted: state => [state.filterWanted ? state : {...state, filterWanted: true}],
   ticked: state => [{...state}],
   printing: (state, {on}) => [{...state, printing: on}],
 

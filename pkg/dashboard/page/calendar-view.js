@@ -113,19 +113,25 @@ const groups = ({data}) => [
   ...groupings(data.hosts.values()).map(name => [name, name]),
 ];
 
-const filterBox = (state, send) =>
-  h(
-    'details',
-    {class: 'filter-box', open: state.filter !== '' || state.data.refused?.field === 'filter'},
-    h('summary', {}, t('filter')),
+// filterBox holds the filter. Its editor is made when it is first wanted: it asks for the values of all properties.
+function filterBox(state, send) {
+  const refused = state.data.refused?.field === 'filter',
+    open = state.filter !== '' || refused;
+  const editor = () =>
     filterView({
       filter: state.filter,
-      complaint: state.data.refused?.field === 'filter' ? state.data.refused.message : '',
+      complaint: refused ? state.data.refused.message : '',
       id: 'calendar-filter',
       keep: true,
       change: filter => send({type: 'filtered', filter}),
-    }),
+    });
+  return h(
+    'details',
+    {class: 'filter-box', open, toggle: event => event.currentTarget.open && send({type: 'filterWanted'})},
+    h('summary', {}, t('filter')),
+    open || state.filterWanted ? editor() : null,
   );
+}
 
 // notice tells what the calendar does not know, and why there are no rows.
 function notice(state, send) {

@@ -93,3 +93,19 @@ test('the calendar has one head of the first level, with a form, as a table, wit
     assert.equal(parts(view()).filter(one => one.type === 'h1').length, 1, event.type);
   }
 });
+
+test("the filter's editor, which asks for the values of all properties, is made when somebody opens it", () => {
+  const {w, sent, view} = shown();
+  const box = () => parts(view()).find(one => one.props.class === 'filter-box');
+  const editor = () => parts(box()).find(one => one.props.id === 'calendar-filter');
+  assert.equal(editor(), undefined);
+  box().props.ontoggle({currentTarget: {open: true}});
+  w.send(sent[0]);
+  assert.ok(editor());
+});
+
+test('a filter of the address is shown with its editor', () => {
+  const {w, view} = shown();
+  w.send({type: 'filtered', filter: '["=", "$gpu", "a100"]'});
+  assert.equal(byID(view(), 'calendar-filter').props.filter, '["=", "$gpu", "a100"]');
+});
