@@ -13,6 +13,7 @@ export function marks(c, view) {
   c.rect(view.label, HEAD, view.width - view.label, view.height);
   c.clip();
   const band = (from, to, y, height, color, dash) => {
+    if (height <= 0) return; // a kept form has its offer before there are rows
     const px = x(view, from),
       width = Math.max(3, x(view, to) - px);
     box(c, px + 1, y + 2, width - 2, height - 5);
