@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package dashboard contains the files of the calendar page: HTML, CSS and ES modules. Browsers load the modules as a few
-// scripts, those of operators when an operator opens their pages. The page talks to the REST API only.
+// scripts: those of the calendar at once, those of other parts when somebody opens them. The page talks to the REST API
+// only.
 package dashboard
 
 import (

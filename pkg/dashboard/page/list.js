@@ -36,11 +36,12 @@ export function list(main, app) {
     state: on => part.send({type: 'live', on}),
     heard: () => part.send({type: 'heard'}),
   });
-  return () => {
+  const end = () => {
     close();
     removeEventListener('projects', name);
     part.end();
   };
+  return {end};
 }
 
 // written returns the part of the address after the question mark. What has its usual value is not there.

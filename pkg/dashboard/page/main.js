@@ -6,13 +6,12 @@ import {get, onSignedOut, patch, remove, session} from './client.js';
 import {calendarPlace, forgetTab, keep, keepCalendarPlace, kept} from './kept.js';
 import {now} from './time.js';
 import * as calendar from './calendar.js';
-import * as reservation from './reservation.js';
 import {isOperator} from './operator-pages.js';
 import {lazily} from './lazily.js';
 import * as signin from './signin.js';
 
 const main = h('main', {id: 'main', tabindex: '-1'});
-const header = h('header', {class: 'top'});
+const header = document.querySelector('header'); // it has the name of Almanac before the scripts are there
 // skip returns a link that moves the keyboard past the tools.
 const skip = (text, find) =>
   h(
@@ -27,14 +26,12 @@ const skip = (text, find) =>
     },
     t(text),
   );
-document.body.append(
+header.before(
   skip('skip', () => main),
   skip('skipToPicture', () => main.querySelector('.picture')),
   skip('skipToForm', () => main.querySelector('.panel input')),
-  header,
-  main,
-  ...outside(),
 );
+header.after(main, ...outside());
 
 const app = {
   session: null,
@@ -84,13 +81,12 @@ function route() {
   document.title = t('title', {page: t({operator: 'operations', calendar: 'calendar'}[name] || 'reservations')});
   main.className = name === 'calendar' ? 'wide' : '';
   const parts = {
-    reservations: () => reservation.list(main, app),
-    reservation: () => reservation.show(main, app, id || ''),
+    reservations: () => ({end: lazily(main, () => import('./list.js'), ({list}) => list(main, app)).end}),
+    reservation: () => ({end: lazily(main, () => import('./reservation.js'), reservation => reservation.show(main, app, id || '')).end}),
     operator: () => lazily(main, () => import('./operator.js'), operator => operator.show(main, app, words)),
     calendar: () => calendar.show(main, app, new URLSearchParams(query)),
   };
-  const part = parts[name]();
-  shown = {name, ...(typeof part === 'function' ? {end: part} : part)};
+  shown = {name, ...parts[name]()};
 }
 
 // decoded returns a part of the address as it was before it was written there; a damaged one stays as it is.

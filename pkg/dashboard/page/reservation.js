@@ -7,8 +7,6 @@ import {stream} from './stream.js';
 import {viewOf} from './reservation-view.js';
 import {nothing, step} from './reservation-state.js';
 
-export {list} from './list.js';
-
 // show shows the reservation with an id. It returns what ends it.
 export function show(main, app, id) {
   const place = document.createElement('div'),
@@ -31,11 +29,12 @@ export function show(main, app, id) {
     state: on => part.send({type: 'live', on}),
     heard: () => part.send({type: 'heard'}),
   });
-  return () => {
+  const end = () => {
     close();
     removeEventListener('projects', name);
     part.end();
   };
+  return {end};
 }
 
 // copy copies the text of an element; where the browser does not allow that, it selects the text.
