@@ -32,7 +32,7 @@ func ask(t *testing.T, page http.Handler, path string, header ...string) *httpte
 	return w
 }
 
-var linked = regexp.MustCompile(`(?:src|href)="([^"]+)"`)
+var linked = regexp.MustCompile(`(?:src|href)="([0-9a-f]{12}/[^"]+)"`) // to the files of a version
 
 // A browser keeps the files of a version, and asks for index.html again each time.
 func TestBrowsersKeepTheFilesOfAVersion(t *testing.T) {
