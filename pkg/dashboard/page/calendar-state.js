@@ -105,6 +105,9 @@ function showing(state, {offer, blocked}) {
   return rows.length > 0 ? windows.revealed(windows.revealed(view, rows.at(-1)), rows[0]) : view;
 }
 
+// formHears tells an open form that reservations in a time have changed.
+const formHears = (state, event) => (state.form ? withForm(state, form.step(state.form, {...event, type: 'form.changed'})) : [state]);
+
 const draftOf = next => ({do: 'draft', text: next ? form.draft(next) : null});
 const settling = {do: 'wait', key: 'settled', ms: SETTLED, event: {type: 'settled'}};
 
@@ -266,12 +269,16 @@ const changes = {
       concerns = !known || (event.end >= known.from && event.start <= known.to);
     const told = toldOf(state, event),
       [next, ...effects] = concerns ? withData(state, data.heard(state.data, event.hosts)) : [state];
-    const [after, ...more] = next.form ? withForm(next, form.step(next.form, {...event, type: 'form.changed'})) : [next];
+    const [after, ...more] = formHears(next, event);
     return [{...after, live: heardLive(after.live, event.clock)}, ...effects, ...more, told];
   },
   hosts: (state, event) => withData({...state, live: heardLive(state.live, event.clock)}, data.heard(state.data, event.hosts)),
   heard: (state, {clock}) => [{...state, live: heardLive(state.live, clock)}],
-  gap: (state, event) => withData({...state, live: heardLive(state.live, event.clock)}, data.heard(state.data, [])),
+  gap: (state, event) => {
+    const [next, ...effects] = withData({...state, live: heardLive(state.live, event.clock)}, data.heard(state.data, [])),
+      [after, ...more] = formHears(next, {...event, start: -Infinity, end: Infinity}); // what was missed may touch any offer
+    return [after, ...effects, ...more];
+  },
   live: (state, {on, clock}) => [{...state, live: on ? heardLive(state.live, clock) : lostLive(state.live)}],
 
   booked: (state, event) => book(state, null, event),

@@ -107,6 +107,17 @@ function sentAsSeen(w) {
   }
 }
 
+// answered looks at an open form at rest: the service says the same to what is asked there. What begins now may have
+// another answer by now.
+function answered(w) {
+  const {form} = w.state,
+    shown = form?.offer || (form?.refusal?.real && form.refusal);
+  if (!shown || form.unsure || (form.mode === 'book' && !shown.body.start_time)) return;
+  const request = form.mode === 'change' ? {method: 'PATCH', path: `v1/reservations/${form.id}`} : {method: 'POST', path: 'v1/reservations'},
+    {answer} = w.service.answer({...request, body: shown.body, query: {dry_run: true}});
+  assert.equal(Boolean(form.offer), Boolean(answer), `the form's answer to ${JSON.stringify(shown.body)} is old`);
+}
+
 function run(seed) {
   const draws = drawn(seed),
     w = new World(),
@@ -125,6 +136,7 @@ function run(seed) {
     const {known, hosts} = w.state.data;
     assert.ok(known && known.from <= w.state.view.start, `what is in view is not known at the end: ${JSON.stringify(known)}, ${w.state.view.start}`);
     for (const host of hosts.keys()) assert.deepEqual(w.shown(host), w.has(host), `host ${host} is not as the service has it`);
+    answered(w);
   } catch (error) {
     error.message = `seed ${seed}: ${log.join(' ')}\n${error.message}`;
     throw error;
