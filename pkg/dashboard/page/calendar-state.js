@@ -248,13 +248,13 @@ const changes = {
   ticked: state => [{...state}],
   printing: (state, {on}) => [{...state, printing: on}],
 
-  // undo takes back what a toast has told.
+  // undo takes back what a toast has told. Each has its own question: one that follows at once does not end it.
   undo: (state, {request}) => {
-    const [questions, effect] = ask(state.data.questions, 'undo', request, {lasting: false});
+    const [questions, effect] = ask(state.data.questions, `undo ${state.data.questions.next}`, request, {lasting: false});
     return [{...state, data: {...state.data, questions}}, effect];
   },
   answered: (state, event) => {
-    if (event.key === 'undo') return undone(state, event);
+    if (event.key.startsWith('undo ')) return undone(state, event);
     const taken = data.take(state.data, event);
     if (!taken) return [state];
     const [next, ...effects] = withData(state, taken);
