@@ -119,6 +119,42 @@ func TestOperatorsPagesAreAccessible(t *testing.T) {
 	}
 }
 
+// On paper there are the tables, whole and dark on light, and no tools.
+func TestOperatorsPagesArePrintedWithoutTools(t *testing.T) {
+	p := startOperator(t)
+	p.Look(760, 1000, true)
+	for _, one := range []struct{ page, element string }{{"operator/energy", ".modes"}, {"operator/hosts/node-01", "#pool"}, {"reservations", "table"}} {
+		p.open(one.page, one.element)
+		p.OnPaper()
+		const tools = `[...document.querySelectorAll('header.top, nav, button:not(.head), input, select, .toasts')].filter(one => one.checkVisibility()).map(one => one.outerHTML)`
+		if seen := labtest.Evaluate[[]string](p.Browser, tools); len(seen) > 0 {
+			t.Errorf("on paper the page %s has %q", one.page, seen)
+		}
+		const heads = `[...document.querySelectorAll('.page thead')].every(one => getComputedStyle(one).display === 'table-header-group') && getComputedStyle(document.querySelector('h1')).color === 'rgb(0, 0, 0)'`
+		if !labtest.Evaluate[bool](p.Browser, heads) {
+			t.Errorf("on paper the heads of %s are not repeated, or not dark", one.page)
+		}
+		p.Look(760, 1000, true)
+	}
+}
+
+// A name of 240 characters leaves the other columns in view.
+func TestLongNamesLeaveTheOtherColumnsInView(t *testing.T) {
+	browser := labtest.StartBrowser(t)
+	s := built.StartOn(t, fmt.Sprintf("hosts: [{name: node-01, vcpus: 8, memory_mb: 16384, zone: %s, aggregates: [%s]}]\n", strings.Repeat("z", 240), strings.Repeat("a", 240)))
+	p := &page{Browser: browser, t: t, url: s.URL}
+	for _, width := range []int{1440, 760, 360} {
+		p.Look(width, 900, false)
+		p.open("operator/hosts", "tbody th")
+		for _, edge := range p.Edges("tbody tr > *") {
+			if edge[1] > float64(width) {
+				t.Errorf("at %d pixels a cell ends at %g", width, edge[1])
+			}
+		}
+	}
+	p.wellBehaved()
+}
+
 // The scripts of the operators' pages come with the first of them. Without the service the page says so, and goes on when it
 // is back.
 func TestOperatorsPagesComeLater(t *testing.T) {

@@ -120,7 +120,7 @@ export function spoken(state) {
 // hostActions returns what the user may do with a host; null for nothing.
 export function hostActions(host, app, send) {
   const actions = [
-    app.may('energy:get') ? h('a', {key: 'energy', href: '#/operator/energy'}, t('hostEnergy')) : null,
+    app.may('hosts:get_instances') ? h('a', {key: 'page', href: `#/operator/hosts/${encodeURIComponent(host.name)}`}, t('hostPage')) : null,
     app.may('reservations:maintain')
       ? button(t('planMaintenance'), () => send({type: 'maintained', host: host.name}), {key: 'maintain', class: 'plan-maintenance'})
       : null,

@@ -46,48 +46,6 @@ export function select(options, chosen, change, attributes) {
   return list;
 }
 
-// table returns a table. A row is a list of cells. On narrow screens each row is a block, and each cell has the head of
-// its column before it; the roles stand there because blocks lose them.
-export function table(caption, heads, rows, empty) {
-  const cell = (content, i) =>
-    i === 0 ? h('th', {scope: 'row', role: 'rowheader'}, content) : h('td', {role: 'cell', 'data-head': heads[i]}, content);
-  return h(
-    'div',
-    {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
-    h(
-      'table',
-      {role: 'table'},
-      h('caption', {class: 'hidden'}, caption),
-      h(
-        'thead',
-        {role: 'rowgroup'},
-        h(
-          'tr',
-          {role: 'row'},
-          heads.map(head => h('th', {scope: 'col', role: 'columnheader'}, head)),
-        ),
-      ),
-      h(
-        'tbody',
-        {role: 'rowgroup'},
-        rows.length === 0
-          ? h('tr', {role: 'row'}, h('td', {colspan: String(heads.length), class: 'empty', role: 'cell'}, empty))
-          : rows.map(cells => h('tr', {role: 'row'}, cells.map(cell))),
-      ),
-    ),
-  );
-}
-
-// facts returns a list of names with their values.
-export const facts = pairs =>
-  h(
-    'dl',
-    {class: 'facts'},
-    pairs
-      .filter(([, value]) => value !== null && value !== undefined && value !== '')
-      .map(([term, value]) => h('div', {}, h('dt', {}, term), h('dd', {}, value))),
-  );
-
 // live is what screen readers read, and toasts are the messages; outside makes them once.
 let live, toasts;
 
@@ -122,13 +80,3 @@ export function outside() {
 
 // problem returns the box that shows an error of the API.
 export const problem = error => h('p', {class: 'box bad', role: 'alert'}, error.message);
-
-// copied returns a command with a button that copies it.
-export function copied(text, label, done) {
-  return h(
-    'div',
-    {class: 'command'},
-    h('code', {tabindex: '0'}, text),
-    button(label, () => navigator.clipboard?.writeText(text).then(() => toast(done))),
-  );
-}

@@ -9,7 +9,7 @@ export function hostActions(state, send, one, power) {
   const items = [...(state.may('reservations:maintain') ? [maintenance(one)] : []), ...(state.may('hosts:update') ? [pool(send, one), order(send, one)] : [])];
   const switches = state.may('energy:order') && power?.states.length ? powerOrders(send, power) : null;
   if (items.length === 0 && !switches) return null;
-  return h('section', {class: 'card'}, h('h3', {}, t('actions')), h('dl', {class: 'doings'}, items), switches);
+  return h('section', {class: 'card screen-only'}, h('h3', {}, t('actions')), h('dl', {class: 'doings'}, items), switches);
 }
 
 // doing is an action with what it does.

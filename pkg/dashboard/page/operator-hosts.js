@@ -72,7 +72,7 @@ const stateOf = one =>
 function oneHost(state, send) {
   const {item} = state;
   return together(
-    h('p', {class: 'soft'}, h('a', {href: '#/operator/hosts'}, t('allHosts')), ' · ', h('a', {href: rowLink(item), id: 'row'}, t('showInCalendar'))),
+    h('p', {class: 'soft screen-only'}, h('a', {href: '#/operator/hosts'}, t('allHosts')), ' · ', h('a', {href: rowLink(item), id: 'row'}, t('showInCalendar'))),
     h('h2', {class: 'above', id: 'host-name'}, named(item)),
     part(state, 'host', one => about(state, send, one)),
     state.answers.power?.value.history?.length ? part(state, 'power', history) : null,

@@ -162,7 +162,7 @@ const texts = {
   noHosts: 'There are no hosts.',
   tableCaption: '{count} hosts, {span}',
   tableCaption_one: '{count} host, {span}',
-  hostEnergy: 'Energy of the hosts',
+  hostPage: 'Details, drain, power …',
   planMaintenance: 'Maintenance …',
   statusNow: '{name} is now {status}.',
   booked: '{name} is booked: {span}.',

@@ -34,7 +34,7 @@ test('the tools have the zones of the second axis, and a choice draws the pictur
   assert.equal(byID(view(), 'second-zone').props.value, 'Asia/Tokyo');
 });
 
-const operator = ['energy:get', 'reservations:maintain', 'reservations:create'],
+const operator = ['hosts:get_instances', 'reservations:maintain', 'reservations:create'],
   nameOfB = {px: 60, py: HEAD + 45};
 
 // pressName presses the name of the second host.
@@ -43,14 +43,14 @@ function pressName(w) {
   w.send({type: 'released', ...nameOfB, button: 0});
 }
 
-test('the name of a host has its facts and, for operators, the way to its energy and maintenance of it', () => {
+test('the name of a host has its facts and, for operators, the way to its page and maintenance of it', () => {
   const {w, sent, view} = shown(operator);
   pressName(w);
   w.send({type: 'hovered', px: 500, py: HEAD + 10});
   w.send({type: 'left'});
   const menu = byID(view(), 'host-menu');
   assert.ok(words(menu).startsWith('b'), 'the pointer moves to the menu, and does not take it away');
-  assert.ok(parts(menu).some(one => one.props.href === '#/operator/energy'));
+  assert.ok(parts(menu).some(one => one.props.href === '#/operator/hosts/b'));
   parts(menu)
     .find(one => words(one) === t('planMaintenance') && one.props.onclick)
     .props.onclick();
@@ -64,7 +64,7 @@ test('who may do nothing with a host sees its facts alone', () => {
   const {w, view} = shown();
   pressName(w);
   const menu = byID(view(), 'host-menu');
-  assert.ok(words(menu).includes('b') && !words(menu).includes(t('planMaintenance')) && !words(menu).includes(t('hostEnergy')));
+  assert.ok(words(menu).includes('b') && !words(menu).includes(t('planMaintenance')) && !words(menu).includes(t('hostPage')));
 });
 
 test('the menu of a host opens with the keyboard, and Escape leads back to the picture', () => {

@@ -47,7 +47,11 @@ const energy = {
   phases: {awake: 15, asleep: 1},
   savings: {kwh: 0.11, host_hours: 1},
 };
-const plan = {id: 'p', at: iso(NOW), required: 2, spare: 1, on: 15, short: '', switches: [{host: 'node-03', to: 'off', reason: 'idle'}], kept: [], approved: null};
+const plan = {id: 'p', at: iso(NOW), required: 2, spare: 1, on: 15, short: '', switches: [
+    {host: 'node-03', to: 'off', reason: 'idle'},
+    {host: 'node-05', to: 'off', reason: 'idle'},
+    {host: 'node-07', to: 'on', reason: 'a reservation'},
+  ], kept: [], approved: null};
 const known = {energy, plan, demand: {demand: [{at: iso(NOW - 3600), in_use: 4, reserved: 2}, {at: iso(NOW), in_use: 3, reserved: 1}]}, energyHosts: []};
 
 test('equal lines of best-effort servers are one', () => {
@@ -90,7 +94,7 @@ test('the modes are in words, with the one that applies and what the plan would 
   const {view, world, again} = shown('energy', known);
   const text = words(view);
   assert.match(text, /recommend now/);
-  assert.match(text, /With the present plan it would put 1 to sleep and wake 0\./);
+  assert.match(text, /With the present plan it would put 2 to sleep and wake 1\./);
   assert.equal(byID(view, 'mode-recommend'), undefined);
   press(byID(view, 'mode-auto'));
   assert.match(words(again()), /Change the mode to automatic\?/);
