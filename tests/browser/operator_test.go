@@ -56,11 +56,11 @@ func TestFocusAndWhatIsTypedStayOverAReading(t *testing.T) {
 	p := startOperator(t)
 	p.open("operator/hosts", "tbody th")
 	p.Fill("#hosts-search", "gpu")
-	labtest.Evaluate[bool](p.Browser, `(document.querySelector('#hosts-search').dispatchEvent(new Event('input', {bubbles: true})), document.querySelector('#hosts-search').focus(), window.before = almanac.operator.state().answers.hosts, true)`)
+	labtest.Evaluate[bool](p.Browser, `(document.querySelector('#hosts-search').dispatchEvent(new Event('input', {bubbles: true})), document.querySelector('#hosts-search').focus(), window.field = document.activeElement, window.before = almanac.operator.state().answers.hosts, true)`)
 	p.Eventually("only the found hosts are there", `document.querySelectorAll('tbody th').length === 2`)
 	labtest.Evaluate[bool](p.Browser, `(almanac.operator.send({type: 'reread'}), true)`)
 	p.Eventually("the hosts are read again", `almanac.operator.state().answers.hosts !== window.before`)
-	if got := labtest.Evaluate[string](p.Browser, `document.activeElement.id + ' ' + document.activeElement.value`); got != "hosts-search gpu" {
+	if got := labtest.Evaluate[string](p.Browser, `document.activeElement.id + ' ' + document.activeElement.value + ' ' + (document.activeElement === window.field)`); got != "hosts-search gpu true" {
 		t.Errorf("after a reading the focus is on %q", got)
 	}
 	p.wellBehaved()
