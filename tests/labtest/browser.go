@@ -61,10 +61,7 @@ func StartBrowser(t testing.TB) *Browser {
 	b.page, end = chromedp.NewContext(context.WithoutCancel(t.Context()), chromedp.WithAllocatorOptions(
 		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.WindowSize(1400, 1000))) // root may not use the sandbox
 	t.Cleanup(end)
-	if err := chromedp.Do(b.page, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: before})
-		return chromedp.Void{}, err
-	}); err != nil {
+	if err := chromedp.Do(b.page, beforeEach(before)); err != nil {
 		t.Fatalf("start chromium: %v", err)
 	}
 	t.Cleanup(func() {
@@ -85,6 +82,19 @@ func get[T any](b *Browser, what string, action chromedp.Action[T]) T {
 		b.t.Fatalf("%s: %v; its picture is in %s", what, err, b.pictures)
 	}
 	return result
+}
+
+// Before runs a script in each page that is opened from now on, before the page's own.
+func (b *Browser) Before(script string) {
+	b.t.Helper()
+	get(b, "prepare pages", beforeEach(script))
+}
+
+func beforeEach(script string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return chromedp.Void{}, err
+	}
 }
 
 // Visit opens a page.
@@ -273,4 +283,5 @@ const (
 	ArrowDown  = kb.ArrowDown
 	ArrowRight = kb.ArrowRight
 	Enter      = kb.Enter
+	Tab        = kb.Tab
 )

@@ -7,7 +7,7 @@ export const ranges = {day: DAY, week: 7 * DAY, month: 31 * DAY, quarter: 92 * D
 const NARROWEST = HOUR,
   WIDEST = 400 * DAY,
   FIRST = 0,
-  LAST = 253402300799 - WIDEST; // the end of the year 9999
+  LAST = Date.UTC(8998, 0, 1) / 1000; // what is around a year of it is within the 8999 years that the service knows
 
 const within = (low, value, high) => Math.min(high, Math.max(low, value));
 

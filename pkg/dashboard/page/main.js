@@ -29,7 +29,7 @@ const skip = (text, find) =>
 header.before(
   skip('skip', () => main),
   skip('skipToPicture', () => main.querySelector('.picture')),
-  skip('skipToForm', () => main.querySelector('.panel input')),
+  skip('skipToForm', () => main.querySelector('.panel h2')), // in a field, the key that follows the link would send the form
 );
 header.after(main, ...outside());
 
