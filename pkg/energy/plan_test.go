@@ -176,7 +176,7 @@ func TestWhyAnIdleHostStaysOn(t *testing.T) {
 		halt   string
 		want   string
 	}{
-		"fresh":           {func(m *energy.Machine) { m.Idle = 4 }, "", "it has been idle for 4 measurements of 5"},
+		"fresh":           {func(m *energy.Machine) { m.Idle = 4 }, "", "it has been idle for 4 measurements, and must be for 5"},
 		"halted":          {func(*energy.Machine) {}, "the inventory is stale", "nothing is switched off: the inventory is stale"},
 		"must stay":       {func(m *energy.Machine) { m.Stays = "it is not admitted" }, "", "it is not admitted"},
 		"held on":         {held(energy.HoldOn), "", "an operator has ordered it on: the rack is rewired"},

@@ -5,6 +5,7 @@ package energy
 import (
 	"fmt"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 )
 
@@ -68,7 +69,7 @@ func keptFresh(p *planning, m *Machine) string {
 	if m.Idle >= p.r.IdleNeeded {
 		return ""
 	}
-	return fmt.Sprintf("it has been idle for %d measurements of %d", m.Idle, p.r.IdleNeeded)
+	return fmt.Sprintf("it has been idle for %s, and must be for %d", fault.Counted(m.Idle, "measurement"), p.r.IdleNeeded)
 }
 
 // keptRequired returns that no more hosts are on than are required; "" if there are more.

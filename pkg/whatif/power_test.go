@@ -54,7 +54,7 @@ func TestPowerSaysAlsoWhyAnIdleHostStaysOn(t *testing.T) {
 	want := map[string]string{
 		"r1": "it is reserved now or within the horizon",
 		"r4": "it has been idle for 5 measurements, and 6 hosts are on where 3 are enough",
-		"r5": "it has been idle for 4 measurements of 5",
+		"r5": "it has been idle for 4 measurements, and must be for 5",
 		"r6": "it has been idle for 9 measurements, and 5 hosts are on where 3 are enough",
 	}
 	if diff := cmp.Diff(want, got.Reasons); diff != "" {

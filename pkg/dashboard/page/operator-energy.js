@@ -3,7 +3,7 @@
 import {t} from './texts.js';
 import {DAY, iso, readable, seconds} from './time.js';
 import {dayLine} from './operator-day.js';
-import {amount, at, host, list, orderButton, part, row, sinceText} from './operator-parts.js';
+import {amount, at, host, list, modeNames, orderButton, part, row, sinceText} from './operator-parts.js';
 import {facts, h, named, table, together} from './view.js';
 
 // questions are the questions of this page, as far as the user may ask them.
@@ -108,8 +108,6 @@ const switches = (send, {stopped, breaker}) =>
         })
       : null,
   );
-
-const modeNames = ['off', 'observe', 'recommend', 'auto'];
 
 // modes tells what each mode does, which one applies, and changes it.
 function modes(state, send, found) {

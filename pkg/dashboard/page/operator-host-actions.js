@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator can do with a host, as far as the policy allows it.
 import {t} from './texts.js';
-import {orderButton} from './operator-parts.js';
+import {modeNames, orderButton} from './operator-parts.js';
 import {h} from './view.js';
 
 // hostActions returns the section with the actions; `power` is what the energy controller knows of the host, if it does.
 export function hostActions(state, send, one, power) {
   const items = [...(state.may('reservations:maintain') ? [maintenance(one)] : []), ...(state.may('hosts:update') ? [pool(send, one), order(send, one)] : [])];
-  const switches = state.may('energy:order') && power?.states.length ? powerOrders(send, power) : null;
-  if (items.length === 0 && !switches) return null;
-  return h('section', {class: 'card screen-only'}, h('h3', {}, t('actions')), h('dl', {class: 'doings'}, items), switches);
+  const switches = state.may('energy:order') && power?.states.length ? powerOrders(send, power) : null,
+    modes = state.may('energy:update') && power ? modeOrders(send, power) : null;
+  if (items.length === 0 && !switches && !modes) return null;
+  return h('section', {class: 'card screen-only'}, h('h3', {}, t('actions')), h('dl', {class: 'doings'}, items), switches, modes);
 }
 
 // doing is an action with what it does.
@@ -78,6 +79,37 @@ function powerOrders(send, power) {
           {key: action, id: `power-${action}`},
         ),
       ),
+    ),
+  );
+}
+
+// modeOrders give a host a mode of its own, which wins over that of its aggregates and that of all hosts, or take it away.
+function modeOrders(send, {name, mode: own}) {
+  const choice = (mode, text, does) =>
+    orderButton(
+      send,
+      text,
+      {
+        title: t('hostModeTitle', {name, mode: text}),
+        lines: [does],
+        yes: text,
+        danger: mode === 'auto',
+        request: {method: 'PATCH', path: 'v1/energy', body: {reason: t('fromPage'), hosts: {[name]: mode}}},
+        takes: ['reason'],
+        said: t('hostModeChanged', {name, mode: text}),
+      },
+      {key: mode || 'none', id: `mode-${mode || 'none'}`},
+    );
+  return h(
+    'div',
+    {},
+    h('h3', {}, t('hostMode')),
+    h('p', {class: 'soft'}, t(own ? 'hostModeOwn' : 'hostModeNone', {mode: t(`mode_${own}`)})),
+    h(
+      'div',
+      {class: 'actions start'},
+      modeNames.filter(mode => mode !== own).map(mode => choice(mode, t(`mode_${mode}`), t(`modeDoes_${mode}`))),
+      own ? choice(null, t('noOwnMode'), t('noOwnModeText')) : null,
     ),
   );
 }

@@ -50,7 +50,7 @@ export const host = (state, name) =>
 export const project = (state, id) => named(state.names[id] || id);
 
 // list returns a table that shows its first rows, with a button for the others. Rows are built when they are shown.
-export const SHOWN = 100;
+const SHOWN = 100;
 export function list(state, send, {name, caption, heads, rows, row: cells, empty}) {
   const shown = state.all[name] ? rows : rows.slice(0, SHOWN);
   return together(
@@ -68,3 +68,6 @@ export function list(state, send, {name, caption, heads, rows, row: cells, empty
 
 // orderButton opens the confirmation of an order.
 export const orderButton = (send, text, order, attributes) => button(text, () => send({type: 'ask', order}), attributes);
+
+// modeNames are the modes of the energy controller, those that do less first.
+export const modeNames = ['off', 'observe', 'recommend', 'auto'];

@@ -6,21 +6,23 @@ import {isAnswer} from './operator-answers.js';
 import {pageOf} from './operator-list.js';
 
 // How long answers stay fresh, in milliseconds. A page asks no more often than REST after events, and a hidden tab
-// HIDDEN times as seldom as usual.
+// HIDDEN times as seldom as usual. An answer that took long is asked for again only after SLOW times as long, but after
+// SELDOM.
 const REST = 5000,
   HIDDEN = 20,
-  EVERY = 15000;
+  EVERY = 15000,
+  SLOW = 20,
+  SELDOM = 300000;
 
 // nothing returns the state before the event `begin`. `may` reports what the policy allows the user.
-export const nothing = ({page = '', item = '', may = () => false, names = {}, limited = true}) => ({
+export const nothing = ({page = '', item = '', may = () => false, names = {}}) => ({
   page,
   item, // what the address names on the page, such as a host
   may,
   names, // of projects, by id
-  limited, // whether the user has a project
   fields: {}, // what is typed or chosen, by page and field
   sent: {}, // the fields of the forms that were sent, by form
-  asked: {}, // by question: {of, at, stale}
+  asked: {}, // by question: {of, at, stale, took}
   answers: {}, // by question: {value, at}
   refused: {}, // by question: the error, if asking again at once is no use
   all: {}, // the tables that show all of their rows
@@ -82,16 +84,18 @@ function readOne(state, key, wanted) {
     other = before?.of !== identity(wanted);
   if (!other && isOpen(state.questions, key)) return [state];
   const age = state.clock - before?.at,
-    every = (wanted.every || EVERY) * (state.hidden ? HIDDEN : 1);
-  return other || age >= every || (before.stale && !state.hidden && age >= REST) ? askOne(state, key, wanted) : [state];
+    least = Math.min(SELDOM, SLOW * (before?.took || 0)),
+    every = Math.max(least, wanted.every || EVERY) * (state.hidden ? HIDDEN : 1);
+  return other || age >= every || (before.stale && !state.hidden && age >= Math.max(least, REST)) ? askOne(state, key, wanted) : [state];
 }
 
 // askOne asks one question. The answer to another one of the same key is forgotten.
 function askOne(state, key, wanted) {
   const of = identity(wanted),
-    start = state.asked[key]?.of === of ? state : without(state, key);
+    before = state.asked[key],
+    start = before?.of === of ? state : without(state, key);
   const [questions, effect] = ask(start.questions, key, wanted.request);
-  return [{...start, questions, asked: {...start.asked, [key]: {of, at: start.clock, stale: false}}}, effect];
+  return [{...start, questions, asked: {...start.asked, [key]: {of, at: start.clock, stale: false, took: before?.took || 0}}}, effect];
 }
 
 // readNow asks everything that the page shows, except what is under way.
@@ -106,7 +110,8 @@ const askFailed = state =>
 
 function askAgain(state, key) {
   const [questions, ...effects] = again(state.questions, key);
-  return [{...state, questions}, ...effects];
+  if (effects.length === 0) return [state];
+  return [{...state, questions, asked: {...state.asked, [key]: {...state.asked[key], at: state.clock}}}, ...effects];
 }
 
 const omitted = (object, key) => {
@@ -146,9 +151,15 @@ function take(state, event) {
   if (key === 'order') return takeOrder(next, event);
   if (key === 'trial') return [{...next, order: {...next.order, trial: error ? {error} : {outcome: event.answer.outcome}}}];
   if (error && isOpen(known.questions, key)) return [next, ...known.effects];
-  if (!error) return [{...next, answers: {...next.answers, [key]: {value: event.answer, at: next.clock}}, refused: omitted(next.refused, key)}];
+  if (!error) return [taken(next, key, event.answer)];
   const refused = {...next.refused, [key]: error};
   return [{...next, refused, answers: isAnswer(error) ? omitted(next.answers, key) : next.answers}];
+}
+
+// taken keeps an answer with its time, and how long it took.
+function taken(state, key, value) {
+  const asked = {...state.asked, [key]: {...state.asked[key], took: state.clock - state.asked[key].at}};
+  return {...state, asked, answers: {...state.answers, [key]: {value, at: state.clock}}, refused: omitted(state.refused, key)};
 }
 
 // openOrder asks for a confirmation. An order is data: what it is called, the request, and which fields the user may

@@ -26,7 +26,7 @@ export function show(main, app, path) {
   fill(main, place);
   const part = run({
     place,
-    state: nothing({...placeOf(app, path), may: app.may, names: app.projectNames(), limited: Boolean(app.session.project_id)}),
+    state: nothing({...placeOf(app, path), may: app.may, names: app.projectNames()}),
     step,
     view: viewOf(),
   });

@@ -99,6 +99,13 @@ export const texts = {
   actionTitle_test: 'Switch {name} off and on as a test?',
   actionTitle_release: 'Release {name}?',
   ordered: 'The order is accepted. It is carried out within seconds.',
+  hostMode: 'Mode of this host',
+  hostModeOwn: 'The host has its own mode: {mode}. It wins over that of its aggregates and of all hosts.',
+  hostModeNone: 'The host has the mode of its aggregates, or of all hosts. A mode of its own wins over them.',
+  hostModeTitle: 'Mode of {name}: {mode}?',
+  hostModeChanged: 'The mode of {name}: {mode}.',
+  noOwnMode: 'none of its own',
+  noOwnModeText: 'The host has the mode of its aggregates, or of all hosts.',
 
   // Energy.
   energyStopped: 'All hosts stay on: {by} has set the kill switch ({reason}).',

@@ -67,6 +67,32 @@ test('an event makes a page read again, at most every five seconds', () => {
   assert.deepEqual(world.asks(), ['images', 'images']);
 });
 
+test('an answer that takes long is asked for seldom, also after events', () => {
+  const world = new World('images');
+  world.pass(3000);
+  world.answer('images', {images: []});
+  world.send({type: 'changed'});
+  world.pass(56000);
+  assert.deepEqual(world.asks(), ['images']);
+  world.pass(1000);
+  assert.deepEqual(world.asks(), ['images', 'images']);
+});
+
+test('an outage is no slow answer', () => {
+  const world = new World('images');
+  for (let i = 0; i < 6; i++) {
+    world.answer('images', null, lost);
+    world.pass(60000);
+  }
+  world.answer('images', {images: []});
+  assert.equal(world.state.asked.images.took <= 60000, true);
+  const asked = world.asks().length;
+  world.send({type: 'reread'});
+  world.answer('images', {images: []});
+  world.pass(15000);
+  assert.equal(world.asks().length, asked + 2);
+});
+
 test('a hidden tab asks seldom, and at once when it is seen again', () => {
   const world = new World('images');
   world.answer('images', {images: []});

@@ -156,6 +156,15 @@ test('a drain takes a host out of the pool, after a question', () => {
   assert.deepEqual(world.requests.get('order').request, {method: 'PATCH', path: 'v1/hosts/node-01', body: {reservable: false}});
 });
 
+test('a host gets a mode of its own, and loses it', () => {
+  const {view, world} = shown('hosts', {host, power: {...power, mode: 'off'}}, {item: 'node-01'});
+  assert.equal(byID(view, 'mode-off'), undefined, 'it has this one');
+  press(byID(view, 'mode-none'));
+  world.send({type: 'confirm'});
+  assert.deepEqual(world.requests.get('order').request.body, {reason: 'from the page', hosts: {'node-01': null}});
+  assert.equal(byID(shown('hosts', {host, power: {...power, mode: null}}, {item: 'node-01'}).view, 'mode-none'), undefined);
+});
+
 test('before an order for the power the service says what would happen', () => {
   const {view, world, again} = shown('hosts', {host, power}, {item: 'node-01'});
   press(byID(view, 'power-off'));
