@@ -176,6 +176,12 @@ func (b *Browser) Drag(fromX, fromY, toX, toY float64) {
 	}
 }
 
+// Point moves the pointer to a point of the page.
+func (b *Browser) Point(x, y float64) {
+	b.t.Helper()
+	get(b, "point", chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
+}
+
 // Press presses keys, which the element with the focus receives. Keys without a letter are those of package kb.
 func (b *Browser) Press(keys string) {
 	b.t.Helper()
