@@ -20,8 +20,8 @@ import (
 )
 
 // BenchmarkCalendarPage measures the page with 1,000 hosts, and 5,000 reservations of two hosts in 90 days: the bytes that it
-// transfers, the time until its first picture, the time of a frame while it scrolls and shifts, and the memory of its
-// scripts before and after as many changes as an hour with one each second has; each is an event.
+// transfers, the time until its first picture, the time between frames and the work of its main thread for each while it
+// scrolls and shifts, and the memory of its scripts before and after as many changes as an hour with one each second has; each is an event.
 // ALMANAC_BENCH_BEFORE names an almanacd of an earlier version; visits of its page take turns with those of this version.
 func BenchmarkCalendarPage(b *testing.B) {
 	pages := []*measuredPage{newMeasuredPage(b, filepath.Join(built.Commands(), "almanacd"), "")}
@@ -99,6 +99,7 @@ func (p *measuredPage) measure(b *testing.B, browser *labtest.Browser) {
 		const all = performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation')).filter(one => !one.name.includes('/v1/events'));
 		return all.reduce((sum, one) => sum + Math.max(one.transferSize, one.encodedBodySize), 0) / 1000
 	})()`), "transferred-kB")
+	before := browser.Busy()
 	frames := labtest.Evaluate[[]float64](browser, `new Promise(done => {
 		const picture = document.querySelector('.picture'), times = [];
 		let last = performance.now(), i = 0;
@@ -111,6 +112,7 @@ func (p *measuredPage) measure(b *testing.B, browser *labtest.Browser) {
 		};
 		requestAnimationFrame(step);
 	})`)
+	report(float64((browser.Busy()-before).Microseconds())/1000/float64(len(frames)), "busy-ms/frame")
 	report(quantile(frames, 50), "frame-ms")
 	report(quantile(frames, 95), "frame-p95-ms")
 	report(quantile(frames, 99), "frame-p99-ms")
