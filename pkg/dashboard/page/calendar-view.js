@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calendar's elements: its tools, the picture or the table, the form beside it, and the legend.
-import {button, h, problem, select} from './view.js';
+import {button, h, problem, remembering} from './view.js';
 import {t} from './texts.js';
 import {END_OF_PICTURE} from './picture.js';
-import {HEAD, end} from './places.js';
-import {ROW, claimAt, groupings} from './model.js';
-import {isUTC, setUTC, span, zoneName} from './time.js';
+import {HEAD} from './places.js';
+import {ROW, claimAt} from './model.js';
+import {zoneName} from './time.js';
 import {isLoading, retryAt, trouble} from './calendar-data.js';
 import {hostsOfForm} from './calendar-state.js';
 import {letters, isKey} from './cursor.js';
-import {ranges} from './calendar-window.js';
+import {rangeText, toolsView} from './calendar-tools.js';
 import {drawnText, factsOf, freeFacts, hostActions, tableView} from './calendar-facts.js';
 import {formView} from './form-view.js';
 import {conditionsOf, textOf} from './filter-language.js';
 import {filterView} from './filters.js';
 import {liveText} from './live.js';
-import {secondZoneSelect} from './zonechoice.js';
 
 // calendarView returns the whole calendar.
 export const calendarView = (state, send, app) =>
@@ -23,12 +22,12 @@ export const calendarView = (state, send, app) =>
     'div',
     {class: 'calendar'},
     h('h1', {class: 'hidden'}, t('calendar')),
-    tools(state, send, app),
+    toolsView(state, send, app),
     filterBox(state, send),
     h('div', {class: `progress${isLoading(state.data) ? ' on' : ''}`, role: 'presentation'}),
     notice(state, send),
     h('div', {class: 'area'}, stage(state, send, app), panel(state, send, app)),
-    h('div', {class: 'legend'}, legend(), status(state)),
+    h('div', {class: 'legend'}, remembered.legend([], legend), status(state)),
     h('p', {class: 'hidden', id: 'keys-help'}, t('keysHelp')),
     state.help ? help(send) : null,
     state.printing ? paper(state, send) : null,
@@ -41,95 +40,27 @@ const paper = (state, send) =>
 
 const filterText = filter => `${t('filter')}: ${conditionsOf(filter)?.map(textOf).join(', ') || filter}`;
 
-const rangeText = ({view}) => span(view.start, view.width ? end(view) : view.start + view.span);
-
-function tools(state, send, app) {
-  const shift = by => () => send({type: 'panned', pixels: (state.view.width - state.view.label) * by}),
-    small = (text, name, click) => button(text, click, {'aria-label': t(name), title: t(name)});
-  return h(
-    'div',
-    {class: `tools${state.tools ? ' open' : ''}`},
-    h(
-      'div',
-      {class: 'buttons'},
-      small('‹', 'earlier', shift(-0.8)),
-      button(t('today'), () => send({type: 'now'}), {id: 'today'}),
-      small('›', 'later', shift(0.8)),
-    ),
-    h(
-      'div',
-      {class: 'buttons', role: 'group', 'aria-label': t('range')},
-      Object.entries(ranges).map(([name, width]) =>
-        button(t(name), () => send({type: 'ranged', name}), {
-          'data-range': name,
-          'aria-pressed': String(Math.abs(width / state.view.span - 1) < 0.02),
-        }),
-      ),
-    ),
-    h(
-      'div',
-      {class: 'buttons zoom'},
-      small('+', 'zoomIn', () => send({type: 'zoomed', factor: 1 / 1.5})),
-      small('−', 'zoomOut', () => send({type: 'zoomed', factor: 1.5})),
-    ),
-    h('h2', {class: 'range'}, rangeText(state), ' ', h('small', {id: 'zone-name'}, zoneName())),
-    button(t('moreTools'), () => send({type: 'tools'}), {class: 'plain fold', 'aria-expanded': String(state.tools)}),
-    app.may('reservations:create') ? button(t('book'), () => send({type: 'booked'}), {class: 'main', id: 'book'}) : null,
-    h(
-      'div',
-      {class: 'buttons end'},
-      h('input', {
-        type: 'search',
-        id: 'search',
-        value: state.search,
-        placeholder: t('searchCalendar'),
-        'aria-label': t('searchCalendar'),
-        input: event => send({type: 'searched', text: event.currentTarget.value}),
-      }),
-      select(groups(state), state.group, group => send({type: 'grouped', group}), {'aria-label': t('groupBy')}),
-      select(
-        [
-          ['local', t('localTime')],
-          ['utc', t('utc')],
-        ],
-        isUTC() ? 'utc' : 'local',
-        value => {
-          setUTC(value === 'utc');
-          send({type: 'zoned'});
-        },
-        {'aria-label': t('timeZone'), title: zoneName(), id: 'zone'},
-      ),
-      secondZoneSelect(() => send({type: 'zoned'})),
-      button(t('table'), () => send({type: 'tabled'}), {'aria-pressed': String(state.asTable), class: 'plain', id: 'table-switch'}),
-      button('?', () => send({type: 'helped'}), {class: 'plain', id: 'help', 'aria-label': t('help'), title: t('help')}),
-    ),
-  );
-}
-
-const groups = ({data}) => [
-  ['', t('noGroups')],
-  ['zone', t('zone')],
-  ['aggregates', t('aggregates')],
-  ...groupings(data.hosts.values()).map(name => [name, name]),
-];
+const remembered = {filter: remembering(), legend: remembering()};
 
 // filterBox holds the filter. Its editor is made when it is first wanted: it asks for the values of all properties.
-function filterBox(state, send) {
-  const refused = state.data.refused?.field === 'filter',
-    open = state.filter !== '' || refused;
+function filterBox({filter, filterWanted, data}, send) {
+  const refused = data.refused?.field === 'filter' ? data.refused : null,
+    open = filter !== '' || Boolean(refused);
   const editor = () =>
     filterView({
-      filter: state.filter,
-      complaint: refused ? state.data.refused.message : '',
+      filter,
+      complaint: refused?.message || '',
       id: 'calendar-filter',
       keep: true,
       change: filter => send({type: 'filtered', filter}),
     });
-  return h(
-    'details',
-    {class: 'filter-box', open, toggle: event => event.currentTarget.open && send({type: 'filterWanted'})},
-    h('summary', {}, t('filter')),
-    open || state.filterWanted ? editor() : null,
+  return remembered.filter([send, filter, refused, filterWanted], () =>
+    h(
+      'details',
+      {class: 'filter-box', open, toggle: event => event.currentTarget.open && send({type: 'filterWanted'})},
+      h('summary', {}, t('filter')),
+      open || filterWanted ? editor() : null,
+    ),
   );
 }
 
@@ -193,7 +124,7 @@ function picture(state, send) {
       'aria-describedby': 'keys-help',
       'aria-roledescription': t('calendar'),
       'data-hosts': String(state.data.hosts.size),
-      'data-claims': String(claimsOf(state.data.hosts)),
+      'data-claims': String(countsOf(state.data.hosts).all),
       'data-pointer': state.pointer || '',
       ref: element => {
         if (element && Math.abs(element.scrollTop - view.scroll) > 1) element.scrollTop = view.scroll;
@@ -219,9 +150,12 @@ function picture(state, send) {
 
 const counted = new WeakMap();
 
-// claimsOf counts the claims of hosts, once for each answer.
-function claimsOf(hosts) {
-  if (!counted.has(hosts)) counted.set(hosts, [...hosts.values()].reduce((sum, host) => sum + host.claims.length, 0));
+// countsOf counts the claims of hosts, and those of the project, once for each answer.
+function countsOf(hosts) {
+  if (!counted.has(hosts)) {
+    const claims = [...hosts.values()].flatMap(host => host.claims);
+    counted.set(hosts, {all: claims.length, own: claims.filter(claim => claim.mine).length});
+  }
   return counted.get(hosts);
 }
 
@@ -287,8 +221,7 @@ function setBeside(element, {width, height}, {px, py}) {
 
 // hint tells a new user how to book.
 function hint(state, app) {
-  const own = [...state.data.hosts.values()].some(host => host.claims.some(claim => claim.mine)),
-    hidden = state.rows.length === 0 || state.asTable || state.form || state.gesture || own || !app.may('reservations:create');
+  const hidden = state.rows.length === 0 || state.asTable || state.form || state.gesture || countsOf(state.data.hosts).own || !app.may('reservations:create');
   return hidden ? null : h('p', {class: 'hint'}, t('dragHint'));
 }
 

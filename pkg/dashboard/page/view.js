@@ -34,6 +34,17 @@ export function latest() {
   };
 }
 
+// remembering returns a function that makes an element anew when one of the values has changed that it depends on, and
+// else returns the one before, which preact skips.
+export function remembering() {
+  let before = null,
+    made = null;
+  return (values, make) => {
+    if (!before || values.some((value, i) => !Object.is(value, before[i]))) [before, made] = [values, unchanged(make())];
+    return made;
+  };
+}
+
 // named returns an element with a text of a user, which may be written in any direction.
 export const named = (text, attributes) => h('bdi', {dir: 'auto', class: 'name', ...attributes}, text);
 

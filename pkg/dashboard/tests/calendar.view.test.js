@@ -109,3 +109,13 @@ test('a filter of the address is shown with its editor', () => {
   w.send({type: 'filtered', filter: '["=", "$gpu", "a100"]'});
   assert.equal(byID(view(), 'calendar-filter').props.filter, '["=", "$gpu", "a100"]');
 });
+
+test('a calendar that scrolls makes none of its tools, its filter and its legend anew', () => {
+  const {w} = shown(['reservations:create']),
+    send = () => {},
+    view = () => calendarView(w.state, send, app(['reservations:create']));
+  const pieces = all => [byID(all, 'today'), byID(all, 'second-zone'), ...['filter-box', 'key mine'].map(name => parts(all).find(one => one.props.class === name))];
+  const before = pieces(view());
+  w.send({type: 'scrolled', scroll: 7});
+  pieces(view()).forEach((piece, i) => assert.ok(piece && piece === before[i], `piece ${i}`));
+});
