@@ -33,7 +33,8 @@ function shadePast(c, view) {
   if (present > view.label) c.fillRect(view.label, AXIS, present - view.label, FREE);
 }
 
-const NUMBERS = 15; // the room for the numbers above the bars
+const NUMBERS = 15, // the room for the numbers above the bars
+  NARROWEST = 12; // no number has room in less
 
 // drawPart draws one number: a bar as high as the share of the hosts, and the number where it has room.
 function drawPart(c, view, {from, to, free, total}) {
@@ -49,7 +50,7 @@ function drawPart(c, view, {from, to, free, total}) {
   c.fillStyle = free ? colors.free : colors.bad;
   c.fillRect(left, HEAD - 1 - Math.max(2, height), width, 2);
   const text = String(free);
-  if (width < c.measureText(text).width + 6) return;
+  if (width < NARROWEST || width < c.measureText(text).width + 6) return;
   c.fillStyle = free ? colors.ink : colors.bad;
   c.fillText(text, left + 4, AXIS + NUMBERS / 2 + 1);
 }
