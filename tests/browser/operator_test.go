@@ -138,6 +138,23 @@ func TestOperatorsPagesArePrintedWithoutTools(t *testing.T) {
 	}
 }
 
+// With forced colors the tab of the page that is shown has a fill of its own, and so has the sign of a page that is fresh.
+func TestForcedColorsKeepWhatIsChosenOnOperatorsPages(t *testing.T) {
+	p := startOperator(t)
+	p.open("operator/hosts", "tbody th")
+	p.WithForcedColors()
+	for _, sign := range []string{".tabs [aria-current]", ".top nav [aria-current]"} {
+		const fills = `[document.querySelector('%s'), document.body].map(one => getComputedStyle(one).backgroundColor)`
+		if got := labtest.Evaluate[[]string](p.Browser, fmt.Sprintf(fills, sign)); got[0] == got[1] {
+			t.Errorf("%s is filled as the page: %s", sign, got[0])
+		}
+	}
+	const fresh = `getComputedStyle(document.querySelector('#age'), '::before').backgroundColor === getComputedStyle(document.querySelector('h1')).color`
+	if !labtest.Evaluate[bool](p.Browser, fresh) {
+		t.Error("the sign of a fresh page has no fill")
+	}
+}
+
 // A name of 240 characters leaves the other columns in view.
 func TestLongNamesLeaveTheOtherColumnsInView(t *testing.T) {
 	browser := labtest.StartBrowser(t)
