@@ -13,9 +13,11 @@ import (
 
 // notFilledIn are the fields of the form that a request reads and no input sets, and why.
 var notFilledIn = map[string]string{
-	"by":     "it says which of the end and the length the user has set last",
-	"terms":  "they are those of the reservation that is booked again; withTerms takes them or not",
-	"unread": "it is what of the wish in words is not understood",
+	"by":      "it says which of the end and the length the user has set last",
+	"filter":  "the editor of the filter sets it, which has events of its own: editors.test.js",
+	"terms":   "they are those of the reservation that is booked again; withTerms takes them or not",
+	"unadded": "it is what is typed in the editor of the filter and not added",
+	"unread":  "it is what of the wish in words is not understood",
 }
 
 // A field that a request reads and that no input sets is one that nobody can fill in.

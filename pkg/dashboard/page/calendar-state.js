@@ -2,6 +2,7 @@
 // The state of the calendar, and what each event makes of it. Nothing here needs a browser.
 import * as data from './calendar-data.js';
 import * as windows from './calendar-window.js';
+import * as editor from './filter-state.js';
 import * as form from './form-state.js';
 import {cursorOf, dragged, hourAt, placeAt, pressed} from './gestures.js';
 import {claimUnder, entered, marked, pressedKey, selection} from './cursor.js';
@@ -22,6 +23,8 @@ export function initial({query, kept, may, draft, at}) {
   return {
     view,
     filter: query.get('filter') || '',
+    editor: editor.initial({saved: editor.savedFrom(kept.filters)}),
+    propertiesAsked: false,
     group: query.get('group') ?? kept.group ?? '',
     search: query.get('search') || '',
     asTable: kept.table === 'yes',
@@ -61,9 +64,11 @@ const termsOf = ({filter, may}) => ({filter, facts: Boolean(may['hosts:list'])})
 const windowOf = ({view}, {clock}) => ({start: view.start, end: view.width ? end(view) : view.start + view.span, clock});
 
 // step returns the state after an event, and what is to be done.
-export function step(state, event) {
+export const step = (state, event) => withProperties(stepped(state, event));
+
+function stepped(state, event) {
   if (event.type.startsWith('form.') || (event.type !== 'key' && event.key?.startsWith('form.')))
-    return state.form ? withForm(state, form.step(state.form, event)) : [state];
+    return state.form ? withForm(state, form.step(state.form, event.type === 'form.filter' ? {...event, properties: state.editor.properties} : event)) : [state];
   const change = changes[event.type];
   return change ? change(state, event) : [state];
 }
@@ -236,6 +241,14 @@ const changes = {
     const next = arrange({...state, only: on && hostsOfForm(state).length > 0 ? hostsOfForm(state) : null});
     return [next.form ? {...next, view: showing(next, form.overlay(next.form))} : next];
   },
+  // filter is an event of the filter's editor.
+  filter: (state, {event, ...moment}) => {
+    const [next, ...effects] = editor.step(state.editor, event, state.filter),
+      change = effects.find(one => one.do === 'change'),
+      after = {...state, editor: next},
+      others = effects.filter(one => one !== change);
+    return change && change.filter !== state.filter ? [...changes.filtered(after, {...moment, filter: change.filter}), ...others] : [after, ...others];
+  },
   filtered: (state, event) => {
     const [next, ...effects] = look({...state, filter: event.filter, data: data.forget(state.data)}, event, true);
     return [arrange(next), ...effects, settling];
@@ -255,6 +268,7 @@ const changes = {
   },
   answered: (state, event) => {
     if (event.key.startsWith('undo ')) return undone(state, event);
+    if (event.key === 'properties') return propertiesKnown(state, event);
     const taken = data.take(state.data, event);
     if (!taken) return [state];
     const [next, ...effects] = withData(state, taken);
@@ -373,6 +387,23 @@ function slide(state, event) {
   const apart = list => Math.max(20, Math.abs(list[0].px - list[1].px)),
     [next, ...effects] = show(state, windows.zoomed(state.view, apart(state.fingers) / apart(fingers), (fingers[0].px + fingers[1].px) / 2));
   return [{...next, fingers}, ...effects];
+}
+
+// withProperties asks for the properties that a filter can use, once somebody has an editor of one. Without them a filter
+// can still be written as a text.
+function withProperties([state, ...effects]) {
+  if (state.propertiesAsked || !(state.form || state.filterWanted || state.filter || state.data.refused?.field === 'filter')) return [state, ...effects];
+  const [questions, effect] = ask(state.data.questions, 'properties', {path: 'v1/properties'});
+  return [{...state, propertiesAsked: true, data: {...state.data, questions}}, ...effects, effect];
+}
+
+function propertiesKnown(state, event) {
+  const taken = answered(state.data.questions, event);
+  if (!taken) return [state];
+  const next = {...state, data: {...state.data, questions: taken.questions}};
+  if (event.error) return [next, ...taken.effects];
+  const [known] = editor.step(state.editor, {type: 'loaded', properties: event.answer.properties.filter(one => one.name !== 'id')});
+  return [{...next, editor: known}];
 }
 
 // undone tells whether a change was taken back.

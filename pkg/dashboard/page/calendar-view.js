@@ -43,18 +43,19 @@ const filterText = filter => `${t('filter')}: ${conditionsOf(filter)?.map(textOf
 const remembered = {filter: remembering(), legend: remembering()};
 
 // filterBox holds the filter. Its editor is made when it is first wanted: it asks for the values of all properties.
-function filterBox({filter, filterWanted, data}, send) {
+function filterBox({filter, editor: edited, filterWanted, data}, send) {
   const refused = data.refused?.field === 'filter' ? data.refused : null,
     open = filter !== '' || Boolean(refused);
   const editor = () =>
     filterView({
+      state: edited,
       filter,
       complaint: refused?.message || '',
       id: 'calendar-filter',
       keep: true,
-      change: filter => send({type: 'filtered', filter}),
+      send: event => send({type: 'filter', event}),
     });
-  return remembered.filter([send, filter, refused, filterWanted], () =>
+  return remembered.filter([send, filter, edited, refused, filterWanted], () =>
     h(
       'details',
       {class: 'filter-box', open, toggle: event => event.currentTarget.open && send({type: 'filterWanted'})},
@@ -230,7 +231,7 @@ function panel(state, send, app) {
   return h(
     'aside',
     {class: 'panel', 'aria-label': t('panel'), keydown: event => event.key === 'Escape' && send({type: 'form.close'})},
-    formView(state.form, {may: app.may, project: app.project, zone: zoneName(), fold: fold(state, send)}, send),
+    formView(state.form, {may: app.may, project: app.project, zone: zoneName(), properties: state.editor.properties, fold: fold(state, send)}, send),
   );
 }
 

@@ -51,7 +51,7 @@ export function show(main, app, query) {
     state: initial({
       query,
       at: now(),
-      kept: {group: kept('group'), table: kept('table')},
+      kept: {group: kept('group'), table: kept('table'), filters: kept('filters')},
       may: app.session.may,
       draft: restored(formBefore()),
     }),

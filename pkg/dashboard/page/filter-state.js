@@ -19,6 +19,15 @@ export const initial = ({saved = {}, plain = ''} = {}) => ({
   before: null, // what was kept before the last change of it
 });
 
+// savedFrom returns the filters of a text that the browser has kept, by their names. What is no text is no filter.
+export function savedFrom(text) {
+  try {
+    return Object.fromEntries(Object.entries(JSON.parse(text) || {}).filter(([, filter]) => typeof filter === 'string'));
+  } catch {
+    return {};
+  }
+}
+
 export const valuesOf = property =>
   !property ? [] : property.type === 'bool' ? ['true', 'false'] : (property.values || []).slice(0, 500).map(String);
 
@@ -59,7 +68,7 @@ const changed = (state, filter) => [{...state, plain: '', text: null, wrong: ''}
 
 const kept = (state, saved, said, before = null) => [
   {...state, saved, said, before, name: ''},
-  {do: 'keep', saved},
+  {do: 'keep', name: 'filters', value: JSON.stringify(saved)},
   {do: 'announce', text: said},
 ];
 

@@ -2,87 +2,25 @@
 // The editor of a filter: its conditions, which can be taken away one by one, with the values that exist; its text in
 // Almanac's language is behind "Advanced". Filters can be kept in the browser.
 import {button, field, h, select} from './view.js';
-import {Component, h as element} from './preact.js';
 import {t} from './texts.js';
-import {get} from './client.js';
-import {announce} from './dom.js';
-import {keep, kept} from './kept.js';
 import {conditionsOf, operatorsOf, textOf} from './filter-language.js';
-import {choosable, chosen, initial, savedOf, step, valuesOf, waiting} from './filter-state.js';
+import {choosable, chosen, savedOf, valuesOf} from './filter-state.js';
 
-let known = null;
-
-// properties returns the properties that a filter can use; they are read once.
-export function properties() {
-  known ||= get('v1/properties').then(answer => answer.properties.filter(one => one.name !== 'id'));
-  known.catch(() => {
-    known = null;
-  });
-  return known;
-}
-
-// saved returns the filters that the browser keeps, by their names. What is no text is no filter.
-function saved() {
-  try {
-    return Object.fromEntries(Object.entries(JSON.parse(kept('filters')) || {}).filter(([, filter]) => typeof filter === 'string'));
-  } catch {
-    return {};
-  }
-}
-
-// filterView returns the editor of a filter. `change` is called with each filter that is complete, and `waits` with what
-// is typed and not part of it yet, of which `unadded` is the first; `complaint` is what the service says of the filter;
-// `keep` offers to keep it.
-export const filterView = attributes => element(Filter, attributes);
-
-class Filter extends Component {
-  constructor(attributes) {
-    super(attributes);
-    this.state = initial({saved: saved(), plain: attributes.unadded});
-    this.send = event => this.carryOut(step(this.state, event, this.props.filter));
-  }
-
-  carryOut([next, ...effects]) {
-    const {change, filter} = this.props;
-    this.setState(next);
-    for (const effect of effects) {
-      if (effect.do === 'change' && effect.filter !== filter) change(effect.filter);
-      if (effect.do === 'keep') keep('filters', JSON.stringify(effect.saved));
-      if (effect.do === 'announce') announce(effect.text);
-    }
-  }
-
-  componentDidMount() {
-    properties().then(
-      list => this.send({type: 'loaded', properties: list}),
-      () => {}, // without them the text can still be written
-    );
-  }
-
-  componentDidUpdate() {
-    const {filter, unadded = '', waits} = this.props,
-      typed = waiting(this.state, filter);
-    if (typed !== unadded) waits?.(typed);
-  }
-
-  componentWillUnmount() {
-    if (this.props.unadded) this.props.waits?.('');
-  }
-
-  render({filter, complaint, id, keep: keeps}, state) {
-    const conditions = conditionsOf(filter),
-      wrong = complaint || state.wrong;
-    return h(
-      'div',
-      {class: 'filter'},
-      chips(conditions, this.send),
-      plain(state, id, wrong, this.send),
-      wrong ? h('p', {class: 'complaint', id: `${id}-wrong`, role: 'alert'}, wrong) : null,
-      lists(state, this.send),
-      keeps ? keeping(state, filter, this.send) : null,
-      advanced(state, filter, conditions, id, this.send),
-    );
-  }
+// filterView returns the editor of a filter. `state` is that of filter-state.js, which gets what `send` sends; `complaint`
+// is what the service says of the filter; `keep` offers to keep it.
+export function filterView({state, filter, complaint, id, keep, send}) {
+  const conditions = conditionsOf(filter),
+    wrong = complaint || state.wrong;
+  return h(
+    'div',
+    {class: 'filter', id},
+    chips(conditions, send),
+    plain(state, id, wrong, send),
+    wrong ? h('p', {class: 'complaint', id: `${id}-wrong`, role: 'alert'}, wrong) : null,
+    lists(state, send),
+    keep ? keeping(state, filter, send) : null,
+    advanced(state, filter, conditions, id, send),
+  );
 }
 
 function chips(conditions, send) {

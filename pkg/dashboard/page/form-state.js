@@ -6,6 +6,7 @@ import {bodyOf, complaintOf, roomQuery} from './form-request.js';
 import {ending, fieldsFrom, followed, isFilled, named, timed, wished} from './form-fields.js';
 import {offerOf, refusalOf, windowsOf} from './form-answer.js';
 import {draft, partsOf, restored as partsRestored} from './form-draft.js';
+import * as filter from './filter-state.js';
 import {readWish} from './wish.js';
 import {exact} from './timevalue.js';
 import {length} from './lengths.js';
@@ -38,6 +39,7 @@ const blank = {
   focuses: false, // whether the keyboard goes on to the button after a wish
   key: '',
   properties: null, // of the hosts, once a wish in words needs them
+  editor: filter.initial(), // of the filter; the calendar knows the properties for it
   behind: null, // the filled form that comes back after this one
 };
 
@@ -79,11 +81,14 @@ function booking(from, at) {
     key: `${at}-${from.chance ?? 0}`,
     behind: merges ? kept?.behind || null : laidBehind(from.before),
   };
-  return followed(form, at);
+  return followed({...form, editor: kept?.editor || editorOf(form)}, at);
 }
 
+// editorOf returns the editor of a form's filter, with the condition that is typed and not added yet.
+const editorOf = ({fields}) => filter.initial({plain: fields.unadded});
+
 // laidBehind returns what comes back after another form.
-const laidBehind = before => (isFilled(before) ? {...blank, ...partsOf({...before, behind: null})} : before?.behind || null);
+const laidBehind = before => (isFilled(before) ? {...blank, ...partsOf({...before, behind: null}), editor: before.editor} : before?.behind || null);
 
 // asked asks for the offer of what the form has, after a while of no typing; whatever was known before is not in view
 // any more.
@@ -103,7 +108,7 @@ const renewed = form => [{...form, due: true, old: false}, {do: 'wait', key: 'fo
 // step returns the form after an event, null when it is closed, and the effects.
 export function step(form, event) {
   if (!form) return [null];
-  if (form.sending && ['form.edit', 'form.take', 'form.wish'].includes(event.type)) return [form];
+  if (form.sending && ['form.edit', 'form.take', 'form.wish', 'form.filter'].includes(event.type)) return [form];
   const change = changes[event.type];
   return change ? change(form, event) : [form];
 }
@@ -141,6 +146,16 @@ function edit(form, {field, value, at}) {
   if (field === 'name' && form.offer && !form.unsure) return [next]; // it is not part of what is offered
   if (field === 'words') return [{...next, fields: {...next.fields, unread: ''}}];
   return asked(followed({...next, offer: null}, at, field), TYPED);
+}
+
+// filtered takes an event of the filter's editor. What is typed there and not part of the filter yet is a field.
+function filtered(form, {event, properties, at}) {
+  const {fields} = form,
+    [editor, ...effects] = filter.step({...form.editor, properties}, event, fields.filter),
+    change = effects.find(one => one.do === 'change');
+  const [next, ...asking] = change ? edit({...form, editor}, {field: 'filter', value: change.filter, at}) : [{...form, editor}],
+    [last, ...more] = edit(next, {field: 'unadded', value: filter.waiting(editor, next.fields.filter), at});
+  return [last, ...asking, ...more];
 }
 
 // wish takes a wish in words over into the fields, once it is known which properties hosts have.
@@ -266,6 +281,7 @@ function noticed(form, event) {
 
 const changes = {
   'form.edit': edit,
+  'form.filter': filtered,
   'form.take': take,
   'form.wish': wish,
   'form.submit': submit,
@@ -314,5 +330,6 @@ export const resumed = form => asked(form, 0);
 // restored returns the form of a text that a tab has kept; null for a text that is none.
 export function restored(text) {
   const parts = partsRestored(text);
-  return parts && {...blank, ...parts, behind: parts.behind && {...blank, ...parts.behind}};
+  const whole = one => one && {...blank, ...one, editor: editorOf(one)};
+  return parts && {...whole(parts), behind: whole(parts.behind)};
 }

@@ -113,7 +113,7 @@ const modes = maintenance => [
   ...(maintenance ? [] : [['between', t('startWithin')]]),
 ];
 
-function bookingFields(form, {may}, edit, take, send) {
+function bookingFields(form, {may, properties}, edit, take, send) {
   const {fields} = form,
     {kind} = fields,
     maintenance = kind === 'maintenance';
@@ -142,7 +142,7 @@ function bookingFields(form, {may}, edit, take, send) {
     ),
     fields.when === 'between' ? between(form, edit, take) : [fields.when === 'at' ? timeOf(form, 'start', 'starts', edit) : null, timeOf(form, 'end', 'ends', edit)],
     fields.terms && !maintenance ? check('with-terms', t('withTerms', {terms: termsText(fields.terms)}), fields.withTerms, value => edit('withTerms', value)) : null,
-    maintenance ? null : which(form, edit),
+    maintenance ? null : which(form, {properties}, edit, send),
   ];
 }
 
@@ -193,7 +193,7 @@ const sizes = (form, edit) =>
   );
 
 // which tells which hosts: those of the drag, and a filter.
-function which(form, edit) {
+function which(form, {properties}, edit, send) {
   const {fields, hosts, refusal} = form,
     names = hosts.slice(0, 4).join(', ') + (hosts.length > 4 ? ' …' : '');
   return [
@@ -203,12 +203,11 @@ function which(form, edit) {
       {class: 'more', open: fields.filter !== '' || Boolean(fields.unadded) || refusal?.field === 'host_properties' || undefined},
       h('summary', {}, t('whichHosts')),
       filterView({
+        state: {...form.editor, properties},
         filter: fields.filter,
         complaint: refusal?.field === 'host_properties' ? refusal.message : '',
         id: 'form-filter',
-        unadded: fields.unadded,
-        waits: text => edit('unadded', text),
-        change: filter => edit('filter', filter),
+        send: event => send({type: 'form.filter', event}),
       }),
     ),
   ];

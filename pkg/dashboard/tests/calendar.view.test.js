@@ -107,7 +107,7 @@ test("the filter's editor, which asks for the values of all properties, is made 
 test('a filter of the address is shown with its editor', () => {
   const {w, view} = shown();
   w.send({type: 'filtered', filter: '["=", "$gpu", "a100"]'});
-  assert.equal(byID(view(), 'calendar-filter').props.filter, '["=", "$gpu", "a100"]');
+  assert.ok(words(byID(view(), 'calendar-filter')).startsWith('gpu = a100'));
 });
 
 test('a calendar that scrolls makes none of its tools, its filter and its legend anew', () => {

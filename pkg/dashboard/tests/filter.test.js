@@ -148,7 +148,7 @@ test('a filter is saved under a name, with a word of confirmation', () => {
   e.send({type: 'named', name: ' gpus '});
   e.send({type: 'saved'});
   assert.match(e.state.said, /gpus is saved/);
-  assert.deepEqual(e.done[0], {do: 'keep', saved: {gpus: '["=","$gpu","a100"]'}});
+  assert.deepEqual(e.done[0], {do: 'keep', name: 'filters', value: JSON.stringify({gpus: '["=","$gpu","a100"]'})});
   assert.equal(e.done[1].do, 'announce');
   assert.equal(savedOf(e.state, e.filter), 'gpus');
 });
