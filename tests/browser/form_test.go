@@ -220,8 +220,12 @@ func TestATimeIsFoundInThreeActions(t *testing.T) {
 
 func TestARefusedExtensionShowsWhatIsInTheWayAndTheLatestEnd(t *testing.T) {
 	p, s := startPage(t)
-	begin := time.Now().Add(24 * time.Hour).Truncate(time.Hour)
-	mine := bookHosts(t, s, "mine", begin, 12*time.Hour, `["=", "$name", "host-02"]`)
+	begin := time.Now().Add(time.Second).Truncate(time.Second)
+	mine := bookHosts(t, s, "mine", begin, 12*time.Hour, `["in", "$name", "host-02", "host-03"]`)
+	built.Eventually(t, "the reservation keeps its host", func() bool {
+		one, err := s.Client(t).GetReservation(t.Context(), mine.ID)
+		return err == nil && one.Status == "active"
+	})
 	neighbor := bookHosts(t, s, "neighbor", begin.Add(18*time.Hour), 12*time.Hour, `["=", "$name", "host-02"]`)
 	p.calendarOf(10)
 	p.claims(2)

@@ -41,20 +41,23 @@ const failure = (error, send) =>
   );
 
 function offer(form) {
-  const {mode, before, fields, offer: one} = form,
-    change = one.end - before?.end;
-  const title =
-    mode === 'book' || one.start !== before.start ? t('offer') : t(change > 0 ? 'longer' : 'shorter', {length: length(Math.abs(change))});
+  const {mode, fields, offer: one} = form;
   return h(
     'div',
     {class: 'box good', id: 'offer'},
-    h('strong', {}, title),
+    h('strong', {}, titleOf(form)),
     h('p', {}, span(one.start, one.end)),
     mode === 'book'
       ? h('p', {}, t(fields.kind === 'instance' ? 'offerInstances' : 'offerHosts', {count: one.quantity, matched: one.matched}), one.hosts.length ? [': ', named(one.hosts.join(', '))] : '')
       : null,
     one.delayed ? h('p', {}, t('delayedByBoot')) : null,
   );
+}
+
+// titleOf says what an offer is: of a change, how much time it adds or takes, at whichever edge.
+function titleOf({mode, before, offer}) {
+  const change = mode === 'change' ? Math.round(offer.end - offer.start - (before.end - before.start)) : 0;
+  return change === 0 ? t('offer') : t(change > 0 ? 'longer' : 'shorter', {length: length(Math.abs(change))});
 }
 
 // refusal tells why there is no offer, and what is possible instead.

@@ -51,14 +51,12 @@ const ofBooking = ({refusal: {earliest, largest, latest}, fields}) => [
 ];
 
 // ofChange: the latest end that is possible, another time of the same length if the reservation has not begun, and the
-// time that was added on other hosts.
-function ofChange({refusal, before, fields, movable}) {
-  const {earliest, latest, real} = refusal,
-    longer = fields.end.at > before.end && fields.start.at === before.start;
+// time that was added on other hosts, once it is known to be free there.
+function ofChange({refusal: {earliest, latest}, before, movable, elsewhere}) {
   return [
     latest && latest !== before.end && {what: 'until', at: latest},
     earliest && movable && {what: 'move', at: wholeMinute(earliest)},
-    real && longer && {what: 'elsewhere', start: before.end, seconds: fields.end.at - before.end},
+    elsewhere && {what: 'elsewhere', ...elsewhere},
   ];
 }
 

@@ -4,7 +4,7 @@
 import {joined} from './filter-language.js';
 import {exact} from './timevalue.js';
 import {DAY, HOUR, MINUTE, length, readLength} from './lengths.js';
-import {seconds, when} from './time.js';
+import {seconds, whenInZone} from './time.js';
 import {t} from './texts.js';
 
 export const timed = ['start', 'end', 'earliest', 'deadline']; // the fields that are times
@@ -131,13 +131,20 @@ function withEnd(fields, at, changed) {
   return {...fields, by, end: Object.is(until, fields.end.at) ? fields.end : exact(until)};
 }
 
+// isDefaultName reports whether a name is one that named gives: its last word, or the one before the zone, is a time.
+export function isDefaultName(name) {
+  const [before, after] = t('defaultName', {start: '\0'}).split('\0');
+  if (!name.startsWith(before) || !name.endsWith(after)) return false;
+  return /\d{1,2}:\d\d( \S+)?$/.test(name.slice(before.length, name.length - after.length));
+}
+
 // named gives a booking the name of its start until the user writes one. Maintenance has a reason, which only the user
 // knows. The name of a request that may have been sent stays.
 export function named(form, at) {
   if (form.mode !== 'book' || form.edited.name || form.again || form.sending || form.unsure) return form;
   const {fields, offer} = form,
     start = offer ? offer.start : {now: at, at: fields.start.at, between: fields.earliest.at}[fields.when],
-    name = fields.kind === 'maintenance' ? '' : t('defaultName', {start: when(Number.isNaN(start) ? at : start)});
+    name = fields.kind === 'maintenance' ? '' : t('defaultName', {start: whenInZone(Number.isNaN(start) ? at : start)});
   return name === fields.name ? form : {...form, fields: {...fields, name}};
 }
 

@@ -3,7 +3,7 @@
 // sent only if the offer for exactly this request is in view. Nothing here needs a browser.
 import {again, answered, ask, closeAll, failure, isOpen, none} from './questions.js';
 import {bodyOf, complaintOf, roomQuery} from './form-request.js';
-import {ending, fieldsFrom, followed, isFilled, named, timed, wished} from './form-fields.js';
+import {ending, fieldsFrom, followed, isDefaultName, isFilled, named, timed, wished} from './form-fields.js';
 import {offerOf, refusalOf, windowsOf} from './form-answer.js';
 import {draft, partsOf, restored as partsRestored} from './form-draft.js';
 import * as filter from './filter-state.js';
@@ -35,7 +35,8 @@ const blank = {
   all: [],
   before: null,
   movable: false,
-  again: false,
+  again: false, // the name is that of a reservation that is booked again
+  elsewhere: null, // the time that is added to a reservation, if a booking of its own can have it: {start, seconds}
   focuses: false, // whether the keyboard goes on to the button after a wish
   key: '',
   properties: null, // of the hosts, once a wish in words needs them
@@ -76,7 +77,7 @@ function booking(from, at) {
     ...fieldsFrom(from, kept, at),
     mode: 'book',
     edited: kept?.edited || {},
-    again: kept ? kept.again : Boolean(from.reservation),
+    again: kept ? kept.again : Boolean(from.reservation) && !isDefaultName(from.reservation.name),
     doubt: Boolean(kept?.doubt || kept?.unsure),
     key: `${at}-${from.chance ?? 0}`,
     behind: merges ? kept?.behind || null : laidBehind(from.before),
@@ -94,8 +95,8 @@ const laidBehind = before => (isFilled(before) ? {...blank, ...partsOf({...befor
 // any more.
 function asked(form, ms) {
   const [questions, ...effects] = closeAll(form.questions, key => key !== 'form.properties');
-  const {unsure, offer, refusal, windows, slow, old} = blank,
-    next = {...form, questions, doubt: form.doubt || form.unsure, unsure, offer, refusal, windows, slow, old},
+  const {unsure, offer, refusal, elsewhere, windows, slow, old} = blank,
+    next = {...form, questions, doubt: form.doubt || form.unsure, unsure, offer, refusal, elsewhere, windows, slow, old},
     due = !complaintOf(next);
   return [{...next, due}, ...effects, ...endedTimers, due && {do: 'wait', key: 'form.ask', ms, event: {type: 'form.ask'}}];
 }
@@ -229,12 +230,15 @@ function takeAnswer(form, event) {
     {body} = taken.request,
     next = {...form, questions: taken.questions};
   if (key === 'form.properties') return error ? [next, ...taken.effects] : wish({...next, properties: answer.properties}, {at, enter: form.focuses});
+  if (key === 'form.longer') return error ? [next, ...taken.effects] : askElsewhere(next, answer, at);
+  if (key === 'form.elsewhere') return error ? [next, ...taken.effects] : [{...next, elsewhere: addedTime(next)}];
   if (key === 'form.windows') return [error ? next : {...next, windows: windowsOf(answer)}, ...taken.effects];
   const known = {...next, slow: false},
     quick = {do: 'forget', key: 'form.slow'};
   if (key === 'form.send') return [...(error ? [unsent(known, error, body)] : sent(known, answer)), quick];
   if (error && taken.effects.length) return [known, ...taken.effects, quick];
-  const [after, ...effects] = withRoom(error ? {...known, offer: null, refusal: refusalOf(error, body)} : offered(known, answer.offer, body, at), at),
+  const shown = error ? {...known, offer: null, refusal: refusalOf(error, body), elsewhere: null} : offered(known, answer.offer, body, at),
+    [after, ...effects] = addedTime(shown) ? askTerms(shown) : withRoom(shown, at),
     [last, ...more] = after.old ? renewed(after) : [after];
   return [last, quick, ...effects, ...more];
 }
@@ -247,6 +251,27 @@ function withRoom(form, at) {
   const query = roomQuery(form, at);
   if (!query) return [form];
   const [questions, effect] = ask(form.questions, 'form.windows', {path: 'v1/availability', query});
+  return [{...form, questions}, effect];
+}
+
+// addedTime is the time that a refused change adds at the end; null if it adds none.
+function addedTime({mode, refusal, before, fields}) {
+  if (mode !== 'change' || !refusal?.real || fields.start.at !== before.start || !(fields.end.at > before.end)) return null;
+  return {start: before.end, seconds: fields.end.at - before.end};
+}
+
+// askTerms asks for the terms of the reservation that cannot be extended, to see whether the added time can be booked.
+function askTerms(form) {
+  const [questions, effect] = ask(form.questions, 'form.longer', {path: `v1/reservations/${form.id}`});
+  return [{...form, questions}, effect];
+}
+
+// askElsewhere asks for an offer of the very booking that the button would begin.
+function askElsewhere(form, reservation, at) {
+  const added = addedTime(form),
+    body = added && bodyOf(booking({kind: 'again', reservation, begins: added.start, lasts: added.seconds}, at));
+  if (!body) return [form];
+  const [questions, effect] = ask(form.questions, 'form.elsewhere', {method: 'POST', path: 'v1/reservations', body, query: {dry_run: true}});
   return [{...form, questions}, effect];
 }
 

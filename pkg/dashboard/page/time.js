@@ -55,6 +55,8 @@ const inWords = (at, year, more = {}) => format(at, {...date, ...(year && {year:
 const named = (at, text) => (isTwice(within(at)) ? `${text} ${zoneNameAt(at)}` : text);
 
 export const when = at => named(at, inWords(at, otherYear(at)));
+// whenInZone always names the zone's time, for a text that others read in another zone.
+export const whenInZone = at => `${inWords(at, otherYear(at))} ${zoneNameAt(at)}`;
 export const whenExactly = at => named(at, format(at, {dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23'}));
 export const timeOnly = (at, zone) => format(at, clockTime, zone);
 export const dayOnly = at => format(at, {...date, ...(otherYear(at) && {year: 'numeric'})});

@@ -374,12 +374,12 @@ test('the terms without fields can be left out', () => {
 
 test('the default name is that of the start until the user writes one', () => {
   const f = new Filled(drag);
-  assert.match(f.form.fields.name, /Nov 29, 14:26$/);
+  assert.match(f.form.fields.name, /Nov 29, 14:26 UTC$/);
   f.edit('start', edited(f.form.fields.start, '2026-12-05T09:00'));
-  assert.match(f.form.fields.name, /Dec 5, 09:00$/);
+  assert.match(f.form.fields.name, /Dec 5, 09:00 UTC$/);
   f.edit('when', 'between');
   f.offered(offerFor(Date.UTC(2026, 11, 6, 7) / 1000));
-  assert.match(f.form.fields.name, /Dec 6, 07:00$/, 'the service has chosen the start');
+  assert.match(f.form.fields.name, /Dec 6, 07:00 UTC$/, 'the service has chosen the start');
   assert.ok(canSubmit(f.form));
   f.edit('name', 'mine');
   f.edit('when', 'at');
@@ -540,6 +540,13 @@ test('an extension without any later end has a next step: the rest on other host
   const f = new Filled({...stretch, until: NOW + 9 * HOUR});
   f.pass();
   f.answer(refused({blocked_by: [neighbor], earliest_start: '2026-11-29T15:26:00Z', latest_end: '2026-11-28T15:26:00Z'}));
+  assert.deepEqual(alternatives(f.form), [], 'nobody knows yet whether it is possible');
+  const reservation = {...made, kind: 'host', quantity: 2};
+  f.answer(reservation, f.last('form.longer'));
+  assert.deepEqual(alternatives(f.form), []);
+  const {path, body, query} = f.last('form.elsewhere').request;
+  assert.deepEqual([path, body.start_time, body.duration, body.quantity, query], ['v1/reservations', '2026-11-28T15:26:00Z', 8 * HOUR, 2, {dry_run: true}]);
+  f.answer(offerFor(stretch.end, 8 * HOUR), f.last('form.elsewhere'));
   const list = alternatives(f.form);
   assert.deepEqual(
     list.map(one => one.id),
@@ -547,10 +554,37 @@ test('an extension without any later end has a next step: the rest on other host
   );
   f.choose(list[0].choice);
   assert.deepEqual(f.done.at(-1), {do: 'bookAgain', id: 'r1', begins: stretch.end, lasts: 8 * HOUR});
-  const reservation = {...made, kind: 'host', quantity: 2};
   f.open({kind: 'again', reservation, begins: stretch.end, lasts: 8 * HOUR});
   f.pass();
   assert.deepEqual([f.last().request.body.start_time, f.last().request.body.duration], ['2026-11-28T15:26:00Z', 8 * HOUR]);
+});
+
+test('the rest on other hosts is not proposed if the service refuses it, or for another end than the one it was asked for', () => {
+  const f = new Filled({...stretch, until: NOW + 9 * HOUR}),
+    reservation = {...made, kind: 'host', quantity: 2};
+  f.pass();
+  f.answer(refused({blocked_by: [neighbor]}));
+  f.answer(reservation, f.last('form.longer'));
+  f.answer(refused({largest_quantity: 1}), f.last('form.elsewhere'));
+  assert.deepEqual(alternatives(f.form), []);
+
+  f.edit('end', edited(f.form.fields.end, '2026-11-28T20:00'));
+  f.pass();
+  f.answer(refused({blocked_by: [neighbor]}));
+  f.answer(reservation, f.last('form.longer'));
+  f.answer(offerFor(stretch.end), f.last('form.elsewhere'));
+  assert.equal(alternatives(f.form)[0].id, 'take-elsewhere');
+  f.edit('end', edited(f.form.fields.end, '2026-11-28T21:00'));
+  f.pass();
+  f.answer(refused({blocked_by: [neighbor]}));
+  assert.deepEqual(alternatives(f.form), []);
+});
+
+test('a reservation that is booked again has its name, and a name with its start follows the start', () => {
+  const again = (name, more = {}) => new Filled({kind: 'again', reservation: {...made, name, kind: 'host', quantity: 1}, begins: START, lasts: HOUR, ...more}).form.fields.name;
+  assert.equal(again('training run 8'), 'training run 8');
+  assert.equal(again('reservation for Ada'), 'reservation for Ada');
+  for (const old of ['reservation Fri, Dec 4, 07:00 CET', 'reservation Fri 4 Dec, 07:00', 'reservation Sun 4 Apr 2027, 23:30 UTC−3']) assert.match(again(old), /Nov 29, 14:26 UTC$/, old);
 });
 
 test('a reservation that has not begun can move to where it has room, with its length', () => {
