@@ -97,7 +97,7 @@ func TestPicturesOfThePage(t *testing.T) {
 		p.Click("#book")
 		p.Fill(".booking input[name=quantity]", "3")
 		p.Fill(".booking input[name=name]", "training run 8")
-		labtest.Evaluate[bool](p.Browser, `(() => { const one = document.querySelector('.booking .filter input.code'); one.value = '["=", "$gpu", "a100"]'; one.dispatchEvent(new Event('change', {bubbles: true})); return true })()`)
+		labtest.Evaluate[bool](p.Browser, `(() => { const one = document.querySelector('.booking .filter input.code'); one.value = '["=", "$gpu", "a100"]'; for (const type of ['input', 'change']) one.dispatchEvent(new Event(type, {bubbles: true})); return true })()`)
 		p.Await("#refusal")
 		p.Picture("refusal-" + name)
 		p.Click("#take-earliest")
@@ -108,6 +108,7 @@ func TestPicturesOfThePage(t *testing.T) {
 		p.Await(".table-view table")
 		p.Picture("table-" + name)
 		p.Click("#table-switch")
+		p.Click("#close-form") // the tab would keep it
 		p.open("reservations", "tbody a")
 		p.Picture("reservations-" + name)
 		p.open("reservation/"+running, ".badge.active")
