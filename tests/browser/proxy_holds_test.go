@@ -213,6 +213,9 @@ func (q *sequence) sentAsSeen() {
 	if q.booked += len(made); len(made) > wanted {
 		q.t.Errorf("the button was pressed for %d bookings, and there are %d: %v", wanted, len(made), slices.Collect(maps.Keys(made)))
 	}
+	if len(keys) > wanted {
+		q.t.Errorf("the button was pressed for %d bookings, and they have %d keys: what was sent again may book twice", wanted, len(keys))
+	}
 	told := 0
 	for _, one := range q.told {
 		if strings.Contains(one[0], "undone") || strings.Contains(one[1], "bad") {

@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -135,6 +136,9 @@ func (n *network) drawn(r *http.Request) fate {
 	if n.trouble {
 		one.before, one.after = 5*one.before, 10*one.after
 		kinds := []string{"passes", "passes", "passes", "dropped", "lost", "lost", "halved", "502", "late 502", "503"}
+		if strings.Contains(kind, "dry_run") {
+			kinds = append(kinds, slices.Repeat([]string{"passes"}, 10)...) // without an offer nothing is sent
+		}
 		one.kind = kinds[draws.IntN(len(kinds))]
 	}
 	n.fates = append(n.fates, kind+": "+one.kind)

@@ -145,7 +145,7 @@ func (q *sequence) books() {
 func (q *sequence) submits() {
 	labtest.Evaluate[bool](q.p.Browser, fmt.Sprintf(`watch.answered(%d)`, 900*min(1, q.IntN(4))))
 	q.press("#confirm", 1+q.IntN(4)/3)
-	if q.IntN(2) == 0 && labtest.Evaluate[bool](q.p.Browser, `watch.unsure(600)`) {
+	if q.IntN(4) > 0 && labtest.Evaluate[bool](q.p.Browser, `watch.unsure(600)`) {
 		q.press("#confirm", 1)
 	}
 }

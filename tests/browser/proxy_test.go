@@ -21,7 +21,7 @@ var watchScript string
 
 const (
 	sequences = 100
-	actions   = 12 // of each sequence
+	actions   = 10 // of each sequence
 )
 
 // drawnFrom returns a number that a variable has, or another one.
@@ -110,6 +110,9 @@ func (q *sequence) run(seed uint64) {
 	q.home()
 	q.network.troubled(false)
 	q.log = append(q.log, "the trouble ends")
+	if q.IntN(2) == 0 {
+		q.closesForm()
+	}
 	q.comesToRest(q.IntN(4) == 0)
 	q.look()
 	q.sentAsSeen()
