@@ -3,7 +3,9 @@
 package planning
 
 import (
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,6 +108,25 @@ func TestEachFieldOfAChangeChangesThePlanAlone(t *testing.T) {
 			t.Errorf("%s as it is: %+v, %v; it is a change", field, plan, err)
 		}
 	})
+}
+
+// A refusal names the number that was asked for only if it is another one than the reservation has.
+func TestARefusedChangeTellsWhatTheReservationKeeps(t *testing.T) {
+	r, other := later(), later()
+	other.ID, other.Span = "o", span.New(early+hour, 3*hour)
+	other.Claims = []reservation.Claim{{Host: "c", Span: other.Span}, {Host: "d", Span: other.Span}, {Host: "b", Span: span.New(early+2*hour, hour)}}
+	v := spacious(t).with(&other).with(&r)
+	end, three := early+3*hour, 3
+	for change, want := range map[*Change]string{
+		{End: &end}:        "not enough hosts available: the reservation can keep 1 of its 2 hosts from ",
+		{Quantity: &three}: "not enough hosts available: 3 hosts asked for, and the reservation can keep 2 of its 2 hosts from ",
+	} {
+		_, err := PlanChange(v, r, *change)
+		var refusal *reservation.Refusal
+		if !errors.As(err, &refusal) || !strings.HasPrefix(refusal.Message, want) {
+			t.Errorf("the refusal is %v, want %q", err, want)
+		}
+	}
 }
 
 // oneOfALease returns a lease with one reservation.

@@ -281,8 +281,7 @@ func (p *changePlan) refuse() *reservation.Refusal {
 	quantity := p.to.Terms.Quantity
 	r := p.search.refusal()
 	r.Constraint = reservation.HostsFree
-	r.Message = fmt.Sprintf("not enough hosts available: the reservation can keep %d of %d from %v to %v, and %d are asked for",
-		p.keepableTotal(), p.from.Quantity, p.to.Span.Start, p.to.Span.End, quantity)
+	r.Message = tooFew(&p.from, p.keepableTotal(), quantity, p.to.Span)
 	if p.from.Maintenance {
 		r.Message = p.search.refusing().promisedAlready(r.Free)
 	} else {

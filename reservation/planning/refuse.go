@@ -185,6 +185,19 @@ func (s refusing) reason(free int, never bool) (reservation.Constraint, string) 
 	}
 }
 
+// tooFew tells how many of its hosts a reservation can keep in a time, and how many were asked for if that is another number.
+func tooFew(r *reservation.Reservation, kept, asked int, window span.Span) string {
+	what, wish := "host", ""
+	if r.Kind == reservation.Instances {
+		what = "instance"
+	}
+	if asked != r.Quantity {
+		wish = fault.Counted(asked, what) + " asked for, and "
+	}
+	return fmt.Sprintf("not enough hosts available: %sthe reservation can keep %d of its %s from %v to %v",
+		wish, kept, fault.Counted(r.Quantity, what), window.Start, window.End)
+}
+
 // bareAdvice asks, at the end of a sentence, whether a filter lacks the $ of a property; "" if each of
 // its comparisons has one.
 func (s refusing) bareAdvice() string {

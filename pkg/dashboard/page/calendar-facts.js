@@ -14,7 +14,7 @@ export function factsOf(state, {host, at, claim}, app) {
 }
 
 const titleOf = claim => {
-  if (claim.maintenance) return t('maintenanceUntil', {end: when(claim.end)});
+  if (claim.maintenance) return t('maintenanceSpan', {start: when(claim.start), end: when(claim.end)});
   return claim.name ? named(claim.name) : t(claim.mine ? 'yours' : 'others');
 };
 
@@ -23,16 +23,16 @@ const claimFacts = (host, claim, app) => [
   facts([
     [t('reason'), claim.maintenance && claim.name ? named(claim.name) : null],
     [t('host'), named(host.name)],
-    [t('time'), span(claim.start, claim.end)],
+    [t('time'), claim.maintenance ? null : span(claim.start, claim.end)],
     [t('duration'), length(claim.end - claim.start)],
-    [
-      t('kind'),
-      claim.kind === 'instance' ? t('instancesShare', {count: claim.instances || 1, share: Math.round(claim.share * 100)}) : t('wholeHost'),
-    ],
+    [t('kind'), claim.maintenance ? null : kindOf(claim)],
     [t('status'), claim.status ? t(`status_${claim.status}`) : null],
-    [t('project'), claim.project && app.may('reservations:list_all') ? app.project(claim.project) : null],
+    [t('project'), claim.project && !claim.maintenance && app.may('reservations:list_all') ? app.project(claim.project) : null],
   ]),
 ];
+
+const kindOf = ({kind, instances, share}) =>
+  kind === 'instance' ? t('instancesShare', {count: instances || 1, share: Math.round(share * 100)}) : t('wholeHost');
 
 function hostFacts(state, host, at) {
   const about = host.facts;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command that books the same as a reservation has.
+import {length} from './lengths.js';
 
 // quoted returns a text as one word of a shell. Characters that nobody sees are written as their numbers.
 export function quoted(text) {
@@ -15,12 +16,15 @@ const words = options =>
     .filter(([, value]) => value !== undefined && value !== null && value !== '')
     .map(([option, value]) => `--${option} ${quoted(String(value))}`);
 
+// lasting returns a length as one word of a command: 12h30m.
+const lasting = total => length(total).replaceAll(' ', '');
+
 // times returns the options for the time. A start that is over cannot be asked for again, so it is left out.
 function times({start, end}, now) {
   const [from, to] = [Date.parse(start) / 1000, Date.parse(end) / 1000];
   return [
     ['start', from > now ? start : ''],
-    ['duration', `${Math.round(to - from)}s`],
+    ['duration', lasting(to - from)],
   ];
 }
 
@@ -53,7 +57,7 @@ export function command(one, now) {
     ['policy', one.policy],
     ['image', one.image],
     ['on-end', one.on_end],
-    ['before-end', `${one.before_end}s`],
+    ['before-end', lasting(one.before_end)],
   ]);
   const lacks = Object.entries(size.custom || {}).map(([name, amount]) => `${name}=${amount}`);
   return {text: written('almanac reservation create', [one.name], options), lacks};

@@ -2,8 +2,8 @@
 // The forms that change a reservation, what is in the way of a change, and the question before a cancellation.
 import {t} from './texts.js';
 import {isOpen} from './questions.js';
-import {DAY, HOUR, length, readable, seconds, span, when} from './time.js';
-import {againLink, namesOf, spanLink} from './reservation-words.js';
+import {DAY, HOUR, length, seconds, sentence, span, when, zoneName} from './time.js';
+import {againLink, namesOf, sizeText, spanLink} from './reservation-words.js';
 import {timeField} from './timefield.js';
 import {button, field, h, named, together} from './view.js';
 import {canSubmit, draftOf, fieldIDs, overtaken, values} from './reservation-state.js';
@@ -13,7 +13,7 @@ export function changes(state, send, may) {
   const {one, change, questions} = state,
     busy = Boolean(change) || isOpen(questions, 'cancel');
   // A button that is disabled would lose the focus. The state ignores what cannot be done now.
-  const form = (name, input, text) =>
+  const form = (name, input, text, more = null) =>
     h(
       'form',
       {
@@ -23,7 +23,7 @@ export function changes(state, send, may) {
           send({type: 'submit', field: name});
         },
       },
-      h('div', {}, input, elsewhere(state, name, send)),
+      h('div', {}, input, elsewhere(state, name, send), more),
       h('button', {id: `submit-${name}`, 'aria-disabled': canSubmit(state, name) ? null : 'true'}, text),
     );
   const typed = name => event => send({type: 'typed', field: name, value: event.currentTarget.value});
@@ -45,7 +45,7 @@ export function changes(state, send, may) {
             input: typed('name'),
           }),
         ),
-        t('rename'),
+        t(one.maintenance ? 'changeReason' : 'rename'),
       ),
       form(
         'end',
@@ -56,6 +56,7 @@ export function changes(state, send, may) {
           change: value => send({type: 'typed', field: 'end', value}),
         }),
         t('changeEnd'),
+        longer(busy, send),
       ),
       one.status === 'pending' && !one.maintenance
         ? form(
@@ -70,27 +71,32 @@ export function changes(state, send, may) {
         : null,
     ),
     refusal(state, send),
-    h(
-      'div',
-      {class: 'choices'},
-      [HOUR, 4 * HOUR, DAY].map(more =>
-        button(t('longer', {length: length(more)}), () => send({type: 'longer', more}), {
-          class: 'choice',
-          'aria-disabled': busy ? 'true' : null,
-          key: more,
-          'data-more': String(more),
-        }),
-      ),
-      may('reservations:delete', one)
-        ? button(t('cancelReservation'), () => send({type: 'cancel'}), {
-            class: 'danger',
-            id: 'cancel',
-            'aria-disabled': busy ? 'true' : null,
-          })
-        : null,
-    ),
+    may('reservations:delete', one)
+      ? h(
+          'div',
+          {class: 'actions'},
+          button(cancelText(one), () => send({type: 'cancel'}), {class: 'danger', id: 'cancel', 'aria-disabled': busy ? 'true' : null}),
+        )
+      : null,
   );
 }
+
+const cancelText = one => t(one.maintenance ? 'cancelMaintenance' : 'cancelReservation');
+
+// longer are the buttons that move the end. They stand below it, away from the one that cancels.
+const longer = (busy, send) =>
+  h(
+    'div',
+    {class: 'choices'},
+    [HOUR, 4 * HOUR, DAY].map(more =>
+      button(t('longer', {length: length(more)}), () => send({type: 'longer', more}), {
+        class: 'choice',
+        'aria-disabled': busy ? 'true' : null,
+        key: more,
+        'data-more': String(more),
+      }),
+    ),
+  );
 
 // elsewhere says that a field was changed elsewhere while the user types, and offers to take that.
 function elsewhere(state, name, send) {
@@ -110,6 +116,7 @@ function elsewhere(state, name, send) {
 const SHOWN = 10; // groups of blocks
 
 // refusal tells why a change was refused, what is possible instead, and what is in the way.
+// It is scrolled into view once: the button that was pressed may be at the lower edge.
 function refusal({refusal: refused, one}, send) {
   if (!refused) return null;
   const {error} = refused,
@@ -117,8 +124,8 @@ function refusal({refusal: refused, one}, send) {
     groups = grouped(blocks);
   return h(
     'div',
-    {class: 'box bad', role: 'alert', id: 'change-refused'},
-    h('p', {}, readable(error.message)),
+    {class: 'box bad', role: 'alert', id: 'change-refused', ref: intoView},
+    h('p', {}, sentence(error.message)),
     error.refusal &&
       h(
         'div',
@@ -128,7 +135,7 @@ function refusal({refusal: refused, one}, send) {
             class: 'choice',
             id: 'take-latest',
           }),
-        one.kind !== 'address' && h('a', {class: 'button choice', href: againLink(one)}, t('bookMore')),
+        one.kind !== 'address' && h('a', {class: 'button choice', href: againLink(one)}, t(one.maintenance ? 'planAgain' : 'bookMore')),
       ),
     groups.length > 0 &&
       together(
@@ -138,6 +145,8 @@ function refusal({refusal: refused, one}, send) {
       ),
   );
 }
+
+const intoView = element => element?.scrollIntoView({block: 'nearest'});
 
 // grouped returns the blocks of a refusal by their time and their reservations, each with its hosts.
 function grouped(blocks) {
@@ -168,6 +177,9 @@ function groupView({key, start, end, reservations, hosts}) {
   );
 }
 
+// what tells how much a reservation has, with the hosts that the user may see.
+const what = one => [sizeText(one), one.hosts.length > 0 ? [': ', namesOf(one.hosts)] : null];
+
 // question asks once more before a cancellation, with what will happen to the servers.
 export function question({one, dialog, questions}, send) {
   if (!dialog || !one) return null;
@@ -182,8 +194,9 @@ export function question({one, dialog, questions}, send) {
       },
       close: () => send({type: 'keep'}),
     },
-    h('h2', {id: 'cancel-title'}, t('cancelTitle')),
+    h('h2', {id: 'cancel-title'}, t(one.maintenance ? 'cancelMaintenanceTitle' : 'cancelTitle')),
     h('p', {}, named(one.name)),
+    h('p', {id: 'cancel-what'}, span(seconds(one.start), seconds(one.end)), ' ', h('span', {class: 'soft'}, zoneName()), h('br'), what(one)),
     servers.length > 0
       ? together(
           h('p', {}, t('cancelServers')),
@@ -193,13 +206,13 @@ export function question({one, dialog, questions}, send) {
             servers.map(server => h('li', {key: server.id}, named(server.name), ': ', t(`becomes_${server.becomes}`))),
           ),
         )
-      : h('p', {}, t('cancelNoServers')),
+      : h('p', {}, t(one.maintenance ? 'cancelMaintenanceText' : 'cancelNoServers')),
     h(
       'div',
       {class: 'actions'},
       // A dialog that is closed by its own method gives the focus back to the button that opened it.
       button(t('keep'), event => event.currentTarget.closest('dialog').close(), {id: 'keep', 'aria-disabled': busy ? 'true' : null}),
-      button(t('cancelReservation'), () => send({type: 'confirm'}), {
+      button(cancelText(one), () => send({type: 'confirm'}), {
         class: 'danger',
         id: 'confirm-cancel',
         'aria-disabled': busy ? 'true' : null,

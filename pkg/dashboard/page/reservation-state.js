@@ -183,7 +183,10 @@ function change(state, field, after, undoes = false) {
   );
 }
 
-const done = {name: 'renamed', end: 'endChanged', quantity: 'quantityChanged'};
+const done = {name: 'renamed', reason: 'reasonChanged', end: 'endChanged', quantity: 'quantityChanged'};
+
+// doneText tells that a field has changed. The name of maintenance is its reason.
+const doneText = ({maintenance}, field) => t(done[maintenance && field === 'name' ? 'reason' : field]);
 
 // undo takes a change back, unless another change has followed it.
 function undo(state, {field, before, after}) {
@@ -224,7 +227,7 @@ function madeAfterAll(state) {
   if (!refusal?.error.passes || values[refusal.field](one) !== refusal.after) return [state];
   return [
     {...state, refusal: null},
-    {do: 'toast', text: t(done[refusal.field])},
+    {do: 'toast', text: doneText(one, refusal.field)},
   ];
 }
 
@@ -250,7 +253,7 @@ function takeChange(state, {answer, error}) {
   let next = {...state, change: null, one: answer, old: true};
   if (meant(field, draftOf(state, field)) === after) next = dropped(next, field);
   else if (next.drafts[field]) next = {...next, drafts: {...next.drafts, [field]: {...next.drafts[field], base: values[field](answer)}}};
-  const text = t(undoes ? 'undone' : done[field]);
+  const text = undoes ? t('undone') : doneText(state.one, field);
   const event = undoes ? null : {type: 'undo', field, before, after: values[field](answer)};
   return both([next, {do: 'toast', text, undo: event}], rest);
 }
@@ -260,7 +263,7 @@ function takeCancel(state, {error}) {
   const next = {...state, dialog: null, old: true};
   if (error) return both([next, {do: 'toast', text: readable(error.message), kind: 'bad'}], rest);
   const effects = [
-    {do: 'toast', text: t('canceled', {name: state.one.name})},
+    {do: 'toast', text: t(state.one.maintenance ? 'maintenanceCanceled' : 'canceled', {name: state.one.name})},
     {do: 'focus', id: 'reservation-head'},
   ];
   return both([{...next, one: {...state.one, status: 'canceled'}, drafts: {}, refusal: null}, ...effects], rest);

@@ -4,8 +4,8 @@ import {t} from './texts.js';
 import {failure} from './questions.js';
 import {liveText} from './live.js';
 import {calendarPlace} from './kept.js';
-import {length, readable, seconds, span, whenExactly} from './time.js';
-import {againLink, badges, isOver, sizeText, spanLink} from './reservation-words.js';
+import {length, readable, seconds, span, whenExactly, zoneName} from './time.js';
+import {againLink, badges, filterText, isOver, sizeText, spanLink} from './reservation-words.js';
 import {changes, question} from './reservation-change.js';
 import {command, serverCommand} from './command.js';
 import {button, facts, h, named, problem, table, together} from './view.js';
@@ -44,7 +44,7 @@ function links(one, app) {
   const all = [
     h('a', {href: calendarPlace(), id: 'back'}, t('back')),
     one && h('a', {href: spanLink(from, to)}, t('showInCalendar')),
-    one && one.kind !== 'address' && app.may('reservations:create') && h('a', {href: againLink(one), id: 'again'}, t('bookAgain')),
+    one && one.kind !== 'address' && app.may('reservations:create') && h('a', {href: againLink(one), id: 'again'}, t(one.maintenance ? 'planAgain' : 'bookAgain')),
     h('a', {href: '#/reservations'}, t('reservations')),
   ].filter(Boolean);
   return together(all.flatMap((link, i) => (i === 0 ? [link] : [' · ', link])));
@@ -72,7 +72,7 @@ function factsOf({one, servers, names}, app) {
   const [from, to] = [seconds(one.start), seconds(one.end)],
     size = one.resources;
   return facts([
-    [t('time'), h('span', {id: 'reservation-time'}, span(from, to))],
+    [t('time'), together(h('span', {id: 'reservation-time'}, span(from, to)), ' ', h('span', {class: 'soft', id: 'reservation-zone'}, zoneName()))],
     [t('duration'), length(to - from)],
     [t('quantity'), sizeText(one)],
     [
@@ -85,10 +85,10 @@ function factsOf({one, servers, names}, app) {
     [t('servers'), one.status === 'active' && servers ? serversOf(servers) : null],
     [t('size'), size ? t('sizeText', {vcpus: size.vcpus || 0, memory: size.memory_mb || 0, disk: size.disk_gb || 0}) : null],
     [t('affinity'), one.affinity && one.affinity !== 'none' ? t(`affinity_${one.affinity}`) : null],
-    [t('filter'), one.host_properties ? h('code', {}, JSON.stringify(one.host_properties)) : null],
+    [t('filter'), filterText(one)],
     [t('image'), one.image ? named(one.image) : null],
     [t('atEnd'), one.maintenance || one.kind === 'address' ? null : t(atEnd[one.on_end] || 'endLeave')],
-    [t('project'), app.may('reservations:list_all') ? named(names[one.project_id] || one.project_id) : null],
+    [t('project'), one.project_id && app.may('reservations:list_all') ? named(names[one.project_id] || one.project_id) : null],
     [t('reason'), one.degraded_reason ? named(readable(one.degraded_reason)) : null],
     [t('id'), h('code', {}, one.id)],
   ]);
@@ -112,11 +112,12 @@ function serversOf({list, error}) {
   );
 }
 
-// use tells what the owner can do with a reservation elsewhere.
+// use tells what the owner can do with a reservation elsewhere. Nobody uses maintenance: it has only its command.
 function use(one, feed, app, send) {
   const server = isOver(one) ? null : serverCommand(one),
     create = command(one, app.now());
   if (!server && !create) return null;
+  if (one.maintenance) return h('section', {class: 'card'}, h('h2', {}, t('sameMaintenance')), copied('same-command', create.text, send));
   return h(
     'section',
     {class: 'card'},
@@ -140,11 +141,14 @@ const copied = (id, text, send) =>
     button(t('copy'), () => send({type: 'copy', id})),
   );
 
+// happened returns the events of a reservation. Nobody is warned before maintenance ends.
+const happened = one => one.events.filter(({type}) => !one.maintenance || type !== 'before_end');
+
 const events = one =>
   table(
     t('events'),
     [t('event'), t('time'), t('state'), t('detail')],
-    one.events.map((event, i) => ({
+    happened(one).map((event, i) => ({
       key: `${event.type} ${event.time} ${i}`,
       cells: [
         t(`event_${event.type}`),

@@ -2,6 +2,7 @@
 // How a reservation is shown in words, in the list and on its own page.
 import {t} from './texts.js';
 import {DAY} from './lengths.js';
+import {conditionsOf, textOf} from './filter-language.js';
 import {h, named, together} from './view.js';
 
 const over = ['ended', 'canceled', 'failed'];
@@ -22,6 +23,15 @@ const counts = {host: 'countHosts', instance: 'countInstances', address: 'countA
 
 // sizeText returns how many of what a reservation has: 2 hosts.
 export const sizeText = one => t(counts[one.kind] || 'countHosts', {count: one.quantity});
+
+// filterText returns the filter of a reservation as people write it: gpu = a100. One that is more than a list of
+// conditions stays as it is.
+export function filterText(one) {
+  if (!one.host_properties) return null;
+  const text = JSON.stringify(one.host_properties),
+    conditions = conditionsOf(text);
+  return conditions ? named(conditions.map(textOf).join(', ')) : h('code', {}, text);
+}
 
 const NAMES = 8;
 

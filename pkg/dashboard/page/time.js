@@ -93,6 +93,9 @@ export function readable(text) {
   });
 }
 
+// sentence returns a message of the API as readable does, with a capital where it begins with a word.
+export const sentence = text => readable(text).replace(/^\p{Ll}+(?= )/u, word => word[0].toUpperCase() + word.slice(1));
+
 // field returns a time to the minute for <input type="datetime-local">; readField reads one. A value of timevalue.js
 // keeps the instant and does not need them.
 export const field = at => shownField(exact(at)).slice(0, 16);

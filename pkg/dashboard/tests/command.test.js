@@ -26,9 +26,13 @@ const one = {
 test('the command has all terms of a reservation of instances', () => {
   assert.equal(
     command(one, now).text,
-    'almanac reservation create web --quantity 4 --start 2027-02-01T10:00:00Z --duration 28800s --properties \'["=","$gpu","a\'\\\'\'100"]\' --kind instance' +
-      ' --vcpus 8 --memory-mb 32768 --disk-gb 40 --affinity different --policy first-fit --image img-1 --on-end shelve --before-end 1800s',
+    'almanac reservation create web --quantity 4 --start 2027-02-01T10:00:00Z --duration 8h --properties \'["=","$gpu","a\'\\\'\'100"]\' --kind instance' +
+      ' --vcpus 8 --memory-mb 32768 --disk-gb 40 --affinity different --policy first-fit --image img-1 --on-end shelve --before-end 30m',
   );
+});
+
+test('a length is written in days, hours and minutes', () => {
+  assert.match(command({...one, end: '2027-02-02T22:30:00Z', before_end: 0}, now).text, / --duration 1d12h30m .* --before-end 0m$/);
 });
 
 test('a start that is over is left out', () => {
@@ -38,7 +42,7 @@ test('a start that is over is left out', () => {
 
 test('maintenance has its own command', () => {
   const {text} = command({...one, maintenance: true, kind: 'host', hosts: ['a', 'b c'], name: 'new memory'}, now);
-  assert.equal(text, "almanac host maintenance a 'b c' --start 2027-02-01T10:00:00Z --duration 28800s --reason 'new memory'");
+  assert.equal(text, "almanac host maintenance a 'b c' --start 2027-02-01T10:00:00Z --duration 8h --reason 'new memory'");
 });
 
 test('a name that looks like an option is none', () => {

@@ -112,6 +112,88 @@ test('a refused extension names the hosts and reservations in the way, and one p
   assert.ok(byID(box, 'take-latest'));
 });
 
+const blockers = {
+  message: 'the reservation can keep 0 of its 3 hosts',
+  refusal: {latest_end: '2027-06-01T15:00:00Z', blocked_by: []},
+};
+const refused = [
+  {type: 'longer', more: 3600},
+  {type: 'answered', key: 'change', number: 2, error: {passes: false, ...blockers}},
+];
+
+test('a refusal comes into view once', () => {
+  let scrolled = 0;
+  assert.match(words(byID(shown({}, refused), 'change-refused')), /^The reservation can keep 0/);
+  const element = {scrollIntoView: () => scrolled++},
+    first = byID(shown({}, refused), 'change-refused'),
+    second = byID(shown({}, refused), 'change-refused');
+  first.ref(element);
+  assert.equal(scrolled, 1);
+  assert.equal(first.ref, second.ref, 'preact calls one that stays only for a new element');
+});
+
+test('the buttons that make a reservation longer stand at its end, and not beside the one that cancels it', () => {
+  const forms = parts(shown()).filter(part => part.type === 'form'),
+    end = forms.find(form => byID(form, 'until'));
+  assert.equal(parts(end).filter(part => part.props['data-more']).length, 3);
+  const beside = parts(shown()).find(part => part.props.class === 'actions' && byID(part, 'cancel'));
+  assert.ok(beside && !parts(beside).some(part => part.props['data-more']));
+});
+
+test('the time of a reservation names its zone', () => {
+  setZone('Europe/Paris');
+  assert.equal(words(byID(shown(), 'reservation-zone')), 'Europe/Paris');
+});
+
+test('a filter is read as people write it, and is JSON in the command', () => {
+  const filter = ['and', ['=', '$gpu', 'a100'], ['>=', '$memory_mb', 65536]],
+    list = parts(shown({host_properties: filter})).find(part => part.props.class === 'facts');
+  assert.match(words(list), /gpu = a100, memory_mb ≥ 65536/);
+  assert.ok(!words(list).includes('$gpu'));
+  assert.match(words(byID(shown({host_properties: filter}), 'same-command')), /\["=","\$gpu","a100"\]/);
+  assert.match(words(shown({host_properties: ['or', ['=', '$a', 1], ['=', '$b', 2]]})), /\["or",\["=","\$a",1\]/);
+});
+
+test('the question before a cancellation names the time and the hosts', () => {
+  setZone('UTC');
+  const asked = [{type: 'cancel'}, {type: 'answered', key: 'foresee', number: 2, answer: {cancellation: {servers: []}}}],
+    view = shown({hosts: ['gpu-1', 'gpu-2']}, asked);
+  assert.match(words(byID(view, 'cancel-what')), /10:00 – 12:00 UTC2 hosts: gpu-1, gpu-2/);
+});
+
+test('maintenance is called so, and nobody uses it or is warned before its end', () => {
+  const maintenance = {
+      maintenance: true,
+      name: 'new memory',
+      hosts: ['gpu-1'],
+      events: [{type: 'before_end', time: '2027-06-01T11:00:00Z', state: 'pending'}],
+    },
+    operator = app(['reservations:create', 'reservations:update', 'reservations:delete', 'reservations:maintain', 'feed:get']),
+    asked = [{type: 'cancel'}, {type: 'answered', key: 'foresee', number: 2, answer: {cancellation: {servers: []}}}],
+    view = shown(maintenance, asked, operator),
+    text = words(view);
+  assert.equal(words(byID(view, 'submit-name')), 'Change the reason');
+  for (const id of ['cancel', 'confirm-cancel']) assert.equal(words(byID(view, id)), 'Cancel the maintenance', id);
+  assert.match(text, /Cancel this maintenance\?.*Its hosts can be reserved/);
+  assert.equal(words(byID(view, 'again')), 'Plan it again');
+  assert.match(text, /almanac host maintenance gpu-1/);
+  assert.doesNotMatch(text, /Use it|warning|Rename|Cancel th(e|is) reservation|server/);
+});
+
+test('the messages about maintenance call it so', () => {
+  const said = (...events) => {
+    let state = page.nothing({id: 'r-1'}),
+      effects = [];
+    for (const event of [{type: 'begin'}, {type: 'answered', key: 'one', number: 1, answer: {...one, maintenance: true}}, ...events])
+      [state, ...effects] = page.step(state, {clock: 0, ...event});
+    return effects.find(effect => effect.do === 'toast').text;
+  };
+  const renamed = [{type: 'typed', field: 'name', value: 'disks'}, {type: 'submit', field: 'name'}];
+  assert.equal(said(...renamed, {type: 'answered', key: 'change', number: 2, answer: {...one, maintenance: true, name: 'disks'}}), 'The reason has changed.');
+  const canceled = [{type: 'cancel'}, {type: 'answered', key: 'foresee', number: 2, answer: {cancellation: {servers: []}}}, {type: 'confirm'}];
+  assert.equal(said(...canceled, {type: 'answered', key: 'cancel', number: 3, answer: {}}), 'The maintenance is canceled: training.');
+});
+
 test('a reservation can be booked again, and the link names it', () => {
   assert.equal(byID(shown({id: 'a/b'}), 'again').props.href, '#/calendar?again=a%2Fb');
   assert.equal(byID(shown({}, [], app([])), 'again'), undefined);
