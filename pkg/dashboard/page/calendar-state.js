@@ -82,7 +82,14 @@ function withForm(state, [next, ...effects]) {
     folded = foldedTo({...state, form: next, formNumber}, isNew || !next),
     view = isNew && overlay ? showing(folded, overlay) : folded.view;
   const moved = view === state.view ? [] : [settling];
-  return [{...folded, view}, ...effects, ...moved, draftOf(next)];
+  return [{...folded, view, cursor: next ? folded.cursor : cursorAfter(folded, state.form)}, ...effects, ...moved, draftOf(next)];
+}
+
+// cursorAfter returns where the keyboard goes on after a form was sent: at what it has booked.
+function cursorAfter({cursor, rows}, before) {
+  const {offer, hosts} = before?.sending ? form.overlay(before) : {offer: null},
+    row = offer ? rows.findIndex(one => one.host && hosts.includes(one.host.name)) : -1;
+  return row < 0 ? cursor : {...cursor, row, at: offer.start};
 }
 
 // foldedTo keeps rows that are folded at the hosts that the form is about now. Without a form all rows are there.
@@ -190,8 +197,21 @@ function release(state, event) {
 function press(state, found, event) {
   if (found?.claim?.id) return open(state, found.claim);
   if (found?.name) return [{...state, hover: {...hoverOf(state.view, found, event), pinned: true}}];
+  const proposed = proposedAt(state, found);
+  if (proposed) return proposed.choice ? withForm(state, form.step(state.form, {...event, type: 'form.take', choice: proposed.choice})) : [state];
   const drawn = event.touch ? null : hourAt(state, found, event.at);
   return drawn ? book(state, drawn, event) : [{...state, hover: hoverOf(state.view, found, event)}];
+}
+
+// proposedAt returns what the form proposes at a place: a time with room, as the choice that takes it, or its offer,
+// which is taken already.
+function proposedAt(state, found) {
+  if (!state.form || !found?.row.host) return null;
+  const {offer, windows} = form.overlay(state.form),
+    has = ({start, end}) => start <= found.at && found.at < end;
+  if (offer && has(offer) && (offer.hosts.length === 0 || offer.hosts.includes(found.row.host.name))) return {choice: null};
+  const window = windows.find(has);
+  return window ? {choice: {what: 'start', at: form.startOf(window)}} : null;
 }
 
 // hoverOf returns what the facts at the pointer are of: a host, a claim, or the row of the free hosts.

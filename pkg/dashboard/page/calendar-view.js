@@ -118,7 +118,7 @@ function picture(state, send) {
     'div',
     {
       key: 'picture',
-      class: `picture${state.rows.length === 0 ? ' empty' : ''}`,
+      class: 'picture',
       tabindex: '0',
       role: 'application',
       'aria-label': t('pictureLabel'),
@@ -192,7 +192,7 @@ function tip(state, send, app) {
   if (hover?.free) return tipAt(state, hover, freeFacts(state, hover.at));
   if (hover?.pinned) return hostMenu(state, send, app);
   if (hover) return tipAt(state, hover, factsOf(state, {host: hover.row.host, at: hover.name ? 0 : hover.at, claim: hover.claim}, app));
-  if (!row?.host) return null;
+  if (!row?.host || row.y + ROW < view.scroll || row.y > view.scroll + view.height - HEAD) return null;
   const place = {px: view.label + (cursor.at - view.start) * view.scale, py: HEAD + row.y - view.scroll + ROW};
   return tipAt(state, place, factsOf(state, {host: row.host, at: cursor.at, claim: claimAt(row.host, cursor.at)}, app));
 }

@@ -4,7 +4,7 @@
 import {again, answered, ask, closeAll, failure, isOpen, none} from './questions.js';
 import {bodyOf, complaintOf, roomQuery} from './form-request.js';
 import {ending, fieldsFrom, followed, isDefaultName, isFilled, named, timed, wished} from './form-fields.js';
-import {offerOf, refusalOf, windowsOf} from './form-answer.js';
+import {offerOf, refusalOf, startOf, windowsOf} from './form-answer.js';
 import {draft, partsOf, restored as partsRestored} from './form-draft.js';
 import * as filter from './filter-state.js';
 import {readWish} from './wish.js';
@@ -13,7 +13,7 @@ import {length} from './lengths.js';
 import {iso, seconds, span} from './time.js';
 import {t} from './texts.js';
 
-export {draft};
+export {draft, startOf};
 
 const TYPED = 250, // how long the user must not type until the form asks, in milliseconds
   RENEWED = 1000, // how long events are collected until it asks again

@@ -289,7 +289,7 @@ const texts = {
   alsoFree: 'Also free',
   freeThen: 'Free in this time',
   timeNow: 'Now {span}.',
-  countFree: '{count} free',
+  countFree: '{count} free at its start',
   moreWindowsDrawn: 'and {count} more, in the calendar',
   bookIt: 'Book it',
   refused: 'Not possible',

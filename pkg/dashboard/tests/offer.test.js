@@ -6,7 +6,7 @@ import {calendarView} from '../page/calendar-view.js';
 import {HEAD, end} from '../page/places.js';
 import {iso} from '../page/time.js';
 import {t} from '../page/texts.js';
-import {byID, words} from './elements.js';
+import {byID, parts, words} from './elements.js';
 import {World} from './world.js';
 
 const HOUR = 3600;
@@ -120,4 +120,68 @@ test('there is nothing to fold without an offer, and if all hosts are in it', ()
   w.settle();
   assert.equal(w.state.form.offer.hosts.length, 4);
   assert.equal(fold(w).button, undefined);
+});
+
+// clickAt presses and releases at a time in the row of a host.
+function clickAt(w, host, at) {
+  const {view, rows} = w.state,
+    row = rows.find(one => one.host.name === host),
+    place = {px: view.label + (at - view.start) * view.scale, py: HEAD + row.y - view.scroll + row.height / 2};
+  w.send({type: 'pressed', ...place, button: 0});
+  w.send({type: 'released', ...place, button: 0});
+}
+
+// withWindow returns a form for two hosts for five hours between two times, in which there is one time with room.
+function withWindow() {
+  const w = shown(),
+    start = Math.ceil(w.at / HOUR) * HOUR + 3 * HOUR;
+  w.send({type: 'booked'});
+  w.send({type: 'form.edit', field: 'quantity', value: '2'});
+  w.send({type: 'form.edit', field: 'lasts', value: '5h'});
+  w.send({type: 'form.edit', field: 'when', value: 'between'});
+  w.pass(1);
+  w.deliver(w.flying.find(one => one.key === 'form.offer'));
+  const {key, number, request} = w.flying.find(one => one.key === 'form.windows'),
+    windows = [{start: iso(start), end: iso(start + 9 * HOUR), latest_start: iso(start + 4 * HOUR), free: 3}];
+  w.flying = w.flying.filter(one => one.key !== 'form.windows');
+  w.send({type: 'answered', key, number, request, answer: {windows}});
+  return {w, start};
+}
+
+test('a click on a time with room takes its start, and keeps the hosts and the length that were asked for', () => {
+  const {w, start} = withWindow();
+  clickAt(w, 'a', start + 7 * HOUR);
+  const {fields} = w.state.form;
+  assert.deepEqual([fields.when, fields.start.at, fields.quantity, fields.lasts], ['at', start, '2', '5h']);
+  w.settle();
+  assert.equal(w.state.form.offer.start, start);
+});
+
+test('a click on the offer changes nothing', () => {
+  const {w, start} = withWindow();
+  clickAt(w, 'a', start);
+  w.settle();
+  const {form} = w.state;
+  clickAt(w, form.offer.hosts[0], form.offer.start + HOUR);
+  assert.equal(w.state.form, form);
+});
+
+test('after a booking the keyboard goes on at what was booked', () => {
+  const w = shown('a', 'b');
+  w.send({type: 'booked'});
+  w.settle();
+  const {offer} = w.state.form;
+  w.send({type: 'form.submit'});
+  w.settle();
+  assert.equal(w.state.form, null);
+  assert.deepEqual([w.state.rows[w.state.cursor.row].host.name, w.state.cursor.at], [offer.hosts[0], offer.start]);
+});
+
+test('the facts at the cursor are not shown while its row is out of sight', () => {
+  const w = shown(),
+    tip = () => parts(calendarView(w.state, () => {}, {may: () => true, project: id => id})).find(one => one.props.class === 'tip');
+  w.send({type: 'focused'});
+  assert.ok(tip());
+  w.send({type: 'scrolled', scroll: 90});
+  assert.equal(tip(), undefined);
 });
