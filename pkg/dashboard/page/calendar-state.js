@@ -125,8 +125,20 @@ const settling = {do: 'wait', key: 'settled', ms: SETTLED, event: {type: 'settle
 
 // withData takes what the calendar knows after an event, and arranges the rows anew if the hosts have changed.
 function withData(state, [next, ...effects]) {
-  const changed = next.hosts !== state.data.hosts;
-  return [changed ? arrange({...state, data: next}) : {...state, data: next}, ...effects];
+  if (next.hosts === state.data.hosts) return [{...state, data: next}, ...effects];
+  const [seen, ...more] = formSees(arrange({...state, data: next}));
+  return [seen, ...effects, ...more];
+}
+
+// formSees tells the form of a change if the reservation is not any more what it was when the form opened.
+function formSees(state) {
+  const {form: open, data: {hosts}} = state;
+  if (open?.mode !== 'change' || open.sending) return [state];
+  const claims = [...hosts.values()].flatMap(host => host.claims.filter(claim => claim.id === open.id)),
+    isBefore = ({name, start, end}) => name === open.before.name && start === open.before.start && end === open.before.end;
+  if (claims.length === 0 || claims.some(isBefore)) return [state];
+  const [{name, start, end}] = claims;
+  return withForm(state, form.step(open, {type: 'form.overtaken', name, start, end}));
 }
 
 // arrange makes the rows anew; the cursor stays on its host.
@@ -281,11 +293,9 @@ const changes = {
   ticked: state => [{...state}],
   printing: (state, {on}) => [{...state, printing: on}],
 
-  // undo takes back what a toast has told. Each has its own question: one that follows at once does not end it.
-  undo: (state, {request}) => {
-    const [questions, effect] = ask(state.data.questions, `undo ${state.data.questions.next}`, request, {lasting: false});
-    return [{...state, data: {...state.data, questions}}, effect];
-  },
+  // undo takes back what a toast has told, if nobody has changed the reservation since: it reads it first. Each has its own
+  // question: one that follows at once does not end it.
+  undo: (state, {request, made}) => askToUndo(state, {path: `v1/reservations/${made.id}`, undoes: {request, made}}),
   answered: (state, event) => {
     if (event.key.startsWith('undo ')) return undone(state, event);
     if (event.key === 'properties') return propertiesKnown(state, event);
@@ -426,13 +436,25 @@ function propertiesKnown(state, event) {
   return [{...next, editor: known}];
 }
 
-// undone tells whether a change was taken back.
+function askToUndo(state, request) {
+  const [questions, effect] = ask(state.data.questions, `undo ${state.data.questions.next}`, request, {lasting: false});
+  return [{...state, data: {...state.data, questions}}, effect];
+}
+
+// factsOf are what a change changes; a reservation that begins meanwhile is the same.
+const factsOf = ({name, start, end, quantity, hosts}) => JSON.stringify([name, start, end, quantity, hosts]);
+
+// undone takes the change back once the reservation was read, and tells whether it was taken back.
 function undone(state, event) {
   const taken = answered(state.data.questions, event);
   if (!taken) return [state];
-  const told = event.error ? {do: 'toast', text: event.error.message, kind: 'bad'} : {do: 'toast', text: t('undone')};
-  const [next, ...effects] = withData(state, data.heard({...state.data, questions: taken.questions}, []));
-  return [next, ...effects, told];
+  const {undoes} = taken.request,
+    known = {...state.data, questions: taken.questions};
+  if (event.error) return [{...state, data: known}, {do: 'toast', text: event.error.message, kind: 'bad'}];
+  if (undoes && factsOf(event.answer) !== factsOf(undoes.made)) return [{...state, data: known}, {do: 'toast', text: t('undoLate'), kind: 'bad'}];
+  if (undoes) return askToUndo({...state, data: known}, undoes.request);
+  const [next, ...effects] = withData(state, data.heard(known, []));
+  return [next, ...effects, {do: 'toast', text: t('undone')}];
 }
 
 // toldOf returns the message that a reservation of the user has another status, or null.

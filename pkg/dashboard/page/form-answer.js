@@ -26,11 +26,19 @@ export function refusalOf({message, field, refusal}, body) {
     message,
     field,
     real: Boolean(refusal),
-    blocked: (refusal?.blocked_by || []).map(one => ({...one, start: seconds(one.start), end: seconds(one.end)})),
+    blocked: (refusal?.blocked_by || []).map(one => within(body, {...one, start: seconds(one.start), end: seconds(one.end)})),
     earliest: instant(refusal?.earliest_start),
     largest: refusal?.largest_quantity || 0,
     latest: instant(refusal?.latest_end),
   };
+}
+
+// within returns the part of a block that lies in the time that was asked for. The service joins reservations that follow
+// one another, and names those in this time.
+function within({start_time: start, end_time: end, duration}, block) {
+  const from = start ? seconds(start) : -Infinity,
+    until = end ? seconds(end) : Number(duration) > 0 ? from + Number(duration) : Infinity;
+  return {...block, start: Math.max(block.start, from), end: Math.min(block.end, Number.isFinite(until) ? until : Infinity)};
 }
 
 const wholeMinute = at => Math.ceil(at / 60) * 60;

@@ -17,7 +17,9 @@ export {draft, startOf};
 
 const TYPED = 250, // how long the user must not type until the form asks, in milliseconds
   RENEWED = 1000, // how long events are collected until it asks again
-  SLOW = 4000; // after how long it says that there is no answer yet
+  SLOW = 4000, // after how long it says that there is no answer yet
+  AGED = 30000, // how long an offer from now on is shown until it asks again; twice that without an answer, and it goes
+  ROOM = 5000; // how long events are collected until it asks again when there is room
 
 const blank = {
   questions: none,
@@ -26,6 +28,8 @@ const blank = {
   unsure: false, // a request was sent and not answered
   doubt: false, // so was one before this
   slow: false,
+  aging: false, // an offer from now on is old, and the question for a new one is under way
+  roomDue: false,
   windows: [],
   sending: false,
   due: false,
@@ -95,13 +99,13 @@ const laidBehind = before => (isFilled(before) ? {...blank, ...partsOf({...befor
 // any more.
 function asked(form, ms) {
   const [questions, ...effects] = closeAll(form.questions, key => key !== 'form.properties');
-  const {unsure, offer, refusal, elsewhere, windows, slow, old} = blank,
-    next = {...form, questions, doubt: form.doubt || form.unsure, unsure, offer, refusal, elsewhere, windows, slow, old},
+  const {unsure, offer, refusal, elsewhere, windows, slow, old, aging, roomDue} = blank,
+    next = {...form, questions, doubt: form.doubt || form.unsure, unsure, offer, refusal, elsewhere, windows, slow, old, aging, roomDue},
     due = !complaintOf(next);
   return [{...next, due}, ...effects, ...endedTimers, due && {do: 'wait', key: 'form.ask', ms, event: {type: 'form.ask'}}];
 }
 
-const endedTimers = ['form.ask', 'form.slow'].map(key => ({do: 'forget', key}));
+const endedTimers = ['form.ask', 'form.slow', 'form.age', 'form.room'].map(key => ({do: 'forget', key}));
 
 // renewed asks again for the same; what is known stays in view until the answer.
 const renewed = form => [{...form, due: true, old: false}, {do: 'wait', key: 'form.ask', ms: RENEWED, event: {type: 'form.ask'}}];
@@ -209,11 +213,18 @@ const slowly = {do: 'wait', key: 'form.slow', ms: SLOW, event: {type: 'form.slow
 // submit sends the request whose offer is in view. Without one it does nothing: the form says what it waits for.
 function submit(form) {
   if (!canSubmit(form)) return [form];
-  const body = bodyOf(form),
+  const body = exactly(bodyOf(form), form),
     headers = form.mode === 'book' ? {'Idempotency-Key': form.key + digest(body)} : {};
   const [without, ...ended] = closeAll(form.questions),
     [questions, effect] = ask(without, 'form.send', {...requestOf(form, body), headers}, {lasting: false});
   return [{...form, questions, sending: true, due: false, slow: false}, ...ended, ...endedTimers, effect, slowly];
+}
+
+// exactly returns the body for the very time of the offer. A length between two times could get another one by now.
+function exactly(body, {fields, offer}) {
+  if (fields.when !== 'between') return body;
+  const {end_time: deadline, ...rest} = body;
+  return {...rest, start_time: iso(offer.start)};
 }
 
 // digest returns a number of a body, so that another body has another Idempotency-Key.
@@ -240,11 +251,22 @@ function takeAnswer(form, event) {
   const shown = error ? {...known, offer: null, refusal: refusalOf(error, body), elsewhere: null} : offered(known, answer.offer, body, at),
     [after, ...effects] = addedTime(shown) ? askTerms(shown) : withRoom(shown, at),
     [last, ...more] = after.old ? renewed(after) : [after];
-  return [last, quick, ...effects, ...more];
+  return [last, quick, ...effects, ...aging(last), ...more];
+}
+
+// aging lets the form ask again for an offer that begins now: its time moves on.
+const aging = ({offer, fields}) => (offer && fields.when === 'now' ? [{do: 'wait', key: 'form.age', ms: AGED, event: {type: 'form.aged'}}] : []);
+
+// aged asks again for an offer that is old. One that had no answer until then is no offer any more.
+function aged(form, {at}) {
+  if (!form.offer || form.sending || form.unsure) return [form];
+  if (form.aging) return asked(form, 0);
+  const [next, ...effects] = form.due || isOpen(form.questions, 'form.offer') ? [form] : question({...form, due: true});
+  return [{...next, aging: true}, ...effects, ...aging(form)];
 }
 
 // offered shows an offer. The name and the time that follow the start are those of the offer then.
-const offered = (form, offer, body, at) => named(ending({...form, refusal: null, offer: offerOf(offer, body)}), at);
+const offered = (form, offer, body, at) => named(ending({...form, refusal: null, aging: false, offer: offerOf(offer, body)}), at);
 
 // withRoom asks when the same would be free.
 function withRoom(form, at) {
@@ -288,20 +310,45 @@ function sent(form, made) {
   const [next, ...effects] = closed(form),
     time = span(seconds(made.start), seconds(made.end)),
     {before, mode, fields} = form;
-  const back =
+  const request =
     mode === 'book'
       ? {method: 'DELETE', path: `v1/reservations/${made.id}`}
       : {...requestOf(form, {...(fields.start.at !== before.start && {start_time: iso(before.start)}), end_time: iso(before.end)})};
-  const text = mode === 'change' ? t('timeChanged', {span: time}) : t(made.maintenance ? 'planned' : 'booked', {name: made.name, span: time});
-  return [next, ...effects, {do: 'toast', text, undo: {type: 'undo', request: back}}, {do: 'send', event: {type: 'hosts', hosts: made.hosts || []}}];
+  const text = mode === 'change' ? t('timeChanged', {span: time}) : t(made.maintenance ? 'planned' : 'booked', {name: made.name, span: time, hosts: namesIn(made.hosts || [])});
+  return [next, ...effects, {do: 'toast', text, undo: {type: 'undo', request, made}}, {do: 'send', event: {type: 'hosts', hosts: made.hosts || []}}];
 }
+
+const MOST_NAMED = 3;
+
+// namesIn returns the hosts that a reservation has, the first ones by name.
+const namesIn = hosts =>
+  hosts.length > MOST_NAMED ? t('hostsAndMore', {names: hosts.slice(0, MOST_NAMED).join(', '), count: hosts.length - MOST_NAMED}) : hosts.join(', ');
 
 // noticed asks again after an event that touches the offer, or what is in the way; what is typed stays.
 function noticed(form, event) {
   if (isOpen(form.questions, 'form.offer')) return [{...form, old: true}];
   const {offer, refusal} = form,
-    touches = refusal?.real || (offer && event.start < offer.end && event.end > offer.start);
-  return touches && !form.sending && !form.unsure && !form.due ? renewed(form) : [form];
+    meets = one => event.start < one.end && event.end > one.start,
+    touches = refusal?.real || (offer && meets(offer));
+  if (form.sending || form.unsure || form.due) return [form];
+  if (touches) return renewed(form);
+  if (form.roomDue || !form.windows.some(meets)) return [form];
+  return [{...form, roomDue: true}, {do: 'wait', key: 'form.room', ms: ROOM, event: {type: 'form.room'}}];
+}
+
+// overtaken takes what the reservation is by now. An edge that the user has not moved follows it. If it is what was sent
+// without an answer, the change is done.
+function overtaken(form, {name, start, end}) {
+  const {before, fields} = form,
+    moved = {start: fields.start.at !== before.start, end: fields.end.at !== before.end};
+  if (form.unsure && start === fields.start.at && end === fields.end.at)
+    return [...closed(form), {do: 'toast', text: t('timeChanged', {span: span(start, end)})}];
+  const next = {
+    ...form,
+    before: {name, start, end},
+    fields: {...fields, ...(!moved.start && {start: exact(start)}), ...(!moved.end && {end: exact(end)})},
+  };
+  return [...asked(next, 0), {do: 'toast', text: t('changedMeanwhile', {name, span: span(start, end)}), kind: 'bad'}];
 }
 
 const changes = {
@@ -313,7 +360,10 @@ const changes = {
   'form.close': closedByUser,
   'form.ask': form => (form.due ? question(form) : [form]),
   'form.slow': form => [{...form, slow: true}],
+  'form.aged': aged,
+  'form.room': (form, {at}) => (form.roomDue && !form.sending ? withRoom({...form, roomDue: false}, at) : [form]),
   'form.changed': noticed,
+  'form.overtaken': overtaken,
   'form.zoned': (form, {at}) => [named({...form}, at)],
   answered: takeAnswer,
   again: (form, {key}) => {

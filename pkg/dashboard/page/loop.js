@@ -2,7 +2,8 @@
 // Runs a part of the page: its state is one value, and every event makes the next one by a pure function. What is to
 // be done in the world is data that this shell carries out.
 import {render} from './preact.js';
-import {request} from './client.js';
+import {Refused, request} from './client.js';
+import {t} from './texts.js';
 import {now} from './time.js';
 import {announce, toast} from './dom.js';
 import {keep} from './kept.js';
@@ -48,13 +49,9 @@ export function run({place, state, step, view, others = {}}) {
     forget(key);
     const ending = new AbortController();
     requests.set(key, ending);
-    try {
-      send({type: 'answered', key, number, request: wanted, answer: await request(wanted, ending.signal)});
-    } catch (error) {
-      if (error.name !== 'AbortError') send({type: 'answered', key, number, request: wanted, error});
-    } finally {
-      if (requests.get(key) === ending) requests.delete(key);
-    }
+    const outcome = await answerOf(wanted, ending.signal);
+    if (requests.get(key) === ending) requests.delete(key);
+    if (outcome) send({type: 'answered', key, number, request: wanted, ...outcome});
   }
 
   function wait({key, ms, event}) {
@@ -93,6 +90,17 @@ export function run({place, state, step, view, others = {}}) {
       render(null, place);
     },
   };
+}
+
+// answerOf returns the answer or the error of a request; null if the page has ended it. An answer that is not what the API
+// promises is one that may be right the next time.
+async function answerOf(wanted, signal) {
+  try {
+    return {answer: await request(wanted, signal)};
+  } catch (error) {
+    if (error.name === 'AbortError') return null;
+    return {error: error instanceof Refused ? error : new Refused(0, {error: {message: t('unreadable', {status: 200})}})};
+  }
 }
 
 const canFocus = 'a[href], button, input, select, [tabindex]';

@@ -69,9 +69,9 @@ function leave() {
 
 function route() {
   const [, path = '/calendar', query = ''] = location.hash.match(/^#(\/[^?]*)\??(.*)$/) || [];
-  const words = path.split('/').map(decoded),
+  const words = path.split('/').map(decoded).filter((word, i) => i === 0 || !isNoName(word)),
     [, section, id] = words,
-    name = ['reservations', 'reservation', 'operator'].includes(section) ? section : 'calendar';
+    name = partOf(section, id);
   if (shown.went && shown.name === name) {
     shown.went(name === 'calendar' ? new URLSearchParams(query) : words);
     return;
@@ -82,12 +82,18 @@ function route() {
   main.className = name === 'calendar' ? 'wide' : '';
   const parts = {
     reservations: () => ({end: lazily(main, () => import('./list.js'), ({list}) => list(main, app)).end}),
-    reservation: () => ({end: lazily(main, () => import('./reservation.js'), reservation => reservation.show(main, app, id || '')).end}),
+    reservation: () => ({end: lazily(main, () => import('./reservation.js'), reservation => reservation.show(main, app, id)).end}),
     operator: () => lazily(main, () => import('./operator.js'), operator => operator.show(main, app, words)),
     calendar: () => calendar.show(main, app, new URLSearchParams(query)),
   };
   shown = {name, ...parts[name]()};
 }
+
+// partOf returns the part of the page that an address means; without an id there is the list.
+const partOf = (section, id) => (section === 'reservation' && !id ? 'reservations' : ['reservations', 'reservation', 'operator'].includes(section) ? section : 'calendar');
+
+// isNoName reports whether a part of an address names nothing: browsers take dots as steps in the path of a request.
+const isNoName = word => ['', '.', '..'].includes(word);
 
 // decoded returns a part of the address as it was before it was written there; a damaged one stays as it is.
 function decoded(text) {

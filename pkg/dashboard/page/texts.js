@@ -166,7 +166,9 @@ const texts = {
   hostPage: 'Details, drain, power …',
   planMaintenance: 'Maintenance …',
   statusNow: '{name} is now {status}.',
-  booked: '{name} is booked: {span}.',
+  booked: '{name} is booked: {span}, {hosts}.',
+  hostsAndMore: '{names} and {count} more',
+  changedMeanwhile: '{name} was changed meanwhile: it is now {span}.',
   planned: 'The maintenance is planned: {span}.',
 
   // Filters.

@@ -728,14 +728,13 @@ test('a wish in words becomes fields, which the user sees before the offer', () 
   const {quantity, lasts, when, filter, only, words} = f.form.fields;
   assert.deepEqual([quantity, lasts, when, filter, only, words], ['3', '2d', 'between', '["=","$gpu","a100"]', false, '']);
   assert.deepEqual(f.done.at(-1), {do: 'focus', id: 'confirm'});
-  f.offered();
+  f.offered(offerFor(Date.UTC(2026, 11, 3, 5) / 1000, 2 * DAY));
   f.send({type: 'form.submit'});
   assert.equal(f.changes().length, 1);
   const {name, ...sent} = f.changes()[0].body;
   assert.deepEqual(sent, {
     duration: 2 * DAY,
-    start_time: '2026-12-01T00:00:00Z',
-    end_time: '2027-01-01T00:00:00Z',
+    start_time: '2026-12-03T05:00:00Z', // the time that was seen, not any one between the two
     kind: 'host',
     quantity: 3,
     host_properties: ['=', '$gpu', 'a100'],
@@ -765,4 +764,82 @@ test('words wait for the properties of the hosts if these cannot be read', () =>
   f.pass(2000);
   f.answer(gpus, f.last('form.properties'));
   assert.deepEqual([f.form.fields.quantity, f.form.fields.words], ['3', '']);
+});
+
+// What grows old.
+
+test('an offer from now on is asked for again every half minute, and goes when a minute brings no answer', () => {
+  const f = new Filled({kind: 'book'});
+  f.offered();
+  assert.ok(canSubmit(f.form));
+  const first = f.last();
+  f.pass(30000);
+  assert.notEqual(f.last(), first);
+  f.answer(offerFor(Math.floor(f.at)));
+  assert.equal(f.form.offer.start, Math.floor(f.at));
+  f.pass(30000);
+  assert.ok(canSubmit(f.form), 'the offer stays in view while the next one is asked for');
+  f.pass(30000);
+  assert.equal(f.form.offer, null);
+  assert.equal(canSubmit(f.form), false);
+});
+
+test('an offer at a time does not grow old', () => {
+  const f = new Filled(drag);
+  f.offered();
+  const before = f.asked.length;
+  f.pass(90000);
+  assert.equal(f.asked.length, before);
+});
+
+test('events ask again when there is room, at most every five seconds', () => {
+  const f = new Filled(drag),
+    windows = [{start: '2026-11-29T14:26:00Z', end: '2026-12-09T14:26:00Z', latest_start: '2026-12-09T12:26:00Z', free: 3}];
+  f.offered();
+  f.answer({windows}, f.last('form.windows'));
+  const count = () => f.asked.filter(one => one.key === 'form.windows').length;
+  for (let i = 0; i < 3; i++) f.send({type: 'form.changed', start: START + 5 * DAY, end: START + 6 * DAY});
+  assert.equal(count(), 1);
+  f.pass(5000);
+  assert.equal(count(), 2);
+  f.answer({windows: []}, f.last('form.windows'));
+  assert.deepEqual(f.form.windows, []);
+});
+
+test('a change follows what somebody else has made of the reservation, and keeps the edge that the user has moved', () => {
+  const f = new Filled(stretch);
+  f.offered();
+  f.send({type: 'form.overtaken', name: 'renamed', start: NOW - 2 * HOUR, end: NOW + 90 * MINUTE});
+  const {before, fields, offer} = f.form;
+  assert.deepEqual(before, {name: 'renamed', start: NOW - 2 * HOUR, end: NOW + 90 * MINUTE});
+  assert.deepEqual([fields.start.at, fields.end.at, offer], [NOW - 2 * HOUR, NOW + 2 * HOUR, null]);
+  assert.match(f.toast().text, /^renamed was changed meanwhile/);
+});
+
+test('a change without an answer is done when the calendar shows it', () => {
+  const f = new Filled(stretch);
+  f.offered();
+  f.send({type: 'form.submit'});
+  f.answer(lost, f.last('form.send'));
+  f.send({type: 'form.overtaken', name: 'run', start: NOW - HOUR, end: NOW + 2 * HOUR});
+  assert.equal(f.form, null);
+});
+
+test('the message of a booking names its hosts', () => {
+  for (const [hosts, text] of [[['b'], 'b'], [['a', 'b', 'c', 'd', 'e'], 'a, b, c and 2 more']]) {
+    const f = new Filled(drag);
+    f.offered();
+    f.send({type: 'form.submit'});
+    f.answer({...made, hosts}, f.last('form.send'));
+    assert.ok(f.toast().text.endsWith(`${text}.`), f.toast().text);
+  }
+});
+
+test('what is in the way is its part of the time that was asked for: the service joins what follows one another', () => {
+  const block = {host: 'a', start: '2026-11-20T00:00:00Z', end: '2026-12-09T00:00:00Z', reservations: []};
+  const f = new Filled(drag);
+  f.pass();
+  f.answer(refused({blocked_by: [block]}));
+  const [{start, end}] = f.form.refusal.blocked;
+  assert.deepEqual([start, end], [START, START + 2 * HOUR]);
 });

@@ -58,6 +58,8 @@ export class Service {
     if (request.calendar) return {answer: this.calendar(request.query)};
     if (request.method === 'POST' && request.path === 'v1/reservations') return this.post(request);
     if (request.method === 'PATCH') return this.patch(request);
+    const [, id] = request.path.match(/^v1\/reservations\/(\w+)$/) || [];
+    if (id && !request.method && this.reservations.has(id)) return {answer: asAnswer(this.reservations.get(id))};
     if (request.path === 'v1/availability') return {answer: {windows: []}};
     if (request.path === 'v1/properties') return {answer: {properties: []}};
     return {error: {status: 404, message: `nothing is at ${request.path}`, passes: false, refusal: null, field: ''}};

@@ -86,13 +86,15 @@ export class World {
     if (event && this.connected) this.send(event);
   }
 
-  // settle lets everything arrive that is on its way, until nothing moves.
+  // settle lets everything arrive that is on its way, until nothing moves but an open form, which asks again from time to
+  // time.
   settle() {
     this.connect();
     for (let round = 0; round < 200; round++) {
+      const due = [...this.timers].filter(([key]) => key !== 'form.age').map(([, timer]) => timer.due);
       if (this.service.events.length) this.tell();
       else if (this.flying.length) this.deliver(this.flying[0]);
-      else if (this.timers.size) this.pass(Math.max(0.001, (Math.min(...[...this.timers.values()].map(one => one.due)) - this.clock) / 1000));
+      else if (due.length) this.pass(Math.max(0.001, (Math.min(...due) - this.clock) / 1000));
       else return true;
     }
     return false;
