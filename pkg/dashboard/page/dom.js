@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements of the page. Text from elsewhere only becomes text nodes and values, never markup.
+import {withMessage} from './standing.js';
 import {t} from './texts.js';
 
 // h returns an element. A function among the attributes is a listener of the event of its name; a boolean and a
@@ -54,22 +55,36 @@ export function announce(text) {
   live.textContent = text;
 }
 
-// toast shows a message for some seconds, or until it is closed, and announces it. `undo` takes back what it tells. It
-// returns what closes it.
-export function toast(text, kind, undo) {
+let standing = []; // the messages that are shown: {text, about, undo, close}
+
+// toast shows a message for some seconds, or until it is closed, and announces it. `undo` takes back what it tells, and
+// `about` is the same for messages of which only the last one matters. It returns what closes it.
+export function toast(text, kind, undo, about = '') {
   announce(text);
-  const message = h('div', {class: `toast ${kind || ''}`}, h('span', {}, text));
-  const leave = () => message.remove(),
-    timer = setTimeout(leave, undo ? 15000 : 8000);
-  const act = then => () => {
+  const element = h('div', {class: `toast ${kind || ''}`}, h('span', {}, text)),
+    one = {text, about, undo, close};
+  const timer = setTimeout(close, undo ? 15000 : 8000);
+  function close() {
     clearTimeout(timer);
-    leave();
-    then?.();
+    element.remove();
+    standing = standing.filter(other => other !== one);
+  }
+  const press = () => {
+    close();
+    undo();
   };
-  if (undo) message.append(button(t('undo'), act(undo), {class: 'plain undo'}));
-  message.append(button('×', act(), {class: 'plain', 'aria-label': t('close')}));
-  toasts.append(message);
-  return act();
+  if (undo) element.append(button(t('undo'), press, {class: 'plain undo'}));
+  element.append(button('×', close, {class: 'plain', 'aria-label': t('close')}));
+  const next = withMessage(standing, one);
+  for (const other of standing) if (!next.includes(other)) other.close();
+  standing = next;
+  toasts.append(element);
+  return close;
+}
+
+// untoast closes the message about something.
+export function untoast(about) {
+  standing.find(one => one.about === about)?.close();
 }
 
 export function outside() {

@@ -17,6 +17,7 @@ export {draft, startOf};
 
 const TYPED = 250, // how long the user must not type until the form asks, in milliseconds
   RENEWED = 1000, // how long events are collected until it asks again
+  CLOSED = 'closed form', // what the message is about that brings a form back
   SLOW = 4000, // after how long it says that there is no answer yet
   AGED = 30000, // how long an offer from now on is shown until it asks again; twice that without an answer, and it goes
   ROOM = 5000; // how long events are collected until it asks again when there is room
@@ -57,7 +58,7 @@ export function opened(from, at) {
   const next = from.kind === 'change' || from.kind === 'move' ? changing(from) : booking(from, at);
   const questions = {...none, next: Math.max(number, before?.questions.next || 1)},
     [form, ...effects] = asked({...next, questions}, 0);
-  return [form, ...endOf(before), ...effects, {do: 'focusForm'}];
+  return [form, ...endOf(before), ...effects, {do: 'untoast', about: CLOSED}, {do: 'focusForm'}];
 }
 
 // changing returns the form of a change; `from` and `until` are the start and the end that the drag has chosen.
@@ -138,7 +139,7 @@ function closedByUser(form) {
   const closing = closed(form),
     doubt = form.sending || form.unsure;
   if (!doubt && !isFilled(form)) return closing;
-  return [...closing, {do: 'toast', text: t(doubt ? 'formDoubt' : 'formClosed'), undo: {type: 'reopened', draft: draft(form)}}];
+  return [...closing, {do: 'toast', text: t(doubt ? 'formDoubt' : 'formClosed'), about: doubt ? '' : CLOSED, undo: {type: 'reopened', draft: draft(form)}}];
 }
 
 // edit takes a field: a text, or the value of a time. What is as before asks nothing.
@@ -315,7 +316,7 @@ function sent(form, made) {
       ? {method: 'DELETE', path: `v1/reservations/${made.id}`}
       : {...requestOf(form, {...(fields.start.at !== before.start && {start_time: iso(before.start)}), end_time: iso(before.end)})};
   const text = mode === 'change' ? t('timeChanged', {span: time}) : t(made.maintenance ? 'planned' : 'booked', {name: made.name, span: time, hosts: namesIn(made.hosts || [])});
-  return [next, ...effects, {do: 'toast', text, undo: {type: 'undo', request, made}}, {do: 'send', event: {type: 'hosts', hosts: made.hosts || []}}];
+  return [next, ...effects, {do: 'toast', text, about: mode === 'change' ? `time of ${form.id}` : '', undo: {type: 'undo', request, made}}, {do: 'send', event: {type: 'hosts', hosts: made.hosts || []}}];
 }
 
 const MOST_NAMED = 3;

@@ -5,7 +5,7 @@ import {render} from './preact.js';
 import {Refused, request} from './client.js';
 import {t} from './texts.js';
 import {now} from './time.js';
-import {announce, toast} from './dom.js';
+import {announce, toast, untoast} from './dom.js';
 import {keep} from './kept.js';
 
 // run shows a part in an element. `step(state, event)` returns the next state and effects; each event has the
@@ -63,10 +63,11 @@ export function run({place, state, step, view, others = {}}) {
     ask,
     wait,
     forget: ({key}) => forget(key),
-    toast: ({text, kind, undo}) => {
-      const close = toast(text, kind, undo && (() => send(undo)));
+    toast: ({text, kind, undo, about}) => {
+      const close = toast(text, kind, undo && (() => send(undo)), about);
       if (undo) undoable.push(close);
     },
+    untoast: ({about}) => untoast(about),
     announce: ({text}) => announce(text),
     // The element may be there only after the state is shown.
     focus: ({id}) => queueMicrotask(() => document.getElementById(id)?.focus({preventScroll: true})),

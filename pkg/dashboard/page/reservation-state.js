@@ -6,7 +6,7 @@ import {again, answered, ask, close, isOpen, none} from './questions.js';
 import {heard, lost, silent} from './live.js';
 import {edited, exact, isUnread} from './timevalue.js';
 import {isOver} from './reservation-words.js';
-import {readable} from './time.js';
+import {readable, whenInZone} from './time.js';
 import {t} from './texts.js';
 
 // How long requests wait, in milliseconds: for more events, and after a request.
@@ -185,8 +185,13 @@ function change(state, field, after, undoes = false) {
 
 const done = {name: 'renamed', reason: 'reasonChanged', end: 'endChanged', quantity: 'quantityChanged'};
 
-// doneText tells that a field has changed. The name of maintenance is its reason.
-const doneText = ({maintenance}, field) => t(done[maintenance && field === 'name' ? 'reason' : field]);
+// told is the message after a change of a field. The one before about the same field is old then. The name of maintenance
+// is its reason.
+const told = (field, one, undoes = false) => ({
+  do: 'toast',
+  text: t(undoes ? 'undone' : done[one.maintenance && field === 'name' ? 'reason' : field], {end: whenInZone(values.end(one)), quantity: one.quantity}),
+  about: `${field} of ${one.id}`,
+});
 
 // undo takes a change back, unless another change has followed it.
 function undo(state, {field, before, after}) {
@@ -227,7 +232,7 @@ function madeAfterAll(state) {
   if (!refusal?.error.passes || values[refusal.field](one) !== refusal.after) return [state];
   return [
     {...state, refusal: null},
-    {do: 'toast', text: doneText(one, refusal.field)},
+    told(refusal.field, one),
   ];
 }
 
@@ -253,9 +258,8 @@ function takeChange(state, {answer, error}) {
   let next = {...state, change: null, one: answer, old: true};
   if (meant(field, draftOf(state, field)) === after) next = dropped(next, field);
   else if (next.drafts[field]) next = {...next, drafts: {...next.drafts, [field]: {...next.drafts[field], base: values[field](answer)}}};
-  const text = undoes ? t('undone') : doneText(state.one, field);
   const event = undoes ? null : {type: 'undo', field, before, after: values[field](answer)};
-  return both([next, {do: 'toast', text, undo: event}], rest);
+  return both([next, {...told(field, answer, undoes), undo: event}], rest);
 }
 
 // takeCancel shows at once that the reservation is canceled: the service has said so.

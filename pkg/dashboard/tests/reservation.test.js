@@ -104,6 +104,22 @@ test('a change of the end keeps a typed name', () => {
   assert.equal(draftOf(page.state, 'name'), 'typed');
 });
 
+test('the message after a change tells the new value, and is about its field', () => {
+  const page = opened();
+  for (const end of ['2027-10-31T02:30:07Z', '2027-10-31T03:30:07Z']) {
+    page.send({type: 'longer', more: 3600});
+    page.answer('change', {...first, end});
+  }
+  const [one, two] = page.told.filter(effect => effect.do === 'toast');
+  assert.match(one.text, /^The new end is .*Oct 31, 2027, 02:30 UTC\.$/);
+  assert.match(two.text, /03:30 UTC\.$/);
+  assert.equal(one.about, two.about);
+  page.type('quantity', '7');
+  page.send({type: 'submit', field: 'quantity'});
+  page.answer('change', {...first, quantity: 7});
+  assert.notEqual(page.told.at(-1).about, two.about);
+});
+
 test('what is typed while a change is under way stays typed', () => {
   const page = opened();
   page.type('name', 'second');
