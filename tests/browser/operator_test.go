@@ -21,7 +21,7 @@ func startOperator(t *testing.T) *page {
 }
 
 // ageOf is the age of the page in seconds.
-const ageOf = `Number(/As of (\d+) s ago/.exec(document.querySelector('#age').textContent)[1])`
+const ageOf = `Number(/As of (\d+) s ago/.exec(document.querySelector('#age').textContent)?.[1] || 0)`
 
 // Nobody touches the page: its age grows, and falls when it reads again.
 func TestOperatorsPagesReadThemselvesAgain(t *testing.T) {

@@ -42,6 +42,7 @@ function hostFacts(state, host, at) {
       [t('now'), stateText(host)],
       [t('reason'), about?.problem],
       [t('free'), freeText(state, host, at)],
+      [t('nextMaintenance'), nextMaintenance(state, host, at)],
       [t('zone'), about?.zone],
       [t('aggregates'), about?.aggregates?.join(', ')],
       ...Object.entries(about?.properties || {})
@@ -49,6 +50,17 @@ function hostFacts(state, host, at) {
         .map(([name, value]) => [name, named(Array.isArray(value) ? value.join(', ') : String(value))]),
     ]),
   ];
+}
+
+// nextMaintenance tells of the first maintenance to come, as far as the page knows: what it has not read may have an
+// earlier one. That there is none is told of the host alone.
+function nextMaintenance({data: {known}}, host, at) {
+  if (!known || known.to <= now()) return at ? null : t('notLoaded');
+  const one = host.claims.find(claim => claim.maintenance && claim.start > now());
+  if (!one) return at ? null : t('noneShown');
+  const text = span(one.start, one.end),
+    time = known.from > now() ? t('onlyShown', {text}) : text;
+  return one.name ? [time, ': ', named(one.name)] : time;
 }
 
 // freeText tells until when a host is free from a time on, as far as the page knows: what it has not read it calls

@@ -43,7 +43,7 @@ export function dayLine(demand, now) {
   if (!last) return h('section', {class: 'card'}, title, h('p', {class: 'soft'}, t('noDemand')));
   const top = known.reduce((best, one) => (one.used > best.used ? one : best)),
     most = Math.max(1, ...known.map(one => Math.max(one.used, one.reserved)));
-  const text = t('dayText', {used: last.used, reserved: last.reserved, most: top.used, at: timeOnly(top.at)});
+  const text = t(top.used > 0 ? 'dayText' : 'dayUnused', {used: last.used, reserved: last.reserved, most: top.used, at: timeOnly(top.at)});
   const line = name => h('path', {key: name, d: pathOf(columns, name, most), class: `day-${name}`, 'vector-effect': 'non-scaling-stroke'});
   return h(
     'section',

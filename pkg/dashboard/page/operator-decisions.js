@@ -2,7 +2,7 @@
 // Why a server is where it is, or why there was no host for it.
 import {t} from './texts.js';
 import {readable} from './time.js';
-import {amount, at, part, row} from './operator-parts.js';
+import {amount, at, host, part} from './operator-parts.js';
 import {facts, field, h, named, table, together} from './view.js';
 
 // questions are the question that was sent, if there is one.
@@ -43,12 +43,12 @@ export function view(state, send) {
     h(
       'div',
       {'aria-live': 'polite'},
-      state.sent.decisions?.server ? part(state, 'decisions', found => found.decisions.map(decision)) : null,
+      state.sent.decisions?.server ? part(state, 'decisions', found => found.decisions.map((one, i) => decision(state, one, i))) : null,
     ),
   );
 }
 
-const decision = (one, i) =>
+const decision = (state, one, i) =>
   h(
     'section',
     {class: 'card', key: `${one.request_id} ${one.at} ${i}`},
@@ -56,23 +56,23 @@ const decision = (one, i) =>
     one.reason ? h('p', {class: 'box bad'}, named(readable(one.reason))) : null,
     facts([
       [t('request'), h('code', {}, one.request_id || '–')],
-      [t('placed'), one.placements?.length ? placements(one.placements) : null],
+      [t('placed'), one.placements?.length ? placements(state, one.placements) : null],
       [t('considered'), one.considered === undefined ? null : String(one.considered)],
       [t('left'), one.filters?.map(({filter, left}) => `${filter}: ${left}`).join(' → ')],
       [t('reservation'), one.reservation_id ? h('a', {href: `#/reservation/${encodeURIComponent(one.reservation_id)}`}, one.reservation_id) : null],
     ]),
-    one.refused?.length ? refused(one.refused) : null,
-    one.ranked?.length ? ranked(one.ranked) : null,
+    one.refused?.length ? refused(state, one.refused) : null,
+    one.ranked?.length ? ranked(state, one.ranked) : null,
   );
 
-const placements = placed =>
+const placements = (state, placed) =>
   h(
     'ul',
     {class: 'plain-list'},
-    placed.map(one => h('li', {key: one.instance}, h('code', {}, one.instance), ' → ', one.host ? row(one.host) : '–')),
+    placed.map(one => h('li', {key: one.instance}, h('code', {}, one.instance), ' → ', host(state, one.host))),
   );
 
-const refused = hosts =>
+const refused = (state, hosts) =>
   h(
     'details',
     {},
@@ -80,12 +80,12 @@ const refused = hosts =>
     table(
       t('refusedTable'),
       [t('host'), t('filter'), t('reason')],
-      hosts.map(one => ({key: `${one.host} ${one.filter}`, cells: [row(one.host), one.filter, named(readable(one.reason))]})),
+      hosts.map(one => ({key: `${one.host} ${one.filter}`, cells: [host(state, one.host), one.filter, named(readable(one.reason))]})),
       '',
     ),
   );
 
-const ranked = hosts =>
+const ranked = (state, hosts) =>
   h(
     'details',
     {},
@@ -96,7 +96,7 @@ const ranked = hosts =>
       hosts.map(one => ({
         key: one.host,
         cells: [
-          row(one.host),
+          host(state, one.host),
           amount(one.weight),
           Object.entries(one.parts || {})
             .map(([name, value]) => `${name} ${amount(value)}`)

@@ -3,7 +3,7 @@
 import {t} from './texts.js';
 import {DAY, iso, readable, seconds} from './time.js';
 import {dayLine} from './operator-day.js';
-import {amount, at, host, list, modeNames, orderButton, part, row, sinceText} from './operator-parts.js';
+import {amount, at, host, list, modeNames, orderButton, part, sinceText} from './operator-parts.js';
 import {facts, h, named, table, together} from './view.js';
 
 // questions are the questions of this page, as far as the user may ask them.
@@ -38,7 +38,7 @@ const phases = ['awake', 'draining', 'stopping', 'asleep', 'waking', 'failed'];
 
 function overview(state, send, found) {
   return together(
-    warnings(found),
+    warnings(state, found),
     h(
       'section',
       {class: 'cards', 'aria-label': t('hosts')},
@@ -54,7 +54,7 @@ function overview(state, send, found) {
       ),
     ),
     facts([
-      [t('measured'), at(found.measured_at)],
+      [t('measured'), found.measured_at ? at(found.measured_at) : null],
       [t('controller'), found.controller],
       [t('agents'), found.agents?.length ? agents(found.agents) : t('noAgents')],
     ]),
@@ -63,25 +63,30 @@ function overview(state, send, found) {
 }
 
 // warnings are what keeps all hosts on, and the alarms.
-const warnings = found =>
+const warnings = (state, found) =>
   together(
     found.stopped ? h('p', {class: 'box bad'}, t('energyStopped', {by: found.stopped.by, reason: found.stopped.reason || '–'})) : null,
     found.breaker ? h('p', {class: 'box bad'}, t('breakerOpen', {count: found.failed_boots}), ' ', named(readable(found.breaker.reason || ''))) : null,
     found.halt && !found.stopped ? h('p', {class: 'box'}, named(readable(found.halt))) : null,
     found.stale ? h('p', {class: 'box'}, named(readable(found.stale))) : null,
     (found.alarms || []).map(({kind, host: name, text}) =>
-      h('p', {key: `${kind} ${name}`, class: 'box bad'}, name ? [row(name), ': '] : null, named(readable(text))),
+      h('p', {key: `${kind} ${name}`, class: 'box bad'}, name ? [host(state, name), ': '] : null, named(readable(text))),
     ),
   );
+
+// canSwitch reports whether an agent can switch a host. Without one there is nothing to switch off, or to stop.
+const canSwitch = found => (found.agents || []).some(({hosts: count}) => count > 0);
 
 const agents = list =>
   list.flatMap(({name, hosts: count, lost}, i) => [i > 0 ? ', ' : null, named(name), ` (${t('countHosts', {count})}${lost ? `, ${t('lost')}` : ''})`]);
 
 const change = body => ({method: 'PATCH', path: 'v1/energy', body: {reason: t('fromPage'), ...body}});
 
-// switches are the kill switch and the breaker.
-const switches = (send, {stopped, breaker}) =>
-  h(
+// switches are the kill switch and the breaker, which can be taken back also without an agent.
+function switches(send, found) {
+  const {stopped, breaker} = found;
+  if (!stopped && !breaker && !canSwitch(found)) return null;
+  return h(
     'div',
     {class: 'actions start'},
     stopped
@@ -91,12 +96,14 @@ const switches = (send, {stopped, breaker}) =>
           {title: t('resumeTitle'), lines: [t('resumeText')], yes: t('resumeSwitching'), request: change({stop: false}), takes: ['reason'], said: t('switchingResumed')},
           {class: 'main', id: 'kill-switch'},
         )
-      : orderButton(
-          send,
-          t('stopSwitching'),
-          {title: t('stopTitle'), lines: [t('stopText')], yes: t('stopSwitching'), danger: true, request: change({stop: true}), takes: ['reason'], said: t('switchingStopped')},
-          {class: 'danger', id: 'kill-switch'},
-        ),
+      : canSwitch(found)
+        ? orderButton(
+            send,
+            t('stopSwitching'),
+            {title: t('stopTitle'), lines: [t('stopText')], yes: t('stopSwitching'), danger: true, request: change({stop: true}), takes: ['reason'], said: t('switchingStopped')},
+            {class: 'danger', id: 'kill-switch'},
+          )
+        : null,
     breaker
       ? orderButton(send, t('resetBreaker'), {
           title: t('resetBreaker'),
@@ -108,6 +115,7 @@ const switches = (send, {stopped, breaker}) =>
         })
       : null,
   );
+}
 
 // modes tells what each mode does, which one applies, and changes it.
 function modes(state, send, found) {
@@ -148,13 +156,14 @@ const modeOrder = (mode, becomes) => ({
 });
 
 function modeView(state, send, found, mode) {
-  const current = found.effective_mode === mode;
+  const current = found.effective_mode === mode,
+    useful = mode !== 'auto' || canSwitch(found);
   return h(
     'li',
     {key: mode, 'aria-current': current ? 'true' : null},
     h('h3', {}, t(`mode_${mode}`), current ? [' ', h('span', {class: 'badge active'}, t('modeNow'))] : null),
     h('p', {}, t(`modeDoes_${mode}`), mode === 'auto' && found.effective_mode === 'recommend' ? ` ${wouldDo(state)}` : null),
-    !current && state.may('energy:update')
+    !current && useful && state.may('energy:update')
       ? orderButton(send, t('modeTake', {mode: t(`mode_${mode}`)}), modeOrder(mode, mode), {class: 'choice', id: `mode-${mode}`})
       : null,
   );
@@ -203,13 +212,17 @@ function plan(state, send, found) {
   );
 }
 
-const hosts = (state, send, found) =>
-  together(
+// reasons are why a host is on or off.
+const reasons = one => (one.explanation || [one.reason]).filter(Boolean);
+
+function hosts(state, send, found) {
+  const explained = found.some(one => reasons(one).length > 0);
+  return together(
     h('h2', {class: 'above'}, t('hosts')),
     list(state, send, {
       name: 'energyHosts',
       caption: t('hosts'),
-      heads: [t('host'), t('phase'), t('mode'), t('watts'), t('why')],
+      heads: [t('host'), t('phase'), t('mode'), t('watts'), ...(explained ? [t('why')] : [])],
       rows: found,
       row: one => ({
         key: one.name,
@@ -218,13 +231,10 @@ const hosts = (state, send, found) =>
           together(t(`phase_${one.phase}`), sinceText(one.since)),
           t(`mode_${one.effective_mode}`),
           one.read_at ? amount(one.watts) : t('unknown'),
-          h(
-            'ul',
-            {class: 'plain-list'},
-            (one.explanation || [one.reason]).filter(Boolean).map((text, i) => h('li', {key: i}, named(readable(text)))),
-          ),
+          ...(explained ? [h('ul', {class: 'plain-list'}, reasons(one).map((text, i) => h('li', {key: i}, named(readable(text)))))] : []),
         ],
       }),
       empty: t('noHosts'),
     }),
   );
+}

@@ -84,7 +84,8 @@ function powerOrders(send, power) {
 }
 
 // modeOrders give a host a mode of its own, which wins over that of its aggregates and that of all hosts, or take it away.
-function modeOrders(send, {name, mode: own}) {
+// A host that no agent can switch cannot be switched automatically.
+function modeOrders(send, {name, mode: own, states}) {
   const choice = (mode, text, does) =>
     orderButton(
       send,
@@ -108,7 +109,7 @@ function modeOrders(send, {name, mode: own}) {
     h(
       'div',
       {class: 'actions start'},
-      modeNames.filter(mode => mode !== own).map(mode => choice(mode, t(`mode_${mode}`), t(`modeDoes_${mode}`))),
+      modeNames.filter(mode => mode !== own && (mode !== 'auto' || states.length > 0)).map(mode => choice(mode, t(`mode_${mode}`), t(`modeDoes_${mode}`))),
       own ? choice(null, t('noOwnMode'), t('noOwnModeText')) : null,
     ),
   );

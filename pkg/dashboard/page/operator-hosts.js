@@ -2,16 +2,19 @@
 // The hosts: what is wrong with them, and for one of them all that an operator can do.
 import {t} from './texts.js';
 import {readable} from './time.js';
+import {current, maintenanceQuestion, next} from './operator-maintenance.js';
 import {hostActions} from './operator-host-actions.js';
-import {amount, at, list, part, project, rowLink, hostPage, sinceText} from './operator-parts.js';
+import {amount, at, host, list, part, project, rowLink, sinceText} from './operator-parts.js';
 import {facts, field, h, named, table, together} from './view.js';
 
 const hostPath = name => encodeURIComponent(name);
 
 // questions are the list of hosts, or for one host what the inventory and the energy controller know.
-export function questions({item, may}) {
+export function questions({item, may, at: now, refused}) {
   if (!item) return {hosts: {request: {path: 'v1/hosts', list: 'hosts', most: 5000}, follows: true}};
   return {
+    // The calendar refuses a host that is gone.
+    ...(refused.host ? {} : {maintenance: maintenanceQuestion(item, now)}),
     host: {request: {path: `v1/hosts/${hostPath(item)}`}, follows: true},
     ...(may('energy:get_host') ? {power: {request: {path: `v1/energy/hosts/${hostPath(item)}`}, follows: true}} : {}),
   };
@@ -48,7 +51,7 @@ function allHosts(state, send) {
         row: one => ({
           key: one.name,
           cells: [
-            together(h('a', {href: hostPage(one.name)}, named(one.name)), ' ', h('a', {href: rowLink(one.name), class: 'aside', 'aria-label': t('rowOf', {name: one.name})}, t('calendar'))),
+            host(state, one.name),
             stateOf(one),
             String(one.instance_count),
             named(one.zone || ''),
@@ -97,6 +100,8 @@ const about = (state, send, one) =>
             [t('aggregates'), one.aggregates?.length ? named(one.aggregates.join(', ')) : null],
             [t('sizeOfHost'), t('sizeText', {vcpus: one.resources.vcpus || 0, memory: one.resources.memory_mb || 0, disk: one.resources.disk_gb || 0})],
             [t('instancesHead'), String(one.instance_count)],
+            [t('maintenance'), current(state)],
+            [t('nextMaintenance'), next(state)],
           ]),
         ),
         state.answers.power ? part(state, 'power', power) : null,
@@ -136,7 +141,7 @@ const power = one =>
       [t('agent'), one.agent && named(`${one.agent} (${one.driver})`)],
       [t('hold'), one.hold && named(readable(t(one.hold.until ? 'holdUntil' : 'holdEver', {action: t(`action_${one.hold.action}`), by: one.hold.by, until: one.hold.until || ''})))],
       [t('quarantine'), one.quarantine && named(readable(one.quarantine))],
-      [t('why'), h('ul', {class: 'plain-list'}, (one.explanation || []).map((text, i) => h('li', {key: i}, named(readable(text)))))],
+      [t('why'), one.explanation?.length ? h('ul', {class: 'plain-list'}, one.explanation.map((text, i) => h('li', {key: i}, named(readable(text))))) : null],
     ]),
   );
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several pages of operators show: answers with their errors, names with their links, numbers, and buttons.
 import {t} from './texts.js';
-import {ago, seconds, whenExactly} from './time.js';
+import {ago, seconds, sentence, whenExactly} from './time.js';
 import {isAnswer, isOld} from './operator-answers.js';
 import {button, h, named, table, together} from './view.js';
 
@@ -11,7 +11,7 @@ export function part(state, key, build) {
   const known = state.answers[key],
     refused = state.refused[key];
   if (known) return h('div', {key, class: isOld(state, key) ? 'outdated' : null}, build(known.value));
-  if (refused) return isAnswer(refused) ? h('p', {key, class: 'box'}, refused.message) : null;
+  if (refused) return isAnswer(refused) ? h('p', {key, class: 'box'}, sentence(refused.message)) : null;
   return state.questions.open[key]?.error ? null : h('p', {key, class: 'soft'}, t('loading'));
 }
 
@@ -34,15 +34,15 @@ export const rowLink = name => `#/calendar?host=${encodeURIComponent(name)}`;
 // hostPage is the address of the page of a host.
 export const hostPage = name => `#/operator/hosts/${encodeURIComponent(name)}`;
 
-// row returns the name of a host, which leads to its row in the calendar.
-export const row = name => h('a', {href: rowLink(name), title: t('showRow')}, named(name));
+// hostName returns the name of a host, which leads to its page, or to its row in the calendar for who may not see that.
+export const hostName = (state, name) => h('a', {key: name, href: state.may('hosts:get_instances') ? hostPage(name) : rowLink(name)}, named(name));
 
-// host returns the same with a link to what can be done with the host.
+// host returns the same with a link to the row in the calendar.
 export const host = (state, name) =>
   name
     ? together(
-        row(name),
-        state.may('hosts:get_instances') ? [' ', h('a', {href: hostPage(name), class: 'aside', 'aria-label': t('detailsOf', {name})}, t('details'))] : null,
+        hostName(state, name),
+        state.may('hosts:get_instances') ? [' ', h('a', {href: rowLink(name), class: 'aside', 'aria-label': t('rowOf', {name})}, t('calendar'))] : null,
       )
     : '–';
 

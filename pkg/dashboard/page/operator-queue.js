@@ -2,7 +2,7 @@
 // The queue of best-effort work.
 import {t} from './texts.js';
 import {ago, readable, seconds} from './time.js';
-import {at, counted, list, part, project, row} from './operator-parts.js';
+import {at, counted, hostName, list, part, project} from './operator-parts.js';
 import {h, named, together} from './view.js';
 
 // questions are the question of this page. Who sees only one project sees its queue.
@@ -31,7 +31,7 @@ export const view = (state, send) =>
           h(
             'ul',
             {class: 'plain-list'},
-            alike(one.vms).map(group => h('li', {key: group.key}, servers(group))),
+            alike(one.vms).map(group => h('li', {key: group.key}, servers(state, group))),
           ),
         ],
       }),
@@ -55,12 +55,12 @@ export function alike(vms) {
 const HOSTS = 8;
 
 // servers tells of a group: 38 servers wait: no host has room.
-function servers({status, reason, count, hosts}) {
+function servers(state, {status, reason, count, hosts}) {
   const key = `servers_${status}`,
     known = t(key, {count: counted(count)});
   return together(
     known === status ? t('serversOther', {count: counted(count), status: t(`queue_${status}`)}) : known,
-    hosts.length ? [' · ', hosts.slice(0, HOSTS).flatMap((name, i) => [i > 0 ? ', ' : null, row(name)])] : null,
+    hosts.length ? [' · ', hosts.slice(0, HOSTS).flatMap((name, i) => [i > 0 ? ', ' : null, hostName(state, name)])] : null,
     hosts.length > HOSTS ? ` ${t('andMore', {count: hosts.length - HOSTS})}` : null,
     reason ? [': ', named(readable(reason))] : null,
   );

@@ -47,6 +47,7 @@ function age(state, send) {
 
 function ageText(ms) {
   const seconds = Math.floor(ms / 1000);
+  if (seconds === 0) return t('asOfNow');
   return seconds < 60 ? t('asOfSeconds', {seconds}) : t('asOfMinutes', {minutes: Math.floor(seconds / 60)});
 }
 

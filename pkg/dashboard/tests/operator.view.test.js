@@ -112,13 +112,15 @@ test('without an energy controller the page says so once', () => {
   const world = new World('energy');
   for (const key of ['energy', 'plan', 'demand', 'energyHosts']) world.answer(key, null, {status: 404, passes: false, message: 'there is no energy controller'});
   const text = words(viewOf()(world.state, () => {}));
-  assert.equal(text.split('there is no energy controller').length, 2);
+  assert.equal(text.split('There is no energy controller').length, 2);
 });
 
 test('the line of the last day has a text', () => {
   const {view} = shown('energy', known);
   const picture = parts(view).find(one => one.type === 'svg' && one.props.role === 'img');
-  assert.equal(picture.props['aria-label'], 'Now 3 hosts are in use and 1 are reserved. At most 4 were in use, at 07:00.');
+  assert.equal(picture.props['aria-label'], 'In use now: 3. Reserved now: 1. The most in use: 4, at 07:00.');
+  const {view: unused} = shown('energy', {...known, demand: {demand: [{at: iso(NOW), in_use: 0, reserved: 1}]}});
+  assert.match(words(unused), /No host was in use\. Reserved now: 1\./);
 });
 
 test('the line of the last day ends where nothing was measured', () => {
@@ -128,10 +130,109 @@ test('the line of the last day ends where nothing was measured', () => {
   assert.equal(pathOf(columns, 'used', 2), 'M264 0H265H265V0H266M286 0H287H287V0H288');
 });
 
-test('a host leads to its row in the calendar, and to what can be done with it', () => {
-  const {view} = shown('energy', {...known, energyHosts: [{name: 'rack 1/a', phase: 'awake', effective_mode: 'auto', explanation: []}]});
-  assert.ok(links(view).includes('#/calendar?host=rack%201%2Fa'));
-  assert.ok(links(view).includes('#/operator/hosts/rack%201%2Fa'));
+test('on each page the name of a host leads to its page, and a small link to its row in the calendar', () => {
+  const name = 'rack 1/a',
+    decision = {request_id: 'req-1', at: iso(NOW), placements: [{instance: 'i', host: name}], refused: [{host: name, filter: 'F', reason: 'no'}], ranked: [{host: name, weight: 1}]};
+  const pages = {
+    energy: {...known, energy: {...energy, alarms: [{kind: 'stuck', host: name, text: 'late'}]}, energyHosts: [{name, phase: 'awake', effective_mode: 'auto', explanation: []}]},
+    hosts: {hosts: [{...host, name}]},
+    images: {images: {images: [{id: 'i', host: name, state: 'there'}]}},
+    preemptible: {preemptible: {instances: [{id: 'i', name: 'vm', host: name, project_id: 'demo', cost: null, evictable: true}]}},
+    queue: {queue: [{id: 'q', name: 'frames', project_id: 'demo', status: 'running', vms: [{status: 'running', host: name}]}]},
+  };
+  const views = Object.entries(pages).map(([page, answers]) => [page, shown(page, answers).view]);
+  const asked = new World('decisions');
+  asked.send({type: 'edit', form: 'decisions', field: 'server', value: 'i'});
+  asked.send({type: 'submit', form: 'decisions'});
+  asked.answer('decisions', {decisions: [decision]});
+  for (const [page, view] of [...views, ['decisions', viewOf()(asked.state, () => {})]]) {
+    const all = parts(view).filter(one => one.type === 'a' && words(one) === name);
+    assert.ok(all.length > 0, page);
+    for (const one of all) assert.equal(one.props.href, '#/operator/hosts/rack%201%2Fa', page);
+    const rows = parts(view).filter(one => one.type === 'a' && one.props.href === '#/calendar?host=rack%201%2Fa');
+    for (const one of rows) assert.deepEqual([words(one), one.props.class], ['Calendar', 'aside'], page);
+    assert.equal(rows.length, page === 'queue' ? 0 : all.length, page);
+  }
+});
+
+test('who may not see the page of a host is led to its row in the calendar', () => {
+  const {view} = shown('images', {images: {images: [{id: 'i', host: 'node-01', state: 'there'}]}}, {may: rule => rule === 'images:list'});
+  assert.ok(links(view).includes('#/calendar?host=node-01') && !links(view).includes('#/operator/hosts/node-01'));
+});
+
+const without = {...known, energy: {...energy, effective_mode: 'observe', agents: [], alarms: [], measured_at: null}};
+
+test('without an agent nothing can be switched, so the page offers neither the automatic mode nor the kill switch', () => {
+  const {view} = shown('energy', without);
+  assert.match(words(view), /no host can be switched\. .*almanac-power.*docs\/energy\.md/);
+  for (const id of ['kill-switch', 'mode-auto']) assert.equal(byID(view, id), undefined, id);
+  assert.ok(byID(view, 'mode-off') && byID(view, 'mode-recommend'));
+  assert.doesNotMatch(words(view), /Measured/);
+  const stopped = shown('energy', {...without, energy: {...without.energy, stopped: {by: 'ops', reason: 'cooling'}}}).view;
+  assert.equal(words(byID(stopped, 'kill-switch')), 'Let idle hosts sleep again');
+  assert.ok(byID(shown('energy', known).view, 'kill-switch'));
+});
+
+test('a host that no agent can switch has no automatic mode', () => {
+  const {view} = shown('hosts', {host, power: {...power, mode: 'observe', states: []}}, {item: 'node-01'});
+  assert.equal(byID(view, 'mode-auto'), undefined);
+  assert.ok(byID(view, 'mode-off'));
+});
+
+test('a column without any reason is left out', () => {
+  const one = {name: 'node-01', phase: 'awake', effective_mode: 'auto', explanation: []},
+    heads = hosts => parts(shown('energy', {...known, energyHosts: hosts}).view).filter(({type}) => type === 'th').map(words);
+  assert.ok(!heads([one]).includes('Why'));
+  assert.ok(heads([one, {...one, name: 'node-02', explanation: ['it was idle']}]).includes('Why'));
+});
+
+test('what the service says begins with a capital', () => {
+  const world = new World('energy');
+  world.answer('energy', energy);
+  world.answer('plan', null, {status: 404, passes: false, message: 'no plan has been made yet; the mode is off'});
+  assert.match(words(viewOf()(world.state, () => {})), /No plan has been made yet; the mode is off/);
+});
+
+test('what was read just now is as of now', () => {
+  const {world, again} = shown('images', {images: {images: []}});
+  world.pass(900);
+  assert.equal(words(byID(again(), 'age')), 'As of now');
+});
+
+const claim = (from, hours, more) => ({start: iso(NOW + from * 3600), end: iso(NOW + (from + hours) * 3600), kind: 'host', share: 1, mine: false, ...more});
+const maintained = (...claims) => ({maintenance: {hosts: [{host: 'node-01', claims}]}});
+
+test('the page of a host names the maintenance that is under way and the next one, however far ahead', () => {
+  const {view, world} = shown(
+    'hosts',
+    {
+      host,
+      power,
+      ...maintained(
+        claim(-1, 2, {maintenance: true, name: 'disks', reservation_id: 'm-1'}),
+        claim(24, 2, {name: 'training', reservation_id: 'r-1'}),
+        claim(2000, 4, {maintenance: true, name: 'new memory', reservation_id: 'm/2'}),
+        claim(3000, 4, {maintenance: true, name: 'later', reservation_id: 'm-3'}),
+      ),
+    },
+    {item: 'node-01'},
+  );
+  const {request} = world.asked.find(({key}) => key === 'maintenance');
+  assert.deepEqual([request.path, request.query.host, request.query.start], ['v1/calendar', 'node-01', '2027-01-15T08:00:00Z']);
+  assert.ok(Date.parse(request.query.end) / 1000 > NOW + 50 * 365 * 86400);
+  assert.match(words(byID(view, 'maintenance-now')), /07:00 – 09:00: disks/);
+  assert.match(words(byID(view, 'maintenance-next')), /Thu, Apr 8, 16:00 – 20:00 \(in 83d 8h\): new memory/);
+  assert.ok(links(view).includes('#/reservation/m%2F2') && !links(view).includes('#/reservation/m-3'));
+});
+
+test('a host without maintenance to come says so, and one that is gone asks for none', () => {
+  const {view} = shown('hosts', {host, power, ...maintained(claim(24, 2, {name: 'training'}))}, {item: 'node-01'});
+  assert.match(words(view), /Next maintenancenone/);
+  assert.equal(byID(view, 'maintenance-now'), undefined);
+  const world = new World('hosts', {item: 'gone'});
+  world.answer('host', null, {status: 404, passes: false, message: 'no host gone'});
+  world.answer('maintenance', null, {status: 400, passes: false, message: 'there is no host gone'});
+  assert.equal(words(viewOf()(world.state, () => {})).split(/no host gone/i).length, 2);
 });
 
 const host = {name: 'node-01', resources: {vcpus: 8, memory_mb: 1, disk_gb: 1}, instance_count: 0, zone: 'az1', aggregates: [], reservable: true, power: 'on', problem: ''};
