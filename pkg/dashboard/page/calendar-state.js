@@ -444,13 +444,20 @@ function askToUndo(state, request) {
 // factsOf are what a change changes; a reservation that begins meanwhile is the same.
 const factsOf = ({name, start, end, quantity, hosts}) => JSON.stringify([name, start, end, quantity, hosts]);
 
+// untaken tells why a change was not taken back. Without an answer to that nobody knows, and the calendar reads what it is.
+function untaken(state, known, error, asked) {
+  const doubt = error.passes && !asked,
+    [next, ...effects] = doubt ? withData(state, data.heard(known, [])) : [{...state, data: known}];
+  return [next, ...effects, {do: 'toast', text: doubt ? t('undoDoubt') : error.message, kind: 'bad'}];
+}
+
 // undone takes the change back once the reservation was read, and tells whether it was taken back.
 function undone(state, event) {
   const taken = answered(state.data.questions, event);
   if (!taken) return [state];
   const {undoes} = taken.request,
     known = {...state.data, questions: taken.questions};
-  if (event.error) return [{...state, data: known}, {do: 'toast', text: event.error.message, kind: 'bad'}];
+  if (event.error) return untaken(state, known, event.error, undoes);
   if (undoes && factsOf(event.answer) !== factsOf(undoes.made)) return [{...state, data: known}, {do: 'toast', text: t('undoLate'), kind: 'bad'}];
   if (undoes) return askToUndo({...state, data: known}, undoes.request);
   const [next, ...effects] = withData(state, data.heard(known, []));

@@ -4,13 +4,15 @@
 import {render} from './preact.js';
 import {Refused, request} from './client.js';
 import {t} from './texts.js';
+import {understood} from './questions.js';
 import {now} from './time.js';
 import {announce, toast, untoast} from './dom.js';
 import {keep} from './kept.js';
 
-// run shows a part in an element. `step(state, event)` returns the next state and effects; each event has the
-// service's time as `at`, the milliseconds of the page's own clock as `clock`, and a drawn number as `chance`. `view(state, send)` returns what to show. `others` carries out the effects that
-// only this part has, by their names. It returns send, the state's reader, and what ends the part.
+// run shows a part in an element. `step(state, event)` returns the next state and effects; each event has the service's
+// time as `at`, the milliseconds of the page's own clock as `clock`, and a drawn number as `chance`. `view(state, send)`
+// returns what to show. `others` carries out the effects that only this part has, by their names. It returns send, the
+// state's reader, and what ends the part.
 export function run({place, state, step, view, others = {}}) {
   const requests = new Map(),
     timers = new Map(),
@@ -20,7 +22,8 @@ export function run({place, state, step, view, others = {}}) {
 
   function send(event) {
     if (ended) return;
-    const [next, ...effects] = step(state, {at: now(), clock: performance.now(), chance: Math.random(), ...event});
+    const moment = {at: now(), clock: performance.now(), chance: Math.random()};
+    const [next, ...effects] = understood(step, state, {...moment, ...event}, unreadable, console.error);
     if (next !== state) {
       state = next;
       draw();
@@ -100,9 +103,11 @@ async function answerOf(wanted, signal) {
     return {answer: await request(wanted, signal)};
   } catch (error) {
     if (error.name === 'AbortError') return null;
-    return {error: error instanceof Refused ? error : new Refused(0, {error: {message: t('unreadable', {status: 200})}})};
+    return {error: error instanceof Refused ? error : unreadable()};
   }
 }
+
+const unreadable = () => new Refused(0, {error: {message: t('unreadable', {status: 200})}});
 
 const canFocus = 'a[href], button, input, select, [tabindex]';
 

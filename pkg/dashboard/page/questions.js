@@ -68,3 +68,15 @@ export const isOpen = (questions, key) => Boolean(questions.open[key]);
 
 // failure returns the error of a question that will be asked again, or null.
 export const failure = (questions, key) => questions.open[key]?.error || null;
+
+// understood returns what a step makes of an event. An answer that is not what the API promises is a failure that may pass;
+// `unreadable` is its error, and `tell` gets what is wrong with it.
+export function understood(step, state, event, unreadable, tell) {
+  try {
+    return step(state, event);
+  } catch (fault) {
+    if (event.type !== 'answered' || event.error) throw fault;
+    tell(fault);
+    return step(state, {...event, answer: undefined, error: unreadable()});
+  }
+}

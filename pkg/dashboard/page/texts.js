@@ -366,6 +366,7 @@ const texts = {
   changedElsewhere: 'Changed elsewhere meanwhile, to',
   takeIt: 'Take it',
   undone: 'The change is undone.',
+  undoDoubt: 'The service did not answer, so look whether it is undone.',
   undoLate: 'It was changed again since, so it is not undone.',
   copyByHand: 'It is selected: copy it.',
   commandLacks: 'The command has no option for these, so use the API: {names}',

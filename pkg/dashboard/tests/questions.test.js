@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {again, answered, ask, close, closeAll, failure, isOpen, none} from '../page/questions.js';
+import {again, answered, ask, close, closeAll, failure, isOpen, none, understood} from '../page/questions.js';
 
 const passes = {passes: true, message: 'the service cannot be reached'};
 
@@ -66,4 +66,18 @@ test('a part of the page that is closed has no questions', () => {
   [questions] = ask(questions, 'hosts', {});
   const [left, ...effects] = closeAll(questions, key => key.startsWith('form'));
   assert.deepEqual([Object.keys(left.open), effects.length], [['hosts'], 1]);
+});
+
+test('an answer that is not what the API promises is a failure that is asked again, and leaves no trace in the state', () => {
+  const unreadable = {passes: true, message: 'not as expected'},
+    told = [];
+  const step = (state, event) => {
+    if (event.error) return [{...state, ...answered(state, event).questions}];
+    return [{...state, hosts: event.answer.hosts.map(one => one.name)}];
+  };
+  const [questions] = ask(none, 'hosts', {path: 'v1/hosts'});
+  const [next] = understood(step, questions, {type: 'answered', key: 'hosts', number: 1, answer: {hosts: null}}, () => unreadable, fault => told.push(fault));
+  assert.equal(failure(next, 'hosts'), unreadable);
+  assert.equal(told.length, 1);
+  assert.throws(() => understood(() => assert.fail('a fault of the page'), questions, {type: 'pressed'}, () => unreadable, () => {}));
 });
