@@ -159,7 +159,7 @@ export function ending(form) {
 export const isFilled = form => form?.mode === 'book' && Object.keys(form.edited).length > 0;
 
 // wished returns the fields after a wish in words, as wish.js reads it.
-export function wished(fields, {quantity, lasts, conditions, from, until}) {
+export function wished(fields, {quantity, lasts, conditions, from, until, start, end}) {
   const chooses = Boolean(quantity) || conditions.length > 0;
   return {
     ...fields,
@@ -168,6 +168,17 @@ export function wished(fields, {quantity, lasts, conditions, from, until}) {
     ...(quantity && {quantity}),
     ...(lasts && {lasts, by: 'lasts'}),
     ...(chooses && {only: false, filter: conditions.reduce(joined, fields.filter)}),
-    ...(from && {when: 'between', earliest: exact(from), deadline: exact(until)}),
+    ...(from && {when: 'between', earliest: exact(from), deadline: exact(until), by: 'lasts'}),
+    ...(start && {when: 'at', start: exact(start), by: 'lasts'}),
+    ...(end && {end: exact(end), by: 'end'}),
   };
+}
+
+const ofWish = [['quantity'], ['only'], ['filter'], ['when', 'start', 'earliest', 'deadline'], ['lasts', 'by', 'end']];
+
+// unwished returns the fields as they were before the last wish; what the user has changed since then stays.
+export function unwished(fields, wish) {
+  if (!wish) return fields;
+  const kept = ofWish.filter(([name]) => fields[name] === wish.after[name]).flat();
+  return {...fields, ...Object.fromEntries(kept.map(name => [name, wish.before[name]]))};
 }

@@ -28,10 +28,13 @@ function changeComplaint({fields, before}) {
   return end.at <= start.at ? wrong('end', 'endFirst') : null;
 }
 
+// wordsUnread names what of the words was not understood.
+export const wordsUnread = ({unread}) => t('wordsUnread', {words: unread});
+
 function whatComplaint({fields}) {
   const {kind} = fields;
   if (kind !== 'maintenance' && fields.words.trim())
-    return fields.unread ? {field: 'words', message: t('wordsUnread', {words: fields.unread})} : wrong('words', 'wordsWait');
+    return fields.unread ? {field: 'words', message: wordsUnread(fields)} : wrong('words', 'wordsWait');
   if (!fields.name.trim()) return wrong('name', kind === 'maintenance' ? 'needsReason' : 'needsName');
   if (kind === 'maintenance') return namesOf(fields).length ? null : wrong('maintained', 'needsHosts');
   if (!(count(fields.quantity) > 0)) return wrong('quantity', 'quantityWrong');

@@ -3,7 +3,7 @@
 // sent only if the offer for exactly this request is in view. Nothing here needs a browser.
 import {again, answered, ask, closeAll, failure, isOpen, none} from './questions.js';
 import {bodyOf, complaintOf, roomQuery} from './form-request.js';
-import {ending, fieldsFrom, followed, isDefaultName, isFilled, named, timed, wished} from './form-fields.js';
+import {ending, fieldsFrom, followed, isDefaultName, isFilled, named, timed, unwished, wished} from './form-fields.js';
 import {offerOf, refusalOf, startOf, windowsOf} from './form-answer.js';
 import {draft, partsOf, restored as partsRestored} from './form-draft.js';
 import * as filter from './filter-state.js';
@@ -43,6 +43,7 @@ const blank = {
   again: false, // the name is that of a reservation that is booked again
   elsewhere: null, // the time that is added to a reservation, if a booking of its own can have it: {start, seconds}
   focuses: false, // whether the keyboard goes on to the button after a wish
+  wish: null, // the fields {before, after} the last wish in words; the next one begins with those before
   key: '',
   properties: null, // of the hosts, once a wish in words needs them
   editor: filter.initial(), // of the filter; the calendar knows the properties for it
@@ -175,10 +176,12 @@ function wish(form, {at, enter = false}) {
   }
   const found = readWish(fields.words, properties, at);
   if (found.unread) return [{...form, fields: {...fields, unread: found.unread}}];
-  const next = wished(fields, found),
+  const before = unwished(fields, form.wish),
+    next = wished(before, found),
     written = Object.keys(next).filter(name => next[name] !== fields[name]),
     edited = {...form.edited, ...Object.fromEntries(written.map(name => [name, true]))};
-  return [...asked(followed({...form, fields: next, edited, offer: null}, at), 0), enter ? {do: 'focus', id: 'confirm'} : null];
+  const [after, ...effects] = asked(followed({...form, fields: next, edited, offer: null}, at), 0);
+  return [{...after, wish: {before, after: after.fields}}, ...effects, ...(enter ? [{do: 'reveal', id: 'form-words'}, {do: 'focus', id: 'confirm'}] : [])];
 }
 
 // take takes what the service or the page has proposed.

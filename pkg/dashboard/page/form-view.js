@@ -4,7 +4,7 @@ import {button, check, field, h, named, select} from './view.js';
 import {t} from './texts.js';
 import {canSubmit} from './form-state.js';
 import {answer, more} from './form-answer-view.js';
-import {complaintOf} from './form-request.js';
+import {complaintOf, wordsUnread} from './form-request.js';
 import {periods} from './periods.js';
 import {filterView} from './filters.js';
 import {timeField} from './timefield.js';
@@ -80,8 +80,8 @@ const changeFields = (form, edit) => [
 ];
 
 // input returns a text field of the form. What is wrong with it stands in the answer.
-function input(form, name, label, edit, attributes, hint) {
-  const wrong = form.edited[name] && complaintOf(form)?.field === name;
+function input(form, name, label, edit, attributes, {hint, complaint} = {}) {
+  const wrong = form.edited[name] && complaintOf(form)?.field === name && name !== 'words'; // words are read with Enter
   return field(
     label,
     `form-${name}`,
@@ -94,7 +94,7 @@ function input(form, name, label, edit, attributes, hint) {
       'aria-invalid': wrong ? 'true' : undefined,
       ...attributes,
     }),
-    {hint},
+    {hint, complaint},
   );
 }
 
@@ -126,7 +126,7 @@ function bookingFields(form, {may, properties}, edit, take, send) {
       field(t('kind'), 'form-kind', select(kinds(may), kind, value => edit('kind', value), {name: 'kind'})),
       maintenance ? null : number(form, 'quantity', t('quantity'), edit, {max: '100000'}),
     ),
-    maintenance ? input(form, 'maintained', t('hosts'), edit, {}, t('maintainedHint')) : null,
+    maintenance ? input(form, 'maintained', t('hosts'), edit, {}, {hint: t('maintainedHint')}) : null,
     kind === 'instance' ? sizes(form, edit) : null,
     h(
       'div',
@@ -158,8 +158,10 @@ const termsText = ({image, affinity, on_end: end, resources}) =>
     .join(', ');
 
 // words takes a wish in words, with Enter or when the user goes on.
-const words = (form, edit, send) =>
-  input(form, 'words', t('inWords'), edit, {
+function words(form, edit, send) {
+  const {unread} = form.fields,
+    complaint = unread ? `${wordsUnread(form.fields)} ${t('wordsExamples')}` : '';
+  const attributes = {
     placeholder: t('wordsExample'),
     spellcheck: 'false',
     change: () => send({type: 'form.wish'}),
@@ -168,7 +170,9 @@ const words = (form, edit, send) =>
       event.preventDefault();
       send({type: 'form.wish', enter: true});
     },
-  });
+  };
+  return input(form, 'words', t('inWords'), edit, attributes, {complaint});
+}
 
 // between asks for the two times between which the service chooses.
 const between = (form, edit, take) => [

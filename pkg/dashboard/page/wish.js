@@ -13,8 +13,8 @@ const unit = '(?:weeks?|wks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m)',
   lasting = new RegExp(`(?:^|\\s)(\\d+(?:[.,]\\d+)?\\s*${unit}(?:(?:\\s*,|\\s+and)?\\s*\\d+\\s*${unit})*)(?=[\\s,]|$)`, 'i'),
   compared = /(?:^|[\s,])(\$?[\w.:-]+\s*(?:!=|<>|<=|>=|==|≠|≤|≥|∋|=|<|>)\s*(?:"[^"]*"|[^\s,]+))/;
 
-// readWish returns what a text wishes: {quantity, lasts, conditions, from, until}, without what it does not name. `unread`
-// is what of it was not understood; then nothing else is there.
+// readWish returns what a text wishes: {quantity, lasts, conditions}, and {from, until} to search or {start} or
+// {start, end}, without what it does not name. `unread` is what of it was not understood; then nothing else is there.
 export function readWish(text, properties, at) {
   const conditions = [];
   let rest = text.trim();
@@ -23,8 +23,9 @@ export function readWish(text, properties, at) {
     if (!one) return {unread: match[1].trim()};
     conditions.push(one);
   }
-  const period = periodIn(withDigits(rest), at),
-    plain = period ? period.rest : withDigits(rest),
+  const period = periodIn(withDigits(rest), at);
+  if (period?.unread) return {unread: period.unread};
+  const plain = period ? period.rest : withDigits(rest),
     lasts = plain.match(lasting);
   const words = withWords(lasts ? plain.replace(lasts[1], ' ') : plain, properties);
   if (words.unread) return words;
@@ -33,8 +34,16 @@ export function readWish(text, properties, at) {
     conditions: [...conditions, ...words.conditions],
     ...(words.quantity && {quantity: words.quantity}),
     ...(lasts && {lasts: length(readLength(lasts[1]))}),
-    ...(period && {from: period.from, until: period.until}),
+    ...(period && timeOf(period, lasts ? readLength(lasts[1]) : 0)),
   };
+}
+
+// timeOf returns the time of a wish. From one day to another without a length is all of that time, and what lasts longer
+// than the one day that is named begins with it.
+function timeOf({from, until, whole, oneDay, start}, lasts) {
+  if (start) return {start};
+  if (oneDay && lasts > until - from) return {start: from};
+  return whole && !lasts ? {start: from, end: until} : {from, until};
 }
 
 // withDigits writes small numbers as digits: two days, a day.

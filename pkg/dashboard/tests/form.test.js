@@ -741,6 +741,39 @@ test('a wish in words becomes fields, which the user sees before the offer', () 
   });
 });
 
+test('each wish in words begins anew, and what the user has changed since the one before stays', () => {
+  const f = new Filled({kind: 'book'}),
+    wish = text => {
+      f.edit('words', text);
+      f.send({type: 'form.wish', enter: true});
+    };
+  wish('2 gpu for 3h tomorrow');
+  f.answer(gpus, f.last('form.properties'));
+  assert.deepEqual([f.form.fields.when, f.form.fields.filter], ['between', '["=","$gpu","a100"]']);
+  f.offered();
+  wish('two hosts for a week');
+  const {quantity, lasts, when, filter} = f.form.fields;
+  assert.deepEqual([quantity, lasts, when, filter], ['2', '7d', 'now', '']);
+  f.offered();
+  f.edit('quantity', '5');
+  wish('4h from 1 Dec to 3 Dec');
+  assert.deepEqual([f.form.fields.quantity, f.form.fields.lasts, f.form.fields.when], ['5', '4h', 'between']);
+});
+
+test('a wish for a start or for all of the time between two days sets the start and the end', () => {
+  const f = new Filled({kind: 'book'});
+  f.edit('words', 'a host for 3h tomorrow at 10:00');
+  f.send({type: 'form.wish'});
+  f.answer(gpus, f.last('form.properties'));
+  f.pass();
+  const asked = () => [f.last().request.body.start_time, f.last().request.body.duration, f.last().request.body.end_time];
+  assert.deepEqual(asked(), ['2026-11-29T10:00:00Z', 3 * HOUR, undefined]);
+  f.edit('words', '2 hosts from Monday to Wednesday');
+  f.send({type: 'form.wish'});
+  f.pass();
+  assert.deepEqual([...asked(), f.form.fields.lasts], ['2026-11-30T00:00:00Z', undefined, '2026-12-03T00:00:00Z', '3d']);
+});
+
 test('words that are not taken over, or not understood, keep the form from being sent', () => {
   const f = new Filled(drag);
   f.offered();

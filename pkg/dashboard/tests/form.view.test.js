@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {Filled, NOW, offerFor} from './filled.js';
-import {words} from './elements.js';
+import {byID, words} from './elements.js';
 import {answer} from '../page/form-answer-view.js';
+import {formView} from '../page/form-view.js';
 import {HOUR, MINUTE} from '../page/lengths.js';
 import {setZone} from '../page/zones.js';
 
@@ -29,4 +30,18 @@ test('a change says how much longer or shorter it makes the reservation, at whic
     f.answer(offerFor(change.from, change.until - change.from));
     assert.ok(said(f).startsWith(text), `${said(f)} does not begin with ${text}`);
   }
+});
+
+test('the field for words is wrong once they are read and not understood, and examples stand at it', () => {
+  const f = new Filled({kind: 'book'}),
+    view = () => formView(f.form, {may: () => true, project: id => id, fold: null, properties: []}, () => {});
+  const wrong = () => byID(view(), 'form-words').props['aria-invalid'];
+  f.edit('words', '3 quantum');
+  assert.equal(wrong(), undefined, 'while it is typed');
+  f.send({type: 'form.wish'});
+  f.answer({properties: []}, f.last('form.properties'));
+  assert.equal(wrong(), 'true');
+  assert.match(words(byID(view(), 'form-words-complaint')), /quantum.*for example: .*;.*;/);
+  f.edit('words', '3 quantum h');
+  assert.equal(wrong(), undefined);
 });
