@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/tests/built"
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
@@ -88,6 +91,34 @@ func TestAnOperatorFollowsAHostAndMarksItAsOutOfOrder(t *testing.T) {
 	}
 	p.Click("#keep")
 	p.Eventually("the question is closed", `!document.querySelector('dialog')`)
+	p.wellBehaved()
+}
+
+// From the calendar an operator follows a host to its page, which names the next maintenance, however far ahead it is.
+func TestAnOperatorFindsTheNextMaintenanceOnThePageOfAHost(t *testing.T) {
+	p, s := startPage(t)
+	begin, duration := time.Now().Add(100*24*time.Hour), v1.Duration(4*3600)
+	planned, err := s.Client(t).CreateReservation(t.Context(), v1.ReservationRequest{
+		Name: "new memory", Maintenance: true, Hosts: []string{"host-03"}, StartTime: &begin, Duration: &duration,
+	}, client.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.open("operator/hosts", "tbody th")
+	p.Click(`a[href="#/operator/hosts/host-03"]`)
+	p.Await("#maintenance-next")
+	if text := p.Text("#maintenance-next"); !strings.Contains(text, "(in 100d)") || !strings.Contains(text, "new memory") {
+		t.Errorf("the next maintenance is %q", text)
+	}
+	const tight = `(() => { const one = document.querySelector('#maintenance-next'); return one.getBoundingClientRect().height > 50 || getComputedStyle(one.parentElement).display !== 'block' })()`
+	if labtest.Evaluate[bool](p.Browser, tight) {
+		t.Error("the next maintenance has not the width of the facts")
+	}
+	p.Click(fmt.Sprintf(`a[href="#/reservation/%s"]`, planned.ID))
+	p.Await("#cancel")
+	if text := p.Text("#cancel"); text != "Cancel the maintenance" {
+		t.Errorf("the page of maintenance offers %q", text)
+	}
 	p.wellBehaved()
 }
 
