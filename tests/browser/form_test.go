@@ -156,6 +156,29 @@ func TestAFilledFormStaysOverADragTheButtonAReloadAndBack(t *testing.T) {
 	p.wellBehaved()
 }
 
+// On a small screen with the filter open, the offer and the button leave most of the form to its fields.
+func TestTheFieldsHaveRoomAboveTheOffer(t *testing.T) {
+	p, _ := startPage(t)
+	for _, look := range []struct{ width, height, room int }{{1366, 850, 380}, {1280, 640, 200}, {360, 740, 560}} {
+		p.Look(look.width, look.height, false)
+		p.calendarOf(10)
+		labtest.Evaluate[bool](p.Browser, `(document.querySelector('.filter-box').open = true, true)`)
+		labtest.Evaluate[bool](p.Browser, `(almanac.calendar.send({type: 'booked'}), true)`)
+		p.Await("#offer")
+		room := labtest.Evaluate[int](p.Browser, `(() => {
+			const panel = document.querySelector('.panel'), foot = document.querySelector('.foot');
+			panel.scrollIntoView();
+			return Math.round(foot.getBoundingClientRect().top - Math.max(0, panel.getBoundingClientRect().top));
+		})()`)
+		if room < look.room {
+			t.Errorf("at %d×%d pixels the fields have %d pixels above the offer, not %d", look.width, look.height, room, look.room)
+		}
+		p.Picture(fmt.Sprintf("form-%d", look.width))
+		p.Click("#close-form")
+	}
+	p.wellBehaved()
+}
+
 func TestNothingCoversTheButtonThatBooks(t *testing.T) {
 	p, _ := startPage(t)
 	for _, width := range []int{1440, 1024, 360} {

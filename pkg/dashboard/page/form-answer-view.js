@@ -15,10 +15,10 @@ export function answer(form, take, send) {
     late = form.slow ? h('p', {class: 'soft', id: 'late'}, t('noAnswerYet')) : null;
   if (form.sending) return [h('p', {class: 'soft'}, t('sending')), late];
   if (form.unsure) return h('div', {class: 'box bad', id: 'refusal'}, h('strong', {}, t('noAnswer')), h('p', {}, t('unsure')));
-  if (form.refusal) return refusal(form, take);
+  if (form.refusal) return refusal(form, take, send);
   if (complaint) return lacks(complaint, take);
   if (failed) return failure(failed, send);
-  if (form.offer) return offer(form);
+  if (form.offer) return offer(form, send);
   return isAsking(form) ? [h('p', {class: 'soft', id: 'asking'}, t('asking')), late] : null;
 }
 
@@ -40,18 +40,25 @@ const failure = (error, send) =>
     ),
   );
 
-function offer(form) {
-  const {mode, fields, offer: one} = form;
-  return h(
-    'div',
-    {class: 'box good', id: 'offer'},
-    h('strong', {}, titleOf(form)),
-    h('p', {}, span(one.start, one.end)),
-    mode === 'book'
-      ? h('p', {}, t(fields.kind === 'instance' ? 'offerInstances' : 'offerHosts', {count: one.quantity, matched: one.matched}), one.hosts.length ? [': ', named(one.hosts.join(', '))] : '')
-      : null,
-    one.delayed ? h('p', {}, t('delayedByBoot')) : null,
-  );
+// folded returns a box with one line, and with what only matters to some behind it. The fields need the room.
+const folded = (attributes, line, facts, form, send) =>
+  facts.length === 0
+    ? h('div', attributes, h('p', {}, line))
+    : h(
+        'details',
+        {...attributes, open: form.unfolded || undefined, toggle: event => send({type: 'form.unfolded', open: event.currentTarget.open})},
+        h('summary', {}, h('span', {class: 'line-of'}, line)),
+        facts,
+      );
+
+function offer(form, send) {
+  const {mode, fields, offer: one} = form,
+    hosts = one.hosts.length ? [': ', named(one.hosts.join(', '))] : '';
+  const facts = [
+    mode === 'book' && h('p', {key: 'hosts'}, t(fields.kind === 'instance' ? 'offerInstances' : 'offerHosts', {count: one.quantity, matched: one.matched}), hosts),
+    one.delayed && h('p', {key: 'delayed'}, t('delayedByBoot')),
+  ].filter(Boolean);
+  return folded({class: 'box good', id: 'offer', key: 'offer'}, [h('strong', {}, titleOf(form)), ' ', span(one.start, one.end)], facts, form, send);
 }
 
 // titleOf says what an offer is: of a change, how much time it adds or takes, at whichever edge.
@@ -60,20 +67,24 @@ function titleOf({mode, before, offer}) {
   return change === 0 ? t('offer') : t(change > 0 ? 'longer' : 'shorter', {length: length(Math.abs(change))});
 }
 
+const SHORT = 70; // letters of a message that two lines have
+
 // refusal tells why there is no offer, and what is possible instead.
-function refusal(form, take) {
+function refusal(form, take, send) {
   const {refusal: one} = form,
-    choices = alternatives(form);
+    message = readable(one.message),
+    choices = alternatives(form),
+    line = [h('strong', {}, t(one.real ? 'refused' : 'wrong')), ' '];
   return h(
     'div',
-    {class: 'box bad', id: 'refusal'},
-    h('strong', {}, t(one.real ? 'refused' : 'wrong')),
-    h('p', {}, readable(one.message)),
-    choices.length && one.real ? h('p', {}, t('instead')) : null,
+    {class: 'box bad', id: 'refusal', key: 'refusal'},
+    message.length > SHORT
+      ? folded({class: 'why'}, [...line, h('span', {class: 'cut'}, message)], [h('p', {key: 'message'}, message)], form, send)
+      : h('p', {}, line, message),
     choices.length
       ? h(
           'div',
-          {class: 'choices'},
+          {class: 'choices', role: 'group', 'aria-label': t('instead')},
           choices.map(({id, choice}) => button(choiceText(choice), () => take(choice), {class: 'choice', id, key: id})),
         )
       : null,

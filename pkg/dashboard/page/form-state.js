@@ -29,6 +29,7 @@ const blank = {
   unsure: false, // a request was sent and not answered
   doubt: false, // so was one before this
   slow: false,
+  unfolded: false, // whether the details of the answer are shown
   aging: false, // an offer from now on is old, and the question for a new one is under way
   roomDue: false,
   windows: [],
@@ -366,6 +367,7 @@ const changes = {
   'form.slow': form => [{...form, slow: true}],
   'form.aged': aged,
   'form.room': (form, {at}) => (form.roomDue && !form.sending ? withRoom({...form, roomDue: false}, at) : [form]),
+  'form.unfolded': (form, {open}) => [form.unfolded === open ? form : {...form, unfolded: open}],
   'form.changed': noticed,
   'form.overtaken': overtaken,
   'form.zoned': (form, {at}) => [named({...form}, at)],

@@ -74,7 +74,7 @@ export function run({place, state, step, view, others = {}}) {
     announce: ({text}) => announce(text),
     // The element may be there only after the state is shown.
     focus: ({id}) => queueMicrotask(() => document.getElementById(id)?.focus({preventScroll: true})),
-    reveal: ({id}) => queueMicrotask(() => document.getElementById(id)?.scrollIntoView({block: 'nearest'})),
+    reveal: ({id}) => queueMicrotask(() => document.getElementById(id)?.closest('.field').scrollIntoView({block: 'nearest'})),
     go: ({path}) => (location.hash = `#${path}`),
     keep: ({name, value}) => keep(name, value),
     send: ({event}) => send(event),

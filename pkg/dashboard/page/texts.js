@@ -283,7 +283,7 @@ const texts = {
   needsHosts: 'Name the hosts to see an offer.',
   needsName: 'Give it a name to see an offer.',
   needsReason: 'Give a reason to see an offer.',
-  offer: 'You would get',
+  offer: 'Offer',
   offerHosts: '{count} of {matched} matching hosts',
   offerHosts_one: '{count} of {matched} matching hosts',
   offerInstances: '{count} instances, for which {matched} hosts match',

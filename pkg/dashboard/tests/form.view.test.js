@@ -2,8 +2,8 @@
 // What the form says of an answer.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {Filled, NOW, offerFor} from './filled.js';
-import {byID, words} from './elements.js';
+import {Filled, NOW, offerFor, refused} from './filled.js';
+import {byID, parts, words} from './elements.js';
 import {answer} from '../page/form-answer-view.js';
 import {formView} from '../page/form-view.js';
 import {HOUR, MINUTE} from '../page/lengths.js';
@@ -22,7 +22,7 @@ test('a change says how much longer or shorter it makes the reservation, at whic
     [{kind: 'change', from: start, until: end + 30 * MINUTE}, '30m longer'],
     [{kind: 'move', from: start + 16.75 * HOUR, until: end}, '16h 45m shorter'],
     [{kind: 'move', from: start - HOUR / 2, until: end}, '30m longer'],
-    [{kind: 'move', from: start + HOUR, until: end + HOUR}, 'You would get'],
+    [{kind: 'move', from: start + HOUR, until: end + HOUR}, 'Offer'],
   ];
   for (const [change, text] of changes) {
     const f = new Filled({...about, ...change});
@@ -44,4 +44,32 @@ test('the field for words is wrong once they are read and not understood, and ex
   assert.match(words(byID(view(), 'form-words-complaint')), /quantum.*for example: .*;.*;/);
   f.edit('words', '3 quantum h');
   assert.equal(wrong(), undefined);
+});
+
+// lineOf is what of an answer stands in view before it is unfolded.
+const lineOf = view => words(parts(view).find(one => one.type === 'summary'));
+
+test('an offer is one line with its time, and its hosts are behind it until the user unfolds it', () => {
+  const f = new Filled({kind: 'book', hosts: ['a'], all: ['a'], start: NOW + HOUR, duration: HOUR}),
+    view = () => answer(f.form, () => {}, event => f.send(event)),
+    box = () => byID(view(), 'offer').props;
+  f.offered();
+  assert.equal(lineOf(view()), 'Offer Sat, Nov 28, 15:26 – 16:26');
+  assert.match(words(view()), /1 of 4 matching hosts: a$/);
+  assert.equal(box().open, undefined);
+  f.send({type: 'form.unfolded', open: true});
+  f.edit('lasts', '2h');
+  f.offered();
+  assert.equal(box().open, true, 'it stays unfolded for the next offer');
+});
+
+test('a long refusal is cut to its beginning, and its choices stay in view', () => {
+  const f = new Filled({kind: 'book'}),
+    message = 'not enough hosts available: the pool has 10 hosts, of which 4 are free at that time, and 20 hosts are asked for';
+  f.edit('quantity', '20');
+  f.pass();
+  f.answer(refused({largest_quantity: 4}, message));
+  const view = answer(f.form, () => {}, () => {}),
+    folded = parts(view).find(one => one.type === 'details');
+  assert.ok(folded && !parts(folded).includes(byID(view, 'take-fewer')));
 });
