@@ -67,7 +67,7 @@ function titleOf({mode, before, offer}) {
   return change === 0 ? t('offer') : t(change > 0 ? 'longer' : 'shorter', {length: length(Math.abs(change))});
 }
 
-const SHORT = 70; // letters of a message that two lines have
+const SHORT = 100; // letters of a message that three lines have
 
 // refusal tells why there is no offer, and what is possible instead.
 function refusal(form, take, send) {
