@@ -10,7 +10,7 @@ import {timeOverFree} from './free.js';
 import {HEAD, end} from './places.js';
 import {answered, ask} from './questions.js';
 import {t} from './texts.js';
-import {usable} from './model.js';
+import {claimAt, usable} from './model.js';
 import {heard as heardLive, lost as lostLive, silent} from './live.js';
 
 const SETTLED = 140, // how long the calendar must stand still until it reads, in milliseconds
@@ -150,10 +150,18 @@ function arrange(state) {
     ...state,
     rows,
     total: height,
-    hover: null,
+    hover: hoverIn(rows, state.hover),
     cursor: {...state.cursor, row: same >= 0 ? same : Math.max(0, Math.min(state.cursor.row, rows.length - 1))},
   };
   return goalReached(next);
+}
+
+// hoverIn keeps the facts that are shown if their host is still at its place; their claim may be another one by now.
+function hoverIn(rows, hover) {
+  if (!hover || hover.free) return hover;
+  const row = rows.find(one => one.host?.name === hover.row.host?.name);
+  if (!row?.host || row.y !== hover.row.y) return null;
+  return {...hover, row, index: rows.indexOf(row), claim: hover.name ? null : claimAt(row.host, hover.at)};
 }
 
 // goalReached scrolls to the host that a link names, once.

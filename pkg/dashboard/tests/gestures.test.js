@@ -187,3 +187,20 @@ test('Back leads to the place before a move, and not to each step of it', () => 
   w.settle();
   assert.equal(w.state.view.start, Number(new URLSearchParams(first[0].split('?')[1]).get('start')));
 });
+
+test('facts that are shown stay when the hosts are read again, and tell what is there by then', () => {
+  const w = new World();
+  w.settle();
+  const {view, rows} = w.state,
+    place = at => ({px: view.label + (at - view.start) * view.scale, py: HEAD + rows[1].y + 10});
+  const start = Math.floor(w.at) + 7200;
+  w.send({type: 'touched', id: 1, ...place(start + 600)});
+  w.send({type: 'lifted', id: 1, ...place(start + 600)});
+  assert.equal(w.state.hover.row.host.name, 'b');
+  w.service.book({name: 'theirs', start, duration: 3600, hosts: ['b']}, false);
+  w.settle();
+  assert.equal(w.state.hover.row.host, w.state.data.hosts.get('b'));
+  assert.equal(w.state.hover.claim.start, start, 'what was free is not called so any more');
+  w.send({type: 'searched', text: 'd'});
+  assert.equal(w.state.hover, null, 'the row is gone');
+});
