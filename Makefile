@@ -16,7 +16,7 @@ RACE     = $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race -gcflags
 LAB       = tests/openstack/lab run
 CLOUDLESS = LAB_PARTS='mariadb rabbitmq keystone' $(LAB)
 
-.PHONY: help build packages clients release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-answers test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-gophercloud test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served test-release-services ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce mutants fuzz lab lab-down sample clean
+.PHONY: help build packages clients release image run check test test-slow test-in-cloud test-beside-cloud test-drawn test-vet test-galera test-answers test-page test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-blazar-bodies test-blazar-clients test-blazar-gophercloud test-blazar-queries test-blazar-tempest test-blazar-takeover test-networks test-releases test-release test-release-packages test-release-cloud test-release-served test-release-services ran test-services test-packages test-chart test-long growth bench bench-cloud pictures reproduce mutants fuzz lab lab-down sample clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -126,6 +126,9 @@ test-upgrade: build ## while users book: three replicas of the version PREVIOUS 
 
 test-answers: ## ten thousand drawn scenes, in which every fact of an answer is asked back through the API
 	@CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout $(TIMEOUT) -v $(call marked,test-answers) -rapid.checks=3334
+
+test-page: ## ten changes a second for half an hour, and the page in a browser holds no more memory; ALMANAC_PAGE_LASTS=5m for less
+	@LAB_PROGRAMS='$(BROWSER)' LAB_PARTS=mariadb ALMANAC_TEST_LONG=1 CGO_ENABLED=0 $(LAB) $(GO) test -count=1 -timeout 60m -v $(call marked,test-page)
 
 test-large: build ## starts at once, the fence, news and a killed replica on 256 hosts of a real Nova; prints the figures of docs/performance.md; COMPUTES=1000 for more hosts
 	@ALMANAC_TEST_LARGE=1 COMPUTES=$(MANY) $(LAB) $(GO) test -count=1 -timeout $(TIMEOUT) -v $(call marked,test-large)
@@ -254,7 +257,7 @@ test-chart: ## the Helm chart by Helm's own code, against Kubernetes's types and
 	@cd packaging/helm && CGO_ENABLED=0 GOWORK=off $(GO) test $(JSON) -count=1 -timeout $(TIMEOUT) -v ./...
 
 test-long: HOURS = 1.5
-test-long: mutants test-galera test-upgrade test-answers test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages test-chart test-site ## what takes longer than make test
+test-long: mutants test-galera test-upgrade test-answers test-page test-large test-hours test-cloud test-cells test-limits test-queues test-tempest test-energy test-blazar test-networks test-releases test-services test-packages test-chart test-site ## what takes longer than make test
 
 # The papers' evaluations at full size; those on real logs where ALMANAC_DATA names their folder.
 SIMULATE = bin/almanac simulate

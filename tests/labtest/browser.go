@@ -15,6 +15,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -264,6 +265,39 @@ func (b *Browser) Busy() time.Duration {
 			}
 		}
 		return 0, cmp.Or(err, errors.New("there is no TaskDuration"))
+	})
+}
+
+// Held is what a page holds: the megabytes of its scripts, elements and other nodes, and listeners.
+type Held struct {
+	Megabytes        float64
+	Nodes, Listeners int
+}
+
+// Held collects what the page does not need any more and returns what it holds then.
+func (b *Browser) Held() Held {
+	b.t.Helper()
+	return get(b, "collect the garbage", func(ctx context.Context, target *chromedp.Target) (held Held, err error) {
+		for range 2 { // what the first leaves behind
+			if _, err := cdp.Call(ctx, target, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+				return held, err
+			}
+		}
+		if _, err := cdp.Call(ctx, target, performance.Enable, performance.EnableParams{}); err != nil {
+			return held, err
+		}
+		result, err := cdp.Call(ctx, target, performance.GetMetrics, cdp.Empty{})
+		for _, metric := range result.Metrics {
+			switch metric.Name {
+			case "JSHeapUsedSize":
+				held.Megabytes = metric.Value / 1e6
+			case "Nodes":
+				held.Nodes = int(metric.Value)
+			case "JSEventListeners":
+				held.Listeners = int(metric.Value)
+			}
+		}
+		return held, err
 	})
 }
 
