@@ -218,11 +218,32 @@ const slowly = {do: 'wait', key: 'form.slow', ms: SLOW, event: {type: 'form.slow
 // submit sends the request whose offer is in view. Without one it does nothing: the form says what it waits for.
 function submit(form) {
   if (!canSubmit(form)) return [form];
+  const [questions, ...ended] = closeAll(form.questions),
+    sending = {...form, questions, sending: true, due: false, slow: false},
+    [next, effect] = form.mode === 'change' ? check(sending) : send(sending);
+  return [next, ...ended, ...endedTimers, effect, slowly];
+}
+
+// check reads the reservation before it is changed: somebody may have changed it since it was drawn.
+function check(form) {
+  const [questions, effect] = ask(form.questions, 'form.check', {path: `v1/reservations/${form.id}`}, {lasting: false});
+  return [{...form, questions}, effect];
+}
+
+function send(form) {
   const body = exactly(bodyOf(form), form),
-    headers = form.mode === 'book' ? {'Idempotency-Key': form.key + digest(body)} : {};
-  const [without, ...ended] = closeAll(form.questions),
-    [questions, effect] = ask(without, 'form.send', {...requestOf(form, body), headers}, {lasting: false});
-  return [{...form, questions, sending: true, due: false, slow: false}, ...ended, ...endedTimers, effect, slowly];
+    headers = form.mode === 'book' ? {'Idempotency-Key': form.key + digest(body)} : {},
+    [questions, effect] = ask(form.questions, 'form.send', {...requestOf(form, body), headers}, {lasting: false});
+  return [{...form, questions}, effect];
+}
+
+// checked sends the change if its edges are where they were drawn; else the form tells where they are.
+function checked(form, {answer, error}) {
+  if (error) return [{...form, sending: false}, {do: 'toast', text: error.message, kind: 'bad'}];
+  const {before, fields} = form,
+    [start, end] = [answer.start, answer.end].map(seconds),
+    same = (fields.start.at === before.start || start === before.start) && (fields.end.at === before.end || end === before.end);
+  return same ? send(form) : overtaken({...form, sending: false}, {name: answer.name, start, end});
 }
 
 // exactly returns the body for the very time of the offer. A length between two times could get another one by now.
@@ -249,6 +270,7 @@ function takeAnswer(form, event) {
   if (key === 'form.longer') return error ? [next, ...taken.effects] : askElsewhere(next, answer, at);
   if (key === 'form.elsewhere') return error ? [next, ...taken.effects] : [{...next, elsewhere: addedTime(next)}];
   if (key === 'form.windows') return [error ? next : {...next, windows: windowsOf(answer)}, ...taken.effects];
+  if (key === 'form.check') return checked(next, event);
   const known = {...next, slow: false},
     quick = {do: 'forget', key: 'form.slow'};
   if (key === 'form.send') return [...(error ? [unsent(known, error, body)] : sent(known, answer)), quick];
@@ -331,15 +353,17 @@ const namesIn = hosts =>
 
 // noticed asks again after an event that touches the offer, or what is in the way; what is typed stays.
 function noticed(form, event) {
+  if (form.mode === 'change' && event.id === form.id && gone.includes(event.status) && !form.sending) return closed(form);
   if (isOpen(form.questions, 'form.offer')) return [{...form, old: true}];
   const {offer, refusal} = form,
-    meets = one => event.start < one.end && event.end > one.start,
-    touches = refusal?.real || (offer && meets(offer));
+    touches = refusal?.real || (offer && event.start < offer.end && event.end > offer.start);
   if (form.sending || form.unsure || form.due) return [form];
   if (touches) return renewed(form);
-  if (form.roomDue || !form.windows.some(meets)) return [form];
+  if (form.roomDue) return [form];
   return [{...form, roomDue: true}, {do: 'wait', key: 'form.room', ms: ROOM, event: {type: 'form.room'}}];
 }
+
+const gone = ['canceled', 'ended', 'failed']; // what has no time that can change
 
 // overtaken takes what the reservation is by now. An edge that the user has not moved follows it. If it is what was sent
 // without an answer, the change is done.

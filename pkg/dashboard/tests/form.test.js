@@ -10,10 +10,12 @@ import {DAY, HOUR, MINUTE} from '../page/lengths.js';
 import {chosen, edited, leave} from '../page/timevalue.js';
 import {setZone} from '../page/zones.js';
 
+const text = at => new Date(at * 1000).toISOString().replace('.000Z', 'Z');
 const START = NOW + DAY,
   made = {id: 'r1', name: 'run', start: '2026-11-29T14:26:00Z', end: '2026-11-29T16:26:00Z', hosts: ['a']};
 const drag = {kind: 'book', hosts: ['a'], all: ['a'], start: START, duration: 2 * HOUR};
 const stretch = {kind: 'change', id: 'r1', name: 'run', start: NOW - HOUR, end: NOW + HOUR, until: NOW + 2 * HOUR};
+const asItWas = {id: 'r1', name: 'run', start: text(stretch.start), end: text(stretch.end), hosts: ['a']};
 
 afterEach(() => setZone('utc'));
 setZone('utc');
@@ -184,12 +186,14 @@ test('the toast after a booking cancels it, and the one after a change brings th
   const c = new Filled(stretch);
   c.offered(offerFor(stretch.start, 3 * HOUR));
   c.send({type: 'form.submit'});
+  c.answer(asItWas, c.last('form.check'));
   assert.deepEqual(c.changes()[0].body, {end_time: '2026-11-28T16:26:00Z'});
   c.answer({...made, start: '2026-11-28T13:26:00Z', end: '2026-11-28T16:26:00Z'}, c.last('form.send'));
   assert.deepEqual(c.toast().undo.request.body, {end_time: '2026-11-28T15:26:00Z'});
   const m = new Filled({...stretch, kind: 'move', start: NOW + HOUR, end: NOW + 2 * HOUR, from: NOW + 3 * HOUR, until: NOW + 4 * HOUR});
   m.offered();
   m.send({type: 'form.submit'});
+  m.answer({...asItWas, start: text(NOW + HOUR), end: text(NOW + 2 * HOUR)}, m.last('form.check'));
   m.answer(made, m.last('form.send'));
   assert.deepEqual(m.toast().undo.request.body, {start_time: '2026-11-28T15:26:00Z', end_time: '2026-11-28T16:26:00Z'});
 });
@@ -799,6 +803,55 @@ test('words wait for the properties of the hosts if these cannot be read', () =>
   assert.deepEqual([f.form.fields.quantity, f.form.fields.words], ['3', '']);
 });
 
+// What others do meanwhile.
+
+test('a change reads the reservation before it is sent', () => {
+  const f = new Filled(stretch);
+  f.offered();
+  f.send({type: 'form.submit'});
+  assert.deepEqual(f.changes(), []);
+  f.answer(asItWas, f.last('form.check'));
+  assert.deepEqual(f.changes().map(one => one.body), [{end_time: text(stretch.until)}]);
+});
+
+test('a change of what somebody has changed is not sent, and the form tells what it is now', () => {
+  const f = new Filled(stretch);
+  f.offered();
+  f.send({type: 'form.submit'});
+  f.answer({...asItWas, end: text(NOW + 8 * HOUR)}, f.last('form.check'));
+  assert.deepEqual(f.changes(), []);
+  assert.deepEqual([f.form.sending, f.form.before.end, f.form.offer], [false, NOW + 8 * HOUR, null]);
+  assert.match(f.toast().text, /was changed meanwhile/);
+});
+
+test('another name or start does not stop a change of the end', () => {
+  const f = new Filled(stretch);
+  f.offered();
+  f.send({type: 'form.submit'});
+  f.answer({...asItWas, name: 'renamed', start: text(stretch.start - HOUR)}, f.last('form.check'));
+  assert.equal(f.changes().length, 1);
+});
+
+test('a reservation that cannot be read before its change is not changed, and the form can be sent again', () => {
+  const f = new Filled(stretch);
+  f.offered();
+  f.send({type: 'form.submit'});
+  f.answer(lost, f.last('form.check'));
+  assert.deepEqual([f.changes(), f.form.sending, f.form.unsure], [[], false, false]);
+  assert.ok(canSubmit(f.form));
+});
+
+test('the form of a change closes when the reservation is canceled or over', () => {
+  for (const status of ['canceled', 'ended', 'failed']) {
+    const f = new Filled(stretch);
+    f.offered();
+    f.send({type: 'form.changed', id: 'r2', status, start: 0, end: 1});
+    assert.ok(f.form);
+    f.send({type: 'form.changed', id: 'r1', status, start: 0, end: 1});
+    assert.equal(f.form, null, status);
+  }
+});
+
 // What grows old.
 
 test('an offer from now on is asked for again every half minute, and goes when a minute brings no answer', () => {
@@ -825,7 +878,7 @@ test('an offer at a time does not grow old', () => {
   assert.equal(f.asked.length, before);
 });
 
-test('events ask again when there is room, at most every five seconds', () => {
+test('events ask again when there is room, at most every five seconds, also where there was none', () => {
   const f = new Filled(drag),
     windows = [{start: '2026-11-29T14:26:00Z', end: '2026-12-09T14:26:00Z', latest_start: '2026-12-09T12:26:00Z', free: 3}];
   f.offered();
@@ -837,6 +890,9 @@ test('events ask again when there is room, at most every five seconds', () => {
   assert.equal(count(), 2);
   f.answer({windows: []}, f.last('form.windows'));
   assert.deepEqual(f.form.windows, []);
+  f.send({type: 'form.changed', start: START + 5 * DAY, end: START + 6 * DAY});
+  f.pass(5000);
+  assert.equal(count(), 3);
 });
 
 test('a change follows what somebody else has made of the reservation, and keeps the edge that the user has moved', () => {
@@ -853,6 +909,7 @@ test('a change without an answer is done when the calendar shows it', () => {
   const f = new Filled(stretch);
   f.offered();
   f.send({type: 'form.submit'});
+  f.answer(asItWas, f.last('form.check'));
   f.answer(lost, f.last('form.send'));
   f.send({type: 'form.overtaken', name: 'run', start: NOW - HOUR, end: NOW + 2 * HOUR});
   assert.equal(f.form, null);
