@@ -301,9 +301,13 @@ const changes = {
   ticked: state => [{...state}],
   printing: (state, {on}) => [{...state, printing: on}],
 
-  // undo takes back what a toast has told, if nobody has changed the reservation since: it reads it first. Each has its own
-  // question: one that follows at once does not end it.
-  undo: (state, {request, made}) => askToUndo(state, {path: `v1/reservations/${made.id}`, undoes: {request, made}}),
+  // undo takes back what a toast has told, if nobody has changed the reservation since. Each has its own question: one that
+  // follows at once does not end it.
+  undo: (state, {request, made: {name, start, end, quantity}}) => {
+    const provided = {name, start, end, quantity},
+      [questions, effect] = ask(state.data.questions, `undo ${state.data.questions.next}`, {...request, provided}, {lasting: false});
+    return [{...state, data: {...state.data, questions}}, effect];
+  },
   answered: (state, event) => {
     if (event.key.startsWith('undo ')) return undone(state, event);
     if (event.key === 'properties') return propertiesKnown(state, event);
@@ -444,32 +448,14 @@ function propertiesKnown(state, event) {
   return [{...next, editor: known}];
 }
 
-function askToUndo(state, request) {
-  const [questions, effect] = ask(state.data.questions, `undo ${state.data.questions.next}`, request, {lasting: false});
-  return [{...state, data: {...state.data, questions}}, effect];
-}
-
-// factsOf are what a change changes; a reservation that begins meanwhile is the same.
-const factsOf = ({name, start, end, quantity, hosts}) => JSON.stringify([name, start, end, quantity, hosts]);
-
-// untaken tells why a change was not taken back. Without an answer to that nobody knows, and the calendar reads what it is.
-function untaken(state, known, error, asked) {
-  const doubt = error.passes && !asked,
-    [next, ...effects] = doubt ? withData(state, data.heard(known, [])) : [{...state, data: known}];
-  return [next, ...effects, {do: 'toast', text: doubt ? t('undoDoubt') : error.message, kind: 'bad'}];
-}
-
-// undone takes the change back once the reservation was read, and tells whether it was taken back.
+// undone tells whether a change was taken back. Without an answer nobody knows, and the calendar reads what it is.
 function undone(state, event) {
   const taken = answered(state.data.questions, event);
   if (!taken) return [state];
-  const {undoes} = taken.request,
-    known = {...state.data, questions: taken.questions};
-  if (event.error) return untaken(state, known, event.error, undoes);
-  if (undoes && factsOf(event.answer) !== factsOf(undoes.made)) return [{...state, data: known}, {do: 'toast', text: t('undoLate'), kind: 'bad'}];
-  if (undoes) return askToUndo({...state, data: known}, undoes.request);
-  const [next, ...effects] = withData(state, data.heard(known, []));
-  return [next, ...effects, {do: 'toast', text: t('undone')}];
+  const {error} = event,
+    [next, ...effects] = withData(state, data.heard({...state.data, questions: taken.questions}, []));
+  const told = error ? {text: error.passes ? t('undoDoubt') : error.message, kind: 'bad'} : {text: t('undone')};
+  return [next, ...effects, {do: 'toast', ...told}];
 }
 
 // toldOf returns the message that a reservation of the user has another status, or null.

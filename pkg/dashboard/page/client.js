@@ -62,10 +62,15 @@ async function read(answer) {
   }
 }
 
-// request sends what a question asks for: a list of all pages, the calendar, or one call.
-export function request({method = 'GET', path, query, body, headers = {}, list, most, calendar: ofCalendar}, signal) {
+// request sends what a question asks for: a list of all pages, the calendar, or one call. `provided` are values that the
+// object must still have: it is read before, and a change of somebody else is not written over.
+export async function request({method = 'GET', path, query, body, headers = {}, list, most, calendar: ofCalendar, provided}, signal) {
   if (ofCalendar) return calendar(query, signal);
   if (list) return all(path, query, list, most, signal);
+  if (provided) {
+    const one = await get(path, {}, signal);
+    if (Object.entries(provided).some(([name, value]) => one[name] !== value)) throw new Refused(412, {error: {message: t('changedBySomebody')}});
+  }
   return send(method, path + parameters(query), body, headers, signal).then(({json}) => json);
 }
 

@@ -178,7 +178,7 @@ function change(state, field, after, undoes = false) {
   return question(
     {...withoutReading(state), change: {field, before, after, undoes}, refusal: null},
     'change',
-    {method: 'PATCH', path: path(state), body: written[field](after)},
+    {method: 'PATCH', path: path(state), body: written[field](after), provided: {[field]: state.one[field]}},
     {lasting: false},
   );
 }

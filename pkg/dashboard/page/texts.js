@@ -171,6 +171,7 @@ const texts = {
   statusNow: '{name} is now {status}.',
   booked: '{name} is booked: {span}, {hosts}.',
   hostsAndMore: '{names} and {count} more',
+  changedBySomebody: 'Somebody has changed it meanwhile, so nothing was sent.',
   changedMeanwhile: '{name} was changed meanwhile: it is now {span}.',
   planned: 'The maintenance is planned: {span}.',
 

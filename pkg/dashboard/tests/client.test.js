@@ -47,3 +47,20 @@ test('a request that the page gives up while it is answered stays given up', asy
   answering(200, '{"hosts": [', {cut: new DOMException('given up', 'AbortError')});
   await assert.rejects(request(calendar), {name: 'AbortError'});
 });
+
+test('a change that is meant for certain values is not sent over those of somebody else', async () => {
+  const sent = [],
+    change = {method: 'PATCH', path: 'v1/reservations/r1', body: {end_time: '2026-12-01T11:00:00Z'}, provided: {end: '2026-12-01T10:00:00Z'}};
+  const having = end => {
+    globalThis.fetch = async (path, {method}) => {
+      sent.push(method);
+      return new Response(JSON.stringify({id: 'r1', end}));
+    };
+  };
+  having('2026-12-01T10:00:00Z');
+  await request(change);
+  assert.deepEqual(sent.splice(0), ['GET', 'PATCH']);
+  having('2026-12-01T16:00:00Z');
+  await assert.rejects(request(change), {status: 412, passes: false});
+  assert.deepEqual(sent, ['GET']);
+});

@@ -95,6 +95,12 @@ test('what others change is shown while something is typed, and the draft stays'
   assert.deepEqual([draftOf(page.state, 'name'), overtaken(page.state, 'name')], ['their name', false]);
 });
 
+test('a change is meant for the value that the page shows', () => {
+  const page = opened();
+  page.send({type: 'longer', more: 3600});
+  assert.deepEqual(page.requests.get('change').request.provided, {end: first.end});
+});
+
 test('a change of the end keeps a typed name', () => {
   const page = opened();
   page.type('name', 'typed');

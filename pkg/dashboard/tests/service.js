@@ -55,11 +55,14 @@ export class Service {
 
   // answer returns what the service answers to a request of the page: {answer} or {error}.
   answer(request) {
+    const [, of] = request.path?.match(/^v1\/reservations\/(\w+)$/) || [],
+      one = this.reservations.get(of);
+    if (request.provided && one && Object.entries(request.provided).some(([name, value]) => asAnswer(one)[name] !== value))
+      return {error: {status: 412, message: 'changed by somebody', passes: false, field: '', refusal: null}}; // as client.js does
     if (request.calendar) return {answer: this.calendar(request.query)};
     if (request.method === 'POST' && request.path === 'v1/reservations') return this.post(request);
     if (request.method === 'PATCH') return this.patch(request);
-    const [, id] = request.path.match(/^v1\/reservations\/(\w+)$/) || [];
-    if (id && !request.method && this.reservations.has(id)) return {answer: asAnswer(this.reservations.get(id))};
+    if (one && !request.method) return {answer: asAnswer(one)};
     if (request.path === 'v1/availability') return {answer: {windows: []}};
     if (request.path === 'v1/properties') return {answer: {properties: []}};
     return {error: {status: 404, message: `nothing is at ${request.path}`, passes: false, refusal: null, field: ''}};
