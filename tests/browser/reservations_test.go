@@ -147,6 +147,7 @@ func TestAReservationIsShownAsItIsWhileSomebodyTypes(t *testing.T) {
 	if got := labtest.Evaluate[string](p.Browser, `document.querySelector('#rename').value + ' ' + (document.activeElement === document.body)`); got != "my name false" {
 		t.Errorf("after the extension the field and the focus are %q", got)
 	}
+	p.Eventually("the change is over", `!document.querySelector('#cancel[aria-disabled]')`)
 	p.Click("#cancel")
 	p.Await("#confirm-cancel")
 	p.Click("#keep")
