@@ -236,7 +236,7 @@ func TestManualOrdersWinUntilTheyAreReleased(t *testing.T) {
 func TestAWakeTestSwitchesAHostOffAndOnAndAdmitsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, 1, nil)
-		s.ledger.records["n1"] = energy.Record{Host: "n1"}
+		s.ledger.keep(energy.Record{Host: "n1"})
 		s.run(1200)
 		if got := s.phase("n1"); got != energy.Awake {
 			t.Fatalf("a host that was never tested is %q", got)
@@ -336,7 +336,7 @@ func TestAMachineThatLiesIsNeverTakenAtItsWord(t *testing.T) {
 func TestAHostThatSomebodySwitchesOnIsOpenedAndLeftAloneForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, 1, func(o *controller.Options) { o.Rules.MinOn = 3600 })
-		s.ledger.records["n1"] = energy.Record{Host: "n1", LastWakeTest: &energy.WakeTest{Woke: true}}
+		s.ledger.keep(energy.Record{Host: "n1", LastWakeTest: &energy.WakeTest{Woke: true}})
 		s.until(900, "it sleeps", func() bool { return s.phase("n1") == energy.Asleep })
 		s.servers["n1"].machine.PressButton(energy.On)
 		s.until(300, "it is awake", func() bool { return s.phase("n1") == energy.Awake })

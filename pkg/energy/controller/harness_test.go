@@ -63,6 +63,13 @@ func (l *ledger) write(lease job.Lease, act func() ([]energy.Entry, error)) erro
 	return nil
 }
 
+// keep stores a record while the controller runs.
+func (l *ledger) keep(r energy.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records[r.Host] = r
+}
+
 func (l *ledger) PowerRecords(context.Context) (map[string]energy.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,7 +210,7 @@ func newScene(t *testing.T, n int, change func(*controller.Options)) *scene {
 		})
 		s.servers[name] = one
 		machines[name] = power.Driven{Driver: "simulated", Machine: s.guard(name, one.machine)}
-		s.ledger.records[name] = energy.Record{Host: name, LastWakeTest: &energy.WakeTest{Woke: true}}
+		s.ledger.keep(energy.Record{Host: name, LastWakeTest: &energy.WakeTest{Woke: true}})
 	}
 	var err error
 	s.agent, err = power.NewAgent(power.AgentOptions{Name: "agent", Machines: machines, NewID: s.id, Now: time.Now, Log: slog.New(slog.DiscardHandler)})

@@ -232,7 +232,7 @@ func TestAPlanThatIsApprovedJustBeforeTheNextIsCarriedOut(t *testing.T) {
 func TestABootThatTakesAWhileLongerThanTheLastIsNoAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, 1, nil)
-		s.ledger.records["n1"] = energy.Record{Host: "n1", Boots: []int64{bootTime - 20}, LastWakeTest: &energy.WakeTest{Woke: true}}
+		s.ledger.keep(energy.Record{Host: "n1", Boots: []int64{bootTime - 20}, LastWakeTest: &energy.WakeTest{Woke: true}})
 		s.until(900, "it sleeps", func() bool { return s.phase("n1") == energy.Asleep })
 		s.reserve(now().Add(bootTime-20+60), 600, "n1")
 		for range 60 {
