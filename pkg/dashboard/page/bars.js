@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws the reservations of a row, why its host is out of order, and its power.
-import {box, fit, isolated, pattern} from './ink.js';
+import {box, filler, fit, isolated, pattern} from './ink.js';
 import {claimAt, maintenanceAt} from './model.js';
 import {FONT, end, x} from './places.js';
 import {t} from './texts.js';
@@ -27,51 +27,48 @@ function claimBox(view, claim, y, height) {
 }
 
 export function claims(c, view, row, y) {
-  const {colors} = view,
-    last = end(view);
+  const last = end(view);
   c.save();
   c.beginPath();
   c.rect(view.label, y, view.width - view.label, row.height);
   c.clip();
+  const present = now();
   for (const claim of row.host.claims) {
     if (claim.start > last) break;
-    if (claim.end < view.start) continue;
-    const place = claimBox(view, claim, y, row.height),
-      over = claim.end < now();
-    c.globalAlpha = over ? 0.62 : 1;
-    box(c, place.px, place.py, place.width, place.height);
-    const color = claim.maintenance
-      ? colors.closed
-      : claim.mine
-        ? colors[`mine-${hue(claim.id)}`]
-        : colors.other;
-    c.fillStyle = color;
-    c.fill();
-    if (claim.maintenance) {
-      c.fillStyle = pattern('cross', colors['other-ink'], view.ratio);
-      c.fill();
-      c.strokeStyle = colors.soft;
-      c.lineWidth = 1.5;
-      c.setLineDash([5, 3]);
-      c.stroke();
-      c.setLineDash([]);
-    } else if (!claim.mine) {
-      c.fillStyle = pattern('lines', colors['other-ink'], view.ratio);
-      c.globalAlpha = over ? 0.3 : 0.5;
-      c.fill();
-      c.globalAlpha = over ? 0.62 : 1;
-    }
-    if (claim === view.hover?.claim || claim === underCursor(view, row) || (claim.id && claim.id === view.chosen)) {
-      c.strokeStyle = colors.focus;
-      c.lineWidth = 2;
-      c.stroke();
-    }
-    write(c, view, claim, place);
-    c.globalAlpha = 1;
+    if (claim.end >= view.start) bar(c, view, row, claim, claimBox(view, claim, y, row.height), claim.end < present);
   }
   if (row.host.facts?.problem && !maintenanceAt(row.host, now())) reason(c, view, row, y);
   c.restore();
   strip(c, view, row, y);
+}
+
+// bar draws a claim at its place; one that is over is paler.
+function bar(c, view, row, claim, place, over) {
+  const {colors} = view,
+    alpha = over ? 0.62 : 1,
+    fill = filler(c, place);
+  c.globalAlpha = alpha;
+  fill(claim.maintenance ? colors.closed : claim.mine ? colors[`mine-${hue(claim.id)}`] : colors.other);
+  if (claim.maintenance) {
+    fill(pattern('cross', colors['other-ink'], view.ratio));
+    frame(c, place, {color: colors.soft, width: 1.5, dash: [5, 3]});
+  } else if (!claim.mine) {
+    c.globalAlpha = over ? 0.3 : 0.5;
+    fill(pattern('lines', colors['other-ink'], view.ratio));
+    c.globalAlpha = alpha;
+  }
+  if (claim === view.hover?.claim || claim === underCursor(view, row) || (claim.id && claim.id === view.chosen)) frame(c, place, {color: colors.focus, width: 2});
+  write(c, view, claim, place);
+  c.globalAlpha = 1;
+}
+
+function frame(c, {px, py, width, height}, {color, width: lineWidth, dash = []}) {
+  box(c, px, py, width, height);
+  c.strokeStyle = color;
+  c.lineWidth = lineWidth;
+  c.setLineDash(dash);
+  c.stroke();
+  c.setLineDash([]);
 }
 
 // underCursor returns the claim of a row at the cursor of the keyboard.

@@ -67,13 +67,20 @@ export function pattern(kind, color, ratio) {
 // isolated returns a text of a user that does not turn its surroundings around, whatever directions it is written in.
 export const isolated = text => `\u2068${text}\u2069`;
 
-const NARROW = 8; // pixels: nobody sees the corners of what is narrower, and they are half of the work of a quarter
+const NARROW = 8; // pixels: nobody sees the corners of what is narrower
 
 // box begins a path around a box with round corners.
 export function box(c, px, y, width, height) {
   c.beginPath();
-  if (width < NARROW) c.rect(px, y, width, height);
-  else c.roundRect(px, y, width, height, Math.min(5, width / 2, height / 2));
+  c.roundRect(px, y, width, height, Math.min(5, width / 2, height / 2));
+}
+
+// filler returns what fills a box with a color or a pattern, one after another. A narrow box has no round corners: a
+// quarter has hundreds, and paths were half of the work for a frame.
+export function filler(c, {px, py, width, height}) {
+  if (width < NARROW) return style => ((c.fillStyle = style), c.fillRect(px, py, width, height));
+  box(c, px, py, width, height);
+  return style => ((c.fillStyle = style), c.fill());
 }
 
 const fitted = new Map();
