@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/tests/labtest"
 )
 
-// manyHosts has more rows than a screen and than a sheet of paper.
+// manyHosts are more hosts than a screen, or a sheet of paper, has room for.
 const manyHosts = `hosts: [{name: "node-[001-120]", vcpus: 16, memory_mb: 65536, disk_gb: 500, zone: az1}]
 `
 

@@ -244,7 +244,7 @@ func (q *sequence) matches(sent change) {
 	q.t.Errorf("nobody has seen what was sent, %+v; shown was\n%s", sent, strings.Join(why, "\n"))
 }
 
-// differs says what of a change is not as the form showed it.
+// differs returns what of a change is not as the form showed it.
 func (q *sequence) differs(sent change, shown press) string {
 	if (sent.method == http.MethodPost) != (shown.Mode == "book") || !strings.HasSuffix(sent.path, shown.ID) {
 		return "another form"

@@ -81,7 +81,7 @@ func slowNetwork(t *testing.T, target string) *network {
 	return n
 }
 
-// begin draws anew from a seed, without trouble.
+// begin ends the trouble, and starts the draws again from a seed.
 func (n *network) begin(seed uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -140,8 +140,7 @@ func (q *sequence) books() {
 	q.submits()
 }
 
-// submits presses the button, with or without an answer and sometimes twice, and often again if nobody knows whether the
-// service has taken it.
+// submits presses the button, with or without an answer and sometimes twice. After a lost answer it often presses again.
 func (q *sequence) submits() {
 	labtest.Evaluate[bool](q.p.Browser, fmt.Sprintf(`watch.answered(%d)`, 900*min(1, q.IntN(4))))
 	q.press("#confirm", 1+q.IntN(4)/3)

@@ -26,6 +26,9 @@ export function onSignedOut(then) {
 // signOff tells that the API does not know the user any more.
 export const signOff = () => signedOut();
 
+// unreadable is the error of an answer that is not what the API promises: it may be right the next time.
+export const unreadable = status => new Refused(0, {error: {message: t('unreadable', {status})}});
+
 async function send(method, path, body, headers, signal) {
   let answer;
   try {
@@ -57,7 +60,7 @@ async function read(answer) {
     return text ? JSON.parse(text) : null;
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    if (answer.ok) throw new Refused(0, null);
+    if (answer.ok) throw unreadable(answer.status);
     return null;
   }
 }

@@ -37,8 +37,8 @@ export function refusalOf({message, field, refusal}, body) {
 // one another, and names those in this time.
 function within({start_time: start, end_time: end, duration}, block) {
   const from = start ? seconds(start) : -Infinity,
-    until = end ? seconds(end) : Number(duration) > 0 ? from + Number(duration) : Infinity;
-  return {...block, start: Math.max(block.start, from), end: Math.min(block.end, Number.isFinite(until) ? until : Infinity)};
+    until = end ? seconds(end) : start ? from + duration : Infinity;
+  return {...block, start: Math.max(block.start, from), end: Math.min(block.end, until)};
 }
 
 const wholeMinute = at => Math.ceil(at / 60) * 60;

@@ -20,7 +20,7 @@ const TYPED = 250, // how long the user must not type until the form asks, in mi
   CLOSED = 'closed form', // what the message is about that brings a form back
   SLOW = 4000, // after how long it says that there is no answer yet
   AGED = 30000, // how long an offer from now on is shown until it asks again; twice that without an answer, and it goes
-  ROOM = 5000; // how long events are collected until it asks again when there is room
+  ROOM = 5000; // how long events are collected until it asks again when there is room; not all pages ask at the same time
 
 const blank = {
   questions: none,
@@ -288,7 +288,7 @@ const aging = ({offer, fields}) => (offer && fields.when === 'now' ? [{do: 'wait
 function aged(form, {at}) {
   if (!form.offer || form.sending || form.unsure) return [form];
   if (form.aging) return asked(form, 0);
-  const [next, ...effects] = form.due || isOpen(form.questions, 'form.offer') ? [form] : question({...form, due: true});
+  const [next, ...effects] = form.due || isOpen(form.questions, 'form.offer') ? [form] : question(form);
   return [{...next, aging: true}, ...effects, ...aging(form)];
 }
 
@@ -360,7 +360,7 @@ function noticed(form, event) {
   if (form.sending || form.unsure || form.due) return [form];
   if (touches) return renewed(form);
   if (form.roomDue) return [form];
-  return [{...form, roomDue: true}, {do: 'wait', key: 'form.room', ms: ROOM, event: {type: 'form.room'}}];
+  return [{...form, roomDue: true}, {do: 'wait', key: 'form.room', ms: ROOM * (0.75 + event.chance / 2), event: {type: 'form.room'}}];
 }
 
 const gone = ['canceled', 'ended', 'failed']; // what has no time that can change

@@ -10,38 +10,27 @@ export function lazily(main, load, show) {
     address = null,
     ended = false;
 
-  function begin() {
-    fill(main, h('p', {class: 'page soft'}, t('loading')));
-    load().then(
-      module => {
-        if (ended) return;
-        part = show(module);
-        if (address) part.went(address);
-      },
-      () => ended || failed('unreachable'),
-    );
-  }
-
-  // failed tells that the script cannot be loaded. If the service answers, it has been upgraded, and its page is new.
-  function failed(text) {
-    fill(main, h('div', {class: 'page'}, problem({message: t(text)}), button(t('tryAgain'), again, {id: 'try-again'})));
-  }
-
-  async function again() {
-    try {
-      const module = await load();
+  const begin = missing =>
+    load().then(module => {
       if (ended) return;
       part = show(module);
       if (address) part.went(address);
-    } catch {
-      const answer = await fetch('./', {cache: 'no-store'}).catch(() => null);
-      if (ended) return;
-      if (answer?.ok) location.reload();
-      else failed('unreachable');
-    }
+    }, missing);
+
+  function failed() {
+    if (ended) return;
+    fill(main, h('div', {class: 'page'}, problem({message: t('partMissing')}), button(t('tryAgain'), () => begin(reload), {id: 'try-again'})));
   }
 
-  begin();
+  // reload loads the whole page if the service answers: it has been upgraded then, and its page is new.
+  async function reload() {
+    const answer = await fetch('./', {cache: 'no-store'}).catch(() => null);
+    if (answer?.ok && !ended) location.reload();
+    else failed();
+  }
+
+  fill(main, h('p', {class: 'page soft'}, t('loading')));
+  begin(failed);
   return {
     went: next => {
       address = next;

@@ -2,8 +2,7 @@
 // Runs a part of the page: its state is one value, and every event makes the next one by a pure function. What is to
 // be done in the world is data that this shell carries out.
 import {render} from './preact.js';
-import {Refused, request} from './client.js';
-import {t} from './texts.js';
+import {Refused, request, unreadable} from './client.js';
 import {understood} from './questions.js';
 import {now} from './time.js';
 import {announce, toast, untoast} from './dom.js';
@@ -23,7 +22,7 @@ export function run({place, state, step, view, others = {}}) {
   function send(event) {
     if (ended) return;
     const moment = {at: now(), clock: performance.now(), chance: Math.random()};
-    const [next, ...effects] = understood(step, state, {...moment, ...event}, unreadable, console.error);
+    const [next, ...effects] = understood(step, state, {...moment, ...event}, () => unreadable(200), console.error);
     if (next !== state) {
       state = next;
       draw();
@@ -104,11 +103,9 @@ async function answerOf(wanted, signal) {
     return {answer: await request(wanted, signal)};
   } catch (error) {
     if (error.name === 'AbortError') return null;
-    return {error: error instanceof Refused ? error : unreadable()};
+    return {error: error instanceof Refused ? error : unreadable(200)};
   }
 }
-
-const unreadable = () => new Refused(0, {error: {message: t('unreadable', {status: 200})}});
 
 const canFocus = 'a[href], button, input, select, [tabindex]';
 

@@ -3,7 +3,6 @@
 import {t} from './texts.js';
 import {DAY, HOUR, MINUTE, length} from './lengths.js';
 import {dayStart, isTime, isTwice, offset, shownZone, wall, wallDate, within, zoneAt} from './zones.js';
-import {edited, exact, shownField} from './timevalue.js';
 
 export {DAY, HOUR, MINUTE, WEEK, length, readLength} from './lengths.js';
 export {isUTC, setUTC} from './zones.js';
@@ -95,11 +94,6 @@ export function readable(text) {
 
 // sentence returns a message of the API as readable does, with a capital where it begins with a word.
 export const sentence = text => readable(text).replace(/^\p{Ll}+(?= )/u, word => word[0].toUpperCase() + word.slice(1));
-
-// field returns a time to the minute for <input type="datetime-local">; readField reads one. A value of timevalue.js
-// keeps the instant and does not need them.
-export const field = at => shownField(exact(at)).slice(0, 16);
-export const readField = text => edited(exact(NaN), text).at;
 
 // startOfDay returns midnight before a time, days days later.
 export const startOfDay = (at, days = 0) => dayStart(clamped(at), days);

@@ -33,9 +33,6 @@ export function shownField({at, text, zone: read}, zone = shownZone()) {
   return `${dateText(valid, zone)}T${clockText(valid, zone)}`;
 }
 
-// fieldStep returns the step of <input type="datetime-local"> that lets it show the value.
-export const fieldStep = value => (/:\d\d:\d\d$/.test(shownField(value)) ? '1' : '60');
-
 // readClock returns the seconds since midnight of a time as people write it: 9, 930, 9:30, 9h30, 21:15:30, 9:30 pm; NaN
 // if it is none. 24:00 is the end of the day.
 export function readClock(text) {

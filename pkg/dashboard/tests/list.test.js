@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {MOST_SHOWN, nothing, step} from '../page/list-state.js';
+import {pass} from './clock.js';
 
 // drawn returns a function that draws numbers from 0 to 1, always the same ones.
 function drawn(seed) {
@@ -71,17 +72,8 @@ class World {
     this.send({type: 'answered', ...asked, ...(error ? {error} : {answer: this.found(asked.request)})});
   }
 
-  // pass lets time pass; timers fire in their order.
   pass(ms) {
-    const end = this.clock + ms;
-    for (;;) {
-      const [key, next] = [...this.timers].sort(([, a], [, b]) => a.due - b.due)[0] || [];
-      if (!next || next.due > end) break;
-      this.clock = next.due;
-      this.timers.delete(key);
-      this.send(next.event);
-    }
-    this.clock = end;
+    pass(this, ms);
   }
 
   // settle answers everything until nothing is asked any more.

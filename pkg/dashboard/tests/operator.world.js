@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A service and a shell for the operators' pages: requests wait until the test answers them, and time passes when it says so.
 import {nothing, step} from '../page/operator-state.js';
+import {pass} from './clock.js';
 
 export {freshness, nothing, step, troubleOf} from '../page/operator-state.js';
 export {isOld} from '../page/operator-answers.js';
@@ -41,17 +42,8 @@ export class World {
     this.send({type: 'answered', ...asked, ...(error ? {error} : {answer})});
   }
 
-  // pass lets time pass; timers fire in their order.
   pass(ms) {
-    const end = this.clock + ms;
-    for (;;) {
-      const [key, next] = [...this.timers].sort(([, a], [, b]) => a.due - b.due)[0] || [];
-      if (!next || next.due > end) break;
-      this.clock = next.due;
-      this.timers.delete(key);
-      this.send(next.event);
-    }
-    this.clock = end;
+    pass(this, ms);
   }
 
   asks() {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {canSubmit, draftOf, nothing, overtaken, step, values} from '../page/reservation-state.js';
 import {edited, shownField} from '../page/timevalue.js';
+import {pass} from './clock.js';
 
 const first = {
   id: 'r-1',
@@ -39,15 +40,7 @@ class Page {
     return asked.request;
   }
   pass(ms) {
-    const end = this.clock + ms;
-    for (;;) {
-      const [key, next] = [...this.timers].sort(([, a], [, b]) => a.due - b.due)[0] || [];
-      if (!next || next.due > end) break;
-      this.clock = next.due;
-      this.timers.delete(key);
-      this.send(next.event);
-    }
-    this.clock = end;
+    pass(this, ms);
   }
   // hear lets the stream tell of a change, and answers the question that follows.
   hear(one) {
