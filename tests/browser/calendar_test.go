@@ -58,7 +58,8 @@ func TestTheCalendarIsPrintedWithAllItsHosts(t *testing.T) {
 // colorAt returns the color of the picture at a place of the page, as the browser writes it.
 func (p *page) colorAt(x, y float64) string {
 	p.t.Helper()
-	return labtest.Evaluate[string](p.Browser, fmt.Sprintf(`(() => {
+	return labtest.Evaluate[string](p.Browser, fmt.Sprintf(`(async () => {
+		for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); // the picture follows the state in the next frame
 		const canvas = document.querySelector('canvas'), frame = canvas.getBoundingClientRect(), ratio = canvas.width / frame.width;
 		const [r, g, b] = canvas.getContext('2d').getImageData(Math.round((%g - frame.left) * ratio), Math.round((%g - frame.top) * ratio), 1, 1).data;
 		return 'rgb(' + [r, g, b].join(', ') + ')'

@@ -219,7 +219,7 @@ func TestOperatorsPagesComeLater(t *testing.T) {
 	s.Stop(t)
 	p.Click(`nav a[href="#/operator"]`)
 	p.Await("#try-again")
-	if text := p.Text("main"); !strings.Contains(text, "cannot be reached") {
+	if text := p.Text("main"); !strings.Contains(text, "cannot be loaded") {
 		t.Errorf("without the service the page says %q", text)
 	}
 	built.Start(t, folder, port)
