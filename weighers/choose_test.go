@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/placing"
 	"github.com/almanac-cloud/almanac/pkg/preemption"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -125,7 +126,11 @@ type known struct{}
 func (known) Promised(span.Instant) []reservation.Claim { return nil }
 func (known) Snapshot() *inventory.Snapshot             { return nil }
 
-// A port that reaches no weigher is an option that does nothing.
+// steady are the ports whose answers do not change, and why. An option, which is a value, stays as it is too.
+var steady = map[string]string{"Period": "the cost of an instance follows from it and the instant"}
+
+// A port that reaches no weigher is an option that does nothing. What a port answers changes, and that a weigher asks it is
+// why it needs a Basis.
 func TestEachPortReachesAWeigher(t *testing.T) {
 	full := weighers.Ports{
 		Promises: known{}, Efficiencies: known{}, Evictor: &preemption.Evictor{}, Period: struct{ preemption.Cost }{},
@@ -134,6 +139,13 @@ func TestEachPortReachesAWeigher(t *testing.T) {
 	made := func(p weighers.Ports) any {
 		list, err := weighers.Choose([]string{weighers.AllWeighers}, nil, p)
 		return []any{list, err}
+	}
+	all := func(p weighers.Ports) []weighers.Weighted {
+		list, err := weighers.Choose([]string{weighers.AllWeighers}, nil, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
 	}
 	var each func(of reflect.Type, path []int, name string)
 	each = func(of reflect.Type, path []int, name string) {
@@ -156,6 +168,17 @@ func TestEachPortReachesAWeigher(t *testing.T) {
 			}
 			if reflect.DeepEqual(made(full), made(other)) {
 				t.Errorf("another %s makes no other weigher", name+field.Name)
+			}
+			if v.Kind() != reflect.Interface && v.Kind() != reflect.Pointer || steady[field.Name] != "" {
+				continue
+			}
+			for i, w := range all(full) {
+				_, based := w.Weigher.(interface {
+					Basis(*inventory.States, *placing.Request, span.Instant) any
+				})
+				if !based && !reflect.DeepEqual(w, all(other)[i]) {
+					t.Errorf("%s asks its port %s and has no Basis: a plan would be repaired with weights of old answers", w.Name(), name+field.Name)
+				}
 			}
 		}
 	}

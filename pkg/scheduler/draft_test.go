@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -54,7 +55,14 @@ func drawPipeline(t *rapid.T, ports *changing) *scheduler.Pipeline {
 	for _, option := range rapid.SliceOfNDistinct(rapid.SampledFrom(slices.Sorted(maps.Keys(weighers.Multipliers()))), 0, 6, rapid.ID).Draw(t, "options") {
 		multipliers[option] = rapid.SampledFrom([]float64{-1, 0, 0.3, 1, 1e300}).Draw(t, option)
 	}
-	if p.Weighers, err = weighers.Choose([]string{weighers.AllWeighers}, multipliers, weighers.Ports{Promises: ports, Efficiencies: ports, Evictor: p.Evictor, Period: written{}}); err != nil {
+	to := weighers.Ports{Promises: ports, Efficiencies: ports, Evictor: &preemption.Evictor{}, Period: written{}}
+	for field, port := range reflect.ValueOf(to).Fields() {
+		if field.Name != "Nova" && port.IsZero() {
+			t.Fatalf("set %s in this test: a weigher without its port has nothing to rank by", field.Name)
+		}
+	}
+	to.Evictor = p.Evictor
+	if p.Weighers, err = weighers.Choose([]string{weighers.AllWeighers}, multipliers, to); err != nil {
 		t.Fatal(err)
 	}
 	if rapid.Bool().Draw(t, "some weighers") {
@@ -154,7 +162,7 @@ func drawChanges(t *rapid.T, board *inventory.LiveState, rows []inventory.HostSt
 		case what == 0:
 			ports.book(host.Name, span.Instant(rapid.IntRange(0, 7200).Draw(t, "start")))
 		case what == 1:
-			ports.snapshot = efficiencyOf(t, board.Load()).snapshot
+			ports.snapshot = otherEfficiencies(t, board.Load())
 		case what < 5 && len(holds) > 0:
 			holds[0].Undo()
 			holds = holds[1:]
@@ -173,6 +181,19 @@ func drawChanges(t *rapid.T, board *inventory.LiveState, rows []inventory.HostSt
 			holds = append(holds, board.AddClaims([]string{host.Name}, []inventory.Take{take}))
 		}
 	}
+}
+
+// otherEfficiencies returns a snapshot in which each host may be as efficient as it was, or not.
+func otherEfficiencies(t *rapid.T, s *inventory.States) *inventory.Snapshot {
+	hosts := make([]inventory.Host, s.Len())
+	for i := range hosts {
+		hosts[i] = inventory.Host{Name: s.Host(i).Name, FlopsPerWatt: float64(rapid.IntRange(0, 3).Draw(t, "efficiency")) * 1e9}
+	}
+	snapshot, err := inventory.NewSnapshot(hosts, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot
 }
 
 // Hosts that need an eviction are ranked only when no other host has room, so they may come into a ranking
