@@ -4,6 +4,10 @@ package main
 
 import (
 	"encoding/pem"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -201,23 +205,69 @@ func valuesIn(v reflect.Value, depth int) (values []string) {
 	return values
 }
 
-// Each driver passes the tests of all of them, in its own package.
-func TestEachDriverPassesTheTestsOfAllDrivers(t *testing.T) {
-	for _, d := range drivers {
-		files, err := filepath.Glob("../../pkg/power/" + d.name + "/*_test.go")
+// inDriver calls do with the nodes of each declaration of a driver's package, or of its tests.
+func inDriver(t *testing.T, d driver, tests bool, do func(in ast.Decl, n ast.Node)) {
+	t.Helper()
+	files, err := filepath.Glob("../../pkg/power/" + d.name + "/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") != tests {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(files, func(file string) bool {
-			text, err := os.ReadFile(file)
-			return err == nil && strings.Contains(string(text), `powertest.Run(t, "`+d.name+`"`)
-		}) {
-			t.Errorf("no test of pkg/power/%s calls powertest.Run", d.name)
+		for _, in := range parsed.Decls {
+			ast.Inspect(in, func(n ast.Node) bool {
+				do(in, n)
+				return true
+			})
 		}
 	}
 }
 
-// The packages of Debian and of Red Hat suggest what a driver runs.
+// Each driver passes the tests of all of them, in its own package, and everywhere: the test that calls them is never skipped.
+func TestEachDriverPassesTheTestsOfAllDrivers(t *testing.T) {
+	for _, d := range drivers {
+		var runs ast.Decl
+		inDriver(t, d, true, func(in ast.Decl, _ ast.Node) {
+			f, is := in.(*ast.FuncDecl)
+			if !is || !strings.HasPrefix(f.Name.Name, "Test") {
+				return
+			}
+			for _, statement := range f.Body.List {
+				e, is := statement.(*ast.ExprStmt)
+				if !is {
+					return
+				}
+				call, is := e.X.(*ast.CallExpr)
+				if is && types.ExprString(call.Fun) == "powertest.Run" && len(call.Args) > 1 && types.ExprString(call.Args[1]) == strconv.Quote(d.name) {
+					runs = in
+				}
+			}
+		})
+		if runs == nil {
+			t.Errorf("no test of pkg/power/%s calls powertest.Run at its beginning", d.name)
+			continue
+		}
+		ast.Inspect(runs, func(n ast.Node) bool {
+			if s, is := n.(*ast.SelectorExpr); is && slices.Contains([]string{"Skip", "SkipNow", "Skipf", "Short", "Long"}, s.Sel.Name) {
+				t.Errorf("the test of pkg/power/%s that calls powertest.Run has %s: it runs everywhere", d.name, types.ExprString(s))
+			}
+			return true
+		})
+	}
+}
+
+// ofTheSite are the drivers whose programs the machines file names, and furtherArguments the words with which a list of
+// further arguments begins.
+var ofTheSite, furtherArguments = []string{"command"}, []string{"chassis", "-v"}
+
+// The packages of Debian and of Red Hat suggest what a driver runs. A driver names its program where it lists the arguments:
+// []string{"ipmitool", …} or []string{cmp.Or(o.Program, "ipmitool"), …}.
 func TestThePackageSuggestsTheProgramsOfTheDrivers(t *testing.T) {
 	recipe, err := os.ReadFile("../../packaging/nfpm/almanac-power.yaml")
 	if err != nil {
@@ -227,29 +277,39 @@ func TestThePackageSuggestsTheProgramsOfTheDrivers(t *testing.T) {
 	if len(suggested) == 0 {
 		t.Fatal("the recipe of the package suggests nothing")
 	}
-	found := 0
 	for _, d := range drivers {
-		files, err := filepath.Glob("../../pkg/power/" + d.name + "/*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range regexp.MustCompile(`o\.Program, "([\w-]+)"`).FindAllStringSubmatch(string(text), -1) {
-				found++
-				for _, list := range suggested {
-					if !slices.Contains(strings.Split(list[1], ", "), m[1]) {
-						t.Errorf("the driver %s runs %s, and a package suggests only %s", d.name, m[1], list[1])
+		runs, programs := false, map[string]bool{}
+		inDriver(t, d, false, func(_ ast.Decl, n ast.Node) {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				runs = runs || strings.HasPrefix(types.ExprString(n), "power.RunProgram")
+			case *ast.CompositeLit:
+				if n.Type == nil || types.ExprString(n.Type) != "[]string" || len(n.Elts) == 0 {
+					return
+				}
+				ast.Inspect(n.Elts[0], func(n ast.Node) bool {
+					if text, is := n.(*ast.BasicLit); is && text.Kind == token.STRING {
+						if name, _ := strconv.Unquote(text.Value); !slices.Contains(furtherArguments, name) {
+							programs[name] = true
+						}
 					}
+					return true
+				})
+			}
+		})
+		if !runs {
+			continue
+		}
+		if len(programs) == 0 != slices.Contains(ofTheSite, d.name) {
+			t.Errorf("the driver %s runs the programs %v; name each as the first of its arguments, or the driver in ofTheSite if the machines file names them", d.name, programs)
+		}
+		for program := range programs {
+			for _, list := range suggested {
+				if !slices.Contains(strings.Split(list[1], ", "), program) {
+					t.Errorf("the driver %s runs %s, and a package suggests only %s; if it is no program, add it to furtherArguments", d.name, program, list[1])
 				}
 			}
 		}
-	}
-	if found == 0 {
-		t.Error("no driver runs a program")
 	}
 }
 
