@@ -309,6 +309,7 @@ bench: build ## all rows of the figures, each with what it is held against
 	@$(MAKE) --no-print-directory growth
 	@$(GO) test -run '^$$' -bench . -skip Growth -timeout 40m ./reservation/calendar
 	@$(GO) test -run '^$$' -bench 'Waits|RefusalForAnImage' -timeout 40m ./reservation/booking
+	@$(GO) test -run '^$$' -bench Offers -benchtime 20x -timeout 40m ./reservation/planning
 	@$(GO) test -run '^$$' -bench Plan -timeout 40m ./pkg/scheduler
 	@$(GO) test -run '^$$' -bench Place -benchtime 40x ./pkg/dispatch
 	@$(GO) test -run '^$$' -bench Board ./inventory

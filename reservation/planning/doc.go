@@ -45,6 +45,9 @@
 //   - lease_window.go: a lease that starts within a window
 //   - addresses.go: floating IPs
 //   - extend.go: the latest end of an extension
+//   - offer_wish.go: a request for offers and its checks
+//   - offer_search.go: the most and the longest that there is room for
+//   - offers.go: the offers for a wish
 //   - healing.go: other hosts for those that fail
 //   - lease_change_blocks.go: what blocks a change of a lease
 //   - lease_explain.go: what would be accepted in place of a lease

@@ -7,15 +7,16 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/hostset"
 )
 
-// A decision on a lease makes many searches, one for each of its reservations at each start that it tries.
-// mostLooked is how many hosts they may look at before no further start is tried; the first one always
-// is. That takes about a second. The facts of a refusal may take explaining times as much.
+// A decision on a lease makes many searches, one for each of its reservations at each start that it tries,
+// and a decision on offers some for each alternative. mostLooked is how many hosts they may look at before no
+// further start is tried; the first one always is. That takes about a second. The facts of a refusal may take
+// explaining times as much.
 const (
 	mostLooked = 1_000_000
 	explaining = 4
 )
 
-// effort is what the searches of one decision on a lease share. A nil *effort has no end.
+// effort is what the searches of one decision on a lease or on offers share. A nil *effort has no end.
 type effort struct {
 	left    int // hosts
 	filters map[string]*filtered
@@ -29,7 +30,7 @@ type filtered struct {
 
 func unshared(filter *inventory.Filter) *filtered { return &filtered{filter, new([2]hostset.Set)} }
 
-// bounded returns the view for one decision on a lease, unless it is for one already.
+// bounded returns the view for one decision on a lease or on offers, unless it is for one already.
 func (v View) bounded(most int) View {
 	if v.effort == nil {
 		v.effort = &effort{left: most, filters: make(map[string]*filtered)}

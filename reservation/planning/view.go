@@ -42,7 +42,7 @@ type View struct {
 	// Pruned is the time before which the calendar may have lost claims.
 	Pruned span.Instant
 
-	effort *effort // of a decision on a lease
+	effort *effort // of a decision with many searches
 }
 
 // Without returns the view as if r, which it contains, did not exist.
