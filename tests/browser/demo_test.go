@@ -17,11 +17,15 @@ func TestThePageOfAFastDemoShowsItsTimeAndSaysSo(t *testing.T) {
 	if text := b.Text("#simulated"); text != "Simulated cloud, 60 times as fast" {
 		t.Errorf("the header says %q", text)
 	}
-	const apart = `fetch('../v1').then(answer => almanac.now() - Date.parse(answer.headers.get('Date')) / 1000)`
+	// The service writes its time between the request and the answer.
+	const apart = `(async () => {
+		const asked = almanac.now(), at = Date.parse((await fetch('../v1')).headers.get('Date')) / 1000;
+		return Math.max(0, asked - at, at - almanac.now())
+	})()`
 	first := labtest.Evaluate[float64](b, "Date.now() / 1000")
 	built.Eventually(t, "the page is not in step with the service after five of its minutes", func() bool {
 		off := labtest.Evaluate[float64](b, apart)
-		return labtest.Evaluate[float64](b, "Date.now() / 1000")-first > 5 && off > -60 && off < 60
+		return labtest.Evaluate[float64](b, "Date.now() / 1000")-first > 5 && off < 60
 	})
 	if troubles := b.Troubles(); len(troubles) > 0 {
 		t.Errorf("the page has troubles: %v", troubles)
