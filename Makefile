@@ -53,8 +53,8 @@ check: ## format, vet, staticcheck, layout and the quick tests, in under two min
 TIMEOUT = 180m
 PRIORITY = $(shell [ -w /proc/self/autogroup ] && [ "$$(id -u)" = 0 ] && echo -10)
 
-# A browser for the tests of the page, fonts for all scripts in it, and what fetches axe-core.
-BROWSER = chromium fonts-dejavu-core fonts-liberation $(shell command -v npm >/dev/null || echo npm)
+# Browsers for the tests of the page, fonts for all scripts in it, and what fetches axe-core.
+BROWSER = chromium firefox-esr fonts-dejavu-core fonts-liberation $(shell command -v npm >/dev/null || echo npm)
 
 # The programs with which operators deploy, for the tests of packaging/ansible.
 DEPLOYERS = ansible-core ansible-lint

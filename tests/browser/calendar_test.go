@@ -18,7 +18,7 @@ const manyHosts = `hosts: [{name: "node-[001-120]", vcpus: 16, memory_mb: 65536,
 `
 
 func TestTheCalendarIsPrintedWithAllItsHosts(t *testing.T) {
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	s := built.StartOn(t, manyHosts)
 	bookHosts(t, s, "on paper", time.Now().Add(24*time.Hour), 12*time.Hour, `["=", "$name", "node-120"]`)
 	p := &page{Browser: browser, t: t, url: s.URL}
@@ -110,7 +110,7 @@ const seen = `(name => {
 })`
 
 func TestAnOfferFarBelowIsScrolledToAndItsRowAloneIsShown(t *testing.T) {
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	s := built.StartOn(t, manyHosts)
 	p := &page{Browser: browser, t: t, url: s.URL}
 	p.Look(1440, 900, false)

@@ -74,7 +74,7 @@ func (p *page) wellBehaved() {
 // startPage starts a browser, and a service with ten hosts on the embedded default.
 func startPage(t *testing.T) (*page, *built.Service) {
 	t.Helper()
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	s := built.StartOn(t, built.TenHosts)
 	p := &page{Browser: browser, t: t, url: s.URL}
 	p.Look(1440, 900, false)

@@ -209,7 +209,7 @@ func TestNothingCoversTheButtonThatBooks(t *testing.T) {
 
 // Three hosts with a GPU, for two days in the next month: the button, the words with Enter, and Enter again.
 func TestATimeIsFoundInThreeActions(t *testing.T) {
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	s := built.StartOn(t, gpuHosts)
 	p := &page{Browser: browser, t: t, url: s.URL}
 	p.Look(1440, 900, false)
@@ -301,7 +301,7 @@ func TestAnOpenOfferIsRenewedWhenSomebodyElseBooks(t *testing.T) {
 }
 
 func TestAFilterIsWrittenInPlainWordsSavedAndDeleted(t *testing.T) {
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	s := built.StartOn(t, gpuHosts)
 	p := &page{Browser: browser, t: t, url: s.URL}
 	p.Look(1440, 900, false)

@@ -17,7 +17,7 @@ import (
 // startOperator starts a browser and a simulated cloud, whose hosts have power agents.
 func startOperator(t *testing.T) *page {
 	t.Helper()
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	p := &page{Browser: browser, t: t, url: built.StartDemo(t, nil)}
 	p.Look(1440, 900, false)
 	return p
@@ -188,7 +188,7 @@ func TestForcedColorsKeepWhatIsChosenOnOperatorsPages(t *testing.T) {
 
 // A name of 240 characters leaves the other columns in view.
 func TestLongNamesLeaveTheOtherColumnsInView(t *testing.T) {
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	s := built.StartOn(t, fmt.Sprintf("hosts: [{name: node-01, vcpus: 8, memory_mb: 16384, zone: %s, aggregates: [%s]}]\n", strings.Repeat("z", 240), strings.Repeat("a", 240)))
 	p := &page{Browser: browser, t: t, url: s.URL}
 	for _, width := range []int{1440, 760, 360} {
@@ -206,7 +206,7 @@ func TestLongNamesLeaveTheOtherColumnsInView(t *testing.T) {
 // The scripts of the operators' pages come with the first of them. Without the service the page says so, and goes on when it
 // is back.
 func TestOperatorsPagesComeLater(t *testing.T) {
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	folder, port := built.NewFolder(t, built.TenHosts), fmt.Sprintf("OS_API__PORT=%d", built.UnusedPort(t))
 	s := built.Start(t, folder, port)
 	p := &page{Browser: browser, t: t, url: s.URL}

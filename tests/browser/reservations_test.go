@@ -59,7 +59,7 @@ const hundred = "hosts: [{name: \"host-[001-100]\", vcpus: 16, memory_mb: 65536,
 // second change, it stays quiet: it reads those alone, at most once a second, in less than a twentieth of a processor, and
 // the focus stays where it is.
 func TestAListOfThousandsOfReservationsIsWholeAndQuiet(t *testing.T) {
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	s := built.StartOn(t, hundred, "OS_API__RATE_LIMIT=0")
 	p := &page{Browser: browser, t: t, url: s.URL}
 	p.Look(1440, 900, false)
@@ -205,7 +205,7 @@ func TestARefusedExtensionNamesWhatIsInTheWayAndTheLatestEnd(t *testing.T) {
 
 // The command on the page of a reservation books one with the same terms, and nothing else of its project's texts runs.
 func TestTheCommandOnThePageBooksTheSame(t *testing.T) {
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	s := built.StartOn(t, "hosts: [{name: \"gpu-[01-10]\", vcpus: 16, memory_mb: 65536, disk_gb: 500, properties: {gpu: a100}}]\n")
 	p := &page{Browser: browser, t: t, url: s.URL}
 	p.Look(1440, 900, false)
@@ -248,7 +248,7 @@ func TestTheCommandOnThePageBooksTheSame(t *testing.T) {
 
 // The page asks for a feed link only where the service has one.
 func TestThePageAsksForAFeedLinkOnlyWhereThereIsOne(t *testing.T) {
-	browser := labtest.StartBrowser(t)
+	browser := startBrowser(t)
 	for _, secret := range []string{"", "a secret"} {
 		s := built.StartOn(t, built.TenHosts, "OS_API__FEED_SECRET="+secret)
 		p := &page{Browser: browser, t: t, url: s.URL}

@@ -80,6 +80,7 @@ var owned = map[string][]string{
 	"go.opentelemetry.io/":                {"pkg/tracing", "tests/tracingtest"},
 	"google.golang.org/protobuf":          {"pkg/tracing", "tests/tracingtest"},
 	"github.com/chromedp/":                {"tests/labtest"},
+	"github.com/coder/websocket":          {"tests/labtest"},
 	"golang.org/x/sys/":                   {"tests/growth"},
 	"github.com/getkin/kin-openapi":       {},
 	"github.com/google/go-cmp":            {"tests/cloudtest", "tests/oslotest", "tests/storetest"},
