@@ -106,7 +106,7 @@ func TestWhatWasSetLastCounts(t *testing.T) {
 		if step.enroll != nil {
 			err = k.Enroll(t.Context(), "a", inventory.Enrollment{Texts: step.enroll})
 		} else {
-			err = k.SetHost(t.Context(), "a", inventory.Override{Properties: step.set})
+			err = k.SetHost(t.Context(), "a", inventory.Override{Properties: step.set}, nil)
 		}
 		if got := rack(t, k, "a"); err != nil || got != step.want {
 			t.Errorf("after %+v: rack is %v, want %v: %v", step, got, step.want, err)

@@ -14,14 +14,14 @@ func TestWhatIsSetByHandIsStoredAndWins(t *testing.T) {
 	c := &cloud{hosts: racked("a", "b")}
 	k := keep(t, c)
 	two, closed := inventory.NumberValue(2), false
-	if err := k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &two}}); err != nil {
+	if err := k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &two}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}); err != nil {
+	if err := k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}, nil); err != nil {
 		t.Fatal(err)
 	}
 	asleep := inventory.PowerSleeping
-	if err := k.SetHost(t.Context(), "b", inventory.Override{Power: &asleep}); err != nil {
+	if err := k.SetHost(t.Context(), "b", inventory.Override{Power: &asleep}, nil); err != nil {
 		t.Fatal(err)
 	}
 	again := keep(t, c) // as after a restart
@@ -53,7 +53,7 @@ func TestPowerThatIsGivenBackIsTheSources(t *testing.T) {
 		{inventory.Override{Power: new(inventory.PowerOn)}, inventory.PowerOn},
 		{inventory.Override{Power: new(inventory.Power(""))}, inventory.PowerWaking},
 	} {
-		if err := k.SetHost(t.Context(), "a", change.set); err != nil {
+		if err := k.SetHost(t.Context(), "a", change.set, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := k.Snapshot().Host(0).Power; got != change.want {
@@ -80,7 +80,7 @@ func TestASourceThatContradictsWhatWasSetByHandLosesThatPropertyOnly(t *testing.
 	five, word, asleep := inventory.NumberValue(5), inventory.StringValue("A5"), inventory.PowerSleeping
 	set := func(host string, o inventory.Override) {
 		t.Helper()
-		if err := k.SetHost(t.Context(), host, o); err != nil {
+		if err := k.SetHost(t.Context(), host, o, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestASourceThatContradictsWhatWasSetByHandLosesThatPropertyOnly(t *testing.
 	}
 	set("a", inventory.Override{Power: &asleep})
 	set("b", inventory.Override{Properties: map[string]*inventory.Value{"rack": &five}})
-	if err := k.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"rack": &word}}); !fault.Is(err, fault.Invalid) {
+	if err := k.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"rack": &word}}, nil); !fault.Is(err, fault.Invalid) {
 		t.Errorf("b accepts a string although a has a number: %v", err)
 	}
 	set("b", inventory.Override{Properties: map[string]*inventory.Value{"rack": nil}})
@@ -115,7 +115,7 @@ func TestSettingsThatContradictEachOtherStopNothing(t *testing.T) {
 	k := keep(t, c)
 	five, word := inventory.NumberValue(5), inventory.StringValue("A5")
 	c.overrides["a"] = inventory.Override{Properties: map[string]*inventory.Value{"slot": &five}} // a is not in the source
-	if err := k.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"slot": &word}}); err != nil {
+	if err := k.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"slot": &word}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	c.hosts = racked("a", "b")
@@ -151,19 +151,19 @@ func TestASettingThatCannotBeChangesNothing(t *testing.T) {
 		fail error
 		want fault.Kind
 	}{
-		"unknown host": {func() error { return k.SetHost(t.Context(), "c", inventory.Override{}) }, nil, fault.NotFound},
+		"unknown host": {func() error { return k.SetHost(t.Context(), "c", inventory.Override{}, nil) }, nil, fault.NotFound},
 		"another type": {func() error {
-			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &text}})
+			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &text}}, nil)
 		}, nil, fault.Invalid},
 		"a built-in property": {func() error {
-			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"vcpus": nil}})
+			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"vcpus": nil}}, nil)
 		}, nil, fault.Invalid},
 		"no power state": {func() error {
-			return k.SetHost(t.Context(), "a", inventory.Override{Power: new(inventory.Power("off"))})
+			return k.SetHost(t.Context(), "a", inventory.Override{Power: new(inventory.Power("off"))}, nil)
 		}, nil, fault.Invalid},
 		"unknown property": {func() error { return k.SetHidden(t.Context(), "gpu", true) }, nil, fault.NotFound},
 		"not stored": {func() error {
-			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &two}})
+			return k.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &two}}, nil)
 		}, fault.New(fault.Unavailable, "full"), fault.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestReplicasDoNotUndoEachOthersSettings(t *testing.T) {
 		{two, inventory.Override{Properties: map[string]*inventory.Value{"row": &row}}},
 		{one, inventory.Override{Reservable: &closed}},
 	} {
-		if err := step.k.SetHost(t.Context(), "a", step.change); err != nil {
+		if err := step.k.SetHost(t.Context(), "a", step.change, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -202,8 +202,43 @@ func TestReplicasDoNotUndoEachOthersSettings(t *testing.T) {
 			t.Errorf("%s: %+v", name, *h)
 		}
 	}
-	err := two.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"row": nil, "rack": &text}})
+	err := two.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"row": nil, "rack": &text}}, nil)
 	if err != nil {
 		t.Errorf("the only host with a property cannot change its type: %v", err)
+	}
+}
+
+// What allows a change sees the host as it is stored then, also by another process.
+func TestAChangeOfAHostIsAllowedByWhatIsStored(t *testing.T) {
+	c := &cloud{hosts: racked("a")}
+	one, two := keep(t, c), keep(t, c)
+	rack := func(n float64) inventory.Override {
+		v := inventory.NumberValue(n)
+		return inventory.Override{Properties: map[string]*inventory.Value{"rack": &v}}
+	}
+	if err := one.SetHost(t.Context(), "a", rack(2), nil); err != nil {
+		t.Fatal(err)
+	}
+	only := func(want any) func(before, after *inventory.Snapshot) error {
+		return func(before, _ *inventory.Snapshot) error {
+			if got := before.Host(0).Properties["rack"].Any(); got != want {
+				return fault.Changed("host")
+			}
+			return nil
+		}
+	}
+	for what, change := range map[string]inventory.Override{"a change": rack(3), "a change of nothing": {}} {
+		if err := two.SetHost(t.Context(), "a", change, only(1.0)); !fault.Is(err, fault.Precondition) {
+			t.Errorf("%s of what this process still sees: %v", what, err)
+		}
+	}
+	if got := two.Snapshot().Host(0).Properties["rack"].Any(); got != 2.0 {
+		t.Errorf("a client that reads again sees rack %v, want what is stored", got)
+	}
+	if err := two.SetHost(t.Context(), "a", rack(3), only(2.0)); err != nil {
+		t.Errorf("a change of what is stored: %v", err)
+	}
+	if got := keep(t, c).Snapshot().Host(0).Properties["rack"].Any(); got != 3.0 {
+		t.Errorf("the rack is %v", got)
 	}
 }

@@ -226,9 +226,10 @@ func (k *SnapshotCache) logTrust(ctx context.Context) {
 }
 
 // SetHost adds change, which has no capabilities, to what is currently stored for the host, by any
-// process, and stores the result. It returns a NotFound fault for an unknown host, and an Invalid
-// fault if a property would change its type.
-func (k *SnapshotCache) SetHost(ctx context.Context, name string, change Override) error {
+// process, and stores the result. It returns a NotFound fault for an unknown host, an Invalid
+// fault if a property would change its type, and the error of allow, which decides whether the change
+// may be made, as Enrollment.Allow does; a nil allow allows everything.
+func (k *SnapshotCache) SetHost(ctx context.Context, name string, change Override, allow func(before, after *Snapshot) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.Snapshot().Index(name); !ok {
@@ -242,7 +243,7 @@ func (k *SnapshotCache) SetHost(ctx context.Context, name string, change Overrid
 	if power := change.Power; power != nil && *power != "" && !slices.Contains(Powers, *power) {
 		return fault.Field("power", "there is no power state %q; the states are on, sleeping, waking and failed", *power)
 	}
-	if change.IsZero() {
+	if change.IsZero() && allow == nil {
 		return nil
 	}
 	return k.store(ctx, name, func(stored map[string]Override) (Override, error) {
@@ -255,7 +256,7 @@ func (k *SnapshotCache) SetHost(ctx context.Context, name string, change Overrid
 			return stored[name], nil
 		}
 		return stored[name].with(change), k.fits(name, change, stored)
-	}, nil)
+	}, allow)
 }
 
 // hostWith returns a host as the stored overrides make it, which another process may have changed.
@@ -273,12 +274,13 @@ func (k *SnapshotCache) hostWith(name string, stored map[string]Override) (*Host
 
 // store replaces the override of a host by the result of change and publishes the snapshot with it.
 // If allow, which receives the snapshots before and after, fails, nothing is stored; a nil allow
-// allows everything. mu is held.
+// allows everything. After a Precondition fault of allow the snapshot is the one before, so that a client
+// that reads again sees what another process has stored. mu is held.
 func (k *SnapshotCache) store(
 	ctx context.Context, name string, change func(stored map[string]Override) (Override, error), allow func(before, after *Snapshot) error,
 ) error {
-	var overrides map[string]Override
-	var next *Snapshot
+	var overrides, found map[string]Override
+	var next, before *Snapshot
 	err := k.options.Hosts.ChangeOverride(ctx, name, func(stored map[string]Override) (_ Override, err error) {
 		changed, err := change(stored)
 		if err != nil {
@@ -290,12 +292,15 @@ func (k *SnapshotCache) store(
 		if next, err = newSnapshotThatAgrees(k.hosts, overrides, k.hidden); err != nil || allow == nil {
 			return changed, err
 		}
-		before, err := newSnapshotThatAgrees(k.hosts, stored, k.hidden)
-		if err != nil {
+		if before, err = newSnapshotThatAgrees(k.hosts, stored, k.hidden); err != nil {
 			return Override{}, err
 		}
+		found = stored
 		return changed, allow(before, next)
 	})
+	if fault.Is(err, fault.Precondition) {
+		k.publish(before, k.hosts, found, k.hidden)
+	}
 	if err != nil {
 		return fmt.Errorf("store the setting: %w", err)
 	}

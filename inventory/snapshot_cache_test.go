@@ -190,14 +190,14 @@ func TestWhatOneReplicaSetsTheOthersHaveAfterARefresh(t *testing.T) {
 	rackTwo, closed, list := inventory.NumberValue(2), false, inventory.ListValue(nil)
 	for name, set := range map[string]func() error{
 		"a property": func() error {
-			return one.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &rackTwo, "tags": &list}})
+			return one.SetHost(t.Context(), "a", inventory.Override{Properties: map[string]*inventory.Value{"rack": &rackTwo, "tags": &list}}, nil)
 		},
 		"a property removed": func() error {
-			return one.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"rack": nil}})
+			return one.SetHost(t.Context(), "b", inventory.Override{Properties: map[string]*inventory.Value{"rack": nil}}, nil)
 		},
-		"the pool": func() error { return one.SetHost(t.Context(), "b", inventory.Override{Reservable: &closed}) },
+		"the pool": func() error { return one.SetHost(t.Context(), "b", inventory.Override{Reservable: &closed}, nil) },
 		"power": func() error {
-			return one.SetHost(t.Context(), "b", inventory.Override{Power: new(inventory.PowerFailed)})
+			return one.SetHost(t.Context(), "b", inventory.Override{Power: new(inventory.PowerFailed)}, nil)
 		},
 		"a property is hidden": func() error { return one.SetHidden(t.Context(), "rack", true) },
 	} {
@@ -222,10 +222,10 @@ func TestWhatAReplicaSetsItselfIsNoNewsAtItsNextRefresh(t *testing.T) {
 	k, published := counted(t, c)
 	closed := false
 	for name, set := range map[string]func() error{
-		"nothing":  func() error { return k.SetHost(t.Context(), "a", inventory.Override{}) },
-		"the pool": func() error { return k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}) },
+		"nothing":  func() error { return k.SetHost(t.Context(), "a", inventory.Override{}, nil) },
+		"the pool": func() error { return k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}, nil) },
 		"power": func() error {
-			return k.SetHost(t.Context(), "a", inventory.Override{Power: new(inventory.PowerWaking)})
+			return k.SetHost(t.Context(), "a", inventory.Override{Power: new(inventory.PowerWaking)}, nil)
 		},
 		"hidden":          func() error { return k.SetHidden(t.Context(), "rack", true) },
 		"shown":           func() error { return k.SetHidden(t.Context(), "rack", false) },
@@ -250,7 +250,7 @@ func TestSettingsThatCannotBeReadLeaveTheSnapshot(t *testing.T) {
 	stored.err = fault.New(fault.Unavailable, "the database is away")
 	for name, err := range map[string]error{
 		"refresh": k.Refresh(t.Context()),
-		"set":     k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}),
+		"set":     k.SetHost(t.Context(), "a", inventory.Override{Reservable: &closed}, nil),
 	} {
 		if !fault.Is(err, fault.Unavailable) || k.Snapshot() != before {
 			t.Errorf("%s: error %v", name, err)

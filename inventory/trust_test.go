@@ -250,7 +250,7 @@ func TestWhatAnAdminSaysOfPowerEndsDoubt(t *testing.T) {
 		t.Fatal("three of ten hosts are down, but the reading is trusted")
 	}
 	asleep := inventory.PowerSleeping
-	if err := w.SetHost(t.Context(), "a", inventory.Override{Power: &asleep}); err != nil {
+	if err := w.SetHost(t.Context(), "a", inventory.Override{Power: &asleep}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.after(t, 10, having(ten, "abc", down)); got != "" {

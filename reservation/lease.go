@@ -4,6 +4,7 @@ package reservation
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -154,6 +155,12 @@ func (l *LeaseRecord) State() LeaseState {
 		s.Versions += l.Reservations[i].Version
 	}
 	return s
+}
+
+// VersionText returns the state as a text, which a client names for a change that is for this state alone.
+func (l *LeaseRecord) VersionText() string {
+	s := l.State()
+	return fmt.Sprintf("%d.%d.%d", s.Version, s.Reservations, s.Versions)
 }
 
 // LeaseReader reads stored leases. A reservation that belongs to no lease appears as a lease of the

@@ -6,6 +6,7 @@ package reservation
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -148,9 +149,12 @@ type Reservation struct {
 	// Degraded is the reason why the promise is kept only in part; empty if it is kept in full.
 	Degraded         string
 	Created, Updated span.Instant
-	// Version increases by one with every stored change.
+	// Version increases by one with every stored change; see VersionText.
 	Version int64
 }
+
+// VersionText returns the version as a text, which a client names for a change that is for this version alone.
+func (r *Reservation) VersionText() string { return strconv.FormatInt(r.Version, 10) }
 
 // Claim is one host, or Slices slices of it, held for one span.
 type Claim struct {

@@ -27,7 +27,7 @@ const (
 	exitUsage    = 2
 	exitNotFound = 3
 	exitDenied   = 4
-	exitNoRoom   = 5 // or a conflict
+	exitNoRoom   = 5 // or a conflict, or what has changed since it was read
 	exitTimedOut = 6
 )
 
@@ -64,7 +64,7 @@ func codeOfKind(kind fault.Kind) int {
 		return exitNotFound
 	case fault.Unauthorized, fault.Denied:
 		return exitDenied
-	case fault.Conflict, fault.Refused:
+	case fault.Conflict, fault.Refused, fault.Precondition:
 		return exitNoRoom
 	default:
 		return exitFailed

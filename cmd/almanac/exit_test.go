@@ -32,6 +32,7 @@ func TestTheExitCodeTellsTheAnswer(t *testing.T) {
 		{http.StatusForbidden, "denied", exitDenied},
 		{http.StatusConflict, "conflict", exitNoRoom},
 		{http.StatusConflict, "refused", exitNoRoom},
+		{http.StatusPreconditionFailed, "precondition", exitNoRoom},
 		{http.StatusInternalServerError, "internal", exitFailed},
 		{http.StatusServiceUnavailable, "unavailable", exitFailed},
 		{http.StatusTeapot, "", exitFailed},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -126,10 +127,45 @@ func (p *process) reservationShowCommand() *cobra.Command {
 	return showCommand(p, &cobra.Command{
 		Use:   "show ID|NAME",
 		Short: "Show a reservation with its hosts and events",
+		Long: `Show a reservation with its hosts and events. --if-match of the commands that change it
+takes its ETag, so that they change what you have seen and nothing else.`,
 		Example: `  almanac reservation show training
-  almanac reservation show training -f value -c Hosts`,
+  almanac reservation show training -f value -c Hosts
+  almanac reservation show training -f value -c ETag`,
 		ValidArgsFunction: onlyOne(reservations.complete(p)),
-	}, reservationFields, reservations.find)
+	}, func(r taggedReservation) []field {
+		return append(reservationFields(r.Reservation), field{"ETag", r.ETag, inShows})
+	}, findTagged)
+}
+
+// taggedReservation is a reservation with the tag of the answer that shows it.
+type taggedReservation struct {
+	v1.Reservation
+	ETag string `json:"etag"`
+}
+
+// findTagged is reservations.find with the tag, which lists do not have.
+func findTagged(ctx context.Context, almanac *client.Client, what string) (found taggedReservation, err error) {
+	tagging := almanac.Tagging(&found.ETag)
+	if found.Reservation, err = reservations.find(ctx, tagging, what); err == nil && found.ID != what && found.Name == what {
+		found.Reservation, err = tagging.GetReservation(ctx, found.ID)
+	}
+	return found, err
+}
+
+// expected is the flag --if-match.
+type expected struct{ tag string }
+
+func (e *expected) add(c *cobra.Command) {
+	c.Flags().StringVar(&e.tag, "if-match", "", "only if the reservation still has this ETag, which 'reservation show' prints")
+}
+
+// of returns the client whose changes expect the tag. Quotes may be left out, since shells take them away.
+func (e *expected) of(almanac *client.Client) *client.Client {
+	if e.tag == "" || e.tag == "*" || strings.HasSuffix(e.tag, `"`) {
+		return almanac.Expecting(e.tag)
+	}
+	return almanac.Expecting(`"` + e.tag + `"`)
 }
 
 func feedFields(f v1.Feed) []field { return []field{{"URL", f.URL, inLists}} }

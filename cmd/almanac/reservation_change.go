@@ -17,6 +17,7 @@ func (p *process) reservationExtendCommand() *cobra.Command {
 	var by period
 	var until moment
 	var dryRun bool
+	var only expected
 	c := &cobra.Command{
 		Use:        "extend ID|NAME",
 		SuggestFor: []string{"prolong"},
@@ -26,7 +27,7 @@ func (p *process) reservationExtendCommand() *cobra.Command {
 		Args:              needsOne("ID or NAME"),
 		ValidArgsFunction: onlyOne(reservations.complete(p)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.change(c, args[0], dryRun, func(r v1.Reservation) (v1.ReservationChange, error) {
+			return p.change(c, args[0], dryRun, only, func(r v1.Reservation) (v1.ReservationChange, error) {
 				end := until.at
 				if end.IsZero() {
 					end = r.End.Add(by.time())
@@ -42,6 +43,7 @@ func (p *process) reservationExtendCommand() *cobra.Command {
 	c.Flags().Var(&by, "by", "how much longer")
 	c.Flags().Var(&until, "until", "the new end")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be booked")
+	only.add(c)
 	c.MarkFlagsMutuallyExclusive("by", "until")
 	c.MarkFlagsOneRequired("by", "until")
 	return c
@@ -52,6 +54,7 @@ func (p *process) reservationChangeCommand() *cobra.Command {
 	var name string
 	var quantity int
 	var dryRun bool
+	var only expected
 	c := &cobra.Command{
 		Use:        "change ID|NAME",
 		Aliases:    []string{"set", "update"},
@@ -61,14 +64,15 @@ func (p *process) reservationChangeCommand() *cobra.Command {
 and a refused change leaves the whole reservation as it is. The start can change
 until the reservation begins.`,
 		Example: `  almanac reservation change training --quantity 4
-  almanac reservation change training --start +1d --end +1d3h --dry-run`,
+  almanac reservation change training --start +1d --end +1d3h --dry-run
+  almanac reservation change training --name course --if-match "$(almanac reservation show training -f value -c ETag)"`,
 		Args:              needsOne("ID or NAME"),
 		ValidArgsFunction: onlyOne(reservations.complete(p)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if start.now || end.now {
 				return fault.New(fault.Invalid, "a reservation can only move to a future time; write +1m, or delete the reservation to end it now")
 			}
-			return p.change(c, args[0], dryRun, func(v1.Reservation) (v1.ReservationChange, error) {
+			return p.change(c, args[0], dryRun, only, func(v1.Reservation) (v1.ReservationChange, error) {
 				return v1.ReservationChange{
 					Name:      given(c, "name", &name),
 					Quantity:  given(c, "quantity", &quantity),
@@ -84,6 +88,7 @@ until the reservation begins.`,
 	flags.Var(&start, "start", "the new start")
 	flags.Var(&end, "end", "the new end")
 	flags.BoolVar(&dryRun, "dry-run", false, "only show what would be booked")
+	only.add(c)
 	c.MarkFlagsOneRequired("name", "quantity", "start", "end")
 	return c
 }
@@ -105,7 +110,7 @@ func given[T any](c *cobra.Command, flag string, value *T) *T {
 }
 
 // change finds a reservation, decides how to change it, and makes or offers the change.
-func (p *process) change(c *cobra.Command, what string, dryRun bool, decide func(v1.Reservation) (v1.ReservationChange, error)) error {
+func (p *process) change(c *cobra.Command, what string, dryRun bool, only expected, decide func(v1.Reservation) (v1.ReservationChange, error)) error {
 	find := func(ctx context.Context, almanac *client.Client) (id string, change v1.ReservationChange, err error) {
 		found, err := reservations.find(ctx, almanac, what)
 		if err == nil {
@@ -116,6 +121,7 @@ func (p *process) change(c *cobra.Command, what string, dryRun bool, decide func
 	}
 	if dryRun {
 		return show(p, c, offerFields, func(ctx context.Context, almanac *client.Client) (offer v1.OfferAnswer, err error) {
+			almanac = only.of(almanac)
 			id, change, err := find(ctx, almanac)
 			if err != nil {
 				return offer, err
@@ -127,6 +133,7 @@ func (p *process) change(c *cobra.Command, what string, dryRun bool, decide func
 		})
 	}
 	return show(p, c, reservationFields, func(ctx context.Context, almanac *client.Client) (v1.Reservation, error) {
+		almanac = only.of(almanac)
 		id, change, err := find(ctx, almanac)
 		if err != nil {
 			return v1.Reservation{}, err

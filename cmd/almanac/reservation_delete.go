@@ -19,6 +19,7 @@ import (
 // deletion has the flags of "reservation delete".
 type deletion struct {
 	dryRun, yes bool
+	only        expected
 }
 
 func (p *process) reservationDeleteCommand() *cobra.Command {
@@ -39,11 +40,15 @@ asks for confirmation; without a terminal it needs --yes. --dry-run only lists t
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: reservations.complete(p),
 		RunE: func(c *cobra.Command, args []string) error {
+			if d.only.tag != "" && len(args) > 1 {
+				return fault.Field("--if-match", "is the tag of one reservation; delete the others by a command of their own")
+			}
 			return p.delete(c, args, d)
 		},
 	}
 	c.Flags().BoolVar(&d.dryRun, "dry-run", false, "only show what would be canceled, and what would happen to its servers")
 	c.Flags().BoolVarP(&d.yes, "yes", "y", false, "delete servers without confirmation")
+	d.only.add(c)
 	return c
 }
 
@@ -69,6 +74,7 @@ func (p *process) delete(c *cobra.Command, wanted []string, d *deletion) error {
 
 // deleteOne cancels a reservation, unless that deletes servers and the user does not confirm it.
 func (p *process) deleteOne(ctx context.Context, almanac *client.Client, r v1.Reservation, d *deletion) error {
+	almanac = d.only.of(almanac)
 	if !d.yes || d.dryRun {
 		foreseen, err := almanac.OfferDeletion(ctx, r.ID)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 var flagValues = map[string]string{"string": `"x"`, "int": "7", "int64": "7", "duration": "7h", "time": "+2d"}
 
 // besides are the flags of these commands that are about the call, not about the reservation.
-var besides = map[string]bool{"dry-run": true, "wait": true, "wait-timeout": true, "idempotency-key": true}
+var besides = map[string]bool{"dry-run": true, "if-match": true, "wait": true, "wait-timeout": true, "idempotency-key": true}
 
 // sentByFlags returns the keys of the body of a call that a command sends with its arguments and one of its flags more, for
 // each of its flags, by the name of the flag; "" is without any.

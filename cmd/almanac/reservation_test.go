@@ -380,6 +380,9 @@ func TestAReservationIsFoundByItsName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
 			a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{Reservations: tc.named})
+			for _, r := range tc.named {
+				a.on("GET /v1/reservations/"+r.ID, http.StatusOK, r)
+			}
 			got := almanac(t, a, "reservation", "show", "x", "-f", "value", "-c", "ID")
 			if tc.code != exitDone {
 				got.wantFailure(t, tc.code, tc.says)

@@ -100,6 +100,7 @@ var kinds = map[int][]string{
 	http.StatusMethodNotAllowed:      {"invalid"},
 	http.StatusNotAcceptable:         {"invalid"},
 	http.StatusConflict:              {"refused", "conflict"},
+	http.StatusPreconditionFailed:    {"precondition"},
 	http.StatusRequestEntityTooLarge: {"too_large"},
 	http.StatusUnprocessableEntity:   {"unprocessable"},
 	http.StatusTooManyRequests:       {"too_many"},

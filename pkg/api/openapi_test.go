@@ -93,7 +93,7 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 			reservation.HostsFree, reservation.ImageTransfer, reservation.ImagePool, reservation.FloatingIPsFree, reservation.MaxDuration, reservation.MaxStartAhead, reservation.MaxHosts,
 			reservation.MaxHostHours, reservation.ExtensionTooEarly)},
 		"faults": {failure["kind"].Value.Enum, anyOf(fault.Invalid, fault.Unauthorized, fault.Denied, fault.NotFound,
-			fault.Refused, fault.Conflict, fault.TooLarge, fault.Unprocessable, fault.TooMany, fault.Internal, fault.Unavailable)},
+			fault.Refused, fault.Conflict, fault.Precondition, fault.TooLarge, fault.Unprocessable, fault.TooMany, fault.Internal, fault.Unavailable)},
 	} {
 		if diff := cmp.Diff(words.known, words.listed); diff != "" {
 			t.Errorf("%s (-known +listed):\n%s", name, diff)

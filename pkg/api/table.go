@@ -91,6 +91,7 @@ type Call struct {
 	Largest                    int64    // bytes of an answer
 	CacheControl               string
 	Vary                       []string
+	Tag                        bool // see serving.Cache
 	Whole                      bool // no column is empty
 }
 
@@ -98,7 +99,7 @@ type Call struct {
 func Calls(o Options) (calls []Call) {
 	for _, r := range (parts{events: &events.API{}, health: &health{}, scrapes: &scrapes{}}).table(o) {
 		calls = append(calls, Call{
-			r.Method, r.Path, r.Who.Caller, string(r.Turn), r.Who.Rules, int64(r.Largest), r.Keeps.Control, r.Keeps.Vary, r.Whole(),
+			r.Method, r.Path, r.Who.Caller, string(r.Turn), r.Who.Rules, int64(r.Largest), r.Keeps.Control, r.Keeps.Vary, r.Keeps.Tag, r.Whole(),
 		})
 	}
 	return calls

@@ -142,6 +142,9 @@ func (c *Client) send(ctx context.Context, do call, body []byte, id string) erro
 		}
 		return failure(c.base, answer, text)
 	}
+	if c.tag != nil {
+		*c.tag = answer.Header.Get("ETag")
+	}
 	if do.at != nil {
 		*do.at, err = http.ParseTime(answer.Header.Get("Date"))
 	}
@@ -159,7 +162,7 @@ func (c *Client) send(ctx context.Context, do call, body []byte, id string) erro
 	return nil
 }
 
-// request returns the HTTP request of a call, with token, idempotency key and request id.
+// request returns the HTTP request of a call, with token, idempotency key, expected tag and request id.
 func (c *Client) request(ctx context.Context, do call, body []byte, id string) (*http.Request, error) {
 	address := c.base + do.path
 	if len(do.query) > 0 {
@@ -179,10 +182,15 @@ func (c *Client) request(ctx context.Context, do call, body []byte, id string) (
 	if body != nil {
 		contentType = "application/json"
 	}
+	expected := ""
+	if do.method == http.MethodPatch || do.method == http.MethodDelete {
+		expected = c.expected
+	}
 	for name, value := range map[string]string{
 		"Accept":          "application/json",
 		"Content-Type":    contentType,
 		"Idempotency-Key": do.key,
+		"If-Match":        expected,
 		"User-Agent":      c.options.UserAgent,
 		"X-Auth-Token":    token,
 		requestIDHeader:   id,

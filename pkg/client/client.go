@@ -41,8 +41,10 @@ type Options struct {
 
 // Client calls one Almanac. It is safe for concurrent use.
 type Client struct {
-	options Options
-	base    string // without a slash at the end and without /v1
+	options  Options
+	base     string  // without a slash at the end and without /v1
+	expected string  // the header If-Match of changes and deletions; empty sends none
+	tag      *string // receives the tags of answers; nil discards them
 }
 
 // New returns a client. The error is an Invalid fault if the URL is not valid.
@@ -59,4 +61,20 @@ func New(o Options) (*Client, error) {
 	}
 	base := strings.TrimRight(o.URL, "/")
 	return &Client{options: o, base: strings.TrimSuffix(base, "/v1")}, nil
+}
+
+// Tagging returns the same client, which writes the tag of each answer to tag: the ETag of an answer that shows one
+// object which can be changed, and otherwise an empty text. It is not safe for concurrent use.
+func (c *Client) Tagging(tag *string) *Client {
+	next := *c
+	next.tag = tag
+	return &next
+}
+
+// Expecting returns the same client, whose changes and deletions, and the offers of them, are for what has this tag. If
+// somebody has changed it since, Almanac does nothing, and the error is a Precondition. An empty tag expects nothing.
+func (c *Client) Expecting(tag string) *Client {
+	next := *c
+	next.expected = tag
+	return &next
 }

@@ -2,7 +2,11 @@
 
 package energy
 
-import "github.com/almanac-cloud/almanac/pkg/span"
+import (
+	"strconv"
+
+	"github.com/almanac-cloud/almanac/pkg/span"
+)
 
 // Record is the stored state of a host that the controller switches. The controller stores
 // it before it acts on it.
@@ -90,7 +94,12 @@ type Settings struct {
 	Plan     *Plan     `json:"plan,omitempty"`
 	Approved *Approval `json:"approved,omitempty"`
 	Savings  Savings   `json:"savings"`
+	// Version increases by one with every change by an operator, also of the modes of single hosts.
+	Version int64 `json:"version,omitempty"`
 }
+
+// VersionText returns the version as a text, which a client names for a change that is for this version alone.
+func (s *Settings) VersionText() string { return strconv.FormatInt(s.Version, 10) }
 
 // Stop records who stopped the switching off of hosts, when and why.
 type Stop struct {

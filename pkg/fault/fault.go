@@ -24,6 +24,7 @@ const (
 	Denied        Kind = "denied"        // ask someone with the right to do it
 	NotFound      Kind = "not_found"     // it does not exist, or you may not see it
 	Conflict      Kind = "conflict"      // the present state does not allow it
+	Precondition  Kind = "precondition"  // it has changed since it was read; read it again
 	Refused       Kind = "refused"       // no capacity, or a limit; the refusal explains it
 	TooLarge      Kind = "too_large"     // send less
 	Unprocessable Kind = "unprocessable" // the same idempotency key with another body
@@ -67,6 +68,11 @@ func New(kind Kind, format string, args ...any) *Error {
 // Field returns an Invalid error about field.
 func Field(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// Changed returns a Precondition error about what a client has read and somebody has changed since.
+func Changed(what string) *Error {
+	return New(Precondition, "the %s has changed since it was read: read it again, and decide again", what)
 }
 
 // Within returns an Invalid error unless the value of a field is from least to most, both included.

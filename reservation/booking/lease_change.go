@@ -29,6 +29,9 @@ import (
 func (d *Leases) ChangeLease(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (reservation.LeaseRecord, error) {
 	l, err := permitting(ctx, d.decider, func(p *permit) (reservation.LeaseRecord, error) {
 		return d.modifyLease(ctx, by, id, "store the changed lease", p, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+			if err := by.expects("lease", l.VersionText()); err != nil {
+				return nil, nil, err
+			}
 			return planning.PlanLeaseChange(v, l, c)
 		})
 	})
@@ -38,6 +41,9 @@ func (d *Leases) ChangeLease(ctx context.Context, by Caller, id string, c reserv
 // OfferLeaseChange returns the lease as ChangeLease would make it now, without doing it.
 func (d *Leases) OfferLeaseChange(ctx context.Context, by Caller, id string, c reservation.LeaseChange) (offered reservation.LeaseRecord, err error) {
 	_, err = d.modifyLease(ctx, by, id, "offer a changed lease", nil, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+		if err := by.expects("lease", l.VersionText()); err != nil {
+			return nil, nil, err
+		}
 		row, members, err := planning.PlanLeaseChange(v, l, c)
 		if err != nil {
 			return nil, nil, err
@@ -59,6 +65,9 @@ func (d *Leases) OfferLeaseChange(ctx context.Context, by Caller, id string, c r
 // as a lease.
 func (d *Leases) CancelLease(ctx context.Context, by Caller, id string) (reservation.LeaseRecord, error) {
 	return d.modifyLease(ctx, by, id, "store the canceled lease", nil, func(v planning.View, l reservation.LeaseRecord) (*reservation.Lease, []reservation.Reservation, error) {
+		if err := by.expects("lease", l.VersionText()); err != nil {
+			return nil, nil, err
+		}
 		row, members := canceledLease(l, v.Now)
 		return row, members, nil
 	})

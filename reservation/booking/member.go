@@ -81,10 +81,14 @@ func (d *Changes) modifyMember(
 		if i < 0 {
 			return nil, nil, NotFound(id)
 		}
-		if r := &members[i]; !r.Status.Live() {
+		r := &members[i]
+		if err := by.expects("reservation", r.VersionText()); err != nil {
+			return nil, nil, err
+		}
+		if !r.Status.Live() {
 			return nil, nil, fault.New(fault.Conflict, "the reservation is %s", r.Status)
 		}
-		row, err := amend(v, l, &members[i])
+		row, err := amend(v, l, r)
 		return row, members, err
 	})
 	switch {

@@ -166,6 +166,9 @@ func (d *Changes) amendNow(by Caller, e *entry, amend amendment) (*attempt, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := by.expects("reservation", r.VersionText()); err != nil {
+		return nil, err
+	}
 	next, cause, err := amend(v.View, r)
 	if err != nil {
 		return nil, err
@@ -196,11 +199,14 @@ func (d *Changes) find(ctx context.Context, by Caller, id string) (*entry, error
 			return e, nil
 		}
 		r, err := d.options.Reader.Get(ctx, id)
+		changed := by.expects("reservation", r.VersionText())
 		switch {
 		case err != nil:
 			return nil, err
 		case !by.may(&r):
 			return nil, NotFound(id)
+		case changed != nil:
+			return nil, changed
 		case read || !r.Status.Live():
 			return nil, fault.New(fault.Conflict, "the reservation is %s", r.Status)
 		}

@@ -5,6 +5,8 @@ package booking
 import (
 	"time"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/precondition"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/enforcement"
@@ -21,6 +23,17 @@ type Caller struct {
 	Admin bool
 	// SeesHidden is true if the caller may use hidden properties in filters.
 	SeesHidden bool
+	// Expected are the versions of the reservation or the lease that the caller's change is for. If it has another one
+	// when the change is decided on, that fails with a Precondition fault.
+	Expected precondition.Versions
+}
+
+// expects fails with a Precondition fault if the caller expects another version.
+func (c Caller) expects(what, version string) error {
+	if c.Expected.Met(version) {
+		return nil
+	}
+	return fault.Changed(what)
 }
 
 // may reports whether the caller may see and change the reservation.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
@@ -33,6 +34,9 @@ func (t *retry) after(ctx context.Context, d *decider, err error, q Recall) erro
 			return err
 		}
 		return nil
+	case fault.Is(err, fault.Precondition) && !t.fresh:
+		t.fresh = true
+		return d.poll(ctx, q) // the client may have read what another replica has stored
 	case !errors.Is(err, reservation.ErrStale):
 		return err
 	}

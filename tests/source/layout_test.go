@@ -30,7 +30,7 @@ const module = "github.com/almanac-cloud/almanac"
 // layers lists the packages of each layer. A package imports only packages of lower layers. A
 // package without a layer fails the test; add it here.
 var layers = [][]string{
-	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/job", "pkg/turns", "pkg/oslolog", "pkg/nova/release", "pkg/manual", "pkg/owner"},
+	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/precondition", "pkg/job", "pkg/turns", "pkg/oslolog", "pkg/nova/release", "pkg/manual", "pkg/owner"},
 	1: {"pkg/strictjson", "inventory", "pkg/tracing", "reservation/address", "reservation/calendar", "reservation/staging", "pkg/packing"},
 	2: {"reservation", "tests/tracingtest", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/accounting", "reservation/besteffort/state", "pkg/claiming", "pkg/blazar"},

@@ -70,6 +70,7 @@ func (s Energy) show(c *serving.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.SetVersion(status.Settings.VersionText())
 	return energyStatus(status, hosts), nil
 }
 
@@ -80,7 +81,7 @@ func (s Energy) change(c *serving.Call) (any, error) {
 		return nil, err
 	}
 	change, err := energyChange(body, s.Snapshot())
-	if err == nil {
+	if change.Expected = c.Expected(); err == nil {
 		err = s.Control.Change(c.Request.Context(), c.Asker().UserID, change)
 	}
 	if err != nil {

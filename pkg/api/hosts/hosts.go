@@ -70,7 +70,7 @@ func (s API) change(c *serving.Call) (any, error) {
 	if snapshot := s.Inventory.Snapshot(); !exists(snapshot, c.Param("name")) {
 		return nil, noHost(c.Asker(), snapshot, c.Param("name"))
 	}
-	if err := s.Inventory.SetHost(c.Request.Context(), c.Param("name"), override); err != nil {
+	if err := s.Inventory.SetHost(c.Request.Context(), c.Param("name"), override, serving.ExpectedHost(c, c.Param("name"))); err != nil {
 		return nil, err
 	}
 	return s.answer(c, c.Param("name"))
@@ -83,6 +83,7 @@ func (s API) answer(c *serving.Call, name string) (any, error) {
 		return nil, noHost(c.Asker(), snapshot, name)
 	}
 	h, visible := snapshot.Host(i), c.Asker().SightOf(snapshot)
+	c.SetVersion(visible.HostVersion(h))
 	answer := visible.Host(h)
 	if counted := h.Instances == nil && h.InstanceCount > 0; visible.Instances && !counted {
 		answer.Instances = make([]v1.Instance, len(h.Instances))

@@ -12,8 +12,8 @@ func (s API) Routes() []serving.Route {
 	const hosts, properties = "/v1/hosts", "/v1/properties"
 	return []serving.Route{
 		serving.Get(hosts, serving.Rule("hosts:list"), serving.InTurn, serving.OnePage, serving.ByCaller, serving.Computed(s.list)),
-		serving.Get(hosts+"/:name", serving.Rule("hosts:get"), serving.InLine, serving.OneThing, serving.ByCaller, serving.NoParameters, serving.JSON(s.show)),
-		serving.Patch(hosts+"/:name", serving.Rule("hosts:update"), serving.InLine, serving.OneThing, serving.ByNobody, serving.NoParameters, serving.JSON(s.change)),
+		serving.Get(hosts+"/:name", serving.Rule("hosts:get"), serving.InLine, serving.OneThing, serving.ByCaller.Tagged(), serving.NoParameters, serving.JSON(s.show)),
+		serving.Patch(hosts+"/:name", serving.Rule("hosts:update"), serving.InLine, serving.OneThing, serving.ByNobody.Tagged(), serving.NoParameters, serving.JSON(s.change)),
 		serving.Get(properties, serving.Rule("properties:list"), serving.InTurn, serving.OnePage, serving.ByCaller, serving.NoParameters, serving.Computed(s.listProperties)),
 		serving.Patch(properties+"/:name", serving.Rule("properties:update"), serving.InLine, serving.OneThing, serving.ByNobody, serving.NoParameters, serving.JSON(s.changeProperty)),
 	}
@@ -24,8 +24,8 @@ func (s Energy) Routes() []serving.Route {
 	there := serving.There(s.Control != nil, fault.New(fault.NotFound, "this process has no energy controller"))
 	const path, plan, hosts, one = "/v1/energy", "/v1/energy/plan", "/v1/energy/hosts", "/v1/energy/hosts/:name"
 	return []serving.Route{
-		serving.Get(path, serving.Rule("energy:get"), serving.InLine, serving.OneThing, serving.ByCaller, there, serving.NoParameters, serving.JSON(s.show)),
-		serving.Patch(path, serving.Rule("energy:update"), serving.InLine, serving.OneThing, serving.ByNobody, there, serving.NoParameters, serving.JSON(s.change)),
+		serving.Get(path, serving.Rule("energy:get"), serving.InLine, serving.OneThing, serving.ByCaller.Tagged(), there, serving.NoParameters, serving.JSON(s.show)),
+		serving.Patch(path, serving.Rule("energy:update"), serving.InLine, serving.OneThing, serving.ByNobody.Tagged(), there, serving.NoParameters, serving.JSON(s.change)),
 		serving.Get(plan, serving.Rule("energy:get_plan"), serving.InLine, serving.OnePage, serving.ByCaller, there, serving.NoParameters, serving.JSON(s.showPlan)),
 		serving.Post(plan, serving.Rule("energy:approve"), serving.InLine, serving.OnePage, serving.ByNobody, there, serving.NoParameters, serving.JSON(s.approvePlan)),
 		serving.Get(hosts, serving.Rule("energy:list_hosts"), serving.InLine, serving.OnePage, serving.ByCaller, there, serving.JSON(s.listHosts)),

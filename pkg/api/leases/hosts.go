@@ -62,6 +62,7 @@ func (s hosts) show(c *serving.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.SetVersion(c.Asker().SightOf(snapshot).HostVersion(h))
 	return map[string]any{"host": presentedHost(c, snapshot, h)}, nil
 }
 
@@ -110,7 +111,8 @@ func (s hosts) change(c *serving.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.named(c, s.Hosts.Snapshot())
+	snapshot := s.Hosts.Snapshot()
+	h, err := s.named(c, snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +121,9 @@ func (s hosts) change(c *serving.Call) (any, error) {
 	}
 	texts, err := blazar.ReadCapabilities(body)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.Expect("host", c.Asker().SightOf(snapshot).HostVersion(h)); err != nil {
 		return nil, err
 	}
 	if len(texts) > 0 {
@@ -143,7 +148,13 @@ func (s hosts) remove(c *serving.Call) (any, error) {
 // enroll makes a change for a host unless a reservation forbids it, or allow, which receives the
 // snapshot before; a nil allow allows everything. After a change of the pool it waits for the cloud.
 func (s hosts) enroll(c *serving.Call, host string, e inventory.Enrollment, allow func(before *inventory.Snapshot) error) error {
+	expected := serving.ExpectedHost(c, host)
 	e.Allow = func(before, after *inventory.Snapshot) error {
+		if expected != nil {
+			if err := expected(before, after); err != nil {
+				return err
+			}
+		}
 		if allow != nil {
 			if err := allow(before); err != nil {
 				return err
@@ -167,6 +178,7 @@ func (s hosts) enrolled(c *serving.Call, host string) (any, error) {
 	if !there { // it has left the cloud meanwhile
 		return nil, blazar.NotInNova(host)
 	}
+	c.SetVersion(c.Asker().SightOf(snapshot).HostVersion(snapshot.Host(i)))
 	return map[string]any{"host": presentedHost(c, snapshot, snapshot.Host(i))}, nil
 }
 

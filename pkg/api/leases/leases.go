@@ -117,6 +117,7 @@ func (s leases) create(c *serving.Call) (any, error) {
 		return nil, serving.InDoubt(err, leaseInDoubt)
 	}
 	c.Status(http.StatusCreated)
+	c.SetVersion(l.VersionText())
 	// As it was made: clients expect a lease that has not started, also one that starts now.
 	return s.answer(c, l, min(s.Now(), l.Span.Start-1)), nil
 }
@@ -142,7 +143,9 @@ const (
 
 // show handles GET /v1/leases/{id}.
 func (s leases) show(c *serving.Call) (any, error) {
-	return s.answer(c, found(c), s.Now()), nil
+	l := found(c)
+	c.SetVersion(l.VersionText())
+	return s.answer(c, l, s.Now()), nil
 }
 
 // change handles PUT and PATCH /v1/leases/{id}.
@@ -163,23 +166,30 @@ func (s leases) change(c *serving.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.Expect("lease", before.VersionText()); err != nil {
+		return nil, err
+	}
 	if dryRun {
-		l, err := s.Changer.OfferLeaseChange(ctx, by.CallerFor(&before), before.ID, change)
+		l, err := s.Changer.OfferLeaseChange(ctx, serving.ChangerOf(c, &before), before.ID, change)
 		return offered(l, true, by), err
 	}
-	l, err := s.Changer.ChangeLease(ctx, by.CallerFor(&before), before.ID, change)
+	l, err := s.Changer.ChangeLease(ctx, serving.ChangerOf(c, &before), before.ID, change)
 	if err != nil {
 		return nil, serving.InDoubt(err, leaseChangeInDoubt)
 	}
+	c.SetVersion(l.VersionText())
 	return s.answer(c, l, s.Now()), nil
 }
 
 // cancel handles DELETE /v1/leases/{id}.
 func (s leases) cancel(c *serving.Call) (any, error) {
 	l := found(c)
+	if err := c.Expect("lease", l.VersionText()); err != nil {
+		return nil, err
+	}
 	ctx, end := c.Awaited()
 	defer end()
-	_, err := s.Changer.CancelLease(ctx, c.Asker().CallerFor(&l), l.ID)
+	_, err := s.Changer.CancelLease(ctx, serving.ChangerOf(c, &l), l.ID)
 	return nil, serving.InDoubt(err, leaseChangeInDoubt)
 }
 

@@ -35,12 +35,12 @@ func (s leases) routes() []serving.Route {
 	const path, one = "/v1/leases", "/v1/leases/:id"
 	const get, put = "blazar:leases:get", "blazar:leases:put"
 	return []serving.Route{
-		serving.Post(path, rule("blazar:leases:post"), serving.InTurn, serving.OneThing, byNobody, serving.ForProject, serving.JSON(s.create)),
+		serving.Post(path, rule("blazar:leases:post"), serving.InTurn, serving.OneThing, byNobody.Tagged(), serving.ForProject, serving.JSON(s.create)),
 		serving.Get(path, rule(get), serving.InTurn, serving.WholeList, byCaller, s.list),
-		serving.Get(one, s.loading(get), serving.InLine, serving.OneThing, byCaller, serving.JSON(s.show)),
-		serving.Put(one, s.loading(put), serving.InTurn, serving.OneThing, byNobody, serving.JSON(s.change)),
-		serving.Patch(one, s.loading(put), serving.InTurn, serving.OneThing, byNobody, serving.JSON(s.change)),
-		serving.Delete(one, s.loading("blazar:leases:delete"), serving.InLine, serving.Brief, byNobody, serving.JSON(s.cancel)),
+		serving.Get(one, s.loading(get), serving.InLine, serving.OneThing, byCaller.Tagged(), serving.JSON(s.show)),
+		serving.Put(one, s.loading(put), serving.InTurn, serving.OneThing, byNobody.Tagged(), serving.JSON(s.change)),
+		serving.Patch(one, s.loading(put), serving.InTurn, serving.OneThing, byNobody.Tagged(), serving.JSON(s.change)),
+		serving.Delete(one, s.loading("blazar:leases:delete"), serving.InLine, serving.Brief, byNobody.Tagged(), serving.JSON(s.cancel)),
 		serving.Get(one+"/hosts", s.loading(get), serving.InLine, serving.OneThing, byCaller, serving.JSON(s.listHosts)),
 	}
 }
@@ -56,11 +56,11 @@ func (s hosts) routes() []serving.Route {
 	host := func(name string) serving.Access { return rule("blazar:oshosts:" + name) }
 	return []serving.Route{
 		serving.Get(path, host("get"), serving.InTurn, serving.WholeList, byCaller, serving.Computed(s.list)),
-		serving.Post(path, host("post"), serving.InLine, serving.OneThing, byNobody, serving.JSON(s.add)),
-		serving.Get(one, host("get"), serving.InLine, serving.OneThing, byCaller, serving.JSON(s.show)),
-		serving.Put(one, host("put"), serving.InLine, serving.OneThing, byNobody, serving.JSON(s.change)),
-		serving.Patch(one, host("put"), serving.InLine, serving.OneThing, byNobody, serving.JSON(s.change)),
-		serving.Delete(one, host("delete"), serving.InLine, serving.Brief, byNobody, serving.JSON(s.remove)),
+		serving.Post(path, host("post"), serving.InLine, serving.OneThing, byNobody.Tagged(), serving.JSON(s.add)),
+		serving.Get(one, host("get"), serving.InLine, serving.OneThing, byCaller.Tagged(), serving.JSON(s.show)),
+		serving.Put(one, host("put"), serving.InLine, serving.OneThing, byNobody.Tagged(), serving.JSON(s.change)),
+		serving.Patch(one, host("put"), serving.InLine, serving.OneThing, byNobody.Tagged(), serving.JSON(s.change)),
+		serving.Delete(one, host("delete"), serving.InLine, serving.Brief, byNobody.Tagged(), serving.JSON(s.remove)),
 		serving.Get(path+"/allocations", host("get_allocations"), serving.InTurn, serving.WholeList, byCaller, s.listAllocations),
 		serving.Get(one+"/allocation", host("get_allocations"), serving.InTurn, serving.OnePage, byCaller, s.showAllocation),
 		serving.Get(path+"/properties", host("get_resource_properties"), serving.InTurn, serving.OnePage, byCaller, serving.Computed(s.listProperties)),

@@ -19,6 +19,9 @@ func (s API) cancel(c *serving.Call) (any, error) {
 		return nil, q.Err
 	}
 	r := found(c)
+	if err := c.Expect("reservation", r.VersionText()); err != nil {
+		return nil, err
+	}
 	if dryRun {
 		foreseen, err := s.cancellation(c.Request.Context(), r)
 		if err != nil {
@@ -28,7 +31,7 @@ func (s API) cancel(c *serving.Call) (any, error) {
 	}
 	ctx, end := c.Awaited()
 	defer end()
-	if _, err := s.Changer.Cancel(ctx, c.Asker().CallerFor(&r), r.ID); err != nil {
+	if _, err := s.Changer.Cancel(ctx, serving.ChangerOf(c, &r), r.ID); err != nil {
 		return nil, serving.InDoubt(err, cancelInDoubt)
 	}
 	return nil, nil

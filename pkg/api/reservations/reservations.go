@@ -59,6 +59,7 @@ func (s API) create(c *serving.Call) (any, error) {
 	}
 	c.Header("Location", "/v1/reservations/"+r.ID)
 	c.Status(http.StatusCreated)
+	c.SetVersion(r.VersionText())
 	return presented(r, by), nil
 }
 
@@ -130,6 +131,7 @@ func (s API) list(c *serving.Call) (any, error) {
 // show handles GET /v1/reservations/{id}.
 func (s API) show(c *serving.Call) (any, error) {
 	r, by := found(c), c.Asker()
+	c.SetVersion(r.VersionText())
 	return s.withProblems(s.withImages(presented(r, by), r, by), &r, by), nil
 }
 
@@ -168,8 +170,11 @@ func (s API) change(c *serving.Call) (any, error) {
 	}
 	change := planning.Change{Name: body.Name, Quantity: body.Quantity, Start: v1.InstantOf(body.StartTime), End: v1.InstantOf(body.EndTime)}
 	by, before := c.Asker(), found(c)
+	if err := c.Expect("reservation", before.VersionText()); err != nil {
+		return nil, err
+	}
 	if dryRun {
-		plan, err := s.Changer.OfferChange(c.Request.Context(), by.CallerFor(&before), before.ID, change)
+		plan, err := s.Changer.OfferChange(c.Request.Context(), serving.ChangerOf(c, &before), before.ID, change)
 		if err != nil {
 			return nil, err
 		}
@@ -177,9 +182,10 @@ func (s API) change(c *serving.Call) (any, error) {
 	}
 	ctx, end := c.Awaited()
 	defer end()
-	r, err := s.Changer.Change(ctx, by.CallerFor(&before), before.ID, change)
+	r, err := s.Changer.Change(ctx, serving.ChangerOf(c, &before), before.ID, change)
 	if err != nil {
 		return nil, serving.InDoubt(err, changeInDoubt)
 	}
+	c.SetVersion(r.VersionText())
 	return presented(r, by), nil
 }

@@ -8,11 +8,11 @@ import "github.com/almanac-cloud/almanac/pkg/api/serving"
 func (s API) Routes() []serving.Route {
 	const path, one = "/v1/reservations", "/v1/reservations/:id"
 	return []serving.Route{
-		serving.Post(path, serving.Rule("reservations:create"), serving.InTurn, serving.OneThing, serving.ByNobody, serving.ForProject, serving.JSON(s.create)),
+		serving.Post(path, serving.Rule("reservations:create"), serving.InTurn, serving.OneThing, serving.ByNobody.Tagged(), serving.ForProject, serving.JSON(s.create)),
 		serving.Get(path, serving.Rules("reservations:list", "reservations:list_all"), serving.InTurn, serving.OnePage, serving.ByCaller, serving.JSON(s.list)),
-		serving.Get(one, s.loading(showRule), serving.InLine, serving.OneThing, serving.ByCaller, serving.NoParameters, serving.JSON(s.show)),
-		serving.Patch(one, s.loading("reservations:update"), serving.InTurn, serving.OneThing, serving.ByNobody, serving.JSON(s.change)),
-		serving.Delete(one, s.loading("reservations:delete"), serving.InLine, serving.Brief, serving.ByNobody, serving.JSON(s.cancel)),
+		serving.Get(one, s.loading(showRule), serving.InLine, serving.OneThing, serving.ByCaller.Tagged(), serving.NoParameters, serving.JSON(s.show)),
+		serving.Patch(one, s.loading("reservations:update"), serving.InTurn, serving.OneThing, serving.ByNobody.Tagged(), serving.JSON(s.change)),
+		serving.Delete(one, s.loading("reservations:delete"), serving.InLine, serving.Brief, serving.ByNobody.Tagged(), serving.JSON(s.cancel)),
 		serving.Get("/v1/availability", serving.Rule("availability:get"), serving.InTurn, serving.OneThing, serving.ByCaller, serving.JSON(s.availability)),
 		serving.Get("/v1/limits", serving.Rule("limits:get"), serving.InTurn, serving.Brief, serving.ByCaller, serving.Computed(s.limits)),
 	}

@@ -45,6 +45,10 @@ func (c *Call) answer(answer any, err error) {
 	case answer == nil:
 		c.Status(http.StatusNoContent)
 	default:
+		if version := c.GetString(versionKey); version != "" {
+			sendTagged(c, version, answer)
+			return
+		}
 		c.Send(c.Writer.Status(), answer)
 	}
 }

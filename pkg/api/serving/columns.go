@@ -40,24 +40,34 @@ const (
 	WholeList Length = 64 << 20
 )
 
-// Cache states which caches may keep an answer.
+// Cache states which caches may keep an answer, and how a client tells whether it has changed.
 type Cache struct {
 	// Control is the header Cache-Control, and Vary are the values of the header Vary.
 	Control string
 	Vary    []string
+	// Tag is true if a call is about one object that can be changed: an answer that shows it has its tag, a reader sends
+	// it in If-None-Match, and a changer in If-Match.
+	Tag bool
 }
 
 // The caches that may keep an answer: those of anybody, those of the caller, or none. ByAnybodyNew and ByHolder are for
 // answers that a cache uses only if the service confirms them; a holder is whoever knows the link.
 var (
-	ByAnybody    = Cache{"public, max-age=300", nil}
-	ByAnybodyNew = Cache{"no-cache", nil}
-	ByHolder     = Cache{"private, no-cache", nil}
-	ByCaller     = Cache{"private, no-cache", []string{"X-Auth-Token, Cookie"}}
-	ByNobody     = Cache{"no-store", []string{"X-Auth-Token, Cookie"}}
+	ByAnybody    = Cache{Control: "public, max-age=300"}
+	ByAnybodyNew = Cache{Control: "no-cache"}
+	ByHolder     = Cache{Control: "private, no-cache"}
+	ByCaller     = Cache{Control: "private, no-cache", Vary: []string{"X-Auth-Token, Cookie"}}
+	ByNobody     = Cache{Control: "no-store", Vary: []string{"X-Auth-Token, Cookie"}}
 )
 
 // Varying returns the same for answers that depend on one more header of the request.
 func (k Cache) Varying(header string) Cache {
-	return Cache{k.Control, append([]string{header}, k.Vary...)}
+	k.Vary = append([]string{header}, k.Vary...)
+	return k
+}
+
+// Tagged returns the same for calls about one object that can be changed.
+func (k Cache) Tagged() Cache {
+	k.Tag = true
+	return k
 }

@@ -29,6 +29,7 @@
 //   - parameters.go: the parameters of a URL
 //   - decode.go: the body of a request
 //   - compress.go: tags, and compressed answers
+//   - tag.go: the tags of answers, and changes of what was read
 //   - answer.go: the step that answers with JSON
 //   - steps.go: steps that many rows have
 //   - slow.go: bodies and answers of slow clients

@@ -23,6 +23,7 @@ var statuses = map[fault.Kind]int{
 	fault.Denied:        http.StatusForbidden,
 	fault.NotFound:      http.StatusNotFound,
 	fault.Conflict:      http.StatusConflict,
+	fault.Precondition:  http.StatusPreconditionFailed,
 	fault.Refused:       http.StatusConflict,
 	fault.TooLarge:      http.StatusRequestEntityTooLarge,
 	fault.Unprocessable: http.StatusUnprocessableEntity,

@@ -51,6 +51,10 @@ func (r Route) name() string { return r.Method + " " + r.Path }
 
 // serve returns the handler of a route.
 func (s *Server) serve(r Route) gin.HandlerFunc {
+	steps := r.Steps
+	if r.Keeps.Tag && r.Changes() {
+		steps = append([]Step{readExpected}, steps...)
+	}
 	return func(gc *gin.Context) {
 		c := s.call(gc)
 		r.Keeps.tell(c)
@@ -60,7 +64,7 @@ func (s *Server) serve(r Route) gin.HandlerFunc {
 		if !run(c, r.Who.Admit) {
 			return
 		}
-		answer := func() { _ = run(c, r.Who.Check) && run(c, r.Steps) }
+		answer := func() { _ = run(c, r.Who.Check) && run(c, steps) }
 		switch r.Turn {
 		case Streaming:
 			if c.limit(); !c.IsAborted() {

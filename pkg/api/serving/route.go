@@ -48,6 +48,11 @@ func Delete(path string, who Access, turn Turn, largest Length, keeps Cache, ste
 	return Route{http.MethodDelete, path, who, turn, largest, keeps, steps}
 }
 
+// Changes reports whether the call changes or removes what is there already.
+func (r Route) Changes() bool {
+	return r.Method == http.MethodPatch || r.Method == http.MethodPut || r.Method == http.MethodDelete
+}
+
 // Whole reports whether no column is empty.
 func (r Route) Whole() bool {
 	return r.Method != "" && r.Path != "" && r.Who.Caller != "" && r.Turn != "" && r.Largest > 0 && r.Keeps.Control != "" && len(r.Steps) > 0

@@ -7,11 +7,17 @@ import v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 // hasForm reports whether the answer has the form of another service.
 func (c *Call) hasForm() bool { return c.server.Form.Has(c.Request) }
 
+// contentType returns the type of an answer in JSON.
+func contentType(c *Call) string {
+	if c.hasForm() {
+		return c.server.Form.ContentType
+	}
+	return "application/json; charset=utf-8"
+}
+
 // Send sends value as JSON.
 func (c *Call) Send(status int, value any) {
-	if c.hasForm() {
-		c.Header("Content-Type", c.server.Form.ContentType)
-	}
+	c.Header("Content-Type", contentType(c))
 	c.PureJSON(status, value)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/precondition"
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
@@ -42,6 +43,17 @@ func (a *Asker) SightOf(snapshot *inventory.Snapshot) Sight {
 		s.Properties[p.Name] = !p.Hidden || a.SeesHidden()
 	}
 	return s
+}
+
+// HostVersion returns the version of what is seen of a host and can be changed.
+func (s Sight) HostVersion(h *inventory.Host) string {
+	seen := make(map[string]any, len(h.Properties))
+	for name, value := range h.Properties {
+		if s.Properties[name] {
+			seen[name] = value.Any()
+		}
+	}
+	return precondition.Hash([]any{h.Reservable, cmp.Or(h.Power, inventory.PowerOn), seen})
 }
 
 // Host returns what is seen of a host, without its instances.

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/job"
+	"github.com/almanac-cloud/almanac/pkg/precondition"
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
@@ -57,6 +58,8 @@ type Change struct {
 	// ResetBreaker allows switching off again after too many failed boots.
 	ResetBreaker bool
 	Reason       string
+	// Expected are the versions of the settings that the change is for; see energy.Settings.Version.
+	Expected precondition.Versions
 }
 
 // HostStatus is the state of one host.
@@ -108,18 +111,18 @@ func (c *Admin) stale(r energy.Report) string {
 }
 
 // Change applies a change by a user with the id by. It fails with an Invalid fault for an
-// unknown mode, and with a NotFound fault for an unknown host.
+// unknown mode, with a NotFound fault for an unknown host, and with a Precondition fault if the
+// change is for another version.
 func (c *Admin) Change(ctx context.Context, by string, change Change) error {
 	if err := c.check(&change); err != nil {
 		return err
 	}
-	if len(change.Hosts) > 0 {
-		if err := c.changeHosts(ctx, by, change); err != nil {
-			return err
-		}
-	}
 	now := c.Now()
 	err := c.Settings.ChangeEnergySettings(ctx, job.Lease{}, func(s *energy.Settings) (entries []energy.Entry, err error) {
+		if !change.Expected.Met(s.VersionText()) {
+			return nil, fault.Changed("state of the energy controller")
+		}
+		s.Version++
 		tell := func(format string, args ...any) {
 			text := fmt.Sprintf(format, args...)
 			if change.Reason != "" {
@@ -152,6 +155,11 @@ func (c *Admin) Change(ctx context.Context, by string, change Change) error {
 	})
 	if err != nil {
 		return fmt.Errorf("change the settings: %w", err)
+	}
+	if len(change.Hosts) > 0 {
+		if err := c.changeHosts(ctx, by, change); err != nil {
+			return err
+		}
 	}
 	c.ordered()
 	return nil
