@@ -13,6 +13,8 @@ export class Refused extends Error {
     this.refusal = answer?.refusal || null;
     this.passes = status === 0 || status === 429 || status >= 500; // the same may succeed later
     this.after = after; // how many seconds the service asks to wait
+    this.now = answer?.now || null; // what somebody else has made of what was to be changed
+    this.unsent = false; // whether a change was not sent at all
   }
 }
 
@@ -66,15 +68,31 @@ async function read(answer) {
 }
 
 // request sends what a question asks for: a list of all pages, the calendar, or one call. `provided` are values that the
-// object must still have: it is read before, and a change of somebody else is not written over.
+// object must still have.
 export async function request({method = 'GET', path, query, body, headers = {}, list, most, calendar: ofCalendar, provided}, signal) {
   if (ofCalendar) return calendar(query, signal);
   if (list) return all(path, query, list, most, signal);
-  if (provided) {
-    const one = await get(path, {}, signal);
-    if (Object.entries(provided).some(([name, value]) => one[name] !== value)) throw new Refused(412, {error: {message: t('changedBySomebody')}});
-  }
+  if (provided) return change({method, path, query, body, headers, provided}, signal);
   return send(method, path + parameters(query), body, headers, signal).then(({json}) => json);
+}
+
+const MOST_READ = 3; // times before one change
+
+// change changes what still has the values that its user has seen. It is read before, and the service makes the change of
+// nothing but what was read. What has changed in between in other ways, as by its start, is read again.
+async function change({method, path, query, body, headers, provided}, signal) {
+  for (let read = 1; ; read++) {
+    const {answer, json: now} = await send('GET', path, undefined, {}, signal).catch(error => {
+      throw Object.assign(error, {unsent: true});
+    });
+    if (Object.entries(provided).some(([name, value]) => now[name] !== value)) throw new Refused(412, {error: {message: t('changedBySomebody')}, now});
+    const tag = answer.headers.get('ETag');
+    try {
+      return (await send(method, path + parameters(query), body, {...headers, ...(tag && {'If-Match': tag})}, signal)).json;
+    } catch (error) {
+      if (error.status !== 412 || read === MOST_READ) throw error;
+    }
+  }
 }
 
 export const get = (path, query, signal) => send('GET', path + parameters(query), undefined, {}, signal).then(({json}) => json);

@@ -219,32 +219,21 @@ const slowly = {do: 'wait', key: 'form.slow', ms: SLOW, event: {type: 'form.slow
 function submit(form) {
   if (!canSubmit(form)) return [form];
   const [questions, ...ended] = closeAll(form.questions),
-    sending = {...form, questions, sending: true, due: false, slow: false},
-    [next, effect] = form.mode === 'change' ? check(sending) : send(sending);
+    [next, effect] = send({...form, questions, sending: true, due: false, slow: false});
   return [next, ...ended, ...endedTimers, effect, slowly];
 }
 
-// check reads the reservation before it is changed: somebody may have changed it since it was drawn.
-function check(form) {
-  const [questions, effect] = ask(form.questions, 'form.check', {path: `v1/reservations/${form.id}`}, {lasting: false});
-  return [{...form, questions}, effect];
-}
-
+// send sends a booking, or a change of the edges as they were drawn: somebody may have moved them since.
 function send(form) {
   const body = exactly(bodyOf(form), form),
-    headers = form.mode === 'book' ? {'Idempotency-Key': form.key + digest(body)} : {},
-    [questions, effect] = ask(form.questions, 'form.send', {...requestOf(form, body), headers}, {lasting: false});
+    only = form.mode === 'book' ? {headers: {'Idempotency-Key': form.key + digest(body)}} : {provided: moved(form)},
+    [questions, effect] = ask(form.questions, 'form.send', {...requestOf(form, body), ...only}, {lasting: false});
   return [{...form, questions}, effect];
 }
 
-// checked sends the change if its edges are where they were drawn; else the form tells where they are.
-function checked(form, {answer, error}) {
-  if (error) return [{...form, sending: false}, {do: 'toast', text: error.message, kind: 'bad'}];
-  const {before, fields} = form,
-    [start, end] = [answer.start, answer.end].map(seconds),
-    same = (fields.start.at === before.start || start === before.start) && (fields.end.at === before.end || end === before.end);
-  return same ? send(form) : overtaken({...form, sending: false}, {name: answer.name, start, end});
-}
+// moved returns the edges that the user moves, as they were drawn.
+const moved = ({before, fields}) =>
+  Object.fromEntries(['start', 'end'].filter(edge => fields[edge].at !== before[edge]).map(edge => [edge, iso(before[edge])]));
 
 // exactly returns the body for the very time of the offer. A length between two times could get another one by now.
 function exactly(body, {fields, offer}) {
@@ -270,10 +259,9 @@ function takeAnswer(form, event) {
   if (key === 'form.longer') return error ? [next, ...taken.effects] : askElsewhere(next, answer, at);
   if (key === 'form.elsewhere') return error ? [next, ...taken.effects] : [{...next, elsewhere: addedTime(next)}];
   if (key === 'form.windows') return [error ? next : {...next, windows: windowsOf(answer)}, ...taken.effects];
-  if (key === 'form.check') return checked(next, event);
   const known = {...next, slow: false},
     quick = {do: 'forget', key: 'form.slow'};
-  if (key === 'form.send') return [...(error ? [unsent(known, error, body)] : sent(known, answer)), quick];
+  if (key === 'form.send') return [...(error ? unsent(known, error, body) : sent(known, answer)), quick];
   if (error && taken.effects.length) return [known, ...taken.effects, quick];
   const shown = error ? {...known, offer: null, refusal: refusalOf(error, body), elsewhere: null} : offered(known, answer.offer, body, at),
     [after, ...effects] = addedTime(shown) ? askTerms(shown) : withRoom(shown, at),
@@ -327,9 +315,12 @@ function askElsewhere(form, reservation, at) {
 // unsent keeps the form after the service did not take the change. Without an answer nobody knows whether it did; the
 // same request with the same key books once.
 function unsent(form, error, body) {
-  const next = {...form, sending: false};
-  if (error.passes) return {...next, unsure: true};
-  return {...next, offer: null, refusal: refusalOf(error, body)};
+  const next = {...form, sending: false},
+    {now} = error;
+  if (now) return overtaken(next, {name: now.name, start: seconds(now.start), end: seconds(now.end)});
+  if (error.unsent) return [next, {do: 'toast', text: error.message, kind: 'bad'}];
+  if (error.passes) return [{...next, unsure: true}];
+  return [{...next, offer: null, refusal: refusalOf(error, body)}];
 }
 
 // sent closes the form and tells what was made, with the way back.

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import {afterEach, test} from 'node:test';
 import {request} from '../page/client.js';
+import {t} from '../page/texts.js';
 
 const {fetch} = globalThis;
 afterEach(() => {
@@ -48,19 +49,68 @@ test('a request that the page gives up while it is answered stays given up', asy
   await assert.rejects(request(calendar), {name: 'AbortError'});
 });
 
-test('a change that is meant for certain values is not sent over those of somebody else', async () => {
-  const sent = [],
-    change = {method: 'PATCH', path: 'v1/reservations/r1', body: {end_time: '2026-12-01T11:00:00Z'}, provided: {end: '2026-12-01T10:00:00Z'}};
-  const having = end => {
-    globalThis.fetch = async (path, {method}) => {
-      sent.push(method);
-      return new Response(JSON.stringify({id: 'r1', end}));
-    };
+// shared is a reservation at a service that changes only the version which the request names. `between` is what somebody
+// else does after each reading.
+function shared(between = () => {}) {
+  const one = {version: 1, value: {id: 'r1', end: '2026-12-01T10:00:00Z', status: 'pending'}, sent: []};
+  one.change = values => {
+    one.value = {...one.value, ...values};
+    one.version++;
   };
-  having('2026-12-01T10:00:00Z');
-  await request(change);
-  assert.deepEqual(sent.splice(0), ['GET', 'PATCH']);
-  having('2026-12-01T16:00:00Z');
-  await assert.rejects(request(change), {status: 412, passes: false});
-  assert.deepEqual(sent, ['GET']);
+  globalThis.fetch = async (path, {method, headers, body}) => {
+    one.sent.push(method);
+    if (method === 'GET') {
+      const answer = new Response(JSON.stringify(one.value), {headers: {ETag: `W/"${one.version}-x"`}});
+      between(one);
+      return answer;
+    }
+    if (headers['If-Match'] !== `W/"${one.version}-x"`)
+      return new Response(JSON.stringify({error: {kind: 'precondition', message: 'it has changed'}}), {status: 412});
+    one.change({end: JSON.parse(body).end_time});
+    return new Response(JSON.stringify(one.value));
+  };
+  return one;
+}
+
+const later = {method: 'PATCH', path: 'v1/reservations/r1', body: {end_time: '2026-12-01T11:00:00Z'}, provided: {end: '2026-12-01T10:00:00Z'}};
+
+test('a change that is meant for certain values is made of the version that has them', async () => {
+  const one = shared();
+  assert.equal((await request(later)).end, '2026-12-01T11:00:00Z');
+  assert.deepEqual(one.sent, ['GET', 'PATCH']);
+});
+
+test('a change that is meant for certain values is not sent over those of somebody else', async () => {
+  const one = shared();
+  one.change({end: '2026-12-01T16:00:00Z'});
+  await assert.rejects(request(later), {status: 412, passes: false, message: t('changedBySomebody'), now: one.value});
+  assert.deepEqual(one.sent, ['GET']);
+});
+
+test('a change is not made over one of somebody else between its reading and its writing', async () => {
+  const one = shared(one => one.sent.length === 1 && one.change({end: '2026-12-01T16:00:00Z'}));
+  await assert.rejects(request(later), {status: 412, message: t('changedBySomebody'), now: one.value});
+  assert.deepEqual([one.sent, one.value.end], [['GET', 'PATCH', 'GET'], '2026-12-01T16:00:00Z']);
+});
+
+test('what changes in other ways between reading and writing does not stop a change, unless it never rests', async () => {
+  const one = shared(one => one.sent.length === 1 && one.change({status: 'active'}));
+  assert.equal((await request(later)).end, '2026-12-01T11:00:00Z');
+  assert.equal(one.value.status, 'active');
+  const restless = shared(one => one.change({status: 'active'}));
+  await assert.rejects(request(later), {status: 412, passes: false, now: null});
+  assert.equal(restless.sent.length, 6);
+  assert.equal(restless.value.end, '2026-12-01T10:00:00Z');
+});
+
+test('a change of what cannot be read is told to be unsent, and one without an answer is not', async () => {
+  globalThis.fetch = async () => {
+    throw new TypeError('no network');
+  };
+  await assert.rejects(request(later), {passes: true, unsent: true});
+  globalThis.fetch = async (path, {method}) => {
+    if (method === 'PATCH') throw new TypeError('no network');
+    return new Response(JSON.stringify({id: 'r1', end: '2026-12-01T10:00:00Z'}), {headers: {ETag: '"1-x"'}});
+  };
+  await assert.rejects(request(later), {passes: true, unsent: false});
 });

@@ -186,14 +186,12 @@ test('the toast after a booking cancels it, and the one after a change brings th
   const c = new Filled(stretch);
   c.offered(offerFor(stretch.start, 3 * HOUR));
   c.send({type: 'form.submit'});
-  c.answer(asItWas, c.last('form.check'));
   assert.deepEqual(c.changes()[0].body, {end_time: '2026-11-28T16:26:00Z'});
   c.answer({...made, start: '2026-11-28T13:26:00Z', end: '2026-11-28T16:26:00Z'}, c.last('form.send'));
   assert.deepEqual(c.toast().undo.request.body, {end_time: '2026-11-28T15:26:00Z'});
   const m = new Filled({...stretch, kind: 'move', start: NOW + HOUR, end: NOW + 2 * HOUR, from: NOW + 3 * HOUR, until: NOW + 4 * HOUR});
   m.offered();
   m.send({type: 'form.submit'});
-  m.answer({...asItWas, start: text(NOW + HOUR), end: text(NOW + 2 * HOUR)}, m.last('form.check'));
   m.answer(made, m.last('form.send'));
   assert.deepEqual(m.toast().undo.request.body, {start_time: '2026-11-28T15:26:00Z', end_time: '2026-11-28T16:26:00Z'});
 });
@@ -805,39 +803,44 @@ test('words wait for the properties of the hosts if these cannot be read', () =>
 
 // What others do meanwhile.
 
-test('a change reads the reservation before it is sent', () => {
+test('a change is meant for the edges that the user moves, as they were drawn', () => {
   const f = new Filled(stretch);
   f.offered();
   f.send({type: 'form.submit'});
-  assert.deepEqual(f.changes(), []);
-  f.answer(asItWas, f.last('form.check'));
-  assert.deepEqual(f.changes().map(one => one.body), [{end_time: text(stretch.until)}]);
+  const {method, body, provided} = f.last('form.send').request;
+  assert.deepEqual([method, body, provided], ['PATCH', {end_time: text(stretch.until)}, {end: asItWas.end}]);
+  const m = new Filled({...stretch, kind: 'move', start: NOW + HOUR, end: NOW + 2 * HOUR, from: NOW + 3 * HOUR, until: NOW + 4 * HOUR});
+  m.offered();
+  m.send({type: 'form.submit'});
+  assert.deepEqual(m.last('form.send').request.provided, {start: text(NOW + HOUR), end: text(NOW + 2 * HOUR)});
 });
 
-test('a change of what somebody has changed is not sent, and the form tells what it is now', () => {
+test('a change of what somebody has changed is not made, and the form tells what it is now', () => {
   const f = new Filled(stretch);
   f.offered();
   f.send({type: 'form.submit'});
-  f.answer({...asItWas, end: text(NOW + 8 * HOUR)}, f.last('form.check'));
-  assert.deepEqual(f.changes(), []);
-  assert.deepEqual([f.form.sending, f.form.before.end, f.form.offer], [false, NOW + 8 * HOUR, null]);
+  f.answer({...lost, status: 412, passes: false, now: {...asItWas, end: text(NOW + 8 * HOUR)}}, f.last('form.send'));
+  assert.equal(f.changes().length, 1);
+  assert.deepEqual([f.form.sending, f.form.before.end, f.form.offer, f.form.refusal], [false, NOW + 8 * HOUR, null, null]);
   assert.match(f.toast().text, /was changed meanwhile/);
 });
 
-test('another name or start does not stop a change of the end', () => {
+test('a change that is sent again without an answer and was made is done', () => {
   const f = new Filled(stretch);
   f.offered();
   f.send({type: 'form.submit'});
-  f.answer({...asItWas, name: 'renamed', start: text(stretch.start - HOUR)}, f.last('form.check'));
-  assert.equal(f.changes().length, 1);
+  f.answer(lost, f.last('form.send'));
+  f.send({type: 'form.submit'});
+  f.answer({...lost, status: 412, passes: false, now: {...asItWas, end: text(stretch.until)}}, f.last('form.send'));
+  assert.equal(f.form, null);
 });
 
 test('a reservation that cannot be read before its change is not changed, and the form can be sent again', () => {
   const f = new Filled(stretch);
   f.offered();
   f.send({type: 'form.submit'});
-  f.answer(lost, f.last('form.check'));
-  assert.deepEqual([f.changes(), f.form.sending, f.form.unsure], [[], false, false]);
+  f.answer({...lost, unsent: true}, f.last('form.send'));
+  assert.deepEqual([f.form.sending, f.form.unsure], [false, false]);
   assert.ok(canSubmit(f.form));
 });
 
@@ -909,7 +912,6 @@ test('a change without an answer is done when the calendar shows it', () => {
   const f = new Filled(stretch);
   f.offered();
   f.send({type: 'form.submit'});
-  f.answer(asItWas, f.last('form.check'));
   f.answer(lost, f.last('form.send'));
   f.send({type: 'form.overtaken', name: 'run', start: NOW - HOUR, end: NOW + 2 * HOUR});
   assert.equal(f.form, null);

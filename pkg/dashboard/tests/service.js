@@ -58,7 +58,7 @@ export class Service {
     const [, of] = request.path?.match(/^v1\/reservations\/(\w+)$/) || [],
       one = this.reservations.get(of);
     if (request.provided && one && Object.entries(request.provided).some(([name, value]) => asAnswer(one)[name] !== value))
-      return {error: {status: 412, message: 'changed by somebody', passes: false, field: '', refusal: null}}; // as client.js does
+      return {error: {status: 412, message: 'changed by somebody', passes: false, field: '', refusal: null, now: asAnswer(one)}}; // as client.js does
     if (request.calendar) return {answer: this.calendar(request.query)};
     if (request.method === 'POST' && request.path === 'v1/reservations') return this.post(request);
     if (request.method === 'PATCH') return this.patch(request);
