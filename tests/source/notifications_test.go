@@ -208,6 +208,60 @@ func TestEachEventHasItsWordsAndItsBound(t *testing.T) {
 	}
 }
 
+// The calls that enter an event into the log of a reservation, and those of healing that also name the action.
+var entering = []string{"Happened", "happened", "due", "note"}
+
+// An action that nothing causes, or an event that nothing enters, is promised by the guide and the contract, and never comes.
+func TestEachActionIsCausedAndEachEventIsEntered(t *testing.T) {
+	made := map[string]bool{}
+	note := func(list ...ast.Expr) {
+		for _, e := range list {
+			made[lastName(e)] = true
+		}
+	}
+	for _, files := range productionFiles(t) {
+		for _, file := range files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.CallExpr:
+					if slices.Contains(entering, lastName(n.Fun)) {
+						note(n.Args...)
+					}
+				case *ast.AssignStmt:
+					if len(n.Lhs) == len(n.Rhs) {
+						for i, to := range n.Lhs {
+							if lastName(to) == "Action" {
+								note(n.Rhs[i])
+							}
+						}
+					}
+				case *ast.CompositeLit:
+					if lastName(n.Type) == "Cause" {
+						for _, e := range n.Elts {
+							if pair, is := e.(*ast.KeyValueExpr); is && lastName(pair.Key) == "Action" {
+								note(pair.Value)
+							}
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	actions := constantNames(t, "reservation/ports.go", "Action")
+	for event, name := range constantNames(t, "reservation/reservation.go", "EventType") {
+		if !made[name] {
+			t.Errorf("nothing enters the event %s: call planning.Happened where it is decided, or remove it", event)
+		}
+		delete(actions, string(lifecycle.Action(reservation.EventType(event)))) // the events that are due are carried out by their table
+	}
+	for action, name := range actions {
+		if !made[name] {
+			t.Errorf("nothing causes the action %s: it needs a reservation.Cause where it is decided", action)
+		}
+	}
+}
+
 // notifications returns one notification of each event type that Almanac sends.
 func notifications(t *testing.T) map[string]oslo.Notification {
 	t.Helper()
