@@ -58,11 +58,27 @@ func builtPackages(t *testing.T, patterns ...string) map[string]builtPackage {
 	}
 }
 
-// ownersUsed returns the functions that use the project of a reservation or a lease as a value, as "package: function",
-// each with a position.
-func ownersUsed(t *testing.T) map[string]token.Position {
+// ownerUses are the uses of the owner of a reservation or a lease, each with a position: the functions that use its project
+// as a value, as "package: function", and the calls that ask who it is, as "package: function: call".
+type ownerUses struct{ values, asked map[string]token.Position }
+
+// ask adds a call, and the second of the same text as "… again".
+func (u *ownerUses) ask(call string, at token.Position) {
+	for u.asked[call] != (token.Position{}) {
+		call += " again"
+	}
+	u.asked[call] = at
+}
+
+// foundUses are those that a test before has found.
+var foundUses *ownerUses
+
+func ownersUsed(t *testing.T) *ownerUses {
 	t.Helper()
-	all, set, found := builtPackages(t, "./cmd/..."), token.NewFileSet(), map[string]token.Position{}
+	if foundUses != nil {
+		return foundUses
+	}
+	all, set, found := builtPackages(t, "./cmd/..."), token.NewFileSet(), &ownerUses{map[string]token.Position{}, map[string]token.Position{}}
 	from := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(all[path].Export) })
 	for path, p := range all {
 		if path != module+"/reservation" && !slices.Contains(p.Imports, module+"/reservation") {
@@ -76,23 +92,50 @@ func ownersUsed(t *testing.T) map[string]token.Position {
 			}
 			files = append(files, file)
 		}
-		info := types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}
+		info := types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}, Uses: map[*ast.Ident]types.Object{}}
 		if _, err := (&types.Config{Importer: from}).Check(path, set, files, &info); err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range files {
 			for _, d := range file.Decls {
+				in := strings.TrimPrefix(path, module+"/") + ": " + functionOf(d)
 				ast.Inspect(d, func(n ast.Node) bool {
-					s, is := n.(*ast.SelectorExpr)
-					if is && ownsProject(info.Selections[s]) {
-						found[strings.TrimPrefix(path, module+"/")+": "+functionOf(d)] = set.Position(n.Pos())
+					switch n := n.(type) {
+					case *ast.SelectorExpr:
+						if ownsProject(info.Selections[n]) {
+							found.values[in] = set.Position(n.Pos())
+						}
+						if asksOwner(info.Uses[n.Sel]) {
+							found.ask(in+": "+types.ExprString(n), set.Position(n.Pos()))
+						}
+					case *ast.CallExpr:
+						if f, is := n.Fun.(*ast.Ident); is && asksOwner(info.Uses[f]) {
+							found.ask(in+": "+types.ExprString(n), set.Position(n.Pos()))
+						}
 					}
 					return true
 				})
 			}
 		}
 	}
+	foundUses = found
 	return found
+}
+
+// asksOwner reports whether a function is BelongsTo, also that of an interface, or Projects, or one of them in SQL.
+func asksOwner(o types.Object) bool {
+	if f, is := o.(*types.Func); !is || f.Pkg() == nil {
+		return false
+	}
+	switch in := strings.TrimPrefix(o.Pkg().Path(), module+"/"); o.Name() {
+	case "BelongsTo":
+		return true
+	case "Projects":
+		return in == "reservation"
+	case "owned", "ownedByAny":
+		return in == "pkg/store"
+	}
+	return false
 }
 
 // ownsProject reports whether a selection is the field ProjectID of a reservation or a lease.
@@ -222,7 +265,7 @@ func TestEachUseOfTheProjectOfAReservationHasAReason(t *testing.T) {
 			reasons[f] = why
 		}
 	}
-	used := ownersUsed(t)
+	used := ownersUsed(t).values
 	for f, at := range used {
 		if reasons[f] == "" {
 			t.Errorf("%v: %s uses the project of a reservation: call BelongsTo or Projects, or add it to valued with a reason", at, f)

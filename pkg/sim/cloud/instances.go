@@ -5,6 +5,7 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -71,7 +72,8 @@ func (f Fence) recognized(ctx context.Context, list []inventory.Instance) ([]inv
 // Of implements upkeep.Instances.
 func (f Fence) Of(ctx context.Context, r reservation.Reservation) ([]inventory.Instance, error) {
 	var all []inventory.Instance
-	for _, s := range f.Cloud.Servers(func(s *Server) bool { return r.BelongsTo(s.ProjectID) }) {
+	projects := r.Projects()
+	for _, s := range f.Cloud.Servers(func(s *Server) bool { return slices.Contains(projects, s.ProjectID) }) {
 		all = append(all, s.Instance)
 	}
 	all, err := f.recognized(ctx, all)
