@@ -34,7 +34,9 @@ func TestAReservationBelongsToEachOfItsProjectsAndToNoOther(t *testing.T) {
 		if len(projects) == 0 {
 			rt.Fatal("it belongs to nobody")
 		}
-		for _, project := range append([]string{name().Draw(rt, "another"), "", r.ProjectID + " ", r.UserID}, projects...) {
+		asked := append([]string{name().Draw(rt, "another"), "", r.ProjectID + " "}, projects...)
+		eachText(reflect.ValueOf(&r).Elem(), "", func(_ string, v reflect.Value) { asked = append(asked, v.String()) })
+		for _, project := range asked {
 			if has := slices.Contains(projects, project); r.BelongsTo(project) != has {
 				rt.Fatalf("it belongs to %q: %v, and its projects are %q", project, !has, projects)
 			}

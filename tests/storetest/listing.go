@@ -19,6 +19,7 @@ import (
 func testListing(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("a list is what the query selects, in order", func(t *testing.T) { testSelection(t, open(t)) })
 	t.Run("each row comes once while others are inserted", func(t *testing.T) { testPaging(t, open(t)) })
+	t.Run("what is asked for a project is what belongs to it", func(t *testing.T) { testOwners(t, open(t)) })
 	t.Run("an unknown marker is invalid", func(t *testing.T) {
 		s := open(t)
 		foreign := booked("foreign")
