@@ -200,6 +200,10 @@ func TestEachEventHasItsWordsAndItsBound(t *testing.T) {
 			t.Errorf("the event %s is carried out: %v; docs/concepts.md lists it among the others", event, carried)
 		}
 	}
+	names := slices.Sorted(maps.Values(constantNames(t, "reservation/reservation.go", "EventType")))
+	if diff := cmp.Diff(names, repository.Matches(`\breservation\.(\w+Event)\b`, repository.Read(t, "../../tests/storetest/texts.go"))); diff != "" {
+		t.Errorf("events (-code +tests/storetest/texts.go, which stores each):\n%s", diff)
+	}
 	bounded := repository.Matches(`reservation\.(\w+Event)\b`, repository.Read(t, "../../reservation/planning/history.go"))
 	for event, name := range constantNames(t, "reservation/reservation.go", "EventType") {
 		if slices.Contains(bounded, name) == slices.Contains(once, reservation.EventType(event)) {
