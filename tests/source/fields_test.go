@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/address"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // A new field of a reservation is shown, requested, changed, sent and documented, or absent names the places where it
@@ -46,6 +47,25 @@ func TestEachFieldOfAReservationIsInEachPlaceOrItsAbsenceHasAReason(t *testing.T
 	}
 	for key := range unused {
 		t.Errorf("absent names the field %s in the place %s; one of them does not exist", key[0], key[1])
+	}
+}
+
+// A text of the owner that the log has whole, or with its line breaks, would be as long, and would look, as its owner likes.
+func TestTheLogCutsAndQuotesEachTextOfAReservation(t *testing.T) {
+	long := "[\"first\nsecond\", \"" + strings.Repeat("x", 255) + "\"]"
+	for _, before := range examples() {
+		for _, field := range fieldsOf(t) {
+			after := before
+			after.Claims, after.Addresses, after.Events = slices.Clone(before.Claims), slices.Clone(before.Addresses), slices.Clone(before.Events)
+			visit(t, reflect.ValueOf(&after).Elem(), "", func(path string, v reflect.Value) {
+				if path == field && v.Type() == reflect.TypeFor[string]() {
+					v.SetString(long)
+				}
+			})
+			if said := planning.Difference(before, after); strings.Contains(said, "\n") || len(said) > len(long) {
+				t.Errorf("the log has %s as it was written: set text in its row of changeable (reservation/planning/changed.go)", field)
+			}
+		}
 	}
 }
 
