@@ -7,8 +7,10 @@ import "slices"
 // The places of the fields of a reservation.
 const (
 	inRequest            = "the request (pkg/api/reservations/convert.go, request)"
-	inFlags              = "the flags of reservation create and host maintenance"
+	inFlags              = "the flags of reservation create"
+	inMaintenance        = "the flags of host maintenance"
 	inForm               = "the form of the page (form-request.js, bodyOf)"
+	inAgain              = "the page books the same again (form-fields.js, termsOf, otherTerms)"
 	inChange             = "the change (pkg/api/reservations/reservations.go, change)"
 	inChangeFlags        = "the flags of reservation change"
 	inChangeForm         = "the forms of a change on the page (reservation-state.js, written)"
@@ -27,11 +29,11 @@ const (
 
 // Groups of places.
 var (
-	asking   = []string{inRequest, inFlags, inForm, inBlazarRequest}
+	asking   = []string{inRequest, inFlags, inMaintenance, inForm, inAgain, inBlazarRequest}
 	changing = []string{inChange, inChangeFlags, inChangeForm, inBlazarChange}
 	// restShows and restTakes are the places that follow the REST API.
 	restShows   = []string{inAnswer, inColumns, inPage, inGuide}
-	restTakes   = []string{inRequest, inFlags, inForm, inChange, inChangeFlags, inChangeForm}
+	restTakes   = []string{inRequest, inFlags, inMaintenance, inForm, inAgain, inChange, inChangeFlags, inChangeForm}
 	blazarShows = []string{inBlazarAnswer, inBlazarNotification}
 	blazarForm  = []string{inBlazarRequest, inBlazarChange, inBlazarAnswer, inBlazarNotification}
 )
@@ -47,6 +49,9 @@ var absent = []struct {
 			"Events.Type Events.Time Events.State Events.Done Events.Detail Events.Holder Events.Until Membership.LeaseID Membership.ServerGroup",
 		slices.Concat(asking, changing, []string{inLog}), "Almanac decides it, and who asks follows from the token",
 	},
+	{"Quantity Kind HostProperties Policy Resources Affinity Image OnEnd BeforeEnd", []string{inMaintenance}, "maintenance is of the hosts that it names, and nobody uses it"},
+	{"Maintenance Claims.Host", []string{inFlags}, "host maintenance plans it"},
+	{"Policy BeforeEnd", []string{inAgain}, "the form books with the defaults; the command on the page of a reservation has the rest"},
 	{"Claims.Host", slices.Concat(changing, []string{inLog, inBlazarRequest}), "Almanac chooses the hosts; only a request for maintenance names them"},
 	{"Claims.Slices Claims.Span.Start Claims.Span.End", restShows, "the answer has the names of the hosts; the calendar shows the claims"},
 	{"Claims.Host Claims.Slices Claims.Span.Start Claims.Span.End", blazarShows, "Blazar's allocations show the hosts"},

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/almanac-cloud/almanac/tests/repository"
 )
 
@@ -30,7 +32,13 @@ func TestEachInputThatARequestReadsIsOnThePage(t *testing.T) {
 	if len(read) < 15 {
 		t.Fatalf("the request reads %v", read)
 	}
+	_, first, _ := strings.Cut(repository.Read(t, "../../pkg/dashboard/page/form-fields.js"), "\n  const first = {\n")
+	first, _, _ = strings.Cut(first, "\n  };\n")
+	values := repository.Matches(`(?m)^    (\w+):`, first)
 	for _, field := range read {
+		if !slices.Contains(values, field) {
+			t.Errorf("form-request.js reads %s, which has no value at first: add it to fieldsFrom of form-fields.js", field)
+		}
 		set := regexp.MustCompile(`(?:edit\(|input\(form, |number\(form, |timeOf\(form, )'` + field + `'`).MatchString(view)
 		if set == (notFilledIn[field] != "") {
 			t.Errorf("form-request.js reads %s, an input sets it: %v; notFilledIn says %q", field, set, notFilledIn[field])
@@ -38,7 +46,53 @@ func TestEachInputThatARequestReadsIsOnThePage(t *testing.T) {
 	}
 }
 
-// withoutTerms are the flags of reservation create and host maintenance that the command on the page of a reservation
+// bookedAgain returns the keys of a reservation that the form takes when its user books the same again.
+func bookedAgain(t *testing.T) (keys []string) {
+	t.Helper()
+	_, text, _ := strings.Cut(repository.Read(t, "../../pkg/dashboard/page/form-fields.js"), "\nconst termsOf = ")
+	text, _, _ = strings.Cut(text, "\nconst timeOf = ")
+	keys = repository.Matches(`\bone\.(\w+)`, text)
+	for _, names := range repository.Matches(`(?m)^function otherTerms\(\{([^}]+)\}\)`, text) {
+		for name := range strings.SplitSeq(names, ", ") {
+			key, _, _ := strings.Cut(name, ":")
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) < 12 {
+		t.Fatalf("termsOf and otherTerms take %v", keys)
+	}
+	return keys
+}
+
+// A field that the page can change has its form, with the id of its input, and the sentence after the change.
+func TestEachFieldThatThePageChangesHasItsFormAndItsWords(t *testing.T) {
+	state, view := repository.Read(t, "../../pkg/dashboard/page/reservation-state.js"), repository.Read(t, "../../pkg/dashboard/page/reservation-change.js")
+	keysOf := func(name string) []string {
+		_, text, found := strings.Cut(state, "const "+name+" = {")
+		if !found {
+			t.Fatalf("reservation-state.js has no %s", name)
+		}
+		text, _, _ = strings.Cut(text, ";\n")
+		return repository.Matches(`\b(\w+): (?:\w+ =>|')`, text)
+	}
+	_, view, _ = strings.Cut(view, "\nexport function changes(")
+	view, _, _ = strings.Cut(view, "\n}\n")
+	words := slices.DeleteFunc(keysOf("done"), func(key string) bool { return key == "reason" }) // the name of maintenance
+	want := keysOf("values")
+	if len(want) < 3 {
+		t.Fatalf("the page changes %v", want)
+	}
+	for where, keys := range map[string][]string{
+		"written": keysOf("written"), "fieldIDs": keysOf("fieldIDs"), "done": words, "a form of changes": repository.Matches(`\bform\(\s*'(\w+)'`, view),
+	} {
+		slices.Sort(keys)
+		if diff := cmp.Diff(slices.Sorted(slices.Values(want)), keys); diff != "" {
+			t.Errorf("fields that the page changes (-values +%s):\n%s", where, diff)
+		}
+	}
+}
+
+// withoutTerms are the flags of reservation create and host maintenance that their command on the page of a reservation
 // does not have, and why.
 var withoutTerms = map[string]string{
 	"end":             "the start and the duration say it",
@@ -51,29 +105,30 @@ var withoutTerms = map[string]string{
 // The command that books the same has each term that a flag has, and no option that the command line does not know.
 func TestTheCommandOnThePageHasEachTermOfAReservation(t *testing.T) {
 	_, text, _ := strings.Cut(repository.Read(t, "../../pkg/dashboard/page/command.js"), "function times(")
-	options := repository.Matches(`\['([a-z-]+)',`, text)
-	flags := map[string]bool{}
-	for _, file := range []string{"reservation_create.go", "host_maintenance.go"} {
-		for _, flag := range repository.Matches(`flags\.\w*Var\([^"\n]*, "([a-z-]+)"`, repository.Read(t, "../../cmd/almanac/"+file)) {
-			flags[flag] = true
+	times, text, _ := strings.Cut(text, "\nexport function command(")
+	maintenance, create, _ := strings.Cut(text, "\n  }\n")
+	known := map[string]bool{}
+	for file, text := range map[string]string{"reservation_create.go": create, "host_maintenance.go": maintenance} {
+		options := repository.Matches(`\['([a-z-]+)',`, times+text)
+		flags := repository.Matches(`flags\.\w*Var\([^"\n]*, "([a-z-]+)"`, repository.Read(t, "../../cmd/almanac/"+file))
+		if len(flags) < 6 {
+			t.Fatalf("the flags of %s are %v", file, flags)
 		}
-	}
-	if len(flags) < 15 {
-		t.Fatalf("the flags are %v", flags)
-	}
-	for flag := range flags {
-		if !slices.Contains(options, flag) && withoutTerms[flag] == "" {
-			t.Errorf("the command on the page lacks --%s: add it to command.js, or to withoutTerms with the reason", flag)
+		for _, flag := range flags {
+			known[flag] = true
+			if slices.Contains(options, flag) == (withoutTerms[flag] != "") {
+				t.Errorf("the command on the page has --%s of %s: %v; withoutTerms says %q: add it to command.js, or state the reason there", flag, file, withoutTerms[flag] != "", withoutTerms[flag])
+			}
+		}
+		for _, option := range options {
+			if !slices.Contains(flags, option) {
+				t.Errorf("the command on the page has --%s, which %s does not know", option, file)
+			}
 		}
 	}
 	for flag := range withoutTerms {
-		if !flags[flag] || slices.Contains(options, flag) {
-			t.Errorf("withoutTerms names --%s, which the command has or no command knows", flag)
-		}
-	}
-	for _, option := range options {
-		if !flags[option] {
-			t.Errorf("the command on the page has --%s, which no command knows", option)
+		if !known[flag] {
+			t.Errorf("withoutTerms names --%s, which no command knows", flag)
 		}
 	}
 }

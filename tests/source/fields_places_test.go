@@ -19,6 +19,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/api/calendar"
@@ -59,7 +60,7 @@ func fieldPlaces(t *testing.T) []fieldPlace {
 	read := selected(t, "pkg/api/reservations/convert.go", "request", "body")
 	patched := selected(t, "pkg/api/reservations/reservations.go", "change", "body")
 	flags := selected(t, "cmd/almanac/reservation_create.go", "", "b.request", "req")
-	flags = append(flags, composed(t, "cmd/almanac/host_maintenance.go", "v1.ReservationRequest")...)
+	maintenanceFlags := composed(t, "cmd/almanac/host_maintenance.go", "v1.ReservationRequest")
 	changeFlags := composed(t, "cmd/almanac/reservation_change.go", "v1.ReservationChange")
 	columns := append(selected(t, "cmd/almanac/reservation.go", "reservationFields", "r"), selected(t, "cmd/almanac/reservation.go", "eventLine", "e")...)
 	script := func(name string) string { return repository.Read(t, "../../pkg/dashboard/page/"+name) }
@@ -68,13 +69,16 @@ func fieldPlaces(t *testing.T) []fieldPlace {
 	changeForm, _, _ = strings.Cut(changeForm, "\n};\n")
 	_, form, _ = strings.Cut(form, "\nexport function bodyOf(")
 	form, _, _ = strings.Cut(form, "\nfunction ruleOf(")
+	again := bookedAgain(t)
 	_, guide, _ := strings.Cut(repository.Read(t, "../../docs/api.md"), "\n### POST /v1/reservations\n")
 	guide, _, _ = strings.Cut(guide, "\n### GET /v1/calendar\n")
 	blazarAsked, blazarChanged := blazarRequests(t)
 	return []fieldPlace{
 		named(inRequest, func(key string) bool { return slices.Contains(read, asked[timeKey(key)]) }),
 		named(inFlags, func(key string) bool { return slices.Contains(flags, asked[timeKey(key)]) }),
+		named(inMaintenance, func(key string) bool { return slices.Contains(maintenanceFlags, asked[timeKey(key)]) }),
 		named(inForm, func(key string) bool { return words(form, `\bbody\.KEY\b|\bKEY: `)(timeKey(key)) }),
+		named(inAgain, func(key string) bool { return slices.Contains(again, key) }),
 		named(inChange, func(key string) bool { return slices.Contains(patched, changed[timeKey(key)]) }),
 		named(inChangeFlags, func(key string) bool { return slices.Contains(changeFlags, changed[timeKey(key)]) }),
 		named(inChangeForm, func(key string) bool { return words(changeForm, `\(\{KEY\b`)(timeKey(key)) }),
@@ -336,16 +340,21 @@ func TestTheContractHasEachFieldOfItsTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compared := 0
+	compared, asked := 0, requestTypes(t)
 	for _, name := range v1Types.Scope().Names() {
 		of, is := v1Types.Scope().Lookup(name).Type().Underlying().(*types.Struct)
 		if !is || !token.IsExported(name) {
 			continue
 		}
-		var typed, listed []string
+		var typed, listed, always []string
 		for i := range of.NumFields() {
-			if key, _, _ := strings.Cut(reflect.StructTag(of.Tag(i)).Get("json"), ","); key != "" {
-				typed = append(typed, key)
+			key, how, _ := strings.Cut(reflect.StructTag(of.Tag(i)).Get("json"), ",")
+			if key == "" {
+				continue
+			}
+			typed = append(typed, key)
+			if how == "" {
+				always = append(always, key)
 			}
 		}
 		if len(typed) == 0 {
@@ -364,6 +373,14 @@ func TestTheContractHasEachFieldOfItsTypes(t *testing.T) {
 		slices.Sort(listed)
 		if diff := cmp.Diff(typed, listed); diff != "" {
 			t.Errorf("%s (-type +openapi.yaml):\n%s", name, diff)
+		}
+		if whole, _, _ := strings.Cut(innerSchemas[name], "."); asked[name] || asked[whole] {
+			continue // the handler decides what a request must have
+		}
+		required := slices.Sorted(slices.Values(schema.Required))
+		slices.Sort(always)
+		if diff := cmp.Diff(always, required, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("keys that each %s has (-type without omitempty +required of openapi.yaml):\n%s", name, diff)
 		}
 	}
 	if compared < 50 {
