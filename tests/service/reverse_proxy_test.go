@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/almanac-cloud/almanac/tests/built"
 	"github.com/almanac-cloud/almanac/tests/labtest"
@@ -61,6 +62,7 @@ func TestTheLinesForReverseProxiesKeepWhatClientsNeed(t *testing.T) {
 				t.Run("links", b.links)
 				t.Run("metrics", b.metrics)
 				t.Run("tags", b.tags)
+				t.Run("changes", b.changes)
 				t.Run("events", func(t *testing.T) { b.events(t, service) })
 			})
 		}
@@ -113,7 +115,13 @@ func behind(t *testing.T, s *built.Service, program, configuration string) *prox
 // get returns the answer and its body; header has names and values in turn.
 func (p *proxied) get(t *testing.T, path string, header ...string) (*http.Response, []byte) {
 	t.Helper()
-	answer := p.open(t, t.Context(), path, header...)
+	return p.send(t, http.MethodGet, path, "", header...)
+}
+
+// send returns the answer to a request with a body, which may be empty, and the body of the answer.
+func (p *proxied) send(t *testing.T, method, path, text string, header ...string) (*http.Response, []byte) {
+	t.Helper()
+	answer := p.open(t, t.Context(), method, path, text, header...)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
@@ -122,9 +130,9 @@ func (p *proxied) get(t *testing.T, path string, header ...string) (*http.Respon
 	return answer, body
 }
 
-func (p *proxied) open(t *testing.T, ctx context.Context, path string, header ...string) *http.Response {
+func (p *proxied) open(t *testing.T, ctx context.Context, method, path, text string, header ...string) *http.Response {
 	t.Helper()
-	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path, nil)
+	ask, err := http.NewRequestWithContext(ctx, method, p.url+path, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,12 +198,32 @@ func (p *proxied) tags(t *testing.T) {
 	}
 }
 
+// changes of what was read are made, and others are not, whatever the proxy has made of the tag.
+func (p *proxied) changes(t *testing.T) {
+	later := time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339) // a start would be a change too
+	for _, coding := range []string{"identity", "gzip"} {
+		made, body := p.send(t, http.MethodPost, "/v1/reservations", fmt.Sprintf(`{"name": "one", "start_time": %q, "duration": 60}`, later))
+		path := made.Header.Get("Location")
+		if made.StatusCode != http.StatusCreated || path == "" {
+			t.Fatalf("%s %s", made.Status, body)
+		}
+		read, _ := p.get(t, path, "Accept-Encoding", coding)
+		tag := read.Header.Get("ETag")
+		for _, status := range []int{http.StatusOK, http.StatusPreconditionFailed} {
+			change, body := p.send(t, http.MethodPatch, path, fmt.Sprintf(`{"name": "changed %d"}`, status), "Accept-Encoding", coding, "If-Match", tag)
+			if change.StatusCode != status {
+				t.Errorf("with %s and the tag %s: %s %.300s; want %d", coding, tag, change.Status, body, status)
+			}
+		}
+	}
+}
+
 // events arrive as they happen: a proxy that keeps back what is less than a buffer would show nothing in
 // the time of the test.
 func (p *proxied) events(t *testing.T, s *built.Service) {
 	ctx, cancel := context.WithTimeout(t.Context(), built.Patience)
 	defer cancel()
-	answer := p.open(t, ctx, "/v1/events", "Accept-Encoding", "gzip")
+	answer := p.open(t, ctx, http.MethodGet, "/v1/events", "", "Accept-Encoding", "gzip")
 	defer answer.Body.Close()
 	if coding := answer.Header.Get("Content-Encoding"); answer.StatusCode != http.StatusOK || coding != "" {
 		t.Fatalf("%s, coding %q", answer.Status, coding)
