@@ -60,7 +60,7 @@ func TestEachCommandCompletesItsArgumentsOrHasAReason(t *testing.T) {
 }
 
 // reads matches the commands that change nothing in the service.
-var reads = regexp.MustCompile(` (list|show|status|plan|audit|explain|backtest|follow|cost|feed|usage|limits|readiness|version|availability|calendar|properties|manual)$| (whatif|simulate) `)
+var reads = regexp.MustCompile(` (list|show|status|plan|audit|explain|backtest|follow|cost|feed|usage|limits|readiness|version|availability|offers|calendar|properties|manual)$| (whatif|simulate) `)
 
 // withoutDryRun names the commands that change something and have no --dry-run, and why.
 var withoutDryRun = map[string]string{

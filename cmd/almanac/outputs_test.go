@@ -57,6 +57,7 @@ var outputs = map[string][]string{
 		"pack stop", "pack stop r-1",
 	},
 	"preemptible": {"preemptible list", "preemptible list --long", "preemptible cost --vcpus 1"},
+	"offers":      {"offers --duration 1h-2h", "offers --quantity 2-4 --duration 1h --long"},
 	"properties":  {"properties", "properties list", "properties set rack --hidden"},
 	"readiness":   {"readiness"},
 	"reservation": {
@@ -218,6 +219,7 @@ func answerEverything(a *api) {
 	member("/v1/hosts", "GET", full[v1.Host](), v1.Host{})
 	member("/v1/hosts", "PATCH", full[v1.Host](), v1.Host{})
 	answer(full[v1.Images](), "GET /v1/images")
+	answer(full[v1.Offers](), "POST /v1/offers")
 	answer(full[v1.PackingPlan](), "POST /v1/packing")
 	answer(full[v1.PackingRuns](), "GET /v1/packing/runs")
 	answer(full[v1.PackingRun](), "POST /v1/packing/runs", "DELETE /v1/packing/runs/{id}")

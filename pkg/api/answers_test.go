@@ -39,7 +39,7 @@ func TestEveryFactInAnAnswerIsTrue(t *testing.T) {
 
 // question asks one thing, and then whether the answer is true.
 func (s *scene) question() {
-	switch rapid.IntRange(0, 9).Draw(s.t, "question") {
+	switch rapid.IntRange(0, 11).Draw(s.t, "question") {
 	case 0, 1, 2, 3:
 		s.askReservation(s.caller(), s.drawAsked())
 	case 4:
@@ -56,5 +56,7 @@ func (s *scene) question() {
 		if l, ok := s.drawLeaseRecord(); ok {
 			s.askLeaseChange(l, s.drawLeaseChange(l))
 		}
+	case 10, 11:
+		s.askOffers(s.caller(), s.drawWished())
 	}
 }

@@ -67,6 +67,7 @@ var calls = []call{
 	{"GET /v1/reservations.ics", "", "", 200, 200, 200, 200, 403, 403, "feed:get"},
 	{"GET /v1/feed", "", "", 200, 200, 200, 200, 403, 403, "feed:get"},
 	{"GET /v1/availability", "?duration=60", "", 200, 200, 200, 200, 200, 403, "availability:get"},
+	{"POST /v1/offers", "", `{"duration": 60}`, 200, 200, 200, 200, 200, 403, "offers:create"},
 	{"GET /v1/calendar", "", "", 200, 200, 200, 200, 200, 403, "calendar:get"},
 	{"GET /v1/events", "", "", 200, 200, 200, 200, 200, 403, "events:get"},
 	{"GET /v1/limits", "?project_id=demo", "", 200, 200, 200, 403, 200, 403, "limits:get"},

@@ -150,6 +150,15 @@ func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
 			},
 			"GET /v1/availability?duration=7200&host_properties=%5B%22%3D%22%2C%22%24gpu%22%2C%22a100%22%5D&quantity=2&start=2026-12-01T11%3A00%3A00Z", "",
 		},
+		"offers": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.Offers(ctx, v1.OffersRequest{
+					Quantity: &v1.QuantityRange{Min: 2, Max: 8}, Duration: &v1.DurationRange{Min: 3600, Max: 7200}, Windows: []v1.OfferWindow{{Start: &noon}},
+				})
+				return err
+			},
+			"POST /v1/offers", `{"quantity":{"min":2,"max":8},"duration":{"min":3600,"max":7200},"windows":[{"start":"2026-12-01T12:00:00+01:00"}]}`,
+		},
 		"calendar": {
 			func(ctx context.Context, c *client.Client) error {
 				_, err := c.Calendar(ctx, client.CalendarQuery{End: noon, Hosts: []string{"n1", "n2"}, Filter: "true", Facts: true})

@@ -114,3 +114,8 @@ func (c *Client) Availability(ctx context.Context, q AvailabilityQuery) (v1.Avai
 	set(query, "host_properties", q.HostProperties)
 	return answer[v1.Availability](ctx, c, call{method: http.MethodGet, path: "/v1/availability", query: query})
 }
+
+// Offers returns offers for ranges of quantities and durations, the best first, and books nothing.
+func (c *Client) Offers(ctx context.Context, req v1.OffersRequest) (v1.Offers, error) {
+	return answer[v1.Offers](ctx, c, call{method: http.MethodPost, path: "/v1/offers", body: req})
+}

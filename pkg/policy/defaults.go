@@ -111,6 +111,9 @@ var otherRules = []Rule{
 	{Name: "availability:get", Check: anyReader, Scopes: bothScopes,
 		Description: "See when hosts are free.",
 		Operations:  []Operation{{"GET", "/v1/availability"}}},
+	{Name: "offers:create", Check: anyReader, Scopes: bothScopes,
+		Description: "Get offers for ranges of quantities and durations.",
+		Operations:  []Operation{{"POST", "/v1/offers"}}},
 	{Name: "events:get", Check: anyReader, Scopes: bothScopes,
 		Description: "Follow what changes on the calendar.",
 		Operations:  []Operation{{"GET", "/v1/events"}}},
@@ -145,7 +148,7 @@ var otherRules = []Rule{
 		Description: "See hidden properties, and use them in a filter.",
 		Operations: []Operation{
 			{"GET", "/v1/properties"}, {"GET", "/v1/hosts"}, {"GET", "/v1/hosts/{name}"},
-			{"GET", "/v1/availability"}, {"POST", "/v1/reservations"}, {"PATCH", "/v1/reservations/{id}"},
+			{"GET", "/v1/availability"}, {"POST", "/v1/offers"}, {"POST", "/v1/reservations"}, {"PATCH", "/v1/reservations/{id}"},
 		}},
 	{Name: "properties:update", Check: admin, Scopes: bothScopes,
 		Description: "Hide or show a property.",

@@ -33,7 +33,7 @@ func ofSystem(roles ...string) policy.Credentials {
 // The rules that act on the caller's own project, by their effect.
 var (
 	reading = []string{
-		"reservations:list", "reservations:get", "availability:get", "hosts:list", "hosts:get", "properties:list", "calendar:get", "decisions:get",
+		"reservations:list", "reservations:get", "availability:get", "offers:create", "hosts:list", "hosts:get", "properties:list", "calendar:get", "decisions:get",
 		"events:get", "limits:get", "usage:get",
 		"besteffort:list", "besteffort:get", "blazar:leases:get",
 		"blazar:floatingips:get", "blazar:oshosts:get", "blazar:oshosts:get_allocations", "blazar:oshosts:get_resource_properties",

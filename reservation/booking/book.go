@@ -163,3 +163,12 @@ func (d *Bookings) Availability(ctx context.Context, by Caller, req reservation.
 	defer d.deciding.Leave(by.ProjectID)
 	return planning.Availability(d.view(by, by.ProjectID).View, req, limit)
 }
+
+// Offers returns the offers for a wish, without booking any; see planning.Offers.
+func (d *Bookings) Offers(ctx context.Context, by Caller, w planning.Wish) (offers []planning.Offer, complete bool, err error) {
+	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
+		return nil, false, err
+	}
+	defer d.deciding.Leave(by.ProjectID)
+	return planning.Offers(d.view(by, by.ProjectID).View, w)
+}

@@ -65,7 +65,7 @@ func parseWish(asked Wish, v View) (wish, error) {
 		terms.Name, terms.Quantity = asked.Name, int(w.quantity.Min)
 		a, err := parseRequest(reservation.Request{Terms: terms, Start: w.windows[0].Start, End: w.windows[0].End, Duration: w.duration.Min}, v)
 		if err != nil {
-			return wish{}, ofAlternative(err, i)
+			return wish{}, OfAlternative(err, i)
 		}
 		w.alternatives = append(w.alternatives, a)
 	}
@@ -138,8 +138,8 @@ func merged(spans []span.Span) (list []span.Span) {
 	return list
 }
 
-// ofAlternative returns an error about an alternative, with its index in the field of a fault.
-func ofAlternative(err error, index int) error {
+// OfAlternative returns an error about an alternative, with its index in the field of a fault.
+func OfAlternative(err error, index int) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Field == "" || f.Field == "name" {
 		return err

@@ -52,7 +52,7 @@ func Offers(v View, asked Wish) (offers []Offer, complete bool, err error) {
 	for i, a := range w.alternatives {
 		s, err := newSearch(v, a)
 		if err != nil {
-			return nil, false, ofAlternative(err, i)
+			return nil, false, OfAlternative(err, i)
 		}
 		searches = append(searches, ranging{search: s, wish: &w, alternative: i, cut: &cut})
 	}

@@ -49,6 +49,8 @@ type Changer interface {
 type Asked interface {
 	// Availability returns at most limit windows in which there is room, and the number of hosts that match.
 	Availability(ctx context.Context, by booking.Caller, r reservation.Request, limit int) ([]calendar.Window, int, error)
+	// Offers returns the offers for a wish; complete is false if better ones may exist.
+	Offers(ctx context.Context, by booking.Caller, w planning.Wish) (offers []planning.Offer, complete bool, err error)
 	// Occupants returns the servers that must leave the hosts of a plan.
 	Occupants(p planning.Plan) []inventory.Instance
 	// Use returns a project's limits, and what it uses of them.

@@ -11,6 +11,7 @@
 //   - find.go: the reservation in the path, and who may act on it
 //   - limits.go: limits, and what a project uses of them
 //   - availability.go: when there is room
+//   - offers.go: offers for ranges
 //   - reservations.go: create, list, show and change
 //   - cancellation.go: cancel, and what that would do
 //   - routes.go: the rows of the table

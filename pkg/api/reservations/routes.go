@@ -14,6 +14,7 @@ func (s API) Routes() []serving.Route {
 		serving.Patch(one, s.loading("reservations:update"), serving.InTurn, serving.OneThing, serving.ByNobody.Tagged(), serving.JSON(s.change)),
 		serving.Delete(one, s.loading("reservations:delete"), serving.InLine, serving.Brief, serving.ByNobody.Tagged(), serving.JSON(s.cancel)),
 		serving.Get("/v1/availability", serving.Rule("availability:get"), serving.InTurn, serving.OneThing, serving.ByCaller, serving.JSON(s.availability)),
+		serving.Post("/v1/offers", serving.Rule("offers:create"), serving.InTurn, serving.OneThing, serving.ByNobody, serving.NoParameters, serving.JSON(s.offers)),
 		serving.Get("/v1/limits", serving.Rule("limits:get"), serving.InTurn, serving.Brief, serving.ByCaller, serving.Computed(s.limits)),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -76,7 +77,10 @@ func field(raw json.RawMessage, place reflect.Value, name string) error {
 		place.Set(reflect.New(place.Type().Elem()))
 		place = place.Elem()
 	}
-	if t := place.Type(); t == reflect.TypeFor[v1.Resources]() || t == reflect.TypeFor[v1.PlacementRequest]() || t == reflect.TypeFor[v1.WeighRequest]() {
+	if t := place.Type(); t == reflect.TypeFor[[]v1.OfferWindow]() || t == reflect.TypeFor[[]v1.OfferAlternative]() {
+		return elements(raw, place, name)
+	}
+	if t := place.Type(); isObject(t) {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &object); err != nil {
 			return fault.Field(name, "must be an object, not %s", Shorten(raw))
@@ -85,6 +89,29 @@ func field(raw json.RawMessage, place reflect.Value, name string) error {
 	}
 	if err := read(raw, place); err != nil {
 		return fault.Field(name, "%s", wrong(raw, place.Type(), err))
+	}
+	return nil
+}
+
+// isObject reports whether a type is a struct whose fields are read one by one.
+func isObject(t reflect.Type) bool {
+	return slices.Contains([]reflect.Type{
+		reflect.TypeFor[v1.Resources](), reflect.TypeFor[v1.PlacementRequest](), reflect.TypeFor[v1.WeighRequest](),
+		reflect.TypeFor[v1.OfferWindow](), reflect.TypeFor[v1.OfferAlternative](),
+	}, t)
+}
+
+// elements reads a list of objects.
+func elements(raw json.RawMessage, place reflect.Value, name string) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return fault.Field(name, "must be a list of objects, not %s", Shorten(raw))
+	}
+	place.Set(reflect.MakeSlice(place.Type(), len(list), len(list)))
+	for i, one := range list {
+		if err := field(one, place.Index(i), fmt.Sprintf("%s[%d]", name, i)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -138,7 +165,8 @@ func wrong(raw json.RawMessage, t reflect.Type, err error) string {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		want = "a time with its zone, such as 2026-12-01T10:00:00Z"
-	case t == reflect.TypeFor[v1.Duration]() || t == reflect.TypeFor[v1.Until]() || t == reflect.TypeFor[v1.Hints]() || t == reflect.TypeFor[v1.Networks]():
+	case t == reflect.TypeFor[v1.Duration]() || t == reflect.TypeFor[v1.Until]() || t == reflect.TypeFor[v1.Hints]() || t == reflect.TypeFor[v1.Networks](),
+		t == reflect.TypeFor[v1.QuantityRange](), t == reflect.TypeFor[v1.DurationRange]():
 		return err.Error()
 	case want != "":
 	case t.Kind() == reflect.Slice:
