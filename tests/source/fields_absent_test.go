@@ -51,7 +51,6 @@ var absent = []struct {
 	},
 	{"Quantity Kind HostProperties Policy Resources Affinity Image OnEnd BeforeEnd", []string{inMaintenance}, "maintenance is of the hosts that it names, and nobody uses it"},
 	{"Maintenance Claims.Host", []string{inFlags}, "host maintenance plans it"},
-	{"Policy BeforeEnd", []string{inAgain}, "the form books with the defaults; the command on the page of a reservation has the rest"},
 	{"Claims.Host", slices.Concat(changing, []string{inLog, inBlazarRequest}), "Almanac chooses the hosts; only a request for maintenance names them"},
 	{"Claims.Slices Claims.Span.Start Claims.Span.End", restShows, "the answer has the names of the hosts; the calendar shows the claims"},
 	{"Claims.Host Claims.Slices Claims.Span.Start Claims.Span.End", blazarShows, "Blazar's allocations show the hosts"},

@@ -77,13 +77,15 @@ const termsOf = one => ({
 });
 
 // otherTerms are those for which the form has no fields; null if there are none.
-function otherTerms({maintenance, image, affinity, on_end: end, resources}) {
+function otherTerms({maintenance, image, affinity, policy, on_end: end, before_end: warning, resources}) {
   if (maintenance) return null;
   const {custom} = resources || {};
   const terms = {
     ...(image && {image}),
     ...(affinity && affinity !== 'none' && {affinity}),
+    ...(policy && {policy}),
     ...(end && {on_end: end}),
+    ...(warning !== undefined && {before_end: warning}),
     ...(custom && Object.keys(custom).length > 0 && {resources: custom}),
   };
   return Object.keys(terms).length > 0 ? terms : null;

@@ -147,11 +147,13 @@ function bookingFields(form, {may, properties}, edit, take, send) {
 }
 
 // termsText names the terms of a reservation for which the form has no fields.
-const termsText = ({image, affinity, on_end: end, resources}) =>
+const termsText = ({image, affinity, policy, on_end: end, before_end: warning, resources}) =>
   [
     image && t('termImage', {image}),
     affinity && t(`term_${affinity}`),
+    policy && t('termPolicy', {policy}),
     end && t(`term_${end}`),
+    warning !== undefined && (warning ? t('termWarning', {length: length(warning)}) : t('termNoWarning')),
     ...Object.entries(resources || {}).map(([name, amount]) => t('termResource', {name, amount})),
   ]
     .filter(Boolean)

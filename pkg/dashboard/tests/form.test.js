@@ -345,7 +345,9 @@ const again = {
   resources: {vcpus: 2, memory_mb: 512, custom: {CUSTOM_GPU: 1}},
   affinity: 'same',
   image: 'ubuntu',
+  policy: 'pe-best-fit',
   on_end: 'shelve',
+  before_end: 1800,
 };
 
 test('booking again takes the terms of the reservation, also those without fields', () => {
@@ -360,7 +362,9 @@ test('booking again takes the terms of the reservation, also those without field
     affinity: 'same',
     host_properties: ['=', '$gpu', 'a100'],
     image: 'ubuntu',
+    policy: 'pe-best-fit',
     on_end: 'shelve',
+    before_end: 1800,
   });
 });
 
@@ -368,8 +372,14 @@ test('the terms without fields can be left out', () => {
   const f = new Filled({kind: 'again', reservation: again});
   f.edit('withTerms', false);
   f.pass();
-  const {image, on_end: end, affinity, resources} = f.last().request.body;
-  assert.deepEqual([image, end, affinity, resources], [undefined, undefined, undefined, {vcpus: 2, memory_mb: 512, disk_gb: 0}]);
+  assert.deepEqual(f.last().request.body, {
+    name: 'run',
+    duration: 7200,
+    kind: 'instance',
+    quantity: 3,
+    resources: {vcpus: 2, memory_mb: 512, disk_gb: 0},
+    host_properties: ['=', '$gpu', 'a100'],
+  });
 });
 
 // The name of a booking.
