@@ -111,6 +111,9 @@ from Start to Latest Start. Free is the number of hosts that are free at Start.`
 					p.warnUnknown(answer.UnknownProperties)
 					p.inform("matching hosts: %d", answer.Matched)
 				}
+				if err == nil && answer.NextStart != nil {
+					p.inform("no room in this time; the next start is %s", stamp(*answer.NextStart))
+				}
 				return answer.Windows, answer, err
 			})
 		},

@@ -313,7 +313,9 @@ func (s *scene) askWindows(by string, q asked) {
 		return
 	}
 	unlimited := s.copied(nil, func(c *scene) { c.limits = planning.Limits{} })
-	windows := decode[v1.Availability](s.t, answer{body: a.body}).Windows
+	answered := decode[v1.Availability](s.t, answer{body: a.body})
+	windows := answered.Windows
+	s.holdNextStart(by, q, answered, to)
 	for _, w := range windows {
 		start, latest := span.At(w.Start), span.At(w.LatestStart)
 		s.grants(by, q.at(start, s.now), "the start of a window")
@@ -329,5 +331,24 @@ func (s *scene) askWindows(by string, q asked) {
 		if got := s.offers(by, q.at(t, s.now)); got.granted() != inside {
 			s.t.Fatalf("%v is in a window: %v; a booking: %v", t, inside, got)
 		}
+	}
+}
+
+// holdNextStart checks that the next start is the first one from to on that is granted, and that there is none without it.
+func (s *scene) holdNextStart(by string, q asked, a v1.Availability, to span.Instant) {
+	s.t.Helper()
+	if len(a.Windows) > 0 {
+		if a.NextStart != nil {
+			s.t.Fatalf("there are windows, and the next start is %v", a.NextStart)
+		}
+		return
+	}
+	end := max(s.end(), to)
+	if a.NextStart != nil {
+		end = span.At(*a.NextStart)
+		s.grants(by, q.at(end, s.now), "the next start")
+	}
+	for _, t := range s.probes(to, end, q.length(s.now)) {
+		s.refuses(by, q.at(t, s.now), "a start before the next one")
 	}
 }

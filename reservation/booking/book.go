@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -162,6 +163,15 @@ func (d *Bookings) Availability(ctx context.Context, by Caller, req reservation.
 	}
 	defer d.deciding.Leave(by.ProjectID)
 	return planning.Availability(d.view(by, by.ProjectID).View, req, limit)
+}
+
+// NextStart returns the first start after a window without room at which there is some; see planning.NextStart.
+func (d *Bookings) NextStart(ctx context.Context, by Caller, req reservation.Request) (span.Instant, error) {
+	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
+		return 0, err
+	}
+	defer d.deciding.Leave(by.ProjectID)
+	return planning.NextStart(d.view(by, by.ProjectID).View, req)
 }
 
 // Offers returns the offers for a wish, without booking any; see planning.Offers.

@@ -40,6 +40,21 @@ func Availability(v View, req reservation.Request, limit int) (windows []calenda
 	return windows, s.mostMatched(), nil
 }
 
+// NextStart returns the first start after the requested window at which there is room, however late; 0 if the limits or the
+// hosts allow none. The request is one for which Availability returns no window.
+func NextStart(v View, req reservation.Request) (span.Instant, error) {
+	a, err := parseRequest(req, v)
+	if err != nil {
+		return 0, err
+	}
+	s, err := newSearch(v, a)
+	if err != nil {
+		return 0, err
+	}
+	s.fruitless = s.query.Deadline.Add(-s.query.Duration)
+	return s.refusing().earliest(), nil
+}
+
 // windowsOf returns the starts of a part of a query at which there is room, in order.
 func (s *search) windowsOf(part calendar.Query) iter.Seq[calendar.Window] {
 	if s.request.Kind == reservation.Instances {

@@ -49,6 +49,8 @@ type Changer interface {
 type Asked interface {
 	// Availability returns at most limit windows in which there is room, and the number of hosts that match.
 	Availability(ctx context.Context, by booking.Caller, r reservation.Request, limit int) ([]calendar.Window, int, error)
+	// NextStart returns the first start after a window without room at which there is some; 0 if there is none.
+	NextStart(ctx context.Context, by booking.Caller, r reservation.Request) (span.Instant, error)
 	// Offers returns the offers for a wish; complete is false if better ones may exist.
 	Offers(ctx context.Context, by booking.Caller, w planning.Wish) (offers []planning.Offer, complete bool, err error)
 	// Occupants returns the servers that must leave the hosts of a plan.

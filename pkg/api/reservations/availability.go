@@ -47,5 +47,12 @@ func (s API) availability(c *serving.Call) (any, error) {
 			Start: w.Start.Time(), LatestStart: w.LatestStart.Time(), End: w.LatestStart.Add(request.Duration).Time(), Free: w.Free,
 		})
 	}
+	if len(windows) == 0 {
+		next, err := s.Asked.NextStart(c.Request.Context(), by.Caller(), request)
+		if err != nil {
+			return nil, err
+		}
+		answer.NextStart = v1.TimeOf(next)
+	}
 	return answer, nil
 }

@@ -86,4 +86,6 @@ type Availability struct {
 	Matched           int      `json:"matched"`
 	Windows           []Window `json:"windows"`
 	UnknownProperties []string `json:"unknown_properties,omitempty"`
+	// NextStart is the first start after the requested time with room, if there are no windows.
+	NextStart *time.Time `json:"next_start,omitempty"`
 }
