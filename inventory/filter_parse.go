@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -88,6 +89,17 @@ func decodeJSON(raw []byte) (any, error) {
 		return nil, invalid("%s is not JSON: %v", shorten(string(raw)), err)
 	}
 	return decoded, nil
+}
+
+// SameFilter reports whether two filters are one, in whatever form they are written: with other blanks, or as a string.
+// Empty input, null and "" are the filter that matches every host.
+func SameFilter(one, other []byte) bool {
+	if bytes.Equal(one, other) {
+		return true
+	}
+	a, errA := decodeFilter(one)
+	b, errB := decodeFilter(other)
+	return errA == nil && errB == nil && reflect.DeepEqual(a, b)
 }
 
 // PropertiesIn returns the names of the properties in a filter, without looking at hosts; nil for

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 func (p *process) reservationExtendCommand() *cobra.Command {
@@ -51,7 +53,8 @@ func (p *process) reservationExtendCommand() *cobra.Command {
 
 func (p *process) reservationChangeCommand() *cobra.Command {
 	var start, end moment
-	var name string
+	var name, properties, onEnd string
+	var beforeEnd period
 	var quantity int
 	var dryRun bool
 	var only expected
@@ -59,25 +62,38 @@ func (p *process) reservationChangeCommand() *cobra.Command {
 		Use:        "change ID|NAME",
 		Aliases:    []string{"set", "update"},
 		SuggestFor: []string{"rename", "move", "edit", "modify", "shrink", "grow", "unset"},
-		Short:      "Rename, move, grow or shrink a reservation",
-		Long: `Rename, move, grow or shrink a reservation. Values without a flag stay as they are,
-and a refused change leaves the whole reservation as it is. The start can change
-until the reservation begins.`,
+		Short:      "Rename, move, grow or shrink a reservation, or change its terms",
+		Long: `Rename, move, grow or shrink a reservation, or change which hosts it has and what
+happens at its end. Values without a flag stay as they are, and a refused change
+leaves the whole reservation as it is. The start can change until the reservation
+begins; from then on its hosts stay, and must all pass a new filter.`,
 		Example: `  almanac reservation change training --quantity 4
   almanac reservation change training --start +1d --end +1d3h --dry-run
-  almanac reservation change training --name course --if-match "$(almanac reservation show training -f value -c ETag)"`,
+  almanac reservation change training --name course --if-match "$(almanac reservation show training -f value -c ETag)"
+  almanac reservation change training --properties '[">=", "$memory_mb", 8192]' --before-end 30m
+  almanac reservation change training --properties ''`,
 		Args:              needsOne("ID or NAME"),
 		ValidArgsFunction: onlyOne(reservations.complete(p)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if start.now || end.now {
 				return fault.New(fault.Invalid, "a reservation can only move to a future time; write +1m, or delete the reservation to end it now")
 			}
+			filter, err := p.filter(properties)
+			if err != nil {
+				return err
+			}
+			if filter == nil && c.Flags().Changed("properties") {
+				filter = json.RawMessage(`""`)
+			}
 			return p.change(c, args[0], dryRun, only, func(v1.Reservation) (v1.ReservationChange, error) {
 				return v1.ReservationChange{
-					Name:      given(c, "name", &name),
-					Quantity:  given(c, "quantity", &quantity),
-					StartTime: given(c, "start", &start.at),
-					EndTime:   given(c, "end", &end.at),
+					Name:           given(c, "name", &name),
+					Quantity:       given(c, "quantity", &quantity),
+					StartTime:      given(c, "start", &start.at),
+					EndTime:        given(c, "end", &end.at),
+					HostProperties: filter,
+					OnEnd:          given(c, "on-end", &onEnd),
+					BeforeEnd:      given(c, "before-end", (*v1.Duration)(&beforeEnd)),
 				}, nil
 			})
 		},
@@ -87,9 +103,13 @@ until the reservation begins.`,
 	flags.IntVar(&quantity, "quantity", 0, "new number of hosts or instances")
 	flags.Var(&start, "start", "the new start")
 	flags.Var(&end, "end", "the new end")
+	flags.StringVar(&properties, "properties", "", "new filter that hosts must pass: JSON, or @FILE that contains it; empty removes the filter")
+	flags.StringVar(&onEnd, "on-end", "", "new action on the instances at the end: delete, shelve, stop or leave, if the cloud offers it")
+	flags.Var(&beforeEnd, "before-end", "how long before the end to send a warning; 0 is never")
 	flags.BoolVar(&dryRun, "dry-run", false, "only show what would be booked")
 	only.add(c)
-	c.MarkFlagsOneRequired("name", "quantity", "start", "end")
+	c.MarkFlagsOneRequired("name", "quantity", "start", "end", "properties", "on-end", "before-end")
+	completeFlag(c, "on-end", oneOf(reservation.OnEnds))
 	return c
 }
 

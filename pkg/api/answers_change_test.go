@@ -4,6 +4,7 @@ package api_test
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
@@ -64,6 +65,23 @@ func (s *scene) holdChangeOffer(r *reservation.Reservation, c amended, a reply) 
 	if got.Start != offer.Start || got.End != offer.End || got.Quantity != offer.Quantity || !slices.Equal(hosts, offer.Hosts) {
 		s.t.Fatalf("the change differs from its offer: %v", done)
 	}
+	want := r.Terms
+	if c.filter != nil {
+		want.HostProperties = strings.Trim(*c.filter, `"`)
+	}
+	if c.onEnd != "" {
+		want.OnEnd = reservation.OnEnd(c.onEnd)
+	}
+	if c.beforeEnd != nil {
+		want.BeforeEnd = *c.beforeEnd
+	}
+	if span.At(got.End) != r.Span.End && r.Membership.LeaseID != "" {
+		want.BeforeEnd = int64(got.BeforeEnd) // the warning of its lease moves with the end, but not before the start
+	}
+	filter := strings.ReplaceAll(string(got.HostProperties), ",", ", ")
+	if filter = strings.NewReplacer(`\u003e`, ">", `\u003c`, "<").Replace(filter); filter != want.HostProperties || got.OnEnd != string(want.OnEnd) || int64(got.BeforeEnd) != want.BeforeEnd {
+		s.t.Fatalf("the change has not what it asks for: %v", done)
+	}
 }
 
 // holdChangeRefusal checks every fact in the refusal of a change.
@@ -88,13 +106,17 @@ func (s *scene) holdChangeRefusal(r *reservation.Reservation, c amended, refusal
 	case !active:
 		s.holdEarliest(refusal.EarliestStart, max(w.Start, s.now), w.Seconds(), moved)
 	}
-	if c.end != nil && (c.start == nil || *c.start == r.Span.Start) && quantity == r.Quantity && *c.end > r.Span.End {
+	if c.end != nil && (c.start == nil || *c.start == r.Span.Start) && quantity == r.Quantity && c.filter == nil && *c.end > r.Span.End {
 		s.holdLatest(refusal, r.Span.End, *c.end, 1, func(end span.Instant) reply { return s.changes(r, amended{end: &end}) })
 	} else if refusal.LatestEnd != nil {
 		s.t.Fatalf("it is no extension")
 	}
 	wanted := span.Span{Start: max(w.Start, s.now), End: w.End}
-	s.holdFreeBeside(r, wanted, refusal.Free)
+	beside := *r
+	if c.filter != nil {
+		beside.HostProperties = strings.Trim(*c.filter, `"`)
+	}
+	s.holdFreeBeside(&beside, wanted, refusal.Free)
 	s.holdBlocks(refusal, wanted, []reservation.Reservation{*r}, func(s *scene) reply { return s.changes(r, c) })
 }
 

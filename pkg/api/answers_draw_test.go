@@ -3,6 +3,7 @@
 package api_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -274,6 +275,9 @@ func (s *scene) drawReservation() (r reservation.Reservation, ok bool) {
 type amended struct {
 	quantity   *int
 	start, end *span.Instant
+	filter     *string // JSON
+	onEnd      string  // empty stays
+	beforeEnd  *int64
 }
 
 func (s *scene) drawChange(r reservation.Reservation) (c amended) {
@@ -288,6 +292,15 @@ func (s *scene) drawChange(r reservation.Reservation) (c amended) {
 	if parts&4 != 0 {
 		c.start = new(r.Span.Start + span.Instant(drawTicks(t, -6, 10, "later start")))
 	}
+	if filter := rapid.SampledFrom(drawnFilters).Draw(t, "new filter").native; !r.Maintenance && filter != r.HostProperties && rapid.IntRange(0, 2).Draw(t, "another filter") == 0 {
+		c.filter = new(cmp.Or(filter, `""`))
+	}
+	if !r.Maintenance && rapid.IntRange(0, 5).Draw(t, "another end") == 0 {
+		c.onEnd = string(rapid.SampledFrom(reservation.OnEnds).Draw(t, "new on_end"))
+	}
+	if rapid.IntRange(0, 5).Draw(t, "another warning") == 0 {
+		c.beforeEnd = new(drawTicks(t, 0, 6, "new before_end"))
+	}
 	return c
 }
 
@@ -301,6 +314,15 @@ func (c amended) body() map[string]any {
 	}
 	if c.end != nil {
 		b["end_time"] = clock(*c.end)
+	}
+	if c.filter != nil {
+		b["host_properties"] = json.RawMessage(*c.filter)
+	}
+	if c.onEnd != "" {
+		b["on_end"] = c.onEnd
+	}
+	if c.beforeEnd != nil {
+		b["before_end"] = *c.beforeEnd
 	}
 	return b
 }

@@ -3,8 +3,10 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -43,6 +45,15 @@ func TestAChangeChangesWhatItNames(t *testing.T) {
 			func(r *v1.Reservation) { r.Start, r.End = noon.Add(90000).Time(), noon.Add(93600).Time() },
 			fmt.Sprintf("start from %s to %s, end from %s to %s", at(3600), at(90000), at(7200), at(93600)),
 		},
+		"filter": {
+			`{"host_properties": ["!=", "$name", "A"]}`,
+			func(r *v1.Reservation) {
+				r.HostProperties, r.Hosts = json.RawMessage(`["!=","$name","A"]`), []string{"B", "C"}
+			},
+			`host_properties from "" to "[\"!=\", \"$name\", \"A\"]"`,
+		},
+		"what happens at the end": {`{"on_end": "shelve"}`, func(r *v1.Reservation) { r.OnEnd = "shelve" }, "on_end from delete to shelve"},
+		"warning":                 {`{"before_end": "10m"}`, func(r *v1.Reservation) { r.BeforeEnd = 600 }, "before_end from 1800s to 600s"},
 		"all at once": {
 			fmt.Sprintf(`{"name": "night run", "quantity": 1, "start_time": %q, "end_time": %q}`, at(60), at(120)),
 			func(r *v1.Reservation) {
@@ -77,6 +88,83 @@ func TestAChangeChangesWhatItNames(t *testing.T) {
 				t.Errorf("shown otherwise than answered (-answered +shown):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Each field of a request can be changed, or its refusal says what to do instead.
+func TestEachFieldOfARequestCanBeChangedOrIsRefusedWithWhatToDo(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.book(`{"name": "r", "duration": 3600}`)
+	path, before := "/v1/reservations/"+r.ID, c.stored()
+	instead := map[string]string{
+		"kind": "cancel the reservation and book", "policy": "move the reservation with start_time", "duration": "send the new end_time", "resources": "book another reservation",
+		"flavor": "book another reservation", "affinity": "book another reservation", "image": "book another reservation", "maintenance": "book another reservation",
+		"hosts": "choose other hosts with host_properties",
+	}
+	changeable := map[string]bool{}
+	for field := range reflect.TypeFor[v1.ReservationChange]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		changeable[name] = true
+	}
+	for field := range reflect.TypeFor[v1.ReservationRequest]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if changeable[name] == (instead[name] != "") {
+			t.Errorf("%s can be changed: %v; instead: %q", name, changeable[name], instead[name])
+		}
+		if changeable[name] {
+			continue
+		}
+		e := wantError(t, c.demo.patch(path, fmt.Sprintf(`{"name": "other", %q: null}`, name)), http.StatusBadRequest)
+		if e.Field != name || !strings.Contains(e.Message, instead[name]) {
+			t.Errorf("%s: %+v, want %q", name, e, instead[name])
+		}
+	}
+	if e := wantError(t, c.demo.patch(path, `{"host_propertys": ""}`), http.StatusBadRequest); !strings.Contains(e.Message, `did you mean "host_properties"?`) {
+		t.Errorf("another field: %+v", e)
+	}
+	if diff := cmp.Diff(before, c.stored()); diff != "" {
+		t.Errorf("something was stored:\n%s", diff)
+	}
+}
+
+// The owner of an active reservation sees its hosts, and reads which of them do not pass a new filter.
+func TestAnActiveReservationIsRefusedAFilterThatItsHostsDoNotPass(t *testing.T) {
+	c := start(t, setup{})
+	r := c.demo.book(`{"name": "r", "quantity": 2, "duration": 3600, "host_properties": [">=", "$vcpus", 1]}`)
+	c.wait(60)
+	path := "/v1/reservations/" + r.ID
+	for _, query := range []string{"", "?dry_run=true"} {
+		got := want[v1.ErrorAnswer](t, c.demo.patch(path+query, `{"host_properties": ["!=", "$name", "B"]}`), http.StatusConflict)
+		if got.Refusal.Constraint != "host_properties" || got.Error.Message != "an active reservation keeps its hosts, and B does not pass host_properties" || got.Refusal.LargestQuantity != 1 {
+			t.Errorf("got %+v: %+v", got.Error, got.Refusal)
+		}
+	}
+	got := want[v1.Reservation](t, c.demo.patch(path, `{"host_properties": ["in", "$name", "A", "B"]}`), http.StatusOK)
+	if string(got.HostProperties) != `["in","$name","A","B"]` || !cmp.Equal(got.Hosts, []string{"A", "B"}) {
+		t.Errorf("got %+v", got)
+	}
+	if got = want[v1.Reservation](t, c.demo.patch(path, `{"host_properties": null}`), http.StatusOK); got.HostProperties == nil {
+		t.Error("null removes the filter")
+	}
+	if got = want[v1.Reservation](t, c.demo.patch(path, `{"host_properties": ""}`), http.StatusOK); got.HostProperties != nil {
+		t.Errorf("an empty text leaves the filter %s", got.HostProperties)
+	}
+}
+
+// Blazar's clients see what the native API has changed.
+func TestBlazarsFormShowsANewFilterAndANewWarning(t *testing.T) {
+	c := start(t, setup{})
+	l := leaseIn(t, c.demo.post("/v1/leases", `{"name": "l", "start_date": "2026-11-20 12:10", "end_date": "2026-11-20 13:10", "reservations": [
+		{"resource_type": "physical:host", "min": 1, "max": 1, "hypervisor_properties": "[\"==\", \"$vcpus\", \"8\"]", "resource_properties": ""}]}`), http.StatusCreated)
+	id := c.object("/v1/leases/"+l.ID, "lease")["reservations"].([]any)[0].(map[string]any)["id"].(string)
+	want[v1.Reservation](t, c.demo.patch("/v1/reservations/"+id, `{"host_properties": ["=", "$name", "B"], "before_end": 600, "on_end": "shelve"}`), http.StatusOK)
+	lease := c.object("/v1/leases/"+l.ID, "lease")
+	member := lease["reservations"].([]any)[0].(map[string]any)
+	if member["hypervisor_properties"] != "" || member["resource_properties"] != `["=", "$name", "B"]` || member["on_end"] != "shelve" {
+		t.Errorf("the reservation is %v", member)
+	}
+	if fields := leaseFields(t, c, lease); fields["before_end_date"] != "2026-11-20T13:00:00.000000" {
+		t.Errorf("the lease has %v", fields)
 	}
 }
 

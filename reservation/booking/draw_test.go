@@ -132,6 +132,15 @@ func drawChange(t *rapid.T, r reservation.Reservation) planning.Change {
 	if parts&8 != 0 {
 		c.Name = new(rapid.SampledFrom([]string{"", "night run"}).Draw(t, "new name"))
 	}
+	if filter := rapid.SampledFrom(meanings).Draw(t, "new filter").filter; rapid.IntRange(0, 3).Draw(t, "another filter") == 0 && filter != r.HostProperties {
+		c.HostProperties = &filter
+	}
+	if rapid.IntRange(0, 5).Draw(t, "another end") == 0 {
+		c.OnEnd = new(rapid.SampledFrom(reservation.OnEnds).Draw(t, "new on_end"))
+	}
+	if rapid.IntRange(0, 5).Draw(t, "another warning") == 0 {
+		c.BeforeEnd = new(drawTicks(t, 0, 6, "new before_end"))
+	}
 	return c
 }
 

@@ -37,15 +37,19 @@ func (d *Changes) changeMember(ctx context.Context, by Caller, lease, id string,
 			return nil, err
 		}
 		var row *reservation.Lease
-		if plan.Span != r.Span {
+		if plan.Span != r.Span || plan.Terms.BeforeEnd != r.BeforeEnd {
 			to := span.Span{Start: l.Span.Start, End: plan.Span.End}
 			if plan.Span.Start != r.Span.Start {
 				to.Start = plan.Span.Start
 			}
 			next := l.Lease
 			next.Span, next.BeforeEnd = to, planning.KeptWarning(l.Lease, to)
+			if plan.Terms.BeforeEnd != r.BeforeEnd {
+				next.BeforeEnd = planning.WarningAt(to, plan.Terms.BeforeEnd)
+			} else {
+				plan.Terms.BeforeEnd = planning.WarningBefore(to, next.BeforeEnd)
+			}
 			next.Updated, next.Version = v.Now, next.Version+1
-			plan.Terms.BeforeEnd = planning.WarningBefore(to, next.BeforeEnd)
 			row = &next
 		}
 		*r = changedAlone(*r, plan, v.Now)
@@ -100,10 +104,10 @@ func (d *Changes) modifyMember(
 	return l.Reservations[slices.IndexFunc(l.Reservations, this)], nil
 }
 
-// checkLease fails with a Conflict fault if the reservation would have other times than its lease
-// after the change.
+// checkLease fails with a Conflict fault if the reservation would differ after the change from others of its lease in what
+// they have in common.
 func (d *Changes) checkLease(ctx context.Context, by Caller, id string, c planning.Change) error {
-	if c.Start == nil && c.End == nil {
+	if !c.Shared() {
 		return nil
 	}
 	lease, err := d.leaseOf(ctx, by, id)
@@ -122,11 +126,15 @@ func (d *Changes) checkLease(ctx context.Context, by Caller, id string, c planni
 	return NotFound(id)
 }
 
-// changedAlone returns r after a plan for it alone. A quantity outside the bounds moves them. r stays if nothing changes.
+// changedAlone returns r after a plan for it alone. A quantity outside the bounds moves them, and another filter takes the
+// place of the queries of its lease. r stays if nothing changes.
 func changedAlone(r reservation.Reservation, plan planning.Plan, now span.Instant) reservation.Reservation {
 	part, quantity := r.Membership, plan.Terms.Quantity
 	if part.Max != 0 {
 		part.Min, part.Max = min(part.Min, quantity), max(part.Max, quantity)
+	}
+	if plan.Terms.HostProperties != r.HostProperties && part.LeaseID != "" {
+		part.HypervisorProperties, part.ResourceProperties = "", plan.Terms.HostProperties
 	}
 	if next := planning.Changed(r, plan, part, now); planning.Difference(r, next) != "" {
 		return next

@@ -43,8 +43,8 @@ func (d *Changes) OfferChange(ctx context.Context, by Caller, id string, c plann
 }
 
 // Change changes a reservation and stores it. A refused or failed change leaves the
-// reservation as it was. If it is the only one of a lease, its times are those of the lease; if
-// there are others, a change of its times is a Conflict fault.
+// reservation as it was. If it is the only one of a lease, its times, its warning and what happens at its end are those of
+// the lease; if there are others, a change of them is a Conflict fault.
 func (d *Changes) Change(ctx context.Context, by Caller, id string, c planning.Change) (reservation.Reservation, error) {
 	r, err := permitting(ctx, d.decider, func(p *permit) (reservation.Reservation, error) { return d.changeWith(ctx, by, id, c, p) })
 	return r, d.explainExtension(ctx, by, id, c, err)
@@ -52,7 +52,7 @@ func (d *Changes) Change(ctx context.Context, by Caller, id string, c planning.C
 
 // changeWith is Change with a permit, which is about the whole lease.
 func (d *Changes) changeWith(ctx context.Context, by Caller, id string, c planning.Change, p *permit) (reservation.Reservation, error) {
-	if c.Start != nil || c.End != nil || p != nil {
+	if c.Shared() || p != nil {
 		lease, err := d.leaseOf(ctx, by, id)
 		if err != nil {
 			return reservation.Reservation{}, err

@@ -108,6 +108,9 @@ func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c plan
 	if c.Quantity != nil {
 		terms.Quantity = *c.Quantity
 	}
+	if c.HostProperties != nil {
+		terms.HostProperties = *c.HostProperties
+	}
 	if c.Start != nil {
 		to.Start = *c.Start
 	}
@@ -117,9 +120,10 @@ func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c plan
 	others := slices.DeleteFunc(s.live(t), func(o reservation.Reservation) bool { return o.ID == r.ID })
 	asked := question{terms: terms, hold: span.Span{Start: max(to.Start, s.clock()), End: to.End}, own: r}
 	s.checkFigures(t, asked, others, refused)
-	if extends := c.Start == nil && c.Quantity == nil && to.End > r.Span.End; extends {
+	alone := c.Start == nil && c.Quantity == nil && c.HostProperties == nil
+	if extends := alone && to.End > r.Span.End; extends {
 		checkLatestEnd(t, r, refused, func(end span.Instant) error { return offer(planning.Change{End: &end}) })
-	} else if c.Start == nil && c.Quantity == nil && refused.LatestEnd != 0 {
+	} else if alone && refused.LatestEnd != 0 {
 		t.Fatalf("the refusal offers the end %v to a change that is no extension", refused.LatestEnd)
 	}
 	checkLargest(t, refused, func(quantity int) error {
@@ -192,7 +196,7 @@ func (s *scene) checkFigures(t *rapid.T, q question, others []reservation.Reserv
 	}
 	got, want := clipped(refused.BlockedBy, q.hold), blocks(others, names, q.hold)
 	if q.own.Status == reservation.Active && q.hold.End > q.own.Span.End && !gocmp.Equal(want, got, cmpopts.EquateEmpty()) {
-		want = blocks(others, q.own.HostNames(), q.hold) // it must stay on its hosts
+		want = blocks(others, slices.DeleteFunc(q.own.HostNames(), func(name string) bool { return s.leaves(q, name) }), q.hold) // it must stay on its hosts
 	}
 	if !s.everHeld(q) && slices.Contains([]reservation.Constraint{reservation.HostsInPool, reservation.HostsMatching}, refused.Constraint) {
 		want = nil // no claim is in the way
@@ -208,12 +212,18 @@ func (s *scene) checkFigures(t *rapid.T, q question, others []reservation.Reserv
 // obstructed reports whether q would be refused for its first span if nothing were promised: its hosts
 // sleep or have failed, or the project holds too many.
 func (s *scene) obstructed(q question, others []reservation.Reservation) bool {
+	if q.own.Status == reservation.Active && s.staying(q) < min(q.terms.Quantity, q.own.Quantity) {
+		return true
+	}
 	sum, most := 0, 0
 	for i := range s.hosts {
 		h := &s.hosts[i]
 		n, own := 0, min(count(q.own, h.Name, q.hold.Start), count(q.own, h.Name, q.hold.End-1))
 		if h.Reservable && meaningOf(q.terms.HostProperties)(h, q.hold.Start > s.clock()) {
 			n = s.room(h, q, nil)
+		}
+		if s.leaves(q, h.Name) {
+			own = 0
 		}
 		if n = max(n, own); own == 0 && q.own.Status == reservation.Active && q.terms.Affinity == calendar.AffinitySame {
 			n = 0
@@ -236,6 +246,21 @@ func (s *scene) obstructed(q question, others []reservation.Reservation) bool {
 		}
 	}
 	return sum < q.terms.Quantity
+}
+
+// leaves reports whether a host of the reservation to change does not pass its new filter.
+func (s *scene) leaves(q question, host string) bool {
+	return q.own.ID != "" && q.terms.HostProperties != q.own.HostProperties && !meaningOf(q.terms.HostProperties)(s.host(host), q.hold.Start > s.clock())
+}
+
+// staying returns how many hosts or instances the reservation to change has now on hosts that pass its new filter.
+func (s *scene) staying(q question) (n int) {
+	for _, name := range q.own.HostNames() {
+		if !s.leaves(q, name) {
+			n += count(q.own, name, s.clock())
+		}
+	}
+	return n
 }
 
 // everHeld reports whether the hosts that match, now or later, could hold q if nothing were promised.

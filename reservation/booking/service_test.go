@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // The service goes through a random life. After each step, the oracle checks all promises.
@@ -91,6 +92,7 @@ func (s *scene) stepChange(t *rapid.T) {
 		return
 	}
 	s.checkGain(t, before, r)
+	s.checkTerms(t, before, r, c)
 	if r.Version == before.Version { // a client sends back what it has read, even of one whose end is late
 		if diff := cmp.Diff(before, r); diff != "" {
 			t.Fatalf("nothing was stored, but the answer differs (-before +after):\n%s", diff)
@@ -109,6 +111,35 @@ func (s *scene) stepChange(t *rapid.T) {
 	}
 	if stayed < min(before.Quantity, r.Quantity) {
 		t.Fatalf("%s was active on %v, but moved to %v", r.ID, claimed(before), claimed(r))
+	}
+}
+
+// checkTerms checks that a changed reservation has what the change asks for, and that its hosts pass a new filter.
+func (s *scene) checkTerms(t *rapid.T, before, r reservation.Reservation, c planning.Change) {
+	t.Helper()
+	want := before.Terms
+	for _, one := range []struct {
+		asked bool
+		set   func()
+	}{
+		{c.Name != nil, func() { want.Name = *c.Name }},
+		{c.Quantity != nil, func() { want.Quantity = *c.Quantity }},
+		{c.HostProperties != nil, func() { want.HostProperties = *c.HostProperties }},
+		{c.OnEnd != nil, func() { want.OnEnd = *c.OnEnd }},
+		{c.BeforeEnd != nil, func() { want.BeforeEnd = *c.BeforeEnd }},
+	} {
+		if one.asked {
+			one.set()
+		}
+	}
+	if diff := cmp.Diff(want, r.Terms); diff != "" {
+		t.Fatalf("%+v changes %s (-want +got):\n%s", c, r.ID, diff)
+	}
+	for _, claim := range r.Claims {
+		filter := meaningOf(r.HostProperties)
+		if c.HostProperties != nil && claim.Span.End > s.clock() && !filter(s.host(claim.Host), max(r.Span.Start, s.clock()) > s.clock()) {
+			t.Fatalf("%s has %s, which does not match its new filter, %s", r.ID, claim.Host, r.HostProperties)
+		}
 	}
 }
 

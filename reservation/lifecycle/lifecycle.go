@@ -125,6 +125,22 @@ func Schedule(r *reservation.Reservation) []reservation.Event {
 	return append(log, due(reservation.EndEvent, r.Span.End))
 }
 
+// Reschedule is Schedule for r after a change at now, before being what it was. If the end stays and a warning was sent,
+// another one is sent only if its time lies ahead.
+func Reschedule(before, r *reservation.Reservation, now span.Instant) []reservation.Event {
+	log := Schedule(r)
+	sent := func(e reservation.Event) bool {
+		return e.Type == reservation.BeforeEndEvent && e.State != reservation.EventDue
+	}
+	if before.Span.End != r.Span.End || !slices.ContainsFunc(before.Events, sent) {
+		return log
+	}
+	return slices.DeleteFunc(log, func(e reservation.Event) bool {
+		was := func(o reservation.Event) bool { return o.Type == e.Type && o.Time == e.Time }
+		return e.Type == reservation.BeforeEndEvent && e.State == reservation.EventDue && e.Time <= now && !slices.ContainsFunc(before.Events, was)
+	})
+}
+
 func due(t reservation.EventType, at span.Instant) reservation.Event {
 	return reservation.Event{Type: t, Time: at, State: reservation.EventDue}
 }

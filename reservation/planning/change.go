@@ -3,6 +3,9 @@
 package planning
 
 import (
+	"cmp"
+
+	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -13,39 +16,43 @@ type Change struct {
 	Name       *string
 	Quantity   *int
 	Start, End *span.Instant
+	// HostProperties is the new filter that hosts must pass, as JSON; one that is empty, or "" as JSON, matches every host.
+	HostProperties *string
+	// OnEnd is what happens to the instances of the reservation at its end.
+	OnEnd *reservation.OnEnd
+	// BeforeEnd is how many seconds before the end the owner is warned; 0 means never.
+	BeforeEnd *int64
 }
 
 // PlanChange decides on a change of r. The view's calendar and Held must not contain the claims of
 // r. Claims that stay keep their hosts if possible, and always once the reservation is active. A
 // change is never refused because of what r holds already, neither by a limit nor for lack of room.
+// A new filter applies to all hosts of r, also to those that it has: others replace those that do not pass it, and an
+// active reservation is refused one that its hosts do not pass.
 // Errors are those of NewPlan, and a Conflict fault if the status of r does not allow the change.
 func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	plan := Plan{Terms: r.Terms, Span: r.Span, Claims: r.Claims, Addresses: r.Addresses, DelayedByBoot: r.DelayedByBoot}
-	if c.Name != nil {
-		plan.Terms.Name = *c.Name
-	}
-	if c.Quantity != nil {
-		plan.Terms.Quantity = *c.Quantity
-	}
-	if c.Start != nil {
-		plan.Span.Start = *c.Start
-	}
-	if c.End != nil {
-		plan.Span.End = *c.End
-	}
-	if same(c.Name, r.Name) && same(c.Quantity, r.Quantity) && same(c.Start, r.Span.Start) && same(c.End, r.Span.End) {
+	c = c.differing(&r)
+	if c == (Change{}) {
 		return matchedBy(v, r, plan), nil // a client sends back what it has read
 	}
-	if c.Start != nil && *c.Start != r.Span.Start && !tooLongAgo(*c.Start, v.Now) {
+	set(&plan.Terms.Name, c.Name)
+	set(&plan.Terms.Quantity, c.Quantity)
+	set(&plan.Terms.HostProperties, c.HostProperties)
+	set(&plan.Terms.OnEnd, c.OnEnd)
+	set(&plan.Terms.BeforeEnd, c.BeforeEnd)
+	set(&plan.Span.Start, c.Start)
+	set(&plan.Span.End, c.End)
+	if c.Start != nil && !tooLongAgo(*c.Start, v.Now) {
 		plan.Span.Start = max(*c.Start, v.Now)
 	}
 	if r.Kind == reservation.Addresses {
 		return Plan{}, fault.New(fault.Conflict, "floating IPs are reserved in leases; change the lease")
 	}
-	if err := checkChange(v.Now, r, c, plan); err != nil {
+	if err := cmp.Or(checkChange(v.Now, r, c, plan), checkNewTerms(v, r, c)); err != nil {
 		return Plan{}, err
 	}
-	if plan.Span == r.Span && plan.Terms.Quantity == r.Quantity {
+	if plan.Span == r.Span && c.Quantity == nil && c.HostProperties == nil {
 		return matchedBy(v, r, plan), nil
 	}
 	p, err := newChangePlan(v, r, plan)
@@ -70,7 +77,27 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	return plan, nil
 }
 
-// matchedBy returns a plan that changes neither time nor quantity with the number of hosts that match; 0 if the filter cannot be read any more.
+// differing returns the change without what is so already.
+func (c Change) differing(r *reservation.Reservation) Change {
+	drop(&c.Name, r.Name)
+	drop(&c.Quantity, r.Quantity)
+	drop(&c.Start, r.Span.Start)
+	drop(&c.End, r.Span.End)
+	drop(&c.OnEnd, r.OnEnd)
+	drop(&c.BeforeEnd, r.BeforeEnd)
+	if c.HostProperties == nil {
+		return c
+	}
+	switch written := []byte(*c.HostProperties); {
+	case inventory.SameFilter(written, []byte(r.HostProperties)):
+		c.HostProperties = nil
+	case inventory.SameFilter(written, nil):
+		c.HostProperties = new("")
+	}
+	return c
+}
+
+// matchedBy returns a plan that changes neither time, quantity nor filter with the number of hosts that match; 0 if the filter cannot be read any more.
 func matchedBy(v View, r reservation.Reservation, plan Plan) Plan {
 	if r.Kind == reservation.Addresses || plan.Span.End <= v.Now {
 		return plan
@@ -113,11 +140,34 @@ func checkChange(now span.Instant, r reservation.Reservation, c Change, plan Pla
 	return nil
 }
 
-// CheckLease fails with a Conflict fault if r would have other times than other reservations of its
-// lease after the change.
+// checkNewTerms checks the filter and what happens at the end, which differ from those of r.
+func checkNewTerms(v View, r reservation.Reservation, c Change) error {
+	switch {
+	case c.OnEnd != nil && r.Maintenance:
+		return noInstances()
+	case c.OnEnd != nil:
+		if err := v.Defaults.mayEnd(*c.OnEnd); err != nil {
+			return err
+		}
+	}
+	if c.HostProperties != nil && r.Membership.Flavor != "" {
+		return &fault.Error{
+			Kind: fault.Conflict, Field: "host_properties", Message: "the flavor of the reservation decides which hosts match; book another reservation for another filter",
+		}
+	}
+	return nil
+}
+
+// Shared reports whether the change names what all reservations of a lease have in common: times, warning, and what
+// happens at the end.
+func (c Change) Shared() bool {
+	return c.Start != nil || c.End != nil || c.OnEnd != nil || c.BeforeEnd != nil
+}
+
+// CheckLease fails with a Conflict fault if r would differ after the change from other reservations of its lease in what
+// they have in common.
 func (c Change) CheckLease(l reservation.LeaseRecord, r *reservation.Reservation) error {
-	moves := c.Start != nil && *c.Start != r.Span.Start || c.End != nil && *c.End != r.Span.End
-	if moves && len(l.Reservations) > 1 {
+	if c.differing(r).Shared() && len(l.Reservations) > 1 {
 		return Together(l)
 	}
 	return nil

@@ -86,7 +86,10 @@ func TestEachFieldOfAChangeChangesThePlanAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eachChange(t, map[string]any{"Name": "s", "Quantity": 3, "Start": early + hour + 600, "End": early + 3*hour}, nil, func(field string, c Change) {
+	eachChange(t, map[string]any{
+		"Name": "s", "Quantity": 3, "Start": early + hour + 600, "End": early + 3*hour, "HostProperties": `["!=", "$name", "a"]`,
+		"OnEnd": reservation.OnEndShelve, "BeforeEnd": 90,
+	}, nil, func(field string, c Change) {
 		plan, err := PlanChange(v, r, c)
 		if err != nil || cmp.Equal(plan.Terms, same.Terms) && plan.Span == same.Span {
 			t.Errorf("a change of %s alone: %+v, %v; it changes nothing", field, plan, err)
@@ -103,7 +106,9 @@ func TestEachFieldOfAChangeChangesThePlanAlone(t *testing.T) {
 			t.Errorf("a change of %s alone of a reservation that is over: %v, want a conflict", field, err)
 		}
 	})
-	eachChange(t, map[string]any{"Name": r.Name, "Quantity": r.Quantity, "Start": r.Span.Start, "End": r.Span.End}, nil, func(field string, c Change) {
+	eachChange(t, map[string]any{
+		"Name": r.Name, "Quantity": r.Quantity, "Start": r.Span.Start, "End": r.Span.End, "HostProperties": `""`, "OnEnd": r.OnEnd, "BeforeEnd": r.BeforeEnd,
+	}, nil, func(field string, c Change) {
 		if plan, err := PlanChange(v, over, c); err != nil || !cmp.Equal(plan.Terms, r.Terms) || plan.Span != r.Span {
 			t.Errorf("%s as it is: %+v, %v; it is a change", field, plan, err)
 		}

@@ -22,6 +22,8 @@ type changePlan struct {
 	from   reservation.Reservation
 	to     Plan
 	kept   []keptClaim
+	// refiltered is true if the filter is another one, which the hosts that the reservation has must pass too.
+	refiltered bool
 }
 
 // keptClaim is the part of a claim on one host that the reservation may keep.
@@ -35,14 +37,18 @@ func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, err
 	// The past stays as it is; the change concerns now until the end.
 	window, asked := span.Span{Start: max(to.Span.Start, v.Now), End: to.Span.End}, v
 	v = v.forTerms(to.Terms).changing(&r, window)
-	filter, err := inventory.ParseStoredFilter([]byte(to.Terms.HostProperties), v.Hosts.snapshot, v.SeesHidden)
+	parse, refiltered := inventory.ParseStoredFilter, to.Terms.HostProperties != r.HostProperties
+	if refiltered {
+		parse = inventory.ParseFilter
+	}
+	filter, err := parse([]byte(to.Terms.HostProperties), v.Hosts.snapshot, v.SeesHidden)
 	if err != nil {
 		return nil, err
 	}
 	s := searchBy(v, request{Terms: to.Terms, named: setOf(r.HostNames()), window: window, duration: window.Seconds()}, unshared(filter))
 	s.bound.own = AddClaims(span.Count{}, r.Claims, 1)
 	_ = s.imaging().stage() // an unknown image does not affect what is already promised
-	p := &changePlan{view: asked, search: s, from: r, to: to}
+	p := &changePlan{view: asked, search: s, from: r, to: to, refiltered: refiltered}
 	p.expectAwake()
 	p.findKept()
 	return p, nil
@@ -98,6 +104,9 @@ func (p *changePlan) since(claim reservation.Claim) span.Instant {
 // stay there too: all for the time that the reservation holds already, and for the rest as many as
 // there is room for.
 func (p *changePlan) keepable(claim reservation.Claim, host, others int) int {
+	if !p.passes(host) {
+		return 0
+	}
 	all, w := max(claim.Slices, 1), p.search.request.window
 	stays := all
 	for _, rest := range []span.Span{
@@ -269,6 +278,9 @@ func (p *changePlan) largest() int {
 	most := total
 	switch {
 	case p.stuck(p.from.Quantity):
+		if p.checkInstances(p.keptClaims(total)) != nil {
+			return 0 // it would release hosts that its instances use
+		}
 	case p.from.Kind == reservation.Instances && !p.pinned():
 		most = max(total, p.search.most(p.search.query))
 	default:
@@ -287,9 +299,13 @@ func (p *changePlan) refuse() *reservation.Refusal {
 	} else {
 		r.LargestQuantity = p.largest()
 	}
-	stuck := p.stuck(quantity)
+	stuck, unknown := p.stuck(quantity), len(p.search.filter.Unknown()) > 0
+	failing, lost := p.failing()
 	if stuck {
 		hosts := p.ownHosts()
+		for _, name := range failing {
+			hosts.Remove(p.search.view.Hosts.numbers[name])
+		}
 		if quantity > p.from.Quantity {
 			hosts.Unite(p.search.query.Hosts)
 		}
@@ -298,7 +314,11 @@ func (p *changePlan) refuse() *reservation.Refusal {
 	if !p.fitsUnclaimed() {
 		r.BlockedBy = nil
 	}
-	if !stuck && p.never() {
+	if stuck && !unknown && p.from.Quantity-lost < min(quantity, p.from.Quantity) {
+		r.Constraint, r.Message = reservation.HostsMatching, mustStay(failing)
+		return r
+	}
+	if (!stuck || unknown && p.refiltered) && p.never() {
 		r.Constraint, r.Message = p.search.refusing().reason(r.Free, true)
 		return r
 	}

@@ -21,7 +21,7 @@ func Changed(r reservation.Reservation, plan Plan, part reservation.Membership, 
 	r.PromisedEnd = promisedEnd(&before, r.Span)
 	r.Updated, r.Version = now, r.Version+1
 	r.Events = append(slices.Clone(r.Events), Happened(reservation.ChangedEvent, now, Difference(before, r)))
-	r.Events = recent(lifecycle.Schedule(&r))
+	r.Events = recent(lifecycle.Reschedule(&before, &r, now))
 	return r
 }
 

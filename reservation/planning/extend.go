@@ -11,9 +11,10 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Extends reports whether the change moves the end of r to a later time, and nothing else.
+// Extends reports whether the change moves the end of r to a later time, and changes nothing else that needs hosts.
 func (c Change) Extends(r *reservation.Reservation) bool {
-	return c.End != nil && *c.End > r.Span.End && (c.Start == nil || *c.Start == r.Span.Start) && (c.Quantity == nil || *c.Quantity == r.Quantity)
+	c = c.differing(r)
+	return c.End != nil && *c.End > r.Span.End && c.Start == nil && c.Quantity == nil && c.HostProperties == nil
 }
 
 // NameLatestEnd adds the latest end of r before the one that was asked for to its refusal.

@@ -272,3 +272,12 @@ func WarningBefore(w span.Span, warning span.Instant) int64 {
 	}
 	return max(int64(w.End-warning), 0)
 }
+
+// WarningAt returns when a lease that lasts for w warns of its end, so many seconds before it, but at the start at the
+// earliest; 0 means never.
+func WarningAt(w span.Span, before int64) span.Instant {
+	if before == 0 {
+		return 0
+	}
+	return max(w.End.Add(-before), w.Start)
+}

@@ -23,6 +23,9 @@ func (a *request) name(lists []string, known *HostIndex) error {
 		}
 		return nil
 	}
+	if a.OnEnd != "" {
+		return noInstances()
+	}
 	if len(lists) == 0 {
 		return fault.Field("hosts", "is required for maintenance: the names of the hosts")
 	}
@@ -50,6 +53,11 @@ func checkMaintenance(t reservation.Terms) error {
 		return fault.Field("image", "is not allowed for maintenance")
 	}
 	return nil
+}
+
+// noInstances returns the error for a choice about the instances of maintenance.
+func noInstances() error {
+	return fault.Field("on_end", "is not allowed for maintenance, which has no instances of its own")
 }
 
 // admits reports whether the request may have the host if it is free and passes the filter.

@@ -66,6 +66,20 @@ func dealtWithAsOnEndSays(t *testing.T, hinted bool) {
 	}
 }
 
+// The owner may choose anew until the end is carried out.
+func TestTheLastChoiceOfOnEndCounts(t *testing.T) {
+	w := running(t, reservation.OnEndDelete, "a")
+	r := w.known[id(1)]
+	r.OnEnd = reservation.OnEndShelve
+	w.set(r)
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if i, there := w.guest("own-a"); !there || i.Status != "SHELVED_OFFLOADED" {
+		t.Errorf("the instance is %+v, there %v; want it shelved", i, there)
+	}
+}
+
 // plainFlavor returns a flavor that every project may use.
 func (w *town) plainFlavor() string {
 	w.addFlavor("m1.tiny", nil)

@@ -11,7 +11,7 @@ const (
 	inMaintenance        = "the flags of host maintenance"
 	inForm               = "the form of the page (form-request.js, bodyOf)"
 	inAgain              = "the page books the same again (form-fields.js, termsOf, otherTerms)"
-	inChange             = "the change (pkg/api/reservations/reservations.go, change)"
+	inChange             = "the change (pkg/api/reservations/convert.go, changeOf)"
 	inChangeFlags        = "the flags of reservation change"
 	inChangeForm         = "the forms of a change on the page (reservation-state.js, written)"
 	inLog                = "the text of a change in the log (planning.Difference)"
@@ -69,8 +69,8 @@ var absent = []struct {
 	{"Membership.EndAction Membership.Flavor", []string{inLog, inBlazarChange}, "it cannot be changed"},
 	{"Membership.ServerGroup", slices.Concat(restShows, []string{inNotification}), "only Blazar's clients look for it"},
 
-	{"Kind HostProperties Policy Resources Affinity Image OnEnd BeforeEnd Maintenance", []string{inChange, inChangeFlags, inChangeForm}, "a change keeps it; another reservation has another"},
-	{"Span.Start", []string{inChangeForm}, "the page moves the end only"},
+	{"Kind Policy Resources Affinity Image Maintenance", []string{inChange, inChangeFlags, inChangeForm}, "a change keeps it; another reservation has another"},
+	{"Span.Start HostProperties OnEnd BeforeEnd", []string{inChangeForm}, "the page changes what most owners need; the command line has the rest"},
 	{"Policy Affinity Image OnEnd BeforeEnd", []string{inForm}, "the form has what most bookings need; the command line has the rest"},
 
 	{"Policy Image", blazarForm, "Blazar's form does not know it"},

@@ -58,7 +58,7 @@ func fieldPlaces(t *testing.T) []fieldPlace {
 	}
 	asked, changed, answered := goNames(reflect.TypeFor[v1.ReservationRequest]()), goNames(reflect.TypeFor[v1.ReservationChange]()), goNames(reflect.TypeFor[v1.Reservation]())
 	read := selected(t, "pkg/api/reservations/convert.go", "request", "body")
-	patched := selected(t, "pkg/api/reservations/reservations.go", "change", "body")
+	patched := selected(t, "pkg/api/reservations/convert.go", "changeOf", "body")
 	flags := selected(t, "cmd/almanac/reservation_create.go", "", "b.request", "req")
 	maintenanceFlags := composed(t, "cmd/almanac/host_maintenance.go", "v1.ReservationRequest")
 	changeFlags := composed(t, "cmd/almanac/reservation_change.go", "v1.ReservationChange")

@@ -52,6 +52,39 @@ func (s API) request(body v1.ReservationRequest) (reservation.Request, error) {
 	return r, checkName(body.Name)
 }
 
+// changeOf converts a change to the domain's types.
+func changeOf(body v1.ReservationChange) planning.Change {
+	c := planning.Change{
+		Name: body.Name, Quantity: body.Quantity, Start: v1.InstantOf(body.StartTime), End: v1.InstantOf(body.EndTime),
+		OnEnd: (*reservation.OnEnd)(body.OnEnd), BeforeEnd: (*int64)(body.BeforeEnd),
+	}
+	if body.HostProperties != nil {
+		c.HostProperties = new(string(body.HostProperties))
+	}
+	return c
+}
+
+// fixed are the fields of a request that no change has, and what to do instead.
+var fixed = map[string]string{
+	"kind":        "cannot be changed; cancel the reservation and book one of the other kind",
+	"policy":      "has chosen the start already and cannot be changed; move the reservation with start_time and end_time",
+	"duration":    "is no part of a change; send the new end_time",
+	"resources":   "cannot be changed; change quantity, or book another reservation for instances of another size",
+	"flavor":      "cannot be changed; book another reservation",
+	"affinity":    "cannot be changed; book another reservation",
+	"image":       "cannot be changed, since the hosts may have received it already; book another reservation",
+	"maintenance": "cannot be changed; book another reservation",
+	"hosts":       "cannot be changed; choose other hosts with host_properties, or for maintenance cancel it and plan it again",
+}
+
+// whyFixed returns the error of a body, which states what to do instead if it names a field that cannot be changed.
+func whyFixed(err error) error {
+	if f := fault.Of(err); f != nil && fixed[f.Field] != "" {
+		return fault.Field(f.Field, "%s", fixed[f.Field])
+	}
+	return err
+}
+
 // checkName returns an Invalid fault for a blank name. Reservations made before names were required
 // may have an empty one.
 func checkName(name string) error {

@@ -12,7 +12,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
-	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // create handles POST /v1/reservations.
@@ -161,14 +160,14 @@ func (s API) change(c *serving.Call) (any, error) {
 	}
 	var body v1.ReservationChange
 	if _, err := c.Body(&body, serving.ReservationBody); err != nil {
-		return nil, err
+		return nil, whyFixed(err)
 	}
 	if body.Name != nil && *body.Name != found(c).Name {
 		if err := checkName(*body.Name); err != nil {
 			return nil, err
 		}
 	}
-	change := planning.Change{Name: body.Name, Quantity: body.Quantity, Start: v1.InstantOf(body.StartTime), End: v1.InstantOf(body.EndTime)}
+	change := changeOf(body)
 	by, before := c.Asker(), found(c)
 	if err := c.Expect("reservation", before.VersionText()); err != nil {
 		return nil, err

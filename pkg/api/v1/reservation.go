@@ -38,12 +38,16 @@ type Resources struct {
 	Custom   map[string]int64 `json:"custom,omitempty"`
 }
 
-// ReservationChange is the body of PATCH /v1/reservations/{id}.
+// ReservationChange is the body of PATCH /v1/reservations/{id}. Absent fields stay as they are.
 type ReservationChange struct {
 	Name      *string    `json:"name,omitempty"`
 	Quantity  *int       `json:"quantity,omitempty"`
 	StartTime *time.Time `json:"start_time,omitempty"`
 	EndTime   *time.Time `json:"end_time,omitempty"`
+	// HostProperties is a new filter; an empty string as JSON removes the filter.
+	HostProperties json.RawMessage `json:"host_properties,omitempty"`
+	OnEnd          *string         `json:"on_end,omitempty"`
+	BeforeEnd      *Duration       `json:"before_end,omitempty"`
 }
 
 // Reservation is a reservation as the caller may see it.
