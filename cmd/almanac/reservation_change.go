@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/client"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
 func (p *process) reservationExtendCommand() *cobra.Command {
@@ -53,7 +54,8 @@ func (p *process) reservationExtendCommand() *cobra.Command {
 
 func (p *process) reservationChangeCommand() *cobra.Command {
 	var start, end moment
-	var name, properties, onEnd string
+	var name, properties, onEnd, affinity string
+	var size v1.Resources
 	var beforeEnd period
 	var quantity int
 	var dryRun bool
@@ -65,8 +67,9 @@ func (p *process) reservationChangeCommand() *cobra.Command {
 		Short:      "Rename, move, grow or shrink a reservation, or change its terms",
 		Long: `Rename, move, grow or shrink a reservation, or change which hosts it has and what
 happens at its end. Values without a flag stay as they are, and a refused change
-leaves the whole reservation as it is. The start can change until the reservation
-begins; from then on its hosts stay, and must all pass a new filter.`,
+leaves the whole reservation as it is. The start, and the size and affinity of
+instances, can change until the reservation begins; from then on its hosts stay,
+and must all pass a new filter.`,
 		Example: `  almanac reservation change training --quantity 4
   almanac reservation change training --start +1d --end +1d3h --dry-run
   almanac reservation change training --name course --if-match "$(almanac reservation show training -f value -c ETag)"
@@ -85,7 +88,7 @@ begins; from then on its hosts stay, and must all pass a new filter.`,
 			if filter == nil && c.Flags().Changed("properties") {
 				filter = json.RawMessage(`""`)
 			}
-			return p.change(c, args[0], dryRun, only, func(v1.Reservation) (v1.ReservationChange, error) {
+			return p.change(c, args[0], dryRun, only, func(r v1.Reservation) (v1.ReservationChange, error) {
 				return v1.ReservationChange{
 					Name:           given(c, "name", &name),
 					Quantity:       given(c, "quantity", &quantity),
@@ -94,6 +97,8 @@ begins; from then on its hosts stay, and must all pass a new filter.`,
 					HostProperties: filter,
 					OnEnd:          given(c, "on-end", &onEnd),
 					BeforeEnd:      given(c, "before-end", (*v1.Duration)(&beforeEnd)),
+					Resources:      resized(c, r.Resources, size),
+					Affinity:       given(c, "affinity", &affinity),
 				}, nil
 			})
 		},
@@ -106,10 +111,15 @@ begins; from then on its hosts stay, and must all pass a new filter.`,
 	flags.StringVar(&properties, "properties", "", "new filter that hosts must pass: JSON, or @FILE that contains it; empty removes the filter")
 	flags.StringVar(&onEnd, "on-end", "", "new action on the instances at the end: delete, shelve, stop or leave, if the cloud offers it")
 	flags.Var(&beforeEnd, "before-end", "how long before the end to send a warning; 0 is never")
+	flags.Int64Var(&size.VCPUs, "vcpus", 0, "new VCPUs of one instance")
+	flags.Int64Var(&size.MemoryMB, "memory-mb", 0, "new memory of one instance in MB")
+	flags.Int64Var(&size.DiskGB, "disk-gb", 0, "new disk of one instance in GB")
+	flags.StringVar(&affinity, "affinity", "", "new placement of the instances on hosts: none, same or different")
 	flags.BoolVar(&dryRun, "dry-run", false, "only show what would be booked")
 	only.add(c)
-	c.MarkFlagsOneRequired("name", "quantity", "start", "end", "properties", "on-end", "before-end")
+	c.MarkFlagsOneRequired("name", "quantity", "start", "end", "properties", "on-end", "before-end", "vcpus", "memory-mb", "disk-gb", "affinity")
 	completeFlag(c, "on-end", oneOf(reservation.OnEnds))
+	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}))
 	return c
 }
 
@@ -119,6 +129,28 @@ func wanted(asked *time.Time, present time.Time) time.Time {
 		return *asked
 	}
 	return present
+}
+
+// resized returns the present size of one instance with those amounts of another one that flags set; nil if none does.
+func resized(c *cobra.Command, present *v1.Resources, asked v1.Resources) *v1.Resources {
+	var size v1.Resources
+	if present != nil {
+		size = *present
+	}
+	changed := false
+	for _, amount := range []struct {
+		flag  string
+		place *int64
+		value int64
+	}{{"vcpus", &size.VCPUs, asked.VCPUs}, {"memory-mb", &size.MemoryMB, asked.MemoryMB}, {"disk-gb", &size.DiskGB, asked.DiskGB}} {
+		if c.Flags().Changed(amount.flag) {
+			*amount.place, changed = amount.value, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return &size
 }
 
 // given returns the value of a flag if the flag is set, else nil.

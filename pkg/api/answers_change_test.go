@@ -3,14 +3,17 @@
 package api_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
 // changes asks for an offer of a change of a reservation.
@@ -78,6 +81,9 @@ func (s *scene) holdChangeOffer(r *reservation.Reservation, c amended, a reply) 
 	if span.At(got.End) != r.Span.End && r.Membership.LeaseID != "" {
 		want.BeforeEnd = int64(got.BeforeEnd) // the warning of its lease moves with the end, but not before the start
 	}
+	if c.size != nil && (got.Resources == nil || !resource.Vector(*got.Resources).Equal(*c.size)) || c.affinity != "" && got.Affinity != c.affinity {
+		s.t.Fatalf("the instances are not what it asks for: %v", done)
+	}
 	filter := strings.ReplaceAll(string(got.HostProperties), ",", ", ")
 	if filter = strings.NewReplacer(`\u003e`, ">", `\u003c`, "<").Replace(filter); filter != want.HostProperties || got.OnEnd != string(want.OnEnd) || int64(got.BeforeEnd) != want.BeforeEnd {
 		s.t.Fatalf("the change has not what it asks for: %v", done)
@@ -106,7 +112,7 @@ func (s *scene) holdChangeRefusal(r *reservation.Reservation, c amended, refusal
 	case !active:
 		s.holdEarliest(refusal.EarliestStart, max(w.Start, s.now), w.Seconds(), moved)
 	}
-	if c.end != nil && (c.start == nil || *c.start == r.Span.Start) && quantity == r.Quantity && c.filter == nil && *c.end > r.Span.End {
+	if c.end != nil && (c.start == nil || *c.start == r.Span.Start) && quantity == r.Quantity && c.filter == nil && c.size == nil && c.affinity == "" && *c.end > r.Span.End {
 		s.holdLatest(refusal, r.Span.End, *c.end, 1, func(end span.Instant) reply { return s.changes(r, amended{end: &end}) })
 	} else if refusal.LatestEnd != nil {
 		s.t.Fatalf("it is no extension")
@@ -116,6 +122,10 @@ func (s *scene) holdChangeRefusal(r *reservation.Reservation, c amended, refusal
 	if c.filter != nil {
 		beside.HostProperties = strings.Trim(*c.filter, `"`)
 	}
+	if c.size != nil {
+		beside.Resources = *c.size
+	}
+	beside.Affinity = calendar.Affinity(cmp.Or(c.affinity, string(r.Affinity)))
 	s.holdFreeBeside(&beside, wanted, refusal.Free)
 	s.holdBlocks(refusal, wanted, []reservation.Reservation{*r}, func(s *scene) reply { return s.changes(r, c) })
 }

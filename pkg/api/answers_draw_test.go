@@ -248,7 +248,7 @@ func (q asked) body() map[string]any {
 		b["host_properties"] = json.RawMessage(q.filter)
 	}
 	if q.kind == "instance" {
-		b["resources"] = map[string]any{"vcpus": q.size.VCPUs, "memory_mb": q.size.MemoryMB, "disk_gb": q.size.DiskGB}
+		b["resources"] = sizeBody(q.size)
 	}
 	if q.start != 0 {
 		b["start_time"] = clock(q.start)
@@ -260,6 +260,10 @@ func (q asked) body() map[string]any {
 		b["duration"] = q.duration
 	}
 	return b
+}
+
+func sizeBody(size resource.Vector) map[string]any {
+	return map[string]any{"vcpus": size.VCPUs, "memory_mb": size.MemoryMB, "disk_gb": size.DiskGB}
 }
 
 // drawReservation draws a live reservation; ok is false if there is none.
@@ -278,6 +282,8 @@ type amended struct {
 	filter     *string // JSON
 	onEnd      string  // empty stays
 	beforeEnd  *int64
+	size       *resource.Vector
+	affinity   string // empty stays
 }
 
 func (s *scene) drawChange(r reservation.Reservation) (c amended) {
@@ -301,6 +307,12 @@ func (s *scene) drawChange(r reservation.Reservation) (c amended) {
 	if rapid.IntRange(0, 5).Draw(t, "another warning") == 0 {
 		c.beforeEnd = new(drawTicks(t, 0, 6, "new before_end"))
 	}
+	if size := rapid.SampledFrom(sizes).Draw(t, "new size"); r.Kind == reservation.Instances && !size.Equal(r.Resources) && rapid.IntRange(0, 3).Draw(t, "another size") == 0 {
+		c.size = &size
+	}
+	if affinity := rapid.SampledFrom([]string{"none", "same", "different"}).Draw(t, "new affinity"); r.Kind == reservation.Instances && affinity != string(r.Affinity) && rapid.IntRange(0, 3).Draw(t, "another affinity") == 0 {
+		c.affinity = affinity
+	}
 	return c
 }
 
@@ -323,6 +335,12 @@ func (c amended) body() map[string]any {
 	}
 	if c.beforeEnd != nil {
 		b["before_end"] = *c.beforeEnd
+	}
+	if c.size != nil {
+		b["resources"] = sizeBody(*c.size)
+	}
+	if c.affinity != "" {
+		b["affinity"] = c.affinity
 	}
 	return b
 }

@@ -97,8 +97,8 @@ func TestEachFieldOfARequestCanBeChangedOrIsRefusedWithWhatToDo(t *testing.T) {
 	r := c.demo.book(`{"name": "r", "duration": 3600}`)
 	path, before := "/v1/reservations/"+r.ID, c.stored()
 	instead := map[string]string{
-		"kind": "cancel the reservation and book", "policy": "move the reservation with start_time", "duration": "send the new end_time", "resources": "book another reservation",
-		"flavor": "book another reservation", "affinity": "book another reservation", "image": "book another reservation", "maintenance": "book another reservation",
+		"kind": "cancel the reservation and book", "policy": "move the reservation with start_time", "duration": "send the new end_time",
+		"flavor": "send the new resources", "image": "book another reservation", "maintenance": "book another reservation",
 		"hosts": "choose other hosts with host_properties",
 	}
 	changeable := map[string]bool{}

@@ -246,6 +246,9 @@ func TestAReservationThatIsReadAndSentBackStaysAsItIs(t *testing.T) {
 			if !shown && name == "host_properties" {
 				value, shown = "", true // it has no filter
 			}
+			if !shown && r["kind"] != "instance" && (name == "resources" || name == "affinity") {
+				continue // it has no instances
+			}
 			if !shown {
 				rt.Fatalf("how is the value of %s read, which PATCH /v1/reservations/{id} sets?", name)
 			}

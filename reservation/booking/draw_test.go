@@ -97,9 +97,7 @@ func drawRequest(t *rapid.T, now span.Instant) reservation.Request {
 	}}
 	if req.Kind == reservation.Instances {
 		req.Affinity = rapid.SampledFrom([]calendar.Affinity{"", calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}).Draw(t, "affinity")
-		req.Resources = rapid.SampledFrom([]resource.Vector{
-			{VCPUs: 1}, {VCPUs: 3, MemoryMB: 1024}, {MemoryMB: 2048}, {VCPUs: 2, Custom: map[string]int64{"CUSTOM_FPGA": 1}},
-		}).Draw(t, "shape")
+		req.Resources = rapid.SampledFrom(shapes).Draw(t, "shape")
 	} else {
 		req.Policy = rapid.SampledFrom(calendar.Policies).Draw(t, "policy")
 	}
@@ -115,6 +113,11 @@ func drawRequest(t *rapid.T, now span.Instant) reservation.Request {
 	}
 	return req
 }
+
+var (
+	shapes     = []resource.Vector{{VCPUs: 1}, {VCPUs: 3, MemoryMB: 1024}, {MemoryMB: 2048}, {VCPUs: 2, Custom: map[string]int64{"CUSTOM_FPGA": 1}}}
+	affinities = []calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}
+)
 
 // drawChange draws a change of one or several parts of r.
 func drawChange(t *rapid.T, r reservation.Reservation) planning.Change {
@@ -140,6 +143,12 @@ func drawChange(t *rapid.T, r reservation.Reservation) planning.Change {
 	}
 	if rapid.IntRange(0, 5).Draw(t, "another warning") == 0 {
 		c.BeforeEnd = new(drawTicks(t, 0, 6, "new before_end"))
+	}
+	if shape := rapid.SampledFrom(shapes).Draw(t, "new shape"); r.Kind == reservation.Instances && rapid.IntRange(0, 3).Draw(t, "another shape") == 0 {
+		c.Resources = &shape
+	}
+	if affinity := rapid.SampledFrom(affinities).Draw(t, "new affinity"); r.Kind == reservation.Instances && rapid.IntRange(0, 3).Draw(t, "another affinity") == 0 {
+		c.Affinity = &affinity
 	}
 	return c
 }

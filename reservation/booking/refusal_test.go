@@ -111,6 +111,12 @@ func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c plan
 	if c.HostProperties != nil {
 		terms.HostProperties = *c.HostProperties
 	}
+	if c.Resources != nil {
+		terms.Resources = *c.Resources
+	}
+	if c.Affinity != nil {
+		terms.Affinity = *c.Affinity
+	}
 	if c.Start != nil {
 		to.Start = *c.Start
 	}
@@ -120,7 +126,7 @@ func (s *scene) checkRefusedChange(t *rapid.T, r reservation.Reservation, c plan
 	others := slices.DeleteFunc(s.live(t), func(o reservation.Reservation) bool { return o.ID == r.ID })
 	asked := question{terms: terms, hold: span.Span{Start: max(to.Start, s.clock()), End: to.End}, own: r}
 	s.checkFigures(t, asked, others, refused)
-	alone := c.Start == nil && c.Quantity == nil && c.HostProperties == nil
+	alone := c.Start == nil && c.Quantity == nil && c.HostProperties == nil && terms.Resources.Equal(r.Resources) && terms.Affinity == r.Affinity
 	if extends := alone && to.End > r.Span.End; extends {
 		checkLatestEnd(t, r, refused, func(end span.Instant) error { return offer(planning.Change{End: &end}) })
 	} else if alone && refused.LatestEnd != 0 {
@@ -248,8 +254,11 @@ func (s *scene) obstructed(q question, others []reservation.Reservation) bool {
 	return sum < q.terms.Quantity
 }
 
-// leaves reports whether a host of the reservation to change does not pass its new filter.
+// leaves reports whether a host of the reservation to change does not pass its new filter, or its instances are others.
 func (s *scene) leaves(q question, host string) bool {
+	if q.own.ID != "" && (!q.terms.Resources.Equal(q.own.Resources) || q.terms.Affinity != q.own.Affinity) {
+		return true
+	}
 	return q.own.ID != "" && q.terms.HostProperties != q.own.HostProperties && !meaningOf(q.terms.HostProperties)(s.host(host), q.hold.Start > s.clock())
 }
 

@@ -127,6 +127,8 @@ func (s *scene) checkTerms(t *rapid.T, before, r reservation.Reservation, c plan
 		{c.HostProperties != nil, func() { want.HostProperties = *c.HostProperties }},
 		{c.OnEnd != nil, func() { want.OnEnd = *c.OnEnd }},
 		{c.BeforeEnd != nil, func() { want.BeforeEnd = *c.BeforeEnd }},
+		{c.Resources != nil, func() { want.Resources = *c.Resources }},
+		{c.Affinity != nil, func() { want.Affinity = *c.Affinity }},
 	} {
 		if one.asked {
 			one.set()

@@ -7,8 +7,10 @@ import (
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/fault"
+	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
 // Change is a change of a reservation; nil fields stay as they are.
@@ -22,6 +24,9 @@ type Change struct {
 	OnEnd *reservation.OnEnd
 	// BeforeEnd is how many seconds before the end the owner is warned; 0 means never.
 	BeforeEnd *int64
+	// Resources and Affinity apply to kind instance. They take the place of all that the reservation has of them.
+	Resources *resource.Vector
+	Affinity  *calendar.Affinity
 }
 
 // PlanChange decides on a change of r. The view's calendar and Held must not contain the claims of
@@ -41,6 +46,8 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	set(&plan.Terms.HostProperties, c.HostProperties)
 	set(&plan.Terms.OnEnd, c.OnEnd)
 	set(&plan.Terms.BeforeEnd, c.BeforeEnd)
+	set(&plan.Terms.Resources, c.Resources)
+	set(&plan.Terms.Affinity, c.Affinity)
 	set(&plan.Span.Start, c.Start)
 	set(&plan.Span.End, c.End)
 	if c.Start != nil && !tooLongAgo(*c.Start, v.Now) {
@@ -52,7 +59,7 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	if err := cmp.Or(checkChange(v.Now, r, c, plan), checkNewTerms(v, r, c)); err != nil {
 		return Plan{}, err
 	}
-	if plan.Span == r.Span && c.Quantity == nil && c.HostProperties == nil {
+	if plan.Span == r.Span && c.Quantity == nil && c.HostProperties == nil && c.Resources == nil && c.Affinity == nil {
 		return matchedBy(v, r, plan), nil
 	}
 	p, err := newChangePlan(v, r, plan)
@@ -85,6 +92,12 @@ func (c Change) differing(r *reservation.Reservation) Change {
 	drop(&c.End, r.Span.End)
 	drop(&c.OnEnd, r.OnEnd)
 	drop(&c.BeforeEnd, r.BeforeEnd)
+	drop(&c.Affinity, r.Affinity)
+	if c.Resources != nil {
+		if c.Resources = new(c.Resources.WithoutZeros()); c.Resources.Equal(r.Resources) {
+			c.Resources = nil
+		}
+	}
 	if c.HostProperties == nil {
 		return c
 	}
@@ -140,8 +153,13 @@ func checkChange(now span.Instant, r reservation.Reservation, c Change, plan Pla
 	return nil
 }
 
-// checkNewTerms checks the filter and what happens at the end, which differ from those of r.
+// checkNewTerms checks the filter, the instances and what happens at the end, which differ from those of r.
 func checkNewTerms(v View, r reservation.Reservation, c Change) error {
+	if c.Resources != nil || c.Affinity != nil {
+		if err := checkNewInstances(v, r, c); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.OnEnd != nil && r.Maintenance:
 		return noInstances()
@@ -154,6 +172,26 @@ func checkNewTerms(v View, r reservation.Reservation, c Change) error {
 		return &fault.Error{
 			Kind: fault.Conflict, Field: "host_properties", Message: "the flavor of the reservation decides which hosts match; book another reservation for another filter",
 		}
+	}
+	return nil
+}
+
+// checkNewInstances checks the size and the affinity of instances, one of which differs from that of r.
+func checkNewInstances(v View, r reservation.Reservation, c Change) error {
+	field := "affinity"
+	if c.Resources != nil {
+		field = "resources"
+		if err := checkClasses(c.Resources.Custom, v.Hosts.snapshot.Classes()); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.Status == reservation.Active:
+		return &fault.Error{Kind: fault.Conflict, Field: field, Message: "the reservation has started; the size and the affinity of its instances cannot be changed"}
+	case r.Membership.Flavor != "":
+		return &fault.Error{Kind: fault.Conflict, Field: field, Message: "the reservation is for a flavor, which decides its instances; book another reservation"}
+	case c.Affinity != nil && r.Membership.ServerGroup != "":
+		return &fault.Error{Kind: fault.Conflict, Field: field, Message: "the reservation has a server group, whose affinity cannot be changed; book another reservation"}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ package planning
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -89,7 +90,7 @@ func TestEachFieldOfAChangeChangesThePlanAlone(t *testing.T) {
 	eachChange(t, map[string]any{
 		"Name": "s", "Quantity": 3, "Start": early + hour + 600, "End": early + 3*hour, "HostProperties": `["!=", "$name", "a"]`,
 		"OnEnd": reservation.OnEndShelve, "BeforeEnd": 90,
-	}, nil, func(field string, c Change) {
+	}, ofInstances, func(field string, c Change) {
 		plan, err := PlanChange(v, r, c)
 		if err != nil || cmp.Equal(plan.Terms, same.Terms) && plan.Span == same.Span {
 			t.Errorf("a change of %s alone: %+v, %v; it changes nothing", field, plan, err)
@@ -108,11 +109,55 @@ func TestEachFieldOfAChangeChangesThePlanAlone(t *testing.T) {
 	})
 	eachChange(t, map[string]any{
 		"Name": r.Name, "Quantity": r.Quantity, "Start": r.Span.Start, "End": r.Span.End, "HostProperties": `""`, "OnEnd": r.OnEnd, "BeforeEnd": r.BeforeEnd,
-	}, nil, func(field string, c Change) {
+	}, ofInstances, func(field string, c Change) {
 		if plan, err := PlanChange(v, over, c); err != nil || !cmp.Equal(plan.Terms, r.Terms) || plan.Span != r.Span {
 			t.Errorf("%s as it is: %+v, %v; it is a change", field, plan, err)
 		}
 	})
+}
+
+// ofInstances are the fields of a change that apply to kind instance only.
+var ofInstances = map[string]string{
+	"Resources": "TestAChangeOfInstancesPlacesThemAnew has it", "Affinity": "TestAChangeOfInstancesPlacesThemAnew has it",
+}
+
+func TestAChangeOfInstancesPlacesThemAnew(t *testing.T) {
+	v, r := spacious(t), later()
+	r.Kind, r.Resources, r.Affinity = reservation.Instances, resource.Vector{VCPUs: 2}, calendar.AffinityDifferent
+	for i := range r.Claims {
+		r.Claims[i].Slices = 1
+	}
+	for want, c := range map[string]Change{
+		"2 on 1": {Affinity: new(calendar.AffinitySame)}, "2 on 2": {Resources: &resource.Vector{VCPUs: 8}},
+		"3 on 1": {Affinity: new(calendar.AffinityNone), Resources: &resource.Vector{MemoryMB: 2}, Quantity: new(3)},
+	} {
+		plan, err := PlanChange(v, r, c)
+		if got := fmt.Sprintf("%d on %d", countClaimed(plan.Claims), len(hostNames(plan.Claims))); err != nil || got != want {
+			t.Errorf("%+v: %s, %v, want %s", c, got, err, want)
+		}
+		active, host := r, later()
+		active.Status = reservation.Active
+		if _, err := PlanChange(v, active, c); !fault.Is(err, fault.Conflict) {
+			t.Errorf("%+v of an active reservation: %v, want a conflict", c, err)
+		}
+		if _, err := PlanChange(v, host, c); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%+v of whole hosts: %v, want an error", c, err)
+		}
+	}
+	if plan, err := PlanChange(v, r, Change{Resources: &resource.Vector{VCPUs: 2, Custom: map[string]int64{"CUSTOM_X": 0}}, Affinity: &r.Affinity}); err != nil || !cmp.Equal(plan.Claims, r.Claims) {
+		t.Errorf("what is so already: %+v, %v", plan, err)
+	}
+	for field, c := range map[string]Change{
+		"resources": {Resources: &resource.Vector{}}, "resources.custom": {Resources: &resource.Vector{Custom: map[string]int64{"CUSTOM_X": 1}}}, "affinity": {Affinity: new(calendar.Affinity("near"))},
+	} {
+		if _, err := PlanChange(v, r, c); !fault.Is(err, fault.Invalid) || fault.Of(err).Field != field {
+			t.Errorf("%+v: %v, want an error of %s", c, err, field)
+		}
+	}
+	r.Membership.ServerGroup = "g"
+	if _, err := PlanChange(v, r, Change{Affinity: new(calendar.AffinitySame)}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("with a server group: %v, want a conflict", err)
+	}
 }
 
 // A refusal names the number that was asked for only if it is another one than the reservation has.

@@ -8,7 +8,12 @@ import (
 	"strings"
 )
 
-// This file has what a new filter means for the hosts that a reservation has.
+// This file has what a new filter, or another size or affinity of instances, means for the hosts that a reservation has.
+
+// reshaped reports whether the instances are of another size or affinity, so that all of them are placed anew.
+func (p *changePlan) reshaped() bool {
+	return p.to.Terms.Affinity != p.from.Affinity || !p.to.Terms.Resources.Equal(p.from.Resources)
+}
 
 // passes reports whether a host that the reservation has may stay by the filter. It need not pass the same filter again.
 func (p *changePlan) passes(host int) bool {

@@ -104,7 +104,7 @@ func (p *changePlan) since(claim reservation.Claim) span.Instant {
 // stay there too: all for the time that the reservation holds already, and for the rest as many as
 // there is room for.
 func (p *changePlan) keepable(claim reservation.Claim, host, others int) int {
-	if !p.passes(host) {
+	if !p.passes(host) || p.reshaped() {
 		return 0
 	}
 	all, w := max(claim.Slices, 1), p.search.request.window

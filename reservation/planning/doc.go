@@ -35,7 +35,7 @@
 //   - plan.go: the plan of a request
 //   - changed.go: a reservation after a plan
 //   - change_plan.go: the plan of a change
-//   - change_filter.go: which hosts of a reservation pass its new filter
+//   - change_filter.go: which hosts a reservation with a new filter keeps
 //   - shrink.go: which hosts a smaller reservation keeps
 //   - lease_plan.go: the plan of a lease
 //   - lease_differing.go: what a change of a lease changes

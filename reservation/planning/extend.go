@@ -14,7 +14,7 @@ import (
 // Extends reports whether the change moves the end of r to a later time, and changes nothing else that needs hosts.
 func (c Change) Extends(r *reservation.Reservation) bool {
 	c = c.differing(r)
-	return c.End != nil && *c.End > r.Span.End && c.Start == nil && c.Quantity == nil && c.HostProperties == nil
+	return c.End != nil && *c.End > r.Span.End && c.Start == nil && c.Quantity == nil && c.HostProperties == nil && c.Resources == nil && c.Affinity == nil
 }
 
 // NameLatestEnd adds the latest end of r before the one that was asked for to its refusal.

@@ -69,8 +69,8 @@ var absent = []struct {
 	{"Membership.EndAction Membership.Flavor", []string{inLog, inBlazarChange}, "it cannot be changed"},
 	{"Membership.ServerGroup", slices.Concat(restShows, []string{inNotification}), "only Blazar's clients look for it"},
 
-	{"Kind Policy Resources Affinity Image Maintenance", []string{inChange, inChangeFlags, inChangeForm}, "a change keeps it; another reservation has another"},
-	{"Span.Start HostProperties OnEnd BeforeEnd", []string{inChangeForm}, "the page changes what most owners need; the command line has the rest"},
+	{"Kind Policy Image Maintenance", []string{inChange, inChangeFlags, inChangeForm}, "a change keeps it; another reservation has another"},
+	{"Span.Start HostProperties Resources Affinity OnEnd BeforeEnd", []string{inChangeForm}, "the page changes what most owners need; the command line has the rest"},
 	{"Policy Affinity Image OnEnd BeforeEnd", []string{inForm}, "the form has what most bookings need; the command line has the rest"},
 
 	{"Policy Image", blazarForm, "Blazar's form does not know it"},

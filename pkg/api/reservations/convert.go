@@ -57,6 +57,7 @@ func changeOf(body v1.ReservationChange) planning.Change {
 	c := planning.Change{
 		Name: body.Name, Quantity: body.Quantity, Start: v1.InstantOf(body.StartTime), End: v1.InstantOf(body.EndTime),
 		OnEnd: (*reservation.OnEnd)(body.OnEnd), BeforeEnd: (*int64)(body.BeforeEnd),
+		Resources: (*resource.Vector)(body.Resources), Affinity: (*calendar.Affinity)(body.Affinity),
 	}
 	if body.HostProperties != nil {
 		c.HostProperties = new(string(body.HostProperties))
@@ -69,9 +70,7 @@ var fixed = map[string]string{
 	"kind":        "cannot be changed; cancel the reservation and book one of the other kind",
 	"policy":      "has chosen the start already and cannot be changed; move the reservation with start_time and end_time",
 	"duration":    "is no part of a change; send the new end_time",
-	"resources":   "cannot be changed; change quantity, or book another reservation for instances of another size",
-	"flavor":      "cannot be changed; book another reservation",
-	"affinity":    "cannot be changed; book another reservation",
+	"flavor":      "is no part of a change; send the new resources",
 	"image":       "cannot be changed, since the hosts may have received it already; book another reservation",
 	"maintenance": "cannot be changed; book another reservation",
 	"hosts":       "cannot be changed; choose other hosts with host_properties, or for maintenance cancel it and plan it again",

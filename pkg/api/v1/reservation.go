@@ -48,6 +48,9 @@ type ReservationChange struct {
 	HostProperties json.RawMessage `json:"host_properties,omitempty"`
 	OnEnd          *string         `json:"on_end,omitempty"`
 	BeforeEnd      *Duration       `json:"before_end,omitempty"`
+	// Resources is the whole new size of one instance: an absent amount is 0.
+	Resources *Resources `json:"resources,omitempty"`
+	Affinity  *string    `json:"affinity,omitempty"`
 }
 
 // Reservation is a reservation as the caller may see it.
