@@ -298,7 +298,7 @@ func (s *scene) drawChange(r reservation.Reservation) (c amended) {
 	if parts&4 != 0 {
 		c.start = new(r.Span.Start + span.Instant(drawTicks(t, -6, 10, "later start")))
 	}
-	if filter := rapid.SampledFrom(drawnFilters).Draw(t, "new filter").native; !r.Maintenance && filter != r.HostProperties && rapid.IntRange(0, 2).Draw(t, "another filter") == 0 {
+	if filter := rapid.SampledFrom(drawnFilters).Draw(t, "new filter").native; !r.Maintenance && !sameJSON(filter, r.HostProperties) && rapid.IntRange(0, 2).Draw(t, "another filter") == 0 {
 		c.filter = new(cmp.Or(filter, `""`))
 	}
 	if !r.Maintenance && rapid.IntRange(0, 5).Draw(t, "another end") == 0 {
