@@ -176,7 +176,7 @@ func checkNewTerms(v View, r reservation.Reservation, c Change) error {
 	return nil
 }
 
-// checkNewInstances checks the size and the affinity of instances, one of which differs from that of r.
+// checkNewInstances checks the size and the affinity of instances. One of them differs from that of r.
 func checkNewInstances(v View, r reservation.Reservation, c Change) error {
 	field := "affinity"
 	if c.Resources != nil {

@@ -10,7 +10,7 @@ import (
 
 // This file has what a new filter, or another size or affinity of instances, means for the hosts that a reservation has.
 
-// reshaped reports whether the instances are of another size or affinity, so that all of them are placed anew.
+// reshaped reports whether the instances are of another size or affinity, so that all of them are placed again.
 func (p *changePlan) reshaped() bool {
 	return p.to.Terms.Affinity != p.from.Affinity || !p.to.Terms.Resources.Equal(p.from.Resources)
 }
