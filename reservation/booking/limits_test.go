@@ -339,6 +339,30 @@ func TestTheExtensionWindowCountsFromTheLatestEndThatWasPromised(t *testing.T) {
 	}
 }
 
+// A lease whose reservation gets another filter is planned anew, which is no way around the window.
+func TestTheExtensionWindowCountsWithAnotherFilterToo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  int64
+		want reservation.Constraint
+	}{
+		"a later end":    {300, reservation.ExtensionTooEarly},
+		"the same end":   {200, ""},
+		"an earlier end": {180, ""},
+	} {
+		s := newScene(t, named("a", "b"), limited(planning.Limits{ExtensionWindow: 30}))
+		l := s.lease(t, reservation.LeaseRequest{Start: at(100), End: at(200), Members: []reservation.MemberRequest{whole(1, 1)}})
+		_, err := s.bookings.ChangeLease(t.Context(), owner, l.ID, reservation.LeaseChange{
+			End: new(at(tc.end)), Members: []reservation.MemberChange{{ID: l.Reservations[0].ID, HostProperties: new(`["=", "$name", "b"]`)}},
+		})
+		if tc.want == "" && err == nil {
+			continue
+		}
+		if got := refusal(t, err); got.Constraint != tc.want {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
 // Neither a booking nor a refusal looks further ahead.
 func TestAStartIsLookedForUpToTheHorizon(t *testing.T) {
 	s := newScene(t, named("a"), limited(planning.Limits{StartAhead: 100}))

@@ -4,7 +4,6 @@ package planning
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"sort"
 
@@ -167,12 +166,9 @@ func (p *changePlan) stuck(quantity int) bool {
 
 // limits returns the refusal if the change exceeds a limit; otherwise nil.
 func (p *changePlan) limits() *reservation.Refusal {
-	v, to, was := p.search.view, p.to, p.from
-	promised := max(was.Span.End, was.PromisedEnd)
-	longer := to.Span.Seconds() > int64(promised-was.Span.Start)
-	if window := v.Limits.ExtensionWindow; window > 0 && longer && v.Now < promised-span.Instant(window) {
-		return p.search.refusing().refuseLimit(reservation.ExtensionTooEarly,
-			fmt.Sprintf("an extension beyond the end that was promised is accepted from %v on, %v before it", promised-span.Instant(window), period(window)), 0)
+	v, to := p.search.view, p.to
+	if text := v.Limits.tooEarly(&p.from, to.Span, v.Now); text != "" {
+		return p.search.refusing().refuseLimit(reservation.ExtensionTooEarly, text, 0)
 	}
 	b, window, quantity := p.search.bound, p.search.request.window, to.Terms.Quantity
 	constraint, text := v.Limits.outside(v.Now, to.Span.Start, to.Span.Seconds())

@@ -373,7 +373,24 @@ func planAnew(v View, r *reservation.Reservation, terms reservation.Terms, w spa
 	rest := span.Span{Start: max(w.Start, v.Now), End: w.End}
 	v = v.changing(r, rest)
 	v.Defaults.OnEndChoices = nil // its owner did not choose it now
-	plan, err := NewPlan(v, reservation.Request{Terms: terms, Start: rest.Start, End: rest.End})
+	req := reservation.Request{Terms: terms, Start: rest.Start, End: rest.End}
+	if text := v.Limits.tooEarly(r, w, v.Now); text != "" {
+		return Plan{}, refuseExtension(v, req, text)
+	}
+	plan, err := NewPlan(v, req)
 	plan.Span.Start = w.Start // it may wait for its start already
 	return plan, err
+}
+
+// refuseExtension returns the refusal of a request that would be accepted later.
+func refuseExtension(v View, req reservation.Request, text string) error {
+	a, err := parseRequest(req, v)
+	if err != nil {
+		return err
+	}
+	s, err := newSearch(v.forTerms(a.Terms), a)
+	if err != nil {
+		return err
+	}
+	return s.refusing().refuseLimit(reservation.ExtensionTooEarly, text, 0)
 }

@@ -23,6 +23,15 @@ type Limits struct {
 	ExtensionWindow int64 // how many seconds before the end an extension is accepted
 }
 
+// tooEarly returns why r may not last as long as changed yet; empty if it may.
+func (l Limits) tooEarly(r *reservation.Reservation, changed span.Span, now span.Instant) string {
+	promised, window := max(r.Span.End, r.PromisedEnd), span.Instant(l.ExtensionWindow)
+	if window == 0 || changed.Seconds() <= int64(promised-r.Span.Start) || now >= promised-window {
+		return ""
+	}
+	return fmt.Sprintf("an extension beyond the end that was promised is accepted from %v on, %v before it", promised-window, period(l.ExtensionWindow))
+}
+
 // Held is the sum of what a project's live reservations hold. It is immutable, so decisions use it
 // without a lock.
 type Held struct {
