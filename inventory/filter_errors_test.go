@@ -20,7 +20,7 @@ func TestAWrongFilterIsRefusedWithTheOffendingPart(t *testing.T) {
 		"not JSON":                    {`["=", "$vcpus" 8]`, []string{`["=", "$vcpus" 8]`, "not JSON"}},
 		"not JSON in the string":      {`"$vcpus >= 8"`, []string{"$vcpus >= 8", "not JSON"}},
 		"a string in the string":      {`"\"[]\""`, []string{`"[]"`, "not an expression"}},
-		"an empty list":               {"[]", []string{"[] is not an expression", "leave it out"}},
+		"an empty list":               {"[]", []string{"[] is not an expression", `write "" for every host`}},
 		"an empty list in the string": {`"[]"`, []string{"[] is not an expression"}},
 		"an object":                   {`{"vcpus": 8}`, []string{`{"vcpus":8}`, "not an expression"}},
 		"a number":                    {`8`, []string{"8", "not an expression"}},

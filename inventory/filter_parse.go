@@ -68,7 +68,7 @@ func decodeFilter(raw []byte) ([]any, error) {
 		return nil, nil
 	case []any:
 		if len(query) == 0 {
-			return nil, invalid(`[] is not an expression; leave it out for every host, or write a list such as [">=", "$memory_mb", 65536]`)
+			return nil, invalid(`[] is not an expression; write "" for every host, or a list such as [">=", "$memory_mb", 65536]`)
 		}
 		return query, nil
 	default:

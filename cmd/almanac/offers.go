@@ -45,6 +45,9 @@ type durations v1.DurationRange
 
 func (d *durations) Set(text string) (err error) {
 	least, most := ends(text)
+	if _, seconds := strconv.ParseInt(least, 10, 64); seconds == nil && strings.ContainsAny(most, "smhdw") {
+		return fmt.Errorf("%q has no unit at its first number; write both, such as 2h-8h", text)
+	}
 	if d.Min, err = v1.ParseDuration(least); err == nil {
 		d.Max, err = v1.ParseDuration(most)
 	}
@@ -104,10 +107,11 @@ func (p *process) offersCommand() *cobra.Command {
 		Short: "Show the best offers for ranges of quantities and durations",
 		Long: `Show the best offers for ranges of quantities and durations, and what each has less
 than all that was asked for. An offer holds nothing: book one with 'almanac reservation
-create' and its start, end and quantity.
+create', its start, end and quantity, and the --properties of its alternative. -f api
+prints the request of each.
 
-Each --properties is an alternative, the preferred one first. Without --end, offers may
-start at any time that the limits allow.`,
+Each --properties is an alternative, the preferred one first; an empty one is any host.
+Without --end, offers may start at any time that the limits allow.`,
 		Example: `  almanac offers --quantity 2-8 --duration 2h-12h
   almanac offers --quantity 4 --duration 1d --end +2w --properties '["=", "$gpu", "a100"]' --properties '["=", "$gpu", "v100"]'
   almanac offers --kind instance --quantity 10-40 --vcpus 4 --duration 1d-1w -f api`,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -156,8 +157,24 @@ func findTagged(ctx context.Context, almanac *client.Client, what string) (found
 // expected is the flag --if-match.
 type expected struct{ tag string }
 
+// tagged matches the tag of a reservation, with the quotes or without, and what a proxy has made of it.
+var tagged = regexp.MustCompile(`^(W/)?"?[0-9]+-[0-9a-f]{16}[!#-~]*"?$`)
+
+// Set refuses what is no tag: an empty text comes from a command that failed, and would expect nothing.
+func (e *expected) Set(text string) error {
+	if text != "*" && !tagged.MatchString(text) {
+		return fmt.Errorf("%q is no ETag of a reservation; 'almanac reservation show' prints it", text)
+	}
+	e.tag = text
+	return nil
+}
+
+func (e *expected) String() string { return e.tag }
+
+func (e *expected) Type() string { return "etag" }
+
 func (e *expected) add(c *cobra.Command) {
-	c.Flags().StringVar(&e.tag, "if-match", "", "only if the reservation still has this ETag, which 'reservation show' prints")
+	c.Flags().Var(e, "if-match", "only if the reservation still has this ETag, which 'reservation show' prints")
 }
 
 // of returns the client whose changes expect the tag. Quotes may be left out, since shells take them away.

@@ -53,5 +53,8 @@ func TestACommandChangesOnlyWhatHasTheTag(t *testing.T) {
 		}
 		almanac(t, a, append(strings.Fields(command), "--if-match", "6-0123456789abcdef")...).wantFailure(t, exitNoRoom, "has changed since it was read")
 	}
-	almanac(t, a, "reservation", "delete", "r-1", "training", "--if-match", "7").wantFailure(t, exitUsage, "--if-match")
+	for _, none := range []string{"", "abc", "null", "7"} { // as of a command that failed, or another field
+		almanac(t, a, "reservation", "delete", "training", "--if-match", none).wantFailure(t, exitUsage, "is no ETag of a reservation")
+	}
+	almanac(t, a, "reservation", "delete", "r-1", "training", "--if-match", "7-0123456789abcdef").wantFailure(t, exitUsage, "--if-match")
 }

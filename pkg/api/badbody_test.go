@@ -74,7 +74,7 @@ func TestAWrongRequestIsToldItsFieldAndStoresNothing(t *testing.T) {
 		"quantity 1e30":          {`{"name": "r", "duration": 60, "quantity": 1e30}`, "quantity", "must be a whole number, not 1e30", false},
 		"unknown policy":         {`{"name": "r", "duration": 60, "policy": "first-fitt"}`, "policy", `did you mean "first-fit"?`, false},
 		"policy is a number":     {`{"name": "r", "duration": 60, "policy": 1}`, "policy", "must be a string", false},
-		"unknown end":            {`{"name": "r", "duration": 60, "on_end": "explode"}`, "on_end", `there is no on_end "explode"`, false},
+		"unknown end":            {`{"name": "r", "duration": 60, "on_end": "explode"}`, "on_end", `there is no on_end "explode"; choose one of delete, stop, shelve, leave`, false},
 		"negative warning":       {`{"name": "r", "duration": 60, "before_end": -1}`, "before_end", "must not be negative", false},
 		"warning in words":       {`{"name": "r", "duration": 60, "before_end": "soon"}`, "before_end", `"soon" is not a duration`, false},
 		"a flavor":               {`{"name": "r", "duration": 60, "flavor": "m1.tiny"}`, "flavor", "use resources instead", false},
@@ -105,6 +105,19 @@ func TestAWrongInstanceRequestIsToldItsField(t *testing.T) {
 	} {
 		m.body = `{"name": "r", "kind": "instance", "duration": 60, ` + m.body + `}`
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations") })
+	}
+}
+
+// What a list may have is counted before its filters are read, which costs more.
+func TestAWrongWishIsToldItsField(t *testing.T) {
+	c := start(t, setup{})
+	const none = `{"host_properties": ["=="]}`
+	for name, m := range map[string]mistake{
+		"too many alternatives": {`{"duration": 60, "alternatives": [` + strings.Repeat(none+", ", 4) + none + `]}`, "alternatives", "has 5 entries; at most 4 are allowed", false},
+		"a filter":              {`{"duration": 60, "alternatives": [{}, ` + none + `]}`, "alternatives[1].host_properties", "==", false},
+		"a range":               {`{"duration": {"min": 120, "max": 60}}`, "duration.max", "must be from min", true},
+	} {
+		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/offers") })
 	}
 }
 

@@ -234,7 +234,11 @@ func oneOf[T ~string](field string, value T, known []T) error {
 	if slices.Contains(known, value) {
 		return nil
 	}
-	return fault.Field(field, "%s", fault.Unknown(field, string(value), known))
+	text := fault.Unknown(field, string(value), known)
+	if fault.Nearest(string(value), known) == "" {
+		text += "; choose one of " + strings.Join(fault.Texts(known), ", ")
+	}
+	return fault.Field(field, "%s", text)
 }
 
 // tooLongAgo reports whether a start lies too long in the past to mean now.

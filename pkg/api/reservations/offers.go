@@ -31,7 +31,11 @@ func (s API) offers(c *serving.Call) (any, error) {
 		return nil, err
 	}
 	by := c.Asker()
-	out := v1.Offers{Offers: []v1.RankedOffer{}}
+	offers, complete, err := s.Asked.Offers(c.Request.Context(), by.Caller(), w)
+	if err != nil {
+		return nil, err
+	}
+	out := v1.Offers{Offers: []v1.RankedOffer{}, Complete: complete}
 	for i, a := range w.Alternatives {
 		filter, err := inventory.ParseFilter([]byte(a.HostProperties), s.Snapshot(), by.SeesHidden())
 		if err != nil {
@@ -41,11 +45,6 @@ func (s API) offers(c *serving.Call) (any, error) {
 	}
 	slices.Sort(out.UnknownProperties)
 	out.UnknownProperties = slices.Compact(out.UnknownProperties)
-	offers, complete, err := s.Asked.Offers(c.Request.Context(), by.Caller(), w)
-	if err != nil {
-		return nil, err
-	}
-	out.Complete = complete
 	for _, o := range offers {
 		out.Offers = append(out.Offers, ranked(o, by))
 	}
