@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 )
 
-// wished is a request for offers: requests of which each has one alternative, and ranges.
+// wished is a request for offers: one request for each alternative, and ranges.
 type wished struct {
 	alternatives     []asked
 	quantity, length [2]int64

@@ -79,7 +79,7 @@ func TestTheDocumentHasTheTagsOfTheTable(t *testing.T) {
 	}
 }
 
-// taggedObject is one thing of which answers have tags.
+// taggedObject is one thing whose answers have tags.
 type taggedObject struct {
 	path string
 	by   caller
@@ -174,14 +174,14 @@ func TestOnlyWhatTheClientHasReadIsChanged(t *testing.T) {
 		}
 		now := strings.TrimSuffix(o.tag(t), `"`) + `-gzip"` // as Apache has it
 		if a := o.by.send(o.method, o.path, o.body(2), "If-Match", `"x", W/`+now); a.status != http.StatusOK {
-			t.Errorf("a change of what was read anew: %v", a)
+			t.Errorf("a change after reading again: %v", a)
 		}
 		if a := o.by.send(o.method, o.path, o.body(3), "If-Match", "*"); a.status != http.StatusOK {
 			t.Errorf("a change of any version: %v", a)
 		}
 		if o.removes {
 			if a := o.by.send("DELETE", o.path, "", "If-Match", o.tag(t)); a.status != http.StatusNoContent {
-				t.Errorf("a deletion of what was read anew: %v", a)
+				t.Errorf("a deletion after reading again: %v", a)
 			}
 		}
 	})

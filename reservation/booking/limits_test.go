@@ -339,7 +339,7 @@ func TestTheExtensionWindowCountsFromTheLatestEndThatWasPromised(t *testing.T) {
 	}
 }
 
-// A lease whose reservation gets another filter is planned anew, which is no way around the window.
+// A lease whose reservation gets another filter is planned as a new one. The window counts all the same.
 func TestTheExtensionWindowCountsWithAnotherFilterToo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  int64

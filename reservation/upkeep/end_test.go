@@ -66,7 +66,7 @@ func dealtWithAsOnEndSays(t *testing.T, hinted bool) {
 	}
 }
 
-// The owner may choose anew until the end is carried out.
+// The owner may change the choice until the end is carried out.
 func TestTheLastChoiceOfOnEndCounts(t *testing.T) {
 	w := running(t, reservation.OnEndDelete, "a")
 	r := w.known[id(1)]

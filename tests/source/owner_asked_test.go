@@ -48,15 +48,7 @@ var asked = map[string][]string{
 
 // A new call is red until somebody has decided what it is about.
 func TestEachQuestionForTheOwnerStatesWhatItDecides(t *testing.T) {
-	meanings := map[string]string{}
-	for meaning, calls := range asked {
-		for _, call := range calls {
-			if meanings[call] != "" {
-				t.Errorf("%s decides two things", call)
-			}
-			meanings[call] = meaning
-		}
-	}
+	meanings := headings(t, asked)
 	calls := ownersUsed(t).asked
 	for call, at := range calls {
 		if meanings[call] == "" {

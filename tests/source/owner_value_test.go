@@ -256,15 +256,7 @@ var valued = map[string][]string{
 
 // A comparison is in compared, a key in keyed; this is each other use, and these once more.
 func TestEachUseOfTheProjectOfAReservationHasAReason(t *testing.T) {
-	reasons := map[string]string{}
-	for why, functions := range valued {
-		for _, f := range functions {
-			if reasons[f] != "" {
-				t.Errorf("%s has two reasons", f)
-			}
-			reasons[f] = why
-		}
-	}
+	reasons := headings(t, valued)
 	used := ownersUsed(t).values
 	for f, at := range used {
 		if reasons[f] == "" {
@@ -276,4 +268,19 @@ func TestEachUseOfTheProjectOfAReservationHasAReason(t *testing.T) {
 			t.Errorf("valued names %s, which uses the project of no reservation", f)
 		}
 	}
+}
+
+// headings returns the heading of each entry of lists, and fails the test for one that stands under two.
+func headings(t *testing.T, lists map[string][]string) map[string]string {
+	t.Helper()
+	of := map[string]string{}
+	for heading, entries := range lists {
+		for _, entry := range entries {
+			if of[entry] != "" {
+				t.Errorf("%s stands under %q and %q", entry, of[entry], heading)
+			}
+			of[entry] = heading
+		}
+	}
+	return of
 }
