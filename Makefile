@@ -230,7 +230,9 @@ test-releases: build ## the tests of the cloud, Tempest and the oracles beside E
 ran: ## write the results of test-releases, test-services and test-blazar into the tables of docs/releases.md
 	@ALMANAC_RAN=$(CURDIR)/$(RAN) $(GO) test -count=1 -run '^TestThePageOnReleasesHasWhatRan$$' ./tests/source
 
+# The root of another release may not know the certificates with which this machine downloads.
 test-release:
+	@$(GO) mod download
 	@$(LAB) make --no-print-directory -k test-release-packages test-release-cloud test-release-served
 
 test-release-packages:
@@ -267,6 +269,7 @@ LEASES = ./traces/blue/injected_leases/30days/work_20-dur_2h-size_2medium.lwf
 
 reproduce: build ## the papers' evaluations into docs/reproduction: a quarter of an hour; with ALMANAC_DATA on real logs too
 	@$(SIMULATE) deadline --out $(REPRODUCED)/deadline
+	@$(SIMULATE) movable --out $(REPRODUCED)/movable
 	@$(SIMULATE) energy --out $(REPRODUCED)/energy
 	@$(SIMULATE) preemption --latency --out $(REPRODUCED)/preemption
 	@$(SIMULATE) staging --out $(REPRODUCED)/staging
@@ -280,6 +283,7 @@ reproduce-logs:
 	@$(SIMULATE) energy --trace $(DATA)/grid5000/grid5000_reservation_jobs.log.gz --from 700 --days 14 --share 1 --runs 3 --sweeps share --out $(REPRODUCED)/energy-grid5000
 	@$(SIMULATE) preemption --trace $(DATA)/azure --hosts 64 --warm-up 5 --runs 3 --out $(REPRODUCED)/preemption-azure
 	@$(SIMULATE) replay --trace $(DATA)/pwa/KTH-SP2-1996-2.swf.gz --most-jobs 5000 --out $(REPRODUCED)/replay-kth
+	@$(SIMULATE) tariff --trace $(DATA)/pwa/KTH-SP2-1996-2.swf.gz --most-jobs 5000 --out $(REPRODUCED)/tariff-kth
 	@$(SIMULATE) replay --trace $(DATA)/grid5000/grid5000_reservation_jobs.log.gz --hosts 418 --settings $(REPRODUCED)/policies.yaml --out $(REPRODUCED)/replay-grid5000
 	@mkdir -p var/traces && tar -xzf $(DATA)/haizea/haizea-lwf-traces.tar.gz -C var/traces --strip-components 5 $(LEASES)
 	@$(SIMULATE) replay --trace $(DATA)/haizea/blue-30days.swf.gz --trace var/traces/$(notdir $(LEASES)) --procs-per-host 8 --hosts 144 \
@@ -309,7 +313,8 @@ bench: build ## all rows of the figures, each with what it is held against
 	@$(MAKE) --no-print-directory growth
 	@$(GO) test -run '^$$' -bench . -skip Growth -timeout 40m ./reservation/calendar
 	@$(GO) test -run '^$$' -bench 'Waits|RefusalForAnImage' -timeout 40m ./reservation/booking
-	@$(GO) test -run '^$$' -bench Offers -benchtime 20x -timeout 40m ./reservation/planning
+	@$(GO) test -run '^$$' -bench 'Offers|Cheapest' -benchtime 20x -timeout 40m ./reservation/planning
+	@$(GO) test -run '^$$' -bench Together -benchtime 200x -timeout 40m ./reservation/planning
 	@$(GO) test -run '^$$' -bench Plan -timeout 40m ./pkg/scheduler
 	@$(GO) test -run '^$$' -bench Place -benchtime 40x ./pkg/dispatch
 	@$(GO) test -run '^$$' -bench Board ./inventory
@@ -357,6 +362,7 @@ fuzz: ## a minute for each fuzz target
 	@for target in SWF GWF LWF OAR CSV Any; do $(GO) test -run '^$$' -fuzz "Fuzz$$target\$$" -fuzztime 1m -fuzzminimizetime 1x ./pkg/workload; done
 	@for target in $$(grep -oh 'func Fuzz[A-Za-z]*' pkg/whatif/*_test.go | cut -c6-); do $(GO) test -run '^$$' -fuzz "$$target\$$" -fuzztime 1m -fuzzminimizetime 1x ./pkg/whatif; done
 	@$(GO) test -run '^$$' -fuzz FuzzReadSettings -fuzztime 1m -fuzzminimizetime 1x ./pkg/sim/replay
+	@$(GO) test -run '^$$' -fuzz FuzzRead -fuzztime 1m -fuzzminimizetime 1x ./reservation/tariff
 
 sample: ## renew the sample configuration
 	@$(GO) run ./cmd/almanacd config sample > etc/almanac/almanac.conf.sample

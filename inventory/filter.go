@@ -66,6 +66,16 @@ func (s *Snapshot) KindOf(name string, seesHidden bool) Kind {
 	return kind
 }
 
+// Property returns how to read a property from a host whose value stays until somebody changes the host; nil for one that no
+// host has, for a hidden one if seesHidden is false, and for one that depends on the present instances.
+func (s *Snapshot) Property(name string, seesHidden bool) func(h *Host) Value {
+	kind, of := s.lookup(name, seesHidden)
+	if b := builtInNamed(name); kind == "" || b != nil && b.timely {
+		return nil
+	}
+	return func(h *Host) Value { return of(h, true) }
+}
+
 type (
 	predicate func(h *Host, ahead bool) bool
 	operand   func(h *Host, ahead bool) Value

@@ -109,6 +109,9 @@ type LeaseChange struct {
 	// BeforeEnd is when the owner is warned of the end. Without it, the warning keeps its distance
 	// to the end.
 	BeforeEnd *span.Instant
+	// Warning takes the place of BeforeEnd: how many seconds before the end the owner is warned, but at the start at the
+	// earliest; 0 means never.
+	Warning *int64
 	// OnEnd is what happens to the instances of all reservations of the lease at the end.
 	OnEnd   *OnEnd
 	Members []MemberChange
@@ -134,8 +137,10 @@ type MemberChange struct {
 type LeaseQuery struct {
 	ProjectID string // empty selects every project
 	ID, Name  string // empty selects any
-	Marker    string // the id of the last lease of the previous page; empty means the first page
-	Limit     int    // the maximum length of the list; 0 means no limit
+	// Stored leaves out the reservations that belong to no lease.
+	Stored bool
+	Marker string // the id of the last lease of the previous page; empty means the first page
+	Limit  int    // the maximum length of the list; 0 means no limit
 }
 
 // LeaseState identifies what is stored of a lease. If two states of a lease are equal, the lease did

@@ -41,6 +41,8 @@ const (
 	ActionHeal       Action = "heal"    // other hosts replace failed ones
 	ActionDegrade    Action = "degrade" // hosts are missing
 	ActionRestore    Action = "restore" // no host is missing any more
+	ActionMove       Action = "move"    // it has other times within its window, so that others have room
+	ActionExpire     Action = "expire"  // its hold ended, and nobody confirmed it
 	ActionBeginEvent Action = "begin"
 	ActionPutOff     Action = "put_off"
 	// ActionRemark adds a sentence about the image to the log, for the owner.
@@ -70,6 +72,7 @@ type Query struct {
 	IDs       []string // empty selects every id
 	Statuses  []Status // empty selects every status except Canceled
 	Name      string   // exact; empty selects every name
+	LeaseID   string   // empty selects those of every lease and of none
 	Kind      Kind     // empty selects every kind
 	// Maintenance selects only maintenance, or only what is none; nil selects both.
 	Maintenance *bool

@@ -20,15 +20,18 @@ const (
 	MaxStartAhead     Constraint = "max_start_ahead" // farther ahead than allowed
 	MaxHosts          Constraint = "max_hosts_per_project"
 	MaxHostHours      Constraint = "max_host_hours_per_project"
+	MaxHolds          Constraint = "max_holds_per_project"
 	ExtensionTooEarly Constraint = "extension_window" // an extension is not accepted yet
 	ImageTransfer     Constraint = "transfer"         // the image cannot be on the hosts in time
 	ImagePool         Constraint = "image_pool"       // the hosts have no room for the image
 	FloatingIPsFree   Constraint = "floating_ips"     // too few addresses are enrolled or free
+	HostsTogether     Constraint = "together"         // enough hosts have room at the same time, but not such as the request asks for
 )
 
 // Constraints lists all constraints.
 var Constraints = []Constraint{
-	HostsInPool, HostsMatching, HostsFree, MaxDuration, MaxStartAhead, MaxHosts, MaxHostHours, ExtensionTooEarly, ImageTransfer, ImagePool, FloatingIPsFree,
+	HostsInPool, HostsMatching, HostsFree, MaxDuration, MaxStartAhead, MaxHosts, MaxHostHours, MaxHolds, ExtensionTooEarly, ImageTransfer, ImagePool, FloatingIPsFree,
+	HostsTogether,
 }
 
 // Block is a time during which another reservation holds a host.

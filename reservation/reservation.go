@@ -5,6 +5,7 @@
 package reservation
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,10 +86,71 @@ type Terms struct {
 	OnEnd     OnEnd
 	// BeforeEnd is how many seconds before the end the owner is warned; 0 means never.
 	BeforeEnd int64
+	// Notice is how many seconds before its start the start is fixed. Until then Almanac may move the
+	// reservation within its Window so that others have room. 0 means that the start is fixed at once.
+	Notice int64
 	// Maintenance is true if operators work on the hosts: they are those that the request named, no
 	// other host replaces them, and nobody else uses them. Name is the reason. It applies to kind host.
 	Maintenance bool
+	Together    Together
 }
+
+// Together is how the hosts of a reservation lie to each other, by the value that a property has on each of them: in which
+// rack or zone they are, for example. The zero Together asks for nothing.
+type Together struct {
+	// By is the name of the property.
+	By   string       `json:"by"`
+	Rule TogetherRule `json:"rule"`
+	// Values is on how many values at least the hosts of rule spread are; 0 for the other rules.
+	Values int `json:"values,omitempty"`
+	// Preferred is true if the reservation has other hosts rather than none. Otherwise no decision breaks the rule.
+	Preferred bool `json:"preferred,omitempty"`
+	// ApartFrom are the ids of reservations, with spaces between them: as long as these are not over, no host has a value of the
+	// property that one of theirs has.
+	ApartFrom string `json:"apart_from,omitempty"`
+	// Broken is true if the hosts do not lie as the rule asks. Almanac decides it with the hosts.
+	Broken bool `json:"broken,omitempty"`
+}
+
+// String returns the rule in words; "" if there is none.
+func (t Together) String() string {
+	if t == (Together{}) {
+		return ""
+	}
+	text := strings.TrimPrefix(string(t.Rule)+" "+t.By, " ")
+	if t.Values != 0 {
+		text = fmt.Sprintf("%s, at least %d values", text, t.Values)
+	}
+	if t.Preferred {
+		text += ", preferred"
+	}
+	if t.ApartFrom != "" {
+		text += ", apart from " + strings.Join(t.Apart(), ", ")
+	}
+	if t.Broken {
+		text += ", not kept"
+	}
+	return text
+}
+
+// Apart returns the ids of the reservations from which the hosts lie apart.
+func (t Together) Apart() []string { return strings.Fields(t.ApartFrom) }
+
+// Required reports whether no decision breaks the rule, or one of both: a rule may be preferred, and to lie apart is required.
+func (t Together) Required() bool { return t.Rule != "" && !t.Preferred || t.ApartFrom != "" }
+
+// TogetherRule is a rule about the values of a property on the hosts of a reservation.
+type TogetherRule string
+
+// The rules. TogetherFewest has no required form: it decides between hosts that are free at the same start.
+const (
+	TogetherSame   TogetherRule = "same"   // one value
+	TogetherFewest TogetherRule = "fewest" // as few values as possible
+	TogetherSpread TogetherRule = "spread" // at least Together.Values values
+)
+
+// TogetherRules lists all rules.
+var TogetherRules = []TogetherRule{TogetherSame, TogetherFewest, TogetherSpread}
 
 // Repaired returns terms that an earlier version stored in the form in which this version
 // reads a request: without resource classes of amount 0, and without a filter that is an
@@ -117,6 +179,8 @@ type Request struct {
 	Hosts      []string
 	Start, End span.Instant
 	Duration   int64
+	// Hold is for how many seconds the reservation is held before its owner must confirm it; 0 means that it is booked at once.
+	Hold int64
 	// ShortWarning limits BeforeEnd to half of the duration. It is true if BeforeEnd is the default
 	// and was not requested.
 	ShortWarning bool
@@ -132,7 +196,9 @@ type Reservation struct {
 	Membership Membership
 	Status     Status
 	Span       span.Span
-	Claims     []Claim
+	// Window is the time within which a reservation with a Notice may be moved; empty without one.
+	Window span.Span
+	Claims []Claim
 	// Released is how many host-seconds it held in claims that changes have released since; an instance
 	// counts as a host. Past has the claims.
 	Released int64
@@ -187,11 +253,12 @@ func (r *Reservation) HostNames() []string {
 // EventType is what happens to a reservation.
 type EventType string
 
-// The events. StartEvent, BeforeEndEvent and EndEvent are due at a time; the others are
+// The events. ExpireEvent, StartEvent, BeforeEndEvent and EndEvent are due at a time; the others are
 // entered as they happen.
 const (
 	CreatedEvent   EventType = "created"
 	ChangedEvent   EventType = "changed"
+	ExpireEvent    EventType = "expire" // its hold ends, and with it the reservation, unless its owner has confirmed it
 	StartEvent     EventType = "start"
 	BeforeEndEvent EventType = "before_end"
 	EndEvent       EventType = "end"
@@ -200,6 +267,7 @@ const (
 	DegradedEvent  EventType = "degraded" // hosts failed, and no free host can replace them
 	RestoredEvent  EventType = "restored" // these hosts are back
 	FailedEvent    EventType = "failed"   // Almanac stopped retrying a start or an end
+	MovedEvent     EventType = "moved"    // other times within its window, so that others have room
 	ImageEvent     EventType = "image"    // the image will be late, could not be put on hosts, or is there after all
 )
 
@@ -233,6 +301,23 @@ func (r *Reservation) LastEvent(t EventType) (e Event, ok bool) {
 		}
 	}
 	return Event{}, false
+}
+
+// HeldUntil returns when the hold of a reservation ends that its owner has not confirmed; 0 if it is not held. Its log is all that
+// is stored of a hold.
+func (r *Reservation) HeldUntil() span.Instant {
+	for _, e := range r.Events {
+		if e.Type == ExpireEvent && e.State == EventDue {
+			return e.Time
+		}
+	}
+	return 0
+}
+
+// PolicyReason returns why first fit has chosen the start although its owner asked for another policy; empty otherwise.
+func (r *Reservation) PolicyReason() string {
+	e, _ := r.LastEvent(CreatedEvent)
+	return e.Detail
 }
 
 // LastRemark returns the newest sentence about the image in the log; empty if there is none.

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/client"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 // hostClaim is a claim with the name of its host.
@@ -86,13 +87,16 @@ func (p *process) availabilityCommand() *cobra.Command {
 	var duration period
 	var properties string
 	var start, end moment
+	var rule togetherFlags
 	c := &cobra.Command{
 		Use:   "availability",
 		Short: "Show when enough hosts are free for a duration",
 		Long: `Show when enough hosts are free for a duration. A reservation may start at any time
-from Start to Latest Start. Free is the number of hosts that are free at Start.`,
+from Start to Latest Start. Free is the number of hosts that are free at Start; with the
+rule same, on the value that has most of them.`,
 		Example: `  almanac availability --quantity 2 --duration 2h
-  almanac availability --quantity 4 --duration 1d --start +1d --end +2w --properties '[">=", "$memory_mb", 262144]'`,
+  almanac availability --quantity 4 --duration 1d --start +1d --end +2w --properties '[">=", "$memory_mb", 262144]'
+  almanac availability --quantity 8 --duration 12h --together rack`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			filter, err := p.filter(properties)
@@ -101,11 +105,17 @@ from Start to Latest Start. Free is the number of hosts that are free at Start.`
 			}
 			question := client.AvailabilityQuery{
 				Quantity: quantity, Duration: v1.Duration(duration), End: end.at, HostProperties: string(filter),
+				Together: rule.asked(c.Flags()),
 			}
 			if at := start.ahead(); at != nil {
 				question.Start = *at
 			}
 			return list(p, c, windowFields, inLists, func(ctx context.Context, almanac *client.Client) ([]v1.Window, v1.Availability, error) {
+				together, err := identified(ctx, almanac, question.Together)
+				if err != nil {
+					return nil, v1.Availability{}, err
+				}
+				question.Together = together
 				answer, err := almanac.Availability(ctx, question)
 				if err == nil {
 					p.warnUnknown(answer.UnknownProperties)
@@ -124,5 +134,7 @@ from Start to Latest Start. Free is the number of hosts that are free at Start.`
 	flags.Var(&start, "start", "start of the search (default now)")
 	flags.Var(&end, "end", "end of the search (default in 7 days)")
 	flags.StringVar(&properties, "properties", "", "filter that hosts must pass: JSON, or @FILE that contains it")
+	rule.required(flags)
+	completeFlag(c, "together-rule", oneOf([]reservation.TogetherRule{reservation.TogetherSame, reservation.TogetherSpread}))
 	return c
 }

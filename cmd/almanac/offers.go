@@ -98,6 +98,7 @@ type wished struct {
 	properties  []string
 	alternative v1.OfferAlternative
 	resources   v1.Resources
+	together    togetherFlags
 }
 
 func (p *process) offersCommand() *cobra.Command {
@@ -107,19 +108,26 @@ func (p *process) offersCommand() *cobra.Command {
 		Short: "Show the best offers for ranges of quantities and durations",
 		Long: `Show the best offers for ranges of quantities and durations, and what each has less
 than all that was asked for. An offer holds nothing: book one with 'almanac reservation
-create', its start, end and quantity, and the --properties of its alternative. -f api
-prints the request of each.
+create', its start, end and quantity, the --properties of its alternative and --together
+as here, or hold it with --hold until 'almanac reservation confirm'. -f api prints the
+request of each.
 
 Each --properties is an alternative, the preferred one first; an empty one is any host.
 Without --end, offers may start at any time that the limits allow.`,
 		Example: `  almanac offers --quantity 2-8 --duration 2h-12h
   almanac offers --quantity 4 --duration 1d --end +2w --properties '["=", "$gpu", "a100"]' --properties '["=", "$gpu", "v100"]'
+  almanac offers --quantity 4-16 --duration 12h --together rack
   almanac offers --kind instance --quantity 10-40 --vcpus 4 --duration 1d-1w -f api`,
 	}
 	listCommand(p, c, rankedFields, func(ctx context.Context, almanac *client.Client) (offers []numbered, answer v1.Offers, err error) {
 		req, err := w.body(p, c)
 		if err != nil {
 			return nil, answer, err
+		}
+		for i := range req.Alternatives {
+			if req.Alternatives[i].Together, err = identified(ctx, almanac, req.Alternatives[i].Together); err != nil {
+				return nil, answer, err
+			}
 		}
 		if answer, err = almanac.Offers(ctx, req); err != nil {
 			return nil, answer, err
@@ -134,6 +142,7 @@ Without --end, offers may start at any time that the limits allow.`,
 		return offers, answer, nil
 	})
 	w.flags(c.Flags())
+	completeFlag(c, "together-rule", oneOf(reservation.TogetherRules))
 	_ = c.MarkFlagRequired("duration") // fails only for a flag that does not exist
 	completeFlag(c, "kind", oneOf(reservation.HostKinds))
 	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}))
@@ -152,6 +161,7 @@ func (w *wished) flags(flags *pflag.FlagSet) {
 	flags.Int64Var(&w.resources.MemoryMB, "memory-mb", 0, "memory of one instance in MB")
 	flags.Int64Var(&w.resources.DiskGB, "disk-gb", 0, "disk of one instance in GB")
 	flags.StringVar(&w.alternative.Affinity, "affinity", "", "placement of the instances on hosts: none, same or different (default none)")
+	w.together.add(flags)
 }
 
 // body returns the request of the flags.
@@ -164,6 +174,7 @@ func (w *wished) body(p *process, c *cobra.Command) (v1.OffersRequest, error) {
 	if w.resources.VCPUs != 0 || w.resources.MemoryMB != 0 || w.resources.DiskGB != 0 {
 		one.Resources = &w.resources
 	}
+	one.Together = w.together.asked(c.Flags())
 	filters := w.properties
 	if len(filters) == 0 {
 		filters = []string{""}

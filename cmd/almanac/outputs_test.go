@@ -46,6 +46,10 @@ var outputs = map[string][]string{
 		"energy host list", "energy host list --long", "energy host show n-1", "energy host show n-0", "energy host on n-1",
 		"energy host off n-1", "energy host off n-1 --dry-run", "energy host standby n-1", "energy host release n-1", "energy host test n-1",
 	},
+	"group": {
+		"group create c --duration 1h --part {}", "group create c --duration 1h --part {} --dry-run", "group list", "group list --long", "group show r-1", "group show r-0",
+		"group change r-1 --name d", "group change r-1 --name d --dry-run", "group delete r-1 --yes", "group delete r-1 --dry-run",
+	},
 	"host": {
 		"host list", "host list --long", "host show n-1", "host show n-0", "host set n-1 --reservable", "host set n-[0-1] --reservable",
 		"host maintenance n-1 --duration 1h --reason memory", "host maintenance n-1 --duration 1h --reason memory --dry-run",
@@ -65,6 +69,7 @@ var outputs = map[string][]string{
 		"reservation create x --duration 1h", "reservation create x --duration 1h --dry-run",
 		"reservation extend r-1 --by 1h", "reservation extend r-1 --by 1h --dry-run",
 		"reservation change r-1 --quantity 4", "reservation change r-1 --quantity 4 --dry-run",
+		"reservation confirm r-1", "reservation confirm r-1 --dry-run",
 		"reservation delete r-1 --yes", "reservation delete r-1 --dry-run", "reservation import - --shift-to now+1h", "reservation feed",
 	},
 	"usage": {"usage", "usage --long", "usage --by host"},
@@ -215,6 +220,11 @@ func answerEverything(a *api) {
 	answer(full[v1.EnergyHosts](), "GET /v1/energy/hosts")
 	member("/v1/energy/hosts", "GET", full[v1.EnergyHost](), v1.EnergyHost{})
 	answer(full[v1.EnergyHost](), "POST /v1/energy/hosts/{id}")
+	member("/v1/groups", "GET", full[v1.Group](), v1.Group{})
+	answer(full[v1.Groups](), "GET /v1/groups")
+	a.mux.HandleFunc("POST /v1/groups", offered(full[v1.Group](), full[v1.GroupOfferAnswer]()))
+	a.mux.HandleFunc("PATCH /v1/groups/{id}", offered(full[v1.Group](), full[v1.GroupOfferAnswer]()))
+	a.mux.HandleFunc("DELETE /v1/groups/{id}", offered(nil, full[v1.GroupCancellation]()))
 	answer(full[v1.HostList](), "GET /v1/hosts")
 	member("/v1/hosts", "GET", full[v1.Host](), v1.Host{})
 	member("/v1/hosts", "PATCH", full[v1.Host](), v1.Host{})

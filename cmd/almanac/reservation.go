@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,6 +34,7 @@ is not over has the same name.`,
 		p.reservationShowCommand(),
 		p.reservationExtendCommand(),
 		p.reservationChangeCommand(),
+		p.reservationConfirmCommand(),
 		p.reservationDeleteCommand(),
 		p.reservationImportCommand(),
 		p.reservationFeedCommand(),
@@ -47,14 +47,27 @@ func reservationFields(r v1.Reservation) []field {
 		{"ID", r.ID, inLists}, {"Name", r.Name, inLists}, {"Kind", r.Kind, inLists}, {"Quantity", r.Quantity, inLists},
 		{"Status", r.Status, inLists}, {"Start", r.Start, inLists}, {"End", r.End, inLists},
 		{"Project", r.ProjectID, inLongLists}, {"User", r.UserID, inLongLists}, {"Policy", r.Policy, inLongLists},
+		{"Policy Reason", r.PolicyReason, inShows},
 		{"Hosts", r.Hosts, inLongLists}, {"Host Properties", r.HostProperties, inShows}, {"Resources", r.Resources, inShows},
-		{"Affinity", r.Affinity, inShows}, {"Image", r.Image, inShows},
+		{"Affinity", r.Affinity, inShows}, {"Together", togetherText(r.Together), inShows}, {"Image", r.Image, inShows},
 		{"Image On Hosts", lines(each(r.Images, hostImage)), inShows},
 		{"On End", r.OnEnd, inShows}, {"Before End", r.BeforeEnd, inShows}, {"Delayed By Boot", r.DelayedByBoot, inShows},
+		{"Notice", r.Notice, inShows}, {"Window Start", r.WindowStart, inShows}, {"Window End", r.WindowEnd, inShows},
+		{"Held Until", r.HeldUntil, inLongLists},
 		{"Maintenance", r.Maintenance, inLongLists},
 		{"Degraded", r.DegradedReason, inLongLists}, {"Created", r.CreatedAt, inLongLists}, {"Updated", r.UpdatedAt, inShows},
 		{"Lease", r.LeaseID, inShows}, {"Events", lines(each(r.Events, eventLine)), inShows},
 	}
+}
+
+// togetherText tells how the hosts lie to each other.
+func togetherText(t *v1.Together) string {
+	if t == nil {
+		return ""
+	}
+	return reservation.Together{
+		By: t.By, Rule: reservation.TogetherRule(t.Rule), Values: t.Values, Preferred: !t.Required, ApartFrom: strings.Join(t.ApartFrom, " "), Broken: !t.Kept,
+	}.String()
 }
 
 func eventLine(e v1.Event) string {
@@ -72,8 +85,9 @@ func offerFields(a v1.OfferAnswer) []field {
 	o := a.Offer
 	return []field{
 		{"Start", o.Start, inLists}, {"End", o.End, inLists}, {"Quantity", o.Quantity, inLists}, {"Kind", o.Kind, inLists},
-		{"Policy", o.Policy, inLists}, {"Hosts", o.Hosts, inLists}, {"Matched", o.Matched, inLists},
-		{"Delayed By Boot", o.DelayedByBoot, inLists},
+		{"Policy", o.Policy, inLists}, {"Policy Reason", o.PolicyReason, inLists}, {"Hosts", o.Hosts, inLists}, {"Matched", o.Matched, inLists},
+		{"Delayed By Boot", o.DelayedByBoot, inLists}, {"Together", togetherText(o.Together), inShows},
+		{"Held Until", o.HeldUntil, inShows},
 	}
 }
 
@@ -97,6 +111,7 @@ var reservations = catalog[v1.Reservation]{
 func (p *process) reservationListCommand() *cobra.Command {
 	var filter client.ReservationFilter
 	var maintenance bool
+	var group string
 	var most limit
 	c := &cobra.Command{
 		Use:   "list",
@@ -109,19 +124,34 @@ func (p *process) reservationListCommand() *cobra.Command {
 	listCommand(p, c, reservationFields, func(ctx context.Context, almanac *client.Client) ([]v1.Reservation, v1.Reservations, error) {
 		filter.Maintenance = given(c, "maintenance", &maintenance)
 		filter.PageSize = most.page()
+		if group != "" {
+			g, err := groups.find(ctx, almanac, group)
+			if err != nil {
+				return nil, v1.Reservations{}, err
+			}
+			filter.LeaseID = g.ID
+		}
 		found, err := collect(almanac.ListReservations(ctx, filter), most)
 		return found, v1.Reservations{Reservations: found}, err
 	})
 	flags := c.Flags()
 	flags.StringSliceVar(&filter.Statuses, "status", nil, "only reservations with this status (repeatable; default: all except canceled ones)")
 	flags.StringVar(&filter.Name, "name", "", "only reservations with exactly this name")
+	flags.StringVar(&group, "group", "", "only the reservations of the group with this id or name")
 	flags.StringVar(&filter.Kind, "kind", "", "only reservations of this kind: host or instance")
 	flags.BoolVar(&maintenance, "maintenance", false, "only maintenance of hosts, or with =false only what is none (default both)")
 	flags.BoolVar(&filter.AllProjects, "all-projects", false, "reservations of all projects (admins only)")
 	most.add(c)
 	completeFlag(c, "status", oneOf(reservation.Statuses))
+	completeFlag(c, "group", groups.complete(p))
 	completeFlag(c, "kind", oneOf(reservation.Kinds))
 	return c
+}
+
+// taggedReservation is a reservation with the tag of the answer that shows it.
+type taggedReservation struct {
+	v1.Reservation
+	ETag string `json:"etag"`
 }
 
 func (p *process) reservationShowCommand() *cobra.Command {
@@ -136,53 +166,10 @@ takes its ETag, so that they change what you have seen and nothing else.`,
 		ValidArgsFunction: onlyOne(reservations.complete(p)),
 	}, func(r taggedReservation) []field {
 		return append(reservationFields(r.Reservation), field{"ETag", r.ETag, inShows})
-	}, findTagged)
-}
-
-// taggedReservation is a reservation with the tag of the answer that shows it.
-type taggedReservation struct {
-	v1.Reservation
-	ETag string `json:"etag"`
-}
-
-// findTagged is reservations.find with the tag, which lists do not have.
-func findTagged(ctx context.Context, almanac *client.Client, what string) (found taggedReservation, err error) {
-	tagging := almanac.Tagging(&found.ETag)
-	if found.Reservation, err = reservations.find(ctx, tagging, what); err == nil && found.ID != what && found.Name == what {
-		found.Reservation, err = tagging.GetReservation(ctx, found.ID)
-	}
-	return found, err
-}
-
-// expected is the flag --if-match.
-type expected struct{ tag string }
-
-// tagged matches the tag of a reservation, with the quotes or without, and what a proxy has made of it.
-var tagged = regexp.MustCompile(`^(W/)?"?[0-9]+-[0-9a-f]{16}[!#-~]*"?$`)
-
-// Set refuses what is no tag: an empty text comes from a command that failed, and would expect nothing.
-func (e *expected) Set(text string) error {
-	if text != "*" && !tagged.MatchString(text) {
-		return fmt.Errorf("%q is no ETag of a reservation; 'almanac reservation show' prints it", text)
-	}
-	e.tag = text
-	return nil
-}
-
-func (e *expected) String() string { return e.tag }
-
-func (e *expected) Type() string { return "etag" }
-
-func (e *expected) add(c *cobra.Command) {
-	c.Flags().Var(e, "if-match", "only if the reservation still has this ETag, which 'reservation show' prints")
-}
-
-// of returns the client whose changes expect the tag. Quotes may be left out, since shells take them away.
-func (e *expected) of(almanac *client.Client) *client.Client {
-	if e.tag == "" || e.tag == "*" || strings.HasSuffix(e.tag, `"`) {
-		return almanac.Expecting(e.tag)
-	}
-	return almanac.Expecting(`"` + e.tag + `"`)
+	}, func(ctx context.Context, almanac *client.Client, what string) (found taggedReservation, err error) {
+		found.Reservation, found.ETag, err = reservations.findTagged(ctx, almanac, what)
+		return found, err
+	})
 }
 
 func feedFields(f v1.Feed) []field { return []field{{"URL", f.URL, inLists}} }

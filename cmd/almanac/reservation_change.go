@@ -46,7 +46,7 @@ func (p *process) reservationExtendCommand() *cobra.Command {
 	c.Flags().Var(&by, "by", "how much longer")
 	c.Flags().Var(&until, "until", "the new end")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be booked")
-	only.add(c)
+	only.add(c, "reservation")
 	c.MarkFlagsMutuallyExclusive("by", "until")
 	c.MarkFlagsOneRequired("by", "until")
 	return c
@@ -56,7 +56,7 @@ func (p *process) reservationChangeCommand() *cobra.Command {
 	var start, end moment
 	var name, properties, onEnd, affinity string
 	var size v1.Resources
-	var beforeEnd period
+	var beforeEnd, notice period
 	var quantity int
 	var dryRun bool
 	var only expected
@@ -99,6 +99,7 @@ and must all pass a new filter.`,
 					BeforeEnd:      given(c, "before-end", (*v1.Duration)(&beforeEnd)),
 					Resources:      resized(c, r.Resources, size),
 					Affinity:       given(c, "affinity", &affinity),
+					Notice:         given(c, "notice", (*v1.Duration)(&notice)),
 				}, nil
 			})
 		},
@@ -115,9 +116,10 @@ and must all pass a new filter.`,
 	flags.Int64Var(&size.MemoryMB, "memory-mb", 0, "new memory of one instance in MB")
 	flags.Int64Var(&size.DiskGB, "disk-gb", 0, "new disk of one instance in GB")
 	flags.StringVar(&affinity, "affinity", "", "new placement of the instances on hosts: none, same or different")
+	flags.Var(&notice, "notice", "new notice of a movable reservation; 0 fixes its time")
 	flags.BoolVar(&dryRun, "dry-run", false, "only show what would be booked")
-	only.add(c)
-	c.MarkFlagsOneRequired("name", "quantity", "start", "end", "properties", "on-end", "before-end", "vcpus", "memory-mb", "disk-gb", "affinity")
+	only.add(c, "reservation")
+	c.MarkFlagsOneRequired("name", "quantity", "start", "end", "properties", "on-end", "before-end", "vcpus", "memory-mb", "disk-gb", "affinity", "notice")
 	completeFlag(c, "on-end", oneOf(reservation.OnEnds))
 	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}))
 	return c

@@ -21,9 +21,11 @@ import (
 type booking struct {
 	request             v1.ReservationRequest // fields that flags set directly
 	resources           v1.Resources
+	together            togetherFlags
 	quantity            int
 	start, end          moment
 	duration, beforeEnd period
+	notice, hold        period
 	properties, key     string
 	dryRun, wait        bool
 	waitTime            period
@@ -47,6 +49,8 @@ idempotency key, so that a repeated request books once.`,
 		Example: `  almanac reservation create training --quantity 2 --duration 2h --start +1d
   almanac reservation create batch --duration 90m --end "$(date -d 'tomorrow 18:00' -Iseconds)" --policy pe-best-fit
   almanac reservation create gpu --duration 3d --properties '["=", "$gpu", "a100"]' --wait
+  almanac reservation create maybe --quantity 4 --duration 8h --start +1d --hold 10m
+  almanac reservation create mpi --quantity 8 --duration 12h --together rack
   almanac reservation create web --kind instance --quantity 8 --vcpus 2 --memory-mb 4096 --duration 1w --dry-run`,
 		Args:              needsOne("NAME"),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -60,9 +64,11 @@ idempotency key, so that a repeated request books once.`,
 	}
 	b.flags(p, c.Flags())
 	c.MarkFlagsMutuallyExclusive("dry-run", "wait")
+	c.MarkFlagsMutuallyExclusive("hold", "wait")
 	completeFlag(c, "kind", oneOf(reservation.HostKinds))
 	completeFlag(c, "policy", oneOf(calendar.Policies))
 	completeFlag(c, "on-end", oneOf(reservation.OnEnds))
+	completeFlag(c, "together-rule", oneOf(reservation.TogetherRules))
 	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}))
 	return c
 }
@@ -78,10 +84,13 @@ func (b *booking) flags(p *process, flags *pflag.FlagSet) {
 	flags.Int64Var(&b.resources.MemoryMB, "memory-mb", 0, "memory of one instance in MB")
 	flags.Int64Var(&b.resources.DiskGB, "disk-gb", 0, "disk of one instance in GB")
 	flags.StringVar(&b.request.Affinity, "affinity", "", "placement of the instances on hosts: none, same or different (default none)")
+	b.together.add(flags)
 	flags.StringVar(&b.request.Policy, "policy", "", "how to choose among the possible starts (default first-fit)")
 	flags.StringVar(&b.request.Image, "image", "", "image to transfer to the hosts before the start")
 	flags.StringVar(&b.request.OnEnd, "on-end", "", "action on the instances at the end: delete, shelve, stop or leave, if the cloud offers it")
 	flags.Var(&b.beforeEnd, "before-end", "how long before the end to send a warning; 0 is never")
+	flags.Var(&b.notice, "notice", "let others have room: until so long before its start the reservation may move between --start and --end")
+	flags.Var(&b.hold, "hold", "hold it so long: it is canceled then unless 'reservation confirm' has confirmed it")
 	flags.BoolVar(&b.dryRun, "dry-run", false, "only show what would be booked")
 	flags.BoolVar(&b.wait, "wait", false, "wait until the reservation is active")
 	flags.Var(&b.waitTime, "wait-timeout", "maximum time to wait")
@@ -96,9 +105,12 @@ func (b *booking) body(p *process, c *cobra.Command) (v1.ReservationRequest, err
 	req.EndTime = given(c, "end", &b.end.at)
 	req.Duration = given(c, "duration", (*v1.Duration)(&b.duration))
 	req.BeforeEnd = given(c, "before-end", (*v1.Duration)(&b.beforeEnd))
+	req.Notice = given(c, "notice", (*v1.Duration)(&b.notice))
+	req.Hold = given(c, "hold", (*v1.Duration)(&b.hold))
 	if b.resources.VCPUs != 0 || b.resources.MemoryMB != 0 || b.resources.DiskGB != 0 {
 		req.Resources = &b.resources
 	}
+	req.Together = b.together.asked(c.Flags())
 	filter, err := p.filter(b.properties)
 	req.HostProperties = filter
 	if err == nil && req.Duration == nil && req.EndTime == nil {
@@ -113,6 +125,9 @@ func (p *process) offer(c *cobra.Command, b *booking) error {
 		return err
 	}
 	return show(p, c, offerFields, func(ctx context.Context, almanac *client.Client) (offer v1.OfferAnswer, err error) {
+		if req.Together, err = identified(ctx, almanac, req.Together); err != nil {
+			return offer, err
+		}
 		if offer.Offer, err = almanac.OfferReservation(ctx, req); err == nil {
 			p.inform("dry run: nothing is reserved")
 		}
@@ -126,9 +141,19 @@ func (p *process) book(c *cobra.Command, b *booking) error {
 		return err
 	}
 	return show(p, c, reservationFields, func(ctx context.Context, almanac *client.Client) (v1.Reservation, error) {
+		var err error
+		if req.Together, err = identified(ctx, almanac, req.Together); err != nil {
+			return v1.Reservation{}, err
+		}
 		made, err := almanac.CreateReservation(ctx, req, idempotent(b.key))
 		if err != nil {
 			return made, err
+		}
+		if made.PolicyReason != "" {
+			p.inform("%s", made.PolicyReason)
+		}
+		if made.HeldUntil != nil {
+			p.inform("the hold ends at %s; 'almanac reservation confirm %s' keeps the reservation", stamp(*made.HeldUntil), made.ID)
 		}
 		switch {
 		case made.DelayedByBoot:

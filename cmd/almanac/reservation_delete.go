@@ -48,7 +48,7 @@ asks for confirmation; without a terminal it needs --yes. --dry-run only lists t
 	}
 	c.Flags().BoolVar(&d.dryRun, "dry-run", false, "only show what would be canceled, and what would happen to its servers")
 	c.Flags().BoolVarP(&d.yes, "yes", "y", false, "delete servers without confirmation")
-	d.only.add(c)
+	d.only.add(c, "reservation")
 	return c
 }
 
@@ -84,7 +84,7 @@ func (p *process) deleteOne(ctx context.Context, almanac *client.Client, r v1.Re
 		if d.dryRun {
 			return nil
 		}
-		if deleted > 0 && !p.agreed(r, deleted) {
+		if deleted > 0 && !p.agreed("reservation "+r.ID+" "+plain(r.Name), deleted) {
 			return fault.New(fault.Conflict, "reservation %s %s stays: canceling it would delete servers; add --yes to delete them", r.ID, plain(r.Name))
 		}
 	}
@@ -104,11 +104,11 @@ func (p *process) nameServers(foreseen v1.Cancellation) (deleted int) {
 }
 
 // agreed asks the user for confirmation; without a terminal the answer is no.
-func (p *process) agreed(r v1.Reservation, deleted int) bool {
+func (p *process) agreed(what string, deleted int) bool {
 	if !p.interactive() {
 		return false
 	}
-	p.inform("Cancel reservation %s %s and delete %d of its servers? [y/N]", r.ID, plain(r.Name), deleted)
+	p.inform("Cancel %s and delete %d of its servers? [y/N]", what, deleted)
 	answer, err := p.line()
 	return err == nil && (answer == "y" || answer == "yes")
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // flagValues are values of flags by their types.
-var flagValues = map[string]string{"string": `"x"`, "int": "7", "int64": "7", "duration": "7h", "time": "+2d"}
+var flagValues = map[string]string{"string": `"x"`, "int": "7", "int64": "7", "bool": "true", "duration": "7h", "time": "+2d", "stringSlice": "r-1"}
 
 // besides are the flags of these commands that are about the call, not about the reservation.
 var besides = map[string]bool{"dry-run": true, "if-match": true, "wait": true, "wait-timeout": true, "idempotency-key": true}
@@ -57,7 +57,7 @@ func sentByFlags(t *testing.T, path, call string, arguments ...string) map[strin
 			case !known:
 				t.Errorf("%s --%s: flagValues has no value of type %s", path, f.Name, f.Value.Type())
 			default:
-				send(f.Name, "--"+f.Name, value)
+				send(f.Name, "--"+f.Name+"="+value)
 			}
 		})
 	})
@@ -83,6 +83,8 @@ func TestEachFieldOfAChangeHasItsFlagWhichIsEnough(t *testing.T) {
 		}
 		maps.DeleteFunc(missing, func(key string, _ bool) bool { _, is := body[key]; return is })
 	}
+	confirmation := sentByFlags(t, "reservation confirm", "PATCH /v1/reservations/r-1", "r-1")[""]
+	maps.DeleteFunc(missing, func(key string, _ bool) bool { _, is := confirmation[key]; return is })
 	for key := range missing {
 		t.Errorf("no flag of reservation change sets %s", key)
 	}

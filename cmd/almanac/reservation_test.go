@@ -125,8 +125,8 @@ func TestADryRunShowsTheOffer(t *testing.T) {
 	}})
 	got := almanac(t, a, "reservation", "create", "x", "--duration", "1h", "--dry-run", "-f", "csv")
 	got.wantDone(t)
-	want := "Start,End,Quantity,Kind,Policy,Hosts,Matched,Delayed By Boot\n" +
-		"2026-12-01T09:00:00Z,2026-12-01T10:00:00Z,2,host,first-fit,,8,false\n"
+	want := "Start,End,Quantity,Kind,Policy,Policy Reason,Hosts,Matched,Delayed By Boot,Together,Held Until\n" +
+		"2026-12-01T09:00:00Z,2026-12-01T10:00:00Z,2,host,first-fit,,,8,false,,\n"
 	if diff := cmp.Diff(want, got.stdout); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}

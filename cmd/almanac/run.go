@@ -122,6 +122,7 @@ Data is printed to standard output, messages to standard error. Exit codes:
 	completeFlag(root, "format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(
 		p.reservationCommand(),
+		p.groupCommand(),
 		p.availabilityCommand(),
 		p.offersCommand(),
 		p.calendarCommand(),

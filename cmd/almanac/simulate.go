@@ -35,7 +35,7 @@ Each command writes a report (report.md), all results (results.csv) and figures 
 PNG) to the folder of --out, and replaces those of an earlier run. The same command with
 the same --seed writes the same bytes.`,
 	}
-	group.AddCommand(p.simulateDeadlineCommand(), p.simulateEnergyCommand(), p.simulatePreemptionCommand(), p.simulatePackingCommand(), p.simulateStagingCommand(), p.simulateReplayCommand())
+	group.AddCommand(p.simulateDeadlineCommand(), p.simulateMovableCommand(), p.simulateEnergyCommand(), p.simulatePreemptionCommand(), p.simulatePackingCommand(), p.simulateStagingCommand(), p.simulateReplayCommand(), p.simulateTariffCommand())
 	return group
 }
 

@@ -43,6 +43,27 @@ processors.`,
 	})
 }
 
+func (p *process) simulateMovableCommand() *cobra.Command {
+	return simulation(p, experiment[deadline.Movable]{
+		use:   "movable",
+		short: "Compare movable reservations with the placement policies",
+		long: `Compare movable reservations with the seven placement policies on the jobs of "simulate
+deadline": how many requests, and how much work, are accepted at several loads, and how far
+that is from a bound that no schedule exceeds.`,
+		example: `  almanac simulate movable --out movable
+  almanac simulate movable --out movable --arrivals poisson --notice 10m`,
+		options: deadline.MovableDefaults(),
+		flags: func(f *pflag.FlagSet, o *deadline.Movable) {
+			f.IntVar(&o.Hosts, "hosts", o.Hosts, "hosts of the machine: a power of two, at least 32")
+			f.IntVar(&o.Jobs, "jobs", o.Jobs, "jobs of each run")
+			f.IntVar(&o.Runs, "runs", o.Runs, "runs of each load, with different random numbers")
+			f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all random numbers")
+			f.StringVar(&o.Arrivals, "arrivals", o.Arrivals, "arrival process of the jobs: "+strings.Join([]string{deadline.Lublin, deadline.Poisson}, ", "))
+			f.Var((*period)(&o.Notice), "notice", "how long before its start the start of a movable reservation is fixed")
+		},
+	})
+}
+
 func (p *process) simulateEnergyCommand() *cobra.Command {
 	return simulation(p, experiment[energy.Options]{
 		use:   "energy",

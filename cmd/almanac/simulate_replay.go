@@ -52,6 +52,28 @@ func (r replayed) Run(ctx context.Context, progress sim.Progress) (*sim.Report, 
 	return replay.Run(ctx, options, progress)
 }
 
+func (p *process) simulateTariffCommand() *cobra.Command {
+	return simulation(p, experiment[replay.TariffOptions]{
+		use:   "tariff --trace FILE",
+		short: "Measure what your own workload saves with the policy cheapest",
+		long: `Measure what your own workload saves with the policy cheapest beside first fit, and how much
+longer it waits: for three lengths of the window, with prices that are known as on a
+day-ahead market and with prices that are all known. The tariffs are made up: a daily curve
+with days that are dearer than others, and noise. The workload is read as by "replay".`,
+		example: `  almanac simulate tariff --trace KTH-SP2-1996-2.swf.gz --most-jobs 5000 --out tariff`,
+		options: replay.TariffDefaults(),
+		flags: func(f *pflag.FlagSet, o *replay.TariffOptions) {
+			f.StringArrayVar(&o.Traces, "trace", nil, "workload file (repeatable: the files share one clock)")
+			f.StringArrayVar(&o.Formats, "trace-format", nil, "format of each trace (default: recognized from its content)")
+			f.IntVar(&o.ProcsPerHost, "procs-per-host", o.ProcsPerHost, "processors of a host, for traces that count processors")
+			f.IntVar(&o.Hosts, "hosts", o.Hosts, "number of equal hosts; 0 is the number in the trace")
+			f.Int64Var(&o.MostJobs, "most-jobs", o.MostJobs, "maximum number of jobs; 0 is all")
+			f.IntVar(&o.Runs, "runs", o.Runs, "number of tariffs that are drawn")
+			f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the tariffs")
+		},
+	})
+}
+
 func (p *process) simulateReplayCommand() *cobra.Command {
 	return simulation(p, experiment[replayed]{
 		use:   "replay --trace FILE",

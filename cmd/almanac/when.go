@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ func (d *period) Set(text string) error {
 	read, err := v1.ParseDuration(text)
 	if err == nil && read < 0 {
 		err = fmt.Errorf("a duration cannot be negative")
+	} else if most := time.Duration(math.MaxInt64).Truncate(time.Second); err == nil && int64(read) > int64(most/time.Second) {
+		err = fmt.Errorf("a duration cannot be longer than 292 years")
 	}
 	*d = period(read)
 	return err

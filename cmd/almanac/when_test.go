@@ -57,3 +57,15 @@ func TestAPeriodIsNotNegative(t *testing.T) {
 		t.Errorf("1d12h: got %v, %v", d.time(), err)
 	}
 }
+
+func TestAPeriodFitsIntoTheTimesThatItIsAddedTo(t *testing.T) {
+	for text, fits := range map[string]bool{"1h": true, "15250w": true, "15251w": false, "5124096h": false, "-1h": false} {
+		var p period
+		if err := p.Set(text); (err == nil) != fits {
+			t.Errorf("%s: %v", text, err)
+		}
+		if fits && p.time() <= 0 {
+			t.Errorf("%s is %v", text, p.time())
+		}
+	}
+}

@@ -179,7 +179,9 @@ func (d *demonstration) furnish() (folder string, remove func() error, err error
 	} else if folder, err = filepath.Abs(d.folder); err == nil {
 		err = os.MkdirAll(folder, 0o700)
 	}
-	files := map[string]string{"almanac.conf": strings.ReplaceAll(demoConfig, "FOLDER", folder), "hosts.yaml": demoHosts}
+	files := map[string]string{
+		"almanac.conf": strings.ReplaceAll(demoConfig, "FOLDER", folder), "hosts.yaml": demoHosts, "tariff.csv": demoTariff(time.Now()),
+	}
 	if d.speed > 1 {
 		files["fast.conf"] = fastConfig
 	}

@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/app"
 	"github.com/almanac-cloud/almanac/pkg/config"
+	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/tariff"
 )
 
 func TestTheConfigurationOfTheDemoIsValidAndKept(t *testing.T) {
@@ -34,6 +37,17 @@ func TestTheConfigurationOfTheDemoIsValidAndKept(t *testing.T) {
 		if err := os.WriteFile(path, append(raw, "\n[limits]\nmax_duration = 1d\n"...), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestTheTariffOfTheDemoHasAPriceForEachHourOfAYear(t *testing.T) {
+	now := time.Date(2027, 3, 28, 23, 59, 59, 0, time.FixedZone("", 7200))
+	curve, err := tariff.Read([]byte(demoTariff(now)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if covered := curve.Covered(span.At(now)); covered < span.At(now.AddDate(0, 0, 364)) {
+		t.Errorf("from %v on the prices are known until %v", now, covered)
 	}
 }
 

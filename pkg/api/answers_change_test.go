@@ -101,6 +101,12 @@ func sameJSON(one, other string) bool {
 func (s *scene) holdChangeRefusal(r *reservation.Reservation, c amended, refusal v1.Refusal) {
 	s.t.Helper()
 	w, quantity := c.to(r, s.now)
+	if refusal.LatestEnd != nil {
+		if a := s.changes(r, amended{end: new(span.At(*refusal.LatestEnd))}); !a.granted() {
+			s.t.Fatalf("the latest end is refused: %v", a)
+		}
+	}
+	s = s.still()
 	if !r.Maintenance {
 		s.holdLargest(quantity, refusal, func(n int) reply {
 			fewer := c

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -32,7 +33,7 @@ var callers = []string{"demo/admin", "lab/admin"}
 
 // drawScene draws a cloud and the reservations in it, which it makes through the API.
 func drawScene(t *rapid.T, rules *policy.Enforcer) *scene {
-	s := &scene{t: t, rules: rules, now: noon, hosts: drawHosts(t), limits: drawLimits(t)}
+	s := &scene{t: t, rules: rules, now: noon, leadTime: 300, hosts: drawHosts(t), limits: drawLimits(t)}
 	if rapid.IntRange(0, 2).Draw(t, "with images") == 0 {
 		s.facts = drawFacts(t, s.hosts)
 	}
@@ -100,6 +101,9 @@ func drawHosts(t *rapid.T) []inventory.Host {
 			{VCPUs: 4, MemoryMB: 4096, DiskGB: 100}, {VCPUs: 8, MemoryMB: 8192, DiskGB: 100}, {VCPUs: 8, MemoryMB: 2048, DiskGB: 100},
 		}).Draw(t, "capacity")
 		h.Properties = map[string]inventory.Value{"gpu": inventory.StringValue(rapid.SampledFrom([]string{"none", "a100"}).Draw(t, "gpu"))}
+		if rack := []string{"r1", "r2", "r1", "", "r2"}[i]; rack != "" {
+			h.Properties["rack"] = inventory.StringValue(rack)
+		}
 		drawState(t, h)
 	}
 	return hosts
@@ -160,6 +164,7 @@ type asked struct {
 	start, end                            span.Instant
 	duration                              int64
 	maintained                            []string // the hosts of maintenance
+	together                              *v1.TogetherWish
 }
 
 // drawnFilters are native filters, with queries of Blazar's and what these are natively.
@@ -246,6 +251,9 @@ func (q asked) body() map[string]any {
 	}
 	if q.filter != "" {
 		b["host_properties"] = json.RawMessage(q.filter)
+	}
+	if q.together != nil {
+		b["together"] = q.together
 	}
 	if q.kind == "instance" {
 		b["resources"] = sizeBody(q.size)

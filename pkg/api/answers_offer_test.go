@@ -5,11 +5,14 @@ package api_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 // wished is a request for offers: one request for each alternative, and ranges.
@@ -19,7 +22,31 @@ type wished struct {
 	windows          []span.Span
 }
 
-func (s *scene) drawWished() wished {
+// drawTogether draws how the hosts of a request by a caller lie to each other, whose smallest quantity is least.
+func (s *scene) drawTogether(by, affinity string, least int64) *v1.TogetherWish {
+	t, w := s.t, &v1.TogetherWish{By: "rack"}
+	rules := []string{"", "", "", "same", "same", "fewest"}
+	if least > 1 && affinity != "same" {
+		rules = append(rules, "spread", "spread")
+	}
+	if w.Rule = rapid.SampledFrom(rules).Draw(t, "rule"); w.Rule == "spread" {
+		w.Values = 2
+	}
+	if w.Rule == "same" || w.Rule == "spread" {
+		w.Required = rapid.SampledFrom([]*bool{nil, nil, new(true), new(false)}).Draw(t, "required")
+	}
+	if own := slices.DeleteFunc(s.live(), func(r reservation.Reservation) bool {
+		return r.ProjectID != strings.TrimSuffix(by, "/admin") || r.Maintenance || r.Kind == reservation.Addresses
+	}); len(own) > 0 && rapid.IntRange(0, 4).Draw(t, "apart") == 0 {
+		w.ApartFrom = []string{own[rapid.IntRange(0, len(own)-1).Draw(t, "from")].ID}
+	}
+	if w.Rule == "" && w.ApartFrom == nil {
+		return nil
+	}
+	return w
+}
+
+func (s *scene) drawWished(by string) wished {
 	t := s.t
 	var w wished
 	w.quantity[0] = rapid.Int64Range(1, 3).Draw(t, "least quantity")
@@ -29,6 +56,7 @@ func (s *scene) drawWished() wished {
 	for range rapid.IntRange(1, 3).Draw(t, "alternatives") {
 		q := s.drawAsked()
 		q.policy, q.image = "", "" // offers do not look at them
+		q.together = s.drawTogether(by, q.affinity, w.quantity[0])
 		w.alternatives = append(w.alternatives, q)
 	}
 	next := s.soon(rapid.IntRange(0, 5).Draw(t, "first window"))
@@ -84,7 +112,7 @@ func (s *scene) askOffers(by string, w wished) {
 		length := int64(o.End.Sub(o.Start).Seconds())
 		want := v1.GivesUp{
 			Quantity: int(w.quantity[1]) - o.Quantity, Duration: v1.Duration(w.length[1] - length), Wait: v1.Duration(o.Start.Sub(soonest).Seconds()),
-			Alternatives: o.Alternative, Text: o.GivesUp.Text,
+			Alternatives: o.Alternative, Together: o.Together != nil && !o.Together.Kept, Text: o.GivesUp.Text,
 		}
 		if o.GivesUp != want || (o.GivesUp.Text == "") != (o.GivesUp == v1.GivesUp{}) {
 			s.t.Fatalf("%+v is not what %+v gives up", o.GivesUp, o)
@@ -123,6 +151,9 @@ func (s *scene) bookOffer(by string, w wished, o v1.RankedOffer) {
 		!slices.Equal(slices.Sorted(slices.Values(r.Hosts)), o.Hosts) {
 		s.t.Fatalf("%+v was offered, and this is booked: %+v", o, r)
 	}
+	if diff := cmp.Diff(o.Together, r.Together); diff != "" || (o.Together == nil) != (w.alternatives[o.Alternative].together == nil) {
+		s.t.Fatalf("the hosts lie otherwise (-offer +booking):\n%s", diff)
+	}
 }
 
 // holdNoOffers holds the refusal of offers to what it says.
@@ -136,7 +167,7 @@ func (s *scene) holdNoOffers(by string, w wished, r v1.Refusal) {
 		q.quantity, q.duration = int(w.quantity[0]), w.length[0]
 		for j, one := range windows {
 			q.start, q.end = one.Start, one.End
-			if i == 0 && j == 0 && w.windows != nil {
+			if i == 0 && j == 0 && w.windows != nil && (q.together == nil || q.together.ApartFrom == nil) { // others may be gone, not those
 				s.holdRefusal(by, q, r)
 			}
 			if int64(one.Seconds()) >= q.duration {

@@ -75,12 +75,13 @@ func (s *scene) holdOffer(by string, q asked, a reply) {
 		s.t.Fatalf("the offer is not for the time of the request")
 	}
 	s.grants(by, q.at(start, s.now), "the start of the offer")
+	exact := s.exact(q)
 	switch {
 	case q.immediate() && start > ready:
-		s.refuses(by, q.at(ready, s.now), "now, though the request without a time starts later,")
+		exact.refuses(by, q.at(ready, s.now), "now, though the request without a time starts later,")
 	case !q.immediate() && (q.policy == "" || q.policy == "first-fit"):
 		for _, t := range s.probes(ready, start, q.length(s.now)) {
-			s.refuses(by, q.at(t, s.now), "a start before that of first-fit")
+			exact.refuses(by, q.at(t, s.now), "a start before that of first-fit")
 		}
 	}
 	booked := s.copied(nil).send(inquiry{by, "POST", "/v1/reservations", "", q.body()})
@@ -89,7 +90,7 @@ func (s *scene) holdOffer(by string, q asked, a reply) {
 	}
 	r := decode[v1.Reservation](s.t, answer{body: booked.body})
 	got := v1.Offer{
-		Start: r.Start, End: r.End, Quantity: r.Quantity, Kind: r.Kind, Policy: r.Policy, Hosts: slices.Sorted(slices.Values(r.Hosts)),
+		Start: r.Start, End: r.End, Quantity: r.Quantity, Kind: r.Kind, Policy: r.Policy, PolicyReason: r.PolicyReason, Hosts: slices.Sorted(slices.Values(r.Hosts)),
 		Matched: offer.Matched, DelayedByBoot: r.DelayedByBoot,
 	}
 	if diff := cmp.Diff(offer, got); diff != "" {
@@ -133,7 +134,10 @@ func (s *scene) holdRefusal(by string, q asked, r v1.Refusal) {
 	ready := q.ready(s.now)
 	if q.maintained == nil {
 		s.holdLargest(q.quantity, r, func(n int) reply { return s.offers(by, q.times(n)) })
+	} else if r.EarliestStart != nil {
+		s.grants(by, q.at(span.At(*r.EarliestStart), s.now), "the earliest start")
 	}
+	s = s.exact(q)
 	s.holdEarliest(r.EarliestStart, ready, q.length(s.now), func(start span.Instant) reply { return s.offers(by, q.at(start, s.now)) })
 	s.holdFree(by, q.at(ready, s.now), r.Free)
 	s.holdBlocks(r, span.New(ready, q.length(s.now)), nil, func(s *scene) reply { return s.offers(by, q) })
@@ -170,7 +174,9 @@ func (s *scene) holdLargest(refused int, r v1.Refusal, again func(quantity int) 
 // and where no limits are, and one more is not.
 func (s *scene) holdFree(by string, q asked, free int) {
 	s.t.Helper()
-	q.image = ""
+	if q.image = ""; q.together != nil && q.together.Rule == "spread" { // free are those on too few values too
+		return
+	}
 	unlimited := s.copied(nil, func(c *scene) { c.limits = planning.Limits{} })
 	if q.maintained != nil {
 		count := 0
@@ -300,6 +306,22 @@ func (s *scene) askWindows(by string, q asked) {
 		end = q.ready(s.now).Add(20 * tick)
 	}
 	query.Set("end", clock(end))
+	if w := q.together; w != nil {
+		if w.Rule == "fewest" || w.Required != nil && !*w.Required { // which rule no start out
+			w.Rule, w.Values, w.Required = "", 0, nil
+		}
+		for name, value := range map[string]string{"together_by": w.By, "together_rule": w.Rule, "apart_from": strings.Join(w.ApartFrom, ",")} {
+			if value != "" && (w.Rule != "" || w.ApartFrom != nil) {
+				query.Set(name, value)
+			}
+		}
+		if w.Values > 0 {
+			query.Set("together_values", strconv.Itoa(w.Values))
+		}
+		if w.Rule == "" && w.ApartFrom == nil {
+			q.together = nil
+		}
+	}
 	a := s.send(inquiry{by, "GET", "/v1/availability?" + query.Encode(), "", nil})
 	s.t.Logf("question at %v: %v", s.now, a)
 	from, to := q.ready(s.now), end.Add(1-q.length(s.now))

@@ -43,6 +43,7 @@ type scene struct {
 	// addresses are the floating IPs of the network outside that can be reserved.
 	addresses []string
 	now       span.Instant
+	leadTime  int64 // seconds
 	ids       int
 
 	memory   *memory.Records
@@ -68,12 +69,12 @@ func (s *scene) open() {
 	s.bookings, err = booking.Open(s.t.Context(), booking.Options{
 		Records: s.memory, Keys: s.memory, Reader: s.memory, Addresses: s.memory, Limits: s.limits,
 		Defaults: planning.Defaults{Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete},
-		Images:   func() *staging.Facts { return s.facts }, LeadTime: 300, Now: now, NewID: s.newID,
+		Images:   func() *staging.Facts { return s.facts }, LeadTime: s.leadTime, Now: now, NewID: s.newID,
 	}, keeper.Snapshot())
 	must(s.t, err)
 	s.server = api.New(api.Options{
-		Booking: s.bookings, Reader: s.memory, Inventory: keeper, Authenticator: api.Keystone{Tokens: legible{}}, Policy: s.rules, BeforeEnd: 60, MaxBodyBytes: 1 << 20,
-		Blazar: &leases.Options{Leases: s.memory, BeforeEnd: 60, NewID: s.newID, Addresses: s.memory, Neutron: outside{}},
+		Booking: s.bookings, Reader: s.memory, Leases: s.memory, NewID: s.newID, Inventory: keeper, Authenticator: api.Keystone{Tokens: legible{}}, Policy: s.rules, BeforeEnd: 60, MaxBodyBytes: 1 << 20,
+		Blazar: &leases.Options{BeforeEnd: 60, Addresses: s.memory, Neutron: outside{}},
 		Now:    now, Monotonic: func() time.Duration { return time.Duration(s.now-noon) * time.Second },
 		NewRequestID: func() string { return "req" }, Log: quiet, Registry: prometheus.NewRegistry(),
 	})
@@ -130,6 +131,22 @@ func (s *scene) copied(gone map[string]bool, adjust ...func(*scene)) *scene {
 	}
 	c.open()
 	return &c
+}
+
+// exact returns the scene in which a request can have what an answer names and nothing more.
+func (s *scene) exact(q asked) *scene {
+	s.t.Helper()
+	if q.maintained == nil {
+		return s
+	}
+	return s.still()
+}
+
+// still returns a copy in which all reservations are about to start. Elsewhere others get other hosts for maintenance and for an
+// extension, of which answers say nothing (docs/adr/0042-movable.md).
+func (s *scene) still() *scene {
+	s.t.Helper()
+	return s.copied(nil, func(c *scene) { c.leadTime = int64(s.end() - s.now) })
 }
 
 // reservations returns all reservations, by start, in any status.

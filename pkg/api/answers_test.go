@@ -45,7 +45,9 @@ func (s *scene) question() {
 	case 4:
 		s.askReservation(callers[0], s.drawMaintenance())
 	case 5:
-		s.askWindows(s.caller(), s.drawAsked())
+		by, q := s.caller(), s.drawAsked()
+		q.together = s.drawTogether(by, "", int64(q.quantity))
+		s.askWindows(by, q)
 	case 6, 7:
 		if r, ok := s.drawReservation(); ok {
 			s.askChange(r, s.drawChange(r))
@@ -57,6 +59,7 @@ func (s *scene) question() {
 			s.askLeaseChange(l, s.drawLeaseChange(l))
 		}
 	case 10, 11:
-		s.askOffers(s.caller(), s.drawWished())
+		by := s.caller()
+		s.askOffers(by, s.drawWished(by))
 	}
 }

@@ -80,6 +80,11 @@ func TestAWrongRequestIsToldItsFieldAndStoresNothing(t *testing.T) {
 		"a flavor":               {`{"name": "r", "duration": 60, "flavor": "m1.tiny"}`, "flavor", "use resources instead", false},
 		"image too long":         {fmt.Sprintf(`{"name": "r", "duration": 60, "image": %q}`, long), "image", "more than 255 characters", false},
 		"resources of a host":    {`{"name": "r", "duration": 60, "resources": {"vcpus": 1}}`, "resources", "is allowed for kind instance only", true},
+		"a field of a rule":      {`{"name": "r", "duration": 60, "together": {"by": "zone", "apart-from": ["x"]}}`, "together.apart-from", "there is no field", false},
+		"a rule is a number":     {`{"name": "r", "duration": 60, "together": {"by": "zone", "rule": 5}}`, "together.rule", "must be a string, not 5", false},
+		"a rule is a text":       {`{"name": "r", "duration": 60, "together": "zone"}`, "together", `must be an object, not "zone"`, false},
+		"apart from a text":      {`{"name": "r", "duration": 60, "together": {"by": "zone", "apart_from": "x"}}`, "together.apart_from", "must be a list", false},
+		"a rule without a thing": {`{"name": "r", "duration": 60, "together": {}}`, "together.by", "is required", false},
 		"affinity of a host":     {`{"name": "r", "duration": 60, "affinity": "same"}`, "affinity", "is allowed for kind instance only", true},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/reservations") })
@@ -116,6 +121,9 @@ func TestAWrongWishIsToldItsField(t *testing.T) {
 		"too many alternatives": {`{"duration": 60, "alternatives": [` + strings.Repeat(none+", ", 4) + none + `]}`, "alternatives", "has 5 entries; at most 4 are allowed", false},
 		"a filter":              {`{"duration": 60, "alternatives": [{}, ` + none + `]}`, "alternatives[1].host_properties", "==", false},
 		"a range":               {`{"duration": {"min": 120, "max": 60}}`, "duration.max", "must be from min", true},
+		"a misspelled end":      {`{"duration": 60, "quantity": {"min": 1, "mx": 2}}`, "quantity.mx", `did you mean "max"?`, false},
+		"a capital":             {`{"duration": 60, "quantity": {"Min": 1, "max": 2}}`, "quantity.Min", `did you mean "min"?`, false},
+		"far too many windows":  {`{"duration": 60, "windows": [` + strings.Repeat(`{}, `, 16) + `{}]}`, "windows", "has 17 entries", false},
 	} {
 		t.Run(name, func(t *testing.T) { m.hold(t, c, "POST", "/v1/offers") })
 	}

@@ -122,8 +122,8 @@ func (r *countedLeases) LeasesOf(ctx context.Context, ids []string) ([]reservati
 func TestAListReadsOnlyWhatItShowsAndWhatChanged(t *testing.T) {
 	var reads *countedLeases
 	c := start(t, setup{adjust: func(o *api.Options) {
-		reads = &countedLeases{LeaseReader: o.Blazar.Leases}
-		o.Blazar.Leases = reads
+		reads = &countedLeases{LeaseReader: o.Leases}
+		o.Leases = reads
 	}})
 	var ids []string
 	for hour := range 30 {
@@ -176,8 +176,8 @@ func (r *vanishing) LeasesOf(ctx context.Context, ids []string) ([]reservation.L
 func TestAPageWithALeaseThatIsDeletedMeanwhileLeadsToTheNext(t *testing.T) {
 	var gone *vanishing
 	c := start(t, setup{adjust: func(o *api.Options) {
-		gone = &vanishing{LeaseReader: o.Blazar.Leases}
-		o.Blazar.Leases = gone
+		gone = &vanishing{LeaseReader: o.Leases}
+		o.Leases = gone
 	}})
 	var ids []string
 	for hour := range 4 {

@@ -63,7 +63,7 @@ func startWithNova(t *testing.T, quota int) (*cloud, *callersNova) {
 	n := &callersNova{t: t, groups: map[string]string{}, quota: quota}
 	var id atomic.Int64
 	return start(t, setup{adjust: func(o *api.Options) {
-		o.Blazar.Nova, o.Blazar.NewID = n, func() string { return fmt.Sprintf("6f1a7a52-0000-4000-8000-%012d", id.Add(1)) }
+		o.Blazar.Nova, o.NewID = n, func() string { return fmt.Sprintf("6f1a7a52-0000-4000-8000-%012d", id.Add(1)) }
 	}}), n
 }
 

@@ -34,6 +34,8 @@ type fullBody struct{ call, path, body string }
 var fullBodies = []fullBody{
 	{"POST /v1/reservations", "", `{"name": "s", "duration": 60, "kind": "instance", "resources": {"vcpus": 1, "custom": {"CUSTOM_GPU": 0}}}`},
 	{"POST /v1/reservations", "/v1/reservations?dry_run=true", `{"name": "s", "duration": 60, "maintenance": true, "hosts": ["A"]}`},
+	{"POST /v1/groups", "", `{"name": "g", "duration": 60, "parts": [{"kind": "instance", "quantity": {"min": 1, "max": 1}, "resources": {"vcpus": 1, "custom": {"CUSTOM_GPU": 0}}}]}`},
+	{"PATCH /v1/groups/{id}", "/v1/groups/RESERVATION", `{}`},
 	{"POST /v1/offers", "", `{"quantity": {"min": 1, "max": 1}, "duration": {"min": 60, "max": 60}, "windows": [{}], "alternatives": [{"kind": "instance", "resources": {"vcpus": 1, "custom": {"CUSTOM_GPU": 0}}}]}`},
 	{"PATCH /v1/reservations/{id}", "/v1/reservations/RESERVATION", `{}`},
 	{"PATCH /v1/hosts/{name}", "/v1/hosts/A", `{"properties": {}}`},

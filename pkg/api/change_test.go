@@ -98,7 +98,7 @@ func TestEachFieldOfARequestCanBeChangedOrIsRefusedWithWhatToDo(t *testing.T) {
 	path, before := "/v1/reservations/"+r.ID, c.stored()
 	instead := map[string]string{
 		"kind": "cancel the reservation and book", "policy": "move the reservation with start_time", "duration": "send the new end_time",
-		"flavor": "send the new resources", "image": "book another reservation", "maintenance": "book another reservation",
+		"flavor": "send the new resources", "image": "book another reservation", "together": "book another reservation", "maintenance": "book another reservation",
 		"hosts": "choose other hosts with host_properties",
 	}
 	changeable := map[string]bool{}

@@ -18,6 +18,9 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // door is a sign-in whose tokens are those of legible: a user with the password "right" is a member of project demo, and
@@ -97,6 +100,7 @@ type session struct {
 	Simulated bool
 	Speed     int
 	Feeds     bool
+	OnEnd     []string `json:"on_end"`
 }
 
 func (v *visitor) session() session {
@@ -147,6 +151,26 @@ func TestAVisitorSignsInChangesTheProjectAndSignsOut(t *testing.T) {
 	}
 	if a := v.call(http.MethodGet, "/v1/reservations", ""); a.status != http.StatusUnauthorized {
 		t.Errorf("after the sign-out: %v", a)
+	}
+}
+
+// The page offers the ends that the operator allows now.
+func TestTheSessionListsTheEndsThatCanBeChosen(t *testing.T) {
+	var bookings *booking.Service
+	v, _ := startDoor(t, func(o *api.Options) { bookings = o.Booking })
+	if s := v.session(); s.OnEnd != nil {
+		t.Errorf("before the sign-in: %v", s.OnEnd)
+	}
+	v.cookie = "demo/member"
+	for _, allowed := range [][]reservation.OnEnd{{reservation.OnEndDelete, reservation.OnEndShelve}, {reservation.OnEndDelete}} {
+		bookings.Configure(planning.Limits{}, planning.Defaults{OnEnd: reservation.OnEndDelete, OnEndChoices: allowed})
+		if s := v.session(); !slices.Equal(s.OnEnd, fault.Texts(allowed)) {
+			t.Errorf("with %v the session lists %v", allowed, s.OnEnd)
+		}
+	}
+	bookings.Configure(planning.Limits{}, planning.Defaults{OnEnd: reservation.OnEndDelete})
+	if s := v.session(); !slices.Equal(s.OnEnd, fault.Texts(reservation.OnEnds)) {
+		t.Errorf("without a rule the session lists %v", s.OnEnd)
 	}
 }
 

@@ -139,7 +139,7 @@ func start(t testing.TB, s setup) *cloud {
 		s.fence = filters.FenceAlways
 	}
 	options := api.Options{
-		Booking: c.bookings, Reader: c.store, History: c.store, Inventory: keeper,
+		Booking: c.bookings, Reader: c.store, Leases: c.store, NewID: uuid.NewString, History: c.store, Inventory: keeper,
 		Authenticator: api.Keystone{Tokens: legible{}}, KeystoneURI: "http://keystone.test/v3", Policy: rules(t, ""), Ping: c.store.Ping, BeforeEnd: 3600, MaxBodyBytes: 1 << 20, Version: "1.2.3",
 		Now: c.now, Monotonic: c.elapsed,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
@@ -147,7 +147,7 @@ func start(t testing.TB, s setup) *cloud {
 	}
 	options.Decisions = c.store
 	options.Streams.Longest = time.Millisecond // the tests of streams let them last longer
-	options.Blazar = &leases.Options{Leases: c.store, BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled, PoolChanged: s.poolChanged, NewID: uuid.NewString, Addresses: c.store, Neutron: outside{}}
+	options.Blazar = &leases.Options{BeforeEnd: 3600, ListAllForAdmin: true, OnlyEnrolled: s.enrolled, PoolChanged: s.poolChanged, Addresses: c.store, Neutron: outside{}}
 	options.Energy = &controller.Admin{
 		Records: c.store, Settings: c.store, History: c.store, Reports: c.store, Inventory: keeper, Promises: c.bookings,
 		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, StaleAfter: 180, Now: c.now,

@@ -30,8 +30,11 @@ import (
 
 // Options are the dependencies and settings of the API.
 type Options struct {
-	Booking   *booking.Service
-	Reader    reservation.Reader
+	Booking *booking.Service
+	Reader  reservation.Reader
+	Leases  reservation.LeaseReader
+	// NewID returns a new id for a reservation or a floating IP.
+	NewID     func() string
 	History   calendar.History
 	Inventory *inventory.SnapshotCache
 	Admission admission.Admission

@@ -21,6 +21,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/span"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // phases are the times, in seconds after noon, between which no reservation of repeatedly starts or ends.
@@ -45,7 +46,7 @@ func repeatedly(t *testing.T) (c *cloud, ids []string) {
 	var id atomic.Int64
 	c = start(t, setup{hosts: computes("A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N"), adjust: func(o *api.Options) {
 		o.Blazar.Nova = &callersNova{t: t, groups: map[string]string{}, quota: 9}
-		o.Blazar.NewID = func() string { return fmt.Sprintf("6f1a7a52-0000-4000-8000-%012d", id.Add(1)) }
+		o.NewID = func() string { return fmt.Sprintf("6f1a7a52-0000-4000-8000-%012d", id.Add(1)) }
 	}})
 	enrolled(c, "198.51.100.101", "198.51.100.102", "198.51.100.103")
 	c.other.book(`{"name": "until a second", "duration": 557, "host_properties": ["=", "$name", "H"]}`)
@@ -246,6 +247,12 @@ func TestAReservationThatIsReadAndSentBackStaysAsItIs(t *testing.T) {
 			if !shown && name == "host_properties" {
 				value, shown = "", true // it has no filter
 			}
+			if !shown && name == "notice" {
+				value, shown = 0.0, true // its time is fixed
+			}
+			if _, held := r["held_until"]; !shown && !held && name == "hold" {
+				value, shown = 0.0, true // it is confirmed
+			}
 			if !shown && r["kind"] != "instance" && (name == "resources" || name == "affinity") {
 				continue // it has no instances
 			}
@@ -304,11 +311,11 @@ func TestTheWordNowEndsALeaseInItsLastMinute(t *testing.T) {
 
 // A request gets the same offer in whatever form its values are written.
 func TestARequestInAnotherFormGetsTheSame(t *testing.T) {
-	c := start(t, setup{})
+	c := start(t, setup{limits: planning.Limits{Hold: 900}})
 	examples := map[string]any{
 		"name": "r", "kind": "instance", "host_properties": []any{">=", "$vcpus", 4.0}, "start_time": at(3600), "end_time": at(9000), "duration": 1800.0,
 		"quantity": 2.0, "policy": "first-fit", "resources": map[string]any{"vcpus": 2.0, "memory_mb": 512.0, "disk_gb": 1.0}, "affinity": "same",
-		"on_end": "shelve", "before_end": 60.0,
+		"together": map[string]any{"by": "name", "rule": "fewest", "required": false}, "on_end": "shelve", "before_end": 60.0, "notice": 60.0, "hold": 600.0,
 	}
 	for field := range reflect.TypeFor[v1.ReservationRequest]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -134,6 +134,8 @@ func TestLargeAnswersWaitForTheTurnOfTheProject(t *testing.T) {
 		"PATCH /v1/reservations/:id":      {"/v1/reservations/" + id, `{"quantity": 2}`},
 		"GET /v1/availability":            {"/v1/availability?duration=60"},
 		"POST /v1/offers":                 {"/v1/offers", `{"duration": 60}`},
+		"POST /v1/groups":                 {"/v1/groups", `{"name": "g", "duration": 60, "parts": [{}]}`},
+		"PATCH /v1/groups/:id":            {"/v1/groups/" + id, `{"name": "x"}`},
 		"POST /v1/leases":                 {"/v1/leases", `{"name": "l", "start_date": "now", "end_date": "2026-11-20 13:00", "reservations": [{"resource_type": "physical:host", "min": 1, "max": 1}]}`},
 		"PUT /v1/leases/:id":              {"/v1/leases/" + lease, `{"prolong_for": "1h"}`},
 		"PATCH /v1/leases/:id":            {"/v1/leases/" + lease, `{"prolong_for": "1h"}`},

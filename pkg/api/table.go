@@ -46,13 +46,13 @@ func (p parts) table(o Options) []serving.Route {
 }
 
 func pageOf(o Options) page.API {
-	return page.API{Files: o.Dashboard, SignIn: o.SignIn, Version: o.Version, Simulated: o.Demo != nil, Speed: o.Speed, Feeds: o.FeedSecret != "", Log: o.Log}
+	return page.API{Files: o.Dashboard, SignIn: o.SignIn, Version: o.Version, Simulated: o.Demo != nil, Speed: o.Speed, Feeds: o.FeedSecret != "", Ends: o.Booking, Log: o.Log}
 }
 
 func reservationsOf(o Options) reservations.API {
 	return reservations.API{
-		Booker: o.Booking, Changer: o.Booking, Asked: o.Booking, Reader: o.Reader, Snapshot: o.Inventory.Snapshot,
-		Instances: o.Instances, Images: o.Images, BeforeEnd: o.BeforeEnd, Now: o.Now,
+		Booker: o.Booking, Changer: o.Booking, Asked: o.Booking, Groups: o.Booking, Reader: o.Reader, Leases: o.Leases, Snapshot: o.Inventory.Snapshot,
+		Instances: o.Instances, Images: o.Images, BeforeEnd: o.BeforeEnd, Now: o.Now, NewID: o.NewID,
 	}
 }
 
@@ -80,7 +80,8 @@ func leasesOf(o Options) []serving.Route {
 		return nil
 	}
 	return leases.API{
-		Options: *o.Blazar, Booker: o.Booking, Changer: o.Booking, Live: o.Booking, Reader: o.Reader, Hosts: o.Inventory, Now: o.Now, Log: o.Log,
+		Options: *o.Blazar, Booker: o.Booking, Changer: o.Booking, Live: o.Booking, Reader: o.Reader, Leases: o.Leases, Hosts: o.Inventory,
+		Now: o.Now, Log: o.Log, NewID: o.NewID,
 	}.Routes()
 }
 

@@ -85,6 +85,8 @@ func (p apiParts) options() (api.Options, error) {
 		FailuresPerSecond: float64(c.API.FailureLimit), FailureBurst: c.API.FailureBurst,
 		ProxyHeaders: c.API.ParseProxyHeaders, FeedSecret: c.API.FeedSecret,
 		Version: p.version, Speed: p.pace.Speed(), Now: p.clock.now, Monotonic: stopwatch(),
+		Leases:       p.db,
+		NewID:        uuid.NewString,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          p.logOf("api"),
 		Tracer:       p.tracer,
@@ -100,7 +102,7 @@ func (p apiParts) options() (api.Options, error) {
 		o.Dashboard = dashboard.New()
 	}
 	if b := c.Blazar; b.Enabled {
-		o.Blazar = &leases.Options{Leases: p.db, BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled, NewID: uuid.NewString}
+		o.Blazar = &leases.Options{BeforeEnd: int64(b.MinutesBeforeEndLease) * 60, ListAllForAdmin: b.ListAllForAdmin, OnlyEnrolled: b.OnlyEnrolled}
 		if p.networks != nil {
 			o.Blazar.Addresses, o.Blazar.Neutron = p.db, p.networks
 		}

@@ -132,7 +132,9 @@ func (a *App) openShared(
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}
-	a.bookings, f, err = openBooking(ctx, p, bus, db, hosts, images, enforcer, floating, checks)
+	tariff, f := openTariff(ctx, p)
+	_ = a.add(f, nil)
+	a.bookings, f, err = openBooking(ctx, p, bus, db, hosts, images, enforcer, floating, checks, tariff)
 	if a.add(f, err) != nil {
 		return s, nil, err
 	}

@@ -77,7 +77,7 @@ func TestTheFeaturesForACloudFitTogetherBeforeTheCloudAnswers(t *testing.T) {
 	hosts, f, err := openHosts(t.Context(), p, &hostSource{Source: file, changed: source.changed}, db, powers, nil)
 	added(f, err)
 	images := &imagectl.Known{}
-	bookings, f, err := openBooking(t.Context(), p, bus, db, hosts, images, nil, nil, nil)
+	bookings, f, err := openBooking(t.Context(), p, bus, db, hosts, images, nil, nil, nil, &prices{})
 	added(f, err)
 	s := shared{p, bus, cloud, db, powers, source, hosts, bookings, nil}
 	enforced, f, err := openEnforcement(t.Context(), s)

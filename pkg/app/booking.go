@@ -19,6 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	usage "github.com/almanac-cloud/almanac/reservation/enforcement"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 	imagectl "github.com/almanac-cloud/almanac/reservation/staging/controller"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
@@ -29,16 +30,17 @@ const parallelEvents = 16
 
 // openBooking opens the booking service. Its decisions consider images as far as they are known,
 // enforcer applies its events to the cloud, and floating those of floating IPs to Neutron; they are
-// nil without one. checks must allow bookings, nil if nothing must.
+// nil without one. checks must allow bookings, nil if nothing must. tariff tells what hosts cost.
 func openBooking(
 	ctx context.Context, p process, bus *bus, db *store.Store, hosts *inventory.SnapshotCache, images *imagectl.Known, enforcer booking.Cloud,
-	floating *networks, checks *usage.Checker,
+	floating *networks, checks *usage.Checker, tariff *prices,
 ) (bookings *booking.Service, f feature, err error) {
 	c := p.config.Reservation
 	o := booking.Options{
 		Records: db, Keys: db, Reader: db, Limits: p.config.Limits, Defaults: c.Defaults,
-		LeadTime: c.Rules.LeadTime, Migrates: c.Rules.Normal == upkeep.OrderMigrate,
+		LeadTime: c.Rules.LeadTime, AnswersHold: planning.LatestPast, Migrates: c.Rules.Normal == upkeep.OrderMigrate,
 		Images: func() *staging.Facts { return images.Facts(p.clock.now()) }, Cloud: enforcer, Enforcement: checks,
+		Tariff: tariff.known, FellBack: tariff.fellBack,
 		Replica: p.replica, Parallel: parallelEvents, Deciding: runtime.GOMAXPROCS(0) - 1,
 		Now: p.clock.now, Elapsed: stopwatch(), NewID: uuid.NewString,
 	}
@@ -73,6 +75,10 @@ func (m *metrics) booking(bookings *booking.Service, clock *clock) {
 		func() float64 { now := clock.now(); return float64(eventLag(bookings.Overdue(now), now)) })
 	m.counter("almanac_booking_conflicts_total", "Decisions that were repeated because another replica committed first.", nil,
 		func() float64 { return float64(bookings.Stale()) })
+	m.counter("almanac_holds_expired_total", "Holds that ended because nobody confirmed them, in the process that ended them.", nil,
+		func() float64 { return float64(bookings.Expired()) })
+	m.counter("almanac_reservations_moved_total", "Reservations that were moved to make room for others, in the process that moved them.", nil,
+		func() float64 { return float64(bookings.Moved()) })
 }
 
 // poolCollector is the collector of the hosts of the pool by state.

@@ -60,6 +60,9 @@ func Check(c config.Config) error {
 	if err := checkUsage(c); err != nil {
 		return err
 	}
+	if err := c.Tariff.Check(); err != nil {
+		return fmt.Errorf("[tariff]: %w", err)
+	}
 	if err := c.Tracing.Check(); err != nil {
 		return fmt.Errorf("[tracing]: %w", err)
 	}
@@ -93,6 +96,9 @@ func Warnings(c config.Config) (list []string) {
 	if d := c.Reservation.Defaults; has(c, config.RoleAPI) && c.Blazar.Enabled && !slices.Contains(d.OnEndChoices, reservation.OnEndDelete) {
 		list = append(list, "[reservation] on_end_choices lacks delete: Blazar's clients, which cannot choose another end, get no lease with a reservation; "+
 			"add delete, or set [blazar] enabled = false")
+	}
+	if warning := needsTariff(c); warning != "" && has(c, config.RoleAPI) {
+		list = append(list, warning)
 	}
 	return append(list, c.Warnings...)
 }

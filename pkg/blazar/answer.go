@@ -159,13 +159,14 @@ func quantities(r *reservation.Reservation) (least, most int) {
 	return r.Membership.Min, r.Membership.Max
 }
 
-// writtenBy returns the queries as the owner wrote them. Of a reservation that belongs to no lease
+// writtenBy returns the queries as the owner wrote them. Of a reservation that was not booked in Blazar's form
 // it is the filter, in Almanac's language; of one for a flavor, properties is the flavor.
 func writtenBy(r *reservation.Reservation) (hypervisor, properties string) {
-	if r.Membership.LeaseID == "" {
-		return "", r.HostProperties
+	m := r.Membership
+	if m.HypervisorProperties == "" {
+		return "", cmp.Or(m.Flavor, m.ResourceProperties, r.HostProperties)
 	}
-	return r.Membership.HypervisorProperties, cmp.Or(r.Membership.Flavor, r.Membership.ResourceProperties)
+	return m.HypervisorProperties, cmp.Or(m.Flavor, m.ResourceProperties)
 }
 
 // reservationOf returns a reservation of the lease in Blazar's form, with the fields of its kind only.

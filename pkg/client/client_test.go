@@ -111,10 +111,10 @@ func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
 		"list": {
 			func(ctx context.Context, c *client.Client) error {
 				return first(c.ListReservations(ctx, client.ReservationFilter{
-					Statuses: []string{"active", "pending"}, Name: "a b", Kind: "host", AllProjects: true, PageSize: 7,
+					Statuses: []string{"active", "pending"}, LeaseID: "g1", Name: "a b", Kind: "host", AllProjects: true, PageSize: 7,
 				}))
 			},
-			"GET /v1/reservations?all_projects=true&kind=host&limit=7&name=a+b&status=active%2Cpending", "",
+			"GET /v1/reservations?all_projects=true&kind=host&lease_id=g1&limit=7&name=a+b&status=active%2Cpending", "",
 		},
 		"show": {
 			func(ctx context.Context, c *client.Client) error {
@@ -145,10 +145,54 @@ func TestEveryCallSendsWhatTheContractSays(t *testing.T) {
 			func(ctx context.Context, c *client.Client) error {
 				_, err := c.Availability(ctx, client.AvailabilityQuery{
 					Quantity: 2, Duration: 7200, Start: noon, HostProperties: `["=","$gpu","a100"]`,
+					Together: &v1.TogetherWish{By: "rack", Rule: "spread", Values: 2, ApartFrom: []string{"a", "b"}},
 				})
 				return err
 			},
-			"GET /v1/availability?duration=7200&host_properties=%5B%22%3D%22%2C%22%24gpu%22%2C%22a100%22%5D&quantity=2&start=2026-12-01T11%3A00%3A00Z", "",
+			"GET /v1/availability?apart_from=a%2Cb&duration=7200&host_properties=%5B%22%3D%22%2C%22%24gpu%22%2C%22a100%22%5D&quantity=2&start=2026-12-01T11%3A00%3A00Z&together_by=rack&together_rule=spread&together_values=2", "",
+		},
+		"create a group": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.CreateGroup(ctx, cluster); return err },
+			"POST /v1/groups", `{"name":"c","duration":3600,"parts":[{"quantity":{"min":1,"max":2}}]}`,
+		},
+		"offer of a group": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.OfferGroup(ctx, cluster); return err },
+			"POST /v1/groups?dry_run=true", `{"name":"c","duration":3600,"parts":[{"quantity":{"min":1,"max":2}}]}`,
+		},
+		"list groups": {
+			func(ctx context.Context, c *client.Client) error {
+				return first(c.ListGroups(ctx, client.GroupFilter{Name: "a b", ProjectID: "p", AllProjects: true, PageSize: 7}))
+			},
+			"GET /v1/groups?all_projects=true&limit=7&name=a+b&project_id=p", "",
+		},
+		"show a group": {
+			func(ctx context.Context, c *client.Client) error { _, err := c.GetGroup(ctx, "g1"); return err },
+			"GET /v1/groups/g1", "",
+		},
+		"change a group": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.ChangeGroup(ctx, "g1", v1.GroupChange{Name: new("d")})
+				return err
+			},
+			"PATCH /v1/groups/g1", `{"name":"d"}`,
+		},
+		"offer of a change of a group": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.OfferGroupChange(ctx, "g1", v1.GroupChange{Name: new("d")})
+				return err
+			},
+			"PATCH /v1/groups/g1?dry_run=true", `{"name":"d"}`,
+		},
+		"delete a group": {
+			func(ctx context.Context, c *client.Client) error { return c.DeleteGroup(ctx, "g1") },
+			"DELETE /v1/groups/g1", "",
+		},
+		"what deleting a group would do": {
+			func(ctx context.Context, c *client.Client) error {
+				_, err := c.OfferGroupDeletion(ctx, "g1")
+				return err
+			},
+			"DELETE /v1/groups/g1?dry_run=true", "",
 		},
 		"offers": {
 			func(ctx context.Context, c *client.Client) error {
@@ -499,3 +543,5 @@ func TestAFailingTokenSendsNothing(t *testing.T) {
 		t.Errorf("sent %v", f.requests())
 	}
 }
+
+var cluster = v1.GroupRequest{Name: "c", Duration: new(v1.Duration(3600)), Parts: []v1.GroupPart{{Quantity: &v1.QuantityRange{Min: 1, Max: 2}}}}

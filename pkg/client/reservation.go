@@ -38,6 +38,7 @@ func (c *Client) OfferReservation(ctx context.Context, req v1.ReservationRequest
 type ReservationFilter struct {
 	Statuses []string // Almanac's default is every status except the canceled ones
 	IDs      []string // at most 100; empty selects every id
+	LeaseID  string   // of the group to which they belong
 	Name     string   // exact
 	Kind     string
 	// Maintenance selects only maintenance, or only what is none; nil selects both.
@@ -54,6 +55,7 @@ func (c *Client) ListReservations(ctx context.Context, f ReservationFilter) iter
 	query := url.Values{}
 	set(query, "status", strings.Join(f.Statuses, ","))
 	set(query, "id", strings.Join(f.IDs, ","))
+	set(query, "lease_id", f.LeaseID)
 	set(query, "name", f.Name)
 	set(query, "kind", f.Kind)
 	if f.Maintenance != nil {
@@ -101,6 +103,8 @@ type AvailabilityQuery struct {
 	Duration       v1.Duration
 	Start, End     time.Time
 	HostProperties string
+	// Together is how the hosts must lie; nil means anyhow. It is always required.
+	Together *v1.TogetherWish
 }
 
 // Availability returns the windows in which Almanac would accept a reservation.
@@ -112,6 +116,14 @@ func (c *Client) Availability(ctx context.Context, q AvailabilityQuery) (v1.Avai
 	setTime(query, "start", q.Start)
 	setTime(query, "end", q.End)
 	set(query, "host_properties", q.HostProperties)
+	if w := q.Together; w != nil {
+		set(query, "together_by", w.By)
+		set(query, "together_rule", w.Rule)
+		if w.Values != 0 {
+			set(query, "together_values", strconv.Itoa(w.Values))
+		}
+		set(query, "apart_from", strings.Join(w.ApartFrom, ","))
+	}
 	return answer[v1.Availability](ctx, c, call{method: http.MethodGet, path: "/v1/availability", query: query})
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/openstack"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
 	"github.com/almanac-cloud/almanac/reservation/planning"
+	"github.com/almanac-cloud/almanac/reservation/tariff/feed"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 )
 
@@ -42,6 +43,7 @@ type Config struct {
 	Inventory     Inventory
 	Reservation   Reservation
 	Limits        planning.Limits
+	Tariff        feed.Options
 	Enforcement   Enforcement
 	Lifecycle     Lifecycle
 	Healing       Healing

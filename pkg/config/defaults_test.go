@@ -29,6 +29,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
+	"github.com/almanac-cloud/almanac/reservation/tariff/feed"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 	"github.com/almanac-cloud/almanac/weighers"
 )
@@ -90,7 +91,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 				EndGrace: 60, Fence: fence.Rules{RootDisk: 20},
 			},
 		},
-		Limits: planning.Limits{Duration: 30 * day, StartAhead: 365 * day, EmptyLeases: 100},
+		Limits: planning.Limits{Duration: 30 * day, StartAhead: 365 * day, EmptyLeases: 100, Hold: 900, Holds: 3},
 		Enforcement: config.Enforcement{
 			Rules: enforcement.Rules{MaxDuration: -1}, Service: remote.Options{Timeout: 10 * time.Second},
 		},
@@ -137,6 +138,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		Staging: config.Staging{Enabled: true, RemoveUnused: true, Rules: controller.Rules{
 			Strategy: staging.EDF, Rate: 1e8, Margin: 60, Poll: 5 * time.Second, Factor: 3, Retries: 3, RetryDelay: 30, Lifetime: day,
 		}},
+		Tariff:  feed.Options{Every: 5 * time.Minute, Timeout: 10 * time.Second, MaxAge: 36 * 3600},
 		Tracing: tracing.Options{Endpoint: "http://127.0.0.1:4318/v1/traces", SampleRatio: 1},
 	}
 	if diff := cmp.Diff(want, defaults(t), unexported); diff != "" {

@@ -32,6 +32,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
+	"github.com/almanac-cloud/almanac/reservation/tariff/feed"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
 	"github.com/almanac-cloud/almanac/weighers"
 )
@@ -214,6 +215,11 @@ min_yield_floor = 0.75
 move_timeout = 3
 max_failures = 4
 poll_interval = 5
+[tariff]
+source = https://prices/day-ahead.csv
+refresh_interval = 31
+timeout = 32
+max_age = 55m
 [tracing]
 enabled = true
 endpoint = https://collector/v1/traces
@@ -320,6 +326,8 @@ max_hosts_per_project = 12
 max_host_hours_per_project = 1000
 max_empty_leases_per_project = 13
 extension_window = 1d12h
+max_hold = 20m
+max_holds_per_project = 14
 [enforcement]
 enabled_filters = MaxLeaseDurationFilter, ExternalServiceFilter
 max_lease_duration = 86400
@@ -471,7 +479,7 @@ func TestEveryOptionReachesItsField(t *testing.T) {
 				EndGrace: 33, Fence: fence.Rules{RootDisk: 34},
 			},
 		},
-		Limits: planning.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, EmptyLeases: 13, ExtensionWindow: 36 * 3600},
+		Limits: planning.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, EmptyLeases: 13, ExtensionWindow: 36 * 3600, Hold: 1200, Holds: 14},
 		Enforcement: config.Enforcement{
 			Rules: enforcement.Rules{
 				Enabled: enforcement.Names, MaxDuration: 86400, MaxDurationExempt: []string{"a", "b"}, ServiceExempt: []string{"c"},
@@ -507,6 +515,7 @@ func TestEveryOptionReachesItsField(t *testing.T) {
 			Strategy: staging.JIT, Rate: 1e6, Link: 2e6, Limit: 3 << 30, Margin: 4, Poll: 8 * time.Second,
 			Factor: 6, Retries: 7, RetryDelay: 8, Lifetime: 90,
 		}},
+		Tariff:  feed.Options{Source: "https://prices/day-ahead.csv", Every: 31 * time.Second, Timeout: 32 * time.Second, MaxAge: 3300},
 		Tracing: tracing.Options{Enabled: true, Endpoint: "https://collector/v1/traces", SampleRatio: 0.25},
 	}
 	got.Folder = ""

@@ -77,6 +77,7 @@ func table(c *Config) []section {
 		{"metrics", metricsOptions(&c.Weighers)},
 		{"reservation", slices.Concat(reservationOptions(&c.Reservation), instanceOptions(&c.Reservation))},
 		{"limits", limitOptions(&c.Limits)},
+		{"tariff", tariffOptions(&c.Tariff)},
 		{"enforcement", enforcementOptions(&c.Enforcement)},
 		{"lifecycle", []option{
 			duration(&c.Lifecycle.PollInterval, "poll_interval", time.Second, time.Second, time.Minute,
@@ -192,6 +193,10 @@ func limitOptions(l *planning.Limits) []option {
 				"other limit bounds them. 0 means no limit.").asMutable(),
 		duration(&l.ExtensionWindow, "extension_window", 0, 0, longest,
 			"A reservation may be extended only this long before its end or later. 0 means at any time.").asMutable(),
+		duration(&l.Hold, "max_hold", 15*time.Minute, 0, day,
+			"How long a reservation may be held at most before it is confirmed. 0 means that nothing can be held.").asMutable(),
+		integer(&l.Holds, "max_holds_per_project", 3, 0, 1_000_000,
+			"Maximum number of reservations that a project may hold at the same time without having confirmed them. 0 means no limit.").asMutable(),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
+	"github.com/almanac-cloud/almanac/reservation/tariff"
 )
 
 // Booking is the service's booking.Service on a Timeline, with records in memory. It carries out
@@ -22,6 +23,9 @@ import (
 type Booking struct {
 	*booking.Service
 	Timeline *Timeline
+	// Moved is called for each reservation that was moved so that another has room; nil means no call. It must not call
+	// the service.
+	Moved func(reservation.Reservation)
 	// Happened is called for each start and end that was carried out; nil means no call.
 	Happened func(booking.Happening) error
 
@@ -37,6 +41,9 @@ type BookingOptions struct {
 	// Images returns the newest facts about images; a nil function means that decisions ignore
 	// images.
 	Images func() *staging.Facts
+	// Tariff and FellBack are those of booking.Options.
+	Tariff   func() *tariff.Reading
+	FellBack func(ctx context.Context, r *reservation.Reservation, why planning.Fallback)
 }
 
 // tidyEvery is the interval, in seconds, between two calls of tidy.
@@ -52,11 +59,20 @@ func NewBooking(ctx context.Context, t *Timeline, hosts *inventory.Snapshot, o B
 	d.Service, err = booking.Open(ctx, booking.Options{
 		Records: d.records, Keys: d.records, Reader: d.records,
 		Limits: o.Limits, Defaults: o.Defaults, LeadTime: o.LeadTime, Images: o.Images,
+		Tariff: o.Tariff, FellBack: o.FellBack,
 		Now: t.Now, NewID: d.newID,
 	}, hosts)
 	if err != nil {
 		return nil, err
 	}
+	d.Listen(func(l booking.Learned) {
+		if l.Before != nil && l.After != nil && l.Before.Span != l.After.Span && l.Before.Notice > 0 && l.After.Notice > 0 {
+			d.expect(ctx, *l.After)
+			if d.Moved != nil {
+				d.Moved(*l.After)
+			}
+		}
+	})
 	d.tidy()
 	return d, nil
 }

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// batch is the largest number of rows that one statement inserts or selects. Databases
-	// accept some ten thousand values in a statement.
-	batch = 1000
+	// batch is the largest number of rows that one statement inserts or selects. SQLite accepts 32,766
+	// values in a statement, and a reservation has 33 columns.
+	batch = 900
 	// alternatives is the largest number of conditions that one statement joins with OR: the
 	// largest depth of an expression in SQLite is 1,000.
 	alternatives = 200
@@ -31,8 +31,8 @@ const (
 // including BEGIN and COMMIT, and one more for a key.
 //
 // Rows are locked in one order: key, hosts by name, lease, reservations that exist by id, new rows,
-// usage. The usage row of a project, which all its bookings share, comes last, so that it is
-// locked only for one round trip, that of the COMMIT.
+// usage by project. The usage row of a project, which all its bookings share, comes last, so that it is
+// locked only for one round trip, that of the COMMIT, unless reservations of several projects move.
 func (s *Store) Commit(ctx context.Context, c booking.Commit) error {
 	w, err := s.writingOf(c)
 	if err != nil {
@@ -147,10 +147,12 @@ func (w writing) commit(tx *gorm.DB, insertMissing string) error {
 	if err := log(tx, w.entries); err != nil {
 		return err
 	}
-	if len(w.reservations) == 0 {
-		return nil
+	for _, u := range w.of.Usages() {
+		if err := addUsage(tx, u.Project, u.Usage, insertMissing); err != nil {
+			return err
+		}
 	}
-	return addUsage(tx, w.reservations[0].ProjectID, w.of.Usage, insertMissing)
+	return nil
 }
 
 // useKey stores the use of a key. It is the first statement, so that a repeated request writes

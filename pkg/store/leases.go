@@ -134,6 +134,9 @@ func (s *Store) LeaseStates(ctx context.Context, q reservation.LeaseQuery) ([]re
 			return err
 		}
 		groups := len(list)
+		if q.Stored {
+			return countMembers(tx, q, list)
+		}
 		if err := page(unattached(tx.Table("reservations"))); err != nil {
 			return err
 		}

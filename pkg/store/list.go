@@ -61,6 +61,9 @@ func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
 	if q.Name != "" {
 		found = found.Where("name = ?", q.Name)
 	}
+	if q.LeaseID != "" {
+		found = found.Where("lease_id = ?", q.LeaseID)
+	}
 	if q.Kind != "" {
 		found = found.Where("kind = ?", q.Kind)
 	}

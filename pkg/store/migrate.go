@@ -25,6 +25,8 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0005_floating_ips", Migrate: addAddresses},
 	{ID: "0006_maintenance", Migrate: addMaintenance},
 	{ID: "0007_past", Migrate: addPast},
+	{ID: "0008_together", Migrate: addTogether},
+	{ID: "0009_movable", Migrate: addMovable},
 }
 
 const firstSchema = "0001_first_schema"

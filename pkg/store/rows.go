@@ -54,6 +54,14 @@ type reservationRow struct {
 	Released    int64 `gorm:"not null;-:migration" json:",omitempty"`
 	PromisedEnd int64 `gorm:"not null;-:migration" json:",omitempty"`
 
+	// Migration 0008 adds this one.
+	Together *string `gorm:"size:2048;-:migration" of:"-" json:",omitempty"` // a reservation.Together as JSON
+
+	// Migration 0009 adds these.
+	Notice      int64 `gorm:"not null;-:migration" json:",omitempty"`
+	WindowStart int64 `gorm:"not null;-:migration" of:"Window.Start" json:",omitempty"`
+	WindowEnd   int64 `gorm:"not null;-:migration" of:"Window.End" json:",omitempty"`
+
 	Claims []claimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	Events []eventRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	// Addresses are those of kind address; the table came with a later migration.
@@ -298,8 +306,12 @@ func rowOf(r reservation.Reservation) (reservationRow, error) {
 	if err != nil {
 		return reservationRow{}, fmt.Errorf("encode its part in the lease: %w", err)
 	}
+	together, err := encodeTogether(r.Together)
+	if err != nil {
+		return reservationRow{}, fmt.Errorf("encode how its hosts lie to each other: %w", err)
+	}
 	row := reservationRow{
-		CustomResources: custom, Membership: membership,
+		CustomResources: custom, Membership: membership, Together: together,
 		Claims: make([]claimRow, len(r.Claims)), Events: make([]eventRow, len(r.Events)), Addresses: addressClaimRows(r),
 	}
 	reservationColumns.store(&row, &r)
@@ -329,6 +341,9 @@ func (row *reservationRow) reservation() (reservation.Reservation, error) {
 		Events:     slices.Grow([]reservation.Event(nil), len(row.Events))[:len(row.Events)],
 	}
 	r.Resources.Custom = custom
+	if r.Together, err = decodeTogether(row); err != nil {
+		return reservation.Reservation{}, fmt.Errorf("decode how the hosts of reservation %s lie to each other: %w", row.ID, err)
+	}
 	reservationColumns.load(&r, row)
 	r.Terms = r.Repaired()
 	for i := range row.Claims {

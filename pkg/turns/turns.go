@@ -44,6 +44,17 @@ func (g *Gate) EnterAhead(ctx context.Context, party string) error {
 	return g.enter(ctx, party, true)
 }
 
+// Try takes a free slot for the party without waiting, and reports whether there was one; then the caller must call Leave.
+func (g *Gate) Try(party string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.admits(party) {
+		return false
+	}
+	g.admit(party)
+	return true
+}
+
 // enter waits until the party may enter; ahead goes to the front of the party's queue.
 func (g *Gate) enter(ctx context.Context, party string, ahead bool) error {
 	if err := ctx.Err(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/tariff"
 )
 
 // FitQuestion asks when a number of hosts is available for a duration (paper 003). Times are whole
@@ -28,6 +29,15 @@ type FitQuestion struct {
 		Quantity *int   `json:"quantity"`
 	} `json:"request"`
 	Policy string `json:"policy"`
+	// Tariff is what a host costs for a unit of time, for the policy cheapest.
+	Tariff []FitPrice `json:"tariff"`
+}
+
+// FitPrice is the price of a host from Start to End.
+type FitPrice struct {
+	Start int64 `json:"start"`
+	End   int64 `json:"end"`
+	Price int64 `json:"price"`
 }
 
 // FitClaim is a span in which hosts are busy.
@@ -43,6 +53,7 @@ type FitAnswer struct {
 	Start      *int64         `json:"start,omitempty"`
 	End        *int64         `json:"end,omitempty"`
 	Hosts      []int          `json:"hosts,omitempty"`
+	Cost       *int64         `json:"cost,omitempty"` // of each host, by the tariff
 	Reason     string         `json:"reason,omitempty"`
 	Candidates []FitCandidate `json:"candidates"`
 	Slots      []FitSlot      `json:"slots"`
@@ -88,8 +99,17 @@ func Fit(r io.Reader) (FitAnswer, error) {
 			int64(candidate.Start), int64(candidate.Begin), int64(candidate.End), candidate.Free,
 		})
 	}
+	curve, err := q.curve(query, policy)
+	if err != nil {
+		return FitAnswer{}, err
+	}
 	start, ok := c.Find(query, policy)
+	if policy == calendar.PolicyCheapest {
+		window := []span.Span{{Start: query.Ready, End: query.Deadline}}
+		start, ok = curve.Cheapest(c.StartsWithin(query, window), query.Duration)
+	}
 	if ok {
+		answer.price(curve, query.Window(start))
 		if err := answer.book(c, query, start); err != nil {
 			return FitAnswer{}, err
 		}
@@ -140,6 +160,28 @@ func (q *FitQuestion) check() (calendar.Query, calendar.Policy, error) {
 
 func outOfRange(t int64) bool { return t < -mostTime || t > mostTime }
 
+// curve returns the tariff of the question, which the policy cheapest needs for the whole window; nil if there is none.
+func (q *FitQuestion) curve(query calendar.Query, policy calendar.Policy) (*tariff.Curve, error) {
+	if len(q.Tariff) == 0 && policy != calendar.PolicyCheapest {
+		return nil, nil
+	}
+	steps := make([]tariff.Step, len(q.Tariff))
+	for i, p := range q.Tariff {
+		if outOfRange(p.Start) || outOfRange(p.End) {
+			return nil, fault.Field(fmt.Sprintf("tariff[%d]", i), "is out of range")
+		}
+		steps[i] = tariff.Step{Span: span.Span{Start: span.Instant(p.Start), End: span.Instant(p.End)}, Price: p.Price}
+	}
+	curve, err := tariff.New(steps)
+	if err != nil {
+		return nil, fault.Field("tariff", "%v", err)
+	}
+	if end := curve.Covered(query.Ready); policy == calendar.PolicyCheapest && end < query.Deadline {
+		return nil, fault.Field("tariff", "has no price at %d; the policy cheapest needs all of them from ready to deadline", end)
+	}
+	return curve, nil
+}
+
 // calendar returns a calendar with the claims of the question. As in the paper, claims may overlap:
 // a host that is claimed twice is busy.
 func (q *FitQuestion) calendar() (*calendar.Calendar, error) {
@@ -175,6 +217,16 @@ func missing(c *calendar.Calendar, host int, w span.Span) []calendar.Claim {
 		from = max(from, held.End)
 	}
 	return parts
+}
+
+// price sets the cost of each host of a reservation, if its prices are known.
+func (a *FitAnswer) price(curve *tariff.Curve, w span.Span) {
+	if curve == nil {
+		return
+	}
+	if cost, known := curve.Cost(w); known {
+		a.Cost = &cost
+	}
 }
 
 // book claims, for the request, the free hosts with the lowest numbers at start.

@@ -158,3 +158,42 @@ func TestBadInputNamesTheField(t *testing.T) {
 		}
 	}
 }
+
+// priced gives the question of Figure 1 a tariff: 3, then 1 from 40 to 60, then 2.
+func priced(q map[string]any) {
+	q["policy"] = "cheapest"
+	q["tariff"] = []any{
+		map[string]any{"start": 0, "end": 40, "price": 3}, map[string]any{"start": 40, "end": 60, "price": 1},
+		map[string]any{"start": 60, "end": 110, "price": 2},
+	}
+}
+
+func TestTheCheapestStartFromAFile(t *testing.T) {
+	answer := fit(t, priced)
+	if !answer.Accepted || *answer.Start != 40 || answer.Cost == nil || *answer.Cost != 20+2*5 {
+		t.Errorf("answer %+v, want start 40 for 30", answer)
+	}
+	answer = fit(t, func(q map[string]any) { priced(q); q["policy"] = "first-fit" })
+	if !answer.Accepted || *answer.Start != 20 || answer.Cost == nil || *answer.Cost != 20*3+5 {
+		t.Errorf("first fit %+v, want start 20 for 65", answer)
+	}
+}
+
+func TestATariffThatCannotTellIsRefused(t *testing.T) {
+	price := func(q map[string]any, i int) map[string]any { return q["tariff"].([]any)[i].(map[string]any) }
+	for name, edit := range map[string]func(q map[string]any){
+		"none":                     func(q map[string]any) { delete(q, "tariff") },
+		"an end before the window": func(q map[string]any) { price(q, 2)["end"] = 109 },
+		"a gap":                    func(q map[string]any) { price(q, 0)["end"] = 39 },
+		"an overlap":               func(q map[string]any) { price(q, 0)["end"] = 41 },
+		"another order":            func(q map[string]any) { price(q, 0)["start"], price(q, 0)["end"] = 200, 240 },
+		"times out of range":       func(q map[string]any) { price(q, 2)["end"] = 1e17 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := whatif.Fit(strings.NewReader(question(t, func(q map[string]any) { priced(q); edit(q) })))
+			if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(fault.Of(err).Field, "tariff") {
+				t.Errorf("%v, want an Invalid fault about the tariff", err)
+			}
+		})
+	}
+}

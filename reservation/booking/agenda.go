@@ -78,7 +78,8 @@ func appointmentOf(r *reservation.Reservation) (appointment, bool) {
 		return appointment{}, false
 	}
 	at, due := lifecycle.At(r.Events[i])
-	return appointment{at, r.Events[i].Type == reservation.EndEvent, r.ID}, due
+	ends := r.Events[i].Type == reservation.EndEvent || r.Events[i].Type == reservation.ExpireEvent
+	return appointment{at, ends, r.ID}, due
 }
 
 // until removes and returns the appointments that are due at now.
@@ -130,12 +131,13 @@ type liveIndex struct {
 	// byRelease orders them by the first end of a claim, which is not after their own end.
 	byRelease timetable
 	imaged    timetable // those with an image, sorted by start
+	movable   timetable // pending ones with a notice, sorted by start
 	// byDue lists those with an event that is not done, sorted by the time of the first.
 	byDue timetable
 }
 
 func newLiveIndex() liveIndex {
-	return liveIndex{newTimetable(), newTimetable(), newTimetable(), newTimetable()}
+	return liveIndex{newTimetable(), newTimetable(), newTimetable(), newTimetable(), newTimetable()}
 }
 
 func (s liveIndex) add(r *reservation.Reservation) {
@@ -143,6 +145,9 @@ func (s liveIndex) add(r *reservation.Reservation) {
 	s.byRelease.add(firstRelease(r), r)
 	if r.Image != "" {
 		s.imaged.add(r.Span.Start, r)
+	}
+	if r.Notice > 0 && r.Status == reservation.Pending {
+		s.movable.add(r.Span.Start, r)
 	}
 	if i, ok := lifecycle.Due(r); ok {
 		s.byDue.add(r.Events[i].Time, r)
@@ -153,13 +158,14 @@ func (s liveIndex) remove(r *reservation.Reservation) {
 	s.byStart.remove(r.Span.Start, r)
 	s.byRelease.remove(firstRelease(r), r)
 	s.imaged.remove(r.Span.Start, r)
+	s.movable.remove(r.Span.Start, r)
 	if i, ok := lifecycle.Due(r); ok {
 		s.byDue.remove(r.Events[i].Time, r)
 	}
 }
 
 func (s liveIndex) snapshot() liveIndex {
-	return liveIndex{s.byStart.snapshot(), s.byRelease.snapshot(), s.imaged.snapshot(), s.byDue.snapshot()}
+	return liveIndex{s.byStart.snapshot(), s.byRelease.snapshot(), s.imaged.snapshot(), s.movable.snapshot(), s.byDue.snapshot()}
 }
 
 func firstRelease(r *reservation.Reservation) span.Instant {

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/planning"
 )
@@ -131,5 +132,22 @@ func TestAFilterOnThePresentJudgesOnlyAStartNow(t *testing.T) {
 				t.Errorf("%s from %d on, %s: %+v, %v", tc.filter, tc.from, policy, plan, err)
 			}
 		}
+	}
+}
+
+// Why there is no window is found out with a search by the policy, and the default one may have no tariff.
+func TestAvailabilityWithoutATariffIsRefusedByItsLimit(t *testing.T) {
+	s := newScene(t, named("a", "b"), limited(planning.Limits{Hosts: 1}), func(o *booking.Options) { o.Defaults.Policy = calendar.PolicyCheapest })
+	s.book(t, only("a", during(1, 0, 20)))
+	for _, req := range []reservation.Request{only("a", during(1, 20, 200)), only("b", during(1, 100, 200))} {
+		if _, err := s.bookings.Book(t.Context(), booking.Caller{ProjectID: req.HostProperties}, req, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req := during(1, 0, 150)
+	req.Duration = 90
+	_, _, err := s.bookings.Availability(t.Context(), owner, req, 10)
+	if r := refusal(t, err); r.Constraint != reservation.MaxHosts {
+		t.Error(r)
 	}
 }

@@ -58,30 +58,35 @@ func (d *Bookings) book(ctx context.Context, by Caller, req reservation.Request,
 	var again retry
 	for {
 		again.decide(d.decider)
-		a, err := d.bookOnce(ctx, by, req, use, p)
+		attempts, err := d.bookOnce(ctx, by, req, use, p)
 		if err == nil {
-			return a.next, nil
+			return attempts[0].next, nil
 		}
-		var q Recall
-		if a != nil {
-			q = Recall{Hosts: d.versioned(&a.next), Project: by.ProjectID}
-		}
-		if err := again.after(ctx, d.decider, err, q); err != nil {
+		if err := again.after(ctx, d.decider, err, d.concerning(attempts)); err != nil {
 			return reservation.Reservation{}, err
 		}
 	}
 }
 
-func (d *Bookings) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse, p *permit) (*attempt, error) {
-	a, err := decide(ctx, d.decider, by.ProjectID, (*turns.Gate).Enter, func() (*attempt, error) { return d.reserve(ctx, by, req, use, p) })
+// bookOnce returns the attempt to store the new reservation, and those of others that move so that it has room.
+func (d *Bookings) bookOnce(ctx context.Context, by Caller, req reservation.Request, use *KeyUse, p *permit) ([]*attempt, error) {
+	attempts, err := decide(ctx, d.decider, by.ProjectID, (*turns.Gate).Enter, func() ([]*attempt, error) { return d.reserve(ctx, by, req, use, p) })
 	if err != nil {
 		return nil, err
 	}
-	defer a.entry.changing.Leave(byRequest)
-	if err := d.commitNew(ctx, a); err != nil {
-		return a, fmt.Errorf("store the reservation: %w", err)
+	defer leave(attempts)
+	if len(attempts) > 1 {
+		err = d.commitTogether(ctx, nil, attempts...)
+	} else {
+		err = d.commitNew(ctx, attempts[0])
 	}
-	return a, nil
+	if err != nil {
+		return attempts, fmt.Errorf("store the reservation: %w", err)
+	}
+	if a := attempts[0]; a.fallback.Reason != "" && d.options.FellBack != nil {
+		d.options.FellBack(ctx, &a.next, a.fallback)
+	}
+	return attempts, nil
 }
 
 // madeBefore returns the reservation that was made with the key; ok is false if the key was not
@@ -115,11 +120,11 @@ func (d *Bookings) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (r
 	return made, err
 }
 
-// reserve plans the request and adds its claims to the calendar. The entry is locked until it
-// is stored.
-func (d *Bookings) reserve(ctx context.Context, by Caller, req reservation.Request, use *KeyUse, p *permit) (*attempt, error) {
+// reserve plans the request and adds its claims to the calendar. The entry, and those of reservations that move, are
+// locked until they are stored.
+func (d *Bookings) reserve(ctx context.Context, by Caller, req reservation.Request, use *KeyUse, p *permit) ([]*attempt, error) {
 	v := d.view(by, by.ProjectID)
-	plan, err := planning.NewPlan(v.View, req)
+	plan, moved, err := d.plan(&v, req)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +138,19 @@ func (d *Bookings) reserve(ctx context.Context, by Caller, req reservation.Reque
 	if err != nil {
 		return nil, err
 	}
-	a.key = use.key(&r)
-	return a, d.enter(&v, a)
+	a.key, a.fallback = use.key(&r), plan.Fallback
+	if len(moved) == 0 {
+		return []*attempt{a}, d.enter(&v, a)
+	}
+	moves, err := d.movesOf(by.RequestID, moved)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.enterMoves(&v, a, moves); err != nil {
+		leave(moves)
+		return nil, err
+	}
+	return append([]*attempt{a}, moves...), nil
 }
 
 // key returns the record of the use of a key for r.
@@ -151,7 +167,9 @@ func (d *Bookings) Offer(ctx context.Context, by Caller, req reservation.Request
 		return planning.Plan{}, err
 	}
 	defer d.deciding.Leave(by.ProjectID)
-	return planning.NewPlan(d.view(by, by.ProjectID).View, req)
+	v := d.view(by, by.ProjectID)
+	plan, _, err := d.plan(&v, req)
+	return plan, err
 }
 
 // Availability returns at most limit windows in which there is room for the requested quantity and

@@ -125,7 +125,7 @@ func TestTheWarningAndTheEndOfALeaseAreThoseOfAllItsReservations(t *testing.T) {
 	several := s.lease(t, leaseOf(whole(1, 1), whole(1, 1)))
 	id := several.Reservations[0].ID
 	for what, c := range map[string]planning.Change{"the warning": warns(60), "the end": ending(reservation.OnEndShelve)} {
-		s.refuses(t, what, says(fault.Conflict, "the reservation is one of 2 of lease"), func() error {
+		s.refuses(t, what, says(fault.Conflict, fmt.Sprintf(`reservation "course" is one of the 2 parts of group "course", which begin, end and are canceled together; change the group with 'almanac group change %s'`, several.ID)), func() error {
 			_, err := s.bookings.Change(t.Context(), owner, id, c)
 			_, offered := s.bookings.OfferChange(t.Context(), owner, id, c)
 			if fmt.Sprint(err) != fmt.Sprint(offered) {

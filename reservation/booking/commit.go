@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/tracing"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // attempt is a change of one reservation that is being stored. Its entry and the calendar contain
@@ -26,15 +27,18 @@ type attempt struct {
 	// claims from before the change. If changes are stored together, the first that changes
 	// claims contains the claims of all.
 	held []calendar.Claim
+	// joint is true for a new reservation whose held contains claims of others that move.
+	joint bool
 	// together lists the attempts that are stored together, this one included.
 	together []*attempt
 	// more lists the spans in which the project holds more hosts after the change than before, with
-	// their number. Of attempts that are stored together, the first has those of all of them.
-	more  []excess
-	usage Usage
-	cause reservation.Cause
-	key   *reservation.Key
-	pools []HostVersion // of the networks whose addresses it claims, when it was decided
+	// their number. Of attempts of a project that are stored together, the first has those of all of them.
+	more     []excess
+	usage    Usage
+	cause    reservation.Cause
+	key      *reservation.Key
+	fallback planning.Fallback // of a new reservation
+	pools    []HostVersion     // of the networks whose addresses it claims, when it was decided
 	// released are the past claims of before that next does not contain.
 	released []reservation.Claim
 
@@ -50,6 +54,8 @@ type writer struct {
 	claiming locks[string]                   // by host, or project with a limit
 	together *job.Together[string, *attempt] // new reservations, by project
 	stale    atomic.Int64                    // how often the records refused a commit
+	expired  atomic.Int64                    // holds that this process has ended
+	moved    atomic.Int64                    // reservations that this process has moved for others
 }
 
 func newWriter(m *memory) *writer {
@@ -58,14 +64,24 @@ func newWriter(m *memory) *writer {
 	return w
 }
 
-// begin marks changes of one project as being stored together. The caller holds mu, and memory has
-// not changed since the decision.
+// begin marks changes as being stored together. The caller holds mu, and memory has not changed since the decision.
 func (w *writer) begin(attempts ...*attempt) {
+	for _, group := range byProject(attempts) {
+		w.beginOf(group)
+	}
+	for _, a := range attempts {
+		a.together, a.entry.attempt = attempts, a
+		w.attempts[a] = struct{}{}
+	}
+}
+
+// beginOf sets by how much changes of one project, which are all new reservations or none, change what it holds.
+func (w *writer) beginOf(attempts []*attempt) {
 	project := attempts[0].next.ProjectID
 	attempts[0].more = moreHosts(attempts)
 	after := w.held[project].HostSeconds // new reservations are counted already
 	for _, a := range attempts {
-		a.together, a.usage = attempts, usageOf(a.before, a.next)
+		a.usage = usageOf(a.before, a.next)
 		a.usage.Raises = len(a.more) > 0
 		if a.before.ID != "" {
 			after += a.usage.HostSeconds
@@ -74,8 +90,6 @@ func (w *writer) begin(attempts ...*attempt) {
 			}
 			w.countMore(a, 1)
 		}
-		a.entry.attempt = a
-		w.attempts[a] = struct{}{}
 	}
 	if limit := w.options.Limits.HostSeconds; limit > 0 {
 		for _, a := range attempts {
@@ -87,7 +101,7 @@ func (w *writer) begin(attempts ...*attempt) {
 // commit is commitTogether for one attempt.
 func (w *writer) commit(ctx context.Context, a *attempt) error { return w.commitTogether(ctx, nil, a) }
 
-// commitTogether stores attempts of one project, and the lease to which they belong unless it is
+// commitTogether stores attempts, and the lease to which they belong unless it is
 // nil, all or none. It updates memory with the outcome.
 func (w *writer) commitTogether(ctx context.Context, lease *reservation.Lease, attempts ...*attempt) (err error) {
 	ctx, end := tracing.Step(ctx, "commit", factsOf(lease, attempts)...)
@@ -108,6 +122,7 @@ func (w *writer) commitTogether(ctx context.Context, lease *reservation.Lease, a
 	case errors.Is(err, reservation.ErrStale):
 		w.stale.Add(1)
 	case err == nil:
+		w.countStored(attempts)
 		w.wake()
 		if slices.ContainsFunc(attempts, (*attempt).isNews) {
 			job.Poke(w.news)
@@ -117,6 +132,18 @@ func (w *writer) commitTogether(ctx context.Context, lease *reservation.Lease, a
 		}
 	}
 	return err
+}
+
+// countStored counts what happened to owners without their request.
+func (w *writer) countStored(attempts []*attempt) {
+	for _, a := range attempts {
+		switch a.cause.Action {
+		case reservation.ActionExpire:
+			w.expired.Add(1)
+		case reservation.ActionMove:
+			w.moved.Add(1)
+		}
+	}
 }
 
 // notStored removes attempts from memory that were not sent because of an error, and returns the
@@ -169,18 +196,31 @@ func (w *writer) commitOf(attempts []*attempt, hosts []string) (Commit, error) {
 	for _, a := range attempts {
 		a.sent = true
 		c.Revisions = append(c.Revisions, Revision{a.next, a.cause, a.released})
-		c.Usage = c.Usage.and(a.usage)
 		if a.key != nil {
 			c.Key = a.key
 		}
+		u := c.usageOf(a.next.ProjectID)
+		*u = u.and(a.usage)
 		if w.isLimited(a) {
-			c.Usage.Known = new(w.projects[a.next.ProjectID])
+			u.Known = new(w.projects[a.next.ProjectID])
 		}
 	}
 	for i, host := range hosts {
 		c.Hosts[i] = HostVersion{host, w.known[host]}
 	}
 	return c, c.addPools(attempts)
+}
+
+// usageOf returns the usage of a project, the first revision being there already.
+func (c *Commit) usageOf(project string) *Usage {
+	if project == c.Revisions[0].Reservation.ProjectID {
+		return &c.Usage
+	}
+	i := slices.IndexFunc(c.Others, func(u ProjectUsage) bool { return u.Project == project })
+	if i < 0 {
+		i, c.Others = len(c.Others), append(c.Others, ProjectUsage{Project: project})
+	}
+	return &c.Others[i].Usage
 }
 
 // and returns the usage of two changes together.
@@ -206,9 +246,10 @@ func (w *writer) applyOutcome(attempts []*attempt, c Commit, err error) {
 	for _, h := range c.Hosts {
 		w.known[h.Host] = max(w.known[h.Host], h.Version+1)
 	}
-	if known := c.Usage.Known; known != nil {
-		project := attempts[0].next.ProjectID
-		w.projects[project] = max(w.projects[project], *known+1)
+	for _, u := range c.Usages() {
+		if u.Known != nil {
+			w.projects[u.Project] = max(w.projects[u.Project], *u.Known+1)
+		}
 	}
 }
 
@@ -243,7 +284,7 @@ func (a *attempt) holdsNext() bool {
 		return false
 	}
 	if a.before.ID == "" {
-		return true
+		return !a.joint
 	}
 	return a.held == nil && holdsSame(&a.before, &a.next)
 }
@@ -264,14 +305,17 @@ func (w *writer) claimedTogether(attempts []*attempt) (hosts []string) {
 	return slices.Compact(hosts)
 }
 
-// claimedAnew returns, sorted, the hosts on which after claims time that before does not, and
-// imagesRow if the claims of a reservation with an image change.
+// claimedAnew returns, sorted, the hosts on which after claims time that before does not, imagesRow if the claims of
+// a reservation with an image change, and holdsRow for a new reservation that is held.
 func (m *memory) claimedAnew(before, after reservation.Reservation) []string {
 	hosts := hostsAnew(before, after)
 	if after.Image != "" && m.looksAtImages() && after.Status.Live() && !holdsSame(&before, &after) {
 		hosts = append(hosts, imagesRow)
-		slices.Sort(hosts)
 	}
+	if before.ID == "" && after.HeldUntil() != 0 {
+		hosts = append(hosts, holdsRow(after.ProjectID))
+	}
+	slices.Sort(hosts)
 	return hosts
 }
 

@@ -76,10 +76,14 @@ var errOvertaken = errors.New("memory has changed since the decision was made")
 func (d *decider) newReservation(by Caller, p planning.Plan, now span.Instant) reservation.Reservation {
 	r := reservation.Reservation{
 		ID: d.options.NewID(), ProjectID: by.ProjectID, UserID: by.UserID,
-		Terms: p.Terms, Status: reservation.Pending, Span: p.Span, Claims: p.Claims, Addresses: p.Addresses,
+		Terms: p.Terms, Status: reservation.Pending, Span: p.Span, Window: p.Window, Claims: p.Claims, Addresses: p.Addresses,
 		DelayedByBoot: p.DelayedByBoot, Created: now, Updated: now, Version: 1,
 	}
-	r.Events = append([]reservation.Event{planning.Happened(reservation.CreatedEvent, now, "")}, lifecycle.Schedule(&r)...)
+	r.Events = []reservation.Event{planning.Happened(reservation.CreatedEvent, now, p.Fallback.Text)}
+	if p.HeldUntil != 0 {
+		r.Events = append(r.Events, reservation.Event{Type: reservation.ExpireEvent, Time: p.HeldUntil, State: reservation.EventDue})
+	}
+	r.Events = lifecycle.Schedule(&r)
 	return r
 }
 
@@ -168,6 +172,19 @@ func (d *decider) unchanged(v *view, hosts []string) bool {
 		}
 	}
 	return true
+}
+
+// concerning selects the records on which the decision on attempts, the first of them the caller's, depends.
+func (d *decider) concerning(attempts []*attempt) (q Recall) {
+	for i, a := range attempts {
+		if q.Hosts = append(q.Hosts, d.versioned(&a.next)...); i == 0 {
+			q.Project = a.next.ProjectID
+		}
+		if a.before.ID != "" {
+			q.IDs = append(q.IDs, a.next.ID)
+		}
+	}
+	return q
 }
 
 func inDemand(err error) error {

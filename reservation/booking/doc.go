@@ -21,6 +21,7 @@
 //   - listen.go: who hears of changes
 //   - memory.go: what a service knows
 //   - versions.go: on whose versions a decision depends
+//   - apart.go: which reservations lie apart from which
 //   - state.go: memory at one moment, and the view of a decision
 //   - accepted.go: the images of live reservations
 //   - promises.go: what others read of memory
@@ -33,6 +34,7 @@
 //   - retry.go: when a decision is made again
 //   - permit.go: who must allow a booking
 //   - book.go: bookings
+//   - moves.go: moves of others that make room for a booking
 //   - explain.go: what would be accepted instead
 //   - lease.go: bookings of leases
 //   - lease_change.go: changes of leases

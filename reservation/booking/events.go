@@ -17,6 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // Events carries out what is due: the starts, warnings and ends of reservations.
@@ -174,6 +175,9 @@ func (d *Events) dueAttempt(e *entry, appointed span.Instant, lost func(reservat
 	case e.hopeless(event, now):
 		a.next, i, err = givenUp(e.r, event, now)
 		a.cause.Detail = event.Detail
+	case event.Type == reservation.ExpireEvent:
+		a.next, err = planning.Expired(e.r, now)
+		i, a.cause.Detail = len(a.next.Events)-1, planning.HoldExpired
 	case d.cloudOf(&e.r) != nil && lifecycle.TakesWork(event.Type):
 		a.cause.Action = reservation.ActionBeginEvent
 		a.next, err = begun(e.r, i, d.options.Replica, now)

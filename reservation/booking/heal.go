@@ -26,10 +26,10 @@ func (d *Changes) Rehome(ctx context.Context, id string, blocked planning.Failed
 }
 
 func (d *Changes) heal(ctx context.Context, id string, failed planning.Failed, blocked bool) (r reservation.Reservation, changed bool, err error) {
-	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v planning.View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+	r, err = d.modify(ctx, Caller{Admin: true, SeesHidden: true}, id, "store the healed reservation", func(v planning.View, r reservation.Reservation) (amended, error) {
 		next, cause := planning.Heal(v, r, failed, blocked)
 		changed = next.Version != r.Version
-		return next, cause, nil
+		return amended{next: next, cause: cause}, nil
 	})
 	switch {
 	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Conflict): // it is over

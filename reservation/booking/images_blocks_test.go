@@ -103,3 +103,25 @@ func TestWhatBlocksARequestWithAnImageIsGoneWithItsImages(t *testing.T) {
 		})
 	}
 }
+
+// A host with instances that is reserved now comes last once the reservation is gone, so that reservation is not in the way of a
+// request that would take other hosts then.
+func TestAReservationOnAHostWithInstancesIsNotInTheWayOfWhatTakesOtherHosts(t *testing.T) {
+	f := oneChannel()
+	f.Site.Limit = 1000
+	pool(f, "c", "B", 300) // no room for A until then
+	hosts := named("a", "b", "c")
+	hosts[0].InstanceCount = 1
+	s := newScene(t, hosts, looking(f))
+	r := s.book(t, only("a", during(1, 0, 150)))
+	req := withImage("A", during(2, 100, 200))
+	_, err := s.bookings.Offer(t.Context(), owner, req)
+	if got := refusal(t, err); got.Constraint != reservation.ImagePool || len(got.BlockedBy) != 0 {
+		t.Errorf("refused by %s, blocked by %v", got.Constraint, got.BlockedBy)
+	}
+	if _, err := s.bookings.Cancel(t.Context(), owner, r.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.bookings.Offer(t.Context(), owner, req)
+	refusal(t, err)
+}

@@ -116,6 +116,26 @@ func TestAReservationOfNoLeaseThatIsOverIsHiddenAsALease(t *testing.T) {
 	}
 }
 
+// A warning that would be before the start is at the start, and the reservation keeps its before_end for a later end.
+func TestTheOnlyReservationOfALeaseKeepsItsWarningInAShorterTime(t *testing.T) {
+	s := newScene(t, named("a"))
+	l := s.lease(t, leaseOf(whole(1, 1))) // is warned 600 s before its end
+	id := l.Reservations[0].ID
+	for _, step := range []struct {
+		to      planning.Change
+		warning int64
+	}{
+		{planning.Change{Start: new(at(3900)), Name: new("later")}, 3900},
+		{planning.Change{End: new(at(9000))}, 8400},
+	} {
+		s.change(t, id, step.to)
+		if l = s.leases(t)[0]; l.BeforeEnd != at(step.warning) || l.Reservations[0].BeforeEnd != 600 {
+			t.Errorf("in %v the lease warns at %v, and the reservation %d s before its end", l.Span, l.BeforeEnd, l.Reservations[0].BeforeEnd)
+		}
+		s.checkLeases(t)
+	}
+}
+
 func TestTheOnlyReservationOfALeaseChangesTheLease(t *testing.T) {
 	s := newScene(t, named("a", "b"))
 	l := s.lease(t, leaseOf(whole(1, 1)))

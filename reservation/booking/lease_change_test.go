@@ -323,3 +323,20 @@ func TestWhatStillWaitsForItsStartIsCanceledByAnEndNow(t *testing.T) {
 	}
 	s.check(t)
 }
+
+// The limit counts from the start, also while a reservation waits for it.
+func TestALateStartAddsNothingToTheLongestDuration(t *testing.T) {
+	s := newScene(t, named("a"), limited(planning.Limits{Duration: 100}))
+	r := s.book(t, during(1, 0, 20))
+	s.now.Add(13)
+	c := reservation.LeaseChange{Duration: 110, Members: []reservation.MemberChange{{ID: r.ID, HostProperties: new(`["=", "$name", "a"]`)}}}
+	_, err := s.bookings.ChangeLease(t.Context(), owner, r.ID, c)
+	if refusal(t, err).Constraint != reservation.MaxDuration {
+		t.Errorf("refused by %v", err)
+	}
+	c.Duration = 100
+	if _, err := s.bookings.ChangeLease(t.Context(), owner, r.ID, c); err != nil {
+		t.Errorf("with the longest duration: %v", err)
+	}
+	s.check(t)
+}

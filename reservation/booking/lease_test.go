@@ -98,7 +98,7 @@ func TestTheReservationsOfALeaseDoNotBlockEachOther(t *testing.T) {
 		Constraint: reservation.HostsFree, Matched: 3, Free: 1, LargestQuantity: 1, BlockedBy: []reservation.Block{},
 		Wanted: refusal.Wanted,
 		Message: "not enough hosts available: 2 hosts asked for, there is room for 1 from 2033-05-18T03:43:20Z to 2033-05-18T04:43:20Z, " +
-			"beside the other reservations of the lease",
+			"beside what else the request needs",
 	}
 	if d := cmp.Diff(want, *refusal); d != "" {
 		t.Errorf("the refusal (-want +got):\n%s", d)

@@ -71,11 +71,11 @@ func TestALeaseThatHasNoRoomBeforeItsDeadlineIsRefused(t *testing.T) {
 	s.book(t, during(1, 3600, 9000))
 	_, err = s.bookings.BookLease(t.Context(), owner, within(0, 8000, 3600, whole(1, 1), whole(1, 1)))
 	if r := refusal(t, err); r.Constraint != reservation.HostsFree || r.EarliestStart != at(9000) ||
-		!strings.Contains(r.Message, "has room for 2 hosts during 1h0m0s, which 2 reservations of the lease need together") {
+		!strings.Contains(r.Message, "has room for 2 hosts during 1h0m0s, which 2 reservations of the request need together") {
 		t.Errorf("two reservations: %+v", *r)
 	}
 	_, err = s.bookings.BookLease(t.Context(), owner, within(0, 8000, 3600, whole(1, 1), small(1)))
-	if r := refusal(t, err); r.Constraint != reservation.HostsFree || r.EarliestStart != at(9000) || !strings.Contains(r.Message, "none has room for the whole lease") {
+	if r := refusal(t, err); r.Constraint != reservation.HostsFree || r.EarliestStart != at(9000) || !strings.Contains(r.Message, "none has room for the whole request") {
 		t.Errorf("a host and an instance: %+v", *r)
 	}
 	_, err = s.bookings.BookLease(t.Context(), owner, within(0, 3000, 3600, whole(1, 1)))

@@ -43,12 +43,7 @@ func (d *Changes) changeMember(ctx context.Context, by Caller, lease, id string,
 				to.Start = plan.Span.Start
 			}
 			next := l.Lease
-			next.Span, next.BeforeEnd = to, planning.KeptWarning(l.Lease, to)
-			if plan.Terms.BeforeEnd != r.BeforeEnd {
-				next.BeforeEnd = planning.WarningAt(to, plan.Terms.BeforeEnd)
-			} else {
-				plan.Terms.BeforeEnd = planning.WarningBefore(to, next.BeforeEnd)
-			}
+			next.Span, next.BeforeEnd = to, planning.WarningAt(to, plan.Terms.BeforeEnd)
 			next.Updated, next.Version = v.Now, next.Version+1
 			row = &next
 		}
@@ -60,8 +55,8 @@ func (d *Changes) changeMember(ctx context.Context, by Caller, lease, id string,
 // cancelMember is Cancel for a reservation of a lease.
 func (d *Changes) cancelMember(ctx context.Context, by Caller, lease, id string) (reservation.Reservation, error) {
 	return d.modifyMember(ctx, by, lease, id, "store the canceled reservation", nil, func(v planning.View, l reservation.LeaseRecord, r *reservation.Reservation) (*reservation.Lease, error) {
-		if len(l.Reservations) > 1 {
-			return nil, planning.Together(l)
+		if err := planning.CheckAlone(l, r); err != nil {
+			return nil, err
 		}
 		if _, err := lifecycle.Next(r.Status, lifecycle.Cancel); err != nil {
 			return nil, err
@@ -97,7 +92,7 @@ func (d *Changes) modifyMember(
 	})
 	switch {
 	case fault.Is(err, fault.NotFound) && fault.Of(err).Message == NoLease(lease).Message:
-		return reservation.Reservation{}, fault.New(fault.Conflict, "the lease of the reservation was canceled")
+		return reservation.Reservation{}, fault.New(fault.Conflict, "the group of the reservation was canceled")
 	case err != nil:
 		return reservation.Reservation{}, err
 	}

@@ -37,6 +37,7 @@ type memory struct {
 	calendar   *calendar.Calendar
 	live       map[string]*entry
 	liveIndex  liveIndex // the reservations in live
+	namers     namers    // among them
 	counted    Counted   // the same
 	marks      uint64    // see Fingerprint
 	listener   Listener
@@ -63,6 +64,7 @@ func newMemory(o Options) *memory {
 		calendar:  calendar.New(nil, o.Now()),
 		live:      make(map[string]*entry),
 		liveIndex: newLiveIndex(),
+		namers:    make(namers),
 		counted:   Counted{ByStatus: make(map[reservation.Status]int)},
 		held:      make(map[string]planning.Held),
 		known:     make(map[string]int64),
@@ -212,7 +214,7 @@ func (m *memory) addLive(e *entry) {
 func (m *memory) replace(e *entry, r reservation.Reservation) {
 	before, had := nextDue(&e.r)
 	m.unindex(e)
-	if !holdsSame(&e.r, &r) {
+	if !holdsSame(&e.r, &r) || e.r.HeldUntil() != r.HeldUntil() {
 		m.setHeld(r.ProjectID, m.held[r.ProjectID].Without(&e.r).With(&r))
 	}
 	e.r = r
@@ -236,6 +238,7 @@ func (m *memory) index(e *entry) {
 	r := e.r
 	e.indexed = &r
 	m.liveIndex.add(e.indexed)
+	m.namers.add(e.indexed)
 	m.counted.add(e.indexed, 1)
 	m.marks += markOf(e.indexed)
 }
@@ -243,6 +246,7 @@ func (m *memory) index(e *entry) {
 // unindex removes an entry from the index of live reservations.
 func (m *memory) unindex(e *entry) {
 	m.liveIndex.remove(e.indexed)
+	m.namers.remove(e.indexed)
 	m.counted.add(e.indexed, -1)
 	m.marks -= markOf(e.indexed)
 }

@@ -29,9 +29,9 @@ func (d *Changes) OfferChange(ctx context.Context, by Caller, id string, c plann
 	for {
 		again.decide(d.decider)
 		var plan planning.Plan
-		_, err := d.amend(ctx, by, id, func(v planning.View, r reservation.Reservation) (_ reservation.Reservation, _ reservation.Cause, err error) {
-			plan, err = planning.PlanChange(v.Without(&r), r, c)
-			return r, reservation.Cause{}, err
+		_, err := d.amend(ctx, by, id, func(v planning.View, r reservation.Reservation) (_ amended, err error) {
+			plan, _, err = planChange(v, r, c)
+			return amended{next: r}, err
 		})
 		if !errors.Is(err, reservation.ErrStale) {
 			return plan, d.explainExtension(ctx, by, id, c, err)
@@ -61,14 +61,26 @@ func (d *Changes) changeWith(ctx context.Context, by Caller, id string, c planni
 			return d.changeMember(ctx, by, lease, id, c, p)
 		}
 	}
-	return d.modify(ctx, by, id, "store the changed reservation", func(v planning.View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
-		plan, err := planning.PlanChange(v.Without(&r), r, c)
+	return d.modify(ctx, by, id, "store the changed reservation", func(v planning.View, r reservation.Reservation) (amended, error) {
+		plan, moved, err := planChange(v, r, c)
 		if err != nil {
-			return r, reservation.Cause{}, err
+			return amended{}, err
 		}
 		next := changedAlone(r, plan, v.Now)
-		return next, causeOf(by, r, next), p.checkOwn(r, next)
+		return amended{next, causeOf(by, r, next), moved}, p.checkOwn(r, next)
 	})
+}
+
+// planChange decides on a change of r. moved are others that have other hosts so that r can end later, after their moves.
+func planChange(v planning.View, r reservation.Reservation, c planning.Change) (plan planning.Plan, moved []reservation.Reservation, err error) {
+	v = v.Without(&r)
+	plan, err = planning.PlanChange(v, r, c)
+	if refusal, refused := errors.AsType[*reservation.Refusal](err); refused && refusal.Constraint == reservation.HostsFree {
+		if later, moved, ok := planning.PlanExtension(v, r, c); ok {
+			return later, moved, nil
+		}
+	}
+	return plan, nil, err
 }
 
 // Cancel cancels a reservation. The claims that it has used stay in its record; its other
@@ -82,9 +94,9 @@ func (d *Changes) Cancel(ctx context.Context, by Caller, id string) (reservation
 	if lease != "" {
 		return d.cancelMember(ctx, by, lease, id)
 	}
-	return d.modify(ctx, by, id, "store the canceled reservation", func(v planning.View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+	return d.modify(ctx, by, id, "store the canceled reservation", func(v planning.View, r reservation.Reservation) (amended, error) {
 		next, err := planning.Canceled(r, v.Now)
-		return next, causeOf(by, r, next), err
+		return amended{next: next, cause: causeOf(by, r, next)}, err
 	})
 }
 
@@ -97,10 +109,15 @@ func causeOf(by Caller, before, next reservation.Reservation) reservation.Cause 
 	return cause
 }
 
-// amendment decides on a change of a reservation, which the view contains. It returns the
-// reservation after the change and the cause, or the unchanged reservation if there is nothing to
-// change.
-type amendment func(v planning.View, r reservation.Reservation) (next reservation.Reservation, cause reservation.Cause, err error)
+// amendment decides on a change of a reservation, which the view contains.
+type amendment func(v planning.View, r reservation.Reservation) (amended, error)
+
+// amended is a reservation after a change, or unchanged if there is nothing to change.
+type amended struct {
+	next  reservation.Reservation
+	cause reservation.Cause
+	moved []reservation.Reservation // others that make room for it, after their moves
+}
 
 // modify decides on a change of a reservation and stores it. It decides again if the records
 // have changed.
@@ -122,7 +139,7 @@ func (d *Changes) modify(ctx context.Context, by Caller, id, doing string, amend
 			continue
 		}
 		if a != nil {
-			q.Hosts, q.Project = d.versioned(&a.next), a.next.ProjectID
+			q = d.concerning(a.together)
 		}
 		if err := again.after(ctx, d.decider, err, q); err != nil {
 			return reservation.Reservation{}, err
@@ -135,8 +152,8 @@ func (d *Changes) modifyOnce(ctx context.Context, by Caller, id, doing string, a
 	if err != nil || a.next.Version == a.before.Version {
 		return a, err
 	}
-	defer a.entry.changing.Leave(byRequest)
-	if err := d.commit(ctx, a); err != nil {
+	defer leave(a.together)
+	if err := d.commitTogether(ctx, nil, a.together...); err != nil {
 		return a, fmt.Errorf("%s: %w", doing, err)
 	}
 	return a, nil
@@ -169,15 +186,24 @@ func (d *Changes) amendNow(by Caller, e *entry, amend amendment) (*attempt, erro
 	if err := by.expects("reservation", r.VersionText()); err != nil {
 		return nil, err
 	}
-	next, cause, err := amend(v.View, r)
+	d.letMove(&v, v.state.live.byStart)
+	change, err := amend(v.View, r)
 	if err != nil {
 		return nil, err
 	}
-	a := &attempt{entry: e, before: r, next: next, cause: cause}
-	if next.Version == r.Version {
+	a := &attempt{entry: e, before: r, next: change.next, cause: change.cause}
+	if a.next.Version == r.Version {
 		return a, nil
 	}
-	return a, d.enterChanges(&v, a)
+	moves, err := d.movesOf(by.RequestID, change.moved)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.enterChanges(&v, append([]*attempt{a}, moves...)...); err != nil {
+		leave(moves)
+		return nil, err
+	}
+	return a, nil
 }
 
 // viewOf returns the view for a decision about a live reservation, and the reservation, whose entry
@@ -207,6 +233,8 @@ func (d *Changes) find(ctx context.Context, by Caller, id string) (*entry, error
 			return nil, NotFound(id)
 		case changed != nil:
 			return nil, changed
+		case planning.RefuseExpired(&r) != nil:
+			return nil, planning.RefuseExpired(&r)
 		case read || !r.Status.Live():
 			return nil, fault.New(fault.Conflict, "the reservation is %s", r.Status)
 		}

@@ -3,6 +3,7 @@
 package booking
 
 import (
+	"context"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -12,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/enforcement"
 	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/staging"
+	"github.com/almanac-cloud/almanac/reservation/tariff"
 )
 
 // Caller is the user who makes a request.
@@ -47,11 +49,19 @@ type Options struct {
 	Limits   planning.Limits
 	Defaults planning.Defaults
 	LeadTime int64 // seconds before a start within which its hosts should be empty
+	// AnswersHold is for how many seconds the starts and quantities that answers name can be requested, if nobody else books.
+	AnswersHold int64
 	// Migrates is true if the instances of others are migrated off reserved hosts.
 	Migrates bool
 	// Images returns the current facts about images, which are immutable. If it is nil or
 	// returns nil, decisions ignore images.
 	Images func() *staging.Facts
+	// Tariff returns what hosts cost by time, which is immutable. If it is nil or returns nil, that is
+	// not known.
+	Tariff func() *tariff.Reading
+	// FellBack is called for each stored booking whose start first fit has chosen instead of the
+	// tariff; nil means that nobody is told.
+	FellBack func(ctx context.Context, r *reservation.Reservation, why planning.Fallback)
 	// Enforcement makes the checks that must allow a booking or a change; nil means that there are
 	// none.
 	Enforcement *enforcement.Checker

@@ -116,6 +116,9 @@ func (s *scene) checkPromise(t tester, r reservation.Reservation) {
 		}
 		return
 	}
+	if (r.Notice > 0) != !r.Window.Empty() || r.Notice > 0 && !r.Window.Covers(r.Span) {
+		t.Fatalf("%s has a notice of %d s and the window %v, and lies at %v", r.ID, r.Notice, r.Window, r.Span)
+	}
 	rest := span.Span{Start: max(r.Span.Start, s.clock()), End: r.Span.End}
 	if !rest.Empty() {
 		for _, at := range turns(rest, r) {

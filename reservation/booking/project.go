@@ -21,6 +21,20 @@ type excess struct {
 	hosts int
 }
 
+// byProject returns the attempts of each project, new reservations apart from changes, in their order.
+func byProject(attempts []*attempt) (groups [][]*attempt) {
+	for _, a := range attempts {
+		i := slices.IndexFunc(groups, func(g []*attempt) bool {
+			return g[0].next.ProjectID == a.next.ProjectID && (g[0].before.ID == "") == (a.before.ID == "")
+		})
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
+		}
+		groups[i] = append(groups[i], a)
+	}
+	return groups
+}
+
 // moreHosts returns the spans in which the project holds more hosts after the attempts than before,
 // with the difference.
 func moreHosts(attempts []*attempt) (list []excess) {
@@ -73,8 +87,11 @@ func (m *memory) countMore(a *attempt, times int) {
 }
 
 // keepsLimit reports whether the project, including all attempts that are being stored, keeps its
-// limit at all instants at which the attempt holds more than before. The caller holds mu.
+// limits on hosts at all instants at which the attempt holds more than before, and on holds. The caller holds mu.
 func (w *writer) keepsLimit(a *attempt) bool {
+	if a.before.ID == "" && !w.options.Limits.KeepsHolds(w.held[a.next.ProjectID], &a.next) {
+		return false
+	}
 	if !w.isLimited(a) {
 		return true
 	}
@@ -85,17 +102,19 @@ func (w *writer) keepsLimit(a *attempt) bool {
 // isLimited reports whether the limit on hosts applies to the attempt. The caller holds mu.
 func (w *writer) isLimited(a *attempt) bool { return a.usage.Raises && w.options.Limits.Hosts > 0 }
 
-// claimingKeys returns, sorted, the keys that are locked while attempts of one project are stored:
-// the hosts on which they claim time and, if there is a limit, the project.
+// claimingKeys returns, sorted, the keys that are locked while attempts are stored: the hosts on which they claim
+// time and, if there is a limit, their projects.
 func (w *writer) claimingKeys(attempts []*attempt, hosts []string) []string {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	if !slices.ContainsFunc(attempts, w.isLimited) {
-		return hosts
+	keys := slices.Clone(hosts)
+	for _, a := range attempts {
+		if w.isLimited(a) {
+			keys = append(keys, "project "+a.next.ProjectID) // no host has a space in its name
+		}
 	}
-	keys := append(slices.Clone(hosts), "project "+attempts[0].next.ProjectID) // no host has a space in its name
 	slices.Sort(keys)
-	return keys
+	return slices.Compact(keys)
 }
 
 // projectVersion returns the version of a project in memory.

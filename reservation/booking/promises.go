@@ -187,6 +187,14 @@ type Use struct {
 	HostsNow     int
 	MostHosts    int // at one instant, from now on
 	HostSeconds  int64
+	Holds        int // reservations that nobody has confirmed yet
+}
+
+// OnEnds returns what a request may choose for the end of a reservation now.
+func (p *Promises) OnEnds() []reservation.OnEnd {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.options.Defaults.OnEnds()
 }
 
 // Use returns the limits, and what a project uses of them.
@@ -197,6 +205,7 @@ func (p *Promises) Use(project string) (planning.Limits, Use) {
 	now := p.options.Now()
 	u := Use{
 		HostsNow: held.Hosts.At(now), MostHosts: held.Hosts.Most(span.Span{Start: now, End: span.Forever}), HostSeconds: held.HostSeconds,
+		Holds: held.Holds.At(now),
 	}
 	for r := range p.state().live.byStart.until(span.Forever) {
 		if r.BelongsTo(project) && !r.Maintenance {

@@ -3,6 +3,7 @@
 package booking
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -40,7 +41,8 @@ func Stored(ctx context.Context, records Recaller, ids []string) ([]reservation.
 // Commit is a change of one reservation, of the reservations of one lease together, or several new
 // reservations of one project, with the versions on which it was decided.
 type Commit struct {
-	// Revisions lists the new states of reservations of one project, at most one of each.
+	// Revisions lists the new states of reservations, at most one of each. They are of one project, apart from those
+	// that move so that the first has room.
 	Revisions []Revision
 	// Lease is the new state of the lease; nil means that the lease itself does not change. The
 	// records contain the previous Version; Version 1 means a new lease.
@@ -51,7 +53,25 @@ type Commit struct {
 	// versions on which it was decided. Commit increases each version by one. One name, which no
 	// host has, stands for the images of all reservations.
 	Hosts []HostVersion
-	Usage Usage
+	// Usage is that of the project of the first revision, Others are those of other projects whose reservations move.
+	Usage  Usage
+	Others []ProjectUsage
+}
+
+// Usages returns the usage of each project of the commit, sorted by name; none for a lease without reservations.
+func (c Commit) Usages() []ProjectUsage {
+	if len(c.Revisions) == 0 {
+		return nil
+	}
+	all := append([]ProjectUsage{{c.Revisions[0].Reservation.ProjectID, c.Usage}}, c.Others...)
+	slices.SortFunc(all, func(a, b ProjectUsage) int { return cmp.Compare(a.Project, b.Project) })
+	return all
+}
+
+// ProjectUsage is by how much a commit changes what another project holds.
+type ProjectUsage struct {
+	Project string
+	Usage
 }
 
 // Revision is a new state of a reservation, with its cause. The records contain the previous

@@ -14,10 +14,10 @@ import (
 // changes nothing else. changed is false if the newest such sentence is the same, or if the
 // reservation has started or is over.
 func (d *Changes) Remark(ctx context.Context, id, sentence string) (changed bool, err error) {
-	_, err = d.modify(ctx, Caller{Admin: true}, id, "store the remark about the image", func(v planning.View, r reservation.Reservation) (reservation.Reservation, reservation.Cause, error) {
+	_, err = d.modify(ctx, Caller{Admin: true}, id, "store the remark about the image", func(v planning.View, r reservation.Reservation) (amended, error) {
 		next := planning.Remarked(r, sentence, v.Now)
 		changed = next.Version != r.Version
-		return next, reservation.Cause{Action: reservation.ActionRemark, Detail: sentence}, nil
+		return amended{next: next, cause: reservation.Cause{Action: reservation.ActionRemark, Detail: sentence}}, nil
 	})
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) { // it is over
 		return false, nil

@@ -16,7 +16,8 @@ import (
 // The locks, in the order in which they are taken:
 //
 //  1. of what a request is about: its idempotency key, its project if it books a lease without
-//     reservations, the lease, and its reservations by id; held until it is stored;
+//     reservations, the lease, and its reservations by id; held until it is stored. Those of reservations that
+//     move for a booking are taken later, and only if nobody has them;
 //  2. the gates of all that claims time and of all decisions, left before anything is stored;
 //  3. the hosts, and the project with a limit, for which time is claimed, by name; until it is stored;
 //  4. reading, while the records are read;
@@ -68,3 +69,9 @@ func (s *Service) InTurn(ctx context.Context, project string, do func()) error {
 
 // Stale returns how often a commit was refused because the records had changed.
 func (s *Service) Stale() int64 { return s.Bookings.stale.Load() }
+
+// Expired returns how many holds this service has ended because nobody confirmed them.
+func (s *Service) Expired() int64 { return s.Bookings.expired.Load() }
+
+// Moved returns how many times this service has moved a reservation to make room for another one.
+func (s *Service) Moved() int64 { return s.Bookings.moved.Load() }

@@ -58,8 +58,8 @@ func (m *memory) stateNow() *state {
 type view struct {
 	planning.View
 	state      *state
-	held       planning.Held // of the project, with the reservation that is changed
-	configured int           // how often the rules were replaced
+	held       map[string]planning.Held // of the projects that the decision looked at, with the reservations that are changed
+	configured int                      // how often the rules were replaced
 }
 
 // view returns what a decision for project depends on.
@@ -73,9 +73,12 @@ func (m *memory) view(by Caller, project string) view {
 func (m *memory) viewNow(by Caller, project string) view {
 	s := m.stateNow()
 	v := planning.View{
-		Now: m.options.Now(), Calendar: s.calendar, Held: m.held[project],
+		Now: m.options.Now(), Calendar: s.calendar, Project: project, Held: m.held[project],
 		Limits: m.options.Limits, Defaults: m.options.Defaults, LeadTime: m.options.LeadTime, Migrates: m.options.Migrates,
-		SeesHidden: by.SeesHidden, Hosts: s.hosts, Pruned: s.pruned,
+		SeesHidden: by.SeesHidden, Hosts: s.hosts, Pruned: s.pruned, Holds: m.options.AnswersHold, Apart: m.neighbors,
+	}
+	if m.options.Tariff != nil {
+		v.Tariff = m.options.Tariff()
 	}
 	if m.looksAtImages() {
 		v.ImagesWithout = s.imagesWithout(m.options.Images())
@@ -83,14 +86,14 @@ func (m *memory) viewNow(by Caller, project string) view {
 	if v.ImagesWithout != nil {
 		v.Images = v.ImagesWithout("")
 	}
-	return view{v, s, m.held[project], m.configured}
+	return view{v, s, map[string]planning.Held{project: m.held[project]}, m.configured}
 }
 
 // outdated reports whether a decision on v must be made again whatever it claims. The caller holds
 // mu.
 func (m *memory) outdated(v *view, project string) bool {
 	limited := v.Limits.Hosts > 0 || v.Limits.HostSeconds > 0
-	return v.state.hosts != m.hosts || v.configured != m.configured || limited && v.held != m.held[project]
+	return v.state.hosts != m.hosts || v.configured != m.configured || limited && v.held[project] != m.held[project]
 }
 
 // imagesWithout returns the function View.ImagesWithout; nil without facts.

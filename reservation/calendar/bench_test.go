@@ -238,7 +238,7 @@ func BenchmarkPolicies(b *testing.B) {
 	for _, size := range sizes[len(sizes)-2:] {
 		w := newWorkload(size.hosts, size.claims)
 		list := w.list()
-		for _, policy := range calendar.Policies {
+		for _, policy := range calendar.PaperPolicies {
 			b.Run(fmt.Sprintf("%s/hosts=%d/claims=%d", policy, size.hosts, size.claims), func(b *testing.B) {
 				var times []time.Duration
 				var queries []calendar.Query

@@ -8,7 +8,8 @@
 // hosts; the feasible starts are the ready time, the latest start, and the slot
 // boundaries and those minus the duration; each feasible start has an
 // availability rectangle (how many hosts are free, from when, until when); a
-// policy chooses among the rectangles.
+// policy chooses among the rectangles. An eighth policy chooses among the runs
+// of feasible starts by a tariff, which package planning knows.
 //
 // Two granularities share one calendar. A whole-host claim has the host to
 // itself. A slice is a resource vector of a host; slices add up at each instant

@@ -124,7 +124,7 @@ func TestA003_4_AddThenEarlyRelease(t *testing.T) {
 func TestA003_5_MoreHostsThanThereAre(t *testing.T) {
 	c, q := figure1(t)
 	q.Quantity = 13
-	for _, policy := range calendar.Policies {
+	for _, policy := range calendar.PaperPolicies {
 		if start, ok := c.Find(q, policy); ok {
 			t.Errorf("%s: 13 of 12 hosts at %d", policy, start)
 		}
@@ -137,7 +137,7 @@ func TestA003_5_MoreHostsThanThereAre(t *testing.T) {
 	if diff := cmp.Diff([]span.Instant{30, 75}, starts); diff != "" {
 		t.Errorf("starts for 9 hosts (-want +got):\n%s", diff)
 	}
-	for _, policy := range calendar.Policies {
+	for _, policy := range calendar.PaperPolicies {
 		if start, ok := c.Find(q, policy); !ok || start != 30 {
 			t.Errorf("%s: 9 hosts at %d (found: %v), want 30", policy, start, ok)
 		}
@@ -170,7 +170,7 @@ func TestA003_8_AnImmediateDeadlineHasOneCandidate(t *testing.T) {
 	if got := candidates(c, q); len(got) != 1 || got[0].Start != q.Ready {
 		t.Errorf("candidates %v, want one at %d", got, q.Ready)
 	}
-	for _, policy := range calendar.Policies {
+	for _, policy := range calendar.PaperPolicies {
 		if start, ok := c.Find(q, policy); !ok || start != q.Ready {
 			t.Errorf("%s: start %d (found: %v), want %d", policy, start, ok, q.Ready)
 		}

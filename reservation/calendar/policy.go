@@ -7,10 +7,13 @@ import (
 	"slices"
 )
 
-// Policy names a rule of paper 003 section 5 for choosing among feasible starts.
+// Policy names a rule for choosing among feasible starts.
 type Policy string
 
-// The seven policies. PE is the number of free hosts of a start's availability rectangle,
+// PolicyCheapest chooses the start that costs least by a tariff (package tariff), which a Calendar does not know.
+const PolicyCheapest Policy = "cheapest"
+
+// The seven policies of paper 003 section 5. PE is the number of free hosts of a start's availability rectangle,
 // duration is its length; best is the smallest, worst the largest.
 const (
 	PolicyFirstFit           Policy = "first-fit"
@@ -22,7 +25,7 @@ const (
 	PolicyPEDurationWorstFit Policy = "pe-duration-worst-fit"
 )
 
-// rules lists all policies, in the order of the paper. A rule reports whether its policy prefers
+// rules lists the policies of the paper, in its order. A rule reports whether its policy prefers
 // a, a later start, to b. Of equal candidates the earlier start wins.
 var rules = []struct {
 	policy Policy
@@ -37,17 +40,23 @@ var rules = []struct {
 	{PolicyPEDurationWorstFit, func(a, b Candidate) bool { return a.area() > b.area() }},
 }
 
-// Policies lists all policies, in the order of the paper.
-var Policies = func() (list []Policy) {
-	for _, rule := range rules {
-		list = append(list, rule.policy)
-	}
-	return list
-}()
+// PaperPolicies lists the policies of the paper, in its order, and Policies all policies.
+var (
+	PaperPolicies = func() (list []Policy) {
+		for _, rule := range rules {
+			list = append(list, rule.policy)
+		}
+		return list
+	}()
+	Policies = append(slices.Clip(PaperPolicies), PolicyCheapest)
+)
 
-// Best returns the candidate that the policy chooses, false if there is none.
+// ComparesRectangles reports whether the policy chooses by whole free hosts, which reservations of slices do not need.
+func (p Policy) ComparesRectangles() bool { return slices.Index(PaperPolicies, p) > 0 }
+
+// Best returns the candidate that the policy chooses, false if there is none. Without a policy of the paper it is the first.
 func (p Policy) Best(candidates iter.Seq[Candidate]) (best Candidate, found bool) {
-	better := rules[max(slices.Index(Policies, p), 0)].better // without a policy, first-fit
+	better := rules[max(slices.Index(PaperPolicies, p), 0)].better
 	for candidate := range candidates {
 		if !found || better(candidate, best) {
 			best, found = candidate, true

@@ -302,7 +302,7 @@ func TestPruningForgetsOnlyThePast(t *testing.T) {
 		if diff := cmp.Diff(want, candidates(s.calendar, q)); diff != "" {
 			t.Errorf("candidates (-before +after):\n%s", diff)
 		}
-		for _, policy := range calendar.Policies {
+		for _, policy := range calendar.PaperPolicies {
 			start, ok := s.calendar.Find(q, policy)
 			if ok && s.freeByHand(q, start) < q.Quantity {
 				t.Errorf("%s: start %d has %d hosts free", policy, start, s.freeByHand(q, start))

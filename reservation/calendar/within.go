@@ -68,6 +68,43 @@ func (c *Calendar) EarliestSlicesWithin(q SliceQuery, within []span.Span) (span.
 		func(part Query) iter.Seq[Window] { return slices.Values(c.SliceWindows(of(part))) })
 }
 
+// StartsWithin iterates over the maximal runs of feasible starts from which the whole duration is in one of the spans, as
+// in FindWithin, in ascending order.
+func (c *Calendar) StartsWithin(q Query, within []span.Span) iter.Seq[span.Span] {
+	starts, _ := q.startsWithin(within)
+	return parts(c.Windows(q), starts)
+}
+
+// SliceStartsWithin is StartsWithin for slices.
+func (c *Calendar) SliceStartsWithin(q SliceQuery, within []span.Span) iter.Seq[span.Span] {
+	starts, _ := q.startsWithin(within)
+	return parts(slices.Values(c.SliceWindows(q)), starts)
+}
+
+// parts iterates over the parts of windows that are in one of the runs; both are in ascending order.
+func parts(windows iter.Seq[Window], runs []span.Span) iter.Seq[span.Span] {
+	return func(yield func(span.Span) bool) {
+		rest := runs
+		for w := range windows {
+			for len(rest) > 0 && rest[0].End <= w.Start {
+				rest = rest[1:]
+			}
+			for _, run := range rest {
+				part := span.Span{Start: max(w.Start, run.Start), End: min(w.LatestStart+1, run.End)}
+				if part.Empty() {
+					break
+				}
+				if !yield(part) {
+					return
+				}
+			}
+			if len(rest) == 0 {
+				return
+			}
+		}
+	}
+}
+
 // startsWithin returns the starts of the query from which the whole duration is in one of the spans
 // within, as spans of instants; empty if there are none. all reports whether these are all starts
 // of the query, as one span.
@@ -94,16 +131,8 @@ func firstWithin(
 		return start, ok
 	}
 	q.Ready = start
-	for w := range windows(q) {
-		for len(runs) > 0 && runs[0].End <= w.Start {
-			runs = runs[1:]
-		}
-		if len(runs) == 0 {
-			break
-		}
-		if start := max(w.Start, runs[0].Start); start <= w.LatestStart {
-			return start, true
-		}
+	for part := range parts(windows(q), runs) {
+		return part.Start, true
 	}
 	return 0, false
 }

@@ -3,6 +3,7 @@
 package calendar_test
 
 import (
+	"iter"
 	"slices"
 	"testing"
 
@@ -70,7 +71,7 @@ func TestAPolicyChoosesAmongTheStartsWithinSpans(t *testing.T) {
 				most, feasible = max(most, free), true
 			}
 		}
-		for _, p := range calendar.Policies {
+		for _, p := range calendar.PaperPolicies {
 			start, ok := s.calendar.FindWithin(q, p, within)
 			if ok != feasible {
 				t.Fatalf("%s finds a start: %v, want %v", p, ok, feasible)
@@ -95,7 +96,7 @@ func TestWithinTheWholeWindowAPolicyChoosesAsEver(t *testing.T) {
 		s := drawScene(t)
 		q := s.query(t)
 		within := []span.Span{{Start: q.Ready, End: q.Deadline + s.unit*span.Instant(rapid.IntRange(0, 1).Draw(t, "later"))}}
-		for _, p := range calendar.Policies {
+		for _, p := range calendar.PaperPolicies {
 			want, feasible := s.calendar.Find(q, p)
 			if got, ok := s.calendar.FindWithin(q, p, within); ok != feasible || got != want {
 				t.Fatalf("%s: %v, %v; want %v, %v", p, got, ok, want, feasible)
@@ -134,6 +135,37 @@ func TestTheFirstStartOfSlicesWithinSpansIsFound(t *testing.T) {
 		}
 		if got, ok := s.calendar.EarliestSlicesWithin(q, within); ok != feasible || got != want {
 			t.Fatalf("within %v: %v, %v; want %v, %v", within, got, ok, want, feasible)
+		}
+	})
+}
+
+// The runs have each start of a scene that is feasible and no other, in order.
+func TestTheRunsWithinSpansHaveAllFeasibleStarts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		for host := range s.hosts {
+			s.calendar.SetCapacity(host, resource.Vector{VCPUs: 2})
+		}
+		q, within := s.query(t), s.drawWithin(t)
+		slice := calendar.SliceQuery{Query: q, Shape: resource.Vector{VCPUs: 2}} // as large as a host
+		for name, walk := range map[string]iter.Seq[span.Span]{
+			"hosts": s.calendar.StartsWithin(q, within), "slices": s.calendar.SliceStartsWithin(slice, within),
+		} {
+			runs := collect(walk)
+			in := func(start span.Instant) bool {
+				return slices.ContainsFunc(runs, func(run span.Span) bool { return run.Contains(start) })
+			}
+			for start := range s.starts(q) {
+				inside := slices.ContainsFunc(within, func(w span.Span) bool { return w.Covers(q.Window(start)) })
+				if want := inside && s.freeByHand(q, start) >= q.Quantity; in(start) != want {
+					t.Fatalf("%s: the runs %v within %v have %d: %v, want %v", name, runs, within, start, in(start), want)
+				}
+			}
+			for i, run := range runs {
+				if run.Empty() || i > 0 && run.Start < runs[i-1].End {
+					t.Fatalf("%s: the runs %v are empty or not in order", name, runs)
+				}
+			}
 		}
 	})
 }

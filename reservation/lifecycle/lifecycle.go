@@ -75,6 +75,7 @@ var carried = map[reservation.EventType]struct {
 	action   reservation.Action
 	triggers []Trigger
 }{
+	reservation.ExpireEvent:    {reservation.ActionExpire, []Trigger{Cancel}},
 	reservation.StartEvent:     {reservation.ActionStart, []Trigger{Start, Started}},
 	reservation.BeforeEndEvent: {reservation.ActionWarnOfEnd, []Trigger{BeforeEnd}},
 	reservation.EndEvent:       {reservation.ActionEnd, []Trigger{End, Finished}},
@@ -110,11 +111,13 @@ func follow(s reservation.Status, triggers []Trigger) (reservation.Status, error
 	return s, nil
 }
 
-// Schedule returns the log of r with the events that its span requires. Events that are done stay;
-// pending ones are replaced. A warning that was sent for an earlier end is scheduled again for a
+// Schedule returns the log of r with the events that its span requires. Events that are done, and the end of a hold, stay;
+// other pending ones are replaced. A warning that was sent for an earlier end is scheduled again for a
 // later one. A warning that would be due at or before the start is left out.
 func Schedule(r *reservation.Reservation) []reservation.Event {
-	log := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool { return e.State == reservation.EventDue })
+	log := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool {
+		return e.State == reservation.EventDue && e.Type != reservation.ExpireEvent
+	})
 	if r.Status == reservation.Pending {
 		log = append(log, due(reservation.StartEvent, r.Span.Start))
 	}

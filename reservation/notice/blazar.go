@@ -27,6 +27,8 @@ var leaseEventTypes = map[reservation.Action]string{
 	reservation.ActionHeal:      "lease.update",
 	reservation.ActionDegrade:   "lease.update",
 	reservation.ActionRestore:   "lease.update",
+	reservation.ActionMove:      "lease.update",
+	reservation.ActionExpire:    "lease.delete",
 }
 
 // warningVoid is sent after an update if an owner who was warned of the end will be warned again.

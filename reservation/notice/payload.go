@@ -21,6 +21,8 @@ var eventTypes = map[reservation.Action]string{
 	reservation.ActionHeal:      "reservation.heal",
 	reservation.ActionDegrade:   "reservation.degrade",
 	reservation.ActionRestore:   "reservation.restore",
+	reservation.ActionMove:      "reservation.move",
+	reservation.ActionExpire:    "reservation.expire",
 
 	reservation.ActionRemark: "reservation.image",
 }
@@ -28,7 +30,7 @@ var eventTypes = map[reservation.Action]string{
 // The versions of Almanac's payloads, of a reservation and of everything else: the first number grows
 // when a field is removed or changes its meaning, the second when one is added.
 const (
-	reservationVersion = "1.2"
+	reservationVersion = "1.5"
 	payloadVersion     = "1.0"
 )
 

@@ -27,6 +27,10 @@ type Change struct {
 	// Resources and Affinity apply to kind instance. They take the place of all that the reservation has of them.
 	Resources *resource.Vector
 	Affinity  *calendar.Affinity
+	// Notice is another notice of a movable reservation; 0 fixes its time. A change of its start or end fixes it too.
+	Notice *int64
+	// Hold is 0 for a confirmation, and no other number is accepted.
+	Hold *int64
 }
 
 // PlanChange decides on a change of r. The view's calendar and Held must not contain the claims of
@@ -36,7 +40,7 @@ type Change struct {
 // active reservation is refused one that its hosts do not pass.
 // Errors are those of NewPlan, and a Conflict fault if the status of r does not allow the change.
 func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
-	plan := Plan{Terms: r.Terms, Span: r.Span, Claims: r.Claims, Addresses: r.Addresses, DelayedByBoot: r.DelayedByBoot}
+	plan := Plan{Terms: r.Terms, Span: r.Span, HeldUntil: r.HeldUntil(), Claims: r.Claims, Addresses: r.Addresses, DelayedByBoot: r.DelayedByBoot}
 	c = c.differing(&r)
 	if c == (Change{}) {
 		return matchedBy(v, r, plan), nil // a client sends back what it has read
@@ -48,6 +52,10 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	set(&plan.Terms.BeforeEnd, c.BeforeEnd)
 	set(&plan.Terms.Resources, c.Resources)
 	set(&plan.Terms.Affinity, c.Affinity)
+	set(&plan.Terms.Notice, c.Notice)
+	if c.Hold != nil {
+		plan.HeldUntil, plan.Confirmed = 0, true
+	}
 	set(&plan.Span.Start, c.Start)
 	set(&plan.Span.End, c.End)
 	if c.Start != nil && !tooLongAgo(*c.Start, v.Now) {
@@ -66,22 +74,32 @@ func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	if refusal := p.limits(); refusal != nil {
-		return Plan{}, refusal
-	}
-	claims, ok := p.claims()
-	if !ok {
-		return Plan{}, p.refuse()
-	}
-	if err := p.checkInstances(claims); err != nil {
+	if plan.Claims, err = p.decide(); err != nil {
 		return Plan{}, err
 	}
-	imaged, ok := p.withImage(claims)
-	if !ok {
-		return Plan{}, p.refuseImage(claims)
-	}
-	plan.Claims, plan.Matched = imaged, p.search.matched
+	plan.Matched, plan.Terms.Together.Broken = p.search.matched, !p.search.ruled().kept(plan.Claims)
 	return plan, nil
+}
+
+// decide returns the claims of the changed reservation, or why there are none.
+func (p *changePlan) decide() ([]reservation.Claim, error) {
+	if refusal := p.limits(); refusal != nil {
+		return nil, refusal
+	}
+	options := p.ruled().options()
+	for _, o := range options {
+		if claims, ok := o.possible(); ok {
+			return claims, nil
+		}
+	}
+	claims, ok := options[0].claims()
+	if !ok || !p.ruled().lies(claims) {
+		return nil, p.refuse()
+	}
+	if err := p.checkInstances(claims); err != nil {
+		return nil, err
+	}
+	return nil, options[0].refuseImage(claims)
 }
 
 // differing returns the change without what is so already.
@@ -93,6 +111,10 @@ func (c Change) differing(r *reservation.Reservation) Change {
 	drop(&c.OnEnd, r.OnEnd)
 	drop(&c.BeforeEnd, r.BeforeEnd)
 	drop(&c.Affinity, r.Affinity)
+	drop(&c.Notice, r.Notice)
+	if r.HeldUntil() == 0 {
+		drop(&c.Hold, 0) // it is confirmed already
+	}
 	if c.Resources != nil {
 		if c.Resources = new(c.Resources.WithoutZeros()); c.Resources.Equal(r.Resources) {
 			c.Resources = nil
@@ -128,7 +150,7 @@ func checkChange(now span.Instant, r reservation.Reservation, c Change, plan Pla
 	if r.Span.End <= now {
 		return fault.New(fault.Conflict, "the reservation ended at %v", r.Span.End)
 	}
-	if err := checkTerms(plan.Terms); err != nil {
+	if err := cmp.Or(checkHeld(now, &r, c), checkTerms(plan.Terms)); err != nil {
 		return err
 	}
 	moved := plan.Span.Start != r.Span.Start
@@ -163,6 +185,8 @@ func checkNewTerms(v View, r reservation.Reservation, c Change) error {
 	switch {
 	case c.OnEnd != nil && r.Maintenance:
 		return noInstances()
+	case c.Notice != nil && r.Notice == 0:
+		return &fault.Error{Kind: fault.Conflict, Field: "notice", Message: "the time of the reservation is fixed; book another one with a notice and a window"}
 	case c.OnEnd != nil:
 		if err := v.Defaults.mayEnd(*c.OnEnd); err != nil {
 			return err
@@ -205,13 +229,24 @@ func (c Change) Shared() bool {
 // CheckLease fails with a Conflict fault if r would differ after the change from other reservations of its lease in what
 // they have in common.
 func (c Change) CheckLease(l reservation.LeaseRecord, r *reservation.Reservation) error {
-	if c.differing(r).Shared() && len(l.Reservations) > 1 {
-		return Together(l)
+	if c.differing(r).Shared() {
+		return together(l, r, "change")
 	}
 	return nil
 }
 
-// Together returns the error for a change of one reservation that concerns all those of its lease.
-func Together(l reservation.LeaseRecord) error {
-	return fault.New(fault.Conflict, "the reservation is one of %d of lease %s, which begin and end together; change the lease", len(l.Reservations), l.ID)
+// CheckAlone fails with a Conflict fault unless r can be canceled without others, since it is the only reservation of its
+// lease.
+func CheckAlone(l reservation.LeaseRecord, r *reservation.Reservation) error {
+	return together(l, r, "delete")
+}
+
+// together returns a Conflict fault, which names the command for the whole group, if r is one of several reservations of a
+// lease.
+func together(l reservation.LeaseRecord, r *reservation.Reservation, command string) error {
+	if len(l.Reservations) < 2 {
+		return nil
+	}
+	return fault.New(fault.Conflict, "reservation %q is one of the %d parts of group %q, which begin, end and are canceled together; %s the group with 'almanac group %s %s'",
+		r.Name, len(l.Reservations), l.Name, command, command, l.ID)
 }

@@ -47,8 +47,8 @@ func spacious(t *testing.T) View {
 func later() reservation.Reservation {
 	w := span.New(early+hour, hour)
 	return reservation.Reservation{
-		ID: "r", Status: reservation.Pending, Span: w, Claims: []reservation.Claim{{Host: "a", Span: w}, {Host: "b", Span: w}},
-		Terms: reservation.Terms{Name: "r", Kind: reservation.Hosts, Quantity: 2, Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, BeforeEnd: 60},
+		ID: "r", Status: reservation.Pending, Span: w, Window: span.New(w.Start, 2*hour), Claims: []reservation.Claim{{Host: "a", Span: w}, {Host: "b", Span: w}},
+		Terms: reservation.Terms{Name: "r", Kind: reservation.Hosts, Quantity: 2, Policy: calendar.PolicyFirstFit, OnEnd: reservation.OnEndDelete, BeforeEnd: 60, Notice: 60},
 	}
 }
 
@@ -89,8 +89,8 @@ func TestEachFieldOfAChangeChangesThePlanAlone(t *testing.T) {
 	}
 	eachChange(t, map[string]any{
 		"Name": "s", "Quantity": 3, "Start": early + hour + 600, "End": early + 3*hour, "HostProperties": `["!=", "$name", "a"]`,
-		"OnEnd": reservation.OnEndShelve, "BeforeEnd": 90,
-	}, ofInstances, func(field string, c Change) {
+		"OnEnd": reservation.OnEndShelve, "BeforeEnd": 90, "Notice": 0,
+	}, ofHeld, func(field string, c Change) {
 		plan, err := PlanChange(v, r, c)
 		if err != nil || cmp.Equal(plan.Terms, same.Terms) && plan.Span == same.Span {
 			t.Errorf("a change of %s alone: %+v, %v; it changes nothing", field, plan, err)
@@ -108,7 +108,7 @@ func TestEachFieldOfAChangeChangesThePlanAlone(t *testing.T) {
 		}
 	})
 	eachChange(t, map[string]any{
-		"Name": r.Name, "Quantity": r.Quantity, "Start": r.Span.Start, "End": r.Span.End, "HostProperties": `""`, "OnEnd": r.OnEnd, "BeforeEnd": r.BeforeEnd,
+		"Name": r.Name, "Quantity": r.Quantity, "Start": r.Span.Start, "End": r.Span.End, "HostProperties": `""`, "OnEnd": r.OnEnd, "BeforeEnd": r.BeforeEnd, "Notice": r.Notice, "Hold": 0,
 	}, ofInstances, func(field string, c Change) {
 		if plan, err := PlanChange(v, over, c); err != nil || !cmp.Equal(plan.Terms, r.Terms) || plan.Span != r.Span {
 			t.Errorf("%s as it is: %+v, %v; it is a change", field, plan, err)
@@ -119,6 +119,11 @@ func TestEachFieldOfAChangeChangesThePlanAlone(t *testing.T) {
 // ofInstances are the fields of a change that apply to kind instance only.
 var ofInstances = map[string]string{
 	"Resources": "TestAChangeOfInstancesPlacesThemAnew has it", "Affinity": "TestAChangeOfInstancesPlacesThemAnew has it",
+}
+
+// ofHeld are these fields, and the one that applies to a reservation that is held.
+var ofHeld = map[string]string{
+	"Resources": ofInstances["Resources"], "Affinity": ofInstances["Affinity"], "Hold": "TestAHeldReservationChangesOnlyWithItsConfirmation has it",
 }
 
 func TestAChangeOfInstancesPlacesThemAnew(t *testing.T) {
@@ -202,7 +207,7 @@ func changesLease(t *testing.T, l reservation.LeaseRecord, c reservation.LeaseCh
 func TestEachFieldOfAChangeOfALeaseChangesItAlone(t *testing.T) {
 	l := oneOfALease(later())
 	eachChange(t, map[string]any{
-		"Name": "s", "Start": early + hour + 600, "End": early + 3*hour, "Duration": 3 * hour, "BeforeEnd": early + hour + 900, "OnEnd": reservation.OnEndShelve,
+		"Name": "s", "Start": early + hour + 600, "End": early + 3*hour, "Duration": 3 * hour, "BeforeEnd": early + hour + 900, "Warning": int64(300), "OnEnd": reservation.OnEndShelve,
 	}, map[string]string{
 		"Deadline": "it moves a start that has no room, as below",
 		"Members":  "TestEachFieldOfAChangeOfAMemberChangesItAlone has its fields",

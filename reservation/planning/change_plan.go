@@ -21,6 +21,8 @@ type changePlan struct {
 	from   reservation.Reservation
 	to     Plan
 	kept   []keptClaim
+	// all is the search on all hosts, if search is on those with one value.
+	all *search
 	// refiltered is true if the filter is another one, which the hosts that the reservation has must pass too.
 	refiltered bool
 }
@@ -35,7 +37,7 @@ type keptClaim struct {
 func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, error) {
 	// The past stays as it is; the change concerns now until the end.
 	window, asked := span.Span{Start: max(to.Span.Start, v.Now), End: to.Span.End}, v
-	v = v.forTerms(to.Terms).changing(&r, window)
+	v = v.forTerms(to.Terms).changing(&r, window).of(&r)
 	parse, refiltered := inventory.ParseStoredFilter, to.Terms.HostProperties != r.HostProperties
 	if refiltered {
 		parse = inventory.ParseFilter
@@ -50,6 +52,7 @@ func newChangePlan(v View, r reservation.Reservation, to Plan) (*changePlan, err
 	p := &changePlan{view: asked, search: s, from: r, to: to, refiltered: refiltered}
 	p.expectAwake()
 	p.findKept()
+	p.ruled().hold()
 	return p, nil
 }
 
@@ -247,6 +250,9 @@ func (p *changePlan) add(quantity int) []reservation.Claim {
 	for _, k := range p.kept {
 		kept[k.host] = true
 	}
+	if p.search.lying != nil {
+		return p.search.ruled().claimsLying(start, quantity, kept)
+	}
 	return p.search.claimWhole(p.search.choose(quantity, start, kept), p.search.query.Window(start))
 }
 
@@ -256,20 +262,33 @@ func (p *changePlan) addSlices(quantity int, start span.Instant) []reservation.C
 	for _, k := range p.kept {
 		held[k.host] += k.count
 	}
-	var claims []reservation.Claim
+	var rooms []calendar.Room
 	for _, room := range p.search.rooms(start, quantity+p.keepableTotal(), nil) {
-		n := min(room.Slices-held[room.Host], quantity)
-		if n <= 0 || p.from.Affinity == calendar.AffinitySame && held[room.Host] == 0 {
-			continue
+		if room.Slices -= held[room.Host]; room.Slices > 0 && (p.from.Affinity != calendar.AffinitySame || held[room.Host] > 0) {
+			rooms = append(rooms, room)
 		}
-		quantity -= n
-		claims = append(claims, p.search.claimSlices(room.Host, n, start))
+	}
+	if p.search.lying != nil && p.from.Affinity != calendar.AffinitySame {
+		return p.search.ruled().fillLying(rooms, quantity, start)
+	}
+	var claims []reservation.Claim
+	for _, room := range rooms {
+		if n := min(room.Slices, quantity); n > 0 {
+			quantity -= n
+			claims = append(claims, p.search.claimSlices(room.Host, n, start))
+		}
 	}
 	return claims
 }
 
 // largest returns the largest quantity with which the change would be accepted.
 func (p *changePlan) largest() int {
+	p = p.lasting(p.search.query.Ready)
+	return p.search.ruled().valid(p.ruled().mostOfOptions(p.ruled().options()))
+}
+
+// largestAlone is largest for one of the options.
+func (p *changePlan) largestAlone() int {
 	total, v := p.keepableTotal(), p.search.view
 	most := total
 	switch {
@@ -298,7 +317,7 @@ func (p *changePlan) refuse() *reservation.Refusal {
 	stuck, unknown := p.stuck(quantity), len(p.search.filter.Unknown()) > 0
 	failing, lost := p.failing()
 	if stuck {
-		hosts := p.ownHosts()
+		hosts := p.search.view.hostsOf(&p.from)
 		for _, name := range failing {
 			hosts.Remove(p.search.view.Hosts.numbers[name])
 		}
@@ -310,6 +329,7 @@ func (p *changePlan) refuse() *reservation.Refusal {
 	if !p.fitsUnclaimed() {
 		r.BlockedBy = nil
 	}
+	defer p.ruled().explainLying(r)
 	if stuck && !unknown && p.from.Quantity-lost < min(quantity, p.from.Quantity) {
 		r.Constraint, r.Message = reservation.HostsMatching, mustStay(failing)
 		return r
@@ -327,11 +347,11 @@ func (p *changePlan) refuse() *reservation.Refusal {
 // earliest returns the earliest start at which the changed reservation would be accepted; 0 if there is
 // none. At its present start it keeps what it has, also on hosts that nobody else would get.
 func (p *changePlan) earliest() span.Instant {
-	earliest, present := p.search.refusing().earliest(), p.from.Span.Start
+	earliest, present := p.lasting(span.Forever).search.refusing().earliest(), p.from.Span.Start
 	if present <= p.search.request.window.Start || earliest != 0 && earliest <= present {
 		return earliest
 	}
-	if canChange(p.view, p.from, p.to.Terms, span.New(present, p.to.Span.Seconds())) {
+	if canChange(p.view.lasting(present), p.from, p.to.Terms, span.New(present, p.to.Span.Seconds())) {
 		return present
 	}
 	return earliest
@@ -345,8 +365,10 @@ func (p *changePlan) fitsUnclaimed() bool {
 	if err != nil {
 		return false
 	}
-	_, ok := alone.claims()
-	return ok
+	return slices.ContainsFunc(alone.ruled().options(), func(o *changePlan) bool {
+		claims, ok := o.claims()
+		return ok && o.ruled().lies(claims)
+	})
 }
 
 // never reports whether the matching hosts and the kept ones have too little room even without
@@ -364,27 +386,10 @@ func (p *changePlan) never() bool {
 	return p.search.refusing().roomOfEmpty(hosts)+gone < p.to.Terms.Quantity
 }
 
-// ownHosts returns the hosts that the reservation holds.
-func (p *changePlan) ownHosts() hostset.Set {
-	own := hostset.New(p.search.view.Calendar.Hosts())
-	for _, name := range p.from.HostNames() {
-		own.Add(p.search.view.Hosts.numbers[name])
-	}
-	return own
-}
-
 // canChange reports whether the change of terms and times would be accepted.
 func canChange(v View, r reservation.Reservation, terms reservation.Terms, w span.Span) bool {
 	p, err := newChangePlan(v, r, Plan{Terms: terms, Span: w})
-	if err != nil || p.limits() != nil {
-		return false
-	}
-	claims, ok := p.claims()
-	if !ok || p.checkInstances(claims) != nil {
-		return false
-	}
-	_, ok = p.withImage(claims)
-	return ok
+	return err == nil && p.limits() == nil && p.anyPossible()
 }
 
 // canEnd reports whether the change of the end would be accepted.
@@ -414,7 +419,20 @@ func (p *changePlan) withImage(claims []reservation.Claim) ([]reservation.Claim,
 // refuseImage returns the refusal of a change whose image could not be on the hosts of claims in time.
 func (p *changePlan) refuseImage(claims []reservation.Claim) *reservation.Refusal {
 	why := p.search.staged.explain(p.from.ID, claims, p.to.Span)
-	return p.search.imaging().refuseImage(why, p.largestWithImage(p.to.Terms.Quantity-1))
+	return p.search.imaging().refuseImage(why, p.lasting(p.search.query.Ready).largestWithImage(p.to.Terms.Quantity-1))
+}
+
+// lasting is View.lasting for the plan of a change.
+func (p *changePlan) lasting(until span.Instant) *changePlan {
+	v := p.view.lasting(until)
+	if v.later == p.view.later || p.search.query.AvailableFrom == nil && !p.search.filter.Timely() {
+		return p
+	}
+	lasts, err := newChangePlan(v, p.from, p.to)
+	if err != nil { // the filter, which was read before
+		return p
+	}
+	return lasts
 }
 
 // largestWithImage returns the largest quantity, at most most, with which the change would be accepted.
@@ -422,13 +440,10 @@ func (p *changePlan) largestWithImage(most int) int {
 	if p.search.staged == nil || p.pinned() {
 		return most
 	}
-	return sort.Search(most, func(less int) bool {
-		fewer := *p
-		fewer.search, fewer.to.Terms.Quantity = p.search.with(less+1), less+1
-		claims, ok := fewer.claims()
-		if ok {
-			_, ok = fewer.withImage(claims)
-		}
-		return !ok
-	})
+	return sort.Search(most, func(less int) bool { return !p.with(less + 1).anyPossible() })
 }
+
+// ruledChange is the plan of a change that looks at how the hosts must lie to each other.
+type ruledChange struct{ *changePlan }
+
+func (p *changePlan) ruled() ruledChange { return ruledChange{p} }

@@ -17,8 +17,14 @@ import (
 func Changed(r reservation.Reservation, plan Plan, part reservation.Membership, now span.Instant) reservation.Reservation {
 	before := r
 	r.Terms, r.Membership, r.Span, r.Claims, r.Addresses = plan.Terms, part, plan.Span, plan.Claims, plan.Addresses
+	if plan.Confirmed {
+		r.Events = confirmed(r.Events)
+	}
 	r.Released += heldUntil(before.Claims, now) - heldUntil(r.Claims, now)
 	r.PromisedEnd = promisedEnd(&before, r.Span)
+	if r.Span != before.Span || r.Notice == 0 { // its owner fixes the time
+		r.Notice, r.Window = 0, span.Span{}
+	}
 	r.Updated, r.Version = now, r.Version+1
 	r.Events = append(slices.Clone(r.Events), Happened(reservation.ChangedEvent, now, Difference(before, r)))
 	r.Events = recent(lifecycle.Reschedule(&before, &r, now))
@@ -39,9 +45,12 @@ var changeable = []struct {
 	{"policy", false, func(r *reservation.Reservation) string { return string(r.Policy) }},
 	{"resources", true, func(r *reservation.Reservation) string { return fmt.Sprintf("%+v", r.Resources) }},
 	{"affinity", false, func(r *reservation.Reservation) string { return string(r.Affinity) }},
+	{"together", true, func(r *reservation.Reservation) string { return r.Together.String() }},
 	{"image", true, func(r *reservation.Reservation) string { return r.Image }},
 	{"on_end", false, func(r *reservation.Reservation) string { return string(r.OnEnd) }},
 	{"before_end", false, func(r *reservation.Reservation) string { return strconv.FormatInt(r.BeforeEnd, 10) + "s" }},
+	{"notice", false, func(r *reservation.Reservation) string { return strconv.FormatInt(r.Notice, 10) + "s" }},
+	{"held_until", false, func(r *reservation.Reservation) string { return heldText(r.HeldUntil()) }},
 	{"maintenance", false, func(r *reservation.Reservation) string { return strconv.FormatBool(r.Maintenance) }},
 	{"min", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Min) }},
 	{"max", false, func(r *reservation.Reservation) string { return strconv.Itoa(r.Membership.Max) }},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package planning decides on reservations. Each decision is a pure function of a View (the hosts, the calendar, what the
-// project holds, the limits, the images, and now) and a request. It returns a Plan, or a *reservation.Refusal with the
+// project holds, the limits, the images, the tariff, and now) and a request. It returns a Plan, or a *reservation.Refusal with the
 // reason and with what would be accepted instead.
 //
 // The way of a request: NewPlan parses it into terms and a window; the limits are checked; the search finds the start by
@@ -20,11 +20,17 @@
 //   - host_index.go: the hosts by their numbers in the calendar
 //   - scarce.go: scarce features of hosts
 //   - maintenance.go: what differs for maintenance
+//   - together.go: rules about how hosts lie to each other
 //   - request.go: a request and its checks
+//   - hold.go: what a hold is, and how it ends
 //   - search.go: which hosts match, and which of them come first
+//   - together_choose.go: hosts that lie to each other as a request asks
 //   - hosts_with_instances.go: hosts with instances, and hosts without claims
 //   - host_limit.go: the limit on hosts over time
+//   - cheapest.go: the cheapest start by a tariff
 //   - windows.go: when there is room
+//   - together_search.go: starts for hosts that lie to each other
+//   - apart.go: hosts that lie apart from those of other reservations
 //   - staged.go: the image of a request
 //   - refuse.go: why there is no plan, and what would be accepted
 //   - impossible.go: requests that fit no host
@@ -36,7 +42,11 @@
 //   - changed.go: a reservation after a plan
 //   - change_plan.go: the plan of a change
 //   - change_filter.go: which hosts a reservation with a new filter keeps
+//   - together_change.go: how the hosts of a changed reservation lie to each other
 //   - shrink.go: which hosts a smaller reservation keeps
+//   - moves_place.go: where others move
+//   - moves.go: moves of others that make room for a request
+//   - moves_extension.go: moves of others that make room for an extension
 //   - lease_plan.go: the plan of a lease
 //   - lease_differing.go: what a change of a lease changes
 //   - change.go: a change and its checks

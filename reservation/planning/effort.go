@@ -5,10 +5,11 @@ package planning
 import (
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/hostset"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 // A decision on a lease makes many searches, one for each of its reservations at each start that it tries,
-// and a decision on offers some for each alternative. mostLooked is how many hosts they may look at before no
+// a decision on offers some for each alternative, and one that moves reservations some for each of these. mostLooked is how many hosts they may look at before no
 // further start is tried; the first one always is. That takes about a second. The facts of a refusal may take
 // explaining times as much.
 const (
@@ -16,7 +17,7 @@ const (
 	explaining = 4
 )
 
-// effort is what the searches of one decision on a lease or on offers share. A nil *effort has no end.
+// effort is what the searches of one decision on a lease, on offers or with moves share. A nil *effort has no end.
 type effort struct {
 	left    int // hosts
 	filters map[string]*filtered
@@ -30,7 +31,7 @@ type filtered struct {
 
 func unshared(filter *inventory.Filter) *filtered { return &filtered{filter, new([2]hostset.Set)} }
 
-// bounded returns the view for one decision on a lease or on offers, unless it is for one already.
+// bounded returns the view for one decision with many searches, unless it is for one already.
 func (v View) bounded(most int) View {
 	if v.effort == nil {
 		v.effort = &effort{left: most, filters: make(map[string]*filtered)}
@@ -47,6 +48,19 @@ func (e *effort) look(hosts int) {
 
 // over reports whether all hosts that the decision may look at are counted.
 func (e *effort) over() bool { return e != nil && e.left <= 0 }
+
+// slicesCost is how many times a search for whole hosts one for instances costs.
+const slicesCost = 4
+
+// look counts searches of a kind that follow, and reports whether there was effort left for them.
+func (v View) look(kind reservation.Kind, searches int) bool {
+	over := v.effort.over()
+	if kind == reservation.Instances {
+		searches *= slicesCost
+	}
+	v.effort.look(searches * len(v.Hosts.names))
+	return !over
+}
 
 // parsed returns the filter of a request, and the hosts that pass it as far as they are known already.
 func (v View) parsed(a request) (*filtered, error) {

@@ -23,7 +23,8 @@ func crowded(t *testing.T) (View, reservation.LeaseRequest) {
 	var held []Hold
 	for i := range 100 {
 		name := fmt.Sprintf("h%03d", i)
-		hosts = append(hosts, inventory.Host{Name: name, Capacity: size, Reservable: true, Power: inventory.PowerOn})
+		rack := map[string]inventory.Value{"rack": inventory.StringValue(fmt.Sprint(i % 10))}
+		hosts = append(hosts, inventory.Host{Name: name, Capacity: size, Reservable: true, Power: inventory.PowerOn, Properties: rack})
 		for j := range int64(30) {
 			part := resource.Vector{VCPUs: 20 + (int64(i)+j)%7, MemoryMB: 1, DiskGB: 1}
 			held = append(held, Hold{name, span.New(now.Add(int64(i)*60+j*2*hour), 2*hour), part})
@@ -38,7 +39,7 @@ func crowded(t *testing.T) (View, reservation.LeaseRequest) {
 		t.Fatal(err)
 	}
 	req := reservation.LeaseRequest{Name: "l", Start: now.Add(60), End: now.Add(50 * hour), Duration: 3 * hour}
-	for i := range int64(mostMembers) {
+	for i := range int64(MostMembers) {
 		m := reservation.MemberRequest{Membership: reservation.Membership{Min: 25, Max: 30}}
 		m.Kind, m.Resources = reservation.Instances, resource.Vector{VCPUs: 8 + i, MemoryMB: 1, DiskGB: 1}
 		req.Members = append(req.Members, m)
@@ -58,7 +59,7 @@ func TestWhatALeaseCostsIsBounded(t *testing.T) {
 	}
 	const most = 200_000
 	// A start that was begun is tried to the end, and so is each reservation alone before.
-	slack := 1<<60 - first.effort.left + mostStarts*mostMembers*100
+	slack := 1<<60 - first.effort.left + mostStarts*MostMembers*100
 	for what, do := range map[string]func(v View) error{
 		"a decision":     func(v View) error { _, err := NewLeasePlan(v, req); return err },
 		"an explanation": func(v View) error { _, err := NewLeasePlan(first, req); return ExplainLease(v, req, err) },

@@ -39,6 +39,10 @@ type healing struct {
 	replaced, missing []loss
 	// blocked is true if the hosts have not failed, but are not free.
 	blocked bool
+	// broken is whether the hosts do not lie as the reservation asks.
+	broken bool
+	// rule is the required rule that a new host must keep; "" if there is none.
+	rule string
 	// hopeless is the reason why no other host can be searched for; usually "".
 	hopeless string
 }
@@ -49,7 +53,10 @@ type loss struct{ host, reason string }
 // planHealing decides which hosts replace the failed ones of r. The claims of r are in the
 // calendar; claims on hosts that work stay.
 func planHealing(v View, r reservation.Reservation, failed Failed) healing {
-	var h healing
+	h := healing{broken: r.Together.Broken}
+	if r.Together.Required() {
+		h.rule = r.Together.String()
+	}
 	var lost []reservation.Claim
 	for _, c := range r.Claims {
 		if _, yes := failed(c.Host); yes && c.Span.End > v.Now {
@@ -61,12 +68,17 @@ func planHealing(v View, r reservation.Reservation, failed Failed) healing {
 	if len(lost) == 0 {
 		return h
 	}
-	fresh, err := substitutes(v, r, countClaimed(lost), failed)
+	fresh, broken, err := substitutes(v, r, lost, failed)
 	if err != nil {
-		h.hopeless = fault.Of(err).Error()
+		h.hopeless, broken = fault.Of(err).Error(), h.broken
 	}
 	missing := without(lost, countClaimed(fresh))
-	h.claims = append(append(h.claims, missing...), fresh...)
+	h.claims, h.broken = append(append(h.claims, missing...), fresh...), broken
+	if len(missing) > 0 {
+		if claims := moved(v, r, failed); claims != nil {
+			h.claims, fresh, missing, h.broken = claims, claims, nil, false
+		}
+	}
 	h.fresh = hostNames(fresh)
 	for _, host := range hostNames(lost) {
 		reason, _ := failed(host)
@@ -81,17 +93,44 @@ func planHealing(v View, r reservation.Reservation, failed Failed) healing {
 	return h
 }
 
-// substitutes returns claims for quantity hosts or instances of r, or as many as there is room
-// for, from now or its start on. Hosts are chosen as for a booking, except that hosts that must
-// boot first are used if too few are awake.
-func substitutes(v View, r reservation.Reservation, quantity int, failed Failed) ([]reservation.Claim, error) {
+// substitutes returns claims for the hosts or instances of r in lost, or for as many as there is room for, from now or its start
+// on, and whether its hosts do not lie as it asks then. Hosts are chosen as for a booking, except that hosts that must boot first
+// are used if too few are awake. A required rule about how hosts lie to each other is not broken: a host is missing rather.
+func substitutes(v View, r reservation.Reservation, lost []reservation.Claim, failed Failed) (fresh []reservation.Claim, broken bool, err error) {
+	s, err := replacing(v, r, countClaimed(lost), failed)
+	if err != nil {
+		return nil, false, err
+	}
+	stay := slices.DeleteFunc(slices.Clone(r.Claims), func(c reservation.Claim) bool { return slices.Contains(lost, c) })
+	s.ruled().holdClaims(stay)
+	for _, q := range []calendar.Query{s.query, s.allAwake()} {
+		s.query = q
+		for _, part := range s.ruled().beside() {
+			found := part.claims(s.query.Ready)
+			for _, c := range found {
+				s.query.Hosts.Remove(v.Hosts.numbers[c.Host])
+			}
+			fresh = append(fresh, found...)
+			s.request.Quantity -= countClaimed(found)
+			s.ruled().holdClaims(slices.Concat(stay, fresh))
+		}
+	}
+	after := func() []reservation.Claim { return slices.Concat(stay, without(lost, countClaimed(fresh)), fresh) }
+	for s.ruled().spreadRequired() && len(fresh) > 0 && s.ruled().broken(after()) && !s.ruled().broken(r.Claims) {
+		fresh = fresh[:len(fresh)-1]
+	}
+	return fresh, !s.ruled().kept(after()), nil
+}
+
+// replacing returns the search for a quantity of hosts or instances of r, from now or its start on, without the failed hosts.
+func replacing(v View, r reservation.Reservation, quantity int, failed Failed) (*search, error) {
 	terms, window := r.Terms, span.Span{Start: max(r.Span.Start, v.Now), End: r.Span.End}
 	terms.Quantity = quantity
 	filter, err := inventory.ParseStoredFilter([]byte(terms.HostProperties), v.Hosts.snapshot, v.SeesHidden)
 	if err != nil {
 		return nil, err
 	}
-	s := searchBy(v, request{Terms: terms, window: window, duration: window.Seconds()}, unshared(filter))
+	s := searchBy(v.of(&r), request{Terms: terms, window: window, duration: window.Seconds()}, unshared(filter))
 	for number, name := range v.Hosts.names {
 		_, bad := failed(name)
 		// Its own whole hosts are not free, so the search does not find them.
@@ -100,17 +139,26 @@ func substitutes(v View, r reservation.Reservation, quantity int, failed Failed)
 		}
 	}
 	_ = s.imaging().stage() // a host without the image is better than none
-	var fresh []reservation.Claim
+	return s, nil
+}
+
+// moved returns claims for all of a pending reservation on the hosts of another value, if all must have one; nil if none has
+// room.
+func moved(v View, r reservation.Reservation, failed Failed) []reservation.Claim {
+	if r.Status != reservation.Pending || r.Together.Rule != reservation.TogetherSame || r.Together.Preferred {
+		return nil
+	}
+	s, err := replacing(v.Without(&r), r, r.Quantity, failed)
+	if err != nil {
+		return nil
+	}
 	for _, q := range []calendar.Query{s.query, s.allAwake()} {
 		s.query = q
-		found := s.claims(window.Start)
-		for _, c := range found {
-			s.query.Hosts.Remove(v.Hosts.numbers[c.Host])
+		if claims := s.claims(s.query.Ready); countClaimed(claims) == r.Quantity {
+			return claims
 		}
-		fresh = append(fresh, found...)
-		s.request.Quantity = quantity - countClaimed(fresh)
 	}
-	return fresh, nil
+	return nil
 }
 
 // healed returns r after h and the cause of the change. The cause has no action if nothing
@@ -151,6 +199,7 @@ func healed(r reservation.Reservation, h healing, now span.Instant) (reservation
 	cause.Detail = strings.Join(details, "; ")
 	r.Released += heldUntil(r.Claims, now) - heldUntil(h.claims, now)
 	r.Claims, r.Degraded, r.Events = h.claims, forTenant.degraded, recent(log)
+	r.Together.Broken = h.broken
 	r.Updated, r.Version = now, r.Version+1
 	return r, cause
 }
@@ -195,6 +244,8 @@ func (h healing) words(named bool) (w words) {
 	switch {
 	case h.hopeless != "":
 		w.degraded += "; Almanac cannot search for another host: " + h.hopeless
+	case h.rule != "":
+		w.degraded += "; no free hosts can take their places and keep the rule: " + h.rule
 	case n == 1:
 		w.degraded += "; no free host can take its place"
 	default:

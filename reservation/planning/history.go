@@ -18,6 +18,7 @@ var bounded = []struct {
 }{
 	{[]reservation.EventType{reservation.ChangedEvent}, 20},
 	{[]reservation.EventType{reservation.HealedEvent, reservation.DegradedEvent, reservation.RestoredEvent}, 20},
+	{[]reservation.EventType{reservation.MovedEvent}, 20},
 	{[]reservation.EventType{reservation.ImageEvent}, 20},
 	{[]reservation.EventType{reservation.BeforeEndEvent}, 20},
 }

@@ -5,6 +5,7 @@ package planning
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/almanac-cloud/almanac/inventory"
 	"github.com/almanac-cloud/almanac/pkg/resource"
@@ -25,6 +26,7 @@ type HostIndex struct {
 	// docs/concepts.md "Which hosts", for requests that name none of these features.
 	efficient, preferred []int
 	occupants            []occupants // by number
+	levels               *sync.Map   // by the name of a property that hosts have: its *level, from when one was needed
 }
 
 const gone = -1
@@ -33,7 +35,7 @@ const gone = -1
 // that are new in it, in the order of their numbers.
 func (r *HostIndex) With(l *HostOrder) (*HostIndex, []resource.Vector) {
 	s := l.snapshot
-	next := &HostIndex{numbers: make(map[string]int, s.Len()), names: slices.Clone(r.names), snapshot: s, hostOrder: l}
+	next := &HostIndex{numbers: make(map[string]int, s.Len()), names: slices.Clone(r.names), snapshot: s, hostOrder: l, levels: new(sync.Map)}
 	for number, name := range r.names {
 		next.numbers[name] = number
 	}
@@ -93,6 +95,7 @@ func (r *HostIndex) Admit(names []string) (next *HostIndex, added []string) {
 		return r, nil
 	}
 	admitted := *r
+	admitted.levels = new(sync.Map)
 	admitted.numbers = maps.Clone(r.numbers)
 	if admitted.numbers == nil {
 		admitted.numbers = make(map[string]int, len(added))

@@ -59,10 +59,13 @@ func (b bound) quantity(w span.Span) int {
 	return sort.Search(max(b.most, b.own.Most(w)), func(less int) bool { return !b.keepsAll(less+1, w) })
 }
 
-// find returns the start that the policy chooses for q among those at which the limit is kept;
-// false if there is none.
-func (s *search) find(q calendar.Query, policy calendar.Policy) (span.Instant, bool) {
+// findAnywhere returns the start that the policy chooses for q among those at which the limit is kept,
+// wherever the hosts are; false if there is none.
+func (s *search) findAnywhere(q calendar.Query, policy calendar.Policy) (span.Instant, bool) {
 	kept, parts := s.bound.keeps(q.Quantity, span.Span{Start: q.Ready, End: q.Deadline}), s.parts(q)
+	if policy == calendar.PolicyCheapest && q.Deadline > q.Window(q.Ready).End {
+		return s.pricing().cheapest(parts, kept)
+	}
 	if policy != calendar.PolicyFirstFit && len(parts) > 1 {
 		best, found := policy.Best(func(yield func(calendar.Candidate) bool) {
 			for _, part := range parts {
@@ -91,6 +94,14 @@ func (s *search) find(q calendar.Query, policy calendar.Policy) (span.Instant, b
 
 // mostKept returns the largest quantity for which q has a start with room that keeps the limit.
 func (s *search) mostKept(q calendar.Query) int {
+	if s.lying != nil && !s.lying.rule.Preferred {
+		return s.ruled().mostLying(q)
+	}
+	return s.ruled().mostAnywhere(q)
+}
+
+// mostAnywhere is mostKept wherever the hosts are.
+func (s ruled) mostAnywhere(q calendar.Query) int {
 	most := s.most(q)
 	switch {
 	case s.bound.most == 0:
@@ -100,7 +111,7 @@ func (s *search) mostKept(q calendar.Query) int {
 	}
 	return sort.Search(min(most, s.bound.most), func(less int) bool {
 		q.Quantity = less + 1
-		_, ok := s.find(q, calendar.PolicyFirstFit)
+		_, ok := s.findAnywhere(q, calendar.PolicyFirstFit)
 		return !ok
 	})
 }

@@ -22,16 +22,8 @@ func (s refusing) occupied(number int, start span.Instant) bool {
 // unclaimed returns the hosts that no reservation has now.
 func (s refusing) unclaimed() hostset.Set {
 	if s.idle == nil {
-		idle := s.view.Calendar.Free(span.New(s.view.Now, 1), s.all())
+		idle := s.view.Calendar.Free(span.New(s.view.Now, 1), s.view.all())
 		s.idle = &idle
 	}
 	return *s.idle
-}
-
-func (s refusing) all() hostset.Set {
-	all := hostset.New(s.view.Calendar.Hosts())
-	for number := range s.view.Hosts.names {
-		all.Add(number)
-	}
-	return all
 }

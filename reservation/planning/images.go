@@ -85,9 +85,9 @@ func (s imaging) withImage(p Plan) (Plan, error) {
 	if s.staged == nil {
 		return p, nil
 	}
-	found, ok := s.decideWithImage(p.Span.Start)
+	found, ok := s.decideWithImage(s.pricing().withImage(p.Span.Start))
 	if !ok {
-		return Plan{}, s.refuseImage(s.staged.explain(planned, p.Claims, p.Span), s.largestWithImage(s.request.Quantity-1))
+		return Plan{}, s.refuseImage(s.staged.explain(planned, p.Claims, p.Span), s.lasting(s.latest()).imaging().largestWithImage(s.request.Quantity-1))
 	}
 	found.DelayedByBoot = p.DelayedByBoot
 	found.Images = func() staging.State {

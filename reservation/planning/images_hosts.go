@@ -48,8 +48,7 @@ func (s imaging) imageWithoutClaims(q calendar.Query) bool {
 	for number := range q.Hosts.All() {
 		capacity[number] = s.view.Hosts.Host(number).Capacity
 	}
-	empty := *s.search
-	empty.view.Calendar = calendar.New(capacity, s.view.Now)
+	empty := onCalendar(s.search, calendar.New(capacity, s.view.Now))
 	empty.staged = newStaged(s.staged.image, s.staged.admission.Without(inTheWay).Admission())
 	_, room := empty.find(q, calendar.PolicyFirstFit)
 	return room && empty.imaging().tryAt(q.Ready).ok
@@ -87,6 +86,9 @@ func (s imaging) claimsOn(places []calendar.Room, start span.Instant) []reservat
 // fewestTransfers returns the choice of hosts that have the image and, as far as these do not suffice,
 // of those that lack it and have room for the most instances.
 func (s imaging) fewestTransfers(start span.Instant) try {
+	if s.ruled().sameRequired() {
+		return s.fewestOnEach(start)
+	}
 	having, lacking := s.byImage(s.places(start), start)
 	claims := s.claimsOn(slices.Concat(having, lacking), start)
 	switch {

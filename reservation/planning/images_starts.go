@@ -42,7 +42,7 @@ func (s imaging) decideWithImage(start span.Instant) (Plan, bool) {
 
 func (s imaging) planWith(start span.Instant, t try) Plan {
 	claims := t.claims
-	if s.staged.secondsTo(claims, start) < s.staged.secondsTo(s.claims(start), start) {
+	if !s.ruled().sameRequired() && s.staged.secondsTo(claims, start) < s.staged.secondsTo(s.claims(start), start) {
 		claims = s.preferred(start, claims)
 	}
 	return s.planOn(start, claims)

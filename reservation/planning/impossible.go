@@ -18,7 +18,7 @@ import (
 // even without other reservations, so that neither claims nor the time are the obstacle.
 func (s refusing) never() bool {
 	for _, hosts := range []hostset.Set{s.query.Hosts, s.matching(true)} {
-		if s.roomOfEmpty(hosts) >= s.request.Quantity {
+		if s.roomOfEmpty(hosts) >= s.request.Quantity && (!s.ruled().spreadRequired() || s.lying.keeps(s.emptyRoom(hosts), s.request.Quantity)) {
 			return false
 		}
 	}
@@ -28,6 +28,13 @@ func (s refusing) never() bool {
 // roomOfEmpty returns how many hosts or instances would fit on the hosts without other
 // reservations, at most the requested quantity.
 func (s refusing) roomOfEmpty(hosts hostset.Set) int {
+	if s.ruled().sameRequired() {
+		most, room := 0, s.emptyRoom(hosts)
+		for value := range s.lying.values {
+			most = max(most, room[value])
+		}
+		return min(most, s.request.Quantity)
+	}
 	if s.request.Kind == reservation.Hosts {
 		return min(hosts.Count(), s.request.Quantity)
 	}

@@ -54,8 +54,8 @@ func (t *leaseTry) arranged(v View) (plans []Plan, ok bool) {
 			continue
 		}
 		s, err := t.searchFor(v, m)
-		if err != nil {
-			return nil, false // it was planned alone
+		if err != nil || s.lying != nil { // it was planned alone; and hosts that lie to each other are not arranged
+			return nil, false
 		}
 		members[i] = &arranged{search: s, need: s.request.Quantity}
 		a.members = append(a.members, members[i])

@@ -67,7 +67,7 @@ func (p *leaseChange) blocks(v View, r reservation.Reservation, m *reservation.M
 	}
 	hosts := hostset.New(v.Calendar.Hosts())
 	if plan.pinned() {
-		hosts = plan.ownHosts()
+		hosts = plan.search.view.hostsOf(&plan.from)
 	}
 	if !plan.pinned() || m != nil {
 		hosts.Unite(plan.search.query.Hosts)

@@ -78,12 +78,15 @@ func (p *leaseChange) each(v View, have []reservation.Reservation, sparing bool)
 			continue
 		}
 		if was.Status != reservation.Pending && was.Status != reservation.Active {
-			return v, nil, fault.New(fault.Conflict, "reservation %s is %s; only a pending or active one can be changed", was.ID, was.Status)
+			return v, nil, &memberError{fault.New(fault.Conflict, "reservation %s is %s; only a pending or active one can be changed", was.ID, was.Status), i}
+		}
+		if err := checkHeld(p.now, &was, Change{}); err != nil {
+			return v, nil, &memberError{err, i}
 		}
 		v = v.Without(&have[i])
 		next, err := p.member(v, was, have[i], m, sparing)
 		if err != nil {
-			return v, nil, err
+			return v, nil, &memberError{err, i}
 		}
 		members[i] = next
 		v = v.with(&members[i])
@@ -157,8 +160,11 @@ func (p *leaseChange) check() error {
 	if p.Name != nil && utf8.RuneCountInString(*p.Name) > LongestName {
 		return fault.Field("name", "has more than %d characters", LongestName)
 	}
-	if p.Start == nil && p.End == nil && p.Duration == 0 && p.BeforeEnd == nil && p.OnEnd == nil && len(p.Members) == 0 {
+	if p.Start == nil && p.End == nil && p.Duration == 0 && p.BeforeEnd == nil && p.Warning == nil && p.OnEnd == nil && len(p.Members) == 0 {
 		return nil
+	}
+	if p.Warning != nil && *p.Warning < 0 {
+		return fault.Field("before_end", "must not be negative")
 	}
 	if p.Duration < 0 || p.Duration > longestDuration {
 		return fault.Field("duration", "must be from one second to 100 years")
@@ -167,6 +173,10 @@ func (p *leaseChange) check() error {
 		return err
 	}
 	p.warning = KeptWarning(p.from.Lease, p.to)
+	if p.Warning != nil {
+		p.warning = WarningAt(p.to, *p.Warning)
+		return nil
+	}
 	if p.BeforeEnd == nil {
 		return nil
 	}
@@ -202,16 +212,22 @@ const minute = 60
 func (p *leaseChange) findTimes() error {
 	was, begun := p.from.Span, p.from.Span.Start <= p.now
 	if was.End <= p.now || len(p.from.Reservations) > 0 && !slices.ContainsFunc(p.from.Reservations, isLive) {
-		return &fault.Error{Kind: fault.Invalid, Message: "Terminated leases can only be renamed"}
+		return &worded{fault.New(fault.Invalid, "Terminated leases can only be renamed"), fault.New(fault.Conflict, "the group is over; only its name can be changed")}
 	}
 	if p.Start != nil && *p.Start != was.Start {
 		p.to.Start, p.moved = *p.Start, true
 	}
 	switch {
 	case p.moved && begun:
-		return fault.Field("start_date", "Cannot modify the start date of already started leases")
+		return &worded{
+			fault.Field("start_date", "Cannot modify the start date of already started leases"),
+			&fault.Error{Kind: fault.Conflict, Field: "start_time", Message: "the group has started; its start cannot be changed"},
+		}
 	case p.moved && tooLongAgo(p.to.Start, p.now):
-		return fault.Field("start_date", "Start date must be later than current date")
+		return &worded{
+			fault.Field("start_date", "Start date must be later than current date"),
+			fault.Field("start_time", "%v lies in the past; it is now %v", p.to.Start, p.now),
+		}
 	}
 	if p.End != nil {
 		p.to.End = *p.End
@@ -225,11 +241,38 @@ func (p *leaseChange) findTimes() error {
 	}
 	switch {
 	case !p.endsNow && p.to.End <= max(p.to.Start, p.now):
-		return fault.Field("end_date", "End date must be later than current and start date")
+		return &worded{fault.Field("end_date", "End date must be later than current and start date"), p.endsTooEarly()}
 	case p.to.End > lastInstant:
 		return fault.Field("end_date", "must lie before %v", lastInstant)
 	}
 	return nil
+}
+
+// endsTooEarly returns why the group cannot end when the change has it end.
+func (p *leaseChange) endsTooEarly() *fault.Error {
+	switch {
+	case p.End == nil:
+		return fault.Field("start_time", "%v is not before the end of the group, %v; change the end too", p.to.Start, p.to.End)
+	case p.to.End > p.now:
+		return fault.Field("end_time", "%v is not after the start, %v", p.to.End, p.to.Start)
+	}
+	return fault.Field("end_time", "%v lies in the past; delete the group to end it now", p.to.End)
+}
+
+// worded is an error in the words of Blazar's API, with the same in those of groups.
+type worded struct {
+	error
+	group *fault.Error
+}
+
+func (w *worded) Unwrap() error { return w.error }
+
+// OfGroup returns an error about a lease in the words of groups.
+func OfGroup(err error) error {
+	if w, is := errors.AsType[*worded](err); is {
+		return w.group
+	}
+	return err
 }
 
 // isLive reports whether a reservation is not over.
@@ -335,7 +378,7 @@ func (p *leaseChange) plan(v View, r reservation.Reservation, m *reservation.Mem
 	if p.moved {
 		start = max(p.to.Start, p.now)
 	}
-	plan, err := upTo(least, most, func(quantity int) (Plan, error) {
+	plan, err := upTo(v, least, most, func(v View, quantity int) (Plan, error) {
 		if other {
 			terms.Quantity = quantity
 			return planAnew(v, &r, terms, span.Span{Start: start, End: p.to.End})
@@ -373,17 +416,21 @@ func planAnew(v View, r *reservation.Reservation, terms reservation.Terms, w spa
 	rest := span.Span{Start: max(w.Start, v.Now), End: w.End}
 	v = v.changing(r, rest)
 	v.Defaults.OnEndChoices = nil // its owner did not choose it now
+	terms.Notice = 0              // other terms fix its time
 	req := reservation.Request{Terms: terms, Start: rest.Start, End: rest.End}
 	if text := v.Limits.tooEarly(r, w, v.Now); text != "" {
-		return Plan{}, refuseExtension(v, req, text)
+		return Plan{}, refuseAnew(v, req, reservation.ExtensionTooEarly, text)
+	}
+	if constraint, text := v.Limits.outside(v.Now, w.Start, w.Seconds()); constraint != "" { // the rest may be within the limit
+		return Plan{}, refuseAnew(v, req, constraint, text)
 	}
 	plan, err := NewPlan(v, req)
 	plan.Span.Start = w.Start // it may wait for its start already
 	return plan, err
 }
 
-// refuseExtension returns the refusal of a request that would be accepted later.
-func refuseExtension(v View, req reservation.Request, text string) error {
+// refuseAnew returns the refusal of a request because of the time of the reservation that it changes.
+func refuseAnew(v View, req reservation.Request, constraint reservation.Constraint, text string) error {
 	a, err := parseRequest(req, v)
 	if err != nil {
 		return err
@@ -392,5 +439,5 @@ func refuseExtension(v View, req reservation.Request, text string) error {
 	if err != nil {
 		return err
 	}
-	return s.refusing().refuseLimit(reservation.ExtensionTooEarly, text, 0)
+	return s.refusing().refuseLimit(constraint, text, 0)
 }

@@ -19,6 +19,7 @@ func differing(l reservation.LeaseRecord, c reservation.LeaseChange) reservation
 	}
 	if c.Start == nil && c.End == nil && c.Duration == 0 && c.Deadline == nil {
 		drop(&c.BeforeEnd, l.BeforeEnd) // with other times, it would move with them
+		drop(&c.Warning, WarningBefore(l.Span, l.BeforeEnd))
 	}
 	other := func(r reservation.Reservation) bool { return r.Status.Live() && r.OnEnd != *c.OnEnd }
 	if c.OnEnd != nil && !slices.ContainsFunc(l.Reservations, other) {

@@ -15,7 +15,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 )
 
-// ExplainLease returns err, which NewLeasePlan has returned, as an error about the whole lease.
+// ExplainLease returns err, which NewLeasePlan has returned, as an error about the whole lease. MemberOf still knows the
+// reservation.
 func ExplainLease(v View, req reservation.LeaseRequest, err error) error {
 	refusal, refused := errors.AsType[*reservation.Refusal](err)
 	if !refused {
@@ -25,15 +26,19 @@ func ExplainLease(v View, req reservation.LeaseRequest, err error) error {
 	r := *refusal
 	fits := fitsWithoutOthers(v, req)
 	if r.EarliestStart = 0; fits && mayStartLater(v, req, &r) {
-		r.EarliestStart = earliestLease(v, req)
+		r.EarliestStart = earliestLease(v.lasting(span.Forever), req)
 	}
 	if r.Constraint == reservation.HostsFree || len(r.BlockedBy) > 0 {
 		r.BlockedBy = blocksOfLease(v, req)
 	}
-	if of, is := errors.AsType[*memberError](err); is && (len(req.Members) > 1 || startsNow(v, req)) {
-		r.LargestQuantity = largestInLease(v, req, of.member)
+	of, is := errors.AsType[*memberError](err)
+	if !is {
+		return &r
 	}
-	return &r
+	if len(req.Members) > 1 || startsNow(v, req) {
+		r.LargestQuantity = largestInLease(v.lasting(latestOf(v, req)), req, of.member)
+	}
+	return &memberError{&r, of.member}
 }
 
 // lengthOf returns how many seconds a requested lease lasts, at another start too.
@@ -44,6 +49,11 @@ func lengthOf(v View, req reservation.LeaseRequest) int64 {
 	return requestedWindow(v, req).Seconds()
 }
 
+// latestOf returns the last start of a requested lease.
+func latestOf(v View, req reservation.LeaseRequest) span.Instant {
+	return requestedWindow(v, req).End.Add(-lengthOf(v, req))
+}
+
 // earliestLease returns the first start at which the same request would be accepted; 0 if there is
 // none, or if it is not among the first mostStarts at which room appears.
 func earliestLease(v View, req reservation.LeaseRequest) span.Instant {
@@ -51,6 +61,9 @@ func earliestLease(v View, req reservation.LeaseRequest) span.Instant {
 	tries := leaseTries{duration: seconds, window: span.Span{Start: max(w.Start, v.Now), End: lastInstant}}
 	if v.Limits.StartAhead > 0 {
 		tries.window.End = min(tries.window.End, v.Limits.horizon(v.Now).Add(seconds))
+	}
+	if v.timely(req) {
+		tries.window.Start = max(tries.window.Start, v.future())
 	}
 	if req.Minutes {
 		tries.unit = minute
@@ -64,6 +77,18 @@ func earliestLease(v View, req reservation.LeaseRequest) span.Instant {
 		return 0
 	}
 	return plan.Span.Start
+}
+
+// timely reports whether a reservation of the lease has a filter that may match other hosts in the future than now.
+func (v View) timely(req reservation.LeaseRequest) bool {
+	t := leaseTry{LeaseRequest: req, span: requestedWindow(v, req)}
+	return slices.ContainsFunc(req.Members, func(m reservation.MemberRequest) bool {
+		if m.Kind == reservation.Addresses {
+			return false
+		}
+		s, err := t.searchFor(v, m)
+		return err == nil && s.filter.Timely()
+	})
 }
 
 // largestInLease returns the largest quantity of one reservation with which the lease would be accepted
@@ -100,7 +125,7 @@ func fitsWithoutOthers(v View, req reservation.LeaseRequest) bool {
 	start, capacities := max(requestedWindow(v, req).Start, v.Now+1), v.capacities()
 	for number := range v.Hosts.names {
 		if h := v.Hosts.Host(number); h != nil {
-			if awake := h.AwakeAt(v.Now); awake != span.Forever {
+			if awake := v.awakeAt(h); awake != span.Forever {
 				start = max(start, awake)
 			}
 		}

@@ -18,9 +18,9 @@ import (
 // request arrives.
 const LatestPast = 120
 
-// mostMembers is the maximum number of reservations of a lease. Each requires searches and a copy of
+// MostMembers is the maximum number of reservations of a lease. Each requires searches and a copy of
 // the calendar's list of hosts, while other decisions that claim time wait.
-const mostMembers = 16
+const MostMembers = 16
 
 // LeasePlan is the result of a decision on a lease: its times, and the plans of its reservations in
 // the order of the request.
@@ -68,8 +68,8 @@ func checkLease(now span.Instant, req reservation.LeaseRequest, w span.Span) err
 	switch {
 	case utf8.RuneCountInString(req.Name) > LongestName:
 		return fault.Field("name", "has more than %d characters", LongestName)
-	case len(req.Members) > mostMembers:
-		return fault.Field("reservations", "has %d entries; at most %d are allowed", len(req.Members), mostMembers)
+	case len(req.Members) > MostMembers:
+		return fault.Field("reservations", "has %d entries; at most %d are allowed", len(req.Members), MostMembers)
 	case tooLongAgo(w.Start, now):
 		return fault.Field("start_date", "%v lies in the past; it is now %v", w.Start, now)
 	case w.End <= max(w.Start, now):
@@ -117,10 +117,20 @@ type leaseTry struct {
 // memberError is why a reservation of a lease is refused.
 type memberError struct {
 	error
-	member int // its index in the request
+	member int // its index in the request, or in the lease that is changed
 }
 
 func (e *memberError) Unwrap() error { return e.error }
+
+// MemberOf returns the index, in the request or in the lease that is changed, of the reservation that an error is about; false
+// if it is about the whole lease.
+func MemberOf(err error) (index int, is bool) {
+	of, is := errors.AsType[*memberError](err)
+	if !is {
+		return 0, false
+	}
+	return of.member, true
+}
 
 // inOrder plans the reservations one after the other, each from its Min to most. Each sees the claims of
 // those before it.
@@ -216,7 +226,7 @@ func besideOthers(err error) error {
 		return err
 	}
 	r := *refusal
-	r.Message += ", beside the other reservations of the lease"
+	r.Message += ", beside what else the request needs"
 	return &memberError{&r, refused.member}
 }
 
@@ -227,7 +237,7 @@ func (t *leaseTry) member(v View, i, most int) (Plan, error) {
 	if m.Kind == reservation.Addresses {
 		return t.addresses(v, m, t.requiredByOthers(i))
 	}
-	return upTo(m.Min, most, func(quantity int) (Plan, error) {
+	return upTo(v, m.Min, most, func(v View, quantity int) (Plan, error) {
 		return NewPlan(v, t.request(v, m, quantity))
 	})
 }
@@ -251,18 +261,21 @@ func (t *leaseTry) requiredByOthers(i int) (list []string) {
 
 // upTo returns the plan for as many hosts or instances as there is room for, from least to most. A
 // refusal is about least.
-func upTo(least, most int, plan func(quantity int) (Plan, error)) (Plan, error) {
-	p, err := plan(most)
+func upTo(v View, least, most int, plan func(v View, quantity int) (Plan, error)) (Plan, error) {
+	if least = max(least, 1); least >= most {
+		return plan(v, most)
+	}
+	p, err := plan(v.exact(), most)
 	refusal, is := errors.AsType[*reservation.Refusal](err)
-	if least = max(least, 1); !is || least >= most {
+	if !is {
 		return p, err
 	}
 	if refusal.LargestQuantity >= least && refusal.LargestQuantity < most {
-		if p, err := plan(refusal.LargestQuantity); err == nil {
+		if p, err := plan(v, refusal.LargestQuantity); err == nil {
 			return p, nil
 		}
 	}
-	return plan(least)
+	return plan(v, least)
 }
 
 // WarningBefore returns how many seconds before the end of w the warning is; 0 means never.

@@ -37,7 +37,7 @@ func (t *leaseTries) plan(v View, req reservation.LeaseRequest) (LeasePlan, erro
 		if err != nil {
 			return LeasePlan{}, cmp.Or(t.refused(), err)
 		}
-		plan, err := leasePlanAt(v, req, span.New(start, req.Duration))
+		plan, err := leasePlanAt(t.view(v), req, span.New(start, req.Duration))
 		if !t.failed(start, err) {
 			return plan, err
 		}
@@ -139,7 +139,7 @@ func (n *sharedWant) hostsFrom(v View, req reservation.LeaseRequest, m reservati
 	p, err := NewPlan(v, alone)
 	if refusal, is := errors.AsType[*reservation.Refusal](err); is && n.others > 0 {
 		r := *refusal
-		r.Message += fmt.Sprintf(", which %s of the lease need together", fault.Counted(n.others+1, "reservation"))
+		r.Message += fmt.Sprintf(", which %s of the request need together", fault.Counted(n.others+1, "reservation"))
 		err = &r
 	}
 	return p.Span.Start, err
@@ -177,7 +177,7 @@ func leaseMovedWithin(v View, l reservation.LeaseRecord, c reservation.LeaseChan
 	tries := leaseTries{window: span.Span{Start: max(from, v.Now), End: *c.Deadline}, duration: duration}
 	for start, ok := tries.window.Start, true; ok; start, ok = tries.next(others) {
 		c.Start, c.Duration, c.End = &start, duration, nil
-		row, members, err = (&leaseChange{LeaseChange: c, now: v.Now, from: l}).decide(v)
+		row, members, err = (&leaseChange{LeaseChange: c, now: v.Now, from: l}).decide(tries.view(v))
 		if !tries.failed(start, err) {
 			return row, members, err
 		}
@@ -194,6 +194,14 @@ type leaseTries struct {
 	last     span.Instant
 	staged   span.Instant // when the image could be there, which the last start was too early for; 0 means never
 	first    error        // a refusal
+}
+
+// view returns the view for a try: the refusal of one of several tells which start to try next.
+func (t *leaseTries) view(v View) View {
+	if t.window.Seconds() > t.duration {
+		return v.exact()
+	}
+	return v
 }
 
 // rounded returns the first start from the given one on that is a multiple of the unit.
@@ -224,7 +232,9 @@ func (t *leaseTries) failed(start span.Instant, err error) bool {
 // dependsOnStart reports whether err is a refusal that another start may avoid.
 func dependsOnStart(err error) bool {
 	refusal, is := errors.AsType[*reservation.Refusal](err)
-	return is && slices.Contains([]reservation.Constraint{reservation.HostsFree, reservation.MaxHosts, reservation.FloatingIPsFree, reservation.ImageTransfer, reservation.ImagePool}, refusal.Constraint)
+	return is && slices.Contains([]reservation.Constraint{
+		reservation.HostsFree, reservation.HostsTogether, reservation.MaxHosts, reservation.FloatingIPsFree, reservation.ImageTransfer, reservation.ImagePool,
+	}, refusal.Constraint)
 }
 
 // next returns the start to try next, at which v may have more room; ok is false if there is none.
@@ -244,7 +254,7 @@ func (t *leaseTries) refused() error {
 	r := *refusal
 	if t.window.Seconds() > t.duration {
 		r.EarliestStart = 0
-		r.Message = fmt.Sprintf("not enough hosts available: of %s from %v to %v that were tried, none has room for the whole lease; at the first, %s",
+		r.Message = fmt.Sprintf("not enough hosts available: of %s from %v to %v that were tried, none has room for the whole request; at the first, %s",
 			fault.Counted(t.count, "start"), t.window.Start, t.last, r.Message)
 	}
 	if member, is := errors.AsType[*memberError](t.first); is {
@@ -261,7 +271,7 @@ func (v View) nextRoom(t span.Instant) (next span.Instant, ok bool) {
 		next = span.Forever
 	}
 	if t <= v.Now { // filters may match more hosts in the future
-		next = min(next, v.Now+1)
+		next = min(next, v.future())
 	}
 	for _, pool := range v.Pools {
 		for _, b := range pool.Booked {
@@ -272,7 +282,7 @@ func (v View) nextRoom(t span.Instant) (next span.Instant, ok bool) {
 	}
 	for number := range v.Hosts.names {
 		if h := v.Hosts.Host(number); h != nil {
-			if awake := h.AwakeAt(v.Now); awake > t {
+			if awake := v.awakeAt(h); awake > t {
 				next = min(next, awake)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Limits are the operator's limits for each project; 0 means no limit. An instance counts as one
+// Limits are the operator's limits for each project; 0 means no limit, except for Hold. An instance counts as one
 // host.
 type Limits struct {
 	Duration        int64 // longest duration of a reservation, in seconds
@@ -21,6 +21,8 @@ type Limits struct {
 	HostSeconds     int64 // sum over all live reservations of the project
 	EmptyLeases     int   // leases without reservations, ended ones included
 	ExtensionWindow int64 // how many seconds before the end an extension is accepted
+	Hold            int64 // longest hold, in seconds; 0 means that nothing is held
+	Holds           int   // held at once, and not confirmed
 }
 
 // tooEarly returns why r may not last as long as changed yet; empty if it may.
@@ -37,15 +39,16 @@ func (l Limits) tooEarly(r *reservation.Reservation, changed span.Span, now span
 type Held struct {
 	Hosts       span.Count // over time
 	HostSeconds int64      // in total
+	Holds       span.Count // reservations that nobody has confirmed, over the time of their holds
 }
 
 // With returns h plus what r holds.
 func (h Held) With(r *reservation.Reservation) Held {
-	return Held{AddClaims(h.Hosts, CountedClaims(r), 1), h.HostSeconds + Weight(r)}
+	return Held{AddClaims(h.Hosts, CountedClaims(r), 1), h.HostSeconds + Weight(r), h.Holds.Add(holdOf(r), 1)}
 }
 
 func (h Held) Without(r *reservation.Reservation) Held {
-	return Held{AddClaims(h.Hosts, CountedClaims(r), -1), h.HostSeconds - Weight(r)}
+	return Held{AddClaims(h.Hosts, CountedClaims(r), -1), h.HostSeconds - Weight(r), h.Holds.Add(holdOf(r), -1)}
 }
 
 // HeldBy returns what reservations hold together.
@@ -61,6 +64,7 @@ func HeldBy(list []*reservation.Reservation) (h Held) {
 	})
 	for _, r := range list {
 		h.HostSeconds += Weight(r)
+		h.Holds = h.Holds.Add(holdOf(r), 1)
 	}
 	return h
 }

@@ -4,6 +4,7 @@ package planning
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -21,11 +22,48 @@ type option struct {
 // ranging is the search for the options of one alternative of a wish. If there is room for an option, there is for a smaller
 // quantity and a shorter duration from the same start on. So the largest of either is found by halving a range.
 type ranging struct {
-	*search
+	*search             // for what lasts
+	asked       *search // for a request that comes now
 	wish        *wish
 	alternative int
 	// cut is true if the effort ended before a search.
 	cut *bool
+	// values are the searches on the hosts of each value that may have room, if a required rule must be kept.
+	values []*search
+}
+
+// newRanging returns the search for the options of an alternative.
+func newRanging(v View, w *wish, alternative int, cut *bool) (ranging, error) {
+	s, err := newSearch(v, w.alternatives[alternative])
+	if err != nil {
+		return ranging{}, err
+	}
+	r := ranging{search: s.lasting(span.Forever), asked: s, wish: w, alternative: alternative, cut: cut}
+	if r.lying == nil || r.lying.rule.Preferred {
+		return r, nil
+	}
+	for value, one := range r.ruled().onEach() {
+		least := 1
+		if r.ruled().sameRequired() && r.request.Kind == reservation.Hosts {
+			least = int(w.quantity.Min)
+		}
+		if r.lying.sizes[value] >= least {
+			r.values = append(r.values, one)
+		}
+	}
+	return r, nil
+}
+
+// valuesOfSearch is of how many values the sets of hosts take as long as one search on all hosts.
+const valuesOfSearch = 64
+
+// looks counts searches that follow. With a required rule each is one on all hosts, one for their room on each value, and one on
+// the hosts of each value.
+func (r ranging) looks(searches int) {
+	if r.values != nil {
+		searches *= 3 + len(r.values)/valuesOfSearch
+	}
+	r.view.look(r.request.Kind, searches)
 }
 
 // least returns the first start for the smallest quantity and the shortest duration; false if there is none.
@@ -51,17 +89,6 @@ func (r ranging) ended() bool {
 	return *r.cut
 }
 
-// look counts searches.
-func (r ranging) look(searches int) {
-	if r.request.Kind == reservation.Instances {
-		searches *= slicesCost
-	}
-	r.view.effort.look(searches * len(r.view.Hosts.names))
-}
-
-// slicesCost is how many times a search for whole hosts one for instances costs.
-const slicesCost = 4
-
 // first returns the first start for a quantity and a duration, in all windows; false if there is none.
 func (r ranging) first(quantity, duration int64) (option, bool) {
 	for _, w := range r.wish.windows {
@@ -69,7 +96,7 @@ func (r ranging) first(quantity, duration int64) (option, bool) {
 		if q.Deadline < q.Ready.Add(duration) {
 			continue
 		}
-		r.look(1)
+		r.looks(1)
 		if start, ok := r.find(q, calendar.PolicyFirstFit); ok {
 			return option{r.alternative, start, quantity, duration}, true
 		}
@@ -79,7 +106,11 @@ func (r ranging) first(quantity, duration int64) (option, bool) {
 
 // within returns the query for a quantity and a duration in a window.
 func (r ranging) within(w span.Span, quantity, duration int64) calendar.Query {
-	q := r.imaging().from(r.query, w.Start)
+	start := w.Start
+	if r.filter.Timely() && start > r.view.Now {
+		start = max(start, r.view.future())
+	}
+	q := r.imaging().from(r.query, start)
 	q.Quantity, q.Duration = int(quantity), duration
 	q.Deadline = min(w.End, r.view.Limits.horizon(r.view.Now).Add(duration))
 	return q
@@ -87,16 +118,28 @@ func (r ranging) within(w span.Span, quantity, duration int64) calendar.Query {
 
 // mostAt returns the option with the largest quantity at the start of another one, with its duration.
 func (r ranging) mostAt(o option) option {
-	r.look(1)
+	r.looks(1)
 	q := r.startingAt(o.start)
 	q.Duration, q.Deadline = o.duration, o.start.Add(o.duration)
-	o.quantity = max(o.quantity, min(int64(r.mostKept(q)), r.mostFor(o.duration)))
+	o.quantity = max(o.quantity, min(int64(r.mostIn(q)), r.mostFor(o.duration)))
 	return o
+}
+
+// mostIn returns the largest quantity for which q has a start with room. If the hosts must be spread, it is a start with room for
+// some: there are enough values then whatever the quantity.
+func (r ranging) mostIn(q calendar.Query) (most int) {
+	if !r.ruled().sameRequired() {
+		return r.ruled().mostAnywhere(q)
+	}
+	for _, one := range r.values {
+		most = max(most, one.mostKept(one.ruled().part(q)))
+	}
+	return most
 }
 
 // longestAt returns the option with the longest duration at the start of another one, with its quantity.
 func (r ranging) longestAt(o option) option {
-	r.look(1)
+	r.looks(1)
 	q := r.startingAt(o.start)
 	q.Quantity, q.Deadline = int(o.quantity), o.start.Add(r.longestFor(o.quantity))
 	for _, w := range r.wish.windows {
@@ -107,14 +150,36 @@ func (r ranging) longestAt(o option) option {
 	if kept := r.bound.keeps(q.Quantity, span.Span{Start: o.start, End: q.Deadline}); len(kept) > 0 && kept[0].Start == o.start {
 		q.Deadline = kept[0].End
 	}
-	end := o.start
-	if r.request.Kind == reservation.Instances {
-		end = r.view.Calendar.SlicesUntil(r.slices(q), o.start)
-	} else {
-		end = r.view.Calendar.Until(q, o.start)
-	}
-	o.duration = max(o.duration, int64(end-o.start))
+	o.duration = max(o.duration, int64(r.until(q, o.start)-o.start))
 	return o
+}
+
+// until returns the latest instant until which there is room from start on.
+func (r ranging) until(q calendar.Query, start span.Instant) span.Instant {
+	if r.values == nil {
+		return untilOn(r.search, q, start)
+	}
+	spread, ends := r.ruled().spreadRequired(), make([]span.Instant, len(r.values))
+	for i, one := range r.values {
+		part := one.ruled().part(q)
+		if spread {
+			part.Quantity = 1
+		}
+		ends[i] = untilOn(one, part, start)
+	}
+	slices.Sort(ends)
+	if spread {
+		return min(untilOn(r.search, q, start), ends[len(ends)-r.lying.rule.Values])
+	}
+	return ends[len(ends)-1]
+}
+
+// untilOn is until for a query on some hosts, however they lie.
+func untilOn(s *search, q calendar.Query, start span.Instant) span.Instant {
+	if s.request.Kind == reservation.Instances {
+		return s.view.Calendar.SlicesUntil(s.slices(q), start)
+	}
+	return s.view.Calendar.Until(q, start)
 }
 
 // most returns the soonest option with the largest quantity that has room anywhere for the duration of o, which is the
@@ -127,11 +192,21 @@ func (r ranging) most(o option) option {
 	if all, ok := r.soonest(most, o.duration); ok {
 		return all
 	}
+	if r.ruled().spreadRequired() {
+		climb(o.quantity, most-1, func(quantity int64) (int64, bool) {
+			found, ok := r.soonest(quantity, o.duration)
+			if ok {
+				o = r.mostAt(found)
+			}
+			return o.quantity, ok
+		})
+		return o
+	}
 	room := o.quantity
 	for _, w := range r.wish.windows {
 		if q := r.within(w, o.quantity, o.duration); !r.ended() && q.Deadline >= q.Ready.Add(o.duration) {
-			r.look(1 + bits.Len(uint(r.bound.most)))
-			room = max(room, min(int64(r.mostKept(q)), most))
+			r.looks(1 + bits.Len(uint(r.bound.most)))
+			room = max(room, min(int64(r.mostIn(q)), most))
 		}
 	}
 	if room == o.quantity {
@@ -154,7 +229,7 @@ func (r ranging) longest(o option) option {
 	if whole, ok := r.soonest(o.quantity, longest); ok {
 		return whole
 	}
-	if r.request.Kind == reservation.Instances {
+	if r.request.Kind == reservation.Instances || r.ruled().spreadRequired() {
 		climb(o.duration, longest-1, func(duration int64) (int64, bool) {
 			found, ok := r.soonest(o.quantity, duration)
 			if ok {
@@ -170,15 +245,30 @@ func (r ranging) longest(o option) option {
 			if r.ended() {
 				return o
 			}
-			r.look(1)
+			r.looks(1)
 			q := r.within(part, o.quantity, o.duration+1)
 			q.Deadline = part.End
-			if longer, ok := r.view.Calendar.Longest(q, r.view.Limits.horizon(r.view.Now)); ok {
+			if longer, ok := r.longestIn(q); ok {
 				o.start, o.duration = longer.Start, longer.Seconds()
 			}
 		}
 	}
 	return o
+}
+
+// longestIn returns the longest span with room for a query about hosts that lasts at least as long as it, from the first possible
+// start on; false if there is none.
+func (r ranging) longestIn(q calendar.Query) (longest span.Span, found bool) {
+	latest := r.view.Limits.horizon(r.view.Now)
+	if r.values == nil {
+		return r.view.Calendar.Longest(q, latest)
+	}
+	for _, one := range r.values {
+		if other, ok := r.view.Calendar.Longest(one.ruled().part(q), latest); ok && (other.Seconds() > q.Duration || !found || other.Start < longest.Start) {
+			longest, found, q.Duration = other, true, other.Seconds()
+		}
+	}
+	return longest, found
 }
 
 // climb tries numbers from low, which is known to be possible, to high, until it has tried the largest that is possible. If

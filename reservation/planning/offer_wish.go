@@ -146,5 +146,8 @@ func OfAlternative(err error, index int) error {
 	}
 	of := *f
 	of.Field = fmt.Sprintf("alternatives[%d].%s", index, f.Field)
+	if f.Field == "quantity" { // which alternatives do not have
+		of.Field = "quantity.min"
+	}
 	return &of
 }

@@ -49,12 +49,12 @@ func Offers(v View, asked Wish) (offers []Offer, complete bool, err error) {
 	v = v.bounded(mostLooked)
 	cut := false
 	var searches []ranging
-	for i, a := range w.alternatives {
-		s, err := newSearch(v, a)
+	for i := range w.alternatives {
+		r, err := newRanging(v, &w, i, &cut)
 		if err != nil {
 			return nil, false, OfAlternative(err, i)
 		}
-		searches = append(searches, ranging{search: s, wish: &w, alternative: i, cut: &cut})
+		searches = append(searches, r)
 	}
 	var options []option
 	for _, r := range searches { // before the effort of the next ones can end
@@ -78,7 +78,7 @@ func Offers(v View, asked Wish) (offers []Offer, complete bool, err error) {
 // refuse returns the refusal of the least that the wish asks for.
 func (w *wish) refuse(v View) error {
 	a := w.alternatives[0]
-	_, err := NewPlan(v, reservation.Request{Terms: a.Terms, Start: a.window.Start, End: a.window.End, Duration: a.duration})
+	_, err := NewPlan(v.lasting(span.Forever), reservation.Request{Terms: a.Terms, Start: a.window.Start, End: a.window.End, Duration: a.duration})
 	return err
 }
 
@@ -90,7 +90,7 @@ func (r ranging) options(least option) []option {
 
 // offer returns the offer of an option.
 func (r ranging) offer(o option) Offer {
-	s := r.with(int(o.quantity))
+	s := r.asked.with(int(o.quantity))
 	s.request.duration, s.query.Duration = o.duration, o.duration
 	return Offer{Plan: s.planOn(o.start, s.claims(o.start)), Alternative: o.alternative}
 }

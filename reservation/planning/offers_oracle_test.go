@@ -27,6 +27,9 @@ import (
 func TestOffersAreTheBestOfAllOptions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCloud(t)
+		if rapid.Bool().Draw(t, "in racks") {
+			c.drawRacks()
+		}
 		w := c.drawWish()
 		v := c.view()
 		offers, complete, err := planning.Offers(v, w)
@@ -47,6 +50,10 @@ func TestOffersAreTheBestOfAllOptions(t *testing.T) {
 		}
 		for _, o := range offers {
 			c.books(v, w, o)
+			rule := o.Terms.Together
+			if kept := c.lies(rule, c.counts(o.Claims)); kept == rule.Broken || !kept && !rule.Preferred {
+				t.Fatalf("%+v is not kept by %v", rule, o.Claims)
+			}
 		}
 	})
 }
@@ -67,7 +74,9 @@ type cloud struct {
 	used   [][mostTicks]int64 // vCPUs
 	held   [mostTicks]int     // by the project
 	limits planning.Limits
+	lasts  int64 // for how many ticks an offer can be booked
 	spent  int64 // host-seconds that the project holds
+	near   []int // the hosts of reservation x, from which requests lie apart
 }
 
 const coresOfHost = 4
@@ -91,6 +100,7 @@ func drawCloud(t *rapid.T) *cloud {
 	if rapid.Bool().Draw(t, "limited") {
 		c.drawLimits(ticks)
 	}
+	c.lasts = int64(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "lasts"))
 	t.Logf("%+v", *c)
 	return c
 }
@@ -133,18 +143,27 @@ func (c *cloud) span(start, length int64) span.Span {
 	return span.New(c.now.Add(c.scale*start), c.scale*length)
 }
 
-func (c *cloud) view() planning.View {
+func (c *cloud) view() planning.View { return c.viewAt(c.now) }
+
+func (c *cloud) viewAt(now span.Instant) planning.View {
 	s, err := inventory.NewSnapshot(c.hosts, nil, nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	v, err := planning.NewView(c.now, s, c.holds)
+	v, err := planning.NewView(now, s, c.holds)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	v.Limits, v.Held.HostSeconds = c.limits, c.spent
+	v.Limits, v.Held.HostSeconds, v.Holds = c.limits, c.spent, c.scale*c.lasts
 	for at, hosts := range c.held {
 		v.Held.Hosts = v.Held.Hosts.Add(c.span(int64(at), 1), hosts)
+	}
+	v.Apart = func(string, []string) []planning.Neighbor {
+		x := planning.Neighbor{Of: &reservation.Reservation{ID: "x"}}
+		for _, i := range c.near {
+			x.Claims = append(x.Claims, reservation.Claim{Host: c.hosts[i].Name, Span: c.span(mostTicks, mostTicks)})
+		}
+		return []planning.Neighbor{x}
 	}
 	return v
 }
@@ -175,9 +194,29 @@ func (c *cloud) drawWish() planning.Wish {
 			a.Resources.VCPUs = rapid.Int64Range(1, 3).Draw(t, "size")
 			a.Affinity = rapid.SampledFrom([]calendar.Affinity{"", "same", "different"}).Draw(t, "affinity")
 		}
+		if c.hosts[0].Properties != nil {
+			c.drawRule(&a, w.Quantity.Min)
+		}
 		w.Alternatives = append(w.Alternatives, a)
 	}
 	return w
+}
+
+// drawRule draws how the hosts of an alternative must lie to each other, whose smallest quantity is least.
+func (c *cloud) drawRule(a *reservation.Terms, least int64) {
+	t := c.t
+	rules := []reservation.TogetherRule{"", reservation.TogetherSame, reservation.TogetherSame, reservation.TogetherFewest}
+	if least > 1 && a.Affinity != "same" {
+		rules = append(rules, reservation.TogetherSpread, reservation.TogetherSpread)
+	}
+	rule := rapid.SampledFrom(rules).Draw(t, "rule")
+	if rule != "" {
+		a.Together = reservation.Together{By: "rack", Rule: rule, Preferred: rule == reservation.TogetherFewest || rapid.IntRange(0, 3).Draw(t, "preferred") == 0}
+	}
+	if rule == reservation.TogetherSpread {
+		a.Together.Values = rapid.IntRange(2, int(least)).Draw(t, "values")
+	}
+	c.drawNeighbor(a)
 }
 
 // passes reports whether a host passes the filter of an alternative for a start.
@@ -188,7 +227,7 @@ func (c *cloud) passes(h *inventory.Host, filter string, start int64) bool {
 	case `["in", "$name", "h0", "h2"]`:
 		return h.Name == "h0" || h.Name == "h2"
 	case `[">=", "$free_ram_mb", 600]`:
-		return start > 0 || h.Used.MemoryMB == 0
+		return start > c.lasts || start == 0 && h.Used.MemoryMB == 0
 	}
 	return true
 }
@@ -197,7 +236,7 @@ func (c *cloud) passes(h *inventory.Host, filter string, start int64) bool {
 func (c *cloud) room(a reservation.Terms, start, duration int64) (sum int64) {
 	for i := range c.hosts {
 		h := &c.hosts[i]
-		if !c.passes(h, a.HostProperties, start) || h.Power == inventory.PowerSleeping && c.scale*start < h.BootSeconds {
+		if !c.passes(h, a.HostProperties, start) || h.Power == inventory.PowerSleeping && h.BootSeconds > 0 && c.scale*(start-c.lasts) < h.BootSeconds {
 			continue
 		}
 		room := int64(coresOfHost)
@@ -233,7 +272,7 @@ func (c *cloud) possible(w planning.Wish, a reservation.Terms, o choice) bool {
 	}
 	l := c.limits
 	return (l.Duration == 0 || c.scale*o.duration <= l.Duration) && (l.StartAhead == 0 || c.scale*o.start <= l.StartAhead) &&
-		(l.HostSeconds == 0 || c.spent+c.scale*o.quantity*o.duration <= l.HostSeconds) && c.room(a, o.start, o.duration) >= o.quantity
+		(l.HostSeconds == 0 || c.spent+c.scale*o.quantity*o.duration <= l.HostSeconds) && c.roomLying(a, o.start, o.duration) >= o.quantity
 }
 
 // best returns the offers of a wish.
@@ -294,7 +333,7 @@ func by(orders ...func(a, b choice) int) func(a, b choice) int {
 	}
 }
 
-// books books an offer.
+// books books an offer, at once and as long as it lasts.
 func (c *cloud) books(v planning.View, w planning.Wish, o planning.Offer) {
 	var terms reservation.Terms
 	if len(w.Alternatives) > 0 {
@@ -308,5 +347,11 @@ func (c *cloud) books(v planning.View, w planning.Wish, o planning.Offer) {
 	plan.Images = nil
 	if diff := gocmp.Diff(o.Plan, plan); diff != "" {
 		c.t.Fatalf("the plan differs (-offer +plan):\n%s", diff)
+	}
+	for seconds := min(c.scale*c.lasts, int64(o.Span.Start-c.now)); seconds > 0; seconds -= (c.scale + 1) / 2 {
+		later := c.viewAt(c.now.Add(seconds))
+		if _, err := planning.NewPlan(later, reservation.Request{Terms: terms, Start: o.Span.Start, End: o.Span.End}); err != nil {
+			c.t.Fatalf("%+v is refused %d s later: %v", o, seconds, err)
+		}
 	}
 }

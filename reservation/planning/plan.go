@@ -23,6 +23,7 @@ func NewPlan(v View, req reservation.Request) (Plan, error) {
 	if refusal := s.refusing().limited(); refusal != nil {
 		return Plan{}, refusal
 	}
+	s.pricing().decide()
 	start, delayed, ok := s.start()
 	if !ok {
 		if refusal := s.refusing().refuseLimits(); refusal != nil {

@@ -20,6 +20,7 @@ func (s refusing) refuse() *reservation.Refusal {
 	if !s.request.Maintenance { // which has all its hosts or none
 		r.LargestQuantity = s.largest()
 	}
+	s.explainLying(r)
 	if never {
 		r.BlockedBy = nil
 		return r
@@ -34,8 +35,7 @@ func (s refusing) refuse() *reservation.Refusal {
 // fitsUnclaimed reports whether claims alone are in the way at the earliest requested start: without any,
 // the hosts that are awake by then would hold the request, and it would keep the limit on hosts.
 func (s refusing) fitsUnclaimed() bool {
-	alone := *s.search
-	alone.view.Calendar = s.view.Calendar.Unclaimed()
+	alone := onCalendar(s.search, s.view.Calendar.Unclaimed())
 	_, ok := alone.find(s.startingAt(s.query.Ready), calendar.PolicyFirstFit)
 	return ok
 }
@@ -44,6 +44,9 @@ func (s refusing) fitsUnclaimed() bool {
 func (s refusing) limited() *reservation.Refusal {
 	v, a := s.view, s.request
 	constraint, text := v.Limits.exceeded(v.Now, v.Held, a.Quantity, a.window.Start, a.duration)
+	if constraint == "" {
+		constraint, text = v.Limits.tooManyHolds(v.Now, v.Held, a.hold)
+	}
 	if constraint == "" {
 		return nil
 	}
@@ -58,8 +61,8 @@ func (s refusing) refuseLimit(constraint reservation.Constraint, text string, la
 	switch constraint {
 	case reservation.MaxHosts, reservation.MaxHostHours:
 		r.LargestQuantity = largest
-	case reservation.MaxStartAhead, reservation.MaxDuration, reservation.ExtensionTooEarly:
-		// A smaller quantity would start as late and last as long.
+	case reservation.MaxStartAhead, reservation.MaxDuration, reservation.ExtensionTooEarly, reservation.MaxHolds:
+		// A smaller quantity would start as late, last as long, and be held as well.
 	}
 	return r
 }
@@ -80,7 +83,7 @@ func (s refusing) refuseStartAhead() *reservation.Refusal {
 	if later.Deadline = s.request.window.End; later.Deadline <= s.query.Deadline {
 		return nil
 	}
-	start, ok := s.first(s.imaging().from(later, last+1))
+	start, ok := s.lasting(span.Forever).refusing().first(s.imaging().from(later, last+1))
 	if !ok {
 		return nil
 	}
@@ -114,8 +117,11 @@ func (s refusing) byName(hosts hostset.Set) []int {
 	return numbers
 }
 
-// largest returns the largest quantity that would be accepted in the requested window.
+// largest returns the largest quantity that would be accepted in the requested window, as long as answers hold.
 func (s refusing) largest() int {
+	if !s.request.immediate { // which waits as long whenever it comes
+		s = s.lasting(s.latest()).refusing()
+	}
 	most := s.mostKept(s.query)
 	if s.request.immediate && len(s.wakes) > 0 {
 		awake := s.mostKept(s.allAwake())
@@ -123,12 +129,21 @@ func (s refusing) largest() int {
 			most = max(most, min(awake, s.mostKept(s.startingAt(wake))))
 		}
 	}
-	return s.imaging().largestWithImage(min(most, s.view.Limits.quantity(s.view.Held, s.request.duration)))
+	return s.ruled().valid(s.imaging().largestWithImage(min(most, s.view.Limits.quantity(s.view.Held, s.request.duration))))
+}
+
+// valid returns a quantity; 0 if it is too small to ask for.
+func (s ruled) valid(quantity int) int {
+	if quantity < s.request.Together.Values {
+		return 0
+	}
+	return quantity
 }
 
 // earliest returns the first start at which there is room for the quantity; 0 if the limits or the
 // hosts allow none.
 func (s refusing) earliest() span.Instant {
+	s = s.lasting(span.Forever).refusing()
 	start, _ := s.first(s.ahead())
 	return start
 }
@@ -146,8 +161,14 @@ func (s refusing) first(q calendar.Query) (span.Instant, bool) {
 // ahead returns the query for any start that the limits allow and that was not searched yet. A request
 // that is refused now would start in the future, when the filter may match more hosts.
 func (s refusing) ahead() calendar.Query {
-	q := s.query
-	q.Ready, q.Hosts = max(q.Ready, s.view.Now+1, s.fruitless+1), s.matching(true)
+	q, after := s.query, s.view.Now+1
+	if s.filter.Timely() {
+		after = s.view.future()
+	}
+	if s.request.hold > 0 { // which begins when the start is requested
+		after = max(after, s.view.Now.Add(s.view.later+s.request.hold))
+	}
+	q.Ready, q.Hosts = max(q.Ready, after, s.fruitless+1), s.matching(true)
 	q.Deadline = s.view.Limits.horizon(s.view.Now).Add(q.Duration)
 	return q
 }
@@ -160,10 +181,7 @@ func (s refusing) reason(free int, never bool) (reservation.Constraint, string) 
 	if s.request.Maintenance {
 		return reservation.HostsFree, s.promisedAlready(free)
 	}
-	quantity, matched, what := s.request.Quantity, s.mostMatched(), "host"
-	if s.request.Kind == reservation.Instances {
-		what = "instance"
-	}
+	quantity, matched, what := s.request.Quantity, s.mostMatched(), s.request.what()
 	switch {
 	case matched == 0 || s.request.Kind == reservation.Hosts && matched < quantity:
 		if s.request.HostProperties != "" {

@@ -25,12 +25,20 @@ type Defaults struct {
 	OnEndChoices []reservation.OnEnd
 }
 
+// OnEnds returns the values that a request may choose for on_end.
+func (d Defaults) OnEnds() []reservation.OnEnd {
+	if d.OnEndChoices == nil {
+		return reservation.OnEnds
+	}
+	return d.OnEndChoices
+}
+
 // mayEnd returns an error if the operator does not allow this on_end.
 func (d Defaults) mayEnd(chosen reservation.OnEnd) error {
-	if d.OnEndChoices == nil || slices.Contains(d.OnEndChoices, chosen) {
+	if slices.Contains(d.OnEnds(), chosen) {
 		return nil
 	}
-	return fault.Field("on_end", "%q is not offered on this cloud; choose %s", chosen, strings.Join(fault.Texts(d.OnEndChoices), " or "))
+	return fault.Field("on_end", "%q is not offered on this cloud; choose %s", chosen, strings.Join(fault.Texts(d.OnEnds()), " or "))
 }
 
 // request is a parsed request: the terms, the duration in seconds, and the window.
@@ -43,6 +51,15 @@ type request struct {
 	// immediate is true if the request has no time, so that the reservation starts now, or as soon
 	// as sleeping hosts have booted and the image can be on the hosts.
 	immediate bool
+	hold      int64 // in seconds
+}
+
+// what returns what the request is for, in words.
+func (a request) what() string {
+	if a.Kind == reservation.Instances {
+		return "instance"
+	}
+	return "host"
 }
 
 // LongestName is the largest number of characters of the name of a reservation or a lease, and of an image.
@@ -59,12 +76,12 @@ var lastInstant = span.At(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 // parseRequest reads a request at v.Now. It fails with an Invalid fault that names the field.
 func parseRequest(req reservation.Request, v View) (request, error) {
 	req = begunNow(req, v.Now)
-	now, a := v.Now, request{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0}
+	now, a := v.Now, request{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0 && req.Hold == 0, hold: req.Hold}
 	if err := a.name(req.Hosts, v.Hosts); err != nil {
 		return request{}, err
 	}
 	fill(&a.Terms, v.Defaults)
-	if err := cmp.Or(checkTerms(a.Terms), v.Defaults.mayEnd(a.OnEnd)); err != nil {
+	if err := cmp.Or(checkTerms(a.Terms), v.Defaults.mayEnd(a.OnEnd), checkLevel(a.Together, v)); err != nil {
 		return request{}, err
 	}
 	if err := checkClasses(a.Resources.Custom, v.Hosts.snapshot.Classes()); err != nil {
@@ -73,6 +90,9 @@ func parseRequest(req reservation.Request, v View) (request, error) {
 	a.window = span.Span{Start: req.Start, End: req.End}
 	if req.Start == 0 {
 		a.window.Start = now
+		if req.End == 0 {
+			a.window.Start = now.Add(req.Hold)
+		}
 	}
 	switch {
 	case req.Duration < 0 || req.Duration > longestDuration:
@@ -95,9 +115,15 @@ func parseRequest(req reservation.Request, v View) (request, error) {
 	if a.duration > longestDuration {
 		return request{}, fault.Field("end_time", "%v is more than 100 years after the start", req.End)
 	}
+	if a.Notice > 0 && a.duration == a.window.Seconds() {
+		return request{}, fault.Field("notice", "is allowed for a window that is longer than the duration; state duration and a later end_time")
+	}
 	if a.duration > a.window.Seconds() {
 		return request{}, fault.Field("duration", "%d s is longer than the window from %v to %v, %d s",
 			a.duration, a.window.Start, a.window.End, a.window.Seconds())
+	}
+	if err := a.startAfterHold(v); err != nil {
+		return request{}, err
 	}
 	if req.ShortWarning {
 		a.BeforeEnd = min(a.BeforeEnd, a.duration/2)
@@ -126,7 +152,7 @@ func fill(t *reservation.Terms, defaults Defaults) {
 	}
 	if t.Policy == "" {
 		t.Policy = defaults.Policy
-		if t.Kind == reservation.Instances || t.Maintenance {
+		if t.Kind == reservation.Instances && t.Policy.ComparesRectangles() || t.Maintenance || rulesOut(*t, t.Policy) {
 			t.Policy = calendar.PolicyFirstFit
 		}
 	}
@@ -151,6 +177,14 @@ func checkTerms(t reservation.Terms) error {
 	if t.BeforeEnd < 0 {
 		return fault.Field("before_end", "must not be negative")
 	}
+	switch {
+	case t.Notice < 0 || t.Notice > longestDuration:
+		return fault.Field("notice", "must be from 0 seconds to 100 years")
+	case t.Notice > 0 && t.Maintenance:
+		return fault.Field("notice", "is not allowed for maintenance, whose time is fixed")
+	case t.Notice > 0 && t.Image != "":
+		return fault.Field("notice", "is not allowed with an image, which must be there at a fixed start")
+	}
 	for _, check := range []error{
 		oneOf("kind", t.Kind, reservation.HostKinds),
 		oneOf("policy", t.Policy, calendar.Policies),
@@ -164,6 +198,9 @@ func checkTerms(t reservation.Terms) error {
 		if err := checkMaintenance(t); err != nil {
 			return err
 		}
+	}
+	if err := checkTogether(t); err != nil {
+		return err
 	}
 	if t.Kind == reservation.Hosts {
 		return checkHostTerms(t)
@@ -194,8 +231,8 @@ func checkInstanceTerms(t reservation.Terms) error {
 	if r.IsZero() {
 		return fault.Field("resources", "is required for kind instance: the size of one instance")
 	}
-	if t.Policy != calendar.PolicyFirstFit {
-		return fault.Field("policy", "kind instance accepts %s only; %s compares whole free hosts", calendar.PolicyFirstFit, t.Policy)
+	if t.Policy.ComparesRectangles() {
+		return fault.Field("policy", "kind instance accepts %s and %s only; %s compares whole free hosts", calendar.PolicyFirstFit, calendar.PolicyCheapest, t.Policy)
 	}
 	return oneOf("affinity", t.Affinity, []calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent})
 }

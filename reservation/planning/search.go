@@ -27,11 +27,17 @@ type search struct {
 	bound bound
 	// wakes are the times at which matching hosts that sleep or boot become available.
 	wakes []span.Instant
+	// fallback is why the policy of the request is first fit instead of its own.
+	fallback Fallback
 	// fruitless is the last start of the requested window if no start was found there; otherwise 0.
 	fruitless span.Instant
 	idle      *hostset.Set // the hosts that no reservation has now; nil until needed
 	// staged is nil if there is no image or decisions ignore images.
 	staged *staged
+	// lying is nil if the request has no rule about how hosts lie to each other, or if it is kept on all hosts of the search.
+	lying *lying
+	only  hostset.Set // the hosts on which the search is; nil means all that match
+	apart apartness
 }
 
 // newSearch parses the filter and finds the matching hosts.
@@ -46,15 +52,24 @@ func newSearch(v View, a request) (*search, error) {
 func searchBy(v View, a request, f *filtered) *search {
 	v.effort.look(len(v.Hosts.names))
 	s := &search{view: v, request: a, filter: f.filter, match: f.match, bound: bound{most: v.Limits.Hosts, held: v.Held.Hosts}}
+	s.apart = v.apart(a.Together)
 	s.query = calendar.Query{
 		Now: v.Now, Ready: a.window.Start, Duration: a.duration, Quantity: a.Quantity,
 		Deadline: min(a.window.End, v.Limits.horizon(v.Now).Add(a.duration)),
 		Hosts:    s.matching(a.window.Start > v.Now),
 	}
+	s.ruled().lie()
 	s.matched = s.query.Hosts.Count()
 	s.order = s.refusing().inOrder()
 	s.sleepers()
 	return s
+}
+
+// onCalendar returns a search on another calendar, on which other hosts may be idle.
+func onCalendar(s *search, c *calendar.Calendar) *search {
+	other := *s
+	other.view.Calendar, other.idle = c, nil
+	return &other
 }
 
 // matching returns the hosts that the request may have and that pass the filter. ahead is true if
@@ -73,7 +88,13 @@ func (s *search) matching(ahead bool) hostset.Set {
 		}
 		s.match[place] = set
 	}
-	return s.match[place].Clone()
+	set := s.match[place].Clone()
+	for _, hosts := range []hostset.Set{s.only, s.apart.hosts} {
+		if hosts != nil {
+			set.Keep(hosts)
+		}
+	}
+	return set
 }
 
 // hostsAt returns the matching hosts for a start of the query or a later one.
@@ -93,15 +114,38 @@ func (s *search) mostMatched() int {
 	return most
 }
 
+// latest returns the last start of the requested window.
+func (s *search) latest() span.Instant { return s.query.Deadline.Add(-s.query.Duration) }
+
 // parts divides a query at now, if other hosts match for a start now than for later ones.
 func (s *search) parts(q calendar.Query) []calendar.Query {
-	if q.Ready > s.view.Now || !s.filter.Timely() || q.Deadline <= q.Window(q.Ready).End {
+	if !s.filter.Timely() {
+		return []calendar.Query{q}
+	}
+	if q.Ready > s.view.Now {
+		q.Ready = max(q.Ready, s.view.future())
+		return []calendar.Query{q}
+	}
+	if q.Deadline <= q.Window(q.Ready).End {
 		return []calendar.Query{q}
 	}
 	now, later := q, q
 	now.Deadline = q.Window(q.Ready).End
-	later.Ready, later.Hosts = s.view.Now+1, s.matching(true)
+	later.Ready, later.Hosts = s.view.future(), s.matching(true)
 	return []calendar.Query{now, later}
+}
+
+// lasting is View.lasting for a search.
+func (s *search) lasting(until span.Instant) *search {
+	lasts := *s
+	if lasts.view = s.view.lasting(until); lasts.view.later == s.view.later {
+		return s
+	}
+	if lasts.query.AvailableFrom != nil {
+		lasts.query.AvailableFrom, lasts.wakes = nil, nil
+		lasts.sleepers()
+	}
+	return &lasts
 }
 
 // sleepers sets from when hosts that are not awake are available. Maintenance needs no host awake.
@@ -117,14 +161,23 @@ func (s *search) sleepers() {
 		if s.query.AvailableFrom == nil {
 			s.query.AvailableFrom = make([]span.Instant, s.view.Calendar.Hosts())
 		}
-		awake := h.AwakeAt(s.view.Now)
-		s.query.AvailableFrom[number] = awake
-		if awake <= s.view.Limits.horizon(s.view.Now) && awake != span.Forever && s.query.Hosts.Has(number) {
-			s.wakes = append(s.wakes, awake)
+		s.query.AvailableFrom[number] = s.view.awakeAt(h)
+	}
+	s.wakes = s.view.wakings(s.query.AvailableFrom, s.query.Hosts)
+}
+
+// wakings returns the times at which those of the hosts that sleep or boot become available, given when each does; nil means at once.
+func (v View) wakings(availableFrom []span.Instant, hosts hostset.Set) (wakes []span.Instant) {
+	if availableFrom == nil {
+		return nil
+	}
+	for number := range hosts.All() {
+		if awake := availableFrom[number]; awake > v.Now && awake <= v.Limits.horizon(v.Now) && awake != span.Forever {
+			wakes = append(wakes, awake)
 		}
 	}
-	slices.Sort(s.wakes)
-	s.wakes = slices.Compact(s.wakes)
+	slices.Sort(wakes)
+	return slices.Compact(wakes)
 }
 
 func (s *search) slices(q calendar.Query) calendar.SliceQuery {
@@ -134,6 +187,12 @@ func (s *search) slices(q calendar.Query) calendar.SliceQuery {
 // most returns the largest quantity for which q has room at one start.
 func (s *search) most(q calendar.Query) int {
 	most := 0
+	if s.ruled().sameRequired() {
+		for _, one := range s.ruled().onEach() {
+			most = max(most, one.most(one.ruled().part(q)))
+		}
+		return most
+	}
 	for _, part := range s.parts(q) {
 		if s.request.Kind == reservation.Instances {
 			most = max(most, s.view.Calendar.MostSlices(s.slices(part), mostInstances))
@@ -192,6 +251,9 @@ func (s *search) claims(start span.Instant) []reservation.Claim {
 	if s.request.Kind == reservation.Instances {
 		return s.placeSlices(start, s.request.Quantity, nil)
 	}
+	if s.lying != nil {
+		return s.ruled().claimsLying(start, s.request.Quantity, nil)
+	}
 	return s.claimWhole(s.choose(s.request.Quantity, start, nil), s.query.Window(start))
 }
 
@@ -219,7 +281,7 @@ func (s *search) choose(quantity int, start span.Instant, skip map[int]bool) []i
 		for _, occupied := range []bool{false, true} {
 			for _, has := range s.withAndWithout() {
 				for _, number := range s.order {
-					if s.refusing().occupied(number, start) == occupied && s.has(number, start) == has && !skip[number] && !yield(number) {
+					if q.Hosts.Has(number) && s.refusing().occupied(number, start) == occupied && s.has(number, start) == has && !skip[number] && !yield(number) {
 						return
 					}
 				}
@@ -241,6 +303,9 @@ func (s *search) withAndWithout() []bool {
 // does not name, then those with room for more instances, then in the order of choose. Hosts
 // in first come before all others.
 func (s *search) placeSlices(start span.Instant, quantity int, first map[int]bool) []reservation.Claim {
+	if s.lying != nil {
+		return s.ruled().fillLying(s.rooms(start, quantity, first), quantity, start)
+	}
 	return s.fill(s.rooms(start, quantity, first), quantity, start)
 }
 
@@ -268,7 +333,7 @@ func (s *search) claimSlices(number, n int, start span.Instant) reservation.Clai
 func (s *search) rooms(start span.Instant, limit int, first map[int]bool) []calendar.Room {
 	q := s.query
 	q.Quantity, q.Hosts = limit, s.hostsAt(start)
-	rooms := s.view.Calendar.RoomAt(s.slices(q), start)
+	rooms := s.ruled().roomsAt(q, start)
 	slices.SortFunc(rooms, func(a, b calendar.Room) int {
 		return cmp.Or(
 			compareBool(first[b.Host], first[a.Host]),
@@ -302,12 +367,22 @@ func (s *search) has(number int, start span.Instant) bool {
 
 // planOn returns the plan for a start at which the hosts of claims are free.
 func (s *search) planOn(start span.Instant, claims []reservation.Claim) Plan {
-	return Plan{
+	p := Plan{
 		Terms:   s.request.Terms,
 		Span:    span.New(start, s.request.duration),
 		Claims:  claims,
 		Matched: s.hostsAt(start).Count(),
+
+		Fallback: s.fallback,
 	}
+	p.Terms.Together.Broken = !s.ruled().kept(claims)
+	if s.request.Notice > 0 {
+		p.Window = s.request.window
+	}
+	if s.request.hold > 0 {
+		p.HeldUntil = s.view.Now.Add(s.request.hold)
+	}
+	return p
 }
 
 // refusal returns a refusal with the numbers for the earliest requested start.
@@ -337,3 +412,8 @@ func (s *search) imaging() imaging { return imaging{s} }
 type refusing struct{ *search }
 
 func (s *search) refusing() refusing { return refusing{s} }
+
+// ruled is a search that looks at how the hosts of its request must lie to each other.
+type ruled struct{ *search }
+
+func (s *search) ruled() ruled { return ruled{s} }

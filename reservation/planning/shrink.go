@@ -46,6 +46,10 @@ func (p *changePlan) keepShares(quantity int) []int {
 		used[k.host] -= shares[i]
 		quantity -= shares[i]
 	}
+	if l := p.search.lying; l != nil && l.rule.Rule == reservation.TogetherSpread {
+		p.ruled().shareInTurns(shares, quantity)
+		return shares
+	}
 	for i, k := range p.kept {
 		more := min(k.count-shares[i], quantity)
 		shares[i] += more

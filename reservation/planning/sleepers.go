@@ -13,6 +13,7 @@ import (
 // nameSleepers adds to the refusal of a start the matching hosts that would have room then if they did
 // not sleep, and when they can all be awake.
 func (s *search) nameSleepers(r *reservation.Refusal) {
+	lasts := s.lasting(span.Forever)
 	if s.query.AvailableFrom == nil || r.Constraint != reservation.HostsFree || s.request.window.Seconds() != s.request.duration {
 		return
 	}
@@ -21,7 +22,7 @@ func (s *search) nameSleepers(r *reservation.Refusal) {
 	var names []string
 	for _, number := range s.refusing().byName(free) {
 		if at := s.query.AvailableFrom[number]; at > start && at != span.Forever {
-			names, awake = append(names, s.view.Hosts.names[number]), max(awake, at)
+			names, awake = append(names, s.view.Hosts.names[number]), max(awake, lasts.query.AvailableFrom[number])
 		}
 	}
 	if len(names) > 0 {

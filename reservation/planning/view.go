@@ -7,12 +7,14 @@ import (
 	"maps"
 
 	"github.com/almanac-cloud/almanac/inventory"
+	"github.com/almanac-cloud/almanac/pkg/hostset"
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/address"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/staging"
+	"github.com/almanac-cloud/almanac/reservation/tariff"
 )
 
 // View is everything that a decision depends on. Its calendar does not change during the
@@ -20,7 +22,8 @@ import (
 type View struct {
 	Now      span.Instant
 	Calendar *calendar.Calendar
-	// Held is what the project holds, without the reservation that is changed.
+	// Project is the one that the decision is for. Held is what it holds, without the reservation that is changed.
+	Project  string
 	Held     Held
 	Limits   Limits
 	Defaults Defaults
@@ -35,15 +38,56 @@ type View struct {
 	Images *Images
 	// ImagesWithout returns Images without a reservation; nil if decisions ignore images.
 	ImagesWithout func(id string) *Images
+	// Tariff is what a host costs by time; nil if that is not known.
+	Tariff *tariff.Reading
 	// Pools are the floating IPs of the networks that the decision is about, by network.
 	Pools map[string]address.Pool
 	// Hosts are the hosts of the calendar.
 	Hosts *HostIndex
+	// Movable returns reservations that overlap a span and may move for a request, some of them if there are many; nil
+	// if none may be moved. HeldBy returns what the project of one of them holds.
+	Movable func(w span.Span) []*reservation.Reservation
+	HeldBy  func(project string) Held
+	// Apart returns the neighbors of a reservation: those of from that are not over, and those that name it by its id; nil if
+	// there are none.
+	Apart func(id string, from []string) []Neighbor
 	// Pruned is the time before which the calendar may have lost claims.
 	Pruned span.Instant
+	// Holds is for how many seconds the starts and quantities that answers name can be requested, if nobody else books. With an
+	// image it may be less: each second without a transfer may be one too many.
+	Holds int64
 
+	// later is how many seconds after Now a request may come that the decision is about, from 0 to Holds.
+	later  int64
 	effort *effort // of a decision with many searches
+	// subject is the id of the reservation that the decision is about; "" if it is a new one.
+	subject string
 }
+
+// lasting returns the view for what an answer names: what fits on it still fits Holds seconds later, or at the instant until
+// if that is sooner.
+func (v View) lasting(until span.Instant) View {
+	v.later = max(v.later, min(v.Holds, int64(until-v.Now)))
+	return v
+}
+
+// exact returns the view of a decision that uses what a refusal names for a search of its own: that need not last.
+func (v View) exact() View {
+	v.Holds = v.later
+	return v
+}
+
+// awakeAt returns from when a host can run instances if a request needs it.
+func (v View) awakeAt(h *inventory.Host) span.Instant {
+	at := h.AwakeAt(v.Now)
+	if at > v.Now && at != span.Forever {
+		at = at.Add(v.later)
+	}
+	return at
+}
+
+// future returns the first start that is in the future whenever the request comes.
+func (v View) future() span.Instant { return v.Now.Add(v.later + 1) }
 
 // Without returns the view as if r, which it contains, did not exist.
 func (v View) Without(r *reservation.Reservation) View {
@@ -152,12 +196,37 @@ func NetworkOf(r *reservation.Reservation) string {
 type Plan struct {
 	Terms         reservation.Terms
 	Span          span.Span
+	Window        span.Span    // see reservation.Reservation
+	HeldUntil     span.Instant // as that of a reservation
+	Confirmed     bool         // whether a reservation that is held becomes one that is not
 	Claims        []reservation.Claim
 	Addresses     []address.Claim
 	DelayedByBoot bool
+	// Fallback is why the start is that of first fit although the request has another policy.
+	Fallback Fallback
 	// Matched is the number of hosts of the pool that pass the filter.
 	Matched int
 	// Images returns the state of images on the hosts, with those of the request; nil if the
 	// request has no image or decisions ignore images.
 	Images func() staging.State
+}
+
+// hostsOf returns the hosts that r has, apart from those that the cloud has no more.
+func (v View) hostsOf(r *reservation.Reservation) hostset.Set {
+	hosts := hostset.New(v.Calendar.Hosts())
+	for _, name := range r.HostNames() {
+		if number, known := v.Hosts.numbers[name]; known {
+			hosts.Add(number)
+		}
+	}
+	return hosts
+}
+
+// all returns all hosts.
+func (v View) all() hostset.Set {
+	all := hostset.New(v.Calendar.Hosts())
+	for number := range v.Hosts.names {
+		all.Add(number)
+	}
+	return all
 }

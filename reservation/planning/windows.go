@@ -19,13 +19,14 @@ func Availability(v View, req reservation.Request, limit int) (windows []calenda
 	if err != nil {
 		return nil, 0, err
 	}
-	s, err := newSearch(v, a)
+	s, err := newSearch(v.lasting(span.Forever), a)
 	if err != nil {
 		return nil, 0, err
 	}
 	if refusal := s.refusing().limited(); refusal != nil {
 		return nil, 0, refusal
 	}
+	s.pricing().decide()
 	for w := range s.allowed(s.query) {
 		if len(windows) == limit {
 			return windows, s.mostMatched(), nil
@@ -47,7 +48,7 @@ func NextStart(v View, req reservation.Request) (span.Instant, error) {
 	if err != nil {
 		return 0, err
 	}
-	s, err := newSearch(v, a)
+	s, err := newSearch(v.lasting(span.Forever), a)
 	if err != nil {
 		return 0, err
 	}
@@ -63,8 +64,16 @@ func (s *search) windowsOf(part calendar.Query) iter.Seq[calendar.Window] {
 	return s.view.Calendar.Windows(part)
 }
 
-// windows returns the maximal runs of starts of a query at which there is room, in order.
+// windows returns the maximal runs of starts of a query at which there is room, and a required rule can be kept, in order.
 func (s *search) windows(q calendar.Query) iter.Seq[calendar.Window] {
+	if s.lying != nil && !s.lying.rule.Preferred {
+		return s.ruled().windowsLying(q)
+	}
+	return s.windowsAnywhere(q)
+}
+
+// windowsAnywhere returns the maximal runs of starts of a query at which there is room, in order.
+func (s *search) windowsAnywhere(q calendar.Query) iter.Seq[calendar.Window] {
 	return func(yield func(calendar.Window) bool) {
 		var open *calendar.Window // a start now may continue with the later ones
 		for _, part := range s.parts(q) {
@@ -110,8 +119,15 @@ func (s *search) allowed(q calendar.Query) iter.Seq[calendar.Window] {
 	}
 }
 
-// freeAt returns the Free of a window that begins at a start with room.
-func (s *search) freeAt(start span.Instant) int {
+// freeAt returns the Free of a window that begins at a start with room. If all hosts must have one value, it is the most that one
+// of the values has.
+func (s *search) freeAt(start span.Instant) (free int) {
+	if s.ruled().sameRequired() {
+		for _, one := range s.ruled().onEach() {
+			free = max(free, one.freeAt(start))
+		}
+		return free
+	}
 	for w := range s.windowsOf(s.startingAt(start)) {
 		return w.Free
 	}

@@ -13,7 +13,7 @@ const (
 	inAgain              = "the page books the same again (form-fields.js, termsOf, otherTerms)"
 	inChange             = "the change (pkg/api/reservations/convert.go, changeOf)"
 	inChangeFlags        = "the flags of reservation change"
-	inChangeForm         = "the forms of a change on the page (reservation-state.js, written)"
+	inChangeForm         = "the forms of a change on the page (reservation-fields.js, written)"
 	inLog                = "the text of a change in the log (planning.Difference)"
 	inAnswer             = "the answer (v1.Of)"
 	inColumns            = "the columns of the command line (reservationFields)"
@@ -49,7 +49,8 @@ var absent = []struct {
 			"Events.Type Events.Time Events.State Events.Done Events.Detail Events.Holder Events.Until Membership.LeaseID Membership.ServerGroup",
 		slices.Concat(asking, changing, []string{inLog}), "Almanac decides it, and who asks follows from the token",
 	},
-	{"Quantity Kind HostProperties Policy Resources Affinity Image OnEnd BeforeEnd", []string{inMaintenance}, "maintenance is of the hosts that it names, and nobody uses it"},
+	{"Window.Start Window.End", slices.Concat(asking, changing, []string{inLog}), "it is the window of the request; a change of the time ends it"},
+	{"Quantity Kind HostProperties Policy Resources Affinity Together Image OnEnd BeforeEnd Notice", []string{inMaintenance}, "maintenance is of the hosts that it names, and nobody uses it"},
 	{"Maintenance Claims.Host", []string{inFlags}, "host maintenance plans it"},
 	{"Claims.Host", slices.Concat(changing, []string{inLog, inBlazarRequest}), "Almanac chooses the hosts; only a request for maintenance names them"},
 	{"Claims.Slices Claims.Span.Start Claims.Span.End", restShows, "the answer has the names of the hosts; the calendar shows the claims"},
@@ -69,11 +70,14 @@ var absent = []struct {
 	{"Membership.EndAction Membership.Flavor", []string{inLog, inBlazarChange}, "it cannot be changed"},
 	{"Membership.ServerGroup", slices.Concat(restShows, []string{inNotification}), "only Blazar's clients look for it"},
 
-	{"Kind Policy Image Maintenance", []string{inChange, inChangeFlags, inChangeForm}, "a change keeps it; another reservation has another"},
-	{"Span.Start HostProperties Resources Affinity OnEnd BeforeEnd", []string{inChangeForm}, "the page changes what most owners need; the command line has the rest"},
-	{"Policy Affinity Image OnEnd BeforeEnd", []string{inForm}, "the form has what most bookings need; the command line has the rest"},
+	{"Kind Policy Image Maintenance Together", []string{inChange, inChangeFlags, inChangeForm}, "a change keeps it; another reservation has another"},
+	{"Span.Start", []string{inChangeForm}, "a drag in the calendar changes it"},
+	{"Notice", []string{inChangeForm}, "the page does not book movable reservations; the command line fixes one"},
+	{"Policy Affinity Image OnEnd BeforeEnd Notice", []string{inForm}, "the form has what most bookings need; the command line has the rest"},
 
-	{"Policy Image", blazarForm, "Blazar's form does not know it"},
+	{"Notice", []string{inAgain}, "the page books the same again at one time, which has no window"},
+	{"Window.Start Window.End", blazarShows, "Blazar's form does not know it"},
+	{"Policy Image Together Notice", blazarForm, "Blazar's form does not know it"},
 	{"Maintenance", []string{inBlazarRequest, inBlazarChange, inBlazarAnswer}, "maintenance is no lease"},
 	{"Kind", []string{inBlazarChange}, "the resource type of a reservation cannot be changed"},
 	{"OnEnd", []string{inBlazarNotification}, "only microversion 1.1 of Blazar's form has it"},
@@ -82,11 +86,11 @@ var absent = []struct {
 
 	{"BeforeEnd Created", []string{inPage}, "an event shows it"},
 	{"Policy DelayedByBoot", []string{inPage}, "it led to the start, which is shown"},
-	{"UserID Updated Membership.LeaseID", []string{inPage}, "the page shows what most owners need; the command line has the rest"},
+	{"UserID Updated", []string{inPage}, "the page shows what most owners need; the command line has the rest"},
 	{"Degraded", []string{inColumns}, "the column Degraded is degraded_reason"},
 
 	{
-		"HostProperties Policy Resources Affinity Image OnEnd DelayedByBoot Events.Type Events.Time Events.State Events.Done Events.Detail UserID Membership.LeaseID",
+		"HostProperties Policy Resources Affinity Together Image OnEnd Notice Window.Start Window.End DelayedByBoot Events.Type Events.Time Events.State Events.Done Events.Detail UserID Membership.LeaseID",
 		[]string{inFeed}, "a program for calendars shows what, when and where; the page and the command line have the rest",
 	},
 	{"Maintenance", []string{inFeed}, "its name is the reason"},

@@ -24,24 +24,27 @@ var notFilledIn = map[string]string{
 
 // A field that a request reads and that no input sets is one that nobody can fill in.
 func TestEachInputThatARequestReadsIsOnThePage(t *testing.T) {
-	request, view := repository.Read(t, "../../pkg/dashboard/page/form-request.js"), repository.Read(t, "../../pkg/dashboard/page/form-view.js")
-	read := repository.Matches(`\bfields\.(\w+)`, request)
-	for _, names := range repository.Matches(`(?m)^(?:const|function) (?:timesOf|sizeOf|namesOf)[ =(]+\{([\w, ]+)\}`, request) {
+	script := func(name string) string { return repository.Read(t, "../../pkg/dashboard/page/"+name) }
+	request, view := script("form-request.js")+script("form-place.js")+script("offers.js"), script("form-view.js")+script("form-place.js")+script("offers.js")
+	read := repository.Matches(`(?:^|[^-\w])fields\.(\w+)`, request)
+	for _, names := range repository.Matches(`(?m)^(?:const|function) (?:timesOf|sizeOf|namesOf|mostOf|longestOf)[ =(]+\{([\w, ]+)\}`, request) {
 		read = append(read, strings.Split(names, ", ")...)
 	}
-	if len(read) < 15 {
+	if len(read) < 20 {
 		t.Fatalf("the request reads %v", read)
 	}
 	_, first, _ := strings.Cut(repository.Read(t, "../../pkg/dashboard/page/form-fields.js"), "\n  const first = {\n")
 	first, _, _ = strings.Cut(first, "\n  };\n")
-	values := repository.Matches(`(?m)^    (\w+):`, first)
+	_, place, _ := strings.Cut(script("form-place.js"), "\nexport const fieldsOfPlace = ")
+	place, _, _ = strings.Cut(place, "\n});\n")
+	values := repository.Matches(`(?m)^ +(\w+):`, first+"\n"+place)
 	for _, field := range read {
 		if !slices.Contains(values, field) {
-			t.Errorf("form-request.js reads %s, which has no value at first: add it to fieldsFrom of form-fields.js", field)
+			t.Errorf("a request reads %s, which has no value at first: add it to fieldsFrom of form-fields.js", field)
 		}
 		set := regexp.MustCompile(`(?:edit\(|input\(form, |number\(form, |timeOf\(form, )'` + field + `'`).MatchString(view)
 		if set == (notFilledIn[field] != "") {
-			t.Errorf("form-request.js reads %s, an input sets it: %v; notFilledIn says %q", field, set, notFilledIn[field])
+			t.Errorf("a request reads %s, an input sets it: %v; notFilledIn says %q", field, set, notFilledIn[field])
 		}
 	}
 }
@@ -66,11 +69,11 @@ func bookedAgain(t *testing.T) (keys []string) {
 
 // A field that the page can change has its form, with the id of its input, and the sentence after the change.
 func TestEachFieldThatThePageChangesHasItsFormAndItsWords(t *testing.T) {
-	state, view := repository.Read(t, "../../pkg/dashboard/page/reservation-state.js"), repository.Read(t, "../../pkg/dashboard/page/reservation-change.js")
+	state, view := repository.Read(t, "../../pkg/dashboard/page/reservation-fields.js"), repository.Read(t, "../../pkg/dashboard/page/reservation-change.js")
 	keysOf := func(name string) []string {
 		_, text, found := strings.Cut(state, "const "+name+" = {")
 		if !found {
-			t.Fatalf("reservation-state.js has no %s", name)
+			t.Fatalf("reservation-fields.js has no %s", name)
 		}
 		text, _, _ = strings.Cut(text, ";\n")
 		return repository.Matches(`\b(\w+): (?:\w+ =>|')`, text)
@@ -96,6 +99,8 @@ func TestEachFieldThatThePageChangesHasItsFormAndItsWords(t *testing.T) {
 // does not have, and why.
 var withoutTerms = map[string]string{
 	"end":             "the start and the duration say it",
+	"notice":          "the command books the present time, which has no window",
+	"hold":            "the reservation is confirmed, or over, when somebody books the same again",
 	"dry-run":         "it books nothing",
 	"wait":            "it is about the command, and no term of the reservation",
 	"wait-timeout":    "it is about the command",
@@ -106,11 +111,16 @@ var withoutTerms = map[string]string{
 func TestTheCommandOnThePageHasEachTermOfAReservation(t *testing.T) {
 	_, text, _ := strings.Cut(repository.Read(t, "../../pkg/dashboard/page/command.js"), "function times(")
 	times, text, _ := strings.Cut(text, "\nexport function command(")
+	text, _, _ = strings.Cut(text, "\n}\n")
 	maintenance, create, _ := strings.Cut(text, "\n  }\n")
 	known := map[string]bool{}
 	for file, text := range map[string]string{"reservation_create.go": create, "host_maintenance.go": maintenance} {
 		options := repository.Matches(`\['([a-z-]+)',`, times+text)
-		flags := repository.Matches(`flags\.\w*Var\([^"\n]*, "([a-z-]+)"`, repository.Read(t, "../../cmd/almanac/"+file))
+		source := repository.Read(t, "../../cmd/almanac/"+file)
+		if strings.Contains(source, "togetherFlags") {
+			source += repository.Read(t, "../../cmd/almanac/together.go")
+		}
+		flags := repository.Matches(`flags\.\w*Var\([^"\n]*, "([a-z-]+)"`, source)
 		if len(flags) < 6 {
 			t.Fatalf("the flags of %s are %v", file, flags)
 		}

@@ -64,7 +64,7 @@ func fieldPlaces(t *testing.T) []fieldPlace {
 	changeFlags := composed(t, "cmd/almanac/reservation_change.go", "v1.ReservationChange")
 	columns := append(selected(t, "cmd/almanac/reservation.go", "reservationFields", "r"), selected(t, "cmd/almanac/reservation.go", "eventLine", "e")...)
 	script := func(name string) string { return repository.Read(t, "../../pkg/dashboard/page/"+name) }
-	form, changeForm, page := script("form-request.js"), script("reservation-state.js"), script("reservation-view.js")+script("reservation-words.js")
+	form, changeForm, page := script("form-request.js"), script("reservation-fields.js"), script("reservation-view.js")+script("reservation-words.js")
 	_, changeForm, _ = strings.Cut(changeForm, "\nconst written = {")
 	changeForm, _, _ = strings.Cut(changeForm, "\n};\n")
 	_, form, _ = strings.Cut(form, "\nexport function bodyOf(")

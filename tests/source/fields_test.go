@@ -81,7 +81,7 @@ func fieldsOf(t *testing.T) []string {
 func visit(t *testing.T, v reflect.Value, path string, do func(path string, v reflect.Value)) {
 	t.Helper()
 	switch {
-	case v.Type() == reflect.TypeFor[resource.Vector]():
+	case v.Type() == reflect.TypeFor[resource.Vector](), v.Type() == reflect.TypeFor[reservation.Together]():
 		do(path, v)
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
@@ -118,6 +118,10 @@ func vary(t *testing.T, path string, v reflect.Value) {
 	case reflect.Int, reflect.Int64:
 		v.SetInt(v.Int() + 60)
 	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[reservation.Together]() {
+			v.Set(reflect.ValueOf(reservation.Together{By: "rack", Rule: reservation.TogetherSpread, Values: 2}))
+			return
+		}
 		v.Set(reflect.ValueOf(resource.Vector{VCPUs: 64}))
 	default:
 		t.Fatalf("%s: teach the test another value of a %s", path, v.Type())
@@ -134,10 +138,10 @@ func examples() (all []reservation.Reservation) {
 				ID: "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", ProjectID: "p", UserID: "u",
 				Terms: reservation.Terms{
 					Name: "training", Kind: kind, Quantity: 2, Policy: calendar.PolicyFirstFit, HostProperties: `["=", "$gpu", "a100"]`,
-					Resources: resource.Vector{VCPUs: 2}, Affinity: calendar.AffinitySame, Image: "i", OnEnd: reservation.OnEndDelete, BeforeEnd: 600,
+					Resources: resource.Vector{VCPUs: 2}, Affinity: calendar.AffinitySame, Image: "i", OnEnd: reservation.OnEndDelete, BeforeEnd: 600, Notice: 60,
 				},
 				Membership: reservation.Membership{LeaseID: lease},
-				Status:     reservation.Active, Span: hour,
+				Status:     reservation.Active, Span: hour, Window: hour,
 				Claims:    []reservation.Claim{{Host: "node-1", Span: hour}},
 				Addresses: []address.Claim{{Network: "n", Address: "192.0.2.1"}},
 				Events: []reservation.Event{
@@ -196,7 +200,7 @@ func compare(one, other any, path string, keys map[string]bool) {
 		for i := range list {
 			compare(list[i], others[i], path, keys)
 		}
-	case isObject && areObjects && path != "resources":
+	case isObject && areObjects && path != "resources" && path != "together":
 		for key := range maps.Keys(merged(object, objects)) {
 			compare(object[key], objects[key], strings.TrimPrefix(path+"."+key, "."), keys)
 		}

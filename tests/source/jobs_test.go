@@ -38,6 +38,7 @@ var eachReplica = map[string]string{
 	"readiness":             "each replica looks at its own parts",
 	"resync":                "each replica compares what it knows with the database",
 	"simulated cloud":       "the cloud is in the process",
+	"tariff":                "each replica reads it",
 	"unheard claims":        "each replica has its own",
 }
 

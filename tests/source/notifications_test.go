@@ -96,7 +96,7 @@ var alerts = map[string]string{
 
 // calm are the event types that need no operator to act.
 var calm = strings.Fields(`
-	reservation.create reservation.change reservation.cancel reservation.before_end reservation.heal reservation.restore reservation.image
+	reservation.create reservation.change reservation.cancel reservation.before_end reservation.heal reservation.restore reservation.move reservation.expire reservation.image
 	reservation.evict preemptible.evict energy.alarm.end
 	energy.host.power_off.start energy.host.power_off.end energy.host.power_on.start energy.host.power_on.end
 	lease.create lease.update lease.delete lease.event.start_lease lease.event.before_end_lease lease.event.before_end_lease.stop lease.event.end_lease`)
@@ -121,9 +121,9 @@ var forms = []struct{ prefix, version, keys string }{
 	{"preemptible.evict", "1.0", "action evicted_at evicted_for host instance_id instance_name project_id user_id version"},
 	{"energy.host.", "1.0", "at host kind operation reason since urgent version"},
 	{"energy.alarm.", "1.0", "at host kind reason since version"},
-	{"reservation.", "1.2", "affinity before_end claims.end claims.host claims.instances claims.start created_at degraded degraded_reason delayed_by_boot detail end " +
-		"events.detail events.done_at events.state events.time events.type host_properties hosts id image kind lease_id maintenance name on_end policy project_id " +
-		"quantity request_id reservation_version resources start status updated_at user_id version"},
+	{"reservation.", "1.5", "affinity before_end claims.end claims.host claims.instances claims.start created_at degraded degraded_reason delayed_by_boot detail end " +
+		"events.detail events.done_at events.state events.time events.type held_until host_properties hosts id image kind lease_id maintenance name notice on_end policy project_id " +
+		"quantity request_id reservation_version resources start status together updated_at user_id version window_end window_start"},
 }
 
 func TestThePayloadOfAVersionKeepsItsKeys(t *testing.T) {
@@ -159,12 +159,12 @@ func TestThePayloadOfAVersionKeepsItsKeys(t *testing.T) {
 
 // once are the events that a reservation has at most a few times in its life; the log keeps all of them. Of all others
 // it keeps the last ones only (reservation/planning/history.go).
-var once = []reservation.EventType{reservation.CreatedEvent, reservation.StartEvent, reservation.EndEvent, reservation.CanceledEvent, reservation.FailedEvent}
+var once = []reservation.EventType{reservation.CreatedEvent, reservation.ExpireEvent, reservation.StartEvent, reservation.EndEvent, reservation.CanceledEvent, reservation.FailedEvent}
 
 func TestEachEventHasItsWordsAndItsBound(t *testing.T) {
 	events := constants(t, "reservation/reservation.go", "EventType")
 	sorted := slices.Sorted(slices.Values(events))
-	if diff := cmp.Diff(sorted, repository.Matches(`(?m)^  event_(\w+):`, repository.Read(t, "../../pkg/dashboard/page/texts.js"))); diff != "" {
+	if diff := cmp.Diff(sorted, repository.Matches(`(?m)^  event_(\w+):`, repository.Read(t, "../../pkg/dashboard/page/texts-reservation.js"))); diff != "" {
 		t.Errorf("events (-code +words of the page):\n%s", diff)
 	}
 	document, err := openapi3.NewLoader().LoadFromFile("../../pkg/api/openapi.yaml")
@@ -272,8 +272,9 @@ func notifications(t *testing.T) map[string]oslo.Notification {
 	full := examples()[1] // of hosts, in a lease
 	visit(t, reflect.ValueOf(&full).Elem(), "", func(string, reflect.Value) {})
 	full.Degraded, full.Claims[0].Slices = "node-1 is away", 2
-	full.Kind = reservation.Instances
+	full.Kind, full.Together = reservation.Instances, reservation.Together{By: "rack", Rule: reservation.TogetherSpread, Values: 2}
 	full.Events[0].Detail = "began"
+	full.Events = append(full.Events, reservation.Event{Type: reservation.ExpireEvent, State: reservation.EventDue, Time: full.Span.Start})
 	warned := full
 	warned.Events = append(slices.Clone(full.Events), full.Events[1])
 	warned.Events[1].State, warned.Events[1].Done = reservation.EventDone, full.Span.Start

@@ -16,6 +16,7 @@ var asked = map[string][]string{
 		"pkg/store: selected: owned(found, q.ProjectID)",
 		"reservation/booking/memory: Records.LeaseStates: l.BelongsTo",
 		"reservation/booking/memory: selects: r.BelongsTo",
+		"reservation/planning: checkApart: n.Of.BelongsTo",
 		"reservation/upkeep: occupiedError: r.BelongsTo",
 	},
 	"use: whether an instance may start in it": {
@@ -28,6 +29,7 @@ var asked = map[string][]string{
 	},
 	"see or change: the rule of the policy tells which": {
 		"pkg/api/reservations: API.find: r.BelongsTo",
+		"pkg/api/reservations: groups.groupLoading: l.BelongsTo",
 		"pkg/api/serving: Asker.CallerFor: what.BelongsTo",
 	},
 	"end: whose instances and floating IPs are in it, and leave at its end": {

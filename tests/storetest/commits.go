@@ -147,6 +147,22 @@ func testProjects(t *testing.T, s Subject) {
 	if err := s.Commit(t.Context(), other); err != nil {
 		t.Errorf("another project: %v", err)
 	}
+	for _, step := range []struct {
+		name                 string
+		first, second, third int64
+		stale                bool
+	}{
+		{"one of three as it was", 1, 0, 4, true},
+		{"three at once", 1, 0, 5, false},
+		{"the next of all three", 2, 1, 6, false},
+	} {
+		together := taking(step.name)
+		together.Revisions[0].Reservation.ProjectID, together.Usage = "other", raising(step.first)
+		together.Others = []booking.ProjectUsage{{Project: "a new one", Usage: raising(step.second)}, {Project: "demo", Usage: raising(step.third)}}
+		if err := s.Commit(t.Context(), together); errors.Is(err, reservation.ErrStale) != step.stale || err != nil && !step.stale {
+			t.Errorf("%s: %v; want stale: %v", step.name, err, step.stale)
+		}
+	}
 }
 
 func testRefused(t *testing.T, s Subject) {

@@ -64,11 +64,13 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 				Image:          name().Draw(t, "image"),
 				OnEnd:          rapid.SampledFrom(reservation.OnEnds).Draw(t, "on end"),
 				BeforeEnd:      rapid.Int64Min(0).Draw(t, "before end"),
+				Notice:         rapid.Int64Min(0).Draw(t, "notice"),
 				Maintenance:    rapid.Bool().Draw(t, "maintenance"),
 			},
 			Membership:    anyMembership().Draw(t, "membership"),
 			Status:        rapid.SampledFrom([]reservation.Status{reservation.Pending, reservation.Active, reservation.Ended, reservation.Failed}).Draw(t, "status"),
 			Span:          anySpan().Draw(t, "span"),
+			Window:        anySpan().Draw(t, "window"),
 			Claims:        rapid.SliceOfN(anyClaim(), 0, 6).Draw(t, "claims"),
 			Events:        rapid.SliceOfN(anyEvent(), 0, 6).Draw(t, "events"),
 			DelayedByBoot: rapid.Bool().Draw(t, "delayed by boot"),
@@ -81,6 +83,10 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 		}
 		if r.Kind == reservation.Addresses {
 			r.Addresses = rapid.SliceOfN(anyAddress(), 1, 4).Draw(t, "addresses")
+		}
+		r.Together = reservation.Together{
+			By: name().Draw(t, "by"), Rule: rapid.SampledFrom(reservation.TogetherRules).Draw(t, "rule"), Values: rapid.IntMin(0).Draw(t, "values"),
+			Preferred: rapid.Bool().Draw(t, "preferred"), ApartFrom: name().Draw(t, "apart from"), Broken: rapid.Bool().Draw(t, "broken"),
 		}
 		return r
 	})

@@ -31,8 +31,9 @@ const (
 
 // longestTexts has the largest number of characters of each text of a reservation, by its path.
 var longestTexts = map[string]int{
-	"ID": longestID, "ProjectID": longestUser, "UserID": longestUser, "Name": planning.LongestName, "Image": planning.LongestName,
-	"HostProperties": longestQuery, "Membership.HypervisorProperties": longestQuery, "Membership.ResourceProperties": longestQuery,
+	"ID": longestID, "ProjectID": longestUser, "UserID": longestUser, "Name": planning.LongestName, "Image": planning.LongestName, "Together.By": planning.LongestName,
+	"Together.ApartFrom": 8*longestID + 7, // ids, with spaces between them
+	"HostProperties":     longestQuery, "Membership.HypervisorProperties": longestQuery, "Membership.ResourceProperties": longestQuery,
 	"Membership.LeaseID": longestID, "Membership.ServerGroup": longestID, "Membership.EndAction": len(reservation.EndSnapshot),
 	"Membership.Flavor": longestQuery, "Claims.Host": longestHost, "Addresses.Network": 64, "Addresses.Address": 45,
 	"Degraded": longestSentence, "Events.Detail": longestSentence, "Events.Holder": longestHost,
@@ -40,15 +41,16 @@ var longestTexts = map[string]int{
 
 // words has the values of the types that are words.
 var words = map[reflect.Type][]string{
-	reflect.TypeFor[reservation.Kind]():       textsOf(reservation.Kinds),
-	reflect.TypeFor[reservation.Status]():     textsOf(reservation.Statuses),
-	reflect.TypeFor[reservation.OnEnd]():      textsOf(reservation.OnEnds),
-	reflect.TypeFor[calendar.Policy]():        textsOf(calendar.Policies),
-	reflect.TypeFor[calendar.Affinity]():      textsOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}),
-	reflect.TypeFor[reservation.EventState](): textsOf([]reservation.EventState{reservation.EventDue, reservation.EventRunning, reservation.EventDone}),
+	reflect.TypeFor[reservation.Kind]():         textsOf(reservation.Kinds),
+	reflect.TypeFor[reservation.Status]():       textsOf(reservation.Statuses),
+	reflect.TypeFor[reservation.OnEnd]():        textsOf(reservation.OnEnds),
+	reflect.TypeFor[reservation.TogetherRule](): textsOf(reservation.TogetherRules),
+	reflect.TypeFor[calendar.Policy]():          textsOf(calendar.Policies),
+	reflect.TypeFor[calendar.Affinity]():        textsOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}),
+	reflect.TypeFor[reservation.EventState]():   textsOf([]reservation.EventState{reservation.EventDue, reservation.EventRunning, reservation.EventDone}),
 	reflect.TypeFor[reservation.EventType](): textsOf([]reservation.EventType{
-		reservation.CreatedEvent, reservation.ChangedEvent, reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.HealedEvent,
-		reservation.DegradedEvent, reservation.RestoredEvent, reservation.ImageEvent, reservation.CanceledEvent, reservation.FailedEvent,
+		reservation.CreatedEvent, reservation.ChangedEvent, reservation.ExpireEvent, reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.HealedEvent,
+		reservation.DegradedEvent, reservation.RestoredEvent, reservation.MovedEvent, reservation.ImageEvent, reservation.CanceledEvent, reservation.FailedEvent,
 	}),
 }
 

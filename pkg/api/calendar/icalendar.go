@@ -32,8 +32,11 @@ func ICalendar(project string, list []reservation.Reservation, seesHosts func(*r
 		e.SetSummary(printable(summary(r)))
 		e.SetDescription(printable(description(r, seesHosts(r))))
 		e.SetStatus(ics.ObjectStatusConfirmed)
-		if r.Status == reservation.Failed {
+		switch {
+		case r.Status == reservation.Failed:
 			e.SetStatus(ics.ObjectStatusCancelled)
+		case r.HeldUntil() != 0:
+			e.SetStatus(ics.ObjectStatusTentative)
 		}
 		if r.BeforeEnd > 0 && r.BeforeEnd < r.Span.Seconds() {
 			alarm := e.AddAlarm()

@@ -17,7 +17,6 @@ import (
 
 // Options are the dependencies and settings that only these calls have.
 type Options struct {
-	Leases reservation.LeaseReader
 	// BeforeEnd is the default of before_end_date: how many seconds before its end the owner of a
 	// lease is warned; 0 means never.
 	BeforeEnd int64
@@ -36,8 +35,6 @@ type Options struct {
 	// Neutron.
 	Addresses AddressPool
 	Neutron   Neutron
-	// NewID returns a new id for a reservation or a floating IP.
-	NewID func() string
 }
 
 // API serves the calls that have Blazar's form.
@@ -47,9 +44,12 @@ type API struct {
 	Changer Changer
 	Live    Live
 	Reader  reservation.Reader
+	Leases  reservation.LeaseReader
 	Hosts   Hosts
 	Now     func() span.Instant
 	Log     *slog.Logger
+	// NewID returns a new id for a reservation or a floating IP.
+	NewID func() string
 }
 
 // Booker books leases. OfferLease returns what BookLease would book.
@@ -120,7 +120,8 @@ type hosts struct{ API }
 // addresses serves the calls about floating IPs.
 type addresses struct {
 	Options
-	Now func() span.Instant
+	Now   func() span.Instant
+	NewID func() string
 }
 
 // AddressPool is the floating IPs that can be reserved.

@@ -10,7 +10,7 @@ import (
 
 // Routes returns the calls that have Blazar's form.
 func (s API) Routes() []serving.Route {
-	return slices.Concat(leases{s, newTexts()}.routes(), hosts{s}.routes(), addresses{s.Options, s.Now}.routes())
+	return slices.Concat(leases{s, newTexts()}.routes(), hosts{s}.routes(), addresses{s.Options, s.Now, s.NewID}.routes())
 }
 
 // The answers depend on the microversion too.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 // Path is the path of the page, and sessionPath that of its session.
@@ -28,7 +29,14 @@ type API struct {
 	Speed     int
 	// Feeds is true if projects have links to their feeds.
 	Feeds bool
-	Log   *slog.Logger
+	// Ends states what users may choose for the end of a reservation.
+	Ends Ends
+	Log  *slog.Logger
+}
+
+// Ends states what a request may choose for the end of a reservation now; *booking.Service implements it.
+type Ends interface {
+	OnEnds() []reservation.OnEnd
 }
 
 // SignIn exchanges what users of the page enter for tokens; *keystone.SignIn implements it. It fails with an

@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/keystone"
+	"github.com/almanac-cloud/almanac/reservation"
 )
 
 const (
@@ -57,6 +58,8 @@ type session struct {
 	Speed int `json:"speed"`
 	// Feeds is true if GET /v1/feed has a link for the project.
 	Feeds bool `json:"feeds"`
+	// OnEnd lists what users may choose for the end of a reservation.
+	OnEnd []reservation.OnEnd `json:"on_end"`
 }
 
 type sessionProject struct {
@@ -66,7 +69,7 @@ type sessionProject struct {
 
 // shownRules are the rules on which parts of the page depend.
 var shownRules = []string{
-	"reservations:create", "reservations:update", "reservations:delete", "reservations:list_all", "reservations:update_all_projects", "reservations:maintain",
+	"reservations:create", "offers:create", "reservations:update", "reservations:delete", "reservations:list_all", "reservations:update_all_projects", "reservations:maintain",
 	"hosts:list", "hosts:get_instances", "hosts:update", "feed:get", "energy:get", "energy:list_hosts", "energy:get_host", "energy:get_plan",
 	"energy:get_audit", "energy:update", "energy:approve", "energy:order", "decisions:get", "preemptible:list", "preemptible:get_cost",
 	"besteffort:list", "besteffort:list_all", "images:list", "doctor:get", "doctor:fix", "usage:get_all_projects",
@@ -81,7 +84,7 @@ func (s API) show(c *serving.Call) (any, error) {
 	}
 	by := c.Asker()
 	answer.SignedIn, answer.UserID, answer.Project, answer.System = true, by.UserID, by.ProjectID, by.System
-	answer.Feeds = s.Feeds && by.May("feed:get", by.ProjectID)
+	answer.Feeds, answer.OnEnd = s.Feeds && by.May("feed:get", by.ProjectID), s.Ends.OnEnds()
 	for _, rule := range shownRules {
 		answer.May[rule] = by.May(rule, by.ProjectID)
 	}

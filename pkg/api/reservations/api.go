@@ -19,6 +19,8 @@ type API struct {
 	Booker  Booker
 	Changer Changer
 	Asked   Asked
+	Groups  Groups
+	Leases  reservation.LeaseReader
 	Reader  reservation.Reader
 	// Snapshot returns the hosts.
 	Snapshot func() *inventory.Snapshot
@@ -30,6 +32,8 @@ type API struct {
 	// warning; at most half of the reservation.
 	BeforeEnd int64
 	Now       func() span.Instant
+	// NewID returns a new id for a reservation.
+	NewID func() string
 }
 
 // Booker books reservations. Offer returns the plan for what Book would book.
@@ -55,6 +59,8 @@ type Asked interface {
 	Offers(ctx context.Context, by booking.Caller, w planning.Wish) (offers []planning.Offer, complete bool, err error)
 	// Occupants returns the servers that must leave the hosts of a plan.
 	Occupants(p planning.Plan) []inventory.Instance
+	// Lies reports whether the hosts of a reservation lie now as its rule asks.
+	Lies(r reservation.Reservation) bool
 	// Use returns a project's limits, and what it uses of them.
 	Use(project string) (planning.Limits, booking.Use)
 }

@@ -9,6 +9,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // cancel handles DELETE /v1/reservations/{id}.
@@ -23,6 +24,9 @@ func (s API) cancel(c *serving.Call) (any, error) {
 		return nil, err
 	}
 	if dryRun {
+		if err := s.alone(c.Request.Context(), &r); err != nil {
+			return nil, err
+		}
 		foreseen, err := s.cancellation(c.Request.Context(), r)
 		if err != nil {
 			return nil, err
@@ -35,6 +39,18 @@ func (s API) cancel(c *serving.Call) (any, error) {
 		return nil, serving.InDoubt(err, cancelInDoubt)
 	}
 	return nil, nil
+}
+
+// alone fails with a Conflict fault if r can only be canceled with the other parts of its group.
+func (s API) alone(ctx context.Context, r *reservation.Reservation) error {
+	if r.Membership.LeaseID == "" || !r.Status.Live() {
+		return nil
+	}
+	l, err := s.Leases.Lease(ctx, r.Membership.LeaseID)
+	if err != nil {
+		return err
+	}
+	return planning.CheckAlone(l, r)
 }
 
 // cancellation returns the effect of deleting r. A reservation that has not begun has no servers.

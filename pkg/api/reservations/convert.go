@@ -35,8 +35,19 @@ func (s API) request(body v1.ReservationRequest) (reservation.Request, error) {
 	if body.Resources != nil {
 		r.Resources = resource.Vector(*body.Resources)
 	}
+	if w := body.Together; w != nil {
+		if r.Together = togetherOf(*w); r.Together == (reservation.Together{}) {
+			return r, noProperty()
+		}
+	}
 	if body.BeforeEnd != nil {
 		r.BeforeEnd = int64(*body.BeforeEnd)
+	}
+	if body.Notice != nil {
+		r.Notice = int64(*body.Notice)
+	}
+	if body.Hold != nil {
+		r.Hold = int64(*body.Hold)
 	}
 	if body.Duration != nil {
 		if r.Duration = int64(*body.Duration); r.Duration <= 0 {
@@ -57,7 +68,8 @@ func changeOf(body v1.ReservationChange) planning.Change {
 	c := planning.Change{
 		Name: body.Name, Quantity: body.Quantity, Start: v1.InstantOf(body.StartTime), End: v1.InstantOf(body.EndTime),
 		OnEnd: (*reservation.OnEnd)(body.OnEnd), BeforeEnd: (*int64)(body.BeforeEnd),
-		Resources: (*resource.Vector)(body.Resources), Affinity: (*calendar.Affinity)(body.Affinity),
+		Resources: (*resource.Vector)(body.Resources), Affinity: (*calendar.Affinity)(body.Affinity), Notice: (*int64)(body.Notice),
+		Hold: (*int64)(body.Hold),
 	}
 	if body.HostProperties != nil {
 		c.HostProperties = new(string(body.HostProperties))
@@ -71,8 +83,10 @@ var fixed = map[string]string{
 	"policy":      "has chosen the start already and cannot be changed; move the reservation with start_time and end_time",
 	"duration":    "is no part of a change; send the new end_time",
 	"flavor":      "is no part of a change; send the new resources",
+	"together":    "cannot be changed; book another reservation",
 	"image":       "cannot be changed, since the hosts may have received it already; book another reservation",
 	"maintenance": "cannot be changed; book another reservation",
+	"held_until":  "cannot be changed; confirm the reservation with \"hold\": 0",
 	"hosts":       "cannot be changed; choose other hosts with host_properties, or for maintenance cancel it and plan it again",
 }
 
@@ -102,12 +116,31 @@ func presented(r reservation.Reservation, by *serving.Asker) v1.Reservation {
 	return out
 }
 
+// noProperty is the error about a rule without anything.
+func noProperty() *fault.Error {
+	return fault.Field("together.by", "is required: the name of a property, such as zone")
+}
+
+// togetherOf returns the rule of a wish. The rules same and spread are required unless it states otherwise.
+func togetherOf(w v1.TogetherWish) reservation.Together {
+	rule := reservation.TogetherRule(w.Rule)
+	t := reservation.Together{
+		By: w.By, Rule: rule, Values: w.Values, Preferred: rule == reservation.TogetherFewest,
+		ApartFrom: strings.Join(slices.Compact(slices.Sorted(slices.Values(w.ApartFrom))), " "),
+	}
+	if w.Required != nil {
+		t.Preferred = !*w.Required
+	}
+	return t
+}
+
 // offer returns a plan for project in the JSON types. The hosts may still change until it is booked, unless they
 // are final, as those of an active reservation.
 func offer(p planning.Plan, project string, final bool, by *serving.Asker) v1.Offer {
 	out := v1.Offer{
 		Start: p.Span.Start.Time(), End: p.Span.End.Time(), Quantity: p.Terms.Quantity, Kind: string(p.Terms.Kind),
-		Policy: string(p.Terms.Policy), Hosts: []string{}, Matched: p.Matched, DelayedByBoot: p.DelayedByBoot,
+		Policy: string(p.Terms.Policy), PolicyReason: p.Fallback.Text, Hosts: []string{}, Matched: p.Matched, DelayedByBoot: p.DelayedByBoot,
+		Together: v1.TogetherOf(p.Terms.Together), HeldUntil: v1.TimeOf(p.HeldUntil),
 	}
 	if final || by.May("reservations:get_hosts", project) {
 		planned := reservation.Reservation{Claims: p.Claims}

@@ -13,6 +13,7 @@
 //   - availability.go: when there is room
 //   - offers.go: offers for ranges
 //   - reservations.go: create, list, show and change
+//   - groups.go: several reservations with the same times
 //   - cancellation.go: cancel, and what that would do
 //   - routes.go: the rows of the table
 package reservations

@@ -35,7 +35,8 @@ func (s API) offers(c *serving.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := v1.Offers{Offers: []v1.RankedOffer{}, Complete: complete}
+	limits, _ := s.Asked.Use(by.ProjectID)
+	out := v1.Offers{Offers: []v1.RankedOffer{}, Complete: complete, MaxHold: v1.Duration(limits.Hold)}
 	for i, a := range w.Alternatives {
 		filter, err := inventory.ParseFilter([]byte(a.HostProperties), s.Snapshot(), by.SeesHidden())
 		if err != nil {
@@ -74,12 +75,17 @@ func wish(body v1.OffersRequest) (planning.Wish, error) {
 		}
 		w.Windows = append(w.Windows, window)
 	}
-	for _, a := range body.Alternatives {
+	for i, a := range body.Alternatives {
 		terms := reservation.Terms{
 			Kind: reservation.Kind(a.Kind), HostProperties: string(a.HostProperties), Affinity: calendar.Affinity(a.Affinity),
 		}
 		if a.Resources != nil {
 			terms.Resources = resource.Vector(*a.Resources)
+		}
+		if a.Together != nil {
+			if terms.Together = togetherOf(*a.Together); terms.Together == (reservation.Together{}) {
+				return w, planning.OfAlternative(noProperty(), i)
+			}
 		}
 		w.Alternatives = append(w.Alternatives, terms)
 	}
@@ -91,7 +97,7 @@ func ranked(o planning.Offer, by *serving.Asker) v1.RankedOffer {
 	plain := offer(o.Plan, by.ProjectID, false, by)
 	return v1.RankedOffer{
 		Start: plain.Start, End: plain.End, Quantity: plain.Quantity, Alternative: o.Alternative, Kind: plain.Kind, Hosts: plain.Hosts,
-		Matched: plain.Matched, GivesUp: givesUp(o), Request: requestFor(o.Plan),
+		Matched: plain.Matched, Together: plain.Together, GivesUp: givesUp(o), Request: requestFor(o.Plan),
 	}
 }
 
@@ -99,7 +105,7 @@ func ranked(o planning.Offer, by *serving.Asker) v1.RankedOffer {
 func requestFor(p planning.Plan) v1.ReservationRequest {
 	start, end := p.Span.Start.Time(), p.Span.End.Time()
 	r := v1.ReservationRequest{
-		Name: p.Terms.Name, Kind: string(p.Terms.Kind), Quantity: &p.Terms.Quantity, StartTime: &start, EndTime: &end, Affinity: string(p.Terms.Affinity),
+		Name: p.Terms.Name, Kind: string(p.Terms.Kind), Quantity: &p.Terms.Quantity, StartTime: &start, EndTime: &end, Affinity: string(p.Terms.Affinity), Together: v1.WishOf(p.Terms.Together),
 	}
 	if p.Terms.HostProperties != "" {
 		r.HostProperties = json.RawMessage(p.Terms.HostProperties)
@@ -114,7 +120,7 @@ func requestFor(p planning.Plan) v1.ReservationRequest {
 // givesUp returns what an offer has less than all that was asked for, also in words.
 func givesUp(o planning.Offer) v1.GivesUp {
 	out := v1.GivesUp{
-		Quantity: o.GivesUp.Quantity, Duration: v1.Duration(o.GivesUp.Duration), Wait: v1.Duration(o.GivesUp.Wait), Alternatives: o.GivesUp.Places,
+		Quantity: o.GivesUp.Quantity, Duration: v1.Duration(o.GivesUp.Duration), Wait: v1.Duration(o.GivesUp.Wait), Alternatives: o.GivesUp.Places, Together: o.Terms.Together.Broken,
 	}
 	var words []string
 	if out.Quantity > 0 {
@@ -128,6 +134,9 @@ func givesUp(o planning.Offer) v1.GivesUp {
 	}
 	if out.Alternatives > 0 {
 		words = append(words, fmt.Sprintf("alternative %d in place of the first", o.Alternative+1))
+	}
+	if out.Together {
+		words = append(words, fmt.Sprintf("its hosts do not lie by %s as preferred", o.Terms.Together.By))
 	}
 	out.Text = strings.Join(words, ", ")
 	return out

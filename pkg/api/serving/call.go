@@ -60,17 +60,20 @@ func (c *Call) Token() string { return c.GetHeader(tokenHeader) }
 
 const tokenHeader = "X-Auth-Token"
 
+// KeyHeader is the header with the idempotency key of a request.
+const KeyHeader = "Idempotency-Key"
+
 // longestKey is the largest number of characters of an idempotency key.
 const longestKey = 255
 
 // KeyUse returns the idempotency key of the request, whose body is JSON; nil if it has none.
 func (c *Call) KeyUse(body []byte) (*booking.KeyUse, error) {
-	key := c.GetHeader("Idempotency-Key")
+	key := c.GetHeader(KeyHeader)
 	if key == "" {
 		return nil, nil
 	}
 	if len(key) > longestKey {
-		return nil, fault.Field("Idempotency-Key", "has more than %d characters", longestKey)
+		return nil, fault.Field(KeyHeader, "has more than %d characters", longestKey)
 	}
 	hash := sha256.Sum256(canonical(body))
 	return &booking.KeyUse{Key: key, BodyHash: hex.EncodeToString(hash[:])}, nil

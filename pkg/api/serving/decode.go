@@ -73,12 +73,16 @@ func field(raw json.RawMessage, place reflect.Value, name string) error {
 		}
 		return nil
 	}
-	if place.Kind() == reflect.Pointer && place.Type().Elem() == reflect.TypeFor[v1.Resources]() {
+	if t := place.Type(); t == reflect.TypeFor[*v1.Resources]() || t == reflect.TypeFor[*v1.TogetherWish]() {
 		place.Set(reflect.New(place.Type().Elem()))
 		place = place.Elem()
 	}
-	if t := place.Type(); t == reflect.TypeFor[[]v1.OfferWindow]() || t == reflect.TypeFor[[]v1.OfferAlternative]() {
+	if t := place.Type(); t.Kind() == reflect.Slice && isObject(t.Elem()) {
 		return elements(raw, place, name)
+	}
+	if t := place.Type(); t.Kind() == reflect.Pointer && isObject(t.Elem()) && raw[0] == '{' { // another form is one value for both ends
+		place.Set(reflect.New(t.Elem()))
+		place = place.Elem()
 	}
 	if t := place.Type(); isObject(t) {
 		var object map[string]json.RawMessage
@@ -97,15 +101,22 @@ func field(raw json.RawMessage, place reflect.Value, name string) error {
 func isObject(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
 		reflect.TypeFor[v1.Resources](), reflect.TypeFor[v1.PlacementRequest](), reflect.TypeFor[v1.WeighRequest](),
-		reflect.TypeFor[v1.OfferWindow](), reflect.TypeFor[v1.OfferAlternative](),
+		reflect.TypeFor[v1.OfferWindow](), reflect.TypeFor[v1.OfferAlternative](), reflect.TypeFor[v1.GroupPart](),
+		reflect.TypeFor[v1.QuantityRange](), reflect.TypeFor[v1.DurationRange](), reflect.TypeFor[v1.TogetherWish](),
 	}, t)
 }
+
+// mostObjects is the largest number of entries in a list of objects. The lists have smaller limits of their own.
+const mostObjects = 16
 
 // elements reads a list of objects.
 func elements(raw json.RawMessage, place reflect.Value, name string) error {
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return fault.Field(name, "must be a list of objects, not %s", Shorten(raw))
+	}
+	if len(list) > mostObjects {
+		return fault.Field(name, "has %d entries, more than any list of objects may have, %d", len(list), mostObjects)
 	}
 	place.Set(reflect.MakeSlice(place.Type(), len(list), len(list)))
 	for i, one := range list {

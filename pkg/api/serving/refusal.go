@@ -45,18 +45,18 @@ func (c *Call) refuse(r *reservation.Refusal) {
 	c.sendError(form.Status, answer)
 }
 
-// changedKey is the key of the id of the reservation that a call would change.
+// changedKey is the key of the id of the reservation or the group that a call would change.
 const changedKey = "changed"
 
-// Changes notes the reservation that the call would change: it blocks nothing.
+// Changes notes the reservation or the group that the call would change: it blocks nothing.
 func (c *Call) Changes(id string) { c.Set(changedKey, id) }
 
 // mostBlockers is the largest number of reservations that a block names.
 const mostBlockers = 10
 
 // nameBlockers adds to each block of a refusal the first reservations that hold its host in the requested
-// time, as far as the caller may learn which hosts they have. The reservation that the request would
-// change blocks nothing.
+// time, as far as the caller may learn which hosts they have. The reservation or the group that the
+// request would change blocks nothing.
 func nameBlockers(c *Call, shown []v1.Block, r *reservation.Refusal) {
 	by, changed := c.Asker(), c.GetString(changedKey)
 	at := make(map[string][]int) // indexes of blocks, by host
@@ -64,7 +64,7 @@ func nameBlockers(c *Call, shown []v1.Block, r *reservation.Refusal) {
 		at[b.Host] = append(at[b.Host], i)
 	}
 	for _, holder := range c.server.Reservations.Live(r.Wanted) {
-		if holder.ID == changed {
+		if changed != "" && (holder.ID == changed || holder.Membership.LeaseID == changed) {
 			continue
 		}
 		one := v1.Blocker{ID: holder.ID, Name: holder.Name, ProjectID: holder.ProjectID}

@@ -81,6 +81,8 @@ type LimitValues struct {
 	MaxHostHoursPerProject *float64  `json:"max_host_hours_per_project"`
 	MaxEmptyLeases         *int      `json:"max_empty_leases_per_project"`
 	ExtensionWindow        *Duration `json:"extension_window"`
+	MaxHold                Duration  `json:"max_hold"` // 0 if nothing can be held
+	MaxHoldsPerProject     *int      `json:"max_holds_per_project"`
 }
 
 // LimitedUsage is what a project's live reservations hold. An instance counts as one host.
@@ -89,6 +91,7 @@ type LimitedUsage struct {
 	HostsNow     int     `json:"hosts_now"`
 	MostHosts    int     `json:"most_hosts"` // at one instant, from now on
 	HostHours    float64 `json:"host_hours"`
+	Holds        int     `json:"holds"` // reservations that nobody has confirmed yet
 }
 
 // CalendarEvent is the data of an event of GET /v1/events with the name calendar: the claims in a

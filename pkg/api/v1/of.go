@@ -13,13 +13,18 @@ import (
 func Of(r *reservation.Reservation) Reservation {
 	out := Reservation{
 		ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, UserID: r.UserID, Kind: string(r.Kind), Status: string(r.Status),
-		Start: r.Span.Start.Time(), End: r.Span.End.Time(), Quantity: r.Quantity, Policy: string(r.Policy),
+		Start: r.Span.Start.Time(), End: r.Span.End.Time(), Quantity: r.Quantity, Policy: string(r.Policy), PolicyReason: r.PolicyReason(),
 		Hosts: append([]string{}, r.HostNames()...), Events: make([]Event, len(r.Events)),
 		Affinity: string(r.Affinity), Image: r.Image, OnEnd: string(r.OnEnd), BeforeEnd: Duration(r.BeforeEnd),
 		DelayedByBoot: r.DelayedByBoot, Maintenance: r.Maintenance, Degraded: r.Degraded != "", DegradedReason: r.Degraded,
 		CreatedAt: r.Created.Time(), UpdatedAt: r.Updated.Time(),
 	}
+	if r.Notice > 0 {
+		out.Notice, out.WindowStart, out.WindowEnd = Duration(r.Notice), new(r.Window.Start.Time()), new(r.Window.End.Time())
+	}
+	out.HeldUntil = TimeOf(r.HeldUntil())
 	slices.Sort(out.Hosts)
+	out.Together = TogetherOf(r.Together)
 	if id := r.Membership.LeaseID; id != "" {
 		out.LeaseID = &id
 	}
@@ -36,4 +41,20 @@ func Of(r *reservation.Reservation) Reservation {
 		}
 	}
 	return out
+}
+
+// WishOf returns the wish for a rule; nil if there is none.
+func WishOf(t reservation.Together) *TogetherWish {
+	if t == (reservation.Together{}) {
+		return nil
+	}
+	return &TogetherWish{By: t.By, Rule: string(t.Rule), Values: t.Values, Required: new(!t.Preferred), ApartFrom: t.Apart()}
+}
+
+// TogetherOf returns how hosts lie to each other; nil if the reservation does not ask for anything.
+func TogetherOf(t reservation.Together) *Together {
+	if t == (reservation.Together{}) {
+		return nil
+	}
+	return &Together{By: t.By, Rule: string(t.Rule), Values: t.Values, Required: !t.Preferred, ApartFrom: t.Apart(), Kept: !t.Broken}
 }

@@ -32,6 +32,7 @@ type OfferAlternative struct {
 	HostProperties json.RawMessage `json:"host_properties,omitempty"`
 	Resources      *Resources      `json:"resources,omitempty"`
 	Affinity       string          `json:"affinity,omitempty"`
+	Together       *TogetherWish   `json:"together,omitempty"`
 }
 
 // QuantityRange is the quantities from Min to Max, both included. In JSON it is an object, or a number if they are equal.
@@ -81,7 +82,9 @@ func readRange[N any](raw []byte, least, most *N) error {
 type Offers struct {
 	Offers []RankedOffer `json:"offers"`
 	// Complete is false if the search ended before it had tried everything, so that better offers may exist.
-	Complete          bool     `json:"complete"`
+	Complete bool `json:"complete"`
+	// MaxHold is how long an offer can be held at most; 0 if nothing can be held.
+	MaxHold           Duration `json:"max_hold"`
 	UnknownProperties []string `json:"unknown_properties,omitempty"`
 }
 
@@ -94,6 +97,7 @@ type RankedOffer struct {
 	Kind        string    `json:"kind"`
 	Hosts       []string  `json:"hosts"` // for admins; otherwise empty
 	Matched     int       `json:"matched"`
+	Together    *Together `json:"together,omitempty"`
 	GivesUp     GivesUp   `json:"gives_up"`
 	// Request is the body for POST /v1/reservations that books the offer.
 	Request ReservationRequest `json:"request"`
@@ -105,5 +109,6 @@ type GivesUp struct {
 	Duration     Duration `json:"duration"`     // how much shorter
 	Wait         Duration `json:"wait"`         // how much later than the soonest of the offers
 	Alternatives int      `json:"alternatives"` // how many that are preferred to its own
+	Together     bool     `json:"together"`     // whether its hosts do not lie as a preferred rule asks
 	Text         string   `json:"text"`         // all of these in words; empty if it has all
 }

@@ -25,9 +25,36 @@ type ReservationRequest struct {
 	Image          string          `json:"image,omitempty"`
 	OnEnd          string          `json:"on_end,omitempty"`
 	BeforeEnd      *Duration       `json:"before_end,omitempty"`
+	Together       *TogetherWish   `json:"together,omitempty"`
+	// Notice makes the reservation movable within its window until so long before its start.
+	Notice *Duration `json:"notice,omitempty"`
+	// Hold books the reservation only if its owner confirms it within so long.
+	Hold *Duration `json:"hold,omitempty"`
 	// Maintenance plans work of operators on Hosts; all other requests name no hosts.
 	Maintenance bool     `json:"maintenance,omitempty"`
 	Hosts       []string `json:"hosts,omitempty"`
+}
+
+// TogetherWish is how the hosts of a reservation shall lie to each other, by the value of the property By on each of them. Without
+// Required, the rules same and spread are required.
+type TogetherWish struct {
+	By       string `json:"by"`
+	Rule     string `json:"rule,omitempty"`
+	Values   int    `json:"values,omitempty"` // of rule spread
+	Required *bool  `json:"required,omitempty"`
+	// ApartFrom are the ids of reservations of the project on whose values of By the hosts shall not be. It needs no rule.
+	ApartFrom []string `json:"apart_from,omitempty"`
+	Kept      *bool    `json:"kept,omitempty"` // ignored: a rule can be sent as it was read
+}
+
+// Together is how the hosts of a reservation lie to each other; see TogetherWish.
+type Together struct {
+	By        string   `json:"by"`
+	Rule      string   `json:"rule,omitempty"`
+	Values    int      `json:"values,omitempty"`
+	Required  bool     `json:"required"`
+	ApartFrom []string `json:"apart_from,omitempty"`
+	Kept      bool     `json:"kept"` // whether the hosts lie so
 }
 
 // Resources is the size of one instance, or the capacity of a host.
@@ -51,6 +78,10 @@ type ReservationChange struct {
 	// Resources is the whole new size of one instance: an absent amount is 0.
 	Resources *Resources `json:"resources,omitempty"`
 	Affinity  *string    `json:"affinity,omitempty"`
+	// Notice is another notice of a movable reservation; 0 fixes its time.
+	Notice *Duration `json:"notice,omitempty"`
+	// Hold is 0, which confirms a reservation that is held.
+	Hold *Duration `json:"hold,omitempty"`
 }
 
 // Reservation is a reservation as the caller may see it.
@@ -69,21 +100,28 @@ type Reservation struct {
 	Hosts  []string `json:"hosts"`
 	Events []Event  `json:"events"`
 
+	PolicyReason   string          `json:"policy_reason,omitempty"` // why Policy is not the one that was asked for
 	UserID         string          `json:"user_id"`
 	LeaseID        *string         `json:"lease_id"` // the lease to which it belongs; nil if none
 	HostProperties json.RawMessage `json:"host_properties,omitempty"`
 	Resources      *Resources      `json:"resources,omitempty"`
 	Affinity       string          `json:"affinity,omitempty"`
+	Together       *Together       `json:"together,omitempty"`
 	Image          string          `json:"image,omitempty"`
 	Images         []HostImage     `json:"images,omitempty"` // only in the answer to GET /v1/reservations/{id}
 	OnEnd          string          `json:"on_end"`
 	BeforeEnd      Duration        `json:"before_end"`
 	DelayedByBoot  bool            `json:"delayed_by_boot"`
-	Maintenance    bool            `json:"maintenance"` // operators work on the hosts; Name is the reason
-	Degraded       bool            `json:"degraded"`
-	DegradedReason string          `json:"degraded_reason,omitempty"`
-	CreatedAt      time.Time       `json:"created_at"`
-	UpdatedAt      time.Time       `json:"updated_at"`
+	// Notice, in seconds, and the window are those of a movable reservation; absent if its time is fixed.
+	Notice         Duration   `json:"notice,omitempty"`
+	WindowStart    *time.Time `json:"window_start,omitempty"`
+	WindowEnd      *time.Time `json:"window_end,omitempty"`
+	HeldUntil      *time.Time `json:"held_until,omitempty"` // when the reservation expires unless its owner confirms it before
+	Maintenance    bool       `json:"maintenance"`          // operators work on the hosts; Name is the reason
+	Degraded       bool       `json:"degraded"`
+	DegradedReason string     `json:"degraded_reason,omitempty"`
+	CreatedAt      time.Time  `json:"created_at"`
+	UpdatedAt      time.Time  `json:"updated_at"`
 }
 
 // Event is an event of a reservation.
@@ -108,9 +146,13 @@ type Offer struct {
 	Quantity      int       `json:"quantity"`
 	Kind          string    `json:"kind"`
 	Policy        string    `json:"policy"`
-	Hosts         []string  `json:"hosts"` // for admins; otherwise empty
+	PolicyReason  string    `json:"policy_reason,omitempty"` // why Policy is not the one that was asked for
+	Hosts         []string  `json:"hosts"`                   // for admins; otherwise empty
 	Matched       int       `json:"matched"`
 	DelayedByBoot bool      `json:"delayed_by_boot"`
+	Together      *Together `json:"together,omitempty"`
+	// HeldUntil is when the reservation would expire unless its owner confirms it before; nil if it would be booked at once.
+	HeldUntil *time.Time `json:"held_until,omitempty"`
 	// Servers are those on the hosts of maintenance that must be moved before its start, for callers
 	// that may see the instances of hosts.
 	Servers []HostServer `json:"servers,omitempty"`

@@ -21,6 +21,8 @@ type tally struct {
 	used      slots[hostSeconds] // by the time of use
 	inUse     float64            // host-seconds
 	cut       int64              // jobs whose remaining time was too short because they began late
+	paid      float64            // what the hosts in use cost, in hundredths for an hour; 0 without prices
+	fallbacks int64              // starts that first fit chose instead of the tariff
 	first     int64              // the first submission; last is the last end
 	last      int64
 }

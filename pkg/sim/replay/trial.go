@@ -19,6 +19,8 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/workload"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
+	"github.com/almanac-cloud/almanac/reservation/planning"
+	"github.com/almanac-cloud/almanac/reservation/tariff"
 )
 
 // checkEvery is the number of jobs between two checks whether ctx has ended.
@@ -53,6 +55,7 @@ type trial struct {
 	timeline *sim.Timeline
 	cloud    cloud
 	power    *site.Site // nil if hosts are always on
+	market   *market    // nil without prices
 	zero     span.Instant
 	tally    tally
 	ctx      context.Context // of calls from the site
@@ -80,9 +83,13 @@ func newTrial(ctx context.Context, o *Options, s *Setting, in *survey, hosts []i
 
 // runTrial replays the traces under a setting; it calls one after each job.
 func runTrial(ctx context.Context, o *Options, s *Setting, in *survey, hosts []inventory.Host, one func()) (result, error) {
-	t := newTrial(ctx, o, s, in, hosts)
+	return newTrial(ctx, o, s, in, hosts).perform(ctx, one)
+}
+
+// perform replays the traces; it calls one after each job.
+func (t *trial) perform(ctx context.Context, one func()) (result, error) {
 	open := t.openDesk
-	if s.Energy.on() {
+	if t.setting.Energy.on() {
 		open = t.openSite
 	}
 	err := open(ctx)
@@ -90,7 +97,7 @@ func runTrial(ctx context.Context, o *Options, s *Setting, in *survey, hosts []i
 		err = t.replay(ctx, one)
 	}
 	if err != nil {
-		return result{}, fmt.Errorf("setting %s: %w", s.Name, err)
+		return result{}, fmt.Errorf("setting %s: %w", t.setting.Name, err)
 	}
 	return t.result(), nil
 }
@@ -121,7 +128,12 @@ func (t *trial) openDesk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := sim.NewBooking(ctx, t.timeline, snapshot, t.setting.booking())
+	o := t.setting.booking()
+	if m := t.market; m != nil {
+		o.Tariff = func() *tariff.Reading { return m.known(t.timeline.Now()) }
+		o.FellBack = func(context.Context, *reservation.Reservation, planning.Fallback) { t.tally.fallbacks++ }
+	}
+	d, err := sim.NewBooking(ctx, t.timeline, snapshot, o)
 	t.cloud = alwaysOn{d}
 	return err
 }
@@ -254,6 +266,9 @@ func (t *trial) run(ctx context.Context, r *reservation.Reservation, job *worklo
 	}
 	t.until = max(t.until, end)
 	t.tally.use(int64(begin-t.zero), int64(end-t.zero), t.weight(job))
+	if m := t.market; m != nil {
+		t.tally.paid += t.weight(job) * m.cost(span.Span{Start: begin, End: end})
+	}
 	if end < r.Span.End {
 		id := r.ID
 		t.timeline.At(end, sim.Ending, func() error { return t.cloud.End(ctx, id) })

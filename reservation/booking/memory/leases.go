@@ -29,7 +29,7 @@ func (m *Records) LeaseStates(_ context.Context, q reservation.LeaseQuery) (stat
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := slices.DeleteFunc(m.shownLeases(), func(l reservation.LeaseRecord) bool {
-		return q.ProjectID != "" && !l.BelongsTo(q.ProjectID)
+		return q.ProjectID != "" && !l.BelongsTo(q.ProjectID) || q.Stored && m.leases[l.ID].ID == ""
 	})
 	if q.Marker != "" {
 		at := slices.IndexFunc(list, func(l reservation.LeaseRecord) bool { return l.ID == q.Marker })

@@ -61,11 +61,11 @@ func (m *Records) Commit(_ context.Context, c booking.Commit) error {
 	if c.Lease != nil {
 		m.leases[c.Lease.ID] = *c.Lease
 	}
-	for i, revision := range c.Revisions {
+	for _, u := range c.Usages() {
+		m.usage[u.Project] = m.usage[u.Project].after(u.Usage)
+	}
+	for _, revision := range c.Revisions {
 		r := revision.Reservation
-		if i == 0 {
-			m.usage[r.ProjectID] = m.usage[r.ProjectID].after(c.Usage)
-		}
 		m.reservations[r.ID] = r
 		m.log = append(m.log, booking.LogEntry{Place: m.forgotten + int64(len(m.log)) + 1, ID: r.ID, Version: r.Version})
 	}
@@ -78,8 +78,9 @@ func (m *Records) contradicts(c booking.Commit) bool {
 		slices.ContainsFunc(c.Hosts, func(h booking.HostVersion) bool { return m.hosts[h.Host] != h.Version }) ||
 		slices.ContainsFunc(c.Revisions, func(v booking.Revision) bool {
 			r := &v.Reservation
-			return m.reservations[r.ID].Version != r.Version-1 || !m.usage[r.ProjectID].allows(c.Usage)
-		})
+			return m.reservations[r.ID].Version != r.Version-1
+		}) ||
+		slices.ContainsFunc(c.Usages(), func(u booking.ProjectUsage) bool { return !m.usage[u.Project].allows(u.Usage) })
 }
 
 // Forget deletes reservations that are over, and the log. It is for a single service that runs for
@@ -270,6 +271,7 @@ func selects(q reservation.Query, r *reservation.Reservation) bool {
 		(q.ProjectID == "" || r.BelongsTo(q.ProjectID)) &&
 		(len(q.IDs) == 0 || slices.Contains(q.IDs, r.ID)) &&
 		(q.Name == "" || q.Name == r.Name) &&
+		(q.LeaseID == "" || q.LeaseID == r.Membership.LeaseID) &&
 		(q.Kind == "" || q.Kind == r.Kind) &&
 		(q.Maintenance == nil || *q.Maintenance == r.Maintenance) &&
 		(q.Overlaps.Empty() || q.Overlaps.Overlaps(r.Span))

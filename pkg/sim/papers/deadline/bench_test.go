@@ -30,7 +30,7 @@ func BenchmarkReservations(b *testing.B) {
 			b.ResetTimer()
 			for range b.N {
 				outcomes, err := sim.Runs(b.Context(), runs, nil, func(ctx context.Context, i int) (outcome, error) {
-					return trial(ctx, o.Hosts, calendar.PolicyFirstFit, requests[i])
+					return trial(ctx, o.Hosts, calendar.PolicyFirstFit, 0, requests[i])
 				})
 				if err != nil {
 					b.Fatal(err)

@@ -26,12 +26,12 @@ type key struct {
 func (o Options) run(ctx context.Context, settings []setting, progress sim.Progress) (*results, error) {
 	var keys []key
 	for _, s := range settings {
-		for _, p := range calendar.Policies {
+		for _, p := range calendar.PaperPolicies {
 			keys = append(keys, key{s, p})
 		}
 	}
 	outcomes, err := sim.Grid(ctx, keys, o.Runs, progress, func(ctx context.Context, of key, run int) (outcome, error) {
-		return trial(ctx, o.Hosts, of.policy, o.requests(of.setting, run))
+		return trial(ctx, o.Hosts, of.policy, 0, o.requests(of.setting, run))
 	})
 	return &results{o, outcomes}, err
 }

@@ -56,7 +56,7 @@ func TestThePoliciesComeInThePapersOrder(t *testing.T) {
 		}
 	}
 	for _, steps := range [][]setting{larger, denser} {
-		if f := r.along("acceptance falls", acceptance, scan{settings: steps, at: func(s setting) float64 { return s.UMed }}, -1, calendar.Policies...); !f.Verdict.Holds() {
+		if f := r.along("acceptance falls", acceptance, scan{settings: steps, at: func(s setting) float64 { return s.UMed }}, -1, calendar.PaperPolicies...); !f.Verdict.Holds() {
 			t.Errorf("%s: %s, %s", f.Claim, f.Verdict, f.Seen)
 		}
 	}
@@ -65,11 +65,11 @@ func TestThePoliciesComeInThePapersOrder(t *testing.T) {
 // All sizes of the paper are multiples of 32, so one host of the smallest machine stands for 32
 // of the paper's.
 func TestTheSmallestMachineGivesWhatThePapersGives(t *testing.T) {
-	for _, p := range calendar.Policies {
+	for _, p := range calendar.PaperPolicies {
 		var outcomes []outcome
 		for _, hosts := range []int{smallest, 8 * smallest} {
 			o := Options{Hosts: hosts, Jobs: 400, Runs: 1, Seed: 3, Arrivals: Poisson, Load: 2}
-			result, err := trial(t.Context(), hosts, p, o.requests(setting{Poisson, 7, 1, 3}, 0))
+			result, err := trial(t.Context(), hosts, p, 0, o.requests(setting{Poisson, 7, 1, 3}, 0))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,11 +88,11 @@ func TestSlowdownCountsTheWaitOfWhatWasAccepted(t *testing.T) {
 		{arrival: 2, ready: 100, duration: 50, latestEnd: 199, hosts: 2},  // has no room
 		{arrival: 3, ready: 150, duration: 20, latestEnd: 170, hosts: 1},  // starts at 150, beside the second
 	}
-	got, err := trial(t.Context(), 2, calendar.PolicyFirstFit, requests)
+	got, err := trial(t.Context(), 2, calendar.PolicyFirstFit, 0, requests)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (outcome{Acceptance: 0.75, Slowdown: (1 + 1.5 + 1) / 3.0}); got != want {
+	if want := (outcome{Acceptance: 0.75, Slowdown: (1 + 1.5 + 1) / 3.0, Work: 220.0 / 320}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -200,13 +200,13 @@ func TestWhetherTheRiseDependsOnArrivalsIsSaidOnlyWhereRunsShowIt(t *testing.T) 
 		o.Runs = len(tc.lublin)
 		r := &results{Options: o, outcomes: map[key][]outcome{}}
 		for _, s := range distinct(append(o.scans(), o.contrast())...) {
-			for _, p := range calendar.Policies {
+			for _, p := range calendar.PaperPolicies {
 				for run := range o.Runs {
 					gain := tc.lublin[run]
 					if s.Arrivals == Poisson {
 						gain = tc.poisson[run]
 					}
-					r.outcomes[key{s, p}] = append(r.outcomes[key{s, p}], outcome{0.1 + gain*(s.Flexibility-1)/4, 1})
+					r.outcomes[key{s, p}] = append(r.outcomes[key{s, p}], outcome{Acceptance: 0.1 + gain*(s.Flexibility-1)/4, Slowdown: 1})
 				}
 			}
 		}
@@ -225,8 +225,8 @@ func TestFindingsFollowFromTheResults(t *testing.T) {
 	r := &results{Options: o, outcomes: map[key][]outcome{}}
 	accept := func(by map[calendar.Policy]float64) {
 		for _, s := range distinct(append(o.scans(), o.contrast())...) {
-			for _, p := range calendar.Policies {
-				r.outcomes[key{s, p}] = []outcome{{by[p], 1}, {by[p] + 0.01, 1}}
+			for _, p := range calendar.PaperPolicies {
+				r.outcomes[key{s, p}] = []outcome{{Acceptance: by[p], Slowdown: 1}, {Acceptance: by[p] + 0.01, Slowdown: 1}}
 			}
 		}
 	}

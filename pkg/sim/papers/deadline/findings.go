@@ -60,7 +60,7 @@ var (
 
 // others returns all policies except than.
 func others(than calendar.Policy) []calendar.Policy {
-	return slices.DeleteFunc(slices.Clone(calendar.Policies), func(p calendar.Policy) bool { return p == than })
+	return slices.DeleteFunc(slices.Clone(calendar.PaperPolicies), func(p calendar.Policy) bool { return p == than })
 }
 
 // above tests whether each of the policies a has a larger mean than each of b, in each of the
@@ -202,11 +202,11 @@ func (r *results) findings() []sim.Finding {
 		r.near("PE_B and Du_W have a similar slowdown", slowdown, all, 0.1, calendar.PolicyPEBestFit, calendar.PolicyDurationWorstFit),
 		r.differ("The slowdowns of PEDu_B and PEDu_W differ", slowdown, all, calendar.PolicyPEDurationBestFit, calendar.PolicyPEDurationWorstFit).
 			Since("Their order may change with the load here too, so that their curves cross; and where they cross they do not differ."),
-		r.along("Acceptance falls with UMed (figure 2)", acceptance, sizes, -1, calendar.Policies...),
-		r.along("Slowdown rises with UMed (figure 3)", slowdown, sizes, 1, calendar.Policies...),
-		r.along("Acceptance falls with the arrival factor (figure 4)", acceptance, arrivals, -1, calendar.Policies...),
-		r.along("Slowdown rises with the arrival factor (figure 5)", slowdown, arrivals, 1, calendar.Policies...),
-		r.along("Slowdown rises with flexibility (figure 7)", slowdown, flexibility, 1, calendar.Policies...),
+		r.along("Acceptance falls with UMed (figure 2)", acceptance, sizes, -1, calendar.PaperPolicies...),
+		r.along("Slowdown rises with UMed (figure 3)", slowdown, sizes, 1, calendar.PaperPolicies...),
+		r.along("Acceptance falls with the arrival factor (figure 4)", acceptance, arrivals, -1, calendar.PaperPolicies...),
+		r.along("Slowdown rises with the arrival factor (figure 5)", slowdown, arrivals, 1, calendar.PaperPolicies...),
+		r.along("Slowdown rises with flexibility (figure 7)", slowdown, flexibility, 1, calendar.PaperPolicies...),
 		gain.found(),
 		r.linear("Acceptance of PE_W, Du_B and PEDu_B rises almost linearly with flexibility (figure 6)", flexibility, calendar.PolicyPEWorstFit, calendar.PolicyDurationBestFit, calendar.PolicyPEDurationBestFit).
 			Since("It may depend on how jobs arrive; see \"Beside the paper\" below."),

@@ -43,7 +43,7 @@ func (r *results) report() *sim.Report {
 func (r *results) table() sim.Table {
 	t := sim.Table{Columns: []string{"arrivals", "umed", "arrival_factor", "artime_factor", "deadline_factor", "policy", "measure", "mean", "half_width_95", "runs"}}
 	for _, s := range distinct(append(r.scans(), r.contrast())...) {
-		for _, p := range calendar.Policies {
+		for _, p := range calendar.PaperPolicies {
 			for _, m := range []measure{acceptance, slowdown} {
 				e := r.mean(m, s, p)
 				t.Add(s.Arrivals, s.UMed, s.ArrivalFactor, s.Flexibility, s.Flexibility, p, strings.ReplaceAll(m.name, " ", "_"), e.Mean, e.Half, e.Runs)
@@ -64,7 +64,7 @@ func (r *results) tellRun(report *sim.Report) {
 		"All policies get the same requests in a run. Intervals are of 95 % over the runs (Student's t). They may be wider than the differences between policies, since a run with many bursts is hard on all of them; so policies are compared run by run.",
 	)
 	names := sim.Table{Columns: []string{"in the paper", "in requests", "of the feasible starts it chooses the one with"}}
-	for _, p := range calendar.Policies {
+	for _, p := range calendar.PaperPolicies {
 		names.Add(paperName[p], p, preference[p])
 	}
 	report.Table(names)
@@ -105,7 +105,7 @@ func (r *results) show(report *sim.Report, s scan, m measure, title, name string
 	for i, at := range s.settings {
 		rows[i] = []any{s.at(at)}
 	}
-	for _, p := range calendar.Policies {
+	for _, p := range calendar.PaperPolicies {
 		line := figure.Line{Name: paperName[p]}
 		for i, at := range s.settings {
 			e := r.mean(m, at, p)

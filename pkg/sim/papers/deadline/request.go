@@ -63,6 +63,9 @@ type request struct {
 	hosts                               int
 }
 
+// work returns the hosts × seconds of the request.
+func (r *request) work() float64 { return float64(r.hosts) * float64(r.duration) }
+
 // requests returns the requests of a run with a setting. Within a run, everything that does not
 // depend on the setting is the same in all settings.
 func (o Options) requests(s setting, run int) []request {
