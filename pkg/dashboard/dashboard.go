@@ -36,6 +36,7 @@ var contentTypes = map[string]string{
 	".css":  "text/css; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
 	".svg":  "image/svg+xml",
+	".txt":  "text/plain; charset=utf-8",
 }
 
 // versionMark stands in index.html for the folder of the version, preloadMark for the links to the scripts that main.js
@@ -74,6 +75,7 @@ func New() *Page {
 
 // bundled returns the files that browsers load: the scripts of all modules and the style sheet, minified, the icon, and
 // index.html. A module that another one loads with import() becomes a script of its own, with a hash of its text in its name.
+// The license of what is not ours lies beside the script that has it, which names it: browsers do not need it.
 func bundled() (map[string]file, string, error) {
 	contents := make(map[string][]byte)
 	for _, name := range []string{"index.html", "icon.svg"} {
@@ -86,7 +88,7 @@ func bundled() (map[string]file, string, error) {
 	built := api.Build(api.BuildOptions{
 		EntryPoints: []string{"main.js", "style.css"}, Outdir: "/", Plugins: []api.Plugin{embedded()}, Bundle: true, Format: api.FormatESModule,
 		Splitting: true, ChunkNames: "[name]-[hash]", Metafile: true,
-		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsEndOfFile, LogLevel: api.LogLevelSilent,
+		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsLinked, LogLevel: api.LogLevelSilent,
 	})
 	if len(built.Errors) > 0 {
 		return nil, "", fmt.Errorf("bundle the modules of the page: %s", built.Errors[0].Text)
@@ -126,11 +128,12 @@ func preloads(metafile string) (string, error) {
 	return links.String(), nil
 }
 
-// embedded lets the bundler read the files of the page from this program.
+// embedded lets the bundler read the files of the page from this program. A module that comes later imports main.js, which
+// is there by then.
 func embedded() api.Plugin {
 	return api.Plugin{Name: "embedded", Setup: func(build api.PluginBuild) {
 		build.OnResolve(api.OnResolveOptions{Filter: "."}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
-			return api.OnResolveResult{Path: path.Base(args.Path), Namespace: "page"}, nil
+			return api.OnResolveResult{Path: path.Base(args.Path), Namespace: "page", PluginData: args.Kind == api.ResolveJSDynamicImport}, nil
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".", Namespace: "page"}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			text, err := files.ReadFile("page/" + args.Path)
@@ -138,6 +141,9 @@ func embedded() api.Plugin {
 				return api.OnLoadResult{}, fmt.Errorf("read a module of the page: %w", err)
 			}
 			contents, loader := string(text), api.LoaderJS
+			if later, _ := args.PluginData.(bool); later {
+				contents += "import './main.js';\n" // what all scripts share is one script then, which compresses better than several
+			}
 			if path.Ext(args.Path) == ".css" {
 				loader = api.LoaderCSS
 			}

@@ -5,6 +5,7 @@ package labtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ type Browser struct {
 type driver interface {
 	prepare(ctx context.Context, script string) error // runs it in each page that is opened from now on, before the page's own
 	visit(ctx context.Context, url string) error
-	evaluate(ctx context.Context, script string) (json.RawMessage, error) // awaits its promise
+	evaluate(ctx context.Context, script string) (json.RawMessage, error) // awaits its promise; errLeft if the page is left
 	point(ctx context.Context, x, y float64) error
 	drag(ctx context.Context, through [][2]float64) error // with the left button, from the first point to the last
 	press(ctx context.Context, keys string) error
@@ -39,6 +40,9 @@ type driver interface {
 	live(ctx context.Context, zone, language string) error
 	picture(ctx context.Context) ([]byte, error)
 }
+
+// errLeft is the error of a script whose page was left before its promise was kept.
+var errLeft = errors.New("the page was left")
 
 // newBrowser returns a Browser whose page a driver has opened. Pictures go to the folder that ALMANAC_PICTURES names,
 // else to one of the test's own.
@@ -104,12 +108,18 @@ func evaluate[T any](b *Browser, what, script string) (value T) {
 	return value
 }
 
-// Eventually waits until a script returns true.
+// Eventually waits until a script returns true, in this page or in one that comes in its place.
 func (b *Browser) Eventually(what, script string) {
 	b.t.Helper()
 	const wait = `new Promise(done => { const look = () => { let holds = false; try { holds = (%s) } catch { }
 		if (holds) done(true); else setTimeout(look, 50) }; look() })`
-	evaluate[bool](b, "wait until "+what, fmt.Sprintf(wait, script))
+	b.do("wait until "+what, func(ctx context.Context) error {
+		for {
+			if _, err := b.page.evaluate(ctx, fmt.Sprintf(wait, script)); !errors.Is(err, errLeft) {
+				return err
+			}
+		}
+	})
 }
 
 // Await waits until an element of the page is visible. Elements are named by CSS selectors.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/heapprofiler"
@@ -77,6 +78,8 @@ func (c *chromium) evaluate(ctx context.Context, script string) (json.RawMessage
 	awaited, byValue := true, true
 	got, err := send(ctx, c, runtime.Evaluate, runtime.EvaluateParams{Expression: script, AwaitPromise: &awaited, ReturnByValue: &byValue})
 	switch {
+	case isLeft(err):
+		return nil, fmt.Errorf("%w: %w", errLeft, err)
 	case err != nil:
 		return nil, err
 	case got.ExceptionDetails != nil:
@@ -85,6 +88,12 @@ func (c *chromium) evaluate(ctx context.Context, script string) (json.RawMessage
 		return nil, fmt.Errorf("the result is %s%s, not a value of JSON", got.Result.Type, got.Result.UnserializableValue)
 	}
 	return json.RawMessage(got.Result.Value), nil
+}
+
+// isLeft reports whether Chromium answered that the page of a script is there no more.
+func isLeft(err error) bool {
+	answer, is := errors.AsType[*cdproto.Error](err)
+	return is && answer.Message == "Inspected target navigated or closed"
 }
 
 func (c *chromium) point(ctx context.Context, x, y float64) error {

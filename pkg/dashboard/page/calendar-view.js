@@ -231,8 +231,14 @@ function panel(state, send, app) {
   return h(
     'aside',
     {class: 'panel', 'aria-label': t('panel'), keydown: event => event.key === 'Escape' && send({type: 'form.close'})},
-    formView(state.form, {may: app.may, project: app.project, zone: zoneName(), properties: state.editor.properties, fold: fold(state, send)}, send),
+    formView(state.form, {may: app.may, project: app.project, zone: zoneName(), properties: state.editor.properties, own: () => ownOf(state.data.hosts), fold: fold(state, send)}, send),
   );
+}
+
+// ownOf returns the ids and names of the project's reservations in view, in the order of the names.
+function ownOf(hosts) {
+  const claims = [...hosts.values()].flatMap(host => host.claims).filter(one => one.mine && one.id && !one.maintenance);
+  return [...new Map(claims.map(one => [one.id, one.name]))].sort(([, a], [, b]) => a.localeCompare(b));
 }
 
 // fold leaves only the rows of the hosts that the form is about, and brings the others back.

@@ -13,6 +13,7 @@ import {now, redrawEvery, seconds} from './time.js';
 import {drawing, initial, step} from './calendar-state.js';
 import {restored} from './form-state.js';
 import {calendarView} from './calendar-view.js';
+import {loadOffers} from './offers-part.js';
 import {freeSpoken, spoken} from './calendar-facts.js';
 import {end as endOf} from './places.js';
 
@@ -40,7 +41,7 @@ export function show(main, app, query) {
     draft: ({text}) => keepForm(text),
     told: ({name, status}) => toast(t('statusNow', {name, status: t(`status_${status}`)})),
     said: ({what}) => announce((what === 'free' ? freeSpoken : spoken)(calendar.state())),
-    focus: ({id}) => document.getElementById(id)?.focus(),
+    focus: ({id}) => queueMicrotask(() => document.getElementById(id)?.focus()),
     bookAgain: ({id, ...time}) => bookAgain(id, time),
     focusForm: () => queueMicrotask(() => main.querySelector('.panel h2')?.focus()),
     focusPicture: () => main.querySelector('.picture')?.focus(),
@@ -62,6 +63,7 @@ export function show(main, app, query) {
         shown = state.data.hosts;
         performance.mark('calendar-shown');
       }
+      if (state.form?.fields.when === 'offers') loadOffers(() => send({type: 'ticked'}));
       return calendarView(state, send, app);
     },
     others,

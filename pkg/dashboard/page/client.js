@@ -85,7 +85,7 @@ async function change({method, path, query, body, headers, provided}, signal) {
     const {answer, json: now} = await send('GET', path, undefined, {}, signal).catch(error => {
       throw Object.assign(error, {unsent: true});
     });
-    if (Object.entries(provided).some(([name, value]) => now[name] !== value)) throw new Refused(412, {error: {message: t('changedBySomebody')}, now});
+    if (Object.entries(provided).some(([name, value]) => JSON.stringify(now[name]) !== JSON.stringify(value))) throw new Refused(412, {error: {message: t('changedBySomebody')}, now});
     const tag = answer.headers.get('ETag');
     try {
       return (await send(method, path + parameters(query), body, {...headers, ...(tag && {'If-Match': tag})}, signal)).json;

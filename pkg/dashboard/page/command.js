@@ -10,11 +10,11 @@ export function quoted(text) {
   return `$'${text.replace(/['\\\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped)}'`;
 }
 
-// words returns the options that have a value, each as a word of the command with its value.
+// words returns the options that have a value, each as a word of the command with its value, or alone if that is true.
 const words = options =>
   options
     .filter(([, value]) => value !== undefined && value !== null && value !== '')
-    .map(([option, value]) => `--${option} ${quoted(String(value))}`);
+    .map(([option, value]) => (value === true ? `--${option}` : `--${option} ${quoted(String(value))}`));
 
 // lasting returns a length as one word of a command: 12h30m.
 const lasting = total => length(total).replaceAll(' ', '');
@@ -45,6 +45,7 @@ export function command(one, now) {
   }
   if (one.kind !== 'host' && one.kind !== 'instance') return null;
   const size = one.resources || {};
+  const together = one.together || {};
   const options = words([
     ['quantity', one.quantity],
     ...times(one, now),
@@ -54,6 +55,11 @@ export function command(one, now) {
     ['memory-mb', size.memory_mb],
     ['disk-gb', size.disk_gb],
     ['affinity', one.affinity],
+    ['together', together.by],
+    ['together-rule', together.rule],
+    ['apart-from', together.apart_from],
+    ['together-values', together.values],
+    ['together-preferred', together.required === false || ''],
     ['policy', one.policy],
     ['image', one.image],
     ['on-end', one.on_end],
@@ -61,6 +67,30 @@ export function command(one, now) {
   ]);
   const lacks = Object.entries(size.custom || {}).map(([name, amount]) => `${name}=${amount}`);
   return {text: written('almanac reservation create', [one.name], options), lacks};
+}
+
+// partText returns what a group asks for with one of its reservations.
+const partText = ({kind, quantity, host_properties, resources, affinity, image}) =>
+  JSON.stringify({kind, quantity, host_properties, resources, affinity: affinity || undefined, image: image || undefined});
+
+// groupCommands returns the commands that change and delete a group, and the one that books the same; null for that one if
+// the command line cannot book a part.
+export function groupCommands(group, now) {
+  const {id, name, end, reservations} = group,
+    [first] = reservations,
+    options = () => [
+      ...words(times(group, now)),
+      ...reservations.map(part => `--part ${quoted(partText(part))}`),
+      ...words([
+        ['on-end', first.on_end],
+        ['before-end', lasting(first.before_end)],
+      ]),
+    ];
+  return {
+    change: written('almanac group change', [id], words([['end', end]])),
+    remove: written('almanac group delete', [id], []),
+    create: reservations.every(part => part.kind === 'host' || part.kind === 'instance') ? written('almanac group create', [name], options()) : null,
+  };
 }
 
 // serverCommand returns the command that starts a server in a reservation; null if none can be started in it.

@@ -63,8 +63,11 @@ export function step(state, event, filter) {
   return changes[event.type](state, event, filter);
 }
 
+// emptied returns the editor without what was typed.
+export const emptied = state => ({...state, plain: '', text: null, wrong: ''});
+
 // changed gives on a filter; what was typed is then the filter itself.
-const changed = (state, filter) => [{...state, plain: '', text: null, wrong: ''}, {do: 'change', filter}];
+const changed = (state, filter) => [emptied(state), {do: 'change', filter}];
 
 const kept = (state, saved, said, before = null) => [
   {...state, saved, said, before, name: ''},

@@ -5,6 +5,7 @@ import {t} from './texts.js';
 import {isAsking, trouble} from './form-state.js';
 import {alternatives, startOf} from './form-answer.js';
 import {complaintOf} from './form-request.js';
+import {part} from './offers-part.js';
 import {length} from './lengths.js';
 import {readable, span, when} from './time.js';
 
@@ -18,6 +19,7 @@ export function answer(form, take, send) {
   if (form.refusal) return refusal(form, take, send);
   if (complaint) return lacks(complaint, take);
   if (failed) return failure(failed, send);
+  if (form.offers) return part.summary(form);
   if (form.offer) return offer(form, send);
   return isAsking(form) ? [h('p', {class: 'soft', id: 'asking'}, t('asking')), late] : null;
 }

@@ -52,11 +52,11 @@ export function alternatives(form) {
 
 const names = {start: 'earliest', quantity: 'fewer', until: 'until', move: 'move', elsewhere: 'elsewhere'};
 
-const ofBooking = ({refusal: {earliest, largest, latest}, fields}) => [
-  earliest && {what: 'start', at: wholeMinute(earliest)},
-  largest > 0 && largest < Number(fields.quantity) && {what: 'quantity', quantity: largest},
-  latest && {what: 'until', at: latest},
-];
+function ofBooking({refusal: {body, earliest, largest, latest}, fields}) {
+  const start = earliest && {what: 'start', at: wholeMinute(earliest)};
+  if (fields.when === 'offers') return body.windows ? [start] : []; // else an offer is gone: others are asked for
+  return [start, largest > 0 && largest < Number(fields.quantity) && {what: 'quantity', quantity: largest}, latest && {what: 'until', at: latest}];
+}
 
 // ofChange: the latest end that is possible, another time of the same length if the reservation has not begun, and the
 // time that was added on other hosts, once it is known to be free there.

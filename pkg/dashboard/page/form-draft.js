@@ -2,7 +2,7 @@
 // A form as a text that a tab keeps over a reload.
 import {timed} from './form-fields.js';
 
-const VERSION = 1; // of the text; one of another version is forgotten
+const VERSION = 3; // of the text; one of another version is forgotten
 
 const parts = ['mode', 'id', 'before', 'movable', 'again', 'fields', 'edited', 'hosts', 'all', 'key', 'doubt'];
 

@@ -2,12 +2,16 @@
 // The fields of a booking: what they have at first, what of them a new drag keeps, and which follow others until the user
 // writes them.
 import {joined} from './filter-language.js';
+import {fieldsOfPlace} from './form-place.js';
 import {exact} from './timevalue.js';
 import {DAY, HOUR, MINUTE, length, readLength} from './lengths.js';
 import {seconds, whenInZone} from './time.js';
 import {t} from './texts.js';
 
 export const timed = ['start', 'end', 'earliest', 'deadline']; // the fields that are times
+
+// searches reports whether the service chooses the start, between two times.
+export const searches = ({when}) => when === 'between' || when === 'offers';
 
 const nextHour = at => Math.ceil((at + 1) / HOUR) * HOUR;
 
@@ -22,6 +26,8 @@ export function fieldsFrom(from, kept, at) {
     name: '',
     kind: 'host',
     quantity: String(from.hosts?.length || 1),
+    quantityTo: '', // of offers, which are for ranges
+    lastsTo: '',
     when: start ? 'at' : 'now',
     start: exact(start || earliest + HOUR),
     earliest: exact(earliest),
@@ -35,6 +41,7 @@ export function fieldsFrom(from, kept, at) {
     memory: '8192',
     disk: '20',
     filter: from.filter || '',
+    ...fieldsOfPlace(),
     unadded: '', // a condition that is typed and not part of the filter yet
     words: '', // a wish in words that is not taken over yet
     unread: '', // what of it is not understood
@@ -72,6 +79,7 @@ const termsOf = one => ({
     memory: String(one.resources.memory_mb || 0),
     disk: String(one.resources.disk_gb || 0),
   }),
+  ...fieldsOfPlace(one.together),
   terms: otherTerms(one),
   withTerms: true,
 });
@@ -108,13 +116,13 @@ export function followed(form, at, changed = '') {
 // which has a fixed start, the earliest one.
 function withPresent({fields, edited}, at, changed) {
   const next = name => (edited[name] || fields[name].at > at ? fields[name] : exact(nextHour(at)));
-  if (fields.kind === 'maintenance' && fields.when === 'between') return {...fields, when: 'at', start: fields.earliest};
+  if (fields.kind === 'maintenance' && searches(fields)) return {...fields, when: 'at', start: fields.earliest};
   return changed === 'when' ? {...fields, start: next('start'), earliest: next('earliest')} : fields;
 }
 
 // withDeadline leaves room for the length until the user writes a deadline.
 function withDeadline(fields, edited) {
-  const lasts = readLength(fields.lasts);
+  const lasts = (fields.when === 'offers' && readLength(fields.lastsTo)) || readLength(fields.lasts);
   if (edited.deadline || !(lasts > 0) || Number.isNaN(fields.earliest.at)) return fields;
   const at = fields.earliest.at + Math.max(7 * DAY, Math.ceil((2 * lasts) / DAY) * DAY);
   return at === fields.deadline.at ? fields : {...fields, deadline: exact(at)};
@@ -145,7 +153,7 @@ export function isDefaultName(name) {
 export function named(form, at) {
   if (form.mode !== 'book' || form.edited.name || form.again || form.sending || form.unsure) return form;
   const {fields, offer} = form,
-    start = offer ? offer.start : {now: at, at: fields.start.at, between: fields.earliest.at}[fields.when],
+    start = offer ? offer.start : {now: at, at: fields.start.at, between: fields.earliest.at, offers: fields.earliest.at}[fields.when],
     name = fields.kind === 'maintenance' ? '' : t('defaultName', {start: whenInZone(Number.isNaN(start) ? at : start)});
   return name === fields.name ? form : {...form, fields: {...fields, name}};
 }
@@ -170,7 +178,7 @@ export function wished(fields, {quantity, lasts, conditions, from, until, start,
     ...(quantity && {quantity}),
     ...(lasts && {lasts, by: 'lasts'}),
     ...(chooses && {only: false, filter: conditions.reduce(joined, fields.filter)}),
-    ...(from && {when: 'between', earliest: exact(from), deadline: exact(until), by: 'lasts'}),
+    ...(from && {when: fields.when === 'offers' ? 'offers' : 'between', earliest: exact(from), deadline: exact(until), by: 'lasts'}),
     ...(start && {when: 'at', start: exact(start), by: 'lasts'}),
     ...(end && {end: exact(end), by: 'end'}),
   };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The request that a form means, and what it lacks.
 import {joined} from './filter-language.js';
+import {searches} from './form-fields.js';
+import {placeComplaint, placeOf} from './form-place.js';
+import {part} from './offers-part.js';
 import {readDuration, readLength} from './lengths.js';
 import {problemOf} from './timevalue.js';
 import {HOUR, iso} from './time.js';
@@ -14,8 +17,10 @@ const count = text => (/^\d+$/.test(text.trim()) ? Number(text) : NaN);
 // known; null if the form can be asked.
 export function complaintOf(form) {
   if (form.mode === 'change') return changeComplaint(form);
-  return whatComplaint(form) || timeComplaint(form);
+  return whatComplaint(form) || timeComplaint(form) || (form.fields.when === 'offers' ? offersComplaint(form) : null);
 }
+
+const offersComplaint = ({fields}) => (part.rangeComplaint ? part.rangeComplaint(fields) : wrong('when', part.missing ? 'partMissing' : 'loading'));
 
 const wrong = (field, key) => ({field, message: t(key)});
 const unread = (fields, field) => (Number.isNaN(fields[field].at) ? {field, message: problemOf(fields[field]) || t('timeMissing')} : null);
@@ -41,7 +46,7 @@ function whatComplaint({fields}) {
   const [small] = kind === 'instance' ? ['vcpus', 'memory'].filter(name => !(count(fields[name]) > 0)) : [];
   if (small) return wrong(small, 'sizeWrong');
   if (kind === 'instance' && Number.isNaN(count(fields.disk || '0'))) return wrong('disk', 'diskWrong');
-  return fields.unadded ? wrong('filter', 'conditionWaits') : null;
+  return fields.unadded ? wrong('filter', 'conditionWaits') : placeComplaint(fields);
 }
 
 function timeComplaint(form) {
@@ -49,13 +54,13 @@ function timeComplaint(form) {
     {by, earliest, end, deadline, start} = fields,
     lasts = lengthOf(form);
   if (fields.when === 'at' && Number.isNaN(start.at)) return unread(fields, 'start');
-  if (fields.when !== 'between' && by === 'end') {
+  if (!searches(fields) && by === 'end') {
     if (Number.isNaN(end.at)) return unread(fields, 'end');
     if (fields.when === 'at' && end.at <= start.at) return wrong('end', 'endFirst');
     return null;
   }
   if (!(lasts > 0)) return {field: 'lasts', message: readDuration(fields.lasts).problem};
-  if (fields.when !== 'between') return null;
+  if (!searches(fields)) return null;
   const complaint = unread(fields, 'earliest') || unread(fields, 'deadline');
   if (complaint) return complaint;
   if (deadline.at - earliest.at >= lasts) return null;
@@ -64,7 +69,8 @@ function timeComplaint(form) {
 
 const namesOf = ({maintained}) => maintained.split(/[\s,]+/).filter(Boolean);
 
-// bodyOf returns the body of the request; null while something is missing.
+// bodyOf returns the body of the request; null while something is missing. That for offers is another one until one of
+// them is picked.
 export function bodyOf(form) {
   if (complaintOf(form)) return null;
   const {fields, before} = form;
@@ -76,16 +82,20 @@ export function bodyOf(form) {
   const body = {name: fields.name, ...timesOf(fields)};
   if (fields.kind === 'maintenance') return {...body, maintenance: true, hosts: namesOf(fields)};
   const rule = ruleOf(form),
+    place = placeOf(fields),
     instances = fields.kind === 'instance',
     {resources: custom, affinity, ...terms} = (fields.withTerms && fields.terms) || {};
-  return {
+  const whole = {
     ...body,
     kind: fields.kind,
     quantity: count(fields.quantity),
     ...(instances && {resources: {...sizeOf(fields), ...(custom && {custom})}, ...(affinity && {affinity})}),
     ...(rule && {host_properties: parsed(rule)}),
+    ...(place && {together: place}),
     ...terms,
   };
+  if (fields.when !== 'offers') return whole;
+  return form.picked ? {...whole, ...form.picked} : part.wishOf(whole, fields);
 }
 
 const sizeOf = ({vcpus, memory, disk}) => ({vcpus: count(vcpus), memory_mb: count(memory), disk_gb: count(disk || '0')});
@@ -94,6 +104,7 @@ const sizeOf = ({vcpus, memory, disk}) => ({vcpus: count(vcpus), memory_mb: coun
 // times.
 function timesOf({when, by, start, end, earliest, deadline, lasts}) {
   const duration = readLength(lasts);
+  if (when === 'offers') return {};
   if (when === 'between') return {duration, start_time: iso(earliest.at), end_time: iso(deadline.at)};
   const starts = when === 'at' && {start_time: iso(start.at)};
   return by === 'end' ? {...starts, end_time: iso(end.at)} : {duration, ...starts};
@@ -114,11 +125,11 @@ function parsed(rule) {
 }
 
 // roomQuery returns the question of the API when the same would be free: between the two times of the form, or in the two
-// weeks from its start; null if the API does not know it.
+// weeks from its start; null if the API does not know it, as with a rule about where the hosts lie.
 export function roomQuery(form, at) {
   const {fields, mode} = form,
     body = bodyOf(form);
-  if (mode !== 'book' || fields.kind !== 'host' || !body) return null;
+  if (mode !== 'book' || fields.kind !== 'host' || fields.when === 'offers' || !body || body.together?.required) return null;
   const [from, until] = {
     between: [fields.earliest.at, fields.deadline.at],
     at: [fields.start.at, fields.start.at + FORTNIGHT],

@@ -7,6 +7,7 @@ import {ending, fieldsFrom, followed, isDefaultName, isFilled, named, timed, unw
 import {offerOf, refusalOf, startOf, windowsOf} from './form-answer.js';
 import {draft, partsOf, restored as partsRestored} from './form-draft.js';
 import * as filter from './filter-state.js';
+import {part} from './offers-part.js';
 import {readWish} from './wish.js';
 import {exact} from './timevalue.js';
 import {length} from './lengths.js';
@@ -33,7 +34,12 @@ const blank = {
   aging: false, // an offer from now on is old, and the question for a new one is under way
   roomDue: false,
   windows: [],
+  offers: null, // for ranges, once they are asked for
+  complete: true, // whether their search has tried everything
+  stale: false, // whether something has changed since
+  picked: null, // the parts of the request that one of them has
   sending: false,
+  over: false, // the reservation was canceled or has ended while a change of it was on its way
   due: false,
   old: false,
   edited: {},
@@ -102,11 +108,14 @@ const laidBehind = before => (isFilled(before) ? {...blank, ...partsOf({...befor
 // any more.
 function asked(form, ms) {
   const [questions, ...effects] = closeAll(form.questions, key => key !== 'form.properties');
-  const {unsure, offer, refusal, elsewhere, windows, slow, old, aging, roomDue} = blank,
-    next = {...form, questions, doubt: form.doubt || form.unsure, unsure, offer, refusal, elsewhere, windows, slow, old, aging, roomDue},
-    due = !complaintOf(next);
+  const {unsure, offer, refusal, elsewhere, windows, offers, stale, picked, slow, old, aging, roomDue} = blank,
+    next = {...form, questions, doubt: form.doubt || form.unsure, unsure, offer, refusal, elsewhere, windows, offers, stale, picked, slow, old, aging, roomDue},
+    due = !wantsOffers(next) && !complaintOf(next);
   return [{...next, due}, ...effects, ...endedTimers, due && {do: 'wait', key: 'form.ask', ms, event: {type: 'form.ask'}}];
 }
+
+// wantsOffers reports whether the form asks for offers when it is sent, and books none yet.
+export const wantsOffers = ({fields, picked}) => fields.when === 'offers' && !picked;
 
 const endedTimers = ['form.ask', 'form.slow', 'form.age', 'form.room'].map(key => ({do: 'forget', key}));
 
@@ -151,7 +160,7 @@ function edit(form, {field, value, at}) {
   const next = {...form, fields: {...form.fields, [field]: value}};
   if (timed.includes(field) && Object.is(value.at, before.at)) return [next];
   next.edited = {...form.edited, [field]: true};
-  if (field === 'name' && form.offer && !form.unsure) return [next]; // it is not part of what is offered
+  if (field === 'name' && (form.offer || form.offers) && !form.unsure) return [next]; // it is not part of what is offered
   if (field === 'words') return [{...next, fields: {...next.fields, unread: ''}}];
   return asked(followed({...next, offer: null}, at, field), TYPED);
 }
@@ -196,7 +205,7 @@ function take(form, {choice, at}) {
     move: () => ({start: exact(choice.at), end: exact(choice.at + fields.end.at - fields.start.at)}),
     lasts: () => ({lasts: length(choice.seconds), by: 'lasts'}),
     deadline: () => ({deadline: exact(choice.at)}),
-    between: () => ({when: 'between', earliest: exact(choice.from), deadline: exact(choice.until)}),
+    between: () => ({...(fields.when !== 'offers' && {when: 'between'}), earliest: exact(choice.from), deadline: exact(choice.until)}),
   }[choice.what]();
   const edited = mode === 'book' ? {...form.edited, ...Object.fromEntries(Object.keys(taken).map(name => [name, true]))} : form.edited;
   const asking = asked(followed({...form, offer: null, edited, fields: {...fields, ...taken}}, at), 0);
@@ -204,23 +213,41 @@ function take(form, {choice, at}) {
 }
 
 const requestOf = (form, body) =>
-  form.mode === 'change' ? {method: 'PATCH', path: `v1/reservations/${form.id}`, body} : {method: 'POST', path: 'v1/reservations', body};
+  form.mode === 'change'
+    ? {method: 'PATCH', path: `v1/reservations/${form.id}`, body}
+    : {method: 'POST', path: wantsOffers(form) ? 'v1/offers' : 'v1/reservations', body};
 
 function question(form) {
   const body = bodyOf(form);
   if (!body) return [{...form, due: false}];
-  const [questions, effect] = ask(form.questions, 'form.offer', {...requestOf(form, body), query: {dry_run: true}});
+  const [questions, effect] = ask(form.questions, 'form.offer', {...requestOf(form, body), ...(!wantsOffers(form) && {query: {dry_run: true}})});
   return [{...form, due: false, questions}, effect, slowly];
 }
 
 const slowly = {do: 'wait', key: 'form.slow', ms: SLOW, event: {type: 'form.slow'}};
 
 // submit sends the request whose offer is in view. Without one it does nothing: the form says what it waits for.
+// Offers are asked for by it.
 function submit(form) {
+  if (wantsOffers(form)) return askOffers(form);
   if (!canSubmit(form)) return [form];
   const [questions, ...ended] = closeAll(form.questions),
     [next, effect] = send({...form, questions, sending: true, due: false, slow: false});
   return [next, ...ended, ...endedTimers, effect, slowly];
+}
+
+function askOffers(form) {
+  if (isAsking(form)) return [form];
+  const [next, ...effects] = asked(form, 0),
+    [asking, ...more] = question(next);
+  return [asking, ...effects, ...more];
+}
+
+// pick books one of the offers, which is the one in view then, or holds it for `hold` seconds.
+function pick(form, {offer, hold, at}) {
+  if (form.sending || form.unsure || !form.offers?.includes(offer)) return [form];
+  const next = {...form, picked: {...offer.picked, ...(hold && {hold})}, refusal: null};
+  return submit(named({...next, offer: {...offer, body: bodyOf(next)}}, at));
 }
 
 // send sends a booking, or a change of the edges as they were drawn: somebody may have moved them since.
@@ -263,6 +290,7 @@ function takeAnswer(form, event) {
     quick = {do: 'forget', key: 'form.slow'};
   if (key === 'form.send') return [...(error ? unsent(known, error, body) : sent(known, answer)), quick];
   if (error && taken.effects.length) return [known, ...taken.effects, quick];
+  if (answer?.offers) return [...part.compared(known, answer, at), quick];
   const shown = error ? {...known, offer: null, refusal: refusalOf(error, body), elsewhere: null} : offered(known, answer.offer, body, at),
     [after, ...effects] = addedTime(shown) ? askTerms(shown) : withRoom(shown, at),
     [last, ...more] = after.old ? renewed(after) : [after];
@@ -274,6 +302,7 @@ const aging = ({offer, fields}) => (offer && fields.when === 'now' ? [{do: 'wait
 
 // aged asks again for an offer that is old. One that had no answer until then is no offer any more.
 function aged(form, {at}) {
+  if (form.offers) return [{...form, stale: true}];
   if (!form.offer || form.sending || form.unsure) return [form];
   if (form.aging) return asked(form, 0);
   const [next, ...effects] = form.due || isOpen(form.questions, 'form.offer') ? [form] : question(form);
@@ -313,14 +342,15 @@ function askElsewhere(form, reservation, at) {
 }
 
 // unsent keeps the form after the service did not take the change. Without an answer nobody knows whether it did; the
-// same request with the same key books once.
+// same request with the same key books once. What happened meanwhile may have made the offer old: the form has not heard it.
 function unsent(form, error, body) {
   const next = {...form, sending: false},
     {now} = error;
   if (now) return overtaken(next, {name: now.name, start: seconds(now.start), end: seconds(now.end)});
-  if (error.unsent) return [next, {do: 'toast', text: error.message, kind: 'bad'}];
-  if (error.passes) return [{...next, unsure: true}];
-  return [{...next, offer: null, refusal: refusalOf(error, body)}];
+  if (error.unsent) return [...(form.over ? closed(form) : form.unsure ? [next] : renewed(next)), {do: 'toast', text: error.message, kind: 'bad'}];
+  const goesOn = form.picked && {do: 'focus', id: 'confirm'}; // the button that was pressed goes
+  if (error.passes) return [{...next, unsure: true}, goesOn];
+  return [{...next, offer: null, offers: null, picked: null, unsure: false, doubt: form.doubt || form.unsure, refusal: refusalOf(error, body)}, goesOn];
 }
 
 // sent closes the form and tells what was made, with the way back.
@@ -332,7 +362,7 @@ function sent(form, made) {
     mode === 'book'
       ? {method: 'DELETE', path: `v1/reservations/${made.id}`}
       : {...requestOf(form, {...(fields.start.at !== before.start && {start_time: iso(before.start)}), end_time: iso(before.end)})};
-  const text = mode === 'change' ? t('timeChanged', {span: time}) : t(made.maintenance ? 'planned' : 'booked', {name: made.name, span: time, hosts: namesIn(made.hosts || [])});
+  const text = mode === 'change' ? t('timeChanged', {span: time}) : part.heldText?.(made) || t(made.maintenance ? 'planned' : 'booked', {name: made.name, span: time, hosts: namesIn(made.hosts || [])});
   return [next, ...effects, {do: 'toast', text, about: mode === 'change' ? `time of ${form.id}` : '', undo: {type: 'undo', request, made}}, {do: 'send', event: {type: 'hosts', hosts: made.hosts || []}}];
 }
 
@@ -344,12 +374,13 @@ const namesIn = hosts =>
 
 // noticed asks again after an event that touches the offer, or what is in the way; what is typed stays.
 function noticed(form, event) {
-  if (form.mode === 'change' && event.id === form.id && gone.includes(event.status) && !form.sending) return closed(form);
+  if (form.mode === 'change' && event.id === form.id && gone.includes(event.status)) return form.sending ? [{...form, over: true}] : closed(form);
   if (isOpen(form.questions, 'form.offer')) return [{...form, old: true}];
-  const {offer, refusal} = form,
-    touches = refusal?.real || (offer && event.start < offer.end && event.end > offer.start);
+  const {offer, offers, refusal} = form,
+    meets = one => event.start < one.end && event.end > one.start;
   if (form.sending || form.unsure || form.due) return [form];
-  if (touches) return renewed(form);
+  if (wantsOffers(form)) return [offers?.some(meets) ? {...form, stale: true} : form];
+  if (refusal?.real || (offer && meets(offer))) return renewed(form);
   if (form.roomDue) return [form];
   return [{...form, roomDue: true}, {do: 'wait', key: 'form.room', ms: ROOM * (0.75 + event.chance / 2), event: {type: 'form.room'}}];
 }
@@ -377,6 +408,7 @@ const changes = {
   'form.take': take,
   'form.wish': wish,
   'form.submit': submit,
+  'form.pick': pick,
   'form.close': closedByUser,
   'form.ask': form => (form.due ? question(form) : [form]),
   'form.slow': form => [{...form, slow: true}],

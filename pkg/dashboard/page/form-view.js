@@ -2,8 +2,11 @@
 // The elements of the form: its fields, and the button that sends it.
 import {button, check, field, h, named, select} from './view.js';
 import {t} from './texts.js';
-import {canSubmit} from './form-state.js';
+import {canSubmit, isAsking, wantsOffers} from './form-state.js';
+import {part} from './offers-part.js';
 import {answer, more} from './form-answer-view.js';
+import {searches} from './form-fields.js';
+import {placeView} from './form-place.js';
 import {complaintOf, wordsUnread} from './form-request.js';
 import {periods} from './periods.js';
 import {filterView} from './filters.js';
@@ -41,6 +44,7 @@ export function formView(form, context, send) {
         {class: 'fields', disabled: form.sending},
         form.mode === 'change' ? changeFields(form, edit) : bookingFields(form, context, edit, take, send),
       ),
+      form.offers && !form.unsure ? part.offersView(form, send) : null,
       more(form, context, take),
       h(
         'div',
@@ -60,11 +64,12 @@ export function formView(form, context, send) {
 // submit returns the button that sends. It keeps the focus while there is nothing to send, and the answer says why.
 function submit(form) {
   const {fields, mode, before} = form,
+    offers = wantsOffers(form),
     change = fields.start.at !== before?.start ? 'changeTime' : fields.end.at < before.end ? 'shorten' : 'extend',
-    key = mode === 'change' ? change : fields.kind === 'maintenance' ? 'planIt' : 'bookIt';
+    key = mode === 'change' ? change : fields.kind === 'maintenance' ? 'planIt' : offers ? 'showOffers' : 'bookIt';
   return h(
     'button',
-    {class: 'main', id: 'confirm', 'aria-disabled': String(!canSubmit(form)), 'aria-describedby': 'form-answer'},
+    {class: 'main', id: 'confirm', 'aria-disabled': String(offers ? Boolean(complaintOf(form)) || isAsking(form) : !canSubmit(form)), 'aria-describedby': 'form-answer'},
     t(form.unsure ? 'sendAgain' : key),
   );
 }
@@ -107,16 +112,18 @@ const kinds = may => [
   ...(may('reservations:maintain') ? [['maintenance', t('maintenance')]] : []),
 ];
 
-const modes = maintenance => [
+const modes = (maintenance, may) => [
   ['now', t('startNow')],
   ['at', t('startAt')],
-  ...(maintenance ? [] : [['between', t('startWithin')]]),
+  ...(maintenance ? [] : [['between', t('startWithin')], ...(may('offers:create') ? [['offers', t('startOffered')]] : [])]),
 ];
 
-function bookingFields(form, {may, properties}, edit, take, send) {
-  const {fields} = form,
+function bookingFields(form, context, edit, take, send) {
+  const {may} = context,
+    {fields, hosts} = form,
     {kind} = fields,
-    maintenance = kind === 'maintenance';
+    maintenance = kind === 'maintenance',
+    offers = fields.when === 'offers';
   return [
     maintenance ? null : words(form, edit, send),
     input(form, 'name', t(maintenance ? 'reason' : 'name'), edit, {maxlength: '255'}),
@@ -124,26 +131,39 @@ function bookingFields(form, {may, properties}, edit, take, send) {
       'div',
       {class: 'halves'},
       field(t('kind'), 'form-kind', select(kinds(may), kind, value => edit('kind', value), {name: 'kind'})),
-      maintenance ? null : number(form, 'quantity', t('quantity'), edit, {max: '100000'}),
+      maintenance || offers ? null : number(form, 'quantity', t('quantity'), edit, {max: '100000'}),
     ),
     maintenance ? input(form, 'maintained', t('hosts'), edit, {}, {hint: t('maintainedHint')}) : null,
     kind === 'instance' ? sizes(form, edit) : null,
     h(
       'div',
       {class: 'halves'},
-      field(t('begins'), 'form-when', select(modes(maintenance), fields.when, value => edit('when', value), {name: 'mode'})),
-      input(form, 'lasts', t('duration'), edit, {name: 'duration'}),
+      field(t('begins'), 'form-when', select(modes(maintenance, may), fields.when, value => edit('when', value), {name: 'mode'})),
+      offers ? null : input(form, 'lasts', t('duration'), edit, {name: 'duration'}),
     ),
-    h('small', {id: 'length-said', class: 'soft'}, readDuration(fields.lasts).said || t('durationHint')),
-    h(
-      'div',
-      {class: 'choices small'},
-      durations.map(one => button(length(one), () => take({what: 'lasts', seconds: one}), {class: 'choice', key: one})),
-    ),
-    fields.when === 'between' ? between(form, edit, take) : [fields.when === 'at' ? timeOf(form, 'start', 'starts', edit) : null, timeOf(form, 'end', 'ends', edit)],
+    offers ? ranges(form, edit) : lengths(form, take),
+    searches(fields) ? between(form, edit, take) : [fields.when === 'at' ? timeOf(form, 'start', 'starts', edit) : null, timeOf(form, 'end', 'ends', edit)],
     fields.terms && !maintenance ? check('with-terms', t('withTerms', {terms: termsText(fields.terms)}), fields.withTerms, value => edit('withTerms', value)) : null,
-    maintenance ? null : which(form, {properties}, edit, send),
+    maintenance || hosts.length === 0 ? null : onlyThese(form, edit),
+    maintenance ? null : h('div', {class: 'folds'}, which(form, context, send), placeView(form, context, edit, number)),
   ];
+}
+
+// lengths says how a length is read, and offers some.
+const lengths = ({fields}, take) => [
+  h('small', {id: 'length-said', class: 'soft'}, readDuration(fields.lasts).said || t('durationHint')),
+  h(
+    'div',
+    {class: 'choices small'},
+    durations.map(one => button(length(one), () => take({what: 'lasts', seconds: one}), {class: 'choice', key: one})),
+  ),
+];
+
+// ranges are the fields of offers, once their script is there. If it could not be loaded, a link loads the page again; the
+// tab keeps the form.
+function ranges(form, edit) {
+  if (part.rangeFields) return part.rangeFields(form, edit, {number, input});
+  return part.missing ? h('a', {href: './', class: 'button', id: 'try-again'}, t('tryAgain')) : null;
 }
 
 // termsText names the terms of a reservation for which the form has no fields.
@@ -185,7 +205,7 @@ const between = (form, edit, take) => [
     {class: 'choices small', role: 'group', 'aria-label': t('periods')},
     periods(now()).map(({name, from, until}) => button(t(name), () => take({what: 'between', from, until}), {class: 'choice', key: name})),
   ),
-  h('small', {class: 'soft'}, t('deadlineHint')),
+  form.fields.when === 'offers' ? null : h('small', {class: 'soft'}, t('deadlineHint')),
 ];
 
 const sizes = (form, edit) =>
@@ -198,23 +218,23 @@ const sizes = (form, edit) =>
     number(form, 'disk', t('diskGB'), edit, {min: '0'}),
   );
 
-// which tells which hosts: those of the drag, and a filter.
-function which(form, {properties}, edit, send) {
-  const {fields, hosts, refusal} = form,
-    names = hosts.slice(0, 4).join(', ') + (hosts.length > 4 ? ' …' : '');
-  return [
-    hosts.length ? check('only-these', t('onlyThese', {hosts: names}), fields.only, value => edit('only', value)) : null,
-    h(
-      'details',
-      {class: 'more', open: fields.filter !== '' || Boolean(fields.unadded) || refusal?.field === 'host_properties' || undefined},
-      h('summary', {}, t('whichHosts')),
-      filterView({
-        state: {...form.editor, properties},
-        filter: fields.filter,
-        complaint: refusal?.field === 'host_properties' ? refusal.message : '',
-        id: 'form-filter',
-        send: event => send({type: 'form.filter', event}),
-      }),
-    ),
-  ];
+// onlyThese leaves only the hosts of the drag.
+function onlyThese({fields, hosts}, edit) {
+  const names = hosts.slice(0, 4).join(', ') + (hosts.length > 4 ? ' …' : '');
+  return check('only-these', t('onlyThese', {hosts: names}), fields.only, value => edit('only', value));
 }
+
+// which tells which hosts by a filter.
+const which = ({fields, refusal, editor}, {properties}, send) =>
+  h(
+    'details',
+    {class: 'more', open: fields.filter !== '' || Boolean(fields.unadded) || refusal?.field === 'host_properties' || undefined},
+    h('summary', {}, t('whichHosts')),
+    filterView({
+      state: {...editor, properties},
+      filter: fields.filter,
+      complaint: refusal?.field === 'host_properties' ? refusal.message : '',
+      id: 'form-filter',
+      send: event => send({type: 'form.filter', event}),
+    }),
+  );

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of reservations.
 import {fill} from './dom.js';
+import {add} from './texts.js';
+import {texts} from './texts-list.js';
 import {run} from './loop.js';
 import {stream} from './stream.js';
 import {viewOf} from './list-view.js';
 import {nothing, step} from './list-state.js';
+
+add(texts);
 
 // list shows the reservations of the project, or of all projects. It returns what ends it.
 export function list(main, app) {

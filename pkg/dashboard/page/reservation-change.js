@@ -1,77 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms that change a reservation, what is in the way of a change, and the question before a cancellation.
+// The forms that change a reservation, and what is in the way of a change.
 import {t} from './texts.js';
-import {isOpen} from './questions.js';
-import {DAY, HOUR, length, seconds, sentence, span, when, zoneName} from './time.js';
-import {againLink, namesOf, sizeText, spanLink} from './reservation-words.js';
+import {filterView} from './filters.js';
+import {readDuration} from './lengths.js';
+import {DAY, HOUR, length, seconds, sentence, span, when} from './time.js';
+import {againLink, namesOf, spanLink} from './reservation-words.js';
 import {timeField} from './timefield.js';
-import {button, field, h, named, together} from './view.js';
-import {canSubmit, draftOf, fieldIDs, overtaken, values} from './reservation-state.js';
+import {button, field, h, named, select, together} from './view.js';
+import {canChange, draftOf, endText, fieldIDs, isPart, meant, overtaken, valueText, values} from './reservation-fields.js';
+import {canSubmit, isChanging} from './reservation-state.js';
+import {cancelText} from './reservation-cancel.js';
 
-// changes returns the forms for a reservation that can change.
-export function changes(state, send, may) {
-  const {one, change, questions} = state,
-    busy = Boolean(change) || isOpen(questions, 'cancel');
+// changes returns the forms for what of a reservation can change now. `ends` are the actions at the end that the operator
+// allows, and `may` reports whether a rule allows a change of it.
+export function changes(state, send, may, ends) {
+  const {one} = state,
+    busy = isChanging(state),
+    typed = name => value => send({type: 'typed', field: name, value});
   // A button that is disabled would lose the focus. The state ignores what cannot be done now.
   const form = (name, input, text, more = null) =>
+    canChange(state, name) &&
     h(
       'form',
       {
         key: name,
+        class: name === 'host_properties' ? 'whole' : null,
         submit: event => {
           event.preventDefault();
           send({type: 'submit', field: name});
         },
       },
-      h('div', {}, input, elsewhere(state, name, send), more),
-      h('button', {id: `submit-${name}`, 'aria-disabled': canSubmit(state, name) ? null : 'true'}, text),
+      h('div', {}, input(state, typed(name), send), elsewhere(state, name, send), more),
+      text && h('button', {id: `submit-${name}`, 'aria-disabled': canSubmit(state, name) ? null : 'true'}, t(text)),
     );
-  const typed = name => event => send({type: 'typed', field: name, value: event.currentTarget.value});
   return together(
     h(
       'div',
       {class: 'forms'},
-      form(
-        'name',
-        field(
-          t(one.maintenance ? 'reason' : 'name'),
-          fieldIDs.name,
-          h('input', {
-            type: 'text',
-            value: draftOf(state, 'name'),
-            maxlength: '255',
-            name: 'rename',
-            autocomplete: 'off',
-            input: typed('name'),
-          }),
-        ),
-        t(one.maintenance ? 'changeReason' : 'rename'),
-      ),
-      form(
-        'end',
-        timeField({
-          label: t('newEnd'),
-          id: fieldIDs.end,
-          value: draftOf(state, 'end'),
-          change: value => send({type: 'typed', field: 'end', value}),
-        }),
-        t('changeEnd'),
-        longer(busy, send),
-      ),
-      one.status === 'pending' && !one.maintenance
-        ? form(
-            'quantity',
-            field(
-              t('quantity'),
-              fieldIDs.quantity,
-              h('input', {type: 'number', min: '1', value: String(draftOf(state, 'quantity')), name: 'quantity', input: typed('quantity')}),
-            ),
-            t('changeQuantity'),
-          )
-        : null,
+      form('name', nameField, one.maintenance ? 'changeReason' : 'rename'),
+      form('end', endField, 'changeEnd', longer(busy, send)),
+      form('quantity', quantityField, 'changeQuantity'),
+      form('resources', sizeFields, 'changeSize'),
+      form('affinity', affinityField, 'changeAffinity'),
+      form('on_end', endings(ends), 'changeAtEnd'),
+      form('before_end', warningField, 'changeWarning'),
+      form('host_properties', filterFields, state.editing ? 'changeFilter' : ''),
     ),
+    one.held_until && h('p', {id: 'hold'}, t('holdText'), ' ', button(t('confirm'), () => send({type: 'confirmHold'}), {id: 'confirm-hold'})),
+    one.status === 'starting' && h('p', {class: 'soft', id: 'starts-now'}, t('startsNow')),
     refusal(state, send),
-    may('reservations:delete', one)
+    may('reservations:delete', one) && !isPart(state)
       ? h(
           'div',
           {class: 'actions'},
@@ -81,7 +59,58 @@ export function changes(state, send, may) {
   );
 }
 
-const cancelText = one => t(one.maintenance ? 'cancelMaintenance' : 'cancelReservation');
+const input = (change, attributes) =>
+  h('input', {type: 'text', autocomplete: 'off', input: event => change(event.currentTarget.value), ...attributes});
+
+const nameField = (state, change) =>
+  field(t(state.one.maintenance ? 'reason' : 'name'), fieldIDs.name, input(change, {value: draftOf(state, 'name'), maxlength: '255', name: 'rename'}));
+
+const endField = (state, change) => timeField({label: t('newEnd'), id: fieldIDs.end, value: draftOf(state, 'end'), change});
+
+const number = (label, id, value, change, min) => field(label, id, input(change, {type: 'number', min, value: String(value), name: id}));
+
+const quantityField = (state, change) => number(t('quantity'), fieldIDs.quantity, draftOf(state, 'quantity'), change, '1');
+
+// sizeFields are those of the size of one instance. What else it has of the hosts stays.
+function sizeFields(state, change) {
+  const size = draftOf(state, 'resources'),
+    amount = (name, label, id, min) => number(t(label), id, size[name], value => change({...size, [name]: value}), min);
+  return h(
+    'fieldset',
+    {class: 'thirds'},
+    h('legend', {}, t('sizeOfOne')),
+    amount('vcpus', 'vcpus', fieldIDs.resources, '1'),
+    amount('memory_mb', 'memoryMB', 'size-memory', '1'),
+    amount('disk_gb', 'diskGB', 'size-disk', '0'),
+  );
+}
+
+const affinityField = (state, change) =>
+  field(t('affinity'), fieldIDs.affinity, select(['none', 'same', 'different'].map(one => [one, t(`affinity_${one}`)]), draftOf(state, 'affinity'), change));
+
+// endings offers what can happen to the servers at the end: what the operator allows, and what is chosen now.
+const endings = ends => (state, change) => {
+  const now = values.on_end(state.one),
+    all = ends.includes(now) ? ends : [now, ...ends];
+  return field(t('atEnd'), fieldIDs.on_end, select(all.map(one => [one, endText(one)]), draftOf(state, 'on_end'), change));
+};
+
+function warningField(state, change) {
+  const value = draftOf(state, 'before_end'),
+    complaint = meant('before_end', value) === null ? readDuration(value).problem : '';
+  return field(t('warning'), fieldIDs.before_end, input(change, {value, name: 'warning'}), {hint: t('warningHint'), complaint});
+}
+
+// filterFields are the editor of the filter, which is made when it is opened: it asks for the values of all properties.
+const filterFields = (state, change, send) =>
+  h(
+    'details',
+    {open: state.editing || undefined, toggle: event => event.currentTarget.open && send({type: 'filterWanted'})},
+    h('summary', {}, t('whichHosts')),
+    state.editing
+      ? filterView({state: state.editor, filter: draftOf(state, 'host_properties'), complaint: '', id: 'change-filter', send: event => send({type: 'filter', event})})
+      : null,
+  );
 
 // longer are the buttons that move the end. They stand below it, away from the one that cancels.
 const longer = (busy, send) =>
@@ -101,13 +130,12 @@ const longer = (busy, send) =>
 // elsewhere says that a field was changed elsewhere while the user types, and offers to take that.
 function elsewhere(state, name, send) {
   if (!overtaken(state, name)) return null;
-  const value = values[name](state.one);
   return h(
     'p',
     {class: 'complaint small', id: `elsewhere-${name}`, role: 'status'},
     t('changedElsewhere'),
     ' ',
-    named(name === 'end' ? when(value) : String(value)),
+    named(valueText(name, state.one)),
     ' ',
     button(t('takeIt'), () => send({type: 'drop', field: name}), {class: 'choice'}),
   );
@@ -174,49 +202,5 @@ function groupView({key, start, end, reservations, hosts}) {
     h('a', {href: spanLink(from, to)}, span(from, to)),
     ' · ',
     namesOf(hosts),
-  );
-}
-
-// what tells how much a reservation has, with the hosts that the user may see.
-const what = one => [sizeText(one), one.hosts.length > 0 ? [': ', namesOf(one.hosts)] : null];
-
-// question asks once more before a cancellation, with what will happen to the servers.
-export function question({one, dialog, questions}, send) {
-  if (!dialog || !one) return null;
-  const {servers} = dialog,
-    busy = isOpen(questions, 'cancel');
-  return h(
-    'dialog',
-    {
-      'aria-labelledby': 'cancel-title',
-      ref: element => {
-        if (element && !element.open) element.showModal();
-      },
-      close: () => send({type: 'keep'}),
-    },
-    h('h2', {id: 'cancel-title'}, t(one.maintenance ? 'cancelMaintenanceTitle' : 'cancelTitle')),
-    h('p', {}, named(one.name)),
-    h('p', {id: 'cancel-what'}, span(seconds(one.start), seconds(one.end)), ' ', h('span', {class: 'soft'}, zoneName()), h('br'), what(one)),
-    servers.length > 0
-      ? together(
-          h('p', {}, t('cancelServers')),
-          h(
-            'ul',
-            {class: 'plain-list'},
-            servers.map(server => h('li', {key: server.id}, named(server.name), ': ', t(`becomes_${server.becomes}`))),
-          ),
-        )
-      : h('p', {}, t(one.maintenance ? 'cancelMaintenanceText' : 'cancelNoServers')),
-    h(
-      'div',
-      {class: 'actions'},
-      // A dialog that is closed by its own method gives the focus back to the button that opened it.
-      button(t('keep'), event => event.currentTarget.closest('dialog').close(), {id: 'keep', 'aria-disabled': busy ? 'true' : null}),
-      button(cancelText(one), () => send({type: 'confirm'}), {
-        class: 'danger',
-        id: 'confirm-cancel',
-        'aria-disabled': busy ? 'true' : null,
-      }),
-    ),
   );
 }

@@ -4,9 +4,10 @@
 // changes the reservation and no draft.
 import {again, answered, ask, close, isOpen, none} from './questions.js';
 import {heard, lost, silent} from './live.js';
-import {edited, exact, isUnread} from './timevalue.js';
+import * as filter from './filter-state.js';
+import {bodyOf, canChange, doneText, draftOf, fieldIDs, isPart, isUntouched, meant, values} from './reservation-fields.js';
 import {isOver} from './reservation-words.js';
-import {readable, whenInZone} from './time.js';
+import {readable} from './time.js';
 import {t} from './texts.js';
 
 // How long requests wait, in milliseconds: for more events, and after a request.
@@ -21,6 +22,7 @@ export const nothing = ({id, names = {}, feeds = false, mayCancel = () => false}
   feeds,
   mayCancel,
   one: null, // the reservation
+  group: null, // to which it belongs, with all its parts
   refused: null, // why there is none
   old: false,
   resting: false,
@@ -28,15 +30,14 @@ export const nothing = ({id, names = {}, feeds = false, mayCancel = () => false}
   change: null, // the one under way: {field, before, after, undoes}
   refusal: null, // {field, error} of the last change
   servers: null, // {of, list, error}
-  dialog: null, // {servers} while the user is asked whether to cancel
+  dialog: null, // {servers, provided, changed} while the user is asked whether to cancel what is `provided`
+  editor: filter.initial(), // of the filter
+  editing: false, // whether the editor is open, for which the properties are read
   feed: null,
   questions: none,
   live: silent,
   clock: 0,
 });
-
-// values are the fields that can be changed, as the service has them.
-export const values = {name: one => one.name, end: one => Date.parse(one.end) / 1000, quantity: one => one.quantity};
 
 const path = state => `v1/reservations/${encodeURIComponent(state.id)}`;
 
@@ -54,16 +55,26 @@ function question(state, key, request, options) {
 
 const read = state => question({...state, old: false}, 'one', {path: path(state)});
 
+const groupPath = ({one}) => `v1/groups/${encodeURIComponent(one.lease_id)}`;
+
+// readGroup asks for the group of a reservation, which may have another name or other parts now. One that is canceled has none.
+const readGroup = state =>
+  state.one.lease_id && state.one.status !== 'canceled' ? question(state, 'group', {path: groupPath(state)}) : [{...state, group: null}];
+
+// concerns reports whether an event is about the reservation or another part of its group.
+const concerns = ({id, group}, event) => event.reservation_id === id || Boolean(group?.reservations.some(part => part.id === event.reservation_id));
+
 const rest = (state, ms = SOON) => (state.resting ? [state] : [{...state, resting: true}, later('rest', ms, 'rested')]);
 
 // goOn reads the reservation if it is old. A change that is under way comes first: the answer to a question before it
 // would show what was before.
 function goOn(state) {
-  if (!state.old || state.change || isOpen(state.questions, 'one') || isOpen(state.questions, 'cancel')) return [state];
+  if (!state.old || isOpen(state.questions, 'one') || isChanging(state)) return [state];
   return both(read(state), one => rest(one, REST));
 }
 
-const isChanging = state => Boolean(state.change) || isOpen(state.questions, 'cancel');
+// isChanging reports whether the answer to a change, a cancellation or a confirmation is still to come.
+export const isChanging = ({change, questions}) => Boolean(change) || isOpen(questions, 'cancel') || isOpen(questions, 'confirmHold');
 
 // step returns the state after an event, and the effects.
 export function step(before, event) {
@@ -83,7 +94,7 @@ const steps = {
   live: (state, {on}) => [{...state, live: on ? heard(state.live, state.clock) : lost(state.live)}],
   named: (state, {names}) => [{...state, names}],
   heard: state => [{...state, live: heard(state.live, state.clock)}],
-  changed: (state, {event}) => (event.reservation_id === state.id ? rest({...state, old: true}) : null),
+  changed: (state, {event}) => (concerns(state, event) ? rest({...state, old: true}) : null),
   lost: state => rest({...state, old: true}),
   rested: state => goOn({...state, resting: false}),
   copy: (state, {id}) => [state, {do: 'copy', id}],
@@ -92,28 +103,35 @@ const steps = {
   answered: take,
 
   typed: (state, {field, value}) => [typed(state, field, value)],
-  drop: (state, {field}) => [dropped(state, field), {do: 'focus', id: fieldIDs[field]}],
+  drop: (state, {field}) => [{...dropped(state, field), editor: filter.emptied(state.editor)}, {do: 'focus', id: fieldIDs[field]}],
   submit: (state, {field}) => submit(state, field),
+  filter: filtered,
+  filterWanted: state => (state.editing ? null : question({...state, editing: true}, 'properties', {path: 'v1/properties'})),
   longer: (state, {more}) => (state.one ? change(state, 'end', values.end(state.one) + more) : null),
   until: (state, {end}) => change(state, 'end', end),
   undo,
+  confirmHold: state =>
+    state.one && !isChanging(state)
+      ? question(withoutReading(state), 'confirmHold', {method: 'PATCH', path: path(state), body: {hold: 0}}, {lasting: false})
+      : null,
 
-  cancel: state => (isChanging(state) ? null : question({...state, dialog: null}, 'foresee', cancellation(state), {lasting: false})),
+  cancel: state => (isChanging(state) || isPart(state) ? null : question({...state, dialog: null}, 'foresee', cancellation(state), {lasting: false})),
   keep: state => {
     if (!state.dialog || isOpen(state.questions, 'cancel')) return null; // it is closed already, or on its way
     const [questions, ...effects] = close(state.questions, 'foresee');
     return [{...state, questions, dialog: null}, ...effects];
   },
   confirm: state =>
-    isChanging(state) || !state.dialog
+    isChanging(state) || !state.dialog || isOpen(state.questions, 'foresee')
       ? null
-      : question(withoutReading(state), 'cancel', {method: 'DELETE', path: path(state)}, {lasting: false}),
+      : question(withoutReading(state), 'cancel', {method: 'DELETE', path: path(state), provided: state.dialog.provided}, {lasting: false}),
 };
 
-// fieldIDs are the ids of the elements for the fields.
-export const fieldIDs = {name: 'rename', end: 'until', quantity: 'quantity'};
+// cancellation asks what a cancellation would do; the parts of a group are canceled together.
+const cancellation = state => ({method: 'DELETE', path: isPart(state) ? groupPath(state) : path(state), query: {dry_run: 'true'}});
 
-const cancellation = state => ({method: 'DELETE', path: path(state), query: {dry_run: 'true'}});
+// serversIn returns the servers of the reservation in an answer to that.
+const serversIn = ({id}, answer) => (answer.cancellation || answer.reservations.find(part => part.id === id) || {servers: []}).servers;
 
 function askAgain(state, key) {
   const [questions, ...effects] = again(state.questions, key);
@@ -126,36 +144,28 @@ function withoutReading(state) {
   return {...state, questions: close(state.questions, 'one')[0], old: true};
 }
 
-// draftOf returns what a field shows: what was typed, else what the service has.
-export function draftOf({one, drafts}, field) {
-  if (drafts[field]) return drafts[field].value;
-  const value = values[field](one);
-  return field === 'end' ? exact(value) : value;
-}
-
-// meant returns the value of a draft as the service would have it; NaN or an empty text if it is none.
-function meant(field, value) {
-  if (field === 'end') return isUnread(value) ? NaN : value.at;
-  return field === 'quantity' ? Number(value || NaN) : value;
-}
-
-// overtaken reports whether a field was changed elsewhere since the user began to type.
-export const overtaken = ({one, drafts}, field) => Boolean(drafts[field]) && drafts[field].base !== values[field](one);
-
 // canSubmit reports whether a field has a value that the service does not have.
 export function canSubmit(state, field) {
   const draft = state.drafts[field];
-  if (!draft || isChanging(state)) return false;
+  if (!draft || isChanging(state) || !canChange(state, field)) return false;
+  if (field === 'host_properties' && filter.waiting(state.editor, draft.value)) return false;
   const value = meant(field, draft.value);
-  return field === 'name' ? value.trim() !== '' && value !== state.one.name : value > 0 && value !== values[field](state.one);
+  return value !== null && value !== values[field](state.one);
 }
 
 function typed(state, field, value) {
-  const now = values[field](state.one),
-    base = state.drafts[field]?.base ?? now;
-  const refusal = state.refusal?.field === field ? null : state.refusal;
-  if (meant(field, value) === now && (field !== 'end' || value.text === null)) return {...dropped(state, field), refusal};
-  return {...state, drafts: {...state.drafts, [field]: {value, base}}, refusal};
+  const base = state.drafts[field]?.base ?? values[field](state.one),
+    refusal = state.refusal?.field === field ? null : state.refusal,
+    drafts = {...state.drafts, [field]: {value, base}};
+  return isUntouched(field, value, state.one) ? {...dropped(state, field), refusal} : {...state, drafts, refusal};
+}
+
+// filtered takes an event of the filter's editor.
+function filtered(state, {event}) {
+  const [editor, ...effects] = filter.step(state.editor, event, draftOf(state, 'host_properties')),
+    change = effects.find(one => one.do === 'change'),
+    next = {...state, editor};
+  return [change ? typed(next, 'host_properties', change.filter) : next];
 }
 
 function dropped(state, field) {
@@ -165,12 +175,6 @@ function dropped(state, field) {
 
 const submit = (state, field) => (canSubmit(state, field) ? change(state, field, meant(field, state.drafts[field].value)) : null);
 
-const written = {
-  name: name => ({name}),
-  end: end => ({end_time: new Date(Math.round(end) * 1000).toISOString().replace('.000Z', 'Z')}),
-  quantity: quantity => ({quantity}),
-};
-
 // change sends a new value of a field.
 function change(state, field, after, undoes = false) {
   if (!state.one || isChanging(state)) return null;
@@ -178,20 +182,13 @@ function change(state, field, after, undoes = false) {
   return question(
     {...withoutReading(state), change: {field, before, after, undoes}, refusal: null},
     'change',
-    {method: 'PATCH', path: path(state), body: written[field](after), provided: {[field]: state.one[field]}},
+    {method: 'PATCH', path: path(state), body: bodyOf(field, after), provided: {[field]: state.one[field]}},
     {lasting: false},
   );
 }
 
-const done = {name: 'renamed', reason: 'reasonChanged', end: 'endChanged', quantity: 'quantityChanged'};
-
-// told is the message after a change of a field. The one before about the same field is old then. The name of maintenance
-// is its reason.
-const told = (field, one, undoes = false) => ({
-  do: 'toast',
-  text: t(undoes ? 'undone' : done[one.maintenance && field === 'name' ? 'reason' : field], {end: whenInZone(values.end(one)), quantity: one.quantity}),
-  about: `${field} of ${one.id}`,
-});
+// told is the message after a change of a field. The one before about the same field is old then.
+const told = (field, one, undoes = false) => ({do: 'toast', text: undoes ? t('undone') : doneText(field, one), about: `${field} of ${one.id}`});
 
 // undo takes a change back, unless another change has followed it.
 function undo(state, {field, before, after}) {
@@ -212,15 +209,27 @@ function take(state, event) {
 const takes = {
   one: (state, {answer, error}) => {
     if (error) return [{...state, refused: error, one: null}];
-    return both(both(readServers(show(state, answer)), settle), madeAfterAll);
+    return [readGroup, readServers, settle, madeAfterAll].reduce(both, foreseeAgain(show(state, answer)));
   },
   change: takeChange,
   cancel: takeCancel,
-  foresee: (state, {answer, error}) =>
-    error
-      ? [state, {do: 'toast', text: readable(error.message), kind: 'bad'}]
-      : [{...state, dialog: {servers: answer.cancellation.servers}}],
-  servers: (state, {answer, error, request}) => [{...state, servers: {of: request.of, list: answer?.cancellation.servers, error}}],
+  confirmHold: (state, {error}) =>
+    both(
+      [
+        {...state, old: true},
+        error ? {do: 'toast', text: readable(error.message), kind: 'bad'} : {do: 'focus', id: 'reservation-head'}, // its button goes
+      ],
+      rest,
+    ),
+  foresee: (state, {answer, error}) => {
+    if (error) return [{...state, dialog: null}, {do: 'toast', text: readable(error.message), kind: 'bad'}];
+    if (!state.one || isOver(state.one)) return [state];
+    return [{...state, dialog: {provided: askedOf(state.one), changed: Boolean(state.dialog?.changed), servers: answer.cancellation.servers}}];
+  },
+  properties: (state, {answer, error}) =>
+    error ? [state] : [{...state, editor: filter.step(state.editor, {type: 'loaded', properties: answer.properties.filter(one => one.name !== 'id')})[0]}],
+  servers: (state, {answer, error, request}) => [{...state, servers: {of: request.of, list: answer && serversIn(state, answer), error}}],
+  group: (state, {answer}) => (answer ? readServers({...state, group: answer}) : [state]),
   feed: (state, {answer}) => [{...state, feed: answer?.url || null}],
 };
 
@@ -244,11 +253,21 @@ function show(state, one) {
   return next;
 }
 
+// askedOf is what the question before a cancellation shows of a reservation.
+const askedOf = ({name, start, end, quantity}) => ({name, start, end, quantity});
+
+// foreseeAgain lets an open question say that the reservation has changed, and asks again what happens to its servers.
+function foreseeAgain(state) {
+  const {one, dialog} = state;
+  if (!dialog || Object.entries(askedOf(one)).every(([name, value]) => value === dialog.provided[name])) return [state];
+  return question({...state, dialog: {...dialog, provided: askedOf(one), changed: true}}, 'foresee', cancellation(state), {lasting: false});
+}
+
 // readServers asks for the servers of an active reservation, once for each of its versions.
 function readServers(state) {
-  const {one, servers} = state,
+  const {one, group, servers} = state,
     of = `${one.status} ${one.updated_at}`;
-  if (one.status !== 'active' || !state.mayCancel(one) || servers?.of === of) return [state];
+  if (one.status !== 'active' || !state.mayCancel(one) || servers?.of === of || (one.lease_id && !group)) return [state];
   return question({...state, servers: {...servers, of}}, 'servers', {...cancellation(state), of});
 }
 
@@ -262,8 +281,10 @@ function takeChange(state, {answer, error}) {
   return both([next, {...told(field, answer, undoes), undo: event}], rest);
 }
 
-// takeCancel shows at once that the reservation is canceled: the service has said so.
+// takeCancel shows at once that the reservation is canceled: the service has said so. One that has changed meanwhile is
+// shown as it is, and its user is asked again.
 function takeCancel(state, {error}) {
+  if (error?.now) return both(overtaken(show({...state, old: true}, error.now), error), rest);
   const next = {...state, dialog: null, old: true};
   if (error) return both([next, {do: 'toast', text: readable(error.message), kind: 'bad'}], rest);
   const effects = [
@@ -272,3 +293,5 @@ function takeCancel(state, {error}) {
   ];
   return both([{...next, one: {...state.one, status: 'canceled'}, drafts: {}, refusal: null}, ...effects], rest);
 }
+
+const overtaken = (state, error) => (state.dialog ? foreseeAgain(state) : [state, {do: 'toast', text: error.message, kind: 'bad'}]);

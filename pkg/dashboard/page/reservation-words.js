@@ -2,6 +2,7 @@
 // How a reservation is shown in words, in the list and on its own page.
 import {t} from './texts.js';
 import {DAY} from './lengths.js';
+import {seconds, when} from './time.js';
 import {conditionsOf, textOf} from './filter-language.js';
 import {h, named, together} from './view.js';
 
@@ -16,6 +17,7 @@ export const badges = one =>
   together(
     badge(one.status),
     one.maintenance ? [' ', h('span', {class: 'badge'}, t('maintenance'))] : null,
+    one.held_until ? [' ', h('span', {class: 'badge'}, t('held', {when: when(seconds(one.held_until))}))] : null,
     one.degraded ? [' ', h('span', {class: 'badge failed', title: one.degraded_reason}, t('degraded'))] : null,
   );
 
@@ -24,13 +26,18 @@ const counts = {host: 'countHosts', instance: 'countInstances', address: 'countA
 // sizeText returns how many of what a reservation has: 2 hosts.
 export const sizeText = one => t(counts[one.kind] || 'countHosts', {count: one.quantity});
 
-// filterText returns the filter of a reservation as people write it: gpu = a100. One that is more than a list of
+// filterWords returns the filter of a reservation as people write it: gpu = a100. One that is more than a list of
 // conditions stays as it is.
+export function filterWords(one) {
+  const text = JSON.stringify(one.host_properties);
+  return conditionsOf(text)?.map(textOf).join(', ') || text;
+}
+
+// filterText returns an element with the filter of a reservation; null if it has none.
 export function filterText(one) {
   if (!one.host_properties) return null;
-  const text = JSON.stringify(one.host_properties),
-    conditions = conditionsOf(text);
-  return conditions ? named(conditions.map(textOf).join(', ')) : h('code', {}, text);
+  const words = filterWords(one);
+  return words.startsWith('[') ? h('code', {}, words) : named(words);
 }
 
 const NAMES = 8;

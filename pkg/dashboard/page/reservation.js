@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of one reservation.
 import {fill, toast} from './dom.js';
-import {t} from './texts.js';
+import {add, t} from './texts.js';
+import {texts} from './texts-reservation.js';
 import {run} from './loop.js';
 import {stream} from './stream.js';
 import {viewOf} from './reservation-view.js';
 import {nothing, step} from './reservation-state.js';
+
+add(texts);
 
 // show shows the reservation with an id. It returns what ends it.
 export function show(main, app, id) {

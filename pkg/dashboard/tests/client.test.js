@@ -87,6 +87,15 @@ test('a change that is meant for certain values is not sent over those of somebo
   assert.deepEqual(one.sent, ['GET']);
 });
 
+test('values that are lists are compared by what they say', async () => {
+  const one = shared(),
+    provided = {host_properties: ['=', '$gpu', 'a100']};
+  one.change(structuredClone(provided));
+  assert.equal((await request({...later, provided})).end, '2026-12-01T11:00:00Z');
+  await assert.rejects(request({...later, provided: {host_properties: undefined}}), {status: 412});
+  await assert.rejects(request({...later, provided: {host_properties: ['=', '$gpu', 'h100']}}), {status: 412});
+});
+
 test('a change is not made over one of somebody else between its reading and its writing', async () => {
   const one = shared(one => one.sent.length === 1 && one.change({end: '2026-12-01T16:00:00Z'}));
   await assert.rejects(request(later), {status: 412, message: t('changedBySomebody'), now: one.value});

@@ -78,3 +78,14 @@ test('a name of a user is one word of the shell, whatever it has', () => {
     assert.ok(!/[\p{Cc}\p{Cf}]/u.test(quoted(text)), 'no character of it is hidden');
   }
 });
+
+test('the command says how the hosts lie to each other', () => {
+  const together = {by: 'rack', rule: 'same', required: true, kept: true};
+  assert.match(command({...one, together}, now).text, / --affinity different --together rack --together-rule same --policy /);
+  assert.match(command({...one, together: {...together, required: false}}, now).text, / --together rack --together-rule same --together-preferred --policy /);
+  const spread = {...together, rule: 'spread', values: 3};
+  assert.match(command({...one, together: spread}, now).text, / --together rack --together-rule spread --together-values 3 --policy /);
+  assert.match(command({...one, together: {...together, rule: 'fewest', required: false}}, now).text, / --together rack --together-rule fewest --together-preferred --policy /);
+  const apart = {by: 'rack', apart_from: ['id-1', 'id-2'], required: true, kept: true};
+  assert.match(command({...one, together: apart}, now).text, / --together rack --apart-from id-1,id-2 --policy /);
+});

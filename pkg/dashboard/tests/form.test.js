@@ -368,6 +368,54 @@ test('booking again takes the terms of the reservation, also those without field
   });
 });
 
+test('booking again has the same place', () => {
+  const places = [
+    {by: 'rack', rule: 'same', required: false},
+    {by: 'rack', rule: 'spread', values: 3, required: true, apart_from: ['r7', 'r8']},
+    {by: 'rack', required: true, apart_from: ['r7']},
+  ];
+  for (const place of places) {
+    const f = new Filled({kind: 'again', reservation: {...again, together: {...place, kept: false}}});
+    f.pass();
+    assert.deepEqual(f.last().request.body.together, place);
+  }
+  const f = new Filled({kind: 'again', reservation: {...again, together: {by: 'rack', rule: 'fewest', required: false, kept: true}}});
+  f.pass();
+  assert.deepEqual(f.last().request.body.together, {by: 'rack', rule: 'fewest'});
+});
+
+test('a place is asked for once a property is chosen, and needs a rule or a reservation to lie apart from', () => {
+  const f = new Filled(drag);
+  f.offered();
+  assert.equal('together' in f.last().request.body, false);
+  f.edit('placeBy', 'rack');
+  assert.equal(f.form.offer, null, 'the offer of before is of anywhere');
+  f.offered();
+  assert.deepEqual(f.last().request.body.together, {by: 'rack', rule: 'same', required: true});
+  f.edit('placeRule', 'spread');
+  f.edit('placeValues', '1');
+  assert.equal(complaintOf(f.form).field, 'placeValues');
+  f.edit('placeValues', '3');
+  f.edit('placeRequired', false);
+  f.offered();
+  assert.deepEqual(f.last().request.body.together, {by: 'rack', rule: 'spread', values: 3, required: false});
+  f.edit('placeRule', 'none');
+  assert.equal(complaintOf(f.form).field, 'placeRule');
+  f.edit('apartFrom', 'r7');
+  f.offered();
+  assert.deepEqual(f.last().request.body.together, {by: 'rack', required: false, apart_from: ['r7']});
+});
+
+test('nobody is told when the same has room if that depends on where the hosts lie', () => {
+  const f = new Filled(drag);
+  f.edit('placeBy', 'rack');
+  f.offered();
+  assert.equal(f.last('form.windows'), undefined);
+  f.edit('placeRequired', false);
+  f.offered();
+  assert.ok(f.last('form.windows'));
+});
+
 test('the terms without fields can be left out', () => {
   const f = new Filled({kind: 'again', reservation: again});
   f.edit('withTerms', false);
@@ -852,6 +900,40 @@ test('a reservation that cannot be read before its change is not changed, and th
   f.answer({...lost, unsent: true}, f.last('form.send'));
   assert.deepEqual([f.form.sending, f.form.unsure], [false, false]);
   assert.ok(canSubmit(f.form));
+});
+
+test('a change that was not sent asks again: what happened while it was on its way may have made its offer old', () => {
+  const f = new Filled(stretch);
+  f.offered();
+  const first = f.last();
+  f.send({type: 'form.submit'});
+  f.send({type: 'form.changed', start: -Infinity, end: Infinity});
+  f.answer({...lost, unsent: true}, f.last('form.send'));
+  f.pass(1000);
+  assert.notEqual(f.last(), first);
+  f.answer(refused({}));
+  assert.deepEqual([f.form.offer, canSubmit(f.form)], [null, false]);
+});
+
+test('the form of a change closes when the reservation was canceled while a change was on its way that was not sent', () => {
+  const f = new Filled(stretch);
+  f.offered();
+  f.send({type: 'form.submit'});
+  f.send({type: 'form.changed', id: 'r1', status: 'canceled', start: 0, end: 1});
+  assert.ok(f.form?.sending, 'the outcome is still open');
+  f.answer({...lost, unsent: true}, f.last('form.send'));
+  assert.equal(f.form, null);
+  assert.match(f.toast().text, /cannot be reached/);
+});
+
+test('a change that is refused when it is sent again is refused, and not open any more', () => {
+  const f = new Filled(stretch);
+  f.offered();
+  f.send({type: 'form.submit'});
+  f.answer(lost, f.last('form.send'));
+  f.send({type: 'form.submit'});
+  f.answer(refused({}, 'the reservation is canceled'), f.last('form.send'));
+  assert.deepEqual([f.form.unsure, f.form.doubt, f.form.offer, f.form.refusal.message], [false, true, null, 'the reservation is canceled']);
 });
 
 test('the form of a change closes when the reservation is canceled or over', () => {

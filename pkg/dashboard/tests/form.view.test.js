@@ -46,6 +46,29 @@ test('the field for words is wrong once they are read and not understood, and ex
   assert.equal(wrong(), undefined);
 });
 
+test('the place names the properties that have one value on each host, and the reservations to lie apart from', () => {
+  const f = new Filled({kind: 'book'}),
+    property = (name, type, builtIn) => ({name, type, built_in: builtIn, values: []}),
+    properties = [property('name', 'string', true), property('zone', 'string', true), property('vcpus', 'number', true), property('rack', 'number', false), property('traits', 'list', true)],
+    context = {may: () => true, project: id => id, fold: null, properties, own: () => [['r7', 'first']]},
+    at = id => byID(formView(f.form, context, event => f.send(event)), id),
+    choices = id => parts(at(id)).filter(one => one.type === 'option').map(one => one.props.value);
+  assert.equal(at('form-place').props.open, undefined);
+  assert.deepEqual(choices('form-placeBy'), ['', 'zone', 'rack']);
+  assert.equal(at('form-placeRule'), undefined);
+  f.edit('placeBy', 'rack');
+  assert.equal(at('form-place').props.open, true);
+  assert.deepEqual(choices('form-placeRule'), ['same', 'spread', 'fewest', 'none']);
+  assert.deepEqual(choices('form-apartFrom'), ['', 'r7']);
+  assert.equal(at('form-placeValues'), undefined);
+  f.edit('placeRule', 'spread');
+  assert.ok(at('form-placeValues'));
+  f.edit('placeRule', 'fewest');
+  assert.equal(at('form-placeRequired'), undefined);
+  f.edit('apartFrom', 'r1 r2');
+  assert.deepEqual(choices('form-apartFrom'), ['', 'r1 r2', 'r7'], 'what a reservation that is booked again had stays');
+});
+
 // lineOf is what of an answer stands in view before it is unfolded.
 const lineOf = view => words(parts(view).find(one => one.type === 'summary'));
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {canSubmit, draftOf, nothing, overtaken, step, values} from '../page/reservation-state.js';
+import {canChange, draftOf, overtaken, values} from '../page/reservation-fields.js';
+import {canSubmit, nothing, step} from '../page/reservation-state.js';
+import {add} from '../page/texts.js';
+import {texts} from '../page/texts-reservation.js';
 import {edited, shownField} from '../page/timevalue.js';
 import {pass} from './clock.js';
+
+add(texts);
 
 const first = {
   id: 'r-1',
@@ -164,6 +169,158 @@ test('a blank name and no quantity cannot be sent', () => {
   }
 });
 
+const sized = {
+  ...first,
+  kind: 'instance',
+  resources: {vcpus: 4, memory_mb: 8192, custom: {CUSTOM_GPU: 1}},
+  affinity: 'same',
+  on_end: 'delete',
+  before_end: 3600,
+  host_properties: ['=', '$gpu', 'a100'],
+};
+
+test('each field is changed alone, for the value that the page shows, and its message tells the new one', () => {
+  for (const [field, value, body, message] of [
+    ['quantity', '5', {quantity: 5}, /quantity is 5/],
+    ['resources', {...draftOf(opened(sized).state, 'resources'), memory_mb: '16384'}, {resources: {vcpus: 4, memory_mb: 16384, disk_gb: 0, custom: {CUSTOM_GPU: 1}}}, /4 vCPUs, 16384 MB, 0 GB/],
+    ['affinity', 'none', {affinity: 'none'}, /on any hosts/],
+    ['on_end', 'shelve', {on_end: 'shelve'}, /At the end its servers are shelved/],
+    ['before_end', '90m', {before_end: 5400}, /1h 30m before/],
+    ['before_end', '0', {before_end: 0}, /none/],
+    ['host_properties', '["=","$gpu","h100"]', {host_properties: ['=', '$gpu', 'h100']}, /gpu = h100/],
+    ['host_properties', '', {host_properties: ''}, /All hosts/],
+  ]) {
+    const page = opened(sized);
+    page.type(field, value);
+    assert.equal(canSubmit(page.state, field), true, field);
+    page.send({type: 'submit', field});
+    const {host_properties: filter, ...others} = body;
+    const request = page.answer('change', {...sized, ...others, ...(filter !== undefined && {host_properties: filter || undefined})});
+    assert.deepEqual([request.body, request.provided], [body, {[field]: sized[field]}]);
+    assert.match(page.told.at(-1).text, message);
+    assert.deepEqual([page.state.drafts, page.told.at(-1).undo.before], [{}, values[field](sized)]);
+  }
+});
+
+test('a size without vCPUs or memory, and a warning that is no length, cannot be sent', () => {
+  const page = opened(sized);
+  for (const [name, amount] of [
+    ['vcpus', '0'],
+    ['memory_mb', ''],
+    ['disk_gb', '1.5'],
+  ]) {
+    page.type('resources', {...draftOf(page.state, 'resources'), [name]: amount});
+    assert.equal(canSubmit(page.state, 'resources'), false, `${name} ${amount}`);
+    page.send({type: 'drop', field: 'resources'});
+  }
+  for (const text of ['', 'soon', '60']) {
+    page.type('before_end', text);
+    assert.equal(canSubmit(page.state, 'before_end'), false, text);
+    assert.equal(draftOf(page.state, 'before_end'), text); // 60 means the hour that it is, and stays as it is typed
+  }
+});
+
+test('what the status does not allow is not sent', () => {
+  const page = opened(sized);
+  for (const field of ['resources', 'affinity', 'quantity']) assert.deepEqual([canChange({one: sized}, field), canChange({one: {...sized, status: 'active'}}, field)], [true, false], field);
+  page.type('affinity', 'none');
+  page.hear({...sized, status: 'active'});
+  page.send({type: 'submit', field: 'affinity'});
+  assert.equal(page.requests.has('change'), false);
+});
+
+test('what is held is confirmed once, and nothing else of it changes meanwhile', () => {
+  const held = {...sized, held_until: '2027-10-01T00:10:00Z'};
+  for (const field of Object.keys(values)) assert.equal(canChange({one: held}, field), false, field);
+  const page = opened(held);
+  page.send({type: 'confirmHold'});
+  page.send({type: 'cancel'});
+  assert.equal(page.requests.has('foresee'), false, 'not while it is confirmed');
+  const request = page.answer('confirmHold', sized);
+  page.pass(1500);
+  page.answer('one', sized);
+  assert.deepEqual([request.method, request.body], ['PATCH', {hold: 0}]);
+  assert.deepEqual([page.state.one.held_until, page.told.at(-1)], [undefined, {do: 'focus', id: 'reservation-head'}], 'the keyboard goes on there: the button is gone');
+});
+
+test('a confirmation that comes too late is told, and the reservation is read again', () => {
+  const page = opened({...sized, held_until: '2027-10-01T00:10:00Z'});
+  page.send({type: 'confirmHold'});
+  page.answer('confirmHold', null, {message: 'the hold expired at 2027-10-01T00:10:00Z'});
+  page.pass(1500);
+  page.answer('one', {...sized, status: 'canceled'});
+  assert.match(page.told.find(one => one.do === 'toast').text, /the hold expired/);
+  assert.equal(page.state.one.status, 'canceled');
+});
+
+test('a filter is edited as in the calendar, and a condition that is typed but not added is not left out', () => {
+  const page = opened(sized),
+    edit = event => page.send({type: 'filter', event});
+  page.send({type: 'filterWanted'});
+  page.answer('properties', {properties: [{name: 'gpu', type: 'string', values: ['a100', 'h100']}, {name: 'id', type: 'number', values: [1]}]});
+  page.send({type: 'filterWanted'});
+  assert.equal(page.requests.has('properties'), false);
+  edit({type: 'removed', index: 0});
+  edit({type: 'typed', plain: 'gpu'});
+  assert.equal(canSubmit(page.state, 'host_properties'), false);
+  edit({type: 'typed', plain: 'gpu = h100'});
+  edit({type: 'entered'});
+  assert.equal(canSubmit(page.state, 'host_properties'), true);
+  page.hear({...sized, host_properties: undefined});
+  assert.deepEqual([overtaken(page.state, 'host_properties'), draftOf(page.state, 'host_properties')], [true, '["=","$gpu","h100"]']);
+  edit({type: 'typed', plain: 'gpu'});
+  page.send({type: 'drop', field: 'host_properties'});
+  assert.deepEqual([draftOf(page.state, 'host_properties'), page.state.editor.plain], ['', '']);
+});
+
+// asked opens the question before a cancellation.
+function asked(page) {
+  page.send({type: 'cancel'});
+  page.answer('foresee', {cancellation: {servers: []}});
+  return page;
+}
+const shownFirst = {name: first.name, start: first.start, end: first.end, quantity: first.quantity};
+
+test('a cancellation is meant for what the question shows', () => {
+  const page = asked(opened());
+  page.send({type: 'confirm'});
+  assert.deepEqual(page.requests.get('cancel').request.provided, shownFirst);
+});
+
+test('a reservation that changed before its cancellation is shown as it is now, and its user is asked again', () => {
+  const page = asked(opened()),
+    now = {...first, end: '2027-10-31T05:00:00Z'};
+  page.send({type: 'confirm'});
+  page.answer('cancel', null, {...refused('somebody has changed it'), now});
+  assert.deepEqual([page.state.one, page.state.dialog.changed], [now, true]);
+  page.send({type: 'confirm'}); // not before it is known what happens to the servers
+  assert.equal(page.requests.has('cancel'), false);
+  page.answer('foresee', {cancellation: {servers: [{id: 's', name: 'vm', becomes: 'deleted'}]}});
+  assert.deepEqual([page.state.dialog.servers.length, page.state.dialog.changed], [1, true]);
+  page.send({type: 'confirm'});
+  assert.deepEqual(page.answer('cancel', null).provided, {...shownFirst, end: now.end});
+  assert.equal(page.state.one.status, 'canceled');
+});
+
+test('a change that is heard while the question is open is shown in it', () => {
+  const page = asked(opened());
+  page.hear({...first, updated_at: 'later'});
+  assert.deepEqual([page.state.dialog.changed, page.requests.has('foresee')], [false, false]);
+  page.hear({...first, quantity: 5});
+  page.answer('foresee', {cancellation: {servers: []}});
+  assert.deepEqual([page.state.dialog.changed, page.state.dialog.provided.quantity], [true, 5]);
+  page.send({type: 'keep'});
+  asked(page);
+  assert.equal(page.state.dialog.changed, false);
+});
+
+test('a reservation that somebody else canceled before is not asked about any more', () => {
+  const page = asked(opened());
+  page.send({type: 'confirm'});
+  page.answer('cancel', null, {...refused('somebody has changed it'), now: {...first, end: first.start, status: 'canceled'}});
+  assert.deepEqual([page.state.one.status, page.state.dialog, page.told.at(-1).kind], ['canceled', null, 'bad']);
+});
+
 test('the answer to a question before a change is late', () => {
   const page = opened();
   page.send({type: 'changed', event: {reservation_id: 'r-1'}});
@@ -316,6 +473,40 @@ test('the servers of an active reservation are asked for once for each of its ve
   assert.equal(opened(active).requests.has('servers'), false); // who may not cancel may not ask
 });
 
+const part = {...first, status: 'active', lease_id: 'g/1'},
+  group = {id: 'g/1', name: 'cluster', reservations: [{id: 'r-1'}, {id: 'r-2'}]};
+
+test('the servers of a part of a group are those that the end of the group concerns', () => {
+  const page = opened(part, {mayCancel: () => true});
+  assert.equal(page.requests.has('servers'), false); // not before it is known to be a part
+  assert.equal(page.answer('group', group).path, 'v1/groups/g%2F1');
+  const asked = page.answer('servers', {
+    reservations: [
+      {id: 'r-2', servers: [{id: 't', name: 'other'}]},
+      {id: 'r-1', servers: [{id: 's', name: 'vm'}]},
+    ],
+  });
+  assert.deepEqual([asked.method, asked.path, asked.query], ['DELETE', 'v1/groups/g%2F1', {dry_run: 'true'}]);
+  assert.deepEqual(page.state.servers.list, [{id: 's', name: 'vm'}]);
+});
+
+test('a part of a group is read again when another part changes, and is not canceled alone', () => {
+  const page = opened(part);
+  page.answer('group', group);
+  page.send({type: 'changed', event: {reservation_id: 'r-2'}});
+  page.pass(1500);
+  page.answer('one', part);
+  page.answer('group', {...group, name: 'renamed'});
+  assert.equal(page.state.group.name, 'renamed');
+  page.send({type: 'cancel'});
+  assert.equal(page.requests.has('foresee'), false);
+});
+
+test('a canceled part of a group asks for no group, which is gone', () => {
+  const page = opened({...part, status: 'canceled'});
+  assert.equal(page.requests.has('group'), false);
+});
+
 test('the link to the feed is asked for only where there is one', () => {
   assert.equal(new Page().requests.has('feed'), false);
   const page = new Page({feeds: true});
@@ -362,6 +553,8 @@ test('drawn sequences end with the reservation of the service, and never go back
         return page.answer(key, over() ? null : {cancellation: {servers: []}}, over() && refused('it is over'));
       if (method === 'DELETE') {
         if (over()) return page.answer(key, null, refused('it is over'));
+        const {provided} = effect.request;
+        if (Object.keys(provided).some(name => provided[name] !== current[name])) return page.answer(key, null, {...refused('it has changed'), now: current});
         change({status: 'canceled'});
         tell();
         return lose ? page.answer(key, null, away) : page.answer(key, null);

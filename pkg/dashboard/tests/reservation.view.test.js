@@ -4,14 +4,19 @@ import {afterEach, test} from 'node:test';
 import {viewOf as listOf} from '../page/list-view.js';
 import * as list from '../page/list-state.js';
 import {viewOf as pageOf} from '../page/reservation-view.js';
+import * as fields from '../page/reservation-fields.js';
 import * as page from '../page/reservation-state.js';
+import {add} from '../page/texts.js';
+import {texts as listTexts} from '../page/texts-list.js';
+import {texts} from '../page/texts-reservation.js';
 import {setZone} from '../page/zones.js';
 import {byID, parts, words} from './elements.js';
 
+add({...texts, ...listTexts});
 afterEach(() => setZone('local'));
 
 const app = (rules, more) => ({
-  session: {project_id: 'demo'},
+  session: {project_id: 'demo', on_end: ['delete', 'shelve']},
   may: rule => rules.includes(rule),
   belongs: one => one.project_id === 'demo',
   now: () => Date.parse('2027-01-01T00:00:00Z') / 1000,
@@ -68,8 +73,114 @@ test('what cannot be changed has no forms, and what has begun keeps its quantity
   assert.equal(byID(shown({}, [], app([])), 'rename'), undefined);
 });
 
+const instances = {kind: 'instance', resources: {vcpus: 4, memory_mb: 8192, disk_gb: 20}, affinity: 'none'};
+
 test('each field that can be changed is on the page', () => {
-  for (const field of Object.keys(page.values)) assert.ok(byID(shown(), page.fieldIDs[field]), field);
+  const view = shown(instances, [{type: 'filterWanted'}]);
+  for (const field of Object.keys(fields.values)) assert.ok(byID(view, fields.fieldIDs[field]), field);
+});
+
+test('what the status or the kind does not allow to change has no form', () => {
+  const formsOf = more => {
+    const view = shown(more, [{type: 'filterWanted'}]);
+    return Object.keys(fields.values).filter(field => byID(view, fields.fieldIDs[field])).join(' ');
+  };
+  for (const [more, forms] of [
+    [{}, 'name end quantity on_end before_end host_properties'],
+    [instances, 'name end quantity resources affinity on_end before_end host_properties'],
+    [{...instances, status: 'active'}, 'name end on_end before_end host_properties'],
+    [{status: 'starting'}, ''],
+    [{maintenance: true}, 'name end'],
+    [{kind: 'address'}, ''],
+  ])
+    assert.equal(formsOf(more), forms, JSON.stringify(more));
+  assert.ok(byID(shown({status: 'starting'}), 'cancel'));
+  assert.match(words(byID(shown({status: 'starting'}), 'starts-now')), /can be changed in a moment/);
+});
+
+const inGroup = {...instances, lease_id: 'g-1', before_end: 600},
+  group = {
+    id: 'g-1',
+    name: 'my cluster',
+    start: one.start,
+    end: one.end,
+    reservations: [
+      {...one, ...inGroup, name: 'my cluster'},
+      {...one, lease_id: 'g-1', id: 'r/2', name: 'disks', quantity: 1, host_properties: ['=', '$disk', 'nvme']},
+    ],
+  };
+const known = answer => [{type: 'answered', key: 'group', number: 2, answer}];
+
+test('a part of a group names the group and links to its other parts', () => {
+  const list = parts(shown(inGroup, known(group))).find(part => part.props.class === 'facts');
+  assert.equal(words(byID(list, 'group-name')), 'my cluster');
+  assert.deepEqual(parts(list).filter(part => part.type === 'a').map(part => [part.props.href, words(part)]), [['#/reservation/r%2F2', '1 host']]);
+});
+
+test('a part of a group has forms for what it has alone, and the commands that change and cancel the group', () => {
+  const view = shown(inGroup, [...known(group), {type: 'filterWanted'}]);
+  assert.equal(Object.keys(fields.values).filter(field => byID(view, fields.fieldIDs[field])).join(' '), 'name quantity resources affinity host_properties');
+  assert.equal(byID(view, 'cancel'), undefined);
+  assert.match(words(byID(view, 'of-group')), /one of the 2 parts of the group “my cluster”/);
+  assert.equal(words(byID(view, 'change-group')), 'almanac group change g-1 --end 2027-06-01T12:00:00Z');
+  assert.equal(words(byID(view, 'delete-group')), 'almanac group delete g-1');
+  assert.equal(
+    words(byID(view, 'same-command')),
+    `almanac group create 'my cluster' --start 2027-06-01T10:00:00Z --duration 2h` +
+      ` --part '{"kind":"instance","quantity":2,"resources":{"vcpus":4,"memory_mb":8192,"disk_gb":20},"affinity":"none"}'` +
+      ` --part '{"kind":"host","quantity":1,"host_properties":["=","$disk","nvme"]}' --on-end delete --before-end 10m`,
+  );
+});
+
+test('until its group is known a reservation has no form that the service might refuse', () => {
+  for (const events of [[], [{type: 'answered', key: 'group', number: 2, error: {passes: false, message: 'there is no group'}}]]) {
+    const view = shown(inGroup, events);
+    for (const id of ['until', 'cancel', 'same-command']) assert.equal(byID(view, id), undefined, id);
+    assert.ok(byID(view, 'rename'));
+    assert.match(words(view), /g-1/);
+  }
+});
+
+test('the only reservation of a group is changed and canceled as any other', () => {
+  const view = shown(inGroup, known({...group, reservations: [inGroup]}));
+  assert.ok(byID(view, 'until') && byID(view, 'cancel'));
+  assert.equal(byID(view, 'of-group'), undefined);
+  assert.match(words(byID(view, 'same-command')), /^almanac reservation create/);
+});
+
+test('who may not change a part of a group is told no command that changes it', () => {
+  const view = shown({...inGroup, project_id: 'other'}, known(group));
+  assert.equal(byID(view, 'of-group'), undefined);
+  assert.equal(words(byID(view, 'group-name')), 'my cluster');
+});
+
+test('what is held shows until when, and has a button for its confirmation in place of the forms', () => {
+  setZone('utc');
+  const view = shown({held_until: '2027-05-01T00:10:00Z'});
+  assert.match(words(byID(view, 'hold')), /before you change it/);
+  assert.ok(byID(view, 'confirm-hold') && byID(view, 'cancel'));
+  assert.equal(byID(view, 'rename'), undefined);
+  assert.match(words(view), /held until .*00:10/);
+  assert.equal(byID(shown(), 'confirm-hold'), undefined);
+  assert.equal(byID(shown({held_until: '2027-05-01T00:10:00Z'}, [], app([])), 'confirm-hold'), undefined, 'not for readers');
+});
+
+test('what happens at the end has the choices that the operator allows, and the present one', () => {
+  const choicesOf = more => parts(byID(shown(more), 'on-end')).flatMap(one => (one.type === 'option' ? [one.props.value] : []));
+  assert.deepEqual(choicesOf({}), ['delete', 'shelve']);
+  assert.deepEqual(choicesOf({on_end: 'leave'}), ['leave', 'delete', 'shelve']);
+});
+
+test('the editor of the filter is made when somebody opens it', () => {
+  assert.equal(byID(shown(), 'change-filter'), undefined);
+  assert.equal(byID(shown(), 'submit-host_properties'), undefined);
+  assert.ok(byID(shown({}, [{type: 'filterWanted'}]), 'submit-host_properties'));
+});
+
+test('a warning that is no length says what is wrong', () => {
+  const view = shown({}, [{type: 'typed', field: 'before_end', value: 'a while'}]);
+  assert.match(words(byID(view, 'before-end-complaint')), /A duration is such as/);
+  assert.equal(byID(view, 'submit-before_end').props['aria-disabled'], 'true');
 });
 
 test('an end that nobody edited cannot be sent', () => {

@@ -49,12 +49,14 @@ export class World {
     if (one && !one.reached) Object.assign(one, {reached: true, outcome: this.service.answer(one.request)});
   }
 
-  // deliver gives an answer to the page; `fault` is an error on the way: 'lost', 502 or 503.
+  // deliver gives an answer to the page; `fault` is an error on the way: 'lost', 502 or 503. A change that must still find
+  // certain values is read before, and with 503 not sent at all, as client.js has it.
   deliver(one, fault = null) {
     if (!one) return;
     if (fault !== 503) this.reach(one);
     this.flying = this.flying.filter(other => other !== one);
-    const outcome = fault ? {error: fault === 'lost' ? lost : bad(fault)} : one.outcome;
+    const unsent = fault === 503 && Boolean(one.request.provided),
+      outcome = fault ? {error: {...(fault === 'lost' ? lost : bad(fault)), unsent}} : one.outcome;
     this.send({type: 'answered', key: one.key, number: one.number, request: one.request, ...outcome});
   }
 
