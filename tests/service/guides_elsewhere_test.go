@@ -80,6 +80,7 @@ var elsewhereRun = []unrun{
 	{"docs/energy-forecast.md", "almanac energy backtest --trace", "needs a log of Grid'5000: test TestBacktestOfReservations"},
 	{"docs/performance.md", "almanac reservation import", "needs a log of Grid'5000"},
 	{"docs/simulation.md", "almanac simulate replay", "needs the reader's own log: test TestReplaysOfRealLogsRunThrough"},
+	{"docs/tariff.md", "curl", "needs the feed of a publisher: test TestTheRecipesMakeATariffOfWhatFeedsPublish"},
 	{"docs/takeover.md", "almanacd import blazar", "needs a database of Blazar: test TestTheLeasesOfBlazarsDatabaseGoOnInAlmanac"},
 	{"docs/takeover.md", "openstack", "needs a cloud with Blazar: test TestARunningBlazarIsTakenOver"},
 	{"docs/plugin.md", "# apt install", "needs root of a machine with systemd: test TestPackagesLeadToAReservationAndLeaveNothing"},

@@ -130,6 +130,7 @@ var guideStages = map[string]func(*testing.T) guideStage{
 	"docs/first-day.md":       rackStage,
 	"docs/operations.md":      rackStage,
 	"docs/nova.md":            rackStage,
+	"docs/tariff.md":          sampleStage,
 	"docs/besteffort.md":      demoStage,
 	"docs/images.md":          demoStage,
 	"docs/packing.md":         demoStage,
