@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"text/template"
+	_ "time/tzdata" // reservations recur in time zones, also on a machine without their files
 
 	"github.com/spf13/cobra"
 

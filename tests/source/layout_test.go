@@ -31,7 +31,7 @@ const module = "github.com/almanac-cloud/almanac"
 // package without a layer fails the test; add it here.
 var layers = [][]string{
 	0: {"pkg/figure", "pkg/hostset", "pkg/span", "pkg/resource", "pkg/fault", "pkg/precondition", "pkg/job", "pkg/turns", "pkg/oslolog", "pkg/nova/release", "pkg/manual", "pkg/owner"},
-	1: {"pkg/strictjson", "inventory", "pkg/tracing", "reservation/address", "reservation/calendar", "reservation/staging", "reservation/tariff", "pkg/packing"},
+	1: {"pkg/strictjson", "inventory", "pkg/tracing", "reservation/address", "reservation/calendar", "reservation/recurrence", "reservation/staging", "reservation/tariff", "pkg/packing"},
 	2: {"reservation", "reservation/tariff/feed", "tests/tracingtest", "reservation/besteffort", "pkg/placing", "pkg/preemption", "pkg/packing/glpk"},
 	3: {"filters", "weighers", "reservation/lifecycle", "reservation/fence", "reservation/accounting", "reservation/besteffort/state", "pkg/claiming", "pkg/blazar"},
 	4: {"pkg/scheduler", "pkg/energy", "reservation/admission", "reservation/planning", "reservation/besteffort/requests", "reservation/enforcement", "reservation/takeover", "pkg/eviction", "pkg/claiming/memory"},
@@ -66,6 +66,7 @@ var owned = map[string][]string{
 	"github.com/databus23/goslo.policy":   {"pkg/policy"},
 	"github.com/hashicorp/golang-lru":     {"pkg/keystone", "pkg/api/serving", "pkg/api/calendar", "pkg/api/leases"},
 	"github.com/evanw/esbuild":            {"pkg/dashboard"},
+	"github.com/teambition/rrule-go":      {"reservation/recurrence"},
 	"github.com/tidwall/btree":            {"reservation/booking"},
 	"github.com/go-sql-driver/mysql":      {"pkg/store", "tests/labtest", "tests/chaos"},
 	"github.com/arran4/golang-ical":       {"pkg/api/calendar"},
