@@ -300,3 +300,15 @@ func TestAWrongPatternIsRefusedWithItsFieldAndWhatIsAccepted(t *testing.T) {
 		}
 	}
 }
+
+// Go's time.Time.ZoneBounds returns an end before this day where the rule of a zone, and no list, has the changes.
+func TestTheLastDayOfALeapYearHasItsOccurrence(t *testing.T) {
+	for _, zone := range []string{"Europe/Paris", "America/New_York", "Australia/Lord_Howe"} {
+		for _, year := range []string{"2028", "2040", "2196"} {
+			r := parse(t, recurrence.Pattern{Rule: "FREQ=DAILY", TimeZone: zone, Start: year + "-12-29T12:00"})
+			if got, want := locals(r, 4)[2:], []string{year + "-12-31T12:00:00", starts(r, 4)[3][:4] + "-01-01T12:00:00"}; !slices.Equal(got, want) {
+				t.Errorf("in %s there are %v, want %v", zone, got, want)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package recurrence
 
 import (
+	"sort"
 	"strings"
 	"time"
 
@@ -91,20 +92,21 @@ func wellFormed(name string) bool {
 // instantOf returns when a local time is in a zone. A time that exists twice is the first of the two. A time that the clock
 // skips is as much after the gap as it is in it: the offset from before the gap holds for it.
 func instantOf(at wall, zone *time.Location) span.Instant {
-	// The offset of the zone is constant in each part of time from one change to the next. The first part that ends after the
-	// local time contains it, or a gap before this part does.
-	begin, before := int64(at-spread), 0
-	for {
-		t := time.Unix(begin, 0).In(zone)
-		_, offset := t.Zone()
-		_, end := t.ZoneBounds()
-		switch candidate := int64(at) - int64(offset); {
-		case !end.IsZero() && candidate >= end.Unix():
-			begin, before = end.Unix(), offset
-		case candidate >= begin:
-			return span.Instant(candidate)
-		default:
-			return span.Instant(int64(at) - int64(before))
-		}
+	// time.Time.ZoneBounds would have the change of the clock, but on the last day of a leap year far ahead it returns an end that
+	// has passed. Changes are more than twice the spread apart, so there is at most one here.
+	ahead := func(instant int64) int64 {
+		_, offset := time.Unix(instant, 0).In(zone).Zone()
+		return int64(offset)
 	}
+	first, last := int64(at-spread), int64(at+spread)
+	before, after := ahead(first), ahead(last)
+	early, late := int64(at)-before, int64(at)-after
+	if before == after {
+		return span.Instant(early)
+	}
+	change := first + int64(sort.Search(int(last-first), func(n int) bool { return ahead(first+int64(n)) != before }))
+	if early >= change && late >= change {
+		return span.Instant(late)
+	}
+	return span.Instant(early) // the first of two, or in the gap
 }
