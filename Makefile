@@ -363,6 +363,7 @@ fuzz: ## a minute for each fuzz target
 	@for target in $$(grep -oh 'func Fuzz[A-Za-z]*' pkg/whatif/*_test.go | cut -c6-); do $(GO) test -run '^$$' -fuzz "$$target\$$" -fuzztime 1m -fuzzminimizetime 1x ./pkg/whatif; done
 	@$(GO) test -run '^$$' -fuzz FuzzReadSettings -fuzztime 1m -fuzzminimizetime 1x ./pkg/sim/replay
 	@$(GO) test -run '^$$' -fuzz FuzzRead -fuzztime 1m -fuzzminimizetime 1x ./reservation/tariff
+	@$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 1m -fuzzminimizetime 1x ./reservation/recurrence
 
 sample: ## renew the sample configuration
 	@$(GO) run ./cmd/almanacd config sample > etc/almanac/almanac.conf.sample
