@@ -11,5 +11,8 @@ func (r *Reservation) BelongsTo(project string) bool { return r.ProjectID == pro
 // BelongsTo reports whether a lease is one of a project's own, as for a reservation.
 func (l *Lease) BelongsTo(project string) bool { return l.ProjectID == project }
 
+// BelongsTo reports whether a series is one of a project's own, as for a reservation.
+func (s *Series) BelongsTo(project string) bool { return s.ProjectID == project }
+
 // Projects returns the projects to which the reservation belongs.
 func (r *Reservation) Projects() []string { return []string{r.ProjectID} }

@@ -73,6 +73,7 @@ type Query struct {
 	Statuses  []Status // empty selects every status except Canceled
 	Name      string   // exact; empty selects every name
 	LeaseID   string   // empty selects those of every lease and of none
+	SeriesID  string   // empty selects those of every series and of none
 	Kind      Kind     // empty selects every kind
 	// Maintenance selects only maintenance, or only what is none; nil selects both.
 	Maintenance *bool

@@ -65,10 +65,16 @@ type Refusal struct {
 	// LatestEnd is the latest end with which the extension of a reservation would be accepted; 0 if
 	// no later end than the present one would be, and for other requests.
 	LatestEnd span.Instant
+	// Occurrences are those of a series that are refused, at most MaxRefused, by their times. The rest of the refusal is about
+	// the first of them.
+	Occurrences []RefusedOccurrence
 }
 
 // MaxBlocks is the maximum length of Refusal.BlockedBy.
 const MaxBlocks = 100
+
+// MaxRefused is the maximum length of Refusal.Occurrences.
+const MaxRefused = 100
 
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("refused by %s: %s", r.Constraint, r.Message)

@@ -194,6 +194,7 @@ type Reservation struct {
 	Terms
 	// Membership has no LeaseID for a reservation that belongs to no lease.
 	Membership Membership
+	Occurrence Occurrence
 	Status     Status
 	Span       span.Span
 	// Window is the time within which a reservation with a Notice may be moved; empty without one.

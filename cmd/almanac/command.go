@@ -165,7 +165,7 @@ func (k *catalog[T]) find(ctx context.Context, almanac *client.Client, what stri
 		return live[0], nil
 	}
 	ids := strings.Join(each(live, k.id), ", ")
-	return found, fault.New(fault.Invalid, "%d %ss have the name %q; use the id of one: %s", len(live), k.kind, what, ids)
+	return found, fault.New(fault.Invalid, "%s have the name %q; use the id of one: %s", fault.Counted(len(live), k.kind), what, ids)
 }
 
 // complete offers the ids and names of live resources.

@@ -119,7 +119,10 @@ func (p *process) reportJSON(failed *client.Error) {
 // inFlags formats an error with the flag of the command that sets the wrong field, if there is
 // one.
 func inFlags(command *cobra.Command, failed *client.Error, err error) string {
-	name := strings.NewReplacer("_time", "", "host_properties", "properties", "_", "-").Replace(failed.Field)
+	name := strings.NewReplacer("_time", "", "local_", "", "host_properties", "properties", "_", "-").Replace(failed.Field)
+	if failed.Field == "start_time" && command.Flags().Lookup("time-of-day") != nil {
+		name = "time-of-day"
+	}
 	if failed.Field == "" || command.Flags().Lookup(name) == nil {
 		return err.Error()
 	}
@@ -143,6 +146,10 @@ const blocksShown = 5
 
 // explain prints why there is no capacity, and what would fit.
 func (p *process) explain(command *cobra.Command, r *v1.Refusal) {
+	if len(r.Occurrences) > 0 {
+		p.explainOccurrences(command, r)
+		return
+	}
 	p.inform("  constraint:       %s", r.Constraint)
 	p.inform("  matched:          %d", r.Matched)
 	p.inform("  free:             %d", r.Free)

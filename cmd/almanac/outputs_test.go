@@ -72,6 +72,12 @@ var outputs = map[string][]string{
 		"reservation confirm r-1", "reservation confirm r-1 --dry-run",
 		"reservation delete r-1 --yes", "reservation delete r-1 --dry-run", "reservation import - --shift-to now+1h", "reservation feed",
 	},
+	"series": {
+		"series create x --rule FREQ=DAILY;COUNT=9 --start 2026-12-01T09:00 --time-zone UTC --duration 1h",
+		"series create x --rule FREQ=DAILY;COUNT=9 --start 2026-12-01T09:00 --time-zone UTC --duration 1h --dry-run",
+		"series list", "series list --long", "series show r-1", "series show r-0", "series change r-1 --quantity 4", "series change r-1 --quantity 4 --dry-run",
+		"series delete r-1 --yes", "series delete r-1 --dry-run",
+	},
 	"usage": {"usage", "usage --long", "usage --by host"},
 	"whatif": {
 		"whatif fit --input ../../docs/examples/whatif/fit.json", "whatif schedule --input ../../docs/examples/whatif/schedule.json",
@@ -245,6 +251,11 @@ func answerEverything(a *api) {
 	a.mux.HandleFunc("PATCH /v1/reservations/{id}", offered(full[v1.Reservation](), full[v1.OfferAnswer]()))
 	a.mux.HandleFunc("DELETE /v1/reservations/{id}", offered(nil, full[v1.CancellationAnswer]()))
 	answer(full[v1.Feed](), "GET /v1/feed")
+	answer(full[v1.SeriesList](), "GET /v1/series")
+	member("/v1/series", "GET", full[v1.Series](), v1.Series{})
+	a.mux.HandleFunc("POST /v1/series", offered(full[v1.Series](), full[v1.SeriesOfferAnswer]()))
+	a.mux.HandleFunc("PATCH /v1/series/{id}", offered(full[v1.Series](), full[v1.SeriesOfferAnswer]()))
+	a.mux.HandleFunc("DELETE /v1/series/{id}", offered(nil, full[v1.SeriesCancellation]()))
 }
 
 // offered answers a dry run with dryRun, and the call itself with body.

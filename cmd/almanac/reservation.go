@@ -56,7 +56,8 @@ func reservationFields(r v1.Reservation) []field {
 		{"Held Until", r.HeldUntil, inLongLists},
 		{"Maintenance", r.Maintenance, inLongLists},
 		{"Degraded", r.DegradedReason, inLongLists}, {"Created", r.CreatedAt, inLongLists}, {"Updated", r.UpdatedAt, inShows},
-		{"Lease", r.LeaseID, inShows}, {"Events", lines(each(r.Events, eventLine)), inShows},
+		{"Lease", r.LeaseID, inShows}, {"Series", r.SeriesID, inLongLists}, {"Occurrence", r.Occurrence, inLongLists},
+		{"Events", lines(each(r.Events, eventLine)), inShows},
 	}
 }
 
@@ -111,7 +112,7 @@ var reservations = catalog[v1.Reservation]{
 func (p *process) reservationListCommand() *cobra.Command {
 	var filter client.ReservationFilter
 	var maintenance bool
-	var group string
+	var group, ofSeries string
 	var most limit
 	c := &cobra.Command{
 		Use:   "list",
@@ -131,6 +132,13 @@ func (p *process) reservationListCommand() *cobra.Command {
 			}
 			filter.LeaseID = g.ID
 		}
+		if ofSeries != "" {
+			s, err := everySeries.find(ctx, almanac, ofSeries)
+			if err != nil {
+				return nil, v1.Reservations{}, err
+			}
+			filter.SeriesID = s.ID
+		}
 		found, err := collect(almanac.ListReservations(ctx, filter), most)
 		return found, v1.Reservations{Reservations: found}, err
 	})
@@ -138,12 +146,14 @@ func (p *process) reservationListCommand() *cobra.Command {
 	flags.StringSliceVar(&filter.Statuses, "status", nil, "only reservations with this status (repeatable; default: all except canceled ones)")
 	flags.StringVar(&filter.Name, "name", "", "only reservations with exactly this name")
 	flags.StringVar(&group, "group", "", "only the reservations of the group with this id or name")
+	flags.StringVar(&ofSeries, "series", "", "only the reservations of the series with this id or name")
 	flags.StringVar(&filter.Kind, "kind", "", "only reservations of this kind: host or instance")
 	flags.BoolVar(&maintenance, "maintenance", false, "only maintenance of hosts, or with =false only what is none (default both)")
 	flags.BoolVar(&filter.AllProjects, "all-projects", false, "reservations of all projects (admins only)")
 	most.add(c)
 	completeFlag(c, "status", oneOf(reservation.Statuses))
 	completeFlag(c, "group", groups.complete(p))
+	completeFlag(c, "series", everySeries.complete(p))
 	completeFlag(c, "kind", oneOf(reservation.Kinds))
 	return c
 }

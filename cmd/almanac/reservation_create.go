@@ -62,22 +62,38 @@ idempotency key, so that a repeated request books once.`,
 			return p.book(c, b)
 		},
 	}
-	b.flags(p, c.Flags())
+	b.flags(c.Flags())
 	c.MarkFlagsMutuallyExclusive("dry-run", "wait")
 	c.MarkFlagsMutuallyExclusive("hold", "wait")
-	completeFlag(c, "kind", oneOf(reservation.HostKinds))
+	completeTerms(c)
 	completeFlag(c, "policy", oneOf(calendar.Policies))
-	completeFlag(c, "on-end", oneOf(reservation.OnEnds))
-	completeFlag(c, "together-rule", oneOf(reservation.TogetherRules))
-	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}))
 	return c
 }
 
-func (b *booking) flags(p *process, flags *pflag.FlagSet) {
-	flags.IntVar(&b.quantity, "quantity", 1, "how many hosts or instances")
+// completeTerms completes the flags of termFlags.
+func completeTerms(c *cobra.Command) {
+	completeFlag(c, "kind", oneOf(reservation.HostKinds))
+	completeFlag(c, "on-end", oneOf(reservation.OnEnds))
+	completeFlag(c, "together-rule", oneOf(reservation.TogetherRules))
+	completeFlag(c, "affinity", oneOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}))
+}
+
+func (b *booking) flags(flags *pflag.FlagSet) {
+	b.termFlags(flags)
 	flags.Var(&b.duration, "duration", "how long; required without --end")
 	flags.Var(&b.start, "start", "the earliest start (default now)")
 	flags.Var(&b.end, "end", "the latest end")
+	flags.StringVar(&b.request.Policy, "policy", "", "how to choose among the possible starts (default first-fit)")
+	flags.StringVar(&b.request.Image, "image", "", "image to transfer to the hosts before the start")
+	flags.Var(&b.notice, "notice", "let others have room: until so long before its start the reservation may move between --start and --end")
+	flags.Var(&b.hold, "hold", "hold it so long: it is canceled then unless 'reservation confirm' has confirmed it")
+	flags.BoolVar(&b.wait, "wait", false, "wait until the reservation is active")
+	flags.Var(&b.waitTime, "wait-timeout", "maximum time to wait")
+}
+
+// termFlags adds the flags that do not depend on how often the reservation occurs.
+func (b *booking) termFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&b.quantity, "quantity", 1, "how many hosts or instances")
 	flags.StringVar(&b.properties, "properties", "", "filter that hosts must pass: JSON, or @FILE that contains it")
 	flags.StringVar(&b.request.Kind, "kind", "", "what to reserve: host or instance (default host)")
 	flags.Int64Var(&b.resources.VCPUs, "vcpus", 0, "VCPUs of one instance")
@@ -85,37 +101,37 @@ func (b *booking) flags(p *process, flags *pflag.FlagSet) {
 	flags.Int64Var(&b.resources.DiskGB, "disk-gb", 0, "disk of one instance in GB")
 	flags.StringVar(&b.request.Affinity, "affinity", "", "placement of the instances on hosts: none, same or different (default none)")
 	b.together.add(flags)
-	flags.StringVar(&b.request.Policy, "policy", "", "how to choose among the possible starts (default first-fit)")
-	flags.StringVar(&b.request.Image, "image", "", "image to transfer to the hosts before the start")
 	flags.StringVar(&b.request.OnEnd, "on-end", "", "action on the instances at the end: delete, shelve, stop or leave, if the cloud offers it")
 	flags.Var(&b.beforeEnd, "before-end", "how long before the end to send a warning; 0 is never")
-	flags.Var(&b.notice, "notice", "let others have room: until so long before its start the reservation may move between --start and --end")
-	flags.Var(&b.hold, "hold", "hold it so long: it is canceled then unless 'reservation confirm' has confirmed it")
 	flags.BoolVar(&b.dryRun, "dry-run", false, "only show what would be booked")
-	flags.BoolVar(&b.wait, "wait", false, "wait until the reservation is active")
-	flags.Var(&b.waitTime, "wait-timeout", "maximum time to wait")
 	flags.StringVar(&b.key, "idempotency-key", "", "key that identifies the request: the same key never books twice (default random)")
 }
 
 // body returns the request of the flags.
 func (b *booking) body(p *process, c *cobra.Command) (v1.ReservationRequest, error) {
-	req := b.request
-	req.Quantity = &b.quantity
+	req, err := b.terms(p, c)
 	req.StartTime = b.start.ahead()
 	req.EndTime = given(c, "end", &b.end.at)
 	req.Duration = given(c, "duration", (*v1.Duration)(&b.duration))
-	req.BeforeEnd = given(c, "before-end", (*v1.Duration)(&b.beforeEnd))
 	req.Notice = given(c, "notice", (*v1.Duration)(&b.notice))
 	req.Hold = given(c, "hold", (*v1.Duration)(&b.hold))
+	if err == nil && req.Duration == nil && req.EndTime == nil {
+		err = fault.New(fault.Invalid, "set --duration, or --end for a reservation until then")
+	}
+	return req, err
+}
+
+// terms returns the request of the flags of termFlags.
+func (b *booking) terms(p *process, c *cobra.Command) (v1.ReservationRequest, error) {
+	req := b.request
+	req.Quantity = &b.quantity
+	req.BeforeEnd = given(c, "before-end", (*v1.Duration)(&b.beforeEnd))
 	if b.resources.VCPUs != 0 || b.resources.MemoryMB != 0 || b.resources.DiskGB != 0 {
 		req.Resources = &b.resources
 	}
 	req.Together = b.together.asked(c.Flags())
 	filter, err := p.filter(b.properties)
 	req.HostProperties = filter
-	if err == nil && req.Duration == nil && req.EndTime == nil {
-		err = fault.New(fault.Invalid, "set --duration, or --end for a reservation until then")
-	}
 	return req, err
 }
 

@@ -22,7 +22,7 @@ func (a *api) versioned(path, kind, tag string, thing any) {
 	})
 }
 
-// tagging is an API with one reservation and one group, which have the tag.
+// tagging is an API with one reservation, one group and one series, which have the tag.
 func tagging(t *testing.T, tag string) *api {
 	t.Helper()
 	a := newAPI(t)
@@ -31,13 +31,15 @@ func tagging(t *testing.T, tag string) *api {
 	a.on("GET /v1/groups", http.StatusOK, v1.Groups{Groups: []v1.Group{g}})
 	a.versioned("/v1/reservations/r-1", "reservation", tag, r)
 	a.versioned("/v1/groups/g-1", "group", tag, g)
+	a.on("GET /v1/series", http.StatusOK, v1.SeriesList{Series: []v1.Series{{ID: "s-1", Name: "lab"}}})
+	a.versioned("/v1/series/s-1", "series", tag, lab())
 	return a
 }
 
 func TestWhatCanBeChangedIsShownWithItsTag(t *testing.T) {
 	const tag = `"7-0123456789abcdef"`
 	a := tagging(t, tag)
-	for kind, names := range map[string][]string{"reservation": {"r-1", "training"}, "group": {"g-1", "cluster"}} {
+	for kind, names := range map[string][]string{"reservation": {"r-1", "training"}, "group": {"g-1", "cluster"}, "series": {"s-1", "lab"}} {
 		for _, what := range names {
 			if got := almanac(t, a, kind, "show", what, "-f", "value", "-c", "etag"); got.stdout != tag+"\n" {
 				t.Errorf("show %s: %+v", what, got)
@@ -56,6 +58,7 @@ func TestACommandChangesOnlyWhatHasTheTag(t *testing.T) {
 		"reservation confirm r-1", "reservation confirm r-1 --dry-run",
 		"reservation delete r-1 --yes", "reservation delete r-1 --dry-run",
 		"group change g-1 --name x", "group change g-1 --name x --dry-run", "group delete g-1 --yes", "group delete g-1 --dry-run", "group delete cluster --yes",
+		"series change s-1 --name x", "series change s-1 --name x --dry-run", "series delete s-1 --yes", "series delete s-1 --dry-run", "series delete lab --yes",
 	} {
 		for _, tag := range []string{`"7-0123456789abcdef"`, "7-0123456789abcdef", "*"} {
 			if got := almanac(t, a, append(strings.Fields(command), "--if-match", tag)...); got.code != exitDone {

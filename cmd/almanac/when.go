@@ -59,8 +59,8 @@ func (m *moment) Set(text string) (err error) {
 func (p *process) settle(c *cobra.Command) error {
 	var relative []*moment
 	c.Flags().Visit(func(f *pflag.Flag) {
-		if m, is := f.Value.(*moment); is && m.relative != "" {
-			relative = append(relative, m)
+		if of, is := f.Value.(interface{ moment() *moment }); is && of.moment().relative != "" {
+			relative = append(relative, of.moment())
 		}
 	})
 	if len(relative) == 0 {
@@ -91,6 +91,8 @@ func (m *moment) String() string {
 }
 
 func (m *moment) Type() string { return "time" }
+
+func (m *moment) moment() *moment { return m }
 
 // ahead returns the time; nil without the flag and for "now", because the service decides when
 // that is.

@@ -73,7 +73,7 @@ func (s *scene) open() {
 	}, keeper.Snapshot())
 	must(s.t, err)
 	s.server = api.New(api.Options{
-		Booking: s.bookings, Reader: s.memory, Leases: s.memory, NewID: s.newID, Inventory: keeper, Authenticator: api.Keystone{Tokens: legible{}}, Policy: s.rules, BeforeEnd: 60, MaxBodyBytes: 1 << 20,
+		Booking: s.bookings, Reader: s.memory, Leases: s.memory, Series: s.memory, NewID: s.newID, Inventory: keeper, Authenticator: api.Keystone{Tokens: legible{}}, Policy: s.rules, BeforeEnd: 60, MaxBodyBytes: 1 << 20,
 		Blazar: &leases.Options{BeforeEnd: 60, Addresses: s.memory, Neutron: outside{}},
 		Now:    now, Monotonic: func() time.Duration { return time.Duration(s.now-noon) * time.Second },
 		NewRequestID: func() string { return "req" }, Log: quiet, Registry: prometheus.NewRegistry(),

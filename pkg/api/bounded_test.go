@@ -36,6 +36,8 @@ var fullBodies = []fullBody{
 	{"POST /v1/reservations", "/v1/reservations?dry_run=true", `{"name": "s", "duration": 60, "maintenance": true, "hosts": ["A"]}`},
 	{"POST /v1/groups", "", `{"name": "g", "duration": 60, "parts": [{"kind": "instance", "quantity": {"min": 1, "max": 1}, "resources": {"vcpus": 1, "custom": {"CUSTOM_GPU": 0}}}]}`},
 	{"PATCH /v1/groups/{id}", "/v1/groups/RESERVATION", `{}`},
+	{"POST /v1/series", "", `{"name": "s", "rule": "FREQ=DAILY;COUNT=2", "time_zone": "UTC", "local_start": "2026-12-01T09:00", "duration": 60, "except": [], "also": [], "kind": "instance", "resources": {"vcpus": 1, "custom": {"CUSTOM_GPU": 0}}}`},
+	{"PATCH /v1/series/{id}", "/v1/series/SERIES", `{}`},
 	{"POST /v1/offers", "", `{"quantity": {"min": 1, "max": 1}, "duration": {"min": 60, "max": 60}, "windows": [{}], "alternatives": [{"kind": "instance", "resources": {"vcpus": 1, "custom": {"CUSTOM_GPU": 0}}}]}`},
 	{"PATCH /v1/reservations/{id}", "/v1/reservations/RESERVATION", `{}`},
 	{"PATCH /v1/hosts/{name}", "/v1/hosts/A", `{"properties": {}}`},
@@ -171,7 +173,8 @@ func startWithEverything(t *testing.T) (*cloud, func(string) string) {
 	}
 	l := c.demo.lease(hostLease("l", "12:10", "13:00", 1))
 	r := c.demo.book(`{"name": "r", "start_time": "2026-11-20T12:10:00Z", "duration": 3600}`)
-	return c, strings.NewReplacer("LEASE", l.ID, "MEMBER", l.Reservations[0]["id"].(string), "RESERVATION", r.ID).Replace
+	s := c.demo.series("")
+	return c, strings.NewReplacer("LEASE", l.ID, "MEMBER", l.Reservations[0]["id"].(string), "RESERVATION", r.ID, "SERIES", s.ID).Replace
 }
 
 // stores reports whether the files of the database contain a text.

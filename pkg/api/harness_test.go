@@ -139,7 +139,7 @@ func start(t testing.TB, s setup) *cloud {
 		s.fence = filters.FenceAlways
 	}
 	options := api.Options{
-		Booking: c.bookings, Reader: c.store, Leases: c.store, NewID: uuid.NewString, History: c.store, Inventory: keeper,
+		Booking: c.bookings, Reader: c.store, Leases: c.store, Series: c.store, NewID: uuid.NewString, History: c.store, Inventory: keeper,
 		Authenticator: api.Keystone{Tokens: legible{}}, KeystoneURI: "http://keystone.test/v3", Policy: rules(t, ""), Ping: c.store.Ping, BeforeEnd: 3600, MaxBodyBytes: 1 << 20, Version: "1.2.3",
 		Now: c.now, Monotonic: c.elapsed,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },

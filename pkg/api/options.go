@@ -33,6 +33,7 @@ type Options struct {
 	Booking *booking.Service
 	Reader  reservation.Reader
 	Leases  reservation.LeaseReader
+	Series  reservation.SeriesReader
 	// NewID returns a new id for a reservation or a floating IP.
 	NewID     func() string
 	History   calendar.History

@@ -262,7 +262,7 @@ func TestEachRouteTakesTheParametersOfTheDocument(t *testing.T) {
 		t.Fatalf("the source names only %d parameters", len(names))
 	}
 	c := start(t, setup{adjust: everything})
-	r := c.demo.book(`{"name": "r", "duration": 60}`)
+	r, s := c.demo.book(`{"name": "r", "duration": 60}`), c.demo.series("")
 	submitted(c, r.ID)
 	for path, item := range openContract(t).document.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -275,7 +275,11 @@ func TestEachRouteTakesTheParametersOfTheDocument(t *testing.T) {
 					documented[p.Value.Name] = true
 				}
 			}
-			at := strings.NewReplacer("{id}", r.ID, "{name}", "A").Replace(path)
+			id := r.ID
+			if strings.Contains(path, "series") {
+				id = s.ID
+			}
+			at := strings.NewReplacer("{id}", id, "{name}", "A").Replace(path)
 			if strings.Contains(path, "properties") {
 				at = strings.Replace(path, "{name}", "disk_gb", 1)
 			}

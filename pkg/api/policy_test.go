@@ -57,6 +57,12 @@ var calls = []call{
 	{"DELETE /v1/leases/{id}", "", "", 403, 204, 204, 403, 403, 403, "blazar:leases:delete"},
 	{"GET /v1/leases/{id}/hosts", "", "", 200, 200, 200, 403, 200, 403, "blazar:leases:get"},
 	{"GET /v1/os-hosts", "", "", 200, 200, 200, 200, 200, 403, "blazar:oshosts:get"},
+	{"POST /v1/series", "?dry_run=true", weekly(""), 403, 200, 200, 200, 403, 403, "reservations:create"},
+	{"GET /v1/series", "", "", 200, 200, 200, 200, 400, 403, "reservations:list"},
+	{"GET /v1/series", "?all_projects=true", "", 403, 403, 200, 403, 200, 403, "reservations:list_all"},
+	{"GET /v1/series/{id}", "", "", 200, 200, 200, 404, 200, 403, "reservations:get"},
+	{"PATCH /v1/series/{id}", "?dry_run=true", `{"name": "x"}`, 403, 200, 200, 404, 403, 403, "reservations:update"},
+	{"DELETE /v1/series/{id}", "?dry_run=true", "", 403, 200, 200, 404, 403, 403, "reservations:delete"},
 	{"GET /v1/os-hosts/{id}", "", "", 200, 200, 200, 200, 200, 403, "blazar:oshosts:get"},
 	{"PUT /v1/os-hosts/{id}", "", `{"gpu": "x"}`, 403, 403, 200, 403, 403, 403, "blazar:oshosts:put"},
 	{"PATCH /v1/os-hosts/{id}", "", `{"gpu": "x"}`, 403, 403, 200, 403, 403, 403, "blazar:oshosts:put"},
@@ -132,6 +138,10 @@ func (k call) by(token string, c *cloud) answer {
 	id := r.ID
 	if strings.Contains(path, "os-hosts") {
 		id = "3" // C, which the reservation does not need
+	}
+	if strings.Contains(path, "series") {
+		id = c.demo.series("").ID
+		defer func() { c.demo.delete("/v1/series/" + id) }()
 	}
 	a := caller{c, token}.send(method, strings.NewReplacer("{id}", id, "{name}", name).Replace(path)+k.path, k.body)
 	if rest := c.demo.delete("/v1/reservations/" + r.ID); rest.status != http.StatusNoContent && rest.status != http.StatusConflict {

@@ -128,7 +128,7 @@ func TestLargeAnswersWaitForTheTurnOfTheProject(t *testing.T) {
 	hasty := api.New(options)
 	link := strings.TrimPrefix(want[struct{ URL string }](t, c.demo.get("/v1/feed"), http.StatusOK).URL, c.url)
 	lease := want[struct{ Lease struct{ ID string } }](t, c.demo.post("/v1/leases", `{"name": "l", "start_date": "now", "end_date": "2026-11-20 13:00", "reservations": []}`), http.StatusCreated).Lease.ID
-	id := c.demo.bookAt("r", 3600).ID
+	id, series := c.demo.bookAt("r", 3600).ID, c.demo.series("").ID
 	asked := map[string][2]string{ // path and body, where they differ from those of the table
 		"POST /v1/reservations":           {"/v1/reservations", `{"name": "r", "duration": 60}`},
 		"PATCH /v1/reservations/:id":      {"/v1/reservations/" + id, `{"quantity": 2}`},
@@ -136,6 +136,8 @@ func TestLargeAnswersWaitForTheTurnOfTheProject(t *testing.T) {
 		"POST /v1/offers":                 {"/v1/offers", `{"duration": 60}`},
 		"POST /v1/groups":                 {"/v1/groups", `{"name": "g", "duration": 60, "parts": [{}]}`},
 		"PATCH /v1/groups/:id":            {"/v1/groups/" + id, `{"name": "x"}`},
+		"POST /v1/series":                 {"/v1/series", weekly("")},
+		"PATCH /v1/series/:id":            {"/v1/series/" + series, `{"name": "x"}`},
 		"POST /v1/leases":                 {"/v1/leases", `{"name": "l", "start_date": "now", "end_date": "2026-11-20 13:00", "reservations": [{"resource_type": "physical:host", "min": 1, "max": 1}]}`},
 		"PUT /v1/leases/:id":              {"/v1/leases/" + lease, `{"prolong_for": "1h"}`},
 		"PATCH /v1/leases/:id":            {"/v1/leases/" + lease, `{"prolong_for": "1h"}`},

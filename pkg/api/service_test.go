@@ -175,7 +175,11 @@ func TestTheExamplesOfTheDocumentWork(t *testing.T) {
 				t.Run(operation.OperationID+" "+name, func(t *testing.T) {
 					c := start(t, setup{hosts: hosts, adjust: func(o *api.Options) { o.Demo = demoCloud{} }})
 					r := c.admin.book(`{"name": "r", "quantity": 2, "start_time": "2026-12-01T10:00:00Z", "duration": "2h30m", "host_properties": ["=", "$gpu", "a100"]}`)
-					at := strings.NewReplacer("{id}", r.ID, "/hosts/{name}", "/hosts/gpu-01", "{name}", "rack").Replace(path)
+					id := r.ID
+					if strings.Contains(path, "series") {
+						id = c.admin.series("").ID
+					}
+					at := strings.NewReplacer("{id}", id, "/hosts/{name}", "/hosts/gpu-01", "{name}", "rack").Replace(path)
 					if a := c.admin.send(method, at, encode(t, example)); a.status >= 300 {
 						t.Errorf("got %v", a)
 					}

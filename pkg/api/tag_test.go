@@ -104,6 +104,7 @@ func taggedObjects(c *cloud) map[string]taggedObject {
 		"a lease":                   {"/v1/leases/" + lease(), c.demo, "PUT", `{"name": "change %d"}`, true},
 		"a reservation, as a lease": {"/v1/leases/" + booked("s"), c.demo, "PATCH", `{"name": "change %d"}`, true},
 		"a group":                   {"/v1/groups/" + c.demo.group(`{}`).ID, c.demo, "PATCH", `{"name": "change %d"}`, true},
+		"a series":                  {"/v1/series/" + c.demo.series("").ID, c.demo, "PATCH", `{"name": "change %d"}`, true},
 		"a host":                    {"/v1/hosts/B", c.admin, "PATCH", `{"properties": {"rack": %d}}`, false},
 		"a host in Blazar's form":   {"/v1/os-hosts/3", c.admin, "PUT", `{"shelf": "%d"}`, true},
 		"the energy controller":     {"/v1/energy", c.admin, "PATCH", `{"mode": "observe", "reason": "change %d"}`, false},

@@ -86,6 +86,7 @@ func (p apiParts) options() (api.Options, error) {
 		ProxyHeaders: c.API.ParseProxyHeaders, FeedSecret: c.API.FeedSecret,
 		Version: p.version, Speed: p.pace.Speed(), Now: p.clock.now, Monotonic: stopwatch(),
 		Leases:       p.db,
+		Series:       p.db,
 		NewID:        uuid.NewString,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          p.logOf("api"),

@@ -39,6 +39,7 @@ type ReservationFilter struct {
 	Statuses []string // Almanac's default is every status except the canceled ones
 	IDs      []string // at most 100; empty selects every id
 	LeaseID  string   // of the group to which they belong
+	SeriesID string   // of the series to which they belong
 	Name     string   // exact
 	Kind     string
 	// Maintenance selects only maintenance, or only what is none; nil selects both.
@@ -56,6 +57,7 @@ func (c *Client) ListReservations(ctx context.Context, f ReservationFilter) iter
 	set(query, "status", strings.Join(f.Statuses, ","))
 	set(query, "id", strings.Join(f.IDs, ","))
 	set(query, "lease_id", f.LeaseID)
+	set(query, "series_id", f.SeriesID)
 	set(query, "name", f.Name)
 	set(query, "kind", f.Kind)
 	if f.Maintenance != nil {

@@ -25,10 +25,10 @@ func Texts[T ~string](values []T) []string {
 	return list
 }
 
-// Counted formats a number and a noun, which gets an s unless the number is 1.
+// Counted formats a number and a noun, which gets an s unless the number is 1 or it is "series".
 func Counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
+	if n == 1 || what == "series" {
+		return fmt.Sprintf("%d %s", n, what)
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

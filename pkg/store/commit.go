@@ -20,7 +20,7 @@ import (
 
 const (
 	// batch is the largest number of rows that one statement inserts or selects. SQLite accepts 32,766
-	// values in a statement, and a reservation has 33 columns.
+	// values in a statement, and a reservation has 35 columns.
 	batch = 900
 	// alternatives is the largest number of conditions that one statement joins with OR: the
 	// largest depth of an expression in SQLite is 1,000.
@@ -72,6 +72,7 @@ func subject(c booking.Commit) string {
 type writing struct {
 	of           booking.Commit
 	lease        *leaseGroupRow // nil means that no lease changes
+	series       *seriesRow     // nil means that there is no new series
 	reservations []reservationRow
 	entries      []changeRow // of the change log, one for each reservation
 	released     []pastClaimRow
@@ -82,6 +83,9 @@ func (s *Store) writingOf(c booking.Commit) (w writing, err error) {
 	w.of = c
 	if c.Lease != nil {
 		w.lease = rowOfLease(c.Lease, s.newToken())
+	}
+	if w.series, err = rowOfSeries(c.Series); err != nil {
+		return w, err
 	}
 	c.Revisions = slices.SortedFunc(slices.Values(c.Revisions), func(a, b booking.Revision) int {
 		return cmp.Compare(a.Reservation.ID, b.Reservation.ID)
@@ -130,13 +134,21 @@ func (w writing) commit(tx *gorm.DB, insertMissing string) error {
 			return err
 		}
 	}
-	var fresh []reservationRow
+	if w.series != nil {
+		if err := unlessThere(tx.Create(w.series).Error); err != nil {
+			return err
+		}
+	}
+	var fresh, old []reservationRow
 	for _, row := range w.reservations {
 		if row.Version == 1 {
 			fresh = append(fresh, row)
-		} else if err := update(tx, &row); err != nil {
-			return err
+		} else {
+			old = append(old, row)
 		}
+	}
+	if err := update(tx, old); err != nil {
+		return err
 	}
 	if err := create(tx, fresh); err != nil {
 		return err
@@ -238,102 +250,6 @@ func create(tx *gorm.DB, rows []reservationRow) error {
 		return err
 	}
 	return insert(tx, events)
-}
-
-// update replaces a reservation. Of its claims, which may be many, it writes those from the first
-// difference on; of its events, those that are new or changed.
-func update(tx *gorm.DB, row *reservationRow) error {
-	done := tx.Where("version = ?", row.Version-1).Select("*").Omit("id", clause.Associations).Updates(row)
-	if done.Error != nil {
-		return done.Error
-	}
-	if done.RowsAffected == 0 {
-		return reservation.ErrStale
-	}
-	var claims []claimRow
-	if err := parts(tx, []string{row.ID}).Find(&claims).Error; err != nil {
-		return err
-	}
-	if err := replaceClaims(tx, row.ID, claims, row.Claims); err != nil {
-		return err
-	}
-	if err := replaceAddresses(tx, row); err != nil {
-		return err
-	}
-	var events []eventRow
-	if err := parts(tx, []string{row.ID}).Find(&events).Error; err != nil {
-		return err
-	}
-	return replaceEvents(tx, row.ID, events, row.Events)
-}
-
-func replaceClaims(tx *gorm.DB, id string, stored, wanted []claimRow) error {
-	same := 0
-	for same < min(len(stored), len(wanted)) && stored[same] == wanted[same] {
-		same++
-	}
-	if same < len(stored) {
-		if err := tx.Where("reservation_id = ? AND seq >= ?", id, same).Delete(&claimRow{}).Error; err != nil {
-			return err
-		}
-	}
-	return insert(tx, wanted[same:])
-}
-
-func replaceEvents(tx *gorm.DB, id string, stored, wanted []eventRow) error {
-	write, gone := eventChanges(stored, wanted)
-	for chunk := range slices.Chunk(gone, batch) {
-		if err := tx.Where("reservation_id = ? AND seq IN ?", id, chunk).Delete(&eventRow{}).Error; err != nil {
-			return err
-		}
-	}
-	return insert(tx.Clauses(clause.OnConflict{UpdateAll: true}), write)
-}
-
-// eventChanges returns the rows to write and the places to clear so that the stored events become
-// the wanted ones. Events that stay keep their place: a log that loses its oldest entry when it
-// gains a new one is not rewritten.
-func eventChanges(stored, wanted []eventRow) (write []eventRow, gone []int) {
-	next := 0
-	if len(stored) > 0 {
-		next = stored[len(stored)-1].Seq + 1
-	}
-	for len(wanted) > 0 {
-		at := slices.IndexFunc(stored, func(e eventRow) bool { return e.tells(wanted[0]) })
-		if at < 0 {
-			break
-		}
-		gone = append(gone, places(stored[:at])...)
-		stored, wanted = stored[at+1:], wanted[1:]
-	}
-	for _, e := range wanted {
-		if len(stored) == 0 {
-			e.Seq = next
-			next++
-		} else {
-			same := stored[0].tells(e)
-			e.Seq, stored = stored[0].Seq, stored[1:]
-			if same {
-				continue
-			}
-		}
-		write = append(write, e)
-	}
-	return write, append(gone, places(stored)...)
-}
-
-// tells reports whether two rows contain the same event, whatever their places.
-func (row eventRow) tells(same eventRow) bool {
-	row.Seq = same.Seq
-	return row == same
-}
-
-func places(rows []eventRow) []int {
-	list := make([]int, len(rows))
-	for i, row := range rows {
-		list[i] = row.Seq
-	}
-	return list
 }
 
 func insert[T any](tx *gorm.DB, rows []T) error {

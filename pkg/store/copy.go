@@ -23,7 +23,7 @@ type Size struct {
 
 // copied are all tables, each after those to which it refers.
 var copied = []copying{
-	copyingOf[reservationRow](), copyingOf[claimRow](), copyingOf[eventRow](), copyingOf[addressClaimRow](), copyingOf[leaseGroupRow](),
+	copyingOf[reservationRow](), copyingOf[claimRow](), copyingOf[eventRow](), copyingOf[addressClaimRow](), copyingOf[leaseGroupRow](), copyingOf[seriesRow](),
 	copyingOf[pastClaimRow](), copyingOf[pastUsageRow](), copyingOf[purgedRow](),
 	copyingOf[changeRow](), copyingOf[keyRow](), copyingOf[usageRow](), copyingOf[toldRow](), copyingOf[leaseRow](),
 	copyingOf[hostRow](), copyingOf[hostNumberRow](), copyingOf[capabilitiesRow](), copyingOf[overrideRow](), copyingOf[hiddenRow](), copyingOf[enrolledRow](),

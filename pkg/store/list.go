@@ -64,6 +64,9 @@ func page(tx *gorm.DB, q reservation.Query) *gorm.DB {
 	if q.LeaseID != "" {
 		found = found.Where("lease_id = ?", q.LeaseID)
 	}
+	if q.SeriesID != "" {
+		found = found.Where("series_id = ?", q.SeriesID)
+	}
 	if q.Kind != "" {
 		found = found.Where("kind = ?", q.Kind)
 	}

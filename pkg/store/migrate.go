@@ -27,6 +27,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0007_past", Migrate: addPast},
 	{ID: "0008_together", Migrate: addTogether},
 	{ID: "0009_movable", Migrate: addMovable},
+	{ID: "0010_series", Migrate: addSeries},
 }
 
 const firstSchema = "0001_first_schema"

@@ -17,7 +17,7 @@ import (
 // and changes, at most one batch in each transaction, and returns how many. It adds what they held to
 // sums by day, project and host in the same transaction. It keeps a reservation with a
 // change that is not yet sent. Then it deletes the groups that were deleted or over before the
-// instant, and have no reservation any more. A dry run only counts. Purge calls progress with the
+// instant, and the series from before it, that have no reservation any more. A dry run only counts. Purge calls progress with the
 // sum of the reservations after each batch; it may be nil. It fails with job.ErrLost if another
 // process has acquired the lease.
 func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant, dryRun bool, batch int, progress func(done int)) (n int, err error) {
@@ -37,6 +37,13 @@ func (s *Store) Purge(ctx context.Context, lease job.Lease, before span.Instant,
 	}
 	_, err = s.inBatches(ctx, lease, "leases", batch, nil, func(tx *gorm.DB) (int, int, error) {
 		purged, err := purgeLeases(tx, before, batch)
+		return purged, purged, err
+	})
+	if err != nil {
+		return n, err
+	}
+	_, err = s.inBatches(ctx, lease, "series", batch, nil, func(tx *gorm.DB) (int, int, error) {
+		purged, err := purgeSeries(tx, before, batch)
 		return purged, purged, err
 	})
 	return n, err

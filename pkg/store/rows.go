@@ -62,6 +62,10 @@ type reservationRow struct {
 	WindowStart int64 `gorm:"not null;-:migration" of:"Window.Start" json:",omitempty"`
 	WindowEnd   int64 `gorm:"not null;-:migration" of:"Window.End" json:",omitempty"`
 
+	// Migration 0010 adds these.
+	SeriesID   string `gorm:"size:36;not null;-:migration" of:"Occurrence.SeriesID" json:",omitempty"`
+	Occurrence string `gorm:"size:32;not null;-:migration" of:"Occurrence.Local" json:",omitempty"`
+
 	Claims []claimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	Events []eventRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	// Addresses are those of kind address; the table came with a later migration.

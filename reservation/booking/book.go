@@ -76,7 +76,7 @@ func (d *Bookings) bookOnce(ctx context.Context, by Caller, req reservation.Requ
 	}
 	defer leave(attempts)
 	if len(attempts) > 1 {
-		err = d.commitTogether(ctx, nil, attempts...)
+		err = d.commitTogether(ctx, whole{}, attempts...)
 	} else {
 		err = d.commitNew(ctx, attempts[0])
 	}
@@ -100,7 +100,7 @@ func (d *Bookings) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r re
 		return r, false, err
 	}
 	if before.BodyHash != use.BodyHash {
-		return r, false, fault.New(fault.Unprocessable, "the Idempotency-Key %q was used for another request; use a new key", use.Key)
+		return r, false, otherBody(use)
 	}
 	r, err = d.options.Reader.Get(ctx, before.ReservationID)
 	if fault.Is(err, fault.NotFound) || err == nil && r.Status == reservation.Canceled {
@@ -108,6 +108,11 @@ func (d *Bookings) madeBefore(ctx context.Context, by Caller, use *KeyUse) (r re
 			before.ReservationID)
 	}
 	return r, err == nil, err
+}
+
+// otherBody returns the error for a key that the project has used for another request.
+func otherBody(use *KeyUse) error {
+	return fault.New(fault.Unprocessable, "the Idempotency-Key %q was used for another request; use a new key", use.Key)
 }
 
 // madeMeanwhile returns the reservation that the same request has just made through another

@@ -99,12 +99,19 @@ func (w *writer) beginOf(attempts []*attempt) {
 }
 
 // commit is commitTogether for one attempt.
-func (w *writer) commit(ctx context.Context, a *attempt) error { return w.commitTogether(ctx, nil, a) }
+func (w *writer) commit(ctx context.Context, a *attempt) error {
+	return w.commitTogether(ctx, whole{}, a)
+}
 
-// commitTogether stores attempts, and the lease to which they belong unless it is
-// nil, all or none. It updates memory with the outcome.
-func (w *writer) commitTogether(ctx context.Context, lease *reservation.Lease, attempts ...*attempt) (err error) {
-	ctx, end := tracing.Step(ctx, "commit", factsOf(lease, attempts)...)
+// whole is what reservations that are stored together belong to, if it is stored with them: a lease, a series, or nothing.
+type whole struct {
+	lease  *reservation.Lease
+	series *reservation.Series
+}
+
+// commitTogether stores attempts, and the whole to which they belong, all or none. It updates memory with the outcome.
+func (w *writer) commitTogether(ctx context.Context, of whole, attempts ...*attempt) (err error) {
+	ctx, end := tracing.Step(ctx, "commit", factsOf(of, attempts)...)
 	defer func() { end(err) }()
 	hosts := w.claimedTogether(attempts)
 	unlock, err := w.claiming.lock(ctx, w.claimingKeys(attempts, hosts)...)
@@ -114,7 +121,7 @@ func (w *writer) commitTogether(ctx context.Context, lease *reservation.Lease, a
 	defer unlock()
 	c, err := w.commitOf(attempts, hosts)
 	if err == nil {
-		c.Lease = lease
+		c.Lease, c.Series = of.lease, of.series
 		err = w.options.Records.Commit(ctx, c)
 	}
 	w.applyOutcome(attempts, c, err)
@@ -156,10 +163,13 @@ func (w *writer) notStored(attempts []*attempt, err error) error {
 
 // factsOf returns what the trace of a commit states about it. A lease may be stored without
 // reservations.
-func factsOf(lease *reservation.Lease, attempts []*attempt) []slog.Attr {
+func factsOf(of whole, attempts []*attempt) []slog.Attr {
 	facts := []slog.Attr{slog.Int("reservations", len(attempts))}
-	if lease != nil {
-		facts = append(facts, slog.String("lease_id", lease.ID))
+	if of.lease != nil {
+		facts = append(facts, slog.String("lease_id", of.lease.ID))
+	}
+	if of.series != nil {
+		facts = append(facts, slog.String("series_id", of.series.ID))
 	}
 	if len(attempts) > 0 { // the first stands for all of a lease
 		facts = append(facts, slog.String("reservation_id", attempts[0].next.ID))

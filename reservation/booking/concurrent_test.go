@@ -110,7 +110,7 @@ func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
 		some = live[chance.IntN(len(live))]
 	}
 	var err error
-	switch chance.IntN(15) {
+	switch chance.IntN(17) {
 	case 0, 1, 2:
 		req := reservation.Request{Terms: reservation.Terms{Quantity: 1 + chance.IntN(3)}, Start: s.clock() + 50 + span.Instant(seconds(20)), Duration: 10 + seconds(10)}
 		_, err = s.bookings.Book(t.Context(), by, req, nil)
@@ -137,6 +137,8 @@ func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
 		req.Duration = 40 + seconds(6)
 		req.End = req.Start.Add(req.Duration + 10 + seconds(30))
 		_, err = s.bookings.Book(t.Context(), by, req, nil)
+	case 15, 16:
+		err = s.actOnSeriesAtRandom(t.Context(), chance, by)
 	case 9:
 		s.bookings.NextClaim("a", s.clock())
 		s.bookings.Reservation(some.ID)

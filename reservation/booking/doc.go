@@ -40,6 +40,8 @@
 //   - lease_change.go: changes of leases
 //   - member.go: changes of a reservation that belongs to a lease
 //   - modify.go: changes and cancellations
+//   - series.go: bookings of series
+//   - series_change.go: changes of series
 //   - heal.go: hosts that fail
 //   - remark.go: remarks about images
 //   - event_work.go: the states of events

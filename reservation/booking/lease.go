@@ -116,7 +116,7 @@ func (d *Leases) bookLeaseOnce(ctx context.Context, by Caller, req reservation.L
 		return reservation.LeaseRecord{}, err
 	}
 	defer leave(attempts)
-	if err := d.commitTogether(ctx, &booked.Lease, attempts...); err != nil {
+	if err := d.commitTogether(ctx, whole{lease: &booked.Lease}, attempts...); err != nil {
 		return booked, fmt.Errorf("store the lease: %w", err)
 	}
 	return booked, nil

@@ -183,7 +183,7 @@ func (d *Leases) modifyLeaseOnce(
 	if row == nil && len(attempts) == 0 {
 		return l, nil
 	}
-	if err := d.commitTogether(ctx, row, attempts...); err != nil {
+	if err := d.commitTogether(ctx, whole{lease: row}, attempts...); err != nil {
 		return l, fmt.Errorf("%s: %w", doing, err)
 	}
 	return l, nil

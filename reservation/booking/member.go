@@ -47,7 +47,7 @@ func (d *Changes) changeMember(ctx context.Context, by Caller, lease, id string,
 			next.Updated, next.Version = v.Now, next.Version+1
 			row = &next
 		}
-		*r = changedAlone(*r, plan, v.Now)
+		*r = planning.ChangedAlone(*r, plan, v.Now)
 		return row, nil
 	})
 }
@@ -119,20 +119,4 @@ func (d *Changes) checkLease(ctx context.Context, by Caller, id string, c planni
 		}
 	}
 	return NotFound(id)
-}
-
-// changedAlone returns r after a plan for it alone. A quantity outside the bounds moves them, and another filter takes the
-// place of the queries of its lease. r stays if nothing changes.
-func changedAlone(r reservation.Reservation, plan planning.Plan, now span.Instant) reservation.Reservation {
-	part, quantity := r.Membership, plan.Terms.Quantity
-	if part.Max != 0 {
-		part.Min, part.Max = min(part.Min, quantity), max(part.Max, quantity)
-	}
-	if plan.Terms.HostProperties != r.HostProperties && part.LeaseID != "" {
-		part.HypervisorProperties, part.ResourceProperties = "", plan.Terms.HostProperties
-	}
-	if next := planning.Changed(r, plan, part, now); planning.Difference(r, next) != "" {
-		return next
-	}
-	return r
 }

@@ -66,7 +66,7 @@ func (d *Changes) changeWith(ctx context.Context, by Caller, id string, c planni
 		if err != nil {
 			return amended{}, err
 		}
-		next := changedAlone(r, plan, v.Now)
+		next := planning.ChangedAlone(r, plan, v.Now)
 		return amended{next, causeOf(by, r, next), moved}, p.checkOwn(r, next)
 	})
 }
@@ -153,7 +153,7 @@ func (d *Changes) modifyOnce(ctx context.Context, by Caller, id, doing string, a
 		return a, err
 	}
 	defer leave(a.together)
-	if err := d.commitTogether(ctx, nil, a.together...); err != nil {
+	if err := d.commitTogether(ctx, whole{}, a.together...); err != nil {
 		return a, fmt.Errorf("%s: %w", doing, err)
 	}
 	return a, nil

@@ -47,6 +47,8 @@ type Commit struct {
 	// Lease is the new state of the lease; nil means that the lease itself does not change. The
 	// records contain the previous Version; Version 1 means a new lease.
 	Lease *reservation.Lease
+	// Series is the new series to which the reservations belong; nil if there is none.
+	Series *reservation.Series
 	// Key is the use of the idempotency key for a new reservation; nil means that there was no key.
 	Key *reservation.Key
 	// Hosts are the hosts on which the change claims additional time, sorted by name, with the
@@ -160,10 +162,11 @@ type LogEntry struct {
 	Version int64
 }
 
-// Reader reads stored reservations and leases.
+// Reader reads stored reservations, leases and series.
 type Reader interface {
 	reservation.Reader
 	reservation.LeaseReader
+	reservation.SeriesReader
 }
 
 // Keys reads idempotency keys.

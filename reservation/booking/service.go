@@ -16,7 +16,7 @@ import (
 // The locks, in the order in which they are taken:
 //
 //  1. of what a request is about: its idempotency key, its project if it books a lease without
-//     reservations, the lease, and its reservations by id; held until it is stored. Those of reservations that
+//     reservations, the lease or the series, and its reservations by id; held until it is stored. Those of reservations that
 //     move for a booking are taken later, and only if nobody has them;
 //  2. the gates of all that claims time and of all decisions, left before anything is stored;
 //  3. the hosts, and the project with a limit, for which time is claimed, by name; until it is stored;
@@ -35,6 +35,7 @@ type Service struct {
 	*Bookings
 	*Changes
 	*Leases
+	*Recurring
 	*Events
 	*Promises
 }
@@ -50,9 +51,11 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 	if err := f.readAll(ctx); err != nil {
 		return nil, err
 	}
+	bookings := &Bookings{decider: d}
 	return &Service{
-		memory: m, Following: f, Bookings: &Bookings{decider: d}, Changes: &Changes{decider: d, leases: leases}, Leases: leases,
-		Events: newEvents(m, f, w), Promises: &Promises{m},
+		memory: m, Following: f, Bookings: bookings, Changes: &Changes{decider: d, leases: leases}, Leases: leases,
+		Recurring: &Recurring{decider: d, used: &bookings.keys, members: leases},
+		Events:    newEvents(m, f, w), Promises: &Promises{m},
 	}, nil
 }
 

@@ -28,7 +28,7 @@ func (w *writer) companies() *job.Together[string, *attempt] {
 	return &job.Together[string, *attempt]{
 		AtOnce: 1, Fits: keepsCompany, Stay: true,
 		Do: func(ctx context.Context, attempts []*attempt) []error {
-			return slices.Repeat([]error{w.commitTogether(ctx, nil, attempts...)}, len(attempts))
+			return slices.Repeat([]error{w.commitTogether(ctx, whole{}, attempts...)}, len(attempts))
 		},
 	}
 }
@@ -49,7 +49,7 @@ func (w *writer) commitNew(ctx context.Context, a *attempt) (err error) {
 	if a.key != nil || len(a.next.Claims) > mostClaimsTogether {
 		return w.commit(ctx, a)
 	}
-	ctx, end := tracing.Step(ctx, "wait and commit", factsOf(nil, []*attempt{a})...)
+	ctx, end := tracing.Step(ctx, "wait and commit", factsOf(whole{}, []*attempt{a})...)
 	defer func() { end(err) }()
 	err = w.together.Run(ctx, a.next.ProjectID, a)
 	if errors.Is(err, job.ErrNotBegun) {

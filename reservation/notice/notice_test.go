@@ -230,7 +230,7 @@ func TestOursHaveTheReservationAndItsClaims(t *testing.T) {
 	r.Version, r.Status, r.Degraded = 3, reservation.Active, "node-2 does not answer"
 	r.Events[1].State, r.Events[1].Done, r.Events[1].Detail = reservation.EventDone, noon+5, "5s after its time"
 	want := parsed(t, `{
-		"version": "1.5", "lease_id": null, "maintenance": false, "reservation_version": 3, "detail": "what is different", "request_id": "req-1",
+		"version": "1.6", "lease_id": null, "maintenance": false, "reservation_version": 3, "detail": "what is different", "request_id": "req-1",
 		"id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", "name": "night <run> ä", "project_id": "p1", "user_id": "u1",
 		"kind": "host", "status": "active", "quantity": 2, "policy": "first-fit",
 		"start": "2026-11-21T12:00:00Z", "end": "2026-11-21T13:00:00Z", "hosts": ["node-1", "node-2"],

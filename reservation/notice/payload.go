@@ -30,7 +30,7 @@ var eventTypes = map[reservation.Action]string{
 // The versions of Almanac's payloads, of a reservation and of everything else: the first number grows
 // when a field is removed or changes its meaning, the second when one is added.
 const (
-	reservationVersion = "1.5"
+	reservationVersion = "1.6"
 	payloadVersion     = "1.0"
 )
 

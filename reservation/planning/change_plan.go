@@ -283,6 +283,9 @@ func (p *changePlan) addSlices(quantity int, start span.Instant) []reservation.C
 
 // largest returns the largest quantity with which the change would be accepted.
 func (p *changePlan) largest() int {
+	if p.view.terse {
+		return 0
+	}
 	p = p.lasting(p.search.query.Ready)
 	return p.search.ruled().valid(p.ruled().mostOfOptions(p.ruled().options()))
 }
@@ -347,6 +350,9 @@ func (p *changePlan) refuse() *reservation.Refusal {
 // earliest returns the earliest start at which the changed reservation would be accepted; 0 if there is
 // none. At its present start it keeps what it has, also on hosts that nobody else would get.
 func (p *changePlan) earliest() span.Instant {
+	if p.view.terse {
+		return 0
+	}
 	earliest, present := p.lasting(span.Forever).search.refusing().earliest(), p.from.Span.Start
 	if present <= p.search.request.window.Start || earliest != 0 && earliest <= present {
 		return earliest

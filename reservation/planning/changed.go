@@ -31,6 +31,22 @@ func Changed(r reservation.Reservation, plan Plan, part reservation.Membership, 
 	return r
 }
 
+// ChangedAlone returns r after a plan for it alone. A quantity outside the bounds moves them, and another filter takes the
+// place of the queries of its lease. r stays if nothing changes.
+func ChangedAlone(r reservation.Reservation, plan Plan, now span.Instant) reservation.Reservation {
+	part, quantity := r.Membership, plan.Terms.Quantity
+	if part.Max != 0 {
+		part.Min, part.Max = min(part.Min, quantity), max(part.Max, quantity)
+	}
+	if plan.Terms.HostProperties != r.HostProperties && part.LeaseID != "" {
+		part.HypervisorProperties, part.ResourceProperties = "", plan.Terms.HostProperties
+	}
+	if next := Changed(r, plan, part, now); Difference(r, next) != "" {
+		return next
+	}
+	return r
+}
+
 // changeable lists the fields that an owner has chosen, by their names in the API. A change
 // that affects none of them is not stored.
 var changeable = []struct {

@@ -59,6 +59,7 @@
 //   - offer_wish.go: a request for offers and its checks
 //   - offer_search.go: the most and the longest that there is room for
 //   - offers.go: the offers for a wish
+//   - series.go: a reservation that recurs
 //   - healing.go: other hosts for those that fail
 //   - lease_change_blocks.go: what blocks a change of a lease
 //   - lease_explain.go: what would be accepted in place of a lease

@@ -21,19 +21,25 @@ const hour, day = 3600, 24 * 3600
 // largeCloud returns a view of 10,000 hosts with 100,000 claims within 90 days, on whole hosts or for instances.
 func largeCloud(b *testing.B, kind reservation.Kind) planning.View {
 	b.Helper()
+	return crowdedCloud(b, kind, 10_000, 10, 17*day)
+}
+
+// crowdedCloud returns a view of hosts in 100 racks with so many claims each, of up to 73 hours with gaps of up to so many seconds.
+func crowdedCloud(b *testing.B, kind reservation.Kind, many, claims int, gap int64) planning.View {
+	b.Helper()
 	const now = span.Instant(2_000_000_000)
 	var hosts []inventory.Host
 	var holds []planning.Hold
 	random := rand.New(rand.NewPCG(1, 1))
-	for i := range 10_000 {
+	for i := range many {
 		name := fmt.Sprintf("h%05d", i)
 		hosts = append(hosts, inventory.Host{
 			Name: name, Reservable: true, Power: inventory.PowerOn, Capacity: resource.Vector{VCPUs: 64, MemoryMB: 640_000, DiskGB: 10_000},
 			Properties: map[string]inventory.Value{"rack": inventory.StringValue(fmt.Sprint(i % 100))},
 		})
 		free := now
-		for range 10 {
-			h := planning.Hold{Host: name, Span: span.New(free.Add(random.Int64N(17*day)), hour+random.Int64N(72*hour))}
+		for range claims {
+			h := planning.Hold{Host: name, Span: span.New(free.Add(random.Int64N(gap)), hour+random.Int64N(72*hour))}
 			if kind == reservation.Instances {
 				h.Resources = resource.Vector{VCPUs: 16, MemoryMB: 1000}
 			}

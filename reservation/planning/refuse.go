@@ -21,7 +21,7 @@ func (s refusing) refuse() *reservation.Refusal {
 		r.LargestQuantity = s.largest()
 	}
 	s.explainLying(r)
-	if never {
+	if never || s.view.terse {
 		r.BlockedBy = nil
 		return r
 	}
@@ -95,6 +95,9 @@ func (s refusing) refuseStartAhead() *reservation.Refusal {
 // blocks returns the claims on hosts that overlap w.
 func (s refusing) blocks(w span.Span, hosts hostset.Set) []reservation.Block {
 	var blocks []reservation.Block
+	if s.view.terse {
+		return blocks
+	}
 	for _, number := range s.byName(hosts) {
 		for _, held := range s.view.Calendar.Held(number, w) {
 			if len(blocks) == reservation.MaxBlocks {
@@ -119,6 +122,9 @@ func (s refusing) byName(hosts hostset.Set) []int {
 
 // largest returns the largest quantity that would be accepted in the requested window, as long as answers hold.
 func (s refusing) largest() int {
+	if s.view.terse {
+		return 0
+	}
 	if !s.request.immediate { // which waits as long whenever it comes
 		s = s.lasting(s.latest()).refusing()
 	}

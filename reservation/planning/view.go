@@ -62,6 +62,14 @@ type View struct {
 	effort *effort // of a decision with many searches
 	// subject is the id of the reservation that the decision is about; "" if it is a new one.
 	subject string
+	// terse is true if a refusal states only its constraint and why.
+	terse bool
+}
+
+// tersely returns the view of a decision whose refusals name nothing that would be accepted instead.
+func (v View) tersely() View {
+	v.terse = true
+	return v
 }
 
 // lasting returns the view for what an answer names: what fits on it still fits Holds seconds later, or at the instant until
@@ -109,12 +117,17 @@ func (v View) Without(r *reservation.Reservation) View {
 // with returns the view with r, for which it has room.
 func (v View) with(r *reservation.Reservation) View {
 	v.Calendar = v.Calendar.Fork()
+	v.add(r)
+	return v
+}
+
+// add adds r, for which there is room, to a view whose calendar no other view has.
+func (v *View) add(r *reservation.Reservation) {
 	if err := v.Calendar.Restore(v.Hosts.Claims(r, r.Claims)...); err != nil {
 		panic("booking: a plan does not fit into the calendar on which it was made: " + err.Error())
 	}
 	v.Held = v.Held.With(r)
 	v.Pools = v.withAddresses(r)
-	return v
 }
 
 // Hold is a part of a host that is already promised.

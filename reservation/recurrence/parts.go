@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/teambition/rrule-go"
 
@@ -69,8 +70,8 @@ var refused = map[string]string{
 // parseParts reads a rule, and returns it also in canonical form.
 func parseParts(text string) (p parts, canonical string, err error) {
 	const example = `write an RRULE of RFC 5545, such as "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"`
-	if len(text) > longest {
-		return parts{}, "", fault.Field("rule", "is longer than %d bytes; %s", longest, example)
+	if utf8.RuneCountInString(text) > longest {
+		return parts{}, "", fault.Field("rule", "is longer than %d characters; %s", longest, example)
 	}
 	canonical = strings.TrimPrefix(strings.ToUpper(text), "RRULE:")
 	if canonical == "" {

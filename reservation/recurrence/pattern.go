@@ -14,19 +14,19 @@ import (
 // Pattern is when a reservation recurs, as its owner wrote it.
 type Pattern struct {
 	// Rule is an RRULE of RFC 5545, such as "FREQ=WEEKLY;BYDAY=MO,TU"; "RRULE:" before it is accepted.
-	Rule string `json:"rule"`
+	Rule string
 	// TimeZone is an IANA name.
-	TimeZone string `json:"time_zone"`
+	TimeZone string
 	// Start is the local time of the first occurrence, such as "2026-12-01T09:00:00"; the seconds are optional.
-	Start string `json:"start"`
+	Start string
 	// Except lists local times, or local dates, that have no occurrence (EXDATE).
-	Except []string `json:"except,omitempty"`
+	Except []string
 	// Also lists local times that have an occurrence too (RDATE).
-	Also []string `json:"also,omitempty"`
+	Also []string
 }
 
 const (
-	longest = 500  // bytes of a text
+	longest = 500  // characters of a text
 	mostOf  = 1000 // entries of Except, and of Also
 )
 

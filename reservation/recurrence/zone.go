@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -68,8 +69,8 @@ func loadZone(name string) (*time.Location, error) {
 	switch {
 	case name == "":
 		return nil, fault.Field("time_zone", "is missing; %s", accepted)
-	case len(name) > longest:
-		return nil, fault.Field("time_zone", "is longer than %d bytes; %s", longest, accepted)
+	case utf8.RuneCountInString(name) > longest:
+		return nil, fault.Field("time_zone", "is longer than %d characters; %s", longest, accepted)
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" || !wellFormed(name) {

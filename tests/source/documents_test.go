@@ -24,7 +24,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/rebalance"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/besteffort/state"
-	"github.com/almanac-cloud/almanac/reservation/recurrence"
 	"github.com/almanac-cloud/almanac/reservation/takeover"
 )
 
@@ -34,8 +33,8 @@ import (
 var documents = []any{
 	energy.Record{}, energy.Settings{}, energy.Report{}, // stored
 	energy.Order{}, energy.Outcome{}, energy.Reading{}, energy.Access{}, inventory.Host{}, // sent; the first two are also in the agents' state file
-	takeover.Finding{},                                                                                                                                           // printed
-	rebalance.Run{}, state.Request{}, state.VM{}, eviction.Record{}, decision.Decision{}, reservation.Membership{}, reservation.Together{}, recurrence.Pattern{}, // stored
+	takeover.Finding{},                                                                                                                                            // printed
+	rebalance.Run{}, state.Request{}, state.VM{}, eviction.Record{}, decision.Decision{}, reservation.Membership{}, reservation.Together{}, reservation.Pattern{}, // stored
 }
 
 var update = flag.Bool("update", false, "write the golden files of the documents")

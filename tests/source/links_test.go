@@ -16,7 +16,7 @@ var linked = map[string][]string{
 		"github.com/cespare/xxhash/v2", "github.com/cpuguy83/go-md2man/v2", "github.com/go-logr/logr", "github.com/go-logr/stdr",
 		"github.com/goccy/go-yaml", "github.com/google/uuid", "github.com/gophercloud/gophercloud/v2", "github.com/hashicorp/golang-lru/v2",
 		"github.com/rabbitmq/amqp091-go", "github.com/russross/blackfriday/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
-		"github.com/stmcginnis/gofish", "github.com/tidwall/btree", "go.opentelemetry.io/auto/sdk", "go.opentelemetry.io/otel",
+		"github.com/stmcginnis/gofish", "github.com/teambition/rrule-go", "github.com/tidwall/btree", "go.opentelemetry.io/auto/sdk", "go.opentelemetry.io/otel",
 		"go.opentelemetry.io/otel/exporters/otlp/otlptrace", "go.opentelemetry.io/otel/log", "go.opentelemetry.io/otel/metric",
 		"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/trace", "go.opentelemetry.io/proto/otlp", "go.yaml.in/yaml/v3",
 		"golang.org/x/sync", "golang.org/x/sys", "google.golang.org/protobuf", "gopkg.in/yaml.v2",

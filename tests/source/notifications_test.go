@@ -121,9 +121,9 @@ var forms = []struct{ prefix, version, keys string }{
 	{"preemptible.evict", "1.0", "action evicted_at evicted_for host instance_id instance_name project_id user_id version"},
 	{"energy.host.", "1.0", "at host kind operation reason since urgent version"},
 	{"energy.alarm.", "1.0", "at host kind reason since version"},
-	{"reservation.", "1.5", "affinity before_end claims.end claims.host claims.instances claims.start created_at degraded degraded_reason delayed_by_boot detail end " +
-		"events.detail events.done_at events.state events.time events.type held_until host_properties hosts id image kind lease_id maintenance name notice on_end policy project_id " +
-		"quantity request_id reservation_version resources start status together updated_at user_id version window_end window_start"},
+	{"reservation.", "1.6", "affinity before_end claims.end claims.host claims.instances claims.start created_at degraded degraded_reason delayed_by_boot detail end " +
+		"events.detail events.done_at events.state events.time events.type held_until host_properties hosts id image kind lease_id maintenance name notice occurrence on_end policy project_id " +
+		"quantity request_id reservation_version resources series_id start status together updated_at user_id version window_end window_start"},
 }
 
 func TestThePayloadOfAVersionKeepsItsKeys(t *testing.T) {
@@ -274,6 +274,7 @@ func notifications(t *testing.T) map[string]oslo.Notification {
 	full.Degraded, full.Claims[0].Slices = "node-1 is away", 2
 	full.Kind, full.Together = reservation.Instances, reservation.Together{By: "rack", Rule: reservation.TogetherSpread, Values: 2}
 	full.Events[0].Detail = "began"
+	full.Occurrence = reservation.Occurrence{SeriesID: "s", Local: "2026-12-01T09:00:00"}
 	full.Events = append(full.Events, reservation.Event{Type: reservation.ExpireEvent, State: reservation.EventDue, Time: full.Span.Start})
 	warned := full
 	warned.Events = append(slices.Clone(full.Events), full.Events[1])

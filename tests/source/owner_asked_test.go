@@ -14,6 +14,9 @@ var asked = map[string][]string{
 		"pkg/store: markedStart: owned(marked, project)",
 		"pkg/store: page: owned(found, q.ProjectID)",
 		"pkg/store: selected: owned(found, q.ProjectID)",
+		"pkg/store: Store.SeriesList: owned(found, q.ProjectID)",
+		"pkg/store: Store.SeriesList: owned(of, q.ProjectID)",
+		"reservation/booking/memory: Records.SeriesList: s.BelongsTo",
 		"reservation/booking/memory: Records.LeaseStates: l.BelongsTo",
 		"reservation/booking/memory: selects: r.BelongsTo",
 		"reservation/planning: checkApart: n.Of.BelongsTo",
@@ -26,10 +29,12 @@ var asked = map[string][]string{
 	"change: whether it may be changed or canceled": {
 		"reservation/booking: Caller.may: r.BelongsTo",
 		"reservation/booking: Leases.modifyLeaseOnce: l.BelongsTo",
+		"reservation/booking: Recurring.subject: s.BelongsTo",
 	},
 	"see or change: the rule of the policy tells which": {
 		"pkg/api/reservations: API.find: r.BelongsTo",
 		"pkg/api/reservations: groups.groupLoading: l.BelongsTo",
+		"pkg/api/reservations: series.loading: found.BelongsTo",
 		"pkg/api/serving: Asker.CallerFor: what.BelongsTo",
 	},
 	"end: whose instances and floating IPs are in it, and leave at its end": {

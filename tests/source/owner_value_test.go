@@ -196,6 +196,7 @@ var valued = map[string][]string{
 		"reservation/booking: decider.concerning",
 		"reservation/booking: Changes.viewOf",
 		"reservation/booking: Leases.modifyLease",
+		"reservation/booking: Recurring.modifySeries",
 		"reservation/booking: Leases.viewOfLease",
 		"reservation/booking: NewTakeOver",
 		"reservation/booking: decider.enter",

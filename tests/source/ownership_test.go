@@ -22,6 +22,7 @@ import (
 var compared = map[string]string{
 	"reservation: r.ProjectID == project":                                  "it is BelongsTo",
 	"reservation: l.ProjectID == project":                                  "it is BelongsTo",
+	"reservation: s.ProjectID == project":                                  "it is BelongsTo",
 	"reservation/address: there[i].Project != h.Project":                   "a floating IP, below the package reservation",
 	"reservation/address: f.Project == h.Project":                          "a floating IP, below the package reservation",
 	"reservation/booking: project == c.Revisions[0].Reservation.ProjectID": "what a project holds: where it is charged",

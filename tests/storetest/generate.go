@@ -68,6 +68,7 @@ func anyReservation(id string) *rapid.Generator[reservation.Reservation] {
 				Maintenance:    rapid.Bool().Draw(t, "maintenance"),
 			},
 			Membership:    anyMembership().Draw(t, "membership"),
+			Occurrence:    reservation.Occurrence{SeriesID: rapid.StringN(0, 36, -1).Draw(t, "series"), Local: rapid.StringN(0, 32, -1).Draw(t, "local")},
 			Status:        rapid.SampledFrom([]reservation.Status{reservation.Pending, reservation.Active, reservation.Ended, reservation.Failed}).Draw(t, "status"),
 			Span:          anySpan().Draw(t, "span"),
 			Window:        anySpan().Draw(t, "window"),

@@ -17,7 +17,7 @@ import (
 func TestTheReservationsOfTheTestsLeaveNoFieldOut(t *testing.T) {
 	drawn := make(map[string]bool)
 	rapid.Check(t, func(rt *rapid.T) { noteFields(reflect.ValueOf(anyReservation("r").Draw(rt, "reservation")), drawn) })
-	for _, of := range []any{reservation.Reservation{}, reservation.Terms{}, reservation.Claim{}, reservation.Event{}, resource.Vector{}} {
+	for _, of := range []any{reservation.Reservation{}, reservation.Terms{}, reservation.Occurrence{}, reservation.Claim{}, reservation.Event{}, resource.Vector{}} {
 		for field := range reflect.TypeOf(of).Fields() {
 			if name := reflect.TypeOf(of).Name() + "." + field.Name; !drawn[name] {
 				t.Errorf("%s was never drawn", name)

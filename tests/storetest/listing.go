@@ -87,6 +87,7 @@ func population(random *rand.Rand, n int) []reservation.Reservation {
 		r.Span = span.New(span.Instant(random.IntN(20)), 1+random.Int64N(5))
 		r.Claims[0].Host = r.ID
 		r.Maintenance = random.IntN(4) == 0
+		r.Occurrence.SeriesID = []string{"", "s-1", "s-2"}[random.IntN(3)]
 		r.Membership.LeaseID = []string{"", "l-1", "l-2"}[random.IntN(3)]
 		all[i] = r
 	}
@@ -101,6 +102,7 @@ func anyQuery(all []reservation.Reservation) *rapid.Generator[reservation.Query]
 			Name:      rapid.SampledFrom([]string{"", "run", "run "}).Draw(t, "name"),
 			Kind:      rapid.SampledFrom([]reservation.Kind{"", reservation.Hosts, reservation.Instances}).Draw(t, "kind"),
 			LeaseID:   rapid.SampledFrom([]string{"", "l-1", "L-1", "l-2"}).Draw(t, "lease"),
+			SeriesID:  rapid.SampledFrom([]string{"", "", "s-1", "S-1", "s-2"}).Draw(t, "series"),
 			Limit:     rapid.IntRange(0, 20).Draw(t, "limit"),
 
 			Maintenance: rapid.SampledFrom([]*bool{nil, new(false), new(true)}).Draw(t, "maintenance"),
@@ -129,6 +131,7 @@ func anyQuery(all []reservation.Reservation) *rapid.Generator[reservation.Query]
 func selected(q reservation.Query, r reservation.Reservation) bool {
 	switch {
 	case q.ProjectID != "" && q.ProjectID != r.ProjectID,
+		q.SeriesID != "" && q.SeriesID != r.Occurrence.SeriesID,
 		q.LeaseID != "" && q.LeaseID != r.Membership.LeaseID,
 		len(q.IDs) > 0 && !slices.Contains(q.IDs, r.ID),
 		q.Name != "" && q.Name != r.Name,

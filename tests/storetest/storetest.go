@@ -98,6 +98,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("recalling", func(t *testing.T) { testRecalling(t, open) })
 	t.Run("keys", func(t *testing.T) { testKeys(t, open) })
 	t.Run("groups of reservations", func(t *testing.T) { testLeaseGroups(t, open) })
+	t.Run("series", func(t *testing.T) { testSeries(t, open) })
 	t.Run("listing", func(t *testing.T) { testListing(t, open) })
 	t.Run("settings", func(t *testing.T) { testSettings(t, open) })
 	t.Run("numbers of hosts", func(t *testing.T) { testHostNumbers(t, open) })

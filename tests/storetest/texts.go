@@ -34,6 +34,7 @@ var longestTexts = map[string]int{
 	"ID": longestID, "ProjectID": longestUser, "UserID": longestUser, "Name": planning.LongestName, "Image": planning.LongestName, "Together.By": planning.LongestName,
 	"Together.ApartFrom": 8*longestID + 7, // ids, with spaces between them
 	"HostProperties":     longestQuery, "Membership.HypervisorProperties": longestQuery, "Membership.ResourceProperties": longestQuery,
+	"Occurrence.SeriesID": longestID, "Occurrence.Local": len("2006-01-02T15:04:05"),
 	"Membership.LeaseID": longestID, "Membership.ServerGroup": longestID, "Membership.EndAction": len(reservation.EndSnapshot),
 	"Membership.Flavor": longestQuery, "Claims.Host": longestHost, "Addresses.Network": 64, "Addresses.Address": 45,
 	"Degraded": longestSentence, "Events.Detail": longestSentence, "Events.Holder": longestHost,
@@ -119,5 +120,17 @@ func testTexts(t *testing.T, open func(t *testing.T) Subject) {
 		})
 		mustCommitLease(t, s, l)
 		wantLease(t, s, reservation.LeaseRecord{Lease: l})
+	})
+	t.Run("each text of a series may be as long as its bound, and its lists as well", func(t *testing.T) {
+		s, one := open(t), seriesMade("", 100)
+		one.Except, one.Also = make([]string, 1000), make([]string, 1000)
+		local := len("2006-01-02T15:04:05")
+		lengthen(t, reflect.ValueOf(&one).Elem(), map[string]int{
+			"ID": longestID, "ProjectID": longestUser, "UserID": longestUser, "Name": planning.LongestName,
+			"Rule": 500, "TimeZone": 500, "Start": local, "Except": local, "Also": local,
+		})
+		r := occurrenceOf(one, "r", 4)
+		mustCommitSeries(t, s, one, r)
+		wantSeries(t, s, reservation.SeriesRecord{Series: one, Reservations: []reservation.Reservation{r.Reservation}})
 	})
 }

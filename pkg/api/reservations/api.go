@@ -16,12 +16,14 @@ import (
 
 // API serves the calls about reservations, and about when there is room for one.
 type API struct {
-	Booker  Booker
-	Changer Changer
-	Asked   Asked
-	Groups  Groups
-	Leases  reservation.LeaseReader
-	Reader  reservation.Reader
+	Booker       Booker
+	Changer      Changer
+	Asked        Asked
+	Groups       Groups
+	Recurring    Recurring
+	SeriesReader reservation.SeriesReader
+	Leases       reservation.LeaseReader
+	Reader       reservation.Reader
 	// Snapshot returns the hosts.
 	Snapshot func() *inventory.Snapshot
 	// Instances finds the servers of reservations; nil means that no reservation has servers.

@@ -15,5 +15,6 @@
 //   - reservations.go: create, list, show and change
 //   - groups.go: several reservations with the same times
 //   - cancellation.go: cancel, and what that would do
+//   - series.go: reservations that recur
 //   - routes.go: the rows of the table
 package reservations

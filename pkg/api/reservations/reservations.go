@@ -82,10 +82,10 @@ const mostIDs = 100
 
 // list handles GET /v1/reservations.
 func (s API) list(c *serving.Call) (any, error) {
-	q := c.Parameters("limit", "marker", "status", "id", "lease_id", "name", "kind", "maintenance", "project_id", "all_projects", "start", "end")
+	q := c.Parameters("limit", "marker", "status", "id", "lease_id", "series_id", "name", "kind", "maintenance", "project_id", "all_projects", "start", "end")
 	by := c.Asker()
 	selection := reservation.Query{
-		IDs: q.List("id"), LeaseID: q.Text("lease_id"), Name: q.Text("name"), Kind: reservation.Kind(q.Text("kind")),
+		IDs: q.List("id"), LeaseID: q.Text("lease_id"), SeriesID: q.Text("series_id"), Name: q.Text("name"), Kind: reservation.Kind(q.Text("kind")),
 		Marker: q.Text("marker"), Limit: q.Number("limit", serving.DefaultPage, 1, serving.LargestPage) + 1,
 	}
 	if q.Has("maintenance") {

@@ -34,6 +34,7 @@ func (c *Call) refuse(r *reservation.Refusal) {
 			return
 		}
 	}
+	answer.Refusal.Occurrences = RefusedOccurrences(r.Occurrences)
 	if r.EarliestStart != 0 {
 		at := r.EarliestStart.Time()
 		answer.Refusal.EarliestStart = &at
@@ -43,6 +44,15 @@ func (c *Call) refuse(r *reservation.Refusal) {
 		answer.Error.Field = form.EndField
 	}
 	c.sendError(form.Status, answer)
+}
+
+// RefusedOccurrences returns refused occurrences in the JSON types.
+func RefusedOccurrences(list []reservation.RefusedOccurrence) []v1.RefusedOccurrence {
+	out := make([]v1.RefusedOccurrence, len(list))
+	for i, o := range list {
+		out[i] = v1.RefusedOccurrence{Local: o.Local, Start: o.Start.Time(), Constraint: string(o.Constraint), Message: o.Message}
+	}
+	return out
 }
 
 // changedKey is the key of the id of the reservation or the group that a call would change.

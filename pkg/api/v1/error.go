@@ -27,6 +27,8 @@ type Refusal struct {
 	EarliestStart   *time.Time `json:"earliest_start"`
 	LargestQuantity int        `json:"largest_quantity"`
 	LatestEnd       *time.Time `json:"latest_end,omitempty"` // of an extension; nil if no later end is possible
+	// Occurrences are those of a series that are refused, at most 100.
+	Occurrences []RefusedOccurrence `json:"occurrences,omitempty"`
 }
 
 // Block is a span in which other reservations hold a host.

@@ -28,6 +28,7 @@ func Of(r *reservation.Reservation) Reservation {
 	if id := r.Membership.LeaseID; id != "" {
 		out.LeaseID = &id
 	}
+	out.SeriesID, out.Occurrence = r.Occurrence.SeriesID, r.Occurrence.Local
 	if r.HostProperties != "" {
 		out.HostProperties = json.RawMessage(r.HostProperties)
 	}

@@ -100,9 +100,12 @@ type Reservation struct {
 	Hosts  []string `json:"hosts"`
 	Events []Event  `json:"events"`
 
-	PolicyReason   string          `json:"policy_reason,omitempty"` // why Policy is not the one that was asked for
-	UserID         string          `json:"user_id"`
-	LeaseID        *string         `json:"lease_id"` // the lease to which it belongs; nil if none
+	PolicyReason string  `json:"policy_reason,omitempty"` // why Policy is not the one that was asked for
+	UserID       string  `json:"user_id"`
+	LeaseID      *string `json:"lease_id"` // the lease to which it belongs; nil if none
+	// SeriesID is its series, and Occurrence its local time by the rule of the series; absent if it occurs once.
+	SeriesID       string          `json:"series_id,omitempty"`
+	Occurrence     string          `json:"occurrence,omitempty"`
 	HostProperties json.RawMessage `json:"host_properties,omitempty"`
 	Resources      *Resources      `json:"resources,omitempty"`
 	Affinity       string          `json:"affinity,omitempty"`

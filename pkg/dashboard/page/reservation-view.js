@@ -77,6 +77,7 @@ function factsOf({one, group, servers, names}, app) {
     [t('movable'), one.notice ? t('movableText', {window: span(seconds(one.window_start), seconds(one.window_end)), notice: length(one.notice)}) : null],
     [t('quantity'), sizeText(one)],
     [t('partOf'), group ? partsOf(group, one) : one.lease_id ? h('code', {}, one.lease_id) : null],
+    [t('occurrence'), one.series_id ? t('occurrenceText', {time: one.occurrence.replace('T', ' '), series: one.series_id}) : null],
     [
       t('hosts'),
       plainList(

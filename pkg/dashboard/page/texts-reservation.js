@@ -10,6 +10,8 @@ export const texts = {
   copiedText: 'Copied.',
   changeEnd: 'Change the end',
   partOf: 'Group',
+  occurrence: 'Recurs',
+  occurrenceText: '{time} of series {series}',
   partText: 'This is one of the {count} parts of the group “{name}”, which begin, end and are canceled together.',
   changePart: 'Change this part',
   changeGroup: 'Change all parts of the group with the command line',

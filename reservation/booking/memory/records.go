@@ -21,6 +21,7 @@ type Records struct {
 	mu           sync.Mutex
 	reservations map[string]reservation.Reservation
 	leases       map[string]reservation.Lease
+	series       map[string]reservation.Series
 	keys         map[[2]string]reservation.Key
 	hosts        map[string]int64
 	usage        map[string]usage
@@ -35,7 +36,8 @@ type usage struct{ hostSeconds, version int64 }
 // New returns an empty Memory.
 func New() *Records {
 	return &Records{
-		reservations: make(map[string]reservation.Reservation), leases: make(map[string]reservation.Lease), keys: make(map[[2]string]reservation.Key),
+		reservations: make(map[string]reservation.Reservation), leases: make(map[string]reservation.Lease),
+		series: make(map[string]reservation.Series), keys: make(map[[2]string]reservation.Key),
 		hosts: make(map[string]int64), usage: make(map[string]usage),
 	}
 }
@@ -61,6 +63,9 @@ func (m *Records) Commit(_ context.Context, c booking.Commit) error {
 	if c.Lease != nil {
 		m.leases[c.Lease.ID] = *c.Lease
 	}
+	if c.Series != nil {
+		m.series[c.Series.ID] = *c.Series
+	}
 	for _, u := range c.Usages() {
 		m.usage[u.Project] = m.usage[u.Project].after(u.Usage)
 	}
@@ -75,6 +80,7 @@ func (m *Records) Commit(_ context.Context, c booking.Commit) error {
 // contradicts reports whether a commit was decided on other versions than those that m has.
 func (m *Records) contradicts(c booking.Commit) bool {
 	return c.Lease != nil && m.leases[c.Lease.ID].Version != c.Lease.Version-1 ||
+		c.Series != nil && m.series[c.Series.ID].ID != "" ||
 		slices.ContainsFunc(c.Hosts, func(h booking.HostVersion) bool { return m.hosts[h.Host] != h.Version }) ||
 		slices.ContainsFunc(c.Revisions, func(v booking.Revision) bool {
 			r := &v.Reservation
@@ -272,6 +278,7 @@ func selects(q reservation.Query, r *reservation.Reservation) bool {
 		(len(q.IDs) == 0 || slices.Contains(q.IDs, r.ID)) &&
 		(q.Name == "" || q.Name == r.Name) &&
 		(q.LeaseID == "" || q.LeaseID == r.Membership.LeaseID) &&
+		(q.SeriesID == "" || q.SeriesID == r.Occurrence.SeriesID) &&
 		(q.Kind == "" || q.Kind == r.Kind) &&
 		(q.Maintenance == nil || *q.Maintenance == r.Maintenance) &&
 		(q.Overlaps.Empty() || q.Overlaps.Overlaps(r.Span))
