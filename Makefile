@@ -313,7 +313,7 @@ bench: build ## all rows of the figures, each with what it is held against
 	@$(MAKE) --no-print-directory growth
 	@$(GO) test -run '^$$' -bench . -skip Growth -timeout 40m ./reservation/calendar
 	@$(GO) test -run '^$$' -bench 'Waits|RefusalForAnImage' -timeout 40m ./reservation/booking
-	@$(GO) test -run '^$$' -bench 'Offers|Cheapest' -benchtime 20x -timeout 40m ./reservation/planning
+	@$(GO) test -run '^$$' -bench 'Offers|Cheapest|Series' -benchtime 20x -timeout 40m ./reservation/planning
 	@$(GO) test -run '^$$' -bench Together -benchtime 200x -timeout 40m ./reservation/planning
 	@$(GO) test -run '^$$' -bench Plan -timeout 40m ./pkg/scheduler
 	@$(GO) test -run '^$$' -bench Place -benchtime 40x ./pkg/dispatch
@@ -331,6 +331,7 @@ bench: build ## all rows of the figures, each with what it is held against
 	@LAB_PROGRAMS='$(BROWSER)' LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench CalendarPage -benchtime 5x ./tests/bench
 	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench AnotherReplica -benchtime 50x ./tests/bench
 	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench Leases -benchtime 50x ./pkg/store
+	@LAB_PARTS=mariadb $(LAB) $(GO) test -run '^$$' -bench PostSeries -benchtime 20x ./tests/bench
 	@$(GO) test -run '^$$' -bench NobodyIsInTheWay -benchtime 300x -timeout 40m ./tests/bench
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench PostReservation -benchtime 2000x -timeout 40m ./tests/bench
 	@$(CLOUDLESS) $(GO) test -run '^$$' -bench 'Start$$' -benchtime 5x -timeout 40m ./tests/bench
