@@ -75,4 +75,6 @@ type SeriesReader interface {
 	Series(ctx context.Context, id string) (SeriesRecord, error)
 	// SeriesList returns the series that q selects. An unknown marker is an Invalid fault with the field marker.
 	SeriesList(ctx context.Context, q SeriesQuery) ([]Series, error)
+	// LiveInSeries returns how many reservations of series are live, by the ids of the series; none for one without any.
+	LiveInSeries(ctx context.Context, ids []string) (map[string]int, error)
 }

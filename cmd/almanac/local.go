@@ -5,9 +5,6 @@ package main
 import (
 	"fmt"
 	"time"
-
-	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
-	"github.com/almanac-cloud/almanac/pkg/fault"
 )
 
 const localForm = "2006-01-02T15:04:05"
@@ -68,16 +65,10 @@ func (s *since) Type() string { return "time" }
 
 func (s *since) moment() *moment { return &s.at }
 
-// in returns the instant in a series with its occurrences; zero without the flag. It fails if the series has no occurrence at
-// the local time or after it.
-func (s *since) in(of v1.Series) (time.Time, error) {
-	if s.local == "" {
-		return s.at.at, nil
+// text returns the first occurrence as the API reads it; "" without the flag.
+func (s *since) text() string {
+	if s.local != "" || s.at.at.IsZero() {
+		return s.local
 	}
-	for _, o := range of.Occurrences {
-		if o.Local >= s.local {
-			return o.Start, nil
-		}
-	}
-	return time.Time{}, fault.Field("--from", "the series has no occurrence at %s or later; 'almanac series show %s' lists them", s.local, of.ID)
+	return s.at.at.Format(time.RFC3339)
 }

@@ -27,8 +27,8 @@ local time of its first occurrence. Each occurrence is a reservation of its own,
 the same local time on both sides of a change of the clock: 'almanac reservation
 list --series' lists them, and 'almanac reservation delete' cancels one of them.
 
-A command accepts the id of a series, or its name if no other series has the same
-name.`,
+A command accepts the id of a series, or its name if no other series that is not over
+has the same name.`,
 		Example: `  almanac series create lab --rule 'FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;COUNT=60' --start 2026-12-01T09:00 --time-zone Europe/Paris --duration 8h
   almanac series show lab
   almanac series delete lab --from 2027-02-01`,
@@ -41,7 +41,7 @@ name.`,
 func seriesTerms(s v1.Series) []field {
 	return []field{
 		{"ID", s.ID, inLists}, {"Name", s.Name, inLists}, {"Rule", s.Rule, inLists}, {"Time Zone", s.TimeZone, inLists},
-		{"Local Start", s.LocalStart, inLists}, {"Duration", s.Duration, inLists}, {"Except", s.Except, inLongLists}, {"Also", s.Also, inLongLists},
+		{"Local Start", s.LocalStart, inLists}, {"Duration", s.Duration, inLists}, {"Left", s.Left, inLists}, {"Except", s.Except, inLongLists}, {"Also", s.Also, inLongLists},
 		{"Project", s.ProjectID, inLongLists}, {"User", s.UserID, inLongLists}, {"Created", s.CreatedAt, inLongLists},
 	}
 }
@@ -71,9 +71,13 @@ func occurrenceLine(o v1.Occurrence) string {
 }
 
 func occurrenceFields(o v1.Occurrence) []field {
+	var quantity *int
+	if o.Quantity > 0 {
+		quantity = &o.Quantity
+	}
 	return []field{
 		{"Occurrence", o.Local, inLists}, {"Start", o.Start, inLists}, {"End", o.End, inLists}, {"Status", o.Status, inLists},
-		{"Quantity", o.Quantity, inLists}, {"Reservation", o.ReservationID, inLists},
+		{"Quantity", quantity, inLists}, {"Reservation", o.ReservationID, inLists},
 	}
 }
 
@@ -81,7 +85,7 @@ var everySeries = catalog[v1.Series]{
 	kind: "series", command: "almanac series list",
 	id:   func(s v1.Series) string { return s.ID },
 	name: func(s v1.Series) string { return s.Name },
-	live: func(v1.Series) bool { return true }, // a list does not tell
+	live: func(s v1.Series) bool { return s.Left > 0 },
 	get: func(ctx context.Context, almanac *client.Client, id string) (v1.Series, error) {
 		return almanac.GetSeries(ctx, id)
 	},

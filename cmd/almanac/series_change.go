@@ -86,15 +86,12 @@ func (p *process) changeSeries(c *cobra.Command, what string, s *seriesAmendment
 		OnEnd: given(c, "on-end", &s.onEnd), BeforeEnd: given(c, "before-end", (*v1.Duration)(&s.beforeEnd)), Affinity: given(c, "affinity", &s.affinity),
 		TimeOfDay: timeOfDay, Duration: given(c, "duration", (*v1.Duration)(&s.duration)),
 	}
-	find := func(ctx context.Context, almanac *client.Client) (id string, from time.Time, err error) {
+	find := func(ctx context.Context, almanac *client.Client) (id, from string, err error) {
 		found, err := wholeSeries(ctx, almanac, what)
 		if err == nil {
-			from, err = s.from.in(found.Series)
+			change.Resources, err = resizedOccurrence(ctx, c, almanac, found.ID, s.from, s.size)
 		}
-		if err == nil {
-			change.Resources, err = resizedOccurrence(ctx, c, almanac, found.ID, from, s.size)
-		}
-		return found.ID, from, err
+		return found.ID, s.from.text(), err
 	}
 	if s.dryRun {
 		return p.listOffered(c, "dry run: nothing is changed", func(ctx context.Context, almanac *client.Client) (offer v1.SeriesOffer, err error) {
@@ -134,7 +131,7 @@ func (s *seriesAmendment) clock(c *cobra.Command) (*string, error) {
 }
 
 // resizedOccurrence returns the size of one instance of the next occurrence with the amounts that flags set; nil if they set none.
-func resizedOccurrence(ctx context.Context, c *cobra.Command, almanac *client.Client, id string, from time.Time, size v1.Resources) (*v1.Resources, error) {
+func resizedOccurrence(ctx context.Context, c *cobra.Command, almanac *client.Client, id string, from since, size v1.Resources) (*v1.Resources, error) {
 	if resized(c, nil, size) == nil {
 		return nil, nil
 	}
@@ -143,7 +140,7 @@ func resizedOccurrence(ctx context.Context, c *cobra.Command, almanac *client.Cl
 		switch {
 		case err != nil:
 			return nil, err
-		case !r.Start.Before(from):
+		case r.Occurrence >= from.local && !r.Start.Before(from.at.at):
 			return resized(c, r.Resources, size), nil
 		}
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,11 +42,7 @@ terminal it needs --yes. --dry-run only lists the reservations and the servers.`
 				if err != nil {
 					return err
 				}
-				from, err := d.from.in(found.Series)
-				if err != nil {
-					return err
-				}
-				return p.deleteSeries(ctx, d.only.of(almanac), found.Series, from, d)
+				return p.deleteSeries(ctx, d.only.of(almanac), found.Series, d.from.text(), d)
 			})
 		},
 	}
@@ -58,11 +53,11 @@ terminal it needs --yes. --dry-run only lists the reservations and the servers.`
 	return c
 }
 
-// deleteSeries cancels the reservations of a series from an instant on, unless that deletes servers and the user does not confirm it.
-func (p *process) deleteSeries(ctx context.Context, almanac *client.Client, s v1.Series, from time.Time, d *seriesDeletion) error {
+// deleteSeries cancels the reservations of a series from an occurrence on, unless that deletes servers and the user does not confirm it.
+func (p *process) deleteSeries(ctx context.Context, almanac *client.Client, s v1.Series, from string, d *seriesDeletion) error {
 	what := "series " + s.ID + " " + plain(s.Name)
-	if !from.IsZero() {
-		what += " from " + stamp(from) + " on"
+	if from != "" {
+		what += " from " + from + " on"
 	}
 	if !d.yes || d.dryRun {
 		foreseen, err := almanac.OfferSeriesDeletion(ctx, s.ID, from)

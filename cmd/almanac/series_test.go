@@ -18,7 +18,7 @@ import (
 
 // lab returns a series on three days, of which the second has no reservation and the third begins an hour later than by the rule.
 func lab() v1.Series {
-	s := v1.Series{ID: "s-1", Name: "lab",
+	s := v1.Series{ID: "s-1", Name: "lab", Left: 2,
 		Rule: "FREQ=DAILY;COUNT=3", TimeZone: "Europe/Paris", LocalStart: "2026-12-02T09:00:00", Duration: 3600,
 	}
 	for i := range 3 {
@@ -158,9 +158,9 @@ func TestASeriesIsFoundByItsNameForEachCommand(t *testing.T) {
 		"series delete lab --dry-run":                   "DELETE /v1/series/s-1?dry_run=true",
 		"reservation list --series lab":                 "GET /v1/reservations?limit=1000&series_id=s-1",
 		"series delete lab --yes --from +1d":            "DELETE /v1/series/s-1?from=2026-12-02T09%3A00%3A00Z",
-		"series delete lab --yes --from 2026-12-03":     "DELETE /v1/series/s-1?from=2026-12-03T08%3A00%3A00Z",
-		"series change lab --name d --from 2026-12-04":  "PATCH /v1/series/s-1?from=2026-12-04T09%3A00%3A00Z", // where it is now
-		"series delete lab -y --from 2026-12-02T09:01":  "DELETE /v1/series/s-1?from=2026-12-03T08%3A00%3A00Z",
+		"series delete lab --yes --from 2026-12-03":     "DELETE /v1/series/s-1?from=2026-12-03T00%3A00%3A00",
+		"series change lab --name d --from 2026-12-04":  "PATCH /v1/series/s-1?from=2026-12-04T00%3A00%3A00",
+		"series delete lab -y --from 2026-12-02T09:01":  "DELETE /v1/series/s-1?from=2026-12-02T09%3A01%3A00",
 		"series delete lab -y --from 2026-12-03T08:00Z": "DELETE /v1/series/s-1?from=2026-12-03T08%3A00%3A00Z",
 	} {
 		a := tagging(t, `"7-0123456789abcdef"`)
@@ -181,7 +181,6 @@ func TestTheTimesOfASeriesAreLocalTimes(t *testing.T) {
 		"series change lab --time-of-day 9am":              "is no time of day",
 		"series change lab --time-of-day 24:00":            "is no time of day",
 		"series change lab --from 2026-12-03":              "set --name or --quantity",
-		"series change lab --name x --from 2027-01-01":     "the series has no occurrence at 2027-01-01T00:00:00 or later",
 		"series change lab --name x --from tomorrow":       "is not a time",
 		"series create lab --rule FREQ=DAILY":              `"duration", "start", "time-zone" not set`,
 		"series delete lab --from 2026-12-03 --if-match":   "--if-match",
@@ -216,6 +215,7 @@ func TestASizeKeepsTheAmountsWithoutAFlag(t *testing.T) {
 	a := newAPI(t)
 	a.on("GET /v1/series/s-1", http.StatusOK, lab())
 	one, three := named("r-1", "lab", "pending"), named("r-3", "lab", "pending")
+	one.Occurrence, three.Occurrence = lab().Occurrences[0].Local, lab().Occurrences[2].Local
 	one.Start, one.Resources = lab().Occurrences[0].Start, &v1.Resources{VCPUs: 1, MemoryMB: 1}
 	three.Start, three.Resources = lab().Occurrences[2].Start, &v1.Resources{VCPUs: 2, MemoryMB: 512, DiskGB: 7}
 	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{Reservations: []v1.Reservation{one, three}})
@@ -248,7 +248,7 @@ func TestServersOfASeriesAreDeletedOnlyWhenTheUserAgrees(t *testing.T) {
 			"almanac: series s-1 lab stays: canceling it would delete servers; add --yes to delete them\n"},
 		{arguments: "", terminal: true, stdin: "y\n", stderr: server + "Cancel series s-1 lab and delete 1 of its servers? [y/N]\nseries s-1 lab is canceled\n", deletes: true},
 		{arguments: "--yes", stderr: "series s-1 lab is canceled\n", deletes: true},
-		{arguments: "--yes --from 2026-12-03", stderr: "series s-1 lab from 2026-12-03T08:00:00Z on is canceled\n", deletes: true},
+		{arguments: "--yes --from 2026-12-03", stderr: "series s-1 lab from 2026-12-03T00:00:00 on is canceled\n", deletes: true},
 		{arguments: "--dry-run", stderr: server + "reservation r-3 at 2026-12-04T09:00:00, which is pending, would be canceled\ndry run: nothing is canceled\n"},
 	} {
 		a := newAPI(t)
@@ -267,6 +267,6 @@ func TestServersOfASeriesAreDeletedOnlyWhenTheUserAgrees(t *testing.T) {
 
 func TestOfSeveralSeriesWithANameNoneIsChosen(t *testing.T) {
 	a := newAPI(t)
-	a.on("GET /v1/series", http.StatusOK, v1.SeriesList{Series: []v1.Series{{ID: "s-1", Name: "lab"}, {ID: "s-2", Name: "lab"}}})
+	a.on("GET /v1/series", http.StatusOK, v1.SeriesList{Series: []v1.Series{{ID: "s-1", Name: "lab", Left: 1}, {ID: "s-2", Name: "lab", Left: 2}}})
 	almanac(t, a, "series", "delete", "lab").wantFailure(t, exitUsage, "2 series have the name \"lab\"; use the id of one: s-1, s-2")
 }

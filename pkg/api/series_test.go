@@ -69,7 +69,7 @@ func TestTheRefusalOfASeriesNamesTheOccurrencesAndWhatWouldBeAccepted(t *testing
 	c.other.book(`{"name": "taken", "quantity": 2, "start_time": "2026-11-30T08:00:00Z", "duration": "1h"}`)
 	refused := want[v1.ErrorAnswer](t, c.demo.post("/v1/series", weekly(`, "quantity": 3`)), http.StatusConflict)
 	r := refused.Refusal
-	if len(r.Occurrences) != 1 || r.Occurrences[0].Local != "2026-11-30T09:00:00" || r.EarliestStart != nil || !strings.Contains(refused.Error.Message, "1 of 2 occurrences") {
+	if len(r.BlockedBy) == 0 || len(r.Occurrences) != 1 || r.Occurrences[0].Local != "2026-11-30T09:00:00" || r.EarliestStart != nil || !strings.Contains(refused.Error.Message, "1 of 2 occurrences") {
 		t.Errorf("the refusal is %+v, %+v", refused.Error, r)
 	}
 	if left := want[v1.SeriesList](t, c.demo.get("/v1/series"), http.StatusOK).Series; len(left) != 0 {
@@ -90,7 +90,7 @@ func TestOneOccurrenceIsSkippedAndTheFollowingOnesAreChangedOrCanceled(t *testin
 	if len(offered.Occurrences) != 3 || offered.Occurrences[0].Start.Format("15:04") != "09:30" || offered.Occurrences[0].Quantity != 2 {
 		t.Errorf("the change is offered as %+v", offered)
 	}
-	changed := want[v1.Series](t, c.demo.patch("/v1/series/"+s.ID+"?from=2026-12-01T00:00:00Z", `{"time_of_day": "10:30", "duration": "1h"}`), http.StatusOK)
+	changed := want[v1.Series](t, c.demo.patch("/v1/series/"+s.ID+"?from=2026-12-01", `{"time_of_day": "10:30", "duration": "1h"}`), http.StatusOK)
 	if got := fmt.Sprint(became(changed)); got != "[2026-11-23T09:00:00 08:00Z pending 2026-11-30T09:00:00 08:00Z canceled 2026-12-07T09:00:00 09:30Z pending 2026-12-14T09:00:00 09:30Z pending]" {
 		t.Errorf("the occurrences are %s", got)
 	}
@@ -104,6 +104,52 @@ func TestOneOccurrenceIsSkippedAndTheFollowingOnesAreChangedOrCanceled(t *testin
 	got := fmt.Sprint(became(want[v1.Series](t, c.demo.get("/v1/series/"+s.ID), http.StatusOK)))
 	if got != "[2026-11-23T09:00:00 08:00Z pending 2026-11-30T09:00:00 08:00Z canceled 2026-12-07T09:00:00 09:30Z pending 2026-12-14T09:00:00 09:30Z canceled]" {
 		t.Errorf("the occurrences are %s", got)
+	}
+}
+
+// An occurrence that was moved alone stays where it is among those that follow: the rule tells, not the start of its reservation.
+func TestThisAndTheFollowingOccurrencesAreThoseOfTheRule(t *testing.T) {
+	c := start(t, setup{})
+	s := c.demo.series(`, "also": ["2026-12-07T09:00"]`)
+	want[v1.Reservation](t, c.demo.patch("/v1/reservations/"+s.Occurrences[1].ReservationID, `{"start_time": "2026-11-20T13:00:00Z", "end_time": "2026-11-20T14:00:00Z"}`), http.StatusOK)
+	for _, from := range []string{"2026-11-30", "2026-11-30T09:00", "2026-11-30T09:00:00%2B01:00", "2026-11-30T08:00:00Z"} {
+		foreseen := want[v1.SeriesCancellation](t, c.demo.delete("/v1/series/"+s.ID+"?dry_run=true&from="+from), http.StatusOK)
+		if len(foreseen.Reservations) != 2 || foreseen.Reservations[0].ID != s.Occurrences[1].ReservationID {
+			t.Errorf("from %s: foreseen is %+v", from, foreseen)
+		}
+	}
+	for _, from := range []string{"", "tomorrow", "2026-13-01"} {
+		if failed := wantError(t, c.demo.delete("/v1/series/"+s.ID+"?from="+from), http.StatusBadRequest); failed.Field != "from" {
+			t.Errorf("from %q: %+v", from, failed)
+		}
+	}
+	for _, query := range []string{"?from=2026-12-08", "?from=2026-12-08&dry_run=true"} {
+		if failed := wantError(t, c.demo.delete("/v1/series/"+s.ID+query), http.StatusConflict); !strings.Contains(failed.Message, "from 2026-12-08T00:00:00 on") {
+			t.Errorf("with nothing left: %+v", failed)
+		}
+	}
+	if left := want[v1.SeriesList](t, c.demo.get("/v1/series"), http.StatusOK).Series[0].Left; left != 3 {
+		t.Errorf("%d are left", left)
+	}
+}
+
+// The largest quantity that the refusal of a change names is accepted, and a larger one is not.
+func TestTheRefusalOfAChangeOfASeriesNamesTheLargestQuantity(t *testing.T) {
+	c := start(t, setup{hosts: computes("A", "B", "C", "D")})
+	c.other.book(`{"name": "taken", "start_time": "2026-11-30T08:00:00Z", "duration": "1h"}`)
+	s := c.demo.series("")
+	refused := want[v1.ErrorAnswer](t, c.demo.patch("/v1/series/"+s.ID, `{"quantity": 4}`), http.StatusConflict)
+	if refused.Refusal.LargestQuantity != 3 || len(refused.Refusal.Occurrences) != 1 {
+		t.Errorf("the refusal is %+v", refused.Refusal)
+	}
+	want[v1.Series](t, c.demo.patch("/v1/series/"+s.ID, `{"quantity": 3}`), http.StatusOK)
+}
+
+func TestATimeOfDayThatMakesTwoOccurrencesBeginAtOnceIsRefused(t *testing.T) {
+	c := start(t, setup{})
+	s := c.demo.series(`, "also": ["2026-11-23T14:00"]`)
+	if failed := wantError(t, c.demo.patch("/v1/series/"+s.ID, `{"time_of_day": "11:00"}`), http.StatusBadRequest); failed.Field != "time_of_day" {
+		t.Errorf("the error is %+v", failed)
 	}
 }
 

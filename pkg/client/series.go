@@ -7,7 +7,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"time"
 
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
@@ -47,30 +46,30 @@ func (c *Client) GetSeries(ctx context.Context, id string) (v1.Series, error) {
 	return answer[v1.Series](ctx, c, call{method: http.MethodGet, path: seriesPath, id: &id})
 }
 
-// ChangeSeries changes the fields that are set for the reservations of a series that have not begun and start at or after from; the
-// zero from selects all. A refused change leaves them as they were.
-func (c *Client) ChangeSeries(ctx context.Context, id string, from time.Time, change v1.SeriesChange) (v1.Series, error) {
+// ChangeSeries changes the fields that are set for the reservations of a series that have not begun, from an occurrence on: its
+// date, its local time by the rule, or a time in RFC 3339; an empty from selects all. A refused change leaves them as they were.
+func (c *Client) ChangeSeries(ctx context.Context, id string, from string, change v1.SeriesChange) (v1.Series, error) {
 	return answer[v1.Series](ctx, c, call{method: http.MethodPatch, path: seriesPath, id: &id, query: startingAt(url.Values{}, from), body: change})
 }
 
 // OfferSeriesChange returns what ChangeSeries would book, and changes nothing.
-func (c *Client) OfferSeriesChange(ctx context.Context, id string, from time.Time, change v1.SeriesChange) (v1.SeriesOffer, error) {
+func (c *Client) OfferSeriesChange(ctx context.Context, id string, from string, change v1.SeriesChange) (v1.SeriesOffer, error) {
 	offered, err := answer[v1.SeriesOfferAnswer](ctx, c, call{method: http.MethodPatch, path: seriesPath, id: &id, query: startingAt(dryRun(), from), body: change})
 	return offered.Offer, err
 }
 
-// DeleteSeries cancels the reservations of a series that start at or after from and are not over; the zero from selects all.
-func (c *Client) DeleteSeries(ctx context.Context, id string, from time.Time) error {
+// DeleteSeries cancels the reservations of a series that are not over, from an occurrence on; see ChangeSeries.
+func (c *Client) DeleteSeries(ctx context.Context, id string, from string) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: seriesPath, id: &id, query: startingAt(url.Values{}, from)})
 }
 
 // OfferSeriesDeletion returns what DeleteSeries would do to each reservation, and cancels nothing.
-func (c *Client) OfferSeriesDeletion(ctx context.Context, id string, from time.Time) (v1.SeriesCancellation, error) {
+func (c *Client) OfferSeriesDeletion(ctx context.Context, id string, from string) (v1.SeriesCancellation, error) {
 	return answer[v1.SeriesCancellation](ctx, c, call{method: http.MethodDelete, path: seriesPath, id: &id, query: startingAt(dryRun(), from)})
 }
 
-// startingAt returns a query that selects the reservations from an instant on.
-func startingAt(query url.Values, from time.Time) url.Values {
-	setTime(query, "from", from)
+// startingAt returns a query that selects the reservations from an occurrence on.
+func startingAt(query url.Values, from string) url.Values {
+	set(query, "from", from)
 	return query
 }

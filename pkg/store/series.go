@@ -150,6 +150,31 @@ func (s *Store) SeriesList(ctx context.Context, q reservation.SeriesQuery) (list
 	return list, nil
 }
 
+// LiveInSeries implements reservation.SeriesReader.
+func (s *Store) LiveInSeries(ctx context.Context, ids []string) (map[string]int, error) {
+	live := make(map[string]int, len(ids))
+	err := s.read(ctx, func(tx *gorm.DB) error {
+		for chunk := range slices.Chunk(ids, batch) {
+			var found []struct {
+				SeriesID string
+				Live     int
+			}
+			of := tx.Table("reservations").Where("series_id IN ? AND status IN ?", chunk, reservation.LiveStatuses)
+			if err := of.Select("series_id, COUNT(*) AS live").Group("series_id").Find(&found).Error; err != nil {
+				return err
+			}
+			for _, row := range found {
+				live[row.SeriesID] = row.Live
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count the reservations of series: %w", err)
+	}
+	return live, nil
+}
+
 // purgeSeries deletes series from before an instant that have no reservation any more.
 func purgeSeries(tx *gorm.DB, before span.Instant, batch int) (int, error) {
 	var ids []string

@@ -5,11 +5,11 @@ package booking
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/lifecycle"
@@ -17,45 +17,52 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/recurrence"
 )
 
-// ChangeSeries changes the reservations of a series that start at or after from and have not begun, and stores them, all or none. It
-// returns those that it was about, sorted by their local times. Errors are those of PlanSeriesChange, a Conflict fault if there is
-// no such reservation, and a NotFound fault if there is no such series.
-func (d *Recurring) ChangeSeries(ctx context.Context, by Caller, id string, from span.Instant, c planning.SeriesChange) ([]reservation.Reservation, error) {
+// ChangeSeries changes the reservations of a series that have not begun, from the local time of an occurrence on, and stores them, all
+// or none. It returns those that it was about, sorted by their local times; an empty from selects all. Errors are those of
+// PlanSeriesChange, a Conflict fault if there is no such reservation, and a NotFound fault if there is no such series.
+func (d *Recurring) ChangeSeries(ctx context.Context, by Caller, id string, from string, c planning.SeriesChange) ([]reservation.Reservation, error) {
 	if d.options.Enforcement != nil {
 		return nil, fault.New(fault.Denied, "this cloud checks each change with [enforcement], which knows no series; change the reservations one by one")
 	}
-	return d.modifySeries(ctx, by, id, seriesAmendment{store: true, of: notBegun(from), amend: changing(c)})
+	a := seriesAmendment{store: true, from: from, of: notBegun(from), amend: changing(c)}
+	list, err := d.modifySeries(ctx, by, id, a)
+	return list, d.explainSeriesChange(ctx, by, id, a, c, err)
 }
 
 // OfferSeriesChange returns the reservations as ChangeSeries would make them now, without doing it.
-func (d *Recurring) OfferSeriesChange(ctx context.Context, by Caller, id string, from span.Instant, c planning.SeriesChange) ([]reservation.Reservation, error) {
-	return d.modifySeries(ctx, by, id, seriesAmendment{of: notBegun(from), amend: changing(c)})
+func (d *Recurring) OfferSeriesChange(ctx context.Context, by Caller, id string, from string, c planning.SeriesChange) ([]reservation.Reservation, error) {
+	a := seriesAmendment{from: from, of: notBegun(from), amend: changing(c)}
+	list, err := d.modifySeries(ctx, by, id, a)
+	return list, d.explainSeriesChange(ctx, by, id, a, c, err)
 }
 
-// CancelSeries cancels the reservations of a series that start at or after from and are neither over nor ending, all or none, and returns
-// them. Errors are as for ChangeSeries.
-func (d *Recurring) CancelSeries(ctx context.Context, by Caller, id string, from span.Instant) ([]reservation.Reservation, error) {
-	return d.modifySeries(ctx, by, id, seriesAmendment{store: true, of: CanceledBySeries(from), amend: canceling})
+// CancelSeries cancels the reservations of a series that are neither over nor ending, from the local time of an occurrence on, all or
+// none, and returns them. Errors are as for ChangeSeries.
+func (d *Recurring) CancelSeries(ctx context.Context, by Caller, id string, from string) ([]reservation.Reservation, error) {
+	return d.modifySeries(ctx, by, id, seriesAmendment{store: true, from: from, of: CanceledBySeries(from), amend: canceling})
 }
 
 // seriesAmendment is a change of some reservations of a series.
 type seriesAmendment struct {
 	store bool
+	from  string // the local time of the first occurrence that it is about; empty if it is about all
 	// of reports whether it is about a reservation.
 	of func(r *reservation.Reservation) bool
 	// amend returns the reservations after the change; the view contains them.
 	amend func(v planning.View, rule recurrence.Rule, list []reservation.Reservation) ([]reservation.Reservation, error)
 }
 
-func notBegun(from span.Instant) func(r *reservation.Reservation) bool {
-	return func(r *reservation.Reservation) bool { return r.Status == reservation.Pending && r.Span.Start >= from }
+func notBegun(from string) func(r *reservation.Reservation) bool {
+	return func(r *reservation.Reservation) bool {
+		return r.Status == reservation.Pending && r.Occurrence.Local >= from
+	}
 }
 
 // CanceledBySeries returns which reservations CancelSeries cancels.
-func CanceledBySeries(from span.Instant) func(r *reservation.Reservation) bool {
+func CanceledBySeries(from string) func(r *reservation.Reservation) bool {
 	return func(r *reservation.Reservation) bool {
 		_, err := lifecycle.Next(r.Status, lifecycle.Cancel)
-		return err == nil && r.Span.Start >= from
+		return err == nil && r.Occurrence.Local >= from
 	}
 }
 
@@ -143,6 +150,34 @@ func (d *Recurring) modifySeriesOnce(ctx context.Context, by Caller, id string, 
 	return next, nil
 }
 
+// explainSeriesChange is explainSeries for a change.
+func (d *Recurring) explainSeriesChange(ctx context.Context, by Caller, id string, a seriesAmendment, c planning.SeriesChange, err error) error {
+	refusal, refused := errors.AsType[*reservation.Refusal](err)
+	if !refused {
+		return err
+	}
+	l, rule, readErr := d.subject(ctx, by, id, a)
+	if readErr != nil {
+		return err
+	}
+	entries := make(map[string]*entry)
+	for _, r := range l.Reservations {
+		if e, known := d.entry(r.ID); known {
+			entries[r.ID] = e
+		}
+	}
+	if d.deciding.Enter(ctx, by.ProjectID) != nil {
+		return err
+	}
+	defer d.deciding.Leave(by.ProjectID)
+	v, viewErr := d.members.viewOfLease(by, &l, entries)
+	if viewErr != nil || slices.ContainsFunc(l.Reservations, func(r reservation.Reservation) bool { return !a.of(&r) }) {
+		return err
+	}
+	slices.SortFunc(l.Reservations, byLocalTime)
+	return planning.ExplainSeriesChange(v.View, l.Reservations, rule, c, refusal)
+}
+
 // subject returns the reservations of a series that a change is about, as a group sorted by their ids.
 func (d *Recurring) subject(ctx context.Context, by Caller, id string, c seriesAmendment) (l reservation.LeaseRecord, rule recurrence.Rule, err error) {
 	s, err := d.options.Reader.Series(ctx, id)
@@ -165,7 +200,7 @@ func (d *Recurring) subject(ctx context.Context, by Caller, id string, c seriesA
 		}
 	}
 	if len(l.Reservations) == 0 {
-		return l, rule, fault.New(fault.Conflict, "the series has no reservation from then on that can be changed")
+		return l, rule, NothingLeft(c.from)
 	}
 	slices.SortFunc(l.Reservations, func(a, b reservation.Reservation) int { return cmp.Compare(a.ID, b.ID) })
 	return l, rule, nil
@@ -173,6 +208,14 @@ func (d *Recurring) subject(ctx context.Context, by Caller, id string, c seriesA
 
 func byLocalTime(a, b reservation.Reservation) int {
 	return cmp.Compare(a.Occurrence.Local, b.Occurrence.Local)
+}
+
+// NothingLeft returns the error for a change of a series, from a local time on, that is about none of its reservations.
+func NothingLeft(from string) *fault.Error {
+	if from != "" {
+		from = " from " + from + " on"
+	}
+	return fault.New(fault.Conflict, "nothing of the series is left for this: its reservations%s have begun, are over or are canceled", from)
 }
 
 // NoSeries returns the error for a series that does not exist.

@@ -28,6 +28,9 @@ import (
 var firstDay = at(0).Add(86_400 - int64(base)%86_400)
 
 // daily asks for hosts from 09:00 to 10:00 in UTC on each of the next days.
+// localOf returns a time as the local time of a series, whose zone is UTC.
+func localOf(at span.Instant) string { return at.Time().UTC().Format("2006-01-02T15:04:05") }
+
 func daily(quantity, days int) planning.SeriesRequest {
 	rule, err := recurrence.Parse(recurrence.Pattern{
 		Rule: fmt.Sprintf("FREQ=DAILY;COUNT=%d", days), TimeZone: "UTC", Start: firstDay.Time().UTC().Format("2006-01-02") + "T09:00:00",
@@ -201,11 +204,11 @@ func TestAChangeOfASeriesInDoubtIsTakenOverOrBack(t *testing.T) {
 						g.beforeCommit, g.afterCommit = nil, fail
 					}
 				})
-				if _, err := b.bookings.ChangeSeries(t.Context(), owner, made.ID, 0, planning.SeriesChange{At: new("11:00")}); !fault.Is(err, fault.Unavailable) {
+				if _, err := b.bookings.ChangeSeries(t.Context(), owner, made.ID, "", planning.SeriesChange{At: new("11:00")}); !fault.Is(err, fault.Unavailable) {
 					t.Fatalf("got %v", err)
 				}
 				g.set(func(g *gates) { g.beforeCommit, g.afterCommit = nil, nil })
-				list, err := b.bookings.ChangeSeries(t.Context(), owner, made.ID, 0, planning.SeriesChange{Change: quantity(2)})
+				list, err := b.bookings.ChangeSeries(t.Context(), owner, made.ID, "", planning.SeriesChange{Change: quantity(2)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -248,13 +251,13 @@ func TestAKeyStandsForOneSeriesOfOneProject(t *testing.T) {
 	if again, err := book(owner, use); err != nil || again.ID != first.ID {
 		t.Errorf("after a restart: %s, %v; want %s", again.ID, err, first.ID)
 	}
-	if _, err := s.bookings.CancelSeries(t.Context(), owner, first.ID, onDay(1).Start); err != nil {
+	if _, err := s.bookings.CancelSeries(t.Context(), owner, first.ID, localOf(onDay(1).Start)); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := book(owner, use); err != nil || !slices.Equal(days(again.Reservations), []string{"0 pending", "1 canceled", "2 canceled"}) {
 		t.Errorf("after a part was canceled: %v, %v", days(again.Reservations), err)
 	}
-	if _, err := s.bookings.CancelSeries(t.Context(), owner, first.ID, 0); err != nil {
+	if _, err := s.bookings.CancelSeries(t.Context(), owner, first.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := book(owner, use); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), first.ID) {
@@ -336,14 +339,14 @@ func TestLimitsHoldForSeriesAcrossReplicas(t *testing.T) {
 	}
 }
 
-func TestASeriesIsCanceledFromAnInstantOn(t *testing.T) {
+func TestASeriesIsCanceledFromAnOccurrenceOn(t *testing.T) {
 	s := newScene(t, named("a"))
 	made := s.series(t, daily(1, 4))
 	s.passTo(t, onDay(0).Start) // one is active
-	if _, err := s.bookings.CancelSeries(t.Context(), owner, made.ID, onDay(3).End); !fault.Is(err, fault.Conflict) {
+	if _, err := s.bookings.CancelSeries(t.Context(), owner, made.ID, localOf(onDay(3).End)); !fault.Is(err, fault.Conflict) {
 		t.Errorf("after the last one: %v, want a conflict", err)
 	}
-	canceled, err := s.bookings.CancelSeries(t.Context(), owner, made.ID, onDay(2).Start)
+	canceled, err := s.bookings.CancelSeries(t.Context(), owner, made.ID, localOf(onDay(2).Start))
 	if err != nil || !slices.Equal(days(canceled), []string{"2 canceled", "3 canceled"}) {
 		t.Fatalf("%v, %v", days(canceled), err)
 	}
@@ -351,11 +354,11 @@ func TestASeriesIsCanceledFromAnInstantOn(t *testing.T) {
 		t.Errorf("there are %v", days(stored.Reservations))
 	}
 	s.series(t, planning.SeriesRequest{Request: daily(1, 1).Request, Rule: ruleOn(t, 2)}) // its host is free
-	if canceled, err = s.bookings.CancelSeries(t.Context(), owner, made.ID, 0); err != nil || !slices.Equal(days(canceled), []string{"0 canceled", "1 canceled"}) {
+	if canceled, err = s.bookings.CancelSeries(t.Context(), owner, made.ID, ""); err != nil || !slices.Equal(days(canceled), []string{"0 canceled", "1 canceled"}) {
 		t.Fatalf("%v, %v", days(canceled), err)
 	}
-	s.refuses(t, "once more", says(fault.Conflict, "no reservation from then on"), func() error {
-		_, err := s.bookings.CancelSeries(t.Context(), owner, made.ID, 0)
+	s.refuses(t, "once more", says(fault.Conflict, "nothing of the series is left for this"), func() error {
+		_, err := s.bookings.CancelSeries(t.Context(), owner, made.ID, "")
 		return err
 	})
 }
@@ -376,11 +379,11 @@ func TestASeriesIsChangedFromAnInstantOnWhatHasBegunStays(t *testing.T) {
 	s.passTo(t, onDay(1).Start) // the first is over, the second active
 	before := s.storedSeries(t)[0]
 	change := planning.SeriesChange{At: new("12:00"), Change: quantity(2)}
-	offered, err := s.bookings.OfferSeriesChange(t.Context(), owner, made.ID, 0, change)
+	offered, err := s.bookings.OfferSeriesChange(t.Context(), owner, made.ID, "", change)
 	if diff := cmp.Diff(before, s.storedSeries(t)[0]); err != nil || diff != "" {
 		t.Fatalf("an offer: %v\n%s", err, diff)
 	}
-	changed, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, 0, change)
+	changed, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, "", change)
 	if diff := cmp.Diff(offered, changed); err != nil || diff != "" {
 		t.Fatalf("%v (-offered +changed):\n%s", err, diff)
 	}
@@ -393,10 +396,10 @@ func TestASeriesIsChangedFromAnInstantOnWhatHasBegunStays(t *testing.T) {
 	if diff := cmp.Diff(before.Reservations[:2], after.Reservations[:2]); diff != "" || len(changed) != 2 {
 		t.Errorf("of %d that change; the others:\n%s", len(changed), diff)
 	}
-	if last, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, onDay(3).Start, planning.SeriesChange{Change: renamed("last")}); err != nil || len(last) != 1 || last[0].Span.Start != onDay(3).Start+3*3600 {
+	if last, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, localOf(onDay(3).Start), planning.SeriesChange{Change: renamed("last")}); err != nil || len(last) != 1 || last[0].Span.Start != onDay(3).Start+3*3600 {
 		t.Errorf("from the last one on: %+v, %v", last, err)
 	}
-	if same, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, onDay(3).Start, planning.SeriesChange{Change: renamed("last")}); err != nil || same[0].Version != changed[1].Version+1 {
+	if same, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, localOf(onDay(3).Start), planning.SeriesChange{Change: renamed("last")}); err != nil || same[0].Version != changed[1].Version+1 {
 		t.Errorf("the same again: %+v, %v", same, err)
 	}
 	s.check(t)
@@ -411,10 +414,10 @@ func TestAChangeForWhichOneOccurrenceHasNoRoomChangesNone(t *testing.T) {
 		r := refusal(t, err)
 		return len(r.Occurrences) == 1 && r.Occurrences[0].Start == w.Start
 	}, func() error {
-		_, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, 0, planning.SeriesChange{Change: quantity(2)})
+		_, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, "", planning.SeriesChange{Change: quantity(2)})
 		return err
 	})
-	if _, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, w.End, planning.SeriesChange{Change: quantity(2)}); err != nil {
+	if _, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, localOf(w.End), planning.SeriesChange{Change: quantity(2)}); err != nil {
 		t.Errorf("from the next one on: %v", err)
 	}
 	s.check(t)
@@ -428,11 +431,11 @@ func TestOneReservationOfASeriesIsCanceledAndOneChangedAloneBeforeAllChange(t *t
 	}
 	w := onDay(3)
 	s.change(t, made.Reservations[2].ID, planning.Change{Start: &w.Start, End: &w.End, Quantity: new(1)}) // beside the last one
-	changed, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, 0, planning.SeriesChange{Change: quantity(1), Duration: new(int64(7200))})
+	changed, err := s.bookings.ChangeSeries(t.Context(), owner, made.ID, "", planning.SeriesChange{Change: quantity(1), Duration: new(int64(7200))})
 	if err != nil || !slices.Equal(days(changed), []string{"0 pending", "3 pending", "3 pending"}) {
 		t.Fatalf("%v, %v", days(changed), err)
 	}
-	changed, err = s.bookings.ChangeSeries(t.Context(), owner, made.ID, 0, planning.SeriesChange{At: new("09:30"), Change: quantity(2)})
+	changed, err = s.bookings.ChangeSeries(t.Context(), owner, made.ID, "", planning.SeriesChange{At: new("09:30"), Change: quantity(2)})
 	if err != nil || !slices.Equal(days(changed), []string{"0 pending", "2 pending", "3 pending"}) {
 		t.Fatalf("%v, %v", days(changed), err)
 	}
@@ -454,23 +457,23 @@ func TestAChangeOfASeriesIsOfTheVersionThatItsCallerExpects(t *testing.T) {
 	s.change(t, made.Reservations[1].ID, renamed("other"))
 	for what, act := range map[string]func() error{
 		"a change": func() error {
-			_, err := s.bookings.ChangeSeries(t.Context(), expecting(read), made.ID, 0, planning.SeriesChange{Change: quantity(2)})
+			_, err := s.bookings.ChangeSeries(t.Context(), expecting(read), made.ID, "", planning.SeriesChange{Change: quantity(2)})
 			return err
 		},
 		"an offer": func() error {
-			_, err := s.bookings.OfferSeriesChange(t.Context(), expecting(read), made.ID, 0, planning.SeriesChange{Change: quantity(2)})
+			_, err := s.bookings.OfferSeriesChange(t.Context(), expecting(read), made.ID, "", planning.SeriesChange{Change: quantity(2)})
 			return err
 		},
-		"a cancellation": func() error { _, err := s.bookings.CancelSeries(t.Context(), expecting(read), made.ID, 0); return err },
+		"a cancellation": func() error { _, err := s.bookings.CancelSeries(t.Context(), expecting(read), made.ID, ""); return err },
 	} {
 		s.refuses(t, what, overtaken("series"), act)
 	}
 	now := s.storedSeries(t)[0]
-	if _, err := s.bookings.ChangeSeries(t.Context(), expecting(now.VersionText()), made.ID, 0, planning.SeriesChange{Change: quantity(2)}); err != nil {
+	if _, err := s.bookings.ChangeSeries(t.Context(), expecting(now.VersionText()), made.ID, "", planning.SeriesChange{Change: quantity(2)}); err != nil {
 		t.Error(err)
 	}
 	now = s.storedSeries(t)[0]
-	if _, err := s.bookings.CancelSeries(t.Context(), expecting(now.VersionText()), made.ID, 0); err != nil {
+	if _, err := s.bookings.CancelSeries(t.Context(), expecting(now.VersionText()), made.ID, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -484,7 +487,7 @@ func TestOfChangesOfTheSameVersionOfASeriesOneIsStored(t *testing.T) {
 		var stored atomic.Int64
 		for i := range 6 {
 			clients.Go(func() {
-				_, err := all[i%3].bookings.ChangeSeries(t.Context(), expecting(made.VersionText()), made.ID, 0, planning.SeriesChange{Change: renamed(fmt.Sprint("name ", i))})
+				_, err := all[i%3].bookings.ChangeSeries(t.Context(), expecting(made.VersionText()), made.ID, "", planning.SeriesChange{Change: renamed(fmt.Sprint("name ", i))})
 				if err == nil {
 					stored.Add(1)
 				} else if !fault.Is(err, fault.Precondition) {
@@ -507,23 +510,23 @@ func TestOnlyTheOwnerOrAnAdminChangesASeries(t *testing.T) {
 	foreign := booking.Caller{ProjectID: "another"}
 	for what, act := range map[string]func() error{
 		"a change": func() error {
-			_, err := s.bookings.ChangeSeries(t.Context(), foreign, made.ID, 0, planning.SeriesChange{Change: quantity(2)})
+			_, err := s.bookings.ChangeSeries(t.Context(), foreign, made.ID, "", planning.SeriesChange{Change: quantity(2)})
 			return err
 		},
 		"an offer": func() error {
-			_, err := s.bookings.OfferSeriesChange(t.Context(), foreign, made.ID, 0, planning.SeriesChange{Change: quantity(2)})
+			_, err := s.bookings.OfferSeriesChange(t.Context(), foreign, made.ID, "", planning.SeriesChange{Change: quantity(2)})
 			return err
 		},
-		"a cancellation": func() error { _, err := s.bookings.CancelSeries(t.Context(), foreign, made.ID, 0); return err },
-		"of none":        func() error { _, err := s.bookings.CancelSeries(t.Context(), owner, "nothing", 0); return err },
+		"a cancellation": func() error { _, err := s.bookings.CancelSeries(t.Context(), foreign, made.ID, ""); return err },
+		"of none":        func() error { _, err := s.bookings.CancelSeries(t.Context(), owner, "nothing", ""); return err },
 	} {
 		s.refuses(t, what, says(fault.NotFound, "there is no series"), act)
 	}
 	admin := booking.Caller{ProjectID: "admins", Admin: true}
-	if list, err := s.bookings.ChangeSeries(t.Context(), admin, made.ID, 0, planning.SeriesChange{Change: quantity(2)}); err != nil || list[0].ProjectID != owner.ProjectID {
+	if list, err := s.bookings.ChangeSeries(t.Context(), admin, made.ID, "", planning.SeriesChange{Change: quantity(2)}); err != nil || list[0].ProjectID != owner.ProjectID {
 		t.Errorf("an admin: %+v, %v", list, err)
 	}
-	if _, err := s.bookings.CancelSeries(t.Context(), admin, made.ID, 0); err != nil {
+	if _, err := s.bookings.CancelSeries(t.Context(), admin, made.ID, ""); err != nil {
 		t.Errorf("an admin cancels: %v", err)
 	}
 	s.check(t)
@@ -535,7 +538,7 @@ func TestAnAdminsChangeOfASeriesCountsForItsProject(t *testing.T) {
 	made := all[0].series(t, daily(1, 3))
 	all[1].series(t, daily(1, 3)) // which the first replica has not read
 	admin := booking.Caller{ProjectID: "admins", Admin: true}
-	_, err := all[0].bookings.ChangeSeries(t.Context(), admin, made.ID, 0, planning.SeriesChange{Change: quantity(2)})
+	_, err := all[0].bookings.ChangeSeries(t.Context(), admin, made.ID, "", planning.SeriesChange{Change: quantity(2)})
 	if r := refusal(t, err); r.Constraint != reservation.MaxHosts || len(r.Occurrences) != 3 {
 		t.Errorf("%v", err)
 	}
@@ -549,12 +552,12 @@ func TestAChangeOfASeriesThatIsCanceledMeanwhileIsAConflict(t *testing.T) {
 		goOn := g.holdCommit(anyCommit)
 		var running sync.WaitGroup
 		running.Go(func() {
-			if _, err := b.bookings.ChangeSeries(t.Context(), owner, made.ID, 0, planning.SeriesChange{At: new("12:00")}); !fault.Is(err, fault.Conflict) {
+			if _, err := b.bookings.ChangeSeries(t.Context(), owner, made.ID, "", planning.SeriesChange{At: new("12:00")}); !fault.Is(err, fault.Conflict) {
 				t.Errorf("the change: %v, want a conflict", err)
 			}
 		})
 		synctest.Wait()
-		if _, err := a.bookings.CancelSeries(t.Context(), owner, made.ID, 0); err != nil {
+		if _, err := a.bookings.CancelSeries(t.Context(), owner, made.ID, ""); err != nil {
 			t.Error(err)
 		}
 		close(goOn)
@@ -570,7 +573,7 @@ func TestACloudWhoseChecksKnowNoSeriesBooksNone(t *testing.T) {
 		return err
 	})
 	s.refuses(t, "a change", says(fault.Denied, "change the reservations one by one"), func() error {
-		_, err := s.bookings.ChangeSeries(t.Context(), owner, "any", 0, planning.SeriesChange{})
+		_, err := s.bookings.ChangeSeries(t.Context(), owner, "any", "", planning.SeriesChange{})
 		return err
 	})
 }
@@ -584,7 +587,7 @@ func (s *scene) actOnSeriesAtRandom(ctx context.Context, chance *rand.Rand, by b
 	if len(some) > 0 && chance.IntN(3) > 0 {
 		id := some[chance.IntN(len(some))].ID
 		if chance.IntN(4) == 0 {
-			_, err = s.bookings.CancelSeries(ctx, booking.Caller{Admin: true}, id, s.clock()+span.Instant(chance.IntN(90_000)))
+			_, err = s.bookings.CancelSeries(ctx, booking.Caller{Admin: true}, id, localOf(s.clock()+span.Instant(chance.IntN(90_000))))
 			return err
 		}
 		c := planning.SeriesChange{Duration: new(10 + 10*chance.Int64N(10))}
@@ -594,7 +597,7 @@ func (s *scene) actOnSeriesAtRandom(ctx context.Context, chance *rand.Rand, by b
 		if chance.IntN(2) == 0 {
 			c.Quantity = new(1 + chance.IntN(3))
 		}
-		_, err = s.bookings.ChangeSeries(ctx, by, id, 0, c)
+		_, err = s.bookings.ChangeSeries(ctx, by, id, "", c)
 		return err
 	}
 	rule, err := recurrence.Parse(recurrence.Pattern{

@@ -103,7 +103,7 @@ func occurrencesOf(now span.Instant, req SeriesRequest) ([]recurrence.Occurrence
 	case len(list) == 0:
 		return nil, fault.Field("rule", "has no occurrence; all of them are left out")
 	case len(list) > MostOccurrences:
-		return nil, fault.Field("rule", "has more than the %d occurrences that a series may have; end it with UNTIL or COUNT", MostOccurrences)
+		return nil, fault.Field("rule", "has more than the %d occurrences that a series may have, those of also among them; end it earlier with UNTIL or COUNT", MostOccurrences)
 	case list[len(list)-1].Start > latest:
 		return nil, fault.Field("rule", "has occurrences until %v, and those of a series begin before %v; end it with UNTIL or COUNT", list[len(list)-1].Start, latest)
 	case list[0].Start < now:
@@ -132,6 +132,7 @@ func ExplainSeries(v View, req SeriesRequest, refusal *reservation.Refusal) *res
 	if err != nil {
 		return &r
 	}
+	r.BlockedBy = blocksOfFirst(v, req, occurrences)
 	least := max(req.Together.Values, 1) // fewer than the values that they must have are no request
 	more := sort.Search(max(req.Quantity-least, 0), func(i int) bool {
 		req.Quantity = least + i
@@ -141,6 +142,46 @@ func ExplainSeries(v View, req SeriesRequest, refusal *reservation.Refusal) *res
 		r.LargestQuantity = least + more - 1
 	}
 	return &r
+}
+
+// ExplainSeriesChange is ExplainSeries for a change; the quantity is that of all reservations.
+func ExplainSeriesChange(v View, occurrences []reservation.Reservation, rule recurrence.Rule, c SeriesChange, refusal *reservation.Refusal) *reservation.Refusal {
+	r := *refusal
+	asked, least := 0, max(occurrences[0].Together.Values, 1)
+	for _, o := range occurrences {
+		asked = max(asked, o.Quantity)
+	}
+	if c.Quantity != nil {
+		asked = *c.Quantity
+	}
+	more := sort.Search(max(asked-least, 0), func(i int) bool {
+		c.Quantity = new(least + i)
+		_, err := PlanSeriesChange(v, occurrences, rule, c)
+		return err != nil
+	})
+	if more > 0 {
+		r.LargestQuantity = least + more - 1
+	}
+	return &r
+}
+
+// blocksOfFirst returns what is in the way of the first occurrence that is refused, beside those before it.
+func blocksOfFirst(v View, req SeriesRequest, occurrences []recurrence.Occurrence) []reservation.Block {
+	v = v.forSeries()
+	for i, o := range occurrences {
+		p, err := NewPlan(v, atOccurrence(req, o))
+		if err == nil {
+			v.add(p.member(i))
+			continue
+		}
+		v.terse = false
+		_, err = NewPlan(v, atOccurrence(req, o))
+		if refusal, is := errors.AsType[*reservation.Refusal](err); is {
+			return refusal.BlockedBy
+		}
+		break
+	}
+	return nil
 }
 
 // hasRoom reports whether all occurrences of a series would be booked.
@@ -177,6 +218,9 @@ func PlanSeriesChange(v View, occurrences []reservation.Reservation, rule recurr
 		}
 		changes[i] = one
 	}
+	if err := c.distinct(changes); err != nil {
+		return nil, err
+	}
 	v = v.tersely()
 	changed, err := changedInTurn(v, occurrences, changes)
 	if _, refused := errors.AsType[*reservation.Refusal](err); refused {
@@ -185,6 +229,18 @@ func PlanSeriesChange(v View, occurrences []reservation.Reservation, rule recurr
 		}
 	}
 	return changed, err
+}
+
+// distinct fails with an Invalid fault if a time of day would make two occurrences begin at the same instant.
+func (c SeriesChange) distinct(changes []Change) error {
+	begins := make(map[span.Instant]bool)
+	for _, one := range changes {
+		if c.At != nil && begins[*one.Start] {
+			return fault.Field("time_of_day", "would make two occurrences begin at %v; change them one by one", *one.Start)
+		}
+		begins[*one.Start] = true
+	}
+	return nil
 }
 
 // changedInTurn plans changes one after another. Each reservation is where it has been until its turn comes.

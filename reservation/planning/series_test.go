@@ -480,13 +480,19 @@ func TestAChangeOfASeriesIsOneOfEachOfItsReservationsOrOfNone(t *testing.T) {
 		change := c.drawChange()
 		after, err := planning.PlanSeriesChange(c.view(before...), slices.Clone(before), c.rule, change)
 		want := make([]reservation.Reservation, len(before))
-		past, differ := false, false
+		past, differ, twice := false, false, false
+		begins := map[span.Instant]bool{}
 		for i, r := range before {
 			want[i] = changedTo(r, change)
+			twice, begins[want[i].Span.Start] = twice || change.At != nil && begins[want[i].Span.Start], true
 			past, differ = past || want[i].Span.Start < recurNow, differ || !sameApartFromClaims(r, want[i])
 		}
 		refusal, refused := errors.AsType[*reservation.Refusal](err)
 		switch {
+		case twice:
+			if f := fault.Of(err); f == nil || f.Field != "time_of_day" {
+				t.Fatalf("two begin at the same instant: %v", err)
+			}
 		case past:
 			if f := fault.Of(err); f == nil || f.Kind != fault.Invalid || !strings.Contains(f.Message, "past") {
 				t.Fatalf("one begins in the past: %v", err)
@@ -650,11 +656,11 @@ func TestASeriesHasBounds(t *testing.T) {
 		"as many as there may be": {},
 		"one more": {
 			pattern: func(p *recurrence.Pattern) { p.Rule = "FREQ=DAILY;COUNT=401" }, field: "rule",
-			message: "has more than the 400 occurrences that a series may have; end it with UNTIL or COUNT",
+			message: "has more than the 400 occurrences that a series may have, those of also among them; end it earlier with UNTIL or COUNT",
 		},
 		"no end": {
 			pattern: func(p *recurrence.Pattern) { p.Rule = "FREQ=DAILY" }, field: "rule",
-			message: "has more than the 400 occurrences that a series may have; end it with UNTIL or COUNT",
+			message: "has more than the 400 occurrences that a series may have, those of also among them; end it earlier with UNTIL or COUNT",
 		},
 		"one a year, without an end": {
 			pattern: func(p *recurrence.Pattern) { p.Rule = "FREQ=YEARLY" }, field: "rule",

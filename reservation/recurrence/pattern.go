@@ -87,6 +87,19 @@ func (r Rule) At(local string) (span.Instant, error) {
 	return instantOf(at, r.zone), nil
 }
 
+// From returns the local time, in full, of a text that names the first of some occurrences: a date, a local time, or a time in RFC 3339,
+// for which it is what the clock shows then in the pattern's zone. The error is an Invalid *fault.Error without a field.
+func (r Rule) From(text string) (string, error) {
+	if at, ok := read(text, localForm, "2006-01-02T15:04", dateForm); ok {
+		return at.String(), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || r.zone == nil {
+		return "", fault.New(fault.Invalid, `%s is neither a date such as "2026-12-01", nor a local time such as "2026-12-01T09:00", nor a time such as "2026-12-01T09:00:00Z"`, quoted(text))
+	}
+	return wallOf(at.In(r.zone)).String(), nil
+}
+
 // checkStart returns an error unless the start is the first occurrence of the rule.
 func (r Rule) checkStart() error {
 	if r.start > r.parts.until || instantOf(r.start, r.zone) > r.parts.untilInstant {

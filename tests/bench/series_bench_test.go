@@ -77,10 +77,10 @@ func benchmarkSeries(b *testing.B, s *built.Service, database *labtest.MariaDB) 
 			b.Fatalf("the series has %d occurrences", len(made.Occurrences))
 		}
 		taking(&changed, func() error {
-			_, err := c.ChangeSeries(b.Context(), made.ID, time.Time{}, v1.SeriesChange{TimeOfDay: new("10:00")})
+			_, err := c.ChangeSeries(b.Context(), made.ID, "", v1.SeriesChange{TimeOfDay: new("10:00")})
 			return err
 		})
-		taking(&canceled, func() error { return c.DeleteSeries(b.Context(), made.ID, time.Time{}) })
+		taking(&canceled, func() error { return c.DeleteSeries(b.Context(), made.ID, "") })
 	}
 	reportSpread(b, single, "booking-")
 	reportSpread(b, whole, "series-")

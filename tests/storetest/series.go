@@ -70,6 +70,9 @@ func testSeriesTogether(t *testing.T, s Subject) {
 	wantSeries(t, s, whole)
 	wantStored(t, s, second.Reservation)
 	mustCreate(t, s, booked("alone"))
+	if live, err := reader.LiveInSeries(t.Context(), []string{"one", "nothing"}); err != nil || diff(map[string]int{"one": 2}, live) != "" {
+		t.Errorf("live are %v, %v", live, err)
+	}
 
 	later := second
 	later.Reservation.Version, later.Reservation.Span.Start = 2, later.Reservation.Span.Start+600

@@ -9,7 +9,6 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/planning"
@@ -25,9 +24,9 @@ type Recurring interface {
 
 // SeriesChanger changes and cancels the reservations of a series from an instant on.
 type SeriesChanger interface {
-	OfferSeriesChange(ctx context.Context, by booking.Caller, id string, from span.Instant, c planning.SeriesChange) ([]reservation.Reservation, error)
-	ChangeSeries(ctx context.Context, by booking.Caller, id string, from span.Instant, c planning.SeriesChange) ([]reservation.Reservation, error)
-	CancelSeries(ctx context.Context, by booking.Caller, id string, from span.Instant) ([]reservation.Reservation, error)
+	OfferSeriesChange(ctx context.Context, by booking.Caller, id string, from string, c planning.SeriesChange) ([]reservation.Reservation, error)
+	ChangeSeries(ctx context.Context, by booking.Caller, id string, from string, c planning.SeriesChange) ([]reservation.Reservation, error)
+	CancelSeries(ctx context.Context, by booking.Caller, id string, from string) ([]reservation.Reservation, error)
 }
 
 // series serves the calls about series.
@@ -92,6 +91,14 @@ func whyNotRecurring(err error) error {
 
 // seriesRequest converts a body to the domain's types.
 func (s series) seriesRequest(body v1.SeriesRequest) (planning.SeriesRequest, error) {
+	for _, required := range []struct {
+		field   string
+		missing bool
+	}{{"rule", body.Rule == ""}, {"local_start", body.LocalStart == ""}, {"time_zone", body.TimeZone == ""}, {"duration", body.Duration == 0}} {
+		if required.missing {
+			return planning.SeriesRequest{}, fault.Field(required.field, "is required for a series")
+		}
+	}
 	one, err := s.request(v1.ReservationRequest{
 		Name: body.Name, Kind: body.Kind, HostProperties: body.HostProperties, Quantity: body.Quantity, Resources: body.Resources,
 		Affinity: body.Affinity, OnEnd: body.OnEnd, BeforeEnd: body.BeforeEnd, Together: body.Together, Duration: &body.Duration,
@@ -124,6 +131,9 @@ func recurring(s *reservation.SeriesRecord) (v1.Series, error) {
 		one := v1.Occurrence{Local: o.Local, Start: o.Start.Time(), End: o.Start.Add(s.Duration).Time()}
 		if r := of[o.Local]; r != nil {
 			one.ReservationID, one.Status, one.Quantity = r.ID, string(r.Status), r.Quantity
+			if r.Status.Live() {
+				out.Left++
+			}
 			one.Start, one.End = r.Span.Start.Time(), r.Span.End.Time()
 		}
 		out.Occurrences = append(out.Occurrences, one)
@@ -187,9 +197,19 @@ func (s series) list(c *serving.Call) (any, error) {
 		found = found[:len(found)-1]
 		page.Next = v1.Marker(found[len(found)-1].ID)
 	}
+	ids := make([]string, len(found))
+	for i := range found {
+		ids[i] = found[i].ID
+	}
+	live, err := s.SeriesReader.LiveInSeries(c.Request.Context(), ids)
+	if err != nil {
+		return nil, err
+	}
 	return serving.Later(func() (any, error) {
 		for _, one := range found {
-			page.Series = append(page.Series, asBooked(one))
+			out := asBooked(one)
+			out.Left = live[one.ID]
+			page.Series = append(page.Series, out)
 		}
 		return page, nil
 	}), nil
@@ -202,12 +222,28 @@ func (s series) show(c *serving.Call) (any, error) {
 	return recurring(&found)
 }
 
+// scope returns whether the call is a dry run, and the local time from which occurrences are meant; "" if all are.
+func (s series) scope(c *serving.Call) (dryRun bool, from string, err error) {
+	q := c.Parameters("dry_run", "from")
+	dryRun, text := q.Truth("dry_run"), q.Text("from")
+	if q.Err != nil || !q.Has("from") {
+		return dryRun, "", q.Err
+	}
+	rule, err := recurrence.Parse(recurrence.Pattern(foundSeries(c).Pattern))
+	if err != nil {
+		return false, "", err
+	}
+	if from, err = rule.From(text); err != nil {
+		return false, "", fault.Field("from", "%s", fault.Of(err).Message)
+	}
+	return dryRun, from, nil
+}
+
 // change handles PATCH /v1/series/{id}.
 func (s series) change(c *serving.Call) (any, error) {
-	q := c.Parameters("dry_run", "from")
-	dryRun, from := q.Truth("dry_run"), q.Time("from")
-	if q.Err != nil {
-		return nil, q.Err
+	dryRun, from, err := s.scope(c)
+	if err != nil {
+		return nil, err
 	}
 	var body v1.SeriesChange
 	if _, err := c.Body(&body, serving.ReservationBody); err != nil {
@@ -262,10 +298,9 @@ func offeredChange(changed []reservation.Reservation, by *serving.Asker) v1.Seri
 
 // cancel handles DELETE /v1/series/{id}.
 func (s series) cancel(c *serving.Call) (any, error) {
-	q := c.Parameters("dry_run", "from")
-	dryRun, from := q.Truth("dry_run"), q.Time("from")
-	if q.Err != nil {
-		return nil, q.Err
+	dryRun, from, err := s.scope(c)
+	if err != nil {
+		return nil, err
 	}
 	found := foundSeries(c)
 	if err := c.Expect("series", found.VersionText()); err != nil {
@@ -276,12 +311,12 @@ func (s series) cancel(c *serving.Call) (any, error) {
 	}
 	ctx, end := c.Awaited()
 	defer end()
-	_, err := s.Recurring.CancelSeries(ctx, serving.ChangerOf(c, &found), found.ID, from)
+	_, err = s.Recurring.CancelSeries(ctx, serving.ChangerOf(c, &found), found.ID, from)
 	return nil, serving.InDoubt(err, cancelInDoubt)
 }
 
 // foreseen returns the effect of deleting a series on each reservation that would be canceled.
-func (s series) foreseen(ctx context.Context, found reservation.SeriesRecord, from span.Instant) (out v1.SeriesCancellation, err error) {
+func (s series) foreseen(ctx context.Context, found reservation.SeriesRecord, from string) (out v1.SeriesCancellation, err error) {
 	out.Reservations = []v1.Cancellation{}
 	canceled := booking.CanceledBySeries(from)
 	for _, r := range found.Reservations {
@@ -293,6 +328,9 @@ func (s series) foreseen(ctx context.Context, found reservation.SeriesRecord, fr
 			return out, err
 		}
 		out.Reservations = append(out.Reservations, one)
+	}
+	if len(out.Reservations) == 0 {
+		return out, booking.NothingLeft(from)
 	}
 	return out, nil
 }

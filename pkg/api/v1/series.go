@@ -61,6 +61,8 @@ type Series struct {
 	Except     []string  `json:"except,omitempty"`
 	Also       []string  `json:"also,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
+	// Left is how many of its reservations are neither over nor canceled.
+	Left int `json:"left"`
 	// Occurrences are those of the rule and what became of them, by their local times; absent in lists.
 	Occurrences []Occurrence `json:"occurrences,omitempty"`
 	// Refused are those that were skipped; only in the answer to POST.

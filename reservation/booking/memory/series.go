@@ -54,3 +54,16 @@ func (m *Records) SeriesList(_ context.Context, q reservation.SeriesQuery) (list
 	}
 	return list, nil
 }
+
+// LiveInSeries implements reservation.SeriesReader.
+func (m *Records) LiveInSeries(_ context.Context, ids []string) (map[string]int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	live := make(map[string]int)
+	for _, r := range m.reservations {
+		if r.Status.Live() && slices.Contains(ids, r.Occurrence.SeriesID) {
+			live[r.Occurrence.SeriesID]++
+		}
+	}
+	return live, nil
+}
