@@ -29,9 +29,9 @@ list --series' lists them, and 'almanac reservation delete' cancels one of them.
 
 A command accepts the id of a series, or its name if no other series that is not over
 has the same name.`,
-		Example: `  almanac series create lab --rule 'FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;COUNT=60' --start 2026-12-01T09:00 --time-zone Europe/Paris --duration 8h
+		Example: `  almanac series create lab --rule 'FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;COUNT=60' --start $(date -d 'next monday' +%F)T09:00 --time-zone Europe/Paris --duration 8h
   almanac series show lab
-  almanac series delete lab --from 2027-02-01`,
+  almanac series delete lab --from +30d`,
 	}
 	c.AddCommand(p.seriesCreateCommand(), p.seriesListCommand(), p.seriesShowCommand(), p.seriesChangeCommand(), p.seriesDeleteCommand())
 	return c

@@ -42,7 +42,7 @@ The series itself stays as it was booked, with its name and its rule.
 --from is the local time or the date of an occurrence, or a time with its zone.
 'almanac reservation change' changes one occurrence alone.`,
 		Example: `  almanac series change lab --quantity 3 --dry-run
-  almanac series change lab --from 2027-01-11 --time-of-day 09:30 --duration 7h
+  almanac series change lab --from +30d --time-of-day 09:30 --duration 7h
   almanac series change lab --properties '' --if-match "$(almanac series show lab -f value -c ETag)"`,
 		Args:              needsOne("ID or NAME"),
 		ValidArgsFunction: onlyOne(everySeries.complete(p)),

@@ -39,9 +39,8 @@ time exists twice, at the first.
 The other flags are those of 'almanac reservation create'. --dry-run shows each
 occurrence with its times in UTC. Each request carries an idempotency key, so that a
 repeated request books once.`,
-		Example: `  almanac series create lab --rule 'FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;COUNT=60' --start 2026-12-01T09:00 --time-zone Europe/Paris --duration 8h
-  almanac series create tests --quantity 4 --rule 'FREQ=DAILY;UNTIL=20270331' --start 2026-12-01T22:00 --time-zone UTC --duration 6h --skip-refused
-  almanac series create review --rule 'FREQ=MONTHLY;BYDAY=-1FR;COUNT=6' --start 2026-12-25T14:00 --time-zone America/New_York --duration 3h --except 2027-01-29 --also 2027-01-22T14:00 --dry-run`,
+		Example: `  almanac series create lab --rule 'FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;COUNT=60' --start $(date -d 'next monday' +%F)T09:00 --time-zone Europe/Paris --duration 8h
+  almanac series create tests --quantity 4 --rule 'FREQ=DAILY;COUNT=30' --start $(date -d 'next monday' +%F)T22:00 --time-zone UTC --duration 6h --skip-refused`,
 		Args:              needsOne("NAME"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {

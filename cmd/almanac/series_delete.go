@@ -33,7 +33,7 @@ its zone. 'almanac reservation delete' cancels one occurrence alone.
 Before servers are deleted, the command lists them and asks for confirmation; without a
 terminal it needs --yes. --dry-run only lists the reservations and the servers.`,
 		Example: `  almanac series delete lab --dry-run
-  almanac series delete lab --from 2027-02-01`,
+  almanac series delete lab --from +30d`,
 		Args:              needsOne("ID or NAME"),
 		ValidArgsFunction: onlyOne(everySeries.complete(p)),
 		RunE: func(c *cobra.Command, args []string) error {
