@@ -137,6 +137,7 @@ func TestLargeAnswersWaitForTheTurnOfTheProject(t *testing.T) {
 		"POST /v1/groups":                 {"/v1/groups", `{"name": "g", "duration": 60, "parts": [{}]}`},
 		"PATCH /v1/groups/:id":            {"/v1/groups/" + id, `{"name": "x"}`},
 		"POST /v1/series":                 {"/v1/series", weekly("")},
+		"GET /v1/series/:id":              {"/v1/series/" + series},
 		"PATCH /v1/series/:id":            {"/v1/series/" + series, `{"name": "x"}`},
 		"POST /v1/leases":                 {"/v1/leases", `{"name": "l", "start_date": "now", "end_date": "2026-11-20 13:00", "reservations": [{"resource_type": "physical:host", "min": 1, "max": 1}]}`},
 		"PUT /v1/leases/:id":              {"/v1/leases/" + lease, `{"prolong_for": "1h"}`},

@@ -145,6 +145,18 @@ func TestTheRefusalOfAChangeOfASeriesNamesTheLargestQuantity(t *testing.T) {
 	want[v1.Series](t, c.demo.patch("/v1/series/"+s.ID, `{"quantity": 3}`), http.StatusOK)
 }
 
+// A change cannot make of a series what could not have been booked: its commit would have hundreds of thousands of claims.
+func TestAChangeOfASeriesKeepsItsBounds(t *testing.T) {
+	c := start(t, setup{})
+	s := c.demo.series("")
+	for _, quantity := range []string{"10001", "9223372036854775807"} {
+		if failed := wantError(t, c.demo.patch("/v1/series/"+s.ID, `{"quantity": `+quantity+`}`), http.StatusBadRequest); failed.Field != "quantity" || !strings.Contains(failed.Message, "all together may have 20000") {
+			t.Errorf("%s: the error is %+v", quantity, failed)
+		}
+	}
+	want[v1.ErrorAnswer](t, c.demo.patch("/v1/series/"+s.ID, `{"quantity": 10000}`), http.StatusConflict)
+}
+
 func TestATimeOfDayThatMakesTwoOccurrencesBeginAtOnceIsRefused(t *testing.T) {
 	c := start(t, setup{})
 	s := c.demo.series(`, "also": ["2026-11-23T14:00"]`)

@@ -28,8 +28,8 @@ type Recurring struct {
 // with an Unprocessable fault. Other errors are those of NewSeriesPlan, and a Denied fault if the checks of package enforcement
 // would have to allow it.
 func (d *Recurring) BookSeries(ctx context.Context, by Caller, req planning.SeriesRequest, use *KeyUse) (s reservation.SeriesRecord, refused []reservation.RefusedOccurrence, err error) {
-	if d.options.Enforcement != nil {
-		return s, nil, fault.New(fault.Denied, "this cloud checks each booking with [enforcement], which knows no series; book the occurrences one by one")
+	if err := d.unchecked(); err != nil {
+		return s, nil, err
 	}
 	if use != nil {
 		unlock, err := d.used.lock(ctx, [2]string{by.ProjectID, use.Key})
@@ -64,8 +64,19 @@ func (d *Recurring) BookSeries(ctx context.Context, by Caller, req planning.Seri
 	return reservation.SeriesRecord{}, nil, d.explainSeries(ctx, by, req, err)
 }
 
+// unchecked fails with a Denied fault if the checks of package enforcement, which know no series, would have to allow it.
+func (d *Recurring) unchecked() error {
+	if d.options.Enforcement == nil {
+		return nil
+	}
+	return fault.New(fault.Denied, "this cloud checks each booking and change with [enforcement], which knows no series; book and change the reservations one by one")
+}
+
 // OfferSeries returns what BookSeries would do now, without doing it.
 func (d *Recurring) OfferSeries(ctx context.Context, by Caller, req planning.SeriesRequest) (plan planning.SeriesPlan, err error) {
+	if err := d.unchecked(); err != nil {
+		return plan, err
+	}
 	req = planning.Expand(req)
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
 		return plan, err

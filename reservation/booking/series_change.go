@@ -20,25 +20,27 @@ import (
 // ChangeSeries changes the reservations of a series that have not begun, from the local time of an occurrence on, and stores them, all
 // or none. It returns those that it was about, sorted by their local times; an empty from selects all. Errors are those of
 // PlanSeriesChange, a Conflict fault if there is no such reservation, and a NotFound fault if there is no such series.
-func (d *Recurring) ChangeSeries(ctx context.Context, by Caller, id string, from string, c planning.SeriesChange) ([]reservation.Reservation, error) {
-	if d.options.Enforcement != nil {
-		return nil, fault.New(fault.Denied, "this cloud checks each change with [enforcement], which knows no series; change the reservations one by one")
-	}
-	a := seriesAmendment{store: true, from: from, of: notBegun(from), amend: changing(c)}
-	list, err := d.modifySeries(ctx, by, id, a)
-	return list, d.explainSeriesChange(ctx, by, id, a, c, err)
+func (d *Recurring) ChangeSeries(ctx context.Context, by Caller, id, from string, c planning.SeriesChange) ([]reservation.Reservation, error) {
+	return d.changeSeries(ctx, by, id, c, seriesAmendment{store: true, from: from, of: notBegun(from), amend: changing(c)})
 }
 
 // OfferSeriesChange returns the reservations as ChangeSeries would make them now, without doing it.
-func (d *Recurring) OfferSeriesChange(ctx context.Context, by Caller, id string, from string, c planning.SeriesChange) ([]reservation.Reservation, error) {
-	a := seriesAmendment{from: from, of: notBegun(from), amend: changing(c)}
+func (d *Recurring) OfferSeriesChange(ctx context.Context, by Caller, id, from string, c planning.SeriesChange) ([]reservation.Reservation, error) {
+	return d.changeSeries(ctx, by, id, c, seriesAmendment{from: from, of: notBegun(from), amend: changing(c)})
+}
+
+// changeSeries is ChangeSeries or OfferSeriesChange.
+func (d *Recurring) changeSeries(ctx context.Context, by Caller, id string, c planning.SeriesChange, a seriesAmendment) ([]reservation.Reservation, error) {
+	if err := d.unchecked(); err != nil {
+		return nil, err
+	}
 	list, err := d.modifySeries(ctx, by, id, a)
 	return list, d.explainSeriesChange(ctx, by, id, a, c, err)
 }
 
 // CancelSeries cancels the reservations of a series that are neither over nor ending, from the local time of an occurrence on, all or
 // none, and returns them. Errors are as for ChangeSeries.
-func (d *Recurring) CancelSeries(ctx context.Context, by Caller, id string, from string) ([]reservation.Reservation, error) {
+func (d *Recurring) CancelSeries(ctx context.Context, by Caller, id, from string) ([]reservation.Reservation, error) {
 	return d.modifySeries(ctx, by, id, seriesAmendment{store: true, from: from, of: CanceledBySeries(from), amend: canceling})
 }
 

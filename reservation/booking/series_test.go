@@ -568,14 +568,20 @@ func TestAChangeOfASeriesThatIsCanceledMeanwhileIsAConflict(t *testing.T) {
 
 func TestACloudWhoseChecksKnowNoSeriesBooksNone(t *testing.T) {
 	s := newScene(t, named("a"), func(o *booking.Options) { o.Enforcement = enforcement.New(enforcement.Options{}) })
-	s.refuses(t, "a booking", says(fault.Denied, "book the occurrences one by one"), func() error {
-		_, _, err := s.bookings.BookSeries(t.Context(), owner, daily(1, 3), nil)
-		return err
-	})
-	s.refuses(t, "a change", says(fault.Denied, "change the reservations one by one"), func() error {
-		_, err := s.bookings.ChangeSeries(t.Context(), owner, "any", "", planning.SeriesChange{})
-		return err
-	})
+	for what, do := range map[string]func() error{
+		"a booking":        func() error { _, _, err := s.bookings.BookSeries(t.Context(), owner, daily(1, 3), nil); return err },
+		"the offer of one": func() error { _, err := s.bookings.OfferSeries(t.Context(), owner, daily(1, 3)); return err },
+		"a change": func() error {
+			_, err := s.bookings.ChangeSeries(t.Context(), owner, "any", "", planning.SeriesChange{})
+			return err
+		},
+		"the offer of another": func() error {
+			_, err := s.bookings.OfferSeriesChange(t.Context(), owner, "any", "", planning.SeriesChange{})
+			return err
+		},
+	} {
+		s.refuses(t, what, says(fault.Denied, "book and change the reservations one by one"), do)
+	}
 }
 
 // actOnSeriesAtRandom books, changes or cancels a series of a few minutes each day.

@@ -110,10 +110,16 @@ func occurrencesOf(now span.Instant, req SeriesRequest) ([]recurrence.Occurrence
 		return nil, fault.Field("local_start", "the first occurrence begins at %v, which lies in the past; it is now %v", list[0].Start, now)
 	case req.Duration <= 0 || req.Duration > longestDuration:
 		return nil, fault.Field("duration", "must be from one second to 100 years")
-	case req.Quantity > MostSeriesQuantity/len(list):
-		return nil, fault.Field("quantity", "is %d for each of %d occurrences; all together may have %d", req.Quantity, len(list), MostSeriesQuantity)
 	}
-	return list, nil
+	return list, checkSum(req.Quantity, len(list))
+}
+
+// checkSum fails with an Invalid fault if so many occurrences, each with that quantity, have more than a series may have.
+func checkSum(quantity, occurrences int) error {
+	if quantity > MostSeriesQuantity/occurrences {
+		return fault.Field("quantity", "is %d for each of %d occurrences; all together may have %d", quantity, occurrences, MostSeriesQuantity)
+	}
+	return nil
 }
 
 // atOccurrence returns the request for one occurrence.
@@ -134,13 +140,11 @@ func ExplainSeries(v View, req SeriesRequest, refusal *reservation.Refusal) *res
 	}
 	r.BlockedBy = blocksOfFirst(v, req, occurrences)
 	least := max(req.Together.Values, 1) // fewer than the values that they must have are no request
-	more := sort.Search(max(req.Quantity-least, 0), func(i int) bool {
-		req.Quantity = least + i
-		return !hasRoom(v, req, occurrences)
+	r.LargestQuantity = largestAccepted(least, req.Quantity, func(quantity int) bool {
+		req.Quantity = quantity
+		_, refused := untilRefused(v, req, occurrences)
+		return refused == len(occurrences)
 	})
-	if more > 0 {
-		r.LargestQuantity = least + more - 1
-	}
 	return &r
 }
 
@@ -154,47 +158,48 @@ func ExplainSeriesChange(v View, occurrences []reservation.Reservation, rule rec
 	if c.Quantity != nil {
 		asked = *c.Quantity
 	}
-	more := sort.Search(max(asked-least, 0), func(i int) bool {
-		c.Quantity = new(least + i)
+	r.LargestQuantity = largestAccepted(least, asked, func(quantity int) bool {
+		c.Quantity = &quantity
 		_, err := PlanSeriesChange(v, occurrences, rule, c)
-		return err != nil
+		return err == nil
 	})
-	if more > 0 {
-		r.LargestQuantity = least + more - 1
-	}
 	return &r
 }
 
-// blocksOfFirst returns what is in the way of the first occurrence that is refused, beside those before it.
-func blocksOfFirst(v View, req SeriesRequest, occurrences []recurrence.Occurrence) []reservation.Block {
-	v = v.forSeries()
-	for i, o := range occurrences {
-		p, err := NewPlan(v, atOccurrence(req, o))
-		if err == nil {
-			v.add(p.member(i))
-			continue
-		}
-		v.terse = false
-		_, err = NewPlan(v, atOccurrence(req, o))
-		if refusal, is := errors.AsType[*reservation.Refusal](err); is {
-			return refusal.BlockedBy
-		}
-		break
-	}
-	return nil
-}
-
-// hasRoom reports whether all occurrences of a series would be booked.
-func hasRoom(v View, req SeriesRequest, occurrences []recurrence.Occurrence) bool {
+// untilRefused plans occurrences until one has no room. It returns the view with those before it, and its index.
+func untilRefused(v View, req SeriesRequest, occurrences []recurrence.Occurrence) (View, int) {
 	v = v.forSeries()
 	for i, o := range occurrences {
 		p, err := NewPlan(v, atOccurrence(req, o))
 		if err != nil {
-			return false
+			return v, i
 		}
 		v.add(p.member(i))
 	}
-	return true
+	return v, len(occurrences)
+}
+
+// blocksOfFirst returns what is in the way of the first occurrence that is refused, beside those before it.
+func blocksOfFirst(v View, req SeriesRequest, occurrences []recurrence.Occurrence) []reservation.Block {
+	v, first := untilRefused(v, req, occurrences)
+	if first == len(occurrences) {
+		return nil // room has appeared since
+	}
+	v.terse = false
+	_, err := NewPlan(v, atOccurrence(req, occurrences[first]))
+	if refusal, is := errors.AsType[*reservation.Refusal](err); is {
+		return refusal.BlockedBy
+	}
+	return nil
+}
+
+// largestAccepted returns the largest quantity below asked, and not below least, that is accepted; 0 if there is none.
+func largestAccepted(least, asked int, accepted func(quantity int) bool) int {
+	more := sort.Search(max(asked-least, 0), func(i int) bool { return !accepted(least + i) })
+	if more == 0 {
+		return 0
+	}
+	return least + more - 1
 }
 
 // SeriesChange changes the occurrences of a series. A nil field leaves its part as it is.
@@ -218,7 +223,7 @@ func PlanSeriesChange(v View, occurrences []reservation.Reservation, rule recurr
 		}
 		changes[i] = one
 	}
-	if err := c.distinct(changes); err != nil {
+	if err := c.check(changes); err != nil {
 		return nil, err
 	}
 	v = v.tersely()
@@ -231,8 +236,14 @@ func PlanSeriesChange(v View, occurrences []reservation.Reservation, rule recurr
 	return changed, err
 }
 
-// distinct fails with an Invalid fault if a time of day would make two occurrences begin at the same instant.
-func (c SeriesChange) distinct(changes []Change) error {
+// check fails with an Invalid fault if all occurrences together would have more than a series may have, or if a time of day would make
+// two of them begin at the same instant.
+func (c SeriesChange) check(changes []Change) error {
+	if c.Quantity != nil {
+		if err := checkSum(*c.Quantity, len(changes)); err != nil {
+			return err
+		}
+	}
 	begins := make(map[span.Instant]bool)
 	for _, one := range changes {
 		if c.At != nil && begins[*one.Start] {
@@ -336,8 +347,9 @@ func (c SeriesChange) of(r reservation.Reservation, rule recurrence.Rule) (Chang
 
 // refusals are those of the occurrences of a series.
 type refusals struct {
-	first *reservation.Refusal
-	list  []reservation.RefusedOccurrence
+	first    *reservation.Refusal
+	earliest span.Instant // when its occurrence starts
+	list     []reservation.RefusedOccurrence
 }
 
 // add adds the refusal of an occurrence, and reports whether err is one.
@@ -346,17 +358,17 @@ func (f *refusals) add(o recurrence.Occurrence, err error) bool {
 	if !is {
 		return false
 	}
-	if len(f.list) == 0 || o.Start < f.list[0].Start {
-		f.first = refusal
+	if f.first == nil || o.Start < f.earliest {
+		f.first, f.earliest = refusal, o.Start
 	}
 	f.list = append(f.list, reservation.RefusedOccurrence{Local: o.Local, Start: o.Start, Constraint: refusal.Constraint, Message: refusal.Message})
-	slices.SortFunc(f.list, func(a, b reservation.RefusedOccurrence) int { return cmp.Compare(a.Start, b.Start) })
 	return true
 }
 
 // refusal returns that of a series with so many occurrences.
 func (f *refusals) refusal(all int) *reservation.Refusal {
 	r := *f.first
+	slices.SortStableFunc(f.list, func(a, b reservation.RefusedOccurrence) int { return cmp.Compare(a.Start, b.Start) })
 	r.Message = fmt.Sprintf("%d of %s cannot be had, the first at %s: %s", len(f.list), fault.Counted(all, "occurrence"), f.list[0].Local, r.Message)
 	r.Occurrences = f.list[:min(len(f.list), reservation.MaxRefused)]
 	return &r

@@ -46,7 +46,7 @@ func (s series) routes() []serving.Route {
 	return []serving.Route{
 		serving.Post(path, serving.Rule("reservations:create"), serving.InTurn, serving.OnePage, serving.ByNobody.Tagged(), serving.ForProject, serving.JSON(s.create)),
 		serving.Get(path, serving.Rules("reservations:list", "reservations:list_all"), serving.InTurn, serving.OnePage, serving.ByCaller, serving.JSON(s.list)),
-		serving.Get(one, s.loading(showRule), serving.InLine, serving.OnePage, serving.ByCaller.Tagged(), serving.NoParameters, serving.JSON(s.show)),
+		serving.Get(one, s.loading(showRule), serving.InTurn, serving.OnePage, serving.ByCaller.Tagged(), serving.NoParameters, serving.JSON(s.show)),
 		serving.Patch(one, s.loading("reservations:update"), serving.InTurn, serving.OnePage, serving.ByNobody.Tagged(), serving.JSON(s.change)),
 		serving.Delete(one, s.loading("reservations:delete"), serving.InLine, serving.OnePage, serving.ByNobody.Tagged(), serving.JSON(s.cancel)),
 	}

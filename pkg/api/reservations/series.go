@@ -22,7 +22,7 @@ type Recurring interface {
 	SeriesChanger
 }
 
-// SeriesChanger changes and cancels the reservations of a series from an instant on.
+// SeriesChanger changes and cancels the reservations of a series from the local time of an occurrence on; "" is from the first one on.
 type SeriesChanger interface {
 	OfferSeriesChange(ctx context.Context, by booking.Caller, id string, from string, c planning.SeriesChange) ([]reservation.Reservation, error)
 	ChangeSeries(ctx context.Context, by booking.Caller, id string, from string, c planning.SeriesChange) ([]reservation.Reservation, error)
@@ -219,7 +219,7 @@ func (s series) list(c *serving.Call) (any, error) {
 func (s series) show(c *serving.Call) (any, error) {
 	found := foundSeries(c)
 	c.SetVersion(found.VersionText())
-	return recurring(&found)
+	return serving.Later(func() (any, error) { return recurring(&found) }), nil
 }
 
 // scope returns whether the call is a dry run, and the local time from which occurrences are meant; "" if all are.
