@@ -16,7 +16,7 @@ import (
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 )
 
-// lab returns a series on three days, of which the second has no reservation and the third begins an hour later than by the rule.
+// lab returns a series on three days. The second has no reservation, and the third begins an hour later than by the rule.
 func lab() v1.Series {
 	s := v1.Series{ID: "s-1", Name: "lab", Left: 2,
 		Rule: "FREQ=DAILY;COUNT=3", TimeZone: "Europe/Paris", LocalStart: "2026-12-02T09:00:00", Duration: 3600,

@@ -143,7 +143,7 @@ func (s *scene) exact(q asked) *scene {
 }
 
 // still returns a copy in which all reservations are about to start. Elsewhere others get other hosts for maintenance and for an
-// extension, of which answers say nothing (docs/adr/0042-movable.md).
+// extension, and answers do not name these moves (docs/adr/0042-movable.md).
 func (s *scene) still() *scene {
 	s.t.Helper()
 	return s.copied(nil, func(c *scene) { c.leadTime = int64(s.end() - s.now) })

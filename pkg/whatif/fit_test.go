@@ -159,7 +159,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 	}
 }
 
-// priced gives the question of Figure 1 a tariff: 3, then 1 from 40 to 60, then 2.
+// priced adds a tariff to the question of Figure 1: 3, then 1 from 40 to 60, then 2.
 func priced(q map[string]any) {
 	q["policy"] = "cheapest"
 	q["tariff"] = []any{

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/tariff"
 )
 
-// priced gives the scene a tariff: each pair is how many seconds a price holds, and the price.
+// priced returns an option that sets a tariff: each pair is how many seconds a price holds, and the price.
 func priced(t *testing.T, pairs ...[2]int64) func(*booking.Options) {
 	t.Helper()
 	var steps []tariff.Step
