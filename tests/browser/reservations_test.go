@@ -281,3 +281,19 @@ func TestALinkLeadsBackToThePlaceInTheCalendar(t *testing.T) {
 	}
 	p.wellBehaved()
 }
+
+// A link is followed in a later event than that of the click. What the part that is left wants the address to name in
+// between does not call the user back.
+func TestALinkIsFollowedWhateverThePartThatIsLeftStillWrites(t *testing.T) {
+	p, s := startPage(t)
+	one := book(t, s, v1.ReservationRequest{Name: "training"}, 24*time.Hour, 2*time.Hour)
+	for left, writes := range map[string]string{
+		"calendar":     `almanac.calendar.send({type: 'settled'})`,
+		"reservations": `document.querySelector('input[type=search]').dispatchEvent(new Event('input', {bubbles: true}))`,
+	} {
+		p.open(left, map[string]string{"calendar": ".picture", "reservations": "input[type=search]"}[left])
+		labtest.Evaluate[bool](p.Browser, fmt.Sprintf(`(location.hash = '#/reservation/%s', %s, true)`, one.ID, writes))
+		p.Await("#back")
+	}
+	p.wellBehaved()
+}

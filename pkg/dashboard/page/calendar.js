@@ -3,6 +3,7 @@
 import {announce, toast} from './dom.js';
 import {t} from './texts.js';
 import {get} from './client.js';
+import {write} from './address.js';
 import {stream} from './stream.js';
 import {formBefore, keepForm, kept} from './kept.js';
 import {run} from './loop.js';
@@ -37,7 +38,7 @@ export function show(main, app, query) {
   }
 
   const others = {
-    address: ({path, replace}) => history[replace ? 'replaceState' : 'pushState'](null, '', `#${path}`),
+    address: ({path, replace}) => write(path, replace),
     draft: ({text}) => keepForm(text),
     told: ({name, status}) => toast(t('statusNow', {name, status: t(`status_${status}`)})),
     said: ({what}) => announce((what === 'free' ? freeSpoken : spoken)(calendar.state())),

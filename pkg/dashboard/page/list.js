@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of reservations.
 import {fill} from './dom.js';
+import {write} from './address.js';
 import {add} from './texts.js';
 import {texts} from './texts-list.js';
 import {run} from './loop.js';
@@ -29,7 +30,7 @@ export function list(main, app) {
     }),
     step,
     view: viewOf(app),
-    others: {address: ({query}) => history.replaceState(null, '', `#/reservations${written(query)}`)},
+    others: {address: ({query}) => write(`/reservations${written(query)}`, true)},
   });
   part.send({type: 'begin'});
   const name = () => part.send({type: 'named', names: app.projectNames()});

@@ -2,6 +2,7 @@
 // The frame of the page: who the user is, where they are, and the parts that never change.
 import {announce, button, fill, h, named, outside, problem, select} from './dom.js';
 import {t} from './texts.js';
+import {follow} from './address.js';
 import {get, onSignedOut, patch, remove, session} from './client.js';
 import {calendarPlace, forgetTab, keep, keepCalendarPlace, kept} from './kept.js';
 import {now} from './time.js';
@@ -68,7 +69,7 @@ function leave() {
 }
 
 function route() {
-  const [, path = '/calendar', query = ''] = location.hash.match(/^#(\/[^?]*)\??(.*)$/) || [];
+  const [, path = '/calendar', query = ''] = follow().match(/^#(\/[^?]*)\??(.*)$/) || [];
   const words = path.split('/').map(decoded).filter((word, i) => i === 0 || !isNoName(word)),
     [, section, id] = words,
     name = partOf(section, id);
