@@ -77,6 +77,8 @@ var withoutDryRun = map[string]string{
 	"almanac host set":             "it can be set back",
 	"almanac pack stop":            "it keeps instances where they are",
 	"almanac properties set":       "it can be set back",
+	"almanac webhook create":       "it takes nothing away, and can be deleted",
+	"almanac webhook delete":       "it takes away what its argument names, as its owner wants",
 }
 
 func TestEachCommandThatChangesSomethingHasADryRunOrAReason(t *testing.T) {

@@ -72,6 +72,9 @@ var outputs = map[string][]string{
 		"reservation confirm r-1", "reservation confirm r-1 --dry-run",
 		"reservation delete r-1 --yes", "reservation delete r-1 --dry-run", "reservation import - --shift-to now+1h", "reservation feed",
 	},
+	"webhook": {
+		"webhook create x --url https://hooks.example.org/ --type reservation.end", "webhook list", "webhook list --long", "webhook show r-1", "webhook show r-0", "webhook delete r-1",
+	},
 	"series": {
 		"series create x --rule FREQ=DAILY;COUNT=9 --start 2026-12-01T09:00 --time-zone UTC --duration 1h",
 		"series create x --rule FREQ=DAILY;COUNT=9 --start 2026-12-01T09:00 --time-zone UTC --duration 1h --dry-run",
@@ -251,6 +254,10 @@ func answerEverything(a *api) {
 	a.mux.HandleFunc("PATCH /v1/reservations/{id}", offered(full[v1.Reservation](), full[v1.OfferAnswer]()))
 	a.mux.HandleFunc("DELETE /v1/reservations/{id}", offered(nil, full[v1.CancellationAnswer]()))
 	answer(full[v1.Feed](), "GET /v1/feed")
+	answer(full[v1.Webhooks](), "GET /v1/webhooks")
+	answer(full[v1.Webhook](), "POST /v1/webhooks")
+	answer(nil, "DELETE /v1/webhooks/{id}")
+	member("/v1/webhooks", "GET", full[v1.Webhook](), v1.Webhook{})
 	answer(full[v1.SeriesList](), "GET /v1/series")
 	member("/v1/series", "GET", full[v1.Series](), v1.Series{})
 	a.mux.HandleFunc("POST /v1/series", offered(full[v1.Series](), full[v1.SeriesOfferAnswer]()))

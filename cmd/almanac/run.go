@@ -123,7 +123,7 @@ Data is printed to standard output, messages to standard error. Exit codes:
 	root.AddCommand(
 		p.reservationCommand(),
 		p.groupCommand(),
-		p.seriesCommand(),
+		p.seriesCommand(), p.webhookCommand(),
 		p.availabilityCommand(),
 		p.offersCommand(),
 		p.calendarCommand(),

@@ -38,6 +38,7 @@ var fullBodies = []fullBody{
 	{"PATCH /v1/groups/{id}", "/v1/groups/RESERVATION", `{}`},
 	{"POST /v1/series", "", `{"name": "s", "rule": "FREQ=DAILY;COUNT=2", "time_zone": "UTC", "local_start": "2026-12-01T09:00", "duration": 60, "except": [], "also": [], "kind": "instance", "resources": {"vcpus": 1, "custom": {"CUSTOM_GPU": 0}}}`},
 	{"PATCH /v1/series/{id}", "/v1/series/SERIES", `{}`},
+	{"POST /v1/webhooks", "", `{"name": "w", "url": "https://192.0.2.1/", "event_types": []}`},
 	{"POST /v1/offers", "", `{"quantity": {"min": 1, "max": 1}, "duration": {"min": 60, "max": 60}, "windows": [{}], "alternatives": [{"kind": "instance", "resources": {"vcpus": 1, "custom": {"CUSTOM_GPU": 0}}}]}`},
 	{"PATCH /v1/reservations/{id}", "/v1/reservations/RESERVATION", `{}`},
 	{"PATCH /v1/hosts/{name}", "/v1/hosts/A", `{"properties": {}}`},

@@ -29,6 +29,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api/leases"
 	"github.com/almanac-cloud/almanac/pkg/api/serving"
 	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
+	"github.com/almanac-cloud/almanac/pkg/api/webhooks"
 	"github.com/almanac-cloud/almanac/pkg/energy"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/span"
@@ -40,6 +41,8 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/enforcement"
 	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
+	"github.com/almanac-cloud/almanac/reservation/webhook"
+	"github.com/almanac-cloud/almanac/reservation/webhook/delivery"
 )
 
 // noon is when every test begins.
@@ -153,6 +156,10 @@ func start(t testing.TB, s setup) *cloud {
 		Admission: energy.Admission{Property: "energy_managed"}, Rules: energy.Rules{Horizon: 900}, Configured: energy.ModeOff, StaleAfter: 180, Now: c.now,
 	}
 	options.Packing = packing(c)
+	options.Webhooks = webhooks.API{
+		Store: c.store, MostPerProject: 100, Check: receivers(t, "192.0.2.0/24").Check,
+		NewSecret: func() webhook.Secret { return webhook.NewSecret(make([]byte, webhook.SecretBytes)) },
+	}
 	options.BestEffort = bestEffort(c, keeper)
 	options.Admission = admission.Admission{
 		Promises: filters.Reservation{Promises: c.bookings, Fence: s.fence, LeadTime: 900}, Records: c.store, Log: options.Log,
@@ -168,6 +175,14 @@ func start(t testing.TB, s setup) *cloud {
 	t.Cleanup(server.Close)
 	c.url = server.URL
 	return c
+}
+
+// receivers sends to the allowed receivers.
+func receivers(t testing.TB, allowed ...string) *delivery.Poster {
+	t.Helper()
+	list, err := webhook.ParseAllowed(allowed)
+	must(t, err)
+	return delivery.NewPoster(list, "1.2.3", nil)
 }
 
 // restart stops the cloud and returns it as an almanacd that starts now makes it, with the setup s.

@@ -19,6 +19,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api/page"
 	"github.com/almanac-cloud/almanac/pkg/api/reservations"
 	"github.com/almanac-cloud/almanac/pkg/api/serving"
+	"github.com/almanac-cloud/almanac/pkg/api/webhooks"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/tracing"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -59,6 +60,8 @@ type Options struct {
 	Energy Energy
 	// Packing moves instances. If its Admin is nil, no instances can be moved.
 	Packing instances.Packing
+	// Webhooks are the webhooks of projects, and who may be told.
+	Webhooks webhooks.API
 	// BestEffort is the queue of best-effort work; nil means that there is none.
 	BestEffort instances.Queue
 	// Demo is the simulated cloud; nil means that the cloud is not simulated.

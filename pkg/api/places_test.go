@@ -19,6 +19,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/almanac-cloud/almanac/pkg/api/v1"
 	"github.com/almanac-cloud/almanac/pkg/policy"
 )
 
@@ -264,6 +265,7 @@ func TestEachRouteTakesTheParametersOfTheDocument(t *testing.T) {
 	c := start(t, setup{adjust: everything})
 	r, s := c.demo.book(`{"name": "r", "duration": 60}`), c.demo.series("")
 	submitted(c, r.ID)
+	hook := want[v1.Webhook](t, c.admin.post("/v1/webhooks", `{"name": "w", "url": "https://192.0.2.1/"}`), http.StatusCreated).ID
 	for path, item := range openContract(t).document.Paths.Map() {
 		for method, operation := range item.Operations() {
 			if operation.Security != nil && len(*operation.Security) == 0 {
@@ -278,6 +280,9 @@ func TestEachRouteTakesTheParametersOfTheDocument(t *testing.T) {
 			id := r.ID
 			if strings.Contains(path, "series") {
 				id = s.ID
+			}
+			if strings.Contains(path, "webhooks") {
+				id = hook
 			}
 			at := strings.NewReplacer("{id}", id, "{name}", "A").Replace(path)
 			if strings.Contains(path, "properties") {

@@ -57,6 +57,12 @@ var calls = []call{
 	{"DELETE /v1/leases/{id}", "", "", 403, 204, 204, 403, 403, 403, "blazar:leases:delete"},
 	{"GET /v1/leases/{id}/hosts", "", "", 200, 200, 200, 403, 200, 403, "blazar:leases:get"},
 	{"GET /v1/os-hosts", "", "", 200, 200, 200, 200, 200, 403, "blazar:oshosts:get"},
+	{"POST /v1/webhooks", "", `{"name": "w", "url": "https://192.0.2.1/"}`, 403, 201, 201, 201, 403, 403, "webhooks:create"},
+	{"POST /v1/webhooks", "", `{"name": "w", "url": "https://192.0.2.1/", "all_projects": true}`, 403, 403, 201, 403, 403, 403, "webhooks:create"},
+	{"GET /v1/webhooks", "", "", 403, 200, 200, 200, 403, 403, "webhooks:list"},
+	{"GET /v1/webhooks", "?all_projects=true", "", 403, 403, 200, 403, 403, 403, "webhooks:list_all"},
+	{"GET /v1/webhooks/{id}", "", "", 403, 200, 200, 404, 403, 403, "webhooks:get"},
+	{"DELETE /v1/webhooks/{id}", "", "", 403, 204, 204, 404, 403, 403, "webhooks:delete"},
 	{"POST /v1/series", "?dry_run=true", weekly(""), 403, 200, 200, 200, 403, 403, "reservations:create"},
 	{"GET /v1/series", "", "", 200, 200, 200, 200, 400, 403, "reservations:list"},
 	{"GET /v1/series", "?all_projects=true", "", 403, 403, 200, 403, 200, 403, "reservations:list_all"},
@@ -142,6 +148,10 @@ func (k call) by(token string, c *cloud) answer {
 	if strings.Contains(path, "series") {
 		id = c.demo.series("").ID
 		defer func() { c.demo.delete("/v1/series/" + id) }()
+	}
+	if strings.Contains(path, "webhooks/") {
+		id = want[v1.Webhook](c.t, c.demo.post("/v1/webhooks", `{"name": "w", "url": "https://192.0.2.1/"}`), http.StatusCreated).ID
+		defer func() { c.demo.delete("/v1/webhooks/" + id) }()
 	}
 	a := caller{c, token}.send(method, strings.NewReplacer("{id}", id, "{name}", name).Replace(path)+k.path, k.body)
 	if rest := c.demo.delete("/v1/reservations/" + r.ID); rest.status != http.StatusNoContent && rest.status != http.StatusConflict {

@@ -137,6 +137,7 @@ func TestLargeAnswersWaitForTheTurnOfTheProject(t *testing.T) {
 		"POST /v1/groups":                 {"/v1/groups", `{"name": "g", "duration": 60, "parts": [{}]}`},
 		"PATCH /v1/groups/:id":            {"/v1/groups/" + id, `{"name": "x"}`},
 		"POST /v1/series":                 {"/v1/series", weekly("")},
+		"POST /v1/webhooks":               {"/v1/webhooks", `{"name": "w", "url": "https://192.0.2.1/"}`},
 		"GET /v1/series/:id":              {"/v1/series/" + series},
 		"PATCH /v1/series/:id":            {"/v1/series/" + series, `{"name": "x"}`},
 		"POST /v1/leases":                 {"/v1/leases", `{"name": "l", "start_date": "now", "end_date": "2026-11-20 13:00", "reservations": [{"resource_type": "physical:host", "min": 1, "max": 1}]}`},

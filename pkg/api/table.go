@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api/page"
 	"github.com/almanac-cloud/almanac/pkg/api/reservations"
 	"github.com/almanac-cloud/almanac/pkg/api/serving"
+	"github.com/almanac-cloud/almanac/pkg/api/webhooks"
 )
 
 // parts are what serves calls and works beside them too.
@@ -32,6 +33,7 @@ func (p parts) table(o Options) []serving.Route {
 		reservationsOf(o).Routes(),
 		calendarOf(o).Routes(),
 		p.events.Routes(),
+		webhooksOf(o).Routes(),
 		hosts.API{Inventory: o.Inventory}.Routes(),
 		imagesOf(o).Routes(),
 		energyOf(o).Routes(),
@@ -61,6 +63,12 @@ func calendarOf(o Options) *calendar.API {
 		Live: o.Booking, Turns: o.Booking, Reader: o.Reader, History: o.History, Snapshot: o.Inventory.Snapshot,
 		Power: o.Energy, FeedSecret: o.FeedSecret, Now: o.Now,
 	})
+}
+
+func webhooksOf(o Options) webhooks.API {
+	w := o.Webhooks
+	w.NewID, w.Now = o.NewID, o.Now
+	return w
 }
 
 func imagesOf(o Options) hosts.Images {

@@ -22,6 +22,7 @@ var untagged = map[string]string{
 	"DELETE /v1/demo/servers/:id":         "a server of a simulated cloud is never changed",
 	"DELETE /v1/packing/runs/:id":         "a run can only be stopped, and stopping it twice is stopping it",
 	"DELETE /v1/floatingips/:id":          "an address of the pool is never changed",
+	"DELETE /v1/webhooks/:id":             "a webhook is never changed",
 	"DELETE /v1/besteffort/:id":           "a request can only be canceled, and canceling it twice is canceling it",
 	"PATCH /v1/properties/:name":          "a property is hidden or not, so that a change writes over nothing else; and no answer shows one alone",
 	"PATCH /v1/os-hosts/properties/:name": "a property is hidden or not, so that a change writes over nothing else; and no answer shows one alone",

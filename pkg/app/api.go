@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/api/events"
 	"github.com/almanac-cloud/almanac/pkg/api/instances"
 	"github.com/almanac-cloud/almanac/pkg/api/leases"
+	"github.com/almanac-cloud/almanac/pkg/api/webhooks"
 	"github.com/almanac-cloud/almanac/pkg/dashboard"
 	"github.com/almanac-cloud/almanac/pkg/energy/controller"
 	"github.com/almanac-cloud/almanac/pkg/job"
@@ -38,7 +39,8 @@ type apiParts struct {
 	images   *imagectl.Controller // nil if no images are staged
 	energy   *controller.Admin
 	packing  instances.Packing
-	queue    *requests.API       // nil without a cloud
+	queue    *requests.API // nil without a cloud
+	webhooks webhooks.API
 	pipeline *scheduler.Pipeline // nil if another scheduler chooses hosts
 	doctor   *countedDoctor
 }
@@ -87,6 +89,7 @@ func (p apiParts) options() (api.Options, error) {
 		Version: p.version, Speed: p.pace.Speed(), Now: p.clock.now, Monotonic: stopwatch(),
 		Leases:       p.db,
 		Series:       p.db,
+		Webhooks:     p.webhooks,
 		NewID:        uuid.NewString,
 		NewRequestID: func() string { return "req-" + uuid.NewString() },
 		Log:          p.logOf("api"),

@@ -206,6 +206,9 @@ func (a *App) openFeatures(
 	if parts.pipeline, f, err = openScheduler(s, evictor, recorder); a.add(f, err) != nil {
 		return err
 	}
+	if parts.webhooks, f, err = openWebhooks(s); a.add(f, err) != nil {
+		return err
+	}
 	parts.queue, f = openBestEffort(s, enforced)
 	_ = a.add(f, nil)
 	parts.doctor, f = openDoctor(s, enforced)

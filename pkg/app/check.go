@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/store"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/planning"
+	"github.com/almanac-cloud/almanac/reservation/webhook"
 )
 
 func has(c config.Config, role string) bool { return slices.Contains(c.Default.Roles, role) }
@@ -62,6 +63,9 @@ func Check(c config.Config) error {
 	}
 	if err := c.Tariff.Check(); err != nil {
 		return fmt.Errorf("[tariff]: %w", err)
+	}
+	if _, err := webhook.ParseAllowed(c.Webhooks.Allowed); err != nil {
+		return fmt.Errorf("[webhooks] %w", err)
 	}
 	if err := c.Tracing.Check(); err != nil {
 		return fmt.Errorf("[tracing]: %w", err)

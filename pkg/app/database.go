@@ -89,7 +89,7 @@ func OpenStore(ctx context.Context, cfg config.Config, replica string, log *slog
 		PoolSize: c.MaxPoolSize, Overflow: c.MaxOverflow, Recycle: c.ConnectionRecycleTime,
 		Patience: c.TransactionTimeout, Retries: c.DBMaxRetries, LongestWait: c.DBMaxRetryInterval,
 		NewToken: uuid.NewString, Random: rand.Float64,
-		Holder: replica, Outbox: notifies(cfg),
+		Holder: replica, Outbox: notifies(cfg), Webhooks: len(cfg.Webhooks.Allowed) > 0,
 		Logger: log.With("component", "database"),
 	})
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/planning"
 	"github.com/almanac-cloud/almanac/reservation/tariff/feed"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
+	"github.com/almanac-cloud/almanac/reservation/webhook"
 )
 
 // Config holds the value of every option, one struct per section.
@@ -63,6 +64,7 @@ type Config struct {
 	Neutron       openstack.Options
 	Staging       Staging
 	Tracing       tracing.Options
+	Webhooks      webhook.Settings
 
 	Origin
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 	"github.com/almanac-cloud/almanac/reservation/tariff/feed"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
+	"github.com/almanac-cloud/almanac/reservation/webhook"
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
@@ -138,8 +139,9 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 		Staging: config.Staging{Enabled: true, RemoveUnused: true, Rules: controller.Rules{
 			Strategy: staging.EDF, Rate: 1e8, Margin: 60, Poll: 5 * time.Second, Factor: 3, Retries: 3, RetryDelay: 30, Lifetime: day,
 		}},
-		Tariff:  feed.Options{Every: 5 * time.Minute, Timeout: 10 * time.Second, MaxAge: 36 * 3600},
-		Tracing: tracing.Options{Endpoint: "http://127.0.0.1:4318/v1/traces", SampleRatio: 1},
+		Webhooks: webhook.Settings{MostPerProject: 10, GiveUpAfter: day, Source: "almanac"},
+		Tariff:   feed.Options{Every: 5 * time.Minute, Timeout: 10 * time.Second, MaxAge: 36 * 3600},
+		Tracing:  tracing.Options{Endpoint: "http://127.0.0.1:4318/v1/traces", SampleRatio: 1},
 	}
 	if diff := cmp.Diff(want, defaults(t), unexported); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

@@ -34,6 +34,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation/staging/controller"
 	"github.com/almanac-cloud/almanac/reservation/tariff/feed"
 	"github.com/almanac-cloud/almanac/reservation/upkeep"
+	"github.com/almanac-cloud/almanac/reservation/webhook"
 	"github.com/almanac-cloud/almanac/weighers"
 )
 
@@ -220,6 +221,11 @@ source = https://prices/day-ahead.csv
 refresh_interval = 31
 timeout = 32
 max_age = 55m
+[webhooks]
+allowed = hooks.example.org,192.0.2.0/24
+max_per_project = 12
+give_up_after = 2h
+source = https://almanac/
 [tracing]
 enabled = true
 endpoint = https://collector/v1/traces
@@ -515,8 +521,9 @@ func TestEveryOptionReachesItsField(t *testing.T) {
 			Strategy: staging.JIT, Rate: 1e6, Link: 2e6, Limit: 3 << 30, Margin: 4, Poll: 8 * time.Second,
 			Factor: 6, Retries: 7, RetryDelay: 8, Lifetime: 90,
 		}},
-		Tariff:  feed.Options{Source: "https://prices/day-ahead.csv", Every: 31 * time.Second, Timeout: 32 * time.Second, MaxAge: 3300},
-		Tracing: tracing.Options{Enabled: true, Endpoint: "https://collector/v1/traces", SampleRatio: 0.25},
+		Webhooks: webhook.Settings{Allowed: []string{"hooks.example.org", "192.0.2.0/24"}, MostPerProject: 12, GiveUpAfter: 7200, Source: "https://almanac/"},
+		Tariff:   feed.Options{Source: "https://prices/day-ahead.csv", Every: 31 * time.Second, Timeout: 32 * time.Second, MaxAge: 3300},
+		Tracing:  tracing.Options{Enabled: true, Endpoint: "https://collector/v1/traces", SampleRatio: 0.25},
 	}
 	got.Folder = ""
 	if diff := cmp.Diff(want, got, unexported); diff != "" {

@@ -91,6 +91,7 @@ func table(c *Config) []section {
 		{"glance", clientOptions(&c.Glance, "Glance")},
 		{"neutron", clientOptions(&c.Neutron, "Neutron")},
 		{"staging", stagingOptions(&c.Staging)},
+		{"webhooks", webhookOptions(&c.Webhooks)},
 		{"tracing", tracingOptions(&c.Tracing)},
 	}
 }

@@ -38,8 +38,8 @@ var (
 		"besteffort:list", "besteffort:get", "blazar:leases:get",
 		"blazar:floatingips:get", "blazar:oshosts:get", "blazar:oshosts:get_allocations", "blazar:oshosts:get_resource_properties",
 	}
-	writing = []string{"reservations:update", "reservations:delete", "besteffort:delete", "blazar:leases:put", "blazar:leases:delete"}
-	making  = []string{"reservations:create", "besteffort:create", "blazar:leases:post"}
+	writing = []string{"reservations:update", "reservations:delete", "besteffort:delete", "blazar:leases:put", "blazar:leases:delete", "webhooks:list", "webhooks:get", "webhooks:delete"}
+	making  = []string{"reservations:create", "besteffort:create", "blazar:leases:post", "webhooks:create"}
 	overall = []string{
 		"reservations:list_all", "reservations:get_all_projects", "reservations:get_hosts", "hosts:get_instances", "properties:get_hidden",
 		"decisions:get_all_projects", "decisions:get_hosts", "images:list", "preemptible:list", "preemptible:get_cost",
@@ -50,7 +50,7 @@ var (
 		"reservations:update_all_projects", "reservations:delete_all_projects", "reservations:maintain", "hosts:update", "properties:update", "doctor:get", "doctor:fix",
 		"demo:list", "demo:create", "demo:delete",
 		"energy:update", "energy:approve", "energy:order", "packing:apply", "packing:stop",
-		"besteffort:delete_all_projects",
+		"besteffort:delete_all_projects", "webhooks:create_all_projects", "webhooks:list_all", "webhooks:get_all_projects", "webhooks:delete_all_projects",
 		"blazar:floatingips:post", "blazar:floatingips:delete", "blazar:oshosts:post", "blazar:oshosts:put", "blazar:oshosts:delete", "blazar:oshosts:update_resource_properties",
 	}
 	service = []string{"scheduler:filter", "scheduler:weigh", "readiness:get"}

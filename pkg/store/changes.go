@@ -29,7 +29,7 @@ func (s *Store) entry(cause reservation.Cause, row *reservationRow) (changeRow, 
 	return changeRow{
 		ReservationID: row.ID, Version: row.Version,
 		Action: string(cause.Action), ProjectID: row.ProjectID, UserID: cause.UserID, RequestID: cause.RequestID,
-		At: row.Updated, Detail: cause.Detail, State: state, Token: s.newToken(), Sent: !s.options.Outbox,
+		At: row.Updated, Detail: cause.Detail, State: state, Token: s.newToken(), Sent: !s.options.Outbox, Hooked: !s.options.Webhooks,
 	}, nil
 }
 

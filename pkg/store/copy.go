@@ -25,7 +25,7 @@ type Size struct {
 var copied = []copying{
 	copyingOf[reservationRow](), copyingOf[claimRow](), copyingOf[eventRow](), copyingOf[addressClaimRow](), copyingOf[leaseGroupRow](), copyingOf[seriesRow](),
 	copyingOf[pastClaimRow](), copyingOf[pastUsageRow](), copyingOf[purgedRow](),
-	copyingOf[changeRow](), copyingOf[keyRow](), copyingOf[usageRow](), copyingOf[toldRow](), copyingOf[leaseRow](),
+	copyingOf[changeRow](), copyingOf[webhookRow](), copyingOf[deliveryRow](), copyingOf[keyRow](), copyingOf[usageRow](), copyingOf[toldRow](), copyingOf[leaseRow](),
 	copyingOf[hostRow](), copyingOf[hostNumberRow](), copyingOf[capabilitiesRow](), copyingOf[overrideRow](), copyingOf[hiddenRow](), copyingOf[enrolledRow](),
 	copyingOf[decisionRow](), copyingOf[subjectRow](), copyingOf[instanceRecordRow](), copyingOf[evictionRow](),
 	copyingOf[powerRow](), copyingOf[powerEntryRow](), copyingOf[energyRow](), copyingOf[demandRow](),

@@ -35,7 +35,7 @@ func migrated(t *testing.T, connection string) *Store {
 func models(t *testing.T, s *Store) map[string]any {
 	t.Helper()
 	rows := map[string]any{}
-	for _, row := range slices.Concat(allRows, []any{&leaseGroupRow{}, &seriesRow{}, &hostNumberRow{}, &capabilitiesRow{}, &toldRow{}, &enrolledRow{}, &addressClaimRow{}, &pastClaimRow{}, &pastUsageRow{}, &purgedRow{}}) {
+	for _, row := range slices.Concat(allRows, []any{&leaseGroupRow{}, &seriesRow{}, &webhookRow{}, &deliveryRow{}, &hostNumberRow{}, &capabilitiesRow{}, &toldRow{}, &enrolledRow{}, &addressClaimRow{}, &pastClaimRow{}, &pastUsageRow{}, &purgedRow{}}) {
 		rows[row.(interface{ TableName() string }).TableName()] = row
 	}
 	tables, err := s.writer.Migrator().GetTables()

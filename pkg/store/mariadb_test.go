@@ -27,6 +27,7 @@ import (
 func TestStoreOnMariaDB(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject { return openAt(labtest.Database(t))(t) })
 	storetest.RunShared(t, func(t *testing.T) func(t *testing.T) storetest.Subject { return openAt(labtest.Database(t)) })
+	storetest.RunWebhooks(t, func(t *testing.T) func(t *testing.T) storetest.Subject { return hookedAt(labtest.Database(t)) })
 }
 
 // The stores of one database use different nodes.
@@ -35,14 +36,18 @@ func TestStoreOnMariaDB(t *testing.T) {
 func TestStoresOnGalera(t *testing.T) {
 	cluster := labtest.StartGalera(t, 2)
 	databases := 0
-	storetest.RunShared(t, func(t *testing.T) func(t *testing.T) storetest.Subject {
-		databases++
-		name, stores := fmt.Sprint("almanac_", databases), 0
-		return func(t *testing.T) storetest.Subject {
-			stores++
-			return openAt(cluster.URL(stores%2, name))(t)
+	at := func(open func(connection string) func(t *testing.T) storetest.Subject) func(t *testing.T) func(t *testing.T) storetest.Subject {
+		return func(*testing.T) func(t *testing.T) storetest.Subject {
+			databases++
+			name, stores := fmt.Sprint("almanac_", databases), 0
+			return func(t *testing.T) storetest.Subject {
+				stores++
+				return open(cluster.URL(stores%2, name))(t)
+			}
 		}
-	})
+	}
+	storetest.RunShared(t, at(openAt))
+	storetest.RunWebhooks(t, at(hookedAt))
 }
 
 // booked returns the commit of a new reservation of one host, known in a version.

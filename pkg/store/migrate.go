@@ -28,6 +28,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0008_together", Migrate: addTogether},
 	{ID: "0009_movable", Migrate: addMovable},
 	{ID: "0010_series", Migrate: addSeries},
+	{ID: "0011_webhooks", Migrate: addWebhooks},
 }
 
 const firstSchema = "0001_first_schema"

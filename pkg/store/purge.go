@@ -16,7 +16,7 @@ import (
 // Purge deletes the reservations that were over before an instant, with their claims, events, keys
 // and changes, at most one batch in each transaction, and returns how many. It adds what they held to
 // sums by day, project and host in the same transaction. It keeps a reservation with a
-// change that is not yet sent. Then it deletes the groups that were deleted or over before the
+// change that is not yet sent, or whose deliveries to webhooks are not stored. Then it deletes the groups that were deleted or over before the
 // instant, and the series from before it, that have no reservation any more. A dry run only counts. Purge calls progress with the
 // sum of the reservations after each batch; it may be nil. It fails with job.ErrLost if another
 // process has acquired the lease.
@@ -90,7 +90,7 @@ func (s *Store) purgeOldest(ctx context.Context, lease job.Lease, what string, t
 func over(tx *gorm.DB, before span.Instant) *gorm.DB {
 	return tx.Model(&reservationRow{}).
 		Where("status NOT IN ? AND updated_at < ?", reservation.LiveStatuses, before).
-		Where("NOT EXISTS (SELECT 1 FROM `changes` WHERE `changes`.`reservation_id` = `reservations`.`id` AND `changes`.`sent` = ?)", false)
+		Where("NOT EXISTS (SELECT 1 FROM `changes` WHERE `changes`.`reservation_id` = `reservations`.`id` AND (`changes`.`sent` = ? OR `changes`.`hooked` = ?))", false, false)
 }
 
 // mostPurgedClaims is the largest number of claims that one transaction deletes, unless one

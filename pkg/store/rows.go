@@ -143,6 +143,9 @@ type changeRow struct {
 	State         string `gorm:"size:1048576;not null"` // a reservationRow with its latest events as a JSON object
 	Token         string `gorm:"size:64;not null"`
 	Sent          bool   `gorm:"not null;index:idx_changes_sent,priority:1"`
+
+	// Migration 0011 adds this one: whether the deliveries to webhooks are stored.
+	Hooked bool `gorm:"not null;-:migration"`
 }
 
 type leaseRow struct {

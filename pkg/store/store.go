@@ -55,6 +55,8 @@ type Options struct {
 	// Outbox is true if changes are stored until their notifications are sent. Otherwise they are
 	// stored as sent.
 	Outbox bool
+	// Webhooks is true if changes are stored until their deliveries to webhooks are stored.
+	Webhooks bool
 	// Logger receives every statement, without its values, at level debug; nil means no logging.
 	Logger *slog.Logger
 }

@@ -69,6 +69,17 @@ func TestStoreInAFile(t *testing.T) {
 	storetest.RunShared(t, func(t *testing.T) func(t *testing.T) storetest.Subject { return openAt(newFile(t)) })
 }
 
+// hookedAt opens a store whose changes wait for webhooks.
+func hookedAt(connection string) func(t *testing.T) storetest.Subject {
+	return func(t *testing.T) storetest.Subject {
+		return open(t, store.Options{Connection: connection, BusyTimeout: patience, Webhooks: true})
+	}
+}
+
+func TestWebhooksInAFile(t *testing.T) {
+	storetest.RunWebhooks(t, func(t *testing.T) func(t *testing.T) storetest.Subject { return hookedAt(newFile(t)) })
+}
+
 func TestEveryFormOfAConnectionFindsItsFile(t *testing.T) {
 	for connection, want := range map[string]string{
 		"sqlite:///almanac.db":                    "almanac.db",

@@ -60,7 +60,7 @@ func (s *Store) takingOf(t booking.TakeOver) (rows taking, err error) {
 			if err != nil {
 				return rows, err
 			}
-			entry.Sent = true
+			entry.Sent, entry.Hooked = true, true
 			rows.claims, rows.events = append(rows.claims, row.Claims...), append(rows.events, row.Events...)
 			row.Claims, row.Events = nil, nil
 			rows.reservations, rows.entries = append(rows.reservations, row), append(rows.entries, entry)

@@ -62,16 +62,19 @@ func ours(change reservation.Change, host string) []event {
 	if !told {
 		return nil
 	}
-	r := &change.Reservation
 	priority := oslo.Info
-	if r.Status == reservation.Failed {
+	if change.Reservation.Status == reservation.Failed {
 		priority = oslo.Error
 	}
+	return []event{{"almanac." + host, eventType, priority, payloadOf(change)}}
+}
+
+// payloadOf returns the payload of a change with all that an admin may see.
+func payloadOf(change reservation.Change) payload {
+	r := &change.Reservation
 	claims := make([]claim, len(r.Claims))
 	for i, c := range r.Claims {
 		claims[i] = claim{c.Host, c.Span.Start.Time(), c.Span.End.Time(), c.Slices}
 	}
-	return []event{{"almanac." + host, eventType, priority, payload{
-		reservationVersion, v1.Of(r), r.Version, claims, change.Detail, change.RequestID,
-	}}}
+	return payload{reservationVersion, v1.Of(r), r.Version, claims, change.Detail, change.RequestID}
 }

@@ -285,6 +285,8 @@ var withoutTrust = map[string]string{
 	"notices that are over":         "it withdraws the notice of an instance that is there; it finds one that is missing later",
 	"notifications":                 "it sends what is stored",
 	"usage service":                 "it sends what is stored",
+	"webhooks":                      "it reads the log of changes",
+	"webhook deliveries":            "it sends what is stored",
 }
 
 func TestWorkOnTheInventoryAsksWhetherItIsTrustedOrHasAReason(t *testing.T) {

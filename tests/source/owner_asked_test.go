@@ -15,6 +15,10 @@ var asked = map[string][]string{
 		"pkg/store: page: owned(found, q.ProjectID)",
 		"pkg/store: selected: owned(found, q.ProjectID)",
 		"pkg/store: Store.SeriesList: owned(found, q.ProjectID)",
+		"pkg/store: Store.Webhooks: owned(db, q.ProjectID)",
+		`pkg/store: Store.WebhooksOf: ownedByAny(tx.Where("all_projects = ?", false), chunk)`,
+		"reservation/webhook/delivery: Deliveries.fillBatch: changes[i].Reservation.Projects",
+		"reservation/webhook: Webhook.Wants: r.BelongsTo",
 		"pkg/store: Store.SeriesList: owned(of, q.ProjectID)",
 		"reservation/booking/memory: Records.SeriesList: s.BelongsTo",
 		"reservation/booking/memory: Records.LeaseStates: l.BelongsTo",
@@ -45,6 +49,7 @@ var asked = map[string][]string{
 	},
 	"charge: whether it counts for the project, and for its limits": {
 		"pkg/api/calendar: API.accountOnce: live[i].BelongsTo",
+		"pkg/store: Store.AddWebhook: owned(tx.Model(&webhookRow{}), w.ProjectID)",
 		"pkg/store: Store.Past: owned(found, q.ProjectID)",
 		"pkg/store: finding.named: owned(f.tx, f.asked.Project)",
 		"pkg/store: finding.projects: ownedByAny(f.tx, chunk)",

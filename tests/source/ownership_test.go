@@ -23,6 +23,7 @@ var compared = map[string]string{
 	"reservation: r.ProjectID == project":                                  "it is BelongsTo",
 	"reservation: l.ProjectID == project":                                  "it is BelongsTo",
 	"reservation: s.ProjectID == project":                                  "it is BelongsTo",
+	"reservation/webhook: w.ProjectID == project":                          "it is BelongsTo",
 	"reservation/address: there[i].Project != h.Project":                   "a floating IP, below the package reservation",
 	"reservation/address: f.Project == h.Project":                          "a floating IP, below the package reservation",
 	"reservation/booking: project == c.Revisions[0].Reservation.ProjectID": "what a project holds: where it is charged",
@@ -75,6 +76,7 @@ func TestTheOwnerIsComparedInOnePlace(t *testing.T) {
 
 // keyed names the maps by the project of something, and what they hold: a key is a comparison too.
 var keyed = map[string]string{
+	"reservation/webhook: inProgress[d.ProjectID]":                    "the requests of the webhooks of a project",
 	"pkg/sim/cloud: known[s.ProjectID]":                               "a project's servers",
 	"pkg/sim/cloud: found[s.ProjectID]":                               "a project's servers",
 	"pkg/store: f.owners[f.asked.Project]":                            "the projects whose counts are read",

@@ -86,7 +86,7 @@ func TestEachCallOfTheStoreIsTestedOnEachDatabase(t *testing.T) {
 // notInMemory has the parts of storetest that the model in memory does not offer, by the reason.
 var notInMemory = map[string][]string{
 	"the simulator has one replica, which nobody else stops":    {"clock", "leases", "presence", "ending", "io.Closer"},
-	"nobody reads the messages of a simulation, or its history": {"outbox", "auditor", "decisions", "pastReader", "phases"},
+	"nobody reads the messages of a simulation, or its history": {"outbox", "hooks", "auditor", "decisions", "pastReader", "phases"},
 	"a simulation ends before anything is purged":               {"keyPurger", "purger"},
 	"the operator of a simulation sets nothing":                 {"settings", "takesOver"},
 	"a simulation does without it, or has a model of its own": {
