@@ -56,8 +56,9 @@ const (
 	MostWaiting = 1000
 	// atOnce is how many requests are in progress at the same time.
 	atOnce = 16
-	// looked is how many webhooks are read to choose from.
-	looked = 8 * atOnce
+	// looked is how many webhooks are read to choose from: more than a few projects can have, which may be in progress with a
+	// quarter of the requests each.
+	looked = 32 * atOnce
 )
 
 // Options are what the deliveries need.
