@@ -115,7 +115,7 @@ test-galera: build ## promises on MariaDB and on a Galera cluster of three; ALMA
 	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v $(call marked,test-galera)
 
 # The previous version is that before the last migration, until there is a release.
-PREVIOUS = da5af82e
+PREVIOUS = 4470667c
 
 test-upgrade: build ## while users book: three replicas of the version PREVIOUS become ones of this version, and go back; their broker becomes a newer one
 	@rm -rf var/previous && mkdir -p var/previous/source && git archive $(PREVIOUS) | tar -x -C var/previous/source
