@@ -114,7 +114,7 @@ test-vet:
 test-galera: build ## promises on MariaDB and on a Galera cluster of three; ALMANAC_CHAOS=10m makes it longer
 	@ALMANAC_TEST_GALERA=1 $(CLOUDLESS) $(GO) test -count=1 -timeout 60m -v $(call marked,test-galera)
 
-# The previous version is that before the last migration, until there is a release.
+# The previous version is one from before the last migrations, until there is a release.
 PREVIOUS = 4470667c
 
 test-upgrade: build ## while users book: three replicas of the version PREVIOUS become ones of this version, and go back; their broker becomes a newer one

@@ -53,6 +53,8 @@ func (f Reservation) usable(id string, r *placing.Request, now span.Instant) (na
 	switch {
 	case !ok || !found.BelongsTo(r.ProjectID):
 		return nil, f.unknown(id, r.ProjectID)
+	case found.Status == reservation.Waiting:
+		return nil, fmt.Sprintf("reservation %s waits for room until %v; it has no hosts yet", id, found.WaitsUntil())
 	case found.Status == reservation.Pending || found.Status == reservation.Starting:
 		return nil, fmt.Sprintf("reservation %s has not started: it is %s; it runs from %v to %v", id, found.Status, found.Span.Start, found.Span.End)
 	case found.Status != reservation.Active:

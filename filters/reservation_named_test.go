@@ -66,6 +66,7 @@ func TestARequestNamesAReservationByItsHintOrItsFlavor(t *testing.T) {
 		})
 	}
 	for status, want := range map[reservation.Status]string{
+		reservation.Waiting:  "waits for room until",
 		reservation.Pending:  "has not started: it is pending; it runs from 1970-01-01T00:01:40Z",
 		reservation.Starting: "has not started: it is starting; it runs from 1970-01-01T00:01:40Z",
 		reservation.Ending:   "is ending; it ran from 1970-01-01T00:01:40Z to 1970-01-01T00:03:20Z",

@@ -182,6 +182,9 @@ type LeaseReader interface {
 	LeasesOf(ctx context.Context, ids []string) ([]LeaseRecord, error)
 }
 
+// NoLease are the statuses in which a reservation that belongs to no lease appears as none.
+var NoLease = []Status{Waiting, Canceled}
+
 // OwnLease returns the lease in which a reservation appears that belongs to none.
 func OwnLease(r Reservation) LeaseRecord {
 	l := Lease{

@@ -42,7 +42,8 @@ const (
 	ActionDegrade    Action = "degrade" // hosts are missing
 	ActionRestore    Action = "restore" // no host is missing any more
 	ActionMove       Action = "move"    // it has other times within its window, so that others have room
-	ActionExpire     Action = "expire"  // its hold ended, and nobody confirmed it
+	ActionBook       Action = "book"    // there was room for what had waited
+	ActionExpire     Action = "expire"  // its hold ended, and nobody confirmed it, or its wait ended, and there was no room
 	ActionBeginEvent Action = "begin"
 	ActionPutOff     Action = "put_off"
 	// ActionRemark adds a sentence about the image to the log, for the owner.

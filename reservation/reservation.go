@@ -38,6 +38,7 @@ type Status string
 
 // The statuses.
 const (
+	Waiting  Status = "waiting"  // asked for; it holds nothing until there is room
 	Pending  Status = "pending"  // booked; the start lies ahead
 	Starting Status = "starting" // Almanac prepares the start
 	Active   Status = "active"   // the owner may use the hosts
@@ -48,13 +49,16 @@ const (
 )
 
 // Statuses lists all statuses.
-var Statuses = []Status{Pending, Starting, Active, Ending, Ended, Canceled, Failed}
+var Statuses = []Status{Waiting, Pending, Starting, Active, Ending, Ended, Canceled, Failed}
 
-// LiveStatuses are those in which a reservation holds claims.
-var LiveStatuses = []Status{Pending, Starting, Active, Ending}
+// LiveStatuses are those in which a reservation is not over: it waits, or it holds claims.
+var LiveStatuses = []Status{Waiting, Pending, Starting, Active, Ending}
 
-// Live reports whether a reservation in this status holds claims.
+// Live reports whether a reservation in this status is not over.
 func (s Status) Live() bool { return slices.Contains(LiveStatuses, s) }
+
+// Promised reports whether a reservation in this status holds claims.
+func (s Status) Promised() bool { return s.Live() && s != Waiting }
 
 // OnEnd is what happens to the owner's instances at the end.
 type OnEnd string
@@ -181,6 +185,8 @@ type Request struct {
 	Duration   int64
 	// Hold is for how many seconds the reservation is held before its owner must confirm it; 0 means that it is booked at once.
 	Hold int64
+	// WaitUntil is until when the request waits if there is no room for it now; 0 means that it is refused instead.
+	WaitUntil span.Instant
 	// ShortWarning limits BeforeEnd to half of the duration. It is true if BeforeEnd is the default
 	// and was not requested.
 	ShortWarning bool
@@ -196,9 +202,12 @@ type Reservation struct {
 	Membership Membership
 	Occurrence Occurrence
 	Status     Status
-	Span       span.Span
-	// Window is the time within which a reservation with a Notice may be moved; empty without one.
+	// Span is the time of the reservation; while it waits, the first that it asked for.
+	Span span.Span
+	// Window is the time within which a reservation with a Notice may be moved, or a waiting one may be booked; else empty.
 	Window span.Span
+	// Hold is for how many seconds a waiting reservation is held, for its owner to confirm it, once there is room.
+	Hold   int64
 	Claims []Claim
 	// Released is how many host-seconds it held in claims that changes have released since; an instance
 	// counts as a host. Past has the claims.
@@ -259,7 +268,8 @@ type EventType string
 const (
 	CreatedEvent   EventType = "created"
 	ChangedEvent   EventType = "changed"
-	ExpireEvent    EventType = "expire" // its hold ends, and with it the reservation, unless its owner has confirmed it
+	BookedEvent    EventType = "booked" // there was room for what had waited
+	ExpireEvent    EventType = "expire" // its hold or its wait ends, and with it the reservation, unless its owner has confirmed it or there was room
 	StartEvent     EventType = "start"
 	BeforeEndEvent EventType = "before_end"
 	EndEvent       EventType = "end"
@@ -307,6 +317,21 @@ func (r *Reservation) LastEvent(t EventType) (e Event, ok bool) {
 // HeldUntil returns when the hold of a reservation ends that its owner has not confirmed; 0 if it is not held. Its log is all that
 // is stored of a hold.
 func (r *Reservation) HeldUntil() span.Instant {
+	if r.Status == Waiting {
+		return 0
+	}
+	return r.expires()
+}
+
+// WaitsUntil returns until when a reservation waits for room; 0 if it does not wait.
+func (r *Reservation) WaitsUntil() span.Instant {
+	if r.Status != Waiting {
+		return 0
+	}
+	return r.expires()
+}
+
+func (r *Reservation) expires() span.Instant {
 	for _, e := range r.Events {
 		if e.Type == ExpireEvent && e.State == EventDue {
 			return e.Time
@@ -318,6 +343,9 @@ func (r *Reservation) HeldUntil() span.Instant {
 // PolicyReason returns why first fit has chosen the start although its owner asked for another policy; empty otherwise.
 func (r *Reservation) PolicyReason() string {
 	e, _ := r.LastEvent(CreatedEvent)
+	if booked, waited := r.LastEvent(BookedEvent); waited {
+		e = booked
+	}
 	return e.Detail
 }
 

@@ -190,7 +190,7 @@ func TestCompletionOffersWhatAlmanacHasAndWhatIsNotOver(t *testing.T) {
 		"decision show ":             "",
 		"calendar --host b":          "big-01\n",
 		"properties set ra":          "rack\n",
-		"reservation list --status ": "pending\nstarting\nactive\nending\nended\ncanceled\nfailed\n",
+		"reservation list --status ": "waiting\npending\nstarting\nactive\nending\nended\ncanceled\nfailed\n",
 		"host list -f ":              "table\njson\nyaml\ncsv\nvalue\nshell\napi\n",
 	} {
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)
@@ -207,7 +207,7 @@ func TestCompletionAsksOnlyForLiveReservations(t *testing.T) {
 	a := newAPI(t)
 	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{})
 	almanac(t, a, "__complete", "reservation", "show", "").wantDone(t)
-	want := []string{"GET /v1/reservations?status=pending%2Cstarting%2Cactive%2Cending"}
+	want := []string{"GET /v1/reservations?status=waiting%2Cpending%2Cstarting%2Cactive%2Cending"}
 	if got := a.lines(); !slices.Equal(got, want) {
 		t.Errorf("requests %v, want %v", got, want)
 	}

@@ -202,7 +202,7 @@ func TestAListHasFewColumnsUnlessAskedForMore(t *testing.T) {
 	a.on("GET /v1/reservations", http.StatusOK, v1.Reservations{Reservations: []v1.Reservation{training()}})
 	for args, want := range map[string]string{
 		"":       "ID,Name,Kind,Quantity,Status,Start,End",
-		"--long": "ID,Name,Kind,Quantity,Status,Start,End,Project,User,Policy,Hosts,Held Until,Maintenance,Degraded,Created,Series,Occurrence",
+		"--long": "ID,Name,Kind,Quantity,Status,Start,End,Project,User,Policy,Hosts,Held Until,Waiting,Maintenance,Degraded,Created,Series,Occurrence",
 	} {
 		got := almanac(t, a, append([]string{"reservation", "list", "-f", "csv"}, strings.Fields(args)...)...)
 		header, _, _ := strings.Cut(got.stdout, "\n")

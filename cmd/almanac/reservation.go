@@ -53,7 +53,7 @@ func reservationFields(r v1.Reservation) []field {
 		{"Image On Hosts", lines(each(r.Images, hostImage)), inShows},
 		{"On End", r.OnEnd, inShows}, {"Before End", r.BeforeEnd, inShows}, {"Delayed By Boot", r.DelayedByBoot, inShows},
 		{"Notice", r.Notice, inShows}, {"Window Start", r.WindowStart, inShows}, {"Window End", r.WindowEnd, inShows},
-		{"Held Until", r.HeldUntil, inLongLists},
+		{"Held Until", r.HeldUntil, inLongLists}, {"Waiting", waitText(r.Waiting), inLongLists},
 		{"Maintenance", r.Maintenance, inLongLists},
 		{"Degraded", r.DegradedReason, inLongLists}, {"Created", r.CreatedAt, inLongLists}, {"Updated", r.UpdatedAt, inShows},
 		{"Lease", r.LeaseID, inShows}, {"Series", r.SeriesID, inLongLists}, {"Occurrence", r.Occurrence, inLongLists},
@@ -69,6 +69,24 @@ func togetherText(t *v1.Together) string {
 	return reservation.Together{
 		By: t.By, Rule: reservation.TogetherRule(t.Rule), Values: t.Values, Preferred: !t.Required, ApartFrom: strings.Join(t.ApartFrom, " "), Broken: !t.Kept,
 	}.String()
+}
+
+// waitText tells what a reservation waits for.
+func waitText(w *v1.Waiting) string {
+	if w == nil {
+		return ""
+	}
+	text := "until " + stamp(w.Until)
+	if w.Place > 0 {
+		text = fmt.Sprintf("place %d of %d, %s", w.Place, w.Of, text)
+	}
+	if w.Hold > 0 {
+		text += "; then held for " + w.Hold.String()
+	}
+	if w.NextStart != nil {
+		text += "; there is room from " + stamp(*w.NextStart) + " on"
+	}
+	return text
 }
 
 func eventLine(e v1.Event) string {
@@ -88,7 +106,7 @@ func offerFields(a v1.OfferAnswer) []field {
 		{"Start", o.Start, inLists}, {"End", o.End, inLists}, {"Quantity", o.Quantity, inLists}, {"Kind", o.Kind, inLists},
 		{"Policy", o.Policy, inLists}, {"Policy Reason", o.PolicyReason, inLists}, {"Hosts", o.Hosts, inLists}, {"Matched", o.Matched, inLists},
 		{"Delayed By Boot", o.DelayedByBoot, inLists}, {"Together", togetherText(o.Together), inShows},
-		{"Held Until", o.HeldUntil, inShows},
+		{"Held Until", o.HeldUntil, inShows}, {"Wait Until", o.WaitUntil, inShows},
 	}
 }
 
@@ -207,12 +225,14 @@ project's reservations with it. The link needs no token: keep it secret.`,
 
 // awaitActive waits until a reservation is active.
 func (p *process) awaitActive(ctx context.Context, almanac *client.Client, r v1.Reservation, most period) (v1.Reservation, error) {
-	p.inform("reservation %s is booked from %s; waiting until it is active", r.ID, stamp(r.Start))
+	if r.Waiting == nil {
+		p.inform("reservation %s is booked from %s; waiting until it is active", r.ID, stamp(r.Start))
+	}
 	active := func(r v1.Reservation) (bool, error) {
 		switch status := reservation.Status(r.Status); status {
 		case reservation.Active:
 			return true, nil
-		case reservation.Pending, reservation.Starting:
+		case reservation.Waiting, reservation.Pending, reservation.Starting:
 			return false, nil
 		default:
 			return false, &outcome{exitFailed, fmt.Sprintf("reservation %s is %s and will not become active", r.ID, status)}
@@ -222,6 +242,9 @@ func (p *process) awaitActive(ctx context.Context, almanac *client.Client, r v1.
 		return almanac.GetReservation(ctx, r.ID)
 	}
 	return await(ctx, p, r, most, active, again, func(r v1.Reservation) string {
+		if r.Waiting != nil {
+			return fmt.Sprintf("reservation %s still waits for room, until %s; 'almanac reservation show %s' shows it", r.ID, stamp(r.Waiting.Until), r.ID)
+		}
 		return fmt.Sprintf("reservation %s is still %s; it stays booked, and 'almanac reservation show %s' shows it", r.ID, r.Status, r.ID)
 	})
 }

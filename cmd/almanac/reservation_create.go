@@ -23,7 +23,7 @@ type booking struct {
 	resources           v1.Resources
 	together            togetherFlags
 	quantity            int
-	start, end          moment
+	start, end, until   moment // until is that of the wait
 	duration, beforeEnd period
 	notice, hold        period
 	properties, key     string
@@ -44,12 +44,19 @@ fix its time. With --start, --end and --duration it lasts that long, and --polic
 chooses its start between the two times; without --duration it lasts from --start
 to --end.
 
-A refusal explains its reason and suggests what would fit. Each request carries an
+A refusal explains its reason and suggests what would fit. With --wait-until there
+is none for lack of room: the reservation waits, and is booked as soon as there is
+room for it between --start and --end, or by then at the latest. With --duration
+alone it starts as soon as it is booked. --wait is something else: the command
+waits, until the reservation is active.
+
+Each request carries an
 idempotency key, so that a repeated request books once.`,
 		Example: `  almanac reservation create training --quantity 2 --duration 2h --start +1d
   almanac reservation create batch --duration 90m --end "$(date -d 'tomorrow 18:00' -Iseconds)" --policy pe-best-fit
   almanac reservation create gpu --duration 3d --properties '["=", "$gpu", "a100"]' --wait
   almanac reservation create maybe --quantity 4 --duration 8h --start +1d --hold 10m
+  almanac reservation create soon --quantity 4 --duration 8h --wait-until +2d
   almanac reservation create mpi --quantity 8 --duration 12h --together rack
   almanac reservation create web --kind instance --quantity 8 --vcpus 2 --memory-mb 4096 --duration 1w --dry-run`,
 		Args:              needsOne("NAME"),
@@ -87,7 +94,8 @@ func (b *booking) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&b.request.Image, "image", "", "image to transfer to the hosts before the start")
 	flags.Var(&b.notice, "notice", "let others have room: until so long before its start the reservation may move between --start and --end")
 	flags.Var(&b.hold, "hold", "hold it so long: it is canceled then unless 'reservation confirm' has confirmed it")
-	flags.BoolVar(&b.wait, "wait", false, "wait until the reservation is active")
+	flags.Var(&b.until, "wait-until", "if there is no room now, let the reservation wait for it until then")
+	flags.BoolVar(&b.wait, "wait", false, "do not return before the reservation is active")
 	flags.Var(&b.waitTime, "wait-timeout", "maximum time to wait")
 }
 
@@ -115,6 +123,7 @@ func (b *booking) body(p *process, c *cobra.Command) (v1.ReservationRequest, err
 	req.Duration = given(c, "duration", (*v1.Duration)(&b.duration))
 	req.Notice = given(c, "notice", (*v1.Duration)(&b.notice))
 	req.Hold = given(c, "hold", (*v1.Duration)(&b.hold))
+	req.WaitUntil = given(c, "wait-until", &b.until.at)
 	if err == nil && req.Duration == nil && req.EndTime == nil {
 		err = fault.New(fault.Invalid, "set --duration, or --end for a reservation until then")
 	}
@@ -172,6 +181,8 @@ func (p *process) book(c *cobra.Command, b *booking) error {
 			p.inform("the hold ends at %s; 'almanac reservation confirm %s' keeps the reservation", stamp(*made.HeldUntil), made.ID)
 		}
 		switch {
+		case made.Waiting != nil:
+			p.inform("there is no room yet: the reservation waits, %s; 'almanac reservation delete %s' takes it back", waitText(made.Waiting), made.ID)
 		case made.DelayedByBoot:
 			p.inform("the start is delayed until %s: hosts must boot first", stamp(made.Start))
 		case req.StartTime == nil && req.EndTime == nil && made.Image != "" && made.Start.After(made.CreatedAt):

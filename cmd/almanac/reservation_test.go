@@ -125,8 +125,8 @@ func TestADryRunShowsTheOffer(t *testing.T) {
 	}})
 	got := almanac(t, a, "reservation", "create", "x", "--duration", "1h", "--dry-run", "-f", "csv")
 	got.wantDone(t)
-	want := "Start,End,Quantity,Kind,Policy,Policy Reason,Hosts,Matched,Delayed By Boot,Together,Held Until\n" +
-		"2026-12-01T09:00:00Z,2026-12-01T10:00:00Z,2,host,first-fit,,,8,false,,\n"
+	want := "Start,End,Quantity,Kind,Policy,Policy Reason,Hosts,Matched,Delayed By Boot,Together,Held Until,Wait Until\n" +
+		"2026-12-01T09:00:00Z,2026-12-01T10:00:00Z,2,host,first-fit,,,8,false,,,\n"
 	if diff := cmp.Diff(want, got.stdout); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}
@@ -149,6 +149,33 @@ func TestAStartDelayedByBootIsSaid(t *testing.T) {
 	}
 }
 
+// --wait-until lets the reservation wait for room, and --wait the command for the reservation.
+func TestAReservationThatWaitsIsSaid(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args   []string
+		want   int
+		stderr string
+	}{
+		"alone": {nil, exitDone, "there is no room yet: the reservation waits, place 2 of 5, until 2026-12-03T09:00:00Z; then held for 10m; " +
+			"'almanac reservation delete r-1' takes it back\n"},
+		"and is waited for": {[]string{"--wait", "--wait-timeout", "0"}, exitTimedOut, "reservation r-1 still waits for room, until 2026-12-03T09:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			waiting := named("r-1", "x", "waiting")
+			waiting.Waiting = &v1.Waiting{Until: morning.Add(48 * time.Hour), Place: 2, Of: 5, Hold: 600}
+			a.on("POST /v1/reservations", http.StatusCreated, waiting)
+			got := almanac(t, a, append([]string{"reservation", "create", "x", "--duration", "1h", "--wait-until", "+2d"}, tc.args...)...)
+			if got.code != tc.want || !strings.Contains(got.stderr, tc.stderr) || strings.Contains(got.stderr, "is booked from") {
+				t.Errorf("exit status %d, stderr %q", got.code, got.stderr)
+			}
+			if asked, want := a.asked()[0].Body, `{"name":"x","duration":3600,"quantity":1,"wait_until":"2026-12-03T09:00:00Z"}`; asked != want {
+				t.Errorf("asked for %s, want %s", asked, want)
+			}
+		})
+	}
+}
+
 func TestWaitLooksUntilTheReservationIsActive(t *testing.T) {
 	for name, tc := range map[string]struct {
 		statuses []string // at each poll; the last one stays
@@ -157,6 +184,8 @@ func TestWaitLooksUntilTheReservationIsActive(t *testing.T) {
 		mention  string
 	}{
 		"active at last":    {[]string{"pending", "starting", "active"}, nil, exitDone, ""},
+		"after it waited":   {[]string{"waiting", "waiting", "pending", "active"}, nil, exitDone, ""},
+		"waited in vain":    {[]string{"waiting", "canceled"}, nil, exitFailed, "will not become active"},
 		"active at once":    {[]string{"active"}, nil, exitDone, ""},
 		"failed":            {[]string{"starting", "failed"}, nil, exitFailed, "will not become active"},
 		"canceled":          {[]string{"pending", "canceled"}, nil, exitFailed, "will not become active"},

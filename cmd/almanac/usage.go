@@ -22,9 +22,9 @@ func limitFields(l v1.Limits) []field {
 		{"Max Duration", l.Limits.MaxDuration, inLists}, {"Max Start Ahead", l.Limits.MaxStartAhead, inLists},
 		{"Max Hosts", l.Limits.MaxHostsPerProject, inLists}, {"Max Host-Hours", l.Limits.MaxHostHoursPerProject, inLists},
 		{"Max Empty Leases", l.Limits.MaxEmptyLeases, inLists}, {"Extension Window", l.Limits.ExtensionWindow, inLists},
-		{"Max Hold", l.Limits.MaxHold, inLists}, {"Max Holds", l.Limits.MaxHoldsPerProject, inLists},
+		{"Max Hold", l.Limits.MaxHold, inLists}, {"Max Holds", l.Limits.MaxHoldsPerProject, inLists}, {"Max Waiting", l.Limits.MaxWaitingPerProject, inLists},
 		{"Reservations", l.Used.Reservations, inLists}, {"Hosts Now", l.Used.HostsNow, inLists}, {"Most Hosts", l.Used.MostHosts, inLists},
-		{"Host-Hours", l.Used.HostHours, inLists}, {"Holds", l.Used.Holds, inLists},
+		{"Host-Hours", l.Used.HostHours, inLists}, {"Holds", l.Used.Holds, inLists}, {"Waiting", l.Used.Waiting, inLists},
 	}
 }
 

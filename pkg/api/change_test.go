@@ -99,7 +99,7 @@ func TestEachFieldOfARequestCanBeChangedOrIsRefusedWithWhatToDo(t *testing.T) {
 	instead := map[string]string{
 		"kind": "cancel the reservation and book", "policy": "move the reservation with start_time", "duration": "send the new end_time",
 		"flavor": "send the new resources", "image": "book another reservation", "together": "book another reservation", "maintenance": "book another reservation",
-		"hosts": "choose other hosts with host_properties",
+		"hosts": "choose other hosts with host_properties", "wait_until": "cancel the reservation and ask for it again",
 	}
 	changeable := map[string]bool{}
 	for field := range reflect.TypeFor[v1.ReservationChange]().Fields() {

@@ -130,7 +130,7 @@ func TestTheExamplesOfTheReferenceAreTrue(t *testing.T) {
 	must(t, err)
 	hosts, err := inventory.FileSource("../../etc/almanac/hosts.yaml").Hosts(t.Context())
 	must(t, err)
-	limits := planning.Limits{Duration: 30 * 24 * 3600, StartAhead: 365 * 24 * 3600, EmptyLeases: 100, Hold: 900, Holds: 3}
+	limits := planning.Limits{Duration: 30 * 24 * 3600, StartAhead: 365 * 24 * 3600, EmptyLeases: 100, Hold: 900, Holds: 3, Waiting: 20}
 	c := start(t, setup{hosts: hosts, limits: limits, adjust: func(o *api.Options) {
 		o.Authenticator = api.Fixed{ProjectID: "demo", UserID: "demo", Roles: []string{"admin"}}
 		o.FeedSecret = "for the examples"

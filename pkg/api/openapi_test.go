@@ -86,7 +86,7 @@ func TestTheDocumentHasTheWordsOfTheDomain(t *testing.T) {
 		"policies":     {schemas["Policy"].Value.Enum, anyOf(calendar.Policies...)},
 		"on_end":       {schemas["Reservation"].Value.Properties["on_end"].Value.Enum, anyOf(reservation.OnEnds...)},
 		"event states": {event["state"].Value.Enum, anyOf(reservation.EventDue, reservation.EventRunning, reservation.EventDone)},
-		"event types": {event["type"].Value.Enum, anyOf(reservation.CreatedEvent, reservation.ChangedEvent, reservation.ExpireEvent,
+		"event types": {event["type"].Value.Enum, anyOf(reservation.CreatedEvent, reservation.ChangedEvent, reservation.BookedEvent, reservation.ExpireEvent,
 			reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.HealedEvent,
 			reservation.DegradedEvent, reservation.RestoredEvent, reservation.MovedEvent, reservation.ImageEvent, reservation.CanceledEvent, reservation.FailedEvent)},
 		"constraints": {refusal["constraint"].Value.Enum, anyOf(reservation.HostsInPool, reservation.HostsMatching,

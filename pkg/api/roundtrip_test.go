@@ -311,11 +311,12 @@ func TestTheWordNowEndsALeaseInItsLastMinute(t *testing.T) {
 
 // A request gets the same offer in whatever form its values are written.
 func TestARequestInAnotherFormGetsTheSame(t *testing.T) {
-	c := start(t, setup{limits: planning.Limits{Hold: 900}})
+	c := start(t, setup{limits: planning.Limits{Hold: 900, Waiting: 1}})
 	examples := map[string]any{
 		"name": "r", "kind": "instance", "host_properties": []any{">=", "$vcpus", 4.0}, "start_time": at(3600), "end_time": at(9000), "duration": 1800.0,
 		"quantity": 2.0, "policy": "first-fit", "resources": map[string]any{"vcpus": 2.0, "memory_mb": 512.0, "disk_gb": 1.0}, "affinity": "same",
 		"together": map[string]any{"by": "name", "rule": "fewest", "required": false}, "on_end": "shelve", "before_end": 60.0, "notice": 60.0, "hold": 600.0,
+		"wait_until": at(3600),
 	}
 	for field := range reflect.TypeFor[v1.ReservationRequest]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -66,7 +66,7 @@ func TestTheMetricsCountWhatWasAsked(t *testing.T) {
 		}
 	}
 	counted := map[string]float64{
-		"almanac_reservations pending": 0, "almanac_reservations starting": 0, "almanac_reservations active": 1, "almanac_reservations ending": 0,
+		"almanac_reservations pending": 0, "almanac_reservations starting": 0, "almanac_reservations active": 1, "almanac_reservations ending": 0, "almanac_reservations waiting": 0,
 		"almanac_auth_failures_total unauthorized":                    0,
 		"almanac_auth_failures_total denied":                          0,
 		"almanac_auth_failures_total unavailable":                     0,

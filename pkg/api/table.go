@@ -53,7 +53,7 @@ func pageOf(o Options) page.API {
 
 func reservationsOf(o Options) reservations.API {
 	return reservations.API{
-		Booker: o.Booking, Changer: o.Booking, Asked: o.Booking, Groups: o.Booking, Recurring: o.Booking, SeriesReader: o.Series, Reader: o.Reader, Leases: o.Leases, Snapshot: o.Inventory.Snapshot,
+		Booker: o.Booking, Changer: o.Booking, Asked: o.Booking, Groups: o.Booking, Recurring: o.Booking, Line: o.Booking, SeriesReader: o.Series, Reader: o.Reader, Leases: o.Leases, Snapshot: o.Inventory.Snapshot,
 		Instances: o.Instances, Images: o.Images, BeforeEnd: o.BeforeEnd, Now: o.Now, NewID: o.NewID,
 	}
 }

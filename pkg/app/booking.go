@@ -77,6 +77,8 @@ func (m *metrics) booking(bookings *booking.Service, clock *clock) {
 		func() float64 { return float64(bookings.Stale()) })
 	m.counter("almanac_holds_expired_total", "Holds that ended because nobody confirmed them, in the process that ended them.", nil,
 		func() float64 { return float64(bookings.Expired()) })
+	m.counter("almanac_reservations_booked_from_waiting_total", "Reservations that waited and were booked once there was room, in the process that booked them.", nil,
+		func() float64 { return float64(bookings.BookedFromWaiting()) })
 	m.counter("almanac_reservations_moved_total", "Reservations that were moved to make room for others, in the process that moved them.", nil,
 		func() float64 { return float64(bookings.Moved()) })
 }

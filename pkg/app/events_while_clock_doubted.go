@@ -39,6 +39,28 @@ func (p punctual) TakeOver(ctx context.Context, gone func(replica string) bool) 
 	return p.eventBookings.TakeOver(ctx, gone)
 }
 
+// punctualWaiting books nothing that waits while the time is in doubt.
+type punctualWaiting struct {
+	upkeep.Waiting
+	clock *clock
+}
+
+// BookFreed implements upkeep.Waiting.
+func (p punctualWaiting) BookFreed(ctx context.Context) error {
+	if p.clock.doubt() != "" {
+		return nil
+	}
+	return p.Waiting.BookFreed(ctx)
+}
+
+// BookAll implements upkeep.Waiting.
+func (p punctualWaiting) BookAll(ctx context.Context) error {
+	if p.clock.doubt() != "" {
+		return nil
+	}
+	return p.Waiting.BookAll(ctx)
+}
+
 // punctualLeases are the leases of jobs that depend on the time. While the time is in doubt, this
 // process acquires none and lets its own expire, so that a process with a trusted clock may
 // acquire them.

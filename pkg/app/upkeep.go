@@ -35,6 +35,7 @@ func openUpkeep(s shared) (f feature) {
 		f.jobs = append(f.jobs, job.Job{Name: "announcements", Every: time.Hour, Step: r.cast, Wake: r.stored})
 	}
 	f.jobs = append(f.jobs, upkeep.Jobs(o)...)
+	f.jobs = append(f.jobs, upkeep.WaitingJobs(punctualWaiting{s.bookings, s.clock})...)
 	if s.bus.notifier == nil {
 		return f
 	}

@@ -92,7 +92,7 @@ func TestWithoutFilesTheDefaultsHold(t *testing.T) {
 				EndGrace: 60, Fence: fence.Rules{RootDisk: 20},
 			},
 		},
-		Limits: planning.Limits{Duration: 30 * day, StartAhead: 365 * day, EmptyLeases: 100, Hold: 900, Holds: 3},
+		Limits: planning.Limits{Duration: 30 * day, StartAhead: 365 * day, EmptyLeases: 100, Hold: 900, Holds: 3, Waiting: 20},
 		Enforcement: config.Enforcement{
 			Rules: enforcement.Rules{MaxDuration: -1}, Service: remote.Options{Timeout: 10 * time.Second},
 		},

@@ -334,6 +334,7 @@ max_empty_leases_per_project = 13
 extension_window = 1d12h
 max_hold = 20m
 max_holds_per_project = 14
+max_waiting_per_project = 15
 [enforcement]
 enabled_filters = MaxLeaseDurationFilter, ExternalServiceFilter
 max_lease_duration = 86400
@@ -485,7 +486,7 @@ func TestEveryOptionReachesItsField(t *testing.T) {
 				EndGrace: 33, Fence: fence.Rules{RootDisk: 34},
 			},
 		},
-		Limits: planning.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, EmptyLeases: 13, ExtensionWindow: 36 * 3600, Hold: 1200, Holds: 14},
+		Limits: planning.Limits{Duration: 0, StartAhead: 10 * day, Hosts: 12, HostSeconds: 1000 * 3600, EmptyLeases: 13, ExtensionWindow: 36 * 3600, Hold: 1200, Holds: 14, Waiting: 15},
 		Enforcement: config.Enforcement{
 			Rules: enforcement.Rules{
 				Enabled: enforcement.Names, MaxDuration: 86400, MaxDurationExempt: []string{"a", "b"}, ServiceExempt: []string{"c"},

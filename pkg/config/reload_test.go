@@ -29,7 +29,7 @@ func TestAReloadTakesWhatMayChangeAndNamesWhatNeedsARestart(t *testing.T) {
 		},
 		"every mutable option": {
 			text: running + "max_duration = 3d\nmax_start_ahead = 4d\nmax_hosts_per_project = 5\n" +
-				"max_host_hours_per_project = 6\nmax_empty_leases_per_project = 8\nextension_window = 7s\nmax_hold = 9s\nmax_holds_per_project = 10\n" +
+				"max_host_hours_per_project = 6\nmax_empty_leases_per_project = 8\nextension_window = 7s\nmax_hold = 9s\nmax_holds_per_project = 10\nmax_waiting_per_project = 11\n" +
 				"[reservation]\ndefault_policy = pe-worst-fit\non_end = stop\non_end_choices = stop, leave\n" +
 				"[DEFAULT]\ndebug = true\n",
 			change: func(c *config.Config) {
@@ -37,13 +37,14 @@ func TestAReloadTakesWhatMayChangeAndNamesWhatNeedsARestart(t *testing.T) {
 				c.Reservation.Defaults = planning.Defaults{
 					Policy: calendar.PolicyPEWorstFit, OnEnd: reservation.OnEndStop, OnEndChoices: []reservation.OnEnd{reservation.OnEndStop, reservation.OnEndLeave},
 				}
-				c.Limits = planning.Limits{Duration: 3 * day, StartAhead: 4 * day, Hosts: 5, HostSeconds: 6 * 3600, EmptyLeases: 8, ExtensionWindow: 7, Hold: 9, Holds: 10}
+				c.Limits = planning.Limits{Duration: 3 * day, StartAhead: 4 * day, Hosts: 5, HostSeconds: 6 * 3600, EmptyLeases: 8, ExtensionWindow: 7, Hold: 9, Holds: 10, Waiting: 11}
 			},
 			changed: []string{
 				"[DEFAULT] debug",
 				"[reservation] default_policy", "[reservation] on_end", "[reservation] on_end_choices",
 				"[limits] max_duration", "[limits] max_start_ahead", "[limits] max_hosts_per_project",
 				"[limits] max_host_hours_per_project", "[limits] max_empty_leases_per_project", "[limits] extension_window", "[limits] max_hold", "[limits] max_holds_per_project",
+				"[limits] max_waiting_per_project",
 			},
 		},
 		"a line that is gone brings the default back": {

@@ -198,6 +198,8 @@ func limitOptions(l *planning.Limits) []option {
 			"How long a reservation may be held at most before it is confirmed. 0 means that nothing can be held.").asMutable(),
 		integer(&l.Holds, "max_holds_per_project", 3, 0, 1_000_000,
 			"Maximum number of reservations that a project may hold at the same time without having confirmed them. 0 means no limit.").asMutable(),
+		integer(&l.Waiting, "max_waiting_per_project", 20, 0, 100_000,
+			"Maximum number of reservations of a project that wait for room at the same time. 0 means that none can wait.").asMutable(),
 	}
 }
 

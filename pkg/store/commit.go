@@ -20,7 +20,7 @@ import (
 
 const (
 	// batch is the largest number of rows that one statement inserts or selects. SQLite accepts 32,766
-	// values in a statement, and a reservation has 35 columns.
+	// values in a statement, and a reservation has 36 columns.
 	batch = 900
 	// alternatives is the largest number of conditions that one statement joins with OR: the
 	// largest depth of an expression in SQLite is 1,000.

@@ -239,9 +239,9 @@ func (s *Store) LeasesOf(ctx context.Context, ids []string) (list []reservation.
 }
 
 // unattached selects the reservations that appear as leases of their own: that belong to none, were
-// not canceled, are no maintenance, and are not hidden by a deleted lease of the same id.
+// not canceled, do not wait, are no maintenance, and are not hidden by a deleted lease of the same id.
 func unattached(tx *gorm.DB) *gorm.DB {
-	return tx.Where("lease_id = '' AND status <> ? AND maintenance = ?", reservation.Canceled, false).
+	return tx.Where("lease_id = '' AND status NOT IN ? AND maintenance = ?", reservation.NoLease, false).
 		Where("NOT EXISTS (SELECT 1 FROM `lease_groups` WHERE `lease_groups`.`id` = `reservations`.`id`)")
 }
 

@@ -29,6 +29,7 @@ var migrations = []*gormigrate.Migration{
 	{ID: "0009_movable", Migrate: addMovable},
 	{ID: "0010_series", Migrate: addSeries},
 	{ID: "0011_webhooks", Migrate: addWebhooks},
+	{ID: "0012_waiting", Migrate: addWaiting},
 }
 
 const firstSchema = "0001_first_schema"

@@ -28,14 +28,14 @@ func TestMigrationsApplyOnceAndAreReported(t *testing.T) {
 		before  bool
 		applied []string
 	}{
-		{false, []string{"0001_first_schema", "0002_leases", "0003_hosts", "0004_usage_told", "0005_floating_ips", "0006_maintenance", "0007_past", "0008_together", "0009_movable", "0010_series", "0011_webhooks"}},
+		{false, []string{"0001_first_schema", "0002_leases", "0003_hosts", "0004_usage_told", "0005_floating_ips", "0006_maintenance", "0007_past", "0008_together", "0009_movable", "0010_series", "0011_webhooks", "0012_waiting"}},
 		{true, nil},
 	} {
 		list, err := s.Status(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff([]MigrationStatus{{"0001_first_schema", want.before}, {"0002_leases", want.before}, {"0003_hosts", want.before}, {"0004_usage_told", want.before}, {"0005_floating_ips", want.before}, {"0006_maintenance", want.before}, {"0007_past", want.before}, {"0008_together", want.before}, {"0009_movable", want.before}, {"0010_series", want.before}, {"0011_webhooks", want.before}}, list); d != "" {
+		if d := cmp.Diff([]MigrationStatus{{"0001_first_schema", want.before}, {"0002_leases", want.before}, {"0003_hosts", want.before}, {"0004_usage_told", want.before}, {"0005_floating_ips", want.before}, {"0006_maintenance", want.before}, {"0007_past", want.before}, {"0008_together", want.before}, {"0009_movable", want.before}, {"0010_series", want.before}, {"0011_webhooks", want.before}, {"0012_waiting", want.before}}, list); d != "" {
 			t.Errorf("status (-want +got):\n%s", d)
 		}
 		applied, err := s.Migrate(t.Context())

@@ -66,6 +66,9 @@ type reservationRow struct {
 	SeriesID   string `gorm:"size:36;not null;-:migration" of:"Occurrence.SeriesID" json:",omitempty"`
 	Occurrence string `gorm:"size:32;not null;-:migration" of:"Occurrence.Local" json:",omitempty"`
 
+	// Migration 0012 adds this one.
+	Hold int64 `gorm:"not null;-:migration" json:",omitempty"`
+
 	Claims []claimRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	Events []eventRow `gorm:"foreignKey:ReservationID;constraint:OnDelete:CASCADE"`
 	// Addresses are those of kind address; the table came with a later migration.

@@ -132,15 +132,24 @@ type liveIndex struct {
 	byRelease timetable
 	imaged    timetable // those with an image, sorted by start
 	movable   timetable // pending ones with a notice, sorted by start
+	// waiting are those that wait. The timetables above have none of them.
+	waiting line
 	// byDue lists those with an event that is not done, sorted by the time of the first.
 	byDue timetable
 }
 
 func newLiveIndex() liveIndex {
-	return liveIndex{newTimetable(), newTimetable(), newTimetable(), newTimetable(), newTimetable()}
+	return liveIndex{newTimetable(), newTimetable(), newTimetable(), newTimetable(), newLine(), newTimetable()}
 }
 
 func (s liveIndex) add(r *reservation.Reservation) {
+	if i, ok := lifecycle.Due(r); ok {
+		s.byDue.add(r.Events[i].Time, r)
+	}
+	if r.Status == reservation.Waiting {
+		s.waiting.add(r)
+		return
+	}
 	s.byStart.add(r.Span.Start, r)
 	s.byRelease.add(firstRelease(r), r)
 	if r.Image != "" {
@@ -149,9 +158,6 @@ func (s liveIndex) add(r *reservation.Reservation) {
 	if r.Notice > 0 && r.Status == reservation.Pending {
 		s.movable.add(r.Span.Start, r)
 	}
-	if i, ok := lifecycle.Due(r); ok {
-		s.byDue.add(r.Events[i].Time, r)
-	}
 }
 
 func (s liveIndex) remove(r *reservation.Reservation) {
@@ -159,13 +165,14 @@ func (s liveIndex) remove(r *reservation.Reservation) {
 	s.byRelease.remove(firstRelease(r), r)
 	s.imaged.remove(r.Span.Start, r)
 	s.movable.remove(r.Span.Start, r)
+	s.waiting.remove(r)
 	if i, ok := lifecycle.Due(r); ok {
 		s.byDue.remove(r.Events[i].Time, r)
 	}
 }
 
 func (s liveIndex) snapshot() liveIndex {
-	return liveIndex{s.byStart.snapshot(), s.byRelease.snapshot(), s.imaged.snapshot(), s.movable.snapshot(), s.byDue.snapshot()}
+	return liveIndex{s.byStart.snapshot(), s.byRelease.snapshot(), s.imaged.snapshot(), s.movable.snapshot(), s.waiting.snapshot(), s.byDue.snapshot()}
 }
 
 func firstRelease(r *reservation.Reservation) span.Instant {

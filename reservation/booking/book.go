@@ -28,8 +28,11 @@ type Bookings struct {
 
 // Book makes a reservation and stores it. If the project has used the key with the same body
 // before, Book returns the reservation made then; with another body it fails with an
-// Unprocessable fault.
+// Unprocessable fault. If there is no room and the request waits, the reservation does.
 func (d *Bookings) Book(ctx context.Context, by Caller, req reservation.Request, use *KeyUse) (reservation.Reservation, error) {
+	if err := d.mayWait(req); err != nil {
+		return reservation.Reservation{}, err
+	}
 	if use != nil {
 		unlock, err := d.keys.lock(ctx, [2]string{by.ProjectID, use.Key})
 		if err != nil {
@@ -130,6 +133,9 @@ func (d *Bookings) madeMeanwhile(ctx context.Context, by Caller, use *KeyUse) (r
 func (d *Bookings) reserve(ctx context.Context, by Caller, req reservation.Request, use *KeyUse, p *permit) ([]*attempt, error) {
 	v := d.view(by, by.ProjectID)
 	plan, moved, err := d.plan(&v, req)
+	if refusal, refused := errors.AsType[*reservation.Refusal](err); refused {
+		return d.wait(ctx, &v, by, req, use, refusal)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -168,12 +174,18 @@ func (u *KeyUse) key(r *reservation.Reservation) *reservation.Key {
 
 // Offer returns what Book would do now, without doing it.
 func (d *Bookings) Offer(ctx context.Context, by Caller, req reservation.Request) (planning.Plan, error) {
+	if err := d.mayWait(req); err != nil {
+		return planning.Plan{}, err
+	}
 	if err := d.deciding.Enter(ctx, by.ProjectID); err != nil {
 		return planning.Plan{}, err
 	}
 	defer d.deciding.Leave(by.ProjectID)
 	v := d.view(by, by.ProjectID)
 	plan, _, err := d.plan(&v, req)
+	if refusal, refused := errors.AsType[*reservation.Refusal](err); refused {
+		return planning.NewWait(v.View, req, refusal)
+	}
 	return plan, err
 }
 

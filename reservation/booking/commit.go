@@ -56,6 +56,7 @@ type writer struct {
 	stale    atomic.Int64                    // how often the records refused a commit
 	expired  atomic.Int64                    // holds that this process has ended
 	moved    atomic.Int64                    // reservations that this process has moved for others
+	booked   atomic.Int64                    // waiting reservations that this process has booked
 }
 
 func newWriter(m *memory) *writer {
@@ -145,8 +146,12 @@ func (w *writer) commitTogether(ctx context.Context, of whole, attempts ...*atte
 func (w *writer) countStored(attempts []*attempt) {
 	for _, a := range attempts {
 		switch a.cause.Action {
+		case reservation.ActionBook:
+			w.booked.Add(1)
 		case reservation.ActionExpire:
-			w.expired.Add(1)
+			if a.before.Status != reservation.Waiting {
+				w.expired.Add(1)
+			}
 		case reservation.ActionMove:
 			w.moved.Add(1)
 		}
@@ -247,7 +252,9 @@ func (w *writer) applyOutcome(attempts []*attempt, c Commit, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	overtaken := slices.ContainsFunc(attempts, func(a *attempt) bool { return a.over })
-	for _, a := range attempts {
+	// The one that holds the room of all leaves it first.
+	holding := func(a *attempt) int { return min(len(a.held), 1) }
+	for _, a := range slices.SortedStableFunc(slices.Values(attempts), func(a, b *attempt) int { return holding(b) - holding(a) }) {
 		w.settle(a, err)
 	}
 	if err != nil || overtaken {
@@ -316,13 +323,13 @@ func (w *writer) claimedTogether(attempts []*attempt) (hosts []string) {
 }
 
 // claimedAnew returns, sorted, the hosts on which after claims time that before does not, imagesRow if the claims of
-// a reservation with an image change, and holdsRow for a new reservation that is held.
+// a reservation with an image change, and holdsRow for a new reservation that is held or waits.
 func (m *memory) claimedAnew(before, after reservation.Reservation) []string {
 	hosts := hostsAnew(before, after)
 	if after.Image != "" && m.looksAtImages() && after.Status.Live() && !holdsSame(&before, &after) {
 		hosts = append(hosts, imagesRow)
 	}
-	if before.ID == "" && after.HeldUntil() != 0 {
+	if before.ID == "" && (after.HeldUntil() != 0 || after.Status == reservation.Waiting) {
 		hosts = append(hosts, holdsRow(after.ProjectID))
 	}
 	slices.Sort(hosts)

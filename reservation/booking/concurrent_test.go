@@ -76,7 +76,7 @@ func TestEveryPromiseIsKeptInACrowd(t *testing.T) {
 	for name, every := range map[string]int64{"steady": 0, "failing": 3} {
 		for seed := range uint64(5) {
 			t.Run(fmt.Sprintf("%s records, seed %d", name, seed), func(t *testing.T) {
-				s := newScene(t, named("a", "b", "c"), unsteady(every), limited(planning.Limits{Hosts: 4}))
+				s := newScene(t, named("a", "b", "c"), unsteady(every), limited(planning.Limits{Hosts: 4, Waiting: 50}))
 				var all sync.WaitGroup
 				for worker := range uint64(8) {
 					all.Go(func() {
@@ -113,6 +113,9 @@ func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
 	switch chance.IntN(17) {
 	case 0, 1, 2:
 		req := reservation.Request{Terms: reservation.Terms{Quantity: 1 + chance.IntN(3)}, Start: s.clock() + 50 + span.Instant(seconds(20)), Duration: 10 + seconds(10)}
+		if s.options.Limits.Waiting > 0 && chance.IntN(3) > 0 {
+			req.WaitUntil = req.Start
+		}
 		_, err = s.bookings.Book(t.Context(), by, req, nil)
 	case 3:
 		req := cpus(1+chance.Int64N(4), 1+chance.IntN(4), 0, 0)
@@ -129,6 +132,7 @@ func (s *scene) actAtRandom(t *testing.T, chance *rand.Rand) {
 		for _, each := range failed {
 			expectKinds(t, each, fault.Unavailable)
 		}
+		err = s.bookings.BookFreed(t.Context())
 	case 8:
 		s.bookings.Prune()
 		s.observe(t)

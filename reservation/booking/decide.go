@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
@@ -80,8 +81,11 @@ func (d *decider) newReservation(by Caller, p planning.Plan, now span.Instant) r
 		DelayedByBoot: p.DelayedByBoot, Created: now, Updated: now, Version: 1,
 	}
 	r.Events = []reservation.Event{planning.Happened(reservation.CreatedEvent, now, p.Fallback.Text)}
-	if p.HeldUntil != 0 {
-		r.Events = append(r.Events, reservation.Event{Type: reservation.ExpireEvent, Time: p.HeldUntil, State: reservation.EventDue})
+	if p.WaitsUntil != 0 {
+		r.Status, r.Hold = reservation.Waiting, p.Hold
+	}
+	if expires := max(p.HeldUntil, p.WaitsUntil); expires != 0 {
+		r.Events = append(r.Events, reservation.Event{Type: reservation.ExpireEvent, Time: expires, State: reservation.EventDue})
 	}
 	r.Events = lifecycle.Schedule(&r)
 	return r
@@ -132,11 +136,17 @@ func (d *decider) enterChanges(v *view, attempts ...*attempt) error {
 	defer d.mu.Unlock()
 	var moved []*attempt
 	var before, after []calendar.Claim
+	claiming := slices.ContainsFunc(attempts, func(a *attempt) bool { return a.next.Status.Live() && !holdsSame(&a.before, &a.next) })
 	for _, a := range attempts {
 		if a.entry.over || a.entry.attempt != nil || a.entry.r.Version != a.before.Version {
 			return errOvertaken
 		}
-		if !a.next.Status.Live() || holdsSame(&a.before, &a.next) {
+		if !claiming || holdsSame(&a.before, &a.next) {
+			continue
+		}
+		if !a.next.Status.Live() { // others may get what it leaves
+			moved = append(moved, a)
+			before = append(before, d.calendarClaims(&a.before, a.before.Claims)...)
 			continue
 		}
 		if d.outdated(v, a.next.ProjectID) || !d.unchanged(v, hostsAnew(a.before, a.next)) {
@@ -157,7 +167,8 @@ func (d *decider) enterChanges(v *view, attempts ...*attempt) error {
 		for _, a := range moved {
 			a.held = []calendar.Claim{}
 		}
-		moved[0].held = held
+		// One that is over afterwards may become known to be stored before the others: it names no host.
+		moved[slices.IndexFunc(moved, func(a *attempt) bool { return a.next.Status.Live() })].held = held
 	}
 	d.begin(attempts...)
 	return nil

@@ -14,6 +14,7 @@
 //
 //   - records.go: the ports: what is stored, and what carries events out
 //   - options.go: who calls, and what a service is made of
+//   - line.go: in which order what waits is booked
 //   - agenda.go: when the next events of reservations are due
 //   - counted.go: live reservations by status
 //   - locks.go: locks by key, and the lock of memory
@@ -42,6 +43,7 @@
 //   - modify.go: changes and cancellations
 //   - series.go: bookings of series
 //   - series_change.go: changes of series
+//   - waiting.go: what waits for room
 //   - heal.go: hosts that fail
 //   - remark.go: remarks about images
 //   - event_work.go: the states of events

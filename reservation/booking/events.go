@@ -177,7 +177,8 @@ func (d *Events) dueAttempt(e *entry, appointed span.Instant, lost func(reservat
 		a.cause.Detail = event.Detail
 	case event.Type == reservation.ExpireEvent:
 		a.next, err = planning.Expired(e.r, now)
-		i, a.cause.Detail = len(a.next.Events)-1, planning.HoldExpired
+		i = len(a.next.Events) - 1
+		a.cause.Detail = a.next.Events[i].Detail
 	case d.cloudOf(&e.r) != nil && lifecycle.TakesWork(event.Type):
 		a.cause.Action = reservation.ActionBeginEvent
 		a.next, err = begun(e.r, i, d.options.Replica, now)

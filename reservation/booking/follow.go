@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -44,6 +45,7 @@ func (f *Following) readAll(ctx context.Context) error {
 	if err := f.load(all.Reservations); err != nil {
 		return err
 	}
+	f.openings.note(f.liveIndex.waiting, freed{all: true})
 	for _, h := range all.Hosts {
 		f.known[h.Host] = h.Version
 	}
@@ -97,9 +99,11 @@ func (f *Following) versions() (live []string, stored map[string]int64) {
 	}
 	f.mu.Unlock()
 	stored = make(map[string]int64)
-	for r := range s.live.byStart.until(span.Forever) {
-		if live = append(live, r.ID); !changing[r.ID] {
-			stored[r.ID] = r.Version
+	for _, some := range []iter.Seq[*reservation.Reservation]{s.live.byStart.until(span.Forever), s.live.waiting.all()} {
+		for r := range some {
+			if live = append(live, r.ID); !changing[r.ID] {
+				stored[r.ID] = r.Version
+			}
 		}
 	}
 	return live, stored
@@ -195,6 +199,7 @@ func (f *Following) adopt(got Recalled, doubts []*attempt, stored map[string]int
 	}
 	for _, e := range x.gone {
 		f.tell(e, nil)
+		f.openings.note(f.liveIndex.waiting, freedIn(e, nil, f.options.Now()))
 		f.forget(e)
 	}
 	for _, r := range x.news {

@@ -136,16 +136,17 @@ func (d *Leases) modifyLeaseOnce(
 	if err != nil {
 		return l, err
 	}
-	entries, leave, err := d.lockMembers(ctx, l)
+	entries, unlock, err := d.lockMembers(ctx, l)
 	if err != nil {
 		return l, err
 	}
-	defer leave()
+	defer unlock()
 	pools, err := d.pools(ctx, planning.NetworksOf(l.Reservations))
 	if err != nil {
 		return l, err
 	}
 	var row *reservation.Lease
+	var booked []*attempt
 	attempts, err := decide(ctx, d.decider, by.ProjectID, (*turns.Gate).EnterAhead, func() (attempts []*attempt, err error) {
 		v, err := d.viewOfLease(by, &l, entries)
 		if err != nil {
@@ -171,12 +172,13 @@ func (d *Leases) modifyLeaseOnce(
 		if err := p.check(&l, &next); err != nil {
 			return nil, err
 		}
-		if err := d.enterChanges(&v, attempts...); err != nil {
+		if attempts, booked, err = d.enterAndBook(&v, by.RequestID, attempts); err != nil {
 			return nil, err
 		}
 		l = next
 		return attempts, nil
 	})
+	defer func() { leave(booked) }()
 	if err != nil {
 		return l, err
 	}

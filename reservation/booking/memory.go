@@ -44,6 +44,7 @@ type memory struct {
 	held       map[string]planning.Held
 	configured int // how often the rules were replaced
 	agenda     agenda
+	openings   openings
 	pruned     span.Instant // the calendar no longer has claims that ended by then
 
 	known      map[string]int64      // versions, by host
@@ -60,6 +61,7 @@ func newMemory(o Options) *memory {
 		options:   o,
 		woken:     make(chan struct{}, 1),
 		news:      make(chan struct{}, 1),
+		openings:  openings{heard: make(chan struct{}, 1)},
 		hosts:     &planning.HostIndex{},
 		calendar:  calendar.New(nil, o.Now()),
 		live:      make(map[string]*entry),
@@ -125,15 +127,15 @@ func (m *memory) Observe(s *inventory.Snapshot) {
 		if !only {
 			next, added = before.With(planning.OrderHosts(s))
 		}
-		if m.takeOver(before, next, added) {
+		if m.takeOver(before, next, added, !only) {
 			return
 		}
 	}
 }
 
-// takeOver replaces the host index. It returns false if another call has replaced it in the
+// takeOver replaces the host index; facts is true if more than the state of hosts may have changed. It returns false if another call has replaced it in the
 // meantime.
-func (m *memory) takeOver(before, next *planning.HostIndex, added []resource.Vector) bool {
+func (m *memory) takeOver(before, next *planning.HostIndex, added []resource.Vector, facts bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.hosts != before {
@@ -146,6 +148,9 @@ func (m *memory) takeOver(before, next *planning.HostIndex, added []resource.Vec
 		if h := next.Host(number); h != nil {
 			m.calendar.SetCapacity(number, h.Capacity)
 		}
+	}
+	if facts {
+		m.openings.note(m.liveIndex.waiting, freed{all: true})
 	}
 	m.hosts = next
 	return true
@@ -166,6 +171,7 @@ func (m *memory) Configure(l planning.Limits, defaults planning.Defaults) {
 	defer m.mu.Unlock()
 	m.options.Limits, m.options.Defaults = l, defaults
 	m.configured++
+	m.openings.note(m.liveIndex.waiting, freed{all: true})
 }
 
 // limits returns the limits as they are configured now.
@@ -299,6 +305,7 @@ func (m *memory) revert(a *attempt) {
 func (m *memory) put(r reservation.Reservation) {
 	e, live := m.live[r.ID]
 	m.tell(e, &r)
+	m.openings.note(m.liveIndex.waiting, freedIn(e, &r, m.options.Now()))
 	if live {
 		m.endAttempt(e)
 	}

@@ -199,7 +199,7 @@ func (d *Changes) amendNow(by Caller, e *entry, amend amendment) (*attempt, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := d.enterChanges(&v, append([]*attempt{a}, moves...)...); err != nil {
+	if _, _, err := d.enterAndBook(&v, by.RequestID, append([]*attempt{a}, moves...)); err != nil {
 		leave(moves)
 		return nil, err
 	}

@@ -79,12 +79,18 @@ func (m *memory) heldBy(v *view, project string) planning.Held {
 
 // movesOf returns the attempts to store moves of reservations, whose entries it locks, for a request with an id.
 func (d *decider) movesOf(requestID string, moved []reservation.Reservation) (attempts []*attempt, err error) {
+	return d.attemptsOn(reservation.Cause{Action: reservation.ActionMove, RequestID: requestID}, moved)
+}
+
+// attemptsOn returns the attempts to store others together with a change, whose entries it locks. With errOvertaken it returns none.
+func (d *decider) attemptsOn(cause reservation.Cause, changed []reservation.Reservation) (attempts []*attempt, err error) {
 	defer func() {
 		if err != nil {
 			leave(attempts)
+			attempts = nil
 		}
 	}()
-	for _, r := range moved {
+	for _, r := range changed {
 		e, live := d.entry(r.ID)
 		if !live || !e.changing.Try(byRequest) {
 			return attempts, errOvertaken
@@ -92,7 +98,8 @@ func (d *decider) movesOf(requestID string, moved []reservation.Reservation) (at
 		d.mu.RLock()
 		a := &attempt{entry: e, before: e.r, next: r}
 		d.mu.RUnlock()
-		a.cause = reservation.Cause{Action: reservation.ActionMove, RequestID: requestID, Detail: planning.Difference(a.before, a.next)}
+		a.cause = cause
+		a.cause.Detail = planning.Difference(a.before, a.next)
 		if attempts = append(attempts, a); a.before.Version != r.Version-1 {
 			return attempts, errOvertaken
 		}

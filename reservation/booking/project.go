@@ -40,8 +40,12 @@ func byProject(attempts []*attempt) (groups [][]*attempt) {
 func moreHosts(attempts []*attempt) (list []excess) {
 	var difference span.Count
 	for _, a := range attempts {
-		if a.next.Status.Live() && !holdsSame(&a.before, &a.next) {
-			difference = planning.AddClaims(planning.AddClaims(difference, planning.CountedClaims(&a.next), 1), planning.CountedClaims(&a.before), -1)
+		if a.next.Status.Live() && holdsSame(&a.before, &a.next) {
+			continue
+		}
+		difference = planning.AddClaims(difference, planning.CountedClaims(&a.before), -1)
+		if a.next.Status.Live() { // otherwise another one may hold what it leaves
+			difference = planning.AddClaims(difference, planning.CountedClaims(&a.next), 1)
 		}
 	}
 	for part, hosts := range difference.Steps(span.Always) {
@@ -60,7 +64,10 @@ func usageOf(before, next reservation.Reservation) (u Usage) {
 	if before.ID != "" {
 		u.Hosts, u.HostSeconds = -before.Quantity, -planning.Weight(&before)
 	}
-	if next.Status.Live() {
+	if before.Status == reservation.Waiting {
+		u.Hosts = 0
+	}
+	if next.Status.Promised() {
 		u.Hosts, u.HostSeconds = u.Hosts+next.Quantity, u.HostSeconds+planning.Weight(&next)
 	}
 	return u

@@ -188,6 +188,7 @@ type Use struct {
 	MostHosts    int // at one instant, from now on
 	HostSeconds  int64
 	Holds        int // reservations that nobody has confirmed yet
+	Waiting      int // reservations that wait for room, which Reservations does not count
 }
 
 // OnEnds returns what a request may choose for the end of a reservation now.
@@ -205,7 +206,7 @@ func (p *Promises) Use(project string) (planning.Limits, Use) {
 	now := p.options.Now()
 	u := Use{
 		HostsNow: held.Hosts.At(now), MostHosts: held.Hosts.Most(span.Span{Start: now, End: span.Forever}), HostSeconds: held.HostSeconds,
-		Holds: held.Holds.At(now),
+		Holds: held.Holds.At(now), Waiting: held.Waiting,
 	}
 	for r := range p.state().live.byStart.until(span.Forever) {
 		if r.BelongsTo(project) && !r.Maintenance {

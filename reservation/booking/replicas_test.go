@@ -205,7 +205,7 @@ func TestReplicasKeepEveryPromiseInACrowd(t *testing.T) {
 	} {
 		for seed := range uint64(5) {
 			t.Run(fmt.Sprintf("%s, seed %d", name, seed), func(t *testing.T) {
-				all := replicas(t, 3, named("a", "b", "c"), records, limited(planning.Limits{Hosts: 4}))
+				all := replicas(t, 3, named("a", "b", "c"), records, limited(planning.Limits{Hosts: 4, Waiting: 50}))
 				var clients sync.WaitGroup
 				for worker := range uint64(9) {
 					clients.Go(func() {

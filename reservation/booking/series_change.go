@@ -121,6 +121,7 @@ func (d *Recurring) modifySeriesOnce(ctx context.Context, by Caller, id string, 
 	}
 	defer unlock()
 	var next []reservation.Reservation
+	var booked []*attempt
 	attempts, err := decide(ctx, d.decider, by.ProjectID, (*turns.Gate).EnterAhead, func() (attempts []*attempt, err error) {
 		v, err := d.members.viewOfLease(by, &l, entries)
 		if err != nil {
@@ -138,8 +139,10 @@ func (d *Recurring) modifySeriesOnce(ctx context.Context, by Caller, id string, 
 				attempts = append(attempts, &attempt{entry: entries[r.ID], before: before, next: r, cause: causeOf(by, before, r)})
 			}
 		}
-		return attempts, d.enterChanges(&v, attempts...)
+		attempts, booked, err = d.enterAndBook(&v, by.RequestID, attempts)
+		return attempts, err
 	})
+	defer func() { leave(booked) }()
 	if err != nil {
 		return l.Reservations, err
 	}

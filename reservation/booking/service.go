@@ -36,6 +36,7 @@ type Service struct {
 	*Changes
 	*Leases
 	*Recurring
+	*Waiting
 	*Events
 	*Promises
 }
@@ -54,8 +55,8 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 	bookings := &Bookings{decider: d}
 	return &Service{
 		memory: m, Following: f, Bookings: bookings, Changes: &Changes{decider: d, leases: leases}, Leases: leases,
-		Recurring: &Recurring{decider: d, used: &bookings.keys, members: leases},
-		Events:    newEvents(m, f, w), Promises: &Promises{m},
+		Recurring: &Recurring{decider: d, used: &bookings.keys, members: leases}, Waiting: &Waiting{d},
+		Events: newEvents(m, f, w), Promises: &Promises{m},
 	}, nil
 }
 
@@ -75,6 +76,9 @@ func (s *Service) Stale() int64 { return s.Bookings.stale.Load() }
 
 // Expired returns how many holds this service has ended because nobody confirmed them.
 func (s *Service) Expired() int64 { return s.Bookings.expired.Load() }
+
+// BookedFromWaiting returns how many waiting reservations this service has booked.
+func (s *Service) BookedFromWaiting() int64 { return s.Bookings.booked.Load() }
 
 // Moved returns how many times this service has moved a reservation to make room for another one.
 func (s *Service) Moved() int64 { return s.Bookings.moved.Load() }

@@ -3,6 +3,8 @@
 package booking
 
 import (
+	"sync"
+
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
@@ -23,6 +25,7 @@ type state struct {
 	becoming []*reservation.Reservation
 	pruned   span.Instant
 	kept     *keptDemands
+	places   func() map[string]int // see line.places
 }
 
 // state returns the newest state. It does not wait for locks if nothing has changed since the
@@ -45,6 +48,7 @@ func (m *memory) stateNow() *state {
 	s := &state{
 		revision: now, hosts: m.hosts, calendar: m.calendar.Snapshot(), live: m.liveIndex.snapshot(), marks: m.marks, pruned: m.pruned, kept: &m.kept,
 	}
+	s.places = sync.OnceValue(s.live.waiting.places)
 	for a := range m.attempts {
 		if a.next.Image != "" && a.before.ID != "" && a.next.Status.Live() && !holdsSame(&a.before, &a.next) {
 			s.becoming = append(s.becoming, &a.next)

@@ -35,7 +35,7 @@ func Desired(live []reservation.Reservation, hosts *inventory.Snapshot, now span
 	for i := range live {
 		r := &live[i]
 		p.layout.Live[r.ID] = r.Status.Live()
-		if r.Kind != reservation.Addresses && r.Status.Live() && p.begun(r, rules.Prepare) {
+		if r.Kind != reservation.Addresses && r.Status.Promised() && p.begun(r, rules.Prepare) {
 			p.prepare(r)
 		}
 	}
@@ -72,7 +72,7 @@ func (p *plan) readClaims(live []reservation.Reservation) {
 	for i := range live {
 		r := &live[i]
 		for _, c := range r.Claims {
-			if _, there := p.hosts.Index(c.Host); there && r.Status.Live() && !r.Over(c, p.now) {
+			if _, there := p.hosts.Index(c.Host); there && r.Status.Promised() && !r.Over(c, p.now) {
 				p.claims[c.Host] = append(p.claims[c.Host], openClaim{r, c})
 			}
 		}

@@ -77,6 +77,7 @@ func TestAHostIsFencedFromItsLeadTimeUntilItsClaimIsOver(t *testing.T) {
 		ahead  int64
 		want   []string
 	}{
+		"while it waits for room":             {start, reservation.Waiting, fence.Forever, nil},
 		"before the lead time":                {start - 2*hour - 1, reservation.Pending, 2 * hour, nil},
 		"at the lead time":                    {start - 2*hour, reservation.Pending, 2 * hour, []string{"a", "b"}},
 		"always":                              {1, reservation.Pending, fence.Forever, []string{"a", "b"}},

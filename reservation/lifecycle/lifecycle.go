@@ -18,6 +18,7 @@ type Trigger string
 
 // The triggers.
 const (
+	Book      Trigger = "book"       // there is room for what has waited
 	Start     Trigger = "start"      // the start is due
 	Started   Trigger = "started"    // the hosts belong to the owner
 	Fail      Trigger = "fail"       // the promise cannot be kept
@@ -28,10 +29,14 @@ const (
 )
 
 // Triggers lists all triggers.
-var Triggers = []Trigger{Start, Started, Fail, BeforeEnd, End, Finished, Cancel}
+var Triggers = []Trigger{Book, Start, Started, Fail, BeforeEnd, End, Finished, Cancel}
 
 // table contains the next status by status and trigger; other transitions are not allowed.
 var table = map[reservation.Status]map[Trigger]reservation.Status{
+	reservation.Waiting: {
+		Book:   reservation.Pending,
+		Cancel: reservation.Canceled,
+	},
 	reservation.Pending: {
 		Start:  reservation.Starting,
 		Fail:   reservation.Failed,
@@ -118,6 +123,9 @@ func Schedule(r *reservation.Reservation) []reservation.Event {
 	log := slices.DeleteFunc(slices.Clone(r.Events), func(e reservation.Event) bool {
 		return e.State == reservation.EventDue && e.Type != reservation.ExpireEvent
 	})
+	if r.Status == reservation.Waiting {
+		return log
+	}
 	if r.Status == reservation.Pending {
 		log = append(log, due(reservation.StartEvent, r.Span.Start))
 	}

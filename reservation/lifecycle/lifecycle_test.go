@@ -16,6 +16,7 @@ import (
 // The table is complete: every pair that it lacks must be refused as a conflict.
 func TestEveryStateAndTriggerIsDecided(t *testing.T) {
 	want := map[reservation.Status]map[lifecycle.Trigger]reservation.Status{
+		"waiting":  {"book": "pending", "cancel": "canceled"},
 		"pending":  {"start": "starting", "fail": "failed", "cancel": "canceled"},
 		"starting": {"start": "starting", "started": "active", "fail": "failed", "cancel": "canceled"},
 		"active":   {"before_end": "active", "end": "ending", "fail": "failed", "cancel": "canceled"},

@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/blazar"
 	"github.com/almanac-cloud/almanac/pkg/oslo"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // leasePublisher is the default of Blazar's [notifications] publisher_id.
@@ -29,16 +30,17 @@ var leaseEventTypes = map[reservation.Action]string{
 	reservation.ActionRestore:   "lease.update",
 	reservation.ActionMove:      "lease.update",
 	reservation.ActionExpire:    "lease.delete",
+	reservation.ActionBook:      "lease.create",
 }
 
 // warningVoid is sent after an update if an owner who was warned of the end will be warned again.
 const warningVoid = "lease.event.before_end_lease.stop"
 
 // leaseEvents returns the notifications in Blazar's format. As in Blazar, all have
-// priority info, even failures. Maintenance is no lease, and has none.
+// priority info, even failures. Maintenance is no lease, nor is what waits for room, and they have none.
 func leaseEvents(change reservation.Change) []event {
 	eventType, told := leaseEventTypes[change.Action]
-	if !told || change.Reservation.Maintenance {
+	if !told || change.Reservation.Maintenance || planning.NeverBooked(&change.Reservation) {
 		return nil
 	}
 	r := &change.Reservation

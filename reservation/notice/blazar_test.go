@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/notice"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // The fields and spellings are those of blazar/notification/api.py and of Blazar's database
@@ -103,6 +105,35 @@ func TestBlazarsWordsForEachState(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A lease that could not be had does not exist for Blazar's clients.
+func TestWhatWaitsBecomesALeaseWhenItIsBooked(t *testing.T) {
+	waiting := booked()
+	waiting.Status, waiting.Claims, waiting.Window = reservation.Waiting, nil, waiting.Span
+	waiting.Events = []reservation.Event{waiting.Events[0], {Type: reservation.ExpireEvent, Time: noon, State: reservation.EventDue}}
+	canceled, err := planning.Canceled(waiting, noon-10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expired, err := planning.Expired(waiting, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []struct {
+		r      reservation.Reservation
+		action reservation.Action
+		want   []string
+	}{
+		{waiting, reservation.ActionCreate, nil},
+		{canceled, reservation.ActionCancel, nil},
+		{expired, reservation.ActionExpire, nil},
+		{booked(), reservation.ActionBook, []string{"blazar.lease lease.create INFO"}},
+	} {
+		if diff := cmp.Diff(of.want, heads(told(t, changeOf(of.r, of.action), notice.Blazar)), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +sent):\n%s", of.action, diff)
+		}
 	}
 }
 

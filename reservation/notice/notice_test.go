@@ -103,6 +103,7 @@ func TestEachActionHasItsEventTypes(t *testing.T) {
 	for action, want := range map[reservation.Action][]string{
 		reservation.ActionCreate:    {"almanac.cloud-1 reservation.create INFO", "blazar.lease lease.create INFO"},
 		reservation.ActionModify:    {"almanac.cloud-1 reservation.change INFO", "blazar.lease lease.update INFO"},
+		reservation.ActionBook:      {"almanac.cloud-1 reservation.book INFO", "blazar.lease lease.create INFO"},
 		reservation.ActionCancel:    {"almanac.cloud-1 reservation.cancel INFO", "blazar.lease lease.delete INFO"},
 		reservation.ActionStart:     {"almanac.cloud-1 reservation.start INFO", "blazar.lease lease.event.start_lease INFO"},
 		reservation.ActionWarnOfEnd: {"almanac.cloud-1 reservation.before_end INFO", "blazar.lease lease.event.before_end_lease INFO"},
@@ -230,7 +231,7 @@ func TestOursHaveTheReservationAndItsClaims(t *testing.T) {
 	r.Version, r.Status, r.Degraded = 3, reservation.Active, "node-2 does not answer"
 	r.Events[1].State, r.Events[1].Done, r.Events[1].Detail = reservation.EventDone, noon+5, "5s after its time"
 	want := parsed(t, `{
-		"version": "1.6", "lease_id": null, "maintenance": false, "reservation_version": 3, "detail": "what is different", "request_id": "req-1",
+		"version": "1.7", "lease_id": null, "maintenance": false, "reservation_version": 3, "detail": "what is different", "request_id": "req-1",
 		"id": "8a8f1f3e-5f6c-4f0e-9d2e-3a2f6f1f0a11", "name": "night <run> ä", "project_id": "p1", "user_id": "u1",
 		"kind": "host", "status": "active", "quantity": 2, "policy": "first-fit",
 		"start": "2026-11-21T12:00:00Z", "end": "2026-11-21T13:00:00Z", "hosts": ["node-1", "node-2"],

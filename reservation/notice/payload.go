@@ -22,6 +22,7 @@ var eventTypes = map[reservation.Action]string{
 	reservation.ActionDegrade:   "reservation.degrade",
 	reservation.ActionRestore:   "reservation.restore",
 	reservation.ActionMove:      "reservation.move",
+	reservation.ActionBook:      "reservation.book",
 	reservation.ActionExpire:    "reservation.expire",
 
 	reservation.ActionRemark: "reservation.image",
@@ -30,7 +31,7 @@ var eventTypes = map[reservation.Action]string{
 // The versions of Almanac's payloads, of a reservation and of everything else: the first number grows
 // when a field is removed or changes its meaning, the second when one is added.
 const (
-	reservationVersion = "1.6"
+	reservationVersion = "1.7"
 	payloadVersion     = "1.0"
 )
 

@@ -41,6 +41,9 @@ type Change struct {
 // Errors are those of NewPlan, and a Conflict fault if the status of r does not allow the change.
 func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
 	plan := Plan{Terms: r.Terms, Span: r.Span, HeldUntil: r.HeldUntil(), Claims: r.Claims, Addresses: r.Addresses, DelayedByBoot: r.DelayedByBoot}
+	if r.Status == reservation.Waiting && c.Hold != nil {
+		return Plan{}, waitsForRoom()
+	}
 	c = c.differing(&r)
 	if c == (Change{}) {
 		return matchedBy(v, r, plan), nil // a client sends back what it has read
@@ -144,6 +147,9 @@ func matchedBy(v View, r reservation.Reservation, plan Plan) Plan {
 }
 
 func checkChange(now span.Instant, r reservation.Reservation, c Change, plan Plan) error {
+	if r.Status == reservation.Waiting {
+		return waitsForRoom()
+	}
 	if r.Status != reservation.Pending && r.Status != reservation.Active {
 		return fault.New(fault.Conflict, "the reservation is %s; only a pending or active one can be changed", r.Status)
 	}

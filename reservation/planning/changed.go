@@ -110,7 +110,11 @@ func Canceled(r reservation.Reservation, now span.Instant) (reservation.Reservat
 	if err != nil {
 		return r, err
 	}
-	return Closed(r, status, Happened(reservation.CanceledEvent, now, ""), now), nil
+	var why string
+	if r.Status == reservation.Waiting {
+		why = waitCanceled
+	}
+	return Closed(r, status, Happened(reservation.CanceledEvent, now, why), now), nil
 }
 
 // Closed returns r, ended early: it keeps claims that it has used, later ones are removed.

@@ -23,6 +23,7 @@
 //   - together.go: rules about how hosts lie to each other
 //   - request.go: a request and its checks
 //   - hold.go: what a hold is, and how it ends
+//   - waiting.go: what a waiting reservation is, and how it is booked
 //   - search.go: which hosts match, and which of them come first
 //   - together_choose.go: hosts that lie to each other as a request asks
 //   - hosts_with_instances.go: hosts with instances, and hosts without claims

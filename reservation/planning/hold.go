@@ -59,9 +59,10 @@ func (l Limits) tooManyHolds(now span.Instant, held Held, seconds int64) (reserv
 		l.Holds, free[0].Start)
 }
 
-// KeepsHolds reports whether a project that holds held, the new reservation r included, keeps the limit on holds while r is held.
+// KeepsHolds reports whether a project that holds held, the new reservation r included, keeps the limit on holds while r is held,
+// and the limit on waiting reservations.
 func (l Limits) KeepsHolds(held Held, r *reservation.Reservation) bool {
-	return l.Holds == 0 || held.Holds.Most(holdOf(r)) <= l.Holds
+	return (l.Holds == 0 || held.Holds.Most(holdOf(r)) <= l.Holds) && (r.Status != reservation.Waiting || held.Waiting <= l.Waiting)
 }
 
 // checkHeld fails if r is held and the change does not confirm it, and if it would lengthen a hold.
@@ -82,28 +83,35 @@ func checkHeld(now span.Instant, r *reservation.Reservation, c Change) error {
 
 // RefuseExpired returns the error for a change of a reservation whose hold has expired; nil if r is none.
 func RefuseExpired(r *reservation.Reservation) error {
-	if e, ok := r.LastEvent(reservation.ExpireEvent); ok && e.State == reservation.EventDone {
-		return expiredAt(e.Time)
+	e, ok := r.LastEvent(reservation.ExpireEvent)
+	switch {
+	case !ok || e.State != reservation.EventDone:
+		return nil
+	case e.Detail == WaitExpired:
+		return fault.New(fault.Conflict, "the reservation waited until %v, and there was no room; ask for another time", e.Time)
 	}
-	return nil
+	return expiredAt(e.Time)
 }
 
 func expiredAt(at span.Instant) error {
 	return fault.New(fault.Conflict, "the hold expired at %v, before it was confirmed; book the reservation again", at)
 }
 
-// Expired returns r when its hold is over: it is canceled and claims nothing. It fails with a Conflict fault if r is not held
-// or its hold still lasts at now.
+// Expired returns r when its hold or its wait is over: it is canceled and claims nothing. It fails with a Conflict fault if r is
+// neither held nor waiting, or if that still lasts at now.
 func Expired(r reservation.Reservation, now span.Instant) (reservation.Reservation, error) {
-	until := r.HeldUntil()
+	until, why := r.HeldUntil(), HoldExpired
+	if r.Status == reservation.Waiting {
+		until, why = r.WaitsUntil(), WaitExpired
+	}
 	if until == 0 || now < until {
-		return r, fault.New(fault.Conflict, "the reservation is not held until %v", now)
+		return r, fault.New(fault.Conflict, "the reservation neither is held nor waits until %v", now)
 	}
 	status, err := lifecycle.Begin(r.Status, reservation.ExpireEvent)
 	if err != nil {
 		return r, err
 	}
-	expiry := Happened(reservation.ExpireEvent, until, HoldExpired)
+	expiry := Happened(reservation.ExpireEvent, until, why)
 	expiry.Done = now
 	return Closed(r, status, expiry, now), nil
 }

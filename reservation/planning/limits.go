@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-cloud/almanac/reservation"
 )
 
-// Limits are the operator's limits for each project; 0 means no limit, except for Hold. An instance counts as one
+// Limits are the operator's limits for each project; 0 means no limit, except for Hold and Waiting. An instance counts as one
 // host.
 type Limits struct {
 	Duration        int64 // longest duration of a reservation, in seconds
@@ -23,6 +23,7 @@ type Limits struct {
 	ExtensionWindow int64 // how many seconds before the end an extension is accepted
 	Hold            int64 // longest hold, in seconds; 0 means that nothing is held
 	Holds           int   // held at once, and not confirmed
+	Waiting         int   // waiting reservations; 0 means that none waits
 }
 
 // tooEarly returns why r may not last as long as changed yet; empty if it may.
@@ -40,15 +41,16 @@ type Held struct {
 	Hosts       span.Count // over time
 	HostSeconds int64      // in total
 	Holds       span.Count // reservations that nobody has confirmed, over the time of their holds
+	Waiting     int        // reservations that wait for room
 }
 
 // With returns h plus what r holds.
 func (h Held) With(r *reservation.Reservation) Held {
-	return Held{AddClaims(h.Hosts, CountedClaims(r), 1), h.HostSeconds + Weight(r), h.Holds.Add(holdOf(r), 1)}
+	return Held{AddClaims(h.Hosts, CountedClaims(r), 1), h.HostSeconds + Weight(r), h.Holds.Add(holdOf(r), 1), h.Waiting + waits(r)}
 }
 
 func (h Held) Without(r *reservation.Reservation) Held {
-	return Held{AddClaims(h.Hosts, CountedClaims(r), -1), h.HostSeconds - Weight(r), h.Holds.Add(holdOf(r), -1)}
+	return Held{AddClaims(h.Hosts, CountedClaims(r), -1), h.HostSeconds - Weight(r), h.Holds.Add(holdOf(r), -1), h.Waiting - waits(r)}
 }
 
 // HeldBy returns what reservations hold together.
@@ -65,6 +67,7 @@ func HeldBy(list []*reservation.Reservation) (h Held) {
 	for _, r := range list {
 		h.HostSeconds += Weight(r)
 		h.Holds = h.Holds.Add(holdOf(r), 1)
+		h.Waiting += waits(r)
 	}
 	return h
 }

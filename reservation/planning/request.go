@@ -76,6 +76,7 @@ var lastInstant = span.At(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 // parseRequest reads a request at v.Now. It fails with an Invalid fault that names the field.
 func parseRequest(req reservation.Request, v View) (request, error) {
 	req = begunNow(req, v.Now)
+	req = startingWhileItWaits(req)
 	now, a := v.Now, request{Terms: req.Terms, duration: req.Duration, immediate: req.Start == 0 && req.End == 0 && req.Hold == 0, hold: req.Hold}
 	if err := a.name(req.Hosts, v.Hosts); err != nil {
 		return request{}, err
@@ -99,6 +100,8 @@ func parseRequest(req reservation.Request, v View) (request, error) {
 		return request{}, fault.Field("duration", "must be from one second to 100 years")
 	case req.Start > lastInstant:
 		return request{}, fault.Field("start_time", "must lie before %v", lastInstant)
+	case req.WaitUntil > lastInstant:
+		return request{}, fault.Field("wait_until", "must lie before %v", lastInstant)
 	case req.End > lastInstant:
 		return request{}, fault.Field("end_time", "must lie before %v", lastInstant)
 	case req.Start != 0 && req.Start < now:
@@ -122,7 +125,7 @@ func parseRequest(req reservation.Request, v View) (request, error) {
 		return request{}, fault.Field("duration", "%d s is longer than the window from %v to %v, %d s",
 			a.duration, a.window.Start, a.window.End, a.window.Seconds())
 	}
-	if err := a.startAfterHold(v); err != nil {
+	if err := cmp.Or(a.startAfterHold(v), a.checkWait(v, req.WaitUntil)); err != nil {
 		return request{}, err
 	}
 	if req.ShortWarning {

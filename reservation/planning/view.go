@@ -121,6 +121,19 @@ func (v View) with(r *reservation.Reservation) View {
 	return v
 }
 
+// Exchanged returns the view, which contains the reservations of before, as if they were those of after.
+func (v View) Exchanged(before, after []*reservation.Reservation) View {
+	for _, r := range before {
+		v = v.Without(r)
+	}
+	for _, r := range after {
+		if r.Status.Promised() {
+			v = v.with(r)
+		}
+	}
+	return v
+}
+
 // add adds r, for which there is room, to a view whose calendar no other view has.
 func (v *View) add(r *reservation.Reservation) {
 	if err := v.Calendar.Restore(v.Hosts.Claims(r, r.Claims)...); err != nil {
@@ -211,6 +224,8 @@ type Plan struct {
 	Span          span.Span
 	Window        span.Span    // see reservation.Reservation
 	HeldUntil     span.Instant // as that of a reservation
+	WaitsUntil    span.Instant // as that of a reservation
+	Hold          int64        // as that of a reservation
 	Confirmed     bool         // whether a reservation that is held becomes one that is not
 	Claims        []reservation.Claim
 	Addresses     []address.Claim

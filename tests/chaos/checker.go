@@ -202,6 +202,8 @@ func (c *Checker) checkEvents(r *record) {
 	}
 	started, ended := []string{"done"}, []string{"done"}
 	switch r.status {
+	case "waiting":
+		started, ended = nil, nil
 	case "pending":
 		started, ended = []string{"pending"}, []string{"pending"}
 	case "starting": // a cloud takes its time

@@ -55,9 +55,9 @@ func TestTheDatabaseIsBroughtUpToDateOnce(t *testing.T) {
 		t.Errorf("db status --check before: %s", out)
 	}
 	for _, step := range []struct{ command, want string }{
-		{"status", "0001_first_schema missing\n0002_leases missing\n0003_hosts missing\n0004_usage_told missing\n0005_floating_ips missing\n0006_maintenance missing\n0007_past missing\n0008_together missing\n0009_movable missing\n0010_series missing\n0011_webhooks missing"},
-		{"sync", "applied 0001_first_schema\napplied 0002_leases\napplied 0003_hosts\napplied 0004_usage_told\napplied 0005_floating_ips\napplied 0006_maintenance\napplied 0007_past\napplied 0008_together\napplied 0009_movable\napplied 0010_series\napplied 0011_webhooks"},
-		{"status", "0001_first_schema applied\n0002_leases applied\n0003_hosts applied\n0004_usage_told applied\n0005_floating_ips applied\n0006_maintenance applied\n0007_past applied\n0008_together applied\n0009_movable applied\n0010_series applied\n0011_webhooks applied"},
+		{"status", "0001_first_schema missing\n0002_leases missing\n0003_hosts missing\n0004_usage_told missing\n0005_floating_ips missing\n0006_maintenance missing\n0007_past missing\n0008_together missing\n0009_movable missing\n0010_series missing\n0011_webhooks missing\n0012_waiting missing"},
+		{"sync", "applied 0001_first_schema\napplied 0002_leases\napplied 0003_hosts\napplied 0004_usage_told\napplied 0005_floating_ips\napplied 0006_maintenance\napplied 0007_past\napplied 0008_together\napplied 0009_movable\napplied 0010_series\napplied 0011_webhooks\napplied 0012_waiting"},
+		{"status", "0001_first_schema applied\n0002_leases applied\n0003_hosts applied\n0004_usage_told applied\n0005_floating_ips applied\n0006_maintenance applied\n0007_past applied\n0008_together applied\n0009_movable applied\n0010_series applied\n0011_webhooks applied\n0012_waiting applied"},
 		{"sync", "the schema is up to date"},
 	} {
 		out, failed := built.Almanacd(t, folder, nil, "db", step.command)

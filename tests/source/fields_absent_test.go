@@ -52,6 +52,8 @@ var absent = []struct {
 	{"Occurrence.SeriesID Occurrence.Local", slices.Concat(asking, changing, []string{inLog}), "a series is requested by its own calls, and no reservation leaves it"},
 	{"Occurrence.SeriesID Occurrence.Local", blazarShows, "Blazar's form does not know it"},
 	{"Occurrence.SeriesID Occurrence.Local", []string{inFeed}, "each occurrence is an event of its own, at its own time"},
+	{"Hold", slices.Concat(asking, changing, []string{inLog}), "it is the hold of the request, kept while there is no room; what waits cannot be changed"},
+	{"Hold", slices.Concat(restShows, []string{inNotification, inFeed}, blazarShows), "only what waits has it, and answers have it in waiting"},
 	{"Window.Start Window.End", slices.Concat(asking, changing, []string{inLog}), "it is the window of the request; a change of the time ends it"},
 	{"Quantity Kind HostProperties Policy Resources Affinity Together Image OnEnd BeforeEnd Notice", []string{inMaintenance}, "maintenance is of the hosts that it names, and nobody uses it"},
 	{"Maintenance Claims.Host", []string{inFlags}, "host maintenance plans it"},

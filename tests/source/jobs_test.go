@@ -20,6 +20,7 @@ import (
 // eachReplica names the periodic work that each replica does by itself, and why. All other work is done by one replica
 // at a time, the one that holds its lease.
 var eachReplica = map[string]string{
+	"all that waits":        "each replica looks, and the first commit is the one that is stored",
 	"announcement":          "each agent announces its own hosts",
 	"announcements":         "each replica announces its own commits",
 	"clock":                 "each replica compares its own clock",
@@ -36,6 +37,7 @@ var eachReplica = map[string]string{
 	"presence":              "each replica reports its own",
 	"prune":                 "each replica forgets what it no longer needs in memory",
 	"readiness":             "each replica looks at its own parts",
+	"room for what waits":   "each replica learns what has become free, and the first commit is the one that is stored",
 	"resync":                "each replica compares what it knows with the database",
 	"simulated cloud":       "the cloud is in the process",
 	"tariff":                "each replica reads it",

@@ -26,7 +26,7 @@ var withoutAlert = []struct{ metrics, why string }{
 	{"usage_service_duration_seconds", "bookings that the service refuses or delays are its operators' business; AlmanacJobFailing tells when it is away"},
 	{"job_last_success_timestamp_seconds", "work that one replica does succeeds at that replica only; job_failing has the alert"},
 	{"tariff_timestamp_seconds tariff_fallbacks_total", "job_failing has the alert, if the tariff cannot be read or is stale; a window beyond its end is the tenants' choice"},
-	{"holds_expired_total reservations_moved_total", "tenants choose to hold and not to confirm, and to let others move what they have"},
+	{"holds_expired_total reservations_moved_total reservations_booked_from_waiting_total", "tenants choose to hold and not to confirm, to let others move what they have, and to wait"},
 	{"webhook_deliveries_total", "a receiver that fails is its owner's business, whom the webhook shows it; job_failing has the alert if nothing is sent"},
 	{"starts_late starts_late_seconds", "event_lag_seconds has the alert"},
 	{"doctor_findings doctor_last_examination_timestamp_seconds", "the doctor runs on request; who asks reads the answer"},

@@ -96,7 +96,7 @@ var alerts = map[string]string{
 
 // calm are the event types that need no operator to act.
 var calm = strings.Fields(`
-	reservation.create reservation.change reservation.cancel reservation.before_end reservation.heal reservation.restore reservation.move reservation.expire reservation.image
+	reservation.create reservation.change reservation.cancel reservation.before_end reservation.heal reservation.restore reservation.move reservation.book reservation.expire reservation.image
 	reservation.evict preemptible.evict energy.alarm.end
 	energy.host.power_off.start energy.host.power_off.end energy.host.power_on.start energy.host.power_on.end
 	lease.create lease.update lease.delete lease.event.start_lease lease.event.before_end_lease lease.event.before_end_lease.stop lease.event.end_lease`)
@@ -121,7 +121,7 @@ var forms = []struct{ prefix, version, keys string }{
 	{"preemptible.evict", "1.0", "action evicted_at evicted_for host instance_id instance_name project_id user_id version"},
 	{"energy.host.", "1.0", "at host kind operation reason since urgent version"},
 	{"energy.alarm.", "1.0", "at host kind reason since version"},
-	{"reservation.", "1.6", "affinity before_end claims.end claims.host claims.instances claims.start created_at degraded degraded_reason delayed_by_boot detail end " +
+	{"reservation.", "1.7", "affinity before_end claims.end claims.host claims.instances claims.start created_at degraded degraded_reason delayed_by_boot detail end " +
 		"events.detail events.done_at events.state events.time events.type held_until host_properties hosts id image kind lease_id maintenance name notice occurrence on_end policy project_id " +
 		"quantity request_id reservation_version resources series_id start status together updated_at user_id version window_end window_start"},
 }
@@ -159,7 +159,7 @@ func TestThePayloadOfAVersionKeepsItsKeys(t *testing.T) {
 
 // once are the events that a reservation has at most a few times in its life; the log keeps all of them. Of all others
 // it keeps the last ones only (reservation/planning/history.go).
-var once = []reservation.EventType{reservation.CreatedEvent, reservation.ExpireEvent, reservation.StartEvent, reservation.EndEvent, reservation.CanceledEvent, reservation.FailedEvent}
+var once = []reservation.EventType{reservation.CreatedEvent, reservation.BookedEvent, reservation.ExpireEvent, reservation.StartEvent, reservation.EndEvent, reservation.CanceledEvent, reservation.FailedEvent}
 
 func TestEachEventHasItsWordsAndItsBound(t *testing.T) {
 	events := constants(t, "reservation/reservation.go", "EventType")

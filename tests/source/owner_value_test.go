@@ -195,6 +195,10 @@ var valued = map[string][]string{
 		"reservation/booking: Commit.usageOf",
 		"reservation/booking: decider.concerning",
 		"reservation/booking: Changes.viewOf",
+		"reservation/booking: decider.bookFreed",
+		"reservation/booking: freedBy",
+		"reservation/planning: serving.helps",
+		"reservation/planning: serving.book",
 		"reservation/booking: Leases.modifyLease",
 		"reservation/booking: Recurring.modifySeries",
 		"reservation/booking: Leases.viewOfLease",
@@ -217,6 +221,11 @@ var valued = map[string][]string{
 		"reservation/booking: writer.claimingKeys",
 		"reservation/booking: writer.commitOf",
 		"reservation/booking: writer.keepsLimit",
+	},
+	"projects take turns": {
+		"reservation/booking: line.add",
+		"reservation/booking: line.remove",
+		"reservation/booking: Bookings.NextRoom",
 	},
 	"changes of what it is charged with are stored together": {
 		"reservation/booking: writer.commitNew",

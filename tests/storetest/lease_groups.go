@@ -234,11 +234,14 @@ func testHiddenLease(t *testing.T, s Subject) {
 	canceled := booked("canceled")
 	canceled.Status = reservation.Canceled
 	mustCreate(t, s, canceled)
+	waiting := booked("waiting")
+	waiting.Status, waiting.Claims = reservation.Waiting, nil
+	mustCreate(t, s, waiting)
 	wantLease(t, s, reservation.OwnLease(r))
 	hidden := reservation.OwnLease(r).Lease
 	hidden.Version, hidden.Deleted = 1, r.Updated
 	mustCommitLease(t, s, hidden)
-	for _, id := range []string{r.ID, canceled.ID} {
+	for _, id := range []string{r.ID, canceled.ID, waiting.ID} {
 		if _, err := reader.Lease(t.Context(), id); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want NotFound", id, err)
 		}

@@ -17,7 +17,7 @@ import (
 func testOwners(t *testing.T, s Subject) {
 	projects := map[string]bool{}
 	var before string
-	for i := range 12 {
+	for i := range 24 {
 		r := anyReservation(fmt.Sprint("r", i)).Example(i)
 		if i%2 == 1 {
 			r.ProjectID = before

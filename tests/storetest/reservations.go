@@ -83,7 +83,7 @@ func testReservations(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("a stale update is a conflict and changes nothing", func(t *testing.T) { testStaleUpdate(t, open(t)) })
 	t.Run("a failed create leaves nothing", func(t *testing.T) { testFailedCreate(t, open(t)) })
 	t.Run("a canceled call leaves nothing", func(t *testing.T) { testCanceledCall(t, open(t)) })
-	t.Run("live are those that hold claims", func(t *testing.T) { testLive(t, open(t)) })
+	t.Run("live are those that wait or hold claims", func(t *testing.T) { testLive(t, open(t)) })
 	t.Run("a canceled reservation is found, and listed on request", func(t *testing.T) { testCanceled(t, open(t)) })
 }
 
@@ -158,7 +158,7 @@ func testLive(t *testing.T, s Subject) {
 		r.Status = status
 		mustCreate(t, s, r)
 		switch status {
-		case reservation.Pending, reservation.Starting, reservation.Active, reservation.Ending:
+		case reservation.Waiting, reservation.Pending, reservation.Starting, reservation.Active, reservation.Ending:
 			want = append(want, r)
 		}
 	}

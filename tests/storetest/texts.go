@@ -50,7 +50,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[calendar.Affinity]():        textsOf([]calendar.Affinity{calendar.AffinityNone, calendar.AffinitySame, calendar.AffinityDifferent}),
 	reflect.TypeFor[reservation.EventState]():   textsOf([]reservation.EventState{reservation.EventDue, reservation.EventRunning, reservation.EventDone}),
 	reflect.TypeFor[reservation.EventType](): textsOf([]reservation.EventType{
-		reservation.CreatedEvent, reservation.ChangedEvent, reservation.ExpireEvent, reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.HealedEvent,
+		reservation.CreatedEvent, reservation.ChangedEvent, reservation.BookedEvent, reservation.ExpireEvent, reservation.StartEvent, reservation.BeforeEndEvent, reservation.EndEvent, reservation.HealedEvent,
 		reservation.DegradedEvent, reservation.RestoredEvent, reservation.MovedEvent, reservation.ImageEvent, reservation.CanceledEvent, reservation.FailedEvent,
 	}),
 }

@@ -28,6 +28,9 @@ const (
 	longestFeed = 1000
 )
 
+// inFeeds are the statuses of the reservations in a feed: one that waits has no time yet.
+var inFeeds = []reservation.Status{reservation.Pending, reservation.Starting, reservation.Active, reservation.Ending, reservation.Ended, reservation.Failed}
+
 // reservationsCalendar handles GET /v1/reservations.ics.
 func (s *API) reservationsCalendar(c *serving.Call) {
 	by := c.Asker()
@@ -97,14 +100,14 @@ func feedTag(text string) string {
 func (s *API) inFeed(ctx context.Context, project string) ([]reservation.Reservation, error) {
 	now := s.Now()
 	ahead, err := s.Reader.List(ctx, reservation.Query{
-		ProjectID: project, Overlaps: span.Span{Start: now, End: span.Forever}, Limit: longestFeed,
+		ProjectID: project, Statuses: inFeeds, Overlaps: span.Span{Start: now, End: span.Forever}, Limit: longestFeed,
 	})
 	if err != nil || len(ahead) == longestFeed {
 		return ahead, err
 	}
 	// Those that have begun and not ended are in both lists.
 	past, err := s.Reader.List(ctx, reservation.Query{
-		ProjectID: project, Overlaps: span.Span{Start: now.Add(-feedPast), End: now}, Limit: longestFeed, Last: true,
+		ProjectID: project, Statuses: inFeeds, Overlaps: span.Span{Start: now.Add(-feedPast), End: now}, Limit: longestFeed, Last: true,
 	})
 	if err != nil {
 		return nil, err

@@ -54,13 +54,15 @@ const (
 // eventOf returns the event of a change of a reservation.
 func eventOf(news booking.Learned) event {
 	before, after := news.Before, news.After
-	e := event{change: changeChanged, claims: true, followed: news.Followed}
+	e := event{change: changeChanged, followed: news.Followed}
 	switch {
 	case before == nil:
-		e.change = changeCreated
-	case after != nil:
+		e.change, e.claims = changeCreated, after == nil || after.Status != reservation.Waiting
+	case after == nil:
+		e.claims = before.Status != reservation.Waiting
+	default:
 		e.claims = before.Kind != after.Kind || !slices.Equal(before.Claims, after.Claims) ||
-			before.Status.Live() != after.Status.Live() || !before.Resources.Equal(after.Resources)
+			before.Status.Promised() != after.Status.Promised() || !before.Resources.Equal(after.Resources)
 	}
 	if after == nil || !after.Status.Live() {
 		e.change = changeOver

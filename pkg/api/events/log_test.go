@@ -136,6 +136,7 @@ func TestAnEventHasTheClaimsBeforeAndAfter(t *testing.T) {
 		w := span.Span{Start: start, End: end}
 		return &reservation.Reservation{Status: status, Span: w, Claims: []reservation.Claim{{Host: host, Span: w}}}
 	}
+	waiting := &reservation.Reservation{Status: reservation.Waiting, Span: span.Span{Start: 10, End: 20}}
 	for name, test := range map[string]struct {
 		before, after *reservation.Reservation
 		change        string
@@ -148,6 +149,10 @@ func TestAnEventHasTheClaimsBeforeAndAfter(t *testing.T) {
 		"started":   {state("pending", "A", 10, 20), state("active", "A", 10, 20), "changed", false, span.Span{Start: 10, End: 20}, []string{"A"}},
 		"ended":     {state("active", "A", 10, 20), state("ended", "A", 10, 20), "over", true, span.Span{Start: 10, End: 20}, []string{"A"}},
 		"not known": {nil, state("canceled", "A", 10, 20), "over", true, span.Span{Start: 10, End: 20}, []string{"A"}},
+		"waits":     {nil, waiting, "created", false, span.Span{Start: 10, End: 20}, nil},
+		"had room":  {waiting, state("pending", "A", 20, 30), "changed", true, span.Span{Start: 10, End: 30}, []string{"A"}},
+		"no room":   {waiting, &reservation.Reservation{Status: reservation.Canceled, Span: waiting.Span}, "over", false, span.Span{Start: 10, End: 20}, nil},
+		"given up":  {waiting, nil, "over", false, span.Span{Start: 10, End: 20}, nil},
 		"removed":   {state("pending", "A", 10, 20), nil, "over", true, span.Span{Start: 10, End: 20}, []string{"A"}},
 	} {
 		e := eventOf(booking.Learned{Before: test.before, After: test.after})

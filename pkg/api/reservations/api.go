@@ -21,6 +21,7 @@ type API struct {
 	Asked        Asked
 	Groups       Groups
 	Recurring    Recurring
+	Line         Line
 	SeriesReader reservation.SeriesReader
 	Leases       reservation.LeaseReader
 	Reader       reservation.Reader
@@ -65,6 +66,14 @@ type Asked interface {
 	Lies(r reservation.Reservation) bool
 	// Use returns a project's limits, and what it uses of them.
 	Use(project string) (planning.Limits, booking.Use)
+}
+
+// Line is what waits for room, in the order in which it is booked.
+type Line interface {
+	// Line returns the place of a waiting reservation, from 1 on, and how many wait; 0 if it does not wait.
+	Line(id string) (place, of int)
+	// NextRoom returns the first start after the window of a waiting reservation at which there is room; 0 if none is known.
+	NextRoom(ctx context.Context, r reservation.Reservation) (span.Instant, error)
 }
 
 // Images stages the images of reservations on their hosts; *controller.Controller implements it.

@@ -59,7 +59,7 @@ func (s API) cancellation(ctx context.Context, r reservation.Reservation) (v1.Ca
 	if _, err := lifecycle.Next(r.Status, lifecycle.Cancel); err != nil {
 		return foreseen, err
 	}
-	if s.Instances == nil || r.Status == reservation.Pending {
+	if s.Instances == nil || !serving.Begun(&r) && r.Status != reservation.Starting {
 		return foreseen, nil
 	}
 	guests, err := s.Instances.Of(ctx, r)

@@ -54,6 +54,9 @@ func (s API) request(body v1.ReservationRequest) (reservation.Request, error) {
 			return r, fault.Field("duration", "must be at least one second")
 		}
 	}
+	if until := v1.InstantOf(body.WaitUntil); until != nil {
+		r.WaitUntil = *until
+	}
 	if start := v1.InstantOf(body.StartTime); start != nil {
 		r.Start = *start
 	}
@@ -87,6 +90,7 @@ var fixed = map[string]string{
 	"image":       "cannot be changed, since the hosts may have received it already; book another reservation",
 	"maintenance": "cannot be changed; book another reservation",
 	"held_until":  "cannot be changed; confirm the reservation with \"hold\": 0",
+	"wait_until":  "cannot be changed; cancel the reservation and ask for it again",
 	"hosts":       "cannot be changed; choose other hosts with host_properties, or for maintenance cancel it and plan it again",
 }
 
@@ -140,7 +144,7 @@ func offer(p planning.Plan, project string, final bool, by *serving.Asker) v1.Of
 	out := v1.Offer{
 		Start: p.Span.Start.Time(), End: p.Span.End.Time(), Quantity: p.Terms.Quantity, Kind: string(p.Terms.Kind),
 		Policy: string(p.Terms.Policy), PolicyReason: p.Fallback.Text, Hosts: []string{}, Matched: p.Matched, DelayedByBoot: p.DelayedByBoot,
-		Together: v1.TogetherOf(p.Terms.Together), HeldUntil: v1.TimeOf(p.HeldUntil),
+		Together: v1.TogetherOf(p.Terms.Together), HeldUntil: v1.TimeOf(p.HeldUntil), WaitUntil: v1.TimeOf(p.WaitsUntil),
 	}
 	if final || by.May("reservations:get_hosts", project) {
 		planned := reservation.Reservation{Claims: p.Claims}

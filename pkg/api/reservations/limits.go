@@ -32,10 +32,11 @@ func (s API) limits(c *serving.Call) (any, error) {
 			MaxDuration: limit(v1.Duration(limits.Duration)), MaxStartAhead: limit(v1.Duration(limits.StartAhead)),
 			MaxHostsPerProject: limit(limits.Hosts), MaxHostHoursPerProject: limit(v1.Hours(limits.HostSeconds)),
 			MaxEmptyLeases: limit(limits.EmptyLeases), ExtensionWindow: limit(v1.Duration(limits.ExtensionWindow)),
-			MaxHold: v1.Duration(limits.Hold), MaxHoldsPerProject: limit(limits.Holds),
+			MaxHold: v1.Duration(limits.Hold), MaxHoldsPerProject: limit(limits.Holds), MaxWaitingPerProject: limits.Waiting,
 		},
 		Used: v1.LimitedUsage{
 			Reservations: use.Reservations, HostsNow: use.HostsNow, MostHosts: use.MostHosts, HostHours: v1.Hours(use.HostSeconds), Holds: use.Holds,
+			Waiting: use.Waiting,
 		},
 	}, nil
 }

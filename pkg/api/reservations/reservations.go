@@ -3,6 +3,7 @@
 package reservations
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"slices"
@@ -59,7 +60,7 @@ func (s API) create(c *serving.Call) (any, error) {
 	c.Header("Location", "/v1/reservations/"+r.ID)
 	c.Status(http.StatusCreated)
 	c.SetVersion(r.VersionText())
-	return presented(r, by), nil
+	return s.placed(presented(r, by)), nil
 }
 
 // Advice for clients when the result of a request is unknown.
@@ -121,7 +122,7 @@ func (s API) list(c *serving.Call) (any, error) {
 	}
 	return serving.Later(func() (any, error) {
 		for _, r := range found {
-			page.Reservations = append(page.Reservations, presented(r, by))
+			page.Reservations = append(page.Reservations, s.placed(presented(r, by)))
 		}
 		return page, nil
 	}), nil
@@ -132,7 +133,27 @@ func (s API) show(c *serving.Call) (any, error) {
 	r, by := found(c), c.Asker()
 	c.SetVersion(r.VersionText())
 	r.Together.Broken = !s.Asked.Lies(r)
+	if r.Status == reservation.Waiting {
+		return s.withNextStart(c.Request.Context(), s.placed(presented(r, by)), r), nil
+	}
 	return s.withProblems(s.withImages(presented(r, by), r, by), &r, by), nil
+}
+
+// placed adds the place of a reservation that waits.
+func (s API) placed(out v1.Reservation) v1.Reservation {
+	if out.Waiting != nil {
+		out.Waiting.Place, out.Waiting.Of = s.Line.Line(out.ID)
+	}
+	return out
+}
+
+// withNextStart adds the first start after the window of a reservation that waits at which there is room. Its owner can do without it, so a
+// search that fails is none.
+func (s API) withNextStart(ctx context.Context, out v1.Reservation, r reservation.Reservation) v1.Reservation {
+	if at, err := s.Line.NextRoom(ctx, r); err == nil && out.Waiting != nil {
+		out.Waiting.NextStart = v1.TimeOf(at)
+	}
+	return out
 }
 
 // withProblems adds the problems of a degraded reservation's hosts, for callers that may see them.

@@ -14,7 +14,7 @@ import (
 
 // Begun reports whether the hosts of the reservation are final.
 func Begun(r *reservation.Reservation) bool {
-	return r.Status != reservation.Pending && r.Status != reservation.Starting
+	return r.Status != reservation.Waiting && r.Status != reservation.Pending && r.Status != reservation.Starting
 }
 
 // SeesHosts reports whether the asker, who may see the reservation, may also see its hosts.

@@ -83,6 +83,7 @@ type LimitValues struct {
 	ExtensionWindow        *Duration `json:"extension_window"`
 	MaxHold                Duration  `json:"max_hold"` // 0 if nothing can be held
 	MaxHoldsPerProject     *int      `json:"max_holds_per_project"`
+	MaxWaitingPerProject   int       `json:"max_waiting_per_project"` // 0 if none can wait
 }
 
 // LimitedUsage is what a project's live reservations hold. An instance counts as one host.
@@ -91,7 +92,8 @@ type LimitedUsage struct {
 	HostsNow     int     `json:"hosts_now"`
 	MostHosts    int     `json:"most_hosts"` // at one instant, from now on
 	HostHours    float64 `json:"host_hours"`
-	Holds        int     `json:"holds"` // reservations that nobody has confirmed yet
+	Holds        int     `json:"holds"`   // reservations that nobody has confirmed yet
+	Waiting      int     `json:"waiting"` // reservations that wait for room, which Reservations does not count
 }
 
 // CalendarEvent is the data of an event of GET /v1/events with the name calendar: the claims in a

@@ -19,8 +19,11 @@ func Of(r *reservation.Reservation) Reservation {
 		DelayedByBoot: r.DelayedByBoot, Maintenance: r.Maintenance, Degraded: r.Degraded != "", DegradedReason: r.Degraded,
 		CreatedAt: r.Created.Time(), UpdatedAt: r.Updated.Time(),
 	}
-	if r.Notice > 0 {
+	if r.Notice > 0 || r.Status == reservation.Waiting {
 		out.Notice, out.WindowStart, out.WindowEnd = Duration(r.Notice), new(r.Window.Start.Time()), new(r.Window.End.Time())
+	}
+	if until := r.WaitsUntil(); until != 0 {
+		out.Waiting = &Waiting{Until: until.Time(), Hold: Duration(r.Hold)}
 	}
 	out.HeldUntil = TimeOf(r.HeldUntil())
 	slices.Sort(out.Hosts)

@@ -30,6 +30,8 @@ type ReservationRequest struct {
 	Notice *Duration `json:"notice,omitempty"`
 	// Hold books the reservation only if its owner confirms it within so long.
 	Hold *Duration `json:"hold,omitempty"`
+	// WaitUntil is until when the reservation waits if there is no room for it now; without it, it is refused.
+	WaitUntil *time.Time `json:"wait_until,omitempty"`
 	// Maintenance plans work of operators on Hosts; all other requests name no hosts.
 	Maintenance bool     `json:"maintenance,omitempty"`
 	Hosts       []string `json:"hosts,omitempty"`
@@ -115,16 +117,28 @@ type Reservation struct {
 	OnEnd          string          `json:"on_end"`
 	BeforeEnd      Duration        `json:"before_end"`
 	DelayedByBoot  bool            `json:"delayed_by_boot"`
-	// Notice, in seconds, and the window are those of a movable reservation; absent if its time is fixed.
+	// Notice, in seconds, is that of a movable reservation, and the window that of one that is movable or waits.
 	Notice         Duration   `json:"notice,omitempty"`
 	WindowStart    *time.Time `json:"window_start,omitempty"`
 	WindowEnd      *time.Time `json:"window_end,omitempty"`
 	HeldUntil      *time.Time `json:"held_until,omitempty"` // when the reservation expires unless its owner confirms it before
+	Waiting        *Waiting   `json:"waiting,omitempty"`    // nil unless the status is waiting
 	Maintenance    bool       `json:"maintenance"`          // operators work on the hosts; Name is the reason
 	Degraded       bool       `json:"degraded"`
 	DegradedReason string     `json:"degraded_reason,omitempty"`
 	CreatedAt      time.Time  `json:"created_at"`
 	UpdatedAt      time.Time  `json:"updated_at"`
+}
+
+// Waiting is what a reservation waits for: it has no hosts, and its time is the first that was asked for.
+type Waiting struct {
+	Until time.Time `json:"until"`
+	// Place is its place among the reservations of all projects that wait, from 1 on, and Of is their number; both are 0 in notifications.
+	Place int `json:"place,omitempty"`
+	Of    int `json:"of,omitempty"`
+	// NextStart is the first start after its window at which there is room now, in the answer to GET /v1/reservations/{id}; nil if none is known.
+	NextStart *time.Time `json:"next_start,omitempty"`
+	Hold      Duration   `json:"hold,omitempty"` // how long the owner then has to confirm it
 }
 
 // Event is an event of a reservation.
@@ -156,6 +170,8 @@ type Offer struct {
 	Together      *Together `json:"together,omitempty"`
 	// HeldUntil is when the reservation would expire unless its owner confirms it before; nil if it would be booked at once.
 	HeldUntil *time.Time `json:"held_until,omitempty"`
+	// WaitUntil is until when the reservation would wait, since there is no room now; nil if there is room.
+	WaitUntil *time.Time `json:"wait_until,omitempty"`
 	// Servers are those on the hosts of maintenance that must be moved before its start, for callers
 	// that may see the instances of hosts.
 	Servers []HostServer `json:"servers,omitempty"`

@@ -58,13 +58,13 @@ func (m *Records) LeasesOf(_ context.Context, ids []string) ([]reservation.Lease
 }
 
 // shownLeases returns the leases that are not deleted, with each reservation without a lease as one
-// unless it is maintenance, sorted by start, then id. The caller holds mu.
+// unless it waits, was canceled or is maintenance, sorted by start, then id. The caller holds mu.
 func (m *Records) shownLeases() (list []reservation.LeaseRecord) {
 	members := make(map[string][]reservation.Reservation)
 	for _, r := range m.reservations {
 		if id := r.Membership.LeaseID; id != "" {
 			members[id] = append(members[id], r)
-		} else if _, hidden := m.leases[r.ID]; !hidden && r.Status != reservation.Canceled && !r.Maintenance {
+		} else if _, hidden := m.leases[r.ID]; !hidden && !slices.Contains(reservation.NoLease, r.Status) && !r.Maintenance {
 			list = append(list, reservation.OwnLease(r))
 		}
 	}

@@ -42,7 +42,7 @@ type HostImage struct {
 // Of returns the state of a reservation's image on each of its hosts, sorted by host; nil if the
 // reservation has no image, or if no records have been read yet.
 func (c *Controller) Of(r *reservation.Reservation) []HostImage {
-	if r.Image == "" || !r.Status.Live() || !c.Glance.IsID(r.Image) {
+	if r.Image == "" || !r.Status.Promised() || !c.Glance.IsID(r.Image) {
 		return nil
 	}
 	p := c.latest(r)
