@@ -101,6 +101,7 @@ var withoutTerms = map[string]string{
 	"end":             "the start and the duration say it",
 	"notice":          "the command books the present time, which has no window",
 	"hold":            "the reservation is confirmed, or over, when somebody books the same again",
+	"wait-until":      "there was room, or the wait is over, when somebody books the same again",
 	"dry-run":         "it books nothing",
 	"wait":            "it is about the command, and no term of the reservation",
 	"wait-timeout":    "it is about the command",

@@ -2,7 +2,7 @@
 // Which rows of the list of reservations a search finds, and in which order.
 
 const words = new Intl.Collator(undefined, {numeric: true, sensitivity: 'base'}),
-  statuses = ['active', 'starting', 'ending', 'pending', 'ended', 'canceled', 'failed'];
+  statuses = ['active', 'starting', 'ending', 'pending', 'waiting', 'ended', 'canceled', 'failed'];
 
 const orders = {
   name: (a, b) => words.compare(a.name, b.name),

@@ -22,7 +22,7 @@ const SOON = 250,
   LIMITS = 5000,
   MARKED = 10000; // an event may come a little later than what it tells of
 
-const current = 'pending,starting,active,ending',
+const current = 'waiting,pending,starting,active,ending',
   everyStatus = `${current},ended,canceled,failed`,
   DAYS = {month: 30, year: 365};
 

@@ -4,7 +4,7 @@ import {t} from './texts.js';
 import {failure} from './questions.js';
 import {liveText} from './live.js';
 import {calendarPlace} from './kept.js';
-import {length, readable, seconds, span, whenExactly, zoneName} from './time.js';
+import {length, readable, seconds, span, when, whenExactly, zoneName} from './time.js';
 import {againLink, badge, badges, filterText, isOver, sizeText, spanLink} from './reservation-words.js';
 import {endText, isPart, sizeWords} from './reservation-fields.js';
 import {changes} from './reservation-change.js';
@@ -69,12 +69,18 @@ const head = one =>
     h('h1', {id: 'reservation-head', tabindex: '-1'}, named(one.name, {id: 'reservation-name'}), ' ', badges(one)),
   );
 
+function waitsText({window_start: start, window_end: end, waiting: {until, next_start: next}}) {
+  const text = t('waitsText', {window: span(seconds(start), seconds(end)), until: when(seconds(until))});
+  return next ? together(text, '. ', t('roomFrom', {when: when(seconds(next))})) : text;
+}
+
 function factsOf({one, group, servers, names}, app) {
   const [from, to] = [seconds(one.start), seconds(one.end)];
   return facts([
     [t('time'), together(h('span', {id: 'reservation-time'}, span(from, to)), ' ', h('span', {class: 'soft', id: 'reservation-zone'}, zoneName()))],
     [t('duration'), length(to - from)],
     [t('movable'), one.notice ? t('movableText', {window: span(seconds(one.window_start), seconds(one.window_end)), notice: length(one.notice)}) : null],
+    [t('waits'), one.waiting ? waitsText(one) : null],
     [t('quantity'), sizeText(one)],
     [t('partOf'), group ? partsOf(group, one) : one.lease_id ? h('code', {}, one.lease_id) : null],
     [t('occurrence'), one.series_id ? t('occurrenceText', {time: one.occurrence.replace('T', ' '), series: one.series_id}) : null],
@@ -82,7 +88,7 @@ function factsOf({one, group, servers, names}, app) {
       t('hosts'),
       plainList(
         one.hosts.map(host => named(host)),
-        t(isOver(one) ? 'none' : 'hostsLater'),
+        t(isOver(one) ? 'none' : one.waiting ? 'noHostsYet' : 'hostsLater'),
       ),
     ],
     [t('servers'), one.status === 'active' && servers ? serversOf(servers) : null],

@@ -18,8 +18,11 @@ export const badges = one =>
     badge(one.status),
     one.maintenance ? [' ', h('span', {class: 'badge'}, t('maintenance'))] : null,
     one.held_until ? [' ', h('span', {class: 'badge'}, t('held', {when: when(seconds(one.held_until))}))] : null,
+    one.waiting?.place ? [' ', h('span', {class: 'badge'}, lineText(one.waiting))] : null,
     one.degraded ? [' ', h('span', {class: 'badge failed', title: one.degraded_reason}, t('degraded'))] : null,
   );
+
+const lineText = ({place, of, until}) => t('inLine', {place, of, when: when(seconds(until))});
 
 const counts = {host: 'countHosts', instance: 'countInstances', address: 'countAddresses'};
 
@@ -51,7 +54,7 @@ export function namesOf(hosts) {
 // hostNames returns the names of a reservation's hosts, or why there are none.
 export function hostNames(one) {
   if (one.hosts.length > 0) return namesOf(one.hosts);
-  return isOver(one) || one.kind === 'address' ? t('none') : h('span', {class: 'soft'}, t('hostsLater'));
+  return isOver(one) || one.kind === 'address' ? t('none') : h('span', {class: 'soft'}, t(one.waiting ? 'noHostsYet' : 'hostsLater'));
 }
 
 // spanLink leads to a time in the calendar, with some time around it.

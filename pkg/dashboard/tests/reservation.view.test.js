@@ -266,7 +266,7 @@ test('a filter is read as people write it, and is JSON in the command', () => {
 });
 
 test('the question before a cancellation names the time and the hosts', () => {
-  setZone('UTC');
+  setZone('utc');
   const asked = [{type: 'cancel'}, {type: 'answered', key: 'foresee', number: 2, answer: {cancellation: {servers: []}}}],
     view = shown({hosts: ['gpu-1', 'gpu-2']}, asked);
   assert.match(words(byID(view, 'cancel-what')), /10:00 – 12:00 UTC2 hosts: gpu-1, gpu-2/);
@@ -346,4 +346,23 @@ test('a list tells how many of its rows are shown', () => {
   assert.match(words(listed([page1(2820)])), /2,820 reservations.*100 of 2,820 are shown/);
   assert.match(words(listed([page1(2820), ...Array(9).fill({type: 'more'})])), /500 of 2,820 are shown\. Search/);
   assert.ok(!words(listed([page1(60)])).includes('are shown'));
+});
+
+test('a reservation that waits shows its place and its window, can be canceled, and changes in no form', () => {
+  const waits = {
+    status: 'waiting',
+    window_start: '2027-06-01T10:00:00Z',
+    window_end: '2027-06-01T14:00:00Z',
+    waiting: {until: '2027-06-01T11:00:00Z', place: 2, of: 5, next_start: '2027-06-02T08:00:00Z'},
+  };
+  setZone('utc');
+  const view = shown(waits),
+    text = words(view);
+  for (const part of ['waiting', 'place 2 of 5, until', 'canceled if there is none until', 'There is room from', 'none yet'])
+    assert.ok(text.includes(part), `${part} is not in: ${text}`);
+  assert.ok(!text.includes('Movable'), 'its window is not that of a movable one');
+  assert.ok(byID(view, 'cancel'));
+  for (const name of ['rename', 'submit-end', 'submit-quantity']) assert.equal(byID(view, name), undefined, name);
+  const without = words(shown({...waits, waiting: {until: waits.waiting.until}}));
+  assert.ok(!without.includes('place') && !without.includes('There is room from'), without);
 });
