@@ -17,6 +17,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/resource"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
+	"github.com/almanac-cloud/almanac/reservation/booking"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
 	"github.com/almanac-cloud/almanac/reservation/planning"
 )
@@ -147,5 +148,43 @@ func measureWaits(b *testing.B, s *scene) {
 	for what, took := range waits {
 		slices.Sort(took)
 		b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, what+"-p99-ms")
+	}
+}
+
+// BenchmarkCancellationsForALine measures a cancellation on 1,000 hosts without room, when nobody waits, and when 10,000 of 1,000 projects do: for
+// what no cancellation can give, and for what each of them gives.
+func BenchmarkCancellationsForALine(b *testing.B) {
+	for _, tc := range []struct {
+		name     string
+		waiting  int
+		quantity int
+	}{{"nobody waits", 0, 0}, {"10000 wait for more", 10_000, 5}, {"10000 wait for this", 10_000, 4}} {
+		b.Run(tc.name, func(b *testing.B) {
+			names := make([]string, 1000)
+			for i := range names {
+				names[i] = fmt.Sprintf("node-%04d", i)
+			}
+			s := newScene(b, named(names...), limited(planning.Limits{Waiting: 10}))
+			var held []string
+			for range 250 {
+				held = append(held, s.book(b, during(4, 10_000, 20_000)).ID)
+			}
+			for i := range tc.waiting {
+				req := patient(during(tc.quantity, 10_000+int64(i%7)*100, 20_000-int64(i%11)*100))
+				s.waits(b, booking.Caller{ProjectID: fmt.Sprint("p", i%1000)}, req)
+			}
+			i := 0
+			for b.Loop() {
+				b.StopTimer()
+				if i == len(held) {
+					b.Fatal("more cancellations than reservations: use -benchtime=200x")
+				}
+				b.StartTimer()
+				s.cancel(b, owner, held[i])
+				i++
+			}
+			booked := s.bookings.Counted().ByStatus[reservation.Pending] - (len(held) - i)
+			b.ReportMetric(float64(booked)/float64(i), "booked/op")
+		})
 	}
 }
