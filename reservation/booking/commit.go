@@ -323,13 +323,13 @@ func (w *writer) claimedTogether(attempts []*attempt) (hosts []string) {
 }
 
 // claimedAnew returns, sorted, the hosts on which after claims time that before does not, imagesRow if the claims of
-// a reservation with an image change, and holdsRow for a new reservation that is held or waits.
+// a reservation with an image change, and holdsRow for a hold that begins, and for a new reservation that waits.
 func (m *memory) claimedAnew(before, after reservation.Reservation) []string {
 	hosts := hostsAnew(before, after)
 	if after.Image != "" && m.looksAtImages() && after.Status.Live() && !holdsSame(&before, &after) {
 		hosts = append(hosts, imagesRow)
 	}
-	if before.ID == "" && (after.HeldUntil() != 0 || after.Status == reservation.Waiting) {
+	if before.HeldUntil() == 0 && after.HeldUntil() != 0 || before.ID == "" && after.Status == reservation.Waiting {
 		hosts = append(hosts, holdsRow(after.ProjectID))
 	}
 	slices.Sort(hosts)

@@ -15,6 +15,7 @@
 //   - records.go: the ports: what is stored, and what carries events out
 //   - options.go: who calls, and what a service is made of
 //   - line.go: in which order what waits is booked
+//   - openings.go: what has become free for what waits
 //   - agenda.go: when the next events of reservations are due
 //   - counted.go: live reservations by status
 //   - locks.go: locks by key, and the lock of memory

@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/reservation"
 	"github.com/almanac-cloud/almanac/reservation/calendar"
+	"github.com/almanac-cloud/almanac/reservation/planning"
 )
 
 // followLimit bounds one read of the log, and one comparison with all records.
@@ -45,7 +46,7 @@ func (f *Following) readAll(ctx context.Context) error {
 	if err := f.load(all.Reservations); err != nil {
 		return err
 	}
-	f.openings.note(f.liveIndex.waiting, freed{all: true})
+	f.openings.note(f.liveIndex.waiting, planning.Freed{All: true})
 	for _, h := range all.Hosts {
 		f.known[h.Host] = h.Version
 	}
@@ -199,7 +200,7 @@ func (f *Following) adopt(got Recalled, doubts []*attempt, stored map[string]int
 	}
 	for _, e := range x.gone {
 		f.tell(e, nil)
-		f.openings.note(f.liveIndex.waiting, freedIn(e, nil, f.options.Now()))
+		f.openings.learn(f.liveIndex.waiting, e, nil, f.options.Now())
 		f.forget(e)
 	}
 	for _, r := range x.news {

@@ -89,6 +89,17 @@ func (l line) all() iter.Seq[*reservation.Reservation] {
 	}
 }
 
+// from yields what waits from the n-th on, counted from 0.
+func (l line) from(n int) iter.Seq[*reservation.Reservation] {
+	return func(yield func(*reservation.Reservation) bool) {
+		for r := range l.all() {
+			if n--; n < 0 && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
 // places returns the place of each in the line, by its id, from 1 on.
 func (l line) places() map[string]int {
 	places := make(map[string]int, l.count())

@@ -150,7 +150,7 @@ func (m *memory) takeOver(before, next *planning.HostIndex, added []resource.Vec
 		}
 	}
 	if facts {
-		m.openings.note(m.liveIndex.waiting, freed{all: true})
+		m.openings.note(m.liveIndex.waiting, planning.Freed{All: true})
 	}
 	m.hosts = next
 	return true
@@ -171,7 +171,7 @@ func (m *memory) Configure(l planning.Limits, defaults planning.Defaults) {
 	defer m.mu.Unlock()
 	m.options.Limits, m.options.Defaults = l, defaults
 	m.configured++
-	m.openings.note(m.liveIndex.waiting, freed{all: true})
+	m.openings.note(m.liveIndex.waiting, planning.Freed{All: true})
 }
 
 // limits returns the limits as they are configured now.
@@ -305,7 +305,7 @@ func (m *memory) revert(a *attempt) {
 func (m *memory) put(r reservation.Reservation) {
 	e, live := m.live[r.ID]
 	m.tell(e, &r)
-	m.openings.note(m.liveIndex.waiting, freedIn(e, &r, m.options.Now()))
+	m.openings.learn(m.liveIndex.waiting, e, &r, m.options.Now())
 	if live {
 		m.endAttempt(e)
 	}

@@ -96,7 +96,11 @@ func (m *memory) countMore(a *attempt, times int) {
 // keepsLimit reports whether the project, including all attempts that are being stored, keeps its
 // limits on hosts at all instants at which the attempt holds more than before, and on holds. The caller holds mu.
 func (w *writer) keepsLimit(a *attempt) bool {
-	if a.before.ID == "" && !w.options.Limits.KeepsHolds(w.held[a.next.ProjectID], &a.next) {
+	all := w.held[a.next.ProjectID]
+	if a.before.Status == reservation.Waiting {
+		all = all.Without(&a.before).With(&a.next)
+	}
+	if (a.before.ID == "" || a.before.Status == reservation.Waiting) && !w.options.Limits.KeepsHolds(all, &a.next) {
 		return false
 	}
 	if !w.isLimited(a) {

@@ -6,11 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 
 	"github.com/almanac-cloud/almanac/pkg/fault"
-	"github.com/almanac-cloud/almanac/pkg/job"
 	"github.com/almanac-cloud/almanac/pkg/span"
 	"github.com/almanac-cloud/almanac/pkg/turns"
 	"github.com/almanac-cloud/almanac/reservation"
@@ -27,130 +24,22 @@ const mostServed = 64
 // waitingTurn is in whose name room is given to what waits, at the gates. It is no project.
 const waitingTurn = "waiting"
 
-// freed is what has become free since what waits was looked at.
-type freed struct {
-	all      bool
-	within   span.Span
-	projects map[string]bool
-	made     map[string]bool // waiting reservations by id, since which room may have become free unseen
-}
-
-// openings is what has become free since what waits was looked at.
-type openings struct {
-	since freed
-	heard chan struct{} // receives a value when there may be room for what waits
-}
-
-// note notes what has become free while some wait.
-func (o *openings) note(waiting line, f freed) {
-	if waiting.count() > 0 || len(f.made) > 0 {
-		o.since = o.since.and(f)
-		job.Poke(o.heard)
-	}
-}
-
-// take returns what was noted, and forgets it.
-func (o *openings) take() (f freed) {
-	f, o.since = o.since, freed{}
-	return f
-}
-
-// and returns what has become free in two ways.
-func (f freed) and(more freed) freed {
-	f.all = f.all || more.all
-	switch {
-	case f.within.Empty():
-		f.within = more.within
-	case !more.within.Empty():
-		f.within = span.Span{Start: min(f.within.Start, more.within.Start), End: max(f.within.End, more.within.End)}
-	}
-	f.projects, f.made = union(f.projects, more.projects), union(f.made, more.made)
-	return f
-}
-
-func union(a, b map[string]bool) map[string]bool {
-	if a == nil {
-		return b
-	}
-	for one := range b {
-		a[one] = true
-	}
-	return a
-}
-
-// freedIn returns what a change of an entry frees that memory learns of; e is nil for a new reservation, r if it is gone.
-func freedIn(e *entry, r *reservation.Reservation, now span.Instant) (f freed) {
-	if r != nil && r.Status == reservation.Waiting && (e == nil || e.attempt != nil && e.attempt.before.ID == "") {
-		f.made = map[string]bool{r.ID: true}
-	}
-	if e == nil || len(e.r.Claims) == 0 || r != nil && r.Status.Live() && holdsSame(&e.r, r) {
-		return f
-	}
-	return f.and(freedBy(&e.r, r, now))
-}
-
-// freedBy returns what a change of a reservation frees: at most its claims from now on.
-func freedBy(before, after *reservation.Reservation, now span.Instant) (f freed) {
-	for _, c := range before.Claims {
-		kept := func(k reservation.Claim) bool {
-			return k.Host == c.Host && k.Span.Covers(c.Span) && k.Slices >= c.Slices && (k.Slices == 0) == (c.Slices == 0)
-		}
-		if after != nil && after.Status.Live() && after.Resources.Equal(before.Resources) && slices.ContainsFunc(after.Claims, kept) {
-			continue
-		}
-		c.Span.Start = max(c.Span.Start, now)
-		if !c.Span.Empty() {
-			f = f.and(freed{within: c.Span})
-		}
-	}
-	if !f.within.Empty() {
-		f.projects = map[string]bool{before.ProjectID: true}
-	}
-	return f
-}
-
-// plan returns f in the form of the decision.
-func (f freed) plan() planning.Freed {
-	if f.all {
-		return planning.Freed{}
-	}
-	p := planning.Freed{Within: f.within}
-	for project := range f.projects {
-		p.Projects = append(p.Projects, project)
-	}
-	return p
-}
-
-// among yields what of the line there may be room for, from a place on.
-func (f freed) among(l line, from int) iter.Seq[*reservation.Reservation] {
-	return func(yield func(*reservation.Reservation) bool) {
-		for r := range l.all() {
-			if from--; from >= 0 || !f.all && f.within.Empty() && !f.made[r.ID] {
-				continue
-			}
-			if !yield(r) {
-				return
-			}
-		}
-	}
-}
-
 // bookFreed decides on what waits for room that changes free, which are decided on v and not entered. It returns the attempts to store
 // that together with the changes, whose entries it locks.
 func (d *decider) bookFreed(v *view, requestID string, changes []*attempt) ([]*attempt, error) {
-	if v.state.live.waiting.count() == 0 || d.options.Enforcement != nil {
+	if v.state.live.waiting.count() == 0 || d.options.Enforcement != nil || d.lacking() {
 		return nil, nil
 	}
-	var f freed
+	var f planning.Freed
 	after := v.View
 	var before, next []*reservation.Reservation
 	for _, a := range changes {
-		f = f.and(freedBy(&a.before, &a.next, v.Now))
+		f = both(f, freedBy(&a.before, &a.next, v.Now))
 		if !holdsSame(&a.before, &a.next) || !a.next.Status.Live() {
 			before, next = append(before, &a.before), append(next, &a.next)
 		}
 	}
-	if f.within.Empty() {
+	if f.Within.Empty() {
 		return nil, nil
 	}
 	after = after.Exchanged(before, next)
@@ -166,7 +55,7 @@ func (d *decider) bookFreed(v *view, requestID string, changes []*attempt) ([]*a
 		}
 		return held
 	}
-	booked, _ := planning.BookWaiting(after, v.state.live.waiting.all(), f.plan(), d.settled, mostServed)
+	booked, _ := planning.BookWaiting(after, v.state.live.waiting.all(), f, d.settled, mostServed)
 	return d.attemptsOn(reservation.Cause{Action: reservation.ActionBook, RequestID: requestID}, booked)
 }
 
@@ -185,6 +74,13 @@ func (d *decider) enterAndBook(v *view, requestID string, changes []*attempt) (a
 	return all, booked, nil
 }
 
+// lacking reports whether a reservation lacks a host, which has a right to room before what waits.
+func (d *decider) lacking() bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.counted.Degraded > 0
+}
+
 // settled reports whether nothing changes a reservation that the state of a decision has.
 func (d *decider) settled(r *reservation.Reservation) bool {
 	d.mu.RLock()
@@ -199,13 +95,21 @@ func (d *Waiting) Room() <-chan struct{} { return d.openings.heard }
 // BookAll looks at everything that waits, whatever has become free. Time alone may make room: a start comes nearer than the farthest allowed.
 func (d *Waiting) BookAll(ctx context.Context) error {
 	d.mu.Lock()
-	d.openings.note(d.liveIndex.waiting, freed{all: true})
+	d.openings.note(d.liveIndex.waiting, planning.Freed{All: true})
 	d.mu.Unlock()
-	return d.BookFreed(ctx)
+	return d.bookNoted(ctx)
 }
 
-// BookFreed books what waits for what has become free since the last call.
+// BookFreed books what waits for what has become free since the last call. While a reservation lacks a host, it leaves the room to
+// that one until BookAll.
 func (d *Waiting) BookFreed(ctx context.Context) error {
+	if d.lacking() {
+		return nil
+	}
+	return d.bookNoted(ctx)
+}
+
+func (d *Waiting) bookNoted(ctx context.Context) error {
 	d.mu.Lock()
 	f := d.openings.take()
 	d.mu.Unlock()
@@ -219,8 +123,8 @@ func (d *Waiting) BookFreed(ctx context.Context) error {
 }
 
 // book goes through the line, some of it in each turn.
-func (d *Waiting) book(ctx context.Context, f freed) error {
-	if d.options.Enforcement != nil || !f.all && f.within.Empty() && len(f.made) == 0 {
+func (d *Waiting) book(ctx context.Context, f planning.Freed) error {
+	if d.options.Enforcement != nil || !f.All && f.Within.Empty() && len(f.Made) == 0 {
 		return nil
 	}
 	stale := 0
@@ -248,11 +152,11 @@ func (d *Waiting) book(ctx context.Context, f freed) error {
 }
 
 // bookSome looks at a part of the line from a place on, and returns the next place; -1 at the end.
-func (d *Waiting) bookSome(ctx context.Context, f freed, from int) (next int, attempts []*attempt, err error) {
+func (d *Waiting) bookSome(ctx context.Context, f planning.Freed, from int) (next int, attempts []*attempt, err error) {
 	attempts, err = decide(ctx, d.decider, waitingTurn, (*turns.Gate).Enter, func() ([]*attempt, error) {
 		v := d.view(Caller{SeesHidden: true}, "")
 		v.HeldBy = func(project string) planning.Held { return d.heldBy(&v, project) }
-		booked, looked := planning.BookWaiting(v.View, f.among(v.state.live.waiting, from), f.plan(), d.settled, mostServed)
+		booked, looked := planning.BookWaiting(v.View, v.state.live.waiting.from(from), f, d.settled, mostServed)
 		next = -1
 		if looked >= 0 {
 			next = from + looked - len(booked)

@@ -298,6 +298,43 @@ func TestOnlyWhatMayBeMetLaterWaits(t *testing.T) {
 	}
 }
 
+// Whose promise lacks a host comes before those who only wait, for as long as it takes to heal it.
+func TestRoomGoesFirstToWhatLacksAHost(t *testing.T) {
+	s := newScene(t, named("a", "b"), waiting)
+	r := s.book(t, only("a", during(1, 0, 2000)))
+	c := s.book(t, only("b", during(1, 0, 2000)))
+	w := s.waits(t, other, patient(during(1, 1000, 2000)))
+	if lacks := s.heal(t, r.ID, failing("a"), true); lacks.Degraded == "" {
+		t.Fatalf("it lacks no host: %+v", lacks)
+	}
+	s.cancel(t, owner, c.ID)
+	s.serve(t)
+	if is := s.get(t, w.ID); is.Status != reservation.Waiting {
+		t.Errorf("what waits is %s before what lacks a host is healed", is.Status)
+	}
+	if err := s.bookings.BookAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if is := s.get(t, w.ID); is.Status != reservation.Pending {
+		t.Errorf("later it is %s", is.Status)
+	}
+	s.check(t)
+}
+
+// More may have been made than one turn looks at.
+func TestAllThatWereMadeMeanwhileAreLookedAt(t *testing.T) {
+	s := newScene(t, named("a"), limited(planning.Limits{Waiting: 300}))
+	s.book(t, during(1, 1000, 2000))
+	for range 200 {
+		s.waits(t, other, patient(during(1, 1000, 2000)))
+	}
+	s.serve(t)
+	if s.bookings.Counted().ByStatus[reservation.Waiting] != 200 {
+		t.Error("some are booked without room")
+	}
+	s.check(t)
+}
+
 // A request without times waits for any start until the end of its wait.
 func TestARequestWithoutTimesWaitsForTheFirstRoom(t *testing.T) {
 	s := newScene(t, named("a"), waiting)

@@ -88,12 +88,16 @@ func NewWait(v View, req reservation.Request, refusal *reservation.Refusal) (Pla
 	return Plan{Terms: a.Terms, Span: span.New(window.Start, a.duration), Window: window, WaitsUntil: req.WaitUntil, Hold: a.hold}, nil
 }
 
-// Freed is what has become free. The zero Freed is unknown, so that everything is looked at.
+// Freed is what has become free.
 type Freed struct {
-	// Within is a span outside which no claim has gone.
+	// All is true if that is unknown, so that all that waits is looked at.
+	All bool
+	// Within is a span outside which no claim has gone; empty if none has.
 	Within span.Span
 	// Projects are those whose claims have gone.
-	Projects []string
+	Projects map[string]bool
+	// Made are the waiting reservations, by id, that are looked at whatever has become free.
+	Made map[string]bool
 }
 
 // BookWaiting books waiting reservations for which the view has room, one after the other, each on what is left by those before it. It leaves out
@@ -129,9 +133,13 @@ type serving struct {
 // helps reports whether what was freed may make room for r.
 func (s *serving) helps(r *reservation.Reservation) bool {
 	switch {
-	case s.freed.Within.Empty(), r.Image != "", r.Together.ApartFrom != "": // these depend on more than their own time
+	case s.freed.All, s.freed.Made[r.ID]:
 		return true
-	case s.view.Limits.HostSeconds > 0 && slices.Contains(s.freed.Projects, r.ProjectID):
+	case s.freed.Within.Empty():
+		return false
+	case r.Image != "", r.Together.ApartFrom != "": // they depend on more than their own time
+		return true
+	case s.view.Limits.HostSeconds > 0 && s.freed.Projects[r.ProjectID]:
 		return true
 	case !r.Window.Overlaps(s.freed.Within):
 		return false

@@ -84,6 +84,7 @@ var keyed = map[string]string{
 	"reservation/besteffort/controller: projects[r.ProjectID]":        "a project's servers",
 	"reservation/besteffort/openstack: found[s.ProjectID]":            "a project's servers",
 	"reservation/booking: l.of[r.ProjectID]":                          "the turns of the projects in the line",
+	"reservation/planning: s.freed.Projects[r.ProjectID]":             "whose limits have changed: where it is charged",
 	"reservation/planning: s.held[r.ProjectID]":                       "what a project holds: where it is charged",
 	"reservation/booking: w.projects[a.next.ProjectID]":               "the version of what a project holds: where it is charged",
 	"reservation/booking: f.projects[p.Project]":                      "the version of what a project holds: where it is charged",
