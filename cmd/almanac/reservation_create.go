@@ -46,9 +46,9 @@ to --end.
 
 A refusal explains its reason and suggests what would fit. With --wait-until there
 is none for lack of room: the reservation waits, and is booked as soon as there is
-room for it between --start and --end, or by then at the latest. With --duration
-alone it starts as soon as it is booked. --wait is something else: the command
-waits, until the reservation is active.
+room for it between --start and --end. With --duration alone each start until then
+will do: if there is room at one of them, it is booked at once, at the first. --wait
+is something else: the command waits, until the reservation is active.
 
 Each request carries an
 idempotency key, so that a repeated request books once.`,

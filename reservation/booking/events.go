@@ -27,6 +27,8 @@ type Events struct {
 	*writer
 	slots   contextMutex // for events that are carried out concurrently
 	working work
+	// lastLook looks once more whether there is room for a waiting reservation, whose wait ends.
+	lastLook func(ctx context.Context, id string) error
 }
 
 func newEvents(m *memory, f *Following, w *writer) *Events {
@@ -109,6 +111,10 @@ func (d *Events) carryOut(ctx context.Context, at appointment, lost func(reserva
 	e, ok := d.entry(id)
 	if !ok {
 		return nil, nil
+	}
+	if err := d.lastLook(ctx, id); err != nil {
+		d.tryAgain(e)
+		return nil, fmt.Errorf("look for room for reservation %s at the end of its wait: %w", id, err)
 	}
 	if err := e.changing.Enter(ctx, byEvent); err != nil {
 		d.tryAgain(e)

@@ -100,6 +100,17 @@ func (l line) from(n int) iter.Seq[*reservation.Reservation] {
 	}
 }
 
+// holding returns those of a project, by their ids, that become holds.
+func (l line) holding(project string) map[string]bool {
+	holds := make(map[string]bool)
+	for _, r := range l.of[project] {
+		if r.Hold > 0 {
+			holds[r.ID] = true
+		}
+	}
+	return holds
+}
+
 // places returns the place of each in the line, by its id, from 1 on.
 func (l line) places() map[string]int {
 	places := make(map[string]int, l.count())

@@ -32,6 +32,11 @@ func (o *openings) learn(waiting line, e *entry, r *reservation.Reservation, now
 		// Another replica may have freed room while this one was decided on.
 		o.note(waiting, planning.Freed{Made: map[string]bool{r.ID: true}})
 	}
+	if e != nil && r != nil && e.r.HeldUntil() != 0 && r.HeldUntil() == 0 {
+		if made := waiting.holding(r.ProjectID); len(made) > 0 { // the project has one hold less
+			o.note(waiting, planning.Freed{Made: made})
+		}
+	}
 	if e == nil || waiting.count() == 0 || r != nil && r.Status.Live() && holdsSame(&e.r, r) {
 		return
 	}

@@ -52,11 +52,12 @@ func Open(ctx context.Context, o Options, s *inventory.Snapshot) (*Service, erro
 	if err := f.readAll(ctx); err != nil {
 		return nil, err
 	}
-	bookings := &Bookings{decider: d}
+	bookings, waiting, events := &Bookings{decider: d}, &Waiting{d}, newEvents(m, f, w)
+	events.lastLook = waiting.lastLook
 	return &Service{
 		memory: m, Following: f, Bookings: bookings, Changes: &Changes{decider: d, leases: leases}, Leases: leases,
-		Recurring: &Recurring{decider: d, used: &bookings.keys, members: leases}, Waiting: &Waiting{d},
-		Events: newEvents(m, f, w), Promises: &Promises{m},
+		Recurring: &Recurring{decider: d, used: &bookings.keys, members: leases}, Waiting: waiting,
+		Events: events, Promises: &Promises{m},
 	}, nil
 }
 

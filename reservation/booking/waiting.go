@@ -109,6 +109,18 @@ func (d *Waiting) BookFreed(ctx context.Context) error {
 	return d.bookNoted(ctx)
 }
 
+// lastLook books a waiting reservation if there is room. It does nothing for one that does not wait.
+func (d *Waiting) lastLook(ctx context.Context, id string) error {
+	d.mu.RLock()
+	e := d.live[id]
+	waits := e != nil && e.r.Status == reservation.Waiting
+	d.mu.RUnlock()
+	if !waits || d.lacking() {
+		return nil
+	}
+	return d.book(ctx, planning.Freed{Made: map[string]bool{id: true}})
+}
+
 func (d *Waiting) bookNoted(ctx context.Context) error {
 	d.mu.Lock()
 	f := d.openings.take()

@@ -321,6 +321,31 @@ func TestRoomGoesFirstToWhatLacksAHost(t *testing.T) {
 	s.check(t)
 }
 
+// Time alone makes room, as starts come nearer than the farthest allowed: whoever waits has it at the end of the wait, if nobody has looked before.
+func TestTheEndOfAWaitIsALastLook(t *testing.T) {
+	s := newScene(t, named("a"), limited(planning.Limits{Waiting: 1, StartAhead: 3600}))
+	req := during(1, 3700, 3800)
+	req.WaitUntil = at(200)
+	w := s.waits(t, owner, req)
+	s.passTo(t, at(200))
+	if is := s.get(t, w.ID); is.Status != reservation.Pending || is.Span != w.Span {
+		t.Errorf("at the end of the wait it is %s at %v", is.Status, is.Span)
+	}
+	s.check(t)
+}
+
+func TestAConfirmationMakesRoomForTheNextHold(t *testing.T) {
+	s := newScene(t, named("a", "b"), limited(planning.Limits{Waiting: 1, Hold: 600, Holds: 1}))
+	r := s.book(t, held(1, 1000, 2000, 300))
+	w := s.waits(t, owner, patient(held(1, 1000, 2000, 300)))
+	s.change(t, r.ID, confirmation)
+	s.serve(t)
+	if is := s.get(t, w.ID); is.HeldUntil() != at(300) {
+		t.Errorf("it is %s, and held until %v", is.Status, is.HeldUntil())
+	}
+	s.check(t)
+}
+
 // More may have been made than one turn looks at.
 func TestAllThatWereMadeMeanwhileAreLookedAt(t *testing.T) {
 	s := newScene(t, named("a"), limited(planning.Limits{Waiting: 300}))

@@ -40,7 +40,7 @@ type Change struct {
 // active reservation is refused one that its hosts do not pass.
 // Errors are those of NewPlan, and a Conflict fault if the status of r does not allow the change.
 func PlanChange(v View, r reservation.Reservation, c Change) (Plan, error) {
-	plan := Plan{Terms: r.Terms, Span: r.Span, HeldUntil: r.HeldUntil(), Claims: r.Claims, Addresses: r.Addresses, DelayedByBoot: r.DelayedByBoot}
+	plan := Plan{Terms: r.Terms, Span: r.Span, HeldUntil: r.HeldUntil(), WaitsUntil: r.WaitsUntil(), Claims: r.Claims, Addresses: r.Addresses, DelayedByBoot: r.DelayedByBoot}
 	if r.Status == reservation.Waiting && c.Hold != nil {
 		return Plan{}, waitsForRoom()
 	}

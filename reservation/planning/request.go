@@ -96,6 +96,8 @@ func parseRequest(req reservation.Request, v View) (request, error) {
 		}
 	}
 	switch {
+	case req.WaitUntil != 0 && req.WaitUntil <= now:
+		return request{}, fault.Field("wait_until", "%v lies in the past; it is now %v", req.WaitUntil, now)
 	case req.Duration < 0 || req.Duration > longestDuration:
 		return request{}, fault.Field("duration", "must be from one second to 100 years")
 	case req.Start > lastInstant:

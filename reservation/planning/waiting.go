@@ -50,8 +50,6 @@ func (a *request) checkWait(v View, until span.Instant) error {
 		return fault.Field("wait_until", "is not allowed for maintenance; plan it for a time at which its hosts are free")
 	case v.Limits.Waiting == 0:
 		return fault.Field("wait_until", "is not offered on this cloud; ask for another time")
-	case until <= v.Now:
-		return fault.Field("wait_until", "%v lies in the past; it is now %v", until, v.Now)
 	case until > latest && a.hold > 0:
 		return fault.Field("wait_until", "must not be after %v, when the hold must begin for the latest start that was asked for", latest)
 	case until > latest:
@@ -85,7 +83,7 @@ func NewWait(v View, req reservation.Request, refusal *reservation.Refusal) (Pla
 		return Plan{}, &full
 	}
 	window := span.Span{Start: max(req.Start, v.Now), End: a.window.End}
-	return Plan{Terms: a.Terms, Span: span.New(window.Start, a.duration), Window: window, WaitsUntil: req.WaitUntil, Hold: a.hold}, nil
+	return Plan{Terms: a.Terms, Span: span.New(window.Start, a.duration), Window: window, WaitsUntil: req.WaitUntil, Hold: a.hold, Matched: refusal.Matched}, nil
 }
 
 // Freed is what has become free.

@@ -118,6 +118,9 @@ func TargetOf(address string) (Target, error) {
 	if t.Port == "" {
 		t.Port = ports[t.Scheme]
 	}
+	if t.Port == "*" || !portAllowed(t.Port) {
+		return Target{}, fault.Field("url", "has port %s; ports are from 1 to 65535", t.Port)
+	}
 	return t, nil
 }
 

@@ -225,6 +225,7 @@ var valued = map[string][]string{
 	"projects take turns": {
 		"reservation/booking: line.add",
 		"reservation/booking: line.remove",
+		"reservation/booking: openings.learn",
 		"reservation/booking: Bookings.NextRoom",
 	},
 	"changes of what it is charged with are stored together": {

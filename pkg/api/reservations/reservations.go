@@ -208,5 +208,5 @@ func (s API) change(c *serving.Call) (any, error) {
 		return nil, serving.InDoubt(err, changeInDoubt)
 	}
 	c.SetVersion(r.VersionText())
-	return presented(r, by), nil
+	return s.placed(presented(r, by)), nil
 }

@@ -52,6 +52,8 @@ const (
 	leaseTTL = 15 * time.Second
 	// fillBatch is how many changes are taken from the log in one transaction.
 	fillBatch = 100
+	// turn is for how many seconds one step takes on deliveries, so that it ends also if there are always more.
+	turn = 10
 	// MostWaiting is the largest number of deliveries that wait for a webhook.
 	MostWaiting = 1000
 	// atOnce is how many requests are in progress at the same time.
@@ -149,7 +151,7 @@ func Match(changes []reservation.Change, hooks []webhook.Webhook) (list []webhoo
 	return list
 }
 
-// send sends until nothing is due and nothing is in progress.
+// send sends until nothing is due or its turn is over, and nothing is in progress.
 func (d Deliveries) send(ctx context.Context, held *job.Held) error {
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -157,10 +159,13 @@ func (d Deliveries) send(ctx context.Context, held *job.Held) error {
 	defer stop()
 	done := make(chan finished, atOnce)
 	var busy []webhook.Due
-	for {
+	for over := d.Now().Add(turn); ; {
 		due, err := d.Store.DueWebhooks(ctx, d.Now(), looked)
 		if err != nil {
 			return err
+		}
+		if d.Now() >= over {
+			due = nil
 		}
 		for _, next := range webhook.Choose(due, busy, atOnce) {
 			busy = append(busy, next)

@@ -164,6 +164,25 @@ func TestEachWebhookIsToldOfTheChangesOfItsProjectInTheirOrder(t *testing.T) {
 	}
 }
 
+// A job that does not end looks like one that hangs.
+func TestAStepEndsAlthoughThereIsAlwaysMoreToSend(t *testing.T) {
+	w := newWorld(t)
+	a := w.replica("a")
+	w.webhook(a, "hook", "demo")
+	w.answer = func(context.Context, delivery.Message) webhook.Answer {
+		w.now.Add(1)
+		return webhook.Answer{Status: 200}
+	}
+	want := w.book(a, "demo", 25)
+	w.must(a.fill)
+	for step, sent := range []int{10, 20, 25} {
+		w.must(a.send)
+		if got := w.told("hook"); !slices.Equal(got, want[:sent]) {
+			t.Errorf("after step %d it is told of %v, want the first %d", step, got, sent)
+		}
+	}
+}
+
 func TestAReceiverThatFailsIsTriedAgainLaterAndThenToldInOrderUntilItIsTooLate(t *testing.T) {
 	w := newWorld(t)
 	a := w.replica("a")
