@@ -42,6 +42,8 @@ func TestTenantsWaitForRoomAndAreToldOfEachStep(t *testing.T) {
 	all := do(labtest.Demo, 0, nil, create("all", "10")...)
 	do(labtest.Demo2, 5, []string{"not enough hosts"}, create("refused", "4")...)
 	first := do(labtest.Demo2, 0, []string{"waits"}, create("first", "4", "--wait-until", "+1d", "--hold", "10s")...)
+	made := time.Now().Unix()
+	built.Eventually(t, "the second does not pass", func() bool { return time.Now().Unix() > made }) // the order is by seconds
 	second := do(labtest.Demo, 0, []string{"waits"}, create("second", "10", "--wait-until", "+1d")...)
 	late := do(labtest.Demo2, 0, []string{"waits"}, create("late", "10", "--wait-until", "+4s")...)
 	for id, place := range map[string]string{first: "1 of 3", second: "2 of 3", late: "3 of 3"} {
