@@ -35,8 +35,16 @@ func (p *page) open(part, element string) {
 func (p *page) calendarOf(hosts int) {
 	p.t.Helper()
 	p.open("calendar", ".picture")
-	p.Eventually(fmt.Sprintf("the calendar has %d hosts", hosts), fmt.Sprintf(`document.querySelector('.picture').dataset.hosts === '%d'`, hosts))
+	p.hosts(hosts)
 	p.Eventually("the page hears of changes", `document.querySelector('.live.on')`)
+}
+
+// hosts waits until the calendar shows a number of hosts. They may be read before the browser tells the size of the
+// picture, without which no time has a place in it.
+func (p *page) hosts(want int) {
+	p.t.Helper()
+	p.Eventually(fmt.Sprintf("the calendar has %d hosts", want),
+		fmt.Sprintf(`document.querySelector('.picture').dataset.hosts === '%d' && almanac.calendar.state().view.width > 0`, want))
 }
 
 // point returns where the picture has a host at some hours from now, in pixels of the page.

@@ -109,7 +109,7 @@ func TestADragIntoTheSecondHourOfOctobersNightBooksThatHour(t *testing.T) {
 		}
 	}
 	p.open(fmt.Sprintf("calendar?start=%d&width=43200", night.Unix()-4*3600), ".picture")
-	p.Eventually("the calendar has the hosts", `document.querySelector('.picture').dataset.hosts === '10'`)
+	p.hosts(10)
 	from, to := night.Add(time.Hour), night.Add(3*time.Hour)
 	p.drawn("host-02", time.Until(from).Hours(), time.Until(to).Hours())
 	if text := p.Text("#offer"); !strings.Contains(text, "CET") {
@@ -304,13 +304,9 @@ func TestAFilterIsWrittenInPlainWordsSavedAndDeleted(t *testing.T) {
 	p.Look(1440, 900, false)
 	p.calendarOf(6)
 	p.Click(".filter-box summary")
-	hosts := func(want int) {
-		t.Helper()
-		p.Eventually(fmt.Sprintf("the calendar has %d hosts", want), fmt.Sprintf(`document.querySelector('.picture').dataset.hosts === '%d'`, want))
-	}
 	write(p, "#calendar-filter-plain", "gpu=a100")
 	p.Press(labtest.Enter)
-	hosts(4)
+	p.hosts(4)
 	p.Eventually("the address has the filter", `decodeURIComponent(location.hash).includes('filter=["=","$gpu","a100"]')`)
 	if chip := p.Text(".chips li"); !strings.Contains(chip, "gpu = a100") {
 		t.Errorf("the condition is %q", chip)
@@ -322,9 +318,9 @@ func TestAFilterIsWrittenInPlainWordsSavedAndDeleted(t *testing.T) {
 		t.Errorf("the page says %q", said)
 	}
 	p.Click(".chips li button")
-	hosts(6)
+	p.hosts(6)
 	p.Choose("#saved-filters", "my gpus")
-	hosts(4)
+	p.hosts(4)
 	p.Click("#forget-filter")
 	if said := p.Text("#filter-said"); !strings.Contains(said, "deleted") {
 		t.Errorf("the page says %q", said)
@@ -336,6 +332,6 @@ func TestAFilterIsWrittenInPlainWordsSavedAndDeleted(t *testing.T) {
 	if wrong := p.Text("#calendar-filter-wrong"); !strings.Contains(wrong, "gpu = a100") {
 		t.Errorf("the page explains %q", wrong)
 	}
-	hosts(4)
+	p.hosts(4)
 	p.wellBehaved()
 }
